@@ -1,0 +1,240 @@
+package backendtest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"sync/atomic"
+
+	"github.com/coppice-go/coppice/backend"
+)
+
+var appendCases = []testCase{
+	{name: "Append/Rules", needs: appender, run: testAppendRules},
+	{name: "Append/Cut", needs: appender, run: testCut},
+	{name: "Append/Resync", needs: appender, run: testResync},
+	{name: "Append/Versions", needs: appender, run: testAppendVersions},
+	{name: "Append/Race", needs: appender, run: func(e *env) { raceAppend(e, e.a, e.a) }},
+}
+
+func testAppendRules(e *env) {
+	_, err := e.a.Append(e.ctx(), "log", 0, []byte("x"))
+	e.refused(err, "append", "log", backend.ErrPrecondition) // it never creates
+	e.absent("log")
+
+	e.put("log", nil, backend.IfAbsent())
+	var want []byte
+	for i, n := range []int{1, 0, 100, 4096, 70000, 3} {
+		p := fill(fmt.Sprint("append", i), n)
+		e.append("log", int64(len(want)), p)
+		want = append(want, p...)
+		e.holds("log", want)
+	}
+	size := int64(len(want))
+	for _, off := range []int64{0, 1, size - 1, size + 1, size + 4096, -1, -size, 1<<63 - 1, -1 << 63} {
+		for _, p := range [][]byte{[]byte("stale"), nil} {
+			_, err := e.a.Append(e.ctx(), "log", off, p)
+			e.refused(err, "append", "log", backend.ErrPrecondition)
+		}
+	}
+	e.holds("log", want)
+	tail, _ := e.get("log", backend.Tail(10))
+	part, _ := e.get("log", backend.Bytes(90, 50))
+	if !bytes.Equal(tail, want[size-10:]) || !bytes.Equal(part, want[90:140]) {
+		e.Errorf("ranges of an appended object: %q, %q", tail, part)
+	}
+	if infos := e.list(backend.ListOptions{}); len(infos) != 1 || infos[0].Size != size {
+		e.Errorf("list: %+v, want one object of %d bytes", infos, size)
+	}
+	e.put("log", []byte("replaced"), backend.Cond{})
+	_, err = e.a.Append(e.ctx(), "log", size, []byte("stale"))
+	e.refused(err, "append", "log", backend.ErrPrecondition)
+	e.append("log", 8, []byte(" and extended"))
+	e.holds("log", []byte("replaced and extended"))
+	e.delete("log")
+	_, err = e.a.Append(e.ctx(), "log", 21, []byte("x"))
+	e.refused(err, "append", "log", backend.ErrPrecondition)
+	e.absent("log")
+}
+
+// badSpans are arguments of Cut and Resync that no object of six bytes takes, and why.
+var badSpans = []struct {
+	off, size int64
+	err       error
+}{
+	{2, 5, backend.ErrPrecondition},
+	{2, 7, backend.ErrPrecondition},
+	{0, 0, backend.ErrPrecondition},
+	{0, 1<<63 - 1, backend.ErrPrecondition},
+	{-1, 6, backend.ErrRange},
+	{7, 6, backend.ErrRange},
+	{1<<63 - 1, 6, backend.ErrRange},
+}
+
+func testCut(e *env) {
+	_, err := e.a.Cut(e.ctx(), "log", 0, 0)
+	e.refused(err, "cut", "log", backend.ErrPrecondition)
+	e.put("log", []byte("abcdef"), backend.Cond{})
+	for _, c := range badSpans {
+		_, err := e.a.Cut(e.ctx(), "log", c.off, c.size)
+		e.refused(err, "cut", "log", c.err)
+	}
+	e.holds("log", []byte("abcdef"))
+	for _, c := range []struct {
+		off, size int64
+		want      string
+	}{{6, 6, "abcdef"}, {4, 6, "abcd"}, {1, 4, "a"}, {0, 1, ""}, {0, 0, ""}} {
+		info, err := e.a.Cut(e.ctx(), "log", c.off, c.size)
+		if err != nil || info.Size != c.off || info.Key != "log" {
+			e.Fatalf("cut from %d to %d: %+v, %v", c.size, c.off, info, err)
+		}
+		e.holds("log", []byte(c.want))
+	}
+	e.append("log", 0, []byte("xyz")) // nothing of what was cut comes back
+	e.holds("log", []byte("xyz"))
+}
+
+func testResync(e *env) {
+	_, err := e.a.Resync(e.ctx(), "log", 0, 0)
+	e.refused(err, "resync", "log", backend.ErrPrecondition)
+	e.put("log", []byte("abcdef"), backend.Cond{})
+	for _, c := range badSpans {
+		_, err := e.a.Resync(e.ctx(), "log", c.off, c.size)
+		e.refused(err, "resync", "log", c.err)
+	}
+	want := []byte("abcdef")
+	for _, extra := range []int{0, 3, 9000} {
+		p := fill("resync", extra)
+		e.append("log", int64(len(want)), p)
+		want = append(want, p...)
+		size := int64(len(want))
+		for _, off := range []int64{0, 1, size / 2, size - 1, size} {
+			info, err := e.a.Resync(e.ctx(), "log", off, size)
+			if err != nil || info.Size != size || info.Key != "log" {
+				e.Fatalf("resync from %d to %d: %+v, %v", off, size, info, err)
+			}
+			e.holds("log", want)
+		}
+	}
+	e.append("log", int64(len(want)), []byte("!"))
+	e.holds("log", append(want, '!'))
+}
+
+// A version from before an append or a cut matches no longer.
+func testAppendVersions(e *env) {
+	old := e.put("log", []byte("abc"), backend.Cond{}).Version
+	step := func(name string, info backend.Info) {
+		e.Helper()
+		_, got := e.get("log", backend.Range{})
+		if stat := e.stat("log"); got.Version != stat.Version || info.Version != "" && info.Version != stat.Version {
+			e.Errorf("versions after %s: %q, get %q, stat %q; want one", name, info.Version, got.Version, stat.Version)
+		}
+		_, err := e.b.Put(e.ctx(), "log", []byte("late"), backend.IfMatch(old))
+		e.refused(err, "put", "log", backend.ErrPrecondition)
+		old = got.Version
+	}
+	step("append", e.append("log", 3, []byte("def")))
+	info, err := e.a.Cut(e.ctx(), "log", 5, 6)
+	if err != nil {
+		e.Fatal(err)
+	}
+	step("cut", info)
+	step("append", e.append("log", 5, []byte("xyz")))
+	_, got := e.get("log", backend.Range{})
+	e.put("log", []byte("swapped"), backend.IfMatch(got.Version))
+	e.holds("log", []byte("swapped"))
+}
+
+// record is a line of an append race: length, filling, CRC.
+func record(tag string, n int) []byte {
+	p := binary.LittleEndian.AppendUint32(nil, uint32(n))
+	p = append(p, fill(tag, n)...)
+	return binary.LittleEndian.AppendUint32(p, crc32.ChecksumIEEE(p))
+}
+
+// countRecords walks whole records; bytes that are none are an error.
+func countRecords(p []byte) (int, error) {
+	count := 0
+	for rest := p; len(rest) > 0; count++ {
+		if len(rest) < 8 {
+			return count, fmt.Errorf("%d bytes of a record at %d", len(rest), len(p)-len(rest))
+		}
+		n := int(binary.LittleEndian.Uint32(rest)) + 8
+		if n > len(rest) || crc32.ChecksumIEEE(rest[:n-4]) != binary.LittleEndian.Uint32(rest[n-4:]) {
+			return count, fmt.Errorf("torn record at %d of %d", len(p)-len(rest), len(p))
+		}
+		rest = rest[n:]
+	}
+	return count, nil
+}
+
+// raceAppend: writers extend one object by compare-and-append while readers look on. No record is
+// lost, doubled or mixed with another; a reader sees whole appends only, and all that had returned.
+func raceAppend(e *env, handles ...backend.Appender) {
+	const key, writers, readers = "race/log", 6, 2
+	each := e.size(25, 5)
+	e.put(key, nil, backend.IfAbsent())
+	var appended, running atomic.Int64
+	running.Store(writers)
+	e.together(writers+readers, func(w int) error {
+		a := handles[w%len(handles)]
+		if w >= writers {
+			for i := 0; running.Load() > 0 && i < 40*each; i++ { // enough; more would only hold writers up
+				if err := readLog(e, a, key, &appended); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		defer running.Add(-1)
+		for done, tries := 0, 0; done < each; tries++ {
+			if tries > 1000*each {
+				return fmt.Errorf("writer %d got through %d of %d times in %d tries", w, done, each, tries)
+			}
+			info, err := a.Stat(e.ctx(), key)
+			if err != nil {
+				return err
+			}
+			p := record(fmt.Sprintf("writer %d record %d", w, done), 10+(w*each+done)*311%12000)
+			_, err = a.Append(e.ctx(), key, info.Size, p)
+			switch {
+			case err == nil:
+				done++
+				appended.Add(1)
+			case !errors.Is(err, backend.ErrPrecondition) || backend.OutcomeOf(err) != backend.NotApplied:
+				return err
+			}
+		}
+		return nil
+	})
+	p, _ := e.get(key, backend.Range{})
+	if n, err := countRecords(p); err != nil || n != writers*each {
+		e.Fatalf("%d records after the race, %v; want %d", n, err, writers*each)
+	}
+	for w := range writers {
+		for i := range each {
+			tag := fmt.Sprintf("writer %d record %d", w, i)
+			if n := bytes.Count(p, record(tag, 10+(w*each+i)*311%12000)); n != 1 {
+				e.Errorf("%s is there %d times", tag, n)
+			}
+		}
+	}
+}
+
+func readLog(e *env, a backend.Appender, key string, appended *atomic.Int64) error {
+	least := appended.Load()
+	p, info, err := a.Get(e.ctx(), key, backend.Range{})
+	if err != nil {
+		return err
+	}
+	n, err := countRecords(p)
+	if err != nil {
+		return fmt.Errorf("read beside appends: %w", err)
+	}
+	if int64(n) < least || info.Size != int64(len(p)) {
+		return fmt.Errorf("read %d records (%d bytes, size %d) after %d had been appended", n, len(p), info.Size, least)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// What a driver's errors are, found by errors.Is. ErrNotExist and ErrClosed are those of io/fs.
+var (
+	ErrNotExist     = fs.ErrNotExist
+	ErrPrecondition = errors.New("precondition failed")
+	ErrRange        = errors.New("range outside object")
+	ErrTooLarge     = errors.New("too large")
+	ErrKey          = errors.New("invalid key")
+	ErrNoCAS        = errors.New("store does not honour conditional writes")
+	ErrBusy         = errors.New("store is busy, try again") // throttled, or a concurrent request won nothing yet; always NotApplied
+	ErrClosed       = fs.ErrClosed
+)
+
+// Outcome says what a failed call did to the data.
+type Outcome uint8
+
+// The outcomes. Unknown is the zero value, so a driver that forgets to classify is safe.
+const (
+	Unknown    Outcome = iota // look before trying again
+	NotApplied                // certainly without effect, now and later
+	Applied                   // certainly in effect
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case NotApplied:
+		return "not applied"
+	case Applied:
+		return "applied"
+	case Unknown:
+	}
+	return "outcome unknown"
+}
+
+// Error is what every failed call of a driver returns.
+type Error struct {
+	Op, Key string
+	Outcome Outcome
+	Err     error
+}
+
+// Error gives operation, key, cause and, where it matters, the outcome.
+func (e *Error) Error() string {
+	text := e.Op
+	if e.Key != "" {
+		text += " " + printable(e.Key)
+	}
+	if e.Outcome == Unknown && e.writes() {
+		return fmt.Sprintf("%s: %v (outcome unknown)", text, e.Err)
+	}
+	return fmt.Sprintf("%s: %v", text, e.Err)
+}
+
+// printable keeps a hostile key from a terminal: what ValidKey refuses is quoted and cut.
+func printable(key string) string {
+	if keyFault(key) == "" {
+		return key
+	}
+	return fmt.Sprintf("%.200q", key)
+}
+
+func (e *Error) writes() bool {
+	switch e.Op {
+	case "put", "append", "cut", "resync", "delete":
+		return true
+	}
+	return false
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// OutcomeOf tells what happened: Applied for nil, the outcome that the first Error in the chain
+// states, and Unknown for anything else.
+func OutcomeOf(err error) Outcome {
+	if err == nil {
+		return Applied
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Outcome
+	}
+	return Unknown
+}

@@ -1,0 +1,66 @@
+package backend
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Limits of a key. S3 takes 1,024 bytes and common file systems 255 a name; the rest is room for a
+// prefix that the store's owner chose.
+const (
+	maxKeyBytes       = 900
+	maxComponentBytes = 255
+)
+
+// ValidKey tells whether key may name an object: components of 1 to 255 bytes out of [A-Za-z0-9._-]
+// with "/" between them, none of which starts or ends with ".", and at most 900 bytes in all. What
+// starts with a dot is left to drivers (locks, temporary files), so a key never meets one, and "."
+// and ".." cannot be written. The error is an *Error around ErrKey, outcome NotApplied.
+//
+// Two more rules are the caller's: a key is never a folder of another key ("a" beside "a/b"), and
+// keys never differ in case alone. Some stores cannot tell those apart.
+func ValidKey(key string) error {
+	reason := keyFault(key)
+	if reason == "" {
+		return nil
+	}
+	return &Error{Op: "key", Key: key, Outcome: NotApplied, Err: fmt.Errorf("%w: %s", ErrKey, reason)}
+}
+
+func keyFault(key string) string {
+	if key == "" {
+		return "empty"
+	}
+	if len(key) > maxKeyBytes {
+		return fmt.Sprintf("%d bytes, the limit is %d", len(key), maxKeyBytes)
+	}
+	for component := range strings.SplitSeq(key, "/") {
+		if reason := componentFault(component); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+func componentFault(c string) string {
+	if c == "" {
+		return "empty component"
+	}
+	if len(c) > maxComponentBytes {
+		return fmt.Sprintf("component of %d bytes, the limit is %d", len(c), maxComponentBytes)
+	}
+	if c[0] == '.' || c[len(c)-1] == '.' {
+		return "component starts or ends with a dot"
+	}
+	for i := 0; i < len(c); i++ {
+		if !keyByte(c[i]) {
+			return fmt.Sprintf("byte %#02x at %d of a component", c[i], i)
+		}
+	}
+	return ""
+}
+
+func keyByte(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' ||
+		b == '.' || b == '_' || b == '-'
+}

@@ -1,0 +1,175 @@
+// Package memory keeps objects in memory, by the contract of package backend, and can lose power.
+//
+// New gives a backend that can only replace objects, as S3 does; NewAppender gives one that can
+// extend them too, as a disk does. Both count versions as S3 does: equal bodies have equal ones.
+//
+// Crash tells what a power loss at this moment would leave. A write that had returned nil is always
+// there (contract, line 1). A write that was under way, or that had ended with the outcome Unknown
+// after it became visible, is in doubt: an object may be the new or an older one, an appended piece
+// may be whole, cut short anywhere, or of the right length with sectors of zeros in it. It stays in
+// doubt until a later write to the object returns nil; for appended bytes only Resync or a new Put
+// settles them, for the disk may have dropped their pages after the failed sync.
+//
+// A Hook sees every write at its stages, may call Crash there, and may end the write by an error.
+//
+// The package registers the scheme "mem" with backend.Open: each Open of "mem:" is a fresh store.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/coppice-go/coppice/backend"
+)
+
+func init() {
+	backend.Register("mem", func(_ context.Context, u *url.URL) (backend.Backend, error) {
+		if u.Host != "" || u.Path != "" || u.Opaque != "" || u.RawQuery != "" {
+			return nil, errors.New("memory has no places: the whole address is \"mem:\"")
+		}
+		return New(), nil
+	})
+}
+
+// Backend is a handle on a store in memory. It is no backend.Appender.
+type Backend struct {
+	store  *store
+	closed atomic.Bool
+}
+
+// Appender is a Backend that can extend objects: a backend.Appender.
+type Appender struct{ *Backend }
+
+// New gives a fresh and empty store that can only replace objects.
+func New() *Backend { return &Backend{store: newStore(false)} }
+
+// NewAppender gives a fresh and empty store that can extend objects. Its writes happen one after the
+// other, as under the lock of a disk.
+func NewAppender() *Appender { return &Appender{&Backend{store: newStore(true)}} }
+
+// Share gives another handle on the same objects, as a second process would have. It is open, even if
+// this one is closed.
+func (b *Backend) Share() *Backend { return &Backend{store: b.store} }
+
+// Share gives another handle on the same objects.
+func (a *Appender) Share() *Appender { return &Appender{a.Backend.Share()} }
+
+// Crash gives a new store as a power loss at this moment would leave this one; equal seeds choose
+// equally among what may be left. The old store goes on as if nothing had happened: who stops using
+// it has seen the crash. The new one has no hook.
+func (b *Backend) Crash(seed uint64) *Backend { return &Backend{store: b.store.crash(seed)} }
+
+// Crash gives a new store as a power loss at this moment would leave this one.
+func (a *Appender) Crash(seed uint64) *Appender { return &Appender{a.Backend.Crash(seed)} }
+
+// SetHook has h called for all writes of all handles on this store from now on; nil = no more.
+func (b *Backend) SetHook(h Hook) {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	b.store.hook = h
+}
+
+// enter is what every call does first: a closed handle, a bad key or a done context has no effect.
+func (b *Backend) enter(ctx context.Context, op, key string) error {
+	if op != "list" {
+		if err := backend.ValidKey(key); err != nil {
+			return err
+		}
+	}
+	if b.closed.Load() {
+		return refused(op, key, backend.ErrClosed)
+	}
+	if err := ctx.Err(); err != nil {
+		return refused(op, key, err)
+	}
+	return nil
+}
+
+func refused(op, key string, err error) error {
+	return &backend.Error{Op: op, Key: key, Outcome: backend.NotApplied, Err: err}
+}
+
+// Get reads an object or a part of it.
+func (b *Backend) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
+	if err := b.enter(ctx, "get", key); err != nil {
+		return nil, backend.Info{}, err
+	}
+	st := b.store.look(key)
+	if st == nil {
+		return nil, backend.Info{}, refused("get", key, backend.ErrNotExist)
+	}
+	off, n, err := r.Resolve(int64(len(st.data)))
+	if err != nil {
+		return nil, backend.Info{}, refused("get", key, fmt.Errorf("%s of %d: %w", r, len(st.data), err))
+	}
+	return append(make([]byte, 0, n), st.data[off:off+n]...), st.info(key), nil
+}
+
+// Stat tells what Get would return.
+func (b *Backend) Stat(ctx context.Context, key string) (backend.Info, error) {
+	if err := b.enter(ctx, "stat", key); err != nil {
+		return backend.Info{}, err
+	}
+	st := b.store.look(key)
+	if st == nil {
+		return backend.Info{}, refused("stat", key, backend.ErrNotExist)
+	}
+	return st.info(key), nil
+}
+
+// List yields the objects as they were when the loop began.
+func (b *Backend) List(ctx context.Context, o backend.ListOptions) iter.Seq2[backend.Info, error] {
+	return func(yield func(backend.Info, error) bool) {
+		err := b.enter(ctx, "list", o.Prefix)
+		if err == nil && o.Delimiter != "" && o.Delimiter != "/" {
+			err = refused("list", o.Prefix, fmt.Errorf("delimiter %q is neither empty nor \"/\"", o.Delimiter))
+		}
+		if err != nil {
+			yield(backend.Info{}, err)
+			return
+		}
+		for _, info := range rollUp(b.store.all(o.Prefix), o) {
+			if err := ctx.Err(); err != nil {
+				yield(backend.Info{}, refused("list", o.Prefix, err))
+				return
+			}
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// rollUp sorts infos below o.Prefix and applies the rest of o.
+func rollUp(infos []backend.Info, o backend.ListOptions) []backend.Info {
+	slices.SortFunc(infos, func(x, y backend.Info) int { return strings.Compare(x.Key, y.Key) })
+	kept := infos[:0]
+	last := o.After
+	for _, info := range infos {
+		if o.Limit > 0 && len(kept) == o.Limit {
+			break
+		}
+		if o.Delimiter != "" {
+			if i := strings.Index(info.Key[len(o.Prefix):], o.Delimiter); i >= 0 {
+				info = backend.Info{Key: info.Key[:len(o.Prefix)+i+len(o.Delimiter)], Prefix: true}
+			}
+		}
+		if info.Key > last {
+			kept = append(kept, info)
+			last = info.Key
+		}
+	}
+	return kept
+}
+
+// Close closes this handle; the objects stay for the handles that Share gave.
+func (b *Backend) Close() error {
+	b.closed.Store(true)
+	return nil
+}

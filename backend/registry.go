@@ -1,0 +1,108 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// drivers that come with coppice, and the import that registers each.
+var imports = map[string]string{
+	"file": "github.com/coppice-go/coppice/backend/local",
+	"mem":  "github.com/coppice-go/coppice/backend/memory",
+	"s3":   "github.com/coppice-go/coppice/backend/s3",
+}
+
+type opener = func(ctx context.Context, u *url.URL) (Backend, error)
+
+var registry = struct {
+	sync.RWMutex
+	open map[string]opener
+}{open: map[string]opener{}}
+
+// Register makes a driver known to Open under a URL scheme, in lower case and of at least two bytes;
+// a driver calls it in an init function. A second driver for a scheme, or none, panics.
+func Register(scheme string, open func(ctx context.Context, u *url.URL) (Backend, error)) {
+	if found, _, ok := cutScheme(scheme + ":"); !ok || found != scheme || open == nil {
+		panic(fmt.Sprintf("backend: register %q: not a scheme, or no driver", scheme))
+	}
+	registry.Lock()
+	defer registry.Unlock()
+	if _, twice := registry.open[scheme]; twice {
+		panic(fmt.Sprintf("backend: register %q: taken", scheme))
+	}
+	registry.open[scheme] = open
+}
+
+// Open opens the backend that a URL names, by the driver that is registered for its scheme. A bare
+// path, relative or not, is a folder on the local disk: the driver of "file" gets it in u.Path as it
+// was written. The error for a scheme without a driver names the import that is missing.
+func Open(ctx context.Context, rawURL string) (Backend, error) {
+	u, err := parse(rawURL)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	registry.RLock()
+	open := registry.open[u.Scheme]
+	registry.RUnlock()
+	if open == nil {
+		return nil, fmt.Errorf("open store %s: no driver for %q: %s", u.Redacted(), u.Scheme, missing(u.Scheme))
+	}
+	b, err := open(ctx, u)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", u.Redacted(), err)
+	}
+	return b, nil
+}
+
+func missing(scheme string) string {
+	if path, ok := imports[scheme]; ok {
+		return fmt.Sprintf("import _ %q", path)
+	}
+	return "import the package that registers it"
+}
+
+func parse(raw string) (*url.URL, error) {
+	if raw == "" {
+		return nil, errors.New("empty address")
+	}
+	scheme, rest, ok := cutScheme(raw)
+	if !ok {
+		return &url.URL{Scheme: "file", Path: filepath.ToSlash(raw)}, nil
+	}
+	u, err := url.Parse(scheme + ":" + rest)
+	if err != nil {
+		if detail, ok := errors.AsType[*url.Error](err); ok {
+			err = detail.Err // without the text around it, which repeats the address, password and all
+		}
+		return nil, fmt.Errorf("address with scheme %q: %w", scheme, err)
+	}
+	if u.Scheme == "file" && u.Opaque != "" { // file:some/folder
+		if u.Path, err = url.PathUnescape(u.Opaque); err != nil {
+			return nil, fmt.Errorf("address with scheme %q: %w", scheme, err)
+		}
+		u.Opaque = ""
+	}
+	return u, nil
+}
+
+// cutScheme splits "scheme:rest". One letter before the colon is a drive, not a scheme.
+func cutScheme(raw string) (scheme, rest string, ok bool) {
+	scheme, rest, ok = strings.Cut(raw, ":")
+	if !ok || len(scheme) < 2 {
+		return "", "", false
+	}
+	scheme = strings.ToLower(scheme)
+	for i, c := range []byte(scheme) {
+		letter := c >= 'a' && c <= 'z'
+		other := c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'
+		if !letter && (i == 0 || !other) {
+			return "", "", false
+		}
+	}
+	return scheme, rest, true
+}

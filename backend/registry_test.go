@@ -1,0 +1,106 @@
+package backend_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+)
+
+// opened is what the driver of a test's scheme was given.
+type opened struct {
+	*memory.Backend
+	u *url.URL
+}
+
+func init() {
+	echo := func(_ context.Context, u *url.URL) (backend.Backend, error) { return opened{memory.New(), u}, nil }
+	backend.Register("echo", echo)
+	backend.Register("file", echo)
+	backend.Register("broken", func(context.Context, *url.URL) (backend.Backend, error) { return nil, errors.New("no route") })
+}
+
+func TestOpen(t *testing.T) {
+	for raw, want := range map[string]url.URL{
+		"echo://bucket/prefix?region=x": {Scheme: "echo", Host: "bucket", Path: "/prefix", RawQuery: "region=x"},
+		"ECHO:":                         {Scheme: "echo"},
+		"file:///srv/store":             {Scheme: "file", Path: "/srv/store"},
+		"file:///with%20blank%25":       {Scheme: "file", Path: "/with blank%"},
+		"file:some/folder":              {Scheme: "file", Path: "some/folder"},
+		"/srv/store":                    {Scheme: "file", Path: "/srv/store"},
+		"some/folder":                   {Scheme: "file", Path: "some/folder"},
+		".":                             {Scheme: "file", Path: "."},
+		"/odd ?#%zz name":               {Scheme: "file", Path: "/odd ?#%zz name"},
+		"./a:b":                         {Scheme: "file", Path: "./a:b"},
+		`C:\store`:                      {Scheme: "file", Path: `C:\store`},
+	} {
+		b, err := backend.Open(t.Context(), raw)
+		if err != nil {
+			t.Errorf("open %q: %v", raw, err)
+			continue
+		}
+		u := b.(opened).u
+		if u.Scheme != want.Scheme || u.Host != want.Host || u.Path != want.Path || u.RawQuery != want.RawQuery || u.Opaque != "" {
+			t.Errorf("open %q: driver got %#v, want %#v", raw, *u, want)
+		}
+	}
+}
+
+func TestOpenMemoryIsFreshEachTime(t *testing.T) {
+	for range 2 {
+		b, err := backend.Open(t.Context(), "mem:")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Put(t.Context(), "k", nil, backend.IfAbsent()); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, raw := range []string{"mem:name", "mem://host", "mem:///path", "mem:?x=1"} {
+		if _, err := backend.Open(t.Context(), raw); err == nil {
+			t.Errorf("open %q: no error", raw)
+		}
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	for raw, want := range map[string]string{
+		"":                          "empty address",
+		"s3://bucket":               `import _ "github.com/coppice-go/coppice/backend/s3"`,
+		"S3://bucket":               `import _ "github.com/coppice-go/coppice/backend/s3"`,
+		"redis://host":              `no driver for "redis": import the package that registers it`,
+		"echo://[::1":               "missing ']'",
+		"broken://host":             "no route",
+		"broken://me:secret@host/x": "no route",
+		"redis://me:secret@host/x":  "no driver",
+		"echo://me:secret@host:x/":  "invalid port",
+	} {
+		_, err := backend.Open(t.Context(), raw)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("open %q: error %v, want one with %q", raw, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("open %q: the error tells the password: %v", raw, err)
+		}
+	}
+}
+
+func TestRegisterPanics(t *testing.T) {
+	open := func(context.Context, *url.URL) (backend.Backend, error) { return nil, nil }
+	for scheme, open := range map[string]func(context.Context, *url.URL) (backend.Backend, error){
+		"echo": open, "": open, "c": open, "Upper": open, "a/b": open, "1a": open, "a:b": open, "fresh": nil,
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("register %q: no panic", scheme)
+				}
+			}()
+			backend.Register(scheme, open)
+		}()
+	}
+}
