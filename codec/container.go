@@ -1,0 +1,115 @@
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/coppice-go/coppice/codec/internal/wire"
+	"github.com/coppice-go/coppice/codec/internal/zframe"
+)
+
+// containerMagic starts every container. Its first byte is no text, its last ends a line: a
+// transfer that mangles either is caught at once.
+const containerMagic = "\x89cop\r\n\x1a\n"
+
+const (
+	containerHeader = 32
+	// summaryPrefix is how many bytes from the start hold the header and the whole summary.
+	summaryPrefix = 4 << 10
+	maxSummary    = summaryPrefix - containerHeader
+)
+
+// EncodeContainer packs a summary, kept readable within the first 4 KiB, and a body, compressed as
+// one zstd frame. A summary of over 4,064 bytes is ErrLimit. Both may be empty.
+func EncodeContainer(k Kind, summary, body []byte, l Level) ([]byte, error) {
+	if len(body) > zframe.MaxRaw {
+		return nil, fmt.Errorf("encode %q container: body of %d bytes, at most %d are allowed: %w", k, len(body), zframe.MaxRaw, ErrLimit)
+	}
+	return packContainer(k, summary, Compress(nil, body, l))
+}
+
+// packContainer writes the container around a body that is a zstd frame already.
+func packContainer(k Kind, summary, frame []byte) ([]byte, error) {
+	if len(k) != 4 {
+		return nil, fmt.Errorf("encode container: kind %q is not four bytes: %w", k, ErrFormat)
+	}
+	if len(summary) > maxSummary {
+		return nil, fmt.Errorf("encode %q container: summary of %d bytes, at most %d are allowed: %w", k, len(summary), maxSummary, ErrLimit)
+	}
+	p := make([]byte, 0, containerHeader+len(summary)+len(frame)+4)
+	p = append(p, containerMagic...)
+	p = append(p, k...)
+	p = binary.LittleEndian.AppendUint16(p, wire.Version)
+	p = binary.LittleEndian.AppendUint16(p, 0)
+	p = binary.LittleEndian.AppendUint32(p, uint32(len(summary)))
+	p = binary.LittleEndian.AppendUint64(p, uint64(len(frame)))
+	p = binary.LittleEndian.AppendUint32(p, UpdateCRC(CRC(p), summary))
+	p = append(p, summary...)
+	p = append(p, frame...)
+	return wire.AppendCRC(p, 0), nil
+}
+
+// DecodeContainer checks a whole container of kind k and returns its summary, a view of p, and its
+// body, which is its own. A body of over maxBody bytes is ErrLimit; besides the body nothing is
+// allocated.
+func DecodeContainer(p []byte, k Kind, maxBody int) (summary, body []byte, err error) {
+	what := fmt.Sprintf("%q container", k)
+	summary, frame, err := openContainer(what, p, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	if body, err = Decompress(nil, frame, maxBody); err != nil {
+		return nil, nil, fmt.Errorf("%s: body: %w", what, err)
+	}
+	return summary, body, nil
+}
+
+// DecodeSummary returns the summary of a container of kind k, a view of prefix, from its first
+// 4 KiB, or all of it where it is shorter. It says nothing of what follows the summary.
+func DecodeSummary(prefix []byte, k Kind) (summary []byte, err error) {
+	summary, _, err = containerHead(fmt.Sprintf("%q container", k), prefix, k)
+	return summary, err
+}
+
+// openContainer verifies a whole container: the checksum over everything first, so that no damage
+// is taken for anything else, then its lengths.
+func openContainer(what string, p []byte, k Kind) (summary, frame []byte, err error) {
+	rest, err := wire.SplitCRC(what, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	summary, frameLen, err := containerHead(what, rest, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	frame = rest[containerHeader+len(summary):]
+	if uint64(len(frame)) != frameLen {
+		return nil, nil, fmt.Errorf("%s: body of %d bytes instead of %d: %w", what, len(frame), frameLen, ErrFormat)
+	}
+	return summary, frame, nil
+}
+
+// containerHead verifies header and summary. Their layout is the same in every format version.
+func containerHead(what string, p []byte, k Kind) (summary []byte, frameLen uint64, err error) {
+	if len(p) < containerHeader || string(p[:8]) != containerMagic {
+		return nil, 0, fmt.Errorf("%s: not a container: %w", what, ErrFormat)
+	}
+	n := binary.LittleEndian.Uint32(p[16:])
+	if n > maxSummary || int(n) > len(p)-containerHeader {
+		return nil, 0, fmt.Errorf("%s: summary of %d bytes where %d remain: %w", what, n, len(p)-containerHeader, ErrFormat)
+	}
+	summary = p[containerHeader : containerHeader+n : containerHeader+n]
+	if want, got := binary.LittleEndian.Uint32(p[28:]), UpdateCRC(CRC(p[:28]), summary); got != want {
+		return nil, 0, fmt.Errorf("%s: crc32c %08x of its head instead of %08x: %w", what, got, want, ErrChecksum)
+	}
+	if err := wire.CheckVersion(what, binary.LittleEndian.Uint16(p[12:])); err != nil {
+		return nil, 0, err
+	}
+	if binary.LittleEndian.Uint16(p[14:]) != 0 {
+		return nil, 0, fmt.Errorf("%s: reserved bytes are set: %w", what, ErrFormat)
+	}
+	if Kind(p[8:12]) != k {
+		return nil, 0, fmt.Errorf("%s: holds %q: %w", what, p[8:12], ErrFormat)
+	}
+	return summary, binary.LittleEndian.Uint64(p[20:]), nil
+}

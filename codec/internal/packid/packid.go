@@ -1,0 +1,167 @@
+// Package packid stores ids in few bytes: UUIDs and hex text at half their length, all else as it is.
+package packid
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+)
+
+// How an id is stored: one code byte, kept in a column of its own, and a payload of at least one
+// byte. The shortest form that applies is used.
+const (
+	UUID     = 0    // a lower-case UUID: 16 bytes
+	Timed    = 1    // a UUID whose first six bytes are the row's time: its last 10 bytes
+	Long     = 2    // text of over 127 bytes: its length as a uvarint, and the text
+	Empty    = 3    // no id: one byte, zero
+	Hex      = 0x10 // + n, n of 1 to 63: 2n lower-case hex digits in n bytes
+	Text     = 0x80 // + n, n of 1 to 127: text of n bytes
+	hexMax   = 63
+	textMax  = 127
+	uuidText = 36
+	uuidSize = 16
+	timeSize = 6 // leading bytes of a UUIDv7 that are its time
+	MaxLen   = 1 << 20
+)
+
+// Pack appends the payload of id to dst and returns its code. timed says whether the form that
+// leaves out ms, the row's time, may be used.
+func Pack(dst []byte, id string, ms int64, timed bool) ([]byte, byte) {
+	var u [uuidSize]byte
+	switch {
+	case id == "":
+		return append(dst, 0), Empty
+	case parseUUID(&u, id):
+		if timed && uint64(ms) == uuidTime(u[:]) {
+			return append(dst, u[timeSize:]...), Timed
+		}
+		return append(dst, u[:]...), UUID
+	case len(id)%2 == 0 && len(id) <= 2*hexMax && isLowerHex(id):
+		dst, _ = hex.AppendDecode(dst, []byte(id)) // cannot fail: all digits are hex
+		return dst, Hex + byte(len(id)/2)
+	}
+	if len(id) > textMax {
+		return append(binary.AppendUvarint(dst, uint64(len(id))), id...), Long
+	}
+	return append(dst, id...), Text + byte(len(id))
+}
+
+// Size returns how many bytes at the start of p are the payload of an id of this code, and how
+// many of them stand before its text. p may be longer; ok is false if it is too short or the code
+// is not known.
+func Size(code byte, p []byte) (size, skip int, ok bool) {
+	switch {
+	case code == UUID:
+		size = uuidSize
+	case code == Timed:
+		size = uuidSize - timeSize
+	case code == Empty:
+		size = 1
+	case code == Long:
+		n, used := binary.Uvarint(p)
+		if used <= 0 || n > uint64(len(p)) || used > 1 && p[used-1] == 0 { // the last: not the shortest form
+			return 0, 0, false
+		}
+		size, skip = used+int(n), used
+	case code > Hex && code <= Hex+hexMax:
+		size = int(code - Hex)
+	case code > Text:
+		size = int(code - Text)
+	default:
+		return 0, 0, false
+	}
+	return size, skip, size <= len(p)
+}
+
+// Append appends the text of an id to dst, given its code, its payload without the length of a
+// long one, and its row's time.
+func Append(dst []byte, code byte, payload []byte, ms int64) []byte {
+	switch {
+	case code == UUID:
+		return appendUUID(dst, payload)
+	case code == Timed:
+		var u [uuidSize]byte
+		var t [8]byte
+		binary.BigEndian.PutUint64(t[:], uint64(ms))
+		copy(u[:timeSize], t[2:])
+		copy(u[timeSize:], payload)
+		return appendUUID(dst, u[:])
+	case code == Empty:
+		return dst
+	case code > Hex && code <= Hex+hexMax:
+		return hex.AppendEncode(dst, payload)
+	}
+	return append(dst, payload...)
+}
+
+// Key cuts a payload down to what is the same in every form in which an id may be stored.
+func Key(code byte, payload []byte) []byte {
+	switch code {
+	case UUID:
+		return payload[timeSize:]
+	case Empty:
+		return payload[:0]
+	}
+	return payload
+}
+
+// AppendKey appends the key of an id to dst: see Key.
+func AppendKey(dst []byte, id string) []byte {
+	at := len(dst)
+	dst, code := Pack(dst, id, 0, false)
+	_, skip, _ := Size(code, dst[at:])
+	return append(dst[:at], Key(code, dst[at+skip:])...)
+}
+
+// uuidTime is the time in the first six bytes of a UUIDv7.
+func uuidTime(u []byte) uint64 {
+	return uint64(binary.BigEndian.Uint16(u))<<32 | uint64(binary.BigEndian.Uint32(u[2:]))
+}
+
+// parseUUID reads the canonical lower-case text of a UUID, and nothing else.
+func parseUUID(u *[uuidSize]byte, s string) bool {
+	if len(s) != uuidText || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+		return false
+	}
+	at := 0
+	for i := 0; i < uuidText; i += 2 {
+		if s[i] == '-' {
+			i++
+		}
+		hi, lo := hexDigit(s[i]), hexDigit(s[i+1])
+		if hi|lo > 0x0f {
+			return false
+		}
+		u[at] = hi<<4 | lo
+		at++
+	}
+	return true
+}
+
+// appendUUID appends the canonical text of u, 16 bytes.
+func appendUUID(dst, u []byte) []byte {
+	dst = hex.AppendEncode(dst, u[:4])
+	for _, part := range [][]byte{u[4:6], u[6:8], u[8:10], u[10:16]} {
+		dst = hex.AppendEncode(append(dst, '-'), part)
+	}
+	return dst
+}
+
+// hexDigit returns the value of a lower-case hex digit, 0xff for anything else.
+func hexDigit(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	}
+	return 0xff
+}
+
+func isLowerHex(s string) bool {
+	for i := range len(s) {
+		if hexDigit(s[i]) == 0xff {
+			return false
+		}
+	}
+	return true
+}

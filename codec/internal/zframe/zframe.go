@@ -1,0 +1,243 @@
+// Package zframe makes and reads single zstd frames of known size. Encoders and decoders are pooled;
+// reading is bounded by what a frame declares, checked before anything is allocated.
+package zframe
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/coppice-go/coppice/codec/internal/wire"
+)
+
+const (
+	// maxWindow is the largest window, in bytes, that a frame may ask a decoder to keep.
+	maxWindow = 8 << 20
+	// encodeWindow is the window of our own frames: 2 MiB reach over the largest usual checkpoint,
+	// and hold an encoder's buffers to a few MiB.
+	encodeWindow = 2 << 20
+	// maxBlock is the most that one block of any frame can hold raw: a constant of zstd.
+	maxBlock = 128 << 10
+	// MaxRaw is the largest raw size of one frame that is decoded at all.
+	MaxRaw = 1 << 30
+	// Slack lets the decoder use its fast path up to the last byte.
+	Slack = 32
+)
+
+// idle keeps what is used again: one for good, so that a program that works steadily does not
+// depend on the garbage collector's timing, and more as long as memory is plenty.
+type idle[T any] struct {
+	one  atomic.Pointer[T]
+	more sync.Pool
+}
+
+func (s *idle[T]) get() *T {
+	if v := s.one.Swap(nil); v != nil {
+		return v
+	}
+	v, _ := s.more.Get().(*T)
+	return v
+}
+
+func (s *idle[T]) put(v *T) {
+	if !s.one.CompareAndSwap(nil, v) {
+		s.more.Put(v)
+	}
+}
+
+// Idle encoders by level and by whether the source fits the window: a frame that does is a single
+// segment, which always declares its size; a larger one declares it anyway. An encoder takes up to
+// 8 MiB, a decoder less than one. None starts a goroutine, so one that is dropped is collected.
+var (
+	encoders [2][2]idle[zstd.Encoder]
+	decoders idle[zstd.Decoder]
+)
+
+func newDecoder() *zstd.Decoder {
+	d, err := zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(MaxRaw),
+		zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		panic("codec: zstd decoder options: " + err.Error()) // constants: wrong in every run or in none
+	}
+	return d
+}
+
+func newEncoder(better, single bool) *zstd.Encoder {
+	level := zstd.SpeedDefault
+	if better {
+		level = zstd.SpeedBetterCompression
+	}
+	e, err := zstd.NewWriter(nil,
+		zstd.WithEncoderLevel(level),
+		zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(encodeWindow),
+		zstd.WithLowerEncoderMem(true),
+		zstd.WithEncoderCRC(true),
+		zstd.WithZeroFrames(true),
+		zstd.WithSingleSegment(single))
+	if err != nil {
+		panic("codec: zstd encoder options: " + err.Error())
+	}
+	return e
+}
+
+// Append appends one zstd frame that holds src to dst: its size declared, its content checksum on.
+// better spends more time. Equal arguments give equal bytes. src may be empty and is not kept.
+func Append(dst, src []byte, better bool) []byte {
+	kind := 0
+	if better {
+		kind = 1
+	}
+	fits := len(src) <= encodeWindow
+	pool := &encoders[kind][0]
+	if fits {
+		pool = &encoders[kind][1]
+	}
+	e := pool.get()
+	if e == nil {
+		e = newEncoder(better, fits)
+	}
+	dst = e.EncodeAll(src, dst)
+	pool.put(e)
+	return dst
+}
+
+// Decode appends the content of src, which has to be exactly one zstd frame, to dst. The frame
+// must declare its size; one over max bytes, or a window over 8 MiB, is ErrLimit; bytes after the
+// frame, a dictionary, and a declared size that its blocks cannot hold are ErrFormat: all found
+// before anything is allocated. At most the declared size, and no more than a constant beside it,
+// is allocated. On an error dst is returned as it was.
+func Decode(dst, src []byte, limit int) ([]byte, error) {
+	size, err := Size(src, limit)
+	if err != nil {
+		return dst, fmt.Errorf("zstd: %w", err)
+	}
+	out := dst
+	if cap(out)-len(out) < size {
+		out = make([]byte, len(dst), len(dst)+size+Slack)
+		copy(out, dst)
+	}
+	d := decoders.get()
+	if d == nil {
+		d = newDecoder()
+	}
+	raw, err := d.DecodeAll(src, out[len(out):]) // never over the capacity, so it stays in place
+	decoders.put(d)
+	if err != nil {
+		return dst, fmt.Errorf("zstd: %w: %w", err, wire.ErrFormat)
+	}
+	if len(raw) != size {
+		return dst, fmt.Errorf("zstd: %d bytes instead of %d: %w", len(raw), size, wire.ErrFormat)
+	}
+	return append(out, raw...), nil
+}
+
+// Size walks the headers of the one frame that p has to be and returns its declared size.
+func Size(p []byte, limit int) (int, error) {
+	var h zstd.Header
+	rest, err := h.DecodeAndStrip(p)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("no frame: %w: %w", err, wire.ErrFormat)
+	case h.Skippable:
+		return 0, fmt.Errorf("a skippable frame: %w", wire.ErrFormat)
+	case h.DictionaryID != 0:
+		return 0, fmt.Errorf("needs dictionary %d: %w", h.DictionaryID, wire.ErrFormat)
+	case !h.HasFCS:
+		return 0, fmt.Errorf("no declared size: %w", wire.ErrFormat)
+	}
+	window := h.WindowSize
+	if h.SingleSegment {
+		window = h.FrameContentSize
+	}
+	if h.FrameContentSize > uint64(max(0, min(limit, MaxRaw))) {
+		return 0, fmt.Errorf("%d bytes declared, at most %d are allowed: %w", h.FrameContentSize, min(limit, MaxRaw), wire.ErrLimit)
+	}
+	if window > maxWindow {
+		return 0, fmt.Errorf("a window of %d bytes, at most %d are allowed: %w", window, maxWindow, wire.ErrLimit)
+	}
+	most, rest, err := walkBlocks(rest, min(window, maxBlock))
+	if err != nil {
+		return 0, err
+	}
+	if h.HasCheckSum {
+		if len(rest) < 4 {
+			return 0, fmt.Errorf("cut off in its checksum: %w", wire.ErrFormat)
+		}
+		rest = rest[4:]
+	}
+	if len(rest) != 0 {
+		return 0, fmt.Errorf("%d bytes after the frame: %w", len(rest), wire.ErrFormat)
+	}
+	if h.FrameContentSize > most {
+		return 0, fmt.Errorf("%d bytes declared, its blocks hold at most %d: %w", h.FrameContentSize, most, wire.ErrFormat)
+	}
+	return int(h.FrameContentSize), nil
+}
+
+// walkBlocks steps over the blocks of a frame and returns the most bytes that they can hold, and
+// what follows the last one.
+func walkBlocks(p []byte, blockMax uint64) (most uint64, rest []byte, err error) {
+	for {
+		if len(p) < 3 {
+			return 0, nil, fmt.Errorf("cut off in a block header: %w", wire.ErrFormat)
+		}
+		head := uint32(p[0]) | uint32(p[1])<<8 | uint32(p[2])<<16
+		p = p[3:]
+		size := uint64(head >> 3)
+		stored := size
+		switch head >> 1 & 3 {
+		case 0: // raw
+			most += size
+		case 1: // one byte, repeated
+			most += size
+			stored = 1
+		case 2: // compressed
+			most += blockMax
+		default:
+			return 0, nil, fmt.Errorf("a block of a reserved type: %w", wire.ErrFormat)
+		}
+		if size > maxBlock {
+			return 0, nil, fmt.Errorf("a block of %d bytes, at most %d are allowed: %w", size, maxBlock, wire.ErrFormat)
+		}
+		if stored > uint64(len(p)) {
+			return 0, nil, fmt.Errorf("cut off in a block: %w", wire.ErrFormat)
+		}
+		p = p[stored:]
+		if head&1 == 1 {
+			return most, p, nil
+		}
+	}
+}
+
+// AppendStored appends a zstd frame that holds src without compressing it, for content that is
+// compressed already: such a frame is read at the speed of memory. It carries no checksum of its
+// own, so it stands only in objects that have one.
+func AppendStored(dst, src []byte) []byte {
+	const magic, header = 0xFD2FB528, 0x80 // header: a content size of four bytes, no checksum
+	n := uint32(len(src))
+	dst = append(dst, magic&0xff, magic>>8&0xff, magic>>16&0xff, magic>>24, header, windowByte,
+		byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+	for {
+		k := min(len(src), maxBlock)
+		head := uint32(k) << 3
+		if k == len(src) {
+			head |= 1
+		}
+		dst = append(dst, byte(head), byte(head>>8), byte(head>>16))
+		dst = append(dst, src[:k]...)
+		src = src[k:]
+		if head&1 == 1 {
+			return dst
+		}
+	}
+}
+
+// windowByte is the window descriptor of a stored frame: 128 KiB, one block.
+const windowByte = 7 << 3
