@@ -1,0 +1,141 @@
+// Package entry makes drafts: the entries that a session appends.
+//
+// A draft holds exactly the JSON that was given: numbers keep every digit, nothing is escaped that was not,
+// only insignificant white space goes. Nothing here fails on the spot: what cannot be made into an entry
+// (a value that does not marshal, a message that is no JSON object) is kept in Draft.Err, and Append
+// returns it and appends nothing. So calls can be written in one line:
+//
+//	ids, err := session.Append(ctx, entry.User(prompt), entry.Message(reply))
+//
+// Message takes any provider's message as it is. User, Assistant and ToolResult make messages in the shape
+// of pi's session format, for programs without a shape of their own. Line takes whole foreign lines, byte
+// for byte. The other functions make the entries that are no messages.
+//
+// The package is pure; it does no I/O and reads no clock. An entry's time is Draft.Time, or the time of the
+// append.
+package entry
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Draft is an entry that is still to be appended.
+type Draft = transcript.Draft
+
+var errNoObject = errors.New("not a JSON object")
+
+// Message makes an entry of any provider's message: a struct, a map or a json.RawMessage. It must marshal
+// to a JSON object, so a string, a slice or a []byte passed by mistake is an error and not a wrong message.
+func Message(v any) Draft {
+	raw, err := object(v)
+	if err != nil {
+		return failed("message", fmt.Errorf("%T: %w", v, err))
+	}
+	return draft("message", struct {
+		Message json.RawMessage `json:"message"`
+	}{raw})
+}
+
+// Custom makes an entry of the program's own: the model never sees it. kind says what it is; data is any
+// value that marshals, nil = none.
+func Custom(kind string, data any) Draft {
+	if kind == "" {
+		return failed("custom", errors.New("no kind"))
+	}
+	return draft("custom", struct {
+		Kind string `json:"customType"`
+		Data any    `json:"data,omitempty"`
+	}{kind, data})
+}
+
+// CustomMessage makes a message of the program's own that the model does see. content is a string, a
+// []Block, or what else the program's models take; display says whether people see it too.
+func CustomMessage(kind string, content any, display bool) Draft {
+	if kind == "" {
+		return failed("custom_message", errors.New("no kind"))
+	}
+	return draft("custom_message", struct {
+		Kind    string `json:"customType"`
+		Content any    `json:"content"`
+		Display bool   `json:"display"`
+	}{kind, content, display})
+}
+
+// Compaction makes the entry after which the derived context is the summary, then the entries from
+// firstKept (an id on the same path) on. firstKept "" keeps nothing from before. tokensBefore is the
+// context's size before it, for the record.
+func Compaction(summary, firstKept string, tokensBefore int) Draft {
+	return draft("compaction", struct {
+		Summary   string `json:"summary"`
+		FirstKept string `json:"firstKeptEntryId,omitempty"`
+		Tokens    int    `json:"tokensBefore"`
+	}{summary, firstKept, tokensBefore})
+}
+
+// Model makes the entry that says which model speaks from here on.
+func Model(provider, id string) Draft {
+	return draft("model_change", struct {
+		Provider string `json:"provider"`
+		ID       string `json:"modelId"`
+	}{provider, id})
+}
+
+// Thinking makes the entry that sets the thinking level: "off", "low", "high", or whatever the models know.
+func Thinking(level string) Draft {
+	return draft("thinking_level_change", struct {
+		Level string `json:"thinkingLevel"`
+	}{level})
+}
+
+// Title makes the entry that names the session.
+func Title(name string) Draft {
+	return draft("session_info", struct {
+		Name string `json:"name"`
+	}{name})
+}
+
+// Line makes an entry of a whole line of a session file, kept byte for byte. It must be one JSON object
+// with a type and an id, and may end with its newline. The bytes are copied.
+func Line(raw []byte) Draft {
+	return Draft{Raw: append(make([]byte, 0, len(raw)), raw...)}
+}
+
+func draft(typ string, body any) Draft {
+	raw, err := encode(body)
+	if err != nil {
+		return failed(typ, err)
+	}
+	return Draft{Type: typ, Body: raw}
+}
+
+func failed(typ string, err error) Draft {
+	return Draft{Type: typ, Err: fmt.Errorf("make a %s entry: %w", typ, err)}
+}
+
+// encode marshals without the escapes of HTML: raw messages within keep their bytes.
+func encode(v any) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// object is encode for what must be an object.
+func object(v any) (json.RawMessage, error) {
+	raw, err := encode(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, errNoObject
+	}
+	return raw, nil
+}

@@ -1,0 +1,173 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// verbatimPreface stands before the text of a verbatim compaction: part of what the peer sends.
+const verbatimPreface = "The earlier conversation was compacted. Below is the verbatim transcript of the retained lines; " +
+	`elided spans are marked "(filtered N lines)".` + "\n\n"
+
+// flattened gives the one message of a verbatim-lines compaction: its text, and behind it the kept entries
+// as text too, for a tail that starts in mid-turn would be refused by providers. Images stay images.
+func flattened(e Entry, kept []Entry) Message {
+	summary := text(field(e.Raw, "summary"))
+	var t tape
+	t.text(verbatimPreface + summary)
+	first := true
+	for _, k := range kept {
+		m, ok := keptMessage(k)
+		if !ok {
+			continue
+		}
+		for _, s := range sections(m) {
+			if !first || summary != "" {
+				t.text("\n\n")
+			}
+			first = false
+			t.text(s.header)
+			for _, block := range s.blocks {
+				t.block(block)
+			}
+		}
+	}
+	t.flush()
+	tokens := field(e.Raw, "tokensBefore")
+	if !isNumber(tokens) {
+		tokens = []byte("0")
+	}
+	details := field(e.Raw, "details")
+	if field(details, "tokensBefore") == nil {
+		details = withField(details, "tokensBefore", tokens)
+	}
+	return Message{Role: "custom", Raw: object("role", []byte(`"custom"`), "customType", []byte(`"compaction"`),
+		"content", append(append([]byte{'['}, bytes.Join(t.blocks, []byte{','})...), ']'),
+		"display", []byte("true"), "details", details, "timestamp", millis(e.Time))}
+}
+
+// tape writes text and blocks in turn; text that meets text is one block.
+type tape struct {
+	blocks [][]byte
+	buf    strings.Builder
+}
+
+func (t *tape) text(s string) { t.buf.WriteString(s) }
+
+func (t *tape) block(b []byte) {
+	if string(field(b, "type")) == `"text"` {
+		t.text(text(field(b, "text")))
+		return
+	}
+	t.flush()
+	t.blocks = append(t.blocks, b)
+}
+
+func (t *tape) flush() {
+	if t.buf.Len() > 0 {
+		t.blocks = append(t.blocks, textBlock(t.buf.String()))
+		t.buf.Reset()
+	}
+}
+
+func textBlock(s string) []byte {
+	return append(quoted([]byte(`{"type":"text","text":`), s), '}')
+}
+
+func keptMessage(e Entry) (Message, bool) {
+	b := builder{rules: Atomic.rules()}
+	b.entry(e)
+	if len(b.messages) == 0 {
+		return Message{}, false
+	}
+	return b.messages[0], true
+}
+
+type section struct {
+	header string
+	blocks [][]byte
+}
+
+// sections writes a message in the peer's own transcript grammar: a header for each speaker, then the text.
+func sections(m Message) []section {
+	content := field(m.Raw, "content")
+	switch m.Role {
+	case "user", "custom":
+		return spoken("[User]: ", content)
+	case "toolResult":
+		return spoken("[Tool result]: ", content)
+	case "bashExecution":
+		run := "Ran `" + text(field(m.Raw, "command")) + "`\n"
+		if out := text(field(m.Raw, "output")); out != "" {
+			run += "```\n" + out + "\n```"
+		} else {
+			run += "(no output)"
+		}
+		return []section{{"[User]: ", [][]byte{textBlock(run)}}}
+	case "branchSummary":
+		return []section{{"[User]: ", [][]byte{textBlock("The following is a summary of a branch that this conversation came back from:\n\n<summary>\n" +
+			text(field(m.Raw, "summary")) + "</summary>")}}}
+	case "assistant":
+		return assistantSections(content)
+	}
+	return nil
+}
+
+// spoken gives one section of text and images; none if there is neither.
+func spoken(header string, content []byte) []section {
+	s := section{header: header}
+	if isString(content) && len(content) > 2 {
+		s.blocks = append(s.blocks, textBlock(text(content)))
+	}
+	m := walk(content)
+	for m.closing == ']' && m.next() {
+		switch string(field(m.val, "type")) {
+		case `"text"`, `"image"`:
+			s.blocks = append(s.blocks, m.val)
+		}
+	}
+	if len(s.blocks) == 0 {
+		return nil
+	}
+	return []section{s}
+}
+
+func assistantSections(content []byte) []section {
+	var thinking, said, calls []string
+	m := walk(content)
+	for m.closing == ']' && m.next() {
+		switch string(field(m.val, "type")) {
+		case `"text"`:
+			said = append(said, text(field(m.val, "text")))
+		case `"thinking"`:
+			thinking = append(thinking, text(field(m.val, "thinking")))
+		case `"toolCall"`:
+			calls = append(calls, text(field(m.val, "name"))+"("+arguments(field(m.val, "arguments"))+")")
+		}
+	}
+	var out []section
+	for _, s := range []struct {
+		header, sep string
+		lines       []string
+	}{{"[Assistant thinking]: ", "\n", thinking}, {"[Assistant]: ", "\n", said}, {"[Assistant tool calls]: ", "; ", calls}} {
+		if joined := strings.Join(s.lines, s.sep); joined != "" {
+			out = append(out, section{s.header, [][]byte{textBlock(joined)}})
+		}
+	}
+	return out
+}
+
+// arguments writes a call's arguments as name=value pairs.
+func arguments(args []byte) string {
+	var pairs []string
+	m := walk(args)
+	for m.closing == '}' && m.next() {
+		var val bytes.Buffer
+		if json.Compact(&val, m.val) != nil {
+			continue
+		}
+		pairs = append(pairs, string(m.key)+"="+val.String())
+	}
+	return strings.Join(pairs, ", ")
+}

@@ -1,0 +1,147 @@
+package transcript
+
+import "strconv"
+
+// pair matches calls and results, reports those that stand alone, and gives the calls that wait for a
+// result. Where the bound cut something off, a result without a call is the rest of a cut group: it is left
+// out, so that no group is ever split.
+func (b *builder) pair(w *Window) []ToolCall {
+	answered := map[string]bool{} // by call id, for calls met so far
+	kept := 0
+	for i, p := range b.links {
+		for _, c := range p.calls {
+			answered[c.id] = false
+		}
+		orphan := ""
+		alone := true
+		for _, id := range p.results {
+			if _, ok := answered[id]; ok {
+				answered[id], alone = true, false
+			} else {
+				orphan = id
+			}
+		}
+		if orphan != "" && alone && !w.Complete && p.only {
+			w.OmittedEntries++
+			continue
+		}
+		if orphan != "" {
+			b.report(i, DiagOrphanResult, "a result for call "+strconv.Quote(orphan)+", which is not before it")
+		}
+		b.messages[kept], b.links[kept] = b.messages[i], p
+		kept++
+	}
+	b.truncate(kept)
+	var open []ToolCall
+	for i, p := range b.links {
+		for _, c := range p.calls {
+			if answered[c.id] {
+				continue
+			}
+			b.report(i, DiagOpenCall, "call "+strconv.Quote(c.id)+" of "+strconv.Quote(c.name)+" has no result")
+			if !failedTurn(b.messages[i]) { // the provider never ran those
+				open = append(open, ToolCall{Entry: b.messages[i].Entry, ID: c.id, Name: c.name})
+			}
+		}
+	}
+	return open
+}
+
+func (b *builder) report(i int, kind, detail string) {
+	b.diag.addAt(b.messages[i].Entry, b.links[i].ordinal, kind, detail)
+}
+
+func (b *builder) truncate(n int) {
+	b.messages, b.links = b.messages[:n], b.links[:n]
+}
+
+// failedTurn: an assistant's turn that ended in an error or was aborted.
+func failedTurn(m Message) bool {
+	if m.Role != "assistant" {
+		return false
+	}
+	stop := string(field(m.Raw, "stopReason"))
+	return stop == `"error"` || stop == `"aborted"`
+}
+
+// dropUnanswered takes calls without any result out of assistants' messages, as omp does. A message that is
+// changed must not carry signed thinking: signatures and redacted thinking go. One that is left empty goes.
+func (b *builder) dropUnanswered() {
+	results := map[string]bool{}
+	for _, p := range b.links {
+		for _, id := range p.results {
+			results[id] = true
+		}
+	}
+	kept := 0
+	for i, m := range b.messages {
+		open := false
+		for _, c := range b.links[i].calls {
+			open = open || !results[c.id]
+		}
+		if open && m.Role == "assistant" {
+			content, n := withoutOpenCalls(field(m.Raw, "content"), results)
+			if n == 0 {
+				continue
+			}
+			m.Raw = withField(m.Raw, "content", content)
+			b.links[i] = linkOf(m, b.links[i].ordinal)
+		}
+		b.messages[kept], b.links[kept] = m, b.links[i]
+		kept++
+	}
+	b.truncate(kept)
+}
+
+// withoutOpenCalls gives the content without what dropUnanswered takes away, and how many blocks are left.
+func withoutOpenCalls(content []byte, results map[string]bool) ([]byte, int) {
+	out := []byte{'['}
+	n := 0
+	m := walk(content)
+	for m.closing == ']' && m.next() {
+		block := m.val
+		switch typ := text(field(block, "type")); {
+		case typ == "toolCall" && !results[text(field(block, "id"))], typ == "redactedThinking":
+			continue
+		case typ == "thinking":
+			block = withField(block, "thinkingSignature", nil)
+		}
+		if n > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, block...)
+		n++
+	}
+	return append(out, ']'), n
+}
+
+// dropFailed leaves out assistants' turns that failed or were aborted, with the results of their calls, as
+// omp does: replayed, they would be dead ends. A turn that a note on interrupted thinking follows stays.
+func (b *builder) dropFailed() {
+	gone := map[string]bool{}
+	kept := 0
+	for i, m := range b.messages {
+		p := b.links[i]
+		if failedTurn(m) && !(i+1 < len(b.messages) && interruptedNote(b.messages[i+1])) {
+			for _, c := range p.calls {
+				gone[c.id] = true
+			}
+			continue
+		}
+		if len(p.calls) > 0 {
+			for _, c := range p.calls {
+				delete(gone, c.id)
+			}
+		}
+		if m.Role == "toolResult" && len(p.results) == 1 && gone[p.results[0]] {
+			continue
+		}
+		b.messages[kept], b.links[kept] = m, p
+		kept++
+	}
+	b.truncate(kept)
+}
+
+func interruptedNote(m Message) bool {
+	return m.Role == "custom" && string(field(m.Raw, "customType")) == `"interrupted-thinking"`
+}

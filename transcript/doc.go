@@ -1,0 +1,26 @@
+// Package transcript holds what a session's transcript is made of: its lines and entries, the tree that
+// they form, and the context that a path through the tree gives to a model.
+//
+// What it guarantees:
+//
+//   - Lines are kept byte for byte: fields, types and numbers that nobody knows included. Only the head of
+//     a line is read (type, id, parentId, timestamp); bodies are decoded when somebody asks.
+//   - What is called JSON here is what encoding/json calls JSON, up to 512 levels deep; where a field
+//     occurs twice the last one counts.
+//   - Nothing hangs and nothing is lost in silence. Missing parents, circles, double ids, bad lines, calls
+//     without results are each cut or kept by a written rule and reported as a Diagnostic. Walks are
+//     iterative; lists of diagnostics, depths and previews are bounded (I15).
+//   - Images that leave their line come back exactly: Externalise and Internalise are a bijection.
+//
+// A line, in pi's session format version 3, is one JSON object:
+//
+//	{"type":"message","id":"..","parentId":"..","timestamp":"2026-01-02T15:04:05.000Z","message":{..}}
+//
+// Use: ParseLine reads a line's head, Draft.Line makes a line, Row gives its skeleton row. A TreeBuilder
+// gathers rows and gives immutable trees. BuildContext turns a path into messages by the rules of a
+// Profile; a PathWindow does the same while the path grows, within a bound. Inspect finds role, text,
+// calls and results in any provider's message. A FileReader reads session files of the pi family.
+//
+// The package is pure: no files, no clock, no randomness but what the caller hands in. Functions and
+// methods are safe for concurrent use unless they say otherwise.
+package transcript

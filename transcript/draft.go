@@ -1,0 +1,157 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Draft is an entry that is still to be appended. Package entry makes drafts; the session gives them
+// their place.
+type Draft struct {
+	Type   string          // "message", "custom", ... as in pi's format
+	ID     string          // "" = a new UUIDv7
+	Parent string          // "" = the head; else an existing entry: a reply to an old message, in one call
+	Time   time.Time       // zero = now
+	Body   json.RawMessage // an object: the fields after type, id, parentId and timestamp. Hooks edit this
+	Raw    []byte          // a whole line, kept byte for byte; then all else is ignored
+	Err    error           // what went wrong while the draft was made; Append returns it
+}
+
+// Line gives the entry's line, without a newline. A draft with Raw is checked (one line, one object, a
+// type and an id) and comes back as it is. Any other becomes our canonical line:
+//
+//	{"type":"..","id":"..","parentId":".."|null,"timestamp":"2006-01-02T15:04:05.000Z",BODY}
+//
+// with the body's fields as they were given, white space aside: numbers keep every digit. id "" stands
+// for d.ID, parentID "" for null, a zero d.Time for now. The body may not set the four fields again
+// (the last one would win). Errors wrap ErrLine; a draft's own Err comes back unwrapped.
+func (d Draft) Line(id, parentID string, now time.Time) ([]byte, error) {
+	if d.Err != nil {
+		return nil, d.Err
+	}
+	if d.Raw != nil {
+		return d.rawLine()
+	}
+	if id == "" {
+		id = d.ID
+	}
+	if id == "" || d.Type == "" {
+		return nil, fmt.Errorf("%w: type %q and id %q must be set", ErrLine, d.Type, id)
+	}
+	at := d.Time
+	if at.IsZero() {
+		at = now
+	}
+	at = at.UTC()
+	if y := at.Year(); y < 0 || y > 9999 {
+		return nil, fmt.Errorf("%w: year %d does not fit a time stamp", ErrLine, y)
+	}
+	line := make([]byte, 0, len(d.Body)+len(d.Type)+len(id)+len(parentID)+100)
+	line = quoted(append(line, `{"type":`...), d.Type)
+	line = quoted(append(line, `,"id":`...), id)
+	line = append(line, `,"parentId":`...)
+	if parentID == "" {
+		line = append(line, "null"...)
+	} else {
+		line = quoted(line, parentID)
+	}
+	line = at.AppendFormat(append(line, `,"timestamp":"`...), "2006-01-02T15:04:05.000Z\"")
+	line, err := appendBody(line, d.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkLine(line, d.Type, id, parentID); err != nil {
+		return nil, err
+	}
+	return line, nil
+}
+
+func (d Draft) rawLine() ([]byte, error) {
+	raw := bytes.TrimSuffix(d.Raw, []byte("\n"))
+	if bytes.IndexByte(raw, '\n') >= 0 {
+		return nil, fmt.Errorf("%w: more than one line", ErrLine)
+	}
+	l, err := ParseLine(raw)
+	if err != nil {
+		return nil, err
+	}
+	if l.Type == "" || l.ID == "" {
+		return nil, fmt.Errorf("%w: a line without a type or an id", ErrLine)
+	}
+	if err := checkNames(l); err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+// appendBody appends the fields of the body and the line's closing brace.
+func appendBody(line []byte, body json.RawMessage) ([]byte, error) {
+	if len(body) > 0 {
+		m := walk(body)
+		m.strict = true
+		if m.closing != '}' {
+			return nil, fmt.Errorf("%w: the body is no JSON object", ErrLine)
+		}
+		for m.next() {
+			switch string(m.key) {
+			case "type", "id", "parentId", "timestamp":
+				return nil, fmt.Errorf("%w: the body sets %q", ErrLine, m.key)
+			}
+		}
+		if m.err != nil {
+			return nil, fmt.Errorf("%w: body: %w", ErrLine, m.err)
+		}
+		buf := bytes.NewBuffer(line)
+		start := buf.Len()
+		if err := json.Compact(buf, body); err != nil {
+			return nil, fmt.Errorf("%w: body: %w", ErrLine, err)
+		}
+		if line = buf.Bytes(); len(line)-start > len("{}") {
+			line[start] = ','
+			return line, nil
+		}
+		line = line[:start]
+	}
+	return append(line, '}'), nil
+}
+
+// checkLine holds what was built against what a reader will read.
+func checkLine(line []byte, typ, id, parentID string) error {
+	l, err := ParseLine(line)
+	if err != nil {
+		return err
+	}
+	if err := checkNames(l); err != nil {
+		return err
+	}
+	if l.Type != typ || l.ID != id || l.ParentID != parentID {
+		return fmt.Errorf("%w: type %q, id %q or parent %q is not valid UTF-8", ErrLine, typ, id, parentID)
+	}
+	return nil
+}
+
+// nameMax bounds a type and an id, in bytes (I15): a skeleton keeps them in memory.
+const nameMax = 64 << 10
+
+func checkNames(l Line) error {
+	if n := max(len(l.Type), len(l.ID), len(l.ParentID)); n > nameMax {
+		return fmt.Errorf("%w: a type or an id of %d bytes, at most %d are allowed", ErrLine, n, nameMax)
+	}
+	return nil
+}
+
+// quoted appends s as a JSON string.
+func quoted(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			p, err := json.Marshal(s) // of a string: cannot fail
+			if err != nil {
+				return append(dst, `""`...)
+			}
+			return append(dst, p...)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
+}

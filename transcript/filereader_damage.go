@@ -1,0 +1,105 @@
+package transcript
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// salvage looks for entries on a line that is no single object: a whole one in front, when a newline is
+// missing between two; or one at the end, appended behind a torn one.
+func (f *FileReader) salvage(clean []byte, l fileLine, ended bool, cause error) (Line, bool) {
+	m := walk(clean)
+	object := m.closing == '}'
+	for m.next() {
+	}
+	if object && m.err == nil && m.closing == 0 && m.i < len(clean) {
+		if head, err := ParseLine(clean[:m.i]); err == nil {
+			f.rest, f.restEnded = bytes.Trim(clean[m.i:], " \t\r\x00"), ended
+			f.note("", l, DiagConverted, "more than one object on the line")
+			return head, true
+		}
+	}
+	f.refuse(l, f.damage(ended), cause.Error())
+	head, err := lastEntry(clean)
+	if err != nil {
+		return Line{}, false
+	}
+	f.note("", l, DiagConverted, "an entry was found behind the damage, on the same line")
+	return head, true
+}
+
+func (f *FileReader) damage(ended bool) string {
+	if ended {
+		return DiagBadLine
+	}
+	return DiagTornLine
+}
+
+// clean takes away what is around a line's object: byte order mark, carriage return, white space, runs of
+// NUL as a crash leaves them. Nothing is left of a blank line.
+func (f *FileReader) clean(raw []byte, l fileLine) []byte {
+	line := raw
+	if l.number == 1 {
+		if cut, ok := bytes.CutPrefix(line, []byte("\xef\xbb\xbf")); ok {
+			line = cut
+			f.note("", l, DiagConverted, "a byte order mark")
+		}
+	}
+	if cut, ok := bytes.CutSuffix(line, []byte("\r")); ok {
+		line = cut
+		f.note("crlf", l, DiagConverted, "lines end with CR LF")
+	}
+	if cut := bytes.Trim(line, "\x00"); len(cut) < len(line) {
+		f.bad++
+		f.note("", l, DiagBadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", len(line)-len(cut)))
+		line = cut
+	}
+	cut := bytes.Trim(line, " \t\r\x00")
+	switch {
+	case len(raw) == 0 || len(cut) == 0 && len(line) > 0:
+		f.note("", l, DiagConverted, "a blank line")
+	case len(cut) < len(line):
+		f.note("space", l, DiagConverted, "white space around a line")
+	}
+	return cut
+}
+
+// lastEntry finds an entry at the end of a damaged line: appended behind a torn one that had no newline. A
+// block of the torn message does not pass for one, for it has no time stamp. It looks at the last few
+// places where an object with a type starts, and behind the last NUL.
+func lastEntry(line []byte) (Line, error) {
+	const tries, reach = 64, 1 << 20
+	nul := bytes.LastIndexByte(line, 0)
+	at := len(line)
+	for range tries {
+		at = bytes.LastIndex(line[:at], []byte(`{"type":"`))
+		if at <= nul || at == 0 || len(line)-at > reach {
+			break
+		}
+		if l, err := ParseLine(line[at:]); err == nil && looksLikeEntry(fileLine{Line: l}) && !l.Time.IsZero() {
+			return l, nil
+		}
+	}
+	if nul < 0 {
+		return Line{}, ErrLine
+	}
+	return ParseLine(bytes.TrimLeft(line[nul:], "\x00 \t\r"))
+}
+
+// headOf reads the head of a line that is there only in part.
+func headOf(prefix []byte) Line {
+	l := Line{Raw: prefix}
+	for m := walk(prefix); m.closing == '}' && m.next(); {
+		switch string(m.key) {
+		case "type":
+			l.Type = text(m.val)
+		case "id":
+			l.ID = text(m.val)
+		case "parentId":
+			l.HasParent, l.ParentID = isString(m.val), text(m.val)
+		case "timestamp":
+			l.Time = parseTime(m.val)
+		}
+	}
+	return l
+}

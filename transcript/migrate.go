@@ -1,0 +1,171 @@
+package transcript
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+const currentVersion = 3
+
+// convert makes a version 3 line of an object of the file. nil = it gives no entry.
+func (f *FileReader) convert(l fileLine) ([]byte, error) {
+	if l.Type == "session" {
+		f.note("", l, DiagBadLine, "another session header: skipped")
+		f.index("")
+		return nil, nil
+	}
+	raw := l.Raw
+	if l.part {
+		raw = f.stub(l, nil)
+	} else if len(raw) > maxEntryBytes {
+		if stored, _ := Externalise(raw); len(stored) > maxEntryBytes {
+			raw = f.stub(l, shrink(raw))
+		}
+	}
+	id := l.ID
+	if id == "" {
+		made, err := NewID(f.stamp(l), f.rand)
+		if err != nil {
+			return nil, err
+		}
+		id = made
+	}
+	switch {
+	case f.header.Version < oldestWithTree:
+		raw = f.chain(raw, l, id)
+	case l.ID == "":
+		raw = placed(raw, id, field(raw, "parentId"))
+		f.note("", l, DiagConverted, "an entry without an id: one was made")
+	}
+	f.index(id)
+	if f.header.Version < currentVersion && l.Type == "message" {
+		if m := field(raw, "message"); string(field(m, "role")) == `"hookMessage"` {
+			raw = withField(raw, "message", withField(m, "role", []byte(`"custom"`)))
+		}
+	}
+	return bytes.Clone(raw), nil
+}
+
+// index notes the id of an object of a version 1 file under its place in it.
+func (f *FileReader) index(id string) {
+	if f.header.Version < oldestWithTree {
+		f.ids = append(f.ids, id)
+	}
+}
+
+// chain gives a version 1 entry its place: behind the one before it in the file, unless it names a parent
+// itself; and it translates the index from which a compaction keeps into an id.
+func (f *FileReader) chain(raw []byte, l fileLine, id string) []byte {
+	f.changed = true
+	parent := field(raw, "parentId")
+	if l.ID == "" || parent == nil {
+		if parent = nil; f.last != "" {
+			parent = quoted(nil, f.last)
+		}
+		raw = placed(raw, id, parent)
+	}
+	f.last = id
+	index := field(raw, "firstKeptEntryIndex")
+	if l.Type != "compaction" || !isNumber(index) {
+		return raw
+	}
+	raw = withField(raw, "firstKeptEntryIndex", nil)
+	n, err := strconv.ParseFloat(string(index), 64)
+	at := int64(min(max(n, -1), 1<<40))
+	switch {
+	case err == nil && float64(at) == n && at == int64(len(f.ids)):
+		return withField(raw, "firstKeptEntryId", quoted(nil, id)) // the compaction itself
+	case err == nil && float64(at) == n && at >= 0 && at < int64(len(f.ids)) && f.ids[at] != "":
+		return withField(raw, "firstKeptEntryId", quoted(nil, f.ids[at]))
+	}
+	f.note("", l, DiagKeptMissing, fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing is kept", index))
+	return raw
+}
+
+// placed sets id and parent (nil = null) in our order: type, id, parentId, and the rest as it was.
+func placed(raw []byte, id string, parent []byte) []byte {
+	typ := field(raw, "type")
+	rest := withField(withField(withField(raw, "type", nil), "id", nil), "parentId", nil)
+	out := object("type", typ, "id", quoted(nil, id), "parentId", orNull(parent))
+	if len(rest) > len("{}") {
+		out = append(append(out[:len(out)-1], ','), rest[1:]...)
+	}
+	return out
+}
+
+// stub reports a line over a limit, and gives what stands in its place: its head, what is left of the rest,
+// and its size.
+func (f *FileReader) stub(l fileLine, rest []byte) []byte {
+	limit := maxEntryBytes
+	if l.part {
+		limit = maxLineBytes
+	}
+	f.note("", l, DiagOversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", l.size, limit))
+	out := object("type", quoted(nil, l.Type), "id", stringOrNil(l.ID), "parentId", orNull(field(l.Raw, "parentId")), "timestamp", field(l.Raw, "timestamp"))
+	for m := walk(rest); m.closing == '}' && m.next(); {
+		switch string(m.key) {
+		case "type", "id", "parentId", "timestamp":
+		default:
+			out = append(quoted(append(out[:len(out)-1], ','), string(m.key)), ':')
+			out = append(append(out, m.val...), '}')
+		}
+	}
+	return withField(out, "stub", fmt.Appendf(nil, `{"bytes":%d,"limit":%d}`, l.size, limit))
+}
+
+// What a stub keeps of its entry: values up to shrinkValue bytes, shrinkTotal together, shrinkDepth levels.
+const (
+	shrinkValue = 16 << 10
+	shrinkTotal = 1 << 20
+	shrinkDepth = 8
+)
+
+// shrink gives a JSON value with its long strings replaced by a notice; the structure stays, so that roles,
+// ids of calls and the like are still there.
+func shrink(raw []byte) []byte {
+	budget := shrinkTotal
+	return shrinkTo(raw, &budget, shrinkDepth)
+}
+
+func shrinkTo(val []byte, budget *int, depth int) []byte {
+	switch {
+	case len(val) == 0 || depth == 0 || *budget <= 0:
+		return []byte("null")
+	case len(val) <= shrinkValue:
+		*budget -= len(val)
+		return val
+	case val[0] == '"':
+		*budget -= 80
+		return fmt.Appendf(nil, `"[%d bytes left out, over the limit of %d for an entry]"`, len(val), maxEntryBytes)
+	}
+	m := walk(val)
+	out := []byte{val[0]}
+	for m.closing != 0 && *budget > 0 && m.next() {
+		if len(m.key) > shrinkValue {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		if m.key != nil {
+			*budget -= len(m.key)
+			out = append(quoted(out, string(m.key)), ':')
+		}
+		out = append(out, shrinkTo(m.val, budget, depth-1)...)
+	}
+	switch val[0] {
+	case '{':
+		return append(out, '}')
+	case '[':
+		return append(out, ']')
+	}
+	return []byte("null") // a number of that length
+}
+
+func stringOrNil(s string) []byte {
+	if s == "" {
+		return nil
+	}
+	return quoted(nil, s)
+}

@@ -1,0 +1,143 @@
+package transcript
+
+import (
+	"math"
+
+	"github.com/coppice-go/coppice/codec"
+)
+
+// Row gives the skeleton row of a line: what a tree shows and decides without the line itself. parent is
+// the ordinal of the entry's parent, codec.NoParent for a root; whoever commits the line has resolved it.
+// FlagCommit, FlagOrphan and FlagDiagnosed are the caller's to set: a line does not know them.
+//
+// Role is the message's own, except that a user's message of nothing but results of tools has the role
+// "toolResult". Preview is one line of at most 80 bytes, cut at a rune with "…".
+func Row(l Line, parent int64) codec.Row {
+	r := codec.Row{ID: l.ID, Parent: parent, Type: l.Type, Size: uint32(min(len(l.Raw), math.MaxUint32))}
+	if !l.Time.IsZero() {
+		r.Time = l.Time.UnixMilli()
+	}
+	if classOf(l.Type, "")&classHidden == 0 {
+		r.Flags |= codec.FlagVisible
+	}
+	var v preview
+	if l.Type == "message" {
+		messageRow(&r, &v, field(l.Raw, "message"))
+	} else {
+		r.Target = entryRow(&v, l)
+	}
+	if len(r.Role) > nameMax {
+		r.Role = ""
+	}
+	if len(r.Target) > nameMax {
+		r.Target = ""
+	}
+	r.Preview = v.String()
+	return r
+}
+
+func messageRow(r *codec.Row, v *preview, message []byte) {
+	p := inspect(message)
+	r.Role = p.role
+	if p.role == "user" && p.onlyResults() {
+		r.Role = "toolResult"
+	}
+	if len(p.texts) > 0 {
+		r.Flags |= codec.FlagText
+	}
+	if len(p.calls) > 0 {
+		r.Flags |= codec.FlagCalls
+	}
+	if p.failed {
+		r.Flags |= codec.FlagFailed
+	}
+	firstLine := len(p.results) > 0
+	for _, lit := range p.speech() {
+		if firstLine && !v.empty() {
+			break
+		}
+		v.rune(' ')
+		v.literal(lit, firstLine)
+	}
+	if v.empty() {
+		for _, c := range p.calls {
+			v.call(c)
+		}
+	}
+	if v.empty() {
+		v.literal(p.errorText, false)
+	}
+}
+
+// telling names the field of an entry type that a preview shows.
+func telling(typ string) string {
+	switch typ {
+	case "label":
+		return "label"
+	case "compaction", "branch_summary", "session_summary":
+		return "summary"
+	case "model_change":
+		return "modelId"
+	case "thinking_level_change":
+		return "thinkingLevel"
+	case "session_info", "channel":
+		return "name"
+	case "title_change":
+		return "title"
+	case "mode_change":
+		return "mode"
+	case "service_tier_change":
+		return "serviceTier"
+	case "session_init":
+		return "task"
+	case "custom_message":
+		return "content"
+	case "usage":
+		return "kind"
+	case "model_usage":
+		return "purpose"
+	}
+	return "customType"
+}
+
+// entryRow writes the preview of an entry that is no message, and gives the id of the entry it speaks of.
+func entryRow(v *preview, l Line) (target string) {
+	var main, provider, model, custom []byte
+	name := telling(l.Type)
+	m := walk(l.Raw)
+	for m.next() {
+		switch key := string(m.key); key {
+		case name:
+			main = m.val
+		case "targetId", "firstKeptEntryId", "fromId":
+			target = text(m.val)
+		case "provider":
+			provider = m.val
+		case "model":
+			model = m.val
+		case "customType":
+			custom = m.val
+		}
+	}
+	switch {
+	case l.Type == "model_change" && isString(main):
+		v.literal(provider, false)
+		v.add("/")
+		v.literal(main, false)
+	case l.Type == "model_change": // omp: provider and id in one
+		v.literal(model, false)
+	case l.Type == "custom_message":
+		var p parts
+		p.content(main)
+		for _, lit := range p.texts {
+			v.rune(' ')
+			v.literal(lit, false)
+		}
+		if v.empty() {
+			v.literal(custom, false)
+		}
+	default:
+		v.literal(main, false)
+	}
+	return target
+}

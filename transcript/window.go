@@ -1,0 +1,210 @@
+package transcript
+
+// PathWindow is the working context of a path, kept entry by entry: what a checkpoint holds so that a
+// resumed session need not read its history. It holds, root first, the end of the path from where it can
+// still reach the context: everything since the latest compaction and what that one keeps, cut at the front
+// to a bound of bytes. Summaries always stay, the newest group of calls and results too, and no group is
+// split. Entries that never reach a context are held by their heads only, since a compaction may name them.
+//
+// Unbounded, its Context is exactly BuildContext of the whole path. Where a question needs entries that the
+// window does not hold, it says so (false) and stays as it was; the caller then rebuilds it from the whole
+// path with RestorePathWindow. Not safe for concurrent use.
+type PathWindow struct {
+	profile Profile
+	rules   rules
+	max     int // bound of bytes; -1 = none
+	fails   int // trims in a row that found nothing to cut
+	wait    int // entries to let pass before the next try, so that trying stays cheap over time
+	base    Settings
+	omitted int
+	entries []Entry // never changed in place below its length: clones share it
+	bytes   int
+}
+
+// defaultWindowBytes is the bound of the working context (DESIGN 8).
+const defaultWindowBytes = 1 << 20
+
+// NewPathWindow makes the window of an empty path. maxBytes bounds the bytes of the lines held: 0 means 1
+// MiB, negative no bound. Only summaries and the newest group may pass it.
+func NewPathWindow(p Profile, maxBytes int) *PathWindow {
+	switch {
+	case maxBytes == 0:
+		maxBytes = defaultWindowBytes
+	case maxBytes < 0:
+		maxBytes = -1
+	}
+	return &PathWindow{profile: p, rules: p.rules(), max: maxBytes}
+}
+
+// RestorePathWindow makes a window from what Base, Omitted and Entries of an earlier one gave, or from a
+// whole path (zero base, omitted 0), which it cuts. It goes on as the earlier one would have.
+func RestorePathWindow(p Profile, maxBytes int, base Settings, omitted int, entries []Entry) *PathWindow {
+	w := NewPathWindow(p, maxBytes)
+	w.base, w.omitted = base, max(omitted, 0)
+	var diag diagnostics
+	if settled := w.rules.settle(entries, &diag); len(settled) > 0 {
+		entries = settled
+	} else if len(entries) > 0 {
+		return NewPathWindow(p, maxBytes) // the head was moved before the first entry
+	}
+	w.entries = make([]Entry, len(entries))
+	for i, e := range entries {
+		w.entries[i] = w.rules.head(e)
+		w.bytes += len(w.entries[i].Raw)
+	}
+	if sel := w.rules.choose(w.entries); sel.boundary >= 0 && (sel.missing == "" || w.omitted == 0) {
+		w.drop(sel.kept)
+	}
+	w.trim()
+	return w
+}
+
+// Push adds the next entry of the path, a child of the window's leaf. A leaf entry moves the leaf to its
+// target where the profile has it so. false: it cannot be told from what the window holds, a compaction
+// that keeps from before it, say, or an entry with another parent; nothing has changed.
+func (w *PathWindow) Push(e Entry) bool {
+	if n := len(w.entries); n > 0 && e.ParentID != w.entries[n-1].ID {
+		return false
+	}
+	if w.rules.moves && e.Type == "leaf" {
+		return w.move(e)
+	}
+	from := -1
+	if w.rules.boundary(e) {
+		var ok bool
+		if from, ok = w.keptFrom(e); !ok {
+			return false
+		}
+	}
+	e = w.rules.head(e)
+	w.entries = append(w.entries, e)
+	w.bytes += len(e.Raw)
+	if from >= 0 {
+		w.drop(from)
+		w.omitted = 0 // whatever was cut off before cannot reach the context any more
+	}
+	w.trim()
+	return true
+}
+
+// keptFrom gives the index from which the new boundary keeps entries; len(w.entries) = none. false: that
+// lies before what the window holds, or may.
+func (w *PathWindow) keptFrom(e Entry) (int, bool) {
+	id, after, wanted := w.rules.keeps(e)
+	if !wanted {
+		return len(w.entries), true
+	}
+	for i := w.solid(); i < len(w.entries); i++ {
+		if w.entries[i].ID == id {
+			if after {
+				i++
+			}
+			return i, true
+		}
+	}
+	return len(w.entries), !w.cut()
+}
+
+// solid gives the index from which on no entry of the path is missing between those held.
+func (w *PathWindow) solid() int {
+	i := len(w.entries) - 1
+	for i > 0 && w.entries[i].ParentID == w.entries[i-1].ID {
+		i--
+	}
+	return max(i, 0)
+}
+
+// cut reports whether the window lacks entries of the path in front of its leaf, as far as it can tell.
+func (w *PathWindow) cut() bool {
+	return w.omitted > 0 || len(w.entries) > 0 && (w.entries[0].ParentID != "" || w.solid() > 0)
+}
+
+// latest gives the index of the latest boundary held; -1 = none.
+func (w *PathWindow) latest() int {
+	for i := len(w.entries) - 1; i >= 0; i-- {
+		if w.rules.boundary(w.entries[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// move follows a leaf entry.
+func (w *PathWindow) move(e Entry) bool {
+	target := text(w.rules.value(e.Raw, "targetId", "target_id"))
+	if target == "" {
+		*w = *NewPathWindow(w.profile, w.max)
+		return true
+	}
+	for i := len(w.entries) - 1; i >= 0; i-- {
+		if w.entries[i].ID == target {
+			return w.rewind(i)
+		}
+	}
+	if w.cut() {
+		return false
+	}
+	w.entries = append(w.entries, e) // it leads nowhere: BuildContext reports it
+	w.bytes += len(e.Raw)
+	return true
+}
+
+// Rewind cuts the path back so that the entry with this ordinal is the leaf. false: the window does not hold
+// what the context stood on there; nothing has changed.
+func (w *PathWindow) Rewind(ordinal uint64) bool {
+	for i := len(w.entries) - 1; i >= 0; i-- {
+		if w.entries[i].Ordinal == ordinal {
+			return w.rewind(i)
+		}
+	}
+	return false
+}
+
+func (w *PathWindow) rewind(i int) bool {
+	if i == len(w.entries)-1 {
+		return true
+	}
+	// What the bound cut off might fit again, and what the latest boundary let go is needed before it.
+	if w.omitted > 0 || w.cut() && w.latest() > i {
+		return false
+	}
+	for _, e := range w.entries[i+1:] {
+		w.bytes -= len(e.Raw)
+	}
+	w.entries = w.entries[: i+1 : i+1]
+	w.fails, w.wait = 0, 0
+	return true
+}
+
+// Entries gives what the window holds, root first. Not a copy: it must not be changed.
+func (w *PathWindow) Entries() []Entry { return w.entries[:len(w.entries):len(w.entries)] }
+
+// Base gives the settings in force before the first entry held.
+func (w *PathWindow) Base() Settings { return w.base }
+
+// Omitted counts the entries whose messages belong to the context and were cut off by the bound.
+func (w *PathWindow) Omitted() int { return w.omitted }
+
+// Leaf gives the last entry of the path. false: the path is empty.
+func (w *PathWindow) Leaf() (Entry, bool) {
+	if len(w.entries) == 0 {
+		return Entry{}, false
+	}
+	return w.entries[len(w.entries)-1], true
+}
+
+// Bytes is the length of all lines held.
+func (w *PathWindow) Bytes() int { return w.bytes }
+
+// Clone gives a second window that goes its own way. It copies no entries.
+func (w *PathWindow) Clone() *PathWindow {
+	c := *w
+	c.entries = w.Entries()
+	return &c
+}
+
+// Context gives BuildContext of the whole path, cut to the bound.
+func (w *PathWindow) Context() Context {
+	b := builder{rules: w.rules}
+	return b.build(w.entries, w.base, w.omitted)
+}
