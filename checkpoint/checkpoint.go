@@ -1,0 +1,109 @@
+// Package checkpoint says what a commit is and how it is written: the state document, the commit line
+// that puts it into the transcript, the patches between documents, and the one object from which a
+// session resumes. It is pure: bytes in, bytes out, no clock, no randomness, no I/O.
+//
+// Guarantees, each with a test here:
+//
+//  1. Exact. A document comes back byte for byte through any sequence of keyframes and patches;
+//     MakePatch offers a patch only after ApplyPatch has given that very result.
+//  2. Detected. A flipped bit, a cut or a foreign key in a commit line, a prelude or an object never
+//     reads as something else: it reads as "not ours", or as an error that wraps one of codec's (I10).
+//  3. Bounded. Sizes, counts and depths are checked before memory is taken for them (I15). A limit that
+//     is passed is a *LimitError with the limit and the value.
+//
+// A session's log is a sequence of lines. Most are entries; a [Record] is the line that makes those
+// before it durable as one step, and a [Prelude] opens a segment and carries the key of its commit
+// lines. An [Object] is checkpoint_latest or a snapshot: document, head, lineage, working window, tail
+// and segment map in one body. The byte tables are in docs/format/commit-line.md and
+// docs/format/checkpoint.md.
+package checkpoint
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+	"github.com/coppice-go/coppice/checkpoint/internal/patch"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Limits. Where a size is meant, it is in bytes.
+const (
+	MaxState    = canon.MaxState // 4 MiB: state, and likewise manager, of one document
+	MaxDepth    = canon.MaxDepth // 512: nesting of the JSON in a document
+	MaxName     = 256            // a branch name, writer or idempotency key
+	MaxBranches = 1024           // names of one session; unnamed leaves are free
+	MaxLineage  = 64             // commits that an Object remembers
+	MaxBlob     = 64 << 10       // an image that rides in an Object
+	MaxBlobs    = 256 << 10      // all such images together
+	SoftObject  = 512 << 10      // an encoded Object above this deserves a warning
+	MaxObject   = 8 << 20        // an encoded Object
+	MaxBody     = 64 << 20       // its body before compression
+	FoldWidth   = 64             // references that fold into one index object
+
+	PreludeFormat = 1 // version of the prelude and commit lines that this package writes and reads
+)
+
+// LimitError says that something is larger than it may be. Nothing was written. Its fields are What, the
+// thing to make smaller, and Limit and Value.
+type LimitError = canon.LimitError
+
+// MakePatch looks for an RFC 6902 patch that turns one encoded document into another. ok is true only
+// if ApplyPatch was seen to give to byte for byte from (patch, sorted), and the patch is at most half
+// as long as to; otherwise the document has to go whole. Equal documents give the patch [].
+func MakePatch(from, to []byte) (text []byte, sorted, ok bool) { return patch.Make(from, to) }
+
+// ApplyPatch applies an RFC 6902 patch to an encoded document. With sorted, every object of the result
+// that stands where from has an object with its members in ascending order of their names gets that
+// order too: a patch can only add members at the end. The input is checked before any library sees it,
+// and no input makes it panic. Errors wrap codec.ErrFormat or are a *LimitError. Whether the result is
+// the right one is for the caller to tell, by Record.DocCRC.
+func ApplyPatch(from, text []byte, sorted bool) ([]byte, error) {
+	return patch.Apply(from, text, sorted)
+}
+
+// Head is where a session stands: its last commit, and the entry from which it grows.
+type Head struct {
+	Seq, Epoch uint64
+	Commit     string // id of the last commit; "" = nothing committed yet
+	Entry      string // "" = a new root comes next
+	Branch     string
+}
+
+// Commit is one durable step, as logs and listings show it. Head.Entry and Head.Branch are where the
+// session stood after it.
+type Commit struct {
+	Head
+	Parent, Reason, Writer string // Parent: id of the commit before it; "" for the first
+	Snapshot               string // id of the snapshot that was taken of the state before it; "" = none
+	Time                   time.Time
+	Entries                int  // entries that it made durable, itself not counted
+	Keyframe               bool // it carries its document whole
+
+	Key     string // the turn's idempotency key; "" = none
+	Kept    string // the branch on which a losing turn or an abandoned line lives; "" = none
+	HeadOrd int64  // ordinal of Head.Entry; -1 = none
+}
+
+// Summary is what a listing needs of a session, or of a snapshot. It lies in the first 4 KiB of an
+// Object. Long texts are cut there, with the mark "…": Title to 256 bytes, Cwd to 1 KiB, Preview to 200.
+type Summary struct {
+	Head
+	ID, Title, Cwd, Parent, Preview string // Parent: the session that started this one; Preview: of the head
+	Created, Updated                time.Time
+	Entries                         uint64 // entries of the transcript, commits not counted
+	Bytes                           int64  // of the transcript, raw
+
+	Tombstone bool   // the session is deleted: nothing else is kept of it
+	Snapshot  string // id of this snapshot; "" = this is checkpoint_latest
+	Tag       string // of a snapshot
+	Reason    string // of the commit: why it was made
+}
+
+// Diff is what lies between two points: the entries that only one of the paths has, and the change of
+// the state.
+type Diff struct {
+	Base         string // the last entry that both paths share; "" = none
+	OnlyA, OnlyB []transcript.Entry
+	State        json.RawMessage // RFC 6902, from A to B
+}

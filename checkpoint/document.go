@@ -1,0 +1,183 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+	"github.com/coppice-go/coppice/checkpoint/internal/patch"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Document is what a commit saves beside its entries. State and Manager are any JSON; nil = none.
+type Document struct {
+	State, Manager json.RawMessage
+	Context        []transcript.Item // the explicit context; nil = derived from the path
+	Branch         string
+	Settings       transcript.Settings
+}
+
+// Encode writes d as one line of JSON without white space:
+//
+//	{"state":..,"manager":..,"context":[{"entry":".."},{"message":{..}}],"branch":"..","settings":{..}}
+//
+// Fields that are nil or zero are absent. State, Manager and messages keep their bytes, white space
+// apart, so equal documents give equal bytes. Errors: a *LimitError (MaxState, MaxDepth), or one that
+// wraps codec.ErrFormat for what is no JSON.
+func (d Document) Encode() ([]byte, error) {
+	size := 96 + len(d.State) + len(d.Manager) + len(d.Branch)
+	for _, it := range d.Context {
+		size += 32 + len(it.Entry) + len(it.Message)
+	}
+	dst := append(make([]byte, 0, size), '{')
+	var err error
+	if len(d.State) > 0 {
+		if dst, err = canon.AppendJSON(append(dst, `"state":`...), d.State, "state"); err != nil {
+			return nil, err
+		}
+	}
+	if len(d.Manager) > 0 {
+		if dst, err = canon.AppendJSON(append(canon.Comma(dst), `"manager":`...), d.Manager, "manager"); err != nil {
+			return nil, err
+		}
+	}
+	if d.Context != nil {
+		if dst, err = appendItems(append(canon.Comma(dst), `"context":[`...), d.Context); err != nil {
+			return nil, err
+		}
+	}
+	if d.Branch != "" {
+		dst = canon.AppendString(append(canon.Comma(dst), `"branch":`...), d.Branch)
+	}
+	if s := d.Settings; s != (transcript.Settings{}) {
+		dst = append(canon.Comma(dst), `"settings":{`...)
+		for _, f := range settingsFields(&s) {
+			if *f.Value != "" {
+				dst = canon.AppendString(append(canon.Comma(dst), f.Name...), *f.Value)
+			}
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, '}'), nil
+}
+
+func settingsFields(s *transcript.Settings) [3]canon.Field {
+	return [...]canon.Field{
+		{Name: `"model":`, Value: &s.Model}, {Name: `"thinkingLevel":`, Value: &s.ThinkingLevel}, {Name: `"mode":`, Value: &s.Mode},
+	}
+}
+
+func appendItems(dst []byte, items []transcript.Item) ([]byte, error) {
+	for i, it := range items {
+		dst = append(canon.Comma(dst), '{')
+		if it.Entry != "" {
+			dst = canon.AppendString(append(dst, `"entry":`...), it.Entry)
+		}
+		if len(it.Message) > 0 {
+			var err error
+			if dst, err = canon.AppendJSON(append(canon.Comma(dst), `"message":`...), it.Message, "message"); err != nil {
+				return nil, fmt.Errorf("context item %d: %w", i, err)
+			}
+		}
+		if dst[len(dst)-1] == '{' {
+			return nil, canon.Malformed("context item %d: neither entry nor message", i)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, ']'), nil
+}
+
+// DiffState gives the RFC 6902 patch from the state of d to that of another document, for people and
+// programs that look at history. Without a state on one side the patch adds or removes the whole; equal
+// states give [].
+func (d Document) DiffState(to Document) (json.RawMessage, error) {
+	return patch.Diff(d.State, to.State)
+}
+
+// DecodeDocument reads what Encode wrote, and nothing else: what it accepts, Encode gives back byte for
+// byte. The raw parts of the result alias p.
+func DecodeDocument(p []byte) (Document, error) {
+	var d Document
+	c := canon.Read(p, 0)
+	c.Want("{")
+	first := true
+	next := func(name string) bool {
+		at := c.At
+		if !first && !c.Has(",") || !c.Has(name) {
+			c.At = at
+			return false
+		}
+		first = false
+		return true
+	}
+	if next(`"state":`) {
+		d.State = c.Value(MaxDepth)
+	}
+	if next(`"manager":`) {
+		d.Manager = c.Value(MaxDepth)
+	}
+	if next(`"context":[`) {
+		d.Context = readItems(c)
+	}
+	if next(`"branch":`) {
+		d.Branch = c.Name()
+	}
+	if next(`"settings":{`) {
+		d.Settings = readSettings(c)
+	}
+	c.Want("}")
+	if err := canon.AtMost("state", len(d.State), MaxState); err != nil {
+		return Document{}, err
+	}
+	if err := canon.AtMost("manager", len(d.Manager), MaxState); err != nil {
+		return Document{}, err
+	}
+	if !c.Done() {
+		return Document{}, canon.Malformed("document: unexpected bytes at %d of %d", c.At, len(p))
+	}
+	return d, nil
+}
+
+func readItems(c *canon.Cursor) []transcript.Item {
+	items := []transcript.Item{}
+	for !c.Has("]") && c.OK {
+		if len(items) > 0 {
+			c.Want(",")
+		}
+		var it transcript.Item
+		c.Want("{")
+		if c.Has(`"entry":`) {
+			it.Entry = c.Name()
+			if c.Has(`,"message":`) {
+				it.Message = c.Value(MaxDepth)
+			}
+		} else {
+			c.Want(`"message":`)
+			it.Message = c.Value(MaxDepth)
+		}
+		if len(it.Message) > MaxState {
+			c.Fail()
+		}
+		c.Want("}")
+		items = append(items, it)
+	}
+	return items
+}
+
+func readSettings(c *canon.Cursor) (s transcript.Settings) {
+	first := true
+	for _, f := range settingsFields(&s) {
+		at := c.At
+		if !first && !c.Has(",") || !c.Has(f.Name) {
+			c.At = at
+			continue
+		}
+		first = false
+		*f.Value = c.Name()
+	}
+	if first {
+		c.Fail()
+	}
+	c.Want("}")
+	return s
+}

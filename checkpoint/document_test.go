@@ -1,0 +1,115 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+func TestDocumentEncode(t *testing.T) {
+	tests := []struct {
+		name string
+		doc  Document
+		want string
+	}{
+		{"empty", Document{}, `{}`},
+		{"null state", Document{State: raw("null")}, `{"state":null}`},
+		{"scalar state", Document{State: raw(" 1e400\n")}, `{"state":1e400}`},
+		{"numbers stay", Document{State: raw(`[9007199254740993,-0,1.0,1,1E1,123456789012345678901234567890.5]`)}, `{"state":[9007199254740993,-0,1.0,1,1E1,123456789012345678901234567890.5]}`},
+		{"white space goes", Document{State: raw("\t{ \"a b\" : [ 1 , 2 ] }\r\n"), Manager: raw(` "x y" `)}, `{"state":{"a b":[1,2]},"manager":"x y"}`},
+		{"escapes stay", Document{State: raw(`"\u00e9é\ud800<b>&\u003c` + "\u2028" + `\/"`)}, `{"state":"\u00e9é\ud800<b>&\u003c` + "\u2028" + `\/"}`},
+		{"bad UTF-8 stays", Document{State: raw("\"\xff\"")}, "{\"state\":\"\xff\"}"},
+		{"keys stay", Document{State: raw(`{"":1,"~":2,"/":3,"":4}`)}, `{"state":{"":1,"~":2,"/":3,"":4}}`},
+		{"explicit and empty", Document{Context: []transcript.Item{}}, `{"context":[]}`},
+		{"items", Document{Context: []transcript.Item{{Entry: "a"}, {Message: raw(`{"role": "user"}`)}}, Branch: `b"<`}, `{"context":[{"entry":"a"},{"message":{"role":"user"}}],"branch":"b\"<"}`},
+		{"settings", Document{Settings: transcript.Settings{Model: "p/m", Mode: "plan"}}, `{"settings":{"model":"p/m","mode":"plan"}}`},
+		{"all", Document{State: raw("1"), Manager: raw("2"), Context: []transcript.Item{{Entry: "e"}}, Branch: "main", Settings: transcript.Settings{ThinkingLevel: "high"}}, `{"state":1,"manager":2,"context":[{"entry":"e"}],"branch":"main","settings":{"thinkingLevel":"high"}}`},
+	}
+	for _, tt := range tests {
+		got, err := tt.doc.Encode()
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%s: %s, %v, want %s", tt.name, got, err, tt.want)
+			continue
+		}
+		back, err := DecodeDocument(got)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		again, err := back.Encode()
+		if err != nil || string(again) != tt.want {
+			t.Errorf("%s: decoded and encoded again: %s, %v", tt.name, again, err)
+		}
+		if (back.Context == nil) != (tt.doc.Context == nil) || (back.State == nil) != (tt.doc.State == nil) {
+			t.Errorf("%s: nil and empty are mixed up: %+v", tt.name, back)
+		}
+	}
+}
+
+func TestDocumentRefuses(t *testing.T) {
+	big := raw(`"` + strings.Repeat("x", MaxState-1) + `"`)
+	deep := raw(strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1))
+	tests := []struct {
+		name  string
+		doc   Document
+		limit *LimitError
+	}{
+		{"state size", Document{State: big}, &LimitError{What: "state", Limit: 4194304, Value: 4194305}},
+		{"manager size", Document{Manager: big}, &LimitError{What: "manager", Limit: 4194304, Value: 4194305}},
+		{"depth", Document{State: deep}, &LimitError{What: "nesting of JSON", Limit: 512, Value: 513}},
+		{"depth of a message", Document{Context: []transcript.Item{{Message: deep}}}, &LimitError{What: "nesting of JSON", Limit: 512, Value: 513}},
+		{"no JSON", Document{State: raw("{")}, nil},
+		{"two values", Document{State: raw("1 2")}, nil},
+		{"empty item", Document{Context: []transcript.Item{{}}}, nil},
+		{"NUL", Document{State: raw("1\x00")}, nil},
+	}
+	for _, tt := range tests {
+		_, err := tt.doc.Encode()
+		var limit *LimitError
+		switch {
+		case tt.limit == nil && !errors.Is(err, codec.ErrFormat):
+			t.Errorf("%s: %v", tt.name, err)
+		case tt.limit != nil && (!errors.As(err, &limit) || *limit != *tt.limit):
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	just := raw(strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth))
+	p, err := Document{State: just, Context: []transcript.Item{{Message: just}}}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := DecodeDocument(p); err != nil {
+		t.Errorf("a document of the greatest depth: %v", err)
+	}
+	r := plainRecord()
+	r.Doc = p
+	if line, _, err := r.AppendLine(nil, 1, 2, nil); err != nil {
+		t.Errorf("a commit line with it: %v", err)
+	} else if _, ours, err := ParseRecord(line, 1); !ours || err != nil {
+		t.Errorf("and back: %v, %v", ours, err)
+	}
+}
+
+func TestDecodeDocumentIsStrict(t *testing.T) {
+	for _, s := range []string{
+		``, `[]`, `null`, `{`, `{ }`, `{} `, `{"state":}`, `{"state": 1}`, `{"state":1,}`, `{,"state":1}`, `{"manager":1,"state":1}`,
+		`{"state":1,"state":2}`, `{"x":1}`, `{"branch":""}`, `{"branch":1}`, `{"settings":{}}`, `{"settings":{"mode":"a","model":"b"}}`,
+		`{"context":null}`, `{"context":[,]}`, `{"context":[{}]}`, `{"context":[{"entry":""}]}`, `{"context":[{"entry":"a"},]}`,
+		`{"context":[{"message":1,"entry":"a"}]}`, `{"branch":"\u0061"}`, `{"state":01}`,
+	} {
+		if d, err := DecodeDocument([]byte(s)); err == nil {
+			t.Errorf("%s reads as %+v", s, d)
+		}
+	}
+	d, err := DecodeDocument([]byte(`{"context":[{"entry":"a","message":{}}]}`))
+	if want := []transcript.Item{{Entry: "a", Message: raw(`{}`)}}; err != nil || !reflect.DeepEqual(d.Context, want) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}

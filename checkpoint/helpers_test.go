@@ -1,0 +1,129 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares got with testdata/name, or writes it under -update.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s: encoding differs from the golden file\n got %q\nwant %q", name, got, want)
+	}
+}
+
+const (
+	testKey  = 0x0123456789abcdef
+	testPrev = 0xdeadbeef
+)
+
+var testTime = time.Date(2026, 11, 20, 10, 30, 0, 123e6, time.UTC)
+
+func testID(n int) string { return fmt.Sprintf("0193f2a0-0000-7000-8000-%012d", n) }
+
+// plainRecord is a turn with nothing special about it.
+func plainRecord() Record {
+	return Record{
+		ID: testID(9), ParentID: testID(8), Time: testTime, Seq: 7, Parent: testID(6), Epoch: 2, Writer: "host:42",
+		Reason: "turn", Head: testID(8), HeadOrd: 12, Branch: "main", Entries: 2,
+		Doc: json.RawMessage(`{"state":{"n":1},"branch":"main"}`), DocCRC: codec.CRC([]byte(`{"state":{"n":1},"branch":"main"}`)),
+		Synced: 4096,
+	}
+}
+
+// fullRecord has every field set that can stand beside the others.
+func fullRecord() Record {
+	r := plainRecord()
+	r.Reason = "rollback"
+	r.Doc, r.Patch, r.Sorted = nil, json.RawMessage(`[{"op":"replace","path":"/state/n","value":9007199254740993}]`), true
+	r.Parents = []ParentDelta{{Index: 0, Delta: 5}, {Index: 1, Delta: -3}}
+	r.Key, r.Kept, r.Snapshot = "job \"17\"\n\u2028é", "conflict-1a2b3c4d", "00000000000000000006-00000006"
+	r.Torn, r.Next, r.Original, r.Claim = "torn/0-1", "00000000000000000013-2-00112233", "originals/ab.zst", true
+	r.Base = &Base{
+		Branches: []BranchRef{{Name: "main", Head: testID(8), Ord: 12}, {Name: "empty", Ord: -1}},
+		Title:    "a <title> & more", Cwd: "/home/someone", Parent: testID(1), Created: testTime, Entries: 13, Bytes: 5000, HeadOrd: 11, Self: testPrev, Original: "abcd", Claimed: 3,
+	}
+	return r
+}
+
+var testSince = []byte(`{"type":"message","id":"a","parentId":null,"timestamp":"2026-11-20T10:30:00.000Z","message":{"role":"user","content":"hi"}}` + "\n")
+
+func mustLine(t testing.TB, r Record, key uint64, prev uint32, since []byte) ([]byte, uint32) {
+	t.Helper()
+	line, self, err := r.AppendLine(nil, key, prev, since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line, self
+}
+
+func testObject() *Object {
+	pool := map[uint64][]byte{}
+	for i := range uint64(6) {
+		pool[10+2*i] = []byte(fmt.Sprintf(`{"type":"message","id":"m%d","parentId":null,"message":{"role":"user","content":"text %d"}}`, i, i))
+	}
+	line, _, err := plainRecord().AppendLine(nil, testKey, testPrev, testSince)
+	if err != nil {
+		panic(err)
+	}
+	o := &Object{
+		Summary: Summary{
+			Head: Head{Seq: 7, Epoch: 2, Commit: testID(9), Entry: testID(8), Branch: "main"},
+			ID:   testID(0), Title: "title", Cwd: "/home/someone", Parent: testID(1), Preview: "hello", Created: testTime, Updated: testTime.Add(time.Hour),
+			Entries: 22, Bytes: 12345, Reason: "turn",
+		},
+		Document: []byte(`{"state":{"n":1},"branch":"main"}`),
+		Header:   []byte(`{"type":"session","version":3}`),
+		HeadOrd:  20,
+		Branches: []BranchRef{{Name: "main", Head: testID(8), Ord: 20}, {Name: "side", Ord: -1}},
+		Window:   WindowState{Profile: "pi", MaxBytes: 1 << 20, Base: transcript.Settings{Model: "a/b", ThinkingLevel: "high"}, Omitted: 3, Ords: []uint64{14, 10, 18}, Known: true},
+		Pool:     pool,
+		Blobs:    map[string][]byte{"aa": []byte("image one"), "bb": {0, 1, 2}},
+		Tail:     TailState{First: 18, FirstSeq: 6, Lines: [][]byte{pool[18], line, pool[20], []byte(`{"type":"label","id":"x"}`)}},
+		Key:      testKey, Prev: testPrev, CAS: true,
+		Original: "abcd", Claimed: 3, SinceKey: 5, Opening: true, LastLine: 497,
+	}
+	for i := range 3 {
+		o.Lineage = append(o.Lineage, Commit{
+			Head:   Head{Seq: uint64(5 + i), Epoch: 2, Commit: testID(7 + i), Entry: testID(6 + i), Branch: "main"},
+			Parent: testID(6 + i), Reason: "turn", Writer: "host:42", Time: testTime, Entries: i, Keyframe: i == 0, HeadOrd: int64(10 + i), Key: "k",
+		})
+	}
+	for i := range uint64(3) {
+		if err := o.Segments.Append(testRef(i)); err != nil {
+			panic(err)
+		}
+	}
+	o.Plain = []PlainRef{{Name: "x.jsonl", First: 18, Count: 4, FirstSeq: 6, Bytes: 900, Epoch: 2, Key: testKey, Self: testPrev}}
+	return o
+}
+
+// testRef is the i-th segment of 6 entries.
+func testRef(i uint64) codec.Ref {
+	return codec.Ref{First: 6 * i, Count: 6, FirstSeq: 2 * i, RawBytes: 600, Bytes: 200, Epoch: 1, Rnd: fmt.Sprintf("%016x", i), Sum: [16]byte{byte(i)}}
+}

@@ -1,0 +1,89 @@
+// Package canon reads and writes JSON of one canonical form: fields in a fixed order, no white space,
+// optional fields absent rather than empty. What a Cursor accepts, the Append functions would write
+// again byte for byte; no input makes any of them panic, and none recurses or allocates by what the
+// input declares (I15).
+//
+// Commit lines, preludes and documents are of this form; a scanner for user JSON is here too.
+package canon
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/coppice-go/coppice/codec"
+)
+
+// MaxState is the longest JSON value, in bytes, that a user may have us keep within a document.
+const MaxState = 4 << 20
+
+// LimitError says that something is larger than it may be. Nothing was written.
+type LimitError struct {
+	What         string // "state", "branches", ...: what to make smaller
+	Limit, Value int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("checkpoint: %s: %d is over the limit of %d", e.What, e.Value, e.Limit)
+}
+
+// AtMost returns a *LimitError if value is above limit.
+func AtMost(what string, value, limit int) error {
+	if value <= limit {
+		return nil
+	}
+	return &LimitError{What: what, Limit: int64(limit), Value: int64(value)}
+}
+
+// Malformed is the error of everything that cannot be decoded; it wraps codec.ErrFormat.
+func Malformed(format string, args ...any) error {
+	return fmt.Errorf("checkpoint: %s: %w", fmt.Sprintf(format, args...), codec.ErrFormat)
+}
+
+// Comma separates what comes next from what comes before it in the same object or array.
+func Comma(dst []byte) []byte {
+	if c := dst[len(dst)-1]; c == '{' || c == '[' {
+		return dst
+	}
+	return append(dst, ',')
+}
+
+// Field is an optional member that holds a text: its name with quotes and colon, and its value.
+type Field struct {
+	Name  string
+	Value *string
+}
+
+// AppendJSON adds raw, what of at most MaxState bytes, without its white space, after checking it.
+func AppendJSON(dst, raw []byte, what string) ([]byte, error) {
+	if err := AtMost(what, len(raw), MaxState); err != nil {
+		return nil, err
+	}
+	end, compact, err := Scan(raw, 0, MaxDepth)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if len(bytes.TrimLeft(raw[end:], " \t\r\n")) > 0 {
+		return nil, Malformed("%s: bytes after the JSON value at %d", what, end)
+	}
+	if compact {
+		return append(dst, raw[:end]...), nil
+	}
+	buf := bytes.NewBuffer(dst)
+	if err := json.Compact(buf, raw); err != nil {
+		return nil, Malformed("%s: %v", what, err)
+	}
+	return buf.Bytes(), nil
+}
+
+// Whole checks that raw is one compact JSON value and nothing else.
+func Whole(raw []byte, what string) error {
+	end, compact, err := Scan(raw, 0, EnvelopeDepth)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if end != len(raw) || !compact {
+		return Malformed("%s: white space, or bytes after the JSON value", what)
+	}
+	return nil
+}

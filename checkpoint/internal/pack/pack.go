@@ -1,0 +1,104 @@
+// Package pack holds the small encodings inside a checkpoint: ordinals as differences, byte strings end
+// to end, lists whose length is known before they are decoded, and texts cut to a limit. Decoding
+// allocates by what is there, not by what is declared (I15).
+package pack
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+	"github.com/coppice-go/coppice/codec"
+)
+
+// Cut shortens s to at most limit bytes, on a rune boundary and with a mark. limit is at least 3.
+func Cut(s string, limit int) string {
+	const mark = "…"
+	if len(s) <= limit {
+		return s
+	}
+	end := limit - len(mark)
+	for i := 0; i < utf8.UTFMax-1 && end > 0 && !utf8.RuneStart(s[end]); i++ {
+		end--
+	}
+	return s[:end] + mark
+}
+
+// AppendSized adds p to data and its length to sizes.
+func AppendSized(sizes []uint32, data, p []byte) ([]uint32, []byte) {
+	return append(sizes, uint32(len(p))), append(data, p...)
+}
+
+// Split cuts data into parts of the given sizes, which must add up to all of it. The parts are views.
+func Split(data []byte, sizes []uint32) ([][]byte, bool) {
+	if len(sizes) == 0 {
+		return nil, len(data) == 0
+	}
+	parts := make([][]byte, len(sizes))
+	for i, n := range sizes {
+		if uint64(n) > uint64(len(data)) {
+			return nil, false
+		}
+		parts[i], data = data[:n:n], data[n:]
+	}
+	return parts, len(data) == 0
+}
+
+// Differences makes small numbers of neighbours; Sums is its reverse.
+func Differences(ords []uint64) []int64 {
+	out := make([]int64, len(ords))
+	var last uint64
+	for i, ord := range ords {
+		out[i], last = int64(ord-last), ord
+	}
+	return out
+}
+
+// Sums turns differences into numbers again.
+func Sums(diffs []int64) []uint64 {
+	if len(diffs) == 0 {
+		return nil
+	}
+	out := make([]uint64, len(diffs))
+	var last uint64
+	for i, d := range diffs {
+		last += uint64(d)
+		out[i] = last
+	}
+	return out
+}
+
+// List encodes a list as a msgpack value of its own.
+func List[T any](what string, list []T) ([]byte, error) {
+	p, err := codec.Marshal(list)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w", what, err)
+	}
+	return p, nil
+}
+
+// Unlist decodes what List encoded, once its header has shown that it is not too long.
+func Unlist[T any](what string, p []byte, limit int) (list []T, err error) {
+	n := -1
+	switch {
+	case len(p) == 1 && p[0] == 0xc0: // nil
+		return nil, nil
+	case len(p) > 0 && p[0]&0xf0 == 0x90:
+		n = int(p[0] & 0x0f)
+	case len(p) > 2 && p[0] == 0xdc:
+		n = int(binary.BigEndian.Uint16(p[1:]))
+	case len(p) > 4 && p[0] == 0xdd:
+		n = int(binary.BigEndian.Uint32(p[1:]))
+	}
+	if n < 0 {
+		return nil, canon.Malformed("%s: not a list", what)
+	}
+	if err := canon.AtMost(what, n, limit); err != nil {
+		return nil, err
+	}
+	if err := codec.Unmarshal(p, &list); err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w", what, err)
+	}
+	return list, nil
+}

@@ -1,0 +1,209 @@
+// Package patch makes and applies RFC 6902 patches between encoded documents. A patch is given out only
+// after it was applied and gave the other document byte for byte; the libraries behind it are each
+// known to lose data in some mode, and none is trusted.
+package patch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/wI2L/jsondiff"
+
+	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+)
+
+const (
+	// maxLCS is the longest array for which the shortest edit is looked for: that takes time and
+	// memory by the product of two lengths.
+	maxLCS = 1000
+	// maxPatchWork bounds operations times bytes of the document: an operation may move a whole array.
+	maxPatchWork = 1 << 30
+)
+
+// Make looks for an RFC 6902 patch that turns one encoded document into another. ok is true only
+// if Apply was seen to give to byte for byte from (patch, sorted), and the patch is at most half
+// as long as to; otherwise the document has to go whole. Equal documents give the patch [].
+//
+// Values in the patch are the bytes of to, so that no number, escape or order of members changes on the
+// way. Of two ways to see a change in an array, by place or by longest common subsequence, the second
+// is tried where the first does not give a short patch.
+func Make(from, to []byte) (patch []byte, sorted, ok bool) {
+	if bytes.Equal(from, to) {
+		return []byte("[]"), false, true
+	}
+	a, err := parseTree(from)
+	if err != nil {
+		return nil, false, false
+	}
+	b, err := parseTree(to)
+	if err != nil {
+		return nil, false, false
+	}
+	patch, sorted, ok = tryPatch(from, to, a, b, len(to)/2, false)
+	if ok && len(patch) <= len(to)/16 || max(a.longest, b.longest) > maxLCS {
+		return patch, sorted, ok
+	}
+	limit := len(to) / 2
+	if ok {
+		limit = len(patch) - 1
+	}
+	if p, s, better := tryPatch(from, to, a, b, limit, true); better {
+		return p, s, true
+	}
+	return patch, sorted, ok
+}
+
+// tryPatch makes one patch of at most limit bytes and tests it. Where only the order of members comes
+// out wrong it tries what can bring that right: sorting, and moves of members onto themselves, which
+// put them behind the others.
+func tryPatch(from, to []byte, a, b *tree, limit int, lcs bool) (patch []byte, sorted, ok bool) {
+	patch, n, err := diffTrees(a, b, lcs)
+	if err != nil || len(patch) > limit || n > maxPatchWork/len(from) {
+		return nil, false, false
+	}
+	plain, err := applyPatch(from, patch)
+	if err != nil {
+		return nil, false, false
+	}
+	if bytes.Equal(plain, to) {
+		return patch, false, true
+	}
+	ordered, err := reorder(plain, from)
+	if err != nil {
+		return nil, false, false
+	}
+	if bytes.Equal(ordered, to) {
+		return patch, true, true
+	}
+	for _, sorted := range [...]bool{true, false} {
+		got := plain
+		if sorted {
+			got = ordered
+		}
+		moved, ok := appendMoves(patch, got, b)
+		if !ok || len(moved) > limit {
+			continue
+		}
+		if out, err := Apply(from, moved, sorted); err == nil && bytes.Equal(out, to) {
+			return moved, sorted, true
+		}
+	}
+	return nil, false, false
+}
+
+// Apply applies an RFC 6902 patch to an encoded document. With sorted, every object of the result
+// that stands where from has an object with its members in ascending order of their names gets that
+// order too: a patch can only add members at the end. The input is checked before any library sees it,
+// copies are limited to canon.MaxState, and no input makes it panic. Errors wrap codec.ErrFormat or are a
+// *LimitError. Whether the result is the right one is for the caller to tell by a checksum.
+func Apply(from, patch []byte, sorted bool) ([]byte, error) {
+	out, err := applyPatch(from, patch)
+	if err != nil || !sorted {
+		return out, err
+	}
+	return reorder(out, from)
+}
+
+func applyPatch(from, patch []byte) (out []byte, err error) {
+	if err := errors.Join(canon.Whole(from, "document"), canon.Whole(patch, "patch")); err != nil {
+		return nil, fmt.Errorf("apply patch: %w", err)
+	}
+	if from[0] != '{' || patch[0] != '[' {
+		return nil, canon.Malformed("apply patch: not an object and an array")
+	}
+	if string(patch) == "[]" {
+		return bytes.Clone(from), nil
+	}
+	defer func() {
+		if r := recover(); r != nil { // seen: indices beyond an array, values that are missing
+			out, err = nil, canon.Malformed("apply patch: %v", r)
+		}
+	}()
+	ops, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, canon.Malformed("apply patch: %v", err)
+	}
+	if err := canon.AtMost("patch operations", len(ops), maxPatchWork/len(from)); err != nil {
+		return nil, err
+	}
+	o := jsonpatch.NewApplyOptions()
+	o.EscapeHTML = false
+	o.SupportNegativeIndices = false
+	o.AccumulatedCopySizeLimit = canon.MaxState
+	if out, err = ops.ApplyWithOptions(from, o); err != nil {
+		return nil, canon.Malformed("apply patch: %v", err)
+	}
+	if err := canon.Whole(out, "result"); err != nil { // deep values can be added at deep places
+		return nil, fmt.Errorf("apply patch: %w", err)
+	}
+	return out, nil
+}
+
+// Diff gives the RFC 6902 patch from state a to state b, for people and programs that look at
+// history. nil = there was no state: the patch then adds or removes the whole. Equal states give [].
+func Diff(a, b json.RawMessage) (json.RawMessage, error) {
+	from, err := state(a)
+	if err != nil {
+		return nil, err
+	}
+	to, err := state(b)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case bytes.Equal(from, to):
+		return json.RawMessage("[]"), nil
+	case len(from) == 0:
+		return append(append([]byte(`[{"op":"add","path":"","value":`), to...), "}]"...), nil
+	case len(to) == 0:
+		return json.RawMessage(`[{"op":"remove","path":""}]`), nil
+	}
+	ta, err := parseTree(from)
+	if err != nil {
+		return nil, err
+	}
+	tb, err := parseTree(to)
+	if err != nil {
+		return nil, err
+	}
+	patch, _, err := diffTrees(ta, tb, max(ta.longest, tb.longest) <= maxLCS)
+	return patch, err
+}
+
+func state(raw json.RawMessage) ([]byte, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	return canon.AppendJSON(nil, raw, "state")
+}
+
+// diffTrees writes the patch from a to b, with values as b spells them, and counts its operations.
+func diffTrees(a, b *tree, lcs bool) (patch []byte, n int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			patch, n, err = nil, 0, canon.Malformed("diff: %v", r)
+		}
+	}()
+	var opts []jsondiff.Option
+	if lcs {
+		opts = append(opts, jsondiff.LCS())
+	}
+	raws := rawIndex{}
+	ops, err := jsondiff.CompareWithoutMarshal(a.root.loose(nil, b.root, lcs), b.root.loose(raws, a.root, lcs), opts...)
+	if err != nil {
+		return nil, 0, canon.Malformed("diff: %v", err)
+	}
+	patch = append(patch, '[')
+	for _, op := range ops {
+		patch = append(append(append(canon.Comma(patch), `{"op":"`...), op.Type...), `","path":`...)
+		patch = canon.AppendString(patch, op.Path)
+		if op.Type != jsondiff.OperationRemove {
+			patch = append(append(patch, `,"value":`...), raws.of(op.Value)...)
+		}
+		patch = append(patch, '}')
+	}
+	return append(patch, ']'), len(ops), nil
+}

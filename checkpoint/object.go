@@ -1,0 +1,221 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Object is checkpoint_latest, or a snapshot: all that a session resumes from, in one body.
+//
+// No two objects of a session are equal: Summary holds a fresh commit id and a growing seq (I5).
+// docs/format/checkpoint.md has the tables.
+type Object struct {
+	Summary  Summary // Snapshot set = this is a snapshot, whose Segments, Plain and Tail are empty
+	Document []byte  // as Document.Encode gives it
+	Header   []byte  // the session header line; empty = none
+	Lineage  []Commit
+	HeadOrd  int64 // ordinal of Summary.Entry; -1 = none
+	Branches []BranchRef
+	Window   WindowState
+	Pool     map[uint64][]byte // lines by ordinal: what the window shows, cut to their head where they never reach a context
+	Blobs    map[string][]byte // small images that ride along, by hex SHA-256
+	Tail     TailState         // durable lines that are in no segment yet (replace strategy)
+	Segments SegmentMap        // sealed segments
+	Plain    []PlainRef        // segments that are plain text still, oldest first, the active one last (append strategy)
+	Key      uint64            // with which the commit lines of Tail, or of the active segment, are keyed
+	Prev     uint32            // Self of the last commit line
+	CAS      bool              // the store was seen to honour conditions
+	Original string            // hex SHA-256 of the imported bytes; "" = the lines are the original
+	Claimed  uint64            // seq of the newest claim
+	SinceKey int               // commits since the last that carried its document whole
+	Opening  bool              // the next commit is the first of its segment
+	LastLine int64             // bytes of the last commit line with its newline; 0 = none in the active segment
+}
+
+// WindowState is a transcript.PathWindow at rest; its lines are in the pool.
+type WindowState struct {
+	Profile  string
+	MaxBytes int
+	Base     transcript.Settings
+	Omitted  int
+	Ords     []uint64 // root first
+	Known    bool     // false = not known: to be built from the whole path
+}
+
+// TailState holds consecutive lines, commit lines among them: line i has the ordinal First+i.
+type TailState struct {
+	First    uint64
+	FirstSeq uint64 // of the first commit in it
+	Lines    [][]byte
+}
+
+// PlainRef refers to a segment that is not sealed.
+type PlainRef struct {
+	Name     string `msgpack:"name"`
+	First    uint64 `msgpack:"first"` // ordinal of its first entry
+	Count    uint64 `msgpack:"count"` // entries up to Bytes
+	FirstSeq uint64 `msgpack:"seq"`
+	Bytes    int64  `msgpack:"bytes"` // committed length that this object knows of
+	Epoch    uint64 `msgpack:"epoch"`
+	Key      uint64 `msgpack:"key"`
+	Self     uint32 `msgpack:"self"` // of the commit line that ends at Bytes
+}
+
+// Encode packs o into one container: a summary that is readable within the first 4 KiB, and a
+// compressed body. Errors are a *LimitError, which for MaxObject and MaxBody names the largest part,
+// or wrap codec.ErrFormat where o contradicts itself.
+func (o *Object) Encode() ([]byte, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if total, largest := o.weigh(); total > MaxBody {
+		return nil, &LimitError{What: "checkpoint (largest part: " + largest + ")", Limit: MaxBody, Value: int64(total)}
+	}
+	summary, err := codec.Marshal(o.Summary.wire())
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: summary: %w", err)
+	}
+	w, err := o.wire()
+	if err != nil {
+		return nil, err
+	}
+	body, err := codec.Marshal(w)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: body: %w", err)
+	}
+	if err := canon.AtMost("checkpoint before compression", len(body), MaxBody); err != nil {
+		return nil, err
+	}
+	p, err := codec.EncodeContainer(o.kind(), summary, body, codec.Default)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	if len(p) > MaxObject {
+		_, largest := o.weigh()
+		return nil, &LimitError{What: "checkpoint (largest part: " + largest + ")", Limit: MaxObject, Value: int64(len(p))}
+	}
+	return p, nil
+}
+
+func (o *Object) kind() codec.Kind {
+	if o.Summary.Snapshot != "" {
+		return codec.KindSnapshot
+	}
+	return codec.KindCheckpoint
+}
+
+// weigh adds up the raw bytes of the parts that can grow large, and describes the largest one.
+func (o *Object) weigh() (total int, largest string) {
+	parts := [4]struct {
+		name string
+		size int
+	}{{name: "document", size: len(o.Document)}, {name: "working context"}, {name: "images"}, {name: "unsealed tail"}}
+	for _, line := range o.Pool {
+		parts[1].size += len(line)
+	}
+	for _, blob := range o.Blobs {
+		parts[2].size += len(blob)
+	}
+	for _, line := range o.Tail.Lines {
+		parts[3].size += len(line)
+	}
+	top := parts[0]
+	for _, part := range parts {
+		total += part.size
+		if part.size > top.size {
+			top = part
+		}
+	}
+	return total, fmt.Sprintf("%s, %d bytes", top.name, top.size)
+}
+
+// check holds o against its limits and against itself; Encode and DecodeObject both do.
+func (o *Object) check() error {
+	s := &o.Summary
+	if err := checkNames(s.Branch, "", "", ""); err != nil {
+		return err
+	}
+	for _, f := range [...]struct{ what, value string }{{"tag", s.Tag}, {"session id", s.ID}, {"parent session id", s.Parent}, {"snapshot id", s.Snapshot}, {"commit id", s.Commit}, {"reason", s.Reason}} {
+		if err := canon.AtMost(f.what, len(f.value), MaxName); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(canon.AtMost("lineage", len(o.Lineage), MaxLineage), checkBranches(o.Branches), o.Segments.check(),
+		canon.AtMost("unsealed segments", len(o.Plain), maxLevelRefs)); err != nil {
+		return err
+	}
+	total := 0
+	for sum, blob := range o.Blobs {
+		if err := canon.AtMost("image "+sum, len(blob), MaxBlob); err != nil {
+			return err
+		}
+		total += len(blob)
+	}
+	if err := canon.AtMost("images", total, MaxBlobs); err != nil {
+		return err
+	}
+	if s.Snapshot != "" && len(o.Segments.Levels)+len(o.Plain)+len(o.Tail.Lines) > 0 {
+		return canon.Malformed("snapshot %s names segments or holds a tail", s.Snapshot)
+	}
+	for _, ord := range o.Window.Ords {
+		if _, ok := o.Pool[ord]; !ok {
+			return canon.Malformed("window: entry %d is not in the pool", ord)
+		}
+	}
+	for i, line := range o.Tail.Lines {
+		if len(line) == 0 {
+			return canon.Malformed("tail: line %d is empty", i)
+		}
+	}
+	return nil
+}
+
+// DecodeObject reads what Encode wrote, of either kind. Everything is checked: checksums, sizes before
+// allocation (MaxObject, MaxBody), counts, references. Errors wrap one of codec's or are a *LimitError.
+// Lines and blobs of the result share memory; treat them as immutable.
+func DecodeObject(p []byte) (*Object, error) {
+	if err := canon.AtMost("checkpoint", len(p), MaxObject); err != nil {
+		return nil, err
+	}
+	summary, body, err := codec.DecodeContainer(p, kindOf(p), MaxBody)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	o := &Object{}
+	if o.Summary, err = summaryFrom(summary, kindOf(p)); err != nil {
+		return nil, err
+	}
+	var w wireBody
+	if err := codec.Unmarshal(body, &w); err != nil {
+		return nil, fmt.Errorf("checkpoint: body: %w", err)
+	}
+	if err := o.fill(&w); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// DecodeSummary reads the summary of a checkpoint or snapshot from its first 4 KiB. It does not look
+// at what follows. An entry id of more than 256 bytes is cut there.
+func DecodeSummary(prefix []byte) (Summary, error) {
+	p, err := codec.DecodeSummary(prefix, kindOf(prefix))
+	if err != nil {
+		return Summary{}, fmt.Errorf("checkpoint: %w", err)
+	}
+	return summaryFrom(p, kindOf(prefix))
+}
+
+// kindOf looks which of the two kinds a container says that it holds.
+func kindOf(p []byte) codec.Kind {
+	if len(p) >= 12 && codec.Kind(p[8:12]) == codec.KindSnapshot {
+		return codec.KindSnapshot
+	}
+	return codec.KindCheckpoint
+}

@@ -1,0 +1,378 @@
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/checkpoint/internal/pack"
+	"github.com/coppice-go/coppice/codec"
+)
+
+// testSnapshot is a small object without segments and tail.
+func testSnapshot() *Object {
+	o := testObject()
+	o.Summary.Snapshot, o.Summary.Tag = "00000000000000000007-00000009", "green"
+	o.Segments, o.Plain, o.Tail = SegmentMap{}, nil, TailState{}
+	return o
+}
+
+func mustEncode(t testing.TB, o *Object) []byte {
+	t.Helper()
+	p, err := o.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestObjectRoundTrip(t *testing.T) {
+	empty := &Object{Summary: Summary{ID: "s"}, HeadOrd: -1}
+	gone := &Object{Summary: Summary{ID: "s", Tombstone: true, Head: Head{Seq: 9, Commit: "c"}}, HeadOrd: -1}
+	for name, o := range map[string]*Object{"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone} {
+		p := mustEncode(t, o)
+		if !bytes.Equal(p, mustEncode(t, o)) {
+			t.Errorf("%s: two encodings differ", name)
+		}
+		goldenObject(t, name+".bin", p, o)
+		got, err := DecodeObject(p)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if len(got.Document) == 0 {
+			got.Document = nil
+		}
+		if !reflect.DeepEqual(got, o) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, got, o)
+		}
+		s, err := DecodeSummary(p[:min(len(p), 4096)])
+		if err != nil || s != o.Summary {
+			t.Errorf("%s: summary %+v, %v", name, s, err)
+		}
+	}
+}
+
+// goldenObject reads an object as it was once written, and compares what the compressor was given.
+func goldenObject(t *testing.T, name string, p []byte, o *Object) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, p, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := DecodeObject(old)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if len(read.Document) == 0 {
+		read.Document = nil
+	}
+	if !reflect.DeepEqual(read, o) {
+		t.Errorf("%s:\n got %+v\nwant %+v", name, read, o)
+	}
+	oldSummary, oldBody, err := codec.DecodeContainer(old, kindOf(old), MaxBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, body, err := codec.DecodeContainer(p, kindOf(p), MaxBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(oldSummary, summary) || !bytes.Equal(oldBody, body) {
+		t.Errorf("%s: summary or body differs from the golden file\n got %x %x\nwant %x %x", name, summary, body, oldSummary, oldBody)
+	}
+}
+
+// A tail line that the pool holds, byte for byte, is stored once.
+func TestObjectSharesBodies(t *testing.T) {
+	o := testObject()
+	if w, err := o.wire(); err != nil || w.TailSizes[0] != 0 || w.TailSizes[2] != 0 || int(w.TailSizes[1]) != len(o.Tail.Lines[1]) {
+		t.Errorf("sizes %v, %v", w.TailSizes, err)
+	}
+	whole := append(bytes.Clone(o.Pool[18]), "more"...)
+	o.Tail.Lines[0] = whole
+	if w, err := o.wire(); err != nil || int(w.TailSizes[0]) != len(whole) {
+		t.Errorf("sizes %v, %v", w.TailSizes, err)
+	}
+	got, err := DecodeObject(mustEncode(t, o))
+	if err != nil || !reflect.DeepEqual(got, o) {
+		t.Errorf("a cut body in the pool and the whole line in the tail: %v", err)
+	}
+}
+
+// Promise: every bit.
+func TestObjectDamage(t *testing.T) {
+	for name, o := range map[string]*Object{"checkpoint": testObject(), "snapshot": testSnapshot()} {
+		p := mustEncode(t, o)
+		for i := range p {
+			for bit := range 8 {
+				p[i] ^= 1 << bit
+				if _, err := DecodeObject(p); !isCodecError(err) {
+					t.Fatalf("%s: bit %d of byte %d: %v", name, bit, i, err)
+				}
+				if s, err := DecodeSummary(p); err == nil && s != o.Summary {
+					t.Fatalf("%s: bit %d of byte %d: another summary", name, bit, i)
+				}
+				p[i] ^= 1 << bit
+			}
+			if _, err := DecodeObject(p[:i]); !isCodecError(err) {
+				t.Fatalf("%s: first %d bytes: %v", name, i, err)
+			}
+		}
+		if _, err := DecodeObject(append(bytes.Clone(p), 0)); !isCodecError(err) {
+			t.Errorf("%s: with a byte more: %v", name, err)
+		}
+	}
+}
+
+func isCodecError(err error) bool {
+	var limit *LimitError
+	return errors.Is(err, codec.ErrFormat) || errors.Is(err, codec.ErrChecksum) || errors.Is(err, codec.ErrLimit) ||
+		errors.Is(err, codec.ErrVersion) || errors.As(err, &limit)
+}
+
+// A snapshot that someone copied over checkpoint_latest, or the reverse, is not taken for the other.
+func TestObjectKinds(t *testing.T) {
+	o := testSnapshot()
+	summary, err := codec.Marshal(o.Summary.wire())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := codec.EncodeContainer(codec.KindCheckpoint, summary, nil, codec.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := DecodeSummary(p); !errors.Is(err, codec.ErrFormat) {
+		t.Errorf("snapshot's summary in a checkpoint: %v", err)
+	}
+	if _, err := DecodeObject(p); !errors.Is(err, codec.ErrFormat) {
+		t.Errorf("snapshot in a checkpoint: %v", err)
+	}
+}
+
+func TestObjectLimits(t *testing.T) {
+	tests := map[string]struct {
+		edit         func(*Object)
+		limit, value int64
+		what         string
+	}{
+		"branches": {func(o *Object) {
+			o.Branches = nil
+			for i := range MaxBranches + 1 {
+				o.Branches = append(o.Branches, BranchRef{Name: fmt.Sprint(i), Ord: -1})
+			}
+		}, 1024, 1025, "branches"},
+		"branch name": {func(o *Object) { o.Summary.Branch = strings.Repeat("x", 257) }, 256, 257, "branch name"},
+		"tag":         {func(o *Object) { o.Summary.Tag = strings.Repeat("x", 257) }, 256, 257, "tag"},
+		"lineage":     {func(o *Object) { o.Lineage = make([]Commit, 65) }, 64, 65, "lineage"},
+		"image":       {func(o *Object) { o.Blobs["cc"] = make([]byte, 64<<10+1) }, 65536, 65537, "image cc"},
+		"images": {func(o *Object) {
+			o.Blobs = map[string][]byte{}
+			for i := range 5 {
+				o.Blobs[fmt.Sprint(i)] = make([]byte, 60000)
+			}
+		}, 262144, 300000, "images"},
+		"body":      {func(o *Object) { o.Pool[99] = make([]byte, MaxBody) }, MaxBody, 0, "checkpoint (largest part: working context, 67"},
+		"object":    {func(o *Object) { o.Document = noise(9 << 20) }, MaxObject, 0, "checkpoint (largest part: document, 9437184 bytes)"},
+		"many segs": {func(o *Object) { o.Segments.Levels = [][]codec.Ref{make([]codec.Ref, 1025)} }, 1024, 1025, "segment references"},
+	}
+	for name, tt := range tests {
+		o := testObject()
+		tt.edit(o)
+		_, err := o.Encode()
+		var limit *LimitError
+		if !errors.As(err, &limit) || limit.Limit != tt.limit || tt.value != 0 && limit.Value != tt.value || !strings.HasPrefix(limit.What, tt.what) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if text := err.Error(); !strings.Contains(text, fmt.Sprint(limit.Limit)) || !strings.Contains(text, fmt.Sprint(limit.Value)) {
+			t.Errorf("%s: text %q names not both numbers", name, text)
+		}
+	}
+	if _, err := DecodeObject(make([]byte, MaxObject+1)); !isCodecError(err) {
+		t.Errorf("an object over the limit: %v", err)
+	}
+}
+
+// noise does not compress.
+func noise(n int) []byte {
+	p, x := make([]byte, n), uint64(1)
+	for i := range p {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		p[i] = byte(x >> 32)
+	}
+	return p
+}
+
+func TestObjectContradicts(t *testing.T) {
+	for name, edit := range map[string]func(*Object){
+		"window without body":    func(o *Object) { o.Window.Ords = append(o.Window.Ords, 1000) },
+		"empty tail line":        func(o *Object) { o.Tail.Lines[1] = nil },
+		"gap in the segment map": func(o *Object) { o.Segments.Levels[0][1].First++ },
+		"snapshot with a tail":   func(o *Object) { o.Summary.Snapshot = "x" },
+		"branch without a name":  func(o *Object) { o.Branches[0].Name = "" },
+	} {
+		o := testObject()
+		edit(o)
+		if _, err := o.Encode(); !errors.Is(err, codec.ErrFormat) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What is long is cut for listings, on a rune boundary and with a mark; the head's id stays whole in
+// the object.
+func TestSummaryCuts(t *testing.T) {
+	o := testObject()
+	s := &o.Summary
+	s.Title, s.Cwd, s.Preview = strings.Repeat("é", 200), strings.Repeat("/dir", 400), strings.Repeat("日本", 60)
+	s.Entry, s.Parent = strings.Repeat("e", 5000), strings.Repeat("p", MaxName)
+	s.Branch, s.Tag, s.Reason = strings.Repeat("b", MaxName), strings.Repeat("t", MaxName), strings.Repeat("r", 32)
+	o.Segments, o.Plain, o.Tail = SegmentMap{}, nil, TailState{}
+	s.Snapshot = strings.Repeat("s", MaxName)
+	p := mustEncode(t, o)
+	got, err := DecodeSummary(p[:min(len(p), 4096)])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct {
+		name, got, want string
+		limit           int
+	}{
+		{"title", got.Title, strings.Repeat("é", 126) + "…", 256},
+		{"cwd", got.Cwd, strings.Repeat("/dir", 255) + "/" + "…", 1024},
+		{"preview", got.Preview, strings.Repeat("日本", 32) + "日" + "…", 200},
+		{"entry", got.Entry, strings.Repeat("e", 253) + "…", 256},
+		{"parent", got.Parent, s.Parent, MaxName},
+		{"branch", got.Branch, s.Branch, MaxName},
+		{"tag", got.Tag, s.Tag, MaxName},
+	} {
+		if f.got != f.want || len(f.got) > f.limit {
+			t.Errorf("%s: %d bytes %q, want %q", f.name, len(f.got), f.got, f.want)
+		}
+	}
+	whole, err := DecodeObject(p)
+	if err != nil || whole.Summary.Entry != s.Entry {
+		t.Errorf("the head of the object is cut too: %v", err)
+	}
+	if again := whole.Summary.wire(); again != o.Summary.wire() {
+		t.Error("cutting what was cut changes it")
+	}
+	if got := pack.Cut("\x80\x80\x80\x80\x80\x80\x80\x80", 6); len(got) > 6 || !strings.HasSuffix(got, "…") {
+		t.Errorf("no UTF-8 at all: %q", got)
+	}
+}
+
+// hostile wraps bytes as the body of an intact container.
+func hostile(t testing.TB, body []byte) []byte {
+	t.Helper()
+	summary, err := codec.Marshal(testObject().Summary.wire())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := codec.EncodeContainer(codec.KindCheckpoint, summary, body, codec.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestObjectHostile(t *testing.T) {
+	list := func(n int) []byte { // an array of so many empty maps
+		return append([]byte{0xdd, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, bytes.Repeat([]byte{0x80}, n)...)
+	}
+	with := func(edit func(*wireBody)) []byte {
+		w, err := testObject().wire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(w)
+		p, err := codec.Marshal(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	tests := map[string][]byte{
+		"no msgpack":         []byte{0xc1},
+		"nil":                {0xc0},
+		"length bomb":        {0x81, 0xa3, 'd', 'o', 'c', 0xc6, 0xff, 0xff, 0xff, 0xff},
+		"array bomb":         {0x81, 0xa4, 'o', 'r', 'd', 's', 0xdd, 0xff, 0xff, 0xff, 0xff},
+		"deep":               bytes.Repeat([]byte{0x91}, 1<<20),
+		"zstd bomb":          make([]byte, MaxBody+1),
+		"million nils":       append([]byte{0xdd, 0, 0x20, 0, 0}, bytes.Repeat([]byte{0xc0}, 1<<21)...),
+		"lineage":            with(func(w *wireBody) { w.Lineage = list(1 << 20) }),
+		"lineage no list":    with(func(w *wireBody) { w.Lineage = []byte{0x80} }),
+		"lineage short":      with(func(w *wireBody) { w.Lineage = []byte{0xdd, 0, 0} }),
+		"branches":           with(func(w *wireBody) { w.Branches = list(1 << 20) }),
+		"plain":              with(func(w *wireBody) { w.Plain = list(1 << 20) }),
+		"levels":             with(func(w *wireBody) { w.Levels = make([][]byte, 9) }),
+		"level":              with(func(w *wireBody) { w.Levels[0] = list(2000) }),
+		"pool sizes":         with(func(w *wireBody) { w.PoolSizes[0]++ }),
+		"pool sizes less":    with(func(w *wireBody) { w.PoolSizes[0]-- }),
+		"pool ordinals":      with(func(w *wireBody) { w.PoolOrds = w.PoolOrds[1:] }),
+		"pool twice":         with(func(w *wireBody) { w.PoolOrds[1] = 0 }),
+		"pool descends":      with(func(w *wireBody) { w.PoolOrds[1] = -4 }),
+		"blob sizes":         with(func(w *wireBody) { w.BlobSizes[1] = 1 << 31 }),
+		"blob twice":         with(func(w *wireBody) { w.BlobSums[1] = w.BlobSums[0] }),
+		"blob names":         with(func(w *wireBody) { w.BlobSums = w.BlobSums[:1] }),
+		"tail sizes":         with(func(w *wireBody) { w.TailSizes[1] = 0 }),
+		"tail not in pool":   with(func(w *wireBody) { w.TailFirst += 100 }),
+		"window not in pool": with(func(w *wireBody) { w.Ords[0]++ }),
+	}
+	for name, body := range tests {
+		p := hostile(t, body)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := DecodeObject(p)
+		runtime.ReadMemStats(&after)
+		if name == "nil" {
+			continue // an empty body is a small one, and no harm
+		}
+		if !isCodecError(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 2*MaxBody {
+			t.Errorf("%s: allocated %d bytes", name, took)
+		}
+	}
+}
+
+func TestDecodeSummaryNeedsLittle(t *testing.T) {
+	o := testObject()
+	o.Pool = maps.Clone(o.Pool)
+	o.Pool[50] = noise(100 << 10)
+	p := mustEncode(t, o)
+	if s, err := DecodeSummary(p[:4096]); err != nil || s != o.Summary {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for n := range 64 {
+		if _, err := DecodeSummary(p[:n]); !isCodecError(err) {
+			t.Errorf("first %d bytes: %v", n, err)
+		}
+	}
+}
+
+func mustMarshal(t testing.TB, v any) []byte {
+	t.Helper()
+	p, err := codec.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,262 @@
+package checkpoint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+	"github.com/coppice-go/coppice/checkpoint/internal/pack"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// The msgpack shapes. Lists of structs are msgpack values of their own inside a byte string, so that
+// their length is known before one element is decoded (I15); times are Unix milliseconds, 0 = none.
+
+type wireSummary struct {
+	ID        string `msgpack:"id"`
+	Seq       uint64 `msgpack:"seq"`
+	Epoch     uint64 `msgpack:"epoch"`
+	Commit    string `msgpack:"commit"`
+	Entry     string `msgpack:"entry,omitempty"`
+	Branch    string `msgpack:"branch,omitempty"`
+	Title     string `msgpack:"title,omitempty"`
+	Cwd       string `msgpack:"cwd,omitempty"`
+	Parent    string `msgpack:"parent,omitempty"`
+	Preview   string `msgpack:"preview,omitempty"`
+	Created   int64  `msgpack:"created"`
+	Updated   int64  `msgpack:"updated"`
+	Entries   uint64 `msgpack:"entries"`
+	Bytes     int64  `msgpack:"bytes"`
+	Tombstone bool   `msgpack:"gone,omitempty"`
+	Snapshot  string `msgpack:"snapshot,omitempty"`
+	Tag       string `msgpack:"tag,omitempty"`
+	Reason    string `msgpack:"reason,omitempty"`
+}
+
+type wireCommit struct {
+	Seq      uint64 `msgpack:"seq"`
+	Epoch    uint64 `msgpack:"epoch"`
+	ID       string `msgpack:"id"`
+	Parent   string `msgpack:"parent,omitempty"`
+	Entry    string `msgpack:"entry,omitempty"`
+	HeadOrd  int64  `msgpack:"ord"`
+	Branch   string `msgpack:"branch,omitempty"`
+	Reason   string `msgpack:"reason"`
+	Writer   string `msgpack:"writer,omitempty"`
+	Snapshot string `msgpack:"snapshot,omitempty"`
+	Key      string `msgpack:"key,omitempty"`
+	Kept     string `msgpack:"kept,omitempty"`
+	Time     int64  `msgpack:"time"`
+	Entries  int    `msgpack:"entries"`
+	Keyframe bool   `msgpack:"keyframe,omitempty"`
+}
+
+type wireBody struct {
+	Entry    string   `msgpack:"entry,omitempty"` // in full, where the summary has it cut
+	HeadOrd  int64    `msgpack:"ord"`
+	Document []byte   `msgpack:"doc"`
+	Header   []byte   `msgpack:"header,omitempty"`
+	Lineage  []byte   `msgpack:"lineage"`  // list of wireCommit
+	Branches []byte   `msgpack:"branches"` // list of BranchRef
+	Levels   [][]byte `msgpack:"levels,omitempty"`
+	Plain    []byte   `msgpack:"plain"` // list of PlainRef
+	Key      uint64   `msgpack:"key"`
+	Prev     uint32   `msgpack:"prev"`
+	CAS      bool     `msgpack:"cas,omitempty"`
+	Original string   `msgpack:"original,omitempty"`
+	Claimed  uint64   `msgpack:"claimed,omitempty"`
+	SinceKey int      `msgpack:"sinceKey"`
+	Opening  bool     `msgpack:"opening,omitempty"`
+	LastLine int64    `msgpack:"lastLine"`
+
+	Profile  string    `msgpack:"profile,omitempty"`
+	MaxBytes int       `msgpack:"window"`
+	Base     [3]string `msgpack:"base"` // model, thinking level, mode
+	Omitted  int       `msgpack:"omitted,omitempty"`
+	Ords     []int64   `msgpack:"ords,omitempty"` // differences
+	Known    bool      `msgpack:"known,omitempty"`
+
+	PoolOrds  []int64  `msgpack:"poolOrds,omitempty"` // differences, ascending
+	PoolSizes []uint32 `msgpack:"poolSizes,omitempty"`
+	Pool      []byte   `msgpack:"pool"`
+	BlobSums  []string `msgpack:"blobSums,omitempty"` // ascending
+	BlobSizes []uint32 `msgpack:"blobSizes,omitempty"`
+	Blobs     []byte   `msgpack:"blobs,omitempty"`
+	TailFirst uint64   `msgpack:"tailFirst"`
+	TailSeq   uint64   `msgpack:"tailSeq"`
+	TailSizes []uint32 `msgpack:"tailSizes,omitempty"` // 0 = the line is in the pool
+	Tail      []byte   `msgpack:"tail,omitempty"`
+}
+
+func (s Summary) wire() wireSummary {
+	return wireSummary{
+		ID: s.ID, Seq: s.Seq, Epoch: s.Epoch, Commit: s.Commit, Entry: pack.Cut(s.Entry, 256), Branch: s.Branch,
+		Title: pack.Cut(s.Title, 256), Cwd: pack.Cut(s.Cwd, 1024), Parent: s.Parent, Preview: pack.Cut(s.Preview, 200),
+		Created: millis(s.Created), Updated: millis(s.Updated), Entries: s.Entries, Bytes: s.Bytes,
+		Tombstone: s.Tombstone, Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason,
+	}
+}
+
+func summaryFrom(p []byte, kind codec.Kind) (Summary, error) {
+	var w wireSummary
+	if err := codec.Unmarshal(p, &w); err != nil {
+		return Summary{}, fmt.Errorf("checkpoint: summary: %w", err)
+	}
+	if (w.Snapshot != "") != (kind == codec.KindSnapshot) {
+		return Summary{}, canon.Malformed("summary: snapshot %q in a container of kind %q", w.Snapshot, kind[:])
+	}
+	return Summary{
+		Head: Head{Seq: w.Seq, Epoch: w.Epoch, Commit: w.Commit, Entry: w.Entry, Branch: w.Branch},
+		ID:   w.ID, Title: w.Title, Cwd: w.Cwd, Parent: w.Parent, Preview: w.Preview,
+		Created: fromMillis(w.Created), Updated: fromMillis(w.Updated), Entries: w.Entries, Bytes: w.Bytes,
+		Tombstone: w.Tombstone, Snapshot: w.Snapshot, Tag: w.Tag, Reason: w.Reason,
+	}, nil
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func fromMillis(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// wire flattens o.
+func (o *Object) wire() (*wireBody, error) {
+	w := &wireBody{
+		Entry: o.Summary.Entry, HeadOrd: o.HeadOrd, Document: o.Document, Header: o.Header, Key: o.Key, Prev: o.Prev, CAS: o.CAS,
+		Profile: o.Window.Profile, MaxBytes: o.Window.MaxBytes, Omitted: o.Window.Omitted, Known: o.Window.Known,
+		Base: [3]string{o.Window.Base.Model, o.Window.Base.ThinkingLevel, o.Window.Base.Mode}, Ords: pack.Differences(o.Window.Ords),
+		TailFirst: o.Tail.First, TailSeq: o.Tail.FirstSeq,
+		Original: o.Original, Claimed: o.Claimed, SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine,
+	}
+	commits := make([]wireCommit, len(o.Lineage))
+	for i, c := range o.Lineage {
+		commits[i] = wireCommit{
+			Seq: c.Seq, Epoch: c.Epoch, ID: c.Commit, Parent: c.Parent, Entry: c.Entry, HeadOrd: c.HeadOrd, Branch: c.Branch,
+			Reason: c.Reason, Writer: c.Writer, Snapshot: c.Snapshot, Key: c.Key, Kept: c.Kept,
+			Time: millis(c.Time), Entries: c.Entries, Keyframe: c.Keyframe,
+		}
+	}
+	var err error
+	if w.Lineage, err = pack.List("lineage", commits); err != nil {
+		return nil, err
+	}
+	if w.Branches, err = pack.List("branches", o.Branches); err != nil {
+		return nil, err
+	}
+	if w.Plain, err = pack.List("unsealed segments", o.Plain); err != nil {
+		return nil, err
+	}
+	for _, level := range o.Segments.Levels {
+		p, err := pack.List("segment map", level)
+		if err != nil {
+			return nil, err
+		}
+		w.Levels = append(w.Levels, p)
+	}
+	ords := slices.Sorted(maps.Keys(o.Pool))
+	w.PoolOrds = pack.Differences(ords)
+	for _, ord := range ords {
+		w.PoolSizes, w.Pool = pack.AppendSized(w.PoolSizes, w.Pool, o.Pool[ord])
+	}
+	w.BlobSums = slices.Sorted(maps.Keys(o.Blobs))
+	for _, sum := range w.BlobSums {
+		w.BlobSizes, w.Blobs = pack.AppendSized(w.BlobSizes, w.Blobs, o.Blobs[sum])
+	}
+	for i, line := range o.Tail.Lines {
+		if string(o.Pool[o.Tail.First+uint64(i)]) == string(line) {
+			line = nil // the pool has it
+		}
+		w.TailSizes, w.Tail = pack.AppendSized(w.TailSizes, w.Tail, line)
+	}
+	return w, nil
+}
+
+// fill is the reverse of wire.
+func (o *Object) fill(w *wireBody) error {
+	o.Summary.Entry, o.HeadOrd, o.Document, o.Header, o.Key, o.Prev, o.CAS = w.Entry, w.HeadOrd, w.Document, w.Header, w.Key, w.Prev, w.CAS
+	o.Window = WindowState{
+		Profile: w.Profile, MaxBytes: w.MaxBytes, Omitted: w.Omitted, Known: w.Known, Ords: pack.Sums(w.Ords),
+		Base: transcript.Settings{Model: w.Base[0], ThinkingLevel: w.Base[1], Mode: w.Base[2]},
+	}
+	o.Original, o.Claimed, o.SinceKey, o.Opening, o.LastLine = w.Original, w.Claimed, w.SinceKey, w.Opening, w.LastLine
+	commits, err := pack.Unlist[wireCommit]("lineage", w.Lineage, MaxLineage)
+	if err != nil {
+		return err
+	}
+	for _, c := range commits {
+		o.Lineage = append(o.Lineage, Commit{
+			Head:   Head{Seq: c.Seq, Epoch: c.Epoch, Commit: c.ID, Entry: c.Entry, Branch: c.Branch},
+			Parent: c.Parent, Reason: c.Reason, Writer: c.Writer, Snapshot: c.Snapshot, Time: fromMillis(c.Time),
+			Entries: c.Entries, Keyframe: c.Keyframe, Key: c.Key, Kept: c.Kept, HeadOrd: c.HeadOrd,
+		})
+	}
+	if o.Branches, err = pack.Unlist[BranchRef]("branches", w.Branches, MaxBranches); err != nil {
+		return err
+	}
+	if o.Plain, err = pack.Unlist[PlainRef]("unsealed segments", w.Plain, maxLevelRefs); err != nil {
+		return err
+	}
+	if err := canon.AtMost("levels of the segment map", len(w.Levels), maxLevels); err != nil {
+		return err
+	}
+	for _, p := range w.Levels {
+		level, err := pack.Unlist[codec.Ref]("segment map", p, maxLevelRefs)
+		if err != nil {
+			return err
+		}
+		o.Segments.Levels = append(o.Segments.Levels, level)
+	}
+	return o.fillBytes(w)
+}
+
+// fillBytes cuts pool, blobs and tail into their parts.
+func (o *Object) fillBytes(w *wireBody) error {
+	ords := pack.Sums(w.PoolOrds)
+	bodies, ok := pack.Split(w.Pool, w.PoolSizes)
+	if !ok || len(bodies) != len(ords) {
+		return canon.Malformed("pool: %d bodies for %d ordinals, or sizes that do not add up", len(bodies), len(ords))
+	}
+	if len(ords) > 0 {
+		o.Pool = make(map[uint64][]byte, len(ords))
+	}
+	for i, ord := range ords {
+		if i > 0 && ord <= ords[i-1] {
+			return canon.Malformed("pool: ordinal %d after %d", ord, ords[i-1])
+		}
+		o.Pool[ord] = bodies[i]
+	}
+	blobs, ok := pack.Split(w.Blobs, w.BlobSizes)
+	if !ok || len(blobs) != len(w.BlobSums) {
+		return canon.Malformed("images: %d bodies for %d names, or sizes that do not add up", len(blobs), len(w.BlobSums))
+	}
+	if len(blobs) > 0 {
+		o.Blobs = make(map[string][]byte, len(blobs))
+	}
+	for i, sum := range w.BlobSums {
+		if i > 0 && sum <= w.BlobSums[i-1] {
+			return canon.Malformed("images: %q after %q", sum, w.BlobSums[i-1])
+		}
+		o.Blobs[sum] = blobs[i]
+	}
+	o.Tail.First, o.Tail.FirstSeq = w.TailFirst, w.TailSeq
+	if o.Tail.Lines, ok = pack.Split(w.Tail, w.TailSizes); !ok {
+		return canon.Malformed("tail: sizes that do not add up")
+	}
+	for i, line := range o.Tail.Lines {
+		if ord := o.Tail.First + uint64(i); len(line) == 0 {
+			o.Tail.Lines[i] = o.Pool[ord]
+		}
+	}
+	return nil
+}

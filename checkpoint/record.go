@@ -1,0 +1,284 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+	"github.com/coppice-go/coppice/codec"
+)
+
+// Record is a commit line: the entry of type custom that makes the lines since the commit line before
+// it durable as one step. docs/format/commit-line.md has the table of its fields.
+type Record struct {
+	ID       string // of the commit, which is also the id of the line
+	ParentID string // id of the head at that moment; "" = null
+	Time     time.Time
+	Seq      uint64
+	Parent   string // id of the parent commit; "" for the first
+	Epoch    uint64
+	Writer   string
+	Reason   string // [a-z0-9.-]{1,32}
+	Head     string // entry from which the session grows on; "" = null
+	HeadOrd  int64  // its ordinal; -1 = none
+	Branch   string
+	Entries  int           // entries that this commit makes durable, itself not counted
+	Parents  []ParentDelta // where the parent is not the usual one
+
+	Key      string // idempotency key of the turn; this and the next six are absent when empty
+	Kept     string // branch on which the losing turn or the abandoned line lives
+	Snapshot string // id of a snapshot taken of the state before
+	Torn     string // object that holds the torn bytes that were cut off before this commit
+	Next     string // reason roll or repair: name of the segment that goes on
+	Original string // object that holds the bytes that were imported
+	Claim    bool   // takes the session: older writers are fenced from here on
+	Base     *Base  // on the first commit of a segment
+
+	// The document: Doc whole (a keyframe), or a Patch against the parent commit's document, or neither
+	// (it equals the parent's). Compact JSON, as Encode and MakePatch give it.
+	Doc    json.RawMessage
+	Patch  json.RawMessage
+	Sorted bool   // of the patch: see ApplyPatch
+	DocCRC uint32 // CRC-32C of the encoded document, however it is carried
+
+	Len    int64  // bytes since the commit line before, its newline not counted
+	Synced int64  // offset in the segment known durable when the line was written
+	CRC    uint32 // over the self before and those bytes
+	Self   uint32 // over the key and the line up to it
+}
+
+// ParentDelta gives the parent of one entry of a commit where it is not the usual one: the entry before
+// it in the commit, or for the first the head before the commit.
+type ParentDelta struct {
+	Index int   // of the entry within the commit, from 0
+	Delta int64 // the entry's ordinal less its parent's; negative = a later entry; 0 = a root
+}
+
+// Base is what rebuilding a lost checkpoint needs beside the log: the session as it was before the
+// commit that carries it.
+type Base struct {
+	Branches           []BranchRef
+	Title, Cwd, Parent string // Parent: the session that started this one
+	Created            time.Time
+	Entries            uint64 // entries, commits not counted
+	Bytes              int64  // of the transcript, raw
+	HeadOrd            int64  // ordinal of the head; -1 = none
+	Self               uint32 // of the commit line before; of the first commit: CRC-32C of the session header line and its newline
+	Original           string // hex SHA-256 of the imported bytes; "" = the lines are the original
+	Claimed            uint64 // seq of the newest claim
+}
+
+// BranchRef is a named head.
+type BranchRef struct {
+	Name string `msgpack:"name"`
+	Head string `msgpack:"head,omitempty"` // "" = a new root comes next
+	Ord  int64  `msgpack:"ord"`            // of Head; -1 = none
+}
+
+const (
+	linePrefix = `{"type":"custom","id":`
+	selfField  = `,"self":"`
+	selfBytes  = len(selfField) + 8 + len(`"}}`) // from the comma to the end of the line
+)
+
+// Commit is r as logs show it.
+func (r Record) Commit() Commit {
+	return Commit{
+		Head:   Head{Seq: r.Seq, Epoch: r.Epoch, Commit: r.ID, Entry: r.Head, Branch: r.Branch},
+		Parent: r.Parent, Reason: r.Reason, Writer: r.Writer, Snapshot: r.Snapshot, Time: r.Time,
+		Entries: r.Entries, Keyframe: r.Doc != nil, Key: r.Key, Kept: r.Kept, HeadOrd: r.HeadOrd,
+	}
+}
+
+// Covers reports whether since, the bytes between the commit line before and this one, are what was
+// committed after a line whose Self was prevSelf. The first commit line of a segment is chained to the
+// last one of the segment before (Prelude.PrevSelf), a session's very first to its header line.
+func (r Record) Covers(prevSelf uint32, since []byte) bool {
+	return r.Len == int64(len(since)) && r.CRC == chain(prevSelf, since)
+}
+
+func chain(prevSelf uint32, since []byte) uint32 {
+	var p [4]byte
+	binary.LittleEndian.PutUint32(p[:], prevSelf)
+	return codec.UpdateCRC(codec.CRC(p[:]), since)
+}
+
+func keyed(key uint64, line []byte) uint32 {
+	var p [8]byte
+	binary.LittleEndian.PutUint64(p[:], key)
+	return codec.UpdateCRC(codec.CRC(p[:]), line)
+}
+
+// AppendLine adds the line of r to dst, without a newline, and returns dst and the Self of the line.
+// since are the bytes after the newline of the commit line before (or of the prelude), whose Self is
+// prevSelf (see Covers); it may be a part of dst. Len, CRC and Self of r are computed, not read. Errors
+// wrap codec.ErrFormat or are a *LimitError; dst is then returned as it was.
+func (r Record) AppendLine(dst []byte, key uint64, prevSelf uint32, since []byte) (line []byte, self uint32, err error) {
+	if err := errors.Join(r.check(), wholeOrNil(r.Doc), wholeOrNil(r.Patch)); err != nil {
+		return dst, 0, err
+	}
+	crc, length, start := chain(prevSelf, since), len(since), len(dst)
+	b := append(dst, linePrefix...)
+	b = canon.AppendString(b, r.ID)
+	b = canon.AppendID(append(b, `,"parentId":`...), r.ParentID)
+	if b, err = canon.AppendTime(append(b, `,"timestamp":"`...), r.Time); err != nil {
+		return dst, 0, err
+	}
+	b = append(b, `","customType":"coppice.commit","data":{"seq":`...)
+	b = strconv.AppendUint(b, r.Seq, 10)
+	b = canon.AppendID(append(b, `,"parent":`...), r.Parent)
+	b = strconv.AppendUint(append(b, `,"epoch":`...), r.Epoch, 10)
+	b = canon.AppendString(append(b, `,"writer":`...), r.Writer)
+	b = canon.AppendString(append(b, `,"reason":`...), r.Reason)
+	b = canon.AppendID(append(b, `,"head":`...), r.Head)
+	b = strconv.AppendInt(append(b, `,"headOrd":`...), r.HeadOrd, 10)
+	b = canon.AppendString(append(b, `,"branch":`...), r.Branch)
+	b = strconv.AppendInt(append(b, `,"entries":`...), int64(r.Entries), 10)
+	if b, err = r.appendOptional(b); err != nil {
+		return dst, 0, err
+	}
+	switch {
+	case r.Doc != nil:
+		b = append(append(b, `,"doc":`...), r.Doc...)
+	case r.Patch != nil:
+		b = append(append(b, `,"patch":`...), r.Patch...)
+		if r.Sorted {
+			b = append(b, `,"sorted":true`...)
+		}
+	}
+	b = canon.AppendHex(append(b, `,"docCRC":"`...), uint64(r.DocCRC), 8)
+	b = strconv.AppendInt(append(b, `","len":`...), int64(length), 10)
+	b = strconv.AppendInt(append(b, `,"synced":`...), r.Synced, 10)
+	b = canon.AppendHex(append(b, `,"crc":"`...), uint64(crc), 8)
+	b = append(b, '"')
+	self = keyed(key, b[start:])
+	b = canon.AppendHex(append(b, selfField...), uint64(self), 8)
+	return append(b, `"}}`...), self, nil
+}
+
+func (r Record) appendOptional(b []byte) ([]byte, error) {
+	if len(r.Parents) > 0 {
+		b = append(b, `,"parents":[`...)
+		for _, p := range r.Parents {
+			b = strconv.AppendInt(append(canon.Comma(b), '['), int64(p.Index), 10)
+			b = append(strconv.AppendInt(append(b, ','), p.Delta, 10), ']')
+		}
+		b = append(b, ']')
+	}
+	for _, f := range optionalTexts(&r) {
+		if *f.Value != "" {
+			b = canon.AppendString(append(b, f.Name...), *f.Value)
+		}
+	}
+	if r.Claim {
+		b = append(b, `,"claim":true`...)
+	}
+	if r.Base == nil {
+		return b, nil
+	}
+	b = append(b, `,"base":{"branches":[`...)
+	for _, br := range r.Base.Branches {
+		b = canon.AppendString(append(canon.Comma(b), '['), br.Name)
+		b = canon.AppendID(append(b, ','), br.Head)
+		b = append(strconv.AppendInt(append(b, ','), br.Ord, 10), ']')
+	}
+	b = canon.AppendString(append(b, `],"title":`...), r.Base.Title)
+	b = canon.AppendString(append(b, `,"cwd":`...), r.Base.Cwd)
+	b = canon.AppendString(append(b, `,"parent":`...), r.Base.Parent)
+	b, err := canon.AppendTime(append(b, `,"created":"`...), r.Base.Created)
+	b = strconv.AppendUint(append(b, `","entries":`...), r.Base.Entries, 10)
+	b = strconv.AppendInt(append(b, `,"bytes":`...), r.Base.Bytes, 10)
+	b = strconv.AppendInt(append(b, `,"headOrd":`...), r.Base.HeadOrd, 10)
+	b = canon.AppendHex(append(b, `,"self":"`...), uint64(r.Base.Self), 8)
+	b = canon.AppendString(append(b, `","original":`...), r.Base.Original)
+	b = strconv.AppendUint(append(b, `,"claimed":`...), r.Base.Claimed, 10)
+	return append(b, '}'), err
+}
+
+func optionalTexts(r *Record) [6]canon.Field {
+	return [...]canon.Field{
+		{Name: `,"key":`, Value: &r.Key}, {Name: `,"kept":`, Value: &r.Kept}, {Name: `,"snapshot":`, Value: &r.Snapshot},
+		{Name: `,"torn":`, Value: &r.Torn}, {Name: `,"next":`, Value: &r.Next}, {Name: `,"original":`, Value: &r.Original},
+	}
+}
+
+// check holds back what ParseRecord would not take again: a line that cannot be read is a lost commit.
+func (r Record) check() error {
+	if r.ID == "" || r.Entries < 0 || r.Synced < 0 || r.HeadOrd < -1 {
+		return canon.Malformed("commit %q: id, entries, synced or head ordinal", r.ID)
+	}
+	if !validReason(r.Reason) {
+		return canon.Malformed("commit %s: reason %q is not [a-z0-9.-]{1,32}", r.ID, r.Reason)
+	}
+	if err := checkNames(r.Branch, r.Kept, r.Writer, r.Key); err != nil {
+		return err
+	}
+	for i, p := range r.Parents {
+		if p.Index < 0 || p.Index >= r.Entries || i > 0 && p.Index <= r.Parents[i-1].Index {
+			return canon.Malformed("commit %s: parents are not in order within %d entries", r.ID, r.Entries)
+		}
+	}
+	if r.Base != nil {
+		if r.Base.Bytes < 0 || r.Base.HeadOrd < -1 {
+			return canon.Malformed("commit %s: bytes or head ordinal below zero", r.ID)
+		}
+		if err := checkBranches(r.Base.Branches); err != nil {
+			return err
+		}
+	}
+	if r.Doc != nil && r.Patch != nil || r.Sorted && r.Patch == nil {
+		return canon.Malformed("commit %s: document and patch together, or sorted without a patch", r.ID)
+	}
+	return nil
+}
+
+// wholeOrNil holds back a document or patch that would break the line.
+func wholeOrNil(raw []byte) error {
+	if raw == nil {
+		return nil
+	}
+	return canon.Whole(raw, "document or patch")
+}
+
+func validReason(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= 32
+}
+
+func checkNames(branch, kept, writer, key string) error {
+	for _, f := range [...]struct{ what, value string }{{"branch name", branch}, {"branch name", kept}, {"writer", writer}, {"idempotency key", key}} {
+		if err := canon.AtMost(f.what, len(f.value), MaxName); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkBranches(branches []BranchRef) error {
+	if err := canon.AtMost("branches", len(branches), MaxBranches); err != nil {
+		return err
+	}
+	for _, b := range branches {
+		if b.Name == "" || b.Ord < -1 {
+			return canon.Malformed("branch %q with ordinal %d", b.Name, b.Ord)
+		}
+		if err := canon.AtMost("branch name", len(b.Name), MaxName); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isLine tells cheaply whether line could be one of ours.
+func isLine(line []byte) bool {
+	return bytes.HasPrefix(line, []byte(linePrefix)) && len(line) > len(linePrefix)+selfBytes &&
+		string(line[len(line)-selfBytes:][:len(selfField)]) == selfField
+}

@@ -1,0 +1,164 @@
+package checkpoint
+
+import (
+	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+)
+
+// ParseRecord reads a line that AppendLine wrote, without its newline. ours is false for every other
+// line: any other shape, a flipped bit, a commit line of another session (its key differs), or no
+// commit line at all; for most of those that is found out without parsing. An error comes only with
+// ours: Self verifies and yet the fields cannot be read, as with a line from a later format; it wraps
+// codec.ErrFormat. The raw parts of the result alias line.
+func ParseRecord(line []byte, key uint64) (r Record, ours bool, err error) {
+	if !isLine(line) {
+		return Record{}, false, nil
+	}
+	body := line[:len(line)-selfBytes]
+	tail := canon.Read(line, len(body)+len(selfField))
+	r.Self = uint32(tail.Hex(8))
+	tail.Want(`"}}`)
+	c := readHead(body, &r)
+	if !tail.Done() || !c.OK || keyed(key, body) != r.Self {
+		return Record{}, false, nil
+	}
+	readRecord(c, &r)
+	if !c.Done() {
+		return Record{}, true, canon.Malformed("commit %s: unexpected bytes at %d of the line", r.ID, c.At)
+	}
+	if err := r.check(); err != nil {
+		return Record{}, true, err
+	}
+	return r, true, nil
+}
+
+// readHead reads what comes before the data of a commit line.
+func readHead(line []byte, r *Record) *canon.Cursor {
+	c := canon.Read(line, len(linePrefix))
+	r.ID = c.Name()
+	c.Want(`,"parentId":`)
+	r.ParentID = c.ID()
+	c.Want(`,"timestamp":"`)
+	r.Time = c.Time()
+	c.Want(`","customType":"coppice.commit","data":{`)
+	return c
+}
+
+// readRecord reads the data of a commit line up to crc.
+func readRecord(c *canon.Cursor, r *Record) {
+	c.Want(`"seq":`)
+	r.Seq = c.Uint()
+	c.Want(`,"parent":`)
+	r.Parent = c.ID()
+	c.Want(`,"epoch":`)
+	r.Epoch = c.Uint()
+	c.Want(`,"writer":`)
+	r.Writer = c.Text()
+	c.Want(`,"reason":`)
+	r.Reason = c.Text()
+	c.Want(`,"head":`)
+	r.Head = c.ID()
+	c.Want(`,"headOrd":`)
+	r.HeadOrd = c.Int()
+	c.Want(`,"branch":`)
+	r.Branch = c.Text()
+	c.Want(`,"entries":`)
+	r.Entries = c.Count()
+	if c.Has(`,"parents":[`) {
+		r.Parents = readParents(c)
+	}
+	for _, f := range optionalTexts(r) {
+		if c.Has(f.Name) {
+			*f.Value = c.Name()
+		}
+	}
+	r.Claim = c.Has(`,"claim":true`)
+	if c.Has(`,"base":{"branches":[`) {
+		r.Base = readBase(c)
+	}
+	if c.Has(`,"doc":`) {
+		r.Doc = c.Value(canon.EnvelopeDepth)
+	} else if c.Has(`,"patch":`) {
+		r.Patch = c.Value(canon.EnvelopeDepth)
+		r.Sorted = c.Has(`,"sorted":true`)
+	}
+	c.Want(`,"docCRC":"`)
+	r.DocCRC = uint32(c.Hex(8))
+	c.Want(`","len":`)
+	r.Len = c.Size()
+	c.Want(`,"synced":`)
+	r.Synced = c.Size()
+	c.Want(`,"crc":"`)
+	r.CRC = uint32(c.Hex(8))
+	c.Want(`"`)
+}
+
+func readParents(c *canon.Cursor) (parents []ParentDelta) {
+	for c.OK {
+		var p ParentDelta
+		c.Want(`[`)
+		p.Index = c.Count()
+		c.Want(`,`)
+		p.Delta = c.Int()
+		c.Want(`]`)
+		parents = append(parents, p)
+		if c.Has(`]`) {
+			return parents
+		}
+		c.Want(`,`)
+	}
+	return nil
+}
+
+func readBase(c *canon.Cursor) *Base {
+	b := &Base{}
+	for !c.Has(`]`) && c.OK {
+		if len(b.Branches) > 0 {
+			c.Want(`,`)
+		}
+		if len(b.Branches) == MaxBranches {
+			c.Fail()
+		}
+		var br BranchRef
+		c.Want(`[`)
+		br.Name = c.Name()
+		c.Want(`,`)
+		br.Head = c.ID()
+		c.Want(`,`)
+		br.Ord = c.Int()
+		c.Want(`]`)
+		b.Branches = append(b.Branches, br)
+	}
+	c.Want(`,"title":`)
+	b.Title = c.Text()
+	c.Want(`,"cwd":`)
+	b.Cwd = c.Text()
+	c.Want(`,"parent":`)
+	b.Parent = c.Text()
+	c.Want(`,"created":"`)
+	b.Created = c.Time()
+	c.Want(`","entries":`)
+	b.Entries = c.Uint()
+	c.Want(`,"bytes":`)
+	b.Bytes = c.Size()
+	c.Want(`,"headOrd":`)
+	b.HeadOrd = c.Int()
+	c.Want(`,"self":"`)
+	b.Self = uint32(c.Hex(8))
+	c.Want(`","original":`)
+	b.Original = c.Text()
+	c.Want(`,"claimed":`)
+	b.Claimed = c.Uint()
+	c.Want(`}`)
+	return b
+}
+
+// RecordSeq reads the seq of a line that was verified as a commit line before, without its key.
+func RecordSeq(line []byte) (seq uint64, ok bool) {
+	if !isLine(line) {
+		return 0, false
+	}
+	var r Record
+	c := readHead(line, &r)
+	c.Want(`"seq":`)
+	return c.Uint(), c.OK
+}
