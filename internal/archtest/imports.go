@@ -1,0 +1,193 @@
+package archtest
+
+import (
+	"fmt"
+	"go/token"
+	"strconv"
+	"strings"
+)
+
+// edge says what one folder may import. The standard library is always allowed.
+type edge struct {
+	dir  string   // folder; "" = root, "x/..." = x and all below it
+	ours []string // folders of this module, written as dir is
+	ext  []string // modules of others, as in go.mod
+}
+
+// What each layer may use of ours: the layers below it, in the order of the design.
+var (
+	pure     = []string{"codec", "transcript", "entry", "checkpoint", "snapshot"}
+	storage  = []string{"backend", "backend/trace"}
+	facade   = join(pure, storage, "", "interop/...")
+	anywhere = join(pure, "", "backend/...", "interop/...", "internal/...", "examples/...")
+)
+
+const (
+	uuid    = "github.com/google/uuid"
+	humane  = "github.com/dustin/go-humanize"
+	xSys    = "golang.org/x/sys"
+	xTerm   = "golang.org/x/term"
+	zstd    = "github.com/klauspost/compress"
+	msgpack = "github.com/vmihailenco/msgpack/v5"
+)
+
+// table is the import rule of the module: imports point one way. The most specific line wins. A line
+// covers what lies below its folder too, as parts of one layer. A folder without a line is a finding, so
+// that a new layer is a decision and not an accident.
+var table = []edge{
+	{dir: "codec", ext: []string{zstd, msgpack}},
+	{dir: "transcript", ours: []string{"codec"}, ext: []string{uuid}},
+	{dir: "entry", ours: []string{"transcript"}},
+	{
+		dir: "checkpoint", ours: []string{"codec", "transcript"},
+		ext: []string{uuid, "github.com/wI2L/jsondiff", "github.com/evanphx/json-patch/v5"},
+	},
+	{dir: "snapshot", ours: []string{"codec", "transcript", "checkpoint"}},
+
+	{dir: "backend"},
+	{dir: "backend/backendtest", ours: storage, ext: []string{"github.com/google/go-cmp"}},
+	{dir: "backend/local", ours: []string{"backend"}, ext: []string{xSys}},
+	{dir: "backend/...", ours: []string{"backend"}},
+
+	{dir: "internal/layout", ours: join(pure, "backend")},
+	{dir: "internal/journal", ours: join(pure, storage, "internal/layout"), ext: []string{uuid}},
+	{dir: "internal/gc", ours: join(pure, storage, "internal/layout", "internal/journal"), ext: []string{uuid}},
+	{dir: "", ours: join(pure, storage, "internal/layout", "internal/journal", "internal/gc"), ext: []string{uuid}},
+
+	{dir: "interop/...", ours: []string{"codec", "transcript", "entry", "interop/..."}, ext: []string{uuid}},
+	{dir: "internal/web", ours: facade, ext: []string{humane}},
+	{
+		dir: "internal/cli", ours: anywhere,
+		ext: []string{
+			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
+			humane, uuid, xSys, xTerm,
+		},
+	},
+	{dir: "cmd/...", ours: join(pure, "", "backend/...", "internal/cli")},
+	{dir: "examples/...", ours: join(pure, "", "backend/...", "interop/...", "examples/...")},
+	{dir: "internal/archtest"},
+}
+
+// testModules are what tests may import beside what their package may. Folders of ours are free to
+// them: a test may stand a package beside any other.
+var testModules = []string{
+	"github.com/google/go-cmp",
+	"github.com/rogpeppe/go-internal",
+	"go.uber.org/goleak",
+	"pgregory.net/rapid",
+}
+
+func join(base []string, more ...any) []string {
+	out := append([]string(nil), base...)
+	for _, m := range more {
+		switch m := m.(type) {
+		case string:
+			out = append(out, m)
+		case []string:
+			out = append(out, m...)
+		}
+	}
+	return out
+}
+
+// ruleFor finds the line of the table for a folder: its own, else the longest that it lies below.
+func ruleFor(dir string) (edge, bool) {
+	best, found := edge{}, false
+	for _, e := range table {
+		if e.dir == dir {
+			return e, true
+		}
+		base := strings.TrimSuffix(e.dir, "/...")
+		if !below(dir, base) {
+			continue
+		}
+		// "x/..." and "x" are equally long where both stand in the table; what lies below x is the former's.
+		if !found || len(e.dir) > len(best.dir) {
+			best, found = e, true
+		}
+	}
+	return best, found
+}
+
+// below reports whether a folder is another one or lies in it. Nothing lies below the root package.
+func below(dir, base string) bool {
+	return dir == base || base != "" && strings.HasPrefix(dir, base+"/")
+}
+
+// covers reports whether a pattern of the table, "x" or "x/...", names the folder.
+func covers(pattern, dir string) bool {
+	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return below(dir, base)
+	}
+	return pattern == dir
+}
+
+func checkImports(fset *token.FileSet, p *pkg) []Finding {
+	rule, ok := ruleFor(p.dir)
+	if !ok {
+		return []Finding{{
+			Rule: "import", Place: p.dir,
+			Text: "no line in the import table of internal/archtest; which layer is it?",
+		}}
+	}
+	var out []Finding
+	for _, f := range p.files {
+		for _, spec := range f.ast.Imports {
+			target, err := strconv.Unquote(spec.Path.Value)
+			if err != nil || rule.allows(p.dir, target, f.test) {
+				continue
+			}
+			out = append(out, Finding{
+				Rule: "import", Place: placeOf(fset, spec.Pos()),
+				Text: fmt.Sprintf("%s may not import %s", display(p.dir), target),
+			})
+		}
+	}
+	return out
+}
+
+// allows decides on one import path of a package in dir.
+func (e edge) allows(dir, target string, test bool) bool {
+	if target == ModulePath || strings.HasPrefix(target, ModulePath+"/") {
+		if test {
+			return true
+		}
+		return e.allowsFolder(dir, strings.TrimPrefix(strings.TrimPrefix(target, ModulePath), "/"))
+	}
+	first, _, _ := strings.Cut(target, "/")
+	if !strings.Contains(first, ".") {
+		return true // the standard library
+	}
+	modules := e.ext
+	if test {
+		modules = join(e.ext, testModules)
+	}
+	for _, module := range modules {
+		if target == module || strings.HasPrefix(target, module+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// allowsFolder decides on a folder of ours: what the line names, and the parts of the same layer, which
+// are the folders that the same line covers.
+func (e edge) allowsFolder(dir, target string) bool {
+	for _, pattern := range e.ours {
+		if covers(pattern, target) {
+			return true
+		}
+	}
+	if strings.HasSuffix(e.dir, "/...") {
+		return below(target, dir)
+	}
+	layer, ok := ruleFor(target)
+	return ok && layer.dir == e.dir
+}
+
+func display(dir string) string {
+	if dir == "" {
+		return "the root package"
+	}
+	return dir
+}

@@ -1,0 +1,86 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrID is the cause of every refused session id.
+var ErrID = errors.New("invalid session id")
+
+const (
+	idMax        = 128 // bytes of a session id
+	componentMax = 255 // bytes of a key's component
+)
+
+// ValidID checks a session id: 1 to 128 bytes of [A-Za-z0-9._-], not starting or ending with a dot.
+func ValidID(id string) error {
+	switch {
+	case id == "":
+		return fmt.Errorf("%w: it is empty", ErrID)
+	case len(id) > idMax:
+		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrID, len(id), idMax)
+	case id[0] == '.' || id[len(id)-1] == '.':
+		return fmt.Errorf("%w %q: it starts or ends with a dot", ErrID, id)
+	}
+	for i := range len(id) {
+		if !idByte(id[i]) {
+			return fmt.Errorf("%w %q: only letters, digits, '.', '_' and '-' are allowed", ErrID, id)
+		}
+	}
+	return nil
+}
+
+func idByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+		c == '.' || c == '_' || c == '-'
+}
+
+// Escape turns a valid id into a key component without upper case: '_' becomes "__" and 'A' becomes
+// "_a". The one form that would pass 255 bytes, 128 bytes of nothing but those, is "_." and the id in
+// lower case; "_." occurs in no other form.
+func Escape(id string) string {
+	var b strings.Builder
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c == '_':
+			b.WriteString("__")
+		case c >= 'A' && c <= 'Z':
+			b.WriteByte('_')
+			b.WriteByte(c - 'A' + 'a')
+		default:
+			b.WriteByte(c)
+		}
+	}
+	if b.Len() > componentMax {
+		return "_." + strings.ToLower(id)
+	}
+	return b.String()
+}
+
+// Unescape gives the id back; false where Escape makes no such name (a foreign object).
+func Unescape(name string) (string, bool) {
+	var id string
+	if rest, ok := strings.CutPrefix(name, "_."); ok {
+		id = strings.ToUpper(rest)
+	} else {
+		var b strings.Builder
+		for i := 0; i < len(name); i++ {
+			c := name[i]
+			if c == '_' {
+				i++
+				switch {
+				case i < len(name) && name[i] == '_':
+				case i < len(name) && name[i] >= 'a' && name[i] <= 'z':
+					c = name[i] - 'a' + 'A'
+				default:
+					return "", false
+				}
+			}
+			b.WriteByte(c)
+		}
+		id = b.String()
+	}
+	return id, ValidID(id) == nil && Escape(id) == name
+}

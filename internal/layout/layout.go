@@ -1,0 +1,138 @@
+// Package layout guarantees that every object of a store has one name, and that no two contents ever
+// share one (I4): session ids are escaped so that file systems which fold case keep them apart, and
+// whatever is written more than once carries an epoch and a random part.
+//
+//	checkpoint_latest/<sid>
+//	sessions/<sid>/transcript/<firstOrd>-<epoch>-<rnd>.jsonl[.zst]
+//	sessions/<sid>/index/<level>-<firstOrd>-<epoch>-<rnd>
+//	sessions/<sid>/snapshots/<seq>-<id8>
+//	sessions/<sid>/blobs/<sha256>
+//	sessions/<sid>/originals/<sha256>.zst
+//	sessions/<sid>/torn/<segment>-<from>-<rnd>
+//
+// Numbers have 20 digits, so that bytewise list order is their order. docs/format describes each object.
+package layout
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Folders of a store and of a session, as key prefixes.
+const (
+	Checkpoints = "checkpoint_latest/"
+	Sessions    = "sessions/"
+	Transcript  = "transcript/"
+	Index       = "index/"
+	Snapshots   = "snapshots/"
+	Blobs       = "blobs/"
+	Originals   = "originals/"
+	Torn        = "torn/"
+)
+
+// FirstRandom is the random part in the name of a session's first segment: creating that object is
+// creating the session, so its name must be the same for every racing creator.
+const FirstRandom = "0000000000000000"
+
+// CheckpointKey is the key of a session's only mutable object.
+func CheckpointKey(id string) string { return Checkpoints + Escape(id) }
+
+// SessionPrefix is the key prefix of all other objects of a session.
+func SessionPrefix(id string) string { return Sessions + Escape(id) + "/" }
+
+// Segment names a segment within its session.
+type Segment struct {
+	First uint64 // ordinal of its first entry
+	Epoch uint64 // of the writer that made it
+	Rnd   string // 16 lower hex digits
+}
+
+// Name is the stem that the plain and the sealed object share.
+func (s Segment) Name() string { return fmt.Sprintf("%020d-%020d-%s", s.First, s.Epoch, s.Rnd) }
+
+// PlainKey is the key of the active form.
+func (s Segment) PlainKey(id string) string {
+	return SessionPrefix(id) + Transcript + s.Name() + ".jsonl"
+}
+
+// SealedKey is the key of the sealed, immutable form.
+func (s Segment) SealedKey(id string) string {
+	return SessionPrefix(id) + Transcript + s.Name() + ".jsonl.zst"
+}
+
+// ParseSegment reads the stem of a segment's name.
+func ParseSegment(name string) (Segment, bool) {
+	parts := strings.Split(name, "-")
+	if len(parts) != 3 || !isRandom(parts[2]) {
+		return Segment{}, false
+	}
+	first, ok1 := parseNumber(parts[0])
+	epoch, ok2 := parseNumber(parts[1])
+	return Segment{First: first, Epoch: epoch, Rnd: parts[2]}, ok1 && ok2
+}
+
+// ParseSegmentKey reads the last component of a segment's key, plain or sealed.
+func ParseSegmentKey(key string) (s Segment, sealed, ok bool) {
+	name := key[strings.LastIndexByte(key, '/')+1:]
+	stem, isSealed := strings.CutSuffix(name, ".jsonl.zst")
+	if !isSealed {
+		if stem, ok = strings.CutSuffix(name, ".jsonl"); !ok {
+			return Segment{}, false, false
+		}
+	}
+	s, ok = ParseSegment(stem)
+	return s, isSealed, ok
+}
+
+// IndexKey is the key of an index object: level 1 addresses segments, each level above the one below.
+func IndexKey(id string, level int, s Segment) string {
+	return fmt.Sprintf("%s%s%02d-%s", SessionPrefix(id), Index, level, s.Name())
+}
+
+// ParseIndexKey reads the last component of an index object's key.
+func ParseIndexKey(key string) (level int, s Segment, ok bool) {
+	name := key[strings.LastIndexByte(key, '/')+1:]
+	head, stem, found := strings.Cut(name, "-")
+	if !found || len(head) != 2 {
+		return 0, Segment{}, false
+	}
+	level, err := strconv.Atoi(head)
+	s, ok = ParseSegment(stem)
+	return level, s, ok && err == nil && level > 0
+}
+
+// SnapshotKey is the key of a snapshot by its name, which package snapshot makes.
+func SnapshotKey(id, name string) string { return SessionPrefix(id) + Snapshots + name }
+
+// BlobKey is the key of a large image by the hex SHA-256 of its bytes.
+func BlobKey(id, sum string) string { return SessionPrefix(id) + Blobs + sum }
+
+// OriginalKey is the key of an imported file's bytes, zstd compressed, by the hex SHA-256 of the bytes.
+func OriginalKey(id, sum string) string { return SessionPrefix(id) + Originals + sum + ".zst" }
+
+// TornKey is the key to which the torn bytes of segment s from offset from on are moved. The random
+// part keeps two tears at one offset apart (I4).
+func TornKey(id string, s Segment, from int64, rnd string) string {
+	return fmt.Sprintf("%s%s%s-%020d-%s", SessionPrefix(id), Torn, s.Name(), from, rnd)
+}
+
+func parseNumber(s string) (uint64, bool) {
+	if len(s) != 20 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil && s[0] != '+'
+}
+
+func isRandom(s string) bool {
+	if len(s) != 16 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
