@@ -1,0 +1,260 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/local/vfs"
+)
+
+// rewriteChunk is how much of an object Resync has in memory.
+const rewriteChunk = 1 << 20
+
+// Append writes p at the end iff the object is off bytes long: one write, one fdatasync.
+func (b *Backend) Append(ctx context.Context, key string, off int64, p []byte) (backend.Info, error) {
+	const op = "append"
+	if err := b.enterKey(ctx, op, key); err != nil {
+		return backend.Info{}, err
+	}
+	defer b.leave()
+	d, st, err := b.hold(ctx, key, off)
+	if err != nil {
+		return backend.Info{}, fail(op, key, backend.NotApplied, err)
+	}
+	defer b.release(d)
+	if len(p) == 0 {
+		return infoOf(key, st), nil
+	}
+	if end := off + int64(len(p)); end > backend.MaxObjectSize {
+		return backend.Info{}, fail(op, key, backend.NotApplied, tooLarge(end))
+	}
+	st, out, err := d.extend(off, p)
+	if err != nil {
+		return backend.Info{}, fail(op, key, out, err)
+	}
+	return infoOf(key, st), nil
+}
+
+// hold takes the lock of an object that is to be changed in place, and the object's own against its
+// readers, and makes sure that it is size bytes long. d.file is the object then, open for appending.
+func (b *Backend) hold(ctx context.Context, key string, size int64) (*domain, vfs.Stat, error) {
+	d, err := b.acquire(ctx, key)
+	if vfs.Missing(err) {
+		return nil, vfs.Stat{}, backend.ErrPrecondition
+	}
+	if err != nil {
+		return nil, vfs.Stat{}, err
+	}
+	st, err := b.settleFile(ctx, d, key)
+	if vfs.Missing(err) {
+		err = backend.ErrPrecondition
+	}
+	if err == nil && st.Size != size {
+		err = fmt.Errorf("%w: size %d, not %d", backend.ErrPrecondition, st.Size, size)
+	}
+	if err != nil {
+		b.release(d)
+		return nil, vfs.Stat{}, err
+	}
+	return d, st, nil
+}
+
+// settleFile makes d.file the object that key names now, exclusively locked. An open one is kept as
+// long as the name leads to it, which is one lstat.
+func (b *Backend) settleFile(ctx context.Context, d *domain, key string) (vfs.Stat, error) {
+	st, err := b.fs.Lstat(key)
+	if err != nil {
+		d.dropFile()
+		return vfs.Stat{}, vfs.Step("look up", err)
+	}
+	if d.file == nil || d.key != key || d.fileID != st.ID {
+		d.dropFile()
+		// A name that was found, not made, may be known to this system only.
+		if err := b.dirs.Ensure(vfs.Folder(key)); err != nil {
+			return vfs.Stat{}, err
+		}
+		f, found, err := vfs.OpenPlain(b.fs, key, os.O_RDWR|os.O_APPEND)
+		if err != nil {
+			return vfs.Stat{}, err
+		}
+		d.key, d.file, d.fileID = key, f, found.ID
+		st = found
+		if err := vfs.SyncDir(b.fs, vfs.Folder(key)); err != nil {
+			d.dropFile()
+			return vfs.Stat{}, err
+		}
+	}
+	if err := b.await(ctx, d.file, true); err != nil {
+		return vfs.Stat{}, err
+	}
+	if st.Links > 1 {
+		return b.soleLink(key)
+	}
+	return st, nil
+}
+
+// soleLink refuses an object that has another name, for changing it would change that too: a hard
+// link into someone else's tree, or a copy that a backup program made. The name that a crash left
+// in .tmp is the driver's own, and is removed.
+func (b *Backend) soleLink(key string) (vfs.Stat, error) {
+	st, err := b.fs.Lstat(key)
+	if err == nil && st.Links > 1 {
+		b.sweepTemps(st.ID)
+		st, err = b.fs.Lstat(key)
+	}
+	if err != nil {
+		return vfs.Stat{}, vfs.Step("look up", err)
+	}
+	if st.Links > 1 {
+		return vfs.Stat{}, fmt.Errorf("%s has %d hard links: %w", key, st.Links, ErrForeign)
+	}
+	return st, nil
+}
+
+// extend appends and syncs.
+func (d *domain) extend(off int64, p []byte) (vfs.Stat, backend.Outcome, error) {
+	n, err := d.file.Write(p)
+	if err == nil && n != len(p) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		err = vfs.Step("write", err)
+		if d.cutBack(off, int64(n)) {
+			return vfs.Stat{}, backend.NotApplied, err
+		}
+		d.dropFile()
+		return vfs.Stat{}, backend.Unknown, err
+	}
+	if err := d.file.Datasync(); err != nil {
+		d.dropFile()
+		return vfs.Stat{}, backend.Unknown, vfs.Step("sync", err)
+	}
+	st, ok := d.landed(off, p)
+	if !ok {
+		d.dropFile()
+		return vfs.Stat{}, backend.Unknown, errDisturbed
+	}
+	return st, backend.Applied, nil
+}
+
+// cutBack undoes a short write of n bytes. It touches nothing unless the file ends where that write
+// ended: what is behind it is somebody else's.
+func (d *domain) cutBack(off, n int64) bool {
+	st, err := d.file.Stat()
+	if err != nil || st.Size != off+n {
+		return false
+	}
+	if n == 0 {
+		return true
+	}
+	return d.file.Truncate(off) == nil && d.file.Datasync() == nil
+}
+
+// landed tells whether p lies at off. It does where the file ends with it; only a program that
+// appends without the lock can make it otherwise, and then reading tells. Where the file cannot be
+// described, the size that is told is the one that must be.
+func (d *domain) landed(off int64, p []byte) (vfs.Stat, bool) {
+	end := off + int64(len(p))
+	st, err := d.file.Stat()
+	if err != nil {
+		st = vfs.Stat{Size: end}
+	}
+	if err == nil && st.Size == end {
+		return st, true
+	}
+	got := make([]byte, len(p))
+	return st, readAt(d.file, got, off) == nil && bytes.Equal(got, p)
+}
+
+// Cut shortens the object from size to off bytes.
+func (b *Backend) Cut(ctx context.Context, key string, off, size int64) (backend.Info, error) {
+	const op = "cut"
+	return b.change(ctx, op, key, off, size, off, func(d *domain) (backend.Outcome, error) {
+		if err := d.file.Truncate(off); err != nil {
+			out := backend.Unknown
+			if st, serr := d.file.Stat(); serr == nil && st.Size == size {
+				out = backend.NotApplied
+			}
+			d.dropFile()
+			return out, vfs.Step("truncate", err)
+		}
+		if err := d.file.Datasync(); err != nil {
+			d.dropFile()
+			return backend.Unknown, vfs.Step("sync", err)
+		}
+		return backend.Applied, nil
+	})
+}
+
+// Resync writes the bytes from off to size again and syncs them.
+func (b *Backend) Resync(ctx context.Context, key string, off, size int64) (backend.Info, error) {
+	const op = "resync"
+	return b.change(ctx, op, key, off, size, size, func(d *domain) (backend.Outcome, error) {
+		// Another open file: with O_APPEND the system would put the bytes at the end.
+		f, st, err := vfs.OpenPlain(b.fs, key, os.O_RDWR)
+		if err != nil {
+			return backend.NotApplied, err
+		}
+		defer f.Close()
+		if st.ID != d.fileID {
+			return backend.NotApplied, vfs.ErrUnsettled
+		}
+		if err := rewrite(f, off, size); err != nil {
+			d.dropFile()
+			return backend.Unknown, err
+		}
+		return backend.Applied, nil
+	})
+}
+
+func rewrite(f vfs.File, off, size int64) error {
+	buf := make([]byte, min(size-off, rewriteChunk))
+	for off < size {
+		chunk := buf[:min(size-off, int64(len(buf)))]
+		if err := readAt(f, chunk, off); err != nil {
+			return vfs.Step("read", err)
+		}
+		n, err := f.WriteAt(chunk, off)
+		if err == nil && n != len(chunk) {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return vfs.Step("write", err)
+		}
+		off += int64(n)
+	}
+	if err := f.Sync(); err != nil {
+		return vfs.Step("sync", err)
+	}
+	return nil
+}
+
+// change runs a change in place of the bytes from off to size under the locks. It leaves end bytes.
+func (b *Backend) change(
+	ctx context.Context, op, key string, off, size, end int64, do func(*domain) (backend.Outcome, error),
+) (backend.Info, error) {
+	if err := b.enterKey(ctx, op, key); err != nil {
+		return backend.Info{}, err
+	}
+	defer b.leave()
+	if off < 0 || off > size {
+		return backend.Info{}, fail(op, key, backend.NotApplied, backend.ErrRange)
+	}
+	d, st, err := b.hold(ctx, key, size)
+	if err != nil {
+		return backend.Info{}, fail(op, key, backend.NotApplied, err)
+	}
+	defer b.release(d)
+	if out, err := do(d); err != nil {
+		return backend.Info{}, fail(op, key, out, err)
+	}
+	if now, err := d.file.Stat(); err == nil {
+		st.ModTime = now.ModTime
+	}
+	st.Size = end
+	return infoOf(key, st), nil
+}

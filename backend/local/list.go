@@ -1,0 +1,207 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/local/vfs"
+)
+
+// dirChunk is how many names of a folder are in memory beside those that are wanted.
+const dirChunk = 4096
+
+// List walks the folders in key order; in memory are, at each level, the wanted names of one folder.
+// Whatever is no object
+// (dot files, names that are no keys, links, pipes) is passed over. No version is reported, and of an
+// object that is being appended to the size may be that of the moment.
+func (b *Backend) List(ctx context.Context, o backend.ListOptions) iter.Seq2[backend.Info, error] {
+	return func(yield func(backend.Info, error) bool) {
+		if o.Delimiter != "" && o.Delimiter != "/" {
+			err := fmt.Errorf("delimiter %q: only \"/\" is known", o.Delimiter)
+			yield(backend.Info{}, fail("list", o.Prefix, backend.NotApplied, err))
+			return
+		}
+		w := walk{b: b, ctx: ctx, o: o, yield: yield}
+		if err := b.enter(ctx, "list", o.Prefix); err != nil {
+			yield(backend.Info{}, err)
+			return
+		}
+		b.leave()
+		dir := ""
+		if i := strings.LastIndexByte(o.Prefix, '/'); i >= 0 {
+			dir = o.Prefix[:i]
+			if backend.ValidKey(dir) != nil {
+				return // no key starts so
+			}
+			dir += "/"
+		}
+		if err := w.folder(dir); err != nil {
+			yield(backend.Info{}, err)
+		}
+	}
+}
+
+// walk is one listing. It holds the backend open only while it reads, never while it yields, so that
+// the loop's body may do what it likes, Close included.
+type walk struct {
+	b     *Backend
+	ctx   context.Context //nolint:containedctx // lives as long as one call of List
+	o     backend.ListOptions
+	yield func(backend.Info, error) bool
+	n     int
+	ended bool
+}
+
+// folder lists what is below dir, which is "" or ends with "/". Entries sort by what all their keys
+// start with: a folder by its name and "/", for "-" and "." sort before it.
+func (w *walk) folder(dir string) error {
+	entries, err := w.read(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch {
+		case !e.dir:
+			err = w.object(e.key)
+		case w.o.Delimiter != "" && strings.HasPrefix(e.key, w.o.Prefix):
+			err = w.common(e.key)
+		default:
+			err = w.folder(e.key)
+		}
+		if err != nil || w.ended {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry is an object's key, or a folder's path with "/" behind it.
+type entry struct {
+	key string
+	dir bool
+}
+
+// read gives the entries of dir that the listing can yield something of, in order.
+func (w *walk) read(dir string) ([]entry, error) {
+	if err := w.b.enter(w.ctx, "list", w.o.Prefix); err != nil {
+		return nil, err
+	}
+	defer w.b.leave()
+	d, err := w.b.openFolder(dir)
+	if vfs.Missing(err) {
+		return nil, nil // not there, or removed since
+	}
+	if err != nil {
+		return nil, fail("list", strings.TrimSuffix(dir, "/"), backend.NotApplied, err)
+	}
+	defer d.Close()
+	var entries []entry
+	for {
+		found, err := d.ReadDir(dirChunk)
+		for _, f := range found {
+			if e, ok := w.entry(dir, f); ok {
+				entries = append(entries, e)
+			}
+		}
+		if err == io.EOF || err == nil && len(found) == 0 { //nolint:errorlint // ReadDir's own contract
+			break
+		}
+		if err != nil {
+			return nil, fail("list", strings.TrimSuffix(dir, "/"), backend.NotApplied, vfs.Step("read directory", err))
+		}
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	return entries, nil
+}
+
+// entry is what f is to the listing, if anything.
+func (w *walk) entry(dir string, f fs.DirEntry) (entry, bool) {
+	e := entry{key: dir + f.Name(), dir: f.IsDir()}
+	if !f.IsDir() && !f.Type().IsRegular() || backend.ValidKey(e.key) != nil {
+		return entry{}, false
+	}
+	if e.dir {
+		e.key += "/"
+	}
+	return e, w.wants(e)
+}
+
+// wants tells whether anything of e can match the prefix and come after After.
+func (w *walk) wants(e entry) bool {
+	matches := strings.HasPrefix(e.key, w.o.Prefix) || e.dir && strings.HasPrefix(w.o.Prefix, e.key)
+	after := e.key > w.o.After || e.dir && strings.HasPrefix(w.o.After, e.key)
+	return matches && after
+}
+
+func (w *walk) object(key string) error {
+	if err := w.b.enter(w.ctx, "list", w.o.Prefix); err != nil {
+		return err
+	}
+	st, err := w.b.fs.Lstat(key)
+	w.b.leave()
+	if vfs.Missing(err) || err == nil && !st.Mode.IsRegular() {
+		return nil
+	}
+	if err != nil {
+		return fail("list", key, backend.NotApplied, vfs.Step("look up", err))
+	}
+	w.give(infoOf(key, st))
+	return nil
+}
+
+// common yields a folder as a common prefix, if it holds an object at all: the first one found is
+// enough.
+func (w *walk) common(prefix string) error {
+	if prefix <= w.o.After {
+		return nil
+	}
+	found := false
+	probe := walk{b: w.b, ctx: w.ctx, o: backend.ListOptions{Prefix: prefix}}
+	probe.yield = func(backend.Info, error) bool {
+		found = true
+		return false
+	}
+	if err := probe.folder(prefix); err != nil {
+		return err
+	}
+	if found {
+		w.give(backend.Info{Key: prefix, Prefix: true})
+	}
+	return nil
+}
+
+func (w *walk) give(info backend.Info) {
+	w.n++
+	if !w.yield(info, nil) || w.n == w.o.Limit {
+		w.ended = true
+	}
+}
+
+// openFolder opens the folder dir ("" or with "/" behind it) after making sure that it is one all the
+// way down.
+func (b *Backend) openFolder(dir string) (vfs.Dir, error) {
+	for i, c := range dir {
+		if c != '/' {
+			continue
+		}
+		st, err := b.fs.Lstat(dir[:i])
+		if err != nil {
+			return nil, vfs.Step("look up", err)
+		}
+		if !st.Mode.IsDir() && !st.Mode.IsRegular() {
+			return nil, vfs.Foreign("folder "+dir[:i], st.Mode)
+		}
+	}
+	d, err := b.fs.OpenDir(cmp.Or(strings.TrimSuffix(dir, "/"), "."))
+	if err != nil {
+		return nil, vfs.Step("open directory", err)
+	}
+	return d, nil
+}

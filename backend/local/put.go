@@ -1,0 +1,220 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/local/vfs"
+)
+
+// Put writes an object if c holds. Whoever reads meanwhile gets the old one or the new one.
+func (b *Backend) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
+	const op = "put"
+	if err := b.enterKey(ctx, op, key); err != nil {
+		return backend.Info{}, err
+	}
+	defer b.leave()
+	if len(p) > backend.MaxObjectSize {
+		return backend.Info{}, fail(op, key, backend.NotApplied, tooLarge(int64(len(p))))
+	}
+	info, out, err := b.put(ctx, key, p, c)
+	if err != nil {
+		return backend.Info{}, fail(op, key, out, err)
+	}
+	return info, nil
+}
+
+func (b *Backend) put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, backend.Outcome, error) {
+	// A lost condition is mostly lost already, and then nothing needs to be written.
+	_, err := vfs.Lookup(b.fs, key)
+	_, match := c.Match()
+	switch {
+	case err != nil && !vfs.Missing(err):
+		return backend.Info{}, backend.NotApplied, err
+	case err == nil && c.Absent(), err != nil && match:
+		return backend.Info{}, backend.NotApplied, backend.ErrPrecondition
+	}
+	t, dir, err := b.prepare(vfs.Folder(key), p)
+	if err != nil {
+		return backend.Info{}, backend.NotApplied, err
+	}
+	defer t.discard()
+	defer dir.Close()
+	var out backend.Outcome
+	if c.Absent() {
+		out, err = b.create(ctx, t, dir, key)
+	} else {
+		out, err = b.replace(ctx, t, dir, key, c)
+	}
+	if err != nil {
+		return backend.Info{}, out, err
+	}
+	return t.info(key, p), backend.Applied, nil
+}
+
+// prepare does all that can fail without effect: the folder of the object, durable and open, and the
+// temporary file, synced.
+func (b *Backend) prepare(folder string, p []byte) (*temp, vfs.Dir, error) {
+	if err := b.dirs.Ensure(folder); err != nil {
+		return nil, nil, err
+	}
+	dir, err := b.fs.OpenDir(folder)
+	if errors.Is(err, fs.ErrNotExist) { // removed since we knew it
+		b.dirs.Forget()
+		if err := b.dirs.Ensure(folder); err != nil {
+			return nil, nil, err
+		}
+		dir, err = b.fs.OpenDir(folder)
+	}
+	if err != nil {
+		return nil, nil, vfs.Step("open directory", err)
+	}
+	t, err := b.newTemp(p)
+	if err != nil {
+		dir.Close()
+		return nil, nil, err
+	}
+	return t, dir, nil
+}
+
+// create publishes under a name that must be free. link(2) lets one of any number win, without a
+// lock; where a file system refuses links, everyone takes the lock.
+func (b *Backend) create(ctx context.Context, t *temp, dir vfs.Dir, key string) (backend.Outcome, error) {
+	err := b.fs.Link(t.name, key)
+	switch {
+	case err == nil, t.published(key): // done, whatever the answer was
+		return settle(dir)
+	case errors.Is(err, fs.ErrExist):
+		return backend.NotApplied, b.taken(key)
+	case errors.Is(err, syscall.EMLINK) || vfs.Unsupported(err):
+		return b.replace(ctx, t, dir, key, backend.IfAbsent())
+	case refused(err):
+		return backend.NotApplied, vfs.Step("link", err)
+	}
+	return backend.Unknown, vfs.Step("link", err)
+}
+
+// settle makes a changed name durable.
+func settle(dir vfs.Dir) (backend.Outcome, error) {
+	if err := dir.Sync(); err != nil {
+		return backend.Unknown, vfs.Step("sync directory", err)
+	}
+	return backend.Applied, nil
+}
+
+func (b *Backend) taken(key string) error {
+	if st, err := b.fs.Lstat(key); err == nil && st.Mode.IsDir() {
+		return fmt.Errorf("other keys lie below it: %w", syscall.EISDIR)
+	}
+	return backend.ErrPrecondition
+}
+
+// replace publishes over what is there, under the lock, which is held until the name is durable.
+func (b *Backend) replace(
+	ctx context.Context, t *temp, dir vfs.Dir, key string, c backend.Cond,
+) (backend.Outcome, error) {
+	d, err := b.acquire(ctx, key)
+	if err != nil {
+		return backend.NotApplied, err
+	}
+	defer b.release(d)
+	if err := b.holds(key, c); err != nil {
+		return backend.NotApplied, err
+	}
+	if err := b.fs.Rename(t.name, key); err != nil && !t.published(key) {
+		if refused(err) {
+			return backend.NotApplied, vfs.Step("rename", err)
+		}
+		return backend.Unknown, vfs.Step("rename", err)
+	}
+	t.name = ""
+	if d.key == key {
+		d.dropFile()
+	}
+	return settle(dir)
+}
+
+// holds checks the condition; the caller has the lock.
+func (b *Backend) holds(key string, c backend.Cond) error {
+	want, match := c.Match()
+	if !match {
+		_, err := vfs.Lookup(b.fs, key)
+		switch {
+		case err == nil && c.Absent():
+			return backend.ErrPrecondition
+		case err != nil && !vfs.Missing(err):
+			return err
+		}
+		return nil
+	}
+	f, st, err := vfs.OpenPlain(b.fs, key, os.O_RDONLY)
+	if vfs.Missing(err) {
+		return backend.ErrPrecondition
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	got, err := hashFile(f, st.Size)
+	if err != nil {
+		return vfs.Step("read", err)
+	}
+	if got != want {
+		return backend.ErrPrecondition
+	}
+	return nil
+}
+
+// Delete removes an object, durably; one that is not there is no error.
+func (b *Backend) Delete(ctx context.Context, key string) error {
+	const op = "delete"
+	if err := b.enterKey(ctx, op, key); err != nil {
+		return err
+	}
+	defer b.leave()
+	d, err := b.acquire(ctx, key)
+	if vfs.Missing(err) {
+		return nil
+	}
+	if err != nil {
+		return fail(op, key, backend.NotApplied, err)
+	}
+	defer b.release(d)
+	if out, err := b.remove(d, key); err != nil {
+		return fail(op, key, out, err)
+	}
+	return nil
+}
+
+func (b *Backend) remove(d *domain, key string) (backend.Outcome, error) {
+	_, err := vfs.Lookup(b.fs, key)
+	absent := vfs.Missing(err)
+	if err != nil && !absent {
+		return backend.NotApplied, err
+	}
+	dir, err := b.fs.OpenDir(vfs.Folder(key))
+	if err != nil {
+		if absent && vfs.Missing(err) {
+			return backend.Applied, nil
+		}
+		return backend.NotApplied, vfs.Step("open directory", err)
+	}
+	defer dir.Close()
+	if !absent {
+		if err := b.fs.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if refused(err) {
+				return backend.NotApplied, vfs.Step("remove", err)
+			}
+			return backend.Unknown, vfs.Step("remove", err)
+		}
+		if d.key == key {
+			d.dropFile()
+		}
+	}
+	return settle(dir) // also for one that was gone: who removed it may not have come to this
+}

@@ -1,0 +1,301 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// commitLines is one commit as it stands in the log: its record, the lines that it made durable, and the
+// record's own line.
+type commitLines struct {
+	rec     checkpoint.Record
+	entries [][]byte               // stored lines, without newlines
+	line    []byte                 // the commit line, without its newline
+	window  *transcript.PathWindow // of rec.HeadOrd, where the composer has it
+}
+
+// advance makes the state after a commit from the state before it. Own commits and those read from the
+// log go through it alike. The slices of st are extended in place: only the newest state of a handle is
+// ever advanced, and a state never looks past its own lengths.
+func advance(st *State, c *commitLines) (*State, error) {
+	next := *st
+	rec := &c.rec
+	if err := next.document(st, rec); err != nil {
+		return nil, err
+	}
+	if b := rec.Base; b != nil && len(st.Lineage) == 0 {
+		next.rebase(b)
+	}
+	lines, entries, err := next.place(c)
+	if err != nil {
+		return nil, err
+	}
+	next.HeadOrd = rec.HeadOrd
+	next.follow(st, c, entries)
+	next.settle(st, rec, entries, lines)
+	next.branch(st, rec)
+	next.Tail = append(next.Tail, lines...)
+	size := int64(0)
+	for _, l := range lines {
+		size += int64(len(l.Raw)) + 1
+	}
+	next.tailSize += size
+	if n := len(next.Plain); n > 0 {
+		next.Plain = slices.Clone(next.Plain)
+		a := &next.Plain[n-1]
+		a.Bytes, a.Count, a.Self = a.Bytes+size, a.Count+uint64(len(lines)), rec.Self
+	}
+	return &next, nil
+}
+
+// document sets the document that the record carries: whole, as a patch, or as it was.
+func (st *State) document(before *State, rec *checkpoint.Record) error {
+	raw := before.DocJSON
+	st.sinceKey = before.sinceKey + 1
+	switch {
+	case rec.Doc != nil:
+		raw, st.sinceKey = rec.Doc, 0
+	case rec.Patch != nil:
+		var err error
+		if raw, err = checkpoint.ApplyPatch(before.DocJSON, rec.Patch, rec.Sorted); err != nil {
+			return fmt.Errorf("commit %s: %w", rec.ID, err)
+		}
+	}
+	if codec.CRC(raw) != rec.DocCRC {
+		return fmt.Errorf("commit %s: document: %w", rec.ID, codec.ErrChecksum)
+	}
+	if bytes.Equal(raw, before.DocJSON) && before.Summary.Commit != "" {
+		return nil
+	}
+	doc, err := checkpoint.DecodeDocument(raw)
+	if err != nil {
+		return fmt.Errorf("commit %s: %w", rec.ID, err)
+	}
+	st.Doc, st.DocJSON = doc, json.RawMessage(raw)
+	return nil
+}
+
+// rebase takes what a keyframe says of the session as a whole, where nothing earlier is known.
+func (st *State) rebase(b *checkpoint.Base) {
+	st.Branches = slices.Clone(b.Branches)
+	st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = b.Title, b.Cwd, b.Parent
+	st.Summary.Created, st.Summary.Entries, st.Summary.Bytes = b.Created, b.Entries, b.Bytes
+	st.Original, st.Claimed = b.Original, b.Claimed
+}
+
+// place gives every line of the commit its ordinal and its parent's.
+func (st *State) place(c *commitLines) ([]Line, []transcript.Entry, error) {
+	lines := make([]Line, 0, len(c.entries)+1)
+	entries := make([]transcript.Entry, 0, len(c.entries))
+	prev := st.HeadOrd
+	deltas := c.rec.Parents
+	for i, raw := range c.entries {
+		head, err := transcript.ParseLine(raw)
+		if err != nil {
+			return nil, nil, fmt.Errorf("commit %s: line %d: %w", c.rec.ID, i, err)
+		}
+		ord := st.Next + uint64(i)
+		parent := prev
+		if len(deltas) > 0 && deltas[0].Index == i {
+			parent = -1
+			if d := deltas[0].Delta; d != 0 {
+				parent = int64(ord) - d
+			}
+			deltas = deltas[1:]
+		}
+		lines = append(lines, Line{Ord: ord, Parent: parent, Raw: raw, Orphan: parent < 0 && head.ParentID != ""})
+		entries = append(entries, transcript.Entry{
+			Ordinal: ord, ID: head.ID, ParentID: head.ParentID, Type: head.Type, Time: head.Time, Raw: raw,
+		})
+		prev = int64(ord)
+	}
+	if len(deltas) > 0 {
+		return nil, nil, fmt.Errorf("commit %s: parent of line %d: %w", c.rec.ID, deltas[0].Index, codec.ErrFormat)
+	}
+	st.Next += uint64(len(c.entries)) + 1
+	lines = append(lines, Line{Ord: st.Next - 1, Parent: c.rec.HeadOrd, Raw: c.line, Commit: true})
+	return lines, entries, nil
+}
+
+// follow moves the window along to the new head; it becomes nil where that takes more than is in memory.
+func (st *State) follow(before *State, c *commitLines, entries []transcript.Entry) {
+	if c.window != nil {
+		st.Window = c.window
+		return
+	}
+	if len(entries) == 0 && st.HeadOrd == before.HeadOrd {
+		return
+	}
+	if p := before.parked; p != nil && leafOf(p) == st.HeadOrd && len(entries) == 0 {
+		st.Window, st.parked = p, nil // the second record of a kept conflict: back to where it was
+		return
+	}
+	if c.rec.Kept == c.rec.Branch && c.rec.Kept != "" && before.Summary.Branch != c.rec.Kept {
+		st.parked = before.Window
+	}
+	if before.Window == nil {
+		return
+	}
+	onPath, from := st.grown(before, c, entries)
+	w := before.Window
+	if leafOf(w) != from {
+		if w = rewound(w, from); w == nil {
+			st.Window = nil
+			return
+		}
+	}
+	if len(onPath) > 0 {
+		w = w.Clone()
+	}
+	for _, e := range onPath {
+		if !w.Push(e) {
+			st.Window = nil
+			return
+		}
+	}
+	st.Window = w
+}
+
+// grown gives the commit's entries on the way to the new head, root first, and the ordinal of the entry
+// from which they grow: the head itself where it is none of them.
+func (st *State) grown(before *State, c *commitLines, entries []transcript.Entry) (onPath []transcript.Entry, from int64) {
+	from = st.HeadOrd
+	for from >= int64(before.Next) && from < int64(before.Next)+int64(len(entries)) {
+		i := int(from - int64(before.Next))
+		parent := before.parentOf(c, i, entries[i])
+		onPath = append(onPath, entries[i])
+		if parent >= from {
+			return nil, -2 // a forward reference: not from what is in memory
+		}
+		from = parent
+	}
+	slices.Reverse(onPath)
+	return onPath, from
+}
+
+// parentOf is the parent's ordinal of the i-th entry of the commit.
+func (st *State) parentOf(c *commitLines, i int, e transcript.Entry) int64 {
+	at, ok := slices.BinarySearchFunc(c.rec.Parents, i, func(d checkpoint.ParentDelta, i int) int { return d.Index - i })
+	switch {
+	case ok && c.rec.Parents[at].Delta == 0:
+		return -1
+	case ok:
+		return int64(e.Ordinal) - c.rec.Parents[at].Delta
+	case i == 0:
+		return st.HeadOrd
+	}
+	return int64(e.Ordinal) - 1
+}
+
+// leafOf is the ordinal at which a window ends, -1 for an empty one.
+func leafOf(w *transcript.PathWindow) int64 {
+	if e, ok := w.Leaf(); ok {
+		return int64(e.Ordinal)
+	}
+	return -1
+}
+
+// rewound is w cut back until it ends at ord; nil where that is not possible from what it holds.
+func rewound(w *transcript.PathWindow, ord int64) *transcript.PathWindow {
+	switch {
+	case ord == -1:
+		return transcript.NewPathWindow(w.Profile(), w.MaxBytes())
+	case ord < -1:
+		return nil
+	}
+	back := w.Clone()
+	if !back.Rewind(uint64(ord)) {
+		return nil
+	}
+	return back
+}
+
+// settle updates the summary, the lineage and the chain.
+func (st *State) settle(before *State, rec *checkpoint.Record, entries []transcript.Entry, lines []Line) {
+	sum := &st.Summary
+	sum.Seq, sum.Epoch, sum.Commit = rec.Seq, rec.Epoch, rec.ID
+	sum.Entry, sum.Branch = rec.Head, rec.Branch
+	sum.Updated, sum.Reason = rec.Time, rec.Reason
+	if rec.Seq == 0 {
+		sum.Created = rec.Time
+	}
+	sum.Entries += uint64(len(entries))
+	for _, l := range lines {
+		sum.Bytes += int64(len(l.Raw)) + 1
+	}
+	for i := range entries {
+		if title, ok := transcript.Title(entries[i]); ok {
+			sum.Title = title
+		}
+	}
+	if rec.Reason == reasonDelete {
+		sum.Tombstone = true
+	}
+	sum.Preview = preview(before, st, entries)
+	commit := rec.Commit()
+	st.Lineage = append(st.Lineage, commit)
+	if n := len(st.Lineage) - lineageMax; n > 0 {
+		st.Lineage = st.Lineage[n:]
+	}
+	if rec.Key != "" {
+		st.keyed = append(st.keyed, commit)
+		st.keyed = st.keyed[max(0, len(st.keyed)-keyedMax):]
+	}
+	if rec.Claim {
+		st.Claimed = rec.Seq
+	}
+	if rec.Original != "" {
+		st.Original = rec.Original
+	}
+	st.self, st.opening, st.pending = rec.Self, false, ""
+	st.lastLine = int64(len(lines[len(lines)-1].Raw)) + 1
+}
+
+// preview is one line of the newest thing that was said on the way to the head.
+func preview(before, st *State, entries []transcript.Entry) string {
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := &entries[i]
+		if e.Type != "message" {
+			continue
+		}
+		if p := transcript.Row(transcript.Line{Type: e.Type, ID: e.ID, Raw: e.Raw}, -1).Preview; p != "" {
+			return p
+		}
+	}
+	if st.HeadOrd == before.HeadOrd || len(entries) > 0 || st.Window == nil {
+		return before.Summary.Preview
+	}
+	kept := st.Window.Entries()
+	if len(kept) > 64 {
+		kept = kept[len(kept)-64:]
+	}
+	return preview(st, st, kept)
+}
+
+// branch moves the names: the head's own, and the one that keeps a line that is left.
+func (st *State) branch(before *State, rec *checkpoint.Record) {
+	table := slices.Clone(before.Branches)
+	if len(before.Lineage) == 0 && rec.Base != nil {
+		table = slices.Clone(rec.Base.Branches)
+	}
+	set := func(name, head string, ord int64) {
+		for i := range table {
+			if table[i].Name == name {
+				table[i].Head, table[i].Ord = head, ord
+				return
+			}
+		}
+		table = append(table, checkpoint.BranchRef{Name: name, Head: head, Ord: ord})
+	}
+	if rec.Kept != "" && rec.Kept != rec.Branch {
+		set(rec.Kept, before.Summary.Entry, before.HeadOrd)
+	}
+	set(rec.Branch, rec.Head, rec.HeadOrd)
+	st.Branches = table
+}

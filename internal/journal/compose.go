@@ -1,0 +1,286 @@
+package journal
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// The reasons of commits that the protocol itself makes.
+const (
+	reasonCreate   = "create"
+	reasonRoll     = "roll"
+	reasonClaim    = "claim"
+	reasonConflict = "conflict"
+	reasonDelete   = "delete"
+)
+
+// batch is what one request or one append makes durable: the commits of one or more steps.
+type batch struct {
+	next  *State // after all commits
+	reqs  []*request
+	bytes []byte // all lines, each with its newline
+	warn  []string
+	ords  map[*Entry]uint64
+	size  int // bytes of the object or the append that carries it
+}
+
+// composer makes commits, one after the other, on top of a state.
+type composer struct {
+	cfg      *Config
+	b        *batch
+	epoch    uint64
+	synced   int64
+	record   *checkpoint.Record // of the commit composed last
+	losing   bool               // the next commit opens the branch of a losing turn
+	kept     string             // that branch
+	mustRoll bool               // append: this batch closes the segment, whatever its size
+}
+
+func (j *Journal) compose(base *State, fresh bool) *composer {
+	epoch := base.Summary.Epoch
+	if fresh {
+		epoch++
+	}
+	return &composer{cfg: &j.cfg, epoch: epoch, synced: base.durable, b: &batch{next: base, ords: map[*Entry]uint64{}}}
+}
+
+// add composes the commit of one request. A session that does not exist yet gets its commit 0 first. On
+// an error nothing was added.
+func (c *composer) add(r *request) error {
+	before := *c.b
+	if err := c.addStep(r); err != nil {
+		*c.b = before
+		return err
+	}
+	c.b.reqs = append(c.b.reqs, r)
+	return nil
+}
+
+func (c *composer) addStep(r *request) error {
+	if c.b.next.Summary.Commit == "" && r.step.Reason != reasonCreate {
+		if err := c.commit(&Step{Reason: reasonCreate}, nil); err != nil {
+			return err
+		}
+	}
+	if err := c.commit(r.step, nil); err != nil {
+		return err
+	}
+	r.note(c)
+	return nil
+}
+
+// note remembers what the request's commit became.
+func (r *request) note(c *composer) {
+	r.rec, r.after = *c.record, c.b.next
+	r.result = Result{Commit: c.record.Commit(), Kept: c.record.Kept}
+}
+
+// commit composes one commit. from, where it is not nil, is the state on which the step was meant to
+// stand: a loser's, whose document and head are its own.
+func (c *composer) commit(step *Step, from *State) error {
+	st := c.b.next
+	if from == nil {
+		from = st
+	}
+	id, now, err := c.newID()
+	if err != nil {
+		return err
+	}
+	rec := checkpoint.Record{
+		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: c.epoch, Writer: c.cfg.Writer,
+		Reason: step.Reason, Key: step.Key, Kept: step.Kept, Claim: step.Claim, Original: step.Original,
+		Snapshot: step.Snapshot, Next: step.next, Entries: len(step.Entries), Synced: c.synced, Torn: st.pending,
+	}
+	if st.Summary.Commit == "" {
+		rec.Seq = 0
+	}
+	since, err := c.entries(&rec, st, from, step)
+	if err != nil {
+		return err
+	}
+	if rec.Branch = step.Branch; rec.Branch == "" {
+		rec.Branch = from.Summary.Branch
+	}
+	if c.losing {
+		rec.Branch = "conflict-" + id[len(id)-8:]
+		rec.Kept = rec.Branch
+	}
+	if err := c.document(&rec, st, from, step); err != nil {
+		return err
+	}
+	if st.opening {
+		rec.Base = st.base()
+	}
+	return c.append(&rec, st, step, since)
+}
+
+// append writes the commit's lines and advances the state.
+func (c *composer) append(rec *checkpoint.Record, st *State, step *Step, since []byte) error {
+	line, self, err := rec.AppendLine(nil, st.key, st.self, since)
+	if err != nil {
+		return err
+	}
+	rec.Self = self
+	raws := make([][]byte, len(step.Entries))
+	for i, e := range step.Entries {
+		raws[i] = e.Raw
+	}
+	next, err := advance(st, &commitLines{rec: *rec, entries: raws, line: line, window: step.Window})
+	if err != nil {
+		return err
+	}
+	for i, e := range step.Entries {
+		c.b.ords[e] = st.Next + uint64(i)
+	}
+	next.remember(step.Blobs)
+	c.b.bytes = append(append(append(c.b.bytes, since...), line...), '\n')
+	c.b.next, c.record = next, rec
+	return nil
+}
+
+// newID makes a commit's id and its time.
+func (c *composer) newID() (string, time.Time, error) {
+	now := c.cfg.Now().UTC().Truncate(time.Millisecond)
+	id, err := transcript.NewID(now, c.cfg.Rand)
+	if err != nil {
+		return "", now, fmt.Errorf("make a commit id: %w", err)
+	}
+	return id, now, nil
+}
+
+// entries resolves the parents of the step's entries and says where the head stands after them.
+func (c *composer) entries(rec *checkpoint.Record, st, from *State, step *Step) (since []byte, err error) {
+	size := 0
+	for _, e := range step.Entries {
+		size += len(e.Raw) + 1
+	}
+	since = make([]byte, 0, size)
+	local := make(map[*Entry]uint64, len(step.Entries))
+	prev := st.HeadOrd
+	rec.HeadOrd, rec.Head = from.HeadOrd, from.Summary.Entry
+	for i, e := range step.Entries {
+		ord := st.Next + uint64(i)
+		parent, err := c.parent(e, local)
+		if err != nil {
+			return nil, err
+		}
+		if parent != prev {
+			d := checkpoint.ParentDelta{Index: i}
+			if parent >= 0 {
+				d.Delta = int64(ord) - parent
+			}
+			rec.Parents = append(rec.Parents, d)
+		}
+		local[e] = ord
+		prev = int64(ord)
+		rec.HeadOrd, rec.Head = int64(ord), e.ID
+		since = append(append(since, e.Raw...), '\n')
+	}
+	if h := step.Head; h != nil {
+		rec.HeadOrd, rec.Head = h.Ord, h.ID
+		if h.Entry != nil {
+			if rec.HeadOrd, err = c.ordinal(h.Entry, local); err != nil {
+				return nil, err
+			}
+			rec.Head = h.Entry.ID
+		}
+	}
+	rec.ParentID = rec.Head
+	return since, nil
+}
+
+func (c *composer) parent(e *Entry, local map[*Entry]uint64) (int64, error) {
+	if e.Parent == nil {
+		return e.ParentOrd, nil
+	}
+	return c.ordinal(e.Parent, local)
+}
+
+func (c *composer) ordinal(e *Entry, local map[*Entry]uint64) (int64, error) {
+	if ord, ok := local[e]; ok {
+		return int64(ord), nil
+	}
+	if ord, ok := c.b.ords[e]; ok {
+		return int64(ord), nil
+	}
+	if e.Done {
+		return int64(e.Ord), nil
+	}
+	return 0, fmt.Errorf("entry %s: it was never committed", e.ID)
+}
+
+// document sets the record's document: whole on keyframes, else a patch that was seen to give it back
+// byte for byte, else nothing where it is the same.
+func (c *composer) document(rec *checkpoint.Record, st, from *State, step *Step) error {
+	doc := from.Doc
+	if step.Edit != nil {
+		doc = step.Edit(doc)
+	}
+	doc.Branch = rec.Branch
+	raw := []byte(st.DocJSON)
+	if step.Edit != nil || from != st || doc.Branch != st.Doc.Branch || st.Summary.Commit == "" {
+		var err error
+		if raw, err = doc.Encode(); err != nil {
+			return err
+		}
+	}
+	rec.DocCRC = codec.CRC(raw)
+	same := st.Summary.Commit != "" && string(raw) == string(st.DocJSON)
+	switch {
+	case st.opening, step.Keyframe, st.sinceKey+1 >= c.cfg.Limits.Keyframe:
+		rec.Doc = raw
+	case same:
+	case len(raw) <= c.cfg.Limits.WholeDoc:
+		rec.Doc = raw
+	default:
+		if patch, sorted, ok := checkpoint.MakePatch(st.DocJSON, raw); ok {
+			rec.Patch, rec.Sorted = patch, sorted
+		} else {
+			rec.Doc = raw
+		}
+	}
+	return nil
+}
+
+// base is what the first commit of a segment says of the session as a whole.
+func (st *State) base() *checkpoint.Base {
+	return &checkpoint.Base{
+		Branches: st.Branches, Title: st.Summary.Title, Cwd: st.Summary.Cwd, Parent: st.Summary.Parent,
+		Created: st.Summary.Created, Entries: st.Summary.Entries, Bytes: st.Summary.Bytes,
+		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.self,
+	}
+}
+
+// ids are the commits that the batch made for its requests, the newest last; those that the protocol
+// added behind them count as well.
+func (c *composer) ids() []string {
+	ids := make([]string, 0, len(c.b.reqs)+1)
+	for _, r := range c.b.reqs {
+		ids = append(ids, r.rec.ID)
+	}
+	return append(ids, c.record.ID)
+}
+
+// remember keeps small images at hand for the checkpoint; it forgets those that the window let go.
+func (st *State) remember(blobs map[string][]byte) {
+	if len(blobs) == 0 {
+		return
+	}
+	all := map[string][]byte{}
+	if st.Window != nil {
+		all = st.blobsShown()
+	}
+	if all == nil {
+		all = map[string][]byte{}
+	}
+	for sum, data := range blobs {
+		if len(data) <= checkpoint.MaxBlob {
+			all[sum] = data
+		}
+	}
+	st.Blobs = all
+}

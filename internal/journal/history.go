@@ -1,0 +1,255 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sort"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// Moment is a session as one commit left it.
+type Moment struct {
+	Commit checkpoint.Commit
+	Ord    uint64 // ordinal of the commit's line
+	Doc    checkpoint.Document
+	DocRaw []byte
+}
+
+// Batch is a commit and the lines that it made durable, its own last.
+type Batch struct {
+	Commit checkpoint.Commit
+	Lines  []Line
+}
+
+// stretchOf is what is in one place of the log: the commits of a segment, or of the tail in memory.
+type stretchOf struct {
+	key     uint64
+	self    uint32
+	first   uint64 // ordinal of the first line
+	headOrd int64
+	raw     []byte
+	object  string
+}
+
+// commitsAt finds the place that holds commit seq; once more in the newest state where a segment was
+// collected or sealed meanwhile.
+func (j *Journal) commitsAt(ctx context.Context, st *State, seq uint64) (stretchOf, error) {
+	s, err := j.locate(ctx, st, seq)
+	if gone(err) {
+		if st, err = j.Latest(ctx); err == nil {
+			s, err = j.locate(ctx, st, seq)
+		}
+	}
+	return s, err
+}
+
+func (j *Journal) locate(ctx context.Context, st *State, seq uint64) (stretchOf, error) {
+	if len(st.Plain) == 0 && len(st.Tail) > 0 && seq >= st.tailSeq() {
+		return st.tailStretch()
+	}
+	for i := len(st.Plain) - 1; i >= 0; i-- {
+		if p := &st.Plain[i]; seq >= p.FirstSeq && p.Count > 0 {
+			r, err := j.plainRaw(ctx, p)
+			if err != nil {
+				return stretchOf{}, err
+			}
+			return r.stretch(r.seg.PlainKey(j.cfg.Session)), nil
+		}
+	}
+	level, ref, ok := st.Segments.FindSeq(seq)
+	if !ok {
+		return stretchOf{}, fmt.Errorf("commit %d: no segment holds it: %w", seq, codec.ErrFormat)
+	}
+	ref, err := j.descend(ctx, level, ref, func(refs []codec.Ref) int {
+		return sort.Search(len(refs), func(i int) bool { return refs[i].FirstSeq > seq }) - 1
+	})
+	if err != nil {
+		return stretchOf{}, err
+	}
+	r, err := j.sealedRaw(ctx, ref)
+	if err != nil {
+		return stretchOf{}, err
+	}
+	return r.stretch(r.seg.SealedKey(j.cfg.Session)), nil
+}
+
+func (r *rawSegment) stretch(object string) stretchOf {
+	return stretchOf{
+		key: r.open.prelude.Key, self: r.open.self(), first: r.seg.First, raw: r.raw[r.open.size:], object: object,
+	}
+}
+
+// tailStretch is the tail that rides in the checkpoint.
+func (st *State) tailStretch() (stretchOf, error) {
+	s := stretchOf{key: st.key, first: st.Tail[0].Ord, object: layout.CheckpointKey(st.Summary.ID)}
+	rec, ok, err := firstRecord(st.Tail, st.key)
+	if err != nil || !ok || rec.Base == nil {
+		return s, corrupt(s.object, 0, fmt.Errorf("the first commit of the tail: %w", codec.ErrFormat))
+	}
+	s.self, s.headOrd = rec.Base.Self, rec.Base.HeadOrd
+	s.raw = make([]byte, 0, st.tailSize)
+	for _, l := range st.Tail {
+		s.raw = append(append(s.raw, l.Raw...), '\n')
+	}
+	return s, nil
+}
+
+// each plays the commits of the stretch, with the document that each left; false from visit ends it.
+func (s stretchOf) each(visit func(m Moment, lines []Line) bool) error {
+	at := &State{HeadOrd: -1, Next: s.first}
+	var err error
+	stopped := false
+	good := scanCommits(s.raw, s.key, s.self, func(c scanned) bool {
+		if c.rec.Base != nil {
+			at.HeadOrd = c.rec.Base.HeadOrd
+		}
+		next := *at
+		if err = next.document(at, &c.rec); err != nil {
+			return false
+		}
+		var lines []Line
+		if lines, _, err = next.place(&c.commitLines); err != nil {
+			return false
+		}
+		next.HeadOrd, next.Summary.Commit = c.rec.HeadOrd, c.rec.ID
+		at = &next
+		stopped = !visit(Moment{Commit: c.rec.Commit(), Ord: at.Next - 1, Doc: at.Doc, DocRaw: at.DocJSON}, lines)
+		return !stopped
+	})
+	if err == nil && !stopped && good < len(s.raw) {
+		err = fmt.Errorf("%d bytes behind the last commit: %w", len(s.raw)-good, codec.ErrChecksum)
+	}
+	if err != nil {
+		return corrupt(s.object, int64(good), err)
+	}
+	return nil
+}
+
+// At gives the session as commit seq left it: one segment read, nothing for the newest commit.
+func (j *Journal) At(ctx context.Context, st *State, seq uint64) (Moment, error) {
+	if seq == st.Summary.Seq && st.Summary.Commit != "" {
+		return Moment{Commit: st.Newest(), Ord: st.Next - 1, Doc: st.Doc, DocRaw: st.DocJSON}, nil
+	}
+	return j.moment(ctx, st, seq, func(m Moment) bool { return m.Commit.Seq == seq })
+}
+
+// moment finds a commit in the place that holds seq.
+func (j *Journal) moment(ctx context.Context, st *State, seq uint64, is func(Moment) bool) (Moment, error) {
+	var found Moment
+	if st.Summary.Commit == "" || seq > st.Summary.Seq {
+		return found, fmt.Errorf("commit %d of %d: %w", seq, st.Summary.Seq, errNoCommit)
+	}
+	s, err := j.commitsAt(ctx, st, seq)
+	if err != nil {
+		return found, err
+	}
+	ok := false
+	err = s.each(func(m Moment, _ []Line) bool {
+		if ok = is(m); ok {
+			found = m
+		}
+		return !ok
+	})
+	if err == nil && !ok {
+		err = corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
+	}
+	return found, err
+}
+
+// CommitLine gives the moment of the commit whose line has ordinal ord.
+func (j *Journal) CommitLine(ctx context.Context, st *State, ord uint64) (Moment, error) {
+	for l, err := range j.Lines(ctx, st, []uint64{ord}) {
+		if err != nil {
+			return Moment{}, err
+		}
+		seq, ok := checkpoint.RecordSeq(l.Raw)
+		if !l.Commit || !ok {
+			return Moment{}, fmt.Errorf("entry %d: %w", ord, errNoCommit)
+		}
+		if seq == st.Summary.Seq {
+			return j.At(ctx, st, seq)
+		}
+		return j.moment(ctx, st, seq, func(m Moment) bool { return m.Ord == ord })
+	}
+	return Moment{}, fmt.Errorf("entry %d: %w", ord, errNoCommit)
+}
+
+// Log yields commits newest first, from seq on downwards: the last 64 from memory, then one segment read
+// for each segment.
+func (j *Journal) Log(ctx context.Context, st *State, seq uint64) iter.Seq2[checkpoint.Commit, error] {
+	return func(yield func(checkpoint.Commit, error) bool) {
+		for i := len(st.Lineage) - 1; i >= 0; i-- {
+			if c := st.Lineage[i]; c.Seq <= seq {
+				if !yield(c, nil) || c.Seq == 0 {
+					return
+				}
+				seq = c.Seq - 1
+			}
+		}
+		if len(st.Lineage) == 0 || st.Lineage[0].Seq == 0 {
+			return
+		}
+		for {
+			var commits []checkpoint.Commit
+			s, err := j.commitsAt(ctx, st, seq)
+			if err == nil {
+				err = s.each(func(m Moment, _ []Line) bool {
+					if m.Commit.Seq <= seq {
+						commits = append(commits, m.Commit)
+					}
+					return true
+				})
+			}
+			if err == nil && len(commits) == 0 {
+				err = corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
+			}
+			if err != nil {
+				yield(checkpoint.Commit{}, err)
+				return
+			}
+			for i := len(commits) - 1; i >= 0; i-- {
+				if !yield(commits[i], nil) || commits[i].Seq == 0 {
+					return
+				}
+				seq = commits[i].Seq - 1
+			}
+		}
+	}
+}
+
+// Since yields, oldest first, the commits after seq with the lines that each made durable. seq -1 means
+// all of them.
+func (j *Journal) Since(ctx context.Context, st *State, seq int64) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		for next := seq + 1; st.Summary.Commit != "" && next <= int64(st.Summary.Seq); {
+			s, err := j.commitsAt(ctx, st, uint64(next))
+			if err != nil {
+				yield(Batch{}, err)
+				return
+			}
+			from, stop := next, false
+			err = s.each(func(m Moment, lines []Line) bool {
+				if int64(m.Commit.Seq) != next {
+					return true
+				}
+				next++
+				stop = !yield(Batch{Commit: m.Commit, Lines: lines}, nil)
+				return !stop && next <= int64(st.Summary.Seq)
+			})
+			if stop {
+				return
+			}
+			if err == nil && next == from {
+				err = corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", next, codec.ErrFormat))
+			}
+			if err != nil {
+				yield(Batch{}, err)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/codec"
+)
+
+// Lines yields durable lines by ordinal, in the order of ords, which must ascend; nil = all of them.
+// Neighbours share a range read. Images are not put back. A segment that was collected while it was being
+// looked for is looked up once more in the newest state.
+func (j *Journal) Lines(ctx context.Context, st *State, ords []uint64) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		w := wanted{ords: ords, all: ords == nil, end: st.Next}
+		for !w.done() {
+			ord := w.next()
+			lines, err := j.stretch(ctx, st, &w)
+			if gone(err) {
+				var now *State
+				if now, err = j.Latest(ctx); err == nil {
+					lines, err = j.stretch(ctx, now, &w)
+				}
+			}
+			if err == nil && len(lines) == 0 {
+				err = fmt.Errorf("read entry %d: the session has %d", ord, st.Next)
+			}
+			if err != nil {
+				yield(Line{}, err)
+				return
+			}
+			for _, l := range lines {
+				if !yield(l, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// wanted are the ordinals that are still to be read.
+type wanted struct {
+	ords []uint64
+	all  bool
+	at   uint64 // with all: the next ordinal
+	end  uint64
+}
+
+func (w *wanted) done() bool { return w.all && w.at >= w.end || !w.all && len(w.ords) == 0 }
+
+func (w *wanted) next() uint64 {
+	if w.all {
+		return w.at
+	}
+	return w.ords[0]
+}
+
+// below takes the ordinals that are under limit, at most stretchMax of them.
+func (w *wanted) below(limit uint64) []uint64 {
+	const stretchMax = 1 << 16
+	var out []uint64
+	for !w.done() && w.next() < limit && len(out) < stretchMax {
+		out = append(out, w.next())
+		if w.all {
+			w.at++
+		} else {
+			w.ords = w.ords[1:]
+		}
+	}
+	return out
+}
+
+// stretch reads the next wanted lines that lie in one place: the tail in memory, a plain segment, or a
+// sealed one.
+func (j *Journal) stretch(ctx context.Context, st *State, w *wanted) ([]Line, error) {
+	ord := w.next()
+	if n := len(st.Tail); n > 0 && ord >= st.Tail[0].Ord {
+		var out []Line
+		for _, o := range w.below(st.Tail[0].Ord + uint64(n)) {
+			out = append(out, st.Tail[o-st.Tail[0].Ord])
+		}
+		return out, nil
+	}
+	if ref, ok := st.unsealed(ord); ok {
+		r, err := j.plainRaw(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		_, lines, err := placed(r.raw, r.seg)
+		if err != nil {
+			return nil, corrupt(r.seg.PlainKey(j.cfg.Session), 0, err)
+		}
+		var out []Line
+		for _, o := range w.below(ref.First + uint64(len(lines))) {
+			out = append(out, lines[o-ref.First])
+		}
+		return out, nil
+	}
+	ref, ok, err := j.holding(ctx, st, ord)
+	if err != nil || !ok {
+		return nil, err
+	}
+	idx, err := j.segmentIndex(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return j.sealedLines(ctx, ref, idx, w.below(ref.First+uint64(ref.Count)))
+}
+
+// sealedLines reads lines of one sealed segment: neighbouring frames by one range read.
+func (j *Journal) sealedLines(ctx context.Context, ref codec.Ref, idx *codec.SegmentIndex, ords []uint64) ([]Line, error) {
+	sk, err := idx.Skeleton()
+	key := refSegment(ref).SealedKey(j.cfg.Session)
+	if err != nil {
+		return nil, corrupt(key, 0, err)
+	}
+	out := make([]Line, 0, len(ords))
+	for i := 0; i < len(ords); {
+		first := idx.Locate(ords[i])
+		last, end := first, i+1
+		for end < len(ords) && idx.Locate(ords[end]) <= last+1 {
+			last = idx.Locate(ords[end])
+			end++
+		}
+		lines, err := j.frames(ctx, key, idx, first, last)
+		if err != nil {
+			return nil, err
+		}
+		for _, ord := range ords[i:end] {
+			raw, ok := lines[ord]
+			if !ok {
+				return nil, corrupt(key, 0, fmt.Errorf("entry %d is not in its frame: %w", ord, codec.ErrFormat))
+			}
+			k := int(ord - ref.First)
+			out = append(out, Line{
+				Ord: ord, Parent: sk.Parent(k), Raw: raw,
+				Commit: sk.Flags(k)&codec.FlagCommit != 0, Orphan: sk.Flags(k)&codec.FlagOrphan != 0,
+			})
+		}
+		i = end
+	}
+	return out, nil
+}
+
+// frames reads the frames first to last of a segment and gives their lines by ordinal.
+func (j *Journal) frames(ctx context.Context, key string, idx *codec.SegmentIndex, first, last int) (map[uint64][]byte, error) {
+	off, _ := idx.FrameRange(first)
+	lastOff, n := idx.FrameRange(last)
+	p, _, err := j.store.b.Get(ctx, key, backend.Bytes(off, lastOff+n-off))
+	if err != nil {
+		return nil, err
+	}
+	lines := map[uint64][]byte{}
+	for i := first; i <= last; i++ {
+		at, n := idx.FrameRange(i)
+		raw, line, err := idx.DecodeFrame(i, p[at-off:at-off+n])
+		if err != nil {
+			return nil, corrupt(key, at, err)
+		}
+		for len(raw) > 0 {
+			end := bytes.IndexByte(raw, '\n')
+			if end < 0 {
+				return nil, corrupt(key, at, fmt.Errorf("a frame ends within a line: %w", codec.ErrFormat))
+			}
+			if line >= idx.Prelude {
+				lines[idx.First+uint64(line-idx.Prelude)] = raw[:end]
+			}
+			raw, line = raw[end+1:], line+1
+		}
+	}
+	return lines, nil
+}
+
+// Skeletons yields the skeletons of all durable lines of st, in order and dense, from ordinal from on; the
+// first may begin below it. Sealed lines cost one read per index object, and one per segment that is not
+// folded yet.
+func (j *Journal) Skeletons(ctx context.Context, st *State, from uint64) iter.Seq2[*codec.Skeleton, error] {
+	return func(yield func(*codec.Skeleton, error) bool) {
+		ok := true
+		st.Segments.Refs(func(level int, ref codec.Ref) bool {
+			ok = j.skeletons(ctx, level, ref, from, yield)
+			return ok
+		})
+		if !ok {
+			return
+		}
+		var rest []Line
+		for l, err := range j.Lines(ctx, st, upFrom(max(from, st.Segments.Next()), st.Next)) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			rest = append(rest, l)
+		}
+		if len(rest) > 0 {
+			yield(skeletonOf(rest))
+		}
+	}
+}
+
+func upFrom(from, end uint64) []uint64 {
+	out := make([]uint64, 0, end-min(from, end))
+	for ; from < end; from++ {
+		out = append(out, from)
+	}
+	return out
+}
+
+func skeletonOf(lines []Line) (*codec.Skeleton, error) {
+	r, err := rows(lines)
+	if err != nil {
+		return nil, err
+	}
+	p, err := codec.EncodeSkeleton(lines[0].Ord, r)
+	if err != nil {
+		return nil, err
+	}
+	return codec.DecodeSkeleton(p)
+}
+
+// skeletons yields the skeletons below one reference.
+func (j *Journal) skeletons(ctx context.Context, level int, ref codec.Ref, from uint64, yield func(*codec.Skeleton, error) bool) bool {
+	if ref.First+uint64(ref.Count) <= from {
+		return true
+	}
+	if level == 0 {
+		idx, err := j.segmentIndex(ctx, ref)
+		if err != nil {
+			yield(nil, err)
+			return false
+		}
+		return yield(idx.Skeleton())
+	}
+	f, err := j.folded(ctx, level, ref)
+	if err != nil {
+		yield(nil, err)
+		return false
+	}
+	for i, r := range f.refs {
+		if level > 1 {
+			if !j.skeletons(ctx, level-1, r, from, yield) {
+				return false
+			}
+			continue
+		}
+		if r.First+uint64(r.Count) <= from {
+			continue
+		}
+		if !yield(codec.DecodeSkeleton(f.skeletons[i])) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,161 @@
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// object makes the checkpoint of a state. withTail: the tail rides in it (replace strategy).
+func (st *State) object(withTail bool) *checkpoint.Object {
+	o := &checkpoint.Object{
+		Summary: st.Summary, Document: st.DocJSON, Header: st.Header, Lineage: st.Lineage, HeadOrd: st.HeadOrd,
+		Branches: st.Branches, Segments: st.Segments, Plain: st.Plain, Key: st.key, Prev: st.self,
+		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.sinceKey, Opening: st.opening,
+		LastLine: st.lastLine, Pool: map[uint64][]byte{},
+	}
+	if w := st.Window; w != nil {
+		o.Window = checkpoint.WindowState{
+			Profile: string(w.Profile()), MaxBytes: w.MaxBytes(), Base: w.Base(), Omitted: w.Omitted(), Known: true,
+		}
+		for _, e := range w.Entries() {
+			o.Window.Ords = append(o.Window.Ords, e.Ordinal)
+			o.Pool[e.Ordinal] = e.Raw
+		}
+		o.Blobs = st.blobsShown()
+	}
+	if !withTail || len(st.Tail) == 0 {
+		return o
+	}
+	o.Tail = checkpoint.TailState{First: st.Tail[0].Ord, Lines: make([][]byte, len(st.Tail))}
+	for i, l := range st.Tail {
+		o.Tail.Lines[i] = l.Raw
+	}
+	o.Tail.FirstSeq = st.tailSeq()
+	return o
+}
+
+// tailSeq is the seq of the first commit in the tail.
+func (st *State) tailSeq() uint64 {
+	n := uint64(0)
+	for _, l := range st.Tail {
+		if l.Commit {
+			n++
+		}
+	}
+	return st.Summary.Seq + 1 - n
+}
+
+// blobsShown are the small images that the window refers to, newest first up to the bound.
+func (st *State) blobsShown() map[string][]byte {
+	if len(st.Blobs) == 0 {
+		return nil
+	}
+	shown, total := map[string][]byte{}, 0
+	entries := st.Window.Entries()
+	for i := len(entries) - 1; i >= 0; i-- {
+		for _, ref := range transcript.BlobRefs(entries[i].Raw) {
+			data, ok := st.Blobs[ref.Sum]
+			if _, dup := shown[ref.Sum]; !ok || dup || total+len(data) > checkpoint.MaxBlobs {
+				continue
+			}
+			shown[ref.Sum], total = data, total+len(data)
+		}
+	}
+	return shown
+}
+
+// restore makes the state that a checkpoint holds. Its tail, where there is one, is played back, so that
+// parents are resolved by the code that committed them.
+func restore(o *checkpoint.Object, info backend.Info) (*State, error) {
+	doc, err := checkpoint.DecodeDocument(o.Document)
+	if err != nil {
+		return nil, err
+	}
+	st := &State{
+		Summary: o.Summary, Header: o.Header, Doc: doc, DocJSON: json.RawMessage(o.Document), HeadOrd: o.HeadOrd,
+		Branches: o.Branches, Lineage: o.Lineage, Segments: o.Segments, Plain: o.Plain, Blobs: o.Blobs,
+		Original: o.Original, Claimed: o.Claimed, CAS: o.CAS, key: o.Key, self: o.Prev,
+		sinceKey: o.SinceKey, opening: o.Opening, lastLine: o.LastLine, version: info.Version,
+	}
+	if st.Window, err = window(o); err != nil {
+		return nil, err
+	}
+	if a := st.active(); a != nil {
+		st.Next, st.durable = a.First+a.Count, a.Bytes
+		return st, nil
+	}
+	st.Next = o.Segments.Next()
+	if len(o.Tail.Lines) == 0 {
+		return st, nil
+	}
+	if o.Tail.First != st.Next {
+		return nil, fmt.Errorf("tail begins at ordinal %d, the segments end at %d", o.Tail.First, st.Next)
+	}
+	if st.Tail, err = placeTail(o); err != nil {
+		return nil, err
+	}
+	for _, l := range st.Tail {
+		st.tailSize += int64(len(l.Raw)) + 1
+	}
+	st.Next += uint64(len(st.Tail))
+	return st, nil
+}
+
+// window puts the working window together from the pool.
+func window(o *checkpoint.Object) (*transcript.PathWindow, error) {
+	if !o.Window.Known {
+		return nil, nil
+	}
+	entries := make([]transcript.Entry, 0, len(o.Window.Ords))
+	for _, ord := range o.Window.Ords {
+		raw, ok := o.Pool[ord]
+		if !ok {
+			return nil, fmt.Errorf("the body of entry %d is not in the pool", ord)
+		}
+		e, err := parseEntry(ord, raw)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	w := o.Window
+	return transcript.RestorePathWindow(transcript.Profile(w.Profile), w.MaxBytes, w.Base, w.Omitted, entries), nil
+}
+
+func parseEntry(ord uint64, raw []byte) (transcript.Entry, error) {
+	l, err := transcript.ParseLine(raw)
+	if err != nil {
+		return transcript.Entry{}, fmt.Errorf("entry %d: %w", ord, err)
+	}
+	return transcript.Entry{Ordinal: ord, ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: raw}, nil
+}
+
+// placeTail gives the lines of a checkpoint's tail their parents. The first commit in it is the first of
+// a segment to be, and says where the head stood before.
+func placeTail(o *checkpoint.Object) ([]Line, error) {
+	tail := make([]Line, 0, len(o.Tail.Lines))
+	begin, prev := &State{HeadOrd: -1, Next: o.Tail.First}, 0
+	for i, raw := range o.Tail.Lines {
+		rec, ok, err := checkpoint.ParseRecord(raw, o.Key)
+		if err != nil || !ok {
+			continue
+		}
+		if rec.Base != nil {
+			begin.HeadOrd = rec.Base.HeadOrd
+		}
+		lines, _, err := begin.place(&commitLines{rec: rec, entries: o.Tail.Lines[prev:i], line: raw})
+		if err != nil {
+			return nil, err
+		}
+		tail = append(tail, lines...)
+		begin.HeadOrd, prev = rec.HeadOrd, i+1
+	}
+	if prev != len(o.Tail.Lines) {
+		return nil, fmt.Errorf("%d lines of the tail belong to no commit", len(o.Tail.Lines)-prev)
+	}
+	return tail, nil
+}

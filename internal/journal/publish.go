@@ -1,0 +1,214 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// acknowledged counts what was committed since checkpoint_latest was written, and has it written in the
+// background once that is enough: 64 commits, or 256 KiB of log, or a segment that can be sealed.
+func (a *appendLog) acknowledged(st *State, b *batch) {
+	l := &a.j.cfg.Limits
+	a.mu.Lock()
+	a.commits += len(b.reqs)
+	a.bytes += int64(len(b.bytes))
+	due := a.commits >= l.PublishCommits || a.bytes >= l.PublishBytes || len(st.Plain) > 1
+	a.mu.Unlock()
+	if due {
+		a.j.start(func(ctx context.Context) ([]change, error) { return a.tidy(ctx, st) })
+	}
+}
+
+// finish writes what Close owes: the checkpoint, so that the next Open reads no tail.
+func (a *appendLog) finish(ctx context.Context, st *State) error {
+	a.mu.Lock()
+	due := a.commits > 0
+	a.mu.Unlock()
+	st = a.j.takeIn(st)
+	if !due && len(st.Plain) <= 1 {
+		return nil
+	}
+	_, err := a.tidy(ctx, st)
+	return err
+}
+
+// tidy seals the segments that are closed, folds references that are due, writes checkpoint_latest, and
+// then removes the plain form of what that names as sealed.
+func (a *appendLog) tidy(ctx context.Context, st *State) ([]change, error) {
+	var made []change
+	var gone []layout.Segment
+	for len(st.Plain) > 1 {
+		seg := segmentOf(&st.Plain[0])
+		c, err := a.sealPlain(ctx, &st.Plain[0])
+		if err != nil {
+			return nil, err
+		}
+		if st, err = st.with(c); err != nil {
+			return nil, err
+		}
+		made, gone = append(made, c), append(gone, seg)
+	}
+	for level, refs, ok := st.foldable(); ok; level, refs, ok = st.foldable() {
+		c, err := a.j.fold(ctx, level, refs, st.Summary.Epoch)
+		if err != nil {
+			return nil, err
+		}
+		if st, err = st.with(c); err != nil {
+			return nil, err
+		}
+		made = append(made, c)
+	}
+	saved := a.save(ctx, st)
+	if saved != nil && !errors.Is(saved, errOlder) {
+		return made, saved
+	}
+	if saved == nil {
+		for _, seg := range gone {
+			if err := a.b.Delete(ctx, seg.PlainKey(a.j.cfg.Session)); err != nil {
+				return made, err
+			}
+		}
+	}
+	return made, nil
+}
+
+// sealPlain writes the sealed form of a closed segment.
+func (a *appendLog) sealPlain(ctx context.Context, ref *checkpoint.PlainRef) (change, error) {
+	seg := segmentOf(ref)
+	key := seg.PlainKey(a.j.cfg.Session)
+	raw, _, err := a.b.Get(ctx, key, backend.Range{})
+	if errors.Is(err, fs.ErrNotExist) { // somebody else sealed it, and was done
+		d, err := a.describe(ctx, seg)
+		if err != nil || d.sealed == nil {
+			return change{}, errors.Join(err, errStale)
+		}
+		return change{level: -1, ref: *d.sealed}, nil
+	}
+	if err != nil {
+		return change{}, err
+	}
+	if c, ok, err := a.sealedBefore(ctx, seg, raw); ok || err != nil {
+		return c, err
+	}
+	prelude, lines, err := placed(raw, seg)
+	if err != nil {
+		return change{}, corrupt(key, 0, err)
+	}
+	if int64(len(raw)) != ref.Bytes || uint64(len(lines)) != ref.Count {
+		return change{}, corrupt(key, ref.Bytes, fmt.Errorf("the closed segment has %d bytes and %d lines instead of %d and %d: %w", len(raw), len(lines), ref.Bytes, ref.Count, codec.ErrFormat))
+	}
+	s, err := seal(seg, prelude, lines, ref.FirstSeq)
+	if err != nil {
+		return change{}, err
+	}
+	return a.j.writeSealed(ctx, s)
+}
+
+// sealedBefore takes a sealed form that stands beside the plain one: somebody died, or is still, between
+// writing it and removing the other. Its sync may have failed, so it is made durable first.
+func (a *appendLog) sealedBefore(ctx context.Context, seg layout.Segment, raw []byte) (change, bool, error) {
+	key := seg.SealedKey(a.j.cfg.Session)
+	p, info, err := a.b.Get(ctx, key, backend.Range{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return change{}, false, nil
+	}
+	if err != nil {
+		return change{}, false, err
+	}
+	have, _, err := codec.DecodeSegment(p, backend.MaxObjectSize)
+	if err != nil || !bytes.Equal(have, raw) {
+		return change{}, false, corrupt(key, 0, fmt.Errorf("it is not the sealed form of the plain segment: %w", codec.ErrChecksum))
+	}
+	if err := a.j.store.harden(ctx, key, p, info.Version); err != nil {
+		return change{}, false, err
+	}
+	d, err := a.describe(ctx, seg)
+	if err != nil || d.sealed == nil {
+		return change{}, false, errors.Join(err, errStale)
+	}
+	return change{level: -1, ref: *d.sealed}, true, nil
+}
+
+// placed reads a segment's lines with the ordinals of their parents.
+func placed(raw []byte, seg layout.Segment) (prelude [][]byte, lines []Line, err error) {
+	o, err := parseOpening(raw, seg.First == 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.header != nil {
+		prelude = append(prelude, o.header)
+	}
+	begin := len(o.header)
+	if o.header != nil {
+		begin++
+	}
+	prelude = append(prelude, raw[begin:o.size-1])
+	at := &State{HeadOrd: -1, Next: seg.First}
+	good := scanCommits(raw[o.size:], o.prelude.Key, o.self(), func(s scanned) bool {
+		if s.rec.Base != nil {
+			at.HeadOrd = s.rec.Base.HeadOrd
+		}
+		var more []Line
+		if more, _, err = at.place(&s.commitLines); err != nil {
+			return false
+		}
+		at.HeadOrd = s.rec.HeadOrd
+		lines = append(lines, more...)
+		return true
+	})
+	if err == nil && good != len(raw)-o.size {
+		err = fmt.Errorf("%d bytes behind the last commit: %w", len(raw)-o.size-good, codec.ErrChecksum)
+	}
+	return prelude, lines, err
+}
+
+// errOlder says that the checkpoint in force is of a later commit than the one that was to be written.
+var errOlder = errors.New("a newer checkpoint is in force")
+
+// save writes checkpoint_latest for st: under the version seen last, and only forward. The log up to st
+// is durable already (I13).
+func (a *appendLog) save(ctx context.Context, st *State) error {
+	body, err := st.object(false).Encode()
+	if err != nil {
+		return err
+	}
+	key := layout.CheckpointKey(a.j.cfg.Session)
+	for range a.j.cfg.Limits.Attempts {
+		a.mu.Lock()
+		cond := backend.IfMatch(a.version)
+		if !a.exists {
+			cond = backend.IfAbsent()
+		}
+		a.mu.Unlock()
+		info, err := a.b.Put(ctx, key, body, cond)
+		if err == nil {
+			a.mu.Lock()
+			a.version, a.exists, a.commits, a.bytes = info.Version, true, 0, 0
+			a.mu.Unlock()
+			return nil
+		}
+		if !errors.Is(err, backend.ErrPrecondition) {
+			return err
+		}
+		o, info, err := a.j.store.latest(ctx)
+		a.saw(info, err)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrCorrupt):
+		case err != nil:
+			return err
+		case o.Summary.Tombstone || o.Summary.Seq > st.Summary.Seq:
+			return errOlder
+		case o.Summary.Seq == st.Summary.Seq && o.Segments.Next() >= st.Segments.Next():
+			return errOlder
+		}
+	}
+	return fmt.Errorf("write %s: it changed %d times in a row", key, a.j.cfg.Limits.Attempts)
+}

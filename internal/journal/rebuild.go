@@ -1,0 +1,237 @@
+package journal
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sort"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// found is a segment that a listing shows.
+type found struct {
+	seg    layout.Segment
+	plain  bool
+	sealed bool
+}
+
+// segments lists the session's segments, by first ordinal, then epoch.
+func (j *Journal) segments(ctx context.Context) ([]found, error) {
+	var all []found
+	at := map[layout.Segment]int{}
+	prefix := layout.SessionPrefix(j.cfg.Session) + layout.Transcript
+	for info, err := range j.store.b.List(ctx, backend.ListOptions{Prefix: prefix}) {
+		if err != nil {
+			return nil, err
+		}
+		seg, sealed, ok := layout.ParseSegmentKey(info.Key)
+		if !ok {
+			continue
+		}
+		i, seen := at[seg]
+		if !seen {
+			i = len(all)
+			at[seg] = i
+			all = append(all, found{seg: seg})
+		}
+		all[i].plain = all[i].plain || !sealed
+		all[i].sealed = all[i].sealed || sealed
+	}
+	sort.Slice(all, func(a, b int) bool { return all[a].seg.Name() < all[b].seg.Name() })
+	return all, nil
+}
+
+// segmentRaw reads a whole segment, sealed or plain, as plain lines. The sealed form is looked for first:
+// it is whole, while a plain one beside it may be what a late write left.
+func (j *Journal) segmentRaw(ctx context.Context, seg layout.Segment) (raw []byte, key string, isSealed bool, err error) {
+	key = seg.SealedKey(j.cfg.Session)
+	p, _, err := j.store.b.Get(ctx, key, backend.Range{})
+	if err == nil {
+		raw, _, err = codec.DecodeSegment(p, backend.MaxObjectSize)
+		if err != nil {
+			return nil, key, true, corrupt(key, 0, err)
+		}
+		return raw, key, true, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, key, true, err
+	}
+	key = seg.PlainKey(j.cfg.Session)
+	raw, _, err = j.store.b.Get(ctx, key, backend.Range{})
+	return raw, key, false, err
+}
+
+// rebuild reads the state from the log alone. The first commit of a segment holds the session's table
+// of branches and its document whole, so only the newest segment with commits is played; those before
+// it are looked up for the map.
+func (a *appendLog) rebuild(ctx context.Context) (*State, error) {
+	all, err := a.j.segments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, &backend.Error{Op: "open", Key: a.j.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+	}
+	var damage error
+	for i := len(all) - 1; i >= 0; i-- {
+		st, err := a.begunIn(ctx, all[i].seg)
+		if err == nil && st == nil {
+			continue // nothing was ever committed to it
+		}
+		if err == nil {
+			st, err = a.withHistory(ctx, st)
+		}
+		if err == nil {
+			return st, nil
+		}
+		if damage == nil {
+			damage = err
+		}
+	}
+	if damage == nil {
+		damage = &backend.Error{Op: "open", Key: a.j.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+	}
+	return nil, damage
+}
+
+// begunIn plays the commits of one segment and of those that it rolls over to; nil where it has none.
+func (a *appendLog) begunIn(ctx context.Context, seg layout.Segment) (*State, error) {
+	raw, key, _, err := a.j.segmentRaw(ctx, seg)
+	if err != nil {
+		return nil, err
+	}
+	o, err := parseOpening(raw, seg.First == 0)
+	if err != nil {
+		return nil, corrupt(key, 0, err)
+	}
+	p := &o.prelude
+	ref := checkpoint.PlainRef{
+		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.size), Epoch: p.Epoch, Key: p.Key, Self: o.self(),
+	}
+	st := &State{HeadOrd: -1, Next: p.First, key: p.Key, self: o.self(), opening: true, Header: o.header}
+	st.Summary.ID = a.j.cfg.Session
+	st.Plain = []checkpoint.PlainRef{ref}
+	if p.First == 0 {
+		st.Window = transcript.NewPathWindow(a.j.cfg.Profile, a.j.cfg.MaxBytes)
+	}
+	first := true
+	scanCommits(raw[o.size:], p.Key, o.self(), func(s scanned) bool {
+		first = false
+		if b := s.rec.Base; b != nil {
+			st.HeadOrd = b.HeadOrd
+		}
+		return false
+	})
+	if first {
+		return nil, nil
+	}
+	now, _, err := a.playFrom(ctx, st, raw[o.size:])
+	return now, err
+}
+
+// withHistory completes a rebuilt state by the segments before it and the session header.
+func (a *appendLog) withHistory(ctx context.Context, st *State) (*State, error) {
+	next := *st
+	next.Plain = append([]checkpoint.PlainRef(nil), st.Plain...)
+	next.version = a.seenVersion()
+	var past []described // newest first
+	for seg := segmentOf(&st.Plain[0]); seg.First > 0; {
+		prev, err := a.before(ctx, seg)
+		if err != nil {
+			return nil, err
+		}
+		d, err := a.describe(ctx, prev)
+		if err != nil {
+			return nil, err
+		}
+		past = append(past, d)
+		if d.header != nil {
+			next.Header = d.header
+		}
+		seg = prev
+	}
+	oldest := len(past)
+	for oldest > 0 && past[oldest-1].sealed != nil {
+		oldest--
+		if err := next.Segments.Append(*past[oldest].sealed); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range past[:oldest] {
+		next.Plain = append([]checkpoint.PlainRef{d.plain}, next.Plain...)
+	}
+	return &next, nil
+}
+
+// before is the segment that seg names as its predecessor.
+func (a *appendLog) before(ctx context.Context, seg layout.Segment) (layout.Segment, error) {
+	raw, key, _, err := a.j.segmentRaw(ctx, seg)
+	if err != nil {
+		return seg, err
+	}
+	o, err := parseOpening(raw, false)
+	if err != nil {
+		return seg, corrupt(key, 0, err)
+	}
+	prev, ok := layout.ParseSegment(o.prelude.PrevName)
+	if !ok || prev.First >= seg.First {
+		return seg, corrupt(key, 0, fmt.Errorf("the segment before it is %q: %w", o.prelude.PrevName, codec.ErrFormat))
+	}
+	return prev, nil
+}
+
+func (a *appendLog) seenVersion() backend.Version {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.version
+}
+
+// described is a segment of the past.
+type described struct {
+	plain  checkpoint.PlainRef
+	sealed *codec.Ref // nil where it is plain still
+	header []byte     // of the first segment
+}
+
+// describe reads a segment of the past and makes the references to it.
+func (a *appendLog) describe(ctx context.Context, seg layout.Segment) (described, error) {
+	raw, key, isSealed, err := a.j.segmentRaw(ctx, seg)
+	if err != nil {
+		return described{}, err
+	}
+	o, err := parseOpening(raw, seg.First == 0)
+	if err != nil {
+		return described{}, corrupt(key, 0, err)
+	}
+	d := described{header: o.header, plain: checkpoint.PlainRef{
+		Name: seg.Name(), First: seg.First, FirstSeq: o.prelude.FirstSeq, Bytes: int64(o.size), Epoch: seg.Epoch, Key: o.prelude.Key,
+	}}
+	ref := &d.plain
+	good := scanCommits(raw[o.size:], ref.Key, o.self(), func(s scanned) bool {
+		ref.Count += uint64(len(s.entries)) + 1
+		ref.Self = s.rec.Self
+		return true
+	})
+	ref.Bytes += int64(good)
+	if !isSealed {
+		return d, nil
+	}
+	p, _, err := a.b.Get(ctx, key, backend.Range{})
+	if err != nil {
+		return described{}, err
+	}
+	h := sha256.Sum256(p)
+	d.sealed = &codec.Ref{
+		First: ref.First, Count: uint32(ref.Count), FirstSeq: ref.FirstSeq, RawBytes: int64(len(raw)), Bytes: int64(len(p)),
+		Epoch: seg.Epoch, Rnd: seg.Rnd,
+	}
+	copy(d.sealed.Sum[:], h[:])
+	return d, nil
+}

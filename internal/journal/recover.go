@@ -1,0 +1,217 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+func (a *appendLog) load(ctx context.Context) (*State, error) {
+	st, err := a.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// read reads checkpoint_latest and the log behind it. A checkpoint that is lost or damaged, that names a
+// missing segment, or that ends where its own commit line does not, counts as lost: then the log alone
+// tells (rebuild). Nothing is judged or written here (I14).
+func (a *appendLog) read(ctx context.Context) (*State, error) {
+	o, info, err := a.j.store.latest(ctx)
+	a.saw(info, err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return a.rebuild(ctx)
+	case errors.Is(err, ErrCorrupt):
+		st, rerr := a.rebuild(ctx)
+		if errors.Is(rerr, fs.ErrNotExist) {
+			return nil, err
+		}
+		return st, rerr
+	case err != nil:
+		return nil, err
+	case o.Summary.Tombstone:
+		return nil, fmt.Errorf("session %s: %w: %w", a.j.cfg.Session, ErrDeleted, fs.ErrNotExist)
+	}
+	st, err := restore(o, info)
+	if err != nil || st.active() == nil {
+		return a.rebuild(ctx)
+	}
+	now, err := a.catchUp(ctx, st)
+	if errors.Is(err, errLost) {
+		return a.rebuild(ctx)
+	}
+	return now, err
+}
+
+// saw notes the version of checkpoint_latest that was read last.
+func (a *appendLog) saw(info backend.Info, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.exists = !errors.Is(err, fs.ErrNotExist)
+	if info.Version != "" || !a.exists {
+		a.version = info.Version
+	}
+}
+
+// errLost says that a checkpoint does not fit the log.
+var errLost = errors.New("checkpoint does not fit the log")
+
+// catchUp holds the checkpoint's end against the log and plays what was committed behind it.
+func (a *appendLog) catchUp(ctx context.Context, st *State) (*State, error) {
+	ref := st.active()
+	data, err := a.from(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	if st.lastLine > 0 {
+		rec, ours, err := checkpoint.ParseRecord(trimLine(data, st.lastLine), st.key)
+		if err != nil || !ours || rec.ID != st.Summary.Commit || rec.Self != st.self {
+			return nil, errLost
+		}
+		data = data[st.lastLine:]
+	} else {
+		o, err := parseOpening(data, ref.First == 0)
+		if err != nil || o.prelude.Key != ref.Key || int64(o.size) != ref.Bytes {
+			return nil, errLost
+		}
+		data = data[o.size:]
+	}
+	now, _, err := a.playFrom(ctx, st, data)
+	return now, err
+}
+
+// from reads the active segment from the start of its last commit line, which st knows, to its end; errLost
+// where it does not reach that far. It is one read where nothing was committed since. A segment without
+// commits yet is read from its start.
+func (a *appendLog) from(ctx context.Context, st *State) ([]byte, error) {
+	ref := st.active()
+	key, back := a.activeKey(st), st.lastLine
+	if back == 0 {
+		back = ref.Bytes
+	}
+	data, info, err := a.b.Get(ctx, key, backend.Tail(back))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errLost
+	case err != nil:
+		return nil, err
+	case back > ref.Bytes || info.Size < ref.Bytes:
+		return nil, errLost
+	case info.Size == ref.Bytes:
+		return data, nil
+	}
+	data, _, err = a.b.Get(ctx, key, backend.Bytes(ref.Bytes-back, info.Size-ref.Bytes+back))
+	return data, err
+}
+
+func trimLine(data []byte, n int64) []byte {
+	if int64(len(data)) < n {
+		return nil
+	}
+	return data[:n-1]
+}
+
+// play reads on from where st ends in its active segment. rest is how many bytes stand there that are no
+// commit.
+func (a *appendLog) play(ctx context.Context, st *State) (now *State, rest int64, err error) {
+	key, off := a.activeKey(st), st.active().Bytes
+	size, err := a.size(ctx, key)
+	if err != nil || size <= off {
+		return st, 0, err
+	}
+	data, _, err := a.b.Get(ctx, key, backend.Bytes(off, size-off))
+	if err != nil {
+		return st, 0, err
+	}
+	return a.playFrom(ctx, st, data)
+}
+
+// playFrom advances st over the commits in data, the bytes behind it, and over the segments that those
+// roll over to (at most rollsMax).
+func (a *appendLog) playFrom(ctx context.Context, st *State, data []byte) (now *State, rest int64, err error) {
+	const rollsMax = 1 << 16
+	for range rollsMax {
+		now, next, good, err := a.replay(st, data)
+		if err != nil {
+			return nil, 0, err
+		}
+		st = now
+		if next == "" {
+			return st, int64(len(data) - good), nil
+		}
+		if st, data, err = a.enter(ctx, st, next); err != nil {
+			return nil, 0, err
+		}
+	}
+	return nil, 0, corrupt(a.activeKey(st), 0, fmt.Errorf("%d segments roll over to one another: %w", rollsMax, codec.ErrLimit))
+}
+
+// replay advances st over the commits of one segment's bytes; next names the segment that goes on.
+func (a *appendLog) replay(st *State, data []byte) (now *State, next string, good int, err error) {
+	now = st
+	start := st.active().Bytes
+	good = scanCommits(data, st.key, st.self, func(s scanned) bool {
+		advanced, aerr := now.follows(&s.commitLines)
+		if aerr != nil {
+			err = corrupt(a.activeKey(st), start+int64(s.end), aerr)
+			return false
+		}
+		now, next = advanced, s.rec.Next
+		now.unsure = nil // its writer confirmed all before it
+		now.durable = max(now.durable, s.rec.Synced)
+		return next == ""
+	})
+	return now, next, good, err
+}
+
+// follows advances st by a commit that must be the one after it.
+func (st *State) follows(c *commitLines) (*State, error) {
+	want := st.Summary.Seq + 1
+	if st.Summary.Commit == "" {
+		want = 0
+		if c.rec.Base != nil {
+			want = c.rec.Seq
+		}
+	}
+	if c.rec.Seq != want || (st.Summary.Commit != "" && c.rec.Parent != st.Summary.Commit) || c.rec.Epoch < st.Summary.Epoch {
+		return nil, fmt.Errorf("commit %s of seq %d and epoch %d after seq %d: %w", c.rec.ID, c.rec.Seq, c.rec.Epoch, st.Summary.Seq, codec.ErrFormat)
+	}
+	return advance(st, c)
+}
+
+// enter opens the segment that the last commit of st rolled over to.
+func (a *appendLog) enter(ctx context.Context, st *State, name string) (*State, []byte, error) {
+	seg, ok := layout.ParseSegment(name)
+	if !ok {
+		return nil, nil, corrupt(a.activeKey(st), st.active().Bytes, fmt.Errorf("next segment %q: %w", name, codec.ErrFormat))
+	}
+	raw, key, _, err := a.j.segmentRaw(ctx, seg)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := parseOpening(raw, seg.First == 0)
+	if err != nil {
+		return nil, nil, corrupt(key, 0, err)
+	}
+	p := &o.prelude
+	if p.PrevName != st.active().Name || p.PrevSelf != st.self || p.First != st.Next || p.Session != a.j.cfg.Session {
+		return nil, nil, corrupt(key, 0, fmt.Errorf("it does not go on from %s: %w", st.active().Name, codec.ErrFormat))
+	}
+	ref := checkpoint.PlainRef{
+		Name: name, First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.size), Epoch: p.Epoch, Key: p.Key, Self: p.PrevSelf,
+	}
+	next := st.rolled(ref)
+	if st.durable < st.active().Bytes {
+		next.unsure = append(slices.Clone(st.unsure), span{key: a.activeKey(st), from: st.durable, end: st.active().Bytes})
+	}
+	return next, raw[o.size:], nil
+}

@@ -1,0 +1,237 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sort"
+	"sync"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// cache keeps what was read of immutable objects, the newest few of each kind.
+type cache struct {
+	mu      sync.Mutex
+	indexes recent[*codec.SegmentIndex]
+	folds   recent[*folded]
+	raws    recent[*rawSegment]
+}
+
+const (
+	indexesMax = 256 // segment indexes in memory, a few KiB each
+	foldsMax   = 64  // index objects
+	rawsMax    = 2   // whole segments, at most RollBytes and a batch each
+)
+
+// recent is a small map that forgets what was put in first.
+type recent[T any] struct {
+	items map[string]T
+	order []string
+}
+
+func (r *recent[T]) get(key string) (T, bool) {
+	v, ok := r.items[key]
+	return v, ok
+}
+
+func (r *recent[T]) put(key string, v T, limit int) {
+	if r.items == nil {
+		r.items = map[string]T{}
+	}
+	if _, ok := r.items[key]; !ok {
+		if len(r.order) >= limit {
+			delete(r.items, r.order[0])
+			r.order = r.order[1:]
+		}
+		r.order = append(r.order, key)
+	}
+	r.items[key] = v
+}
+
+// folded is an index object.
+type folded struct {
+	refs      []codec.Ref
+	skeletons [][]byte // of level 1 only
+}
+
+// rawSegment is a whole segment as lines.
+type rawSegment struct {
+	seg  layout.Segment
+	raw  []byte
+	open opening
+}
+
+func refSegment(ref codec.Ref) layout.Segment {
+	return layout.Segment{First: ref.First, Epoch: ref.Epoch, Rnd: ref.Rnd}
+}
+
+// indexGuess is the first suffix read of a segment: most indexes are smaller.
+const indexGuess = 32 << 10
+
+// segmentIndex reads the index of a sealed segment by one suffix read, or two.
+func (j *Journal) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.SegmentIndex, error) {
+	key := refSegment(ref).SealedKey(j.cfg.Session)
+	j.cache.mu.Lock()
+	idx, ok := j.cache.indexes.get(key)
+	j.cache.mu.Unlock()
+	if ok {
+		return idx, nil
+	}
+	for want := int64(indexGuess); ; {
+		tail, info, err := j.store.b.Get(ctx, key, backend.Tail(want))
+		if err != nil {
+			return nil, err
+		}
+		idx, need, err := codec.DecodeSegmentIndex(tail, info.Size)
+		if err != nil {
+			return nil, corrupt(key, info.Size-int64(len(tail)), err)
+		}
+		if need == 0 {
+			if idx.First != ref.First || idx.Count != int(ref.Count) {
+				return nil, corrupt(key, 0, fmt.Errorf("it holds entries %d+%d instead of %d+%d: %w", idx.First, idx.Count, ref.First, ref.Count, codec.ErrFormat))
+			}
+			j.cache.mu.Lock()
+			j.cache.indexes.put(key, idx, indexesMax)
+			j.cache.mu.Unlock()
+			return idx, nil
+		}
+		if need <= want {
+			return nil, corrupt(key, 0, fmt.Errorf("the index asks for %d bytes: %w", need, codec.ErrFormat))
+		}
+		want = need
+	}
+}
+
+// folded reads an index object; its hash is checked.
+func (j *Journal) folded(ctx context.Context, level int, ref codec.Ref) (*folded, error) {
+	key := layout.IndexKey(j.cfg.Session, level, refSegment(ref))
+	j.cache.mu.Lock()
+	f, ok := j.cache.folds.get(key)
+	j.cache.mu.Unlock()
+	if ok {
+		return f, nil
+	}
+	p, _, err := j.store.b.Get(ctx, key, backend.Range{})
+	if err != nil {
+		return nil, err
+	}
+	if err := ref.Verify(p); err != nil {
+		return nil, corrupt(key, 0, err)
+	}
+	f = &folded{}
+	if f.refs, f.skeletons, err = codec.DecodeIndex(p); err != nil {
+		return nil, corrupt(key, 0, err)
+	}
+	j.cache.mu.Lock()
+	j.cache.folds.put(key, f, foldsMax)
+	j.cache.mu.Unlock()
+	return f, nil
+}
+
+// descend goes from a reference of some level down to the segment; pick chooses among an index object's
+// references.
+func (j *Journal) descend(ctx context.Context, level int, ref codec.Ref, pick func([]codec.Ref) int) (codec.Ref, error) {
+	for ; level > 0; level-- {
+		f, err := j.folded(ctx, level, ref)
+		if err != nil {
+			return ref, err
+		}
+		i := pick(f.refs)
+		if i < 0 {
+			return ref, corrupt(layout.IndexKey(j.cfg.Session, level, refSegment(ref)), 0, fmt.Errorf("it does not cover what it is said to: %w", codec.ErrFormat))
+		}
+		ref = f.refs[i]
+	}
+	return ref, nil
+}
+
+// holding finds the sealed segment that holds an ordinal.
+func (j *Journal) holding(ctx context.Context, st *State, ord uint64) (codec.Ref, bool, error) {
+	level, ref, ok := st.Segments.Find(ord)
+	if !ok {
+		return ref, false, nil
+	}
+	ref, err := j.descend(ctx, level, ref, func(refs []codec.Ref) int {
+		return sort.Search(len(refs), func(i int) bool { return refs[i].First > ord }) - 1
+	})
+	return ref, err == nil, err
+}
+
+// unsealed finds the plain segment that holds an ordinal.
+func (st *State) unsealed(ord uint64) (*checkpoint.PlainRef, bool) {
+	for i := len(st.Plain) - 1; i >= 0; i-- {
+		if p := &st.Plain[i]; ord >= p.First {
+			return p, ord < p.First+p.Count
+		}
+	}
+	return nil, false
+}
+
+// plainRaw reads an unsealed segment as far as st knows it.
+func (j *Journal) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawSegment, error) {
+	seg := segmentOf(ref)
+	cacheKey := fmt.Sprintf("%s+%d", ref.Name, ref.Bytes)
+	if r, ok := j.cachedRaw(cacheKey); ok {
+		return r, nil
+	}
+	key := seg.PlainKey(j.cfg.Session)
+	raw, _, err := j.store.b.Get(ctx, key, backend.Range{})
+	if gone(err) {
+		raw, key, _, err = j.segmentRaw(ctx, seg) // it was sealed meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(raw)) < ref.Bytes {
+		return nil, corrupt(key, int64(len(raw)), fmt.Errorf("the segment had %d committed bytes: %w", ref.Bytes, codec.ErrFormat))
+	}
+	return j.keepRaw(cacheKey, key, seg, raw[:ref.Bytes])
+}
+
+// sealedRaw reads a whole sealed segment.
+func (j *Journal) sealedRaw(ctx context.Context, ref codec.Ref) (*rawSegment, error) {
+	seg := refSegment(ref)
+	if r, ok := j.cachedRaw(seg.Name()); ok {
+		return r, nil
+	}
+	key := seg.SealedKey(j.cfg.Session)
+	p, _, err := j.store.b.Get(ctx, key, backend.Range{})
+	if err != nil {
+		return nil, err
+	}
+	if err := ref.Verify(p); err != nil {
+		return nil, corrupt(key, 0, err)
+	}
+	raw, _, err := codec.DecodeSegment(p, backend.MaxObjectSize)
+	if err != nil {
+		return nil, corrupt(key, 0, err)
+	}
+	return j.keepRaw(seg.Name(), key, seg, raw)
+}
+
+func (j *Journal) cachedRaw(name string) (*rawSegment, bool) {
+	j.cache.mu.Lock()
+	defer j.cache.mu.Unlock()
+	return j.cache.raws.get(name)
+}
+
+func (j *Journal) keepRaw(name, key string, seg layout.Segment, raw []byte) (*rawSegment, error) {
+	o, err := parseOpening(raw, seg.First == 0)
+	if err != nil {
+		return nil, corrupt(key, 0, err)
+	}
+	r := &rawSegment{seg: seg, raw: raw, open: o}
+	j.cache.mu.Lock()
+	j.cache.raws.put(name, r, rawsMax)
+	j.cache.mu.Unlock()
+	return r, nil
+}
+
+// gone tells whether a read failed because an object was collected or sealed meanwhile: then the newest
+// state says where its entries are now.
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

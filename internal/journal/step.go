@@ -1,0 +1,76 @@
+package journal
+
+import (
+	"context"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Entry is an entry on its way into the transcript.
+type Entry struct {
+	Raw       []byte // the stored line, without its newline
+	ID        string
+	ParentID  string // "" = a root
+	ParentOrd int64  // ordinal of the parent; -1 = a root, or a parent that the session does not have
+	Parent    *Entry // instead of ParentOrd: a parent that has no ordinal yet. Cleared when this entry has one.
+	Ord       uint64 // set when the commit that holds it is acknowledged
+	Done      bool   // it has been acknowledged
+}
+
+// Head is a place in the tree. The zero Head is not one: Ord -1 with ID "" is the place before every root.
+type Head struct {
+	ID  string
+	Ord int64
+	// Entry is the place instead, where it has no ordinal yet.
+	Entry *Entry
+}
+
+// Step is one commit that is asked for.
+type Step struct {
+	Reason  string
+	Key     string // idempotency key
+	Entries []*Entry
+	Head    *Head  // where the head stands afterwards; nil = at the last entry, or where it stood
+	Branch  string // the branch that the head is on afterwards; "" = as before
+	// Edit makes the document from the one before; nil = unchanged. It must not keep or change its argument.
+	Edit   func(checkpoint.Document) checkpoint.Document
+	Window *transcript.PathWindow // the window at Head, where a navigation has it; nil = follows from the entries
+	// Kept names the line that the head leaves: rollback and the like.
+	Kept     string
+	Claim    bool              // fences every older writer
+	Keyframe bool              // the document goes whole
+	Original string            // hex SHA-256 of the imported bytes
+	Snapshot string            // name of the snapshot that is taken of this commit
+	Blobs    map[string][]byte // small images (at most 64 KiB each) of the entries, by SHA-256: they ride in the checkpoint
+	next     string            // reason roll: name of the segment that goes on
+	KeepBoth bool              // on ErrConflict keep the turn as a branch at once
+}
+
+// Result is what an acknowledged step became.
+type Result struct {
+	Commit   checkpoint.Commit
+	State    *State   // the state right after the step's batch
+	Kept     string   // branch on which a losing turn lives now
+	Bytes    int      // size of the checkpoint object or of the append that carried it
+	Warnings []string // soft limits passed, torn bytes moved aside
+	Repeated bool     // the idempotency key was known: nothing was done
+}
+
+// Genesis is what a new session starts with.
+type Genesis struct {
+	Header             []byte // the session header line, without newline
+	Title, Cwd, Parent string
+	Original           string
+}
+
+type request struct {
+	step   *Step
+	ctx    context.Context   //nolint:containedctx // a queued call: its leader publishes under the contexts of all
+	rec    checkpoint.Record // as composed for the last attempt
+	after  *State            // the state after that record
+	result Result
+	err    error
+	done   chan struct{} // closed when result and err stand
+	lead   chan struct{} // told to publish what is queued
+}
