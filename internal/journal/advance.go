@@ -8,36 +8,31 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-// commitLines is one commit as it stands in the log: its record, the lines that it made durable, and the
-// record's own line.
-type commitLines struct {
-	rec     checkpoint.Record
-	entries [][]byte               // stored lines, without newlines
-	line    []byte                 // the commit line, without its newline
-	window  *transcript.PathWindow // of rec.HeadOrd, where the composer has it
-}
 
 // advance makes the state after a commit from the state before it. Own commits and those read from the
 // log go through it alike. The slices of st are extended in place: only the newest state of a handle is
 // ever advanced, and a state never looks past its own lengths.
-func advance(st *State, c *commitLines) (*State, error) {
+func advance(st *State, c *segment.Commit, window *transcript.PathWindow) (*State, error) {
 	next := *st
-	rec := &c.rec
+	rec := &c.Record
 	if err := next.document(st, rec); err != nil {
 		return nil, err
 	}
 	if b := rec.Base; b != nil && len(st.Lineage) == 0 {
 		next.rebase(b)
 	}
-	lines, entries, err := next.place(c)
+	lines, entries, err := segment.Place(next.Next, next.HeadOrd, c)
 	if err != nil {
 		return nil, err
 	}
+	next.Next += uint64(len(lines))
 	next.HeadOrd = rec.HeadOrd
-	next.follow(st, c, entries)
+	if next.Window = window; window == nil {
+		next.follow(st, c, lines, entries)
+	}
 	next.settle(st, rec, entries, lines)
 	next.branch(st, rec)
 	next.Tail = append(next.Tail, lines...)
@@ -89,46 +84,9 @@ func (st *State) rebase(b *checkpoint.Base) {
 	st.Original, st.Claimed = b.Original, b.Claimed
 }
 
-// place gives every line of the commit its ordinal and its parent's.
-func (st *State) place(c *commitLines) ([]Line, []transcript.Entry, error) {
-	lines := make([]Line, 0, len(c.entries)+1)
-	entries := make([]transcript.Entry, 0, len(c.entries))
-	prev := st.HeadOrd
-	deltas := c.rec.Parents
-	for i, raw := range c.entries {
-		head, err := transcript.ParseLine(raw)
-		if err != nil {
-			return nil, nil, fmt.Errorf("commit %s: line %d: %w", c.rec.ID, i, err)
-		}
-		ord := st.Next + uint64(i)
-		parent := prev
-		if len(deltas) > 0 && deltas[0].Index == i {
-			parent = -1
-			if d := deltas[0].Delta; d != 0 {
-				parent = int64(ord) - d
-			}
-			deltas = deltas[1:]
-		}
-		lines = append(lines, Line{Ord: ord, Parent: parent, Raw: raw, Orphan: parent < 0 && head.ParentID != ""})
-		entries = append(entries, transcript.Entry{
-			Ordinal: ord, ID: head.ID, ParentID: head.ParentID, Type: head.Type, Time: head.Time, Raw: raw,
-		})
-		prev = int64(ord)
-	}
-	if len(deltas) > 0 {
-		return nil, nil, fmt.Errorf("commit %s: parent of line %d: %w", c.rec.ID, deltas[0].Index, codec.ErrFormat)
-	}
-	st.Next += uint64(len(c.entries)) + 1
-	lines = append(lines, Line{Ord: st.Next - 1, Parent: c.rec.HeadOrd, Raw: c.line, Commit: true})
-	return lines, entries, nil
-}
-
 // follow moves the window along to the new head; it becomes nil where that takes more than is in memory.
-func (st *State) follow(before *State, c *commitLines, entries []transcript.Entry) {
-	if c.window != nil {
-		st.Window = c.window
-		return
-	}
+func (st *State) follow(before *State, c *segment.Commit, lines []Line, entries []transcript.Entry) {
+	st.Window = before.Window
 	if len(entries) == 0 && st.HeadOrd == before.HeadOrd {
 		return
 	}
@@ -136,13 +94,13 @@ func (st *State) follow(before *State, c *commitLines, entries []transcript.Entr
 		st.Window, st.parked = p, nil // the second record of a kept conflict: back to where it was
 		return
 	}
-	if c.rec.Kept == c.rec.Branch && c.rec.Kept != "" && before.Summary.Branch != c.rec.Kept {
+	if c.Record.Kept == c.Record.Branch && c.Record.Kept != "" && before.Summary.Branch != c.Record.Kept {
 		st.parked = before.Window
 	}
 	if before.Window == nil {
 		return
 	}
-	onPath, from := st.grown(before, c, entries)
+	onPath, from := st.grown(before, lines, entries)
 	w := before.Window
 	if leafOf(w) != from {
 		if w = rewound(w, from); w == nil {
@@ -164,33 +122,18 @@ func (st *State) follow(before *State, c *commitLines, entries []transcript.Entr
 
 // grown gives the commit's entries on the way to the new head, root first, and the ordinal of the entry
 // from which they grow: the head itself where it is none of them.
-func (st *State) grown(before *State, c *commitLines, entries []transcript.Entry) (onPath []transcript.Entry, from int64) {
+func (st *State) grown(before *State, lines []Line, entries []transcript.Entry) (onPath []transcript.Entry, from int64) {
 	from = st.HeadOrd
 	for from >= int64(before.Next) && from < int64(before.Next)+int64(len(entries)) {
 		i := int(from - int64(before.Next))
-		parent := before.parentOf(c, i, entries[i])
 		onPath = append(onPath, entries[i])
-		if parent >= from {
+		if lines[i].Parent >= from {
 			return nil, -2 // a forward reference: not from what is in memory
 		}
-		from = parent
+		from = lines[i].Parent
 	}
 	slices.Reverse(onPath)
 	return onPath, from
-}
-
-// parentOf is the parent's ordinal of the i-th entry of the commit.
-func (st *State) parentOf(c *commitLines, i int, e transcript.Entry) int64 {
-	at, ok := slices.BinarySearchFunc(c.rec.Parents, i, func(d checkpoint.ParentDelta, i int) int { return d.Index - i })
-	switch {
-	case ok && c.rec.Parents[at].Delta == 0:
-		return -1
-	case ok:
-		return int64(e.Ordinal) - c.rec.Parents[at].Delta
-	case i == 0:
-		return st.HeadOrd
-	}
-	return int64(e.Ordinal) - 1
 }
 
 // leafOf is the ordinal at which a window ends, -1 for an empty one.

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 // ledger is what callers were told, held against what the history holds in the end.
@@ -49,7 +50,7 @@ func (l *ledger) check(t *testing.T, w *world, id string) {
 		}
 		commits[b.Commit.Commit]++
 		for _, line := range b.Lines {
-			if e, err := parseEntry(line.Ord, line.Raw); err == nil && !line.Commit {
+			if e, err := segment.Entry(line.Ord, line.Raw); err == nil && !line.Commit {
 				times[e.ID]++
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -129,7 +130,7 @@ func (c *composer) append(rec *checkpoint.Record, st *State, step *Step, since [
 	for i, e := range step.Entries {
 		raws[i] = e.Raw
 	}
-	next, err := advance(st, &commitLines{rec: *rec, entries: raws, line: line, window: step.Window})
+	next, err := advance(st, &segment.Commit{Record: *rec, Entries: raws, Line: line}, step.Window)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 // world is a store, and clocks and randomness for handles on it.
@@ -155,7 +156,7 @@ func (w *world) ids(j *Journal) []string {
 			w.t.Fatal(err)
 		}
 		if !l.Commit {
-			e, err := parseEntry(l.Ord, l.Raw)
+			e, err := segment.Entry(l.Ord, l.Raw)
 			if err != nil {
 				w.t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 // Moment is a session as one commit left it.
@@ -79,7 +80,7 @@ func (j *Journal) locate(ctx context.Context, st *State, seq uint64) (stretchOf,
 
 func (r *rawSegment) stretch(object string) stretchOf {
 	return stretchOf{
-		key: r.open.prelude.Key, self: r.open.self(), first: r.seg.First, raw: r.raw[r.open.size:], object: object,
+		key: r.open.Prelude.Key, self: r.open.Self(), first: r.seg.First, raw: r.raw[r.open.Size:], object: object,
 	}
 }
 
@@ -103,21 +104,22 @@ func (s stretchOf) each(visit func(m Moment, lines []Line) bool) error {
 	at := &State{HeadOrd: -1, Next: s.first}
 	var err error
 	stopped := false
-	good := scanCommits(s.raw, s.key, s.self, func(c scanned) bool {
-		if c.rec.Base != nil {
-			at.HeadOrd = c.rec.Base.HeadOrd
+	good := segment.Scan(s.raw, s.key, s.self, func(c segment.Commit) bool {
+		if c.Record.Base != nil {
+			at.HeadOrd = c.Record.Base.HeadOrd
 		}
 		next := *at
-		if err = next.document(at, &c.rec); err != nil {
+		if err = next.document(at, &c.Record); err != nil {
 			return false
 		}
 		var lines []Line
-		if lines, _, err = next.place(&c.commitLines); err != nil {
+		if lines, _, err = segment.Place(at.Next, at.HeadOrd, &c); err != nil {
 			return false
 		}
-		next.HeadOrd, next.Summary.Commit = c.rec.HeadOrd, c.rec.ID
+		next.Next += uint64(len(lines))
+		next.HeadOrd, next.Summary.Commit = c.Record.HeadOrd, c.Record.ID
 		at = &next
-		stopped = !visit(Moment{Commit: c.rec.Commit(), Ord: at.Next - 1, Doc: at.Doc, DocRaw: at.DocJSON}, lines)
+		stopped = !visit(Moment{Commit: c.Record.Commit(), Ord: at.Next - 1, Doc: at.Doc, DocRaw: at.DocJSON}, lines)
 		return !stopped
 	})
 	if err == nil && !stopped && good < len(s.raw) {

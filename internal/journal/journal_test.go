@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/coppice-go/coppice/backend"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 func TestSessionComesBackAsItWasLeft(t *testing.T) {
@@ -114,7 +116,7 @@ func parentsOf(t *testing.T, j *Journal) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := parseEntry(l.Ord, l.Raw)
+		e, err := segment.Entry(l.Ord, l.Raw)
 		if err != nil {
 			t.Fatal(err)
 		}

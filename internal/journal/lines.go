@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 // Lines yields durable lines by ordinal, in the order of ords, which must ascend; nil = all of them.
@@ -89,10 +90,11 @@ func (j *Journal) stretch(ctx context.Context, st *State, w *wanted) ([]Line, er
 		if err != nil {
 			return nil, err
 		}
-		_, lines, err := placed(r.raw, r.seg)
+		c, err := segment.Read(r.raw, r.seg)
 		if err != nil {
 			return nil, corrupt(r.seg.PlainKey(j.cfg.Session), 0, err)
 		}
+		lines := c.Lines
 		var out []Line
 		for _, o := range w.below(ref.First + uint64(len(lines))) {
 			out = append(out, lines[o-ref.First])
@@ -196,7 +198,7 @@ func (j *Journal) Skeletons(ctx context.Context, st *State, from uint64) iter.Se
 			rest = append(rest, l)
 		}
 		if len(rest) > 0 {
-			yield(skeletonOf(rest))
+			yield(segment.Skeleton(rest))
 		}
 	}
 }
@@ -207,18 +209,6 @@ func upFrom(from, end uint64) []uint64 {
 		out = append(out, from)
 	}
 	return out
-}
-
-func skeletonOf(lines []Line) (*codec.Skeleton, error) {
-	r, err := rows(lines)
-	if err != nil {
-		return nil, err
-	}
-	p, err := codec.EncodeSkeleton(lines[0].Ord, r)
-	if err != nil {
-		return nil, err
-	}
-	return codec.DecodeSkeleton(p)
 }
 
 // skeletons yields the skeletons below one reference.

@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 // mend deals with bytes that stand behind the last commit of the active segment and are no commit. First
@@ -63,7 +64,7 @@ func (a *appendLog) mend(ctx context.Context, base *State) (*State, error) {
 // more, a checkpoint ends beyond, or a segment that holds commits goes on from this one.
 func (a *appendLog) judge(ctx context.Context, base *State, rest []byte) error {
 	key, good := a.activeKey(base), base.active().Bytes
-	if at, found := promises(rest, base.key, good); found {
+	if at, found := segment.Promises(rest, base.key, good); found {
 		return corrupt(key, good, fmt.Errorf("a commit line at byte %d was written when these bytes were durable: %w", good+int64(at), codec.ErrChecksum))
 	}
 	o, _, err := a.j.store.latest(ctx)
@@ -102,15 +103,15 @@ func (a *appendLog) goesOn(ctx context.Context, seg layout.Segment, prev string)
 	if err != nil {
 		return false, err
 	}
-	o, err := parseOpening(raw, false)
+	o, err := segment.ParseOpening(raw, false)
 	if err != nil {
 		return false, corrupt(key, 0, err)
 	}
-	if o.prelude.PrevName != prev {
+	if o.Prelude.PrevName != prev {
 		return false, nil
 	}
 	holds := false
-	scanCommits(raw[o.size:], o.prelude.Key, o.self(), func(scanned) bool {
+	segment.Scan(raw[o.Size:], o.Prelude.Key, o.Self(), func(segment.Commit) bool {
 		holds = true
 		return false
 	})

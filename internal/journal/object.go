@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -116,7 +117,7 @@ func window(o *checkpoint.Object) (*transcript.PathWindow, error) {
 		if !ok {
 			return nil, fmt.Errorf("the body of entry %d is not in the pool", ord)
 		}
-		e, err := parseEntry(ord, raw)
+		e, err := segment.Entry(ord, raw)
 		if err != nil {
 			return nil, err
 		}
@@ -124,14 +125,6 @@ func window(o *checkpoint.Object) (*transcript.PathWindow, error) {
 	}
 	w := o.Window
 	return transcript.RestorePathWindow(transcript.Profile(w.Profile), w.MaxBytes, w.Base, w.Omitted, entries), nil
-}
-
-func parseEntry(ord uint64, raw []byte) (transcript.Entry, error) {
-	l, err := transcript.ParseLine(raw)
-	if err != nil {
-		return transcript.Entry{}, fmt.Errorf("entry %d: %w", ord, err)
-	}
-	return transcript.Entry{Ordinal: ord, ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: raw}, nil
 }
 
 // placeTail gives the lines of a checkpoint's tail their parents. The first commit in it is the first of
@@ -147,10 +140,11 @@ func placeTail(o *checkpoint.Object) ([]Line, error) {
 		if rec.Base != nil {
 			begin.HeadOrd = rec.Base.HeadOrd
 		}
-		lines, _, err := begin.place(&commitLines{rec: rec, entries: o.Tail.Lines[prev:i], line: raw})
+		lines, _, err := segment.Place(begin.Next, begin.HeadOrd, &segment.Commit{Record: rec, Entries: o.Tail.Lines[prev:i], Line: raw})
 		if err != nil {
 			return nil, err
 		}
+		begin.Next += uint64(len(lines))
 		tail = append(tail, lines...)
 		begin.HeadOrd, prev = rec.HeadOrd, i+1
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 // acknowledged counts what was committed since checkpoint_latest was written, and has it written in the
@@ -98,18 +99,14 @@ func (a *appendLog) sealPlain(ctx context.Context, ref *checkpoint.PlainRef) (ch
 	if c, ok, err := a.sealedBefore(ctx, seg, raw); ok || err != nil {
 		return c, err
 	}
-	prelude, lines, err := placed(raw, seg)
+	c, err := segment.Read(raw, seg)
 	if err != nil {
 		return change{}, corrupt(key, 0, err)
 	}
-	if int64(len(raw)) != ref.Bytes || uint64(len(lines)) != ref.Count {
-		return change{}, corrupt(key, ref.Bytes, fmt.Errorf("the closed segment has %d bytes and %d lines instead of %d and %d: %w", len(raw), len(lines), ref.Bytes, ref.Count, codec.ErrFormat))
+	if int64(len(raw)) != ref.Bytes || int64(c.End) != ref.Bytes || uint64(len(c.Lines)) != ref.Count {
+		return change{}, corrupt(key, int64(c.End), fmt.Errorf("the closed segment has %d bytes, of them %d and %d lines committed, instead of %d and %d: %w", len(raw), c.End, len(c.Lines), ref.Bytes, ref.Count, codec.ErrFormat))
 	}
-	s, err := seal(seg, prelude, lines, ref.FirstSeq)
-	if err != nil {
-		return change{}, err
-	}
-	return a.j.writeSealed(ctx, s)
+	return a.j.writeSealed(ctx, seg, c.Opening.Lines, c.Lines, ref.FirstSeq)
 }
 
 // sealedBefore takes a sealed form that stands beside the plain one: somebody died, or is still, between
@@ -135,39 +132,6 @@ func (a *appendLog) sealedBefore(ctx context.Context, seg layout.Segment, raw []
 		return change{}, false, errors.Join(err, errStale)
 	}
 	return change{level: -1, ref: *d.sealed}, true, nil
-}
-
-// placed reads a segment's lines with the ordinals of their parents.
-func placed(raw []byte, seg layout.Segment) (prelude [][]byte, lines []Line, err error) {
-	o, err := parseOpening(raw, seg.First == 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	if o.header != nil {
-		prelude = append(prelude, o.header)
-	}
-	begin := len(o.header)
-	if o.header != nil {
-		begin++
-	}
-	prelude = append(prelude, raw[begin:o.size-1])
-	at := &State{HeadOrd: -1, Next: seg.First}
-	good := scanCommits(raw[o.size:], o.prelude.Key, o.self(), func(s scanned) bool {
-		if s.rec.Base != nil {
-			at.HeadOrd = s.rec.Base.HeadOrd
-		}
-		var more []Line
-		if more, _, err = at.place(&s.commitLines); err != nil {
-			return false
-		}
-		at.HeadOrd = s.rec.HeadOrd
-		lines = append(lines, more...)
-		return true
-	})
-	if err == nil && good != len(raw)-o.size {
-		err = fmt.Errorf("%d bytes behind the last commit: %w", len(raw)-o.size-good, codec.ErrChecksum)
-	}
-	return prelude, lines, err
 }
 
 // errOlder says that the checkpoint in force is of a later commit than the one that was to be written.

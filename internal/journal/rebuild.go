@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -107,24 +107,24 @@ func (a *appendLog) begunIn(ctx context.Context, seg layout.Segment) (*State, er
 	if err != nil {
 		return nil, err
 	}
-	o, err := parseOpening(raw, seg.First == 0)
+	o, err := segment.ParseOpening(raw, seg.First == 0)
 	if err != nil {
 		return nil, corrupt(key, 0, err)
 	}
-	p := &o.prelude
+	p := &o.Prelude
 	ref := checkpoint.PlainRef{
-		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.size), Epoch: p.Epoch, Key: p.Key, Self: o.self(),
+		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key, Self: o.Self(),
 	}
-	st := &State{HeadOrd: -1, Next: p.First, key: p.Key, self: o.self(), opening: true, Header: o.header}
+	st := &State{HeadOrd: -1, Next: p.First, key: p.Key, self: o.Self(), opening: true, Header: o.Header}
 	st.Summary.ID = a.j.cfg.Session
 	st.Plain = []checkpoint.PlainRef{ref}
 	if p.First == 0 {
 		st.Window = transcript.NewPathWindow(a.j.cfg.Profile, a.j.cfg.MaxBytes)
 	}
 	first := true
-	scanCommits(raw[o.size:], p.Key, o.self(), func(s scanned) bool {
+	segment.Scan(raw[o.Size:], p.Key, o.Self(), func(s segment.Commit) bool {
 		first = false
-		if b := s.rec.Base; b != nil {
+		if b := s.Record.Base; b != nil {
 			st.HeadOrd = b.HeadOrd
 		}
 		return false
@@ -132,7 +132,7 @@ func (a *appendLog) begunIn(ctx context.Context, seg layout.Segment) (*State, er
 	if first {
 		return nil, nil
 	}
-	now, _, err := a.playFrom(ctx, st, raw[o.size:])
+	now, _, err := a.playFrom(ctx, st, raw[o.Size:])
 	return now, err
 }
 
@@ -176,13 +176,13 @@ func (a *appendLog) before(ctx context.Context, seg layout.Segment) (layout.Segm
 	if err != nil {
 		return seg, err
 	}
-	o, err := parseOpening(raw, false)
+	o, err := segment.ParseOpening(raw, false)
 	if err != nil {
 		return seg, corrupt(key, 0, err)
 	}
-	prev, ok := layout.ParseSegment(o.prelude.PrevName)
+	prev, ok := layout.ParseSegment(o.Prelude.PrevName)
 	if !ok || prev.First >= seg.First {
-		return seg, corrupt(key, 0, fmt.Errorf("the segment before it is %q: %w", o.prelude.PrevName, codec.ErrFormat))
+		return seg, corrupt(key, 0, fmt.Errorf("the segment before it is %q: %w", o.Prelude.PrevName, codec.ErrFormat))
 	}
 	return prev, nil
 }
@@ -206,20 +206,16 @@ func (a *appendLog) describe(ctx context.Context, seg layout.Segment) (described
 	if err != nil {
 		return described{}, err
 	}
-	o, err := parseOpening(raw, seg.First == 0)
+	c, err := segment.Read(raw, seg)
 	if err != nil {
 		return described{}, corrupt(key, 0, err)
 	}
-	d := described{header: o.header, plain: checkpoint.PlainRef{
-		Name: seg.Name(), First: seg.First, FirstSeq: o.prelude.FirstSeq, Bytes: int64(o.size), Epoch: seg.Epoch, Key: o.prelude.Key,
+	o := &c.Opening
+	d := described{header: o.Header, plain: checkpoint.PlainRef{
+		Name: seg.Name(), First: seg.First, FirstSeq: o.Prelude.FirstSeq, Bytes: int64(o.Size), Epoch: seg.Epoch, Key: o.Prelude.Key,
 	}}
 	ref := &d.plain
-	good := scanCommits(raw[o.size:], ref.Key, o.self(), func(s scanned) bool {
-		ref.Count += uint64(len(s.entries)) + 1
-		ref.Self = s.rec.Self
-		return true
-	})
-	ref.Bytes += int64(good)
+	ref.Count, ref.Bytes, ref.Self = uint64(len(c.Lines)), int64(c.End), c.Self
 	if !isSealed {
 		return d, nil
 	}
@@ -227,11 +223,10 @@ func (a *appendLog) describe(ctx context.Context, seg layout.Segment) (described
 	if err != nil {
 		return described{}, err
 	}
-	h := sha256.Sum256(p)
 	d.sealed = &codec.Ref{
-		First: ref.First, Count: uint32(ref.Count), FirstSeq: ref.FirstSeq, RawBytes: int64(len(raw)), Bytes: int64(len(p)),
+		First: ref.First, Count: uint32(ref.Count), FirstSeq: ref.FirstSeq, RawBytes: int64(len(raw)),
 		Epoch: seg.Epoch, Rnd: seg.Rnd,
 	}
-	copy(d.sealed.Sum[:], h[:])
+	d.sealed.Seal(p)
 	return d, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 func (a *appendLog) load(ctx context.Context) (*State, error) {
@@ -79,11 +80,11 @@ func (a *appendLog) catchUp(ctx context.Context, st *State) (*State, error) {
 		}
 		data = data[st.lastLine:]
 	} else {
-		o, err := parseOpening(data, ref.First == 0)
-		if err != nil || o.prelude.Key != ref.Key || int64(o.size) != ref.Bytes {
+		o, err := segment.ParseOpening(data, ref.First == 0)
+		if err != nil || o.Prelude.Key != ref.Key || int64(o.Size) != ref.Bytes {
 			return nil, errLost
 		}
-		data = data[o.size:]
+		data = data[o.Size:]
 	}
 	now, _, err := a.playFrom(ctx, st, data)
 	return now, err
@@ -159,33 +160,33 @@ func (a *appendLog) playFrom(ctx context.Context, st *State, data []byte) (now *
 func (a *appendLog) replay(st *State, data []byte) (now *State, next string, good int, err error) {
 	now = st
 	start := st.active().Bytes
-	good = scanCommits(data, st.key, st.self, func(s scanned) bool {
-		advanced, aerr := now.follows(&s.commitLines)
+	good = segment.Scan(data, st.key, st.self, func(s segment.Commit) bool {
+		advanced, aerr := now.follows(&s)
 		if aerr != nil {
-			err = corrupt(a.activeKey(st), start+int64(s.end), aerr)
+			err = corrupt(a.activeKey(st), start+int64(s.End), aerr)
 			return false
 		}
-		now, next = advanced, s.rec.Next
+		now, next = advanced, s.Record.Next
 		now.unsure = nil // its writer confirmed all before it
-		now.durable = max(now.durable, s.rec.Synced)
+		now.durable = max(now.durable, s.Record.Synced)
 		return next == ""
 	})
 	return now, next, good, err
 }
 
 // follows advances st by a commit that must be the one after it.
-func (st *State) follows(c *commitLines) (*State, error) {
+func (st *State) follows(c *segment.Commit) (*State, error) {
 	want := st.Summary.Seq + 1
 	if st.Summary.Commit == "" {
 		want = 0
-		if c.rec.Base != nil {
-			want = c.rec.Seq
+		if c.Record.Base != nil {
+			want = c.Record.Seq
 		}
 	}
-	if c.rec.Seq != want || (st.Summary.Commit != "" && c.rec.Parent != st.Summary.Commit) || c.rec.Epoch < st.Summary.Epoch {
-		return nil, fmt.Errorf("commit %s of seq %d and epoch %d after seq %d: %w", c.rec.ID, c.rec.Seq, c.rec.Epoch, st.Summary.Seq, codec.ErrFormat)
+	if c.Record.Seq != want || (st.Summary.Commit != "" && c.Record.Parent != st.Summary.Commit) || c.Record.Epoch < st.Summary.Epoch {
+		return nil, fmt.Errorf("commit %s of seq %d and epoch %d after seq %d: %w", c.Record.ID, c.Record.Seq, c.Record.Epoch, st.Summary.Seq, codec.ErrFormat)
 	}
-	return advance(st, c)
+	return advance(st, c, nil)
 }
 
 // enter opens the segment that the last commit of st rolled over to.
@@ -198,20 +199,20 @@ func (a *appendLog) enter(ctx context.Context, st *State, name string) (*State, 
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := parseOpening(raw, seg.First == 0)
+	o, err := segment.ParseOpening(raw, seg.First == 0)
 	if err != nil {
 		return nil, nil, corrupt(key, 0, err)
 	}
-	p := &o.prelude
+	p := &o.Prelude
 	if p.PrevName != st.active().Name || p.PrevSelf != st.self || p.First != st.Next || p.Session != a.j.cfg.Session {
 		return nil, nil, corrupt(key, 0, fmt.Errorf("it does not go on from %s: %w", st.active().Name, codec.ErrFormat))
 	}
 	ref := checkpoint.PlainRef{
-		Name: name, First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.size), Epoch: p.Epoch, Key: p.Key, Self: p.PrevSelf,
+		Name: name, First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key, Self: p.PrevSelf,
 	}
 	next := st.rolled(ref)
 	if st.durable < st.active().Bytes {
 		next.unsure = append(slices.Clone(st.unsure), span{key: a.activeKey(st), from: st.durable, end: st.active().Bytes})
 	}
-	return next, raw[o.size:], nil
+	return next, raw[o.Size:], nil
 }

@@ -82,11 +82,7 @@ func (r *replace) prepare(ctx context.Context, c *composer) error {
 
 // sealNow writes the whole tail as a segment and takes it in.
 func (r *replace) sealNow(ctx context.Context, st *State) (*State, error) {
-	s, err := r.j.sealTail(st)
-	if err != nil {
-		return nil, err
-	}
-	made, err := r.j.writeSealed(ctx, s)
+	made, err := r.j.sealTail(ctx, st)
 	if err != nil {
 		return nil, err
 	}
@@ -262,11 +258,7 @@ func (r *replace) acknowledged(st *State, _ *batch) {
 		return
 	}
 	j.start(func(ctx context.Context) ([]change, error) {
-		s, err := j.sealTail(st)
-		if err != nil {
-			return nil, err
-		}
-		made, err := j.writeSealed(ctx, s)
+		made, err := j.sealTail(ctx, st)
 		return []change{made}, err
 	})
 }

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,81 +12,20 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// rows makes the skeleton rows of durable lines.
-func rows(lines []Line) ([]codec.Row, error) {
-	out := make([]codec.Row, len(lines))
-	for i, l := range lines {
-		head, err := transcript.ParseLine(l.Raw)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", l.Ord, err)
-		}
-		out[i] = transcript.Row(head, l.Parent)
-		if l.Commit {
-			out[i].Flags |= codec.FlagCommit
-		}
-		if l.Orphan {
-			out[i].Flags |= codec.FlagOrphan
-		}
-	}
-	return out, nil
-}
-
-// sealed is a segment's immutable form, ready to be written.
-type sealed struct {
-	name layout.Segment
-	ref  codec.Ref
-	raw  []byte
-}
-
-// seal makes the immutable form of consecutive lines. prelude are the lines before them that have no
-// ordinal: the session header in a session's first segment, and the segment's own.
-func seal(name layout.Segment, prelude [][]byte, lines []Line, firstSeq uint64) (*sealed, error) {
-	size := 0
-	for _, l := range prelude {
-		size += len(l) + 1
-	}
-	for _, l := range lines {
-		size += len(l.Raw) + 1
-	}
-	raw := make([]byte, 0, size)
-	for _, l := range prelude {
-		raw = append(append(raw, l...), '\n')
-	}
-	for _, l := range lines {
-		raw = append(append(raw, l.Raw...), '\n')
-	}
-	skeleton, err := rows(lines)
-	if err != nil {
-		return nil, err
-	}
-	p, err := codec.EncodeSegment(codec.SegmentSpec{
-		Raw: raw, Prelude: len(prelude), First: lines[0].Ord, FirstSeq: firstSeq, Rows: skeleton,
-	})
-	if err != nil {
-		return nil, err
-	}
-	s := &sealed{name: name, raw: p, ref: codec.Ref{
-		First: lines[0].Ord, Count: uint32(len(lines)), FirstSeq: firstSeq, RawBytes: int64(size), Bytes: int64(len(p)),
-		Epoch: name.Epoch, Rnd: name.Rnd,
-	}}
-	h := sha256.Sum256(p)
-	copy(s.ref.Sum[:], h[:])
-	return s, nil
-}
-
-// sealTail makes the segment that the tail of st becomes.
-func (j *Journal) sealTail(st *State) (*sealed, error) {
+// sealTail writes the tail of st as a segment.
+func (j *Journal) sealTail(ctx context.Context, st *State) (change, error) {
 	rnd, err := j.random()
 	if err != nil {
-		return nil, err
+		return change{}, err
 	}
 	name := layout.Segment{First: st.Tail[0].Ord, Epoch: st.Summary.Epoch, Rnd: rnd}
 	id, now, err := j.lineID()
 	if err != nil {
-		return nil, err
+		return change{}, err
 	}
 	pre := checkpoint.Prelude{
 		ID: id, Time: now, Session: j.cfg.Session, First: name.First, FirstSeq: st.tailSeq(), Epoch: name.Epoch, Key: st.key,
@@ -102,13 +40,13 @@ func (j *Journal) sealTail(st *State) (*sealed, error) {
 	}
 	line, err := pre.Line()
 	if err != nil {
-		return nil, err
+		return change{}, err
 	}
 	prelude := [][]byte{line}
 	if name.First == 0 {
 		prelude = [][]byte{st.Header, line}
 	}
-	return seal(name, prelude, st.Tail, pre.FirstSeq)
+	return j.writeSealed(ctx, name, prelude, st.Tail, pre.FirstSeq)
 }
 
 func firstRecord(lines []Line, key uint64) (checkpoint.Record, bool, error) {
@@ -157,13 +95,12 @@ func (j *Journal) fold(ctx context.Context, level int, refs []codec.Ref, epoch u
 	if err != nil {
 		return change{}, err
 	}
-	ref := codec.Ref{First: refs[0].First, FirstSeq: refs[0].FirstSeq, Epoch: epoch, Rnd: rnd, Bytes: int64(len(p))}
+	ref := codec.Ref{First: refs[0].First, FirstSeq: refs[0].FirstSeq, Epoch: epoch, Rnd: rnd}
 	for _, r := range refs {
 		ref.Count += r.Count
 		ref.RawBytes += r.RawBytes
 	}
-	h := sha256.Sum256(p)
-	copy(ref.Sum[:], h[:])
+	ref.Seal(p)
 	key := layout.IndexKey(j.cfg.Session, level+1, layout.Segment{First: ref.First, Epoch: epoch, Rnd: rnd})
 	return change{level: level, ref: ref}, j.store.create(ctx, key, p)
 }
@@ -175,10 +112,13 @@ func (st *State) foldable() (level int, refs []codec.Ref, ok bool) {
 	return level, refs, ok && len(st.Segments.Levels[level]) > len(refs)
 }
 
-// writeSealed stores a sealed segment.
-func (j *Journal) writeSealed(ctx context.Context, s *sealed) (change, error) {
-	err := j.store.create(ctx, s.name.SealedKey(j.cfg.Session), s.raw)
-	return change{level: -1, ref: s.ref}, err
+// writeSealed seals lines and stores the segment.
+func (j *Journal) writeSealed(ctx context.Context, name layout.Segment, prelude [][]byte, lines []Line, firstSeq uint64) (change, error) {
+	p, ref, err := segment.Seal(name, prelude, lines, firstSeq)
+	if err != nil {
+		return change{}, err
+	}
+	return change{level: -1, ref: ref}, j.store.create(ctx, name.SealedKey(j.cfg.Session), p)
 }
 
 // errStale says that what was made in the background no longer fits the state.

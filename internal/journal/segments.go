@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 // cache keeps what was read of immutable objects, the newest few of each kind.
@@ -63,7 +64,7 @@ type folded struct {
 type rawSegment struct {
 	seg  layout.Segment
 	raw  []byte
-	open opening
+	open segment.Opening
 }
 
 func refSegment(ref codec.Ref) layout.Segment {
@@ -221,7 +222,7 @@ func (j *Journal) cachedRaw(name string) (*rawSegment, bool) {
 }
 
 func (j *Journal) keepRaw(name, key string, seg layout.Segment, raw []byte) (*rawSegment, error) {
-	o, err := parseOpening(raw, seg.First == 0)
+	o, err := segment.ParseOpening(raw, seg.First == 0)
 	if err != nil {
 		return nil, corrupt(key, 0, err)
 	}

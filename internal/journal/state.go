@@ -5,6 +5,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -49,13 +50,7 @@ type span struct {
 }
 
 // Line is a durable line of the transcript.
-type Line struct {
-	Ord    uint64
-	Parent int64 // ordinal, -1 = root
-	Raw    []byte
-	Commit bool // a commit line of this session
-	Orphan bool // it names a parent that the session does not have
-}
+type Line = segment.Line
 
 const (
 	lineageMax = 64
@@ -68,7 +63,7 @@ func (g Genesis) state(cfg Config) *State {
 		Header: g.Header, HeadOrd: -1, Original: g.Original, opening: true,
 		Window: transcript.NewPathWindow(cfg.Profile, cfg.MaxBytes),
 		Doc:    checkpoint.Document{Branch: "main"},
-		self:   genesisSelf(g.Header),
+		self:   segment.GenesisSelf(g.Header),
 	}
 	st.Summary.ID, st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = cfg.Session, g.Title, g.Cwd, g.Parent
 	st.Summary.Branch = "main"

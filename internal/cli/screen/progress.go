@@ -1,0 +1,62 @@
+package screen
+
+import (
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// patience is how long something may take before a progress bar appears.
+const patience = time.Second
+
+// Progress is a bar that appears only on a terminal, and only for what takes longer than a second. The
+// nil Progress does nothing.
+type Progress struct {
+	s     *Screen
+	what  string
+	total int64
+	bytes bool
+	now   func() time.Time
+	begun time.Time
+	done  int64
+	bar   *progressbar.ProgressBar
+}
+
+// Progress begins something that takes time: total bytes, or total things; -1 = nobody knows.
+func (s *Screen) Progress(what string, total int64, bytes bool, now func() time.Time) *Progress {
+	if !s.tty {
+		return nil
+	}
+	return &Progress{s: s, what: what, total: total, bytes: bytes, now: now, begun: now()}
+}
+
+// Add says that so much more is done.
+func (p *Progress) Add(n int64) {
+	if p == nil {
+		return
+	}
+	p.done += n
+	if p.bar == nil {
+		if p.now().Sub(p.begun) < patience {
+			return
+		}
+		p.bar = progressbar.NewOptions64(p.total,
+			progressbar.OptionSetWriter(p.s.w), progressbar.OptionSetDescription(p.what),
+			progressbar.OptionShowBytes(p.bytes), progressbar.OptionSetWidth(24),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetPredictTime(true),
+		)
+		n = p.done
+	}
+	p.note(p.bar.Add64(n))
+}
+
+// Close takes the bar away.
+func (p *Progress) Close() {
+	if p != nil && p.bar != nil {
+		p.note(p.bar.Clear())
+	}
+}
+
+// note drops an error of drawing: a bar that cannot be drawn is no reason to stop.
+func (p *Progress) note(error) {}

@@ -1,0 +1,80 @@
+// Package screen writes text for people: colours where they are wanted, lines cut to the width of the
+// terminal, aligned tables, sizes and times in human words, a progress bar for what takes long.
+//
+// What it guarantees: text that comes from a session reaches a terminal without its control characters,
+// so that no transcript can move the cursor, change the title or hide what it says; and a stream that
+// is no terminal gets neither colours nor cuts.
+package screen
+
+import (
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/term"
+)
+
+// Screen is a stream that people may be reading. Not safe for concurrent use.
+type Screen struct {
+	w     io.Writer
+	tty   bool
+	color bool
+	width int
+}
+
+// New looks at what w is. getenv reads the environment: NO_COLOR, TERM, and COLUMNS, which stands in for
+// the width of what is no terminal.
+func New(w io.Writer, getenv func(string) string) *Screen {
+	s := &Screen{w: w}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		s.tty = true
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			s.width = width
+		}
+	}
+	if n, err := strconv.Atoi(getenv("COLUMNS")); err == nil && n > 0 && s.width == 0 {
+		s.width = n
+	}
+	if s.width > 0 && s.width < minWidth {
+		s.width = minWidth
+	}
+	s.color = s.tty && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	return s
+}
+
+// minWidth is the least width, in columns, for which lines are cut.
+const minWidth = 40
+
+// Write passes p on as it is.
+func (s *Screen) Write(p []byte) (int, error) { return s.w.Write(p) }
+
+// Terminal tells whether a person is looking.
+func (s *Screen) Terminal() bool { return s.tty }
+
+// Width is the width in columns; 0 = unlimited.
+func (s *Screen) Width() int { return s.width }
+
+// Style is how a piece of text looks, on a terminal that shows colours.
+type Style uint8
+
+// The styles.
+const (
+	Plain Style = iota
+	Bold
+	Dim
+	Red
+	Green
+	Yellow
+	Blue
+	Cyan
+)
+
+var codes = [...]string{Bold: "1", Dim: "2", Red: "31", Green: "32", Yellow: "33", Blue: "34", Cyan: "36"}
+
+// Paint gives text in a style.
+func (s *Screen) Paint(style Style, text string) string {
+	if !s.color || style == Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + codes[style] + "m" + text + "\x1b[0m"
+}

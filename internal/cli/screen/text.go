@@ -1,0 +1,116 @@
+package screen
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// wide are the ranges of runes that take two columns, near enough: East Asian wide and full width, and
+// pictures.
+var wide = [...][2]rune{
+	{0x1100, 0x115f}, {0x2e80, 0x303e}, {0x3041, 0x33ff}, {0x3400, 0x4dbf}, {0x4e00, 0x9fff}, {0xa000, 0xa4cf},
+	{0xa960, 0xa97f}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe30, 0xfe6f}, {0xff00, 0xff60}, {0xffe0, 0xffe6},
+	{0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x1fa70, 0x1faff}, {0x20000, 0x3fffd},
+}
+
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case r == 0x200d || r >= 0xfe00 && r <= 0xfe0f || unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case r < wide[0][0]:
+		return 1
+	}
+	for _, w := range wide {
+		if r >= w[0] && r <= w[1] {
+			return 2
+		}
+	}
+	return 1
+}
+
+// Columns is the number of columns that a text takes.
+func Columns(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+// Cut shortens a text to so many columns, with the mark "…"; 0 or less = not at all.
+func Cut(text string, columns int) string {
+	if columns <= 0 || Columns(text) <= columns {
+		return text
+	}
+	n := 0
+	for i, r := range text {
+		w := runeWidth(r)
+		if n+w > columns-1 {
+			return strings.TrimRight(text[:i], " ") + "…"
+		}
+		n += w
+	}
+	return text
+}
+
+// Line makes one line of a text from outside: white space becomes single spaces, control characters and
+// marks that turn the reading direction go.
+func Line(text string) string {
+	return strings.Join(strings.FieldsFunc(Text(text), unicode.IsSpace), " ")
+}
+
+// Text takes out of a text from outside what is not for reading: control characters but line feeds and
+// tabs, marks that turn the reading direction, broken UTF-8.
+func Text(text string) string {
+	if !strings.ContainsFunc(text, unreadable) && utf8.ValidString(text) {
+		return text
+	}
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		if unreadable(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+func unreadable(r rune) bool {
+	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// Wrap breaks a text into lines of at most so many columns, at spaces where it can; 0 or less = only
+// where the text breaks itself. Indentation is kept.
+func Wrap(text string, columns int) []string {
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " ")
+		for columns > 0 && Columns(line) > columns {
+			at := breakAt(line, columns)
+			out = append(out, strings.TrimRight(line[:at], " "))
+			line = strings.TrimLeft(line[at:], " ")
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// breakAt gives the byte offset at which a line that is too long is best broken.
+func breakAt(line string, columns int) int {
+	n, space, started := 0, 0, false
+	for i, r := range line {
+		if r == ' ' && started {
+			space = i
+		}
+		started = started || r != ' '
+		if n += runeWidth(r); n > columns {
+			if space > 0 {
+				return space
+			}
+			return max(i, utf8.RuneLen(r))
+		}
+	}
+	return len(line)
+}

@@ -1,0 +1,130 @@
+// Package segment guarantees that what is read of a segment of the transcript is what was committed: every
+// commit line verifies by itself, and covers all bytes since the one before it, across segments back to the
+// session header (I10). It is pure: bytes in, lines out.
+//
+// A segment is a session header line (the first one only), a prelude line, and commits: the lines of entries,
+// then the commit line that makes them durable. docs/format/commit-line.md and docs/format/segment.md have
+// the bytes.
+package segment
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Line is a durable line of the transcript.
+type Line struct {
+	Ord    uint64
+	Parent int64 // ordinal, -1 = root
+	Raw    []byte
+	Commit bool // a commit line of this session
+	Orphan bool // it names a parent that the session does not have
+}
+
+// Commit is one commit as it stands in the log: its record, the lines that it made durable, and its own.
+type Commit struct {
+	Record  checkpoint.Record
+	Entries [][]byte // stored lines, without newlines
+	Line    []byte   // the commit line, without its newline
+	End     int      // offset behind it in what was scanned
+}
+
+// Scan walks bytes that begin behind a commit line (or behind a segment's prelude) whose self is given, and
+// yields every commit whose line verifies and covers what stands before it. It returns the offset behind
+// the last good one: what follows is no commit (I10).
+func Scan(data []byte, key uint64, self uint32, yield func(Commit) bool) (good int) {
+	var entries [][]byte
+	for pos := 0; pos < len(data); {
+		n := bytes.IndexByte(data[pos:], '\n')
+		if n < 0 {
+			return good
+		}
+		line := data[pos : pos+n : pos+n]
+		rec, ours, err := checkpoint.ParseRecord(line, key)
+		if err != nil {
+			return good
+		}
+		if !ours {
+			entries = append(entries, line)
+			pos += n + 1
+			continue
+		}
+		if !rec.Covers(self, data[good:pos]) {
+			return good
+		}
+		pos += n + 1
+		good, self = pos, rec.Self
+		if !yield(Commit{Record: rec, Entries: entries, Line: line, End: pos}) {
+			return good
+		}
+		entries = nil
+	}
+	return good
+}
+
+var commitStart = []byte(`{"type":"custom","id":"`)
+
+// Promises finds a commit line in the bytes behind the last good commit that verifies and was written when
+// more than the first good bytes of its segment were known to be durable: then what lies between is damage,
+// not a torn tail. at is the offset of that line in rest.
+func Promises(rest []byte, key uint64, good int64) (at int, found bool) {
+	for pos := 0; pos < len(rest); {
+		n := bytes.IndexByte(rest[pos:], '\n')
+		if n < 0 {
+			return 0, false
+		}
+		line := rest[pos : pos+n]
+		if i := bytes.Index(line, commitStart); i >= 0 {
+			if rec, ours, err := checkpoint.ParseRecord(line[i:], key); err == nil && ours && rec.Synced > good {
+				return pos + i, true
+			}
+		}
+		pos += n + 1
+	}
+	return 0, false
+}
+
+// Place gives the lines of a commit their ordinals, from next on, and their parents': the entry before in
+// the commit, or for the first the head before it, unless the record says otherwise. The commit line comes
+// last, under the new head.
+func Place(next uint64, head int64, c *Commit) ([]Line, []transcript.Entry, error) {
+	lines := make([]Line, 0, len(c.Entries)+1)
+	entries := make([]transcript.Entry, 0, len(c.Entries))
+	prev, deltas := head, c.Record.Parents
+	for i, raw := range c.Entries {
+		ord := next + uint64(i)
+		e, err := Entry(ord, raw)
+		if err != nil {
+			return nil, nil, fmt.Errorf("commit %s: %w", c.Record.ID, err)
+		}
+		parent := prev
+		if len(deltas) > 0 && deltas[0].Index == i {
+			parent = -1
+			if d := deltas[0].Delta; d != 0 {
+				parent = int64(ord) - d
+			}
+			deltas = deltas[1:]
+		}
+		lines = append(lines, Line{Ord: ord, Parent: parent, Raw: raw, Orphan: parent < 0 && e.ParentID != ""})
+		entries = append(entries, e)
+		prev = int64(ord)
+	}
+	if len(deltas) > 0 {
+		return nil, nil, fmt.Errorf("commit %s: parent of line %d: %w", c.Record.ID, deltas[0].Index, codec.ErrFormat)
+	}
+	own := Line{Ord: next + uint64(len(c.Entries)), Parent: c.Record.HeadOrd, Raw: c.Line, Commit: true}
+	return append(lines, own), entries, nil
+}
+
+// Entry reads the head of a stored line.
+func Entry(ord uint64, raw []byte) (transcript.Entry, error) {
+	l, err := transcript.ParseLine(raw)
+	if err != nil {
+		return transcript.Entry{}, fmt.Errorf("entry %d: %w", ord, err)
+	}
+	return transcript.Entry{Ordinal: ord, ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: raw}, nil
+}
