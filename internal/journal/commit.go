@@ -31,15 +31,17 @@ func (j *Journal) Commit(ctx context.Context, step *Step) (Result, error) {
 			j.limbo = append(j.limbo, r)
 		}
 		j.mu.Unlock()
+		step.queued()
 		return Result{}, err
 	}
 	j.queue = append(j.queue, r)
-	if j.leading {
-		j.mu.Unlock()
-		return j.wait(ctx, r)
-	}
+	follows := j.leading
 	j.leading = true
 	j.mu.Unlock()
+	step.queued()
+	if follows {
+		return j.wait(ctx, r)
+	}
 	j.leadUntil(r)
 	return r.result, r.err
 }

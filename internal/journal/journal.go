@@ -193,6 +193,14 @@ func (j *Journal) State() *State {
 	return j.st
 }
 
+// Peek calls f with that state while no commit can be acknowledged, so that Entry.Done and the state are of
+// one moment. f must not call the journal.
+func (j *Journal) Peek(f func(st *State)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f(j.st)
+}
+
 // Latest reads the newest state that anyone acknowledged; the handle stays where it is.
 func (j *Journal) Latest(ctx context.Context) (*State, error) { return j.strategy.load(ctx) }
 
@@ -222,7 +230,7 @@ func (j *Journal) Close(ctx context.Context) error {
 	if err := j.join(ctx); err != nil {
 		return err
 	}
-	if st.Summary.Commit == "" || j.cfg.ReadOnly {
+	if st == nil || st.Summary.Commit == "" || j.cfg.ReadOnly {
 		return nil
 	}
 	return j.strategy.finish(ctx, j.State())

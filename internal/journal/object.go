@@ -12,6 +12,9 @@ import (
 
 // object makes the checkpoint of a state. withTail: the tail rides in it (replace strategy).
 func (st *State) object(withTail bool) *checkpoint.Object {
+	if st.Summary.Tombstone {
+		return st.tombstone()
+	}
 	o := &checkpoint.Object{
 		Summary: st.Summary, Document: st.DocJSON, Header: st.Header, Lineage: st.Lineage, HeadOrd: st.HeadOrd,
 		Branches: st.Branches, Segments: st.Segments, Plain: st.Plain, Key: st.key, Prev: st.self,

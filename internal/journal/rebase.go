@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/coppice-go/coppice/backend"
 )
@@ -25,6 +26,9 @@ func (j *Journal) Rebase(ctx context.Context, extra *Step) ([]Result, error) {
 	unknown := errors.Is(j.broken, ErrUnknown)
 	j.mu.Unlock()
 	now, err := j.confirmed(ctx)
+	if unborn(from, err) {
+		now, err = from, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +47,11 @@ func (j *Journal) Rebase(ctx context.Context, extra *Step) ([]Result, error) {
 		results[i] = r.result
 	}
 	return results, nil
+}
+
+// unborn tells whether the session does not exist because its first commit never came to be.
+func unborn(from *State, err error) bool {
+	return from.Summary.Commit == "" && errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDeleted)
 }
 
 // confirmed reads the newest state, of which all survives power loss: what is found in it is acknowledged.
@@ -184,6 +193,9 @@ func (j *Journal) Reload(ctx context.Context) error {
 	}
 	defer j.dropLead()
 	now, err := j.strategy.load(ctx)
+	if from := j.State(); unborn(from, err) {
+		now, err = from, nil
+	}
 	if err != nil {
 		return err
 	}

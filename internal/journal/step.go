@@ -43,6 +43,7 @@ type Step struct {
 	Original string            // hex SHA-256 of the imported bytes
 	Snapshot string            // name of the snapshot that is taken of this commit
 	Blobs    map[string][]byte // small images (at most 64 KiB each) of the entries, by SHA-256: they ride in the checkpoint
+	Queued   func()            // called once, when the step stands in line: later ones come behind it
 	next     string            // reason roll: name of the segment that goes on
 	KeepBoth bool              // on ErrConflict keep the turn as a branch at once
 }
@@ -73,4 +74,10 @@ type request struct {
 	err    error
 	done   chan struct{} // closed when result and err stand
 	lead   chan struct{} // told to publish what is queued
+}
+
+func (s *Step) queued() {
+	if s.Queued != nil {
+		s.Queued()
+	}
 }

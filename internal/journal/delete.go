@@ -1,0 +1,112 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// Delete removes a session: first a commit that fences every open handle, then a tombstone in place of
+// checkpoint_latest, so that the id is never used again, then the objects. It can be repeated after a
+// failure; a session that does not exist is no error. Nothing deletes checkpoint_latest: a delayed delete
+// would destroy a session that was made anew.
+func Delete(ctx context.Context, cfg Config) error {
+	j := newJournal(cfg)
+	defer j.Close(ctx)
+	err := j.bury(ctx)
+	switch {
+	case errors.Is(err, ErrDeleted): // before, and perhaps not to the end
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return j.removeObjects(ctx)
+}
+
+// bury commits the end of the session and writes the tombstone.
+func (j *Journal) bury(ctx context.Context) error {
+	for range j.cfg.Limits.Attempts {
+		st, err := j.strategy.load(ctx)
+		if errors.Is(err, ErrCorrupt) {
+			return j.buryDamaged(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		j.mu.Lock()
+		j.stand(st)
+		j.broken, j.limbo = nil, nil
+		j.mu.Unlock()
+		_, err = j.Commit(ctx, &Step{Reason: reasonDelete, Claim: true})
+		if errors.Is(err, ErrConflict) || errors.Is(err, ErrFenced) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return j.strategy.finish(ctx, j.State())
+	}
+	return &backend.Error{Op: "delete", Key: j.cfg.Session, Outcome: backend.NotApplied,
+		Err: fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts)}
+}
+
+// buryDamaged writes the tombstone of a session that can no longer be read.
+func (j *Journal) buryDamaged(ctx context.Context) error {
+	key := layout.CheckpointKey(j.cfg.Session)
+	id, now, err := j.lineID()
+	if err != nil {
+		return err
+	}
+	st := &State{HeadOrd: -1}
+	st.Summary = checkpoint.Summary{ID: j.cfg.Session, Tombstone: true, Updated: now}
+	st.Summary.Commit, st.Summary.Seq = id, ^uint64(0)>>1 // above any that a delayed writer has
+	body, err := st.object(false).Encode()
+	if err != nil {
+		return err
+	}
+	cond := backend.IfAbsent()
+	if info, err := j.store.b.Stat(ctx, key); err == nil {
+		cond = backend.IfMatch(info.Version)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, err = j.store.b.Put(ctx, key, body, cond)
+	return err
+}
+
+// tombstone is all that is kept of a deleted session.
+func (st *State) tombstone() *checkpoint.Object {
+	o := &checkpoint.Object{HeadOrd: -1, Document: []byte("{}"), CAS: st.CAS}
+	o.Summary = checkpoint.Summary{ID: st.Summary.ID, Updated: st.Summary.Updated, Tombstone: true, Reason: reasonDelete}
+	o.Summary.Seq, o.Summary.Epoch, o.Summary.Commit = st.Summary.Seq, st.Summary.Epoch, st.Summary.Commit
+	o.Lineage = slices.Clone(st.Lineage)
+	for i := range o.Lineage {
+		c := &o.Lineage[i]
+		c.Writer, c.Key, c.Branch, c.Entry, c.Kept = "", "", "", "", ""
+	}
+	return o
+}
+
+// removeObjects deletes everything of the session but its tombstone.
+func (j *Journal) removeObjects(ctx context.Context) error {
+	var keys []string
+	for info, err := range j.store.b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(j.cfg.Session)}) {
+		if err != nil {
+			return err
+		}
+		keys = append(keys, info.Key)
+	}
+	for _, key := range keys {
+		if err := j.store.b.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
