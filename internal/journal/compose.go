@@ -46,7 +46,11 @@ func (j *Journal) compose(base *State, fresh bool) *composer {
 	if fresh {
 		epoch++
 	}
-	return &composer{cfg: &j.cfg, epoch: epoch, synced: base.durable, b: &batch{next: base, ords: map[*Entry]uint64{}}}
+	c := &composer{cfg: &j.cfg, epoch: epoch, synced: base.durable, b: &batch{next: base, ords: map[*Entry]uint64{}}}
+	if base.pending != "" {
+		c.b.warn = append(c.b.warn, "bytes behind the last commit that were none were moved aside to "+base.pending)
+	}
+	return c
 }
 
 // add composes the commit of one request. A session that does not exist yet gets its commit 0 first. On

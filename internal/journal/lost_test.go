@@ -1,0 +1,192 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/google/go-cmp/cmp"
+)
+
+// wire is a store whose answers to some PUTs of the checkpoint are lost or changed.
+type wire struct {
+	backend.Backend
+	answers []func(ctx context.Context, put func() (backend.Info, error)) (backend.Info, error)
+}
+
+func (w *wire) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
+	call := func() (backend.Info, error) { return w.Backend.Put(ctx, key, p, c) }
+	if len(w.answers) == 0 {
+		return call()
+	}
+	answer := w.answers[0]
+	w.answers = w.answers[1:]
+	return answer(ctx, call)
+}
+
+func unknown() (backend.Info, error) {
+	return backend.Info{}, &backend.Error{Op: "put", Key: "k", Err: errors.New("connection reset")}
+}
+
+func throttled() (backend.Info, error) {
+	return backend.Info{}, &backend.Error{Op: "put", Key: "k", Outcome: backend.NotApplied, Err: backend.ErrBusy}
+}
+
+// What became of a PUT whose answer was lost is found out, whatever happened to it and since.
+func TestLostAnswers(t *testing.T) {
+	type answer = func(ctx context.Context, put func() (backend.Info, error)) (backend.Info, error)
+	lost := func(_ context.Context, put func() (backend.Info, error)) (backend.Info, error) {
+		_, _ = put()
+		return unknown()
+	}
+	dropped := func(context.Context, func() (backend.Info, error)) (backend.Info, error) { return unknown() }
+	busy := func(context.Context, func() (backend.Info, error)) (backend.Info, error) { return throttled() }
+	for _, tc := range []struct {
+		name    string
+		answers func(other func(id string)) []answer
+		want    error
+		history []string
+	}{
+		{"applied, answer lost", func(func(string)) []answer { return []answer{lost} }, nil, []string{"a", "b"}},
+		{"not applied, answer lost", func(func(string)) []answer { return []answer{dropped} }, nil, []string{"a", "b"}},
+		{"lost three times", func(func(string)) []answer { return []answer{dropped, lost, dropped} }, nil, []string{"a", "b"}},
+		{"throttled", func(func(string)) []answer { return []answer{busy, busy} }, nil, []string{"a", "b"}},
+		{"applied, then another committed on top", func(other func(string)) []answer {
+			return []answer{func(_ context.Context, put func() (backend.Info, error)) (backend.Info, error) {
+				_, _ = put()
+				other("z")
+				return unknown()
+			}}
+		}, nil, []string{"a", "b", "z"}},
+		{"applied, then a hundred commits on top", func(other func(string)) []answer {
+			return []answer{func(_ context.Context, put func() (backend.Info, error)) (backend.Info, error) {
+				_, _ = put()
+				for i := range 100 {
+					other(fmt.Sprintf("z%d", i))
+				}
+				return unknown()
+			}}
+		}, nil, nil},
+		{"lost before, and another was first", func(other func(string)) []answer {
+			return []answer{func(context.Context, func() (backend.Info, error)) (backend.Info, error) {
+				other("z")
+				return unknown()
+			}}
+		}, ErrConflict, []string{"a", "z"}},
+		{"no answer at all", func(func(string)) []answer {
+			return []answer{dropped, dropped, dropped, dropped}
+		}, ErrUnknown, []string{"a"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inner := memory.New()
+			w := newWorld(t, inner)
+			w.lim = Limits{Attempts: 4, SealEntries: 20}
+			w.turn(w.create("s1"), "a", `1`)
+			link := &wire{Backend: inner}
+			over := *w
+			over.b = link
+			j := over.open("s1")
+			link.answers = tc.answers(func(id string) { w.turn(w.open("s1"), id, `9`) })
+			_, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "b", "b")}, Edit: state(`2`)})
+			if !errors.Is(err, tc.want) {
+				t.Fatalf("got %v, want %v", err, tc.want)
+			}
+			got := w.ids(w.open("s1"))
+			if tc.history != nil {
+				if diff := cmp.Diff(tc.history, got); diff != "" {
+					t.Error(diff)
+				}
+			} else if len(got) != 102 || got[1] != "b" {
+				t.Errorf("history of %d entries, the second %s", len(got), got[1])
+			}
+			if err == nil {
+				return
+			}
+			res, err := j.Rebase(t.Context(), nil)
+			if err != nil || len(res) != 1 {
+				t.Fatalf("rebase: %v", err)
+			}
+			n := 0
+			for _, id := range w.ids(w.open("s1")) {
+				if id == "b" {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("after Rebase the turn stands %d times in the history", n)
+			}
+		})
+	}
+}
+
+// A PUT that was given up and arrives later finds its condition gone once anyone has committed.
+func TestDelayedPutNeverOverwrites(t *testing.T) {
+	inner := memory.New()
+	w := newWorld(t, inner)
+	w.lim = Limits{Attempts: 2}
+	w.turn(w.create("s1"), "a", `1`)
+	link := &wire{Backend: inner}
+	var late []func() (backend.Info, error)
+	hold := func(_ context.Context, put func() (backend.Info, error)) (backend.Info, error) {
+		late = append(late, put)
+		return unknown()
+	}
+	link.answers = append(link.answers, hold, hold)
+	over := *w
+	over.b = link
+	j := over.open("s1")
+	if _, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "b", "b")}}); !errors.Is(err, ErrUnknown) {
+		t.Fatalf("got %v", err)
+	}
+	w.turn(w.open("s1"), "c", `2`)
+	for _, put := range late {
+		if _, err := put(); !errors.Is(err, backend.ErrPrecondition) {
+			t.Errorf("the delayed write got %v", err)
+		}
+	}
+	if diff := cmp.Diff([]string{"a", "c"}, w.ids(w.open("s1"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The costs that the design promises, in requests.
+func TestCosts(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		b              backend.Backend
+		commit, resume backend.IO
+	}{
+		{"replace", memory.New(), backend.IO{Put: 1}, backend.IO{Get: 1}},
+		{"append", memory.NewAppender(), backend.IO{Append: 1}, backend.IO{Get: 2}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tr := trace.New(tc.b)
+			w := newWorld(t, tr)
+			j := w.create("s1")
+			w.turn(j, "first", `0`)
+			for i := range 60 {
+				before := tr.IO()
+				w.turn(j, fmt.Sprintf("e%d", i), fmt.Sprint(i))
+				got := tr.IO().Sub(before)
+				got.BytesRead, got.BytesWritten = 0, 0
+				if diff := cmp.Diff(tc.commit, got); diff != "" {
+					t.Fatalf("commit %d: %s", i, diff)
+				}
+			}
+			if err := j.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			before := tr.IO()
+			w.open("s1")
+			got := tr.IO().Sub(before)
+			got.BytesRead = 0
+			if diff := cmp.Diff(tc.resume, got); diff != "" {
+				t.Errorf("resume: %s", diff)
+			}
+		})
+	}
+}

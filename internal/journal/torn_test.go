@@ -1,0 +1,214 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/google/go-cmp/cmp"
+)
+
+// object reads an object whole.
+func (w *world) object(key string) []byte {
+	w.t.Helper()
+	p, _, err := w.b.Get(w.t.Context(), key, backend.Range{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p
+}
+
+func (w *world) put(key string, p []byte) {
+	w.t.Helper()
+	if _, err := w.b.Put(w.t.Context(), key, p, backend.Cond{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// keys lists what is below a folder of the session.
+func (w *world) keys(folder string) []string {
+	w.t.Helper()
+	var keys []string
+	for info, err := range w.b.List(w.t.Context(), backend.ListOptions{Prefix: layout.SessionPrefix("s1") + folder}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		keys = append(keys, info.Key)
+	}
+	return keys
+}
+
+// A writer dies after any byte of its append: what was acknowledged before stays, whole commits of the
+// append count, the rest is moved aside and kept, and the session goes on.
+func TestTornTailAtEveryByte(t *testing.T) {
+	build := func(t *testing.T) (w *world, key string, before int) {
+		w = newWorld(t, memory.NewAppender())
+		j := w.create("s1")
+		w.turn(j, "a", `1`)
+		if err := j.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		key = w.keys(layout.Transcript)[0]
+		before = len(w.object(key))
+		dead := w.open("s1")
+		w.turn(dead, "b", `2`)
+		w.turn(dead, "c", `3`)
+		return w, key, before
+	}
+	w, key, before := build(t)
+	whole := w.object(key)
+	mid := before + bytes.Index(whole[before:], []byte(`"id":"c"`))
+	mid = bytes.LastIndexByte(whole[:mid], '\n') + 1
+	for cut := before; cut <= len(whole); cut++ {
+		w, key, _ := build(t)
+		w.put(key, whole[:cut])
+		want := []string{"a"}
+		good := before
+		if cut >= mid {
+			want, good = append(want, "b"), mid
+		}
+		if cut == len(whole) {
+			want, good = append(want, "c"), cut
+		}
+		j := w.open("s1")
+		if diff := cmp.Diff(want, w.ids(j)); diff != "" {
+			t.Fatalf("cut at %d: a reader sees %s", cut, diff)
+		}
+		if got := w.object(key); len(got) != cut {
+			t.Fatalf("cut at %d: opening for read changed the log (I14)", cut)
+		}
+		w.turn(j, "d", `4`)
+		if diff := cmp.Diff(append(want, "d"), w.ids(w.open("s1"))); diff != "" {
+			t.Fatalf("cut at %d: %s", cut, diff)
+		}
+		torn := w.keys(layout.Torn)
+		switch {
+		case cut == good && len(torn) == 0:
+		case len(torn) != 1 || !bytes.Equal(w.object(torn[0]), whole[good:cut]):
+			t.Fatalf("cut at %d: the torn bytes are not kept: %v", cut, torn)
+		}
+	}
+}
+
+func TestForeignBytesAreMovedAsideAndSaid(t *testing.T) {
+	backends(t, func(t *testing.T, b backend.Backend) {
+		a, ok := b.(backend.Appender)
+		if !ok {
+			t.Skip("only logs can be appended to by other programs")
+		}
+		w := newWorld(t, b)
+		j := w.create("s1")
+		w.turn(j, "a", `1`)
+		key := w.keys(layout.Transcript)[0]
+		foreign := []byte(`{"type":"message","id":"x","parentId":"a","message":{}}` + "\n")
+		if _, err := a.Append(t.Context(), key, int64(len(w.object(key))), foreign); err != nil {
+			t.Fatal(err)
+		}
+		r := w.turn(j, "b", `2`)
+		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "torn/") {
+			t.Errorf("warnings %q do not say where the bytes are", r.Warnings)
+		}
+		if diff := cmp.Diff([]string{"a", "b"}, w.ids(j)); diff != "" {
+			t.Error(diff)
+		}
+		if torn := w.keys(layout.Torn); len(torn) != 1 || !bytes.Equal(w.object(torn[0]), foreign) {
+			t.Errorf("the bytes are not kept: %v", torn)
+		}
+	})
+}
+
+// Damage inside of what was durable is no torn tail: what is intact is read, writing stops, and nothing is
+// cut off.
+func TestDamageInTheMiddleStopsWriting(t *testing.T) {
+	w := newWorld(t, memory.NewAppender())
+	j := w.create("s1")
+	for i := range 5 {
+		w.turn(j, fmt.Sprintf("e%d", i), fmt.Sprint(i))
+	}
+	key := w.keys(layout.Transcript)[0]
+	p := w.object(key)
+	at := bytes.Index(p, []byte("text of e2"))
+	p[at] ^= 1
+	w.put(key, p)
+	damaged := w.open("s1")
+	if diff := cmp.Diff([]string{"e0", "e1"}, w.ids(damaged)); diff != "" {
+		t.Error(diff)
+	}
+	_, err := damaged.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(damaged, "x", "x")}})
+	var f *Failure
+	if !errors.As(err, &f) || !errors.Is(err, ErrCorrupt) || f.Object != key || f.Offset >= int64(at) || f.Offset == 0 {
+		t.Errorf("got %v, want ErrCorrupt with the offset of the damaged commit", err)
+	}
+	if !bytes.Equal(w.object(key), p) {
+		t.Error("the damaged log was changed")
+	}
+}
+
+// checkpoint_latest is a cache of the log: without it, or with an old or a damaged one, the session is the same.
+func TestLostCheckpoint(t *testing.T) {
+	ck := layout.CheckpointKey("s1")
+	for name, harm := range map[string]func(w *world, old []byte){
+		"gone": func(w *world, _ []byte) {
+			if err := w.b.Delete(w.t.Context(), ck); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		"damaged": func(w *world, _ []byte) {
+			p := w.object(ck)
+			p[len(p)/2] ^= 4
+			w.put(ck, p)
+		},
+		"empty": func(w *world, _ []byte) { w.put(ck, nil) },
+		"old":   func(w *world, old []byte) { w.put(ck, old) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, memory.NewAppender())
+			w.lim = Limits{RollEntries: 8, PublishCommits: 3, Keyframe: 4}
+			j := w.create("s1")
+			var want []string
+			var old []byte
+			for i := range 30 {
+				id := fmt.Sprintf("e%02d", i)
+				w.turn(j, id, fmt.Sprintf(`{"turn":%d}`, i))
+				want = append(want, id)
+				if i == 10 {
+					if err := j.Close(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					j, old = w.open("s1"), w.object(ck)
+				}
+			}
+			if err := j.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			before := j.State()
+			harm(w, old)
+			again := w.open("s1")
+			st := again.State()
+			if diff := cmp.Diff(before.Summary, st.Summary); diff != "" {
+				t.Errorf("summary: %s", diff)
+			}
+			if string(st.DocJSON) != string(before.DocJSON) || string(st.Header) != string(before.Header) {
+				t.Errorf("document %s, header %s", st.DocJSON, st.Header)
+			}
+			if diff := cmp.Diff(before.Branches, st.Branches); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(want, w.ids(again)); diff != "" {
+				t.Error(diff)
+			}
+			w.turn(again, "more", `true`)
+			if err := again.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(append(want, "more"), w.ids(w.open("s1"))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
