@@ -13,7 +13,8 @@ import (
 )
 
 // advance makes the state after a commit from the state before it. Own commits and those read from the
-// log go through it alike. The slices of st are extended in place: only the newest state of a handle is
+// log go through it alike. window is that from which the new head grows, where the composer has it and st
+// has not. The slices of st are extended in place: only the newest state of a handle is
 // ever advanced, and a state never looks past its own lengths.
 func advance(st *State, c *segment.Commit, window *transcript.PathWindow) (*State, error) {
 	next := *st
@@ -30,9 +31,7 @@ func advance(st *State, c *segment.Commit, window *transcript.PathWindow) (*Stat
 	}
 	next.Next += uint64(len(lines))
 	next.HeadOrd = rec.HeadOrd
-	if next.Window = window; window == nil {
-		next.follow(st, c, lines, entries)
-	}
+	next.follow(st, c, window, lines, entries)
 	next.settle(st, rec, entries, lines)
 	next.branch(st, rec)
 	next.Tail = append(next.Tail, lines...)
@@ -85,39 +84,43 @@ func (st *State) rebase(b *checkpoint.Base) {
 }
 
 // follow moves the window along to the new head; it becomes nil where that takes more than is in memory.
-func (st *State) follow(before *State, c *segment.Commit, lines []Line, entries []transcript.Entry) {
-	st.Window = before.Window
-	if len(entries) == 0 && st.HeadOrd == before.HeadOrd {
-		return
-	}
-	if p := before.parked; p != nil && leafOf(p) == st.HeadOrd && len(entries) == 0 {
-		st.Window, st.parked = p, nil // the second record of a kept conflict: back to where it was
-		return
+// given is the window from which the head grows, where the composer has it.
+func (st *State) follow(before *State, c *segment.Commit, given *transcript.PathWindow, lines []Line, entries []transcript.Entry) {
+	if given == nil && len(entries) == 0 {
+		switch p := before.parked; {
+		case st.HeadOrd == before.HeadOrd:
+			return
+		case p != nil && leafOf(p) == st.HeadOrd: // the second record of a kept conflict: back to where it was
+			st.Window, st.parked = p, nil
+			return
+		}
 	}
 	if c.Record.Kept == c.Record.Branch && c.Record.Kept != "" && before.Summary.Branch != c.Record.Kept {
 		st.parked = before.Window
 	}
-	if before.Window == nil {
-		return
-	}
 	onPath, from := st.grown(before, lines, entries)
 	w := before.Window
-	if leafOf(w) != from {
-		if w = rewound(w, from); w == nil {
-			st.Window = nil
-			return
-		}
+	switch {
+	case given != nil:
+		w = given
+	case w != nil && leafOf(w) != from:
+		w = rewound(w, from)
 	}
-	if len(onPath) > 0 {
-		w = w.Clone()
+	st.Window = extended(w, onPath)
+}
+
+// extended is w with more entries of its path; nil where that takes more than it holds.
+func extended(w *transcript.PathWindow, onPath []transcript.Entry) *transcript.PathWindow {
+	if w == nil || len(onPath) == 0 {
+		return w
 	}
+	w = w.Clone()
 	for _, e := range onPath {
 		if !w.Push(e) {
-			st.Window = nil
-			return
+			return nil
 		}
 	}
-	st.Window = w
+	return w
 }
 
 // grown gives the commit's entries on the way to the new head, root first, and the ordinal of the entry

@@ -160,11 +160,12 @@ func (c *composer) newID() (string, time.Time, error) {
 // entries resolves the parents of the step's entries and says where the head stands after them.
 func (c *composer) entries(rec *checkpoint.Record, st, from *State, step *Step) (since []byte, err error) {
 	size := 0
-	for _, e := range step.Entries {
+	local := make(map[*Entry]uint64, len(step.Entries)) // an import may refer forward
+	for i, e := range step.Entries {
 		size += len(e.Raw) + 1
+		local[e] = st.Next + uint64(i)
 	}
 	since = make([]byte, 0, size)
-	local := make(map[*Entry]uint64, len(step.Entries))
 	prev := st.HeadOrd
 	rec.HeadOrd, rec.Head = from.HeadOrd, from.Summary.Entry
 	for i, e := range step.Entries {
@@ -180,7 +181,6 @@ func (c *composer) entries(rec *checkpoint.Record, st, from *State, step *Step) 
 			}
 			rec.Parents = append(rec.Parents, d)
 		}
-		local[e] = ord
 		prev = int64(ord)
 		rec.HeadOrd, rec.Head = int64(ord), e.ID
 		since = append(append(since, e.Raw...), '\n')

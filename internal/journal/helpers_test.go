@@ -19,12 +19,13 @@ import (
 
 // world is a store, and clocks and randomness for handles on it.
 type world struct {
-	t     testing.TB
-	b     backend.Backend
-	rand  io.Reader
-	mu    *sync.Mutex
-	clock *time.Time
-	lim   Limits
+	t      testing.TB
+	b      backend.Backend
+	rand   io.Reader
+	mu     *sync.Mutex
+	clock  *time.Time
+	lim    Limits
+	inline bool // background work is done at once: one order of events
 }
 
 type lockedReader struct {
@@ -67,7 +68,12 @@ func (w *world) now() time.Time {
 }
 
 func (w *world) config(id string) Config {
+	var run func(func())
+	if w.inline {
+		run = func(job func()) { job() }
+	}
 	return Config{
+		Go:      run,
 		Backend: w.b, Session: id, Writer: "test", Now: w.now, Rand: w.rand, Limits: w.lim,
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}

@@ -212,6 +212,7 @@ func TestIdempotencyKey(t *testing.T) {
 func TestManyCommitsAcrossSegments(t *testing.T) {
 	backends(t, func(t *testing.T, b backend.Backend) {
 		w := newWorld(t, b)
+		w.inline = true
 		w.lim = Limits{SealEntries: 8, RollEntries: 8, PublishCommits: 4, Keyframe: 5, WholeDoc: 16}
 		j := w.create("s1")
 		const n = 300 // 64 references fold at least twice

@@ -164,7 +164,7 @@ func TestKill9(t *testing.T) {
 			}
 		}()
 		first := <-lines // it lives and commits
-		acked[strings.Fields(first+" ?")[0]] = true
+		acked[strings.Fields(first + " ?")[0]] = true
 		for open := true; open; {
 			select {
 			case line, ok := <-lines:

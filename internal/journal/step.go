@@ -34,8 +34,10 @@ type Step struct {
 	Head    *Head  // where the head stands afterwards; nil = at the last entry, or where it stood
 	Branch  string // the branch that the head is on afterwards; "" = as before
 	// Edit makes the document from the one before; nil = unchanged. It must not keep or change its argument.
-	Edit   func(checkpoint.Document) checkpoint.Document
-	Window *transcript.PathWindow // the window at Head, where a navigation has it; nil = follows from the entries
+	Edit func(checkpoint.Document) checkpoint.Document
+	// Window is that of the place from which Head grows: of Head itself, or of the parent of the first of
+	// Entries that leads there. nil = it follows from the window before.
+	Window *transcript.PathWindow
 	// Kept names the line that the head leaves: rollback and the like.
 	Kept     string
 	Claim    bool              // fences every older writer

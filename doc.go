@@ -1,0 +1,33 @@
+// Package coppice keeps what an AI agent must not lose: the whole conversation as a tree, and the
+// agent's exact state at every turn.
+//
+// Guarantees:
+//
+//   - What Commit acknowledged is in the history of every later head, on every host, after kill -9,
+//     power loss, a full disk or a lost answer. Messages and state commit together.
+//   - Two writers never overwrite each other. The loser is told, and keeps its turn if it likes.
+//   - Open costs one object read on a store such as S3, one file and a bounded log tail on disk,
+//     whatever the length of the history.
+//   - Any commit can be read and restored exactly: state, context, head.
+//
+// Rules that hold everywhere:
+//
+//   - A method with a context may do I/O; one without never does, except Close.
+//   - A handle (Session) is one writer. All methods are safe for concurrent use. Two handles on one
+//     session, even in one process, are two writers and meet as a conflict does.
+//   - The conversation is read-your-writes: Context, Tree, Path and Entries hold what this handle
+//     appended, committed or not. State, Head().Seq, Head().Commit, At and Log move only when a commit
+//     is acknowledged, and so does all that other handles see.
+//   - A commit takes what was appended before it was called. A failed one leaves entries pending and
+//     the state as it was; after ErrConflict, ErrFenced and ErrCommitUnknown there are two ways on:
+//     Rebase keeps the turn, Reload drops it.
+//   - Nothing is written by Open, Create, Append (at PerTurn) or any read. A new session exists from
+//     its first commit.
+//   - Messages are the provider's own JSON objects, kept byte for byte. State is any value that
+//     encoding/json takes; nil means unchanged, json.RawMessage("null") clears.
+//   - nil options are the defaults. Iterators yield an error last and once.
+//
+// A store is opened by URL; the program imports the driver:
+//
+//	import _ "github.com/coppice-go/coppice/backend/local"
+package coppice

@@ -1,0 +1,144 @@
+package coppice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal"
+)
+
+// What went wrong, found by errors.Is, beside fs.ErrNotExist, fs.ErrExist, fs.ErrClosed,
+// backend.ErrTooLarge and backend.ErrNoCAS. With any other error of a commit nothing was applied: the
+// entries are pending, the state is as it was, and Commit may be called again.
+var (
+	ErrConflict      = errors.New("coppice: another writer committed first")
+	ErrFenced        = errors.New("coppice: another writer claimed the session")
+	ErrCommitUnknown = errors.New("coppice: outcome of the commit is unknown")
+	ErrCorrupt       = errors.New("coppice: corrupt")
+	ErrReadOnly      = errors.New("coppice: read-only session")
+)
+
+// Error is what every failed operation returns (errors.As); errors.Is finds the sentinel and the
+// backend's cause below it.
+type Error struct {
+	Op      string             // the method, in lower case
+	Session string             // "" = the store
+	Commit  string             // the id that was tried
+	Winner  *checkpoint.Commit // of ErrConflict and ErrFenced: the commit at the head
+	Object  string             // of ErrCorrupt; and of limits: what is too large
+	Offset  int64              // of ErrCorrupt: byte offset in Object
+	Hint    string             // one sentence: what to do
+	Err     error
+}
+
+// Error gives operation, session and cause.
+func (e *Error) Error() string {
+	text := e.Op
+	if e.Session != "" {
+		text += " " + e.Session
+	}
+	return text + ": " + e.Err.Error()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// errClosed is what a closed handle answers.
+var errClosed = backend.ErrClosed
+
+// hints say what to do, by cause. The first that fits is taken.
+var hints = []struct {
+	is   error
+	hint string
+}{
+	{ErrConflict, "call Rebase to keep this turn beside the winner's, or Reload to drop it"},
+	{ErrFenced, "stop side effects; Rebase keeps this turn as a branch, Claim takes the session back"},
+	{ErrCommitUnknown, "call Rebase, which looks first and repeats only what is missing, or Reload, which drops the turn"},
+	{ErrCorrupt, "run repair; what is intact can still be read"},
+	{ErrReadOnly, "open the session without ReadOnly"},
+	{fs.ErrClosed, "open the session again"},
+	{fs.ErrExist, "choose another id, or leave it empty"},
+	{fs.ErrNotExist, "list what there is; Create and OpenOrCreate make a new session"},
+	{backend.ErrTooLarge, "move large data out of the state or the entry, or compact the context"},
+	{backend.ErrNoCAS, "use another store: this one ignores conditional writes"},
+	{codec.ErrVersion, "use a release of coppice that knows this format"},
+	{context.Canceled, "nothing was changed; call again"},
+	{context.DeadlineExceeded, "nothing was changed; call again with more time"},
+}
+
+// causes translate what the journal reports into this package's sentinels.
+var causes = []struct{ from, to error }{
+	{journal.ErrConflict, ErrConflict},
+	{journal.ErrFenced, ErrFenced},
+	{journal.ErrUnknown, ErrCommitUnknown},
+	{journal.ErrCorrupt, ErrCorrupt},
+	{journal.ErrReadOnly, ErrReadOnly},
+}
+
+// sentinel puts a sentinel of this package on top of a cause, whose text already says it.
+type sentinel struct{ is, err error }
+
+func (s *sentinel) Error() string {
+	text := s.err.Error()
+	if own := strings.TrimPrefix(s.is.Error(), "coppice: "); !strings.HasPrefix(text, own) {
+		return own + ": " + text
+	}
+	return text
+}
+
+func (s *sentinel) Unwrap() []error { return []error{s.is, s.err} }
+
+// fail makes the error of an operation. It keeps one that is made already.
+func fail(op, session string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var made *Error
+	if errors.As(err, &made) {
+		return err
+	}
+	e := &Error{Op: op, Session: session, Err: err}
+	var f *journal.Failure
+	if errors.As(err, &f) {
+		e.Winner, e.Commit, e.Object, e.Offset = f.Winner, f.Commit, f.Object, f.Offset
+	}
+	for _, c := range causes {
+		if errors.Is(err, c.from) {
+			e.Err = &sentinel{c.to, err}
+			break
+		}
+	}
+	var limit *checkpoint.LimitError
+	switch {
+	case errors.As(err, &limit):
+		e.Object, e.Err = limit.What, &sentinel{backend.ErrTooLarge, err}
+	case errors.Is(err, journal.ErrDeleted):
+		e.Err = &sentinel{fs.ErrNotExist, err}
+	}
+	for _, h := range hints {
+		if errors.Is(e.Err, h.is) {
+			e.Hint = h.hint
+			break
+		}
+	}
+	return e
+}
+
+// limitError refuses what is larger than it may be.
+func limitError(what string, limit, value int) error {
+	return &checkpoint.LimitError{What: what, Limit: int64(limit), Value: int64(value)}
+}
+
+// exists refuses an id that is taken.
+func exists(id string) error { return fmt.Errorf("entry %s: %w", id, fs.ErrExist) }
+
+// missing says that there is nothing of this name.
+func missing(kind, name string) error { return fmt.Errorf("%s %q: %w", kind, name, fs.ErrNotExist) }
+
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,18 @@
+package coppice
+
+import (
+	"context"
+	"time"
+)
+
+// SetSleep replaces how a store waits: between tries, and between two looks of Watch.
+func SetSleep(s *Store, f func(ctx context.Context) error) {
+	s.sleep = func(ctx context.Context, _ time.Duration) error { return f(ctx) }
+}
+
+// Waiting counts the steps that the journal has.
+func (s *Session) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.flying
+}

@@ -1,0 +1,256 @@
+package coppice
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Store is a backend that holds sessions. Safe for concurrent use.
+type Store struct {
+	b     backend.Backend
+	owned bool // Close closes b
+	o     Options
+	rand  io.Reader // guarded
+	sleep func(ctx context.Context, d time.Duration) error
+
+	mu     sync.Mutex
+	open   map[*Session]struct{}
+	closed bool
+}
+
+// Open opens a store by URL or path: s3://bucket/prefix, file:///dir, mem:. The program imports the
+// driver (backend/s3, backend/local, backend/memory); without it the error names the import that is
+// missing. Closing the Store closes the backend.
+func Open(ctx context.Context, url string, o *Options) (*Store, error) {
+	b, err := backend.Open(ctx, url)
+	if err != nil {
+		return nil, fail("open", "", err)
+	}
+	s, err := New(b, o)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	s.owned = true
+	return s, nil
+}
+
+// New makes a store on b, which stays the caller's: one client, many tenants (backend.WithPrefix).
+func New(b backend.Backend, o *Options) (*Store, error) {
+	s := &Store{b: b, sleep: sleep, open: map[*Session]struct{}{}}
+	if o != nil {
+		s.o = *o
+	}
+	switch {
+	case b == nil:
+		return nil, fail("new", "", errors.New("no backend"))
+	case s.o.Poll < 0:
+		return nil, fail("new", "", fmt.Errorf("poll every %v", s.o.Poll))
+	case len(s.o.Writer) > checkpoint.MaxName:
+		return nil, fail("new", "", limitError("writer", checkpoint.MaxName, len(s.o.Writer)))
+	}
+	if err := s.o.Session.valid(); err != nil {
+		return nil, fail("new", "", err)
+	}
+	if s.o.Poll == 0 {
+		s.o.Poll = 2 * time.Second
+	}
+	if s.o.Writer == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		s.o.Writer = fmt.Sprintf("%.200s:%d", host, os.Getpid())
+	}
+	if s.o.Logger == nil {
+		s.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.o.Now == nil {
+		s.o.Now = time.Now
+	}
+	if s.rand = s.o.Rand; s.rand == nil {
+		s.rand = rand.Reader
+	}
+	s.rand = &guarded{r: s.rand}
+	return s, nil
+}
+
+// guarded makes a source of randomness safe for concurrent use.
+type guarded struct {
+	mu sync.Mutex
+	r  io.Reader
+}
+
+func (g *guarded) Read(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return io.ReadFull(g.r, p)
+}
+
+// wait is how the store sleeps.
+func (s *Store) wait(ctx context.Context, d time.Duration) error { return s.sleep(ctx, d) }
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// valid refuses options that cannot be.
+func (o *SessionOptions) valid() error {
+	switch {
+	case o.Durability > PerAppend:
+		return fmt.Errorf("no durability %d", o.Durability)
+	case !o.Profile.Valid():
+		return fmt.Errorf("no profile %q", o.Profile)
+	case o.DeferUntilAssistant && o.Durability == PerAppend:
+		return errors.New("DeferUntilAssistant and PerAppend exclude each other")
+	}
+	return nil
+}
+
+// session makes a handle without its journal.
+func (s *Store) session(id string, o *SessionOptions) (*Session, journal.Config, error) {
+	if o == nil {
+		o = &s.o.Session
+	}
+	if err := errors.Join(o.valid(), layout.ValidID(id)); err != nil {
+		return nil, journal.Config{}, err
+	}
+	h := &Session{store: s, id: id, o: *o, b: trace.New(s.b), wake: make(chan struct{})}
+	h.w.ids, h.w.wish = map[string]*pending{}, &h.o
+	return h, journal.Config{
+		Backend: h.b, Session: id, Writer: s.o.Writer, Now: s.o.Now, Rand: s.rand, Sleep: s.wait,
+		Profile: o.Profile, MaxBytes: o.ContextBytes, ReadOnly: o.ReadOnly,
+	}, nil
+}
+
+// add enters a handle into the store's list.
+func (s *Store) add(h *Session, j *journal.Journal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return backend.ErrClosed
+	}
+	s.open[h] = struct{}{}
+	h.j = j
+	h.w.reset(j.State())
+	h.snapshots.start(j.State().Summary.Seq, h.o.Snapshots)
+	return nil
+}
+
+// Open opens an existing session: one object read, on disk one file and a bounded log tail. It writes
+// nothing. fs.ErrNotExist if there is none, or if it was deleted.
+func (s *Store) Open(ctx context.Context, id string, o *SessionOptions) (*Session, error) {
+	h, cfg, err := s.session(id, o)
+	if err == nil {
+		var j *journal.Journal
+		if j, err = journal.Open(ctx, cfg); err == nil {
+			err = s.add(h, j)
+		}
+	}
+	if err != nil {
+		return nil, fail("open", id, err)
+	}
+	return h, nil
+}
+
+// OpenOrCreate opens a session, or makes a new one as Create does if there is none. Head().Seq == 0
+// says that it is new.
+func (s *Store) OpenOrCreate(ctx context.Context, id string, o *SessionOptions) (*Session, error) {
+	h, err := s.Open(ctx, id, o)
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrDeleted) {
+		return s.Create(id, o)
+	}
+	return h, err
+}
+
+// Create makes a handle on a session that does not exist yet. It does no I/O: the first commit creates
+// the session, and fails with fs.ErrExist where the id is taken. "" = a new UUIDv7.
+func (s *Store) Create(id string, o *SessionOptions) (*Session, error) {
+	now := s.o.Now()
+	if id == "" {
+		var err error
+		if id, err = transcript.NewID(now, s.rand); err != nil {
+			return nil, fail("create", "", err)
+		}
+	}
+	h, cfg, err := s.session(id, o)
+	if err == nil {
+		var g journal.Genesis
+		if g, err = genesis(id, &h.o, now); err == nil {
+			err = s.add(h, journal.Create(cfg, g))
+		}
+	}
+	if err != nil {
+		return nil, fail("create", id, err)
+	}
+	return h, nil
+}
+
+// genesis makes the header line of a new session, in pi's form.
+func genesis(id string, o *SessionOptions, now time.Time) (journal.Genesis, error) {
+	header, err := json.Marshal(struct {
+		Type      string `json:"type"`
+		Version   int    `json:"version"`
+		ID        string `json:"id"`
+		Timestamp string `json:"timestamp"`
+		Cwd       string `json:"cwd"`
+		Parent    string `json:"parentSession,omitempty"`
+		Title     string `json:"title,omitempty"`
+	}{"session", 3, id, now.UTC().Format("2006-01-02T15:04:05.000Z"), o.Cwd, o.Parent, o.Title})
+	return journal.Genesis{Header: header, Title: o.Title, Cwd: o.Cwd, Parent: o.Parent}, err
+}
+
+// Delete removes a session: first a tombstone, so that the id is never used again and no open handle
+// commits (they get ErrFenced), then its objects. Missing = nil; it may be repeated after a failure.
+func (s *Store) Delete(ctx context.Context, id string) error {
+	_, cfg, err := s.session(id, nil)
+	if err == nil {
+		err = journal.Delete(ctx, cfg)
+	}
+	return fail("delete", id, err)
+}
+
+// Close closes the sessions that are still open, then, after Open, the backend. Idempotent.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	open := make([]*Session, 0, len(s.open))
+	for h := range s.open {
+		open = append(open, h)
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, h := range open {
+		errs = append(errs, h.Close())
+	}
+	if s.owned {
+		errs = append(errs, fail("close", "", s.b.Close()))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,76 @@
+package coppice
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/coppice-go/coppice/snapshot"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Options of a store. The zero value, or nil, is the default.
+type Options struct {
+	Session SessionOptions // used where a call gives nil
+	Hooks   Hooks
+	Writer  string           // who commits, in the log; default host and pid
+	Poll    time.Duration    // how often Watch looks for others' commits; default 2 s
+	Logger  *slog.Logger     // best-effort work that failed, at debug level; default silent
+	Now     func() time.Time // tests: with Rand, equal calls give equal bytes, ids included
+	Rand    io.Reader        // default crypto/rand; it need not be safe for concurrent use
+}
+
+// SessionOptions say how a session is created or opened.
+type SessionOptions struct {
+	Title, Cwd, Parent  string             // of a new session; Parent = the session that started this one
+	ReadOnly            bool               // commits are ErrReadOnly; Watch moves the handle along
+	KeepBoth            bool               // on a conflict keep the loser's turn as a branch, at once
+	DeferUntilAssistant bool               // commits before the first assistant message stay in memory: their receipt has Seq 0
+	Durability          Durability         // when Append is durable
+	Profile             transcript.Profile // rules of context building; "" = the session's own, transcript.Coppice for a new one
+	ContextBytes        int                // bound of the working context; 0 = the session's own, 1 MiB for a new one; < 0 = none
+	Snapshots           snapshot.Policy    // zero = every 50 commits
+
+	ID string // of Import alone: the session's id; "" = a new UUIDv7, taken = fs.ErrExist
+
+	// Original is asked by Import after the last line: the bytes of the imported file, where its lines
+	// are not those bytes. A nil reader, or a nil function, says that they are.
+	Original func() (io.Reader, error)
+}
+
+// Durability says which call makes an entry durable.
+type Durability uint8
+
+// The levels of durability.
+const (
+	PerTurn   Durability = iota // durable when Commit returns
+	PerAppend                   // durable when Append returns: each Append is a commit, and those that meet share one request
+)
+
+// Hooks run in the caller's goroutine with no lock held, so they may call the session. An error stops
+// the call before anything is queued.
+type Hooks struct {
+	// BeforeAppend may change a draft: what it removes reaches no memory and no disk of ours. An import
+	// passes through it too, and keeps no original then.
+	BeforeAppend func(ctx context.Context, d *transcript.Draft) error
+	// BeforeMove cancels a move, or supplies the branch summary of Branch and Switch. from and to are
+	// entry ids, "" = before every root.
+	BeforeMove func(ctx context.Context, s *Session, from, to string) (summary string, err error)
+	// AfterCommit sees every acknowledged commit of a handle.
+	AfterCommit func(s *Session, r Receipt)
+}
+
+// ListOptions narrow a listing.
+type ListOptions struct {
+	Cwd   string // only sessions of this working directory; "" = all
+	After string // the last id of the page before; "" = from the newest
+	Limit int    // at most so many; 0 = all
+}
+
+// Report is what Verify, Repair and GC did and found.
+type Report struct {
+	Sessions, Objects, Removed int
+	Bytes                      int64    // read by Verify, written by Repair, freed by GC
+	Problems                   []*Error // each with Object and Offset
+}

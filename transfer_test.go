@@ -1,0 +1,271 @@
+package coppice_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/fault"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// fileLines reads a session file as an importer does.
+func fileLines(raw []byte) (iter.Seq2[transcript.Draft, error], *coppice.SessionOptions) {
+	f := transcript.NewFileReader(bytes.NewReader(raw), clock()(), strings.NewReader(strings.Repeat("0123456789abcdef", 1<<16)))
+	o := &coppice.SessionOptions{Original: func() (io.Reader, error) {
+		if f.Verbatim() {
+			return nil, nil
+		}
+		return bytes.NewReader(raw), nil
+	}}
+	return func(yield func(transcript.Draft, error) bool) {
+		h, err := f.Header()
+		if err != nil {
+			yield(transcript.Draft{}, err)
+			return
+		}
+		if !yield(entry.Line(h.Raw), nil) {
+			return
+		}
+		for {
+			d, err := f.Next()
+			if errors.Is(err, io.EOF) || !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}, o
+}
+
+func importFile(t testing.TB, store *coppice.Store, raw []byte) *coppice.Session {
+	t.Helper()
+	lines, o := fileLines(raw)
+	return must(store.Import(bg, lines, o))(t)
+}
+
+func exported(t testing.TB, f func(ctx context.Context, id string, w io.Writer) error, id string) string {
+	t.Helper()
+	var out bytes.Buffer
+	ok(t, f(bg, id, &out))
+	return out.String()
+}
+
+const header = `{"type":"session","version":3,"id":"old-id","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","title":"the title","extra":1}`
+
+func piLine(id, parent, text string) string {
+	if parent != "null" {
+		parent = `"` + parent + `"`
+	}
+	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"%s"},"own":[1, 2.50]}`, id, parent, text)
+}
+
+// An import keeps lines byte for byte and gives the file back; what is appended later is not of the
+// original.
+func TestImportExport(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		raw := strings.Join([]string{
+			header, piLine("a", "null", "one"), piLine("b", "a", "two"), piLine("c", "a", "two again"),
+			`{"type":"unknown_thing","id":"d","parentId":"c","x":{"y":null}}`, piLine("e", "nowhere", "orphan"),
+			`{"type":"label","id":"f","parentId":"e","targetId":"a","label":"first"}`, "",
+		}, "\n")
+		s := importFile(t, store, []byte(raw))
+		info := s.Info()
+		same(t, "title and cwd", info.Title+info.Cwd, "the title/w")
+		same(t, "context", texts(t, s), "orphan")
+		tree := must(s.Tree(bg))(t)
+		same(t, "children of a", len(tree.Children("a")), 2)
+		n, _ := tree.Node("a")
+		same(t, "label", n.Label, "first")
+		same(t, "diagnostics", tree.Diagnostics()[0].Kind, transcript.DiagOrphan)
+		same(t, "original", exported(t, store.Export, s.ID()), raw)
+		same(t, "pi", exported(t, store.ExportPi, s.ID()), raw)
+		must(s.Switch(bg, "c"))(t)
+		same(t, "context", texts(t, s), "one two again")
+		say(t, s, "u1")
+		commit(t, s, state{Turns: 1})
+		ok(t, s.Close())
+		same(t, "original", exported(t, store.Export, s.ID()), raw)
+		pi := exported(t, store.ExportPi, s.ID())
+		same(t, "pi begins with it", strings.HasPrefix(pi, raw), true)
+		back := importFile(t, store, []byte(pi))
+		same(t, "context of the export", texts(t, back), "one two again u1")
+	})
+}
+
+// A pi file goes on where the session stands, wherever that is.
+func TestExportPiKeepsTheHead(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s, rs := grown(t, store, "s", 3, &coppice.SessionOptions{Title: "t"})
+		must(s.Branch(bg, rs[0].Entry, nil))(t)
+		pi := exported(t, store.ExportPi, "s")
+		if !strings.Contains(pi, `"customType":"coppice.head"`) || strings.Contains(pi, "coppice.commit") {
+			t.Errorf("export: %s", pi)
+		}
+		back := importFile(t, store, []byte(pi))
+		same(t, "context", texts(t, back), "u1 a1")
+		same(t, "title", back.Info().Title, "t")
+		same(t, "entries", len(collect(t, back.Entries(bg))), 7)
+	})
+}
+
+// Files that are no pi v3 are converted, and their bytes come back.
+func TestImportOriginals(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		for name, raw := range map[string]string{
+			"crlf":         header + "\r\n" + piLine("a", "null", "one") + "\r\n",
+			"bom":          "\ufeff" + header + "\n" + piLine("a", "null", "one") + "\n",
+			"torn":         header + "\n" + piLine("a", "null", "one") + "\n" + `{"type":"mess`,
+			"no last line": header + "\n" + piLine("a", "null", "one"),
+			"no header":    piLine("a", "null", "one") + "\n",
+			"v1":           `{"type":"session","id":"x","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n" + `{"type":"message","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"one"}}` + "\n",
+		} {
+			s := importFile(t, store, []byte(raw))
+			same(t, name, texts(t, s), "one")
+			same(t, name+" original", exported(t, store.Export, s.ID()), raw)
+			pi := exported(t, store.ExportPi, s.ID())
+			same(t, name+" as pi", texts(t, importFile(t, store, []byte(pi))), "one")
+		}
+	})
+}
+
+// Parents may stand behind their children, and ids may be double: the last line with an id answers.
+func TestImportOddTrees(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		raw := strings.Join([]string{
+			header, piLine("b", "a", "two"), piLine("a", "null", "one"), piLine("c", "b", "three"),
+			piLine("x", "y", "cycle"), piLine("y", "x", "cycle"), piLine("d", "c", "four"), "",
+		}, "\n")
+		s := importFile(t, store, []byte(raw))
+		same(t, "context", texts(t, s), "one two three four")
+		again := open(t, store, s.ID())
+		same(t, "reopened", texts(t, again), "one two three four")
+		same(t, "path", ids(collect(t, again.Path(bg, ""))), []string{"d", "c", "b", "a"})
+		say(t, again, "u5")
+		commit(t, again, nil)
+		same(t, "goes on", texts(t, open(t, store, s.ID())), "one two three four u5")
+	})
+}
+
+// A large import is several commits, whole in the end; images leave their lines and come back.
+func TestImportLarge(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		var raw strings.Builder
+		raw.WriteString(header + "\n")
+		parent := "null"
+		pad := strings.Repeat("x", 4000)
+		for i := range 2500 {
+			id := fmt.Sprintf("%06x", i)
+			raw.WriteString(piLine(id, parent, pad) + "\n")
+			parent = id
+		}
+		picture := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("0123456789"), 5000))
+		raw.WriteString(`{"type":"message","id":"pic","parentId":"` + parent + `","message":{"role":"user","content":[{"type":"image","data":"` + picture + `","mimeType":"image/png"}]}}` + "\n")
+		s := importFile(t, store, []byte(raw.String()))
+		log := collect(t, s.Log(bg, coppice.Target{}))
+		if len(log) < 4 {
+			t.Errorf("%d commits", len(log))
+		}
+		ok(t, s.Close())
+		if exported(t, store.Export, s.ID()) != raw.String() {
+			t.Error("the original came back changed")
+		}
+		again := open(t, store, s.ID())
+		same(t, "entries", len(collect(t, again.Path(bg, ""))), 2501)
+		before := again.IO()
+		c := must(again.Context(bg))(t)
+		if last := c.Messages[len(c.Messages)-1]; !strings.Contains(string(last.Raw), picture) {
+			t.Error("the image came back changed")
+		}
+		same(t, "a small image rides along", cost(again.IO().Sub(before)), "none")
+	})
+}
+
+// A failed import leaves no session behind, and a taken id harms nothing.
+func TestImportFails(t *testing.T) {
+	b := memory.New()
+	fb := fault.New(b, 1)
+	store := newStore(t, fb, nil)
+	picture := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("0123456789"), 5000))
+	image := `{"type":"message","id":"pic","parentId":null,"message":{"role":"user","content":[{"type":"image","data":"` + picture + `","mimeType":"image/png"}]}}`
+	broken := func(yield func(transcript.Draft, error) bool) {
+		_ = yield(entry.Line([]byte(image)), nil) && yield(transcript.Draft{}, errors.New("the file ended"))
+	}
+	if _, err := store.Import(bg, broken, nil); err == nil {
+		t.Fatal("it went through")
+	}
+	count := func() (n int) {
+		for _, err := range b.List(bg, backend.ListOptions{}) {
+			ok(t, err)
+			n++
+		}
+		return n
+	}
+	same(t, "objects", count(), 0)
+	for _, junk := range []string{"not JSONL\n", "", "{}\n{}\n", "42\n"} {
+		lines, o := fileLines([]byte(junk))
+		if _, err := store.Import(bg, lines, o); err == nil {
+			t.Errorf("%q was taken", junk)
+		}
+	}
+	same(t, "objects", count(), 0)
+
+	var many strings.Builder
+	many.WriteString(header + "\n")
+	for i := range 2500 {
+		many.WriteString(piLine(fmt.Sprint(i), "null", strings.Repeat("x", 4000)) + "\n")
+	}
+	fb.Add(fault.Rule{When: fault.On("put", "checkpoint_latest/"), Skip: 2, Count: 1, Outcome: backend.NotApplied})
+	lines, o := fileLines([]byte(many.String()))
+	if _, err := store.Import(bg, lines, o); err == nil {
+		t.Fatal("it went through")
+	}
+	fb.Clear()
+	same(t, "listed", len(collect(t, store.List(bg, coppice.ListOptions{}))), 0)
+	same(t, "objects", count(), 1) // the tombstone
+
+	s := create(t, store, "taken", nil)
+	say(t, s, "u1")
+	commit(t, s, nil)
+	lines, o = fileLines([]byte(header + "\n" + piLine("a", "null", "one") + "\n"))
+	o.ID = "taken"
+	if _, err := store.Import(bg, lines, o); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a taken id: %v", err)
+	}
+	same(t, "still there", texts(t, open(t, store, "taken")), "u1")
+}
+
+// Real sessions come back byte for byte, with the context that pi's own code has.
+func TestRealSessions(t *testing.T) {
+	dir := os.Getenv("COPPICE_SHARED")
+	if dir == "" {
+		dir = filepath.Join("..", "shared")
+	}
+	for name, want := range map[string]int{"before-compaction.jsonl": 446, "large-session.jsonl": 914} {
+		raw, err := os.ReadFile(filepath.Join(dir, "fixtures", "pi", name))
+		if err != nil {
+			t.Skipf("no fixtures: %v", err)
+		}
+		onEach(t, func(t *testing.T, store *coppice.Store) {
+			s := importFile(t, store, raw)
+			ok(t, s.Close())
+			if exported(t, store.Export, s.ID()) != string(raw) {
+				t.Error("the original came back changed")
+			}
+			ro := must(store.Open(bg, s.ID(), &coppice.SessionOptions{ReadOnly: true, Profile: transcript.Pi, ContextBytes: -1}))(t)
+			same(t, name, len(must(ro.Context(bg))(t).Messages), want)
+			ok(t, ro.Close())
+		})
+	}
+}
