@@ -55,6 +55,9 @@ func (s *Store) importAll(ctx context.Context, lines iter.Seq2[transcript.Draft,
 	if err == nil {
 		err = ld.commitAll(ctx, "import", func(st *journal.Step) { st.Original = original })
 	}
+	if err == nil {
+		err = h.j.Settle(ctx)
+	}
 	if err != nil {
 		return nil, errors.Join(err, h.discard(ctx, o.ID == ""))
 	}

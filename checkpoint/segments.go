@@ -79,18 +79,19 @@ func (m SegmentMap) FoldCandidate() (level int, refs []codec.Ref, ok bool) {
 	return 0, nil, false
 }
 
-// Fold replaces the oldest FoldWidth references of a level by one to the index object that holds them,
-// a level up. It is refused unless index covers just those entries (I7).
+// Fold replaces the oldest references of a level, at most FoldWidth, by one to the index object that holds
+// them, a level up. It is refused unless index covers just those entries (I7).
 func (m *SegmentMap) Fold(level int, index codec.Ref) error {
-	if level < 0 || level >= len(m.Levels) || level >= maxLevels-1 || len(m.Levels[level]) < FoldWidth {
-		return canon.Malformed("fold of level %d: no %d references there", level, FoldWidth)
+	if level < 0 || level >= len(m.Levels) || level >= maxLevels-1 {
+		return canon.Malformed("fold of level %d: no references there", level)
 	}
-	first, last := m.Levels[level][0], m.Levels[level][FoldWidth-1]
-	end := last.First + uint64(last.Count)
-	if index.First != first.First || index.First+uint64(index.Count) != end || index.FirstSeq != first.FirstSeq {
-		return canon.Malformed("fold of level %d: index object covers %d+%d instead of %d to %d", level, index.First, index.Count, first.First, end)
+	refs, end := m.Levels[level], index.First+uint64(index.Count)
+	n := sort.Search(len(refs), func(i int) bool { return refs[i].First >= end })
+	if n == 0 || n > FoldWidth || index.First != refs[0].First || index.FirstSeq != refs[0].FirstSeq ||
+		refs[n-1].First+uint64(refs[n-1].Count) != end {
+		return canon.Malformed("fold of level %d: index object covers %d+%d, not a run of at most %d references", level, index.First, index.Count, FoldWidth)
 	}
-	m.set(level, append([]codec.Ref{}, m.Levels[level][FoldWidth:]...))
+	m.set(level, append([]codec.Ref{}, refs[n:]...))
 	m.set(level+1, nil, index)
 	return nil
 }

@@ -23,8 +23,8 @@ type appendLog struct {
 	mu      sync.Mutex
 	version backend.Version // of checkpoint_latest, as this handle last saw it
 	exists  bool            // there is a checkpoint_latest
-	commits int             // acknowledged since it was written
-	bytes   int64           // of log since then
+	seq     uint64          // of the commit that it holds
+	bytes   int64           // of the transcript then
 }
 
 func newAppendLog(j *Journal, b backend.Appender) *appendLog { return &appendLog{j: j, b: b} }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -169,6 +170,7 @@ func (j *Journal) publish(ctx context.Context, reqs []*request) {
 func (j *Journal) attempt(ctx context.Context, reqs []*request, from, base *State, fresh bool) {
 	for range j.cfg.Limits.Attempts {
 		c := j.compose(base, fresh)
+		c.settle = slices.ContainsFunc(reqs, func(r *request) bool { return r.step.settle })
 		err := j.strategy.prepare(ctx, c)
 		if err == nil {
 			if reqs = c.addAll(reqs, from, base); len(c.b.reqs) == 0 {

@@ -16,6 +16,7 @@ const (
 	reasonRoll     = "roll"
 	reasonClaim    = "claim"
 	reasonConflict = "conflict"
+	reasonImport   = "import"
 	reasonDelete   = "delete"
 )
 
@@ -38,6 +39,7 @@ type composer struct {
 	record   *checkpoint.Record // of the commit composed last
 	losing   bool               // the next commit opens the branch of a losing turn
 	kept     string             // that branch
+	settle   bool               // one of the steps wants everything sealed and folded first
 	mustRoll bool               // append: this batch closes the segment, whatever its size
 }
 

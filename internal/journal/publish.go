@@ -14,71 +14,72 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// acknowledged counts what was committed since checkpoint_latest was written, and has it written in the
-// background once that is enough: 64 commits, or 256 KiB of log, or a segment that can be sealed.
-func (a *appendLog) acknowledged(st *State, b *batch) {
+// acknowledged has checkpoint_latest written in the background once enough was committed since: 64 commits,
+// or 256 KiB of log, or a segment that can be sealed.
+func (a *appendLog) acknowledged(st *State, _ *batch) {
 	l := &a.j.cfg.Limits
 	a.mu.Lock()
-	a.commits += len(b.reqs)
-	a.bytes += int64(len(b.bytes))
-	due := a.commits >= l.PublishCommits || a.bytes >= l.PublishBytes || len(st.Plain) > 1
+	due := len(st.Plain) > 1 || st.Summary.Seq >= a.seq+uint64(l.PublishCommits) || st.Summary.Bytes >= a.bytes+l.PublishBytes
 	a.mu.Unlock()
 	if due {
-		a.j.start(func(ctx context.Context) ([]change, error) { return a.tidy(ctx, st) })
+		a.j.start(func(ctx context.Context) ([]change, error) {
+			_, made, err := a.tidy(ctx, st)
+			return made, err
+		})
 	}
 }
 
 // finish writes what Close owes: the checkpoint, so that the next Open reads no tail.
 func (a *appendLog) finish(ctx context.Context, st *State) error {
-	a.mu.Lock()
-	due := a.commits > 0
-	a.mu.Unlock()
 	st = a.j.takeIn(st)
-	if !due && len(st.Plain) <= 1 {
+	a.mu.Lock()
+	due := len(st.Plain) > 1 || st.Summary.Seq != a.seq || !a.exists
+	a.mu.Unlock()
+	if !due {
 		return nil
 	}
-	_, err := a.tidy(ctx, st)
+	_, _, err := a.tidy(ctx, st)
 	return err
 }
 
 // tidy seals the segments that are closed, folds references that are due, writes checkpoint_latest, and
-// then removes the plain form of what that names as sealed.
-func (a *appendLog) tidy(ctx context.Context, st *State) ([]change, error) {
+// then removes the plain form of what that names as sealed. It returns st as it is then.
+func (a *appendLog) tidy(ctx context.Context, st *State) (*State, []change, error) {
 	var made []change
 	var gone []layout.Segment
 	for len(st.Plain) > 1 {
 		seg := segmentOf(&st.Plain[0])
 		c, err := a.sealPlain(ctx, &st.Plain[0])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if st, err = st.with(c); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		made, gone = append(made, c), append(gone, seg)
 	}
 	for level, refs, ok := st.foldable(); ok; level, refs, ok = st.foldable() {
 		c, err := a.j.fold(ctx, level, refs, st.Summary.Epoch)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if st, err = st.with(c); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		made = append(made, c)
 	}
 	saved := a.save(ctx, st)
 	if saved != nil && !errors.Is(saved, errOlder) {
-		return made, saved
+		return st, made, saved
 	}
 	if saved == nil {
 		for _, seg := range gone {
 			if err := a.b.Delete(ctx, seg.PlainKey(a.j.cfg.Session)); err != nil {
-				return made, err
+				return st, made, err
 			}
 		}
 	}
-	return made, nil
+	return st, made, nil
 }
 
 // sealPlain writes the sealed form of a closed segment.
@@ -155,7 +156,7 @@ func (a *appendLog) save(ctx context.Context, st *State) error {
 		info, err := a.b.Put(ctx, key, body, cond)
 		if err == nil {
 			a.mu.Lock()
-			a.version, a.exists, a.commits, a.bytes = info.Version, true, 0, 0
+			a.version, a.exists, a.seq, a.bytes = info.Version, true, st.Summary.Seq, st.Summary.Bytes
 			a.mu.Unlock()
 			return nil
 		}
@@ -163,7 +164,7 @@ func (a *appendLog) save(ctx context.Context, st *State) error {
 			return err
 		}
 		o, info, err := a.j.store.latest(ctx)
-		a.saw(info, err)
+		a.saw(o, info, err)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrCorrupt):
 		case err != nil:

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ func (a *appendLog) load(ctx context.Context) (*State, error) {
 // tells (rebuild). Nothing is judged or written here (I14).
 func (a *appendLog) read(ctx context.Context) (*State, error) {
 	o, info, err := a.j.store.latest(ctx)
-	a.saw(info, err)
+	a.saw(o, info, err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return a.rebuild(ctx)
@@ -53,10 +54,13 @@ func (a *appendLog) read(ctx context.Context) (*State, error) {
 	return now, err
 }
 
-// saw notes the version of checkpoint_latest that was read last.
-func (a *appendLog) saw(info backend.Info, err error) {
+// saw notes what checkpoint_latest was when it was read last.
+func (a *appendLog) saw(o *checkpoint.Object, info backend.Info, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if o != nil {
+		a.seq, a.bytes = o.Summary.Seq, o.Summary.Bytes
+	}
 	a.exists = !errors.Is(err, fs.ErrNotExist)
 	if info.Version != "" || !a.exists {
 		a.version = info.Version
@@ -74,11 +78,10 @@ func (a *appendLog) catchUp(ctx context.Context, st *State) (*State, error) {
 		return nil, err
 	}
 	if st.lastLine > 0 {
-		rec, ours, err := checkpoint.ParseRecord(trimLine(data, st.lastLine), st.key)
-		if err != nil || !ours || rec.ID != st.Summary.Commit || rec.Self != st.self {
+		if !bytes.HasSuffix(data[:min(len(data), lineEnd)], fmt.Appendf(nil, `,"self":"%08x"}}`+"\n", st.self)) {
 			return nil, errLost
 		}
-		data = data[st.lastLine:]
+		data = data[lineEnd:]
 	} else {
 		o, err := segment.ParseOpening(data, ref.First == 0)
 		if err != nil || o.Prelude.Key != ref.Key || int64(o.Size) != ref.Bytes {
@@ -90,13 +93,17 @@ func (a *appendLog) catchUp(ctx context.Context, st *State) (*State, error) {
 	return now, err
 }
 
-// from reads the active segment from the start of its last commit line, which st knows, to its end; errLost
+// lineEnd is how much of the last commit line is held against a checkpoint: its self, which is keyed and
+// covers the line, which covers all before it.
+const lineEnd = 32
+
+// from reads the active segment from the end of its last commit line, which st knows, to its own; errLost
 // where it does not reach that far. It is one read where nothing was committed since. A segment without
 // commits yet is read from its start.
 func (a *appendLog) from(ctx context.Context, st *State) ([]byte, error) {
 	ref := st.active()
-	key, back := a.activeKey(st), st.lastLine
-	if back == 0 {
+	key, back := a.activeKey(st), int64(lineEnd)
+	if st.lastLine == 0 {
 		back = ref.Bytes
 	}
 	data, info, err := a.b.Get(ctx, key, backend.Tail(back))
@@ -112,13 +119,6 @@ func (a *appendLog) from(ctx context.Context, st *State) ([]byte, error) {
 	}
 	data, _, err = a.b.Get(ctx, key, backend.Bytes(ref.Bytes-back, info.Size-ref.Bytes+back))
 	return data, err
-}
-
-func trimLine(data []byte, n int64) []byte {
-	if int64(len(data)) < n {
-		return nil
-	}
-	return data[:n-1]
 }
 
 // play reads on from where st ends in its active segment. rest is how many bytes stand there that are no

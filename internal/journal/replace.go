@@ -51,6 +51,19 @@ func (r *replace) prepare(ctx context.Context, c *composer) error {
 	j := r.j
 	st := j.takeIn(c.b.next)
 	l := &j.cfg.Limits
+	if c.settle {
+		j.work.Wait()
+		var err error
+		if st = j.takeIn(st); len(st.Tail) > 0 {
+			if st, err = r.sealNow(ctx, st); err != nil {
+				return err
+			}
+		}
+		if st, err = j.foldAll(ctx, st); err != nil {
+			return err
+		}
+		st.Lineage = nil
+	}
 	if st.tailSize >= 2*l.SealBytes || len(st.Tail) >= 2*l.SealEntries {
 		if j.idle() {
 			var err error

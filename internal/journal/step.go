@@ -47,6 +47,7 @@ type Step struct {
 	Blobs    map[string][]byte // small images (at most 64 KiB each) of the entries, by SHA-256: they ride in the checkpoint
 	Queued   func()            // called once, when the step stands in line: later ones come behind it
 	next     string            // reason roll: name of the segment that goes on
+	settle   bool              // replace: what was written in bulk is sealed and folded first
 	KeepBoth bool              // on ErrConflict keep the turn as a branch at once
 }
 

@@ -1,0 +1,74 @@
+package journal
+
+import (
+	"context"
+
+	"github.com/coppice-go/coppice/checkpoint"
+)
+
+// Settle brings a session that was written in bulk to the shape in which a long life would have left it:
+// everything sealed, the references folded into one, and a lineage that begins here, so that what a resume
+// reads does not depend on how much was imported. It commits nothing that a reader sees.
+func (j *Journal) Settle(ctx context.Context) error {
+	st := j.State()
+	refs := 0
+	if len(st.Segments.Levels) > 0 {
+		refs = len(st.Segments.Levels[0])
+	}
+	small := st.tailSize < j.cfg.Limits.SealBytes && len(st.Tail) < j.cfg.Limits.SealEntries
+	if len(st.Plain) == 0 && small && refs == 0 {
+		return nil
+	}
+	if a, ok := j.strategy.(*appendLog); ok {
+		return a.settle(ctx)
+	}
+	_, err := j.Commit(ctx, &Step{Reason: reasonImport, settle: true})
+	return err
+}
+
+// settle writes a checkpoint of the settled state: the log itself stays as it is.
+func (a *appendLog) settle(ctx context.Context) error {
+	j := a.j
+	if err := j.takeLead(ctx); err != nil {
+		return err
+	}
+	defer j.dropLead()
+	j.work.Wait() // nobody else tidies meanwhile
+	st, _, err := a.tidy(ctx, j.takeIn(j.State()))
+	if err != nil {
+		return err
+	}
+	if st, err = j.foldAll(ctx, st); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	j.st = st
+	j.mu.Unlock()
+	return a.save(ctx, st)
+}
+
+// foldAll folds all references but the newest segment's into one, level by level, and lets the lineage begin with the newest
+// commit: what is older is found in the log.
+func (j *Journal) foldAll(ctx context.Context, st *State) (*State, error) {
+	next := *st
+	if n := len(next.Lineage); n > 1 {
+		next.Lineage = next.Lineage[n-1:]
+	}
+	for level := 0; level < len(next.Segments.Levels); level++ {
+		stay := 0
+		if level == 0 {
+			stay = 1 // the next segment names it as the one before
+		}
+		for refs := next.Segments.Levels[level]; len(refs) > stay+1; refs = next.Segments.Levels[level] {
+			n := min(len(refs)-stay, checkpoint.FoldWidth)
+			c, err := j.fold(ctx, level, refs[:n:n], next.Summary.Epoch)
+			if err != nil {
+				return nil, err
+			}
+			if err := next.Segments.Fold(level, c.ref); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &next, nil
+}

@@ -1,0 +1,148 @@
+package coppice_test
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// long yields a session of n entries that compacts every 30: however long it is, it ends alike.
+func long(n int) iter.Seq2[transcript.Draft, error] {
+	words := rand.New(rand.NewPCG(1, 2)) // text that compresses as text does
+	say := func() string {
+		var b strings.Builder
+		for b.Len() < 400 {
+			fmt.Fprintf(&b, "%x ", words.Uint32()>>(words.IntN(4)*8))
+		}
+		return b.String()
+	}
+	return func(yield func(transcript.Draft, error) bool) {
+		yield(entry.Line([]byte(`{"type":"session","version":3,"id":"long","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`)), nil)
+		parent := "null"
+		for i := range n {
+			id := fmt.Sprintf("%08x", i)
+			head := fmt.Sprintf(`,"id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z",`, id, parent)
+			body := ""
+			switch at := (n - i) % 30; {
+			case at == 15:
+				body = `{"type":"compaction"` + head + fmt.Sprintf(`"summary":"so far","firstKeptEntryId":"%08x","tokensBefore":1000}`, max(0, i-10))
+			case at%2 == 0:
+				body = `{"type":"message"` + head + `"message":{"role":"user","content":"` + say() + `"}}`
+			default:
+				body = `{"type":"message"` + head + `"message":{"role":"assistant","content":[{"type":"text","text":"` + say() + `"}],"provider":"p","model":"m"}}`
+			}
+			if !yield(entry.Line([]byte(body)), nil) {
+				return
+			}
+			parent = strconv.Quote(id)
+		}
+	}
+}
+
+// longStore keeps sessions of the given lengths on disk, and gives their ids.
+func longStore(t testing.TB, lengths ...int) (*coppice.Store, []string) {
+	t.Helper()
+	b, err := local.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	store := newStore(t, b, nil)
+	ids := make([]string, len(lengths))
+	for i, n := range lengths {
+		s, err := store.Import(t.Context(), long(n), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ids[i] = s.ID()
+	}
+	return store, ids
+}
+
+// resume opens a session and reads its context, and says what that cost.
+func resume(t testing.TB, store *coppice.Store, id string) (backend.IO, int, time.Duration) {
+	t.Helper()
+	start := time.Now()
+	s, err := store.Open(t.Context(), id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Context(t.Context())
+	took := time.Since(start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io := s.IO()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return io, len(c.Messages), took
+}
+
+// lengths that a resume is held against. COPPICE_LONG adds 1,000,000 entries (about a minute).
+func lengths() []int {
+	if os.Getenv("COPPICE_LONG") != "" {
+		return []int{1000, 10000, 1000000}
+	}
+	return []int{1000, 10000, 50000}
+}
+
+// Resume costs the same requests and the same bytes, whatever the length of the history.
+func TestResumeDoesNotGrow(t *testing.T) {
+	all := lengths()
+	store, ids := longStore(t, append([]int{10}, all...)...)
+	short, _, _ := resume(t, store, ids[0])
+	want, messages, _ := resume(t, store, ids[1])
+	if want.Get != short.Get {
+		t.Errorf("%d reads for 10 entries, %d for %d", short.Get, want.Get, all[0])
+	}
+	for i, n := range all[1:] {
+		got, count, _ := resume(t, store, ids[i+2])
+		t.Logf("%d entries: %d reads, %d bytes, %d messages", n, got.Get, got.BytesRead, count)
+		if ratio := float64(got.BytesRead) / float64(want.BytesRead); ratio > 1.1 || ratio < 0.9 {
+			t.Errorf("%d entries: %d bytes read, %d entries: %d", n, got.BytesRead, all[0], want.BytesRead)
+		}
+		got.BytesRead = want.BytesRead
+		if got != want || count != messages {
+			t.Errorf("%d entries: %+v and %d messages, want %+v and %d", n, got, count, want, messages)
+		}
+	}
+}
+
+// BenchmarkResumeByLength prints the median time of a resume at each length over that at the first.
+func BenchmarkResumeByLength(b *testing.B) {
+	all := lengths()
+	store, ids := longStore(b, all...)
+	times := make([][]time.Duration, len(all))
+	for range 300 {
+		for i, id := range ids {
+			_, _, took := resume(b, store, id)
+			times[i] = append(times[i], took)
+		}
+	}
+	first := median(times[0])
+	for i, n := range all {
+		b.ReportMetric(float64(median(times[i]))/float64(first), fmt.Sprintf("x-of-%d-at-%d", all[0], n))
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
+}
