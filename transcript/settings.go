@@ -7,7 +7,12 @@ func (w *PathWindow) Profile() Profile { return w.profile }
 func (w *PathWindow) MaxBytes() int { return w.max }
 
 // Settings gives the settings in force at the window's leaf. It reads from the end until each is known.
-func (w *PathWindow) Settings() Settings { return w.rules.settings(w.entries, w.base) }
+func (w *PathWindow) Settings() Settings {
+	if w.rules.explicit { // an explicit model outranks what comes after it
+		return w.rules.settings(w.Entries(), w.base)
+	}
+	return w.rules.settings(w.fresh, w.rules.settings(w.entries, w.base))
+}
 
 // Title gives the name that an entry puts on its session: pi's session_info, where an absent or empty
 // name clears it, and omp's title_change. false: the entry says nothing of it.

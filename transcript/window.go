@@ -18,6 +18,7 @@ type PathWindow struct {
 	base    Settings
 	omitted int
 	entries []Entry // never changed in place below its length: clones share it
+	fresh   []Entry // pushed since, at most freshMax: what a push on a clone has to copy
 	bytes   int
 }
 
@@ -63,9 +64,18 @@ func RestorePathWindow(p Profile, maxBytes int, base Settings, omitted int, entr
 // target where the profile has it so. false: it cannot be told from what the window holds, a compaction
 // that keeps from before it, say, or an entry with another parent; nothing has changed.
 func (w *PathWindow) Push(e Entry) bool {
-	if n := len(w.entries); n > 0 && e.ParentID != w.entries[n-1].ID {
+	if leaf, ok := w.Leaf(); ok && e.ParentID != leaf.ID {
 		return false
 	}
+	if len(w.fresh) < freshMax && !(w.rules.moves && e.Type == "leaf") && !w.rules.boundary(e) {
+		e = w.rules.head(e)
+		if w.max < 0 || w.bytes+len(e.Raw) <= w.max {
+			w.fresh = append(w.fresh, e)
+			w.bytes += len(e.Raw)
+			return true
+		}
+	}
+	w.merge()
 	if w.rules.moves && e.Type == "leaf" {
 		return w.move(e)
 	}
@@ -85,6 +95,14 @@ func (w *PathWindow) Push(e Entry) bool {
 	}
 	w.trim()
 	return true
+}
+
+// freshMax bounds what a push on a clone copies; every so many pushes the whole window is.
+const freshMax = 64
+
+// merge makes one list of what the window holds, before it is changed otherwise than at its end.
+func (w *PathWindow) merge() {
+	w.entries, w.fresh = w.Entries(), nil
 }
 
 // keptFrom gives the index from which the new boundary keeps entries; len(w.entries) = none. false: that
@@ -152,6 +170,7 @@ func (w *PathWindow) move(e Entry) bool {
 // Rewind cuts the path back so that the entry with this ordinal is the leaf. false: the window does not hold
 // what the context stood on there; nothing has changed.
 func (w *PathWindow) Rewind(ordinal uint64) bool {
+	w.merge()
 	for i := len(w.entries) - 1; i >= 0; i-- {
 		if w.entries[i].Ordinal == ordinal {
 			return w.rewind(i)
@@ -176,8 +195,14 @@ func (w *PathWindow) rewind(i int) bool {
 	return true
 }
 
-// Entries gives what the window holds, root first. Not a copy: it must not be changed.
-func (w *PathWindow) Entries() []Entry { return w.entries[:len(w.entries):len(w.entries)] }
+// Entries gives what the window holds, root first. It may not be a copy: it must not be changed.
+func (w *PathWindow) Entries() []Entry {
+	all := w.entries[:len(w.entries):len(w.entries)]
+	if len(w.fresh) == 0 {
+		return all
+	}
+	return append(all, w.fresh...)
+}
 
 // Base gives the settings in force before the first entry held.
 func (w *PathWindow) Base() Settings { return w.base }
@@ -187,10 +212,12 @@ func (w *PathWindow) Omitted() int { return w.omitted }
 
 // Leaf gives the last entry of the path. false: the path is empty.
 func (w *PathWindow) Leaf() (Entry, bool) {
-	if len(w.entries) == 0 {
-		return Entry{}, false
+	for _, list := range [...][]Entry{w.fresh, w.entries} {
+		if n := len(list); n > 0 {
+			return list[n-1], true
+		}
 	}
-	return w.entries[len(w.entries)-1], true
+	return Entry{}, false
 }
 
 // Bytes is the length of all lines held.
@@ -199,12 +226,13 @@ func (w *PathWindow) Bytes() int { return w.bytes }
 // Clone gives a second window that goes its own way. It copies no entries.
 func (w *PathWindow) Clone() *PathWindow {
 	c := *w
-	c.entries = w.Entries()
+	c.entries = w.entries[:len(w.entries):len(w.entries)]
+	c.fresh = w.fresh[:len(w.fresh):len(w.fresh)]
 	return &c
 }
 
 // Context gives BuildContext of the whole path, cut to the bound.
 func (w *PathWindow) Context() Context {
 	b := builder{rules: w.rules}
-	return b.build(w.entries, w.base, w.omitted)
+	return b.build(w.Entries(), w.base, w.omitted)
 }

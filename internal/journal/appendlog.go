@@ -24,6 +24,7 @@ type appendLog struct {
 	version backend.Version // of checkpoint_latest, as this handle last saw it
 	exists  bool            // there is a checkpoint_latest
 	seq     uint64          // of the commit that it holds
+	batches uint64          // writes to the log by then
 	bytes   int64           // of the transcript then
 }
 
@@ -143,6 +144,7 @@ func (a *appendLog) publish(ctx context.Context, base *State, c *composer) (*Sta
 	}
 	c.b.size = len(c.b.bytes)
 	next := c.b.next
+	next.batches++
 	if begun {
 		return a.create(ctx, c)
 	}

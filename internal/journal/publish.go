@@ -14,12 +14,17 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// acknowledged has checkpoint_latest written in the background once enough was committed since: 64 commits,
-// or 256 KiB of log, or a segment that can be sealed.
+// acknowledged has checkpoint_latest written in the background once enough was committed since: 64 appends
+// (each of one commit, or of many that shared it), or 256 KiB of log (or as much as the window holds), or a
+// segment that can be sealed.
 func (a *appendLog) acknowledged(st *State, _ *batch) {
 	l := &a.j.cfg.Limits
+	enough := l.PublishBytes
+	if w := st.Window; w != nil { // so that, over time, the cache costs no more than the log
+		enough = max(enough, int64(w.Bytes()))
+	}
 	a.mu.Lock()
-	due := len(st.Plain) > 1 || st.Summary.Seq >= a.seq+uint64(l.PublishCommits) || st.Summary.Bytes >= a.bytes+l.PublishBytes
+	due := len(st.Plain) > 1 || st.batches >= a.batches+uint64(l.PublishCommits) || st.Summary.Bytes >= a.bytes+enough
 	a.mu.Unlock()
 	if due {
 		a.j.start(func(ctx context.Context) ([]change, error) {
@@ -156,7 +161,7 @@ func (a *appendLog) save(ctx context.Context, st *State) error {
 		info, err := a.b.Put(ctx, key, body, cond)
 		if err == nil {
 			a.mu.Lock()
-			a.version, a.exists, a.seq, a.bytes = info.Version, true, st.Summary.Seq, st.Summary.Bytes
+			a.version, a.exists, a.seq, a.bytes, a.batches = info.Version, true, st.Summary.Seq, st.Summary.Bytes, st.batches
 			a.mu.Unlock()
 			return nil
 		}

@@ -36,6 +36,7 @@ type State struct {
 	opening  bool                   // the next commit is the first of its segment
 	version  backend.Version        // of checkpoint_latest, as last read or written
 	durable  int64                  // append: bytes of the active segment known to be on disk
+	batches  uint64          // append: writes to the log by this handle
 	unsure   []span                 // append: ends of closed segments that are not known to be on disk
 	lastLine int64                  // append: length of the newest commit line with its newline
 	tailSize int64                  // bytes of Tail, newlines included
