@@ -67,7 +67,7 @@ type Limits struct {
 
 // DefaultLimits are the figures that the design gives.
 var DefaultLimits = Limits{
-	SealBytes: 256 << 10, SealEntries: 256, RollBytes: 4 << 20, RollEntries: 16384,
+	SealBytes: 256 << 10, SealEntries: 256, RollBytes: 1 << 20, RollEntries: 16384,
 	PublishCommits: 64, PublishBytes: 256 << 10, Keyframe: 64, WholeDoc: 4 << 10, Attempts: 12,
 }
 

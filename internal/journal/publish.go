@@ -34,9 +34,15 @@ func (a *appendLog) acknowledged(st *State, _ *batch) {
 	}
 }
 
-// finish writes what Close owes: the checkpoint, so that the next Open reads no tail.
+// finish writes what Close owes: the checkpoint, so that the next Open reads no tail. A segment that has
+// grown to a quarter of what it may is closed and sealed: on disk a session rests compressed.
 func (a *appendLog) finish(ctx context.Context, st *State) error {
 	st = a.j.takeIn(st)
+	if st.active().Bytes >= a.j.cfg.Limits.RollBytes/4 && !st.Summary.Tombstone && a.j.Broken() == nil {
+		if rolled, err := a.rollNow(ctx, st); err == nil { // else it stays as it is: no promise hangs on it
+			st = rolled
+		}
+	}
 	a.mu.Lock()
 	due := len(st.Plain) > 1 || st.Summary.Seq != a.seq || !a.exists
 	a.mu.Unlock()

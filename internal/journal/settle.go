@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 
 	"github.com/coppice-go/coppice/checkpoint"
 )
@@ -34,8 +35,11 @@ func (a *appendLog) settle(ctx context.Context) error {
 	}
 	defer j.dropLead()
 	j.work.Wait() // nobody else tidies meanwhile
-	st, _, err := a.tidy(ctx, j.takeIn(j.State()))
+	st, err := a.rollNow(ctx, j.takeIn(j.State()))
 	if err != nil {
+		return err
+	}
+	if st, _, err = a.tidy(ctx, st); err != nil {
 		return err
 	}
 	if st, err = j.foldAll(ctx, st); err != nil {
@@ -45,6 +49,31 @@ func (a *appendLog) settle(ctx context.Context) error {
 	j.st = st
 	j.mu.Unlock()
 	return a.save(ctx, st)
+}
+
+// rollNow closes the active segment, so that it can be sealed. The handle leads. Where another writer was
+// there meanwhile, nothing is done.
+func (a *appendLog) rollNow(ctx context.Context, st *State) (*State, error) {
+	j := a.j
+	j.mu.Lock()
+	fresh := j.fresh
+	j.mu.Unlock()
+	c := j.compose(st, fresh)
+	c.mustRoll = true
+	err := a.prepare(ctx, c)
+	var next *State
+	if err == nil {
+		next, err = a.publish(ctx, st, c)
+	}
+	var m *moved
+	if errors.As(err, &m) {
+		return st, nil
+	}
+	if err != nil {
+		return st, err
+	}
+	j.accept(c, next)
+	return next, nil
 }
 
 // foldAll folds all references but the newest segment's into one, level by level, and lets the lineage begin with the newest
