@@ -1,0 +1,84 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/local"
+)
+
+// The disk runs full in mid-turn: the commit says so and is not applied, nothing acknowledged is lost, and
+// the same handle goes on once there is room.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {
+		t.Skipf("mounting a small tmpfs needs root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Log(err)
+		}
+	})
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 200<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := local.Open(filepath.Join(dir, "store"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	cfg := diskConfig(b)
+	cfg.Limits = Limits{RollBytes: 64 << 10, PublishCommits: 4}
+	j := Create(cfg, Genesis{Header: header("s1")})
+	acked, full := []string{}, 0
+	turn := func(i int) error {
+		e := say(j, fmt.Sprintf("e%d", i), strings.Repeat("x", 3000))
+		_, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{e}, Edit: state(fmt.Sprintf(`{"turn":%d}`, i))})
+		if err == nil {
+			acked = append(acked, e.ID)
+		}
+		return err
+	}
+	for i := range 400 {
+		err := turn(i)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, syscall.ENOSPC) || backend.OutcomeOf(err) != backend.NotApplied {
+			t.Fatalf("turn %d: %v, want ENOSPC, not applied", i, err)
+		}
+		if full++; full == 5 {
+			break
+		}
+	}
+	if full == 0 || len(acked) == 0 {
+		t.Fatalf("%d turns acknowledged, %d refused", len(acked), full)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		if err := turn(1000 + i); err != nil {
+			t.Fatalf("with room again: %v", err)
+		}
+	}
+	if err := j.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := onDisk(t, filepath.Join(dir, "store"))
+	for _, id := range acked {
+		if all[id] != 1 {
+			t.Errorf("entry %s was acknowledged and stands %d times in the history", id, all[id])
+		}
+	}
+	if len(all) != len(acked) {
+		t.Errorf("%d entries in the history, %d acknowledged", len(all), len(acked))
+	}
+}
