@@ -3,7 +3,6 @@ package coppice
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/working"
 )
 
 // What went wrong, found by errors.Is, beside fs.ErrNotExist, fs.ErrExist, fs.ErrClosed,
@@ -49,14 +49,12 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// errClosed is what a closed handle answers.
-var errClosed = backend.ErrClosed
-
 // hints say what to do, by cause. The first that fits is taken.
 var hints = []struct {
 	is   error
 	hint string
 }{
+	{journal.ErrDeleted, "the id is never used again: create a session with another"},
 	{ErrConflict, "call Rebase to keep this turn beside the winner's, or Reload to drop it"},
 	{ErrFenced, "stop side effects; Rebase keeps this turn as a branch, Claim takes the session back"},
 	{ErrCommitUnknown, "call Rebase, which looks first and repeats only what is missing, or Reload, which drops the turn"},
@@ -99,13 +97,11 @@ func fail(op, session string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var made *Error
-	if errors.As(err, &made) {
+	if _, made := errors.AsType[*Error](err); made {
 		return err
 	}
 	e := &Error{Op: op, Session: session, Err: err}
-	var f *journal.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*journal.Failure](err); ok {
 		e.Winner, e.Commit, e.Object, e.Offset = f.Winner, f.Commit, f.Object, f.Offset
 	}
 	for _, c := range causes {
@@ -130,15 +126,5 @@ func fail(op, session string, err error) error {
 	return e
 }
 
-// limitError refuses what is larger than it may be.
-func limitError(what string, limit, value int) error {
-	return &checkpoint.LimitError{What: what, Limit: int64(limit), Value: int64(value)}
-}
-
-// exists refuses an id that is taken.
-func exists(id string) error { return fmt.Errorf("entry %s: %w", id, fs.ErrExist) }
-
-// missing says that there is nothing of this name.
-func missing(kind, name string) error { return fmt.Errorf("%s %q: %w", kind, name, fs.ErrNotExist) }
-
-func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+// stopped reports whether an iteration ended because its consumer had enough.
+func stopped(err error) bool { return errors.Is(err, working.ErrStop) }

@@ -11,13 +11,19 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
+// The program of the README. Errors are left out where it goes on all the same.
 func Example() {
-	dir, err := os.MkdirTemp("", "coppice")
+	dir, err := os.MkdirTemp("", "coppice-example")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
+	readme(dir)
+	// Output:
+	// version 2 of 2, asked 1, the other line is "main"
+}
 
+func readme(dir string) {
 	ctx := context.Background()
 	store, err := coppice.Open(ctx, dir, nil) // a folder; s3://bucket/prefix and mem: open alike
 	if err != nil {
@@ -39,5 +45,4 @@ func Example() {
 	var state struct{ Asked int }
 	s.State(&state)
 	fmt.Printf("version %d of %d, asked %d, the other line is %q\n", at+1, len(versions), state.Asked, back.Kept)
-	// Output: version 2 of 2, asked 1, the other line is "main"
 }

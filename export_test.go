@@ -11,8 +11,4 @@ func SetSleep(s *Store, f func(ctx context.Context) error) {
 }
 
 // Waiting counts the steps that the journal has.
-func (s *Session) Waiting() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.w.flying
-}
+func (s *Session) Waiting() int { return s.h.Flying() }

@@ -127,7 +127,8 @@ func commit(t testing.TB, s *coppice.Session, v any) coppice.Receipt {
 // texts are those of the context's messages.
 func texts(t testing.TB, s interface {
 	Context(context.Context) (transcript.Context, error)
-}) string {
+},
+) string {
 	t.Helper()
 	c := must(s.Context(context.Background()))(t)
 	var list []string

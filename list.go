@@ -11,12 +11,14 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/images"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/working"
 )
 
 const (
 	summaryBytes = 4 << 10 // where a checkpoint's summary lies
-	parallel     = 16      // small reads or writes under way at once
+	pageSize     = 16      // summaries that are read at once
 )
 
 // List yields sessions, newest activity first. It costs one listing, and one read of at most 4 KiB for
@@ -36,12 +38,12 @@ func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[checkpoint.Su
 		}
 		left := o.Limit
 		for len(found) > 0 {
-			n := min(len(found), parallel)
+			n := min(len(found), pageSize)
 			if o.Limit > 0 && o.Cwd == "" {
 				n = min(n, left)
 			}
 			page := make([]checkpoint.Summary, n)
-			err := each(ctx, n, func(i int) error { return s.summary(ctx, found[i], &page[i]) })
+			err := images.Each(ctx, n, func(i int) error { return s.summary(ctx, found[i], &page[i]) })
 			if err != nil {
 				yield(checkpoint.Summary{}, fail("list", "", err))
 				return
@@ -90,7 +92,7 @@ func (s *Store) checkpoints(ctx context.Context, after string) ([]backend.Info, 
 	key := layout.CheckpointKey(after)
 	at := slices.IndexFunc(found, func(i backend.Info) bool { return i.Key == key })
 	if at < 0 {
-		return nil, missing("session", after)
+		return nil, working.Missing("session", after)
 	}
 	return found[at+1:], nil
 }
@@ -112,30 +114,4 @@ func (s *Store) summary(ctx context.Context, info backend.Info, sum *checkpoint.
 		*sum = checkpoint.Summary{ID: id, Updated: info.ModTime}
 	}
 	return nil
-}
-
-// each calls f for 0 to n-1, a bounded number at once, and gives the first error.
-func each(ctx context.Context, n int, f func(i int) error) error {
-	if n == 1 {
-		return f(0)
-	}
-	slots, errs := make(chan struct{}, parallel), make(chan error, n)
-	for i := range n {
-		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots }()
-			if err := ctx.Err(); err != nil {
-				errs <- err
-				return
-			}
-			errs <- f(i)
-		}()
-	}
-	var first error
-	for range n {
-		if err := <-errs; err != nil && first == nil {
-			first = err
-		}
-	}
-	return first
 }

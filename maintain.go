@@ -2,15 +2,57 @@ package coppice
 
 import (
 	"context"
+	"errors"
+
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/gc"
+	"github.com/coppice-go/coppice/internal/journal"
 )
 
-// Verify reads a session, "" = every session, and reports what is damaged or missing. deep reads the
-// bodies as well. It changes nothing; damage is in the report, an error says that it could not look.
-func (s *Store) Verify(ctx context.Context, id string, deep bool) (Report, error) { panic("soon") }
+// Verify reads a session, "" = every session of the store, and reports what is damaged or missing. deep
+// reads the bodies as well. It changes nothing. Damage is in the report; an error says that it could not
+// look.
+func (s *Store) Verify(ctx context.Context, id string, deep bool) (Report, error) {
+	return s.maintain("verify", id, func(cfg journal.Config) (check.Report, error) { return check.Verify(ctx, cfg, deep) })
+}
 
-// Repair makes a damaged session usable again: what is intact is salvaged, and nothing is destroyed.
-// With dryRun it only says what it would do.
-func (s *Store) Repair(ctx context.Context, id string, dryRun bool) (Report, error) { panic("soon") }
+// Repair makes a damaged session usable again, "" = every one: what is intact is salvaged, and nothing is
+// destroyed. With dryRun it only says what it would do.
+func (s *Store) Repair(ctx context.Context, id string, dryRun bool) (Report, error) {
+	return s.maintain("repair", id, func(cfg journal.Config) (check.Report, error) { return check.Report{}, errors.ErrUnsupported })
+}
 
-// GC removes the objects of a session, "" = of every session, that nothing can ever refer to again.
-func (s *Store) GC(ctx context.Context, id string, dryRun bool) (Report, error) { panic("soon") }
+// GC removes the objects of a session, "" = of every session, that nothing can ever refer to again. With
+// dryRun it only counts them.
+func (s *Store) GC(ctx context.Context, id string, dryRun bool) (Report, error) {
+	return s.maintain("gc", id, func(cfg journal.Config) (check.Report, error) { return gc.Run(ctx, cfg, dryRun) })
+}
+
+// maintain runs one of them with what a handle on the session would have.
+func (s *Store) maintain(op, id string, run func(cfg journal.Config) (check.Report, error)) (Report, error) {
+	name := id
+	if name == "" {
+		name = "every" // a valid id, so that the options are checked all the same
+	}
+	h, err := s.session(name, nil)
+	if err != nil {
+		return Report{}, fail(op, id, err)
+	}
+	cfg := h.config()
+	cfg.Session, cfg.ReadOnly = id, false
+	found, err := run(cfg)
+	r := Report{Sessions: found.Sessions, Objects: found.Objects, Removed: found.Removed, Bytes: found.Bytes}
+	for _, p := range found.Problems {
+		r.Problems = append(r.Problems, problem(op, p))
+	}
+	return r, fail(op, id, err)
+}
+
+// problem is a finding as an error with its place. Damage is ErrCorrupt; other findings are notes.
+func problem(op string, p *check.Problem) *Error {
+	e := &Error{Op: op, Session: p.Session, Object: p.Object, Offset: p.Offset, Err: p}
+	if p.Kind.Damage() {
+		e.Err, e.Hint = &sentinel{ErrCorrupt, p}, "run repair; what is intact can still be read"
+	}
+	return e
+}

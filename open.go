@@ -18,6 +18,8 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/live"
+	"github.com/coppice-go/coppice/internal/working"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -62,7 +64,7 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 	case s.o.Poll < 0:
 		return nil, fail("new", "", fmt.Errorf("poll every %v", s.o.Poll))
 	case len(s.o.Writer) > checkpoint.MaxName:
-		return nil, fail("new", "", limitError("writer", checkpoint.MaxName, len(s.o.Writer)))
+		return nil, fail("new", "", working.LimitError("writer", checkpoint.MaxName, len(s.o.Writer)))
 	}
 	if err := s.o.Session.valid(); err != nil {
 		return nil, fail("new", "", err)
@@ -130,42 +132,61 @@ func (o *SessionOptions) valid() error {
 }
 
 // session makes a handle without its journal.
-func (s *Store) session(id string, o *SessionOptions) (*Session, journal.Config, error) {
+func (s *Store) session(id string, o *SessionOptions) (*Session, error) {
 	if o == nil {
 		o = &s.o.Session
 	}
 	if err := errors.Join(o.valid(), layout.ValidID(id)); err != nil {
-		return nil, journal.Config{}, err
+		return nil, err
 	}
-	h := &Session{store: s, id: id, o: *o, b: trace.New(s.b), wake: make(chan struct{})}
-	h.w.ids, h.w.wish = map[string]*pending{}, &h.o
-	return h, journal.Config{
-		Backend: h.b, Session: id, Writer: s.o.Writer, Now: s.o.Now, Rand: s.rand, Sleep: s.wait,
-		Profile: o.Profile, MaxBytes: o.ContextBytes, ReadOnly: o.ReadOnly,
-	}, nil
+	return &Session{store: s, id: id, o: *o, b: trace.New(s.b)}, nil
 }
 
-// add enters a handle into the store's list.
+// config is what a handle's journal needs.
+func (s *Session) config() journal.Config {
+	st := s.store
+	return journal.Config{
+		Backend: s.b, Session: s.id, Writer: st.o.Writer, Now: st.o.Now, Rand: st.rand, Sleep: st.wait,
+		Profile: s.o.Profile, MaxBytes: s.o.ContextBytes, ReadOnly: s.o.ReadOnly,
+	}
+}
+
+// add completes a handle and enters it into the store's list.
 func (s *Store) add(h *Session, j *journal.Journal) error {
+	o := live.Options{
+		Journal: h.config(), Profile: h.o.Profile, Bound: h.o.ContextBytes, KeepBoth: h.o.KeepBoth,
+		Defer: h.o.DeferUntilAssistant, Snapshots: h.o.Snapshots, Poll: s.o.Poll, BeforeAppend: s.o.Hooks.BeforeAppend,
+	}
+	if hook := s.o.Hooks.BeforeMove; hook != nil {
+		o.BeforeMove = func(ctx context.Context, from, to string) (string, error) { return hook(ctx, h, from, to) }
+	}
+	if hook := s.o.Hooks.AfterCommit; hook != nil {
+		o.AfterCommit = func(r live.Receipt) { hook(h, Receipt(r)) }
+	}
+	h.h = live.New(j, h.b, o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return backend.ErrClosed
 	}
 	s.open[h] = struct{}{}
-	h.j = j
-	h.w.reset(j.State())
-	h.snapshots.start(j.State().Summary.Seq, h.o.Snapshots)
 	return nil
+}
+
+// forget takes a handle off the store's list.
+func (s *Store) forget(h *Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, h)
 }
 
 // Open opens an existing session: one object read, on disk one file and a bounded log tail. It writes
 // nothing. fs.ErrNotExist if there is none, or if it was deleted.
 func (s *Store) Open(ctx context.Context, id string, o *SessionOptions) (*Session, error) {
-	h, cfg, err := s.session(id, o)
+	h, err := s.session(id, o)
 	if err == nil {
 		var j *journal.Journal
-		if j, err = journal.Open(ctx, cfg); err == nil {
+		if j, err = journal.Open(ctx, h.config()); err == nil {
 			err = s.add(h, j)
 		}
 	}
@@ -195,11 +216,11 @@ func (s *Store) Create(id string, o *SessionOptions) (*Session, error) {
 			return nil, fail("create", "", err)
 		}
 	}
-	h, cfg, err := s.session(id, o)
+	h, err := s.session(id, o)
 	if err == nil {
 		var g journal.Genesis
 		if g, err = genesis(id, &h.o, now); err == nil {
-			err = s.add(h, journal.Create(cfg, g))
+			err = s.add(h, journal.Create(h.config(), g))
 		}
 	}
 	if err != nil {
@@ -225,9 +246,9 @@ func genesis(id string, o *SessionOptions, now time.Time) (journal.Genesis, erro
 // Delete removes a session: first a tombstone, so that the id is never used again and no open handle
 // commits (they get ErrFenced), then its objects. Missing = nil; it may be repeated after a failure.
 func (s *Store) Delete(ctx context.Context, id string) error {
-	_, cfg, err := s.session(id, nil)
+	h, err := s.session(id, nil)
 	if err == nil {
-		err = journal.Delete(ctx, cfg)
+		err = journal.Delete(ctx, h.config())
 	}
 	return fail("delete", id, err)
 }

@@ -170,10 +170,13 @@ func TestDeterminism(t *testing.T) {
 		}
 		return all.String()
 	}
-	if run(memory.New()) != run(memory.New()) {
-		t.Error("replace: two runs differ")
-	}
-	if run(memory.NewAppender()) != run(memory.NewAppender()) {
-		t.Error("append: two runs differ")
+	for kind, open := range map[string]func() backend.Backend{
+		"replace": func() backend.Backend { return memory.New() },
+		"append":  func() backend.Backend { return memory.NewAppender() },
+	} {
+		first := run(open())
+		if second := run(open()); first != second {
+			t.Errorf("%s: two runs differ", kind)
+		}
 	}
 }

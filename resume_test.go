@@ -23,7 +23,7 @@ func long(n int) iter.Seq2[transcript.Draft, error] {
 	words := rand.New(rand.NewPCG(1, 2)) // text that compresses as text does
 	say := func() string {
 		var b strings.Builder
-		for b.Len() < 400 {
+		for b.Len() < 1200 {
 			fmt.Fprintf(&b, "%x ", words.Uint32()>>(words.IntN(4)*8))
 		}
 		return b.String()

@@ -3,171 +3,173 @@ package coppice
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"sync"
-	"time"
+	"iter"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/live"
+	"github.com/coppice-go/coppice/internal/working"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // A Session is a handle on one conversation tree and its state: one writer. Safe for concurrent use.
-//
-// Locks, in the order in which they are taken: gate, order, mu. No I/O is done under mu, and no lock is
-// held while a hook runs.
 type Session struct {
 	store *Store
 	id    string
 	o     SessionOptions
 	b     trace.Backend
-	j     *journal.Journal
-
-	gate  sync.RWMutex // commits share it; a move, Claim, Rebase and Reload have it alone
-	order sync.Mutex   // steps enter the journal's queue in the order in which they were made
-
-	mu     sync.Mutex
-	w      work
-	closed bool
-	wake   chan struct{} // closed and replaced whenever the acknowledged state moves
-
-	trees     trees
-	snapshots snapshots
-	images    images
-}
-
-// sync brings the working view up to what is acknowledged; mu is held.
-func (s *Session) sync() *work {
-	s.j.Peek(func(st *journal.State) {
-		if st != s.w.st {
-			s.w.adopt(st)
-			close(s.wake)
-			s.wake = make(chan struct{})
-		}
-	})
-	return &s.w
-}
-
-// view gives what the working view is now.
-func (s *Session) look(f func(w *work)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f(s.sync())
-}
-
-// ready refuses a closed handle, and a done context.
-func (s *Session) ready(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return backend.ErrClosed
-	}
-	return ctx.Err()
-}
-
-// writable refuses a handle that may not write.
-func (s *Session) writable(ctx context.Context) error {
-	if s.o.ReadOnly {
-		return journal.ErrReadOnly
-	}
-	return s.ready(ctx)
+	h     *live.Handle
 }
 
 // fail makes the error of an operation on this session.
 func (s *Session) fail(op string, err error) error { return fail(op, s.id, err) }
 
+// receipt is what an operation gives back.
+func (s *Session) receipt(op string, r live.Receipt, err error) (Receipt, error) {
+	return Receipt(r), s.fail(op, err)
+}
+
 // ID is the session's id.
 func (s *Session) ID() string { return s.id }
 
 // Info is the summary of the last acknowledged commit.
-func (s *Session) Info() (sum checkpoint.Summary) {
-	s.look(func(w *work) { sum = w.st.Summary })
-	return sum
-}
+func (s *Session) Info() checkpoint.Summary { return s.h.State().Summary }
 
 // Head gives seq, commit and epoch of the last acknowledged commit, and entry and branch with what is
 // pending.
-func (s *Session) Head() (h checkpoint.Head) {
-	s.look(func(w *work) { h = w.st.Head(); h.Entry = w.head.id })
+func (s *Session) Head() checkpoint.Head {
+	h := s.h.State().Head()
+	h.Entry = s.h.Head()
 	return h
 }
 
 // State decodes the agent's state, as of the last acknowledged commit, into v. A session without state
 // leaves v alone.
 func (s *Session) State(v any) error {
-	var state json.RawMessage
-	s.look(func(w *work) {
-		doc := w.st.Doc
-		if w.held != nil {
-			doc = w.held.apply(doc)
-		}
-		state = doc.State
-	})
-	err := s.ready(context.Background())
-	if err == nil && len(state) > 0 {
-		err = json.Unmarshal(state, v)
+	if err := s.h.Ready(context.Background()); err != nil {
+		return s.fail("state", err)
 	}
-	return s.fail("state", err)
+	return s.fail("state", decode(s.h.Document().State, v))
+}
+
+func decode(state json.RawMessage, v any) error {
+	if len(state) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(state, v); err != nil {
+		return fmt.Errorf("decode: %w", err)
+	}
+	return nil
 }
 
 // IO is all that this handle asked of the backend: after Open, what the resume cost.
-func (s *Session) IO() backend.IO { return s.b.IO() }
-
-// closeWithin bounds how long Close waits for background work.
-const closeWithin = 10 * time.Second
-
-// Close joins background work (for at most 10 s), on disk writes the checkpoint behind the log, and
-// returns an error that counts the entries that were never committed. It keeps no promise that Commit
-// did not make. After it every method that can fail gives fs.ErrClosed. Idempotent.
-func (s *Session) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	w := s.sync()
-	s.closed = true
-	left := 0
-	for _, p := range w.open {
-		if !p.held {
-			left++
-		}
-	}
-	close(s.wake)
-	s.wake = make(chan struct{})
-	s.mu.Unlock()
-	s.store.mu.Lock()
-	delete(s.store.open, s)
-	s.store.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
-	defer cancel()
-	err := s.j.Close(ctx)
-	if left > 0 {
-		err = errors.Join(fmt.Errorf("%d entries were never committed and are gone", left), err)
-	}
-	return s.fail("close", err)
-}
+func (s *Session) IO() backend.IO { return s.h.IO() }
 
 // Context gives the messages that the model sees next, what is pending included: derived from the path
 // to the head by the session's profile, unless SetContext made it explicit. It is bounded by ContextBytes
 // (Window says what was cut; View.Context of the head gives all) and it is a copy. Only images that it
 // refers to are read, in parallel; one that is gone is a diagnostic, its reference stays.
 func (s *Session) Context(ctx context.Context) (transcript.Context, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.h.Ready(ctx); err != nil {
 		return transcript.Context{}, s.fail("context", err)
 	}
-	win, items, err := s.window(ctx)
+	c, err := s.h.Context(ctx)
+	return c, s.fail("context", err)
+}
+
+// Append adds entries behind the head, all or none, in memory only (at PerTurn); the head moves to the
+// last. It returns their ids in order. A draft with an id of its own, or with Raw, is checked against the
+// whole tree, which the first such call reads: fs.ErrExist. Draft.Parent may name any entry. At PerAppend
+// the entries are durable when it returns; if that fails they are pending, and their ids come back with
+// the error.
+func (s *Session) Append(ctx context.Context, d ...transcript.Draft) ([]string, error) {
+	ids, err := s.h.Append(ctx, d, s.o.Durability == PerAppend)
+	return ids, s.fail("append", err)
+}
+
+// SetContext makes the context explicit: these items, and what is appended from here on. None makes it
+// derived again. The next commit saves it. Together the items are at most ContextBytes long
+// (backend.ErrTooLarge): an explicit context is never cut. Entries that are not in memory are read.
+func (s *Session) SetContext(ctx context.Context, items ...transcript.Item) error {
+	err := s.h.Writable(ctx)
+	if err == nil {
+		err = s.h.SetContext(ctx, items)
+	}
+	return s.fail("set context", err)
+}
+
+// Tree gives the tree of this moment, pending entries included: immutable, skeletons only. The first
+// call reads them; afterwards the tree grows by itself.
+func (s *Session) Tree(ctx context.Context) (*transcript.Tree, error) {
+	if err := s.h.Ready(ctx); err != nil {
+		return nil, s.fail("tree", err)
+	}
+	m, err := s.h.Moment(ctx)
 	if err != nil {
-		return transcript.Context{}, s.fail("context", err)
+		return nil, s.fail("tree", err)
 	}
-	c := win.Context()
-	if items != nil {
-		if c, err = s.explicit(ctx, c, win, items); err != nil {
-			return transcript.Context{}, s.fail("context", err)
+	return m.Tree, nil
+}
+
+// Entry gives one entry by its id, or a unique prefix of it.
+func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error) {
+	for e, err := range s.Entries(ctx, id) {
+		return e, err
+	}
+	return transcript.Entry{}, s.fail("entry", working.Missing("entry", id))
+}
+
+// Entries gives the entries with these ids in their order; none = all, in append order. Neighbours share
+// a range read.
+func (s *Session) Entries(ctx context.Context, ids ...string) iter.Seq2[transcript.Entry, error] {
+	return iterate(ctx, s, "entries", func(yield func(transcript.Entry, error) bool) error {
+		if len(ids) == 0 {
+			return s.h.All(ctx, yield)
+		}
+		return s.h.ReadIDs(ctx, ids, yield)
+	})
+}
+
+// Path gives the entries from one (its id or a unique prefix; "" = the head) towards the root.
+func (s *Session) Path(ctx context.Context, from string) iter.Seq2[transcript.Entry, error] {
+	return iterate(ctx, s, "path", func(yield func(transcript.Entry, error) bool) error {
+		return s.h.ReadPath(ctx, from, yield)
+	})
+}
+
+// iterate makes an iterator whose error comes last and once, as the error of an operation.
+func iterate[T any](ctx context.Context, s *Session, op string, f func(yield func(T, error) bool) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		err := s.h.Ready(ctx)
+		if err == nil {
+			err = f(yield)
+		}
+		if err != nil && !stopped(err) {
+			var zero T
+			yield(zero, s.fail(op, err))
 		}
 	}
-	return c, s.fail("context", s.images.putBack(ctx, s, &c))
+}
+
+// forward yields what an iterator of a lower layer gives.
+func forward[T any](seq iter.Seq2[T, error], yield func(T, error) bool) error {
+	for v, err := range seq {
+		if err != nil {
+			return err
+		}
+		if !yield(v, nil) {
+			return working.ErrStop
+		}
+	}
+	return nil
+}
+
+// Close joins background work (for at most 10 s), on disk writes the checkpoint behind the log, and
+// returns an error that counts the entries that were never committed. It keeps no promise that Commit
+// did not make. After it every method that can fail gives fs.ErrClosed. Idempotent.
+func (s *Session) Close() error {
+	s.store.forget(s)
+	return s.fail("close", s.h.Close())
 }

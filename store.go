@@ -30,7 +30,7 @@ type SessionOptions struct {
 	Durability          Durability         // when Append is durable
 	Profile             transcript.Profile // rules of context building; "" = the session's own, transcript.Coppice for a new one
 	ContextBytes        int                // bound of the working context; 0 = the session's own, 1 MiB for a new one; < 0 = none
-	Snapshots           snapshot.Policy    // zero = every 50 commits
+	Snapshots           snapshot.Policy    // zero = every 50 commits; on a store that appends, none by count
 
 	ID string // of Import alone: the session's id; "" = a new UUIDv7, taken = fs.ErrExist
 

@@ -1,8 +1,16 @@
 package coppice
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/live"
+	"github.com/coppice-go/coppice/internal/working"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -35,4 +43,123 @@ type Change struct {
 type BranchOptions struct {
 	Name    string // names the new branch; "" = the head keeps the name of the line that it is on
 	Summary string // adds a branch_summary entry of the line that is left
+}
+
+// Commit makes what was appended before it was called durable, together with the turn's state: one PUT,
+// or one append and one sync, and one PUT more for each new large image. Commits that meet share it. The
+// state is marshalled first of all. On an error nothing of it was applied, unless the error is
+// ErrCommitUnknown; the entries are pending, State is as it was.
+func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
+	o, err := t.options()
+	if err == nil {
+		err = s.h.Writable(ctx)
+	}
+	if err == nil && t.Reason == "create" && s.h.State().Summary.Commit != "" {
+		err = fmt.Errorf("reason %q: the session has commits", t.Reason)
+	}
+	if err != nil {
+		return Receipt{}, s.fail("commit", err)
+	}
+	r, err := s.h.Commit(ctx, o)
+	return s.receipt("commit", r, err)
+}
+
+// options checks a turn and marshals what it holds.
+func (t Turn) options() (o live.Commit, err error) {
+	o = live.Commit{Reason: t.Reason, Key: t.Key, Edit: &working.Edit{}, Turn: true}
+	if o.Edit.State, err = marshal("state", t.State); err != nil {
+		return o, err
+	}
+	if o.Edit.Manager, err = marshal("manager", t.Manager); err != nil {
+		return o, err
+	}
+	if len(t.Key) > checkpoint.MaxName {
+		return o, working.LimitError("idempotency key", checkpoint.MaxName, len(t.Key))
+	}
+	return o, checkReason(t.Reason)
+}
+
+// marshal gives v as JSON; nil for nil and for no bytes.
+func marshal(what string, v any) ([]byte, error) {
+	if raw, ok := v.(json.RawMessage); v == nil || ok && len(raw) == 0 {
+		return nil, nil
+	}
+	p, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("marshal %s: %w", what, err)
+	}
+	if len(p) > checkpoint.MaxState {
+		return nil, working.LimitError(what, checkpoint.MaxState, len(p))
+	}
+	return p, nil
+}
+
+// ownReasons have a meaning in the log that a turn must not claim. "create" is one as well, except for
+// the first commit of a session.
+var ownReasons = []string{
+	"branch", "claim", "conflict", "create", "delete", "fork", "import", "label", "repair", "roll", "rollback",
+}
+
+func checkReason(reason string) error {
+	bad := strings.ContainsFunc(reason, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '-'
+	})
+	if bad || len(reason) > 32 {
+		return fmt.Errorf("reason %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", reason)
+	}
+	if reason != "create" && slices.Contains(ownReasons, reason) {
+		return fmt.Errorf("reason %q is coppice's own", reason)
+	}
+	return nil
+}
+
+// Claim takes the session: every older writer is ErrFenced from here on. What is pending is committed
+// first; if another committed meanwhile, or the handle has failed, it is kept as Rebase keeps it
+// (Receipt.Kept), and the newest head is taken.
+func (s *Session) Claim(ctx context.Context) (Receipt, error) {
+	r, err := s.h.Claim(ctx)
+	return s.receipt("claim", r, err)
+}
+
+// Rebase keeps the turn of a failed commit, and what is pending. It looks first: what was in doubt and is
+// there is not repeated. If the head has not moved it is a plain commit. If it has, the turn becomes a
+// branch of its own with its own document, Receipt.Kept, and the head stays the winner's; Switch goes
+// there. Where nothing has failed and nothing is pending it stands at the newest head.
+func (s *Session) Rebase(ctx context.Context) (Receipt, error) {
+	r, err := s.h.Rebase(ctx)
+	return s.receipt("rebase", r, err)
+}
+
+// Reload drops what is pending, the turn of a failed commit too, and stands at the newest head.
+func (s *Session) Reload(ctx context.Context) error { return s.fail("reload", s.h.Reload(ctx)) }
+
+// Branch makes the head grow at an entry next (its id or a unique prefix; "" = a new root), and brings
+// back the state in force there. Without a name the head stays on the branch of the line that it is on.
+// fs.ErrExist if the name is another branch's.
+func (s *Session) Branch(ctx context.Context, entry string, o *BranchOptions) (Receipt, error) {
+	if o == nil {
+		o = &BranchOptions{}
+	}
+	r, err := s.h.Branch(ctx, entry, o.Name, o.Summary)
+	return s.receipt("branch", r, err)
+}
+
+// Switch goes to a branch by name, or to the newest leaf below an entry (its id or a unique prefix), and
+// brings back the state in force there. Where the head is there already nothing is committed.
+func (s *Session) Switch(ctx context.Context, entryOrBranch string) (Receipt, error) {
+	r, err := s.h.Switch(ctx, entryOrBranch)
+	return s.receipt("switch", r, err)
+}
+
+// Edit makes d a sibling of an entry, and the head, with the state in force before that entry. What d
+// says of its parent does not count.
+func (s *Session) Edit(ctx context.Context, entry string, d transcript.Draft) (Receipt, error) {
+	r, err := s.h.Edit(ctx, entry, d)
+	return s.receipt("edit", r, err)
+}
+
+// Label names an entry for people; "" clears. The head stays.
+func (s *Session) Label(ctx context.Context, entry, label string) (Receipt, error) {
+	r, err := s.h.Label(ctx, entry, label)
+	return s.receipt("label", r, err)
 }

@@ -159,11 +159,14 @@ func (a *appendLog) save(ctx context.Context, st *State) error {
 	key := layout.CheckpointKey(a.j.cfg.Session)
 	for range a.j.cfg.Limits.Attempts {
 		a.mu.Lock()
-		cond := backend.IfMatch(a.version)
+		cond, older := backend.IfMatch(a.version), a.seq > st.Summary.Seq
 		if !a.exists {
 			cond = backend.IfAbsent()
 		}
 		a.mu.Unlock()
+		if older { // the version in force is known, and st is of before it
+			return errOlder
+		}
 		info, err := a.b.Put(ctx, key, body, cond)
 		if err == nil {
 			a.mu.Lock()

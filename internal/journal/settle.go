@@ -34,11 +34,11 @@ func (a *appendLog) settle(ctx context.Context) error {
 		return err
 	}
 	defer j.dropLead()
-	j.work.Wait() // nobody else tidies meanwhile
-	st, err := a.rollNow(ctx, j.takeIn(j.State()))
-	if err != nil {
+	if _, err := a.rollNow(ctx, j.takeIn(j.State())); err != nil {
 		return err
 	}
+	j.work.Wait() // nobody else tidies from here on
+	st, err := j.takeIn(j.State()), error(nil)
 	if st, _, err = a.tidy(ctx, st); err != nil {
 		return err
 	}

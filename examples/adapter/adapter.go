@@ -1,0 +1,82 @@
+// Package adapter fits coppice to an agent framework's checkpoint store: one that keeps opaque bytes by
+// id, as eino's compose.CheckPointStore does. The interface is copied here, so no framework is imported.
+package adapter
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+
+	"github.com/coppice-go/coppice"
+)
+
+// CheckPointStore is the framework's interface.
+type CheckPointStore interface {
+	Get(ctx context.Context, checkPointID string) ([]byte, bool, error)
+	Set(ctx context.Context, checkPointID string, checkPoint []byte) error
+}
+
+// CheckPointDeleter is its optional part.
+type CheckPointDeleter interface {
+	Delete(ctx context.Context, checkPointID string) error
+}
+
+var (
+	_ CheckPointStore   = Eino{}
+	_ CheckPointDeleter = Eino{}
+)
+
+// Eino keeps each checkpoint as the state of one session; every version of it can be gone back to.
+type Eino struct{ Store *coppice.Store }
+
+// key makes a session id of any id.
+func key(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
+}
+
+// Get gives a checkpoint; false if there is none.
+func (e Eino) Get(ctx context.Context, id string) (p []byte, found bool, err error) {
+	s, err := e.Store.Open(ctx, key(id), &coppice.SessionOptions{ReadOnly: true})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	err = s.State(&p)
+	return p, err == nil && p != nil, err
+}
+
+// Set replaces a checkpoint.
+func (e Eino) Set(ctx context.Context, id string, p []byte) (err error) {
+	s, err := e.Store.OpenOrCreate(ctx, key(id), &coppice.SessionOptions{Title: id})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if p == nil {
+		p = []byte{}
+	}
+	_, err = s.Commit(ctx, coppice.Turn{State: p})
+	return err
+}
+
+// Delete makes Get find nothing. The id may be set again: the checkpoint is cleared, and the versions
+// before it stay until Store.Delete.
+func (e Eino) Delete(ctx context.Context, id string) (err error) {
+	s, err := e.Store.Open(ctx, key(id), nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	_, err = s.Commit(ctx, coppice.Turn{State: json.RawMessage("null"), Reason: "cleared"})
+	return err
+}

@@ -1,0 +1,138 @@
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/live"
+	"github.com/coppice-go/coppice/internal/working"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Original writes a session as it came: the imported bytes exactly, or the lines that were imported; of a
+// session that was made here every line.
+func Original(ctx context.Context, h *live.Handle, w io.Writer) error {
+	return write(w, func(lw *lineWriter) error { return lw.original(ctx, h) })
+}
+
+// Pi writes a session as a pi v3 file that goes on at the head. tail makes a line of a draft that hangs on
+// an entry.
+func Pi(ctx context.Context, h *live.Handle, w io.Writer, tail func(d transcript.Draft, parent string) ([]byte, error)) error {
+	return write(w, func(lw *lineWriter) error { return lw.pi(ctx, h, tail) })
+}
+
+func write(w io.Writer, f func(lw *lineWriter) error) error {
+	lw := &lineWriter{w: bufio.NewWriterSize(w, 1<<16)}
+	if err := f(lw); err != nil {
+		return err
+	}
+	return lw.w.Flush()
+}
+
+type lineWriter struct{ w *bufio.Writer }
+
+func (lw *lineWriter) line(raw []byte) error {
+	if _, err := lw.w.Write(raw); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	if err := lw.w.WriteByte('\n'); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
+
+// importReasons are those of the commits that stand among and before an import's.
+var importReasons = []string{"create", "import", "roll"}
+
+func (lw *lineWriter) original(ctx context.Context, h *live.Handle) error {
+	st := h.State()
+	if st.Original != "" {
+		raw, err := h.Journal().GetOriginal(ctx, st.Original)
+		if err == nil {
+			_, err = lw.w.Write(raw)
+		}
+		return err
+	}
+	if err := lw.line(st.Header); err != nil {
+		return err
+	}
+	imported := false
+	var batch [][]byte // the lines since the last commit
+	return eachLine(ctx, h, st, func(l journal.Line, raw []byte) error {
+		if !l.Commit {
+			batch = append(batch, raw)
+			return nil
+		}
+		var commit struct {
+			Data struct {
+				Reason string `json:"reason"`
+			} `json:"data"`
+		}
+		if err := json.Unmarshal(l.Raw, &commit); err != nil {
+			return fmt.Errorf("commit line %d: %w", l.Ord, err)
+		}
+		imported = imported || commit.Data.Reason == "import"
+		if imported && !slices.Contains(importReasons, commit.Data.Reason) {
+			return working.ErrStop // what was appended since is not of the original
+		}
+		for _, raw := range batch {
+			if err := lw.line(raw); err != nil {
+				return err
+			}
+		}
+		batch = batch[:0]
+		return nil
+	})
+}
+
+func (lw *lineWriter) pi(ctx context.Context, h *live.Handle, tail func(d transcript.Draft, parent string) ([]byte, error)) error {
+	st := h.State()
+	if err := lw.line(st.Header); err != nil {
+		return err
+	}
+	last := int64(-1)
+	err := eachLine(ctx, h, st, func(l journal.Line, raw []byte) error {
+		if l.Commit {
+			return nil
+		}
+		last = int64(l.Ord)
+		return lw.line(raw)
+	})
+	if err != nil || last == st.HeadOrd {
+		return err
+	}
+	head := transcript.Draft{Type: "custom", Body: json.RawMessage(`{"customType":"coppice.head"}`)}
+	line, err := tail(head, st.Summary.Entry)
+	if err != nil {
+		return err
+	}
+	return lw.line(line)
+}
+
+// eachLine gives every durable line, images put back in those that are no commits; working.ErrStop ends it.
+func eachLine(ctx context.Context, h *live.Handle, st *journal.State, f func(l journal.Line, raw []byte) error) error {
+	for l, err := range h.Journal().Lines(ctx, st, nil) {
+		if err != nil {
+			return err
+		}
+		raw := l.Raw
+		if !l.Commit {
+			if raw, err = h.Images().Line(ctx, st, l.Raw); err != nil {
+				return err
+			}
+		}
+		if err := f(l, raw); err != nil {
+			if errors.Is(err, working.ErrStop) {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package working
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Context gives the messages that the model sees next: a copy, with its images.
+func (c *Copy) Context(ctx context.Context) (transcript.Context, error) {
+	win, items, err := c.window(ctx)
+	if err != nil {
+		return transcript.Context{}, err
+	}
+	return c.ContextOf(ctx, win, items)
+}
+
+// ContextOf makes the context of a window, or of the items of an explicit context if they are not nil.
+func (c *Copy) ContextOf(ctx context.Context, win *transcript.PathWindow, items []transcript.Item) (transcript.Context, error) {
+	out := win.Context()
+	if items != nil {
+		var err error
+		if out, err = c.explicit(ctx, out, win, items); err != nil {
+			return transcript.Context{}, err
+		}
+	}
+	return out, c.images.PutBack(ctx, c.State(), &out)
+}
+
+// window gives the working context at the head, and the explicit context if there is one. It reads the
+// path where the window is not known.
+func (c *Copy) window(ctx context.Context) (win *transcript.PathWindow, items []transcript.Item, err error) {
+	for range windowTries {
+		c.look(func(w *work) {
+			if w.win == nil && w.base != nil && w.head.Is(HeadOf(w.st)) {
+				w.win = w.base
+			}
+			win, items = w.win, slices.Clone(w.items)
+		})
+		if win != nil {
+			break
+		}
+		m, err := c.Moment(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		profile, bound := c.Rules()
+		if win, err = c.WindowAt(ctx, m, m.Head, profile, bound); err != nil {
+			return nil, nil, err
+		}
+		fresh := false
+		c.look(func(w *work) {
+			if fresh = w.version == m.version; !fresh {
+				return // something was inserted meanwhile: once more
+			}
+			if w.win = win; len(w.open) == 0 {
+				w.base = win
+			}
+		})
+		if fresh {
+			break
+		}
+	}
+	return win, items, nil
+}
+
+// windowTries bounds how often a window is read anew while others insert; the last one is good enough.
+const windowTries = 8
+
+// Rules are the profile and the bound of this handle's working context.
+func (c *Copy) Rules() (p transcript.Profile, bound int) {
+	c.look(func(w *work) { p, bound = w.profile, w.bound })
+	return p, bound
+}
+
+// WindowAt reads the working context at a place. It reads back to what the latest compaction keeps, and
+// before that only the settings.
+func (c *Copy) WindowAt(ctx context.Context, m *Moment, at Place, p transcript.Profile, bound int) (*transcript.PathWindow, error) {
+	ord, ok := m.Ordinal(at)
+	if !ok {
+		return transcript.NewPathWindow(p, bound), nil
+	}
+	path := slices.Collect(m.Up(ord))
+	slices.Reverse(path)
+	from, err := c.keptFrom(ctx, m, path, p)
+	if err != nil {
+		return nil, err
+	}
+	base, err := c.settingsBefore(ctx, m, path[:from], p)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := c.Bodies(ctx, m, path[from:])
+	if err != nil {
+		return nil, err
+	}
+	return transcript.RestorePathWindow(p, bound, base, 0, entries), nil
+}
+
+// keptFrom gives the place on the path from which on entries can reach the context.
+func (c *Copy) keptFrom(ctx context.Context, m *Moment, path []uint64, p transcript.Profile) (int, error) {
+	if p == transcript.OMP || p == transcript.Atomic {
+		return 0, nil // what ends a context there cannot be told from an entry's type
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		if m.Tree.NodeAt(path[i]).Type != "compaction" {
+			continue
+		}
+		entries, err := c.Bodies(ctx, m, path[i:i+1])
+		if err != nil {
+			return 0, err
+		}
+		var kept struct {
+			Pi       string `json:"firstKeptEntryId"`
+			Operator string `json:"first_kept_entry_id"`
+		}
+		if json.Unmarshal(entries[0].Raw, &kept) != nil {
+			return 0, nil
+		}
+		for k := i - 1; k >= 0; k-- {
+			if id := m.Tree.NodeAt(path[k]).ID; id == kept.Pi || id == kept.Operator {
+				return k, nil
+			}
+		}
+		return i, nil
+	}
+	return 0, nil
+}
+
+// settingsBefore gives the settings in force at the end of a path, of which it reads no more than the
+// last entry of each kind that can say something.
+func (c *Copy) settingsBefore(ctx context.Context, m *Moment, path []uint64, p transcript.Profile) (transcript.Settings, error) {
+	var last []uint64
+	seen := map[string]bool{}
+	for i := len(path) - 1; i >= 0 && len(seen) < 4; i-- {
+		n := m.Tree.NodeAt(path[i])
+		kind := n.Type
+		switch {
+		case kind == "message" && n.Role == "assistant":
+		case kind == "model_change", kind == "thinking_level_change", kind == "mode_change":
+		default:
+			continue
+		}
+		if !seen[kind] {
+			seen[kind] = true
+			last = append(last, path[i])
+		}
+	}
+	if len(last) == 0 {
+		return transcript.Settings{}, nil
+	}
+	slices.Reverse(last)
+	entries, err := c.Bodies(ctx, m, last)
+	if err != nil {
+		return transcript.Settings{}, err
+	}
+	return transcript.RestorePathWindow(p, -1, transcript.Settings{}, 0, entries).Context().Settings, nil
+}
+
+// explicit makes the context that SetContext, or the document, says. derived gives the settings.
+func (c *Copy) explicit(ctx context.Context, derived transcript.Context, win *transcript.PathWindow, items []transcript.Item) (transcript.Context, error) {
+	have, err := c.readItems(ctx, win, items)
+	if err != nil {
+		return transcript.Context{}, err
+	}
+	var path []transcript.Entry
+	for _, it := range items {
+		for _, m := range messagesOf(have, it) {
+			raw := slices.Concat([]byte(`{"type":"message","message":`), m.Raw, []byte{'}'})
+			path = append(path, transcript.Entry{Ordinal: uint64(len(path)), ID: m.Entry, Type: "message", Raw: raw})
+		}
+	}
+	out := transcript.BuildContext(path, transcript.Coppice) // no profile leaves out what was asked for
+	out.Settings, out.Leaf, out.Explicit = derived.Settings, derived.Leaf, true
+	return out, nil
+}
+
+// messagesOf gives what an item puts into a context: one message, none for an entry that says nothing.
+func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcript.Message {
+	e := have[it.Entry]
+	if len(it.Message) > 0 {
+		e = transcript.Entry{ID: it.Entry, Type: "message", Raw: slices.Concat([]byte(`{"message":`), it.Message, []byte{'}'})}
+	}
+	if m, ok := e.Message(); ok {
+		return []transcript.Message{m}
+	}
+	list := transcript.BuildContext([]transcript.Entry{e}, transcript.Coppice).Messages
+	for i := range list {
+		list[i].Entry = e.ID
+	}
+	return list
+}
+
+// readItems gives the entries that items name, by id. Those that are neither pending nor in the window,
+// nor carried by their item, are read.
+func (c *Copy) readItems(ctx context.Context, win *transcript.PathWindow, items []transcript.Item) (map[string]transcript.Entry, error) {
+	have := map[string]transcript.Entry{}
+	for _, e := range win.Entries() {
+		have[e.ID] = e
+	}
+	c.look(func(w *work) {
+		for id, p := range w.ids {
+			have[id] = entryOf(p.line, 0)
+		}
+	})
+	var m *Moment
+	var ords []uint64
+	for _, it := range items {
+		if _, ok := have[it.Entry]; ok || len(it.Message) > 0 {
+			continue
+		}
+		if m == nil {
+			var err error
+			if m, err = c.Moment(ctx); err != nil {
+				return nil, err
+			}
+		}
+		ord, err := m.Find(it.Entry)
+		if err != nil {
+			return nil, err
+		}
+		ords = append(ords, ord)
+	}
+	if len(ords) == 0 {
+		return have, nil
+	}
+	entries, err := c.Bodies(ctx, m, ords)
+	for _, e := range entries {
+		have[e.ID] = e
+	}
+	return have, err
+}

@@ -1,0 +1,56 @@
+package coppice_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+)
+
+// A sound store has nothing to report, and nothing to collect that anyone needs.
+func TestVerifySoundStore(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		for _, id := range []string{"s", "s2"} {
+			s, _ := grown(t, store, id, 5, nil)
+			must(s.Snapshot(bg, "x"))(t)
+			ok(t, s.Close())
+		}
+		for _, deep := range []bool{false, true} {
+			r := must(store.Verify(bg, "", deep))(t)
+			same(t, "sessions", r.Sessions, 2)
+			for _, p := range r.Problems {
+				if errors.Is(p, coppice.ErrCorrupt) {
+					t.Errorf("deep %v: %v", deep, p)
+				}
+			}
+		}
+		must(store.GC(bg, "", false))(t)
+		same(t, "after a collection", texts(t, open(t, store, "s")), "u1 a1 u2 a2 u3 a3 u4 a4 u5 a5")
+		same(t, "sessions", must(store.Verify(bg, "s2", true))(t).Sessions, 1)
+	})
+}
+
+// Damage is ErrCorrupt, with its object; the error of an open names it too.
+func TestVerifyFindsDamage(t *testing.T) {
+	b := memory.New()
+	store := newStore(t, b, nil)
+	s, _ := grown(t, store, "s", 3, nil)
+	ok(t, s.Close())
+	const key = "checkpoint_latest/s"
+	p, _, err := b.Get(bg, key, backend.Range{})
+	ok(t, err)
+	p[len(p)/2] ^= 1
+	must(b.Put(bg, key, p, backend.Cond{}))(t)
+	r := must(store.Verify(bg, "s", true))(t)
+	if len(r.Problems) == 0 || !errors.Is(r.Problems[0], coppice.ErrCorrupt) || r.Problems[0].Object != key {
+		t.Errorf("problems: %v", r.Problems)
+	}
+	_, err = store.Open(bg, "s", nil)
+	var e *coppice.Error
+	if !errors.Is(err, coppice.ErrCorrupt) || !errors.As(err, &e) || e.Object != key || !strings.Contains(e.Hint, "repair") {
+		t.Errorf("open: %v", err)
+	}
+}

@@ -1,0 +1,184 @@
+package coppice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/live"
+	"github.com/coppice-go/coppice/internal/working"
+	"github.com/coppice-go/coppice/snapshot"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// A View is the session as it was at one commit, or at one entry: then with the document in force there.
+// It never changes. Its handle has to stay open while the view is read.
+type View struct {
+	s *Session
+	v *live.View
+}
+
+// At gives the session as it was at a target. Nothing moves. It costs what the nearest snapshot or
+// keyframe and the patches since cost; the head and the last commit cost nothing.
+func (s *Session) At(ctx context.Context, t Target) (*View, error) {
+	v, err := s.at(ctx, t)
+	if err != nil {
+		return nil, s.fail("at", err)
+	}
+	return v, nil
+}
+
+func (s *Session) at(ctx context.Context, t Target) (*View, error) {
+	if err := t.valid(); err != nil {
+		return nil, err
+	}
+	v, err := s.h.At(ctx, live.Target{
+		Seq: t.Seq, Commit: t.Commit, Entry: t.Entry, Snapshot: t.Snapshot, Tag: t.Tag, Time: t.Time,
+		First: t.first, Word: t.bare, Text: t.String(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &View{s: s, v: v}, nil
+}
+
+// Commit is the commit that the view shows; of an entry, the one whose document is in force there.
+func (v *View) Commit() checkpoint.Commit { return v.v.Commit }
+
+// Document is the document in force. Its parts must not be changed.
+func (v *View) Document() checkpoint.Document { return v.v.Doc }
+
+// State decodes the agent's state then into dst; where there was none it leaves dst alone.
+func (v *View) State(dst any) error { return v.s.fail("state", decode(v.v.Doc.State, dst)) }
+
+// Context gives the whole context then, not cut to any bound: a view of the head is how one reads past
+// the window.
+func (v *View) Context(ctx context.Context) (transcript.Context, error) {
+	c, err := v.v.Context(ctx)
+	return c, v.s.fail("context", err)
+}
+
+// Path gives the entries from the view's head towards the root, newest first.
+func (v *View) Path(ctx context.Context) iter.Seq2[transcript.Entry, error] {
+	return iterate(ctx, v.s, "path", func(yield func(transcript.Entry, error) bool) error {
+		return v.v.Path(ctx, yield)
+	})
+}
+
+// Diff gives what lies between this view, A, and another of the same session, B.
+func (v *View) Diff(ctx context.Context, to *View) (checkpoint.Diff, error) {
+	if to == nil {
+		return checkpoint.Diff{}, v.s.fail("diff", errors.New("no other view"))
+	}
+	d, err := v.v.Diff(ctx, to.v)
+	return d, v.s.fail("diff", err)
+}
+
+// Log yields commits from a target on, newest first. The last 64 are in memory.
+func (s *Session) Log(ctx context.Context, from Target) iter.Seq2[checkpoint.Commit, error] {
+	return iterate(ctx, s, "log", func(yield func(checkpoint.Commit, error) bool) error {
+		st := s.h.State()
+		if st.Summary.Commit == "" && from == (Target{}) {
+			return nil
+		}
+		v, err := s.at(ctx, from)
+		if err != nil {
+			return err
+		}
+		return forward(s.h.Journal().Log(ctx, st, v.v.Commit.Seq), yield)
+	})
+}
+
+// Rollback goes back to a target: state, context and head are exactly those of then, as a new commit on
+// a new branch. The line that is left stays, as branch Receipt.Kept.
+func (s *Session) Rollback(ctx context.Context, t Target) (Receipt, error) {
+	v, err := s.at(ctx, t)
+	if err != nil {
+		return Receipt{}, s.fail("rollback", err)
+	}
+	r, err := s.h.Rollback(ctx, v.v)
+	return s.receipt("rollback", r, err)
+}
+
+// Fork makes a session of its own of the way to a target: its entries byte for byte, the labels on them,
+// and the document in force there. Its header names this session as its parent. id "" = a new UUIDv7; nil
+// options take title and working directory over.
+func (s *Session) Fork(ctx context.Context, t Target, id string, o *SessionOptions) (*Session, error) {
+	v, err := s.at(ctx, t)
+	var f *Session
+	if err == nil {
+		f, err = s.store.fork(ctx, s, v, id, o)
+	}
+	if err != nil {
+		return nil, s.fail("fork", err)
+	}
+	return f, nil
+}
+
+// Snapshot keeps the state of the last commit for good, under a tag; the tag may be "". One PUT.
+func (s *Session) Snapshot(ctx context.Context, tag string) (snapshot.Info, error) {
+	err := s.h.Writable(ctx)
+	st := s.h.State()
+	switch {
+	case err != nil:
+	case st.Summary.Commit == "":
+		err = working.Missing("commit", "head")
+	case len(tag) > checkpoint.MaxName:
+		err = working.LimitError("tag", checkpoint.MaxName, len(tag))
+	}
+	if err != nil {
+		return snapshot.Info{}, s.fail("snapshot", err)
+	}
+	info, err := s.h.Journal().Snapshot(ctx, st, tag)
+	return info, s.fail("snapshot", err)
+}
+
+// Snapshots yields the session's snapshots, newest first.
+func (s *Session) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error] {
+	return iterate(ctx, s, "snapshots", func(yield func(snapshot.Info, error) bool) error {
+		return forward(s.h.Journal().Snapshots(ctx), yield)
+	})
+}
+
+// Prune removes the snapshots that a retention does not keep, and gives them; with DryRun it only says
+// which. Commits stay exactly as they are: each can still be restored from the log.
+func (s *Session) Prune(ctx context.Context, keep snapshot.Retention) ([]snapshot.Info, error) {
+	if !keep.DryRun && s.o.ReadOnly {
+		return nil, s.fail("prune", journal.ErrReadOnly)
+	}
+	var list []snapshot.Info
+	for info, err := range s.Snapshots(ctx) {
+		if err != nil {
+			return nil, s.fail("prune", err)
+		}
+		list = append(list, info)
+	}
+	_, drop := keep.Select(list)
+	if keep.DryRun {
+		return drop, nil
+	}
+	for i, info := range drop {
+		if err := s.h.Journal().DropSnapshot(ctx, info.ID); err != nil {
+			return drop[:i], s.fail("prune", fmt.Errorf("drop snapshot %s: %w", info.ID, err))
+		}
+	}
+	return drop, nil
+}
+
+// Watch yields every commit with a seq above after, old ones first and new ones as they come, from
+// anyone, with the entries that each made durable, until ctx is done. Nothing is missed between two
+// calls of which one goes on where the other ended. Between commits it costs one Stat per Options.Poll.
+// It moves a read-only handle along. The end of ctx is no error.
+func (s *Session) Watch(ctx context.Context, after uint64) iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		err := s.h.Watch(ctx, after, func(b journal.Batch, entries []transcript.Entry) bool {
+			return yield(Change{Commit: b.Commit, Entries: entries}, nil)
+		})
+		if err != nil && ctx.Err() == nil {
+			yield(Change{}, s.fail("watch", err))
+		}
+	}
+}
