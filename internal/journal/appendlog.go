@@ -23,7 +23,6 @@ type appendLog struct {
 	mu      sync.Mutex
 	version backend.Version // of checkpoint_latest, as this handle last saw it
 	exists  bool            // there is a checkpoint_latest
-	seq     uint64          // of its commit
 	seq     uint64          // of the commit that it holds
 	batches uint64          // writes to the log by then
 	bytes   int64           // of the transcript then
