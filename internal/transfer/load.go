@@ -210,7 +210,8 @@ func (ld *loader) original(ctx context.Context, open func() (io.Reader, error)) 
 	return ld.j.PutOriginal(ctx, raw)
 }
 
-// commitAll commits what was taken in, in chunks; last completes the last step.
+// commitAll commits what was taken in, in chunks, and brings the session to the shape of one that grew by
+// itself; last completes the last step.
 func (ld *loader) commitAll(ctx context.Context, reason string, last func(*journal.Step)) error {
 	parents, _ := transcript.ResolveParents(ld.heads)
 	for at := 0; ; {
@@ -236,7 +237,7 @@ func (ld *loader) commitAll(ctx context.Context, reason string, last func(*journ
 			return err
 		}
 		if at = end; at == len(ld.entries) {
-			return nil
+			return ld.j.Settle(ctx)
 		}
 	}
 }

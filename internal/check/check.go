@@ -1,0 +1,181 @@
+// Package check guarantees that damage is found and named, and that what is intact survives it: Verify
+// holds every object of a session against its checksums and against what refers to it, and writes nothing
+// (I14); Repair makes a damaged session usable again, and destroys no byte of it.
+//
+// What Verify finds is a list of problems, each with the object, the byte offset where that is known, a
+// Kind and one sentence. Kinds that are damage (Kind.Damage) mean that something is lost or can no longer
+// be trusted; the others are notes on a healthy session: a torn tail that the next writer moves aside, an
+// object of somebody else, a parent that an imported file never had.
+//
+// Shallow, Verify reads the checkpoint, the index objects, the index at the end of every sealed segment,
+// the plain segments whole, and asks for the length of the rest. Deep, it reads every byte: hashes, the
+// chain of commit lines from the session header to the head, every document from its keyframe and patches,
+// every snapshot, image and imported original.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// Kind says in a word what sort of problem it is.
+type Kind string
+
+// The kinds of problems. Damage first, notes behind it, then what Repair says that it did.
+const (
+	Damaged  Kind = "damaged"  // bytes fail their checksum, or are not what they must be
+	Missing  Kind = "missing"  // something names it, and it is not there
+	Mismatch Kind = "mismatch" // intact in itself, but it is not what refers to it says: another session's, out of order
+	Lost     Kind = "lost"     // repaired over: what nothing could bring back, and has a stand-in now
+
+	TooNew        Kind = "too-new"        // intact, of a format that this program does not read
+	TornTail      Kind = "torn-tail"      // bytes of a write that was never acknowledged; the next writer moves them aside
+	ForeignBytes  Kind = "foreign-bytes"  // whole lines of another program behind the last commit
+	ForeignObject Kind = "foreign-object" // a key that no object of a store has
+	NoCheckpoint  Kind = "no-checkpoint"  // on a disk: only the log is there, which is enough; opening is slower
+	Leftover      Kind = "leftover"       // of a session that is deleted or never came to be, or of a repair
+	Tree          Kind = "tree"           // an orphan, a cycle: as it was committed
+
+	Rebuilt  Kind = "rebuilt"  // Repair wrote it anew from the rest
+	Salvaged Kind = "salvaged" // Repair took what is intact over into another object
+)
+
+// Damage reports whether the kind means that something is lost or cannot be trusted.
+func (k Kind) Damage() bool { return k == Damaged || k == Missing || k == Mismatch || k == Lost }
+
+// Problem is one finding.
+type Problem struct {
+	Session string // "" = of the store
+	Object  string // key
+	Offset  int64  // byte offset in the object; 0 also where it is not known
+	Kind    Kind
+	Detail  string // one sentence
+	Err     error  // the cause, where there is one
+}
+
+// Error gives kind, place and detail.
+func (p *Problem) Error() string {
+	return fmt.Sprintf("%s: %s at byte %d: %s", p.Kind, p.Object, p.Offset, p.Detail)
+}
+
+// Unwrap gives the cause.
+func (p *Problem) Unwrap() error { return p.Err }
+
+// Report is what a run did and found.
+type Report struct {
+	Sessions, Objects, Removed int
+	Bytes                      int64 // read by Verify, written by Repair, freed by a collection
+	Problems                   []*Problem
+
+	foreign int
+}
+
+const (
+	problemsMax = 10_000 // of each session; behind them only their number is told
+	foreignMax  = 100    // foreign objects that are named; so they never crowd out damage
+)
+
+// Add takes another run's report in.
+func (r *Report) Add(o Report) {
+	r.Sessions += o.Sessions
+	r.Objects += o.Objects
+	r.Removed += o.Removed
+	r.Bytes += o.Bytes
+	r.Problems = append(r.Problems, o.Problems...)
+}
+
+// note files a problem.
+func (r *Report) note(p Problem) {
+	if len(r.Problems) < problemsMax {
+		r.Problems = append(r.Problems, &p)
+	}
+}
+
+// stranger files a key that is no object of a store.
+func (r *Report) stranger(session, key string) {
+	if r.foreign++; r.foreign <= foreignMax {
+		r.note(Problem{Session: session, Object: key, Kind: ForeignObject, Detail: "no object of a store has such a key; it is left alone"})
+	}
+}
+
+// strangers files how many more there were.
+func (r *Report) strangers(session, prefix string) {
+	if more := r.foreign - foreignMax; more > 0 {
+		r.note(Problem{Session: session, Object: prefix, Kind: ForeignObject, Detail: fmt.Sprintf("%d more foreign objects", more)})
+	}
+	r.foreign = 0
+}
+
+// Sessions gives the ids of all sessions of which anything is there, in order, and notes what is no part
+// of a store.
+func Sessions(ctx context.Context, b backend.Backend, r *Report) ([]string, error) {
+	seen := map[string]bool{}
+	var ids []string
+	take := func(name, key string) {
+		id, ok := layout.Unescape(name)
+		switch {
+		case !ok:
+			r.stranger("", key)
+		case !seen[id]:
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	for _, o := range []backend.ListOptions{{Delimiter: "/"}, {Prefix: layout.Checkpoints}, {Prefix: layout.Sessions, Delimiter: "/"}} {
+		for info, err := range b.List(ctx, o) {
+			if err != nil {
+				return nil, fmt.Errorf("list %s: %w", o.Prefix, err)
+			}
+			name := strings.TrimPrefix(info.Key, o.Prefix)
+			switch {
+			case o.Prefix == "":
+				if info.Key != layout.Checkpoints && info.Key != layout.Sessions {
+					r.stranger("", info.Key)
+				}
+			case o.Prefix == layout.Checkpoints:
+				take(name, info.Key)
+			case info.Prefix:
+				take(strings.TrimSuffix(name, "/"), info.Key)
+			default:
+				r.stranger("", info.Key)
+			}
+		}
+	}
+	r.strangers("", "")
+	return ids, nil
+}
+
+// Each runs one on cfg's session, or, where that is "", on every session of the store.
+func Each(ctx context.Context, cfg journal.Config, one func(cfg journal.Config) (Report, error)) (Report, error) {
+	var all Report
+	if cfg.Session != "" {
+		r, err := one(cfg)
+		return r, err
+	}
+	ids, err := Sessions(ctx, cfg.Backend, &all)
+	if err != nil {
+		return all, err
+	}
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return all, err
+		}
+		cfg.Session = id
+		r, err := one(cfg)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted or gone meanwhile
+		}
+		all.Add(r)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,223 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// tail checks the lines that ride in the checkpoint, and whether the log ends where the head says.
+func (v *verifier) tail(context.Context) error {
+	if v.st == nil {
+		return nil
+	}
+	key := layout.CheckpointKey(v.id)
+	if o := v.o; !v.disk && len(o.Tail.Lines) > 0 {
+		r := &reading{after: v.at}
+		if !v.at.known {
+			r.after = place{next: o.Tail.First, seq: o.Tail.FirstSeq}
+		}
+		data := append(bytes.Join(o.Tail.Lines, []byte{'\n'}), '\n')
+		self := v.at.self
+		if base := firstBase(o); base != nil && !v.at.known {
+			self = base.Self
+		}
+		if good := r.commits(data, o.Key, self, 0); good < len(data) && len(r.found) == 0 {
+			r.wrong(Mismatch, 0, codec.ErrChecksum, "its tail does not go on from the segments: good for %d of %d bytes", good, len(data))
+		}
+		v.report(key, r)
+		v.take(r.lines)
+		v.at = r.after
+	}
+	if v.at.known && !v.broken {
+		v.end(key)
+	}
+	return nil
+}
+
+// firstBase is what the first commit of a checkpoint's tail says of the session before it.
+func firstBase(o *checkpoint.Object) *checkpoint.Base {
+	for _, line := range o.Tail.Lines {
+		if rec, ok, err := checkpoint.ParseRecord(line, o.Key); ok && err == nil {
+			return rec.Base
+		}
+	}
+	return nil
+}
+
+// end holds the end of the log against the head.
+func (v *verifier) end(key string) {
+	st, at := v.st, v.at
+	if at.id != st.Summary.Commit || at.next != st.Next || at.head != st.HeadOrd || at.seq != st.Summary.Seq+1 {
+		v.note(Mismatch, key, 0, nil, "the head is commit %s of seq %d, the log ends with %s of seq %d", st.Summary.Commit, st.Summary.Seq, at.id, int64(at.seq)-1)
+	} else if at.doc != nil && !bytes.Equal(at.doc, st.DocJSON) {
+		v.note(Mismatch, key, 0, nil, "the document of the head is not that of its commit %s", at.id)
+	}
+	if st.Next != st.Summary.Entries+st.Summary.Seq+1 {
+		v.note(Mismatch, key, 0, nil, "%d entries and %d commits are said to be there, and %d lines are", st.Summary.Entries, st.Summary.Seq+1, st.Next)
+	}
+}
+
+// snapshots checks each snapshot: shallow its summary, deep all of it.
+func (v *verifier) snapshots(ctx context.Context) error {
+	for _, info := range v.inv.snapshots {
+		rng := backend.Range{}
+		if !v.deep {
+			rng = backend.Bytes(0, min(info.Size, 4<<10))
+		}
+		p, _, err := v.get(ctx, info.Key, rng)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			continue // pruned meanwhile
+		}
+		var sum checkpoint.Summary
+		o := &checkpoint.Object{}
+		if v.deep {
+			if o, err = checkpoint.DecodeObject(p); err == nil {
+				sum = o.Summary
+			}
+		} else {
+			sum, err = checkpoint.DecodeSummary(p)
+		}
+		name := info.Key[len(layout.SessionPrefix(v.id)+layout.Snapshots):]
+		switch {
+		case err != nil:
+			v.note(Damaged, info.Key, 0, err, "the snapshot cannot be read")
+		case sum.ID != v.id || sum.Snapshot != name:
+			v.note(Mismatch, info.Key, 0, nil, "it is snapshot %s of session %q", sum.Snapshot, sum.ID)
+		case v.deep:
+			v.snapshot(info.Key, o)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) snapshot(key string, o *checkpoint.Object) {
+	if _, err := journal.FromObject(o); err != nil {
+		v.note(Mismatch, key, 0, err, "its parts do not agree")
+		return
+	}
+	v.wishFor(key, "its head", o.Summary.Entry, o.HeadOrd)
+	for _, ord := range o.Window.Ords {
+		v.wishForLine(key, "its working window", ord, o.Pool[ord])
+	}
+}
+
+// content checks what is stored by its hash: images and imported originals, and that all that the
+// transcript names is there.
+func (v *verifier) content(ctx context.Context) error {
+	if v.st != nil && v.st.Original != "" {
+		if _, ok := v.inv.originals[v.st.Original]; !ok {
+			v.note(Missing, layout.OriginalKey(v.id, v.st.Original), 0, errGone, "the bytes that were imported")
+		}
+	}
+	for _, name := range sorted(v.aside) {
+		if _, ok := v.inv.torn[name]; !ok {
+			v.note(Missing, layout.SessionPrefix(v.id)+name, 0, errGone, "bytes that were moved aside")
+		}
+	}
+	for _, sum := range sorted(v.blobs) {
+		if _, ok := v.inv.blobs[sum]; !ok {
+			v.note(Missing, layout.BlobKey(v.id, sum), 0, errGone, "an image that an entry shows")
+		}
+	}
+	if !v.deep {
+		return nil
+	}
+	for _, sum := range sorted(v.inv.blobs) {
+		key := layout.BlobKey(v.id, sum)
+		p, _, err := v.get(ctx, key, backend.Range{})
+		if err != nil {
+			return err
+		}
+		if p != nil && !hashes(p, sum) {
+			v.note(Damaged, key, 0, codec.ErrChecksum, "the image is not what its name says")
+		}
+	}
+	for _, sum := range sorted(v.inv.originals) {
+		key := layout.OriginalKey(v.id, sum)
+		p, _, err := v.get(ctx, key, backend.Range{})
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			continue
+		}
+		raw, err := codec.Decompress(nil, p, journal.OriginalMax)
+		if err == nil && !hashes(raw, sum) {
+			err = codec.ErrChecksum
+		}
+		if err != nil {
+			v.note(Damaged, key, 0, err, "the imported bytes are not what their name says")
+		}
+	}
+	return nil
+}
+
+func hashes(p []byte, sum string) bool {
+	h := sha256.Sum256(p)
+	return hex.EncodeToString(h[:]) == sum
+}
+
+func sorted[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// places checks that head and branches are entries of the transcript. What was wished for while the log
+// was read and never came is not there.
+func (v *verifier) places() {
+	if v.broken {
+		return
+	}
+	for _, ord := range sortedOrds(v.wishes) {
+		for _, w := range v.wishes[ord] {
+			v.note(Mismatch, w.object, 0, nil, "%s: entry %d, %s, does not exist", w.what, ord, w.id)
+		}
+	}
+}
+
+func sortedOrds(m map[uint64][]wish) []uint64 {
+	ords := make([]uint64, 0, len(m))
+	for ord := range m {
+		ords = append(ords, ord)
+	}
+	slices.Sort(ords)
+	return ords
+}
+
+// diagnostics notes what is odd about the tree.
+func (v *verifier) diagnostics() {
+	if v.tree == nil || v.st == nil {
+		return
+	}
+	var branches []transcript.Branch
+	for _, b := range v.st.Branches {
+		branches = append(branches, transcript.Branch{Name: b.Name, Head: b.Head})
+	}
+	const most = 100
+	list := v.tree.Tree(v.st.Summary.Entry, branches, nil).Diagnostics()
+	for i, d := range list {
+		if i == most {
+			v.note(Tree, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%d more findings in the tree", len(list)-most)
+			return
+		}
+		v.note(Tree, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%s", fmt.Sprintf("entry %s (%d): %s: %s", d.Entry, d.Ordinal, d.Kind, d.Detail))
+	}
+}

@@ -1,0 +1,251 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// verifyRuns bounds how often a session is looked at anew because somebody wrote meanwhile.
+const verifyRuns = 3
+
+// Verify checks cfg's session, "" = every session of the store, and what else lies there. It writes
+// nothing. Damage is in the report; an error says that it could not look. A session under which somebody
+// writes is looked at again where that could have been taken for damage.
+func Verify(ctx context.Context, cfg journal.Config, deep bool) (Report, error) {
+	return Each(ctx, cfg, func(cfg journal.Config) (Report, error) {
+		for try := 1; ; try++ {
+			v := newVerifier(cfg, deep)
+			err := v.run(ctx)
+			if err != nil || !v.damaged() || try == verifyRuns || !v.moved(ctx) {
+				return *v.r, err
+			}
+		}
+	})
+}
+
+// verifier is one look at one session.
+type verifier struct {
+	cfg  journal.Config
+	b    backend.Backend
+	id   string
+	disk bool // the log is the truth, the checkpoint a cache
+	deep bool
+	r    *Report
+	inv  *inventory
+
+	o       *checkpoint.Object // checkpoint_latest; nil = not to be read
+	st      *journal.State     // the newest state; nil = none can be had
+	chain   []link
+	at      place
+	broken  bool // the chain was left somewhere: what lies behind cannot all be checked
+	tree    *transcript.TreeBuilder
+	wishes  map[uint64][]wish
+	blobs   map[string]bool // images that entries refer to
+	aside   map[string]bool // torn objects that commits name
+	deleted bool
+}
+
+// wish is an entry that something says has an ordinal.
+type wish struct{ object, id, what string }
+
+func newVerifier(cfg journal.Config, deep bool) *verifier {
+	cfg.ReadOnly = true
+	_, disk := cfg.Backend.(backend.Appender)
+	return &verifier{
+		cfg: cfg, b: cfg.Backend, id: cfg.Session, disk: disk, deep: deep, r: &Report{Sessions: 1},
+		tree: transcript.NewTreeBuilder(), wishes: map[uint64][]wish{}, blobs: map[string]bool{}, aside: map[string]bool{},
+	}
+}
+
+func (v *verifier) run(ctx context.Context) error {
+	var err error
+	if v.inv, err = take(ctx, v.b, v.id, v.r); err != nil {
+		return err
+	}
+	v.r.Objects = v.inv.count
+	for _, step := range []func(context.Context) error{v.checkpoint, v.state, v.heads, v.snapshots, v.segments, v.tail, v.strays, v.content} {
+		if err := step(ctx); err != nil || v.deleted {
+			return err
+		}
+	}
+	v.places()
+	v.diagnostics()
+	return nil
+}
+
+func (v *verifier) damaged() bool {
+	for _, p := range v.r.Problems {
+		if p.Kind.Damage() {
+			return true
+		}
+	}
+	return false
+}
+
+// moved tells whether somebody committed since the state was read.
+func (v *verifier) moved(ctx context.Context) bool {
+	now, err := journal.Open(ctx, v.cfg)
+	return err == nil && (v.st == nil || now.State().Summary.Commit != v.st.Summary.Commit)
+}
+
+func (v *verifier) note(kind Kind, object string, offset int64, err error, format string, args ...any) {
+	detail := fmt.Sprintf(format, args...)
+	if err != nil {
+		detail += ": " + err.Error()
+		if errors.Is(err, codec.ErrVersion) {
+			kind = TooNew
+		}
+	}
+	v.r.note(Problem{Session: v.id, Object: object, Offset: offset, Kind: kind, Detail: detail, Err: err})
+}
+
+// get reads an object, or a part of it; nil without an error where it is not there.
+func (v *verifier) get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
+	p, info, err := v.b.Get(ctx, key, r)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, info, nil
+	}
+	if err != nil {
+		return nil, info, fmt.Errorf("verify session %s: %w", v.id, err)
+	}
+	v.r.Bytes += int64(len(p))
+	if p == nil {
+		p = []byte{}
+	}
+	return p, info, nil
+}
+
+// checkpoint reads checkpoint_latest and holds it against itself.
+func (v *verifier) checkpoint(ctx context.Context) error {
+	key := layout.CheckpointKey(v.id)
+	p, _, err := v.get(ctx, key, backend.Range{})
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		return v.noCheckpoint(key)
+	}
+	v.r.Objects++
+	o, err := checkpoint.DecodeObject(p)
+	switch {
+	case err != nil:
+		v.note(Damaged, key, 0, err, "it cannot be read")
+		return nil
+	case o.Summary.ID != v.id || o.Summary.Snapshot != "":
+		v.note(Mismatch, key, 0, nil, "it is of session %q, snapshot %q", o.Summary.ID, o.Summary.Snapshot)
+		return nil
+	case o.Summary.Tombstone:
+		v.deleted = true
+		if v.inv.count > 0 {
+			v.note(Leftover, layout.SessionPrefix(v.id), 0, nil, "%d objects of a deleted session; a collection removes them", v.inv.count)
+		}
+		return nil
+	}
+	if _, err := journal.FromObject(o); err != nil {
+		v.note(Mismatch, key, 0, err, "its parts do not agree")
+		return nil
+	}
+	v.o = o
+	for _, ord := range o.Window.Ords {
+		v.wishForLine(key, "the working window", ord, o.Pool[ord])
+	}
+	return nil
+}
+
+func (v *verifier) noCheckpoint(key string) error {
+	switch {
+	case v.inv.count == 0:
+		return &backend.Error{Op: "verify", Key: v.id, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+	case len(v.inv.plain)+len(v.inv.sealed) == 0:
+		v.deleted = true
+		v.note(Leftover, layout.SessionPrefix(v.id), 0, nil, "%d objects of a session that never came to be", v.inv.count)
+	case v.disk:
+		v.note(NoCheckpoint, key, 0, nil, "it is not there; the log tells all that it held")
+	default:
+		v.note(Missing, key, 0, errGone, "the session's head and the end of its transcript")
+	}
+	return nil
+}
+
+// state finds the newest state: the checkpoint's own, on a disk with what the log holds behind it.
+func (v *verifier) state(ctx context.Context) error {
+	if !v.disk {
+		if v.o != nil {
+			v.st, _ = journal.FromObject(v.o)
+		}
+		return nil
+	}
+	j, err := journal.Open(ctx, v.cfg)
+	var f *journal.Failure
+	switch {
+	case err == nil:
+		v.st = j.State()
+		if v.o != nil && v.o.Summary.Seq > v.st.Summary.Seq {
+			ref := v.st.Plain[len(v.st.Plain)-1]
+			v.note(Damaged, plainKey(v.id, ref.Name), ref.Bytes, nil, "the log ends with commit %d, checkpoint_latest is of commit %d", v.st.Summary.Seq, v.o.Summary.Seq)
+		}
+	case errors.As(err, &f):
+		v.note(Damaged, f.Object, f.Offset, err, "the session cannot be opened")
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, codec.ErrVersion):
+		v.note(Damaged, layout.SessionPrefix(v.id)+layout.Transcript, 0, err, "the session cannot be opened")
+	default:
+		return fmt.Errorf("verify session %s: %w", v.id, err)
+	}
+	return nil
+}
+
+// heads notes which entries head and branches are.
+func (v *verifier) heads(context.Context) error {
+	if v.st == nil {
+		return nil
+	}
+	key := layout.CheckpointKey(v.id)
+	v.wishFor(key, "the head", v.st.Summary.Entry, v.st.HeadOrd)
+	for _, b := range v.st.Branches {
+		v.wishFor(key, "branch "+b.Name, b.Head, b.Ord)
+	}
+	return nil
+}
+
+func plainKey(id, name string) string {
+	seg, _ := layout.ParseSegment(name)
+	return seg.PlainKey(id)
+}
+
+// wishForLine notes which entry an object says has an ordinal, by a copy of its line.
+func (v *verifier) wishForLine(object, what string, ord uint64, line []byte) {
+	if l, err := transcript.ParseLine(line); err == nil {
+		v.wishes[ord] = append(v.wishes[ord], wish{object, l.ID, what})
+	}
+}
+
+func (v *verifier) wishFor(object, what, id string, ord int64) {
+	switch {
+	case ord >= 0:
+		v.wishes[uint64(ord)] = append(v.wishes[uint64(ord)], wish{object, id, what})
+	case id != "":
+		v.note(Mismatch, object, 0, nil, "%s is entry %s, which has no ordinal", what, id)
+	}
+}
+
+// longID is the length from which on a summary may hold a cut id.
+const longID = 250
+
+// seen holds an entry that was read against what is said of it.
+func (v *verifier) seen(ord uint64, id string) {
+	for _, w := range v.wishes[ord] {
+		if w.id != id && len(w.id) < longID {
+			v.note(Mismatch, w.object, 0, nil, "%s: entry %d is %s, not %s", w.what, ord, id, w.id)
+		}
+	}
+	delete(v.wishes, ord)
+}

@@ -1,0 +1,186 @@
+package check_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/google/go-cmp/cmp"
+)
+
+// A healthy store has no problems, and looking at it changes nothing (I14).
+func TestVerifyClean(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, storeOf(kind))
+			w.session("s1", 30)
+			w.session("S2", 0)
+			before := objects(t, w.b)
+			for _, deep := range []bool{false, true} {
+				r := w.verify("", deep)
+				if len(r.Problems) > 0 {
+					t.Errorf("deep %v: %s", deep, list(r))
+				}
+				if r.Sessions != 2 || r.Objects != len(before) || r.Bytes == 0 {
+					t.Errorf("deep %v: %d sessions, %d objects of %d, %d bytes", deep, r.Sessions, r.Objects, len(before), r.Bytes)
+				}
+			}
+			if diff := cmp.Diff(before, objects(t, w.b)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Sessions of so many segments that references fold are as clean.
+func TestVerifyFolded(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, storeOf(kind))
+			w.lim.SealEntries, w.lim.RollEntries, w.lim.PublishCommits = 2, 2, 1
+			w.session("s1", 300)
+			all := objects(t, w.b)
+			if len(keys(all, "/index/")) == 0 {
+				t.Fatal("no index object")
+			}
+			for _, deep := range []bool{false, true} {
+				if r := w.verify("s1", deep); len(r.Problems) > 0 {
+					t.Errorf("deep %v: %s", deep, list(r))
+				}
+			}
+			damageTable(t, kind, w, keys(all, "/index/")[:1])
+		})
+	}
+}
+
+// damages are ways in which an object goes bad.
+var damages = []struct {
+	name string
+	do   func(rng *rand.Rand, p, other []byte) []byte // nil = it is gone
+}{
+	{"flipped", func(rng *rand.Rand, p, _ []byte) []byte {
+		q := bytes.Clone(p)
+		q[rng.IntN(len(q))] ^= 1 << rng.IntN(8)
+		return q
+	}},
+	{"cut", func(rng *rand.Rand, p, _ []byte) []byte { return bytes.Clone(p[:rng.IntN(len(p))]) }},
+	{"gone", func(*rand.Rand, []byte, []byte) []byte { return nil }},
+	{"another session's", func(_ *rand.Rand, _, other []byte) []byte { return other }},
+	{"zeroed", func(rng *rand.Rand, p, _ []byte) []byte {
+		q := bytes.Clone(p)
+		n := min(512, len(q))
+		at := rng.IntN(len(q)-n+1) / 512 * 512
+		clear(q[at : at+n])
+		return q
+	}},
+}
+
+// Every class of damage to every object that matters is found, and named.
+func TestVerifyFindsDamage(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, storeOf(kind))
+			w.session("s1", 20)
+			w.session("s2", 20)
+			damageTable(t, kind, w, keys(objects(t, w.b), "s1"))
+		})
+	}
+}
+
+func damageTable(t *testing.T, kind string, w *world, list []string) {
+	all := objects(t, w.b)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, key := range list {
+		others := keys(all, strings.Split(strings.ReplaceAll(key, "s1", "s2"), "-")[0])
+		for _, d := range damages {
+			for range 6 {
+				other := []byte("nothing")
+				if len(others) > 0 {
+					other = all[others[rng.IntN(len(others))]]
+				}
+				q := d.do(rng, all[key], other)
+				if bytes.Equal(q, all[key]) && q != nil {
+					continue
+				}
+				oneDamage(t, kind, w, all, key, d.name, q)
+				if d.name == "gone" || t.Failed() {
+					break
+				}
+			}
+		}
+	}
+}
+
+func oneDamage(t *testing.T, kind string, w *world, all map[string][]byte, key, name string, q []byte) {
+	t.Helper()
+	b := storeOf(kind)
+	for k, p := range all {
+		if k != key {
+			put(t, b, k, p)
+		}
+	}
+	if q != nil {
+		put(t, b, key, q)
+	}
+	hurt := newWorld(t, b)
+	hurt.lim = w.lim
+	r := hurt.verify("s1", true)
+	if unnoticed(key, name, q) {
+		return
+	}
+	for _, p := range r.Problems {
+		if p.Object == key || name == "gone" && strings.HasPrefix(key, p.Object) {
+			if p.Offset < 0 || p.Offset > int64(max(len(q), len(all[key]))) {
+				t.Errorf("%s, %s: offset %d of %d bytes", key, name, p.Offset, len(q))
+			}
+			return
+		}
+	}
+	t.Errorf("%s, %s: not found; problems are:\n%s", key, name, fmt.Sprint(r.Problems))
+}
+
+// unnoticed are losses that nothing refers to: a snapshot that is gone was pruned.
+func unnoticed(key, name string, _ []byte) bool {
+	return strings.Contains(key, "/snapshots/") && name == "gone"
+}
+
+// Objects of others are told apart, do not count, and do not crowd out damage.
+func TestVerifyForeign(t *testing.T) {
+	w := newWorld(t, storeOf("replace"))
+	w.session("s1", 10)
+	want := w.verify("", true)
+	foreign := []string{
+		"readme", "other/x", "checkpoint_latest/Upper", "checkpoint_latest/a/b", "sessions/loose", "sessions/Upper/x",
+		"sessions/s1/loose", "sessions/s1/transcript/x.jsonl", "sessions/s1/transcript/a/b", "sessions/s1/index/x",
+		"sessions/s1/snapshots/x", "sessions/s1/blobs/x", "sessions/s1/originals/x.zst", "sessions/s1/torn/x", "sessions/s1/other/x",
+	}
+	for i := range 300 {
+		foreign = append(foreign, fmt.Sprintf("sessions/s1/blobs/noise%d", i))
+	}
+	for _, key := range foreign {
+		put(t, w.b, key, []byte("x"))
+	}
+	blob := keys(objects(t, w.b), "/originals/")[0]
+	put(t, w.b, blob, []byte("damaged"))
+	r := w.verify("", true)
+	if r.Objects != want.Objects || r.Sessions != want.Sessions {
+		t.Errorf("%d objects of %d sessions, want %d of %d", r.Objects, r.Sessions, want.Objects, want.Sessions)
+	}
+	named, damage := 0, 0
+	for _, p := range r.Problems {
+		switch {
+		case p.Kind == check.ForeignObject:
+			named++
+		case p.Object == blob && p.Kind == check.Damaged:
+			damage++
+		default:
+			t.Errorf("unexpected: %v", p)
+		}
+	}
+	if named < 100 || named > 120 || damage != 1 {
+		t.Errorf("%d foreign objects named, %d damaged", named, damage)
+	}
+}

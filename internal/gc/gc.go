@@ -1,0 +1,318 @@
+// Package gc guarantees that a collection never takes what any head refers to, now or later, while
+// writers and readers work on. It uses no clock and no lock (I12).
+//
+// The rule, for segments and index objects: an object goes iff its epoch is below the head's and it is not
+// reachable from the head; the listing comes first, the head is read after it. A writer refers only to what
+// an earlier head referred to (I7) and to what it uploaded itself under the epoch of its own first commit;
+// once a later epoch is in force no commit of its can succeed (I8). Snapshots, images and originals live
+// with their session; of a deleted session everything goes.
+//
+// On a disk the log is the truth: its roots are the segments of the chain, in both forms, and the published
+// checkpoint's map. A plain segment whose sealed form that checkpoint names goes too, which is what its
+// writer would have done next. A segment that holds commits to which the log does not lead is damage and
+// not garbage, unless a repair put another in its place.
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
+)
+
+// Run collects the garbage of cfg's session, "" = of every session of the store. With dryRun nothing is
+// removed: the report lists as leftovers what would go. A session whose head cannot be read keeps all that
+// it has, and the report says so. It may run beside writers and other collections.
+func Run(ctx context.Context, cfg journal.Config, dryRun bool) (check.Report, error) {
+	cfg.ReadOnly = true
+	return check.Each(ctx, cfg, func(cfg journal.Config) (check.Report, error) {
+		c := &collection{cfg: cfg, b: cfg.Backend, id: cfg.Session, dry: dryRun, keep: map[string]bool{}, stands: map[uint64]uint64{}}
+		c.r.Sessions = 1
+		err := c.run(ctx)
+		return c.r, err
+	})
+}
+
+// collection is one run on one session.
+type collection struct {
+	cfg journal.Config
+	b   backend.Backend
+	id  string
+	dry bool
+	r   check.Report
+
+	listed []candidate
+	keep   map[string]bool   // what the head reaches, by key
+	stands map[uint64]uint64 // on a disk: epoch of the chain's segment at a first ordinal
+	sealed map[string]bool   // on a disk: plain keys whose sealed form the published checkpoint names
+	epoch  uint64            // of the head
+	shown  uint64            // of the published checkpoint
+}
+
+// candidate is an object that may be garbage.
+type candidate struct {
+	key   string
+	size  int64
+	seg   layout.Segment
+	index bool
+	plain bool
+}
+
+func (c *collection) run(ctx context.Context) error {
+	if err := c.list(ctx); err != nil {
+		return err
+	}
+	o, ok, err := c.head(ctx)
+	switch {
+	case err != nil:
+		return err
+	case o == nil && len(c.listed) == 0 && len(c.r.Problems) == 0:
+		return &backend.Error{Op: "collect", Key: c.id, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+	case !ok:
+		return nil
+	case o != nil && o.Summary.Tombstone:
+		return c.removeAll(ctx)
+	}
+	if ok, err := c.roots(ctx, o); err != nil || !ok {
+		return err
+	}
+	for _, cand := range c.listed {
+		goes, err := c.garbage(ctx, cand)
+		if err != nil {
+			return err
+		}
+		if goes {
+			if err := c.remove(ctx, cand.key, cand.size, "nothing can refer to it any more"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// list takes down what is there before the head is read.
+func (c *collection) list(ctx context.Context) error {
+	for _, folder := range []string{layout.Transcript, layout.Index} {
+		for info, err := range c.b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(c.id) + folder}) {
+			if err != nil {
+				return fmt.Errorf("collect session %s: %w", c.id, err)
+			}
+			cand := candidate{key: info.Key, size: info.Size, index: folder == layout.Index}
+			ok := false
+			if cand.index {
+				var level int
+				level, cand.seg, ok = layout.ParseIndexKey(info.Key)
+				ok = ok && layout.IndexKey(c.id, level, cand.seg) == info.Key
+			} else {
+				var sealed bool
+				cand.seg, sealed, ok = layout.ParseSegmentKey(info.Key)
+				cand.plain = !sealed
+				ok = ok && (cand.seg.SealedKey(c.id) == info.Key || cand.seg.PlainKey(c.id) == info.Key)
+			}
+			if ok { // what is no object of ours is left alone
+				c.r.Objects++
+				c.listed = append(c.listed, cand)
+			}
+		}
+	}
+	return nil
+}
+
+// head reads checkpoint_latest; false where the session has none to go by.
+func (c *collection) head(ctx context.Context) (*checkpoint.Object, bool, error) {
+	_, disk := c.b.(backend.Appender)
+	key := layout.CheckpointKey(c.id)
+	p, _, err := c.b.Get(ctx, key, backend.Range{})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, disk, nil // elsewhere the session may be just about to come to be
+	case err != nil:
+		return nil, false, fmt.Errorf("collect session %s: %w", c.id, err)
+	}
+	o, err := checkpoint.DecodeObject(p)
+	if err == nil && o.Summary.ID != c.id {
+		err = fmt.Errorf("it is of session %q: %w", o.Summary.ID, codec.ErrFormat)
+	}
+	if err != nil {
+		c.problem(key, err)
+		return nil, false, nil
+	}
+	return o, true, nil
+}
+
+// problem says why nothing is collected.
+func (c *collection) problem(key string, err error) {
+	p := &check.Problem{Session: c.id, Object: key, Kind: check.Damaged, Detail: "nothing is collected: " + err.Error(), Err: err}
+	var f *journal.Failure
+	if errors.As(err, &f) {
+		p.Object, p.Offset = f.Object, f.Offset
+	}
+	c.r.Problems = append(c.r.Problems, p)
+}
+
+// roots finds out what the head reaches; false where that cannot be told.
+func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, error) {
+	_, disk := c.b.(backend.Appender)
+	if o != nil {
+		c.epoch, c.shown = o.Summary.Epoch, o.Summary.Epoch
+		if ok, err := c.reach(ctx, o.Segments); err != nil || !ok {
+			return false, err
+		}
+	}
+	if !disk {
+		return true, nil
+	}
+	c.sealed = map[string]bool{}
+	for _, cand := range c.listed {
+		if !cand.index && !cand.plain && c.keep[cand.key] {
+			c.sealed[cand.seg.PlainKey(c.id)] = true
+		}
+	}
+	j, err := journal.Open(ctx, c.cfg)
+	switch {
+	case errors.Is(err, journal.ErrDeleted):
+		return false, nil // just now: the next run removes the rest
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case errors.Is(err, journal.ErrCorrupt), errors.Is(err, codec.ErrVersion):
+		c.problem(layout.SessionPrefix(c.id), err)
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("collect session %s: %w", c.id, err)
+	}
+	st := j.State()
+	c.epoch = st.Summary.Epoch
+	for i := range st.Plain {
+		if seg, ok := layout.ParseSegment(st.Plain[i].Name); ok {
+			c.keep[seg.PlainKey(c.id)], c.keep[seg.SealedKey(c.id)] = true, true
+			c.stands[seg.First] = seg.Epoch
+			delete(c.sealed, seg.PlainKey(c.id))
+		}
+	}
+	return c.reach(ctx, st.Segments)
+}
+
+// reach marks all that a segment map leads to.
+func (c *collection) reach(ctx context.Context, m checkpoint.SegmentMap) (bool, error) {
+	ok := true
+	var err error
+	var down func(level int, ref codec.Ref) bool
+	down = func(level int, ref codec.Ref) bool {
+		seg := layout.Segment{First: ref.First, Epoch: ref.Epoch, Rnd: ref.Rnd}
+		if level == 0 {
+			c.keep[seg.SealedKey(c.id)] = true
+			c.stands[seg.First] = seg.Epoch
+			return true
+		}
+		key := layout.IndexKey(c.id, level, seg)
+		c.keep[key] = true
+		refs, ferr := check.Fold(ctx, c.b, key, ref)
+		if ferr != nil {
+			ok = false
+			if !errors.Is(ferr, fs.ErrNotExist) && !errors.Is(ferr, codec.ErrFormat) && !errors.Is(ferr, codec.ErrChecksum) {
+				err = fmt.Errorf("collect session %s: %w", c.id, ferr)
+				return false
+			}
+			c.problem(key, ferr)
+			return false
+		}
+		for _, r := range refs {
+			if !down(level-1, r) {
+				return false
+			}
+		}
+		return true
+	}
+	m.Refs(down)
+	return ok, err
+}
+
+// garbage is the rule.
+func (c *collection) garbage(ctx context.Context, cand candidate) (bool, error) {
+	_, disk := c.b.(backend.Appender)
+	switch {
+	case c.sealed[cand.key]:
+		return true, nil // its sealed form is published
+	case c.keep[cand.key] || cand.seg.Epoch >= c.epoch:
+		return false, nil
+	case !disk:
+		return true, nil
+	case cand.index:
+		// Who writes checkpoints folds references first. One of an earlier epoch than the published one can
+		// no longer publish anything.
+		return cand.seg.Epoch < c.shown, nil
+	}
+	if epoch, ok := c.stands[cand.seg.First]; ok && epoch > cand.seg.Epoch {
+		return true, nil // a repair put another in its place
+	}
+	holds, err := c.holdsCommits(ctx, cand)
+	return !holds, err
+}
+
+// holdsCommits tells, on a disk, whether a segment that the log does not lead to has commits in it.
+func (c *collection) holdsCommits(ctx context.Context, cand candidate) (bool, error) {
+	raw, _, err := c.b.Get(ctx, cand.key, backend.Range{})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return true, fmt.Errorf("collect session %s: %w", c.id, err)
+	}
+	if !cand.plain {
+		raw, _, err = codec.DecodeSegment(raw, segmentMax)
+	}
+	var got segment.Contents
+	if err == nil {
+		got, err = segment.Read(raw, cand.seg)
+	}
+	if err == nil && got.Commits == 0 && got.End == len(raw) {
+		return false, nil
+	}
+	c.r.Problems = append(c.r.Problems, &check.Problem{
+		Session: c.id, Object: cand.key, Kind: check.Mismatch, Err: err,
+		Detail: fmt.Sprintf("the log does not lead to it, and it holds %d commits or damage: it is kept; run repair", got.Commits),
+	})
+	return true, nil
+}
+
+// segmentMax bounds the lines of one segment when it is decoded.
+const segmentMax = 1 << 30
+
+// removeAll takes away what is left of a deleted session; its tombstone stays.
+func (c *collection) removeAll(ctx context.Context) error {
+	var left []backend.Info
+	for info, err := range c.b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(c.id)}) {
+		if err != nil {
+			return fmt.Errorf("collect session %s: %w", c.id, err)
+		}
+		left = append(left, info)
+	}
+	c.r.Objects = len(left)
+	for _, info := range left {
+		if err := c.remove(ctx, info.Key, info.Size, "its session is deleted"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *collection) remove(ctx context.Context, key string, size int64, why string) error {
+	c.r.Removed++
+	c.r.Bytes += size
+	if c.dry {
+		c.r.Problems = append(c.r.Problems, &check.Problem{Session: c.id, Object: key, Kind: check.Leftover, Detail: why + "; it would be removed"})
+		return nil
+	}
+	if err := c.b.Delete(ctx, key); err != nil {
+		return fmt.Errorf("collect session %s: %w", c.id, err)
+	}
+	return nil
+}

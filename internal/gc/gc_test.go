@@ -1,0 +1,395 @@
+package gc_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/gc"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/google/go-cmp/cmp"
+)
+
+// world is a store on which writers, readers and collections meet in an order that a seed decides.
+type world struct {
+	t    *testing.T
+	b    backend.Backend
+	rng  *rand.Rand
+	rand io.Reader
+	time time.Time
+	jobs []func() // background work that is not done yet
+}
+
+func newWorld(t *testing.T, kind string, seed uint64) *world {
+	w := &world{t: t, b: memory.New(), rng: rand.New(rand.NewPCG(seed, 7)), time: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
+	if kind == "append" {
+		w.b = memory.NewAppender()
+	}
+	w.rand = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
+	return w
+}
+
+func (w *world) config() journal.Config {
+	return journal.Config{
+		Backend: w.b, Session: "s1", Writer: "w", Rand: w.rand,
+		Now:    func() time.Time { w.time = w.time.Add(time.Millisecond); return w.time },
+		Go:     func(job func()) { w.jobs = append(w.jobs, job) },
+		Sleep:  func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+		Limits: journal.Limits{SealEntries: 3, RollEntries: 3, PublishCommits: 2, Keyframe: 4, Attempts: 4},
+	}
+}
+
+// work does some of the background work, or all of it.
+func (w *world) work(all bool) {
+	for len(w.jobs) > 0 {
+		i := w.rng.IntN(len(w.jobs))
+		job := w.jobs[i]
+		w.jobs = append(w.jobs[:i:i], w.jobs[i+1:]...)
+		job()
+		if !all {
+			return
+		}
+	}
+}
+
+func (w *world) create() *journal.Journal {
+	j := journal.Create(w.config(), journal.Genesis{Header: []byte(`{"type":"session","version":3,"id":"s1"}`)})
+	w.turn(j, "root")
+	return j
+}
+
+func (w *world) open() *journal.Journal {
+	w.t.Helper()
+	j, err := journal.Open(context.Background(), w.config())
+	if err != nil {
+		w.t.Fatalf("open: %v", err)
+	}
+	return j
+}
+
+// turn commits one entry; after a conflict it stands at the newest head, and the entry is gone.
+func (w *world) turn(j *journal.Journal, id string) bool {
+	w.t.Helper()
+	st := j.State()
+	e := &journal.Entry{ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd,
+		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"x"}}`, id)}
+	_, err := j.Commit(context.Background(), &journal.Step{
+		Reason: "turn", Entries: []*journal.Entry{e},
+		Edit: func(d checkpoint.Document) checkpoint.Document {
+			d.State = json.RawMessage(fmt.Sprintf("%q", id))
+			return d
+		},
+	})
+	if errors.Is(err, journal.ErrConflict) {
+		if err := j.Reload(context.Background()); err != nil {
+			w.t.Fatalf("reload: %v", err)
+		}
+		return false
+	}
+	if err != nil {
+		w.t.Fatalf("commit %s: %v", id, err)
+	}
+	return true
+}
+
+func (w *world) collect(dry bool) check.Report {
+	w.t.Helper()
+	r, err := gc.Run(context.Background(), w.config(), dry)
+	if err != nil {
+		w.t.Fatalf("collect: %v", err)
+	}
+	return r
+}
+
+// read gives the ids of all entries of st, as a reader that holds st sees them.
+func (w *world) read(j *journal.Journal, st *journal.State) []string {
+	w.t.Helper()
+	var out []string
+	for l, err := range j.Lines(context.Background(), st, nil) {
+		if err != nil {
+			w.t.Fatalf("read: %v", err)
+		}
+		if e, err := segment.Entry(l.Ord, l.Raw); err == nil && !l.Commit {
+			out = append(out, e.ID)
+		}
+	}
+	return out
+}
+
+func (w *world) keys(of string) []string {
+	w.t.Helper()
+	var out []string
+	for info, err := range w.b.List(context.Background(), backend.ListOptions{}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if strings.Contains(info.Key, of) {
+			out = append(out, info.Key)
+		}
+	}
+	return out
+}
+
+// Writers, readers and collections in any order, writers that die at any moment: nothing that a head
+// reaches disappears (I3), and in the end what dead writers left is gone.
+func TestBesideWriters(t *testing.T) {
+	seeds := 150
+	if testing.Short() {
+		seeds = 15
+	}
+	for _, kind := range []string{"replace", "append"} {
+		t.Run(kind, func(t *testing.T) {
+			removed := 0
+			for seed := range seeds {
+				removed += beside(t, kind, uint64(seed))
+				if t.Failed() {
+					t.Fatalf("seed %d", seed)
+				}
+			}
+			if removed == 0 {
+				t.Error("nothing was ever collected")
+			}
+		})
+	}
+}
+
+func beside(t *testing.T, kind string, seed uint64) (removed int) {
+	w := newWorld(t, kind, seed)
+	w.create()
+	handles := []*journal.Journal{w.open(), w.open(), w.open()}
+	reader := w.open()
+	seen := reader.State()
+	acked := []string{"root"}
+	for i := range 80 {
+		k := w.rng.IntN(len(handles))
+		switch w.rng.IntN(10) {
+		case 0:
+			handles[k] = w.open() // the one before is dead, its background work may still come
+		case 1:
+			removed += w.collect(false).Removed
+		case 2:
+			w.work(false)
+		case 3:
+			if n := len(w.jobs); n > 0 {
+				w.jobs = w.jobs[:w.rng.IntN(n)] // killed
+				handles[k] = w.open()
+			}
+		case 4:
+			if got := w.read(reader, seen); len(got) == 0 {
+				t.Error("the reader sees nothing")
+			}
+			seen = w.open().State()
+		default:
+			id := fmt.Sprintf("e%d", i)
+			if w.turn(handles[k], id) {
+				acked = append(acked, id)
+			}
+		}
+		w.dangling()
+	}
+	if diff := cmp.Diff(acked, w.read(reader, w.open().State())); diff != "" {
+		t.Error(diff)
+	}
+	// Two more writers (who lost a race may have used the epoch of the first of them), and what all before
+	// them left can go.
+	w.jobs = nil
+	w.turn(w.open(), "last but one")
+	w.jobs = nil
+	last := w.open()
+	w.turn(last, "last")
+	w.work(true)
+	w.turn(last, "very last")
+	w.work(true)
+	if err := last.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	removed += w.collect(false).Removed
+	if r := w.collect(false); r.Removed != 0 || len(r.Problems) != 0 {
+		t.Errorf("a second collection removed %d: %v", r.Removed, r.Problems)
+	}
+	if got := w.read(last, w.open().State()); len(got) != len(acked)+3 {
+		t.Errorf("%d entries left of %d", len(got), len(acked)+3)
+	}
+	w.onlyReachable()
+	return removed
+}
+
+// dangling checks that the newest head can be read whole.
+func (w *world) dangling() {
+	w.t.Helper()
+	r, err := check.Verify(context.Background(), w.config(), false)
+	if err != nil {
+		w.t.Fatalf("verify: %v", err)
+	}
+	for _, p := range r.Problems {
+		if p.Kind.Damage() {
+			w.t.Errorf("verify: %v", p)
+		}
+	}
+}
+
+// onlyReachable checks that no object of an epoch before is left to which the head does not lead: each has
+// a first ordinal of its own then.
+func (w *world) onlyReachable() {
+	w.t.Helper()
+	first := map[string]string{}
+	for _, key := range w.keys("/transcript/") {
+		at := strings.SplitN(key[strings.LastIndexByte(key, '/')+1:], "-", 2)[0]
+		if other := first[at]; other != "" {
+			w.t.Errorf("%s and %s are both there", other, key)
+		}
+		first[at] = key
+	}
+}
+
+// A writer that dies between the PUT of a segment and the commit that names it leaves an orphan. It goes
+// once somebody else has committed, and not before.
+func TestOrphanOfADeadWriter(t *testing.T) {
+	w := newWorld(t, "replace", 1)
+	j := w.create()
+	for i := range 4 {
+		w.turn(j, fmt.Sprintf("e%d", i))
+	}
+	w.work(true) // the segment is there, no commit names it
+	orphans := w.keys("/transcript/")
+	if len(orphans) == 0 {
+		t.Fatal("no segment was written")
+	}
+	if r := w.collect(false); r.Removed != 0 {
+		t.Errorf("its writer may still name it, and %d objects are gone", r.Removed)
+	}
+	w.turn(w.open(), "other")
+	before := w.keys("")
+	dry := w.collect(true)
+	if diff := cmp.Diff(before, w.keys("")); diff != "" {
+		t.Errorf("a dry run changed the store: %s", diff)
+	}
+	if dry.Removed != len(orphans) || len(dry.Problems) != len(orphans) || dry.Problems[0].Object != orphans[0] || dry.Problems[0].Kind != check.Leftover {
+		t.Errorf("dry run: %d objects, %v", dry.Removed, dry.Problems)
+	}
+	if r := w.collect(false); r.Removed != dry.Removed || r.Bytes != dry.Bytes || len(r.Problems) != 0 {
+		t.Errorf("collected %d objects of %d bytes, the dry run said %d of %d", r.Removed, r.Bytes, dry.Removed, dry.Bytes)
+	}
+	if left := w.keys(orphans[0]); len(left) != 0 {
+		t.Errorf("%v is left", left)
+	}
+	w.turn(j, "late") // the dead one was only slow: a conflict, and then it goes on
+	w.turn(j, "later")
+	w.dangling()
+}
+
+// On a disk: the next segment of a writer that died before it closed the one before goes, and so does the
+// plain form of what is published as sealed.
+func TestOrphansOnDisk(t *testing.T) {
+	w := newWorld(t, "append", 1)
+	j := w.create()
+	for i := range 7 {
+		w.turn(j, fmt.Sprintf("e%d", i))
+	}
+	st := j.State()
+	ctx := context.Background()
+	prelude := checkpoint.Prelude{ID: "p", Time: w.time, Session: "s1", First: st.Next + 1, FirstSeq: st.Summary.Seq + 2, Epoch: st.Summary.Epoch, Key: 5, PrevName: st.Plain[len(st.Plain)-1].Name}
+	line, err := prelude.Line()
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphan := fmt.Sprintf("sessions/s1/transcript/%020d-%020d-00000000000000aa.jsonl", prelude.First, prelude.Epoch)
+	if _, err := w.b.Put(ctx, orphan, append(line, '\n'), backend.IfAbsent()); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.collect(false); r.Removed != 0 {
+		t.Errorf("its writer may still link it, and %d objects are gone", r.Removed)
+	}
+	plain := map[string][]byte{}
+	for _, key := range w.keys(".jsonl") {
+		p, _, err := w.b.Get(ctx, key, backend.Range{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain[key] = p
+	}
+	other := w.open()
+	w.turn(other, "other")
+	w.work(true)
+	if err := other.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for key, p := range plain { // as if the process had died before it removed them
+		if !strings.HasSuffix(key, ".zst") {
+			_, _ = w.b.Put(ctx, key, p, backend.IfAbsent())
+		}
+	}
+	r := w.collect(false)
+	if r.Removed < 3 || len(w.keys(orphan)) != 0 {
+		t.Errorf("%d objects collected: %v", r.Removed, w.keys(".jsonl"))
+	}
+	w.onlyReachable()
+	if got := w.read(other, w.open().State()); len(got) != 9 {
+		t.Errorf("%d entries are left", len(got))
+	}
+}
+
+// Of a deleted session all goes, whatever came late; the tombstone stays. A session that never came to be,
+// and one whose head cannot be read, keep what they have.
+func TestSessionsWithoutHead(t *testing.T) {
+	for _, kind := range []string{"replace", "append"} {
+		t.Run(kind, func(t *testing.T) {
+			ctx := context.Background()
+			w := newWorld(t, kind, 3)
+			j := w.create()
+			for i := range 8 {
+				w.turn(j, fmt.Sprintf("e%d", i))
+				w.work(true)
+			}
+			if _, err := gc.Run(ctx, journal.Config{Backend: w.b, Session: "none"}, false); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("no such session: %v", err)
+			}
+			before := w.keys("")
+			p, _, err := w.b.Get(ctx, "checkpoint_latest/s1", backend.Range{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad := append([]byte(nil), p...)
+			bad[len(bad)/2] ^= 1
+			if _, err := w.b.Put(ctx, "checkpoint_latest/s1", bad, backend.Cond{}); err != nil {
+				t.Fatal(err)
+			}
+			r := w.collect(false)
+			if len(r.Problems) != 1 || r.Removed != 0 || cmp.Diff(before, w.keys("")) != "" {
+				t.Errorf("damaged head: %d removed, %v", r.Removed, r.Problems)
+			}
+			if _, err := w.b.Put(ctx, "checkpoint_latest/s1", p, backend.Cond{}); err != nil {
+				t.Fatal(err)
+			}
+			cfg := w.config()
+			cfg.Go = func(job func()) { job() }
+			if err := journal.Delete(ctx, cfg); err != nil {
+				t.Fatal(err)
+			}
+			for _, late := range []string{"sessions/s1/blobs/" + strings.Repeat("0", 64), "sessions/s1/transcript/" + strings.Repeat("0", 20) + "-" + strings.Repeat("0", 20) + "-" + strings.Repeat("a", 16) + ".jsonl.zst"} {
+				if _, err := w.b.Put(ctx, late, []byte("late"), backend.IfAbsent()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err = gc.Run(ctx, journal.Config{Backend: w.b}, false)
+			if err != nil || r.Removed != 2 {
+				t.Errorf("%d removed, %v", r.Removed, err)
+			}
+			if diff := cmp.Diff([]string{"checkpoint_latest/s1"}, w.keys("")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
