@@ -58,8 +58,8 @@ func (arr *Array) Add(item any) error {
 	return arr.err
 }
 
-// End completes the document. With an error it is the error's document, or has it as its last field;
-// the error comes back, and is not to be reported again.
+// End completes the document. With an error it has that as its last field, or, where nothing was written
+// yet, leaves the document to whoever reports the error. The error comes back, for the exit code.
 func (arr *Array) End(err error) error {
 	switch {
 	case arr.err != nil:
@@ -83,10 +83,10 @@ func (arr *Array) End(err error) error {
 	if ferr := arr.w.Flush(); ferr != nil && arr.err == nil {
 		arr.err = fmt.Errorf("write the answer: %w", ferr)
 	}
-	if arr.err != nil {
+	if arr.err != nil || err == nil {
 		return arr.err
 	}
-	return err
+	return Reported(err)
 }
 
 func (arr *Array) text(s string) {

@@ -81,8 +81,8 @@ var kinds = []struct {
 	{coppice.ErrCorrupt, "corrupt", "`coppice verify` shows the extent, `coppice repair --dry-run` what can be done; what is intact can still be read"},
 	{transcript.ErrAmbiguous, "ambiguous", "give more of the id"},
 	{layout.ErrID, "usage", "a session id is 1 to 128 of A-Z a-z 0-9 . _ - and neither starts nor ends with a dot"},
-	{fs.ErrExist, "exists", "choose another name"},
-	{fs.ErrNotExist, "not-found", ""},
+	{fs.ErrExist, "exists", "what is there stays as it is; choose another name"},
+	{fs.ErrNotExist, "not-found", "`coppice list` shows the sessions, `coppice tree SESSION` the entries, `coppice log SESSION` the commits"},
 	{fs.ErrPermission, "permission", ""},
 	{backend.ErrTooLarge, "too-large", "the message names the limit and the value"},
 	{backend.ErrNoCAS, "no-cas", "use another store: this one ignores conditional writes"},
@@ -92,21 +92,23 @@ var kinds = []struct {
 // Describe gives an error as the JSON contract shows it, and the exit code.
 func Describe(err error) (Problem, int) {
 	p := Problem{Code: "failed", Message: screen.Line(err.Error())}
-	var own *Failure
 	for _, k := range kinds {
 		if errors.Is(err, k.is) {
 			p.Code, p.Hint = k.code, k.hint
 			break
 		}
 	}
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Failure](err); ok {
 		if own.Code != "" {
 			p.Code = own.Code
 		}
 		p.Hint = own.Hint
 	}
+	if p.Code == "not-found" { // the sentinel's own words, which several layers may have added
+		p.Message = strings.ReplaceAll(p.Message, ": "+fs.ErrNotExist.Error(), "")
+	}
 	if p.Code == "interrupted" {
-		p.Message = "interrupted: " + p.Message
+		p.Message, p.Hint = "interrupted", "what was acknowledged before is kept"
 	}
 	if exit, ok := exits[p.Code]; ok {
 		return p, exit
@@ -117,17 +119,13 @@ func Describe(err error) (Problem, int) {
 // Fail reports the error with which a command ended, and gives the exit code.
 func (a *App) Fail(err error) int {
 	p, exit := Describe(err)
-	var told *reported
-	if errors.As(err, &told) {
+	if _, told := errors.AsType[*reported](err); told {
 		return exit
 	}
 	if a.JSON && !a.spoke {
 		if a.Emit(map[string]Problem{"error": p}) == nil {
 			return exit
 		}
-	}
-	if a.JSON && a.spoke {
-		return exit // the document under way carries it
 	}
 	text := a.Err.Paint(screen.Red, "coppice: ") + p.Message
 	if p.Hint != "" {
@@ -143,6 +141,6 @@ func (a *App) Fail(err error) int {
 }
 
 func own(err error) bool {
-	var f *Failure
-	return errors.As(err, &f)
+	_, ok := errors.AsType[*Failure](err)
+	return ok
 }

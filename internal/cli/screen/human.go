@@ -11,6 +11,9 @@ import (
 // Size gives a number of bytes in human words: "1.2 MiB".
 func Size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
+// Number gives a number with its thousands apart: "1,002".
+func Number(n uint64) string { return humanize.Comma(int64(n)) }
+
 // Count gives a number with its noun: "1 entry", "1,002 entries".
 func Count[T int | int64 | uint64](n T, one, many string) string {
 	if n == 1 {

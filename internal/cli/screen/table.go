@@ -40,6 +40,9 @@ func (s *Screen) Table(columns []Column, rows [][]Cell) error {
 	}
 	var b strings.Builder
 	for _, row := range append([][]Cell{heads}, rows...) {
+		for len(row) > 1 && row[len(row)-1].Text == "" {
+			row = row[:len(row)-1]
+		}
 		for i, cell := range row {
 			text := Cut(cell.Text, widths[i])
 			pad := strings.Repeat(" ", max(0, widths[i]-Columns(text)))

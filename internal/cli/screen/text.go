@@ -9,9 +9,23 @@ import (
 // wide are the ranges of runes that take two columns, near enough: East Asian wide and full width, and
 // pictures.
 var wide = [...][2]rune{
-	{0x1100, 0x115f}, {0x2e80, 0x303e}, {0x3041, 0x33ff}, {0x3400, 0x4dbf}, {0x4e00, 0x9fff}, {0xa000, 0xa4cf},
-	{0xa960, 0xa97f}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe30, 0xfe6f}, {0xff00, 0xff60}, {0xffe0, 0xffe6},
-	{0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x1fa70, 0x1faff}, {0x20000, 0x3fffd},
+	{0x1100, 0x115f},
+	{0x2e80, 0x303e},
+	{0x3041, 0x33ff},
+	{0x3400, 0x4dbf},
+	{0x4e00, 0x9fff},
+	{0xa000, 0xa4cf},
+	{0xa960, 0xa97f},
+	{0xac00, 0xd7a3},
+	{0xf900, 0xfaff},
+	{0xfe30, 0xfe6f},
+	{0xff00, 0xff60},
+	{0xffe0, 0xffe6},
+	{0x1f300, 0x1f64f},
+	{0x1f680, 0x1f6ff},
+	{0x1f900, 0x1f9ff},
+	{0x1fa70, 0x1faff},
+	{0x20000, 0x3fffd},
 }
 
 func runeWidth(r rune) int {
@@ -33,6 +47,9 @@ func runeWidth(r rune) int {
 
 // Columns is the number of columns that a text takes.
 func Columns(text string) int {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x300 }) {
+		return utf8.RuneCountInString(text)
+	}
 	n := 0
 	for _, r := range text {
 		n += runeWidth(r)
@@ -87,12 +104,16 @@ func Wrap(text string, columns int) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " ")
+		whole := true
 		for columns > 0 && Columns(line) > columns {
+			whole = false
 			at := breakAt(line, columns)
 			out = append(out, strings.TrimRight(line[:at], " "))
 			line = strings.TrimLeft(line[at:], " ")
 		}
-		out = append(out, line)
+		if whole || line != "" {
+			out = append(out, line)
+		}
 	}
 	return out
 }

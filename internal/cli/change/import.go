@@ -1,0 +1,172 @@
+package change
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coppice-go/coppice/internal/cli/ingest"
+	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/cli/screen"
+)
+
+type importOptions struct {
+	format, session string
+}
+
+// Import is `coppice import`.
+func Import(a *program.App) *cobra.Command {
+	c := &cli{a}
+	var o importOptions
+	cmd := &cobra.Command{
+		Use:   "import FILE|DIR...",
+		Short: "Import session files, each as a session of its own",
+		Long: `Import session files, each as a session of its own. Of a folder every *.jsonl file below it is taken.
+Files are only read. What is damaged in them is passed over and reported, and stays in the original, which
+` + "`coppice export --format original`" + ` gives back byte for byte. A file that cannot be imported does not stop
+the others; the exit code is 1 then.
+
+A session keeps the id of its file's header, if that is a valid id and no session has it.`,
+		Example: "  coppice import ~/.pi/agent/sessions\n  coppice import --session release-42 session.jsonl",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.importFiles(cmd.Context(), args, o) },
+	}
+	cmd.Flags().StringVar(&o.format, "format", "auto", "what the files are: auto, pi")
+	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; of a single file only")
+	_ = cmd.RegisterFlagCompletionFunc("format", program.Words("auto", "pi"))
+	return cmd
+}
+
+// imported is a file that became a session, or Error, why it did not.
+type imported struct {
+	File string `json:"file"`
+	*ingest.Result
+	Error *program.Problem `json:"error,omitempty"`
+}
+
+func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) error {
+	switch o.format {
+	case "auto", "pi":
+	case "omp", "atomic", "operator", "claude-code", "codex":
+		return program.Unsupported("import of the format " + o.format + " is not there yet; auto and pi are")
+	default:
+		return program.Usage("unknown format %q; auto and pi are known", o.format)
+	}
+	files := ingest.Find(ctx, paths)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if o.session != "" && len(files) != 1 {
+		return program.Usage("--session names one session, and there are %d files", len(files))
+	}
+	return c.WithStore(ctx, func(st *program.Store) error {
+		var total int64
+		for _, f := range files {
+			total += f.Size
+		}
+		bar := c.Err.Progress("importing", total, true, c.Now)
+		defer bar.Close()
+		out := c.Array("imported")
+		var failed []error
+		for _, f := range files {
+			res, err := c.importFile(ctx, st, f, ingest.Options{Session: o.session, Now: c.Now(), Rand: rand.Reader, Read: bar.Add})
+			if ctx.Err() != nil {
+				failed = append(failed, ctx.Err())
+				break
+			}
+			if err != nil {
+				failed = append(failed, err)
+			}
+			if c.JSON {
+				err = out.Add(res)
+			} else {
+				bar.Close()
+				err = c.importText(res, len(files) > 1)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return c.importEnd(ctx, out, failed, len(files))
+	})
+}
+
+// importEnd makes one error of those of the files.
+func (c *cli) importEnd(ctx context.Context, out *program.Array, failed []error, files int) error {
+	err := fmt.Errorf("%d of %d files were not imported", len(failed), files)
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case len(failed) == 0:
+		err = nil
+	case files == 1 && !c.JSON:
+		err = failed[0]
+	}
+	if !c.JSON {
+		return err
+	}
+	if ctx.Err() != nil {
+		return out.End(err)
+	}
+	if eerr := out.End(nil); eerr != nil || err == nil {
+		return eerr
+	}
+	return program.Reported(err) // each file tells of its own
+}
+
+func (c *cli) importFile(ctx context.Context, st *program.Store, f ingest.File, o ingest.Options) (imported, error) {
+	err := f.Err
+	var res ingest.Result
+	if err == nil {
+		res, err = ingest.Import(ctx, st.Store, ingest.FromFile(f.Path), o)
+	}
+	if err != nil {
+		problem, _ := program.Describe(err)
+		return imported{File: f.Path, Error: &problem}, err
+	}
+	return imported{File: f.Path, Result: &res}, nil
+}
+
+// importText tells of one file; of an error only beside others, where it is not that of the command.
+func (c *cli) importText(f imported, several bool) error {
+	if f.Error != nil {
+		if several {
+			c.Note("%s", screen.Line(f.Error.Message))
+		}
+		return nil
+	}
+	note := ""
+	if f.BadLines > 0 {
+		note = ", " + screen.Count(f.BadLines, "bad line", "bad lines") + " passed over"
+	}
+	if err := c.Text("%s  %s%s  %s", f.Session, screen.Count(f.Entries, "entry", "entries"), note,
+		c.Out.Paint(screen.Dim, screen.Line(f.File))); err != nil {
+		return err
+	}
+	return c.diagnostics(f.Diagnostics)
+}
+
+// shown bounds the diagnostics that are shown of one file.
+const shown = 8
+
+func (c *cli) diagnostics(list []ingest.Diagnostic) error {
+	var errs []error
+	for i, d := range list {
+		if i == shown && len(list) > shown+1 {
+			errs = append(errs, c.Text("  … and %d more (--json shows them)", len(list)-i))
+			break
+		}
+		where := ""
+		switch {
+		case d.Line > 0:
+			where = fmt.Sprintf("line %d: ", d.Line)
+		case d.Entry != "":
+			where = "entry " + screen.Line(d.Entry) + ": "
+		}
+		errs = append(errs, c.Text("  %s", c.Out.Paint(screen.Yellow, where+d.Kind+": ")+screen.Line(d.Detail)))
+	}
+	return errors.Join(errs...)
+}

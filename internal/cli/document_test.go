@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// chapter is what docs/cli-json.md says of one command.
+type chapter struct {
+	shape    any
+	optional map[string]bool
+}
+
+var (
+	heading  = regexp.MustCompile(`^## (.+)$`)
+	optional = regexp.MustCompile("`([a-zA-Z]+)`")
+)
+
+// chapters reads the contract: below each heading the first block of JSON, and the line that names the
+// fields that may be left out.
+func chapters(t *testing.T) map[string]chapter {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli-json.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]chapter{}
+	name, block, in := "", "", false
+	var ch chapter
+	flush := func() {
+		if block == "" {
+			return
+		}
+		v, err := decodeOne([]byte(block))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		ch.shape = v
+		out[name] = ch
+	}
+	for line := range strings.Lines(string(page)) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case heading.MatchString(line):
+			flush()
+			name, block, ch = heading.FindStringSubmatch(line)[1], "", chapter{optional: map[string]bool{}}
+		case line == "```json":
+			in = true
+		case line == "```":
+			in = false
+		case in:
+			block += line + "\n"
+		case strings.HasPrefix(line, "Only where it applies:"):
+			for _, m := range optional.FindAllStringSubmatch(line, -1) {
+				ch.optional[m[1]] = true
+			}
+		}
+	}
+	flush()
+	return out
+}
+
+// opaque are the fields that hold what agents and providers wrote: any JSON.
+var opaque = map[string]bool{
+	"state": true, "manager": true, "context": true, "messages": true, "onlyA": true, "onlyB": true, "entries": true,
+}
+
+// compare holds a document against the contract.
+func compare(t *testing.T, where string, got, want any, ch chapter) {
+	t.Helper()
+	if got == nil || want == nil {
+		return // not there this time, or in the example
+	}
+	switch want := want.(type) {
+	case map[string]any:
+		got, ok := got.(map[string]any)
+		if !ok {
+			t.Errorf("%s: %T, want an object", where, got)
+			return
+		}
+		for name, v := range got {
+			w, documented := want[name]
+			if !documented {
+				t.Errorf("%s.%s is not documented", where, name)
+				continue
+			}
+			if _, list := v.([]any); list && opaque[name] && name != "messages" {
+				continue
+			}
+			if opaque[name] && name != "messages" && name != "entries" {
+				continue
+			}
+			compare(t, where+"."+name, v, w, ch)
+		}
+		for name := range want {
+			if _, there := got[name]; !there && !ch.optional[name] && got["error"] == nil {
+				t.Errorf("%s.%s is documented and not there", where, name)
+			}
+		}
+	case []any:
+		got, ok := got.([]any)
+		if !ok {
+			t.Errorf("%s: %T, want a list", where, got)
+			return
+		}
+		if strings.HasSuffix(where, "messages") || len(want) == 0 {
+			return
+		}
+		for i, v := range got {
+			compare(t, where, v, want[min(i, len(want)-1)], ch)
+		}
+	default:
+		if shapeOf(got) != shapeOf(want) {
+			t.Errorf("%s: %s, want %s", where, shapeOf(got), shapeOf(want))
+		}
+	}
+}
+
+// Every document that docs/cli-json.md promises is the one that the program writes.
+func TestDocumentedJSON(t *testing.T) {
+	t.Parallel()
+	store, file := t.TempDir(), example(t)
+	bad := filepath.Join(t.TempDir(), "bad.jsonl")
+	if err := os.WriteFile(bad, []byte("prose\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	docs := chapters(t)
+	steps := []struct {
+		name, stdin string
+		args        []string
+		fails       bool
+	}{
+		{name: "import", args: []string{"import", file, bad}, fails: true},
+		{name: "create", args: []string{"create", "--session", "s"}},
+		{name: "append", args: []string{"append", "s", "--key", "k"}, stdin: `{"role":"user","content":"one"}`},
+		{name: "append", args: []string{"append", "s", "--key", "k"}, stdin: `{"role":"user","content":"one"}`},
+		{name: "append", args: []string{"append", "s", "--state", "-"}, stdin: `{"n":1}`},
+		{name: "append", args: []string{"append", "s"}, stdin: `{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"bash","arguments":{}}]}`},
+		{name: "list", args: []string{"list"}},
+		{name: "resume", args: []string{"resume", "s"}},
+		{name: "context", args: []string{"context", "s"}},
+		{name: "tree", args: []string{"tree", "019cadab"}},
+		{name: "show", args: []string{"show", "s"}},
+		{name: "log", args: []string{"log", "s"}},
+		{name: "search", args: []string{"search", "harbour"}},
+		{name: "export", args: []string{"export", "s", "-o", filepath.Join(t.TempDir(), "out.jsonl")}},
+		{name: "snapshot", args: []string{"snapshot", "s", "--tag", "green"}},
+		{name: "snapshots", args: []string{"snapshots", "s"}},
+		{name: "rollback", args: []string{"rollback", "s", "seq:1"}},
+		{name: "switch", args: []string{"switch", "s", "main"}},
+		{name: "branch", args: []string{"branch", "s", "--root"}},
+		{name: "diff", args: []string{"diff", "s", "seq:1", "seq:3"}},
+		{name: "fork", args: []string{"fork", "s", "--at", "seq:3"}},
+		{name: "label", args: []string{"label", "019cadab", "9f36cd82", "x"}},
+		{name: "prune", args: []string{"prune", "s", "--keep-last", "1", "--dry-run"}},
+		{name: "verify", args: []string{"verify", "--deep"}},
+		{name: "repair", args: []string{"repair", "s", "--dry-run"}},
+		{name: "gc", args: []string{"gc", "--dry-run"}},
+		{name: "delete", args: []string{"delete", "s"}},
+		{name: "backend verify", args: []string{"backend", "verify"}},
+		{name: "version", args: []string{"version"}},
+		{name: "Errors and exit codes", args: []string{"resume", "nosuch"}, fails: true},
+	}
+	seen := map[string]bool{"demo": true} // TestDemo holds its document against the page
+	for _, step := range steps {
+		seen[step.name] = true
+		stdout, stderr, code := call(t, store, step.stdin, append([]string{"--json"}, step.args...)...)
+		if (code != 0) != step.fails {
+			t.Errorf("%v: exit code %d\n%s%s", step.args, code, stdout, stderr)
+			continue
+		}
+		ch, ok := docs[step.name]
+		if !ok {
+			t.Errorf("%s is not documented", step.name)
+			continue
+		}
+		got, err := decodeOne([]byte(stdout))
+		if err != nil {
+			t.Errorf("%v: %v", step.args, err)
+			continue
+		}
+		compare(t, step.name, got, ch.shape, ch)
+	}
+	for name := range docs {
+		if !seen[name] {
+			t.Errorf("%s is documented and not held against the program", name)
+		}
+	}
+}
+
+// Every command is documented on the page, and none other.
+func TestEveryCommandHasItsPage(t *testing.T) {
+	t.Parallel()
+	docs := chapters(t)
+	var missing []string
+	for _, cmd := range (&cli{}).rootForTest(t).Commands() {
+		name := cmd.Name()
+		if cmd.HasSubCommands() && name == "backend" {
+			name = "backend verify"
+		}
+		if _, ok := docs[name]; !ok && name != "help" && name != "completion" {
+			missing = append(missing, name)
+		}
+	}
+	if slices.Sort(missing); len(missing) > 0 {
+		t.Errorf("not in docs/cli-json.md: %v", missing)
+	}
+}
+
+// The demo tells its story within seconds, restores exactly, and its document is as documented.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	must(t, store, "", "demo")
+	doc := must(t, store, "", "demo") // where one was already
+	ch := chapters(t)["demo"]
+	compare(t, "demo", doc, ch.shape, chapter{shape: ch.shape, optional: map[string]bool{}})
+	for path, want := range map[string]string{
+		"entries": "305", "restored.stateEqual": "true", "restored.contextEqual": "true", "restored.headEqual": "true",
+		"problems": "0", "steps.1.io.put": "0", "steps.1.io.append": "0", "steps.3.io.append": "1", "steps.3.io.put": "0",
+	} {
+		if got := value(t, doc, path); got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+	}
+}
+
+// An error in the middle of a long list completes the document and stands in it.
+func TestHalfAList(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	must(t, store, "", "import", example(t), "--session", "s")
+	damage(t, store)
+	stdout, stderr, code := call(t, store, "", "--json", "show", "--all", "s")
+	doc, err := decodeOne([]byte(stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code == 0 || stderr != "" {
+		t.Fatalf("exit code %d, %q", code, stderr)
+	}
+	if _, ok := doc.(map[string]any)["error"]; !ok {
+		t.Errorf("no error in the document: %.300s", stdout)
+	}
+	if _, err := json.Marshal(doc); err != nil {
+		t.Fatal(err)
+	}
+}

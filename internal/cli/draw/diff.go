@@ -1,0 +1,151 @@
+package draw
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Entries writes entries as one line each behind a sign, "-" or "+".
+func Entries(s *screen.Screen, sign string, entries []transcript.Entry, short func(string) string) error {
+	style := screen.Red
+	if sign == "+" {
+		style = screen.Green
+	}
+	for _, e := range entries {
+		role, preview := "", ""
+		if l, err := transcript.ParseLine(e.Raw); err == nil {
+			row := transcript.Row(l, -1)
+			role, preview = row.Role, row.Preview
+		}
+		l := newLine(s)
+		l.add(style, "  "+sign+" ")
+		l.add(screen.Dim, screen.Line(short(e.ID))+" ")
+		l.add(screen.Plain, fmt.Sprintf("%-9s %s", Who(e.Type, role), screen.Line(preview)))
+		if _, err := fmt.Fprintln(s, l.String()); err != nil {
+			return fmt.Errorf("show the difference: %w", err)
+		}
+	}
+	return nil
+}
+
+// change is one operation of RFC 6902.
+type change struct {
+	Op    string          `json:"op"`
+	Path  string          `json:"path"`
+	From  string          `json:"from"`
+	Value json.RawMessage `json:"value"`
+}
+
+// State writes a change of state as lines: what came, what went, what is another value now. before is the
+// state that the patch applies to.
+func State(s *screen.Screen, patch, before json.RawMessage) error {
+	var raw []json.RawMessage
+	if err := json.Unmarshal(patch, &raw); err != nil {
+		return fmt.Errorf("read the change of state: %w", err)
+	}
+	for i, op := range raw {
+		if i == changesMost {
+			_, err := fmt.Fprintln(s, s.Paint(screen.Dim, "  … "+screen.Count(len(raw)-i, "more change", "more changes")))
+			return err
+		}
+		var c change
+		if err := json.Unmarshal(op, &c); err != nil {
+			return fmt.Errorf("read the change of state: %w", err)
+		}
+		name := c.Path
+		if name == "" {
+			name = "(all)"
+		}
+		l := newLine(s)
+		switch c.Op {
+		case "add":
+			l.add(screen.Green, "  + "+screen.Line(name))
+			l.add(screen.Plain, "  "+brief(c.Value))
+		case "remove":
+			l.add(screen.Red, "  - "+screen.Line(name))
+			l.add(screen.Dim, "  was "+brief(lookUp(before, c.Path)))
+		case "replace":
+			l.add(screen.Yellow, "  ~ "+screen.Line(name))
+			l.add(screen.Plain, "  "+brief(lookUp(before, c.Path))+" → "+brief(c.Value))
+		case "move", "copy":
+			l.add(screen.Yellow, "  ~ "+screen.Line(name))
+			l.add(screen.Plain, "  "+c.Op+" of "+screen.Line(c.From))
+		default:
+			continue // a test changes nothing
+		}
+		if _, err := fmt.Fprintln(s, l.String()); err != nil {
+			return fmt.Errorf("show the difference: %w", err)
+		}
+		before = apply(before, op)
+	}
+	return nil
+}
+
+// changesMost bounds the changes of state that are shown.
+const changesMost = 200
+
+// apply gives a state after one more change, so that the next one finds its old value: places in a list
+// shift. nil = that cannot be told, and then no old value is shown.
+func apply(state, op json.RawMessage) json.RawMessage {
+	if len(state) == 0 {
+		return nil
+	}
+	next, err := checkpoint.ApplyPatch(state, slices.Concat([]byte("["), op, []byte("]")), false)
+	if err != nil {
+		return nil
+	}
+	return next
+}
+
+// briefMost bounds a value that is shown, in columns.
+const briefMost = 60
+
+// brief gives a JSON value on one short line.
+func brief(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return "?"
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber() // digits stay
+	var v any
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if dec.Decode(&v) != nil || enc.Encode(v) != nil {
+		return "?"
+	}
+	return screen.Cut(screen.Line(out.String()), briefMost)
+}
+
+// lookUp gives the value at a JSON pointer; nil = not there.
+func lookUp(doc json.RawMessage, pointer string) json.RawMessage {
+	if pointer == "" {
+		return doc
+	}
+	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		var object map[string]json.RawMessage
+		var list []json.RawMessage
+		switch {
+		case json.Unmarshal(doc, &object) == nil:
+			doc = object[step]
+		case json.Unmarshal(doc, &list) == nil:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(list) {
+				return nil
+			}
+			doc = list[i]
+		default:
+			return nil
+		}
+	}
+	return doc
+}

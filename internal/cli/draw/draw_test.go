@@ -1,0 +1,261 @@
+package draw
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+func unset(string) string { return "" }
+
+// build makes a tree of entries "id parent text"; the head is given.
+func build(t *testing.T, head string, entries ...string) *transcript.Tree {
+	t.Helper()
+	b := transcript.NewTreeBuilder()
+	at := map[string]int64{"": -1}
+	for i, e := range entries {
+		id, rest, _ := strings.Cut(e, " ")
+		parent, text, _ := strings.Cut(rest, " ")
+		if parent == "-" {
+			parent = ""
+		}
+		body := json.RawMessage(fmt.Sprintf(`{"message":{"role":"user","content":%q}}`, text))
+		raw, err := transcript.Draft{Type: "message", Body: body}.Line(id, parent, time.Unix(int64(i), 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := transcript.ParseLine(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, ok := at[parent]
+		if !ok {
+			t.Fatalf("no %s", parent)
+		}
+		b.AddRow(transcript.Row(l, p))
+		at[id] = int64(i)
+	}
+	return b.Tree(head, []transcript.Branch{{Name: "main", Head: head}}, nil)
+}
+
+func drawn(t *testing.T, tree *transcript.Tree, o TreeOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Tree(screen.New(&b, unset), tree, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// atEnd finds the id at the end of a line.
+var atEnd = regexp.MustCompile(`(?m) +(\w+)$`)
+
+func TestTreeShapes(t *testing.T) {
+	for _, tt := range []struct {
+		name, head string
+		entries    []string
+		want       string
+	}{
+		{"nothing", "", nil, ""},
+		{"one", "a", []string{"a - x"}, "● user      (head, main) x @a\n"},
+		{"two roots", "b", []string{"a - x", "b - y"}, "○ user      ‹1/2› x @a\n● user      ‹2/2› (head, main) y @b\n"},
+		{"a fork below a fork", "e", []string{"a - x", "b a x", "c b x", "d b x", "e a x"}, `● user      x @a
+├─○ user      ‹1/2› x @b
+│ ├─○ user      ‹1/2› x @c
+│ ○ user      ‹2/2› x @d
+● user      ‹2/2› (head, main) x @e
+`},
+		{"the head in the middle", "a", []string{"a - x", "b a x", "c a x", "d c x"}, `● user      (head, main) x @a
+├─○ user      ‹1/2› x @b
+╰─○ user      ‹2/2› x @c
+  ○ user      x @d
+`},
+		{"before every root", "", []string{"a - x", "b a x"}, "○ user      x @a\n○ user      x @b\n"},
+	} {
+		if got := atEnd.ReplaceAllString(drawn(t, build(t, tt.head, tt.entries...), TreeOptions{}), " @$1"); got != tt.want {
+			t.Errorf("%s:\n%swant\n%s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A line that is cut in the middle says how much is missing.
+func TestEnds(t *testing.T) {
+	entries := []string{"e0 - x"}
+	for i := 1; i < 50; i++ {
+		entries = append(entries, fmt.Sprintf("e%d e%d x", i, i-1))
+	}
+	got := drawn(t, build(t, "e49", entries...), TreeOptions{Ends: 2})
+	if n := strings.Count(got, "\n"); n != 5 || !strings.Contains(got, "┊ 46 more entries\n") {
+		t.Errorf("%d lines:\n%s", n, got)
+	}
+}
+
+// Depth costs no recursion, and the indentation has a bound.
+func TestDeepTrees(t *testing.T) {
+	b := transcript.NewTreeBuilder()
+	const depth = 5_000
+	for i := range depth { // each entry has a newer sibling that ends at once
+		for n, parent := range []int64{int64(2*i - 2), int64(2*i - 2)} {
+			raw := fmt.Appendf(nil, `{"type":"message","id":"%08x","parentId":null,"message":{"role":"user","content":"x"}}`, 2*i+n)
+			l, err := transcript.ParseLine(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.AddRow(transcript.Row(l, max(parent, -1)))
+		}
+	}
+	got := drawn(t, b.Tree("", nil, nil), TreeOptions{})
+	if n := strings.Count(got, "\n"); n != 2*depth {
+		t.Errorf("%d lines", n)
+	}
+	widest := 0
+	for line := range strings.Lines(got) {
+		widest = max(widest, screen.Columns(line))
+	}
+	if widest > maxGutter+openWidth {
+		t.Errorf("a line of %d columns", widest)
+	}
+}
+
+func TestUnique(t *testing.T) {
+	for _, tt := range []struct {
+		ids  []string
+		want int
+	}{
+		{nil, 8},
+		{[]string{"a", "b"}, 8},
+		{[]string{"0123456789abc", "0123456789abd", "x"}, 13},
+		{[]string{"same", "same"}, 8},
+	} {
+		if got := Unique(tt.ids); got != tt.want {
+			t.Errorf("%v: %d, want %d", tt.ids, got, tt.want)
+		}
+	}
+	short := Short([]string{"0123456789abc", "0123456789xyz"})
+	if got := short("0123456789abc") + " " + short("tiny"); got != "0123456789a tiny" {
+		t.Error(got)
+	}
+}
+
+func TestToolNames(t *testing.T) {
+	for preview, want := range map[string][]string{
+		"read(a.go), bash(go test ./..., x)": {"read", "bash"},
+		"read(a.go), ba…":                    {"read"},
+		"just a text (with brackets)":        nil,
+		"":                                   nil,
+	} {
+		if got := toolNames(preview); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", preview, got, want)
+		}
+	}
+}
+
+// Calls are found in the shapes of every provider.
+func TestCalls(t *testing.T) {
+	for name, raw := range map[string]string{
+		"pi":        `{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"toolCall","id":"1","name":"bash","arguments":{"timeout":3,"command":"ls"}}]}`,
+		"anthropic": `{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"bash","input":{"command":"ls"}}]}`,
+		"openai":    `{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]}`,
+		"gemini":    `{"role":"model","parts":[{"functionCall":{"name":"bash","args":{"command":"ls"}}}]}`,
+	} {
+		got := calls(json.RawMessage(raw), transcript.Inspect(json.RawMessage(raw)))
+		if len(got) != 1 || got[0] != (call{"bash", "ls"}) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	odd := json.RawMessage(`{"role":"assistant","content":[{"type":"toolCall","id":"1","name":"odd"}]}`)
+	if got := calls(odd, transcript.Inspect(odd)); len(got) != 1 || got[0].name != "odd" {
+		t.Errorf("without arguments: %v", got)
+	}
+	for raw, want := range map[string]string{`{}`: "", `{"x":1}`: `{"x":1}`, `[1]`: `[1]`, `"text"`: ""} {
+		if got := argument(json.RawMessage(raw)); got != want {
+			t.Errorf("argument(%s) = %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// Old values are those that were there when their change came, though places in lists shift.
+func TestState(t *testing.T) {
+	var b bytes.Buffer
+	patch := `[{"op":"remove","path":"/l/0"},{"op":"remove","path":"/l/0"},{"op":"replace","path":"/a~1b","value":{"c":"<x>"}},
+		{"op":"move","from":"/n","path":"/m"},{"op":"add","path":"/k","value":9007199254740993},{"op":"test","path":"/k","value":1}]`
+	if err := State(screen.New(&b, unset), json.RawMessage(patch), json.RawMessage(`{"l":["one","two","three"],"a/b":null,"n":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	want := `  - /l/0  was "one"
+  - /l/0  was "two"
+  ~ /a~1b  null → {"c":"<x>"}
+  ~ /m  move of /n
+  + /k  9007199254740993
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	b.Reset()
+	if err := State(screen.New(&b, unset), json.RawMessage(`[{"op":"remove","path":""}]`), json.RawMessage(`{"x":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != "  - (all)  was {\"x\":1}\n" {
+		t.Errorf("%q", b.String())
+	}
+	if State(screen.New(&b, unset), json.RawMessage(`{`), nil) == nil {
+		t.Error("no error for a patch that is none")
+	}
+	b.Reset()
+	many := strings.Repeat(`{"op":"add","path":"/x","value":1},`, changesMost+5)
+	if err := State(screen.New(&b, unset), json.RawMessage("["+strings.TrimSuffix(many, ",")+"]"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "… 5 more changes") {
+		t.Error("the end of a long list is not named")
+	}
+}
+
+// A conversation of unknown and hostile entries can be read, and commands no terminal.
+func TestTalk(t *testing.T) {
+	var b bytes.Buffer
+	talk := NewTalk(screen.New(&b, unset), TalkOptions{})
+	for _, raw := range []string{
+		`{"type":"message","id":"a","message":{"role":"user","content":"x\u001b[2Jy"}}`,
+		`{"type":"message","id":"b","message":{"weird":{"deep":[1,2]}}}`,
+		`{"type":"message","id":"c","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"r1\nr2"}]}}`,
+		`{"type":"message","id":"c2","message":{"role":"toolResult","toolCallId":"1","toolName":"bash","content":"no","isError":true}}`,
+		`{"type":"custom","id":"d","customType":"my.kind","data":1}`,
+		`{"type":"never-seen","id":"e"}`,
+		`{"type":"label","id":"f","targetId":"a","label":"L"}`,
+		`{"type":"label","id":"g","targetId":"a"}`,
+		`{"type":"session_info","id":"h","name":"T"}`,
+		`{"type":"custom_message","id":"i","customType":"k","content":"note it","display":true}`,
+		`{"type":"custom_message","id":"j","customType":"k"}`,
+		`{"type":"branch_summary","id":"k","summary":"it went wrong"}`,
+		`{"type":"compaction","id":"l","summary":5}`,
+	} {
+		l, err := transcript.ParseLine([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := talk.Add(transcript.Entry{ID: l.ID, Type: l.Type, Raw: l.Raw}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := b.String()
+	for _, want := range []string{
+		"x[2Jy", `{"weird":{"deep":[1,2]}}`, "← result", "    r1\n    r2\n", "✗ bash", "── custom my.kind", "── never-seen",
+		"── label [L] on a", "── label cleared on a", "── title T", "note it", "it went wrong",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "\x1b") {
+		t.Errorf("an escape came through: %q", got)
+	}
+}

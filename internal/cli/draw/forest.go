@@ -1,0 +1,91 @@
+// Package draw shows a session to people: its tree, its conversation, and what lies between two points
+// of it. It writes text; what it shows of a transcript goes through package screen, so it is safe on a
+// terminal.
+package draw
+
+import (
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// none is the absence of a row.
+const none = -1
+
+// item is one row of a tree that is drawn: links are indices into forest.items.
+type item struct {
+	ord                       uint64
+	parent, first, last, next int32
+	children                  int32
+	version                   int32 // from 1 among the items with the same parent
+	onPath, step              bool  // step: nothing but calls and results of tools
+}
+
+// forest is the part of a tree that a filter shows, parents before children.
+type forest struct {
+	t           *transcript.Tree
+	items       []item
+	first, last int32 // roots
+	roots       int32
+}
+
+// grow makes the forest of what keep lets through of a filter; keep nil = all.
+func grow(t *transcript.Tree, f transcript.Filter, keep func(transcript.Node) bool) *forest {
+	fo := &forest{t: t, first: none, last: none}
+	talk := map[uint64]bool{}
+	for n := range t.Nodes(transcript.FilterNoTools) {
+		talk[n.Ordinal] = true
+	}
+	at := map[string]int32{} // the newest row so far with an id, so that no circle can be
+	for n := range t.Nodes(f) {
+		if keep != nil && !keep(n) {
+			continue
+		}
+		i := int32(len(fo.items))
+		it := item{ord: n.Ordinal, parent: none, first: none, last: none, next: none, onPath: n.OnPath}
+		it.step = n.Type == "message" && !talk[n.Ordinal]
+		if p, ok := at[n.ParentID]; ok && n.ParentID != "" {
+			it.parent = p
+		}
+		fo.items = append(fo.items, it)
+		fo.link(i)
+		at[n.ID] = i
+	}
+	return fo
+}
+
+// link puts an item behind its siblings.
+func (fo *forest) link(i int32) {
+	first, last, count := &fo.first, &fo.last, &fo.roots
+	if p := fo.items[i].parent; p != none {
+		first, last, count = &fo.items[p].first, &fo.items[p].last, &fo.items[p].children
+	}
+	if *last == none {
+		*first = i
+	} else {
+		fo.items[*last].next = i
+	}
+	*last = i
+	*count++
+	fo.items[i].version = *count
+}
+
+// siblings is the number of items with the same parent.
+func (fo *forest) siblings(i int32) int32 {
+	if p := fo.items[i].parent; p != none {
+		return fo.items[p].children
+	}
+	return fo.roots
+}
+
+// straight gives the child with which the line of an item goes on in its own column: the one on the
+// current path, else, away from that path, the newest. none: the line ends here.
+func (fo *forest) straight(first, last int32, ends bool) int32 {
+	for c := first; c != none; c = fo.items[c].next {
+		if fo.items[c].onPath {
+			return c
+		}
+	}
+	if ends {
+		return none
+	}
+	return last
+}

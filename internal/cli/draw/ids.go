@@ -1,0 +1,54 @@
+package draw
+
+import (
+	"slices"
+
+	"github.com/coppice-go/coppice/transcript"
+)
+
+const (
+	idLeast  = 8       // characters of a shortened id, at least
+	idCensus = 200_000 // rows up to which ids are shortened
+)
+
+// Short gives a function that shortens the ids of a list, all to one length, to what tells them apart.
+func Short(ids []string) func(id string) string {
+	n := Unique(ids)
+	return func(id string) string { return id[:min(n, len(id))] }
+}
+
+// Whole leaves ids as they are.
+func Whole(id string) string { return id }
+
+// Unique is the length to which all ids can be shortened and still be told apart: at least 8.
+func Unique(ids []string) int {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	n := idLeast
+	for i := 1; i < len(ids); i++ {
+		n = max(n, 1+commonPrefix(ids[i-1], ids[i]))
+	}
+	return n
+}
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// ShortEntries is Short for all rows of a tree: what it gives is accepted wherever an entry is named. In
+// a very large tree ids stay whole.
+func ShortEntries(t *transcript.Tree) func(id string) string {
+	if t.Len() > idCensus {
+		return Whole
+	}
+	ids := make([]string, t.Len())
+	for i := range ids {
+		ids[i] = t.NodeAt(uint64(i)).ID
+	}
+	return Short(ids)
+}

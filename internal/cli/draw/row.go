@@ -1,0 +1,127 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/cli/screen"
+)
+
+// openWidth is where ids stand, in columns, where nothing limits the width.
+const openWidth = 110
+
+// row writes one entry of the tree on one line, its id at the right end.
+func (d *drawer) row(at int32, mark string) {
+	it := d.fo.items[at]
+	n := d.fo.t.NodeAt(it.ord)
+	id := screen.Line(d.short(n.ID))
+	b := &line{s: d.s}
+	if width := d.s.Width(); width > 0 {
+		b.limit = max(width-d.idLen-1, width/2)
+	}
+	b.add(screen.Dim, mark)
+	bullet, style := "○ ", screen.Dim
+	if it.onPath {
+		bullet, style = "● ", screen.Green
+	}
+	b.add(style, bullet)
+	role := Who(n.Type, n.Role)
+	b.add(roleStyle(role), fmt.Sprintf("%-9s", role))
+	if total := d.fo.siblings(at); total > 1 && d.o.Keep == nil {
+		b.add(screen.Cyan, fmt.Sprintf(" ‹%d/%d›", it.version, total))
+	}
+	if n.Label != "" {
+		b.add(screen.Yellow, " ["+screen.Line(n.Label)+"]")
+	}
+	if names := d.heads(n.ID); names != "" {
+		b.add(screen.Green, " ("+names+")")
+	}
+	if n.Preview != "" {
+		text := screen.Plain
+		if !it.onPath {
+			text = screen.Dim
+		}
+		b.add(text, " "+screen.Line(n.Preview))
+	}
+	column := b.limit
+	if column == 0 {
+		column = openWidth - d.idLen - 1
+	}
+	pad := strings.Repeat(" ", max(1, column+1-b.used))
+	d.printf("%s%s%s\n", b.b.String(), pad, d.s.Paint(screen.Dim, id))
+}
+
+// heads names the branches whose head an entry is, and the head itself.
+func (d *drawer) heads(id string) string {
+	var names []string
+	if id == d.fo.t.Head() {
+		names = append(names, "head")
+	}
+	for _, name := range d.names[id] {
+		names = append(names, screen.Line(name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// line gathers one line, cut to its limit, 0 = none.
+type line struct {
+	s     *screen.Screen
+	b     strings.Builder
+	limit int
+	used  int
+	full  bool
+}
+
+// newLine begins a line as wide as the screen.
+func newLine(s *screen.Screen) *line { return &line{s: s, limit: s.Width()} }
+
+func (l *line) add(style screen.Style, text string) {
+	if l.full {
+		return
+	}
+	if left := l.limit - l.used; l.limit > 0 && screen.Columns(text) > left {
+		l.full = true
+		if left <= 0 {
+			return
+		}
+		text = screen.Cut(text, left)
+	}
+	l.used += screen.Columns(text)
+	l.b.WriteString(l.s.Paint(style, text))
+}
+
+func (l *line) String() string { return strings.TrimRight(l.b.String(), " ") }
+
+// shorter are words for the types whose names are long.
+var shorter = map[string]string{
+	"model_change": "model", "thinking_level_change": "thinking", "branch_summary": "summary",
+	"custom_message": "note", "session_info": "title",
+}
+
+// Who names for people who speaks in an entry, or what the entry is.
+func Who(typ, role string) string {
+	name := typ
+	switch {
+	case typ == "message" && role == "toolResult":
+		return "tool"
+	case typ == "message" && role == "bashExecution":
+		return "bash"
+	case typ == "message" && role != "":
+		name = role
+	case shorter[typ] != "":
+		return shorter[typ]
+	}
+	return screen.Cut(screen.Line(name), 16)
+}
+
+func roleStyle(who string) screen.Style {
+	switch who {
+	case "user":
+		return screen.Cyan
+	case "assistant":
+		return screen.Plain
+	case "compaction", "summary":
+		return screen.Blue
+	}
+	return screen.Dim
+}

@@ -1,0 +1,225 @@
+package draw
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// TalkOptions say how Talk shows entries.
+type TalkOptions struct {
+	Full  bool                // whole results of tools, and what the model thought
+	Short func(string) string // shortens ids; nil = not
+	Label func(id string) string
+}
+
+// Talk writes entries as a conversation that can be read, one after the other as they are added.
+type Talk struct {
+	s *screen.Screen
+	o TalkOptions
+}
+
+// NewTalk begins a conversation.
+func NewTalk(s *screen.Screen, o TalkOptions) *Talk {
+	if o.Short == nil {
+		o.Short = func(id string) string { return id }
+	}
+	if o.Label == nil {
+		o.Label = func(string) string { return "" }
+	}
+	return &Talk{s: s, o: o}
+}
+
+const (
+	indent      = "  "
+	resultLines = 4   // of a tool's result
+	textMost    = 100 // columns: longer lines are hard to read, however wide the screen
+)
+
+// Add writes one entry.
+func (t *Talk) Add(e transcript.Entry) error {
+	var b strings.Builder
+	if m, ok := e.Message(); ok {
+		t.message(&b, e, m)
+	} else {
+		t.other(&b, e)
+	}
+	if _, err := fmt.Fprint(t.s, b.String()); err != nil {
+		return fmt.Errorf("show entry %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+// head writes the line above what somebody says.
+func (t *Talk) head(b *strings.Builder, e transcript.Entry, who string) {
+	b.WriteByte('\n')
+	b.WriteString(t.s.Paint(headStyle(who), who))
+	b.WriteString(t.s.Paint(screen.Dim, "  "+screen.Line(t.o.Short(e.ID))+"  "+screen.Clock(e.Time)))
+	if label := t.o.Label(e.ID); label != "" {
+		b.WriteString(t.s.Paint(screen.Yellow, "  ["+screen.Line(label)+"]"))
+	}
+	b.WriteByte('\n')
+}
+
+func headStyle(who string) screen.Style {
+	if who == "user" {
+		return screen.Cyan
+	}
+	return screen.Bold
+}
+
+// body writes lines, indented and wrapped; most > 0 bounds them.
+func (t *Talk) body(b *strings.Builder, style screen.Style, text string, most int, margin string) {
+	columns := textMost
+	if w := t.s.Width(); w == 0 {
+		columns = 0
+	} else {
+		columns = min(columns, w-len(margin))
+	}
+	lines := screen.Wrap(screen.Text(text), columns)
+	more := 0
+	if most > 0 && len(lines) > most+1 {
+		lines, more = lines[:most], len(lines)-most
+		for len(lines) > 1 && lines[len(lines)-1] == "" {
+			lines = lines[:len(lines)-1]
+		}
+	}
+	for _, l := range lines {
+		b.WriteString(strings.TrimRight(margin+t.s.Paint(style, l), " ") + "\n")
+	}
+	if more > 0 {
+		b.WriteString(margin + t.s.Paint(screen.Dim, "… "+screen.Count(more, "more line", "more lines")) + "\n")
+	}
+}
+
+func (t *Talk) message(b *strings.Builder, e transcript.Entry, m transcript.Message) {
+	shape := transcript.Inspect(m.Raw)
+	who := Who(e.Type, shape.Role)
+	if len(shape.Results) > 0 {
+		t.result(b, e, m, shape)
+		return
+	}
+	t.head(b, e, who)
+	if t.o.Full {
+		if thought := thinking(m.Raw); thought != "" {
+			t.body(b, screen.Dim, thought, 0, indent)
+		}
+	}
+	if shape.Text != "" {
+		t.body(b, screen.Plain, shape.Text, 0, indent)
+	}
+	for _, c := range calls(m.Raw, shape) {
+		text := screen.Line(c.name + " " + c.arg)
+		if w := t.s.Width(); w > 0 && !t.o.Full {
+			text = screen.Cut(text, min(w, textMost)-len(indent)-2)
+		}
+		b.WriteString(indent + t.s.Paint(screen.Blue, "→ "+text) + "\n")
+	}
+	if shape.Text == "" && len(shape.Calls) == 0 {
+		t.unknown(b, m.Raw)
+	}
+}
+
+// result writes what a tool answered: the first lines, unless all is wanted.
+func (t *Talk) result(b *strings.Builder, e transcript.Entry, m transcript.Message, shape transcript.Shape) {
+	var f struct {
+		Tool  string `json:"toolName"`
+		Error bool   `json:"isError"`
+	}
+	if err := json.Unmarshal(m.Raw, &f); err != nil {
+		f.Tool, f.Error = "", false // of another shape: the text alone is shown
+	}
+	mark, style := "← ", screen.Dim
+	if f.Error {
+		mark, style = "✗ ", screen.Red
+	}
+	name := f.Tool
+	if name == "" {
+		name = "result"
+	}
+	b.WriteString(indent + t.s.Paint(style, mark+screen.Line(name)) +
+		t.s.Paint(screen.Dim, "  "+screen.Line(t.o.Short(e.ID))) + "\n")
+	most := resultLines
+	if t.o.Full {
+		most = 0
+	}
+	if text := strings.Trim(shape.Text, "\n"); text != "" {
+		t.body(b, screen.Dim, text, most, indent+indent)
+	}
+}
+
+// unknown writes a message in which nothing was understood.
+func (t *Talk) unknown(b *strings.Builder, raw json.RawMessage) {
+	most := 200
+	text := screen.Line(string(raw))
+	if !t.o.Full {
+		text = screen.Cut(text, most)
+	}
+	t.body(b, screen.Dim, text, 0, indent)
+}
+
+// fields are those of entries that are no messages.
+type fields struct {
+	Summary  string          `json:"summary"`
+	Provider string          `json:"provider"`
+	Model    string          `json:"modelId"`
+	Thinking string          `json:"thinkingLevel"`
+	Name     string          `json:"name"`
+	Label    string          `json:"label"`
+	Target   string          `json:"targetId"`
+	Kind     string          `json:"customType"`
+	Content  json.RawMessage `json:"content"`
+}
+
+// fieldsOf reads the fields of an entry; those of another type than they should be stay empty.
+func fieldsOf(e transcript.Entry) fields {
+	var f fields
+	if err := e.Decode(&f); err != nil {
+		return f // what was read before the odd field is there
+	}
+	return f
+}
+
+// other writes an entry that is no message.
+func (t *Talk) other(b *strings.Builder, e transcript.Entry) {
+	f := fieldsOf(e)
+	switch e.Type {
+	case "compaction", "branch_summary":
+		t.head(b, e, Who(e.Type, ""))
+		t.body(b, screen.Plain, f.Summary, 0, indent)
+	case "custom_message":
+		t.head(b, e, "note")
+		text := transcript.Inspect(wrapContent(f.Content)).Text
+		t.body(b, screen.Plain, text, 0, indent)
+	case "model_change":
+		t.remark(b, "model "+f.Provider+"/"+f.Model)
+	case "thinking_level_change":
+		t.remark(b, "thinking "+f.Thinking)
+	case "session_info":
+		t.remark(b, "title "+f.Name)
+	case "label":
+		if f.Label == "" {
+			t.remark(b, "label cleared on "+t.o.Short(f.Target))
+		} else {
+			t.remark(b, "label ["+f.Label+"] on "+t.o.Short(f.Target))
+		}
+	default:
+		t.remark(b, strings.TrimSpace(e.Type+" "+f.Kind))
+	}
+}
+
+// wrapContent makes a message of bare content.
+func wrapContent(content json.RawMessage) json.RawMessage {
+	if len(content) == 0 {
+		return json.RawMessage("{}")
+	}
+	return append(append(json.RawMessage(`{"role":"custom","content":`), content...), '}')
+}
+
+// remark writes a line about the session itself.
+func (t *Talk) remark(b *strings.Builder, text string) {
+	b.WriteString("\n" + t.s.Paint(screen.Dim, "── "+screen.Line(text)) + "\n")
+}

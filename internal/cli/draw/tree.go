@@ -1,0 +1,234 @@
+package draw
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// TreeOptions say how Tree draws.
+type TreeOptions struct {
+	Filter transcript.Filter
+	Keep   func(transcript.Node) bool // only these, as a list; nil = all, as a tree
+	Full   bool                       // every step of a tool on a line of its own
+	Ends   int                        // of a straight run only so many lines at either end; 0 = all
+}
+
+// Tree draws a tree, the root at the top. The line of the current path keeps to the left and is marked
+// ●; at a point where it has several versions the others hang on it, ○, each with its own line below.
+// Runs of nothing but calls and results of tools become one line.
+func Tree(s *screen.Screen, t *transcript.Tree, o TreeOptions) error {
+	w := bufio.NewWriterSize(s, 1<<16)
+	d := &drawer{s: s, w: w, fo: grow(t, o.Filter, o.Keep), o: o, short: ShortEntries(t), names: map[string][]string{}}
+	for _, b := range t.Branches() {
+		d.names[b.Head] = append(d.names[b.Head], b.Name)
+	}
+	d.all()
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("draw the tree: %w", err)
+	}
+	return nil
+}
+
+// drawer writes one forest.
+type drawer struct {
+	s     *screen.Screen
+	w     io.Writer
+	fo    *forest
+	o     TreeOptions
+	short func(string) string
+	names map[string][]string
+	idLen int
+}
+
+// lane is a line of the tree that is still to be drawn: it starts at an item, behind a gutter.
+type lane struct {
+	at     int32
+	gutter string // for all its lines but the first
+	mark   string // in front of its first line: the gutter and how it hangs on its parent
+}
+
+// maxGutter bounds how deep lanes are indented, in columns.
+const maxGutter = 48
+
+// all draws every lane. The lanes that wait are a stack, so that depth costs no recursion.
+func (d *drawer) all() {
+	for n := range d.fo.t.Nodes(d.o.Filter) {
+		d.idLen = max(d.idLen, len(d.short(n.ID)))
+	}
+	if d.o.Keep != nil {
+		for i := range d.fo.items {
+			d.row(int32(i), "")
+		}
+		return
+	}
+	var stack []lane
+	var roots []lane
+	main := d.fo.straight(d.fo.first, d.fo.last, false)
+	for r := d.fo.first; r != none; r = d.fo.items[r].next {
+		if r != main {
+			roots = append(roots, lane{at: r})
+		}
+	}
+	if main != none {
+		roots = append(roots, lane{at: main})
+	}
+	for i := len(roots) - 1; i >= 0; i-- {
+		stack = append(stack, roots[i])
+	}
+	for len(stack) > 0 {
+		l := stack[len(stack)-1]
+		stack = d.lane(l, stack[:len(stack)-1])
+	}
+}
+
+// lane draws a line down to its next fork, and puts what comes after it onto the stack.
+func (d *drawer) lane(l lane, stack []lane) []lane {
+	run := d.run(l.at)
+	d.rows(run, l)
+	end := run[len(run)-1]
+	it := d.fo.items[end]
+	if it.children == 0 {
+		return stack
+	}
+	// At the head itself nothing goes on straight: what grows there is not on the current path.
+	main := d.fo.straight(it.first, it.last, it.onPath)
+	var side []lane
+	for c := it.first; c != none; c = d.fo.items[c].next {
+		if c != main {
+			side = append(side, d.hang(l.gutter, main == none && c == it.last, c))
+		}
+	}
+	if main != none {
+		stack = append(stack, lane{at: main, gutter: l.gutter, mark: l.gutter})
+	}
+	for i := len(side) - 1; i >= 0; i-- {
+		stack = append(stack, side[i])
+	}
+	return stack
+}
+
+// hang makes the lane of a version that leaves the line at gutter.
+func (d *drawer) hang(gutter string, last bool, at int32) lane {
+	if screen.Columns(gutter) >= maxGutter {
+		return lane{at: at, gutter: gutter, mark: gutter}
+	}
+	if last {
+		return lane{at: at, gutter: gutter + "  ", mark: gutter + "╰─"}
+	}
+	return lane{at: at, gutter: gutter + "│ ", mark: gutter + "├─"}
+}
+
+// run gives the items from one on until the line forks or ends.
+func (d *drawer) run(at int32) []int32 {
+	run := []int32{at}
+	for d.fo.items[at].children == 1 {
+		it := d.fo.items[at]
+		if it.onPath && !d.fo.items[it.first].onPath {
+			break // the head: what grows on it hangs
+		}
+		at = it.first
+		run = append(run, at)
+	}
+	return run
+}
+
+// rows writes the items of a run, steps and long stretches folded.
+func (d *drawer) rows(run []int32, l lane) {
+	mark := l.mark
+	rows := d.fold(run)
+	skip, hidden := 0, 0
+	if n := d.o.Ends; n > 0 && len(rows) > 2*n+1 {
+		skip = n
+		for _, r := range rows[n : len(rows)-n] {
+			hidden += len(r)
+		}
+	}
+	for i := 0; i < len(rows); i++ {
+		if skip > 0 && i == skip {
+			d.printf("%s%s\n", d.gutter(mark), d.s.Paint(screen.Dim, "┊ "+screen.Count(hidden, "more entry", "more entries")))
+			i = len(rows) - d.o.Ends - 1
+			mark = l.gutter
+			continue
+		}
+		if len(rows[i]) > 1 {
+			d.printf("%s%s\n", d.gutter(mark), d.s.Paint(screen.Dim, "┊ "+d.steps(rows[i])))
+		} else {
+			d.row(rows[i][0], mark)
+		}
+		mark = l.gutter
+	}
+}
+
+// fold gathers the steps between what is said. An item that somebody looks for stays alone: a label, a
+// branch's head, the first and the last of the run.
+func (d *drawer) fold(run []int32) [][]int32 {
+	var rows [][]int32
+	open := false
+	for i, at := range run {
+		n := d.fo.t.NodeAt(d.fo.items[at].ord)
+		quiet := d.fo.items[at].step && !d.o.Full && i > 0 && i < len(run)-1 && n.Label == "" && d.names[n.ID] == nil
+		if quiet && open {
+			rows[len(rows)-1] = append(rows[len(rows)-1], at)
+		} else {
+			rows = append(rows, []int32{at})
+		}
+		open = quiet
+	}
+	return rows
+}
+
+// steps says what a run of steps was: how many results, of which tools.
+func (d *drawer) steps(run []int32) string {
+	results := 0
+	var names []string
+	seen := map[string]bool{}
+	for _, at := range run {
+		n := d.fo.t.NodeAt(d.fo.items[at].ord)
+		if n.Role != "assistant" {
+			results++
+			continue
+		}
+		for _, name := range toolNames(n.Preview) {
+			if !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	text := screen.Count(results, "tool result", "tool results")
+	if results == 0 {
+		text = screen.Count(len(run), "tool call", "tool calls")
+	}
+	if len(names) > 5 {
+		names = append(names[:5], "…")
+	}
+	if len(names) > 0 {
+		text += " · " + strings.Join(names, ", ")
+	}
+	return text
+}
+
+// toolNames finds the names in the preview of calls: "read(a.go), bash(ls)".
+func toolNames(preview string) []string {
+	var names []string
+	for part := range strings.SplitSeq(preview, "), ") {
+		name, _, ok := strings.Cut(part, "(")
+		if ok && name != "" && !strings.ContainsAny(name, " \t.,;:") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (d *drawer) gutter(text string) string { return d.s.Paint(screen.Dim, text) }
+
+func (d *drawer) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(d.w, format, args...); err != nil {
+		return // the writer remembers it: Flush reports it
+	}
+}

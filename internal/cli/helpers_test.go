@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/cli/screen"
+)
+
+// call runs one command in this process.
+func call(t *testing.T, store, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	none := func(string) string { return "" }
+	c := &cli{App: &program.App{
+		In: strings.NewReader(stdin), Out: screen.New(&out, none), Err: screen.New(&errs, none), Getenv: none, Now: time.Now,
+	}}
+	code = c.run(t.Context(), append([]string{"--store", store}, args...))
+	return out.String(), errs.String(), code
+}
+
+// must runs one command that has to succeed, and gives its JSON document.
+func must(t *testing.T, store, stdin string, args ...string) any {
+	t.Helper()
+	stdout, stderr, code := call(t, store, stdin, append([]string{"--json"}, args...)...)
+	if code != 0 {
+		t.Fatalf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
+	}
+	v, err := decodeOne([]byte(stdout))
+	if err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	return v
+}
+
+// value gives what is at a path of a document, as text.
+func value(t *testing.T, v any, path string) string {
+	t.Helper()
+	x, err := at(v, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text(x)
+}
+
+// process prepares the program itself as a process of its own.
+func process(t *testing.T, store string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "coppice", append([]string{"--json", "--store", store}, args...)...)
+	cmd.Env = append(os.Environ(), "TZ=UTC", "GORACE="+noWait)
+	return cmd
+}
+
+// example writes the bundled session to a file.
+func example(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "example.jsonl")
+	if err := os.WriteFile(name, session.JSONL, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// rootForTest gives the tree of commands.
+func (c *cli) rootForTest(t *testing.T) *cobra.Command {
+	t.Helper()
+	none := func(string) string { return "" }
+	c.App = &program.App{Out: screen.New(&bytes.Buffer{}, none), Err: screen.New(&bytes.Buffer{}, none), Getenv: none, Now: time.Now}
+	return c.root()
+}
+
+// damage flips a bit in the middle of every transcript below a store.
+func damage(t *testing.T, store string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(store, "sessions", "*", "transcript", "*"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no transcript in %s: %v", store, err)
+	}
+	for _, name := range names {
+		p, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p[len(p)/2] ^= 1
+		if err := os.WriteFile(name, p, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Options of Import.
+type Options struct {
+	Session string // the id to import under; "" = the file's own if it can be had, else a new one
+	Now     time.Time
+	Rand    io.Reader
+	Read    func(n int64) // told how many bytes were read; nil = nobody asks
+}
+
+// Diagnostic is something unusual in a file: where it was seen while reading, by the line's number from
+// 1; where the tree shows it, by the entry's ordinal.
+type Diagnostic struct {
+	Kind    string `json:"kind"`
+	Entry   string `json:"entry,omitempty"`
+	Line    uint64 `json:"line,omitempty"`
+	Ordinal uint64 `json:"ordinal,omitempty"`
+	Detail  string `json:"detail,omitempty"`
+}
+
+// Result says what became of a file.
+type Result struct {
+	File        string       `json:"file"`
+	Format      string       `json:"format"`
+	Session     string       `json:"session"`
+	Entries     int          `json:"entries"`
+	BadLines    int          `json:"badLines"`
+	Diagnostics []Diagnostic `json:"diagnostics"`
+}
+
+// Source is what a session is read from. It is opened more than once.
+type Source struct {
+	Name string
+	Open func() (io.ReadCloser, error)
+}
+
+// FromFile is a file as a source.
+func FromFile(path string) Source {
+	return Source{path, func() (io.ReadCloser, error) { return os.Open(path) }}
+}
+
+// FromBytes is a file in memory as a source.
+func FromBytes(name string, p []byte) Source {
+	return Source{name, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p)), nil }}
+}
+
+// Import imports one file as one session. On an error the store holds nothing of it.
+func Import(ctx context.Context, st *coppice.Store, src Source, o Options) (Result, error) {
+	if o.Session != "" {
+		return once(ctx, st, src, o.Session, o)
+	}
+	id, err := headerID(src, o)
+	if err != nil {
+		return Result{}, err
+	}
+	if id == "" {
+		return once(ctx, st, src, "", o)
+	}
+	r, err := once(ctx, st, src, id, o)
+	if !errors.Is(err, fs.ErrExist) {
+		return r, err
+	}
+	if r, err = once(ctx, st, src, "", o); err == nil {
+		taken := Diagnostic{Kind: "id-taken", Detail: "the id " + id + " is or was another session's: imported as a new one"}
+		r.Diagnostics = append([]Diagnostic{taken}, r.Diagnostics...)
+	}
+	return r, err
+}
+
+// headerID gives the id in the file's header, if it can be a session's.
+func headerID(src Source, o Options) (id string, err error) {
+	f, err := src.Open()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h, err := transcript.NewFileReader(f, o.Now, o.Rand).Header()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", src.Name, err)
+	}
+	if h.Made || layout.ValidID(h.ID) != nil {
+		return "", nil
+	}
+	return h.ID, nil
+}
+
+// once imports a file under an id; "" = a new one.
+func once(ctx context.Context, st *coppice.Store, src Source, id string, o Options) (res Result, err error) {
+	f, err := src.Open()
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r := transcript.NewFileReader(&counting{f, o.Read}, o.Now, o.Rand)
+	h, err := r.Header()
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+	}
+	res = Result{File: src.Name, Format: "pi", Diagnostics: []Diagnostic{}}
+	opts := &coppice.SessionOptions{
+		ID: id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent,
+		Original: func() (io.Reader, error) {
+			if r.Verbatim() {
+				return nil, nil
+			}
+			return src.Open()
+		},
+	}
+	s, err := st.Import(ctx, lines(h, r, &res.Entries), opts)
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	res.Session, res.BadLines = s.ID(), r.BadLines()
+	for _, d := range r.Diagnostics() {
+		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: d.Kind, Entry: d.Entry, Line: d.Ordinal, Detail: d.Detail})
+	}
+	tree, err := s.Tree(ctx)
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: imported as %s: %w", src.Name, s.ID(), err)
+	}
+	for _, d := range tree.Diagnostics() {
+		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: d.Kind, Entry: d.Entry, Ordinal: d.Ordinal, Detail: d.Detail})
+	}
+	return res, nil
+}
+
+// lines gives the header, then every entry, and counts the entries.
+func lines(h transcript.FileHeader, r *transcript.FileReader, count *int) iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		if !yield(entry.Line(h.Raw), nil) {
+			return
+		}
+		for {
+			d, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err == nil {
+				*count++
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// counting tells how much was read.
+type counting struct {
+	r    io.Reader
+	tell func(n int64)
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if c.tell != nil && n > 0 {
+		c.tell(int64(n))
+	}
+	return n, err
+}

@@ -1,0 +1,130 @@
+package ingest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b.jsonl", "a/x.jsonl", "a/y.txt", "empty/z.txt", "direct.txt"} {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "b.jsonl"), filepath.Join(dir, "a", "link.jsonl")); err != nil {
+		t.Log("no links here:", err)
+	}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	got := Find(t.Context(), []string{dir, at("direct.txt"), at("missing"), at("empty")})
+	want := []struct {
+		path string
+		fine bool
+	}{{at("a/x.jsonl"), true}, {at("b.jsonl"), true}, {at("direct.txt"), true}, {at("missing"), false}, {at("empty"), false}}
+	if len(got) != len(want) {
+		t.Fatalf("found %+v", got)
+	}
+	for i, w := range want {
+		if got[i].Path != w.path || (got[i].Err == nil) != w.fine {
+			t.Errorf("%d: %+v, want %+v", i, got[i], w)
+		}
+		if got[i].Err == nil && got[i].Size == 0 {
+			t.Errorf("%s: no size", got[i].Path)
+		}
+	}
+}
+
+func TestFindEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	found := Find(ctx, []string{t.TempDir()})
+	if len(found) != 1 || !errors.Is(found[0].Err, context.Canceled) {
+		t.Errorf("%+v", found)
+	}
+}
+
+func options() Options { return Options{Now: time.Unix(1_700_000_000, 0), Rand: rand.Reader} }
+
+func store(t *testing.T) *coppice.Store {
+	t.Helper()
+	st, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
+// Reading that fails in the middle leaves no session.
+func TestAnImportThatFailsLeavesNothing(t *testing.T) {
+	st := store(t)
+	src := Source{"half", func() (io.ReadCloser, error) { return io.NopCloser(&failing{p: session.JSONL[:100_000]}), nil }}
+	if _, err := Import(t.Context(), st, src, options()); !errors.Is(err, errDisk) {
+		t.Errorf("error %v", err)
+	}
+	for sum, err := range st.List(t.Context(), coppice.ListOptions{}) {
+		t.Errorf("%s is there, %v", sum.ID, err)
+	}
+}
+
+var errDisk = errors.New("the disk is gone")
+
+type failing struct{ p []byte }
+
+func (f *failing) Read(p []byte) (int, error) {
+	if len(f.p) == 0 {
+		return 0, errDisk
+	}
+	n := copy(p, f.p)
+	f.p = f.p[n:]
+	return n, nil
+}
+
+func TestImport(t *testing.T) {
+	st := store(t)
+	var read int64
+	o := options()
+	o.Read = func(n int64) { read += n }
+	res, err := Import(t.Context(), st, FromBytes("it", session.JSONL), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Entries != 305 || res.BadLines != 0 || len(res.Diagnostics) != 0 || read != int64(len(session.JSONL)) {
+		t.Errorf("%+v, %d bytes read", res, read)
+	}
+	o.Session = res.Session
+	if _, err := Import(t.Context(), st, FromBytes("it", session.JSONL), o); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a taken id: %v", err)
+	}
+	o.Session = ""
+	again, err := Import(t.Context(), st, FromBytes("it", session.JSONL), o)
+	if err != nil || again.Session == res.Session || len(again.Diagnostics) != 1 {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	if _, err := Import(t.Context(), st, FromBytes("prose", []byte("prose\n")), options()); !errors.Is(err, transcript.ErrNotSession) {
+		t.Errorf("prose: %v", err)
+	}
+	if _, err := Import(t.Context(), st, FromFile(filepath.Join(t.TempDir(), "no")), options()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}

@@ -1,0 +1,118 @@
+package look
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/cli/screen"
+)
+
+type exportOptions struct {
+	format, file string
+	noClobber    bool
+}
+
+// Export is `coppice export`.
+func Export(a *program.App) *cobra.Command {
+	c := &cli{a}
+	var o exportOptions
+	cmd := &cobra.Command{
+		Use:   "export SESSION",
+		Short: "Write a session as a file: pi v3, or the bytes that were imported",
+		Long: `Write a session as a file. Format pi: every entry of every branch as a pi v3 session file. Format original: the
+bytes that were imported, exactly; of a session that was made here, all its lines.
+
+Without -o the file goes to the standard output, with --json too.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: program.Complete(c.SessionIDs),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.export(cmd.Context(), args[0], o) },
+	}
+	cmd.Flags().StringVar(&o.format, "format", "pi", "pi or original")
+	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the file to write; one that is there is left alone")
+	cmd.Flags().BoolVar(&o.noClobber, "no-clobber", false, "refuse to replace a file that is there")
+	_ = cmd.RegisterFlagCompletionFunc("format", program.Words("pi", "original"))
+	return cmd
+}
+
+func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
+	switch o.format {
+	case "pi", "original":
+	case "omp", "operator", "markdown", "html":
+		return program.Unsupported("export as " + o.format + " is not there yet; pi and original are")
+	default:
+		return program.Usage("unknown format %q; there are pi and original", o.format)
+	}
+	return c.WithStore(ctx, func(st *program.Store) error {
+		full, err := st.Resolve(ctx, id)
+		if err != nil {
+			return err
+		}
+		write := func(w io.Writer) error {
+			if o.format == "original" {
+				return st.Export(ctx, full, w)
+			}
+			return st.ExportPi(ctx, full, w)
+		}
+		if o.file == "" || o.file == "-" {
+			return write(c.Out)
+		}
+		n, err := saveFile(o.file, o.noClobber, write)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return c.Emit(map[string]any{"session": full, "format": o.format, "file": o.file, "bytes": n})
+		}
+		return c.Text("%s  %s", o.file, screen.Size(n))
+	})
+}
+
+// saveFile writes a file beside its place and then puts it there, so that no half of one is ever seen.
+func saveFile(name string, noClobber bool, write func(io.Writer) error) (n int64, err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".coppice-*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if rerr := os.Remove(tmp.Name()); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}()
+	buf := bufio.NewWriterSize(tmp, 1<<16)
+	err = write(buf)
+	if err == nil {
+		err = buf.Flush()
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err == nil {
+		n, err = tmp.Seek(0, io.SeekCurrent)
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return 0, err
+	}
+	if !noClobber {
+		return n, os.Rename(tmp.Name(), name)
+	}
+	err = os.Link(tmp.Name(), name) // fails where there is one
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return 0, &program.Failure{Code: "exists", Hint: "without --no-clobber it is replaced", Err: fmt.Errorf("%s is there already: %w", name, fs.ErrExist)}
+	case err != nil: // a file system without links
+		if _, serr := os.Lstat(name); serr == nil {
+			return 0, &program.Failure{Code: "exists", Hint: "without --no-clobber it is replaced", Err: fmt.Errorf("%s is there already: %w", name, fs.ErrExist)}
+		}
+		return n, os.Rename(tmp.Name(), name)
+	}
+	return n, nil
+}

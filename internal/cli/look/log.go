@@ -1,0 +1,125 @@
+package look
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/cli/draw"
+	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/cli/screen"
+)
+
+// Log is `coppice log`.
+func Log(a *program.App) *cobra.Command {
+	c := &cli{a}
+	var from string
+	var limit int
+	cmd := &cobra.Command{
+		Use:               "log SESSION",
+		Short:             "List the commits, newest first",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: program.Complete(c.SessionIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.log(cmd.Context(), args[0], from, limit)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "head", "TARGET to begin with")
+	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many; 0 = all")
+	return cmd
+}
+
+// commit is a commit as the JSON shows it.
+type commit struct {
+	Seq      uint64    `json:"seq"`
+	Commit   string    `json:"commit"`
+	Reason   string    `json:"reason"`
+	Head     *string   `json:"head"`
+	Branch   string    `json:"branch"`
+	Time     time.Time `json:"time"`
+	Entries  int       `json:"entries"`
+	Snapshot *string   `json:"snapshot"`
+	Writer   string    `json:"writer"`
+	Epoch    uint64    `json:"epoch"`
+	Key      string    `json:"key,omitempty"`
+	Kept     string    `json:"kept,omitempty"`
+}
+
+func (c *cli) log(ctx context.Context, id, from string, limit int) error {
+	t, err := program.ParseTarget(from)
+	if err != nil {
+		return err
+	}
+	if limit < 0 {
+		return program.Usage("--limit %d: want 0 or more", limit)
+	}
+	return c.WithSession(ctx, id, program.Reading(), func(_ *program.Store, s *coppice.Session) error {
+		out := c.Array("commits")
+		var list []checkpoint.Commit
+		n := 0
+		for com, err := range s.Log(ctx, t) {
+			if err != nil {
+				return out.End(err)
+			}
+			if !c.JSON {
+				list = append(list, com)
+			} else if err := out.Add(commit{
+				com.Seq, com.Commit, com.Reason, program.OrNull(com.Entry), com.Branch, com.Time, com.Entries,
+				program.OrNull(com.Snapshot), com.Writer, com.Epoch, com.Key, com.Kept,
+			}); err != nil {
+				return err
+			}
+			if n++; n == limit {
+				break
+			}
+		}
+		if c.JSON {
+			return out.End(nil)
+		}
+		return c.logText(list, limit > 0)
+	})
+}
+
+func (c *cli) logText(list []checkpoint.Commit, some bool) error {
+	ids, heads := make([]string, len(list)), make([]string, len(list))
+	for i, com := range list {
+		ids[i], heads[i] = com.Commit, com.Entry
+	}
+	short, shortHead := draw.Short(ids), draw.Short(heads)
+	if some { // what tells these apart may not tell the others apart
+		short, shortHead = draw.Whole, draw.Whole
+	}
+	rows := make([][]screen.Cell, len(list))
+	for i, com := range list {
+		note := ""
+		if com.Kept != "" {
+			note = "kept " + screen.Line(com.Kept)
+		}
+		if com.Snapshot != "" {
+			note = "snapshot " + screen.Line(com.Snapshot)
+		}
+		rows[i] = []screen.Cell{
+			{Text: program.Itoa(com.Seq), Style: screen.Yellow},
+			{Text: short(com.Commit), Style: screen.Dim},
+			{Text: screen.Clock(com.Time)},
+			{Text: screen.Line(com.Reason)},
+			{Text: program.Itoa(uint64(max(com.Entries, 0)))},
+			{Text: screen.Line(com.Branch)},
+			{Text: screen.Line(shortHead(com.Entry)), Style: screen.Dim},
+			{Text: note, Style: screen.Green},
+		}
+	}
+	return c.Out.Table([]screen.Column{
+		{Head: "SEQ", Right: true},
+		{Head: "COMMIT"},
+		{Head: "TIME"},
+		{Head: "REASON"},
+		{Head: "ENTRIES", Right: true},
+		{Head: "BRANCH", Flex: true},
+		{Head: "HEAD"},
+		{Head: "", Flex: true},
+	}, rows)
+}

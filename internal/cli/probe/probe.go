@@ -1,0 +1,306 @@
+// Package probe asks a store of any kind whether it keeps the promises on which sessions stand: what was
+// written is there, conditions are honoured by racing writers (exactly one wins), appends compare and act
+// as one step. It works in a folder of its own, and takes away what it wrote.
+//
+// It is a look at a store that is in use, not the whole contract: that is package backend/backendtest.
+package probe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coppice-go/coppice/backend"
+)
+
+// Check is one question and its answer.
+type Check struct {
+	Name   string  `json:"name"`
+	OK     bool    `json:"ok"`
+	Detail string  `json:"detail,omitempty"` // what was seen instead, or why it was not asked
+	Ms     float64 `json:"ms"`
+}
+
+// racers is how many writers meet on one key.
+const racers = 32
+
+// prober works in one scratch folder.
+type prober struct {
+	b    backend.Backend
+	now  func() time.Time
+	list []Check
+}
+
+// Run asks all questions of b, whose scratch folder it is; one that fails does not stop the others. The
+// error says that the scratch folder could not be emptied.
+func Run(ctx context.Context, b backend.Backend, now func() time.Time) ([]Check, error) {
+	p := &prober{b: b, now: now}
+	p.ask("write and read back", func() error { return p.roundTrip(ctx) })
+	p.ask("ranges are exact", func() error { return p.ranges(ctx) })
+	p.ask("listing in order", func() error { return p.listing(ctx) })
+	p.ask("deleting, twice", func() error { return p.deleting(ctx) })
+	p.ask("a stale version is refused", func() error { return p.stale(ctx) })
+	p.ask(fmt.Sprintf("%d race to create: one wins", racers), func() error { return p.race(ctx, "create", false) })
+	p.ask(fmt.Sprintf("%d race to replace: one wins", racers), func() error { return p.race(ctx, "replace", true) })
+	if a, ok := b.(backend.Appender); ok {
+		p.ask("append at the end only", func() error { return p.appending(ctx, a) })
+		p.ask(fmt.Sprintf("%d race to append: one wins", racers), func() error { return p.raceAppend(ctx, a) })
+	}
+	return p.list, p.clean(context.WithoutCancel(ctx))
+}
+
+// Passed tells that every check did.
+func Passed(list []Check) bool {
+	return !slices.ContainsFunc(list, func(c Check) bool { return !c.OK })
+}
+
+func (p *prober) ask(name string, f func() error) {
+	begun := p.now()
+	err := f()
+	c := Check{Name: name, OK: err == nil, Ms: float64(p.now().Sub(begun).Microseconds()) / 1000}
+	if err != nil {
+		c.Detail = err.Error()
+	}
+	p.list = append(p.list, c)
+}
+
+// sample holds every byte value.
+func sample() []byte {
+	p := make([]byte, 4096)
+	for i := range p {
+		p[i] = byte(i)
+	}
+	return p
+}
+
+func (p *prober) put(ctx context.Context, key string, body []byte, c backend.Cond) (backend.Info, error) {
+	return p.b.Put(ctx, key, body, c)
+}
+
+func (p *prober) roundTrip(ctx context.Context) error {
+	want := sample()
+	if _, err := p.put(ctx, "a/bytes", want, backend.Cond{}); err != nil {
+		return err
+	}
+	got, info, err := p.b.Get(ctx, "a/bytes", backend.Range{})
+	switch {
+	case err != nil:
+		return err
+	case !bytes.Equal(got, want):
+		return fmt.Errorf("wrote %d bytes, read %d others", len(want), len(got))
+	case info.Version == "":
+		return errors.New("no version is reported")
+	}
+	_, _, err = p.b.Get(ctx, "a/missing", backend.Range{})
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading what is not there: %w", orNil(err))
+	}
+	return nil
+}
+
+func (p *prober) ranges(ctx context.Context) error {
+	want := sample()
+	for _, c := range []struct {
+		r    backend.Range
+		want []byte
+	}{{backend.Bytes(10, 20), want[10:30]}, {backend.Tail(100), want[len(want)-100:]}, {backend.Tail(1 << 20), want}} {
+		got, info, err := p.b.Get(ctx, "a/bytes", c.r)
+		switch {
+		case err != nil:
+			return err
+		case !bytes.Equal(got, c.want) || info.Size != int64(len(want)):
+			return fmt.Errorf("%s gave %d bytes of %d", c.r, len(got), info.Size)
+		}
+	}
+	if _, _, err := p.b.Get(ctx, "a/bytes", backend.Bytes(4090, 20)); !errors.Is(err, backend.ErrRange) {
+		return fmt.Errorf("a range past the end: %w", orNil(err))
+	}
+	return nil
+}
+
+func (p *prober) listing(ctx context.Context) error {
+	want := []string{"l/a", "l/a-b", "l/b", "l/c/d"}
+	for _, key := range []string{"l/c/d", "l/b", "l/a-b", "l/a"} {
+		if _, err := p.put(ctx, key, []byte(key), backend.Cond{}); err != nil {
+			return err
+		}
+	}
+	keys, err := p.keys(ctx, "l/")
+	if err == nil && !slices.Equal(keys, want) {
+		err = fmt.Errorf("got %s", strings.Join(keys, " "))
+	}
+	return err
+}
+
+func (p *prober) keys(ctx context.Context, prefix string) ([]string, error) {
+	var keys []string
+	for info, err := range p.b.List(ctx, backend.ListOptions{Prefix: prefix}) {
+		if err != nil {
+			return keys, err
+		}
+		keys = append(keys, info.Key)
+	}
+	return keys, nil
+}
+
+func (p *prober) deleting(ctx context.Context) error {
+	for range 2 {
+		if err := p.b.Delete(ctx, "l/b"); err != nil {
+			return err
+		}
+	}
+	if _, err := p.b.Stat(ctx, "l/b"); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("it is still there: %w", orNil(err))
+	}
+	return nil
+}
+
+func (p *prober) stale(ctx context.Context) error {
+	first, err := p.put(ctx, "c/stale", []byte("one"), backend.IfAbsent())
+	if err != nil {
+		return err
+	}
+	if _, err := p.put(ctx, "c/stale", []byte("two"), backend.IfMatch(first.Version)); err != nil {
+		return err
+	}
+	for name, c := range map[string]backend.Cond{
+		"a second create": backend.IfAbsent(), "a replace of what was replaced": backend.IfMatch(first.Version),
+	} {
+		if _, err := p.put(ctx, "c/stale", []byte("three"), c); !errors.Is(err, backend.ErrPrecondition) {
+			return fmt.Errorf("%s was not refused: %w", name, orIgnored(err))
+		}
+	}
+	_, err = p.put(ctx, "c/never", []byte("x"), backend.IfMatch(first.Version))
+	if !errors.Is(err, backend.ErrPrecondition) {
+		return fmt.Errorf("a replace of what is not there was not refused: %w", orIgnored(err))
+	}
+	return nil
+}
+
+// orNil names the absence of an error.
+func orNil(err error) error {
+	if err == nil {
+		return errors.New("no error")
+	}
+	return err
+}
+
+// orIgnored is orNil for a condition that had no effect.
+func orIgnored(err error) error {
+	if err == nil {
+		return backend.ErrNoCAS
+	}
+	return err
+}
+
+// race lets racers write under one condition: exactly one may win, and what it wrote must be there.
+func (p *prober) race(ctx context.Context, name string, replace bool) error {
+	key, cond := "race/"+name, backend.IfAbsent()
+	if replace {
+		info, err := p.put(ctx, key, []byte("base"), backend.IfAbsent())
+		if err != nil {
+			return err
+		}
+		cond = backend.IfMatch(info.Version)
+	}
+	winner, err := compete(func(i int) error {
+		_, err := p.put(ctx, key, fmt.Appendf(nil, "writer %d", i), cond)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	got, _, err := p.b.Get(ctx, key, backend.Range{})
+	if err == nil && string(got) != fmt.Sprintf("writer %d", winner) {
+		err = fmt.Errorf("writer %d won, %q is there", winner, got)
+	}
+	return err
+}
+
+func (p *prober) appending(ctx context.Context, a backend.Appender) error {
+	if _, err := a.Append(ctx, "log/missing", 0, []byte("x")); !errors.Is(err, backend.ErrPrecondition) {
+		return fmt.Errorf("an append created an object: %w", orIgnored(err))
+	}
+	if _, err := p.put(ctx, "log/a", []byte("one\n"), backend.IfAbsent()); err != nil {
+		return err
+	}
+	if _, err := a.Append(ctx, "log/a", 4, []byte("two\n")); err != nil {
+		return err
+	}
+	if _, err := a.Append(ctx, "log/a", 4, []byte("three\n")); !errors.Is(err, backend.ErrPrecondition) {
+		return fmt.Errorf("an append that was not at the end was not refused: %w", orIgnored(err))
+	}
+	if _, err := a.Cut(ctx, "log/a", 4, 8); err != nil {
+		return err
+	}
+	got, _, err := a.Get(ctx, "log/a", backend.Range{})
+	if err == nil && string(got) != "one\n" {
+		err = fmt.Errorf("%q is there", got)
+	}
+	return err
+}
+
+func (p *prober) raceAppend(ctx context.Context, a backend.Appender) error {
+	if _, err := p.put(ctx, "log/race", []byte("base\n"), backend.IfAbsent()); err != nil {
+		return err
+	}
+	winner, err := compete(func(i int) error {
+		_, err := a.Append(ctx, "log/race", 5, fmt.Appendf(nil, "writer %d\n", i))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	got, _, err := a.Get(ctx, "log/race", backend.Range{})
+	if want := fmt.Sprintf("base\nwriter %d\n", winner); err == nil && string(got) != want {
+		err = fmt.Errorf("writer %d won, %q is there", winner, got)
+	}
+	return err
+}
+
+// compete runs racers at once and gives the one that won. Any number but one is an error, and so is one
+// that lost for another reason than the condition.
+func compete(write func(i int) error) (int, error) {
+	var wg sync.WaitGroup
+	var winner, wins atomic.Int64
+	errs := make([]error, racers)
+	for i := range racers {
+		wg.Go(func() {
+			switch err := write(i); {
+			case err == nil:
+				winner.Store(int64(i))
+				wins.Add(1)
+			case !errors.Is(err, backend.ErrPrecondition) && !errors.Is(err, backend.ErrBusy):
+				errs[i] = err
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return 0, err
+	}
+	if n := wins.Load(); n != 1 {
+		return 0, fmt.Errorf("%d of %d won: %w", n, racers, backend.ErrNoCAS)
+	}
+	return int(winner.Load()), nil
+}
+
+// clean deletes everything in the scratch folder.
+func (p *prober) clean(ctx context.Context) error {
+	keys, err := p.keys(ctx, "")
+	errs := []error{err}
+	for _, key := range keys {
+		errs = append(errs, p.b.Delete(ctx, key))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("take the probe's objects away: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package upkeep
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coppice-go/coppice/internal/cli/program"
+)
+
+// versionOut is the JSON of version.
+type versionOut struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Time     string `json:"time"`
+	Modified bool   `json:"modified"`
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
+// Version is `coppice version`.
+func Version(a *program.App) *cobra.Command {
+	c := &cli{a}
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Which coppice this is",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := versionOut{Version: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				v.Version = info.Main.Version
+				for _, s := range info.Settings {
+					switch s.Key {
+					case "vcs.revision":
+						v.Revision = s.Value
+					case "vcs.time":
+						v.Time = s.Value
+					case "vcs.modified":
+						v.Modified = s.Value == "true"
+					}
+				}
+			}
+			if c.JSON {
+				return c.Emit(v)
+			}
+			text := "coppice " + v.Version
+			if v.Revision != "" {
+				text += " (" + v.Revision[:min(12, len(v.Revision))] + ")"
+			}
+			return c.Text("%s, %s, %s/%s", text, v.Go, v.OS, v.Arch)
+		},
+	}
+}
