@@ -91,9 +91,13 @@ func (s *Session) Append(ctx context.Context, d ...transcript.Draft) ([]string, 
 
 // SetContext makes the context explicit: these items, and what is appended from here on. None makes it
 // derived again. The next commit saves it. Together the items are at most ContextBytes long
-// (backend.ErrTooLarge): an explicit context is never cut. Entries that are not in memory are read.
+// (backend.ErrTooLarge): an explicit context is never cut. Entries that are not in memory are read. Inline
+// messages pass Hooks.BeforeAppend as drafts of messages do.
 func (s *Session) SetContext(ctx context.Context, items ...transcript.Item) error {
 	err := s.h.Writable(ctx)
+	if err == nil {
+		items, err = s.h.ScreenItems(ctx, items)
+	}
 	if err == nil {
 		err = s.h.SetContext(ctx, items)
 	}

@@ -14,8 +14,10 @@ package live
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -157,4 +159,31 @@ func (h *Handle) Screen(ctx context.Context, d []transcript.Draft) ([]transcript
 		}
 	}
 	return drafts, nil
+}
+
+// ScreenItems lets the hook see copies of inline messages, each as the draft of a message entry.
+func (h *Handle) ScreenItems(ctx context.Context, items []transcript.Item) ([]transcript.Item, error) {
+	if h.o.BeforeAppend == nil {
+		return items, nil
+	}
+	out := slices.Clone(items)
+	for i := range out {
+		if out[i].Message == nil {
+			continue
+		}
+		body, err := json.Marshal(map[string]json.RawMessage{"message": out[i].Message})
+		if err != nil {
+			return nil, fmt.Errorf("item %d: %w", i, err)
+		}
+		drafts, err := h.Screen(ctx, []transcript.Draft{{Type: "message", Body: body}})
+		if err != nil {
+			return nil, err
+		}
+		var back struct{ Message json.RawMessage }
+		if err := json.Unmarshal(drafts[0].Body, &back); err != nil {
+			return nil, fmt.Errorf("item %d: the hook's draft: %w", i, err)
+		}
+		out[i].Message = back.Message
+	}
+	return out, nil
 }

@@ -169,8 +169,10 @@ func (c *Copy) SettleRebase(f *Flight, err error) {
 		w.flying--
 	}
 	if err != nil {
-		if f != nil {
-			w.release(f, err)
+		if f != nil && !errors.Is(err, journal.ErrUnknown) { // the journal kept no step that it did not send
+			for _, p := range f.list {
+				p.step = false
+			}
 		}
 		return
 	}
