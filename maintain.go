@@ -7,6 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/salvage"
 )
 
 // Verify reads a session, "" = every session of the store, and reports what is damaged or missing. deep
@@ -19,7 +20,7 @@ func (s *Store) Verify(ctx context.Context, id string, deep bool) (Report, error
 // Repair makes a damaged session usable again, "" = every one: what is intact is salvaged, and nothing is
 // destroyed. With dryRun it only says what it would do.
 func (s *Store) Repair(ctx context.Context, id string, dryRun bool) (Report, error) {
-	return s.maintain("repair", id, func(cfg journal.Config) (check.Report, error) { return check.Report{}, errors.ErrUnsupported })
+	return s.maintain("repair", id, func(cfg journal.Config) (check.Report, error) { return salvage.Repair(ctx, cfg, dryRun) })
 }
 
 // GC removes the objects of a session, "" = of every session, that nothing can ever refer to again. With
@@ -55,4 +56,14 @@ func problem(op string, p *check.Problem) *Error {
 		e.Err, e.Hint = &sentinel{ErrCorrupt, p}, "run repair; what is intact can still be read"
 	}
 	return e
+}
+
+// Kind says in a word what a problem of a Report is: damaged, missing, mismatch and lost are damage
+// (ErrCorrupt); torn-tail, foreign-bytes, foreign-object, no-checkpoint, leftover, tree and too-new are
+// notes; rebuilt and salvaged say what Repair did. "" for any other error.
+func (e *Error) Kind() string {
+	if p, ok := errors.AsType[*check.Problem](e.Err); ok {
+		return string(p.Kind)
+	}
+	return ""
 }

@@ -54,3 +54,45 @@ func TestVerifyFindsDamage(t *testing.T) {
 		t.Errorf("open: %v", err)
 	}
 }
+
+// A damaged session is repaired: nothing is written by a dry run, what is intact is there afterwards, and the
+// next commit works.
+func TestRepair(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend.Backend) {
+		store := newStore(t, b, nil)
+		s, _ := grown(t, store, "s", 5, nil)
+		must(s.Snapshot(bg, "x"))(t)
+		ok(t, s.Close())
+		const key = "checkpoint_latest/s"
+		p, _, err := b.Get(bg, key, backend.Range{})
+		ok(t, err)
+		p[len(p)/2] ^= 1
+		must(b.Put(bg, key, p, backend.Cond{}))(t)
+		dry := must(store.Repair(bg, "s", true))(t)
+		q, _, err := b.Get(bg, key, backend.Range{})
+		ok(t, err)
+		same(t, "checkpoint after a dry run", string(q) == string(p), true)
+		r := must(store.Repair(bg, "s", false))(t)
+		if len(dry.Problems) == 0 || len(r.Problems) == 0 || r.Bytes == 0 {
+			t.Errorf("dry run: %v; repair: %v", dry.Problems, r.Problems)
+		}
+		rebuilt := false
+		for _, p := range r.Problems {
+			rebuilt = rebuilt || p.Kind() == "rebuilt" && p.Object == key && !errors.Is(p, coppice.ErrCorrupt)
+		}
+		same(t, "the checkpoint was rebuilt", rebuilt, true)
+		for _, p := range must(store.Verify(bg, "s", true))(t).Problems {
+			if errors.Is(p, coppice.ErrCorrupt) {
+				t.Errorf("after the repair: %v", p)
+			}
+		}
+		again := open(t, store, "s")
+		same(t, "context", texts(t, again), "u1 a1 u2 a2 u3 a3 u4 a4 u5 a5")
+		say(t, again, "u6", "a6")
+		commit(t, again, state{Turns: 6})
+		same(t, "context", texts(t, again), "u1 a1 u2 a2 u3 a3 u4 a4 u5 a5 u6 a6")
+		if r := must(store.Repair(bg, "", false))(t); len(r.Problems) != 0 {
+			t.Errorf("a sound store: %v", r.Problems)
+		}
+	})
+}

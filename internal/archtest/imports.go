@@ -18,6 +18,7 @@ type edge struct {
 var (
 	pure     = []string{"codec", "transcript", "entry", "checkpoint", "snapshot"}
 	storage  = []string{"backend", "backend/trace"}
+	log      = []string{"internal/layout", "internal/segment", "internal/journal"}
 	facade   = join(pure, storage, "", "interop/...")
 	anywhere = join(pure, "", "backend/...", "interop/...", "internal/...", "examples/...")
 )
@@ -50,9 +51,13 @@ var table = []edge{
 	{dir: "backend/...", ours: []string{"backend"}},
 
 	{dir: "internal/layout", ours: join(pure, "backend")},
-	{dir: "internal/journal", ours: join(pure, storage, "internal/layout"), ext: []string{uuid}},
-	{dir: "internal/gc", ours: join(pure, storage, "internal/layout", "internal/journal"), ext: []string{uuid}},
-	{dir: "", ours: join(pure, storage, "internal/layout", "internal/journal", "internal/gc"), ext: []string{uuid}},
+	{dir: "internal/segment", ours: join(pure, "internal/layout")},
+	{dir: "internal/journal", ours: join(pure, storage, "internal/layout", "internal/segment"), ext: []string{uuid}},
+	{dir: "internal/inventory", ours: join(pure, storage, "internal/layout")},
+	{dir: "internal/check", ours: join(pure, storage, log, "internal/inventory")},
+	{dir: "internal/gc", ours: join(pure, storage, log, "internal/inventory", "internal/check")},
+	{dir: "internal/salvage", ours: join(pure, storage, log, "internal/inventory", "internal/check")},
+	{dir: "", ours: join(pure, storage, log, "internal/check", "internal/gc", "internal/salvage"), ext: []string{uuid}},
 
 	{dir: "interop/...", ours: []string{"codec", "transcript", "entry", "interop/..."}, ext: []string{uuid}},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},

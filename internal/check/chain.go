@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -45,7 +45,7 @@ func leaves(ctx context.Context, b backend.Backend, id string, m checkpoint.Segm
 			return
 		}
 		key := layout.IndexKey(id, level, segmentOf(ref))
-		refs, err := Fold(ctx, b, key, ref)
+		refs, err := inventory.Fold(ctx, b, key, ref)
 		if err != nil {
 			bad(key, ref, err)
 			return
@@ -59,32 +59,6 @@ func leaves(ctx context.Context, b backend.Backend, id string, m checkpoint.Segm
 		return true
 	})
 	return out
-}
-
-// Fold reads the references that an index object holds, and checks it whole.
-func Fold(ctx context.Context, b backend.Backend, key string, ref codec.Ref) ([]codec.Ref, error) {
-	p, _, err := b.Get(ctx, key, backend.Range{})
-	if err != nil {
-		return nil, err
-	}
-	if err := ref.Verify(p); err != nil {
-		return nil, err
-	}
-	refs, _, err := codec.DecodeIndex(p)
-	if err != nil {
-		return nil, err
-	}
-	next := ref.First
-	for _, r := range refs {
-		if r.First != next {
-			return nil, fmt.Errorf("it refers to entry %d where %d comes next: %w", r.First, next, codec.ErrFormat)
-		}
-		next += uint64(r.Count)
-	}
-	if next != ref.First+uint64(ref.Count) {
-		return nil, fmt.Errorf("it ends with entry %d instead of %d: %w", next, ref.First+uint64(ref.Count), codec.ErrFormat)
-	}
-	return refs, nil
 }
 
 func segmentOf(ref codec.Ref) layout.Segment {
@@ -142,13 +116,13 @@ func read(raw []byte, id string, seg layout.Segment, at place) *reading {
 	return r
 }
 
-// standsIn tells whether the segment before is the stand-in that a repair made for the one that is named:
-// the same lines, as far as there were any left, under a later epoch. What was made anew has new checksums,
-// which the segment behind it cannot know.
+// standsIn tells whether the segment before is the stand-in that a repair made for the one that is named,
+// and perhaps for some before that: the same lines, as far as there were any left, under a later epoch.
+// What was made anew has new checksums, which the segment behind it cannot know.
 func standsIn(before, named string) bool {
 	b, ok1 := layout.ParseSegment(before)
 	n, ok2 := layout.ParseSegment(named)
-	return ok1 && ok2 && b.First == n.First && b.Epoch > n.Epoch
+	return ok1 && ok2 && b.First <= n.First && b.Epoch > n.Epoch
 }
 
 // commits reads commits behind the one whose self is given, each with its lines and its document. It
@@ -280,22 +254,25 @@ type traced struct {
 
 // trace finds the order of the log without a head: from the newest segment that holds commits back, by the
 // names that the segments give. Where one is not there, it goes on with the newest one before.
-func trace(ctx context.Context, b backend.Backend, id string, inv *inventory) (traced, error) {
+func trace(ctx context.Context, b backend.Backend, id string, inv *inventory.Inventory) (traced, error) {
 	var t traced
-	all := inv.segments()
+	all := inv.Segments()
 	prev, below := "", ^uint64(0)
 	for i := len(all) - 1; i >= 0; i-- {
 		seg := all[i]
 		if seg.First >= below || prev != "" && has(all[:i+1], prev) && seg.Name() != prev {
 			continue
 		}
-		raw, _, err := segmentRaw(ctx, b, id, seg)
-		if err != nil && !unreadable(err) {
+		raw, _, err := inventory.Segment(ctx, b, id, seg)
+		if err != nil && !inventory.Unreadable(err) {
 			return t, fmt.Errorf("read segment %s: %w", seg.Name(), err)
 		}
 		c, _ := segment.Read(raw, seg)
 		if err == nil && c.Commits == 0 && c.End == len(raw) && seg.Name() != prev {
 			continue // nothing was ever committed to it
+		}
+		if end := seg.First + uint64(len(c.Lines)); len(t.links) > 0 && end > below && seg.Name() != prev {
+			continue // a dead writer's: what stands behind it begins within it
 		}
 		if named, ok := layout.ParseSegment(prev); ok && prev != seg.Name() && !standsIn(seg.Name(), prev) {
 			t.missing = append(t.missing, named.SealedKey(id))
@@ -316,15 +293,9 @@ func has(all []layout.Segment, name string) bool {
 	return false
 }
 
-// unreadable tells an object that is damaged, or gone meanwhile, from a store that does not answer.
-func unreadable(err error) bool {
-	return errors.Is(err, codec.ErrFormat) || errors.Is(err, codec.ErrChecksum) || errors.Is(err, codec.ErrLimit) ||
-		errors.Is(err, codec.ErrVersion) || errors.Is(err, fs.ErrNotExist)
-}
-
 // asLink refers to a segment as it is found.
-func asLink(inv *inventory, seg layout.Segment, c *segment.Contents) link {
-	if _, sealed := inv.sealed[seg]; sealed {
+func asLink(inv *inventory.Inventory, seg layout.Segment, c *segment.Contents) link {
+	if _, sealed := inv.Sealed[seg]; sealed {
 		return link{seg: seg}
 	}
 	return link{seg: seg, plain: &checkpoint.PlainRef{Name: seg.Name(), First: seg.First, Count: uint64(len(c.Lines)), Bytes: int64(c.End)}}

@@ -70,7 +70,7 @@ func (v *verifier) end(key string) {
 
 // snapshots checks each snapshot: shallow its summary, deep all of it.
 func (v *verifier) snapshots(ctx context.Context) error {
-	for _, info := range v.inv.snapshots {
+	for _, info := range v.inv.Snapshots {
 		rng := backend.Range{}
 		if !v.deep {
 			rng = backend.Bytes(0, min(info.Size, 4<<10))
@@ -105,7 +105,7 @@ func (v *verifier) snapshots(ctx context.Context) error {
 }
 
 func (v *verifier) snapshot(key string, o *checkpoint.Object) {
-	if _, err := journal.FromObject(o); err != nil {
+	if _, err := v.cfg.FromObject(o); err != nil {
 		v.note(Mismatch, key, 0, err, "its parts do not agree")
 		return
 	}
@@ -119,24 +119,24 @@ func (v *verifier) snapshot(key string, o *checkpoint.Object) {
 // transcript names is there.
 func (v *verifier) content(ctx context.Context) error {
 	if v.st != nil && v.st.Original != "" {
-		if _, ok := v.inv.originals[v.st.Original]; !ok {
+		if _, ok := v.inv.Originals[v.st.Original]; !ok {
 			v.note(Missing, layout.OriginalKey(v.id, v.st.Original), 0, errGone, "the bytes that were imported")
 		}
 	}
 	for _, name := range sorted(v.aside) {
-		if _, ok := v.inv.torn[name]; !ok {
+		if _, ok := v.inv.Torn[name]; !ok {
 			v.note(Missing, layout.SessionPrefix(v.id)+name, 0, errGone, "bytes that were moved aside")
 		}
 	}
 	for _, sum := range sorted(v.blobs) {
-		if _, ok := v.inv.blobs[sum]; !ok {
+		if _, ok := v.inv.Blobs[sum]; !ok {
 			v.note(Missing, layout.BlobKey(v.id, sum), 0, errGone, "an image that an entry shows")
 		}
 	}
 	if !v.deep {
 		return nil
 	}
-	for _, sum := range sorted(v.inv.blobs) {
+	for _, sum := range sorted(v.inv.Blobs) {
 		key := layout.BlobKey(v.id, sum)
 		p, _, err := v.get(ctx, key, backend.Range{})
 		if err != nil {
@@ -146,7 +146,7 @@ func (v *verifier) content(ctx context.Context) error {
 			v.note(Damaged, key, 0, codec.ErrChecksum, "the image is not what its name says")
 		}
 	}
-	for _, sum := range sorted(v.inv.originals) {
+	for _, sum := range sorted(v.inv.Originals) {
 		key := layout.OriginalKey(v.id, sum)
 		p, _, err := v.get(ctx, key, backend.Range{})
 		if err != nil {

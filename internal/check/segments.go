@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
@@ -153,7 +154,7 @@ func (v *verifier) foundSegment(ctx context.Context, l *link) error {
 	if err != nil || p == nil {
 		return err
 	}
-	raw, _, err := codec.DecodeSegment(p, maxRaw)
+	raw, _, err := codec.DecodeSegment(p, inventory.MaxRaw)
 	if err != nil {
 		v.note(Damaged, key, damageAt(p), err, "it cannot be read")
 		v.gap(l.seg.First)
@@ -223,7 +224,7 @@ func (v *verifier) sealedWhole(key string, l *link, p []byte) {
 		v.note(Damaged, key, damageAt(p), err, "it is not the object that was sealed")
 		return
 	}
-	raw, idx, err := codec.DecodeSegment(p, maxRaw)
+	raw, idx, err := codec.DecodeSegment(p, inventory.MaxRaw)
 	if err != nil {
 		v.note(Damaged, key, damageAt(p), err, "it cannot be read")
 		return
@@ -240,9 +241,6 @@ func (v *verifier) sealedWhole(key string, l *link, p []byte) {
 	v.take(r.lines)
 	v.at = r.after
 }
-
-// maxRaw bounds the lines of one segment when it is decoded.
-const maxRaw = 1 << 30
 
 // compare holds a skeleton against the lines that it was made of.
 func (r *reading) compare(sk *codec.Skeleton) {
@@ -298,25 +296,25 @@ func (v *verifier) strays(ctx context.Context) error {
 		return nil
 	}
 	in := map[layout.Segment]bool{}
-	stands := map[uint64]uint64{}
+	stands := make(inventory.Chain, 0, len(v.chain))
 	for _, l := range v.chain {
 		in[l.seg] = true
-		stands[l.seg.First] = l.seg.Epoch
+		stands = append(stands, l.seg)
 	}
-	for _, seg := range v.inv.segments() {
+	for _, seg := range v.inv.Segments() {
 		if in[seg] {
 			continue
 		}
-		raw, key, err := segmentRaw(ctx, v.b, v.id, seg)
+		raw, key, err := inventory.Segment(ctx, v.b, v.id, seg)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
-		case err != nil && !unreadable(err):
+		case err != nil && !inventory.Unreadable(err):
 			return fmt.Errorf("verify session %s: %w", v.id, err)
 		}
 		c, _ := segment.Read(raw, seg)
-		switch epoch, ok := stands[seg.First]; {
-		case ok && epoch > seg.Epoch:
+		switch {
+		case stands.Replaced(seg):
 			v.note(Leftover, key, 0, nil, "another segment stands in its place; a collection removes it")
 		case err != nil:
 			v.note(Damaged, key, 0, err, "a segment that the log does not lead to")
@@ -325,19 +323,4 @@ func (v *verifier) strays(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// segmentRaw reads the lines of a segment, sealed or plain.
-func segmentRaw(ctx context.Context, b backend.Backend, id string, seg layout.Segment) (raw []byte, key string, err error) {
-	key = seg.SealedKey(id)
-	p, _, err := b.Get(ctx, key, backend.Range{})
-	if errors.Is(err, fs.ErrNotExist) {
-		key = seg.PlainKey(id)
-		raw, _, err = b.Get(ctx, key, backend.Range{})
-		return raw, key, err
-	}
-	if err == nil {
-		raw, _, err = codec.DecodeSegment(p, maxRaw)
-	}
-	return raw, key, err
 }

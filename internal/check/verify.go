@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
@@ -40,7 +41,7 @@ type verifier struct {
 	disk bool // the log is the truth, the checkpoint a cache
 	deep bool
 	r    *Report
-	inv  *inventory
+	inv  *inventory.Inventory
 
 	o       *checkpoint.Object // checkpoint_latest; nil = not to be read
 	st      *journal.State     // the newest state; nil = none can be had
@@ -68,10 +69,11 @@ func newVerifier(cfg journal.Config, deep bool) *verifier {
 
 func (v *verifier) run(ctx context.Context) error {
 	var err error
-	if v.inv, err = take(ctx, v.b, v.id, v.r); err != nil {
-		return err
+	if v.inv, err = inventory.Take(ctx, v.b, v.id, func(key string) { v.r.stranger(v.id, key) }); err != nil {
+		return fmt.Errorf("verify session %s: %w", v.id, err)
 	}
-	v.r.Objects = v.inv.count
+	v.r.strangers(v.id, layout.SessionPrefix(v.id))
+	v.r.Objects = v.inv.Count
 	for _, step := range []func(context.Context) error{v.checkpoint, v.state, v.heads, v.snapshots, v.segments, v.tail, v.strays, v.content} {
 		if err := step(ctx); err != nil || v.deleted {
 			return err
@@ -145,12 +147,12 @@ func (v *verifier) checkpoint(ctx context.Context) error {
 		return nil
 	case o.Summary.Tombstone:
 		v.deleted = true
-		if v.inv.count > 0 {
-			v.note(Leftover, layout.SessionPrefix(v.id), 0, nil, "%d objects of a deleted session; a collection removes them", v.inv.count)
+		if v.inv.Count > 0 {
+			v.note(Leftover, layout.SessionPrefix(v.id), 0, nil, "%d objects of a deleted session; a collection removes them", v.inv.Count)
 		}
 		return nil
 	}
-	if _, err := journal.FromObject(o); err != nil {
+	if _, err := v.cfg.FromObject(o); err != nil {
 		v.note(Mismatch, key, 0, err, "its parts do not agree")
 		return nil
 	}
@@ -163,11 +165,11 @@ func (v *verifier) checkpoint(ctx context.Context) error {
 
 func (v *verifier) noCheckpoint(key string) error {
 	switch {
-	case v.inv.count == 0:
+	case v.inv.Count == 0:
 		return &backend.Error{Op: "verify", Key: v.id, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
-	case len(v.inv.plain)+len(v.inv.sealed) == 0:
+	case len(v.inv.Plain)+len(v.inv.Sealed) == 0:
 		v.deleted = true
-		v.note(Leftover, layout.SessionPrefix(v.id), 0, nil, "%d objects of a session that never came to be", v.inv.count)
+		v.note(Leftover, layout.SessionPrefix(v.id), 0, nil, "%d objects of a session that never came to be", v.inv.Count)
 	case v.disk:
 		v.note(NoCheckpoint, key, 0, nil, "it is not there; the log tells all that it held")
 	default:
@@ -180,7 +182,7 @@ func (v *verifier) noCheckpoint(key string) error {
 func (v *verifier) state(ctx context.Context) error {
 	if !v.disk {
 		if v.o != nil {
-			v.st, _ = journal.FromObject(v.o)
+			v.st, _ = v.cfg.FromObject(v.o)
 		}
 		return nil
 	}
@@ -249,3 +251,6 @@ func (v *verifier) seen(ord uint64, id string) {
 	}
 	delete(v.wishes, ord)
 }
+
+// errGone is the cause where something that is named is not there.
+var errGone = fmt.Errorf("it is not there: %w", fs.ErrNotExist)

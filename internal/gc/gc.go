@@ -23,6 +23,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
@@ -34,7 +35,7 @@ import (
 func Run(ctx context.Context, cfg journal.Config, dryRun bool) (check.Report, error) {
 	cfg.ReadOnly = true
 	return check.Each(ctx, cfg, func(cfg journal.Config) (check.Report, error) {
-		c := &collection{cfg: cfg, b: cfg.Backend, id: cfg.Session, dry: dryRun, keep: map[string]bool{}, stands: map[uint64]uint64{}}
+		c := &collection{cfg: cfg, b: cfg.Backend, id: cfg.Session, dry: dryRun, keep: map[string]bool{}}
 		c.r.Sessions = 1
 		err := c.run(ctx)
 		return c.r, err
@@ -50,11 +51,11 @@ type collection struct {
 	r   check.Report
 
 	listed []candidate
-	keep   map[string]bool   // what the head reaches, by key
-	stands map[uint64]uint64 // on a disk: epoch of the chain's segment at a first ordinal
-	sealed map[string]bool   // on a disk: plain keys whose sealed form the published checkpoint names
-	epoch  uint64            // of the head
-	shown  uint64            // of the published checkpoint
+	keep   map[string]bool // what the head reaches, by key
+	chain  inventory.Chain // on a disk: the segments of the log
+	sealed map[string]bool // on a disk: plain keys whose sealed form the published checkpoint names
+	epoch  uint64          // of the head
+	shown  uint64          // of the published checkpoint
 }
 
 // candidate is an object that may be garbage.
@@ -190,14 +191,18 @@ func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, err
 	}
 	st := j.State()
 	c.epoch = st.Summary.Epoch
+	var plain inventory.Chain
 	for i := range st.Plain {
 		if seg, ok := layout.ParseSegment(st.Plain[i].Name); ok {
 			c.keep[seg.PlainKey(c.id)], c.keep[seg.SealedKey(c.id)] = true, true
-			c.stands[seg.First] = seg.Epoch
+			plain = append(plain, seg)
 			delete(c.sealed, seg.PlainKey(c.id))
 		}
 	}
-	return c.reach(ctx, st.Segments)
+	c.chain = nil
+	ok, err := c.reach(ctx, st.Segments)
+	c.chain = append(c.chain, plain...)
+	return ok, err
 }
 
 // reach marks all that a segment map leads to.
@@ -209,15 +214,15 @@ func (c *collection) reach(ctx context.Context, m checkpoint.SegmentMap) (bool, 
 		seg := layout.Segment{First: ref.First, Epoch: ref.Epoch, Rnd: ref.Rnd}
 		if level == 0 {
 			c.keep[seg.SealedKey(c.id)] = true
-			c.stands[seg.First] = seg.Epoch
+			c.chain = append(c.chain, seg)
 			return true
 		}
 		key := layout.IndexKey(c.id, level, seg)
 		c.keep[key] = true
-		refs, ferr := check.Fold(ctx, c.b, key, ref)
+		refs, ferr := inventory.Fold(ctx, c.b, key, ref)
 		if ferr != nil {
 			ok = false
-			if !errors.Is(ferr, fs.ErrNotExist) && !errors.Is(ferr, codec.ErrFormat) && !errors.Is(ferr, codec.ErrChecksum) {
+			if !inventory.Unreadable(ferr) {
 				err = fmt.Errorf("collect session %s: %w", c.id, ferr)
 				return false
 			}
@@ -250,8 +255,8 @@ func (c *collection) garbage(ctx context.Context, cand candidate) (bool, error) 
 		// no longer publish anything.
 		return cand.seg.Epoch < c.shown, nil
 	}
-	if epoch, ok := c.stands[cand.seg.First]; ok && epoch > cand.seg.Epoch {
-		return true, nil // a repair put another in its place
+	if c.chain.Replaced(cand.seg) {
+		return true, nil
 	}
 	holds, err := c.holdsCommits(ctx, cand)
 	return !holds, err
@@ -267,7 +272,7 @@ func (c *collection) holdsCommits(ctx context.Context, cand candidate) (bool, er
 		return true, fmt.Errorf("collect session %s: %w", c.id, err)
 	}
 	if !cand.plain {
-		raw, _, err = codec.DecodeSegment(raw, segmentMax)
+		raw, _, err = codec.DecodeSegment(raw, inventory.MaxRaw)
 	}
 	var got segment.Contents
 	if err == nil {
@@ -282,9 +287,6 @@ func (c *collection) holdsCommits(ctx context.Context, cand candidate) (bool, er
 	})
 	return true, nil
 }
-
-// segmentMax bounds the lines of one segment when it is decoded.
-const segmentMax = 1 << 30
 
 // removeAll takes away what is left of a deleted session; its tombstone stays.
 func (c *collection) removeAll(ctx context.Context) error {

@@ -145,9 +145,9 @@ func (w *world) keys(of string) []string {
 // Writers, readers and collections in any order, writers that die at any moment: nothing that a head
 // reaches disappears (I3), and in the end what dead writers left is gone.
 func TestBesideWriters(t *testing.T) {
-	seeds := 150
+	seeds := 60
 	if testing.Short() {
-		seeds = 15
+		seeds = 6
 	}
 	for _, kind := range []string{"replace", "append"} {
 		t.Run(kind, func(t *testing.T) {

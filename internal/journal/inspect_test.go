@@ -1,8 +1,12 @@
 package journal
 
 import (
+	"errors"
+	"io/fs"
+	"strings"
 	"testing"
 
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 )
 
@@ -32,5 +36,61 @@ func TestCheckpointOnlyGoesForward(t *testing.T) {
 	}
 	if want := other.State().Summary.Seq; o.Summary.Seq != want {
 		t.Errorf("checkpoint_latest is of commit %d, and was of %d", o.Summary.Seq, want)
+	}
+}
+
+// Damage in the middle of the active segment is corruption with its offset for whoever reads there, not a
+// session with fewer entries.
+func TestReadBesideDamage(t *testing.T) {
+	b := memory.NewAppender()
+	w := newWorld(t, b)
+	j := w.create("s1")
+	for _, id := range []string{"a", "b", "c"} {
+		w.turn(j, id, `1`)
+	}
+	if err := j.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	key := j.strategy.(*appendLog).activeKey(j.State())
+	p, _, err := b.Get(t.Context(), key, backend.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(p), "text of b")
+	p[at] ^= 1
+	if _, err := b.Put(t.Context(), key, p, backend.Cond{}); err != nil {
+		t.Fatal(err)
+	}
+	hurt := w.open("s1")
+	var f *Failure
+	for _, err = range hurt.Lines(t.Context(), hurt.State(), nil) {
+		if err != nil {
+			break
+		}
+	}
+	if !errors.As(err, &f) || !errors.Is(err, ErrCorrupt) || f.Object != key || f.Offset <= 0 || f.Offset > int64(at) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A log that rolls over to a segment which is lost is damaged; it is not a session that does not exist.
+func TestLostActiveSegment(t *testing.T) {
+	b := memory.NewAppender()
+	w := newWorld(t, b)
+	w.lim = Limits{RollEntries: 4}
+	j := w.create("s1")
+	for _, id := range []string{"a", "b", "c", "d"} {
+		w.turn(j, id, `1`)
+	}
+	if err := j.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{j.strategy.(*appendLog).activeKey(j.State()), "checkpoint_latest/s1"} {
+		if err := b.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Open(t.Context(), w.config("s1")); !errors.Is(err, ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
 	}
 }

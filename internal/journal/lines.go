@@ -91,8 +91,11 @@ func (j *Journal) stretch(ctx context.Context, st *State, w *wanted) ([]Line, er
 			return nil, err
 		}
 		c, err := segment.Read(r.raw, r.seg)
+		if err == nil && c.End < len(r.raw) {
+			err = fmt.Errorf("its commits end here: %w", codec.ErrChecksum)
+		}
 		if err != nil {
-			return nil, corrupt(r.seg.PlainKey(j.cfg.Session), 0, err)
+			return nil, corrupt(r.seg.PlainKey(j.cfg.Session), int64(c.End), err)
 		}
 		lines := c.Lines
 		var out []Line

@@ -196,6 +196,12 @@ func (a *appendLog) enter(ctx context.Context, st *State, name string) (*State, 
 		return nil, nil, corrupt(a.activeKey(st), st.active().Bytes, fmt.Errorf("next segment %q: %w", name, codec.ErrFormat))
 	}
 	raw, key, _, err := a.j.segmentRaw(ctx, seg)
+	if gone(err) { // sealed between two looks, or lost
+		raw, key, _, err = a.j.segmentRaw(ctx, seg)
+	}
+	if gone(err) {
+		err = corrupt(key, 0, fmt.Errorf("%s rolls over to it, and it is not there: %w", st.active().Name, codec.ErrFormat))
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,230 @@
+package salvage_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/fault"
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/gc"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/salvage"
+)
+
+// broken is a session with several damaged objects, as a seed decides.
+func broken(t testing.TB, kind string, all map[string][]byte, seed uint64, lim journal.Limits) (*world, string) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 11))
+	b := storeOf(kind)
+	what := fmt.Sprintf("%s, seed %d:", kind, seed)
+	list := append(append(keys(all, "/transcript/"), keys(all, "/index/")...), "checkpoint_latest/s1")
+	hit := map[string][]byte{}
+	for range 1 + rng.IntN(3) {
+		key := list[rng.IntN(len(list))]
+		p := all[key]
+		switch rng.IntN(4) {
+		case 0:
+			hit[key] = flip(rng, p)
+		case 1:
+			hit[key] = p[:rng.IntN(len(p))]
+		case 2:
+			hit[key] = zero(rng, p)
+		default:
+			hit[key] = nil
+		}
+		what += fmt.Sprintf(" %s %d->%d", key[strings.LastIndexByte(key, '/')+1:], len(p), len(hit[key]))
+	}
+	for k, p := range all {
+		if q, ok := hit[k]; ok {
+			p = q
+		}
+		if p != nil {
+			put(t, b, k, p)
+		}
+	}
+	w := newWorld(t, b)
+	w.rand, w.lim = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), 5}), lim
+	return w, what
+}
+
+// Several damaged objects at once: what comes out is whole, can be read, and takes commits. Where nothing of
+// the log is left the session is gone, and that is said.
+func TestRepairMany(t *testing.T) {
+	seeds := 50
+	if testing.Short() {
+		seeds = 4
+	}
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, storeOf(kind))
+			w.session("s1", 30)
+			all := objects(t, w.b)
+			for seed := range seeds {
+				hurt, what := broken(t, kind, all, uint64(seed), w.lim)
+				r := hurt.repair("s1", false)
+				hurt.healthy(what)
+				if t.Failed() {
+					t.Fatalf("%s\n%s", what, list(r))
+				}
+			}
+		})
+	}
+}
+
+// stride thins out what is long.
+func stride() int {
+	if testing.Short() {
+		return 4
+	}
+	return 1
+}
+
+// The same with so many segments that references fold: index objects are damaged too.
+func TestRepairFolded(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, storeOf(kind))
+			w.lim.SealEntries, w.lim.RollEntries, w.lim.PublishCommits = 2, 2, 1
+			w.session("s1", 140)
+			all := objects(t, w.b)
+			index := keys(all, "/index/")
+			if len(index) == 0 {
+				t.Fatal("no index object")
+			}
+			want := w.ids("s1")
+			segments := keys(all, "/transcript/")
+			names := []string{index[0], segments[20], segments[0], segments[len(segments)-2]}
+			for _, key := range names[:4/stride()] {
+				for _, q := range [][]byte{nil, flip(rand.New(rand.NewPCG(1, 1)), all[key])} {
+					hurt := from(t, kind, all, key, q, w.lim)
+					r := hurt.repair("s1", false)
+					lost := missing(t, key, want, hurt.healthy(key))
+					if strings.Contains(key, "/index/") && lost > 0 || lost > 3 {
+						t.Errorf("%s: %d entries lost\n%s", key, lost, list(r))
+					}
+				}
+			}
+		})
+	}
+}
+
+// A repair that fails at any of its requests can be run again; a session that it did not get to is no worse.
+func TestRepairInterrupted(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, storeOf(kind))
+			w.session("s1", 22)
+			want := w.ids("s1")
+			all := objects(t, w.b)
+			list := keys(all, "/transcript/")
+			for _, key := range []string{list[1], list[len(list)-1], "checkpoint_latest/s1"} {
+				for n := 0; n < 12; n += stride() {
+					for _, fk := range []fault.Kind{fault.Before, fault.After} {
+						what := fmt.Sprintf("%s, write %d %v", key, n, fk)
+						hurt := from(t, kind, all, key, all[key][:len(all[key])*2/3], w.lim)
+						inner := hurt.b
+						writes := func(c fault.Call) bool { return c.Op == "put" || c.Op == "append" || c.Op == "delete" }
+						hurt.b = fault.New(inner, 1, fault.Rule{When: writes, Skip: n, Count: -1, Kind: fk})
+						_, err := salvage.Repair(context.Background(), hurt.config("s1"), false)
+						hurt.b = inner
+						if err != nil {
+							if _, err := salvage.Repair(context.Background(), hurt.config("s1"), false); err != nil {
+								t.Fatalf("%s: the second run: %v", what, err)
+							}
+						}
+						if lost := missing(t, what, want, hurt.healthy(what)); lost > 8 {
+							t.Errorf("%s: %d entries lost", what, lost)
+						}
+						if t.Failed() {
+							t.Fatal(what)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// Writers who knew the session before it was repaired can add nothing to what is no longer the log: they
+// are told, and go on from the repaired head.
+func TestRepairFencesStaleWriters(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, storeOf(kind))
+			w.session("s1", 20)
+			all := objects(t, w.b)
+			list := keys(all, "/transcript/")
+			for _, key := range []string{list[2], list[len(list)-1]} {
+				stale, idle := w.open("s1"), w.open("s1")
+				w.turn(stale, "stale-1")
+				p, _, err := w.b.Get(context.Background(), key, backend.Range{})
+				if err != nil {
+					continue // sealed meanwhile
+				}
+				q := bytes.Clone(p)
+				q[len(q)/2] ^= 1
+				put(t, w.b, key, q)
+				w.repair("s1", false)
+				for _, j := range []*journal.Journal{stale, idle} {
+					_, err := j.Commit(context.Background(), &journal.Step{Reason: "turn", Entries: []*journal.Entry{message(j, "late", "late")}})
+					if !errors.Is(err, journal.ErrFenced) && !errors.Is(err, journal.ErrConflict) {
+						t.Errorf("%s: a writer of before: %v", key, err)
+					}
+					if err := j.Reload(context.Background()); err != nil {
+						t.Errorf("%s: reload: %v", key, err)
+					}
+				}
+				w.turn(stale, "stale-2")
+				w.turn(w.open("s1"), "other")
+				for _, p := range w.verify("s1", true).Problems {
+					if p.Kind.Damage() {
+						t.Errorf("%s: %v", key, p)
+					}
+				}
+				if _, err := gc.Run(context.Background(), w.config("s1"), false); err != nil {
+					t.Error(err)
+				}
+				w.healthy(key)
+			}
+		})
+	}
+}
+
+// A segment that is gone altogether: the entries around it stay, those in it have stand-ins, and the report
+// counts them.
+func TestRepairMissingMiddle(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, storeOf(kind))
+			w.session("s1", 30)
+			want := w.ids("s1")
+			all := objects(t, w.b)
+			key := keys(all, "/transcript/")[3]
+			hurt := from(t, kind, all, key, nil, w.lim)
+			r := hurt.repair("s1", false)
+			lost := missing(t, key, want, hurt.healthy(key))
+			told := 0
+			for _, p := range r.Problems {
+				if p.Kind == check.Lost {
+					told++
+				}
+			}
+			if lost > 7 || lost > 0 && told == 0 {
+				t.Errorf("%d entries lost; the report:\n%s", lost, list(r))
+			}
+			var left []string
+			for _, k := range keys(objects(t, hurt.b), "/transcript/") {
+				left = append(left, k)
+			}
+			if len(left) < 4 {
+				t.Errorf("segments: %v", left)
+			}
+		})
+	}
+}
