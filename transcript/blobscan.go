@@ -3,6 +3,8 @@ package transcript
 import (
 	"bytes"
 	"slices"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // span is a part of a line.
@@ -25,10 +27,10 @@ type imageObject struct {
 // findImages gives the places of base64 text in a line, in order. A line that is no JSON has none.
 func findImages(line []byte) []span {
 	s := imageScan{line: line}
-	for i := space(line, 0); i < len(line); i = space(line, i) {
+	for i := rawjson.Space(line, 0); i < len(line); i = rawjson.Space(line, i) {
 		switch c := line[i]; c {
 		case '{', '[':
-			if len(s.open) >= maxDepth {
+			if len(s.open) >= rawjson.MaxDepth {
 				return nil
 			}
 			s.open = append(s.open, imageObject{object: c == '{'})
@@ -42,14 +44,14 @@ func findImages(line []byte) []span {
 		case ',', ':':
 			i++
 		case '"':
-			end, escaped, err := stringEnd(line, i)
+			end, escaped, err := rawjson.StringEnd(line, i)
 			if err != nil {
 				return nil
 			}
 			s.text(span{i + 1, end - 1}, escaped)
 			i = end
 		default:
-			end, err := scalarEnd(line, i)
+			end, err := rawjson.ScalarEnd(line, i)
 			if err != nil {
 				return nil
 			}

@@ -1,6 +1,10 @@
 package transcript
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
 
 // Context is what the model sees next, and what a reader should know about it.
 type Context struct {
@@ -101,7 +105,7 @@ func (b *builder) collect(path []Entry, sel selection) {
 	}
 	if !b.rules.verbatimOnly {
 		for _, e := range kept {
-			if !b.rules.edits || e.Type != "message" || string(field(field(e.Raw, "message"), "role")) != `"system"` {
+			if !b.rules.edits || e.Type != "message" || string(rawjson.Field(rawjson.Field(e.Raw, "message"), "role")) != `"system"` {
 				b.entry(e)
 			}
 		}
@@ -116,7 +120,7 @@ func (b *builder) collect(path []Entry, sel selection) {
 func (r rules) settle(path []Entry, diag *diagnostics) []Entry {
 	for r.moves && len(path) > 0 && path[len(path)-1].Type == "leaf" {
 		e := path[len(path)-1]
-		target := text(r.value(e.Raw, "targetId", "target_id"))
+		target := rawjson.Text(r.value(e.Raw, "targetId", "target_id"))
 		at := len(path) - 2
 		if target == "" {
 			at = -1
@@ -141,13 +145,13 @@ func (r rules) settings(path []Entry, base Settings) Settings {
 		switch e := path[i]; e.Type {
 		case "thinking_level_change":
 			if level == "" {
-				if level = text(r.value(e.Raw, "thinkingLevel", "thinking_level")); level == "" {
+				if level = rawjson.Text(r.value(e.Raw, "thinkingLevel", "thinking_level")); level == "" {
 					level = "off"
 				}
 			}
 		case "mode_change":
 			if mode == "" {
-				mode = text(field(e.Raw, "mode"))
+				mode = rawjson.Text(rawjson.Field(e.Raw, "mode"))
 			}
 		case "model_change":
 			if explicit == "" && (model == "" || r.explicit) {
@@ -180,25 +184,25 @@ func (r rules) settings(path []Entry, base Settings) Settings {
 // changedModel gives the model that a model_change sets for the default role; "" = none.
 func (r rules) changedModel(e Entry) string {
 	if r.explicit {
-		if role := field(e.Raw, "role"); role != nil && role[0] == '"' && string(role) != `"default"` {
+		if role := rawjson.Field(e.Raw, "role"); role != nil && role[0] == '"' && string(role) != `"default"` {
 			return ""
 		}
-		return text(field(e.Raw, "model"))
+		return rawjson.Text(rawjson.Field(e.Raw, "model"))
 	}
-	m := modelName(text(r.value(e.Raw, "provider", "provider_id")), text(r.value(e.Raw, "modelId", "model_id")))
+	m := modelName(rawjson.Text(r.value(e.Raw, "provider", "provider_id")), rawjson.Text(r.value(e.Raw, "modelId", "model_id")))
 	if m == "" {
-		m = text(field(e.Raw, "model"))
+		m = rawjson.Text(rawjson.Field(e.Raw, "model"))
 	}
 	return m
 }
 
 // spokenModel gives the model of an assistant's message; "" = another's message, or it names none.
 func spokenModel(e Entry) string {
-	raw := field(e.Raw, "message")
-	if string(field(raw, "role")) != `"assistant"` {
+	raw := rawjson.Field(e.Raw, "message")
+	if string(rawjson.Field(raw, "role")) != `"assistant"` {
 		return ""
 	}
-	return modelName(text(field(raw, "provider")), text(field(raw, "model")))
+	return modelName(rawjson.Text(rawjson.Field(raw, "provider")), rawjson.Text(rawjson.Field(raw, "model")))
 }
 
 func modelName(provider, model string) string {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // verbatimPreface stands before the text of a verbatim compaction: part of what the peer sends.
@@ -13,7 +15,7 @@ const verbatimPreface = "The earlier conversation was compacted. Below is the ve
 // flattened gives the one message of a verbatim-lines compaction: its text, and behind it the kept entries
 // as text too, for a tail that starts in mid-turn would be refused by providers. Images stay images.
 func flattened(e Entry, kept []Entry) Message {
-	summary := text(field(e.Raw, "summary"))
+	summary := rawjson.Text(rawjson.Field(e.Raw, "summary"))
 	var t tape
 	t.text(verbatimPreface + summary)
 	first := true
@@ -34,15 +36,15 @@ func flattened(e Entry, kept []Entry) Message {
 		}
 	}
 	t.flush()
-	tokens := field(e.Raw, "tokensBefore")
-	if !isNumber(tokens) {
+	tokens := rawjson.Field(e.Raw, "tokensBefore")
+	if !rawjson.IsNumber(tokens) {
 		tokens = []byte("0")
 	}
-	details := field(e.Raw, "details")
-	if field(details, "tokensBefore") == nil {
-		details = withField(details, "tokensBefore", tokens)
+	details := rawjson.Field(e.Raw, "details")
+	if rawjson.Field(details, "tokensBefore") == nil {
+		details = rawjson.WithField(details, "tokensBefore", tokens)
 	}
-	return Message{Role: "custom", Raw: object("role", []byte(`"custom"`), "customType", []byte(`"compaction"`),
+	return Message{Role: "custom", Raw: rawjson.Object("role", []byte(`"custom"`), "customType", []byte(`"compaction"`),
 		"content", append(append([]byte{'['}, bytes.Join(t.blocks, []byte{','})...), ']'),
 		"display", []byte("true"), "details", details, "timestamp", millis(e.Time))}
 }
@@ -56,8 +58,8 @@ type tape struct {
 func (t *tape) text(s string) { t.buf.WriteString(s) }
 
 func (t *tape) block(b []byte) {
-	if string(field(b, "type")) == `"text"` {
-		t.text(text(field(b, "text")))
+	if string(rawjson.Field(b, "type")) == `"text"` {
+		t.text(rawjson.Text(rawjson.Field(b, "text")))
 		return
 	}
 	t.flush()
@@ -72,7 +74,7 @@ func (t *tape) flush() {
 }
 
 func textBlock(s string) []byte {
-	return append(quoted([]byte(`{"type":"text","text":`), s), '}')
+	return append(rawjson.AppendString([]byte(`{"type":"text","text":`), s), '}')
 }
 
 func keptMessage(e Entry) (Message, bool) {
@@ -91,15 +93,15 @@ type section struct {
 
 // sections writes a message in the peer's own transcript grammar: a header for each speaker, then the text.
 func sections(m Message) []section {
-	content := field(m.Raw, "content")
+	content := rawjson.Field(m.Raw, "content")
 	switch m.Role {
 	case "user", "custom":
 		return spoken("[User]: ", content)
 	case "toolResult":
 		return spoken("[Tool result]: ", content)
 	case "bashExecution":
-		run := "Ran `" + text(field(m.Raw, "command")) + "`\n"
-		if out := text(field(m.Raw, "output")); out != "" {
+		run := "Ran `" + rawjson.Text(rawjson.Field(m.Raw, "command")) + "`\n"
+		if out := rawjson.Text(rawjson.Field(m.Raw, "output")); out != "" {
 			run += "```\n" + out + "\n```"
 		} else {
 			run += "(no output)"
@@ -107,7 +109,7 @@ func sections(m Message) []section {
 		return []section{{"[User]: ", [][]byte{textBlock(run)}}}
 	case "branchSummary":
 		return []section{{"[User]: ", [][]byte{textBlock("The following is a summary of a branch that this conversation came back from:\n\n<summary>\n" +
-			text(field(m.Raw, "summary")) + "</summary>")}}}
+			rawjson.Text(rawjson.Field(m.Raw, "summary")) + "</summary>")}}}
 	case "assistant":
 		return assistantSections(content)
 	}
@@ -117,14 +119,14 @@ func sections(m Message) []section {
 // spoken gives one section of text and images; none if there is neither.
 func spoken(header string, content []byte) []section {
 	s := section{header: header}
-	if isString(content) && len(content) > 2 {
-		s.blocks = append(s.blocks, textBlock(text(content)))
+	if rawjson.IsString(content) && len(content) > 2 {
+		s.blocks = append(s.blocks, textBlock(rawjson.Text(content)))
 	}
-	m := walk(content)
-	for m.closing == ']' && m.next() {
-		switch string(field(m.val, "type")) {
+	m := rawjson.Walk(content)
+	for m.Closing == ']' && m.Next() {
+		switch string(rawjson.Field(m.Val, "type")) {
 		case `"text"`, `"image"`:
-			s.blocks = append(s.blocks, m.val)
+			s.blocks = append(s.blocks, m.Val)
 		}
 	}
 	if len(s.blocks) == 0 {
@@ -135,15 +137,15 @@ func spoken(header string, content []byte) []section {
 
 func assistantSections(content []byte) []section {
 	var thinking, said, calls []string
-	m := walk(content)
-	for m.closing == ']' && m.next() {
-		switch string(field(m.val, "type")) {
+	m := rawjson.Walk(content)
+	for m.Closing == ']' && m.Next() {
+		switch string(rawjson.Field(m.Val, "type")) {
 		case `"text"`:
-			said = append(said, text(field(m.val, "text")))
+			said = append(said, rawjson.Text(rawjson.Field(m.Val, "text")))
 		case `"thinking"`:
-			thinking = append(thinking, text(field(m.val, "thinking")))
+			thinking = append(thinking, rawjson.Text(rawjson.Field(m.Val, "thinking")))
 		case `"toolCall"`:
-			calls = append(calls, text(field(m.val, "name"))+"("+arguments(field(m.val, "arguments"))+")")
+			calls = append(calls, rawjson.Text(rawjson.Field(m.Val, "name"))+"("+arguments(rawjson.Field(m.Val, "arguments"))+")")
 		}
 	}
 	var out []section
@@ -161,13 +163,13 @@ func assistantSections(content []byte) []section {
 // arguments writes a call's arguments as name=value pairs.
 func arguments(args []byte) string {
 	var pairs []string
-	m := walk(args)
-	for m.closing == '}' && m.next() {
+	m := rawjson.Walk(args)
+	for m.Closing == '}' && m.Next() {
 		var val bytes.Buffer
-		if json.Compact(&val, m.val) != nil {
+		if json.Compact(&val, m.Val) != nil {
 			continue
 		}
-		pairs = append(pairs, string(m.key)+"="+val.String())
+		pairs = append(pairs, string(m.Key)+"="+val.String())
 	}
 	return strings.Join(pairs, ", ")
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // chainOf makes a path of lines, each the child of the one before. %P in a line is its parent.
@@ -94,7 +96,7 @@ func TestContextMessageBytes(t *testing.T) {
 			var raw, ids []string
 			for _, m := range c.Messages {
 				raw, ids = append(raw, string(m.Raw)), append(ids, m.Entry)
-				if r := text(field(m.Raw, "role")); r != m.Role {
+				if r := rawjson.Text(rawjson.Field(m.Raw, "role")); r != m.Role {
 					t.Errorf("Role %q of a message that says %q", m.Role, r)
 				}
 			}

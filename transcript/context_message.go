@@ -3,6 +3,8 @@ package transcript
 import (
 	"strconv"
 	"time"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // entry adds the message of one entry, if it has one.
@@ -23,15 +25,15 @@ func (b *builder) entry(e Entry) {
 		}
 		m = Message{Entry: e.ID, Role: "custom", Raw: raw}
 	case "branch_summary":
-		summary := field(e.Raw, "summary")
-		if !isString(summary) || string(summary) == `""` {
+		summary := rawjson.Field(e.Raw, "summary")
+		if !rawjson.IsString(summary) || string(summary) == `""` {
 			if !b.rules.emptyBranch {
 				return
 			}
 			summary = []byte(`""`)
 		}
-		m = Message{Role: "branchSummary", Raw: object("role", []byte(`"branchSummary"`), "summary", summary,
-			"fromId", orNull(b.rules.value(e.Raw, "fromId", "from_id")), "timestamp", millis(e.Time))}
+		m = Message{Role: "branchSummary", Raw: rawjson.Object("role", []byte(`"branchSummary"`), "summary", summary,
+			"fromId", rawjson.OrNull(b.rules.value(e.Raw, "fromId", "from_id")), "timestamp", millis(e.Time))}
 	default:
 		return
 	}
@@ -51,26 +53,26 @@ func (b *builder) boundary(e Entry, kept []Entry) {
 	if e.Type != "compaction" {
 		return
 	}
-	if sys := field(e.Raw, "systemMessage"); b.rules.edits && len(sys) > 0 && sys[0] == '{' {
-		b.add(e, Message{Role: text(field(sys, "role")), Raw: sys})
+	if sys := rawjson.Field(e.Raw, "systemMessage"); b.rules.edits && len(sys) > 0 && sys[0] == '{' {
+		b.add(e, Message{Role: rawjson.Text(rawjson.Field(sys, "role")), Raw: sys})
 	}
 	if b.rules.verbatimOnly {
 		b.add(e, flattened(e, kept))
 		return
 	}
-	summary := field(e.Raw, "summary")
-	if !isString(summary) {
+	summary := rawjson.Field(e.Raw, "summary")
+	if !rawjson.IsString(summary) {
 		summary = []byte(`""`)
 	}
 	tokens := b.rules.value(e.Raw, "tokensBefore", "tokens_before")
-	if !isNumber(tokens) {
+	if !rawjson.IsNumber(tokens) {
 		tokens = []byte("0")
 	}
-	raw := object("role", []byte(`"compactionSummary"`), "summary", summary, "tokensBefore", tokens, "timestamp", millis(e.Time))
+	raw := rawjson.Object("role", []byte(`"compactionSummary"`), "summary", summary, "tokensBefore", tokens, "timestamp", millis(e.Time))
 	if b.rules.resets {
 		if items := remoteHistory(e); items != nil {
-			provider := field(field(field(e.Raw, "preserveData"), "openaiRemoteCompaction"), "provider")
-			raw = withField(raw, "providerPayload", object("type", []byte(`"openaiResponsesHistory"`), "provider", provider, "items", items))
+			provider := rawjson.Field(rawjson.Field(rawjson.Field(e.Raw, "preserveData"), "openaiRemoteCompaction"), "provider")
+			raw = rawjson.WithField(raw, "providerPayload", rawjson.Object("type", []byte(`"openaiResponsesHistory"`), "provider", provider, "items", items))
 		}
 	}
 	m := Message{Role: "compactionSummary", Raw: raw}
@@ -81,7 +83,7 @@ func (b *builder) boundary(e Entry, kept []Entry) {
 
 // custom gives the message of a custom_message entry in pi's shape.
 func (r rules) custom(e Entry) ([]byte, bool) {
-	content := field(e.Raw, "content")
+	content := rawjson.Field(e.Raw, "content")
 	switch {
 	case len(content) > 0 && (content[0] == '"' || content[0] == '['):
 	case !r.healthy && (content == nil || content[0] == 'n'):
@@ -89,18 +91,18 @@ func (r rules) custom(e Entry) ([]byte, bool) {
 	default:
 		return nil, false
 	}
-	display := field(e.Raw, "display")
-	if !isTrue(display) {
+	display := rawjson.Field(e.Raw, "display")
+	if !rawjson.IsTrue(display) {
 		display = []byte("false")
 	}
 	customType := r.value(e.Raw, "customType", "custom_type")
-	if !isString(customType) {
+	if !rawjson.IsString(customType) {
 		customType = []byte(`""`)
 	}
-	raw := object("role", []byte(`"custom"`), "customType", customType, "content", content, "display", display,
-		"details", field(e.Raw, "details"), "timestamp", millis(e.Time))
-	if r.verbatimOnly && isTrue(field(e.Raw, "excludeFromContext")) {
-		raw = withField(raw, "excludeFromContext", []byte("true"))
+	raw := rawjson.Object("role", []byte(`"custom"`), "customType", customType, "content", content, "display", display,
+		"details", rawjson.Field(e.Raw, "details"), "timestamp", millis(e.Time))
+	if r.verbatimOnly && rawjson.IsTrue(rawjson.Field(e.Raw, "excludeFromContext")) {
+		raw = rawjson.WithField(raw, "excludeFromContext", []byte("true"))
 	}
 	return raw, true
 }
@@ -114,8 +116,8 @@ func (b *builder) findEdits(entries []Entry) {
 		if b.edits == nil {
 			b.edits = map[string][]byte{}
 		}
-		if r := field(e.Raw, "replacement"); len(r) > 0 && (r[0] == 'n' || r[0] == '{') {
-			b.edits[text(field(e.Raw, "targetId"))] = r
+		if r := rawjson.Field(e.Raw, "replacement"); len(r) > 0 && (r[0] == 'n' || r[0] == '{') {
+			b.edits[rawjson.Text(rawjson.Field(e.Raw, "targetId"))] = r
 		}
 	}
 }
@@ -129,10 +131,10 @@ func (b *builder) edit(id string, m *Message) bool {
 	if r[0] == 'n' {
 		return false
 	}
-	content := field(r, "content")
+	content := rawjson.Field(r, "content")
 	switch m.Role {
 	case "assistant", "toolResult":
-		if isString(content) {
+		if rawjson.IsString(content) {
 			content = append(append([]byte(`[{"type":"text","text":`), content...), "}]"...)
 		}
 	case "user", "custom":
@@ -140,64 +142,9 @@ func (b *builder) edit(id string, m *Message) bool {
 		return true
 	}
 	if content != nil {
-		m.Raw = withField(m.Raw, "content", content)
+		m.Raw = rawjson.WithField(m.Raw, "content", content)
 	}
 	return true
-}
-
-// object makes a JSON object of names and values in turn; a nil value is left out.
-func object(pairs ...any) []byte {
-	out := []byte{'{'}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		name, _ := pairs[i].(string)
-		val, _ := pairs[i+1].([]byte)
-		if val == nil {
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(quoted(out, name), ':'), val...)
-	}
-	return append(out, '}')
-}
-
-// withField gives the object with one field set in its place, or at the end if it has none of that name;
-// val nil takes it away. Everything else stays byte for byte, white space between members aside.
-func withField(obj []byte, name string, val []byte) []byte {
-	out := make([]byte, 1, len(obj)+len(val)+len(name)+4)
-	out[0] = '{'
-	put := func(key, v []byte) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(quoted(out, string(key)), ':'), v...)
-	}
-	done := false
-	m := walk(obj)
-	for m.closing == '}' && m.next() {
-		if string(m.key) != name {
-			put(m.key, m.val)
-		} else if !done && val != nil {
-			put(m.key, val)
-			done = true
-		}
-	}
-	if !done && val != nil {
-		put([]byte(name), val)
-	}
-	return append(out, '}')
-}
-
-func orNull(val []byte) []byte {
-	if val == nil {
-		return []byte("null")
-	}
-	return val
-}
-
-func isNumber(val []byte) bool {
-	return len(val) > 0 && (val[0] == '-' || '0' <= val[0] && val[0] <= '9')
 }
 
 // millis is the Unix time in milliseconds as JSON, 0 for no time.

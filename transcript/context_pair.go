@@ -1,6 +1,10 @@
 package transcript
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
 
 // pair matches calls and results, reports those that stand alone, and gives the calls that wait for a
 // result. Where the bound cut something off, a result without a call is the rest of a cut group: it is left
@@ -60,7 +64,7 @@ func failedTurn(m Message) bool {
 	if m.Role != "assistant" {
 		return false
 	}
-	stop := string(field(m.Raw, "stopReason"))
+	stop := string(rawjson.Field(m.Raw, "stopReason"))
 	return stop == `"error"` || stop == `"aborted"`
 }
 
@@ -80,11 +84,11 @@ func (b *builder) dropUnanswered() {
 			open = open || !results[c.id]
 		}
 		if open && m.Role == "assistant" {
-			content, n := withoutOpenCalls(field(m.Raw, "content"), results)
+			content, n := withoutOpenCalls(rawjson.Field(m.Raw, "content"), results)
 			if n == 0 {
 				continue
 			}
-			m.Raw = withField(m.Raw, "content", content)
+			m.Raw = rawjson.WithField(m.Raw, "content", content)
 			b.links[i] = linkOf(m, b.links[i].ordinal)
 		}
 		b.messages[kept], b.links[kept] = m, b.links[i]
@@ -97,14 +101,14 @@ func (b *builder) dropUnanswered() {
 func withoutOpenCalls(content []byte, results map[string]bool) ([]byte, int) {
 	out := []byte{'['}
 	n := 0
-	m := walk(content)
-	for m.closing == ']' && m.next() {
-		block := m.val
-		switch typ := text(field(block, "type")); {
-		case typ == "toolCall" && !results[text(field(block, "id"))], typ == "redactedThinking":
+	m := rawjson.Walk(content)
+	for m.Closing == ']' && m.Next() {
+		block := m.Val
+		switch typ := rawjson.Text(rawjson.Field(block, "type")); {
+		case typ == "toolCall" && !results[rawjson.Text(rawjson.Field(block, "id"))], typ == "redactedThinking":
 			continue
 		case typ == "thinking":
-			block = withField(block, "thinkingSignature", nil)
+			block = rawjson.WithField(block, "thinkingSignature", nil)
 		}
 		if n > 0 {
 			out = append(out, ',')
@@ -143,5 +147,5 @@ func (b *builder) dropFailed() {
 }
 
 func interruptedNote(m Message) bool {
-	return m.Role == "custom" && string(field(m.Raw, "customType")) == `"interrupted-thinking"`
+	return m.Role == "custom" && string(rawjson.Field(m.Raw, "customType")) == `"interrupted-thinking"`
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // contextCase is one case of testdata/context_cases.txt.
@@ -124,9 +126,9 @@ func caseLine(kind, rest string, n int) string {
 		e["type"] = "reset_boundary"
 	}
 	line, _ := json.Marshal(e)
-	head := object("type", field(line, "type"), "id", field(line, "id"), "parentId", field(line, "parentId"), "timestamp", field(line, "timestamp"))
+	head := rawjson.Object("type", rawjson.Field(line, "type"), "id", rawjson.Field(line, "id"), "parentId", rawjson.Field(line, "parentId"), "timestamp", rawjson.Field(line, "timestamp"))
 	for _, name := range []string{"type", "id", "parentId", "timestamp"} {
-		line = withField(line, name, nil)
+		line = rawjson.WithField(line, name, nil)
 	}
 	if len(line) == len("{}") {
 		return string(head)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // Entry is one line of the transcript: a node of the tree, or an annotation. It never changes.
@@ -20,11 +22,11 @@ func (e Entry) Message() (Message, bool) {
 	if e.Type != "message" {
 		return Message{}, false
 	}
-	raw := field(e.Raw, "message")
+	raw := rawjson.Field(e.Raw, "message")
 	if len(raw) == 0 || raw[0] != '{' {
 		return Message{}, false
 	}
-	return Message{Entry: e.ID, Role: text(field(raw, "role")), Raw: raw}, true
+	return Message{Entry: e.ID, Role: rawjson.Text(rawjson.Field(raw, "role")), Raw: raw}, true
 }
 
 // Decode unmarshals the whole line into v, as encoding/json does it.

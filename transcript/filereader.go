@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // ErrNotSession is wrapped by the error for a file that holds no session of the pi family at all.
@@ -89,7 +91,7 @@ func (f *FileReader) Header() (FileHeader, error) {
 		case l.Type == "session":
 			f.err = f.setHeader(l)
 		case l.Type == "title" && l.ID == "": // omp's slot in front of the header
-			f.header.Title = text(field(l.Raw, "title"))
+			f.header.Title = rawjson.Text(rawjson.Field(l.Raw, "title"))
 			f.note("title", l, DiagConverted, "a title line before the header")
 		case looksLikeEntry(l):
 			f.pending = &l

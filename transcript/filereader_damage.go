@@ -3,18 +3,20 @@ package transcript
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // salvage looks for entries on a line that is no single object: a whole one in front, when a newline is
 // missing between two; or one at the end, appended behind a torn one.
 func (f *FileReader) salvage(clean []byte, l fileLine, ended bool, cause error) (Line, bool) {
-	m := walk(clean)
-	object := m.closing == '}'
-	for m.next() {
+	m := rawjson.Walk(clean)
+	object := m.Closing == '}'
+	for m.Next() {
 	}
-	if object && m.err == nil && m.closing == 0 && m.i < len(clean) {
-		if head, err := ParseLine(clean[:m.i]); err == nil {
-			f.rest, f.restEnded = bytes.Trim(clean[m.i:], " \t\r\x00"), ended
+	if object && m.Err == nil && m.Closing == 0 && m.Pos < len(clean) {
+		if head, err := ParseLine(clean[:m.Pos]); err == nil {
+			f.rest, f.restEnded = bytes.Trim(clean[m.Pos:], " \t\r\x00"), ended
 			f.note("", l, DiagConverted, "more than one object on the line")
 			return head, true
 		}
@@ -89,16 +91,16 @@ func lastEntry(line []byte) (Line, error) {
 // headOf reads the head of a line that is there only in part.
 func headOf(prefix []byte) Line {
 	l := Line{Raw: prefix}
-	for m := walk(prefix); m.closing == '}' && m.next(); {
-		switch string(m.key) {
+	for m := rawjson.Walk(prefix); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
 		case "type":
-			l.Type = text(m.val)
+			l.Type = rawjson.Text(m.Val)
 		case "id":
-			l.ID = text(m.val)
+			l.ID = rawjson.Text(m.Val)
 		case "parentId":
-			l.HasParent, l.ParentID = isString(m.val), text(m.val)
+			l.HasParent, l.ParentID = rawjson.IsString(m.Val), rawjson.Text(m.Val)
 		case "timestamp":
-			l.Time = parseTime(m.val)
+			l.Time = rawjson.Time(m.Val)
 		}
 	}
 	return l

@@ -5,21 +5,23 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 func (f *FileReader) setHeader(l fileLine) error {
 	h := &f.header
 	h.Raw, h.Version, h.ID, h.Created = bytes.Clone(l.Raw), 1, l.ID, l.Time
-	h.Cwd = text(field(l.Raw, "cwd"))
-	if t := text(field(l.Raw, "title")); t != "" {
+	h.Cwd = rawjson.Text(rawjson.Field(l.Raw, "cwd"))
+	if t := rawjson.Text(rawjson.Field(l.Raw, "title")); t != "" {
 		h.Title = t
 	}
-	if h.Parent = text(field(l.Raw, "parentSession")); h.Parent == "" {
-		h.Parent = text(field(l.Raw, "branchedFrom"))
+	if h.Parent = rawjson.Text(rawjson.Field(l.Raw, "parentSession")); h.Parent == "" {
+		h.Parent = rawjson.Text(rawjson.Field(l.Raw, "branchedFrom"))
 	}
-	if v := field(l.Raw, "version"); v != nil {
-		s := text(v)
-		if isNumber(v) {
+	if v := rawjson.Field(l.Raw, "version"); v != nil {
+		s := rawjson.Text(v)
+		if rawjson.IsNumber(v) {
 			s = string(v)
 		}
 		n, err := strconv.ParseFloat(s, 64)
@@ -37,11 +39,11 @@ func (f *FileReader) setHeader(l fileLine) error {
 		if err != nil {
 			return err
 		}
-		h.ID, h.Raw = id, withField(h.Raw, "id", quoted(nil, id))
+		h.ID, h.Raw = id, rawjson.WithField(h.Raw, "id", rawjson.AppendString(nil, id))
 		f.note("", l, DiagConverted, "the header has no id: one was made")
 	}
 	if h.Version < currentVersion {
-		rest := withField(withField(h.Raw, "type", nil), "version", nil)
+		rest := rawjson.WithField(rawjson.WithField(h.Raw, "type", nil), "version", nil)
 		h.Raw = append([]byte(`{"type":"session","version":3,`), rest[1:]...)
 		f.note("", l, DiagConverted, fmt.Sprintf("version %d converted to %d", h.Version, currentVersion))
 	}
@@ -88,8 +90,8 @@ func (f *FileReader) notSession() error {
 
 // looksLikeEntry tells an entry in a file without a header from a line of some other log.
 func looksLikeEntry(l fileLine) bool {
-	if l.Type == "message" && bytes.HasPrefix(field(l.Raw, "message"), []byte("{")) {
+	if l.Type == "message" && bytes.HasPrefix(rawjson.Field(l.Raw, "message"), []byte("{")) {
 		return true
 	}
-	return l.Type != "" && l.ID != "" && (field(l.Raw, "parentId") != nil || !l.Time.IsZero())
+	return l.Type != "" && l.ID != "" && (rawjson.Field(l.Raw, "parentId") != nil || !l.Time.IsZero())
 }

@@ -3,8 +3,9 @@ package transcript
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // ErrLine is wrapped by every error about a line that cannot be an entry: no JSON object, nested too
@@ -25,29 +26,29 @@ type Line struct {
 // allocates the ids only, and agrees with encoding/json about what is JSON. Errors wrap ErrLine.
 func ParseLine(raw []byte) (Line, error) {
 	l := Line{Raw: raw}
-	m := walk(raw)
-	m.strict = true
-	if m.closing != '}' {
+	m := rawjson.Walk(raw)
+	m.Strict = true
+	if m.Closing != '}' {
 		return Line{}, fmt.Errorf("%w: no JSON object", ErrLine)
 	}
-	for m.next() {
-		switch string(m.key) {
+	for m.Next() {
+		switch string(m.Key) {
 		case "type":
-			l.Type = typeName(m.val)
+			l.Type = typeName(m.Val)
 		case "id":
-			l.ID = text(m.val)
+			l.ID = rawjson.Text(m.Val)
 		case "parentId":
-			l.HasParent = m.val[0] == '"'
-			l.ParentID = text(m.val)
+			l.HasParent = m.Val[0] == '"'
+			l.ParentID = rawjson.Text(m.Val)
 		case "timestamp":
-			l.Time = parseTime(m.val)
+			l.Time = rawjson.Time(m.Val)
 		}
 	}
-	if m.err != nil {
-		return Line{}, fmt.Errorf("%w: %w", ErrLine, m.err)
+	if m.Err != nil {
+		return Line{}, fmt.Errorf("%w: %w", ErrLine, m.Err)
 	}
-	if i := space(raw, m.i); i < len(raw) {
-		return Line{}, fmt.Errorf("%w: more than one JSON value: %w", ErrLine, syntax(raw, i))
+	if i := rawjson.Space(raw, m.Pos); i < len(raw) {
+		return Line{}, fmt.Errorf("%w: more than one JSON value: %w", ErrLine, rawjson.SyntaxError(raw, i))
 	}
 	return l, nil
 }
@@ -68,61 +69,5 @@ func typeName(val []byte) string {
 	case `"label"`:
 		return "label"
 	}
-	return text(val)
-}
-
-// isoLen is the length of the time stamps that pi and we write: 2006-01-02T15:04:05.000Z.
-const isoLen = len("2006-01-02T15:04:05.000Z")
-
-func parseTime(val []byte) time.Time {
-	if len(val) == 0 {
-		return time.Time{}
-	}
-	if val[0] != '"' {
-		return numberTime(val)
-	}
-	if len(val) == isoLen+2 {
-		if t, ok := parseISO(val[1 : len(val)-1]); ok {
-			return t
-		}
-	}
-	t, err := time.Parse(time.RFC3339Nano, text(val))
-	if err != nil {
-		return time.Time{}
-	}
-	return t.UTC()
-}
-
-// parseISO reads the usual form without allocation. Days 29 to 31 are left to package time, which knows the months.
-func parseISO(s []byte) (time.Time, bool) {
-	const form = "0000-00-00T00:00:00.000Z"
-	var v [7]int
-	f := 0
-	for i := range form {
-		switch c := s[i]; {
-		case form[i] == '0' && '0' <= c && c <= '9':
-			v[f] = v[f]*10 + int(c-'0')
-		case form[i] != '0' && form[i] == c:
-			f++
-		default:
-			return time.Time{}, false
-		}
-	}
-	if v[1] < 1 || v[1] > 12 || v[2] < 1 || v[2] > 28 || v[3] > 23 || v[4] > 59 || v[5] > 59 {
-		return time.Time{}, false
-	}
-	return time.Date(v[0], time.Month(v[1]), v[2], v[3], v[4], v[5], v[6]*int(time.Millisecond), time.UTC), true
-}
-
-// numberTime reads Unix time: milliseconds from 1e11 on (which as seconds would be the year 5138), else
-// seconds, as some peers write them with a fraction.
-func numberTime(val []byte) time.Time {
-	n, err := strconv.ParseFloat(string(val), 64)
-	switch {
-	case err != nil || n < 0 || n > 1e15:
-		return time.Time{}
-	case n >= 1e11:
-		return time.UnixMilli(int64(n)).UTC()
-	}
-	return time.UnixMilli(int64(n * 1000)).UTC()
+	return rawjson.Text(val)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // referenceLine is ParseLine by means of encoding/json alone.
@@ -23,7 +25,7 @@ func referenceLine(raw []byte) (Line, bool) {
 		}
 		switch tok {
 		case json.Delim('{'), json.Delim('['):
-			if depth++; depth > maxDepth {
+			if depth++; depth > rawjson.MaxDepth {
 				return Line{}, false
 			}
 		case json.Delim('}'), json.Delim(']'):
@@ -50,7 +52,7 @@ func referenceLine(raw []byte) (Line, bool) {
 			l.Time = t.UTC()
 		}
 	} else {
-		l.Time = numberTime(fields["timestamp"])
+		l.Time = rawjson.Time(fields["timestamp"])
 	}
 	return l, true
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // Message is one message as its provider gave it: a JSON object, byte for byte.
@@ -37,7 +39,7 @@ type Shape struct {
 // completions and responses), Gemini and Bedrock. Of any other message it finds the role, or nothing: it
 // stays opaque and still works. It never fails; what is no JSON has an empty shape.
 func Inspect(message json.RawMessage) Shape {
-	if end, err := valueEnd(message, 0, maxDepth); err != nil || space(message, end) < len(message) {
+	if end, err := rawjson.ValueEnd(message, 0, rawjson.MaxDepth); err != nil || rawjson.Space(message, end) < len(message) {
 		return Shape{}
 	}
 	p := inspect(message)
@@ -47,7 +49,7 @@ func Inspect(message json.RawMessage) Shape {
 	}
 	var b strings.Builder
 	for _, lit := range p.speech() {
-		t := text(lit)
+		t := rawjson.Text(lit)
 		if t == "" {
 			continue
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 var shapes = []struct {
@@ -79,7 +81,7 @@ func FuzzInspect(f *testing.F) {
 		}
 		// What is walked without validation must be safe whatever it is.
 		_ = inspect(message)
-		_ = field(message, "content")
+		_ = rawjson.Field(message, "content")
 		_ = Row(Line{Type: "message", Raw: message}, 0)
 		_ = Row(Line{Type: "custom_message", Raw: message}, 0)
 		_, _ = Externalise(message)

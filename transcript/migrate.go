@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 const currentVersion = 3
@@ -35,13 +37,13 @@ func (f *FileReader) convert(l fileLine) ([]byte, error) {
 	case f.header.Version < oldestWithTree:
 		raw = f.chain(raw, l, id)
 	case l.ID == "":
-		raw = placed(raw, id, field(raw, "parentId"))
+		raw = placed(raw, id, rawjson.Field(raw, "parentId"))
 		f.note("", l, DiagConverted, "an entry without an id: one was made")
 	}
 	f.index(id)
 	if f.header.Version < currentVersion && l.Type == "message" {
-		if m := field(raw, "message"); string(field(m, "role")) == `"hookMessage"` {
-			raw = withField(raw, "message", withField(m, "role", []byte(`"custom"`)))
+		if m := rawjson.Field(raw, "message"); string(rawjson.Field(m, "role")) == `"hookMessage"` {
+			raw = rawjson.WithField(raw, "message", rawjson.WithField(m, "role", []byte(`"custom"`)))
 		}
 	}
 	return bytes.Clone(raw), nil
@@ -58,26 +60,26 @@ func (f *FileReader) index(id string) {
 // itself; and it translates the index from which a compaction keeps into an id.
 func (f *FileReader) chain(raw []byte, l fileLine, id string) []byte {
 	f.changed = true
-	parent := field(raw, "parentId")
+	parent := rawjson.Field(raw, "parentId")
 	if l.ID == "" || parent == nil {
 		if parent = nil; f.last != "" {
-			parent = quoted(nil, f.last)
+			parent = rawjson.AppendString(nil, f.last)
 		}
 		raw = placed(raw, id, parent)
 	}
 	f.last = id
-	index := field(raw, "firstKeptEntryIndex")
-	if l.Type != "compaction" || !isNumber(index) {
+	index := rawjson.Field(raw, "firstKeptEntryIndex")
+	if l.Type != "compaction" || !rawjson.IsNumber(index) {
 		return raw
 	}
-	raw = withField(raw, "firstKeptEntryIndex", nil)
+	raw = rawjson.WithField(raw, "firstKeptEntryIndex", nil)
 	n, err := strconv.ParseFloat(string(index), 64)
 	at := int64(min(max(n, -1), 1<<40))
 	switch {
 	case err == nil && float64(at) == n && at == int64(len(f.ids)):
-		return withField(raw, "firstKeptEntryId", quoted(nil, id)) // the compaction itself
+		return rawjson.WithField(raw, "firstKeptEntryId", rawjson.AppendString(nil, id)) // the compaction itself
 	case err == nil && float64(at) == n && at >= 0 && at < int64(len(f.ids)) && f.ids[at] != "":
-		return withField(raw, "firstKeptEntryId", quoted(nil, f.ids[at]))
+		return rawjson.WithField(raw, "firstKeptEntryId", rawjson.AppendString(nil, f.ids[at]))
 	}
 	f.note("", l, DiagKeptMissing, fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing is kept", index))
 	return raw
@@ -85,9 +87,9 @@ func (f *FileReader) chain(raw []byte, l fileLine, id string) []byte {
 
 // placed sets id and parent (nil = null) in our order: type, id, parentId, and the rest as it was.
 func placed(raw []byte, id string, parent []byte) []byte {
-	typ := field(raw, "type")
-	rest := withField(withField(withField(raw, "type", nil), "id", nil), "parentId", nil)
-	out := object("type", typ, "id", quoted(nil, id), "parentId", orNull(parent))
+	typ := rawjson.Field(raw, "type")
+	rest := rawjson.WithField(rawjson.WithField(rawjson.WithField(raw, "type", nil), "id", nil), "parentId", nil)
+	out := rawjson.Object("type", typ, "id", rawjson.AppendString(nil, id), "parentId", rawjson.OrNull(parent))
 	if len(rest) > len("{}") {
 		out = append(append(out[:len(out)-1], ','), rest[1:]...)
 	}
@@ -102,16 +104,16 @@ func (f *FileReader) stub(l fileLine, rest []byte) []byte {
 		limit = maxLineBytes
 	}
 	f.note("", l, DiagOversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", l.size, limit))
-	out := object("type", quoted(nil, l.Type), "id", stringOrNil(l.ID), "parentId", orNull(field(l.Raw, "parentId")), "timestamp", field(l.Raw, "timestamp"))
-	for m := walk(rest); m.closing == '}' && m.next(); {
-		switch string(m.key) {
+	out := rawjson.Object("type", rawjson.AppendString(nil, l.Type), "id", stringOrNil(l.ID), "parentId", rawjson.OrNull(rawjson.Field(l.Raw, "parentId")), "timestamp", rawjson.Field(l.Raw, "timestamp"))
+	for m := rawjson.Walk(rest); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
 		case "type", "id", "parentId", "timestamp":
 		default:
-			out = append(quoted(append(out[:len(out)-1], ','), string(m.key)), ':')
-			out = append(append(out, m.val...), '}')
+			out = append(rawjson.AppendString(append(out[:len(out)-1], ','), string(m.Key)), ':')
+			out = append(append(out, m.Val...), '}')
 		}
 	}
-	return withField(out, "stub", fmt.Appendf(nil, `{"bytes":%d,"limit":%d}`, l.size, limit))
+	return rawjson.WithField(out, "stub", fmt.Appendf(nil, `{"bytes":%d,"limit":%d}`, l.size, limit))
 }
 
 // What a stub keeps of its entry: values up to shrinkValue bytes, shrinkTotal together, shrinkDepth levels.
@@ -139,20 +141,20 @@ func shrinkTo(val []byte, budget *int, depth int) []byte {
 		*budget -= 80
 		return fmt.Appendf(nil, `"[%d bytes left out, over the limit of %d for an entry]"`, len(val), maxEntryBytes)
 	}
-	m := walk(val)
+	m := rawjson.Walk(val)
 	out := []byte{val[0]}
-	for m.closing != 0 && *budget > 0 && m.next() {
-		if len(m.key) > shrinkValue {
+	for m.Closing != 0 && *budget > 0 && m.Next() {
+		if len(m.Key) > shrinkValue {
 			continue
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		if m.key != nil {
-			*budget -= len(m.key)
-			out = append(quoted(out, string(m.key)), ':')
+		if m.Key != nil {
+			*budget -= len(m.Key)
+			out = append(rawjson.AppendString(out, string(m.Key)), ':')
 		}
-		out = append(out, shrinkTo(m.val, budget, depth-1)...)
+		out = append(out, shrinkTo(m.Val, budget, depth-1)...)
 	}
 	switch val[0] {
 	case '{':
@@ -167,5 +169,5 @@ func stringOrNil(s string) []byte {
 	if s == "" {
 		return nil
 	}
-	return quoted(nil, s)
+	return rawjson.AppendString(nil, s)
 }

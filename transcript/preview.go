@@ -3,6 +3,8 @@ package transcript
 import (
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // previewMax is the length of a preview in bytes, the mark of a cut included.
@@ -64,7 +66,7 @@ func (v *preview) add(s string) {
 
 // literal adds a JSON string, unquoted on the way; firstLine stops at its first line that is not blank.
 func (v *preview) literal(lit []byte, firstLine bool) {
-	if !isString(lit) {
+	if !rawjson.IsString(lit) {
 		return
 	}
 	s := lit[1 : len(lit)-1]
@@ -116,7 +118,7 @@ func hex4(s []byte) rune {
 	}
 	var r rune
 	for _, c := range s[2:6] {
-		d, _ := hexDigit(c)
+		d, _ := rawjson.HexDigit(c)
 		r = r<<4 | d
 	}
 	return r
@@ -141,24 +143,24 @@ func (v *preview) call(c callPart) {
 
 // argument adds the most telling argument of a call: one of the usual names, else the first string.
 func (v *preview) argument(args []byte) {
-	if isString(args) { // OpenAI: a string that holds the object
-		args = []byte(text(args))
+	if rawjson.IsString(args) { // OpenAI: a string that holds the object
+		args = []byte(rawjson.Text(args))
 	}
 	var val []byte
 	best := len(tellingArgs) + 1
-	m := walk(args)
-	for m.closing == '}' && m.next() {
-		if !isString(m.val) {
+	m := rawjson.Walk(args)
+	for m.Closing == '}' && m.Next() {
+		if !rawjson.IsString(m.Val) {
 			continue
 		}
 		rank := len(tellingArgs)
 		for i, name := range tellingArgs {
-			if string(m.key) == name {
+			if string(m.Key) == name {
 				rank = i
 			}
 		}
 		if rank < best {
-			best, val = rank, m.val
+			best, val = rank, m.Val
 		}
 	}
 	v.literal(val, true)

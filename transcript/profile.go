@@ -1,6 +1,10 @@
 package transcript
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
 
 // Profile names the rules by which a context is built from a path. The rules of a peer answer what that
 // peer's own code answers for the same file; where it throws or hangs, ours answer and report.
@@ -64,10 +68,10 @@ func (p Profile) rules() rules {
 // value gives a field of an entry's body: by its camel case name, else, where the profile knows snake case,
 // by that. nil = absent.
 func (r rules) value(line []byte, camel, snake string) []byte {
-	if v := field(line, camel); v != nil || !r.snake {
+	if v := rawjson.Field(line, camel); v != nil || !r.snake {
 		return v
 	}
-	return field(line, snake)
+	return rawjson.Field(line, snake)
 }
 
 // silent reports that an entry of this type says nothing to any context, whatever its body: only its id
@@ -90,7 +94,7 @@ func (r rules) silent(typ string) bool {
 func (r rules) boundary(e Entry) bool {
 	switch e.Type {
 	case "compaction":
-		return !r.verbatimOnly || bytes.Equal(field(field(e.Raw, "details"), "strategy"), []byte(`"verbatim-lines"`))
+		return !r.verbatimOnly || bytes.Equal(rawjson.Field(rawjson.Field(e.Raw, "details"), "strategy"), []byte(`"verbatim-lines"`))
 	case "reset_boundary":
 		return r.resets
 	}
@@ -137,19 +141,19 @@ func (r rules) keeps(e Entry) (from string, after, wanted bool) {
 		return "", false, false
 	}
 	if r.resets && remoteHistory(e) != nil {
-		from = text(field(e.Raw, "providerReplayThroughEntryId"))
+		from = rawjson.Text(rawjson.Field(e.Raw, "providerReplayThroughEntryId"))
 		return from, true, from != "" && from != e.ID
 	}
-	from = text(r.value(e.Raw, "firstKeptEntryId", "first_kept_entry_id"))
+	from = rawjson.Text(r.value(e.Raw, "firstKeptEntryId", "first_kept_entry_id"))
 	return from, false, from != "" && from != e.ID
 }
 
 // remoteHistory gives the list of provider items that stands in for the kept entries of a compaction made
 // by the provider itself; nil = an ordinary compaction.
 func remoteHistory(e Entry) []byte {
-	remote := field(field(e.Raw, "preserveData"), "openaiRemoteCompaction")
-	items := field(remote, "replacementHistory")
-	if len(items) == 0 || items[0] != '[' || text(field(remote, "provider")) == "" {
+	remote := rawjson.Field(rawjson.Field(e.Raw, "preserveData"), "openaiRemoteCompaction")
+	items := rawjson.Field(remote, "replacementHistory")
+	if len(items) == 0 || items[0] != '[' || rawjson.Text(rawjson.Field(remote, "provider")) == "" {
 		return nil
 	}
 	return items

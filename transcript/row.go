@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // Row gives the skeleton row of a line: what a tree shows and decides without the line itself. parent is
@@ -22,7 +23,7 @@ func Row(l Line, parent int64) codec.Row {
 	}
 	var v preview
 	if l.Type == "message" {
-		messageRow(&r, &v, field(l.Raw, "message"))
+		messageRow(&r, &v, rawjson.Field(l.Raw, "message"))
 	} else {
 		r.Target = entryRow(&v, l)
 	}
@@ -104,23 +105,23 @@ func telling(typ string) string {
 func entryRow(v *preview, l Line) (target string) {
 	var main, provider, model, custom []byte
 	name := telling(l.Type)
-	m := walk(l.Raw)
-	for m.next() {
-		switch key := string(m.key); key {
+	m := rawjson.Walk(l.Raw)
+	for m.Next() {
+		switch key := string(m.Key); key {
 		case name:
-			main = m.val
+			main = m.Val
 		case "targetId", "firstKeptEntryId", "fromId":
-			target = text(m.val)
+			target = rawjson.Text(m.Val)
 		case "provider":
-			provider = m.val
+			provider = m.Val
 		case "model":
-			model = m.val
+			model = m.Val
 		case "customType":
-			custom = m.val
+			custom = m.Val
 		}
 	}
 	switch {
-	case l.Type == "model_change" && isString(main):
+	case l.Type == "model_change" && rawjson.IsString(main):
 		v.literal(provider, false)
 		v.add("/")
 		v.literal(main, false)

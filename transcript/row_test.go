@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -124,7 +125,7 @@ func TestPreviewProperties(t *testing.T) {
 			rapid.RuneFrom([]rune("abc é日🌳\n\t\r\x1b\u202e\u2028\u0000\"\\/")), rapid.Rune()), 0, 120, -1).Draw(t, "text")
 		var plain, lit preview
 		plain.add(s)
-		lit.literal(quoted(nil, s), false)
+		lit.literal(rawjson.AppendString(nil, s), false)
 		got := plain.String()
 		if lit.String() != got {
 			t.Fatalf("from the text %q, from the literal %q", got, lit.String())

@@ -1,5 +1,7 @@
 package transcript
 
+import "github.com/coppice-go/coppice/internal/rawjson"
+
 // Profile is the rules by which the window builds its context.
 func (w *PathWindow) Profile() Profile { return w.profile }
 
@@ -19,9 +21,9 @@ func (w *PathWindow) Settings() Settings {
 func Title(e Entry) (name string, ok bool) {
 	switch e.Type {
 	case "session_info":
-		return text(field(e.Raw, "name")), true
+		return rawjson.Text(rawjson.Field(e.Raw, "name")), true
 	case "title_change":
-		return text(field(e.Raw, "title")), true
+		return rawjson.Text(rawjson.Field(e.Raw, "title")), true
 	}
 	return "", false
 }

@@ -1,6 +1,10 @@
 package transcript
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
 
 // parts are the parts of a message that mean something to us, still as JSON where they may be long.
 type parts struct {
@@ -31,9 +35,6 @@ func (p *parts) onlyResults() bool {
 	return len(p.results) > 0 && len(p.texts) == 0 && len(p.calls) == 0
 }
 
-func isString(val []byte) bool { return len(val) >= 2 && val[0] == '"' }
-func isTrue(val []byte) bool   { return len(val) == 4 && val[0] == 't' }
-
 func addText(dst [][]byte, val []byte) [][]byte {
 	if len(val) > 2 && val[0] == '"' {
 		return append(dst, val)
@@ -59,10 +60,10 @@ func inspect(message []byte) parts {
 	if f.legacyCall != nil {
 		p.block(f.legacyCall, "function_call", false)
 	}
-	if s := text(f.stop); s == "error" || s == "aborted" {
+	if s := rawjson.Text(f.stop); s == "error" || s == "aborted" {
 		p.failed = true
 	}
-	if id := text(f.resultID); id != "" {
+	if id := rawjson.Text(f.resultID); id != "" {
 		p.results = append(p.results, id)
 	}
 	p.special(&f)
@@ -70,45 +71,45 @@ func inspect(message []byte) parts {
 }
 
 func readFields(message []byte) (p parts, f fields) {
-	m := walk(message)
-	for m.closing == '}' && m.next() {
-		switch string(m.key) {
+	m := rawjson.Walk(message)
+	for m.Closing == '}' && m.Next() {
+		switch string(m.Key) {
 		case "role":
-			p.role = text(m.val)
+			p.role = rawjson.Text(m.Val)
 		case "type":
-			f.typ = m.val
+			f.typ = m.Val
 		case "content", "parts":
-			if f.content == nil || m.val[0] != 'n' {
-				f.content = m.val
+			if f.content == nil || m.Val[0] != 'n' {
+				f.content = m.Val
 			}
 		case "text":
-			f.plain = m.val
+			f.plain = m.Val
 		case "refusal":
-			p.texts = addText(p.texts, m.val)
+			p.texts = addText(p.texts, m.Val)
 		case "summary":
-			f.summary = m.val
+			f.summary = m.Val
 		case "tool_calls":
-			f.toolCalls = m.val
+			f.toolCalls = m.Val
 		case "function_call":
-			f.legacyCall = m.val
+			f.legacyCall = m.Val
 		case "toolCallId", "tool_call_id":
-			f.resultID = m.val
+			f.resultID = m.Val
 		case "call_id":
-			f.callID = m.val
+			f.callID = m.Val
 		case "name":
-			f.name = m.val
+			f.name = m.Val
 		case "arguments", "input":
-			f.args = m.val
+			f.args = m.Val
 		case "isError":
-			p.failed = p.failed || isTrue(m.val)
+			p.failed = p.failed || rawjson.IsTrue(m.Val)
 		case "stopReason", "stop_reason":
-			f.stop = m.val
+			f.stop = m.Val
 		case "errorMessage":
-			p.errorText = m.val
+			p.errorText = m.Val
 		case "command", "code":
-			f.command = m.val
+			f.command = m.Val
 		case "output":
-			f.output = m.val
+			f.output = m.Val
 		}
 	}
 	return p, f
@@ -122,33 +123,33 @@ func (p *parts) special(f *fields) {
 	case "branchSummary", "compactionSummary":
 		p.texts = addText(p.texts, f.summary)
 	case "":
-		switch text(f.typ) {
+		switch rawjson.Text(f.typ) {
 		case "function_call", "custom_tool_call":
 			p.role = "assistant"
-			p.call(text(f.callID), text(f.name), f.args)
+			p.call(rawjson.Text(f.callID), rawjson.Text(f.name), f.args)
 		case "function_call_output", "custom_tool_call_output":
 			p.role = "tool"
-			p.result(text(f.callID), f.output)
+			p.result(rawjson.Text(f.callID), f.output)
 		}
 	}
 }
 
 func (p *parts) toolCalls(list []byte) {
-	m := walk(list)
-	for m.closing == ']' && m.next() {
-		p.block(m.val, "function", false)
+	m := rawjson.Walk(list)
+	for m.Closing == ']' && m.Next() {
+		p.block(m.Val, "function", false)
 	}
 }
 
 // content reads a message's content: a string, or a list of blocks and strings.
 func (p *parts) content(val []byte) {
 	p.texts = addText(p.texts, val)
-	m := walk(val)
-	for m.closing == ']' && m.next() {
-		if isString(m.val) {
-			p.texts = addText(p.texts, m.val)
+	m := rawjson.Walk(val)
+	for m.Closing == ']' && m.Next() {
+		if rawjson.IsString(m.Val) {
+			p.texts = addText(p.texts, m.Val)
 		} else {
-			p.block(m.val, "", false)
+			p.block(m.Val, "", false)
 		}
 	}
 }
@@ -168,9 +169,9 @@ func (p *parts) result(id string, content []byte) {
 		p.results = append(p.results, id)
 	}
 	p.resultTexts = addText(p.resultTexts, content)
-	m := walk(content)
-	for m.closing == ']' && m.next() {
-		p.resultTexts = addText(p.resultTexts, field(m.val, "text"))
+	m := rawjson.Walk(content)
+	for m.Closing == ']' && m.Next() {
+		p.resultTexts = addText(p.resultTexts, rawjson.Field(m.Val, "text"))
 	}
 }
 
@@ -183,37 +184,37 @@ type blockFields struct {
 
 func readBlock(block []byte, typ string) blockFields {
 	f := blockFields{typ: typ}
-	m := walk(block)
-	for m.closing == '}' && m.next() {
-		switch string(m.key) {
+	m := rawjson.Walk(block)
+	for m.Closing == '}' && m.Next() {
+		switch string(m.Key) {
 		case "type":
-			f.typ = text(m.val)
+			f.typ = rawjson.Text(m.Val)
 		case "text", "refusal":
-			f.text = m.val
+			f.text = m.Val
 		case "content":
-			f.content = m.val
+			f.content = m.Val
 		case "id", "toolUseId":
-			f.id = m.val
+			f.id = m.Val
 		case "name":
-			f.name = m.val
+			f.name = m.Val
 		case "arguments", "input", "args":
-			f.args = m.val
+			f.args = m.Val
 		case "tool_use_id":
-			f.useID = m.val
+			f.useID = m.Val
 		case "thought":
-			f.thought = isTrue(m.val)
+			f.thought = rawjson.IsTrue(m.Val)
 		case "is_error":
-			f.failed = isTrue(m.val)
+			f.failed = rawjson.IsTrue(m.Val)
 		case "status":
-			f.failed = f.failed || text(m.val) == "error"
+			f.failed = f.failed || rawjson.Text(m.Val) == "error"
 		case "function", "custom":
-			f.inner = m.val
+			f.inner = m.Val
 		case "functionCall", "function_call":
-			f.typ, f.inner = "function", m.val
+			f.typ, f.inner = "function", m.Val
 		case "toolUse":
-			f.typ, f.inner = "tool_use", m.val
+			f.typ, f.inner = "tool_use", m.Val
 		case "functionResponse", "function_response", "toolResult":
-			f.typ, f.inner = "tool_result", m.val
+			f.typ, f.inner = "tool_result", m.Val
 		}
 	}
 	return f
@@ -226,19 +227,19 @@ func (p *parts) block(block []byte, typ string, isInner bool) {
 	typ = f.typ
 	switch {
 	case f.inner != nil && !isInner:
-		p.inner(f.inner, typ, text(f.id))
+		p.inner(f.inner, typ, rawjson.Text(f.id))
 	case typ == "text" && f.text == nil:
 		p.texts = addText(p.texts, f.content)
 	case typ == "text", typ == "input_text", typ == "output_text", typ == "refusal", typ == "" && !f.thought:
 		p.texts = addText(p.texts, f.text)
 	case typ == "toolCall", typ == "tool_call", typ == "function_call", typ == "function", strings.HasSuffix(typ, "tool_use"):
-		p.call(text(f.id), text(f.name), f.args)
+		p.call(rawjson.Text(f.id), rawjson.Text(f.name), f.args)
 	case strings.HasSuffix(typ, "tool_result"):
 		if f.useID == nil {
 			f.useID = f.id
 		}
 		p.failed = p.failed || f.failed
-		p.result(text(f.useID), f.content)
+		p.result(rawjson.Text(f.useID), f.content)
 	}
 }
 
@@ -260,7 +261,7 @@ func (p *parts) inner(inner []byte, typ, id string) {
 	case len(q.results) == 1:
 		p.results = append(p.results, q.results[0])
 	case typ == "tool_result": // Gemini names the function only
-		if name := text(field(inner, "name")); name != "" {
+		if name := rawjson.Text(rawjson.Field(inner, "name")); name != "" {
 			p.results = append(p.results, name)
 		}
 	}

@@ -1,5 +1,7 @@
 package transcript
 
+import "github.com/coppice-go/coppice/internal/rawjson"
+
 // PathWindow is the working context of a path, kept entry by entry: what a checkpoint holds so that a
 // resumed session need not read its history. It holds, root first, the end of the path from where it can
 // still reach the context: everything since the latest compaction and what that one keeps, cut at the front
@@ -149,7 +151,7 @@ func (w *PathWindow) latest() int {
 
 // move follows a leaf entry.
 func (w *PathWindow) move(e Entry) bool {
-	target := text(w.rules.value(e.Raw, "targetId", "target_id"))
+	target := rawjson.Text(w.rules.value(e.Raw, "targetId", "target_id"))
 	if target == "" {
 		*w = *NewPathWindow(w.profile, w.max)
 		return true

@@ -1,24 +1,26 @@
 package transcript
 
+import "github.com/coppice-go/coppice/internal/rawjson"
+
 // head gives the entry with its line cut to the head fields if no context will ever read the rest.
 func (r rules) head(e Entry) Entry {
 	if !r.silent(e.Type) {
 		return e
 	}
 	var typ, id, parent, at []byte
-	for m := walk(e.Raw); m.closing == '}' && m.next(); {
-		switch string(m.key) {
+	for m := rawjson.Walk(e.Raw); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
 		case "type":
-			typ = m.val
+			typ = m.Val
 		case "id":
-			id = m.val
+			id = m.Val
 		case "parentId":
-			parent = m.val
+			parent = m.Val
 		case "timestamp":
-			at = m.val
+			at = m.Val
 		}
 	}
-	if short := object("type", typ, "id", id, "parentId", parent, "timestamp", at); len(short) < len(e.Raw) {
+	if short := rawjson.Object("type", typ, "id", id, "parentId", parent, "timestamp", at); len(short) < len(e.Raw) {
 		e.Raw = short
 	}
 	return e
@@ -96,7 +98,7 @@ func (w *PathWindow) staying() func(i int, e Entry) bool {
 		}
 	}
 	return func(i int, e Entry) bool {
-		return i == latest || e.Type == "branch_summary" || e.Type == "context_edit" && edited[text(field(e.Raw, "targetId"))]
+		return i == latest || e.Type == "branch_summary" || e.Type == "context_edit" && edited[rawjson.Text(rawjson.Field(e.Raw, "targetId"))]
 	}
 }
 

@@ -1,34 +1,37 @@
-package transcript
+// Package rawjson reads JSON where it lies, and makes small objects of pieces of it: no allocation, no
+// recursion, one pass, nothing decoded that nobody asked for. What it calls valid is what encoding/json
+// calls valid, up to MaxDepth levels (FuzzParseLine of package transcript holds the two together).
+//
+// A value is a []byte that holds one JSON value; nil is a value that is absent. Where a Field occurs twice
+// the last one counts. Functions are safe for concurrent use.
+package rawjson
 
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/bits"
 )
 
-// The scanner reads JSON where it lies: no allocation, no recursion, one pass. What it calls valid is what
-// encoding/json calls valid, up to maxDepth levels (FuzzParseLine holds the two together).
-
-// maxDepth bounds the nesting of a line, the line's own object included (I15).
-const maxDepth = 512
+// MaxDepth bounds the nesting of a line, the line's own object included (I15).
+const MaxDepth = 512
 
 var (
-	errDepth = fmt.Errorf("nested deeper than %d levels", maxDepth)
+	errDepth = fmt.Errorf("nested deeper than %d levels", MaxDepth)
 	errEnd   = errors.New("unexpected end")
 )
 
-func syntax(p []byte, i int) error {
+// SyntaxError says what stands at p[i], where something else should.
+func SyntaxError(p []byte, i int) error {
 	if i >= len(p) {
 		return errEnd
 	}
 	return fmt.Errorf("offset %d: unexpected %q", i, p[i])
 }
 
-// space skips white space.
-func space(p []byte, i int) int {
+// Space skips white space.
+func Space(p []byte, i int) int {
 	for i < len(p) && (p[i] == ' ' || p[i] == '\n' || p[i] == '\r' || p[i] == '\t') {
 		i++
 	}
@@ -40,9 +43,9 @@ const (
 	highs = 0x8080808080808080
 )
 
-// stringEnd gives the end of the string whose opening quote is p[i], and whether it holds an escape.
+// StringEnd gives the end of the string whose opening quote is p[i], and whether it holds an escape.
 // Eight bytes a step: in each of the three tests below the lowest marked byte is exact.
-func stringEnd(p []byte, i int) (end int, escaped bool, err error) {
+func StringEnd(p []byte, i int) (end int, escaped bool, err error) {
 	i++
 	for {
 		for i+8 <= len(p) {
@@ -61,7 +64,7 @@ func stringEnd(p []byte, i int) (end int, escaped bool, err error) {
 		case p[i] == '"':
 			return i + 1, escaped, nil
 		case p[i] < ' ':
-			return 0, false, syntax(p, i)
+			return 0, false, SyntaxError(p, i)
 		case p[i] == '\\':
 			escaped = true
 			if i, err = escapeEnd(p, i); err != nil {
@@ -86,16 +89,17 @@ func escapeEnd(p []byte, i int) (int, error) {
 			if j >= len(p) {
 				return 0, errEnd
 			}
-			if _, ok := hexDigit(p[j]); !ok {
-				return 0, syntax(p, j)
+			if _, ok := HexDigit(p[j]); !ok {
+				return 0, SyntaxError(p, j)
 			}
 		}
 		return i + 6, nil
 	}
-	return 0, syntax(p, i+1)
+	return 0, SyntaxError(p, i+1)
 }
 
-func hexDigit(c byte) (rune, bool) {
+// HexDigit gives the value of a hexadecimal digit.
+func HexDigit(c byte) (rune, bool) {
 	switch {
 	case '0' <= c && c <= '9':
 		return rune(c - '0'), true
@@ -122,11 +126,11 @@ func numberEnd(p []byte, i int) (int, error) {
 	if i < len(p) && p[i] == '0' {
 		i++
 	} else if !digits() {
-		return 0, syntax(p, i)
+		return 0, SyntaxError(p, i)
 	}
 	if i < len(p) && p[i] == '.' {
 		if i++; !digits() {
-			return 0, syntax(p, i)
+			return 0, SyntaxError(p, i)
 		}
 	}
 	if i < len(p) && (p[i] == 'e' || p[i] == 'E') {
@@ -135,18 +139,18 @@ func numberEnd(p []byte, i int) (int, error) {
 			i++
 		}
 		if !digits() {
-			return 0, syntax(p, i)
+			return 0, SyntaxError(p, i)
 		}
 	}
 	return i, nil
 }
 
-// scalarEnd gives the end of the string, number or literal that starts at p[i].
-func scalarEnd(p []byte, i int) (int, error) {
+// ScalarEnd gives the end of the string, number or literal that starts at p[i].
+func ScalarEnd(p []byte, i int) (int, error) {
 	literal := ""
 	switch p[i] {
 	case '"':
-		end, _, err := stringEnd(p, i)
+		end, _, err := StringEnd(p, i)
 		return end, err
 	case 't':
 		literal = "true"
@@ -158,7 +162,7 @@ func scalarEnd(p []byte, i int) (int, error) {
 		return numberEnd(p, i)
 	}
 	if len(p)-i < len(literal) || string(p[i:i+len(literal)]) != literal {
-		return 0, syntax(p, i)
+		return 0, SyntaxError(p, i)
 	}
 	return i + len(literal), nil
 }
@@ -166,24 +170,24 @@ func scalarEnd(p []byte, i int) (int, error) {
 // keyEnd gives the place after the colon of the member whose key starts at p[i], and the key's end.
 func keyEnd(p []byte, i int) (value, end int, escaped bool, err error) {
 	if i >= len(p) || p[i] != '"' {
-		return 0, 0, false, syntax(p, i)
+		return 0, 0, false, SyntaxError(p, i)
 	}
-	if end, escaped, err = stringEnd(p, i); err != nil {
+	if end, escaped, err = StringEnd(p, i); err != nil {
 		return 0, 0, false, err
 	}
-	if value = space(p, end); value >= len(p) || p[value] != ':' {
-		return 0, 0, false, syntax(p, value)
+	if value = Space(p, end); value >= len(p) || p[value] != ':' {
+		return 0, 0, false, SyntaxError(p, value)
 	}
 	return value + 1, end, escaped, nil
 }
 
-// valueEnd gives the end of the value that starts at p[i], which may be nested to the given depth. It
+// ValueEnd gives the end of the value that starts at p[i], which may be nested to the given depth. It
 // keeps one bit a level (set = object) and does not recurse.
-func valueEnd(p []byte, i, depth int) (end int, err error) {
-	var stack [maxDepth / 64]uint64
+func ValueEnd(p []byte, i, depth int) (end int, err error) {
+	var stack [MaxDepth / 64]uint64
 	level := 0
 	for {
-		i = space(p, i)
+		i = Space(p, i)
 		if i >= len(p) {
 			return 0, errEnd
 		}
@@ -193,7 +197,7 @@ func valueEnd(p []byte, i, depth int) (end int, err error) {
 			}
 			word, bit := level>>6, uint64(1)<<(level&63)
 			level++
-			i = space(p, i+1)
+			i = Space(p, i+1)
 			if c == '{' {
 				stack[word] |= bit
 			} else {
@@ -209,7 +213,7 @@ func valueEnd(p []byte, i, depth int) (end int, err error) {
 			}
 			i++
 			level--
-		} else if i, err = scalarEnd(p, i); err != nil {
+		} else if i, err = ScalarEnd(p, i); err != nil {
 			return 0, err
 		}
 		if i, level, err = closeLevels(p, i, level, &stack); err != nil || level == 0 {
@@ -220,16 +224,16 @@ func valueEnd(p []byte, i, depth int) (end int, err error) {
 
 // closeLevels goes on behind a complete value: over closing brackets, and over the comma (and key) before
 // the next value. Level 0 = the outermost value is complete.
-func closeLevels(p []byte, i, level int, stack *[maxDepth / 64]uint64) (int, int, error) {
+func closeLevels(p []byte, i, level int, stack *[MaxDepth / 64]uint64) (int, int, error) {
 	for level > 0 {
-		i = space(p, i)
+		i = Space(p, i)
 		if i >= len(p) {
 			return 0, 0, errEnd
 		}
 		object := stack[(level-1)>>6]>>((level-1)&63)&1 == 1
 		switch c := p[i]; {
 		case c == ',' && object:
-			next, _, _, err := keyEnd(p, space(p, i+1))
+			next, _, _, err := keyEnd(p, Space(p, i+1))
 			return next, level, err
 		case c == ',':
 			return i + 1, level, nil
@@ -237,7 +241,7 @@ func closeLevels(p []byte, i, level int, stack *[maxDepth / 64]uint64) (int, int
 			i++
 			level--
 		default:
-			return 0, 0, syntax(p, i)
+			return 0, 0, SyntaxError(p, i)
 		}
 	}
 	return i, 0, nil
@@ -261,7 +265,7 @@ func skipString(p []byte, i int) (int, error) {
 	}
 }
 
-// skipEnd is valueEnd for what is known to be valid: several times as fast. Of anything else it gives some
+// skipEnd is ValueEnd for what is known to be valid: several times as fast. Of anything else it gives some
 // place behind i, or an error.
 func skipEnd(p []byte, i int) (end int, err error) {
 	for level := 0; i < len(p); {
@@ -288,100 +292,4 @@ func skipEnd(p []byte, i int) (end int, err error) {
 		}
 	}
 	return 0, errEnd
-}
-
-// members walks over the members of an object, or the elements of an array:
-//
-//	for m := walk(p); m.next(); { use m.key, m.val }
-//
-// What it walks over should be valid. If it is not, the walk is safe but may give nonsense, and m.err may
-// say so; a strict walk stops at the first byte that is not JSON.
-type members struct {
-	p        []byte
-	i        int
-	strict   bool
-	started  bool
-	closing  byte   // '}' or ']'; 0 = neither object nor array, or at its end: no members
-	key, val []byte // key unquoted, nil in an array; val is never empty
-	err      error
-}
-
-func walk(p []byte) members {
-	m := members{p: p, i: space(p, 0)}
-	if m.i < len(p) && (p[m.i] == '{' || p[m.i] == '[') {
-		m.closing = p[m.i] + 2
-		m.i++
-	}
-	return m
-}
-
-func (m *members) next() bool {
-	if m.err != nil || m.closing == 0 {
-		return false
-	}
-	i := space(m.p, m.i)
-	if i < len(m.p) && m.p[i] == m.closing {
-		m.i, m.closing = i+1, 0
-		return false
-	}
-	if m.started {
-		if i >= len(m.p) || m.p[i] != ',' {
-			m.err = syntax(m.p, i)
-			return false
-		}
-		i = space(m.p, i+1)
-	}
-	m.started = true
-	m.val = nil
-	if m.closing == '}' {
-		value, end, escaped, err := keyEnd(m.p, i)
-		if err != nil {
-			m.err = err
-			return false
-		}
-		if m.key = m.p[i+1 : end-1]; escaped {
-			m.key = []byte(text(m.p[i:end]))
-		}
-		i = space(m.p, value)
-	}
-	end := 0
-	if m.strict {
-		end, m.err = valueEnd(m.p, i, maxDepth-1)
-	} else {
-		end, m.err = skipEnd(m.p, i)
-	}
-	if m.err != nil {
-		return false
-	}
-	m.val, m.i = m.p[i:end], end
-	return true
-}
-
-// field gives the value of an object's field, the last one of that name as encoding/json has it; nil = none.
-func field(object []byte, name string) []byte {
-	var val []byte
-	m := walk(object)
-	for m.closing == '}' && m.next() {
-		if string(m.key) == name {
-			val = m.val
-		}
-	}
-	return val
-}
-
-// text unquotes a JSON string; "" if the value is none.
-func text(val []byte) string {
-	if len(val) < 2 || val[0] != '"' {
-		return ""
-	}
-	for _, c := range val[1 : len(val)-1] {
-		if c == '\\' || c >= 0x80 {
-			var s string
-			if json.Unmarshal(val, &s) != nil {
-				return ""
-			}
-			return s
-		}
-	}
-	return string(val[1 : len(val)-1])
 }
