@@ -6,13 +6,13 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/internal/sharedtest"
 )
 
 var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -123,23 +123,6 @@ func brief(messages []Message) []string {
 	return out
 }
 
-// sharedFile finds a file of the material that is kept outside the repository; the test is skipped where
-// it is not there.
-func sharedFile(t testing.TB, name string) []byte {
-	t.Helper()
-	root := os.Getenv("COPPICE_SHARED")
-	for dir, _ := filepath.Abs("."); root == "" && filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "..", "shared", "vectors")); err == nil {
-			root = filepath.Join(dir, "..", "shared")
-		}
-	}
-	data, err := os.ReadFile(filepath.Join(root, name))
-	if root == "" || err != nil {
-		t.Skipf("shared file %s is not there (set COPPICE_SHARED)", name)
-	}
-	return data
-}
-
 // TestPeerVectors holds the profiles against what the peers' own code answered.
 func TestPeerVectors(t *testing.T) {
 	var file struct {
@@ -155,7 +138,7 @@ func TestPeerVectors(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(sharedFile(t, "vectors/context.json"), &file); err != nil {
+	if err := json.Unmarshal(sharedtest.File(t, "vectors/context.json"), &file); err != nil {
 		t.Fatal(err)
 	}
 	profiles := map[string]Profile{"pi-1.5.2": Pi, "pi-0.73.1": Pi, "omp-18.2.9": OMP, "atomic-2026-08": Atomic}
@@ -225,7 +208,7 @@ func TestPeerFixtures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
-			f := readFile(t, sharedFile(t, "fixtures/pi/"+tt.file))
+			f := readFile(t, sharedtest.File(t, "fixtures/pi/"+tt.file))
 			if len(f.entries) != tt.entries || f.reader.Verbatim() || f.header.Version != 1 || f.reader.BadLines() != 0 {
 				t.Fatalf("%d entries of version %d, verbatim %v, %d bad lines", len(f.entries), f.header.Version, f.reader.Verbatim(), f.reader.BadLines())
 			}

@@ -10,7 +10,6 @@
 //   - Nothing hangs and nothing is lost in silence. Missing parents, circles, double ids, bad lines, calls
 //     without results are each cut or kept by a written rule and reported as a Diagnostic. Walks are
 //     iterative; lists of diagnostics, depths and previews are bounded (I15).
-//   - Images that leave their line come back exactly: Externalise and Internalise are a bijection.
 //
 // A line, in pi's session format version 3, is one JSON object:
 //

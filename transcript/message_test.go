@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 var shapes = []struct {
@@ -84,6 +85,6 @@ func FuzzInspect(f *testing.F) {
 		_ = rawjson.Field(message, "content")
 		_ = Row(Line{Type: "message", Raw: message}, 0)
 		_ = Row(Line{Type: "custom_message", Raw: message}, 0)
-		_, _ = Externalise(message)
+		_, _ = blob.Externalise(message)
 	})
 }

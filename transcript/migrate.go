@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 const currentVersion = 3
@@ -21,7 +22,7 @@ func (f *FileReader) convert(l fileLine) ([]byte, error) {
 	if l.part {
 		raw = f.stub(l, nil)
 	} else if len(raw) > maxEntryBytes {
-		if stored, _ := Externalise(raw); len(stored) > maxEntryBytes {
+		if stored, _ := blob.Externalise(raw); len(stored) > maxEntryBytes {
 			raw = f.stub(l, shrink(raw))
 		}
 	}

@@ -16,7 +16,7 @@ type edge struct {
 
 // What each layer may use of ours: the layers below it, in the order of the design.
 var (
-	pure     = []string{"codec", "transcript", "entry", "checkpoint", "snapshot"}
+	pure     = []string{"codec", "transcript/...", "entry", "checkpoint", "snapshot"}
 	storage  = []string{"backend", "backend/trace"}
 	facade   = join(pure, storage, "", "interop/...")
 	anywhere = join(pure, "", "backend/...", "interop/...", "internal/...", "examples/...")
@@ -37,6 +37,7 @@ const (
 var table = []edge{
 	{dir: "codec", ext: []string{zstd, msgpack}},
 	{dir: "internal/rawjson"},
+	{dir: "internal/sharedtest"},
 	{dir: "transcript", ours: []string{"codec", "internal/rawjson"}, ext: []string{uuid}},
 	{dir: "entry", ours: []string{"transcript"}},
 	{
@@ -55,7 +56,7 @@ var table = []edge{
 	{dir: "internal/gc", ours: join(pure, storage, "internal/layout", "internal/journal"), ext: []string{uuid}},
 	{dir: "", ours: join(pure, storage, "internal/layout", "internal/journal", "internal/gc"), ext: []string{uuid}},
 
-	{dir: "interop/...", ours: []string{"codec", "internal/rawjson", "transcript", "entry", "interop/..."}, ext: []string{uuid}},
+	{dir: "interop/...", ours: []string{"codec", "internal/rawjson", "transcript/...", "entry", "interop/..."}, ext: []string{uuid}},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
 	{
 		dir: "internal/cli", ours: anywhere,

@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // object makes the checkpoint of a state. withTail: the tail rides in it (replace strategy).
@@ -61,7 +62,7 @@ func (st *State) blobsShown() map[string][]byte {
 	shown, total := map[string][]byte{}, 0
 	entries := st.Window.Entries()
 	for i := len(entries) - 1; i >= 0; i-- {
-		for _, ref := range transcript.BlobRefs(entries[i].Raw) {
+		for _, ref := range blob.Refs(entries[i].Raw) {
 			data, ok := st.Blobs[ref.Sum]
 			if _, dup := shown[ref.Sum]; !ok || dup || total+len(data) > checkpoint.MaxBlobs {
 				continue

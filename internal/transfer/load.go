@@ -19,6 +19,7 @@ import (
 	"github.com/coppice-go/coppice/internal/live"
 	"github.com/coppice-go/coppice/internal/working"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 const (
@@ -97,7 +98,7 @@ type loader struct {
 	j       *journal.Journal
 	entries []*journal.Entry
 	heads   []transcript.Line
-	small   []transcript.Blob // the newest images that can ride in the checkpoint
+	small   []blob.Blob // the newest images that can ride in the checkpoint
 }
 
 // gather takes all lines in; images are stored at once. The header is the first line, if it is one.
@@ -152,7 +153,7 @@ func (ld *loader) take(ctx context.Context, d transcript.Draft) error {
 	if err != nil {
 		return err
 	}
-	stored, blobs := transcript.Externalise(raw)
+	stored, blobs := blob.Externalise(raw)
 	if len(stored) > working.EntryMax {
 		return working.LimitError("entry", working.EntryMax, len(stored))
 	}
@@ -171,7 +172,7 @@ func (ld *loader) image(ctx context.Context, data []byte) error {
 		return fmt.Errorf("store an image: %w", err)
 	}
 	if len(data) <= checkpoint.MaxBlob {
-		ld.small = append(ld.small, transcript.Blob{Sum: sum, Data: data})
+		ld.small = append(ld.small, blob.Blob{Sum: sum, Data: data})
 		ld.small = ld.small[max(0, len(ld.small)-checkpoint.MaxBlobs/blobLeast):]
 	}
 	return nil
@@ -290,7 +291,7 @@ func (ld *loader) copyPath(ctx context.Context, from *live.Handle, m *working.Mo
 			return err
 		}
 		for _, e := range entries {
-			for _, ref := range transcript.BlobRefs(e.Raw) {
+			for _, ref := range blob.Refs(e.Raw) {
 				data, err := from.Images().Get(ctx, m.State, ref.Sum)
 				if err == nil {
 					err = ld.image(ctx, data)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // work is what the readers of a handle see: the acknowledged state, and behind it what was appended and
@@ -34,7 +35,7 @@ type Pending struct {
 	e     *journal.Entry  // the journal's; its fields are read under the journal's lock alone
 	line  transcript.Line // of the stored form
 	at    Place           // where it hangs
-	blobs []transcript.Blob
+	blobs []blob.Blob
 	step  bool         // it is in a step that the journal has
 	held  bool         // a deferred commit took it
 	ord   atomic.Int64 // -1 until it is acknowledged
@@ -156,7 +157,7 @@ func (w *work) free() []*Pending {
 }
 
 // add appends a pending entry at a place. The head moves to it if grow is set.
-func (w *work) add(line transcript.Line, blobs []transcript.Blob, at Place, grow bool) *Pending {
+func (w *work) add(line transcript.Line, blobs []blob.Blob, at Place, grow bool) *Pending {
 	at = at.Settled()
 	e := &journal.Entry{Raw: line.Raw, ID: line.ID, ParentID: line.ParentID, ParentOrd: at.Ord}
 	if at.p != nil {

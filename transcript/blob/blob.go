@@ -1,4 +1,9 @@
-package transcript
+// Package blob takes images out of transcript lines and puts them back: Externalise and Internalise are a
+// bijection, to the byte, whatever the line holds. So a session stores the decoded bytes of an image once,
+// under their SHA-256, however often its lines show it.
+//
+// The package is pure; its functions are safe for concurrent use.
+package blob
 
 import (
 	"bytes"
@@ -8,8 +13,8 @@ import (
 	"strconv"
 )
 
-// blobMin is the length of base64 text from which on image data leaves its line.
-const blobMin = 32<<10 + 1
+// minText is the length of base64 text from which on image data leaves its line.
+const minText = 32<<10 + 1
 
 // A reference stands where the base64 text stood:
 //
@@ -17,9 +22,9 @@ const blobMin = 32<<10 + 1
 //
 // and text that looks like one already is escaped, so that stored lines and lines are one to one.
 const (
-	blobMark   = "coppice-blob:"
-	blobEscape = blobMark + "=:"
-	blobRefTo  = blobMark + "sha256:"
+	mark   = "coppice-blob:"
+	escape = mark + "=:"
+	refTo  = mark + "sha256:"
 )
 
 // Blob is image data that left its line: the decoded bytes and their SHA-256, 64 lower-case hex digits.
@@ -28,8 +33,8 @@ type Blob struct {
 	Data []byte
 }
 
-// BlobRef names a blob that a stored line refers to, and its length in bytes.
-type BlobRef struct {
+// Ref names a blob that a stored line refers to, and its length in bytes.
+type Ref struct {
 	Sum  string
 	Size int64
 }
@@ -40,10 +45,10 @@ type BlobRef struct {
 // that is no image. Internalise is the inverse: for every line, Internalise of what Externalise gave is
 // that line. A line that needs nothing comes back itself, not copied.
 func Externalise(line []byte) (stored []byte, blobs []Blob) {
-	if bytes.Contains(line, []byte(blobMark)) {
-		line = bytes.ReplaceAll(line, []byte(blobMark), []byte(blobEscape))
+	if bytes.Contains(line, []byte(mark)) {
+		line = bytes.ReplaceAll(line, []byte(mark), []byte(escape))
 	}
-	if len(line) < blobMin {
+	if len(line) < minText {
 		return line, nil
 	}
 	done := 0
@@ -60,7 +65,7 @@ func Externalise(line []byte) (stored []byte, blobs []Blob) {
 			blobs = append(blobs, b)
 		}
 		stored = append(stored, line[done:s.from]...)
-		stored = append(append(append(stored, blobRefTo...), b.Sum...), ':')
+		stored = append(append(append(stored, refTo...), b.Sum...), ':')
 		stored = strconv.AppendInt(stored, int64(len(data)), 10)
 		done = s.to
 	}
@@ -93,15 +98,15 @@ func decodeExactly(b64 []byte) ([]byte, bool) {
 }
 
 // parseRef reads a reference at the start of p: the blob, and the bytes that it takes; 0 = none.
-func parseRef(p []byte) (ref BlobRef, n int) {
-	const digits = len(blobRefTo) + 2*sha256.Size + 1
-	if len(p) <= digits || string(p[:len(blobRefTo)]) != blobRefTo || p[digits-1] != ':' {
-		return BlobRef{}, 0
+func parseRef(p []byte) (ref Ref, n int) {
+	const digits = len(refTo) + 2*sha256.Size + 1
+	if len(p) <= digits || string(p[:len(refTo)]) != refTo || p[digits-1] != ':' {
+		return Ref{}, 0
 	}
-	sum := p[len(blobRefTo) : digits-1]
+	sum := p[len(refTo) : digits-1]
 	for _, c := range sum {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return BlobRef{}, 0
+			return Ref{}, 0
 		}
 	}
 	n = digits
@@ -110,17 +115,17 @@ func parseRef(p []byte) (ref BlobRef, n int) {
 	}
 	size, err := strconv.ParseInt(string(p[digits:n]), 10, 64)
 	if err != nil {
-		return BlobRef{}, 0
+		return Ref{}, 0
 	}
-	return BlobRef{Sum: string(sum), Size: size}, n
+	return Ref{Sum: string(sum), Size: size}, n
 }
 
-// BlobRefs gives the blobs that a stored line refers to, each once, in their order.
-func BlobRefs(stored []byte) []BlobRef {
-	var refs []BlobRef
-	seen := map[BlobRef]bool{}
+// Refs gives the blobs that a stored line refers to, each once, in their order.
+func Refs(stored []byte) []Ref {
+	var refs []Ref
+	seen := map[Ref]bool{}
 	for {
-		i := bytes.Index(stored, []byte(blobRefTo))
+		i := bytes.Index(stored, []byte(refTo))
 		if i < 0 {
 			return refs
 		}
@@ -130,7 +135,7 @@ func BlobRefs(stored []byte) []BlobRef {
 			seen[ref] = true
 			refs = append(refs, ref)
 		}
-		stored = stored[max(n, len(blobRefTo)):]
+		stored = stored[max(n, len(refTo)):]
 	}
 }
 
@@ -138,17 +143,17 @@ func BlobRefs(stored []byte) []BlobRef {
 // that it does not have, or whose length is not the one that was stored, are named in missing, and their
 // references stay in the line. A line without references comes back itself, not copied.
 func Internalise(stored []byte, get func(sum string) ([]byte, bool)) (line []byte, missing []string) {
-	next := bytes.Index(stored, []byte(blobMark))
+	next := bytes.Index(stored, []byte(mark))
 	if next < 0 {
 		return stored, nil
 	}
 	seen := map[string]bool{}
-	for ; next >= 0; next = bytes.Index(stored, []byte(blobMark)) {
+	for ; next >= 0; next = bytes.Index(stored, []byte(mark)) {
 		line = append(line, stored[:next]...)
 		stored = stored[next:]
-		if bytes.HasPrefix(stored, []byte(blobEscape)) {
-			line = append(line, blobMark...)
-			stored = stored[len(blobEscape):]
+		if bytes.HasPrefix(stored, []byte(escape)) {
+			line = append(line, mark...)
+			stored = stored[len(escape):]
 			continue
 		}
 		ref, n := parseRef(stored)
@@ -158,7 +163,7 @@ func Internalise(stored []byte, get func(sum string) ([]byte, bool)) (line []byt
 		}
 		switch {
 		case n == 0: // nothing that we wrote
-			n = len(blobMark)
+			n = len(mark)
 			line = append(line, stored[:n]...)
 		case ok && int64(len(data)) == ref.Size:
 			line = base64.StdEncoding.AppendEncode(line, data)

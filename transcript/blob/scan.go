@@ -1,4 +1,4 @@
-package transcript
+package blob
 
 import (
 	"bytes"
@@ -77,7 +77,7 @@ func (s *imageScan) text(at span, escaped bool) {
 		o.key = lit
 		return
 	}
-	if len(lit) >= blobMin && !escaped {
+	if len(lit) >= minText && !escaped {
 		if url, ok := dataURL(lit); ok {
 			s.found = append(s.found, span{at.from + url, at.to})
 		} else if string(o.key) == "data" {
@@ -115,7 +115,7 @@ func dataURL(lit []byte) (at int, ok bool) {
 		return 0, false
 	}
 	i := bytes.Index(lit[:min(len(lit), headMax)], []byte(";base64,"))
-	if at = i + len(";base64,"); i < 0 || len(lit)-at < blobMin {
+	if at = i + len(";base64,"); i < 0 || len(lit)-at < minText {
 		return 0, false
 	}
 	return at, true

@@ -1,4 +1,4 @@
-package transcript
+package blob
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/coppice-go/coppice/internal/sharedtest"
 )
 
 // bigBase64 gives base64 text of n bytes, and what it decodes to.
@@ -48,7 +50,7 @@ func roundTrip(t interface{ Fatalf(string, ...any) }, line []byte) (stored []byt
 		t.Fatalf("the stored line is no JSON: %.300q", stored)
 	}
 	refs := map[string]int64{}
-	for _, r := range BlobRefs(stored) {
+	for _, r := range Refs(stored) {
 		refs[r.Sum] = r.Size
 	}
 	for _, b := range blobs {
@@ -120,6 +122,17 @@ func looseBits(b64 string) string {
 	return b64[:i] + string(alphabet[strings.IndexByte(alphabet, b64[i])|1]) + b64[i+1:]
 }
 
+// Every line of real session files is stored and restored to the byte.
+func TestRealFiles(t *testing.T) {
+	for _, name := range sharedtest.RealFiles() {
+		t.Run(name, func(t *testing.T) {
+			for line := range bytes.Lines(sharedtest.File(t, name)) {
+				roundTrip(t, bytes.TrimRight(line, "\n"))
+			}
+		})
+	}
+}
+
 func TestInternaliseMissing(t *testing.T) {
 	big, _ := bigBase64(30_000, 1)
 	line := []byte(`{"type":"image","data":"` + big + `","note":"coppice-blob:"}`)
@@ -135,7 +148,7 @@ func TestInternaliseMissing(t *testing.T) {
 		}
 	}
 	odd := []byte(`coppice-blob:sha256:00:5 coppice-blob:sha256:` + strings.Repeat("A", 64) + `:5 coppice-blob:sha256:` + strings.Repeat("a", 64) + `:99999999999999999999 coppice-blob:sha256:` + strings.Repeat("a", 64))
-	if got, missing := Internalise(odd, getter(nil)); !bytes.Equal(got, odd) || missing != nil || BlobRefs(odd) != nil {
+	if got, missing := Internalise(odd, getter(nil)); !bytes.Equal(got, odd) || missing != nil || Refs(odd) != nil {
 		t.Errorf("what we did not write: got %s, missing %v", got, missing)
 	}
 }
@@ -175,7 +188,7 @@ func FuzzBlobs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		roundTrip(t, line)
 		Internalise(line, getter(nil))
-		BlobRefs(line)
+		Refs(line)
 	})
 }
 
