@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/shape"
 )
 
 // Context is what the model sees next, and what a reader should know about it.
@@ -48,14 +49,14 @@ type builder struct {
 // link is how a message hangs together with others.
 type link struct {
 	ordinal uint64
-	calls   []callPart
+	calls   []shape.Call
 	results []string // ids of the calls that it answers
 	only    bool     // it says nothing but results
 }
 
 func linkOf(m Message, ordinal uint64) link {
-	p := inspect(m.Raw)
-	return link{ordinal: ordinal, calls: p.calls, results: p.results, only: p.onlyResults() || m.Role == "toolResult"}
+	p := shape.Inspect(m.Raw)
+	return link{ordinal: ordinal, calls: p.Calls, results: p.Results, only: p.OnlyResults() || m.Role == "toolResult"}
 }
 
 // build is BuildContext for a path whose beginning may be missing: base are the settings in force before

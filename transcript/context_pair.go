@@ -14,7 +14,7 @@ func (b *builder) pair(w *Window) []ToolCall {
 	kept := 0
 	for i, p := range b.links {
 		for _, c := range p.calls {
-			answered[c.id] = false
+			answered[c.ID] = false
 		}
 		orphan := ""
 		alone := true
@@ -39,12 +39,12 @@ func (b *builder) pair(w *Window) []ToolCall {
 	var open []ToolCall
 	for i, p := range b.links {
 		for _, c := range p.calls {
-			if answered[c.id] {
+			if answered[c.ID] {
 				continue
 			}
-			b.report(i, DiagOpenCall, "call "+strconv.Quote(c.id)+" of "+strconv.Quote(c.name)+" has no result")
+			b.report(i, DiagOpenCall, "call "+strconv.Quote(c.ID)+" of "+strconv.Quote(c.Name)+" has no result")
 			if !failedTurn(b.messages[i]) { // the provider never ran those
-				open = append(open, ToolCall{Entry: b.messages[i].Entry, ID: c.id, Name: c.name})
+				open = append(open, ToolCall{Entry: b.messages[i].Entry, ID: c.ID, Name: c.Name})
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (b *builder) dropUnanswered() {
 	for i, m := range b.messages {
 		open := false
 		for _, c := range b.links[i].calls {
-			open = open || !results[c.id]
+			open = open || !results[c.ID]
 		}
 		if open && m.Role == "assistant" {
 			content, n := withoutOpenCalls(rawjson.Field(m.Raw, "content"), results)
@@ -128,13 +128,13 @@ func (b *builder) dropFailed() {
 		p := b.links[i]
 		if failedTurn(m) && !(i+1 < len(b.messages) && interruptedNote(b.messages[i+1])) {
 			for _, c := range p.calls {
-				gone[c.id] = true
+				gone[c.ID] = true
 			}
 			continue
 		}
 		if len(p.calls) > 0 {
 			for _, c := range p.calls {
-				delete(gone, c.id)
+				delete(gone, c.ID)
 			}
 		}
 		if m.Role == "toolResult" && len(p.results) == 1 && gone[p.results[0]] {

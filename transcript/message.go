@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/shape"
 )
 
 // Message is one message as its provider gave it: a JSON object, byte for byte.
@@ -42,13 +43,13 @@ func Inspect(message json.RawMessage) Shape {
 	if end, err := rawjson.ValueEnd(message, 0, rawjson.MaxDepth); err != nil || rawjson.Space(message, end) < len(message) {
 		return Shape{}
 	}
-	p := inspect(message)
-	s := Shape{Role: p.role, Results: p.results}
-	for _, c := range p.calls {
-		s.Calls = append(s.Calls, ToolCall{ID: c.id, Name: c.name})
+	p := shape.Inspect(message)
+	s := Shape{Role: p.Role, Results: p.Results}
+	for _, c := range p.Calls {
+		s.Calls = append(s.Calls, ToolCall{ID: c.ID, Name: c.Name})
 	}
 	var b strings.Builder
-	for _, lit := range p.speech() {
+	for _, lit := range p.Speech() {
 		t := rawjson.Text(lit)
 		if t == "" {
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript/blob"
+	"github.com/coppice-go/coppice/transcript/internal/shape"
 )
 
 var shapes = []struct {
@@ -81,7 +82,7 @@ func FuzzInspect(f *testing.F) {
 			t.Errorf("a shape of something that is no JSON: %+v", s)
 		}
 		// What is walked without validation must be safe whatever it is.
-		_ = inspect(message)
+		_ = shape.Inspect(message)
 		_ = rawjson.Field(message, "content")
 		_ = Row(Line{Type: "message", Raw: message}, 0)
 		_ = Row(Line{Type: "custom_message", Raw: message}, 0)

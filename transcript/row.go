@@ -5,6 +5,7 @@ import (
 
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/shape"
 )
 
 // Row gives the skeleton row of a line: what a tree shows and decides without the line itself. parent is
@@ -21,7 +22,7 @@ func Row(l Line, parent int64) codec.Row {
 	if classOf(l.Type, "")&classHidden == 0 {
 		r.Flags |= codec.FlagVisible
 	}
-	var v preview
+	var v shape.Preview
 	if l.Type == "message" {
 		messageRow(&r, &v, rawjson.Field(l.Raw, "message"))
 	} else {
@@ -37,36 +38,36 @@ func Row(l Line, parent int64) codec.Row {
 	return r
 }
 
-func messageRow(r *codec.Row, v *preview, message []byte) {
-	p := inspect(message)
-	r.Role = p.role
-	if p.role == "user" && p.onlyResults() {
+func messageRow(r *codec.Row, v *shape.Preview, message []byte) {
+	p := shape.Inspect(message)
+	r.Role = p.Role
+	if p.Role == "user" && p.OnlyResults() {
 		r.Role = "toolResult"
 	}
-	if len(p.texts) > 0 {
+	if len(p.Texts) > 0 {
 		r.Flags |= codec.FlagText
 	}
-	if len(p.calls) > 0 {
+	if len(p.Calls) > 0 {
 		r.Flags |= codec.FlagCalls
 	}
-	if p.failed {
+	if p.Failed {
 		r.Flags |= codec.FlagFailed
 	}
-	firstLine := len(p.results) > 0
-	for _, lit := range p.speech() {
-		if firstLine && !v.empty() {
+	firstLine := len(p.Results) > 0
+	for _, lit := range p.Speech() {
+		if firstLine && !v.Empty() {
 			break
 		}
-		v.rune(' ')
-		v.literal(lit, firstLine)
+		v.Rune(' ')
+		v.Literal(lit, firstLine)
 	}
-	if v.empty() {
-		for _, c := range p.calls {
-			v.call(c)
+	if v.Empty() {
+		for _, c := range p.Calls {
+			v.Call(c)
 		}
 	}
-	if v.empty() {
-		v.literal(p.errorText, false)
+	if v.Empty() {
+		v.Literal(p.ErrorText, false)
 	}
 }
 
@@ -102,7 +103,7 @@ func telling(typ string) string {
 }
 
 // entryRow writes the preview of an entry that is no message, and gives the id of the entry it speaks of.
-func entryRow(v *preview, l Line) (target string) {
+func entryRow(v *shape.Preview, l Line) (target string) {
 	var main, provider, model, custom []byte
 	name := telling(l.Type)
 	m := rawjson.Walk(l.Raw)
@@ -122,23 +123,23 @@ func entryRow(v *preview, l Line) (target string) {
 	}
 	switch {
 	case l.Type == "model_change" && rawjson.IsString(main):
-		v.literal(provider, false)
-		v.add("/")
-		v.literal(main, false)
+		v.Literal(provider, false)
+		v.Add("/")
+		v.Literal(main, false)
 	case l.Type == "model_change": // omp: provider and id in one
-		v.literal(model, false)
+		v.Literal(model, false)
 	case l.Type == "custom_message":
-		var p parts
-		p.content(main)
-		for _, lit := range p.texts {
-			v.rune(' ')
-			v.literal(lit, false)
+		var p shape.Parts
+		p.AddContent(main)
+		for _, lit := range p.Texts {
+			v.Rune(' ')
+			v.Literal(lit, false)
 		}
-		if v.empty() {
-			v.literal(custom, false)
+		if v.Empty() {
+			v.Literal(custom, false)
 		}
 	default:
-		v.literal(main, false)
+		v.Literal(main, false)
 	}
 	return target
 }

@@ -184,7 +184,7 @@ func (w *PathWindow) groups() []place {
 			clear(open)
 		}
 		for _, c := range l.calls {
-			callAt[c.id], open[c.id] = i, i
+			callAt[c.ID], open[c.ID] = i, i
 		}
 	}
 	for _, k := range open {

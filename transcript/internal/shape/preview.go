@@ -1,4 +1,4 @@
-package transcript
+package shape
 
 import (
 	"unicode"
@@ -12,10 +12,10 @@ const previewMax = 80
 
 const cutMark = "…"
 
-// preview gathers one line of text for people: runs of white space become one space, control characters
+// Preview gathers one line of text for people: runs of white space become one space, control characters
 // (escape sequences of terminals among them) and broken UTF-8 go. It stops reading when it is full, so
 // that a long message costs no more than a short one.
-type preview struct {
+type Preview struct {
 	buf  [previewMax]byte
 	n    int
 	keep int // n at the last place where the mark would still fit
@@ -23,7 +23,8 @@ type preview struct {
 	full bool
 }
 
-func (v *preview) rune(r rune) {
+// Rune adds one rune.
+func (v *Preview) Rune(r rune) {
 	switch {
 	case v.full:
 		return
@@ -56,16 +57,17 @@ func (v *preview) rune(r rune) {
 	}
 }
 
-func (v *preview) add(s string) {
+// Add adds text.
+func (v *Preview) Add(s string) {
 	for _, r := range s {
-		if v.rune(r); v.full {
+		if v.Rune(r); v.full {
 			return
 		}
 	}
 }
 
-// literal adds a JSON string, unquoted on the way; firstLine stops at its first line that is not blank.
-func (v *preview) literal(lit []byte, firstLine bool) {
+// Literal adds a JSON string, unquoted on the way; firstLine stops at its first line that is not blank.
+func (v *Preview) Literal(lit []byte, firstLine bool) {
 	if !rawjson.IsString(lit) {
 		return
 	}
@@ -79,7 +81,7 @@ func (v *preview) literal(lit []byte, firstLine bool) {
 		if r == '\n' && firstLine && v.n > start {
 			return
 		}
-		v.rune(r)
+		v.Rune(r)
 		i += size
 	}
 }
@@ -124,25 +126,28 @@ func hex4(s []byte) rune {
 	return r
 }
 
-func (v *preview) empty() bool    { return v.n == 0 }
-func (v *preview) String() string { return string(v.buf[:v.n]) }
+// Empty reports that nothing was added that shows.
+func (v *Preview) Empty() bool { return v.n == 0 }
+
+// String is the line.
+func (v *Preview) String() string { return string(v.buf[:v.n]) }
 
 // The arguments that say most about a call, best first.
 var tellingArgs = [...]string{"path", "file_path", "filePath", "command", "cmd", "pattern", "query", "url", "name"}
 
-// call adds a call as name(argument).
-func (v *preview) call(c callPart) {
-	if !v.empty() {
-		v.add(", ")
+// Call adds a call as name(argument).
+func (v *Preview) Call(c Call) {
+	if !v.Empty() {
+		v.Add(", ")
 	}
-	v.add(c.name)
-	v.add("(")
-	v.argument(c.args)
-	v.add(")")
+	v.Add(c.Name)
+	v.Add("(")
+	v.argument(c.Args)
+	v.Add(")")
 }
 
 // argument adds the most telling argument of a call: one of the usual names, else the first string.
-func (v *preview) argument(args []byte) {
+func (v *Preview) argument(args []byte) {
 	if rawjson.IsString(args) { // OpenAI: a string that holds the object
 		args = []byte(rawjson.Text(args))
 	}
@@ -163,5 +168,5 @@ func (v *preview) argument(args []byte) {
 			best, val = rank, m.Val
 		}
 	}
-	v.literal(val, true)
+	v.Literal(val, true)
 }

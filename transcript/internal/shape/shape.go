@@ -1,4 +1,6 @@
-package transcript
+// Package shape finds what means something to us in a message of any provider, and writes one line of it for
+// people. It reads messages where they lie; what it gives refers to their bytes.
+package shape
 
 import (
 	"strings"
@@ -6,33 +8,34 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// parts are the parts of a message that mean something to us, still as JSON where they may be long.
-type parts struct {
-	role        string
-	texts       [][]byte // string literals
-	calls       []callPart
-	results     []string
-	resultTexts [][]byte // string literals inside results
-	failed      bool     // stopped by an error, aborted, or a result that is an error
-	errorText   []byte   // a string literal
+// Parts are the parts of a message that mean something to us, still as JSON where they may be long.
+type Parts struct {
+	Role        string
+	Texts       [][]byte // string literals
+	Calls       []Call
+	Results     []string
+	ResultTexts [][]byte // string literals inside results
+	Failed      bool     // stopped by an error, aborted, or a result that is an error
+	ErrorText   []byte   // a string literal
 }
 
-type callPart struct {
-	id, name string
-	args     []byte // an object, or a string literal that holds one
+// Call is one call of a tool.
+type Call struct {
+	ID, Name string
+	Args     []byte // an object, or a string literal that holds one
 }
 
-// speech is what a person would read: the texts; of a message of nothing but results, theirs.
-func (p *parts) speech() [][]byte {
-	if len(p.texts) == 0 && len(p.calls) == 0 {
-		return p.resultTexts
+// Speech is what a person would read: the texts; of a message of nothing but results, theirs.
+func (p *Parts) Speech() [][]byte {
+	if len(p.Texts) == 0 && len(p.Calls) == 0 {
+		return p.ResultTexts
 	}
-	return p.texts
+	return p.Texts
 }
 
-// onlyResults: the message says nothing itself, as when Anthropic's user hands in results of tools.
-func (p *parts) onlyResults() bool {
-	return len(p.results) > 0 && len(p.texts) == 0 && len(p.calls) == 0
+// OnlyResults: the message says nothing itself, as when Anthropic's user hands in results of tools.
+func (p *Parts) OnlyResults() bool {
+	return len(p.Results) > 0 && len(p.Texts) == 0 && len(p.Calls) == 0
 }
 
 func addText(dst [][]byte, val []byte) [][]byte {
@@ -49,33 +52,33 @@ type fields struct {
 	command, output, resultID, callID, name, args             []byte
 }
 
-// inspect reads a message of any known shape.
-func inspect(message []byte) parts {
+// Inspect reads a message of any known shape.
+func Inspect(message []byte) Parts {
 	p, f := readFields(message)
-	p.content(f.content)
+	p.AddContent(f.content)
 	if f.content == nil {
-		p.texts = addText(p.texts, f.plain)
+		p.Texts = addText(p.Texts, f.plain)
 	}
 	p.toolCalls(f.toolCalls)
 	if f.legacyCall != nil {
 		p.block(f.legacyCall, "function_call", false)
 	}
 	if s := rawjson.Text(f.stop); s == "error" || s == "aborted" {
-		p.failed = true
+		p.Failed = true
 	}
 	if id := rawjson.Text(f.resultID); id != "" {
-		p.results = append(p.results, id)
+		p.Results = append(p.Results, id)
 	}
 	p.special(&f)
 	return p
 }
 
-func readFields(message []byte) (p parts, f fields) {
+func readFields(message []byte) (p Parts, f fields) {
 	m := rawjson.Walk(message)
 	for m.Closing == '}' && m.Next() {
 		switch string(m.Key) {
 		case "role":
-			p.role = rawjson.Text(m.Val)
+			p.Role = rawjson.Text(m.Val)
 		case "type":
 			f.typ = m.Val
 		case "content", "parts":
@@ -85,7 +88,7 @@ func readFields(message []byte) (p parts, f fields) {
 		case "text":
 			f.plain = m.Val
 		case "refusal":
-			p.texts = addText(p.texts, m.Val)
+			p.Texts = addText(p.Texts, m.Val)
 		case "summary":
 			f.summary = m.Val
 		case "tool_calls":
@@ -101,11 +104,11 @@ func readFields(message []byte) (p parts, f fields) {
 		case "arguments", "input":
 			f.args = m.Val
 		case "isError":
-			p.failed = p.failed || rawjson.IsTrue(m.Val)
+			p.Failed = p.Failed || rawjson.IsTrue(m.Val)
 		case "stopReason", "stop_reason":
 			f.stop = m.Val
 		case "errorMessage":
-			p.errorText = m.Val
+			p.ErrorText = m.Val
 		case "command", "code":
 			f.command = m.Val
 		case "output":
@@ -116,62 +119,62 @@ func readFields(message []byte) (p parts, f fields) {
 }
 
 // special reads what is told by the role or the type: pi's commands and summaries, OpenAI's response items.
-func (p *parts) special(f *fields) {
-	switch p.role {
+func (p *Parts) special(f *fields) {
+	switch p.Role {
 	case "bashExecution", "pythonExecution":
-		p.texts = addText(addText(p.texts, f.command), f.output)
+		p.Texts = addText(addText(p.Texts, f.command), f.output)
 	case "branchSummary", "compactionSummary":
-		p.texts = addText(p.texts, f.summary)
+		p.Texts = addText(p.Texts, f.summary)
 	case "":
 		switch rawjson.Text(f.typ) {
 		case "function_call", "custom_tool_call":
-			p.role = "assistant"
+			p.Role = "assistant"
 			p.call(rawjson.Text(f.callID), rawjson.Text(f.name), f.args)
 		case "function_call_output", "custom_tool_call_output":
-			p.role = "tool"
+			p.Role = "tool"
 			p.result(rawjson.Text(f.callID), f.output)
 		}
 	}
 }
 
-func (p *parts) toolCalls(list []byte) {
+func (p *Parts) toolCalls(list []byte) {
 	m := rawjson.Walk(list)
 	for m.Closing == ']' && m.Next() {
 		p.block(m.Val, "function", false)
 	}
 }
 
-// content reads a message's content: a string, or a list of blocks and strings.
-func (p *parts) content(val []byte) {
-	p.texts = addText(p.texts, val)
+// AddContent reads a message's content: a string, or a list of blocks and strings.
+func (p *Parts) AddContent(val []byte) {
+	p.Texts = addText(p.Texts, val)
 	m := rawjson.Walk(val)
 	for m.Closing == ']' && m.Next() {
 		if rawjson.IsString(m.Val) {
-			p.texts = addText(p.texts, m.Val)
+			p.Texts = addText(p.Texts, m.Val)
 		} else {
 			p.block(m.Val, "", false)
 		}
 	}
 }
 
-func (p *parts) call(id, name string, args []byte) {
+func (p *Parts) call(id, name string, args []byte) {
 	if id == "" {
 		id = name
 	}
 	if id != "" {
-		p.calls = append(p.calls, callPart{id: id, name: name, args: args})
+		p.Calls = append(p.Calls, Call{ID: id, Name: name, Args: args})
 	}
 }
 
 // result notes one result and the text in it: a string, or blocks of text.
-func (p *parts) result(id string, content []byte) {
+func (p *Parts) result(id string, content []byte) {
 	if id != "" {
-		p.results = append(p.results, id)
+		p.Results = append(p.Results, id)
 	}
-	p.resultTexts = addText(p.resultTexts, content)
+	p.ResultTexts = addText(p.ResultTexts, content)
 	m := rawjson.Walk(content)
 	for m.Closing == ']' && m.Next() {
-		p.resultTexts = addText(p.resultTexts, rawjson.Field(m.Val, "text"))
+		p.ResultTexts = addText(p.ResultTexts, rawjson.Field(m.Val, "text"))
 	}
 }
 
@@ -222,49 +225,49 @@ func readBlock(block []byte, typ string) blockFields {
 
 // block reads one block of a message's content; typ is what it is if it does not say so itself. What
 // stands inside an inner object is read one level deep and no deeper, so the work stays linear (I15).
-func (p *parts) block(block []byte, typ string, isInner bool) {
+func (p *Parts) block(block []byte, typ string, isInner bool) {
 	f := readBlock(block, typ)
 	typ = f.typ
 	switch {
 	case f.inner != nil && !isInner:
 		p.inner(f.inner, typ, rawjson.Text(f.id))
 	case typ == "text" && f.text == nil:
-		p.texts = addText(p.texts, f.content)
+		p.Texts = addText(p.Texts, f.content)
 	case typ == "text", typ == "input_text", typ == "output_text", typ == "refusal", typ == "" && !f.thought:
-		p.texts = addText(p.texts, f.text)
+		p.Texts = addText(p.Texts, f.text)
 	case typ == "toolCall", typ == "tool_call", typ == "function_call", typ == "function", strings.HasSuffix(typ, "tool_use"):
 		p.call(rawjson.Text(f.id), rawjson.Text(f.name), f.args)
 	case strings.HasSuffix(typ, "tool_result"):
 		if f.useID == nil {
 			f.useID = f.id
 		}
-		p.failed = p.failed || f.failed
+		p.Failed = p.Failed || f.failed
 		p.result(rawjson.Text(f.useID), f.content)
 	}
 }
 
 // inner reads a call or a result that stands one level deeper: OpenAI's function, Gemini's functionCall,
 // Bedrock's toolUse. The id may stand on either level.
-func (p *parts) inner(inner []byte, typ, id string) {
-	var q parts
+func (p *Parts) inner(inner []byte, typ, id string) {
+	var q Parts
 	if typ == "custom" {
 		typ = "function"
 	}
 	q.block(inner, typ, true)
 	switch {
-	case len(q.calls) == 1:
-		c := q.calls[0]
+	case len(q.Calls) == 1:
+		c := q.Calls[0]
 		if id != "" {
-			c.id = id
+			c.ID = id
 		}
-		p.calls = append(p.calls, c)
-	case len(q.results) == 1:
-		p.results = append(p.results, q.results[0])
+		p.Calls = append(p.Calls, c)
+	case len(q.Results) == 1:
+		p.Results = append(p.Results, q.Results[0])
 	case typ == "tool_result": // Gemini names the function only
 		if name := rawjson.Text(rawjson.Field(inner, "name")); name != "" {
-			p.results = append(p.results, name)
+			p.Results = append(p.Results, name)
 		}
 	}
-	p.resultTexts = append(p.resultTexts, q.resultTexts...)
-	p.failed = p.failed || q.failed
+	p.ResultTexts = append(p.ResultTexts, q.ResultTexts...)
+	p.Failed = p.Failed || q.Failed
 }
