@@ -3,6 +3,7 @@ package transcript
 import (
 	"fmt"
 
+	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript/internal/shape"
 )
@@ -25,9 +26,6 @@ type Window struct {
 	OmittedEntries int
 }
 
-// maxDiagnostics bounds every list of diagnostics (I15).
-const maxDiagnostics = 100
-
 // BuildContext gives the context at the end of a path, root first, by the rules of a profile. It takes time
 // linear in the path, never fails and changes nothing: a field of the wrong type counts as absent, an entry
 // that should hold a message and does not is left out with a diagnostic. Messages share their bytes with
@@ -43,7 +41,7 @@ type builder struct {
 	edits    map[string][]byte // the replacement of the latest context_edit, by target id
 	messages []Message
 	links    []link
-	diag     diagnostics
+	diag     diag.List
 }
 
 // link is how a message hangs together with others.
@@ -65,7 +63,7 @@ func (b *builder) build(path []Entry, base Settings, omitted int) Context {
 	path = b.rules.settle(path, &b.diag)
 	c := Context{Settings: b.rules.settings(path, base), Window: Window{Complete: omitted == 0, OmittedEntries: omitted}}
 	if len(path) == 0 {
-		c.Diagnostics = b.diag.list()
+		c.Diagnostics = b.diag.All()
 		return c
 	}
 	c.Leaf = path[len(path)-1].ID
@@ -74,7 +72,7 @@ func (b *builder) build(path []Entry, base Settings, omitted int) Context {
 		if omitted > 0 {
 			sel.kept = 0 // it was kept, and cut off by the bound
 		} else {
-			b.diag.add(path[sel.boundary], DiagKeptMissing,
+			b.diag.Add(path[sel.boundary].ID, path[sel.boundary].Ordinal, diag.KeptMissing,
 				fmt.Sprintf("keeps from %q, which is not before it on the path: nothing is kept", sel.missing))
 		}
 	}
@@ -85,7 +83,7 @@ func (b *builder) build(path []Entry, base Settings, omitted int) Context {
 		b.dropFailed()
 	}
 	c.Messages = b.messages
-	c.Diagnostics = b.diag.list()
+	c.Diagnostics = b.diag.All()
 	return c
 }
 
@@ -118,7 +116,7 @@ func (b *builder) collect(path []Entry, sel selection) {
 
 // settle follows leaf entries at the end of the path: the head stands at their target. A target that is not
 // on the path cannot be followed from here; the entry is then passed over.
-func (r rules) settle(path []Entry, diag *diagnostics) []Entry {
+func (r rules) settle(path []Entry, found *diag.List) []Entry {
 	for r.moves && len(path) > 0 && path[len(path)-1].Type == "leaf" {
 		e := path[len(path)-1]
 		target := rawjson.Text(r.value(e.Raw, "targetId", "target_id"))
@@ -130,7 +128,7 @@ func (r rules) settle(path []Entry, diag *diagnostics) []Entry {
 			at--
 		}
 		if at < 0 && target != "" {
-			diag.add(e, DiagOrphan, fmt.Sprintf("moves the head to %q, which is not on the path", target))
+			found.Add(e.ID, e.Ordinal, diag.Orphan, fmt.Sprintf("moves the head to %q, which is not on the path", target))
 			return path
 		}
 		path = path[:at+1]

@@ -159,7 +159,7 @@ func TestOpenCalls(t *testing.T) {
 		`{"type":"message","id":"g","parentId":%P,"message":{"role":"tool","tool_call_id":"k9","content":"x"}}`,
 	)
 	c := BuildContext(path, Coppice)
-	if diff := cmp.Diff([]ToolCall{{"a", "k2", "n2"}, {"f", "k5", "n5"}}, c.OpenCalls); diff != "" {
+	if diff := cmp.Diff([]ToolCall{{Entry: "a", ID: "k2", Name: "n2"}, {Entry: "f", ID: "k5", Name: "n5"}}, c.OpenCalls); diff != "" {
 		t.Errorf("open calls (-want +got):\n%s", diff)
 	}
 	var got []string

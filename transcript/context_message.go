@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -14,13 +15,13 @@ func (b *builder) entry(e Entry) {
 	case "message":
 		var ok bool
 		if m, ok = e.Message(); !ok {
-			b.diag.add(e, DiagNoMessage, "a message entry without a message: left out")
+			b.diag.Add(e.ID, e.Ordinal, diag.NoMessage, "a message entry without a message: left out")
 			return
 		}
 	case "custom_message":
 		raw, ok := b.rules.custom(e)
 		if !ok {
-			b.diag.add(e, DiagNoMessage, "a custom message whose content is neither text nor blocks: left out")
+			b.diag.Add(e.ID, e.Ordinal, diag.NoMessage, "a custom message whose content is neither text nor blocks: left out")
 			return
 		}
 		m = Message{Entry: e.ID, Role: "custom", Raw: raw}

@@ -3,6 +3,7 @@ package transcript
 import (
 	"strconv"
 
+	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -30,7 +31,7 @@ func (b *builder) pair(w *Window) []ToolCall {
 			continue
 		}
 		if orphan != "" {
-			b.report(i, DiagOrphanResult, "a result for call "+strconv.Quote(orphan)+", which is not before it")
+			b.report(i, diag.OrphanResult, "a result for call "+strconv.Quote(orphan)+", which is not before it")
 		}
 		b.messages[kept], b.links[kept] = b.messages[i], p
 		kept++
@@ -42,7 +43,7 @@ func (b *builder) pair(w *Window) []ToolCall {
 			if answered[c.ID] {
 				continue
 			}
-			b.report(i, DiagOpenCall, "call "+strconv.Quote(c.ID)+" of "+strconv.Quote(c.Name)+" has no result")
+			b.report(i, diag.OpenCall, "call "+strconv.Quote(c.ID)+" of "+strconv.Quote(c.Name)+" has no result")
 			if !failedTurn(b.messages[i]) { // the provider never ran those
 				open = append(open, ToolCall{Entry: b.messages[i].Entry, ID: c.ID, Name: c.Name})
 			}
@@ -52,7 +53,7 @@ func (b *builder) pair(w *Window) []ToolCall {
 }
 
 func (b *builder) report(i int, kind, detail string) {
-	b.diag.addAt(b.messages[i].Entry, b.links[i].ordinal, kind, detail)
+	b.diag.Add(b.messages[i].Entry, b.links[i].ordinal, kind, detail)
 }
 
 func (b *builder) truncate(n int) {

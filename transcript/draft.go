@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // Draft is an entry that is still to be appended. Package entry makes drafts; the session gives them
@@ -134,12 +135,9 @@ func checkLine(line []byte, typ, id, parentID string) error {
 	return nil
 }
 
-// nameMax bounds a type and an id, in bytes (I15): a skeleton keeps them in memory.
-const nameMax = 64 << 10
-
 func checkNames(l Line) error {
-	if n := max(len(l.Type), len(l.ID), len(l.ParentID)); n > nameMax {
-		return fmt.Errorf("%w: a type or an id of %d bytes, at most %d are allowed", ErrLine, n, nameMax)
+	if n := max(len(l.Type), len(l.ID), len(l.ParentID)); n > entries.NameMax {
+		return fmt.Errorf("%w: a type or an id of %d bytes, at most %d are allowed", ErrLine, n, entries.NameMax)
 	}
 	return nil
 }

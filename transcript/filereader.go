@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -53,7 +54,7 @@ type FileReader struct {
 	bad       int
 	refused   int
 	anything  bool // a line was an object
-	diag      diagnostics
+	diag      diag.List
 }
 
 // fileLine is one object of the file.
@@ -92,13 +93,13 @@ func (f *FileReader) Header() (FileHeader, error) {
 			f.err = f.setHeader(l)
 		case l.Type == "title" && l.ID == "": // omp's slot in front of the header
 			f.header.Title = rawjson.Text(rawjson.Field(l.Raw, "title"))
-			f.note("title", l, DiagConverted, "a title line before the header")
+			f.note("title", l, diag.Converted, "a title line before the header")
 		case looksLikeEntry(l):
 			f.pending = &l
 			f.err = f.makeHeader(l)
 		default:
 			f.anything = true
-			f.refuse(l, DiagBadLine, "neither a session header nor an entry")
+			f.refuse(l, diag.BadLine, "neither a session header nor an entry")
 		}
 	}
 	if !f.started {
@@ -144,7 +145,7 @@ func (f *FileReader) next() (fileLine, error) {
 func (f *FileReader) Verbatim() bool { return errors.Is(f.err, io.EOF) && f.started && !f.changed }
 
 // Diagnostics gives what was found so far, at most 100 and then a count; Ordinal is the line's number.
-func (f *FileReader) Diagnostics() []Diagnostic { return f.diag.list() }
+func (f *FileReader) Diagnostics() []Diagnostic { return f.diag.All() }
 
 // BadLines counts the lines so far of which bytes were passed over because they are no entry; blank lines aside.
 func (f *FileReader) BadLines() int { return f.bad }
@@ -163,7 +164,7 @@ func (f *FileReader) object() (fileLine, error) {
 			if l.Line = headOf(clean); l.Type != "" {
 				return l, nil
 			}
-			f.refuse(l, DiagOversize, fmt.Sprintf("%d bytes, over the limit of %d, and no type at its start", l.size, maxLineBytes))
+			f.refuse(l, diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d, and no type at its start", l.size, maxLineBytes))
 			continue
 		}
 		if len(clean) == 0 {
@@ -175,13 +176,13 @@ func (f *FileReader) object() (fileLine, error) {
 				continue
 			}
 		} else if !ended {
-			f.note("", l, DiagConverted, "the last line has no newline")
+			f.note("", l, diag.Converted, "the last line has no newline")
 		}
 		if l.Type != "" {
 			return l, nil
 		}
 		f.anything = true
-		f.refuse(l, DiagBadLine, "an object without a type")
+		f.refuse(l, diag.BadLine, "an object without a type")
 	}
 }
 
@@ -213,7 +214,7 @@ func (f *FileReader) note(once string, l fileLine, kind, detail string) {
 		f.noted[once] = true
 		detail += " (said once)"
 	}
-	f.diag.addAt(l.ID, uint64(l.number), kind, detail)
+	f.diag.Add(l.ID, uint64(l.number), kind, detail)
 }
 
 // refuse reports a line that gives no entry.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -17,7 +18,7 @@ func (f *FileReader) salvage(clean []byte, l fileLine, ended bool, cause error) 
 	if object && m.Err == nil && m.Closing == 0 && m.Pos < len(clean) {
 		if head, err := ParseLine(clean[:m.Pos]); err == nil {
 			f.rest, f.restEnded = bytes.Trim(clean[m.Pos:], " \t\r\x00"), ended
-			f.note("", l, DiagConverted, "more than one object on the line")
+			f.note("", l, diag.Converted, "more than one object on the line")
 			return head, true
 		}
 	}
@@ -26,15 +27,15 @@ func (f *FileReader) salvage(clean []byte, l fileLine, ended bool, cause error) 
 	if err != nil {
 		return Line{}, false
 	}
-	f.note("", l, DiagConverted, "an entry was found behind the damage, on the same line")
+	f.note("", l, diag.Converted, "an entry was found behind the damage, on the same line")
 	return head, true
 }
 
 func (f *FileReader) damage(ended bool) string {
 	if ended {
-		return DiagBadLine
+		return diag.BadLine
 	}
-	return DiagTornLine
+	return diag.TornLine
 }
 
 // clean takes away what is around a line's object: byte order mark, carriage return, white space, runs of
@@ -44,24 +45,24 @@ func (f *FileReader) clean(raw []byte, l fileLine) []byte {
 	if l.number == 1 {
 		if cut, ok := bytes.CutPrefix(line, []byte("\xef\xbb\xbf")); ok {
 			line = cut
-			f.note("", l, DiagConverted, "a byte order mark")
+			f.note("", l, diag.Converted, "a byte order mark")
 		}
 	}
 	if cut, ok := bytes.CutSuffix(line, []byte("\r")); ok {
 		line = cut
-		f.note("crlf", l, DiagConverted, "lines end with CR LF")
+		f.note("crlf", l, diag.Converted, "lines end with CR LF")
 	}
 	if cut := bytes.Trim(line, "\x00"); len(cut) < len(line) {
 		f.bad++
-		f.note("", l, DiagBadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", len(line)-len(cut)))
+		f.note("", l, diag.BadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", len(line)-len(cut)))
 		line = cut
 	}
 	cut := bytes.Trim(line, " \t\r\x00")
 	switch {
 	case len(raw) == 0 || len(cut) == 0 && len(line) > 0:
-		f.note("", l, DiagConverted, "a blank line")
+		f.note("", l, diag.Converted, "a blank line")
 	case len(cut) < len(line):
-		f.note("space", l, DiagConverted, "white space around a line")
+		f.note("space", l, diag.Converted, "white space around a line")
 	}
 	return cut
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -27,7 +28,7 @@ func (f *FileReader) setHeader(l fileLine) error {
 		n, err := strconv.ParseFloat(s, 64)
 		if err != nil || n != n {
 			n = currentVersion
-			f.note("", l, DiagConverted, fmt.Sprintf("version %.40s read as %d", v, currentVersion))
+			f.note("", l, diag.Converted, fmt.Sprintf("version %.40s read as %d", v, currentVersion))
 		}
 		h.Version = int(min(max(n, 0), 1<<30))
 	}
@@ -40,12 +41,12 @@ func (f *FileReader) setHeader(l fileLine) error {
 			return err
 		}
 		h.ID, h.Raw = id, rawjson.WithField(h.Raw, "id", rawjson.AppendString(nil, id))
-		f.note("", l, DiagConverted, "the header has no id: one was made")
+		f.note("", l, diag.Converted, "the header has no id: one was made")
 	}
 	if h.Version < currentVersion {
 		rest := rawjson.WithField(rawjson.WithField(h.Raw, "type", nil), "version", nil)
 		h.Raw = append([]byte(`{"type":"session","version":3,`), rest[1:]...)
-		f.note("", l, DiagConverted, fmt.Sprintf("version %d converted to %d", h.Version, currentVersion))
+		f.note("", l, diag.Converted, fmt.Sprintf("version %d converted to %d", h.Version, currentVersion))
 	}
 	f.ids = append(f.ids, "")
 	f.started = true
@@ -65,7 +66,7 @@ func (f *FileReader) makeHeader(l fileLine) error {
 	}
 	f.header = FileHeader{Version: version, ID: id, Title: f.header.Title, Created: at, Made: true,
 		Raw: fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":""}`, id, at.UTC().Format("2006-01-02T15:04:05.000Z"))}
-	f.note("", l, DiagNoHeader, "the file has no session header: one was made")
+	f.note("", l, diag.NoHeader, "the file has no session header: one was made")
 	f.started = true
 	return nil
 }

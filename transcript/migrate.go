@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript/blob"
 )
@@ -14,7 +15,7 @@ const currentVersion = 3
 // convert makes a version 3 line of an object of the file. nil = it gives no entry.
 func (f *FileReader) convert(l fileLine) ([]byte, error) {
 	if l.Type == "session" {
-		f.note("", l, DiagBadLine, "another session header: skipped")
+		f.note("", l, diag.BadLine, "another session header: skipped")
 		f.index("")
 		return nil, nil
 	}
@@ -39,7 +40,7 @@ func (f *FileReader) convert(l fileLine) ([]byte, error) {
 		raw = f.chain(raw, l, id)
 	case l.ID == "":
 		raw = placed(raw, id, rawjson.Field(raw, "parentId"))
-		f.note("", l, DiagConverted, "an entry without an id: one was made")
+		f.note("", l, diag.Converted, "an entry without an id: one was made")
 	}
 	f.index(id)
 	if f.header.Version < currentVersion && l.Type == "message" {
@@ -82,7 +83,7 @@ func (f *FileReader) chain(raw []byte, l fileLine, id string) []byte {
 	case err == nil && float64(at) == n && at >= 0 && at < int64(len(f.ids)) && f.ids[at] != "":
 		return rawjson.WithField(raw, "firstKeptEntryId", rawjson.AppendString(nil, f.ids[at]))
 	}
-	f.note("", l, DiagKeptMissing, fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing is kept", index))
+	f.note("", l, diag.KeptMissing, fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing is kept", index))
 	return raw
 }
 
@@ -104,7 +105,7 @@ func (f *FileReader) stub(l fileLine, rest []byte) []byte {
 	if l.part {
 		limit = maxLineBytes
 	}
-	f.note("", l, DiagOversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", l.size, limit))
+	f.note("", l, diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", l.size, limit))
 	out := rawjson.Object("type", rawjson.AppendString(nil, l.Type), "id", stringOrNil(l.ID), "parentId", rawjson.OrNull(rawjson.Field(l.Raw, "parentId")), "timestamp", rawjson.Field(l.Raw, "timestamp"))
 	for m := rawjson.Walk(rest); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {

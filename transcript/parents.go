@@ -1,6 +1,10 @@
 package transcript
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/coppice-go/coppice/internal/diag"
+)
 
 // What was found about a line's parent; one byte a line.
 const (
@@ -68,20 +72,20 @@ func cutCycles(parents []int64, marks []uint8) {
 }
 
 func parentDiagnostics(lines []Line, last map[string]int64, marks []uint8) []Diagnostic {
-	var d diagnostics
+	var d diag.List
 	for i, l := range lines {
 		at := uint64(i)
 		switch marks[i] {
 		case parentMissing:
-			d.addAt(l.ID, at, DiagOrphan, fmt.Sprintf("parent %q is not in the file: a root from here on", l.ParentID))
+			d.Add(l.ID, at, diag.Orphan, fmt.Sprintf("parent %q is not in the file: a root from here on", l.ParentID))
 		case parentSelf:
-			d.addAt(l.ID, at, DiagSelfParent, "its own parent: a root from here on")
+			d.Add(l.ID, at, diag.SelfParent, "its own parent: a root from here on")
 		case parentCycle:
-			d.addAt(l.ID, at, DiagCycle, fmt.Sprintf("parent %q leads back here: a root from here on", l.ParentID))
+			d.Add(l.ID, at, diag.Cycle, fmt.Sprintf("parent %q leads back here: a root from here on", l.ParentID))
 		}
 		if n, ok := last[l.ID]; ok && n != int64(i) {
-			d.addAt(l.ID, at, DiagDuplicateID, fmt.Sprintf("line %d has the same id and answers to it", n))
+			d.Add(l.ID, at, diag.DuplicateID, fmt.Sprintf("line %d has the same id and answers to it", n))
 		}
 	}
-	return d.list()
+	return d.All()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/entries"
 	"github.com/coppice-go/coppice/transcript/internal/shape"
 )
 
@@ -28,10 +29,10 @@ func Row(l Line, parent int64) codec.Row {
 	} else {
 		r.Target = entryRow(&v, l)
 	}
-	if len(r.Role) > nameMax {
+	if len(r.Role) > entries.NameMax {
 		r.Role = ""
 	}
-	if len(r.Target) > nameMax {
+	if len(r.Target) > entries.NameMax {
 		r.Target = ""
 	}
 	r.Preview = v.String()

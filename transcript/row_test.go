@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/transcript/internal/entries"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -104,7 +105,7 @@ func TestRowFields(t *testing.T) {
 	if r := Row(Line{Type: "leaf"}, codec.NoParent); r.Time != 0 || r.Parent != -1 {
 		t.Errorf("no time, no parent: got %+v", r)
 	}
-	long := strings.Repeat("t", nameMax+1)
+	long := strings.Repeat("t", entries.NameMax+1)
 	for _, raw := range []string{`{"targetId":"` + long + `"}`, `{"message":{"role":"` + long + `"}}`} {
 		for _, typ := range []string{"label", "message"} {
 			if r := Row(Line{Type: typ, Raw: []byte(raw)}, 0); r.Target != "" || r.Role != "" {

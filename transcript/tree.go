@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/coppice-go/coppice/internal/diag"
 )
 
 // Tree is the tree of a session at one moment: columns over packed skeletons, no bodies. It never
@@ -36,8 +38,8 @@ type Tree struct {
 	pendingClasses []class
 
 	readyOnce sync.Once
-	fixed     []uint32    // parents put right; nil = they are right as they stand
-	odd       diagnostics // what was put right
+	fixed     []uint32  // parents put right; nil = they are right as they stand
+	odd       diag.List // what was put right
 	headOrd   uint32
 	onPath    []uint64 // a bit for each entry from the head to its root
 

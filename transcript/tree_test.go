@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -325,7 +326,7 @@ func TestTreeManyDiagnostics(t *testing.T) {
 		b.AddRow(codec.Row{ID: fmt.Sprint(i % 300), Parent: codec.NoParent, Flags: codec.FlagOrphan})
 	}
 	d := b.Tree("", nil, nil).Diagnostics()
-	if len(d) != maxDiagnostics+1 || d[maxDiagnostics].Kind != DiagMore || d[maxDiagnostics].Detail != "600 more" {
+	if len(d) != diag.Max+1 || d[diag.Max].Kind != DiagMore || d[diag.Max].Detail != "600 more" {
 		t.Errorf("%d diagnostics, the last %+v", len(d), d[len(d)-1])
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/diag"
 )
 
 // none is no ordinal: the parent of a root. A tree holds at most none-1 entries.
@@ -27,7 +28,7 @@ type notes struct {
 func (n *notes) add(i uint32, flags uint8) {
 	switch {
 	case flags&(codec.FlagOrphan|codec.FlagDiagnosed) == 0:
-	case len(n.rows) < maxDiagnostics:
+	case len(n.rows) < diag.Max:
 		n.rows = append(n.rows, i)
 	default:
 		n.more++

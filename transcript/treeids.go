@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/diag"
 )
 
 // What looking an id up can say. ErrNotFound is also fs.ErrNotExist.
@@ -26,7 +27,7 @@ type idIndex struct {
 	slots   []uint64 // 32 bits of hash, then ordinal+1; 0 = free. A power of two, at most two thirds full
 	n       uint32   // rows seen
 	used    int
-	doubles []uint32 // rows that a later one with the same id has replaced: at most maxDiagnostics
+	doubles []uint32 // rows that a later one with the same id has replaced: at most diag.Max
 	doubled int
 }
 
@@ -130,7 +131,7 @@ func (x *idIndex) grow(t *Tree) {
 			s := x.slot(t, hash, same)
 			if before := uint32(x.slots[s]); before == 0 {
 				x.used++
-			} else if x.doubled++; len(x.doubles) < maxDiagnostics {
+			} else if x.doubled++; len(x.doubles) < diag.Max {
 				x.doubles = append(x.doubles, before-1)
 			}
 			x.slots[s] = hash<<32 | uint64(ord+1)

@@ -3,6 +3,8 @@ package transcript
 import (
 	"iter"
 	"slices"
+
+	"github.com/coppice-go/coppice/internal/diag"
 )
 
 // named gives the parent that a row names, be it what it may.
@@ -62,10 +64,10 @@ func (t *Tree) fixParents() {
 		switch p := t.named(i); {
 		case p == i:
 			fixed[i] = none
-			t.odd.addAt(t.id(i), uint64(i), DiagSelfParent, "it names itself as its parent: it starts a root")
+			t.odd.Add(t.id(i), uint64(i), diag.SelfParent, "it names itself as its parent: it starts a root")
 		case p >= t.n && p != none:
 			fixed[i] = none
-			t.odd.addAt(t.id(i), uint64(i), DiagOrphan, "its parent is not there: it starts a root")
+			t.odd.Add(t.id(i), uint64(i), diag.Orphan, "its parent is not there: it starts a root")
 		default:
 			fixed[i] = p
 		}
@@ -83,7 +85,7 @@ func (t *Tree) fixParents() {
 				first = min(first, j)
 			}
 			fixed[first] = none
-			t.odd.addAt(t.id(first), uint64(first), DiagCycle, "its parents lead back to it: it starts a root")
+			t.odd.Add(t.id(first), uint64(first), diag.Cycle, "its parents lead back to it: it starts a root")
 		}
 	}
 	t.skipCommits(fixed)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/diag"
 )
 
 // Siblings gives the versions of an entry, itself among them, and its place: ‹at+1/len(versions)›. Versions
@@ -194,23 +195,24 @@ func (t *Tree) readLabels() {
 // Diagnostics gives what is unusual about the tree: at most 100, then one that counts the rest.
 func (t *Tree) Diagnostics() []Diagnostic {
 	t.ready()
-	list := diagnostics{found: slices.Clone(t.odd.found), more: t.odd.more + t.noted.more}
+	list := t.odd.Clone()
+	list.AddMore(t.noted.more)
 	for _, i := range t.noted.rows {
 		c, k := t.at(i)
 		if c.row(k).Flags&codec.FlagOrphan != 0 {
-			list.addAt(t.id(i), uint64(i), DiagOrphan, "its parent is not there: it starts a root")
+			list.Add(t.id(i), uint64(i), diag.Orphan, "its parent is not there: it starts a root")
 		} else {
-			list.addAt(t.id(i), uint64(i), DiagNoted, "reported when it was committed")
+			list.Add(t.id(i), uint64(i), diag.Noted, "reported when it was committed")
 		}
 	}
 	t.lookup("") // so that the index knows what is double
 	t.ids.mu.RLock()
 	for _, i := range t.ids.doubles {
 		if i < t.n {
-			list.addAt(t.id(i), uint64(i), DiagDuplicateID, "a later entry has the same id and answers to it")
+			list.Add(t.id(i), uint64(i), diag.DuplicateID, "a later entry has the same id and answers to it")
 		}
 	}
-	list.more += t.ids.doubled - len(t.ids.doubles)
+	list.AddMore(t.ids.doubled - len(t.ids.doubles))
 	t.ids.mu.RUnlock()
-	return list.list()
+	return list.All()
 }

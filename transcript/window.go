@@ -1,6 +1,9 @@
 package transcript
 
-import "github.com/coppice-go/coppice/internal/rawjson"
+import (
+	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
 
 // PathWindow is the working context of a path, kept entry by entry: what a checkpoint holds so that a
 // resumed session need not read its history. It holds, root first, the end of the path from where it can
@@ -44,8 +47,8 @@ func NewPathWindow(p Profile, maxBytes int) *PathWindow {
 func RestorePathWindow(p Profile, maxBytes int, base Settings, omitted int, entries []Entry) *PathWindow {
 	w := NewPathWindow(p, maxBytes)
 	w.base, w.omitted = base, max(omitted, 0)
-	var diag diagnostics
-	if settled := w.rules.settle(entries, &diag); len(settled) > 0 {
+	var found diag.List
+	if settled := w.rules.settle(entries, &found); len(settled) > 0 {
 		entries = settled
 	} else if len(entries) > 0 {
 		return NewPathWindow(p, maxBytes) // the head was moved before the first entry

@@ -36,9 +36,10 @@ const (
 // that a new layer is a decision and not an accident.
 var table = []edge{
 	{dir: "codec", ext: []string{zstd, msgpack}},
+	{dir: "internal/diag"},
 	{dir: "internal/rawjson"},
 	{dir: "internal/sharedtest"},
-	{dir: "transcript", ours: []string{"codec", "internal/rawjson"}, ext: []string{uuid}},
+	{dir: "transcript", ours: []string{"codec", "internal/diag", "internal/rawjson"}, ext: []string{uuid}},
 	{dir: "entry", ours: []string{"transcript"}},
 	{
 		dir: "checkpoint", ours: []string{"codec", "transcript"},
@@ -56,7 +57,7 @@ var table = []edge{
 	{dir: "internal/gc", ours: join(pure, storage, "internal/layout", "internal/journal"), ext: []string{uuid}},
 	{dir: "", ours: join(pure, storage, "internal/layout", "internal/journal", "internal/gc"), ext: []string{uuid}},
 
-	{dir: "interop/...", ours: []string{"codec", "internal/rawjson", "transcript/...", "entry", "interop/..."}, ext: []string{uuid}},
+	{dir: "interop/...", ours: []string{"codec", "internal/diag", "internal/rawjson", "transcript/...", "entry", "interop/..."}, ext: []string{uuid}},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
 	{
 		dir: "internal/cli", ours: anywhere,

@@ -176,7 +176,7 @@ func (st *State) settle(before *State, rec *checkpoint.Record, entries []transcr
 		sum.Bytes += int64(len(l.Raw)) + 1
 	}
 	for i := range entries {
-		if title, ok := transcript.Title(entries[i]); ok {
+		if title, ok := entries[i].Title(); ok {
 			sum.Title = title
 		}
 	}

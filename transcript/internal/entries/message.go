@@ -1,4 +1,4 @@
-package transcript
+package entries
 
 import (
 	"encoding/json"
@@ -27,6 +27,9 @@ func (m Message) Decode(v any) error {
 	}
 	return nil
 }
+
+// ToolCall is one call of a tool: the entry that holds it ("" = inline), the call's id and the tool's name.
+type ToolCall struct{ Entry, ID, Name string }
 
 // Shape is what could be found in a message, whatever provider it comes from.
 type Shape struct {

@@ -1,4 +1,4 @@
-package transcript
+package entries
 
 import (
 	"errors"
@@ -11,6 +11,9 @@ import (
 // ErrLine is wrapped by every error about a line that cannot be an entry: no JSON object, nested too
 // deeply, or without what an entry needs.
 var ErrLine = errors.New("transcript: not an entry")
+
+// NameMax bounds a type and an id, in bytes (I15): a skeleton keeps them in memory.
+const NameMax = 64 << 10
 
 // Line is the head of one JSONL line: what the tree is made of. Everything else of the line stays in Raw.
 // A field that is absent or of another JSON type is "" (zero).
