@@ -123,7 +123,7 @@ func TestAtomicFlattensWhatIsKept(t *testing.T) {
 	)
 	got := BuildContext(path, Atomic)
 	if len(got.Messages) != 1 || got.Messages[0].Role != "custom" {
-		t.Fatalf("messages %v", brief(got.Messages))
+		t.Fatalf("messages %v", got.Messages)
 	}
 	var m struct {
 		Content []struct{ Type, Text, Data string }

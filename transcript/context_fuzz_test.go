@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+var allProfiles = map[string]Profile{"coppice": Coppice, "pi": Pi, "omp": OMP, "atomic": Atomic, "operator": Operator}
+
 // oddBodies are entries with every kind of value in every field that contexts are made of.
 func oddBodies() []string {
 	bodies := map[string][]string{
@@ -102,7 +104,9 @@ func FuzzBuildContext(f *testing.F) {
 			f.Add([]byte(body))
 		}
 	}
-	f.Add([]byte(lineA + "\n" + `{"type":"compaction","firstKeptEntryId":"e0","summary":"S"}` + "\n" + lineB))
+	f.Add([]byte(`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"a"}}` + "\n" +
+		`{"type":"compaction","firstKeptEntryId":"e0","summary":"S"}` + "\n" +
+		`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"assistant","content":[{"type":"text","text":"b"}]}}`))
 	f.Add([]byte("{\"message\":{\"role\n\x00\n{{{{\n]\n\"\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lines := bytes.Split(data, []byte("\n"))

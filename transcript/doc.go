@@ -18,7 +18,8 @@
 // Use: ParseLine reads a line's head, Draft.Line makes a line, Row gives its skeleton row. A TreeBuilder
 // gathers rows and gives immutable trees. BuildContext turns a path into messages by the rules of a
 // Profile; a PathWindow does the same while the path grows, within a bound. Inspect finds role, text,
-// calls and results in any provider's message. A FileReader reads session files of the pi family.
+// calls and results in any provider's message. Package interop/pi reads
+// session files of the pi family.
 //
 // The package is pure: no files, no clock, no randomness but what the caller hands in. Functions and
 // methods are safe for concurrent use unless they say otherwise.

@@ -376,7 +376,7 @@ func TestWindowAsksForTheWholePath(t *testing.T) {
 	if d := diff(BuildContext(path, Pi), w.Context()); d != "" {
 		t.Errorf("(-path +window):\n%s", d)
 	}
-	if got := brief(w.Context().Messages); len(got) != 5 {
+	if got := w.Context().Messages; len(got) != 5 {
 		t.Errorf("messages %v", got)
 	}
 }

@@ -1,4 +1,8 @@
-package transcript
+// Package pi reads session files of the pi family, versions 1 to 3 and whatever calls itself later. Lines of
+// version 3 come through byte for byte; anything else is converted to them. A file that is damaged is read as
+// far as it goes: a torn or bad line never hides another, what is passed over is reported, and only the
+// reader below or a file that is no session at all gives an error.
+package pi
 
 import (
 	"bufio"
@@ -9,13 +13,14 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // ErrNotSession is wrapped by the error for a file that holds no session of the pi family at all.
 var ErrNotSession = errors.New("transcript: not a session file")
 
-// FileHeader is the first line of a session file.
-type FileHeader struct {
+// Header is the first line of a session file.
+type Header struct {
 	Raw     []byte    // as it goes into a session: version 3; byte for byte what the file has if it has that already
 	Version int       // as the file says it; 1 if it does not
 	ID      string    // the session's id in its old home; a new one if the file has none
@@ -26,21 +31,21 @@ type FileHeader struct {
 	Made    bool      // the file has no header
 }
 
-// FileReader reads a session file of the pi family, versions 1 to 3 and whatever calls itself later, line by
+// Reader reads a session file of the pi family, versions 1 to 3 and whatever calls itself later, line by
 // line, and gives lines of version 3. Lines that are that already come through byte for byte. What is
 // damaged is passed over and reported: a torn or bad line never hides another, and the file is only read.
 // It holds one line at a time, of at most 64 MiB; of a version 1 file also the ids that it gave.
 //
-//	f := NewFileReader(r, now, rand)
+//	f := NewReader(r, now, rand)
 //	h, err := f.Header()
 //	for d, err := f.Next(); err == nil; d, err = f.Next() { ... }   // io.EOF at the end
 //
 // Not safe for concurrent use.
-type FileReader struct {
+type Reader struct {
 	in      lineReader
 	now     time.Time
 	rand    io.Reader
-	header  FileHeader
+	header  Header
 	started bool
 	err     error // sticky
 
@@ -59,7 +64,7 @@ type FileReader struct {
 
 // fileLine is one object of the file.
 type fileLine struct {
-	Line
+	transcript.Line
 	number int   // of its line, from 1
 	size   int64 // bytes in the file
 	part   bool  // Raw is only its beginning
@@ -73,15 +78,15 @@ const (
 	oldestWithTree = 2        // versions before have no ids
 )
 
-// NewFileReader reads from r. now stamps what the file has no time for; ids that have to be made come from
+// NewReader reads from r. now stamps what the file has no time for; ids that have to be made come from
 // it, the entries' own times and rand: equal input, clock and randomness give equal output.
-func NewFileReader(r io.Reader, now time.Time, rand io.Reader) *FileReader {
-	return &FileReader{in: lineReader{r: bufio.NewReaderSize(r, 1<<18)}, now: now, rand: rand, noted: map[string]bool{}}
+func NewReader(r io.Reader, now time.Time, rand io.Reader) *Reader {
+	return &Reader{in: lineReader{r: bufio.NewReaderSize(r, 1<<18)}, now: now, rand: rand, noted: map[string]bool{}}
 }
 
 // Header reads the file's header. Without one, if entries follow, one is made and reported. A file that
 // holds neither gives an error that wraps ErrNotSession and says what it looks like.
-func (f *FileReader) Header() (FileHeader, error) {
+func (f *Reader) Header() (Header, error) {
 	for !f.started && f.err == nil {
 		l, err := f.object()
 		switch {
@@ -103,16 +108,16 @@ func (f *FileReader) Header() (FileHeader, error) {
 		}
 	}
 	if !f.started {
-		return FileHeader{}, f.err
+		return Header{}, f.err
 	}
 	return f.header, nil
 }
 
 // Next gives the next entry as a draft with Raw set: a line of version 3 with an id. io.EOF = the end. Any
 // other error comes from the reader below, or from Header.
-func (f *FileReader) Next() (Draft, error) {
+func (f *Reader) Next() (transcript.Draft, error) {
 	if _, err := f.Header(); err != nil {
-		return Draft{}, err
+		return transcript.Draft{}, err
 	}
 	for f.err == nil {
 		l, err := f.next()
@@ -126,13 +131,13 @@ func (f *FileReader) Next() (Draft, error) {
 			break
 		}
 		if raw != nil {
-			return Draft{Raw: raw}, nil
+			return transcript.Draft{Raw: raw}, nil
 		}
 	}
-	return Draft{}, f.err
+	return transcript.Draft{}, f.err
 }
 
-func (f *FileReader) next() (fileLine, error) {
+func (f *Reader) next() (fileLine, error) {
 	if l := f.pending; l != nil {
 		f.pending = nil
 		return *l, nil
@@ -142,16 +147,16 @@ func (f *FileReader) next() (fileLine, error) {
 
 // Verbatim reports, after io.EOF, that the header line and every line given, each with a newline, are the
 // file byte for byte. false: keep the original as well.
-func (f *FileReader) Verbatim() bool { return errors.Is(f.err, io.EOF) && f.started && !f.changed }
+func (f *Reader) Verbatim() bool { return errors.Is(f.err, io.EOF) && f.started && !f.changed }
 
 // Diagnostics gives what was found so far, at most 100 and then a count; Ordinal is the line's number.
-func (f *FileReader) Diagnostics() []Diagnostic { return f.diag.All() }
+func (f *Reader) Diagnostics() []transcript.Diagnostic { return f.diag.All() }
 
 // BadLines counts the lines so far of which bytes were passed over because they are no entry; blank lines aside.
-func (f *FileReader) BadLines() int { return f.bad }
+func (f *Reader) BadLines() int { return f.bad }
 
 // object reads on to the next object with a type.
-func (f *FileReader) object() (fileLine, error) {
+func (f *Reader) object() (fileLine, error) {
 	for {
 		if !f.started && f.refused >= maxRefused {
 			return fileLine{}, f.notSession()
@@ -170,7 +175,7 @@ func (f *FileReader) object() (fileLine, error) {
 		if len(clean) == 0 {
 			continue
 		}
-		if l.Line, err = ParseLine(clean); err != nil {
+		if l.Line, err = transcript.ParseLine(clean); err != nil {
 			var found bool
 			if l.Line, found = f.salvage(clean, l, ended, err); !found {
 				continue
@@ -187,7 +192,7 @@ func (f *FileReader) object() (fileLine, error) {
 }
 
 // line gives the next line of the file, or what is left of one that held more than one object.
-func (f *FileReader) line() (l fileLine, clean []byte, ended bool, err error) {
+func (f *Reader) line() (l fileLine, clean []byte, ended bool, err error) {
 	if len(f.rest) > 0 {
 		clean, f.rest = f.rest, nil
 		return fileLine{number: f.in.number, size: int64(len(clean))}, clean, f.restEnded, nil
@@ -205,7 +210,7 @@ func (f *FileReader) line() (l fileLine, clean []byte, ended bool, err error) {
 
 // note reports something that keeps the file from coming through byte for byte. once names what is said
 // only the first time; "" = always.
-func (f *FileReader) note(once string, l fileLine, kind, detail string) {
+func (f *Reader) note(once string, l fileLine, kind, detail string) {
 	f.changed = true
 	if once != "" {
 		if f.noted[once] {
@@ -218,7 +223,7 @@ func (f *FileReader) note(once string, l fileLine, kind, detail string) {
 }
 
 // refuse reports a line that gives no entry.
-func (f *FileReader) refuse(l fileLine, kind, detail string) {
+func (f *Reader) refuse(l fileLine, kind, detail string) {
 	f.bad++
 	f.refused++
 	f.note("", l, kind, detail)

@@ -1,4 +1,4 @@
-package transcript
+package pi
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // contextCase is one case of testdata/context_cases.txt.
@@ -159,7 +160,7 @@ func caseMessage(kind, id string, arg map[string]any, said any) map[string]any {
 	return m
 }
 
-var allProfiles = map[string]Profile{"coppice": Coppice, "pi": Pi, "omp": OMP, "atomic": Atomic, "operator": Operator}
+var allProfiles = map[string]transcript.Profile{"coppice": transcript.Coppice, "pi": transcript.Pi, "omp": transcript.OMP, "atomic": transcript.Atomic, "operator": transcript.Operator}
 
 func TestBuildContextCases(t *testing.T) {
 	cases := loadCases(t)
@@ -188,7 +189,7 @@ func TestBuildContextCases(t *testing.T) {
 				}
 			}
 			var kinds []string
-			for _, d := range append(f.diag, f.context(Coppice).Diagnostics...) {
+			for _, d := range append(f.diag, f.context(transcript.Coppice).Diagnostics...) {
 				kinds = append(kinds, d.Kind)
 			}
 			slices.Sort(kinds)
@@ -199,7 +200,7 @@ func TestBuildContextCases(t *testing.T) {
 	}
 }
 
-func checkSettings(t *testing.T, c contextCase, name string, got Context) {
+func checkSettings(t *testing.T, c contextCase, name string, got transcript.Context) {
 	t.Helper()
 	want, ok := c.set[name]
 	if !ok {

@@ -1,4 +1,4 @@
-package transcript
+package pi
 
 import (
 	"bytes"
@@ -6,17 +6,18 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // salvage looks for entries on a line that is no single object: a whole one in front, when a newline is
 // missing between two; or one at the end, appended behind a torn one.
-func (f *FileReader) salvage(clean []byte, l fileLine, ended bool, cause error) (Line, bool) {
+func (f *Reader) salvage(clean []byte, l fileLine, ended bool, cause error) (transcript.Line, bool) {
 	m := rawjson.Walk(clean)
 	object := m.Closing == '}'
 	for m.Next() {
 	}
 	if object && m.Err == nil && m.Closing == 0 && m.Pos < len(clean) {
-		if head, err := ParseLine(clean[:m.Pos]); err == nil {
+		if head, err := transcript.ParseLine(clean[:m.Pos]); err == nil {
 			f.rest, f.restEnded = bytes.Trim(clean[m.Pos:], " \t\r\x00"), ended
 			f.note("", l, diag.Converted, "more than one object on the line")
 			return head, true
@@ -25,13 +26,13 @@ func (f *FileReader) salvage(clean []byte, l fileLine, ended bool, cause error) 
 	f.refuse(l, f.damage(ended), cause.Error())
 	head, err := lastEntry(clean)
 	if err != nil {
-		return Line{}, false
+		return transcript.Line{}, false
 	}
 	f.note("", l, diag.Converted, "an entry was found behind the damage, on the same line")
 	return head, true
 }
 
-func (f *FileReader) damage(ended bool) string {
+func (f *Reader) damage(ended bool) string {
 	if ended {
 		return diag.BadLine
 	}
@@ -40,7 +41,7 @@ func (f *FileReader) damage(ended bool) string {
 
 // clean takes away what is around a line's object: byte order mark, carriage return, white space, runs of
 // NUL as a crash leaves them. Nothing is left of a blank line.
-func (f *FileReader) clean(raw []byte, l fileLine) []byte {
+func (f *Reader) clean(raw []byte, l fileLine) []byte {
 	line := raw
 	if l.number == 1 {
 		if cut, ok := bytes.CutPrefix(line, []byte("\xef\xbb\xbf")); ok {
@@ -70,7 +71,7 @@ func (f *FileReader) clean(raw []byte, l fileLine) []byte {
 // lastEntry finds an entry at the end of a damaged line: appended behind a torn one that had no newline. A
 // block of the torn message does not pass for one, for it has no time stamp. It looks at the last few
 // places where an object with a type starts, and behind the last NUL.
-func lastEntry(line []byte) (Line, error) {
+func lastEntry(line []byte) (transcript.Line, error) {
 	const tries, reach = 64, 1 << 20
 	nul := bytes.LastIndexByte(line, 0)
 	at := len(line)
@@ -79,19 +80,19 @@ func lastEntry(line []byte) (Line, error) {
 		if at <= nul || at == 0 || len(line)-at > reach {
 			break
 		}
-		if l, err := ParseLine(line[at:]); err == nil && looksLikeEntry(fileLine{Line: l}) && !l.Time.IsZero() {
+		if l, err := transcript.ParseLine(line[at:]); err == nil && looksLikeEntry(fileLine{Line: l}) && !l.Time.IsZero() {
 			return l, nil
 		}
 	}
 	if nul < 0 {
-		return Line{}, ErrLine
+		return transcript.Line{}, transcript.ErrLine
 	}
-	return ParseLine(bytes.TrimLeft(line[nul:], "\x00 \t\r"))
+	return transcript.ParseLine(bytes.TrimLeft(line[nul:], "\x00 \t\r"))
 }
 
 // headOf reads the head of a line that is there only in part.
-func headOf(prefix []byte) Line {
-	l := Line{Raw: prefix}
+func headOf(prefix []byte) transcript.Line {
+	l := transcript.Line{Raw: prefix}
 	for m := rawjson.Walk(prefix); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
 		case "type":

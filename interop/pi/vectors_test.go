@@ -1,4 +1,4 @@
-package transcript
+package pi
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/internal/sharedtest"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -22,11 +23,11 @@ func testRand() io.Reader { return rand.NewChaCha8([32]byte{1}) }
 
 // sessionFile is a whole file as it was read.
 type sessionFile struct {
-	header  FileHeader
-	entries []Entry
+	header  Header
+	entries []transcript.Entry
 	parents []int64
-	diag    []Diagnostic // of the reader, then of the parents
-	reader  *FileReader
+	diag    []transcript.Diagnostic // of the reader, then of the parents
+	reader  *Reader
 }
 
 func readFile(t testing.TB, data []byte) sessionFile {
@@ -39,12 +40,12 @@ func readFile(t testing.TB, data []byte) sessionFile {
 }
 
 func tryReadFile(r io.Reader) (sessionFile, error) {
-	f := sessionFile{reader: NewFileReader(r, testNow, testRand())}
+	f := sessionFile{reader: NewReader(r, testNow, testRand())}
 	var err error
 	if f.header, err = f.reader.Header(); err != nil {
 		return f, err
 	}
-	var lines []Line
+	var lines []transcript.Line
 	for {
 		d, err := f.reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -53,22 +54,22 @@ func tryReadFile(r io.Reader) (sessionFile, error) {
 		if err != nil {
 			return f, err
 		}
-		l, err := ParseLine(d.Raw)
+		l, err := transcript.ParseLine(d.Raw)
 		if err != nil {
 			return f, err
 		}
 		lines = append(lines, l)
-		f.entries = append(f.entries, Entry{Ordinal: uint64(len(f.entries)), ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: l.Raw})
+		f.entries = append(f.entries, transcript.Entry{Ordinal: uint64(len(f.entries)), ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: l.Raw})
 	}
-	var found []Diagnostic
-	f.parents, found = ResolveParents(lines)
+	var found []transcript.Diagnostic
+	f.parents, found = transcript.ResolveParents(lines)
 	f.diag = append(f.reader.Diagnostics(), found...)
 	return f, nil
 }
 
 // path gives the way from the root to the entry with this ordinal.
-func (f sessionFile) path(from int) []Entry {
-	var path []Entry
+func (f sessionFile) path(from int) []transcript.Entry {
+	var path []transcript.Entry
 	for at := int64(from); at >= 0; at = f.parents[at] {
 		path = append(path, f.entries[at])
 	}
@@ -79,10 +80,12 @@ func (f sessionFile) path(from int) []Entry {
 }
 
 // context is what a session that was just opened from the file shows.
-func (f sessionFile) context(p Profile) Context { return BuildContext(f.path(len(f.entries)-1), p) }
+func (f sessionFile) context(p transcript.Profile) transcript.Context {
+	return transcript.BuildContext(f.path(len(f.entries)-1), p)
+}
 
 // brief writes messages as the vectors do: role:text, text cut at 36 characters, blocks joined with +.
-func brief(messages []Message) []string {
+func brief(messages []transcript.Message) []string {
 	out := []string{}
 	for _, m := range messages {
 		var v struct {
@@ -141,7 +144,7 @@ func TestPeerVectors(t *testing.T) {
 	if err := json.Unmarshal(sharedtest.File(t, "vectors/context.json"), &file); err != nil {
 		t.Fatal(err)
 	}
-	profiles := map[string]Profile{"pi-1.5.2": Pi, "pi-0.73.1": Pi, "omp-18.2.9": OMP, "atomic-2026-08": Atomic}
+	profiles := map[string]transcript.Profile{"pi-1.5.2": transcript.Pi, "pi-0.73.1": transcript.Pi, "omp-18.2.9": transcript.OMP, "atomic-2026-08": transcript.Atomic}
 	compared := 0
 	for _, v := range file.Vectors {
 		for peer, want := range v.Observed {
@@ -156,7 +159,7 @@ func TestPeerVectors(t *testing.T) {
 					if len(got.Messages) == 0 || len(f.diag) == 0 {
 						t.Errorf("the peer fails here; ours should answer and say so: %d messages, diagnostics %v", len(got.Messages), f.diag)
 					}
-					omp, own := brief(f.context(OMP).Messages), brief(f.context(Coppice).Messages)
+					omp, own := brief(f.context(transcript.OMP).Messages), brief(f.context(transcript.Coppice).Messages)
 					if diff := cmp.Diff(omp, own); diff != "" {
 						t.Errorf("coppice does not answer as omp:\n%s", diff)
 					}
@@ -212,8 +215,8 @@ func TestPeerFixtures(t *testing.T) {
 			if len(f.entries) != tt.entries || f.reader.Verbatim() || f.header.Version != 1 || f.reader.BadLines() != 0 {
 				t.Fatalf("%d entries of version %d, verbatim %v, %d bad lines", len(f.entries), f.header.Version, f.reader.Verbatim(), f.reader.BadLines())
 			}
-			pi := f.context(Pi)
-			if got := []int{len(pi.Messages), len(f.context(OMP).Messages), len(f.context(Atomic).Messages), len(f.context(Coppice).Messages)}; !cmp.Equal(got, []int{tt.pi, tt.omp, tt.atomic, tt.pi}) {
+			pi := f.context(transcript.Pi)
+			if got := []int{len(pi.Messages), len(f.context(transcript.OMP).Messages), len(f.context(transcript.Atomic).Messages), len(f.context(transcript.Coppice).Messages)}; !cmp.Equal(got, []int{tt.pi, tt.omp, tt.atomic, tt.pi}) {
 				t.Errorf("messages for pi, omp, atomic, coppice: %v", got)
 			}
 			if tt.roles != nil {

@@ -1,4 +1,4 @@
-package transcript
+package pi
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/transcript"
 )
 
 const (
@@ -124,25 +126,25 @@ func rebuilt(f sessionFile) string {
 func TestFileHeader(t *testing.T) {
 	tests := []struct {
 		name, first string
-		want        FileHeader
+		want        Header
 	}{
 		{"version 3", `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","parentSession":"p"}`,
-			FileHeader{Version: 3, ID: "s", Cwd: "/w", Parent: "p"}},
+			Header{Version: 3, ID: "s", Cwd: "/w", Parent: "p"}},
 		{"version 1", `{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"b"}`,
-			FileHeader{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"b"}`), Version: 1, ID: "s", Cwd: "/w", Parent: "b"}},
+			Header{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"b"}`), Version: 1, ID: "s", Cwd: "/w", Parent: "b"}},
 		{"version 2", `{"type":"session","version":2,"id":"s","timestamp":"2026-01-01T00:00:00.000Z"}`,
-			FileHeader{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z"}`), Version: 2, ID: "s"}},
-		{"omp", `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","title":"T","cwd":5}`, FileHeader{Version: 3, ID: "s", Title: "T"}},
-		{"made", lineB, FileHeader{Version: 3, Made: true}},
+			Header{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z"}`), Version: 2, ID: "s"}},
+		{"omp", `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","title":"T","cwd":5}`, Header{Version: 3, ID: "s", Title: "T"}},
+		{"made", lineB, Header{Version: 3, Made: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f := NewFileReader(strings.NewReader(lf(tt.first)), testNow, testRand())
+			f := NewReader(strings.NewReader(lf(tt.first)), testNow, testRand())
 			got, err := f.Header()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l, err := ParseLine(got.Raw); err != nil || l.ID != got.ID || l.Type != "session" {
+			if l, err := transcript.ParseLine(got.Raw); err != nil || l.ID != got.ID || l.Type != "session" {
 				t.Errorf("header line %s: %v", got.Raw, err)
 			}
 			if got.Created.IsZero() || got.Created.Year() != 2026 {
@@ -248,14 +250,14 @@ func TestHugeLine(t *testing.T) {
 	if got := after.HeapSys - before.HeapSys; after.HeapSys > before.HeapSys && got > 128<<20 {
 		t.Errorf("the heap grew by %d MiB", got>>20)
 	}
-	if len(f.entries) != 3 || f.reader.Verbatim() || f.diag[0].Kind != DiagOversize || f.diag[0].Ordinal != 3 {
+	if len(f.entries) != 3 || f.reader.Verbatim() || f.diag[0].Kind != transcript.DiagOversize || f.diag[0].Ordinal != 3 {
 		t.Fatalf("%d entries, %v", len(f.entries), f.diag)
 	}
 	want := fmt.Sprintf(`{"type":"message","id":"big","parentId":"a","timestamp":"2026-01-01T00:00:02.000Z","stub":{"bytes":%d,"limit":67108864}}`, 200<<20+len(`{"type":"message","id":"big","parentId":"a","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"user","content":""}}`))
 	if got := string(f.entries[1].Raw); got != want {
 		t.Errorf("stub %s\nwant %s", got, want)
 	}
-	if c := f.context(Coppice); len(c.Messages) != 2 || c.Diagnostics[0].Kind != DiagNoMessage {
+	if c := f.context(transcript.Coppice); len(c.Messages) != 2 || c.Diagnostics[0].Kind != transcript.DiagNoMessage {
 		t.Errorf("context %v, %v", brief(c.Messages), c.Diagnostics)
 	}
 }
@@ -283,7 +285,7 @@ func TestOversizeEntry(t *testing.T) {
 	}
 	var over []uint64
 	for _, d := range f.diag {
-		if d.Kind == DiagOversize {
+		if d.Kind == transcript.DiagOversize {
 			over = append(over, d.Ordinal)
 		}
 	}
@@ -295,7 +297,7 @@ func TestOversizeEntry(t *testing.T) {
 // TestReadErrors: an error of the reader below is passed on, once there and for ever.
 func TestReadErrors(t *testing.T) {
 	broken := errors.New("disk on fire")
-	f := NewFileReader(io.MultiReader(strings.NewReader(lf(fileHeaderLine, lineA)+"{"), &failing{broken}), testNow, testRand())
+	f := NewReader(io.MultiReader(strings.NewReader(lf(fileHeaderLine, lineA)+"{"), &failing{broken}), testNow, testRand())
 	if _, err := f.Next(); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +306,7 @@ func TestReadErrors(t *testing.T) {
 			t.Fatalf("error %v, verbatim %v", err, f.Verbatim())
 		}
 	}
-	f = NewFileReader(strings.NewReader(lf(`{"type":"session","id":"s"}`, `{"type":"custom"}`)), testNow, &failing{broken})
+	f = NewReader(strings.NewReader(lf(`{"type":"session","id":"s"}`, `{"type":"custom"}`)), testNow, &failing{broken})
 	if _, err := f.Next(); !errors.Is(err, broken) {
 		t.Fatalf("no randomness: %v", err)
 	}
@@ -317,7 +319,7 @@ func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 // TestNoiseIsGivenUp: a file of noise is not read to its end for a header.
 func TestNoiseIsGivenUp(t *testing.T) {
 	r := strings.NewReader(strings.Repeat("noise\n", 1_000_000))
-	f := NewFileReader(r, testNow, testRand())
+	f := NewReader(r, testNow, testRand())
 	_, err := f.Header()
 	if !errors.Is(err, ErrNotSession) || r.Len() < 5_000_000 {
 		t.Errorf("error %v with %d bytes left", err, r.Len())

@@ -1,4 +1,4 @@
-package transcript
+package pi
 
 import (
 	"bytes"
@@ -8,9 +8,10 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
 )
 
-func (f *FileReader) setHeader(l fileLine) error {
+func (f *Reader) setHeader(l fileLine) error {
 	h := &f.header
 	h.Raw, h.Version, h.ID, h.Created = bytes.Clone(l.Raw), 1, l.ID, l.Time
 	h.Cwd = rawjson.Text(rawjson.Field(l.Raw, "cwd"))
@@ -36,7 +37,7 @@ func (f *FileReader) setHeader(l fileLine) error {
 		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", ErrNotSession, l.size, maxLineBytes)
 	}
 	if h.ID == "" {
-		id, err := NewID(f.stamp(l), f.rand)
+		id, err := transcript.NewID(f.stamp(l), f.rand)
 		if err != nil {
 			return err
 		}
@@ -54,9 +55,9 @@ func (f *FileReader) setHeader(l fileLine) error {
 }
 
 // makeHeader stands in for the header that a file does not have.
-func (f *FileReader) makeHeader(l fileLine) error {
+func (f *Reader) makeHeader(l fileLine) error {
 	at := f.stamp(l)
-	id, err := NewID(at, f.rand)
+	id, err := transcript.NewID(at, f.rand)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (f *FileReader) makeHeader(l fileLine) error {
 	if l.ID == "" {
 		version = 1
 	}
-	f.header = FileHeader{Version: version, ID: id, Title: f.header.Title, Created: at, Made: true,
+	f.header = Header{Version: version, ID: id, Title: f.header.Title, Created: at, Made: true,
 		Raw: fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":""}`, id, at.UTC().Format("2006-01-02T15:04:05.000Z"))}
 	f.note("", l, diag.NoHeader, "the file has no session header: one was made")
 	f.started = true
@@ -72,14 +73,14 @@ func (f *FileReader) makeHeader(l fileLine) error {
 }
 
 // stamp is the line's own time, or now.
-func (f *FileReader) stamp(l fileLine) time.Time {
+func (f *Reader) stamp(l fileLine) time.Time {
 	if y := l.Time.Year(); l.Time.IsZero() || y < 1970 || y > 9999 {
 		return f.now
 	}
 	return l.Time
 }
 
-func (f *FileReader) notSession() error {
+func (f *Reader) notSession() error {
 	switch {
 	case f.in.number == 0 || f.bad == 0 && !f.anything:
 		return fmt.Errorf("%w: it is empty", ErrNotSession)

@@ -1,4 +1,4 @@
-package transcript
+package pi
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package transcript
+package pi
 
 import (
 	"bytes"
@@ -7,13 +7,14 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 const currentVersion = 3
 
 // convert makes a version 3 line of an object of the file. nil = it gives no entry.
-func (f *FileReader) convert(l fileLine) ([]byte, error) {
+func (f *Reader) convert(l fileLine) ([]byte, error) {
 	if l.Type == "session" {
 		f.note("", l, diag.BadLine, "another session header: skipped")
 		f.index("")
@@ -29,7 +30,7 @@ func (f *FileReader) convert(l fileLine) ([]byte, error) {
 	}
 	id := l.ID
 	if id == "" {
-		made, err := NewID(f.stamp(l), f.rand)
+		made, err := transcript.NewID(f.stamp(l), f.rand)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +53,7 @@ func (f *FileReader) convert(l fileLine) ([]byte, error) {
 }
 
 // index notes the id of an object of a version 1 file under its place in it.
-func (f *FileReader) index(id string) {
+func (f *Reader) index(id string) {
 	if f.header.Version < oldestWithTree {
 		f.ids = append(f.ids, id)
 	}
@@ -60,7 +61,7 @@ func (f *FileReader) index(id string) {
 
 // chain gives a version 1 entry its place: behind the one before it in the file, unless it names a parent
 // itself; and it translates the index from which a compaction keeps into an id.
-func (f *FileReader) chain(raw []byte, l fileLine, id string) []byte {
+func (f *Reader) chain(raw []byte, l fileLine, id string) []byte {
 	f.changed = true
 	parent := rawjson.Field(raw, "parentId")
 	if l.ID == "" || parent == nil {
@@ -100,7 +101,7 @@ func placed(raw []byte, id string, parent []byte) []byte {
 
 // stub reports a line over a limit, and gives what stands in its place: its head, what is left of the rest,
 // and its size.
-func (f *FileReader) stub(l fileLine, rest []byte) []byte {
+func (f *Reader) stub(l fileLine, rest []byte) []byte {
 	limit := maxEntryBytes
 	if l.part {
 		limit = maxLineBytes
