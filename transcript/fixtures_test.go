@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/sharedtest"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // Every line of real session files: read as encoding/json reads it, and
@@ -22,7 +23,7 @@ func TestRealFiles(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				r := Row(l, int64(len(rows))-1)
+				r := tree.Row(l, int64(len(rows))-1)
 				if r.Preview != "" {
 					previews++
 				}

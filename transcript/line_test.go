@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // referenceLine is ParseLine by means of encoding/json alone.
@@ -297,7 +298,7 @@ func BenchmarkScan(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				_ = Row(h, 0)
+				_ = tree.Row(h, 0)
 			}
 		}
 	})

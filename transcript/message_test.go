@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript/blob"
 	"github.com/coppice-go/coppice/transcript/internal/shape"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 var shapes = []struct {
@@ -84,8 +85,8 @@ func FuzzInspect(f *testing.F) {
 		// What is walked without validation must be safe whatever it is.
 		_ = shape.Inspect(message)
 		_ = rawjson.Field(message, "content")
-		_ = Row(Line{Type: "message", Raw: message}, 0)
-		_ = Row(Line{Type: "custom_message", Raw: message}, 0)
+		_ = tree.Row(Line{Type: "message", Raw: message}, 0)
+		_ = tree.Row(Line{Type: "custom_message", Raw: message}, 0)
 		_, _ = blob.Externalise(message)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // advance makes the state after a commit from the state before it. Own commits and those read from the
@@ -210,7 +211,7 @@ func preview(before, st *State, entries []transcript.Entry) string {
 		if e.Type != "message" {
 			continue
 		}
-		if p := transcript.Row(transcript.Line{Type: e.Type, ID: e.ID, Raw: e.Raw}, -1).Preview; p != "" {
+		if p := tree.Row(transcript.Line{Type: e.Type, ID: e.ID, Raw: e.Raw}, -1).Preview; p != "" {
 			return p
 		}
 	}

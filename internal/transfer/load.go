@@ -20,6 +20,7 @@ import (
 	"github.com/coppice-go/coppice/internal/working"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 const (
@@ -214,7 +215,7 @@ func (ld *loader) original(ctx context.Context, open func() (io.Reader, error)) 
 // commitAll commits what was taken in, in chunks, and brings the session to the shape of one that grew by
 // itself; last completes the last step.
 func (ld *loader) commitAll(ctx context.Context, reason string, last func(*journal.Step)) error {
-	parents, _ := transcript.ResolveParents(ld.heads)
+	parents, _ := tree.ResolveParents(ld.heads)
 	for at := 0; ; {
 		end := ld.chunk(at, parents)
 		step := &journal.Step{Reason: reason, Entries: ld.entries[at:end]}

@@ -12,12 +12,13 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // trees keeps the tree of a session once it was asked for; it grows with the session.
 type trees struct {
 	mu   sync.Mutex
-	b    *transcript.TreeBuilder
+	b    *tree.Builder
 	last *Moment
 }
 
@@ -42,7 +43,7 @@ func (c *Copy) Moment(ctx context.Context) (*Moment, error) {
 		return last, nil
 	}
 	if c.trees.b == nil {
-		c.trees.b = transcript.NewTreeBuilder()
+		c.trees.b = tree.NewBuilder()
 	}
 	b := c.trees.b
 	if m.State.Next > uint64(b.Len()) {
@@ -65,7 +66,7 @@ func (c *Copy) Moment(ctx context.Context) (*Moment, error) {
 }
 
 // grow adds what b does not have yet of a skeleton that may begin before its end.
-func grow(b *transcript.TreeBuilder, sk *codec.Skeleton) error {
+func grow(b *tree.Builder, sk *codec.Skeleton) error {
 	if sk.First() == uint64(b.Len()) {
 		return b.AddSkeleton(sk)
 	}
@@ -92,7 +93,7 @@ func (m *Moment) rows(next int64) []codec.Row {
 		if !ok {
 			parent = p.at.Settled().Ord
 		}
-		rows[i] = transcript.Row(p.line, parent)
+		rows[i] = tree.Row(p.line, parent)
 	}
 	return rows
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // work is what the readers of a handle see: the acknowledged state, and behind it what was appended and
@@ -201,7 +202,7 @@ func entryOf(l transcript.Line, ord uint64) transcript.Entry {
 // deferrable reports whether a session of pi's manners has nothing yet that is worth a file.
 func (w *work) deferrable() bool {
 	return w.st.Summary.Commit == "" && !slices.ContainsFunc(w.open, func(p *Pending) bool {
-		return transcript.Row(p.line, -1).Role == "assistant"
+		return tree.Row(p.line, -1).Role == "assistant"
 	})
 }
 

@@ -1,4 +1,4 @@
-package transcript
+package tree
 
 import (
 	"bufio"
@@ -61,7 +61,7 @@ func TestRowGolden(t *testing.T) {
 	var rows []codec.Row
 	s := bufio.NewScanner(bytes.NewReader(p))
 	for s.Scan() {
-		l, err := ParseLine(bytes.Clone(s.Bytes()))
+		l, err := entries.ParseLine(bytes.Clone(s.Bytes()))
 		if err != nil {
 			t.Fatalf("%s: %v", s.Bytes(), err)
 		}
@@ -93,7 +93,7 @@ func TestRowGolden(t *testing.T) {
 
 func TestRowFields(t *testing.T) {
 	raw := []byte(`{"type":"message","id":"i","parentId":"p","timestamp":"2026-01-01T00:00:00.500Z","message":{"role":"user","content":"hi"}}`)
-	l, err := ParseLine(raw)
+	l, err := entries.ParseLine(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,13 +102,13 @@ func TestRowFields(t *testing.T) {
 	if d := cmp.Diff(want, Row(l, 7)); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	if r := Row(Line{Type: "leaf"}, codec.NoParent); r.Time != 0 || r.Parent != -1 {
+	if r := Row(entries.Line{Type: "leaf"}, codec.NoParent); r.Time != 0 || r.Parent != -1 {
 		t.Errorf("no time, no parent: got %+v", r)
 	}
 	long := strings.Repeat("t", entries.NameMax+1)
 	for _, raw := range []string{`{"targetId":"` + long + `"}`, `{"message":{"role":"` + long + `"}}`} {
 		for _, typ := range []string{"label", "message"} {
-			if r := Row(Line{Type: typ, Raw: []byte(raw)}, 0); r.Target != "" || r.Role != "" {
+			if r := Row(entries.Line{Type: typ, Raw: []byte(raw)}, 0); r.Target != "" || r.Role != "" {
 				t.Errorf("%s: an endless name was kept", typ)
 			}
 		}

@@ -1,4 +1,4 @@
-package transcript
+package tree
 
 import (
 	"errors"
@@ -80,7 +80,7 @@ func skeletonOf(t testing.TB, first int, rows []codec.Row) *codec.Skeleton {
 // treeOf gives a tree of rows: a skeleton, single rows, and pending ones, so that all three are met.
 func treeOf(t testing.TB, head string, rows []codec.Row, packed, single int) *Tree {
 	t.Helper()
-	b := NewTreeBuilder()
+	b := NewBuilder()
 	if packed > 0 {
 		if err := b.AddSkeleton(skeletonOf(t, 0, rows[:packed])); err != nil {
 			t.Fatal(err)
@@ -241,11 +241,11 @@ func TestTreeDuplicateIDs(t *testing.T) {
 	if n, ok := tree.Node("dup"); !ok || n.Ordinal != 2 {
 		t.Errorf("got %+v %v", n, ok)
 	}
-	if d := tree.Diagnostics(); len(d) != 1 || d[0].Kind != DiagDuplicateID || d[0].Ordinal != 0 {
+	if d := tree.Diagnostics(); len(d) != 1 || d[0].Kind != diag.DuplicateID || d[0].Ordinal != 0 {
 		t.Errorf("diagnostics: %+v", d)
 	}
 	// An older tree does not see what came later.
-	b := NewTreeBuilder()
+	b := NewBuilder()
 	b.AddRow(rows[0])
 	b.AddRow(rows[1])
 	old := b.Tree("b", nil, nil)
@@ -308,7 +308,7 @@ func TestTreeHostile(t *testing.T) {
 
 func TestTreeBuilderRefuses(t *testing.T) {
 	rows := rowsOf(t, "a<-:user b<a:asst")
-	b := NewTreeBuilder()
+	b := NewBuilder()
 	if err := b.AddSkeleton(skeletonOf(t, 1, rows)); err == nil {
 		t.Error("a gap was accepted")
 	}
@@ -321,19 +321,19 @@ func TestTreeBuilderRefuses(t *testing.T) {
 }
 
 func TestTreeManyDiagnostics(t *testing.T) {
-	b := NewTreeBuilder()
+	b := NewBuilder()
 	for i := range 500 {
 		b.AddRow(codec.Row{ID: fmt.Sprint(i % 300), Parent: codec.NoParent, Flags: codec.FlagOrphan})
 	}
 	d := b.Tree("", nil, nil).Diagnostics()
-	if len(d) != diag.Max+1 || d[diag.Max].Kind != DiagMore || d[diag.Max].Detail != "600 more" {
+	if len(d) != diag.Max+1 || d[diag.Max].Kind != diag.More || d[diag.Max].Detail != "600 more" {
 		t.Errorf("%d diagnostics, the last %+v", len(d), d[len(d)-1])
 	}
 }
 
 // Trees are read while the builder goes on.
 func TestTreeConcurrent(t *testing.T) {
-	b := NewTreeBuilder()
+	b := NewBuilder()
 	var wg sync.WaitGroup
 	for i := range 600 {
 		b.AddRow(codec.Row{ID: fmt.Sprintf("%08x", i), Parent: int64(i) - 1, Type: "message", Role: "user"})

@@ -1,4 +1,4 @@
-package transcript
+package tree
 
 import (
 	"fmt"
@@ -38,10 +38,10 @@ func (n *notes) add(i uint32, flags uint8) {
 // sealRows is how many single rows are gathered before they are packed.
 const sealRows = 256
 
-// TreeBuilder gathers the rows of a session in ordinal order and gives trees of them. Rows stay packed as
+// Builder gathers the rows of a session in ordinal order and gives trees of them. Rows stay packed as
 // the skeletons that they came in; beside them it keeps 5 bytes an entry. One goroutine at a time may use
 // a builder; the trees that it gave are not disturbed by what is added later.
-type TreeBuilder struct {
+type Builder struct {
 	chunks    []chunk // append only, so that trees may share it; the same holds for all slices here
 	rows      []codec.Row
 	parents   []uint32
@@ -52,14 +52,14 @@ type TreeBuilder struct {
 	ids       *idIndex
 }
 
-// NewTreeBuilder gives a builder without rows.
-func NewTreeBuilder() *TreeBuilder { return &TreeBuilder{ids: newIDIndex()} }
+// NewBuilder gives a builder without rows.
+func NewBuilder() *Builder { return &Builder{ids: newIDIndex()} }
 
 // Len is the number of rows: the ordinal of the next one.
-func (b *TreeBuilder) Len() int { return len(b.parents) }
+func (b *Builder) Len() int { return len(b.parents) }
 
 // AddSkeleton adds the rows of a skeleton, which must start at Len. The skeleton is kept, not copied.
-func (b *TreeBuilder) AddSkeleton(sk *codec.Skeleton) error {
+func (b *Builder) AddSkeleton(sk *codec.Skeleton) error {
 	n, count := uint64(len(b.parents)), sk.Len()
 	if sk.First() != n {
 		return fmt.Errorf("add skeleton: it starts at ordinal %d, the tree ends at %d", sk.First(), n)
@@ -83,7 +83,7 @@ func (b *TreeBuilder) AddSkeleton(sk *codec.Skeleton) error {
 }
 
 // AddRow adds one row, whose ordinal is Len.
-func (b *TreeBuilder) AddRow(r codec.Row) {
+func (b *Builder) AddRow(r codec.Row) {
 	if len(b.parents) >= int(none)-1 {
 		return // as many as a tree can hold; a session of 4 billion entries has failed long before
 	}
@@ -94,7 +94,7 @@ func (b *TreeBuilder) AddRow(r codec.Row) {
 }
 
 // seal packs the single rows. Rows that cannot be packed stay as they are.
-func (b *TreeBuilder) seal() {
+func (b *Builder) seal() {
 	if len(b.rows) == 0 {
 		return
 	}
@@ -109,7 +109,7 @@ func (b *TreeBuilder) seal() {
 	b.rows = nil
 }
 
-func (b *TreeBuilder) add(parent int64, c class, flags uint8) {
+func (b *Builder) add(parent int64, c class, flags uint8) {
 	i := uint32(len(b.parents))
 	p := ordinalOf(parent)
 	if p != none && (p >= i || b.classes[p]&classCommit != 0) {
@@ -133,7 +133,7 @@ func ordinalOf(parent int64) uint32 {
 // Tree gives the tree of this moment. head is the id of the entry at which the conversation stands, ""
 // = none; pending rows are not committed yet: they stand behind the committed ones, their ordinals go on
 // from Len, and their parents are ordinals of either kind.
-func (b *TreeBuilder) Tree(head string, branches []Branch, pending []codec.Row) *Tree {
+func (b *Builder) Tree(head string, branches []Branch, pending []codec.Row) *Tree {
 	n := len(b.parents)
 	t := &Tree{
 		head: head, branches: slices.Clone(branches), headOrd: none,

@@ -1,4 +1,4 @@
-package transcript
+package tree
 
 import (
 	"fmt"
@@ -7,14 +7,16 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // linesOf reads "id<parent" pairs: a parent "-" is null, "?" no parent that is a string.
-func linesOf(spec string) []Line {
-	var lines []Line
+func linesOf(spec string) []entries.Line {
+	var lines []entries.Line
 	for _, s := range strings.Fields(spec) {
 		id, parent, _ := strings.Cut(s, "<")
-		l := Line{Type: "message", ID: id}
+		l := entries.Line{Type: "message", ID: id}
 		if parent != "-" && parent != "?" {
 			l.HasParent, l.ParentID = true, parent
 		}
@@ -60,10 +62,10 @@ func TestResolveParents(t *testing.T) {
 func TestResolveParentsEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "n")
-		lines := make([]Line, n)
+		lines := make([]entries.Line, n)
 		last := map[string]int{}
 		for i := range lines {
-			lines[i] = Line{ID: fmt.Sprint("e", rapid.IntRange(0, n).Draw(t, "id"))}
+			lines[i] = entries.Line{ID: fmt.Sprint("e", rapid.IntRange(0, n).Draw(t, "id"))}
 			if p := rapid.IntRange(-1, n).Draw(t, "parent"); p >= 0 {
 				lines[i].HasParent, lines[i].ParentID = true, fmt.Sprint("e", p)
 			}
@@ -104,9 +106,9 @@ func TestResolveParentsIsLinear(t *testing.T) {
 		"star":  func(int) int { return 0 },
 		"cycle": func(i int) int { return (i + n - 1) % n },
 	} {
-		lines := make([]Line, n)
+		lines := make([]entries.Line, n)
 		for i := range lines {
-			lines[i] = Line{ID: fmt.Sprint("e", i), HasParent: true, ParentID: fmt.Sprint("e", parent(i))}
+			lines[i] = entries.Line{ID: fmt.Sprint("e", i), HasParent: true, ParentID: fmt.Sprint("e", parent(i))}
 		}
 		start := time.Now()
 		parents, diag := ResolveParents(lines)

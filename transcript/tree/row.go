@@ -1,4 +1,4 @@
-package transcript
+package tree
 
 import (
 	"math"
@@ -15,7 +15,7 @@ import (
 //
 // Role is the message's own, except that a user's message of nothing but results of tools has the role
 // "toolResult". Preview is one line of at most 80 bytes, cut at a rune with "…".
-func Row(l Line, parent int64) codec.Row {
+func Row(l entries.Line, parent int64) codec.Row {
 	r := codec.Row{ID: l.ID, Parent: parent, Type: l.Type, Size: uint32(min(len(l.Raw), math.MaxUint32))}
 	if !l.Time.IsZero() {
 		r.Time = l.Time.UnixMilli()
@@ -104,7 +104,7 @@ func telling(typ string) string {
 }
 
 // entryRow writes the preview of an entry that is no message, and gives the id of the entry it speaks of.
-func entryRow(v *shape.Preview, l Line) (target string) {
+func entryRow(v *shape.Preview, l entries.Line) (target string) {
 	var main, provider, model, custom []byte
 	name := telling(l.Type)
 	m := rawjson.Walk(l.Raw)

@@ -1,4 +1,4 @@
-package transcript
+package tree
 
 import (
 	"fmt"
@@ -50,7 +50,7 @@ func inTurn(i int) int64 {
 }
 
 func buildLarge(t testing.TB, skeletons [][]byte, head string) *Tree {
-	b := NewTreeBuilder()
+	b := NewBuilder()
 	for _, p := range skeletons {
 		sk, err := codec.DecodeSkeleton(p)
 		if err != nil {
@@ -124,7 +124,7 @@ func TestTreeLarge(t *testing.T) {
 	}
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
-			b, n := NewTreeBuilder(), largeSize(shape.n)
+			b, n := NewBuilder(), largeSize(shape.n)
 			rows := make([]codec.Row, 0, 4096)
 			for i := range n {
 				rows = append(rows, codec.Row{ID: fmt.Sprintf("%08x", i), Parent: int64(shape.parent(i, n)), Type: shape.typ, Role: "user"})
@@ -170,7 +170,7 @@ func BenchmarkTree(b *testing.B) {
 		decoded[i] = sk
 	}
 	build := func() *Tree {
-		t := NewTreeBuilder()
+		t := NewBuilder()
 		for _, sk := range decoded {
 			if err := t.AddSkeleton(sk); err != nil {
 				b.Fatal(err)

@@ -1,4 +1,4 @@
-package transcript
+package tree
 
 import (
 	"iter"
@@ -193,7 +193,7 @@ func (t *Tree) readLabels() {
 }
 
 // Diagnostics gives what is unusual about the tree: at most 100, then one that counts the rest.
-func (t *Tree) Diagnostics() []Diagnostic {
+func (t *Tree) Diagnostics() []diag.Diagnostic {
 	t.ready()
 	list := t.odd.Clone()
 	list.AddMore(t.noted.more)

@@ -1,6 +1,6 @@
 //go:build race
 
-package transcript
+package tree
 
 // raceEnabled: large tests shrink under the race detector.
 const raceEnabled = true

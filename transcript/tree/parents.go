@@ -1,9 +1,10 @@
-package transcript
+package tree
 
 import (
 	"fmt"
 
 	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // What was found about a line's parent; one byte a line.
@@ -21,7 +22,7 @@ const (
 // that leads into them would meet a line again; so every walk over the result ends. Each such thing is
 // reported in file order, Ordinal being the line's index; the list holds at most 100 and then a count. Time
 // and memory are linear in the number of lines.
-func ResolveParents(lines []Line) ([]int64, []Diagnostic) {
+func ResolveParents(lines []entries.Line) ([]int64, []diag.Diagnostic) {
 	last := make(map[string]int64, len(lines))
 	for i, l := range lines {
 		if l.ID != "" {
@@ -71,7 +72,7 @@ func cutCycles(parents []int64, marks []uint8) {
 	}
 }
 
-func parentDiagnostics(lines []Line, last map[string]int64, marks []uint8) []Diagnostic {
+func parentDiagnostics(lines []entries.Line, last map[string]int64, marks []uint8) []diag.Diagnostic {
 	var d diag.List
 	for i, l := range lines {
 		at := uint64(i)
