@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Wish says what a step does beside taking pending entries.
@@ -200,7 +201,7 @@ func Settings(p transcript.Profile, now transcript.Settings, entries []transcrip
 	if len(entries) == 0 {
 		return now
 	}
-	return transcript.RestorePathWindow(p, -1, now, 0, entries).Context().Settings
+	return pathwindow.Restore(p, -1, now, 0, entries).Context().Settings
 }
 
 // Edit is a change of the document.

@@ -7,6 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 
@@ -18,17 +19,17 @@ type work struct {
 	ids     map[string]*Pending
 	given   map[string]struct{} // ids that callers chose, of this handle's whole life
 	head    Place
-	win     *transcript.PathWindow // at head; nil = has to be read
-	base    *transcript.PathWindow // at the head of st, where that is not st.Window
-	items   []transcript.Item      // explicit context, appended entries included; nil = derived
-	itemsAt int                    // counts calls of SetContext
-	unsaved bool                   // items differ from the document's by a SetContext
-	held    *Edit                  // what deferred commits said
-	flying  int                    // steps that the journal has
-	version uint64                 // grows with every change
-	profile transcript.Profile     // of the working context
-	bound   int                    // its bytes, as PathWindow.MaxBytes gives them
-	wish    Options                // may want another profile or bound than the session has
+	win     *pathwindow.Window // at head; nil = has to be read
+	base    *pathwindow.Window // at the head of st, where that is not st.Window
+	items   []transcript.Item  // explicit context, appended entries included; nil = derived
+	itemsAt int                // counts calls of SetContext
+	unsaved bool               // items differ from the document's by a SetContext
+	held    *Edit              // what deferred commits said
+	flying  int                // steps that the journal has
+	version uint64             // grows with every change
+	profile transcript.Profile // of the working context
+	bound   int                // its bytes, as PathWindow.MaxBytes gives them
+	wish    Options            // may want another profile or bound than the session has
 }
 
 // Pending is an entry that is not acknowledged, or was not when it was appended.
@@ -85,17 +86,17 @@ func (w *work) settle() {
 }
 
 // window is that of the acknowledged head, if the state has it as this handle wants it.
-func (w *work) window() *transcript.PathWindow {
+func (w *work) window() *pathwindow.Window {
 	win := w.st.Window
 	if win == nil {
-		win = transcript.NewPathWindow(w.profile, w.bound)
+		win = pathwindow.New(w.profile, w.bound)
 	}
 	w.profile, w.bound = win.Profile(), win.MaxBytes()
 	if w.wish.Profile != "" {
 		w.profile = w.wish.Profile
 	}
 	if w.wish.Bound != 0 {
-		w.bound = transcript.NewPathWindow(w.profile, w.wish.Bound).MaxBytes()
+		w.bound = pathwindow.New(w.profile, w.wish.Bound).MaxBytes()
 	}
 	if w.st.Window == nil || win.Profile() != w.profile || win.MaxBytes() != w.bound {
 		return nil

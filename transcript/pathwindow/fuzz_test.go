@@ -1,4 +1,4 @@
-package transcript
+package pathwindow
 
 import (
 	"bytes"
@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/coppice-go/coppice/transcript"
 )
 
-var allProfiles = map[string]Profile{"coppice": Coppice, "pi": Pi, "omp": OMP, "atomic": Atomic, "operator": Operator}
+var allProfiles = map[string]transcript.Profile{"coppice": transcript.Coppice, "pi": transcript.Pi, "omp": transcript.OMP, "atomic": transcript.Atomic, "operator": transcript.Operator}
 
 // oddBodies are entries with every kind of value in every field that contexts are made of.
 func oddBodies() []string {
@@ -40,12 +42,12 @@ func oddBodies() []string {
 }
 
 // oddPath makes a path of lines that need not be JSON at all.
-func oddPath(lines [][]byte) []Entry {
-	var path []Entry
+func oddPath(lines [][]byte) []transcript.Entry {
+	var path []transcript.Entry
 	types := []string{"message", "compaction", "branch_summary", "custom_message", "leaf", "context_edit"}
 	for i, raw := range lines {
-		e := Entry{Ordinal: uint64(i), ID: fmt.Sprint("e", i), Raw: raw}
-		if l, err := ParseLine(raw); err == nil {
+		e := transcript.Entry{Ordinal: uint64(i), ID: fmt.Sprint("e", i), Raw: raw}
+		if l, err := transcript.ParseLine(raw); err == nil {
 			e.Type, e.Time = l.Type, l.Time
 		} else if e.Type = types[i%len(types)]; len(raw) > 0 {
 			e.Type = types[int(raw[0])%len(types)]
@@ -59,10 +61,10 @@ func oddPath(lines [][]byte) []Entry {
 }
 
 // checkOdd builds a context every way there is and looks at what every context must hold.
-func checkOdd(t *testing.T, path []Entry, valid bool) {
+func checkOdd(t *testing.T, path []transcript.Entry, valid bool) {
 	t.Helper()
 	for name, p := range allProfiles {
-		c := BuildContext(path, p)
+		c := transcript.BuildContext(path, p)
 		for _, m := range c.Messages {
 			if valid && (!json.Valid(m.Raw) || m.Raw[0] != '{') {
 				t.Fatalf("%s: message %q", name, m.Raw)
@@ -71,14 +73,14 @@ func checkOdd(t *testing.T, path []Entry, valid bool) {
 		if len(c.Diagnostics) > 101 || c.Settings.ThinkingLevel == "" {
 			t.Fatalf("%s: %d diagnostics, settings %+v", name, len(c.Diagnostics), c.Settings)
 		}
-		w := RestorePathWindow(p, -1, Settings{}, 0, path)
+		w := Restore(p, -1, transcript.Settings{}, 0, path)
 		if d := diff(c, w.Context()); d != "" {
 			t.Fatalf("%s (-path +window):\n%s", name, d)
 		}
-		bounded := NewPathWindow(p, 100)
+		bounded := New(p, 100)
 		for i, e := range path {
 			if !bounded.Push(e) {
-				bounded = RestorePathWindow(p, 100, Settings{}, 0, path[:i+1])
+				bounded = Restore(p, 100, transcript.Settings{}, 0, path[:i+1])
 			}
 		}
 		bounded.Context()

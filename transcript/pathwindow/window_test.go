@@ -1,4 +1,4 @@
-package transcript
+package pathwindow
 
 import (
 	"encoding/json"
@@ -9,12 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // drawPath makes a random path: turns, calls answered at once, late or never, compactions that keep from
 // anywhere or nowhere, settings, edits, summaries and entries that say nothing.
-func drawPath(t *rapid.T, n int) []Entry {
-	path := make([]Entry, 0, n)
+func drawPath(t *rapid.T, n int) []transcript.Entry {
+	path := make([]transcript.Entry, 0, n)
 	var calls []string
 	pick := func(label string) string { // an id on the path, ahead, or nowhere
 		i := rapid.IntRange(-1, n).Draw(t, label)
@@ -87,11 +89,11 @@ func drawPath(t *rapid.T, n int) []Entry {
 			e["type"] = "reset_boundary"
 		}
 		raw, _ := json.Marshal(e)
-		l, err := ParseLine(raw)
+		l, err := transcript.ParseLine(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
-		path = append(path, Entry{Ordinal: uint64(i), ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: raw})
+		path = append(path, transcript.Entry{Ordinal: uint64(i), ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: raw})
 	}
 	return path
 }
@@ -104,14 +106,14 @@ func diff(want, got any) string {
 	return cmp.Diff(want, got)
 }
 
-func drawProfile(t *rapid.T) Profile {
-	return rapid.SampledFrom([]Profile{Coppice, Pi, OMP, Atomic, Operator}).Draw(t, "profile")
+func drawProfile(t *rapid.T) transcript.Profile {
+	return rapid.SampledFrom([]transcript.Profile{transcript.Coppice, transcript.Pi, transcript.OMP, transcript.Atomic, transcript.Operator}).Draw(t, "profile")
 }
 
 // saved is what a checkpoint keeps of a window, and takes it from.
-func saved(w *PathWindow, p Profile, bound int) *PathWindow {
-	entries := append([]Entry(nil), w.Entries()...)
-	return RestorePathWindow(p, bound, w.Base(), w.Omitted(), entries)
+func saved(w *Window, p transcript.Profile, bound int) *Window {
+	entries := append([]transcript.Entry(nil), w.Entries()...)
+	return Restore(p, bound, w.Base(), w.Omitted(), entries)
 }
 
 // TestWindowEqualsBuildContext: entry by entry, saved and restored at random, rewound at random, an
@@ -120,11 +122,11 @@ func TestWindowEqualsBuildContext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProfile(t)
 		path := drawPath(t, rapid.IntRange(1, 30).Draw(t, "n"))
-		w := NewPathWindow(p, -1)
+		w := New(p, -1)
 		rewinds := 0
 		for i := 0; i < len(path); i++ {
 			if !w.Push(path[i]) {
-				w = RestorePathWindow(p, -1, Settings{}, 0, path[:i+1])
+				w = Restore(p, -1, transcript.Settings{}, 0, path[:i+1])
 			}
 			switch rapid.IntRange(0, 9).Draw(t, "then") {
 			case 0, 1:
@@ -132,7 +134,7 @@ func TestWindowEqualsBuildContext(t *testing.T) {
 			case 2:
 				c := w.Clone()
 				c.Rewind(path[0].Ordinal)
-				c.Push(Entry{Ordinal: 99, ID: "other", ParentID: path[0].ID, Type: "message", Raw: []byte(`{"message":{"role":"user"}}`)})
+				c.Push(transcript.Entry{Ordinal: 99, ID: "other", ParentID: path[0].ID, Type: "message", Raw: []byte(`{"message":{"role":"user"}}`)})
 			case 3:
 				if rewinds++; rewinds > 3 {
 					break
@@ -145,7 +147,7 @@ func TestWindowEqualsBuildContext(t *testing.T) {
 					t.Fatalf("a refused rewind changed the window:\n%s", d)
 				}
 			}
-			want := BuildContext(path[:i+1], p)
+			want := transcript.BuildContext(path[:i+1], p)
 			if d := diff(want, w.Context()); d != "" {
 				t.Fatalf("after entry %d (-path +window):\n%s", i, d)
 			}
@@ -160,7 +162,7 @@ func TestWindowEqualsBuildContext(t *testing.T) {
 	})
 }
 
-func checkBytes(t interface{ Fatalf(string, ...any) }, w *PathWindow) {
+func checkBytes(t interface{ Fatalf(string, ...any) }, w *Window) {
 	n := 0
 	for _, e := range w.Entries() {
 		n += len(e.Raw)
@@ -174,23 +176,23 @@ func checkBytes(t interface{ Fatalf(string, ...any) }, w *PathWindow) {
 // the window says what is missing.
 func TestBoundedWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := rapid.SampledFrom([]Profile{Coppice, Pi, Operator}).Draw(t, "profile")
+		p := rapid.SampledFrom([]transcript.Profile{transcript.Coppice, transcript.Pi, transcript.Operator}).Draw(t, "profile")
 		bound := rapid.IntRange(300, 4000).Draw(t, "bound")
 		path := drawPath(t, rapid.IntRange(1, 40).Draw(t, "n"))
-		w := NewPathWindow(p, bound)
+		w := New(p, bound)
 		for i, e := range path {
 			if !w.Push(e) {
-				w = RestorePathWindow(p, bound, Settings{}, 0, path[:i+1])
+				w = Restore(p, bound, transcript.Settings{}, 0, path[:i+1])
 			}
 			if rapid.IntRange(0, 9).Draw(t, "save") == 0 {
 				w = saved(w, p, bound)
 			}
 			checkBytes(t, w)
-			full, cut := BuildContext(path[:i+1], p), w.Context()
+			full, cut := transcript.BuildContext(path[:i+1], p), w.Context()
 			checkCut(t, full, cut, w)
 			back := w.Clone()
 			if to := uint64(rapid.IntRange(0, i).Draw(t, "to")); back.Rewind(to) && to < uint64(i) {
-				if d := diff(BuildContext(path[:to+1], p), back.Context()); d != "" {
+				if d := diff(transcript.BuildContext(path[:to+1], p), back.Context()); d != "" {
 					t.Fatalf("rewound from %d to %d (-rebuilt +rewound):\n%s", i, to, d)
 				}
 			}
@@ -198,7 +200,7 @@ func TestBoundedWindow(t *testing.T) {
 	})
 }
 
-func checkCut(t *rapid.T, full, cut Context, w *PathWindow) {
+func checkCut(t *rapid.T, full, cut transcript.Context, w *Window) {
 	if cut.Settings != full.Settings || cut.Leaf != full.Leaf {
 		t.Fatalf("settings and leaf %+v %q, want %+v %q", cut.Settings, cut.Leaf, full.Settings, full.Leaf)
 	}
@@ -218,7 +220,7 @@ func checkCut(t *rapid.T, full, cut Context, w *PathWindow) {
 		summary := m.Role == "compactionSummary" || m.Role == "branchSummary"
 		if j < len(cut.Messages) && string(cut.Messages[j].Raw) == string(m.Raw) && cut.Messages[j].Entry == m.Entry {
 			j++
-			for _, c := range Inspect(m.Raw).Calls {
+			for _, c := range transcript.Inspect(m.Raw).Calls {
 				calls[c.ID] = true
 			}
 			continue
@@ -231,7 +233,7 @@ func checkCut(t *rapid.T, full, cut Context, w *PathWindow) {
 		t.Fatalf("message %d of the window is not where it should be in the path's context", j)
 	}
 	for _, m := range cut.Messages {
-		for _, r := range Inspect(m.Raw).Results {
+		for _, r := range transcript.Inspect(m.Raw).Results {
 			if !calls[r] {
 				t.Fatalf("a result for %s without its call", r)
 			}
@@ -251,7 +253,7 @@ func checkCut(t *rapid.T, full, cut Context, w *PathWindow) {
 func TestWindowStaysInItsBound(t *testing.T) {
 	const bound = 64 << 10
 	path := longPath(4000)
-	w := NewPathWindow(Coppice, bound)
+	w := New(transcript.Coppice, bound)
 	cuts := 0
 	for i, e := range path {
 		before := w.Omitted()
@@ -274,7 +276,7 @@ func TestWindowStaysInItsBound(t *testing.T) {
 	if cuts == 0 || cuts > len(path)/20 {
 		t.Errorf("%d cuts", cuts)
 	}
-	restored := saved(w, Coppice, bound)
+	restored := saved(w, transcript.Coppice, bound)
 	if d := diff(w.Context(), restored.Context()); d != "" {
 		t.Errorf("restored (-before +after):\n%s", d)
 	}
@@ -296,7 +298,7 @@ func TestWindowHoldsAGiantGroup(t *testing.T) {
 	}
 	lines = append(lines, `{"type":"message","id":"z","parentId":%P,"message":{"role":"assistant","content":[]}}`)
 	path := chainOf(t, lines...)
-	w := NewPathWindow(Coppice, 1000)
+	w := New(transcript.Coppice, 1000)
 	var got []string
 	for _, e := range path {
 		if !w.Push(e) {
@@ -311,10 +313,10 @@ func TestWindowHoldsAGiantGroup(t *testing.T) {
 
 // TestWindowOfSilentEntries: heads of entries that say nothing do not gather without end.
 func TestWindowOfSilentEntries(t *testing.T) {
-	w := NewPathWindow(Coppice, 10_000)
+	w := New(transcript.Coppice, 10_000)
 	parent := ""
 	for i := range 5000 {
-		e := Entry{Ordinal: uint64(i), ID: fmt.Sprint("e", i), ParentID: parent, Type: "custom"}
+		e := transcript.Entry{Ordinal: uint64(i), ID: fmt.Sprint("e", i), ParentID: parent, Type: "custom"}
 		e.Raw = fmt.Appendf(nil, `{"type":"custom","id":"e%d","parentId":"%s","customType":"state","data":"%s"}`, i, parent, strings.Repeat("d", 500))
 		if i == 0 {
 			e.Type, e.Raw = "message", []byte(`{"type":"message","id":"e0","message":{"role":"user","content":"hello"}}`)
@@ -338,10 +340,55 @@ func TestWindowOfSilentEntries(t *testing.T) {
 	}
 }
 
-func chainAfter(w *PathWindow, line string) Entry {
+// chainOf makes a path of lines, each the child of the one before. %P in a line is its parent.
+func chainOf(t testing.TB, lines ...string) []transcript.Entry {
+	t.Helper()
+	path := make([]transcript.Entry, 0, len(lines))
+	parent := ""
+	for i, s := range lines {
+		quotedParent := "null"
+		if parent != "" {
+			quotedParent = `"` + parent + `"`
+		}
+		l, err := transcript.ParseLine([]byte(strings.Replace(s, "%P", quotedParent, 1)))
+		if err != nil {
+			t.Fatalf("line %d: %v", i, err)
+		}
+		path = append(path, transcript.Entry{Ordinal: uint64(i), ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: l.Raw})
+		parent = l.ID
+	}
+	return path
+}
+
+// longPath is one conversation of n entries: turns of a user's message, a call, its result and an answer.
+func longPath(n int) []transcript.Entry {
+	path := make([]transcript.Entry, 0, n)
+	for i := range n {
+		var m string
+		switch i % 4 {
+		case 0:
+			m = fmt.Sprintf(`{"role":"user","content":"message %d %s"}`, i, strings.Repeat("x", 100))
+		case 1:
+			m = fmt.Sprintf(`{"role":"assistant","content":[{"type":"text","text":"%s"},{"type":"toolCall","id":"call%d","name":"read","arguments":{"path":"p"}}],"provider":"p","model":"m","stopReason":"toolUse"}`, strings.Repeat("y", 60), i)
+		case 2:
+			m = fmt.Sprintf(`{"role":"toolResult","toolCallId":"call%d","toolName":"read","content":[{"type":"text","text":"%s"}],"isError":false}`, i-1, strings.Repeat("z", 150))
+		default:
+			m = `{"role":"assistant","content":[{"type":"text","text":"done"}],"provider":"p","model":"m","stopReason":"stop"}`
+		}
+		id, parent := fmt.Sprintf("e%07d", i), ""
+		raw := fmt.Sprintf(`{"type":"message","id":"%s","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":%s}`, id, m)
+		if i > 0 {
+			parent = path[i-1].ID
+		}
+		path = append(path, transcript.Entry{Ordinal: uint64(i), ID: id, ParentID: parent, Type: "message", Raw: []byte(raw)})
+	}
+	return path
+}
+
+func chainAfter(w *Window, line string) transcript.Entry {
 	leaf, _ := w.Leaf()
-	l, _ := ParseLine([]byte(line))
-	return Entry{Ordinal: leaf.Ordinal + 1, ID: l.ID, ParentID: leaf.ID, Type: l.Type, Raw: l.Raw}
+	l, _ := transcript.ParseLine([]byte(line))
+	return transcript.Entry{Ordinal: leaf.Ordinal + 1, ID: l.ID, ParentID: leaf.ID, Type: l.Type, Raw: l.Raw}
 }
 
 // TestWindowAsksForTheWholePath: what it cannot know it says.
@@ -351,7 +398,7 @@ func TestWindowAsksForTheWholePath(t *testing.T) {
 	}
 	path := chainOf(t, user("a"), user("b"), `{"type":"compaction","id":"c","parentId":%P,"summary":"S","firstKeptEntryId":"b"}`, user("d"),
 		`{"type":"compaction","id":"e","parentId":%P,"summary":"T","firstKeptEntryId":"a"}`, user("f"))
-	w := NewPathWindow(Pi, 0)
+	w := New(transcript.Pi, 0)
 	for _, e := range path[:4] {
 		if !w.Push(e) {
 			t.Fatalf("%s refused", e.ID)
@@ -369,11 +416,11 @@ func TestWindowAsksForTheWholePath(t *testing.T) {
 	if w.Push(path[4]) {
 		t.Error("a compaction that keeps from before the window was taken")
 	}
-	w = RestorePathWindow(Pi, 0, Settings{}, 0, path[:5])
+	w = Restore(transcript.Pi, 0, transcript.Settings{}, 0, path[:5])
 	if !w.Push(path[5]) {
 		t.Error("refused after rebuilding")
 	}
-	if d := diff(BuildContext(path, Pi), w.Context()); d != "" {
+	if d := diff(transcript.BuildContext(path, transcript.Pi), w.Context()); d != "" {
 		t.Errorf("(-path +window):\n%s", d)
 	}
 	if got := w.Context().Messages; len(got) != 5 {
@@ -387,21 +434,21 @@ func TestWindowFollowsLeafEntries(t *testing.T) {
 		return `{"type":"message","id":"` + id + `","parentId":%P,"message":{"role":"user","content":"` + id + `"}}`
 	}
 	path := chainOf(t, user("a"), user("b"), `{"type":"leaf","id":"l","parentId":%P,"targetId":"a"}`)
-	for _, p := range []Profile{Coppice, Operator, Pi} {
-		w := NewPathWindow(p, 0)
+	for _, p := range []transcript.Profile{transcript.Coppice, transcript.Operator, transcript.Pi} {
+		w := New(p, 0)
 		for _, e := range path {
 			if !w.Push(e) {
 				t.Fatal("refused")
 			}
 		}
-		if d := diff(BuildContext(path, p), w.Context()); d != "" {
+		if d := diff(transcript.BuildContext(path, p), w.Context()); d != "" {
 			t.Errorf("%q (-path +window):\n%s", p, d)
 		}
-		if d := diff(BuildContext(path, p), RestorePathWindow(p, 0, Settings{}, 0, path).Context()); d != "" {
+		if d := diff(transcript.BuildContext(path, p), Restore(p, 0, transcript.Settings{}, 0, path).Context()); d != "" {
 			t.Errorf("%q restored (-path +window):\n%s", p, d)
 		}
 	}
-	w := RestorePathWindow(Coppice, 0, Settings{}, 0, path)
+	w := Restore(transcript.Coppice, 0, transcript.Settings{}, 0, path)
 	if leaf, _ := w.Leaf(); leaf.ID != "a" {
 		t.Errorf("leaf %q", leaf.ID)
 	}
@@ -409,7 +456,7 @@ func TestWindowFollowsLeafEntries(t *testing.T) {
 		t.Error("moved before the first entry, the window is empty")
 	}
 	cut := chainOf(t, user("a"), `{"type":"compaction","id":"c","parentId":%P,"summary":"S"}`)
-	w = RestorePathWindow(Coppice, 0, Settings{}, 0, cut)
+	w = Restore(transcript.Coppice, 0, transcript.Settings{}, 0, cut)
 	if w.Push(chainAfter(w, `{"type":"leaf","id":"m","targetId":"a"}`)) {
 		t.Error("moved to where the window does not reach")
 	}
@@ -419,7 +466,7 @@ func BenchmarkWindowPush(b *testing.B) {
 	path := longPath(100_000)
 	b.ResetTimer()
 	for b.Loop() {
-		w := NewPathWindow(Coppice, 0)
+		w := New(transcript.Coppice, 0)
 		for _, e := range path {
 			w.Push(e)
 		}

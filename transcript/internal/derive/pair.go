@@ -1,25 +1,26 @@
-package transcript
+package derive
 
 import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // pair matches calls and results, reports those that stand alone, and gives the calls that wait for a
 // result. Where the bound cut something off, a result without a call is the rest of a cut group: it is left
 // out, so that no group is ever split.
-func (b *builder) pair(w *Window) []ToolCall {
+func (b *Builder) pair(w *Window) []entries.ToolCall {
 	answered := map[string]bool{} // by call id, for calls met so far
 	kept := 0
-	for i, p := range b.links {
-		for _, c := range p.calls {
+	for i, p := range b.Links {
+		for _, c := range p.Calls {
 			answered[c.ID] = false
 		}
 		orphan := ""
 		alone := true
-		for _, id := range p.results {
+		for _, id := range p.Results {
 			if _, ok := answered[id]; ok {
 				answered[id], alone = true, false
 			} else {
@@ -33,35 +34,35 @@ func (b *builder) pair(w *Window) []ToolCall {
 		if orphan != "" {
 			b.report(i, diag.OrphanResult, "a result for call "+strconv.Quote(orphan)+", which is not before it")
 		}
-		b.messages[kept], b.links[kept] = b.messages[i], p
+		b.Messages[kept], b.Links[kept] = b.Messages[i], p
 		kept++
 	}
-	b.truncate(kept)
-	var open []ToolCall
-	for i, p := range b.links {
-		for _, c := range p.calls {
+	b.Truncate(kept)
+	var open []entries.ToolCall
+	for i, p := range b.Links {
+		for _, c := range p.Calls {
 			if answered[c.ID] {
 				continue
 			}
 			b.report(i, diag.OpenCall, "call "+strconv.Quote(c.ID)+" of "+strconv.Quote(c.Name)+" has no result")
-			if !failedTurn(b.messages[i]) { // the provider never ran those
-				open = append(open, ToolCall{Entry: b.messages[i].Entry, ID: c.ID, Name: c.Name})
+			if !failedTurn(b.Messages[i]) { // the provider never ran those
+				open = append(open, entries.ToolCall{Entry: b.Messages[i].Entry, ID: c.ID, Name: c.Name})
 			}
 		}
 	}
 	return open
 }
 
-func (b *builder) report(i int, kind, detail string) {
-	b.diag.Add(b.messages[i].Entry, b.links[i].ordinal, kind, detail)
+func (b *Builder) report(i int, kind, detail string) {
+	b.diag.Add(b.Messages[i].Entry, b.Links[i].ordinal, kind, detail)
 }
 
-func (b *builder) truncate(n int) {
-	b.messages, b.links = b.messages[:n], b.links[:n]
+func (b *Builder) Truncate(n int) {
+	b.Messages, b.Links = b.Messages[:n], b.Links[:n]
 }
 
 // failedTurn: an assistant's turn that ended in an error or was aborted.
-func failedTurn(m Message) bool {
+func failedTurn(m entries.Message) bool {
 	if m.Role != "assistant" {
 		return false
 	}
@@ -71,17 +72,17 @@ func failedTurn(m Message) bool {
 
 // dropUnanswered takes calls without any result out of assistants' messages, as omp does. A message that is
 // changed must not carry signed thinking: signatures and redacted thinking go. One that is left empty goes.
-func (b *builder) dropUnanswered() {
+func (b *Builder) dropUnanswered() {
 	results := map[string]bool{}
-	for _, p := range b.links {
-		for _, id := range p.results {
+	for _, p := range b.Links {
+		for _, id := range p.Results {
 			results[id] = true
 		}
 	}
 	kept := 0
-	for i, m := range b.messages {
+	for i, m := range b.Messages {
 		open := false
-		for _, c := range b.links[i].calls {
+		for _, c := range b.Links[i].Calls {
 			open = open || !results[c.ID]
 		}
 		if open && m.Role == "assistant" {
@@ -90,12 +91,12 @@ func (b *builder) dropUnanswered() {
 				continue
 			}
 			m.Raw = rawjson.WithField(m.Raw, "content", content)
-			b.links[i] = linkOf(m, b.links[i].ordinal)
+			b.Links[i] = linkOf(m, b.Links[i].ordinal)
 		}
-		b.messages[kept], b.links[kept] = m, b.links[i]
+		b.Messages[kept], b.Links[kept] = m, b.Links[i]
 		kept++
 	}
-	b.truncate(kept)
+	b.Truncate(kept)
 }
 
 // withoutOpenCalls gives the content without what dropUnanswered takes away, and how many blocks are left.
@@ -122,31 +123,31 @@ func withoutOpenCalls(content []byte, results map[string]bool) ([]byte, int) {
 
 // dropFailed leaves out assistants' turns that failed or were aborted, with the results of their calls, as
 // omp does: replayed, they would be dead ends. A turn that a note on interrupted thinking follows stays.
-func (b *builder) dropFailed() {
+func (b *Builder) dropFailed() {
 	gone := map[string]bool{}
 	kept := 0
-	for i, m := range b.messages {
-		p := b.links[i]
-		if failedTurn(m) && !(i+1 < len(b.messages) && interruptedNote(b.messages[i+1])) {
-			for _, c := range p.calls {
+	for i, m := range b.Messages {
+		p := b.Links[i]
+		if failedTurn(m) && !(i+1 < len(b.Messages) && interruptedNote(b.Messages[i+1])) {
+			for _, c := range p.Calls {
 				gone[c.ID] = true
 			}
 			continue
 		}
-		if len(p.calls) > 0 {
-			for _, c := range p.calls {
+		if len(p.Calls) > 0 {
+			for _, c := range p.Calls {
 				delete(gone, c.ID)
 			}
 		}
-		if m.Role == "toolResult" && len(p.results) == 1 && gone[p.results[0]] {
+		if m.Role == "toolResult" && len(p.Results) == 1 && gone[p.Results[0]] {
 			continue
 		}
-		b.messages[kept], b.links[kept] = m, p
+		b.Messages[kept], b.Links[kept] = m, p
 		kept++
 	}
-	b.truncate(kept)
+	b.Truncate(kept)
 }
 
-func interruptedNote(m Message) bool {
+func interruptedNote(m entries.Message) bool {
 	return m.Role == "custom" && string(rawjson.Field(m.Raw, "customType")) == `"interrupted-thinking"`
 }

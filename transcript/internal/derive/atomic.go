@@ -1,4 +1,4 @@
-package transcript
+package derive
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // verbatimPreface stands before the text of a verbatim compaction: part of what the peer sends.
@@ -14,7 +15,7 @@ const verbatimPreface = "The earlier conversation was compacted. Below is the ve
 
 // flattened gives the one message of a verbatim-lines compaction: its text, and behind it the kept entries
 // as text too, for a tail that starts in mid-turn would be refused by providers. Images stay images.
-func flattened(e Entry, kept []Entry) Message {
+func flattened(e entries.Entry, kept []entries.Entry) entries.Message {
 	summary := rawjson.Text(rawjson.Field(e.Raw, "summary"))
 	var t tape
 	t.text(verbatimPreface + summary)
@@ -44,7 +45,7 @@ func flattened(e Entry, kept []Entry) Message {
 	if rawjson.Field(details, "tokensBefore") == nil {
 		details = rawjson.WithField(details, "tokensBefore", tokens)
 	}
-	return Message{Role: "custom", Raw: rawjson.Object("role", []byte(`"custom"`), "customType", []byte(`"compaction"`),
+	return entries.Message{Role: "custom", Raw: rawjson.Object("role", []byte(`"custom"`), "customType", []byte(`"compaction"`),
 		"content", append(append([]byte{'['}, bytes.Join(t.blocks, []byte{','})...), ']'),
 		"display", []byte("true"), "details", details, "timestamp", millis(e.Time))}
 }
@@ -77,13 +78,13 @@ func textBlock(s string) []byte {
 	return append(rawjson.AppendString([]byte(`{"type":"text","text":`), s), '}')
 }
 
-func keptMessage(e Entry) (Message, bool) {
-	b := builder{rules: Atomic.rules()}
-	b.entry(e)
-	if len(b.messages) == 0 {
-		return Message{}, false
+func keptMessage(e entries.Entry) (entries.Message, bool) {
+	b := Builder{Rules: RulesOf(Atomic)}
+	b.Entry(e)
+	if len(b.Messages) == 0 {
+		return entries.Message{}, false
 	}
-	return b.messages[0], true
+	return b.Messages[0], true
 }
 
 type section struct {
@@ -92,7 +93,7 @@ type section struct {
 }
 
 // sections writes a message in the peer's own transcript grammar: a header for each speaker, then the text.
-func sections(m Message) []section {
+func sections(m entries.Message) []section {
 	content := rawjson.Field(m.Raw, "content")
 	switch m.Role {
 	case "user", "custom":

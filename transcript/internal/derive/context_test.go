@@ -1,4 +1,4 @@
-package transcript
+package derive
 
 import (
 	"encoding/json"
@@ -9,24 +9,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // chainOf makes a path of lines, each the child of the one before. %P in a line is its parent.
-func chainOf(t testing.TB, lines ...string) []Entry {
+func chainOf(t testing.TB, lines ...string) []entries.Entry {
 	t.Helper()
-	path := make([]Entry, 0, len(lines))
+	path := make([]entries.Entry, 0, len(lines))
 	parent := ""
 	for i, s := range lines {
 		quotedParent := "null"
 		if parent != "" {
 			quotedParent = `"` + parent + `"`
 		}
-		l, err := ParseLine([]byte(strings.Replace(s, "%P", quotedParent, 1)))
+		l, err := entries.ParseLine([]byte(strings.Replace(s, "%P", quotedParent, 1)))
 		if err != nil {
 			t.Fatalf("line %d: %v", i, err)
 		}
-		path = append(path, Entry{Ordinal: uint64(i), ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: l.Raw})
+		path = append(path, entries.Entry{Ordinal: uint64(i), ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: l.Raw})
 		parent = l.ID
 	}
 	return path
@@ -92,7 +94,7 @@ func TestContextMessageBytes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := BuildContext(chainOf(t, tt.lines...), tt.profile)
+			c := Build(chainOf(t, tt.lines...), tt.profile)
 			var raw, ids []string
 			for _, m := range c.Messages {
 				raw, ids = append(raw, string(m.Raw)), append(ids, m.Entry)
@@ -121,7 +123,7 @@ func TestAtomicFlattensWhatIsKept(t *testing.T) {
 		`{"type":"message","id":"x","parentId":%P,"message":{"role":"bashExecution","command":"ls","output":""}}`,
 		`{"type":"compaction","id":"c","parentId":%P,"summary":"[User]: before","tokensBefore":9,"firstKeptEntryId":"u","details":{"strategy":"verbatim-lines"}}`,
 	)
-	got := BuildContext(path, Atomic)
+	got := Build(path, Atomic)
 	if len(got.Messages) != 1 || got.Messages[0].Role != "custom" {
 		t.Fatalf("messages %v", got.Messages)
 	}
@@ -158,8 +160,8 @@ func TestOpenCalls(t *testing.T) {
 		`{"type":"message","id":"f","parentId":%P,"message":{"role":"assistant","content":[{"type":"toolCall","id":"k5","name":"n5"}]}}`,
 		`{"type":"message","id":"g","parentId":%P,"message":{"role":"tool","tool_call_id":"k9","content":"x"}}`,
 	)
-	c := BuildContext(path, Coppice)
-	if diff := cmp.Diff([]ToolCall{{Entry: "a", ID: "k2", Name: "n2"}, {Entry: "f", ID: "k5", Name: "n5"}}, c.OpenCalls); diff != "" {
+	c := Build(path, Coppice)
+	if diff := cmp.Diff([]entries.ToolCall{{Entry: "a", ID: "k2", Name: "n2"}, {Entry: "f", ID: "k5", Name: "n5"}}, c.OpenCalls); diff != "" {
 		t.Errorf("open calls (-want +got):\n%s", diff)
 	}
 	var got []string
@@ -180,8 +182,8 @@ func TestContextDiagnosticsAreBounded(t *testing.T) {
 	for i := range 250 {
 		lines = append(lines, fmt.Sprintf(`{"type":"message","id":"e%d","parentId":%%P,"message":[]}`, i))
 	}
-	c := BuildContext(chainOf(t, lines...), Coppice)
-	if n := len(c.Diagnostics); n != 101 || c.Diagnostics[100].Kind != DiagMore || c.Diagnostics[100].Detail != "150 more" {
+	c := Build(chainOf(t, lines...), Coppice)
+	if n := len(c.Diagnostics); n != 101 || c.Diagnostics[100].Kind != diag.More || c.Diagnostics[100].Detail != "150 more" {
 		t.Errorf("%d diagnostics, the last %+v", n, c.Diagnostics[n-1])
 	}
 }
@@ -191,14 +193,14 @@ func TestUnknownProfileIsCoppice(t *testing.T) {
 		t.Error("Valid")
 	}
 	path := chainOf(t, `{"type":"message","id":"a","parentId":%P,"message":{"role":"user","content":"x"}}`, `{"type":"leaf","id":"l","parentId":%P,"targetId":null}`)
-	if c := BuildContext(path, "nobody"); len(c.Messages) != 0 || c.Leaf != "" {
+	if c := Build(path, "nobody"); len(c.Messages) != 0 || c.Leaf != "" {
 		t.Errorf("context %+v", c)
 	}
 }
 
 // longPath is one conversation of n entries: turns of a user's message, a call, its result and an answer.
-func longPath(n int) []Entry {
-	path := make([]Entry, 0, n)
+func longPath(n int) []entries.Entry {
+	path := make([]entries.Entry, 0, n)
 	for i := range n {
 		var m string
 		switch i % 4 {
@@ -216,7 +218,7 @@ func longPath(n int) []Entry {
 		if i > 0 {
 			parent = path[i-1].ID
 		}
-		path = append(path, Entry{Ordinal: uint64(i), ID: id, ParentID: parent, Type: "message", Raw: []byte(raw)})
+		path = append(path, entries.Entry{Ordinal: uint64(i), ID: id, ParentID: parent, Type: "message", Raw: []byte(raw)})
 	}
 	return path
 }
@@ -231,7 +233,7 @@ func TestContextIsLinear(t *testing.T) {
 	for _, p := range []Profile{Coppice, OMP} {
 		took := func(n int) time.Duration {
 			start := time.Now()
-			if c := BuildContext(long[:n], p); len(c.Messages) != n {
+			if c := Build(long[:n], p); len(c.Messages) != n {
 				t.Fatalf("%q: %d messages", p, len(c.Messages))
 			}
 			return time.Since(start)
@@ -248,7 +250,7 @@ func BenchmarkBuildContext(b *testing.B) {
 	path := longPath(1_000_000)
 	b.ResetTimer()
 	for b.Loop() {
-		if c := BuildContext(path, Coppice); len(c.Messages) != len(path) {
+		if c := Build(path, Coppice); len(c.Messages) != len(path) {
 			b.Fatal(len(c.Messages))
 		}
 	}

@@ -1,11 +1,16 @@
-package transcript
+// Package pathwindow holds the working context of a path while the path grows, within a bound of bytes. What it
+// holds is enough for the next context: unbounded, a Window answers exactly what transcript.BuildContext answers
+// for the whole path, and where it cannot know, it says so.
+package pathwindow
 
 import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/internal/derive"
 )
 
-// PathWindow is the working context of a path, kept entry by entry: what a checkpoint holds so that a
+// Window is the working context of a path, kept entry by entry: what a checkpoint holds so that a
 // resumed session need not read its history. It holds, root first, the end of the path from where it can
 // still reach the context: everything since the latest compaction and what that one keeps, cut at the front
 // to a bound of bytes. Summaries always stay, the newest group of calls and results too, and no group is
@@ -13,53 +18,53 @@ import (
 //
 // Unbounded, its Context is exactly BuildContext of the whole path. Where a question needs entries that the
 // window does not hold, it says so (false) and stays as it was; the caller then rebuilds it from the whole
-// path with RestorePathWindow. Not safe for concurrent use.
-type PathWindow struct {
-	profile Profile
-	rules   rules
+// path with Restore. Not safe for concurrent use.
+type Window struct {
+	profile transcript.Profile
+	rules   derive.Rules
 	max     int // bound of bytes; -1 = none
 	fails   int // trims in a row that found nothing to cut
 	wait    int // entries to let pass before the next try, so that trying stays cheap over time
-	base    Settings
+	base    transcript.Settings
 	omitted int
-	entries []Entry // never changed in place below its length: clones share it
-	fresh   []Entry // pushed since, at most freshMax: what a push on a clone has to copy
+	entries []transcript.Entry // never changed in place below its length: clones share it
+	fresh   []transcript.Entry // pushed since, at most freshMax: what a push on a clone has to copy
 	bytes   int
 }
 
 // defaultWindowBytes is the bound of the working context (DESIGN 8).
 const defaultWindowBytes = 1 << 20
 
-// NewPathWindow makes the window of an empty path. maxBytes bounds the bytes of the lines held: 0 means 1
+// New makes the window of an empty path. maxBytes bounds the bytes of the lines held: 0 means 1
 // MiB, negative no bound. Only summaries and the newest group may pass it.
-func NewPathWindow(p Profile, maxBytes int) *PathWindow {
+func New(p transcript.Profile, maxBytes int) *Window {
 	switch {
 	case maxBytes == 0:
 		maxBytes = defaultWindowBytes
 	case maxBytes < 0:
 		maxBytes = -1
 	}
-	return &PathWindow{profile: p, rules: p.rules(), max: maxBytes}
+	return &Window{profile: p, rules: derive.RulesOf(p), max: maxBytes}
 }
 
-// RestorePathWindow makes a window from what Base, Omitted and Entries of an earlier one gave, or from a
+// Restore makes a window from what Base, Omitted and Entries of an earlier one gave, or from a
 // whole path (zero base, omitted 0), which it cuts. It goes on as the earlier one would have.
-func RestorePathWindow(p Profile, maxBytes int, base Settings, omitted int, entries []Entry) *PathWindow {
-	w := NewPathWindow(p, maxBytes)
+func Restore(p transcript.Profile, maxBytes int, base transcript.Settings, omitted int, entries []transcript.Entry) *Window {
+	w := New(p, maxBytes)
 	w.base, w.omitted = base, max(omitted, 0)
 	var found diag.List
-	if settled := w.rules.settle(entries, &found); len(settled) > 0 {
+	if settled := w.rules.Settle(entries, &found); len(settled) > 0 {
 		entries = settled
 	} else if len(entries) > 0 {
-		return NewPathWindow(p, maxBytes) // the head was moved before the first entry
+		return New(p, maxBytes) // the head was moved before the first entry
 	}
-	w.entries = make([]Entry, len(entries))
+	w.entries = make([]transcript.Entry, len(entries))
 	for i, e := range entries {
-		w.entries[i] = w.rules.head(e)
+		w.entries[i] = head(w.rules, e)
 		w.bytes += len(w.entries[i].Raw)
 	}
-	if sel := w.rules.choose(w.entries); sel.boundary >= 0 && (sel.missing == "" || w.omitted == 0) {
-		w.drop(sel.kept)
+	if sel := w.rules.Choose(w.entries); sel.Boundary >= 0 && (sel.Missing == "" || w.omitted == 0) {
+		w.drop(sel.Kept)
 	}
 	w.trim()
 	return w
@@ -68,12 +73,12 @@ func RestorePathWindow(p Profile, maxBytes int, base Settings, omitted int, entr
 // Push adds the next entry of the path, a child of the window's leaf. A leaf entry moves the leaf to its
 // target where the profile has it so. false: it cannot be told from what the window holds, a compaction
 // that keeps from before it, say, or an entry with another parent; nothing has changed.
-func (w *PathWindow) Push(e Entry) bool {
+func (w *Window) Push(e transcript.Entry) bool {
 	if leaf, ok := w.Leaf(); ok && e.ParentID != leaf.ID {
 		return false
 	}
-	if len(w.fresh) < freshMax && !(w.rules.moves && e.Type == "leaf") && !w.rules.boundary(e) {
-		e = w.rules.head(e)
+	if len(w.fresh) < freshMax && !(w.rules.Moves && e.Type == "leaf") && !w.rules.Boundary(e) {
+		e = head(w.rules, e)
 		if w.max < 0 || w.bytes+len(e.Raw) <= w.max {
 			w.fresh = append(w.fresh, e)
 			w.bytes += len(e.Raw)
@@ -81,17 +86,17 @@ func (w *PathWindow) Push(e Entry) bool {
 		}
 	}
 	w.merge()
-	if w.rules.moves && e.Type == "leaf" {
+	if w.rules.Moves && e.Type == "leaf" {
 		return w.move(e)
 	}
 	from := -1
-	if w.rules.boundary(e) {
+	if w.rules.Boundary(e) {
 		var ok bool
 		if from, ok = w.keptFrom(e); !ok {
 			return false
 		}
 	}
-	e = w.rules.head(e)
+	e = head(w.rules, e)
 	w.entries = append(w.entries, e)
 	w.bytes += len(e.Raw)
 	if from >= 0 {
@@ -106,14 +111,14 @@ func (w *PathWindow) Push(e Entry) bool {
 const freshMax = 64
 
 // merge makes one list of what the window holds, before it is changed otherwise than at its end.
-func (w *PathWindow) merge() {
+func (w *Window) merge() {
 	w.entries, w.fresh = w.Entries(), nil
 }
 
 // keptFrom gives the index from which the new boundary keeps entries; len(w.entries) = none. false: that
 // lies before what the window holds, or may.
-func (w *PathWindow) keptFrom(e Entry) (int, bool) {
-	id, after, wanted := w.rules.keeps(e)
+func (w *Window) keptFrom(e transcript.Entry) (int, bool) {
+	id, after, wanted := w.rules.Keeps(e)
 	if !wanted {
 		return len(w.entries), true
 	}
@@ -129,7 +134,7 @@ func (w *PathWindow) keptFrom(e Entry) (int, bool) {
 }
 
 // solid gives the index from which on no entry of the path is missing between those held.
-func (w *PathWindow) solid() int {
+func (w *Window) solid() int {
 	i := len(w.entries) - 1
 	for i > 0 && w.entries[i].ParentID == w.entries[i-1].ID {
 		i--
@@ -138,14 +143,14 @@ func (w *PathWindow) solid() int {
 }
 
 // cut reports whether the window lacks entries of the path in front of its leaf, as far as it can tell.
-func (w *PathWindow) cut() bool {
+func (w *Window) cut() bool {
 	return w.omitted > 0 || len(w.entries) > 0 && (w.entries[0].ParentID != "" || w.solid() > 0)
 }
 
 // latest gives the index of the latest boundary held; -1 = none.
-func (w *PathWindow) latest() int {
+func (w *Window) latest() int {
 	for i := len(w.entries) - 1; i >= 0; i-- {
-		if w.rules.boundary(w.entries[i]) {
+		if w.rules.Boundary(w.entries[i]) {
 			return i
 		}
 	}
@@ -153,10 +158,10 @@ func (w *PathWindow) latest() int {
 }
 
 // move follows a leaf entry.
-func (w *PathWindow) move(e Entry) bool {
-	target := rawjson.Text(w.rules.value(e.Raw, "targetId", "target_id"))
+func (w *Window) move(e transcript.Entry) bool {
+	target := rawjson.Text(w.rules.Value(e.Raw, "targetId", "target_id"))
 	if target == "" {
-		*w = *NewPathWindow(w.profile, w.max)
+		*w = *New(w.profile, w.max)
 		return true
 	}
 	for i := len(w.entries) - 1; i >= 0; i-- {
@@ -174,7 +179,7 @@ func (w *PathWindow) move(e Entry) bool {
 
 // Rewind cuts the path back so that the entry with this ordinal is the leaf. false: the window does not hold
 // what the context stood on there; nothing has changed.
-func (w *PathWindow) Rewind(ordinal uint64) bool {
+func (w *Window) Rewind(ordinal uint64) bool {
 	w.merge()
 	for i := len(w.entries) - 1; i >= 0; i-- {
 		if w.entries[i].Ordinal == ordinal {
@@ -184,7 +189,7 @@ func (w *PathWindow) Rewind(ordinal uint64) bool {
 	return false
 }
 
-func (w *PathWindow) rewind(i int) bool {
+func (w *Window) rewind(i int) bool {
 	if i == len(w.entries)-1 {
 		return true
 	}
@@ -201,7 +206,7 @@ func (w *PathWindow) rewind(i int) bool {
 }
 
 // Entries gives what the window holds, root first. It may not be a copy: it must not be changed.
-func (w *PathWindow) Entries() []Entry {
+func (w *Window) Entries() []transcript.Entry {
 	all := w.entries[:len(w.entries):len(w.entries)]
 	if len(w.fresh) == 0 {
 		return all
@@ -210,26 +215,26 @@ func (w *PathWindow) Entries() []Entry {
 }
 
 // Base gives the settings in force before the first entry held.
-func (w *PathWindow) Base() Settings { return w.base }
+func (w *Window) Base() transcript.Settings { return w.base }
 
 // Omitted counts the entries whose messages belong to the context and were cut off by the bound.
-func (w *PathWindow) Omitted() int { return w.omitted }
+func (w *Window) Omitted() int { return w.omitted }
 
 // Leaf gives the last entry of the path. false: the path is empty.
-func (w *PathWindow) Leaf() (Entry, bool) {
-	for _, list := range [...][]Entry{w.fresh, w.entries} {
+func (w *Window) Leaf() (transcript.Entry, bool) {
+	for _, list := range [...][]transcript.Entry{w.fresh, w.entries} {
 		if n := len(list); n > 0 {
 			return list[n-1], true
 		}
 	}
-	return Entry{}, false
+	return transcript.Entry{}, false
 }
 
 // Bytes is the length of all lines held.
-func (w *PathWindow) Bytes() int { return w.bytes }
+func (w *Window) Bytes() int { return w.bytes }
 
 // Clone gives a second window that goes its own way. It copies no entries.
-func (w *PathWindow) Clone() *PathWindow {
+func (w *Window) Clone() *Window {
 	c := *w
 	c.entries = w.entries[:len(w.entries):len(w.entries)]
 	c.fresh = w.fresh[:len(w.fresh):len(w.fresh)]
@@ -237,7 +242,21 @@ func (w *PathWindow) Clone() *PathWindow {
 }
 
 // Context gives BuildContext of the whole path, cut to the bound.
-func (w *PathWindow) Context() Context {
-	b := builder{rules: w.rules}
-	return b.build(w.Entries(), w.base, w.omitted)
+func (w *Window) Context() transcript.Context {
+	b := derive.Builder{Rules: w.rules}
+	return b.Build(w.Entries(), w.base, w.omitted)
+}
+
+// Profile is the rules by which the window builds its context.
+func (w *Window) Profile() transcript.Profile { return w.profile }
+
+// MaxBytes is the window's bound, as Restore takes it; -1 = none.
+func (w *Window) MaxBytes() int { return w.max }
+
+// Settings gives the settings in force at the window's leaf. It reads from the end until each is known.
+func (w *Window) Settings() transcript.Settings {
+	if w.rules.Explicit { // an explicit model outranks what comes after it
+		return w.rules.Settings(w.Entries(), w.base)
+	}
+	return w.rules.Settings(w.fresh, w.rules.Settings(w.entries, w.base))
 }

@@ -1,10 +1,14 @@
-package transcript
+package pathwindow
 
-import "github.com/coppice-go/coppice/internal/rawjson"
+import (
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/internal/derive"
+)
 
 // head gives the entry with its line cut to the head fields if no context will ever read the rest.
-func (r rules) head(e Entry) Entry {
-	if !r.silent(e.Type) {
+func head(r derive.Rules, e transcript.Entry) transcript.Entry {
+	if !r.Silent(e.Type) {
 		return e
 	}
 	var typ, id, parent, at []byte
@@ -28,23 +32,23 @@ func (r rules) head(e Entry) Entry {
 
 // drop lets go of the entries in front of index n: no context can reach them any more. Their settings live
 // on in the base, and where an explicit model outranks later messages, its entry stays.
-func (w *PathWindow) drop(n int) {
-	w.keep(n, func(int, Entry) bool { return false })
+func (w *Window) drop(n int) {
+	w.keep(n, func(int, transcript.Entry) bool { return false })
 }
 
 // keep lets go of the entries in front of index n but those that stays wants. It counts nothing.
-func (w *PathWindow) keep(n int, stays func(i int, e Entry) bool) {
+func (w *Window) keep(n int, stays func(i int, e transcript.Entry) bool) {
 	if n <= 0 {
 		return
 	}
 	model := -1
-	for i := n - 1; i >= 0 && w.rules.explicit && model < 0; i-- {
-		if w.entries[i].Type == "model_change" && w.rules.changedModel(w.entries[i]) != "" {
+	for i := n - 1; i >= 0 && w.rules.Explicit && model < 0; i-- {
+		if w.entries[i].Type == "model_change" && w.rules.ChangedModel(w.entries[i]) != "" {
 			model = i
 		}
 	}
-	w.base = w.rules.settings(w.entries[:n], w.base)
-	kept := make([]Entry, 0, len(w.entries)-n+4)
+	w.base = w.rules.Settings(w.entries[:n], w.base)
+	kept := make([]transcript.Entry, 0, len(w.entries)-n+4)
 	for i, e := range w.entries[:n] {
 		if i == model || stays(i, e) {
 			kept = append(kept, e)
@@ -58,7 +62,7 @@ func (w *PathWindow) keep(n int, stays func(i int, e Entry) bool) {
 // trim cuts the front of the window to three quarters of the bound once it has passed it, so that cuts are
 // rare, cheap over time, and the front of the context stays the same for many turns (which is what prompt
 // caches live on). The cut is before a user's turn if that keeps half of what fits, else between groups.
-func (w *PathWindow) trim() {
+func (w *Window) trim() {
 	if w.max < 0 || w.bytes <= w.max {
 		return
 	}
@@ -89,7 +93,7 @@ func (w *PathWindow) trim() {
 }
 
 // staying tells which entries no cut takes away: the latest boundary, branch summaries, and edits of these.
-func (w *PathWindow) staying() func(i int, e Entry) bool {
+func (w *Window) staying() func(i int, e transcript.Entry) bool {
 	latest := w.latest()
 	edited := map[string]bool{}
 	for i, e := range w.entries {
@@ -97,18 +101,18 @@ func (w *PathWindow) staying() func(i int, e Entry) bool {
 			edited[e.ID] = true
 		}
 	}
-	return func(i int, e Entry) bool {
+	return func(i int, e transcript.Entry) bool {
 		return i == latest || e.Type == "branch_summary" || e.Type == "context_edit" && edited[rawjson.Text(rawjson.Field(e.Raw, "targetId"))]
 	}
 }
 
 // dropSilent lets go of the heads that are held only because a compaction may name them. One that does is
 // then answered with false.
-func (w *PathWindow) dropSilent() {
-	kept := make([]Entry, 0, len(w.entries))
-	first := w.rules.choose(w.entries).kept // named by the latest compaction
+func (w *Window) dropSilent() {
+	kept := make([]transcript.Entry, 0, len(w.entries))
+	first := w.rules.Choose(w.entries).Kept // named by the latest compaction
 	for i, e := range w.entries {
-		if w.rules.silent(e.Type) && i < len(w.entries)-1 && i != first {
+		if w.rules.Silent(e.Type) && i < len(w.entries)-1 && i != first {
 			w.bytes -= len(e.Raw)
 		} else {
 			kept = append(kept, e)
@@ -119,7 +123,7 @@ func (w *PathWindow) dropSilent() {
 
 // cutPoint chooses the entry that comes first after the cut; 0 = there is nothing to cut. stays tells the
 // entries that remain in front of any cut.
-func (w *PathWindow) cutPoint(g []place, stays func(i int, e Entry) bool) int {
+func (w *Window) cutPoint(g []place, stays func(i int, e transcript.Entry) bool) int {
 	target := w.max / 4 * 3
 	size := w.bytes // of what a cut before i leaves
 	first, last := 0, 0
@@ -155,35 +159,35 @@ type place struct {
 
 // groups tells for each entry what the place before it is good for. A call without a result holds its group
 // open until the user speaks again.
-func (w *PathWindow) groups() []place {
+func (w *Window) groups() []place {
 	places := make([]place, len(w.entries))
 	cover := make([]int, len(w.entries)+1) // differences: how many pairs span the place before i
 	callAt := map[string]int{}
 	open := map[string]int{}
-	b := builder{rules: w.rules}
-	if w.rules.edits {
-		b.findEdits(w.entries)
+	b := derive.Builder{Rules: w.rules}
+	if w.rules.Edits {
+		b.FindEdits(w.entries)
 	}
 	for i, e := range w.entries {
-		b.truncate(0)
-		b.entry(e)
-		if len(b.messages) == 0 {
+		b.Truncate(0)
+		b.Entry(e)
+		if len(b.Messages) == 0 {
 			continue
 		}
-		l := b.links[0]
-		for _, id := range l.results {
+		l := b.Links[0]
+		for _, id := range l.Results {
 			if k, ok := callAt[id]; ok && k < i {
 				cover[k+1]++
 				cover[i+1]--
 				delete(open, id)
 			}
 		}
-		turn := b.messages[0].Role == "user" && len(l.results) == 0
+		turn := b.Messages[0].Role == "user" && len(l.Results) == 0
 		places[i] = place{speaks: true, cut: true, turn: turn}
 		if turn {
 			clear(open)
 		}
-		for _, c := range l.calls {
+		for _, c := range l.Calls {
 			callAt[c.ID], open[c.ID] = i, i
 		}
 	}

@@ -1,4 +1,4 @@
-package transcript
+package derive
 
 import (
 	"strconv"
@@ -6,11 +6,12 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
-// entry adds the message of one entry, if it has one.
-func (b *builder) entry(e Entry) {
-	var m Message
+// Entry adds the message of one entry, if it has one.
+func (b *Builder) Entry(e entries.Entry) {
+	var m entries.Message
 	switch e.Type {
 	case "message":
 		var ok bool
@@ -19,22 +20,22 @@ func (b *builder) entry(e Entry) {
 			return
 		}
 	case "custom_message":
-		raw, ok := b.rules.custom(e)
+		raw, ok := b.Rules.custom(e)
 		if !ok {
 			b.diag.Add(e.ID, e.Ordinal, diag.NoMessage, "a custom message whose content is neither text nor blocks: left out")
 			return
 		}
-		m = Message{Entry: e.ID, Role: "custom", Raw: raw}
+		m = entries.Message{Entry: e.ID, Role: "custom", Raw: raw}
 	case "branch_summary":
 		summary := rawjson.Field(e.Raw, "summary")
 		if !rawjson.IsString(summary) || string(summary) == `""` {
-			if !b.rules.emptyBranch {
+			if !b.Rules.emptyBranch {
 				return
 			}
 			summary = []byte(`""`)
 		}
-		m = Message{Role: "branchSummary", Raw: rawjson.Object("role", []byte(`"branchSummary"`), "summary", summary,
-			"fromId", rawjson.OrNull(b.rules.value(e.Raw, "fromId", "from_id")), "timestamp", millis(e.Time))}
+		m = entries.Message{Role: "branchSummary", Raw: rawjson.Object("role", []byte(`"branchSummary"`), "summary", summary,
+			"fromId", rawjson.OrNull(b.Rules.Value(e.Raw, "fromId", "from_id")), "timestamp", millis(e.Time))}
 	default:
 		return
 	}
@@ -43,21 +44,21 @@ func (b *builder) entry(e Entry) {
 	}
 }
 
-func (b *builder) add(e Entry, m Message) {
-	b.messages = append(b.messages, m)
-	b.links = append(b.links, linkOf(m, e.Ordinal))
+func (b *Builder) add(e entries.Entry, m entries.Message) {
+	b.Messages = append(b.Messages, m)
+	b.Links = append(b.Links, linkOf(m, e.Ordinal))
 }
 
-// boundary adds what a compaction itself says: a system message that it carries, and its summary. A reset
+// Boundary adds what a compaction itself says: a system message that it carries, and its summary. A reset
 // says nothing.
-func (b *builder) boundary(e Entry, kept []Entry) {
+func (b *Builder) boundary(e entries.Entry, kept []entries.Entry) {
 	if e.Type != "compaction" {
 		return
 	}
-	if sys := rawjson.Field(e.Raw, "systemMessage"); b.rules.edits && len(sys) > 0 && sys[0] == '{' {
-		b.add(e, Message{Role: rawjson.Text(rawjson.Field(sys, "role")), Raw: sys})
+	if sys := rawjson.Field(e.Raw, "systemMessage"); b.Rules.Edits && len(sys) > 0 && sys[0] == '{' {
+		b.add(e, entries.Message{Role: rawjson.Text(rawjson.Field(sys, "role")), Raw: sys})
 	}
-	if b.rules.verbatimOnly {
+	if b.Rules.verbatimOnly {
 		b.add(e, flattened(e, kept))
 		return
 	}
@@ -65,25 +66,25 @@ func (b *builder) boundary(e Entry, kept []Entry) {
 	if !rawjson.IsString(summary) {
 		summary = []byte(`""`)
 	}
-	tokens := b.rules.value(e.Raw, "tokensBefore", "tokens_before")
+	tokens := b.Rules.Value(e.Raw, "tokensBefore", "tokens_before")
 	if !rawjson.IsNumber(tokens) {
 		tokens = []byte("0")
 	}
 	raw := rawjson.Object("role", []byte(`"compactionSummary"`), "summary", summary, "tokensBefore", tokens, "timestamp", millis(e.Time))
-	if b.rules.resets {
+	if b.Rules.resets {
 		if items := remoteHistory(e); items != nil {
 			provider := rawjson.Field(rawjson.Field(rawjson.Field(e.Raw, "preserveData"), "openaiRemoteCompaction"), "provider")
 			raw = rawjson.WithField(raw, "providerPayload", rawjson.Object("type", []byte(`"openaiResponsesHistory"`), "provider", provider, "items", items))
 		}
 	}
-	m := Message{Role: "compactionSummary", Raw: raw}
+	m := entries.Message{Role: "compactionSummary", Raw: raw}
 	if b.edit(e.ID, &m) {
 		b.add(e, m)
 	}
 }
 
 // custom gives the message of a custom_message entry in pi's shape.
-func (r rules) custom(e Entry) ([]byte, bool) {
+func (r Rules) custom(e entries.Entry) ([]byte, bool) {
 	content := rawjson.Field(e.Raw, "content")
 	switch {
 	case len(content) > 0 && (content[0] == '"' || content[0] == '['):
@@ -96,7 +97,7 @@ func (r rules) custom(e Entry) ([]byte, bool) {
 	if !rawjson.IsTrue(display) {
 		display = []byte("false")
 	}
-	customType := r.value(e.Raw, "customType", "custom_type")
+	customType := r.Value(e.Raw, "customType", "custom_type")
 	if !rawjson.IsString(customType) {
 		customType = []byte(`""`)
 	}
@@ -108,8 +109,8 @@ func (r rules) custom(e Entry) ([]byte, bool) {
 	return raw, true
 }
 
-// findEdits notes the context_edit entries among those that reach the context; the latest counts.
-func (b *builder) findEdits(entries []Entry) {
+// FindEdits notes the context_edit entries among those that reach the context; the latest counts.
+func (b *Builder) FindEdits(entries []entries.Entry) {
 	for _, e := range entries {
 		if e.Type != "context_edit" {
 			continue
@@ -124,7 +125,7 @@ func (b *builder) findEdits(entries []Entry) {
 }
 
 // edit applies the edit of an entry, if there is one. false: the entry is hidden.
-func (b *builder) edit(id string, m *Message) bool {
+func (b *Builder) edit(id string, m *entries.Message) bool {
 	r, ok := b.edits[id]
 	if !ok {
 		return true

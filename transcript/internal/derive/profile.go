@@ -1,9 +1,13 @@
-package transcript
+// Package derive builds the context of a path: what a model sees next, by the rules of a profile. It takes time
+// linear in the path, never fails, and reports what it could not use. Package transcript names what the world
+// needs of it; package pathwindow applies the same rules to a path that grows.
+package derive
 
 import (
 	"bytes"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // Profile names the rules by which a context is built from a path. The rules of a peer answer what that
@@ -38,11 +42,11 @@ func (p Profile) Valid() bool {
 	return false
 }
 
-// rules are the differences between the profiles, one switch each.
-type rules struct {
-	moves        bool // leaf entries move the head
-	edits        bool // context_edit entries count; compactions may carry a system message
-	explicit     bool // an explicit default model_change is not overridden by assistant messages
+// Rules are the differences between the profiles, one switch each.
+type Rules struct {
+	Moves        bool // leaf entries move the head
+	Edits        bool // context_edit entries count; compactions may carry a system message
+	Explicit     bool // an explicit default model_change is not overridden by assistant messages
 	changesOnly  bool // assistant messages do not name the model at all
 	resets       bool // reset_boundary entries count
 	healthy      bool // failed turns and unanswered calls are left out of the messages
@@ -51,47 +55,48 @@ type rules struct {
 	snake        bool // snake case field names are understood
 }
 
-func (p Profile) rules() rules {
+// RulesOf gives the rules of a profile.
+func RulesOf(p Profile) Rules {
 	switch p {
 	case Pi:
-		return rules{edits: true}
+		return Rules{Edits: true}
 	case OMP:
-		return rules{explicit: true, resets: true, healthy: true}
+		return Rules{Explicit: true, resets: true, healthy: true}
 	case Atomic:
-		return rules{verbatimOnly: true}
+		return Rules{verbatimOnly: true}
 	case Operator:
-		return rules{moves: true, changesOnly: true, emptyBranch: true, snake: true}
+		return Rules{Moves: true, changesOnly: true, emptyBranch: true, snake: true}
 	}
-	return rules{moves: true, edits: true}
+	return Rules{Moves: true, Edits: true}
 }
 
-// value gives a field of an entry's body: by its camel case name, else, where the profile knows snake case,
+// Value gives a field of an entry's body: by its camel case name, else, where the profile knows snake case,
 // by that. nil = absent.
-func (r rules) value(line []byte, camel, snake string) []byte {
+func (r Rules) Value(line []byte, camel, snake string) []byte {
 	if v := rawjson.Field(line, camel); v != nil || !r.snake {
 		return v
 	}
 	return rawjson.Field(line, snake)
 }
 
-// silent reports that an entry of this type says nothing to any context, whatever its body: only its id
+// Silent reports that an entry of this type says nothing to any context, whatever its body: only its id
 // can matter, as the first entry that a compaction keeps.
-func (r rules) silent(typ string) bool {
+func (r Rules) Silent(typ string) bool {
 	switch typ {
 	case "message", "custom_message", "branch_summary", "compaction", "model_change", "thinking_level_change", "mode_change":
 		return false
 	case "leaf":
-		return !r.moves
+		return !r.Moves
 	case "context_edit":
-		return !r.edits
+		return !r.Edits
 	case "reset_boundary":
 		return !r.resets
 	}
 	return true
 }
 
-// boundary reports whether the entry ends what came before it: a compaction that counts, or a reset.
-func (r rules) boundary(e Entry) bool {
+// Boundary reports whether the entry ends what came before it: a compaction that counts, or a reset.
+func (r Rules) Boundary(e entries.Entry) bool {
 	switch e.Type {
 	case "compaction":
 		return !r.verbatimOnly || bytes.Equal(rawjson.Field(rawjson.Field(e.Raw, "details"), "strategy"), []byte(`"verbatim-lines"`))
@@ -101,42 +106,42 @@ func (r rules) boundary(e Entry) bool {
 	return false
 }
 
-// selection is what of a path reaches the context.
-type selection struct {
-	boundary int    // index of the latest boundary; -1 = none
-	kept     int    // from here up to the boundary entries are kept; == boundary: none are
-	missing  string // the id that the boundary wants kept and that is not before it
+// Selection is what of a path reaches the context.
+type Selection struct {
+	Boundary int    // index of the latest boundary; -1 = none
+	Kept     int    // from here up to the boundary entries are kept; == boundary: none are
+	Missing  string // the id that the boundary wants kept and that is not before it
 }
 
-// choose finds the latest boundary of the path and where its kept entries start. It is linear: the types
+// Choose finds the latest boundary of the path and where its kept entries start. It is linear: the types
 // are looked at from the end, ids only in front of a boundary.
-func (r rules) choose(path []Entry) selection {
+func (r Rules) Choose(path []entries.Entry) Selection {
 	for i := len(path) - 1; i >= 0; i-- {
-		if !r.boundary(path[i]) {
+		if !r.Boundary(path[i]) {
 			continue
 		}
-		s := selection{boundary: i, kept: i}
-		from, after, wanted := r.keeps(path[i])
+		s := Selection{Boundary: i, Kept: i}
+		from, after, wanted := r.Keeps(path[i])
 		if !wanted {
 			return s
 		}
 		for k := 0; k < i; k++ {
 			if path[k].ID == from {
-				if s.kept = k; after {
-					s.kept = k + 1
+				if s.Kept = k; after {
+					s.Kept = k + 1
 				}
 				return s
 			}
 		}
-		s.missing = from
+		s.Missing = from
 		return s
 	}
-	return selection{boundary: -1}
+	return Selection{Boundary: -1}
 }
 
-// keeps says what a boundary wants kept: from the entry with this id on (after: from the one behind it).
+// Keeps says what a boundary wants kept: from the entry with this id on (after: from the one behind it).
 // wanted false: nothing.
-func (r rules) keeps(e Entry) (from string, after, wanted bool) {
+func (r Rules) Keeps(e entries.Entry) (from string, after, wanted bool) {
 	if e.Type != "compaction" {
 		return "", false, false
 	}
@@ -144,13 +149,13 @@ func (r rules) keeps(e Entry) (from string, after, wanted bool) {
 		from = rawjson.Text(rawjson.Field(e.Raw, "providerReplayThroughEntryId"))
 		return from, true, from != "" && from != e.ID
 	}
-	from = rawjson.Text(r.value(e.Raw, "firstKeptEntryId", "first_kept_entry_id"))
+	from = rawjson.Text(r.Value(e.Raw, "firstKeptEntryId", "first_kept_entry_id"))
 	return from, false, from != "" && from != e.ID
 }
 
 // remoteHistory gives the list of provider items that stands in for the kept entries of a compaction made
 // by the provider itself; nil = an ordinary compaction.
-func remoteHistory(e Entry) []byte {
+func remoteHistory(e entries.Entry) []byte {
 	remote := rawjson.Field(rawjson.Field(e.Raw, "preserveData"), "openaiRemoteCompaction")
 	items := rawjson.Field(remote, "replacementHistory")
 	if len(items) == 0 || items[0] != '[' || rawjson.Text(rawjson.Field(remote, "provider")) == "" {
