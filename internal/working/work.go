@@ -28,7 +28,7 @@ type work struct {
 	flying  int                // steps that the journal has
 	version uint64             // grows with every change
 	profile transcript.Profile // of the working context
-	bound   int                // its bytes, as PathWindow.MaxBytes gives them
+	bound   int                // its bytes, as Window.MaxBytes gives them
 	wish    Options            // may want another profile or bound than the session has
 }
 

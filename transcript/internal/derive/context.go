@@ -36,7 +36,7 @@ func Build(path []entries.Entry, p Profile) Context {
 	return b.Build(path, entries.Settings{}, 0)
 }
 
-// Builder collects the messages of one context. links runs beside messages.
+// Builder collects the messages of one context. Links runs beside Messages.
 type Builder struct {
 	Rules    Rules
 	edits    map[string][]byte // the replacement of the latest context_edit, by target id
@@ -58,7 +58,7 @@ func linkOf(m entries.Message, ordinal uint64) Link {
 	return Link{ordinal: ordinal, Calls: p.Calls, Results: p.Results, only: p.OnlyResults() || m.Role == "toolResult"}
 }
 
-// Build is BuildContext for a path whose beginning may be missing: base are the settings in force before
+// Build is the function Build for a path whose beginning may be missing: base are the settings in force before
 // it; omitted > 0 says that entries which belong to the context were cut off at its front.
 func (b *Builder) Build(path []entries.Entry, base entries.Settings, omitted int) Context {
 	path = b.Rules.Settle(path, &b.diag)

@@ -49,7 +49,7 @@ func (b *Builder) add(e entries.Entry, m entries.Message) {
 	b.Links = append(b.Links, linkOf(m, e.Ordinal))
 }
 
-// Boundary adds what a compaction itself says: a system message that it carries, and its summary. A reset
+// boundary adds what a compaction itself says: a system message that it carries, and its summary. A reset
 // says nothing.
 func (b *Builder) boundary(e entries.Entry, kept []entries.Entry) {
 	if e.Type != "compaction" {

@@ -57,6 +57,7 @@ func (b *Builder) report(i int, kind, detail string) {
 	b.diag.Add(b.Messages[i].Entry, b.Links[i].ordinal, kind, detail)
 }
 
+// Truncate keeps the first n messages.
 func (b *Builder) Truncate(n int) {
 	b.Messages, b.Links = b.Messages[:n], b.Links[:n]
 }
