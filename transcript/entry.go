@@ -4,11 +4,19 @@ import (
 	"encoding/json"
 
 	"github.com/coppice-go/coppice/transcript/internal/entries"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
-// ErrLine is wrapped by every error about a line that cannot be an entry: no JSON object, nested too
-// deeply, or without what an entry needs.
-var ErrLine = entries.ErrLine
+// The errors of this package.
+var (
+	// ErrLine is wrapped by every error about a line that cannot be an entry: no JSON object, nested too
+	// deeply, or without what an entry needs.
+	ErrLine = entries.ErrLine
+	// ErrNotFound is what looking an id up in a tree can say; it is also fs.ErrNotExist.
+	ErrNotFound = tree.ErrNotFound
+	// ErrAmbiguous is the other: more than one entry has an id that starts so.
+	ErrAmbiguous = tree.ErrAmbiguous
+)
 
 type (
 	// Line is the head of one JSONL line: what the tree is made of. Everything else of the line stays in Raw.

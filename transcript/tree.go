@@ -2,12 +2,6 @@ package transcript
 
 import "github.com/coppice-go/coppice/transcript/tree"
 
-// What looking an id up can say. ErrNotFound is also fs.ErrNotExist.
-var (
-	ErrNotFound  = tree.ErrNotFound
-	ErrAmbiguous = tree.ErrAmbiguous
-)
-
 type (
 	// Tree is the tree of a session at one moment.
 	Tree = tree.Tree

@@ -74,11 +74,7 @@ func grow(b *tree.Builder, sk *codec.Skeleton) error {
 		return fmt.Errorf("skeleton begins at ordinal %d, the tree ends at %d", sk.First(), b.Len())
 	}
 	for i := b.Len() - int(sk.First()); i < sk.Len(); i++ {
-		typ, role := sk.Kind(i)
-		b.AddRow(codec.Row{
-			ID: sk.ID(i), Parent: sk.Parent(i), Target: sk.Target(i), Type: typ, Role: role, Flags: sk.Flags(i),
-			Size: sk.Size(i), Time: sk.Time(i), Preview: sk.Preview(i),
-		})
+		b.AddRow(sk.Row(i))
 	}
 	return nil
 }
@@ -200,7 +196,7 @@ func (c *Copy) All(ctx context.Context, yield func(transcript.Entry, error) bool
 		}
 	}
 	for i, p := range open {
-		if err := give(entryOf(p.line, st.Next+uint64(i))); err != nil {
+		if err := give(p.line.Entry(st.Next + uint64(i))); err != nil {
 			return err
 		}
 	}
@@ -213,7 +209,7 @@ func Stored(l journal.Line) (transcript.Entry, error) {
 	if err != nil {
 		return transcript.Entry{}, fmt.Errorf("entry %d: %w", l.Ord, err)
 	}
-	e := entryOf(head, l.Ord)
+	e := head.Entry(l.Ord)
 	if l.Parent < 0 {
 		e.ParentID = ""
 	}
@@ -302,7 +298,7 @@ func (c *Copy) Bodies(ctx context.Context, m *Moment, ords []uint64) ([]transcri
 	var want []uint64
 	for _, ord := range ords {
 		if ord >= m.State.Next {
-			have[ord] = entryOf(m.open[ord-m.State.Next].line, ord)
+			have[ord] = m.open[ord-m.State.Next].line.Entry(ord)
 		} else {
 			want = append(want, ord)
 		}

@@ -61,7 +61,7 @@ func (f *Flight) take() []transcript.Entry {
 	for i, p := range f.list {
 		p.step = true
 		f.Step.Entries = append(f.Step.Entries, p.e)
-		path = append(path, entryOf(p.line, uint64(i)))
+		path = append(path, p.line.Entry(uint64(i)))
 		if p.line.Type == "compaction" {
 			reason = "compaction"
 		}

@@ -203,7 +203,7 @@ func (c *Copy) readItems(ctx context.Context, win *pathwindow.Window, items []tr
 	}
 	c.look(func(w *work) {
 		for id, p := range w.ids {
-			have[id] = entryOf(p.line, 0)
+			have[id] = p.line.Entry(0)
 		}
 	})
 	var m *Moment

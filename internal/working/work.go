@@ -175,7 +175,7 @@ func (w *work) add(line transcript.Line, blobs []blob.Blob, at Place, grow bool)
 	}
 	if w.win != nil {
 		win := w.win.Clone()
-		if !at.Is(w.head) || !win.Push(entryOf(line, w.st.Next+uint64(len(w.open)-1))) {
+		if !at.Is(w.head) || !win.Push(line.Entry(w.st.Next+uint64(len(w.open)-1))) {
 			win = nil
 		}
 		w.win = win
@@ -194,10 +194,6 @@ func Speaks(typ string) bool {
 		return true
 	}
 	return false
-}
-
-func entryOf(l transcript.Line, ord uint64) transcript.Entry {
-	return transcript.Entry{Ordinal: ord, ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: l.Raw}
 }
 
 // deferrable reports whether a session of pi's manners has nothing yet that is worth a file.
@@ -220,7 +216,7 @@ func (w *work) hold(list []*Pending, e *Edit) {
 func (p *Pending) ID() string { return p.line.ID }
 
 // Entry is the entry as it is stored, without an ordinal.
-func (p *Pending) Entry() transcript.Entry { return entryOf(p.line, 0) }
+func (p *Pending) Entry() transcript.Entry { return p.line.Entry(0) }
 
 // Head says to a step that the head is to stand at the entry.
 func (p *Pending) Head() *journal.Head { return &journal.Head{ID: p.line.ID, Ord: -1, Entry: p.e} }

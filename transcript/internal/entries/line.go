@@ -24,6 +24,11 @@ type Line struct {
 	Raw                []byte    // the line without its newline; not copied
 }
 
+// Entry gives the entry that the line is, at an ordinal.
+func (l Line) Entry(ordinal uint64) Entry {
+	return Entry{Ordinal: ordinal, ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: l.Raw}
+}
+
 // ParseLine reads the head of a line. The line must be one JSON object, nested to at most 512 levels;
 // where a name occurs twice the last one counts. Names are case sensitive. It reads every byte once,
 // allocates the ids only, and agrees with encoding/json about what is JSON. Errors wrap ErrLine.
