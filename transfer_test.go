@@ -19,12 +19,13 @@ import (
 	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // fileLines reads a session file as an importer does.
 func fileLines(raw []byte) (iter.Seq2[transcript.Draft, error], *coppice.SessionOptions) {
-	f := transcript.NewFileReader(bytes.NewReader(raw), clock()(), strings.NewReader(strings.Repeat("0123456789abcdef", 1<<16)))
+	f := pi.NewReader(bytes.NewReader(raw), clock()(), strings.NewReader(strings.Repeat("0123456789abcdef", 1<<16)))
 	o := &coppice.SessionOptions{Original: func() (io.Reader, error) {
 		if f.Verbatim() {
 			return nil, nil

@@ -36,7 +36,7 @@ type Object struct {
 	LastLine int64             // bytes of the last commit line with its newline; 0 = none in the active segment
 }
 
-// WindowState is a transcript.PathWindow at rest; its lines are in the pool.
+// WindowState is a pathwindow.Window at rest; its lines are in the pool.
 type WindowState struct {
 	Profile  string
 	MaxBytes int

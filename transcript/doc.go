@@ -10,16 +10,18 @@
 //   - Nothing hangs and nothing is lost in silence. Missing parents, circles, double ids, bad lines, calls
 //     without results are each cut or kept by a written rule and reported as a Diagnostic. Walks are
 //     iterative; lists of diagnostics, depths and previews are bounded (I15).
-//   - Images that leave their line come back exactly: Externalise and Internalise are a bijection.
 //
 // A line, in pi's session format version 3, is one JSON object:
 //
 //	{"type":"message","id":"..","parentId":"..","timestamp":"2026-01-02T15:04:05.000Z","message":{..}}
 //
-// Use: ParseLine reads a line's head, Draft.Line makes a line, Row gives its skeleton row. A TreeBuilder
-// gathers rows and gives immutable trees. BuildContext turns a path into messages by the rules of a
-// Profile; a PathWindow does the same while the path grows, within a bound. Inspect finds role, text,
-// calls and results in any provider's message. A FileReader reads session files of the pi family.
+// Use: ParseLine reads a line's head, Draft.Line makes a line. BuildContext turns a path into messages by
+// the rules of a Profile. Inspect finds role, text, calls and results in any provider's message. A Tree comes
+// from a session.
+//
+// This package names what a reader of sessions needs. Who stores them finds the rest beside it: package tree
+// makes trees of rows, pathwindow keeps the context of a path that grows, within a bound, and blob takes
+// images out of lines and puts them back. Session files of others are read by the packages of interop.
 //
 // The package is pure: no files, no clock, no randomness but what the caller hands in. Functions and
 // methods are safe for concurrent use unless they say otherwise.

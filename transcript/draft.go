@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // Draft is an entry that is still to be appended. Package entry makes drafts; the session gives them
@@ -49,13 +52,13 @@ func (d Draft) Line(id, parentID string, now time.Time) ([]byte, error) {
 		return nil, fmt.Errorf("%w: year %d does not fit a time stamp", ErrLine, y)
 	}
 	line := make([]byte, 0, len(d.Body)+len(d.Type)+len(id)+len(parentID)+100)
-	line = quoted(append(line, `{"type":`...), d.Type)
-	line = quoted(append(line, `,"id":`...), id)
+	line = rawjson.AppendString(append(line, `{"type":`...), d.Type)
+	line = rawjson.AppendString(append(line, `,"id":`...), id)
 	line = append(line, `,"parentId":`...)
 	if parentID == "" {
 		line = append(line, "null"...)
 	} else {
-		line = quoted(line, parentID)
+		line = rawjson.AppendString(line, parentID)
 	}
 	line = at.AppendFormat(append(line, `,"timestamp":"`...), "2006-01-02T15:04:05.000Z\"")
 	line, err := appendBody(line, d.Body)
@@ -89,19 +92,19 @@ func (d Draft) rawLine() ([]byte, error) {
 // appendBody appends the fields of the body and the line's closing brace.
 func appendBody(line []byte, body json.RawMessage) ([]byte, error) {
 	if len(body) > 0 {
-		m := walk(body)
-		m.strict = true
-		if m.closing != '}' {
+		m := rawjson.Walk(body)
+		m.Strict = true
+		if m.Closing != '}' {
 			return nil, fmt.Errorf("%w: the body is no JSON object", ErrLine)
 		}
-		for m.next() {
-			switch string(m.key) {
+		for m.Next() {
+			switch string(m.Key) {
 			case "type", "id", "parentId", "timestamp":
-				return nil, fmt.Errorf("%w: the body sets %q", ErrLine, m.key)
+				return nil, fmt.Errorf("%w: the body sets %q", ErrLine, m.Key)
 			}
 		}
-		if m.err != nil {
-			return nil, fmt.Errorf("%w: body: %w", ErrLine, m.err)
+		if m.Err != nil {
+			return nil, fmt.Errorf("%w: body: %w", ErrLine, m.Err)
 		}
 		buf := bytes.NewBuffer(line)
 		start := buf.Len()
@@ -132,26 +135,9 @@ func checkLine(line []byte, typ, id, parentID string) error {
 	return nil
 }
 
-// nameMax bounds a type and an id, in bytes (I15): a skeleton keeps them in memory.
-const nameMax = 64 << 10
-
 func checkNames(l Line) error {
-	if n := max(len(l.Type), len(l.ID), len(l.ParentID)); n > nameMax {
-		return fmt.Errorf("%w: a type or an id of %d bytes, at most %d are allowed", ErrLine, n, nameMax)
+	if n := max(len(l.Type), len(l.ID), len(l.ParentID)); n > entries.NameMax {
+		return fmt.Errorf("%w: a type or an id of %d bytes, at most %d are allowed", ErrLine, n, entries.NameMax)
 	}
 	return nil
-}
-
-// quoted appends s as a JSON string.
-func quoted(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			p, err := json.Marshal(s) // of a string: cannot fail
-			if err != nil {
-				return append(dst, `""`...)
-			}
-			return append(dst, p...)
-		}
-	}
-	return append(append(append(dst, '"'), s...), '"')
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // referenceLine is ParseLine by means of encoding/json alone.
@@ -23,7 +26,7 @@ func referenceLine(raw []byte) (Line, bool) {
 		}
 		switch tok {
 		case json.Delim('{'), json.Delim('['):
-			if depth++; depth > maxDepth {
+			if depth++; depth > rawjson.MaxDepth {
 				return Line{}, false
 			}
 		case json.Delim('}'), json.Delim(']'):
@@ -50,7 +53,7 @@ func referenceLine(raw []byte) (Line, bool) {
 			l.Time = t.UTC()
 		}
 	} else {
-		l.Time = numberTime(fields["timestamp"])
+		l.Time = rawjson.Time(fields["timestamp"])
 	}
 	return l, true
 }
@@ -295,7 +298,7 @@ func BenchmarkScan(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				_ = Row(h, 0)
+				_ = tree.Row(h, 0)
 			}
 		}
 	})

@@ -6,6 +6,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/blob"
+	"github.com/coppice-go/coppice/transcript/internal/shape"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 var shapes = []struct {
@@ -78,10 +83,10 @@ func FuzzInspect(f *testing.F) {
 			t.Errorf("a shape of something that is no JSON: %+v", s)
 		}
 		// What is walked without validation must be safe whatever it is.
-		_ = inspect(message)
-		_ = field(message, "content")
-		_ = Row(Line{Type: "message", Raw: message}, 0)
-		_ = Row(Line{Type: "custom_message", Raw: message}, 0)
-		_, _ = Externalise(message)
+		_ = shape.Inspect(message)
+		_ = rawjson.Field(message, "content")
+		_ = tree.Row(Line{Type: "message", Raw: message}, 0)
+		_ = tree.Row(Line{Type: "custom_message", Raw: message}, 0)
+		_, _ = blob.Externalise(message)
 	})
 }

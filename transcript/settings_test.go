@@ -16,7 +16,7 @@ func TestTitle(t *testing.T) {
 		{"title_change", `{"type":"title_change","title":"t"}`, "t", true},
 		{"message", `{"type":"message","name":"x"}`, "", false},
 	} {
-		got, ok := transcript.Title(transcript.Entry{Type: tc.typ, Raw: []byte(tc.raw)})
+		got, ok := transcript.Entry{Type: tc.typ, Raw: []byte(tc.raw)}.Title()
 		if got != tc.want || ok != tc.ok {
 			t.Errorf("%s: %q %v, want %q %v", tc.raw, got, ok, tc.want, tc.ok)
 		}

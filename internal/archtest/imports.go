@@ -16,7 +16,7 @@ type edge struct {
 
 // What each layer may use of ours: the layers below it, in the order of the design.
 var (
-	pure     = []string{"codec", "transcript", "entry", "checkpoint", "snapshot"}
+	pure     = []string{"codec", "transcript/...", "entry", "checkpoint", "snapshot"}
 	storage  = []string{"backend", "backend/trace"}
 	log      = []string{"internal/layout", "internal/segment", "internal/journal"}
 	facade   = join(pure, storage, "", "interop/...")
@@ -37,7 +37,10 @@ const (
 // that a new layer is a decision and not an accident.
 var table = []edge{
 	{dir: "codec", ext: []string{zstd, msgpack}},
-	{dir: "transcript", ours: []string{"codec"}, ext: []string{uuid}},
+	{dir: "internal/diag"},
+	{dir: "internal/rawjson"},
+	{dir: "internal/sharedtest"},
+	{dir: "transcript", ours: []string{"codec", "internal/diag", "internal/rawjson"}, ext: []string{uuid}},
 	{dir: "entry", ours: []string{"transcript"}},
 	{
 		dir: "checkpoint", ours: []string{"codec", "transcript"},
@@ -59,7 +62,7 @@ var table = []edge{
 	{dir: "internal/salvage", ours: join(pure, storage, log, "internal/inventory", "internal/check")},
 	{dir: "", ours: join(pure, storage, log, "internal/check", "internal/gc", "internal/salvage"), ext: []string{uuid}},
 
-	{dir: "interop/...", ours: []string{"codec", "transcript", "entry", "interop/..."}, ext: []string{uuid}},
+	{dir: "interop/...", ours: []string{"codec", "internal/diag", "internal/rawjson", "transcript/...", "entry", "interop/..."}, ext: []string{uuid}},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
 	{
 		dir: "internal/cli", ours: anywhere,

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
-	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // segments goes along the log from its first line on.
@@ -271,7 +271,7 @@ func (v *verifier) take(lines []segment.Line) {
 		return
 	}
 	for _, l := range lines {
-		for _, ref := range transcript.BlobRefs(l.Raw) {
+		for _, ref := range blob.Refs(l.Raw) {
 			v.blobs[ref.Sum] = true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // verifyRuns bounds how often a session is looked at anew because somebody wrote meanwhile.
@@ -48,7 +49,7 @@ type verifier struct {
 	chain   []link
 	at      place
 	broken  bool // the chain was left somewhere: what lies behind cannot all be checked
-	tree    *transcript.TreeBuilder
+	tree    *tree.Builder
 	wishes  map[uint64][]wish
 	blobs   map[string]bool // images that entries refer to
 	aside   map[string]bool // torn objects that commits name
@@ -63,7 +64,7 @@ func newVerifier(cfg journal.Config, deep bool) *verifier {
 	_, disk := cfg.Backend.(backend.Appender)
 	return &verifier{
 		cfg: cfg, b: cfg.Backend, id: cfg.Session, disk: disk, deep: deep, r: &Report{Sessions: 1},
-		tree: transcript.NewTreeBuilder(), wishes: map[uint64][]wish{}, blobs: map[string]bool{}, aside: map[string]bool{},
+		tree: tree.NewBuilder(), wishes: map[uint64][]wish{}, blobs: map[string]bool{}, aside: map[string]bool{},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // imagesMax bounds the images that a handle keeps in memory, in bytes; those not stored yet are beside it.
@@ -33,7 +34,7 @@ type Cache struct {
 func New(j *journal.Journal) *Cache { return &Cache{j: j} }
 
 // Hold keeps blobs until save has stored them.
-func (im *Cache) Hold(blobs []transcript.Blob) {
+func (im *Cache) Hold(blobs []blob.Blob) {
 	im.mu.Lock()
 	defer im.mu.Unlock()
 	for _, b := range blobs {
@@ -48,11 +49,11 @@ func (im *Cache) Hold(blobs []transcript.Blob) {
 func (im *Cache) Save(ctx context.Context, sums []string) error {
 	sums = slices.Clone(sums)
 	slices.Sort(sums)
-	var todo []transcript.Blob
+	var todo []blob.Blob
 	im.mu.Lock()
 	for _, sum := range slices.Compact(sums) {
 		if data, ok := im.unsaved[sum]; ok {
-			todo = append(todo, transcript.Blob{Sum: sum, Data: data})
+			todo = append(todo, blob.Blob{Sum: sum, Data: data})
 		}
 	}
 	im.mu.Unlock()
@@ -118,7 +119,7 @@ func (im *Cache) Line(ctx context.Context, st *journal.State, stored []byte) ([]
 // internalise reads the images that a stored line refers to, in parallel, and puts them back; gone are
 // those that do not exist or fail their checksum.
 func (im *Cache) internalise(ctx context.Context, st *journal.State, stored []byte) (line []byte, gone []string, err error) {
-	refs := transcript.BlobRefs(stored)
+	refs := blob.Refs(stored)
 	data := make([][]byte, len(refs))
 	err = Each(ctx, len(refs), func(i int) error {
 		var err error
@@ -131,7 +132,7 @@ func (im *Cache) internalise(ctx context.Context, st *journal.State, stored []by
 	if err != nil {
 		return nil, nil, err
 	}
-	line, gone = transcript.Internalise(stored, func(sum string) ([]byte, bool) {
+	line, gone = blob.Internalise(stored, func(sum string) ([]byte, bool) {
 		for i := range refs {
 			if refs[i].Sum == sum && data[i] != nil {
 				return data[i], true

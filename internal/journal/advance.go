@@ -10,13 +10,15 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // advance makes the state after a commit from the state before it. Own commits and those read from the
 // log go through it alike. window is that from which the new head grows, where the composer has it and st
 // has not. The slices of st are extended in place: only the newest state of a handle is
 // ever advanced, and a state never looks past its own lengths.
-func advance(st *State, c *segment.Commit, window *transcript.PathWindow) (*State, error) {
+func advance(st *State, c *segment.Commit, window *pathwindow.Window) (*State, error) {
 	next := *st
 	rec := &c.Record
 	if err := next.document(st, rec); err != nil {
@@ -85,7 +87,7 @@ func (st *State) rebase(b *checkpoint.Base) {
 
 // follow moves the window along to the new head; it becomes nil where that takes more than is in memory.
 // given is the window from which the head grows, where the composer has it.
-func (st *State) follow(before *State, c *segment.Commit, given *transcript.PathWindow, lines []Line, entries []transcript.Entry) {
+func (st *State) follow(before *State, c *segment.Commit, given *pathwindow.Window, lines []Line, entries []transcript.Entry) {
 	if given == nil && len(entries) == 0 {
 		switch p := before.parked; {
 		case st.HeadOrd == before.HeadOrd:
@@ -110,7 +112,7 @@ func (st *State) follow(before *State, c *segment.Commit, given *transcript.Path
 }
 
 // extended is w with more entries of its path; nil where that takes more than it holds.
-func extended(w *transcript.PathWindow, onPath []transcript.Entry) *transcript.PathWindow {
+func extended(w *pathwindow.Window, onPath []transcript.Entry) *pathwindow.Window {
 	if w == nil || len(onPath) == 0 {
 		return w
 	}
@@ -140,7 +142,7 @@ func (st *State) grown(before *State, lines []Line, entries []transcript.Entry) 
 }
 
 // leafOf is the ordinal at which a window ends, -1 for an empty one.
-func leafOf(w *transcript.PathWindow) int64 {
+func leafOf(w *pathwindow.Window) int64 {
 	if e, ok := w.Leaf(); ok {
 		return int64(e.Ordinal)
 	}
@@ -148,10 +150,10 @@ func leafOf(w *transcript.PathWindow) int64 {
 }
 
 // rewound is w cut back until it ends at ord; nil where that is not possible from what it holds.
-func rewound(w *transcript.PathWindow, ord int64) *transcript.PathWindow {
+func rewound(w *pathwindow.Window, ord int64) *pathwindow.Window {
 	switch {
 	case ord == -1:
-		return transcript.NewPathWindow(w.Profile(), w.MaxBytes())
+		return pathwindow.New(w.Profile(), w.MaxBytes())
 	case ord < -1:
 		return nil
 	}
@@ -176,7 +178,7 @@ func (st *State) settle(before *State, rec *checkpoint.Record, entries []transcr
 		sum.Bytes += int64(len(l.Raw)) + 1
 	}
 	for i := range entries {
-		if title, ok := transcript.Title(entries[i]); ok {
+		if title, ok := entries[i].Title(); ok {
 			sum.Title = title
 		}
 	}
@@ -210,7 +212,7 @@ func preview(before, st *State, entries []transcript.Entry) string {
 		if e.Type != "message" {
 			continue
 		}
-		if p := transcript.Row(transcript.Line{Type: e.Type, ID: e.ID, Raw: e.Raw}, -1).Preview; p != "" {
+		if p := tree.Row(transcript.Line{Type: e.Type, ID: e.ID, Raw: e.Raw}, -1).Preview; p != "" {
 			return p
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // object makes the checkpoint of a state. withTail: the tail rides in it (replace strategy).
@@ -61,7 +63,7 @@ func (st *State) blobsShown() map[string][]byte {
 	shown, total := map[string][]byte{}, 0
 	entries := st.Window.Entries()
 	for i := len(entries) - 1; i >= 0; i-- {
-		for _, ref := range transcript.BlobRefs(entries[i].Raw) {
+		for _, ref := range blob.Refs(entries[i].Raw) {
 			data, ok := st.Blobs[ref.Sum]
 			if _, dup := shown[ref.Sum]; !ok || dup || total+len(data) > checkpoint.MaxBlobs {
 				continue
@@ -110,7 +112,7 @@ func restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 }
 
 // window puts the working window together from the pool.
-func window(o *checkpoint.Object) (*transcript.PathWindow, error) {
+func window(o *checkpoint.Object) (*pathwindow.Window, error) {
 	if !o.Window.Known {
 		return nil, nil
 	}
@@ -127,7 +129,7 @@ func window(o *checkpoint.Object) (*transcript.PathWindow, error) {
 		entries = append(entries, e)
 	}
 	w := o.Window
-	return transcript.RestorePathWindow(transcript.Profile(w.Profile), w.MaxBytes, w.Base, w.Omitted, entries), nil
+	return pathwindow.Restore(transcript.Profile(w.Profile), w.MaxBytes, w.Base, w.Omitted, entries), nil
 }
 
 // placeTail gives the lines of a checkpoint's tail their parents. The first commit in it is the first of

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
-	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // found is a segment that a listing shows.
@@ -119,7 +119,7 @@ func (a *appendLog) begunIn(ctx context.Context, seg layout.Segment) (*State, er
 	st.Summary.ID = a.j.cfg.Session
 	st.Plain = []checkpoint.PlainRef{ref}
 	if p.First == 0 {
-		st.Window = transcript.NewPathWindow(a.j.cfg.Profile, a.j.cfg.MaxBytes)
+		st.Window = pathwindow.New(a.j.cfg.Profile, a.j.cfg.MaxBytes)
 	}
 	first := true
 	segment.Scan(raw[o.Size:], p.Key, o.Self(), func(s segment.Commit) bool {

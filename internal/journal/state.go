@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/segment"
-	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // State is a session as it stands after one commit: all that is in memory of it. It is immutable;
@@ -19,7 +19,7 @@ type State struct {
 	HeadOrd  int64           // ordinal of the head, -1 = before every root
 	Branches []checkpoint.BranchRef
 	Lineage  []checkpoint.Commit    // the last 64 commits, oldest first
-	Window   *transcript.PathWindow // of the head; nil = not known, to be read from the transcript
+	Window   *pathwindow.Window // of the head; nil = not known, to be read from the transcript
 	Segments checkpoint.SegmentMap  // sealed
 	Plain    []checkpoint.PlainRef  // append: segments that are not sealed, the last one active
 	Tail     []Line                 // replace: durable lines that are in no segment
@@ -41,7 +41,7 @@ type State struct {
 	lastLine int64                  // append: length of the newest commit line with its newline
 	tailSize int64                  // bytes of Tail, newlines included
 	pending  string                 // torn object that the next commit names
-	parked   *transcript.PathWindow // of the winner's head, while a losing turn's commit stands before its own
+	parked   *pathwindow.Window // of the winner's head, while a losing turn's commit stands before its own
 }
 
 // span is a part of a plain segment.
@@ -62,7 +62,7 @@ const (
 func (g Genesis) state(cfg Config) *State {
 	st := &State{
 		Header: g.Header, HeadOrd: -1, Original: g.Original, opening: true,
-		Window: transcript.NewPathWindow(cfg.Profile, cfg.MaxBytes),
+		Window: pathwindow.New(cfg.Profile, cfg.MaxBytes),
 		Doc:    checkpoint.Document{Branch: "main"},
 		self:   segment.GenesisSelf(g.Header),
 	}

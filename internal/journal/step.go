@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Entry is an entry on its way into the transcript.
@@ -37,7 +37,7 @@ type Step struct {
 	Edit func(checkpoint.Document) checkpoint.Document
 	// Window is that of the place from which Head grows: of Head itself, or of the parent of the first of
 	// Entries that leads there. nil = it follows from the window before.
-	Window *transcript.PathWindow
+	Window *pathwindow.Window
 	// Kept names the line that the head leaves: rollback and the like.
 	Kept     string
 	Claim    bool              // fences every older writer

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/working"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // mainBranch is the name that every session starts with.
@@ -26,7 +27,7 @@ type move struct {
 	reason  string
 	kept    string // names the line that is left
 	stay    bool   // nothing to do if the head is there
-	window  *transcript.PathWindow
+	window  *pathwindow.Window
 	added   []*working.Pending
 	setting transcript.Settings
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/internal/working"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Target is a point in time; at most one field is set, and the zero Target is the head.
@@ -34,7 +35,7 @@ type View struct {
 	Doc    checkpoint.Document
 	Head   working.Place
 
-	window *transcript.PathWindow // not cut; nil = has to be read
+	window *pathwindow.Window // not cut; nil = has to be read
 }
 
 // At gives the session as it was at a target. Nothing moves.
@@ -204,7 +205,7 @@ func (v *View) Context(ctx context.Context) (transcript.Context, error) {
 }
 
 // whole gives the window without a bound.
-func (v *View) whole(ctx context.Context) (*transcript.PathWindow, error) {
+func (v *View) whole(ctx context.Context) (*pathwindow.Window, error) {
 	profile, _ := v.h.Rules()
 	if w := v.window; w != nil && w.Profile() == profile {
 		return w, nil

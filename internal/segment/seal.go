@@ -6,6 +6,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // Rows makes the skeleton rows of durable lines.
@@ -16,7 +17,7 @@ func Rows(lines []Line) ([]codec.Row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", l.Ord, err)
 		}
-		out[i] = transcript.Row(head, l.Parent)
+		out[i] = tree.Row(head, l.Parent)
 		if l.Commit {
 			out[i].Flags |= codec.FlagCommit
 		}

@@ -19,6 +19,8 @@ import (
 	"github.com/coppice-go/coppice/internal/live"
 	"github.com/coppice-go/coppice/internal/working"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 const (
@@ -97,7 +99,7 @@ type loader struct {
 	j       *journal.Journal
 	entries []*journal.Entry
 	heads   []transcript.Line
-	small   []transcript.Blob // the newest images that can ride in the checkpoint
+	small   []blob.Blob // the newest images that can ride in the checkpoint
 }
 
 // gather takes all lines in; images are stored at once. The header is the first line, if it is one.
@@ -152,7 +154,7 @@ func (ld *loader) take(ctx context.Context, d transcript.Draft) error {
 	if err != nil {
 		return err
 	}
-	stored, blobs := transcript.Externalise(raw)
+	stored, blobs := blob.Externalise(raw)
 	if len(stored) > working.EntryMax {
 		return working.LimitError("entry", working.EntryMax, len(stored))
 	}
@@ -171,7 +173,7 @@ func (ld *loader) image(ctx context.Context, data []byte) error {
 		return fmt.Errorf("store an image: %w", err)
 	}
 	if len(data) <= checkpoint.MaxBlob {
-		ld.small = append(ld.small, transcript.Blob{Sum: sum, Data: data})
+		ld.small = append(ld.small, blob.Blob{Sum: sum, Data: data})
 		ld.small = ld.small[max(0, len(ld.small)-checkpoint.MaxBlobs/blobLeast):]
 	}
 	return nil
@@ -213,7 +215,7 @@ func (ld *loader) original(ctx context.Context, open func() (io.Reader, error)) 
 // commitAll commits what was taken in, in chunks, and brings the session to the shape of one that grew by
 // itself; last completes the last step.
 func (ld *loader) commitAll(ctx context.Context, reason string, last func(*journal.Step)) error {
-	parents, _ := transcript.ResolveParents(ld.heads)
+	parents, _ := tree.ResolveParents(ld.heads)
 	for at := 0; ; {
 		end := ld.chunk(at, parents)
 		step := &journal.Step{Reason: reason, Entries: ld.entries[at:end]}
@@ -290,7 +292,7 @@ func (ld *loader) copyPath(ctx context.Context, from *live.Handle, m *working.Mo
 			return err
 		}
 		for _, e := range entries {
-			for _, ref := range transcript.BlobRefs(e.Raw) {
+			for _, ref := range blob.Refs(e.Raw) {
 				data, err := from.Images().Get(ctx, m.State, ref.Sum)
 				if err == nil {
 					err = ld.image(ctx, data)

@@ -21,6 +21,7 @@ import (
 	"github.com/coppice-go/coppice/internal/images"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // Options of a Copy.
@@ -169,7 +170,7 @@ func (c *Copy) Store(ctx context.Context, list []*Pending) error {
 	}
 	c.look(func(w *work) {
 		for _, it := range w.items {
-			for _, ref := range transcript.BlobRefs(it.Message) {
+			for _, ref := range blob.Refs(it.Message) {
 				sums = append(sums, ref.Sum)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // EntryMax bounds one entry, in bytes, beside its images.
@@ -120,7 +121,7 @@ type builder struct {
 
 type builtLine struct {
 	transcript.Line
-	blobs []transcript.Blob
+	blobs []blob.Blob
 }
 
 func (b *builder) add(d *transcript.Draft) error {
@@ -141,7 +142,7 @@ func (b *builder) add(d *transcript.Draft) error {
 	if err != nil {
 		return err
 	}
-	stored, blobs := transcript.Externalise(raw)
+	stored, blobs := blob.Externalise(raw)
 	if len(stored) > EntryMax {
 		return LimitError("entry", EntryMax, len(stored))
 	}
@@ -196,7 +197,7 @@ func (c *Copy) SetContext(ctx context.Context, items []transcript.Item) error {
 			if err := json.Compact(&compact, it.Message); err != nil || compact.Bytes()[0] != '{' {
 				return fmt.Errorf("item %d: a message is one JSON object", i)
 			}
-			message, blobs := transcript.Externalise(compact.Bytes())
+			message, blobs := blob.Externalise(compact.Bytes())
 			c.images.Hold(blobs)
 			stored.Message = message
 		}

@@ -12,12 +12,13 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // trees keeps the tree of a session once it was asked for; it grows with the session.
 type trees struct {
 	mu   sync.Mutex
-	b    *transcript.TreeBuilder
+	b    *tree.Builder
 	last *Moment
 }
 
@@ -42,7 +43,7 @@ func (c *Copy) Moment(ctx context.Context) (*Moment, error) {
 		return last, nil
 	}
 	if c.trees.b == nil {
-		c.trees.b = transcript.NewTreeBuilder()
+		c.trees.b = tree.NewBuilder()
 	}
 	b := c.trees.b
 	if m.State.Next > uint64(b.Len()) {
@@ -65,7 +66,7 @@ func (c *Copy) Moment(ctx context.Context) (*Moment, error) {
 }
 
 // grow adds what b does not have yet of a skeleton that may begin before its end.
-func grow(b *transcript.TreeBuilder, sk *codec.Skeleton) error {
+func grow(b *tree.Builder, sk *codec.Skeleton) error {
 	if sk.First() == uint64(b.Len()) {
 		return b.AddSkeleton(sk)
 	}
@@ -73,11 +74,7 @@ func grow(b *transcript.TreeBuilder, sk *codec.Skeleton) error {
 		return fmt.Errorf("skeleton begins at ordinal %d, the tree ends at %d", sk.First(), b.Len())
 	}
 	for i := b.Len() - int(sk.First()); i < sk.Len(); i++ {
-		typ, role := sk.Kind(i)
-		b.AddRow(codec.Row{
-			ID: sk.ID(i), Parent: sk.Parent(i), Target: sk.Target(i), Type: typ, Role: role, Flags: sk.Flags(i),
-			Size: sk.Size(i), Time: sk.Time(i), Preview: sk.Preview(i),
-		})
+		b.AddRow(sk.Row(i))
 	}
 	return nil
 }
@@ -92,7 +89,7 @@ func (m *Moment) rows(next int64) []codec.Row {
 		if !ok {
 			parent = p.at.Settled().Ord
 		}
-		rows[i] = transcript.Row(p.line, parent)
+		rows[i] = tree.Row(p.line, parent)
 	}
 	return rows
 }
@@ -199,7 +196,7 @@ func (c *Copy) All(ctx context.Context, yield func(transcript.Entry, error) bool
 		}
 	}
 	for i, p := range open {
-		if err := give(entryOf(p.line, st.Next+uint64(i))); err != nil {
+		if err := give(p.line.Entry(st.Next + uint64(i))); err != nil {
 			return err
 		}
 	}
@@ -212,7 +209,7 @@ func Stored(l journal.Line) (transcript.Entry, error) {
 	if err != nil {
 		return transcript.Entry{}, fmt.Errorf("entry %d: %w", l.Ord, err)
 	}
-	e := entryOf(head, l.Ord)
+	e := head.Entry(l.Ord)
 	if l.Parent < 0 {
 		e.ParentID = ""
 	}
@@ -301,7 +298,7 @@ func (c *Copy) Bodies(ctx context.Context, m *Moment, ords []uint64) ([]transcri
 	var want []uint64
 	for _, ord := range ords {
 		if ord >= m.State.Next {
-			have[ord] = entryOf(m.open[ord-m.State.Next].line, ord)
+			have[ord] = m.open[ord-m.State.Next].line.Entry(ord)
 		} else {
 			want = append(want, ord)
 		}

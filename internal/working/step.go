@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Wish says what a step does beside taking pending entries.
@@ -60,7 +61,7 @@ func (f *Flight) take() []transcript.Entry {
 	for i, p := range f.list {
 		p.step = true
 		f.Step.Entries = append(f.Step.Entries, p.e)
-		path = append(path, entryOf(p.line, uint64(i)))
+		path = append(path, p.line.Entry(uint64(i)))
 		if p.line.Type == "compaction" {
 			reason = "compaction"
 		}
@@ -202,7 +203,7 @@ func Settings(p transcript.Profile, now transcript.Settings, entries []transcrip
 	if len(entries) == 0 {
 		return now
 	}
-	return transcript.RestorePathWindow(p, -1, now, 0, entries).Context().Settings
+	return pathwindow.Restore(p, -1, now, 0, entries).Context().Settings
 }
 
 // Edit is a change of the document.

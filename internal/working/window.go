@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Context gives the messages that the model sees next: a copy, with its images.
@@ -18,7 +19,7 @@ func (c *Copy) Context(ctx context.Context) (transcript.Context, error) {
 }
 
 // ContextOf makes the context of a window, or of the items of an explicit context if they are not nil.
-func (c *Copy) ContextOf(ctx context.Context, win *transcript.PathWindow, items []transcript.Item) (transcript.Context, error) {
+func (c *Copy) ContextOf(ctx context.Context, win *pathwindow.Window, items []transcript.Item) (transcript.Context, error) {
 	out := win.Context()
 	if items != nil {
 		var err error
@@ -31,7 +32,7 @@ func (c *Copy) ContextOf(ctx context.Context, win *transcript.PathWindow, items 
 
 // window gives the working context at the head, and the explicit context if there is one. It reads the
 // path where the window is not known.
-func (c *Copy) window(ctx context.Context) (win *transcript.PathWindow, items []transcript.Item, err error) {
+func (c *Copy) window(ctx context.Context) (win *pathwindow.Window, items []transcript.Item, err error) {
 	for range windowTries {
 		c.look(func(w *work) {
 			if w.win == nil && w.base != nil && w.head.Is(HeadOf(w.st)) {
@@ -77,10 +78,10 @@ func (c *Copy) Rules() (p transcript.Profile, bound int) {
 
 // WindowAt reads the working context at a place. It reads back to what the latest compaction keeps, and
 // before that only the settings.
-func (c *Copy) WindowAt(ctx context.Context, m *Moment, at Place, p transcript.Profile, bound int) (*transcript.PathWindow, error) {
+func (c *Copy) WindowAt(ctx context.Context, m *Moment, at Place, p transcript.Profile, bound int) (*pathwindow.Window, error) {
 	ord, ok := m.Ordinal(at)
 	if !ok {
-		return transcript.NewPathWindow(p, bound), nil
+		return pathwindow.New(p, bound), nil
 	}
 	path := slices.Collect(m.Up(ord))
 	slices.Reverse(path)
@@ -96,7 +97,7 @@ func (c *Copy) WindowAt(ctx context.Context, m *Moment, at Place, p transcript.P
 	if err != nil {
 		return nil, err
 	}
-	return transcript.RestorePathWindow(p, bound, base, 0, entries), nil
+	return pathwindow.Restore(p, bound, base, 0, entries), nil
 }
 
 // keptFrom gives the place on the path from which on entries can reach the context.
@@ -156,11 +157,11 @@ func (c *Copy) settingsBefore(ctx context.Context, m *Moment, path []uint64, p t
 	if err != nil {
 		return transcript.Settings{}, err
 	}
-	return transcript.RestorePathWindow(p, -1, transcript.Settings{}, 0, entries).Context().Settings, nil
+	return pathwindow.Restore(p, -1, transcript.Settings{}, 0, entries).Context().Settings, nil
 }
 
 // explicit makes the context that SetContext, or the document, says. derived gives the settings.
-func (c *Copy) explicit(ctx context.Context, derived transcript.Context, win *transcript.PathWindow, items []transcript.Item) (transcript.Context, error) {
+func (c *Copy) explicit(ctx context.Context, derived transcript.Context, win *pathwindow.Window, items []transcript.Item) (transcript.Context, error) {
 	have, err := c.readItems(ctx, win, items)
 	if err != nil {
 		return transcript.Context{}, err
@@ -195,14 +196,14 @@ func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcri
 
 // readItems gives the entries that items name, by id. Those that are neither pending nor in the window,
 // nor carried by their item, are read.
-func (c *Copy) readItems(ctx context.Context, win *transcript.PathWindow, items []transcript.Item) (map[string]transcript.Entry, error) {
+func (c *Copy) readItems(ctx context.Context, win *pathwindow.Window, items []transcript.Item) (map[string]transcript.Entry, error) {
 	have := map[string]transcript.Entry{}
 	for _, e := range win.Entries() {
 		have[e.ID] = e
 	}
 	c.look(func(w *work) {
 		for id, p := range w.ids {
-			have[id] = entryOf(p.line, 0)
+			have[id] = p.line.Entry(0)
 		}
 	})
 	var m *Moment

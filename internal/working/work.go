@@ -6,6 +6,9 @@ import (
 
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // work is what the readers of a handle see: the acknowledged state, and behind it what was appended and
@@ -16,17 +19,17 @@ type work struct {
 	ids     map[string]*Pending
 	given   map[string]struct{} // ids that callers chose, of this handle's whole life
 	head    Place
-	win     *transcript.PathWindow // at head; nil = has to be read
-	base    *transcript.PathWindow // at the head of st, where that is not st.Window
-	items   []transcript.Item      // explicit context, appended entries included; nil = derived
-	itemsAt int                    // counts calls of SetContext
-	unsaved bool                   // items differ from the document's by a SetContext
-	held    *Edit                  // what deferred commits said
-	flying  int                    // steps that the journal has
-	version uint64                 // grows with every change
-	profile transcript.Profile     // of the working context
-	bound   int                    // its bytes, as PathWindow.MaxBytes gives them
-	wish    Options                // may want another profile or bound than the session has
+	win     *pathwindow.Window // at head; nil = has to be read
+	base    *pathwindow.Window // at the head of st, where that is not st.Window
+	items   []transcript.Item  // explicit context, appended entries included; nil = derived
+	itemsAt int                // counts calls of SetContext
+	unsaved bool               // items differ from the document's by a SetContext
+	held    *Edit              // what deferred commits said
+	flying  int                // steps that the journal has
+	version uint64             // grows with every change
+	profile transcript.Profile // of the working context
+	bound   int                // its bytes, as Window.MaxBytes gives them
+	wish    Options            // may want another profile or bound than the session has
 }
 
 // Pending is an entry that is not acknowledged, or was not when it was appended.
@@ -34,7 +37,7 @@ type Pending struct {
 	e     *journal.Entry  // the journal's; its fields are read under the journal's lock alone
 	line  transcript.Line // of the stored form
 	at    Place           // where it hangs
-	blobs []transcript.Blob
+	blobs []blob.Blob
 	step  bool         // it is in a step that the journal has
 	held  bool         // a deferred commit took it
 	ord   atomic.Int64 // -1 until it is acknowledged
@@ -83,17 +86,17 @@ func (w *work) settle() {
 }
 
 // window is that of the acknowledged head, if the state has it as this handle wants it.
-func (w *work) window() *transcript.PathWindow {
+func (w *work) window() *pathwindow.Window {
 	win := w.st.Window
 	if win == nil {
-		win = transcript.NewPathWindow(w.profile, w.bound)
+		win = pathwindow.New(w.profile, w.bound)
 	}
 	w.profile, w.bound = win.Profile(), win.MaxBytes()
 	if w.wish.Profile != "" {
 		w.profile = w.wish.Profile
 	}
 	if w.wish.Bound != 0 {
-		w.bound = transcript.NewPathWindow(w.profile, w.wish.Bound).MaxBytes()
+		w.bound = pathwindow.New(w.profile, w.wish.Bound).MaxBytes()
 	}
 	if w.st.Window == nil || win.Profile() != w.profile || win.MaxBytes() != w.bound {
 		return nil
@@ -156,7 +159,7 @@ func (w *work) free() []*Pending {
 }
 
 // add appends a pending entry at a place. The head moves to it if grow is set.
-func (w *work) add(line transcript.Line, blobs []transcript.Blob, at Place, grow bool) *Pending {
+func (w *work) add(line transcript.Line, blobs []blob.Blob, at Place, grow bool) *Pending {
 	at = at.Settled()
 	e := &journal.Entry{Raw: line.Raw, ID: line.ID, ParentID: line.ParentID, ParentOrd: at.Ord}
 	if at.p != nil {
@@ -172,7 +175,7 @@ func (w *work) add(line transcript.Line, blobs []transcript.Blob, at Place, grow
 	}
 	if w.win != nil {
 		win := w.win.Clone()
-		if !at.Is(w.head) || !win.Push(entryOf(line, w.st.Next+uint64(len(w.open)-1))) {
+		if !at.Is(w.head) || !win.Push(line.Entry(w.st.Next+uint64(len(w.open)-1))) {
 			win = nil
 		}
 		w.win = win
@@ -193,14 +196,10 @@ func Speaks(typ string) bool {
 	return false
 }
 
-func entryOf(l transcript.Line, ord uint64) transcript.Entry {
-	return transcript.Entry{Ordinal: ord, ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: l.Raw}
-}
-
 // deferrable reports whether a session of pi's manners has nothing yet that is worth a file.
 func (w *work) deferrable() bool {
 	return w.st.Summary.Commit == "" && !slices.ContainsFunc(w.open, func(p *Pending) bool {
-		return transcript.Row(p.line, -1).Role == "assistant"
+		return tree.Row(p.line, -1).Role == "assistant"
 	})
 }
 
@@ -217,7 +216,7 @@ func (w *work) hold(list []*Pending, e *Edit) {
 func (p *Pending) ID() string { return p.line.ID }
 
 // Entry is the entry as it is stored, without an ordinal.
-func (p *Pending) Entry() transcript.Entry { return entryOf(p.line, 0) }
+func (p *Pending) Entry() transcript.Entry { return p.line.Entry(0) }
 
 // Head says to a step that the head is to stand at the entry.
 func (p *Pending) Head() *journal.Head { return &journal.Head{ID: p.line.ID, Ord: -1, Entry: p.e} }

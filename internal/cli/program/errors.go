@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -86,7 +87,7 @@ var kinds = []struct {
 	{fs.ErrPermission, "permission", ""},
 	{backend.ErrTooLarge, "too-large", "the message names the limit and the value"},
 	{backend.ErrNoCAS, "no-cas", "use another store: this one ignores conditional writes"},
-	{transcript.ErrNotSession, "not-a-session", "session files are JSONL with a header line, as pi writes them"},
+	{pi.ErrNotSession, "not-a-session", "session files are JSONL with a header line, as pi writes them"},
 }
 
 // Describe gives an error as the JSON contract shows it, and the exit code.

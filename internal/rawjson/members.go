@@ -1,0 +1,102 @@
+package rawjson
+
+import "encoding/json"
+
+// Members walks over the members of an object, or the elements of an array:
+//
+//	for m := Walk(p); m.Next(); { use m.Key, m.Val }
+//
+// What it walks over should be valid. If it is not, the walk is safe but may give nonsense, and m.Err may
+// say so; a strict walk stops at the first byte that is not JSON.
+type Members struct {
+	Key, Val []byte // Key unquoted, nil in an array; Val is never empty
+	Closing  byte   // '}' or ']'; 0 = neither object nor array, or at its end: no members
+	Strict   bool
+	Pos      int // behind what was walked over
+	Err      error
+
+	p       []byte
+	started bool
+}
+
+// Walk starts a walk over a value; over anything but an object or an array it ends at once.
+func Walk(p []byte) Members {
+	m := Members{p: p, Pos: Space(p, 0)}
+	if m.Pos < len(p) && (p[m.Pos] == '{' || p[m.Pos] == '[') {
+		m.Closing = p[m.Pos] + 2
+		m.Pos++
+	}
+	return m
+}
+
+// Next goes on to the next member. false: there is none, or Err says what is wrong.
+func (m *Members) Next() bool {
+	if m.Err != nil || m.Closing == 0 {
+		return false
+	}
+	i := Space(m.p, m.Pos)
+	if i < len(m.p) && m.p[i] == m.Closing {
+		m.Pos, m.Closing = i+1, 0
+		return false
+	}
+	if m.started {
+		if i >= len(m.p) || m.p[i] != ',' {
+			m.Err = SyntaxError(m.p, i)
+			return false
+		}
+		i = Space(m.p, i+1)
+	}
+	m.started = true
+	m.Val = nil
+	if m.Closing == '}' {
+		value, end, escaped, err := keyEnd(m.p, i)
+		if err != nil {
+			m.Err = err
+			return false
+		}
+		if m.Key = m.p[i+1 : end-1]; escaped {
+			m.Key = []byte(Text(m.p[i:end]))
+		}
+		i = Space(m.p, value)
+	}
+	end := 0
+	if m.Strict {
+		end, m.Err = ValueEnd(m.p, i, MaxDepth-1)
+	} else {
+		end, m.Err = skipEnd(m.p, i)
+	}
+	if m.Err != nil {
+		return false
+	}
+	m.Val, m.Pos = m.p[i:end], end
+	return true
+}
+
+// Field gives the value of an object's field, the last one of that name as encoding/json has it; nil = none.
+func Field(object []byte, name string) []byte {
+	var val []byte
+	m := Walk(object)
+	for m.Closing == '}' && m.Next() {
+		if string(m.Key) == name {
+			val = m.Val
+		}
+	}
+	return val
+}
+
+// Text unquotes a JSON string; "" if the value is none.
+func Text(val []byte) string {
+	if len(val) < 2 || val[0] != '"' {
+		return ""
+	}
+	for _, c := range val[1 : len(val)-1] {
+		if c == '\\' || c >= 0x80 {
+			var s string
+			if json.Unmarshal(val, &s) != nil {
+				return ""
+			}
+			return s
+		}
+	}
+	return string(val[1 : len(val)-1])
+}

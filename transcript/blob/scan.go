@@ -1,0 +1,122 @@
+package blob
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// span is a part of a line.
+type span struct{ from, to int }
+
+// imageScan looks for long base64 text in a line, in one pass over its tokens. Whether an object is an
+// image is known only when all of its fields have been seen: its candidates wait until it closes.
+type imageScan struct {
+	line  []byte
+	open  []imageObject
+	found []span
+}
+
+type imageObject struct {
+	object, image bool
+	key           []byte // of the value that comes next; nil = a key comes next
+	waiting       []span
+}
+
+// findImages gives the places of base64 text in a line, in order. A line that is no JSON has none.
+func findImages(line []byte) []span {
+	s := imageScan{line: line}
+	for i := rawjson.Space(line, 0); i < len(line); i = rawjson.Space(line, i) {
+		switch c := line[i]; c {
+		case '{', '[':
+			if len(s.open) >= rawjson.MaxDepth {
+				return nil
+			}
+			s.open = append(s.open, imageObject{object: c == '{'})
+			i++
+		case '}', ']':
+			if len(s.open) == 0 {
+				return nil
+			}
+			s.close()
+			i++
+		case ',', ':':
+			i++
+		case '"':
+			end, escaped, err := rawjson.StringEnd(line, i)
+			if err != nil {
+				return nil
+			}
+			s.text(span{i + 1, end - 1}, escaped)
+			i = end
+		default:
+			end, err := rawjson.ScalarEnd(line, i)
+			if err != nil {
+				return nil
+			}
+			s.valueDone()
+			i = end
+		}
+	}
+	if len(s.open) > 0 {
+		return nil
+	}
+	slices.SortFunc(s.found, func(a, b span) int { return a.from - b.from })
+	return s.found
+}
+
+// text takes a string: a key, or a value.
+func (s *imageScan) text(at span, escaped bool) {
+	if len(s.open) == 0 {
+		return
+	}
+	o := &s.open[len(s.open)-1]
+	lit := s.line[at.from:at.to]
+	if o.object && o.key == nil {
+		o.key = lit
+		return
+	}
+	if len(lit) >= minText && !escaped {
+		if url, ok := dataURL(lit); ok {
+			s.found = append(s.found, span{at.from + url, at.to})
+		} else if string(o.key) == "data" {
+			o.waiting = append(o.waiting, at)
+		}
+	}
+	switch string(o.key) {
+	case "type":
+		o.image = o.image || string(lit) == "image" || string(lit) == "base64"
+	case "mimeType", "mime_type", "mediaType", "media_type":
+		o.image = true
+	}
+	s.valueDone()
+}
+
+func (s *imageScan) valueDone() {
+	if len(s.open) > 0 {
+		s.open[len(s.open)-1].key = nil
+	}
+}
+
+func (s *imageScan) close() {
+	o := s.open[len(s.open)-1]
+	if o.image {
+		s.found = append(s.found, o.waiting...)
+	}
+	s.open = s.open[:len(s.open)-1]
+	s.valueDone()
+}
+
+// dataURL gives the place of the base64 text in a data: URL that is long enough.
+func dataURL(lit []byte) (at int, ok bool) {
+	const headMax = 256
+	if !bytes.HasPrefix(lit, []byte("data:")) {
+		return 0, false
+	}
+	i := bytes.Index(lit[:min(len(lit), headMax)], []byte(";base64,"))
+	if at = i + len(";base64,"); i < 0 || len(lit)-at < minText {
+		return 0, false
+	}
+	return at, true
+}

@@ -1,0 +1,154 @@
+package derive
+
+import (
+	"strconv"
+
+	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/entries"
+)
+
+// pair matches calls and results, reports those that stand alone, and gives the calls that wait for a
+// result. Where the bound cut something off, a result without a call is the rest of a cut group: it is left
+// out, so that no group is ever split.
+func (b *Builder) pair(w *Window) []entries.ToolCall {
+	answered := map[string]bool{} // by call id, for calls met so far
+	kept := 0
+	for i, p := range b.Links {
+		for _, c := range p.Calls {
+			answered[c.ID] = false
+		}
+		orphan := ""
+		alone := true
+		for _, id := range p.Results {
+			if _, ok := answered[id]; ok {
+				answered[id], alone = true, false
+			} else {
+				orphan = id
+			}
+		}
+		if orphan != "" && alone && !w.Complete && p.only {
+			w.OmittedEntries++
+			continue
+		}
+		if orphan != "" {
+			b.report(i, diag.OrphanResult, "a result for call "+strconv.Quote(orphan)+", which is not before it")
+		}
+		b.Messages[kept], b.Links[kept] = b.Messages[i], p
+		kept++
+	}
+	b.Truncate(kept)
+	var open []entries.ToolCall
+	for i, p := range b.Links {
+		for _, c := range p.Calls {
+			if answered[c.ID] {
+				continue
+			}
+			b.report(i, diag.OpenCall, "call "+strconv.Quote(c.ID)+" of "+strconv.Quote(c.Name)+" has no result")
+			if !failedTurn(b.Messages[i]) { // the provider never ran those
+				open = append(open, entries.ToolCall{Entry: b.Messages[i].Entry, ID: c.ID, Name: c.Name})
+			}
+		}
+	}
+	return open
+}
+
+func (b *Builder) report(i int, kind, detail string) {
+	b.diag.Add(b.Messages[i].Entry, b.Links[i].ordinal, kind, detail)
+}
+
+// Truncate keeps the first n messages.
+func (b *Builder) Truncate(n int) {
+	b.Messages, b.Links = b.Messages[:n], b.Links[:n]
+}
+
+// failedTurn: an assistant's turn that ended in an error or was aborted.
+func failedTurn(m entries.Message) bool {
+	if m.Role != "assistant" {
+		return false
+	}
+	stop := string(rawjson.Field(m.Raw, "stopReason"))
+	return stop == `"error"` || stop == `"aborted"`
+}
+
+// dropUnanswered takes calls without any result out of assistants' messages, as omp does. A message that is
+// changed must not carry signed thinking: signatures and redacted thinking go. One that is left empty goes.
+func (b *Builder) dropUnanswered() {
+	results := map[string]bool{}
+	for _, p := range b.Links {
+		for _, id := range p.Results {
+			results[id] = true
+		}
+	}
+	kept := 0
+	for i, m := range b.Messages {
+		open := false
+		for _, c := range b.Links[i].Calls {
+			open = open || !results[c.ID]
+		}
+		if open && m.Role == "assistant" {
+			content, n := withoutOpenCalls(rawjson.Field(m.Raw, "content"), results)
+			if n == 0 {
+				continue
+			}
+			m.Raw = rawjson.WithField(m.Raw, "content", content)
+			b.Links[i] = linkOf(m, b.Links[i].ordinal)
+		}
+		b.Messages[kept], b.Links[kept] = m, b.Links[i]
+		kept++
+	}
+	b.Truncate(kept)
+}
+
+// withoutOpenCalls gives the content without what dropUnanswered takes away, and how many blocks are left.
+func withoutOpenCalls(content []byte, results map[string]bool) ([]byte, int) {
+	out := []byte{'['}
+	n := 0
+	m := rawjson.Walk(content)
+	for m.Closing == ']' && m.Next() {
+		block := m.Val
+		switch typ := rawjson.Text(rawjson.Field(block, "type")); {
+		case typ == "toolCall" && !results[rawjson.Text(rawjson.Field(block, "id"))], typ == "redactedThinking":
+			continue
+		case typ == "thinking":
+			block = rawjson.WithField(block, "thinkingSignature", nil)
+		}
+		if n > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, block...)
+		n++
+	}
+	return append(out, ']'), n
+}
+
+// dropFailed leaves out assistants' turns that failed or were aborted, with the results of their calls, as
+// omp does: replayed, they would be dead ends. A turn that a note on interrupted thinking follows stays.
+func (b *Builder) dropFailed() {
+	gone := map[string]bool{}
+	kept := 0
+	for i, m := range b.Messages {
+		p := b.Links[i]
+		if failedTurn(m) && !(i+1 < len(b.Messages) && interruptedNote(b.Messages[i+1])) {
+			for _, c := range p.Calls {
+				gone[c.ID] = true
+			}
+			continue
+		}
+		if len(p.Calls) > 0 {
+			for _, c := range p.Calls {
+				delete(gone, c.ID)
+			}
+		}
+		if m.Role == "toolResult" && len(p.Results) == 1 && gone[p.Results[0]] {
+			continue
+		}
+		b.Messages[kept], b.Links[kept] = m, p
+		kept++
+	}
+	b.Truncate(kept)
+}
+
+func interruptedNote(m entries.Message) bool {
+	return m.Role == "custom" && string(rawjson.Field(m.Raw, "customType")) == `"interrupted-thinking"`
+}

@@ -1,0 +1,60 @@
+// Package entries has the values that transcripts are made of: lines, entries and messages. Package
+// transcript names them for the world; they are here so that the tree and the context can stand between.
+package entries
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// Entry is one line of the transcript: a node of the tree, or an annotation. It never changes.
+type Entry struct {
+	Ordinal      uint64 // its number in the session, in append order, from 0
+	ID, ParentID string // ParentID "" = a root
+	Type         string
+	Time         time.Time
+	Raw          json.RawMessage // the whole line without its newline, blobs put back
+}
+
+// Message gives the message that the entry holds. false: the entry is no message.
+func (e Entry) Message() (Message, bool) {
+	if e.Type != "message" {
+		return Message{}, false
+	}
+	raw := rawjson.Field(e.Raw, "message")
+	if len(raw) == 0 || raw[0] != '{' {
+		return Message{}, false
+	}
+	return Message{Entry: e.ID, Role: rawjson.Text(rawjson.Field(raw, "role")), Raw: raw}, true
+}
+
+// Decode unmarshals the whole line into v, as encoding/json does it.
+func (e Entry) Decode(v any) error {
+	if err := json.Unmarshal(e.Raw, v); err != nil {
+		return fmt.Errorf("decode entry %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+// Title gives the name that an entry puts on its session: pi's session_info, where an absent or empty
+// name clears it, and omp's title_change. false: the entry says nothing of it.
+func (e Entry) Title() (name string, ok bool) {
+	switch e.Type {
+	case "session_info":
+		return rawjson.Text(rawjson.Field(e.Raw, "name")), true
+	case "title_change":
+		return rawjson.Text(rawjson.Field(e.Raw, "title")), true
+	}
+	return "", false
+}
+
+// Settings are what a path says about how the model is run: the last word of the settings entries on it.
+// Model is "provider/id", "" when no entry names one; ThinkingLevel is "off" when no entry names one.
+type Settings struct {
+	Model         string `json:"model,omitempty"`
+	ThinkingLevel string `json:"thinkingLevel,omitempty"`
+	Mode          string `json:"mode,omitempty"`
+}

@@ -1,0 +1,262 @@
+// Package pathwindow holds the working context of a path while the path grows, within a bound of bytes. What it
+// holds is enough for the next context: unbounded, a Window answers exactly what transcript.BuildContext answers
+// for the whole path, and where it cannot know, it says so.
+package pathwindow
+
+import (
+	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/internal/derive"
+)
+
+// Window is the working context of a path, kept entry by entry: what a checkpoint holds so that a
+// resumed session need not read its history. It holds, root first, the end of the path from where it can
+// still reach the context: everything since the latest compaction and what that one keeps, cut at the front
+// to a bound of bytes. Summaries always stay, the newest group of calls and results too, and no group is
+// split. Entries that never reach a context are held by their heads only, since a compaction may name them.
+//
+// Unbounded, its Context is exactly BuildContext of the whole path. Where a question needs entries that the
+// window does not hold, it says so (false) and stays as it was; the caller then rebuilds it from the whole
+// path with Restore. Not safe for concurrent use.
+type Window struct {
+	profile transcript.Profile
+	rules   derive.Rules
+	max     int // bound of bytes; -1 = none
+	fails   int // trims in a row that found nothing to cut
+	wait    int // entries to let pass before the next try, so that trying stays cheap over time
+	base    transcript.Settings
+	omitted int
+	entries []transcript.Entry // never changed in place below its length: clones share it
+	fresh   []transcript.Entry // pushed since, at most freshMax: what a push on a clone has to copy
+	bytes   int
+}
+
+// defaultWindowBytes is the bound of the working context (DESIGN 8).
+const defaultWindowBytes = 1 << 20
+
+// New makes the window of an empty path. maxBytes bounds the bytes of the lines held: 0 means 1
+// MiB, negative no bound. Only summaries and the newest group may pass it.
+func New(p transcript.Profile, maxBytes int) *Window {
+	switch {
+	case maxBytes == 0:
+		maxBytes = defaultWindowBytes
+	case maxBytes < 0:
+		maxBytes = -1
+	}
+	return &Window{profile: p, rules: derive.RulesOf(p), max: maxBytes}
+}
+
+// Restore makes a window from what Base, Omitted and Entries of an earlier one gave, or from a
+// whole path (zero base, omitted 0), which it cuts. It goes on as the earlier one would have.
+func Restore(p transcript.Profile, maxBytes int, base transcript.Settings, omitted int, entries []transcript.Entry) *Window {
+	w := New(p, maxBytes)
+	w.base, w.omitted = base, max(omitted, 0)
+	var found diag.List
+	if settled := w.rules.Settle(entries, &found); len(settled) > 0 {
+		entries = settled
+	} else if len(entries) > 0 {
+		return New(p, maxBytes) // the head was moved before the first entry
+	}
+	w.entries = make([]transcript.Entry, len(entries))
+	for i, e := range entries {
+		w.entries[i] = head(w.rules, e)
+		w.bytes += len(w.entries[i].Raw)
+	}
+	if sel := w.rules.Choose(w.entries); sel.Boundary >= 0 && (sel.Missing == "" || w.omitted == 0) {
+		w.drop(sel.Kept)
+	}
+	w.trim()
+	return w
+}
+
+// Push adds the next entry of the path, a child of the window's leaf. A leaf entry moves the leaf to its
+// target where the profile has it so. false: it cannot be told from what the window holds, a compaction
+// that keeps from before it, say, or an entry with another parent; nothing has changed.
+func (w *Window) Push(e transcript.Entry) bool {
+	if leaf, ok := w.Leaf(); ok && e.ParentID != leaf.ID {
+		return false
+	}
+	if len(w.fresh) < freshMax && !(w.rules.Moves && e.Type == "leaf") && !w.rules.Boundary(e) {
+		e = head(w.rules, e)
+		if w.max < 0 || w.bytes+len(e.Raw) <= w.max {
+			w.fresh = append(w.fresh, e)
+			w.bytes += len(e.Raw)
+			return true
+		}
+	}
+	w.merge()
+	if w.rules.Moves && e.Type == "leaf" {
+		return w.move(e)
+	}
+	from := -1
+	if w.rules.Boundary(e) {
+		var ok bool
+		if from, ok = w.keptFrom(e); !ok {
+			return false
+		}
+	}
+	e = head(w.rules, e)
+	w.entries = append(w.entries, e)
+	w.bytes += len(e.Raw)
+	if from >= 0 {
+		w.drop(from)
+		w.omitted = 0 // whatever was cut off before cannot reach the context any more
+	}
+	w.trim()
+	return true
+}
+
+// freshMax bounds what a push on a clone copies; every so many pushes the whole window is.
+const freshMax = 64
+
+// merge makes one list of what the window holds, before it is changed otherwise than at its end.
+func (w *Window) merge() {
+	w.entries, w.fresh = w.Entries(), nil
+}
+
+// keptFrom gives the index from which the new boundary keeps entries; len(w.entries) = none. false: that
+// lies before what the window holds, or may.
+func (w *Window) keptFrom(e transcript.Entry) (int, bool) {
+	id, after, wanted := w.rules.Keeps(e)
+	if !wanted {
+		return len(w.entries), true
+	}
+	for i := w.solid(); i < len(w.entries); i++ {
+		if w.entries[i].ID == id {
+			if after {
+				i++
+			}
+			return i, true
+		}
+	}
+	return len(w.entries), !w.cut()
+}
+
+// solid gives the index from which on no entry of the path is missing between those held.
+func (w *Window) solid() int {
+	i := len(w.entries) - 1
+	for i > 0 && w.entries[i].ParentID == w.entries[i-1].ID {
+		i--
+	}
+	return max(i, 0)
+}
+
+// cut reports whether the window lacks entries of the path in front of its leaf, as far as it can tell.
+func (w *Window) cut() bool {
+	return w.omitted > 0 || len(w.entries) > 0 && (w.entries[0].ParentID != "" || w.solid() > 0)
+}
+
+// latest gives the index of the latest boundary held; -1 = none.
+func (w *Window) latest() int {
+	for i := len(w.entries) - 1; i >= 0; i-- {
+		if w.rules.Boundary(w.entries[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// move follows a leaf entry.
+func (w *Window) move(e transcript.Entry) bool {
+	target := rawjson.Text(w.rules.Value(e.Raw, "targetId", "target_id"))
+	if target == "" {
+		*w = *New(w.profile, w.max)
+		return true
+	}
+	for i := len(w.entries) - 1; i >= 0; i-- {
+		if w.entries[i].ID == target {
+			return w.rewind(i)
+		}
+	}
+	if w.cut() {
+		return false
+	}
+	w.entries = append(w.entries, e) // it leads nowhere: BuildContext reports it
+	w.bytes += len(e.Raw)
+	return true
+}
+
+// Rewind cuts the path back so that the entry with this ordinal is the leaf. false: the window does not hold
+// what the context stood on there; nothing has changed.
+func (w *Window) Rewind(ordinal uint64) bool {
+	w.merge()
+	for i := len(w.entries) - 1; i >= 0; i-- {
+		if w.entries[i].Ordinal == ordinal {
+			return w.rewind(i)
+		}
+	}
+	return false
+}
+
+func (w *Window) rewind(i int) bool {
+	if i == len(w.entries)-1 {
+		return true
+	}
+	// What the bound cut off might fit again, and what the latest boundary let go is needed before it.
+	if w.omitted > 0 || w.cut() && w.latest() > i {
+		return false
+	}
+	for _, e := range w.entries[i+1:] {
+		w.bytes -= len(e.Raw)
+	}
+	w.entries = w.entries[: i+1 : i+1]
+	w.fails, w.wait = 0, 0
+	return true
+}
+
+// Entries gives what the window holds, root first. It may not be a copy: it must not be changed.
+func (w *Window) Entries() []transcript.Entry {
+	all := w.entries[:len(w.entries):len(w.entries)]
+	if len(w.fresh) == 0 {
+		return all
+	}
+	return append(all, w.fresh...)
+}
+
+// Base gives the settings in force before the first entry held.
+func (w *Window) Base() transcript.Settings { return w.base }
+
+// Omitted counts the entries whose messages belong to the context and were cut off by the bound.
+func (w *Window) Omitted() int { return w.omitted }
+
+// Leaf gives the last entry of the path. false: the path is empty.
+func (w *Window) Leaf() (transcript.Entry, bool) {
+	for _, list := range [...][]transcript.Entry{w.fresh, w.entries} {
+		if n := len(list); n > 0 {
+			return list[n-1], true
+		}
+	}
+	return transcript.Entry{}, false
+}
+
+// Bytes is the length of all lines held.
+func (w *Window) Bytes() int { return w.bytes }
+
+// Clone gives a second window that goes its own way. It copies no entries.
+func (w *Window) Clone() *Window {
+	c := *w
+	c.entries = w.entries[:len(w.entries):len(w.entries)]
+	c.fresh = w.fresh[:len(w.fresh):len(w.fresh)]
+	return &c
+}
+
+// Context gives BuildContext of the whole path, cut to the bound.
+func (w *Window) Context() transcript.Context {
+	b := derive.Builder{Rules: w.rules}
+	return b.Build(w.Entries(), w.base, w.omitted)
+}
+
+// Profile is the rules by which the window builds its context.
+func (w *Window) Profile() transcript.Profile { return w.profile }
+
+// MaxBytes is the window's bound, as Restore takes it; -1 = none.
+func (w *Window) MaxBytes() int { return w.max }
+
+// Settings gives the settings in force at the window's leaf. It reads from the end until each is known.
+func (w *Window) Settings() transcript.Settings {
+	if w.rules.Explicit { // an explicit model outranks what comes after it
+		return w.rules.Settings(w.Entries(), w.base)
+	}
+	return w.rules.Settings(w.fresh, w.rules.Settings(w.entries, w.base))
+}

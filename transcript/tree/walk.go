@@ -1,0 +1,218 @@
+package tree
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/diag"
+)
+
+// Siblings gives the versions of an entry, itself among them, and its place: ‹at+1/len(versions)›. Versions
+// are the entries that are said at one point of the conversation: those with the same nearest visible
+// ancestor, whatever structure (settings, labels, custom entries) stands between. Structure has no
+// versions: nil and -1, as for an id that is not there.
+func (t *Tree) Siblings(id string) (versions []Node, at int) {
+	i, err := t.find(id)
+	if err != nil || t.class(i)&classHidden != 0 {
+		return nil, -1
+	}
+	t.ready()
+	top := t.parent(i)
+	for top != none && t.class(top)&classHidden != 0 {
+		top = t.parent(top)
+	}
+	var list []uint32
+	t.below(top, func(j uint32) (bool, bool) {
+		hidden := t.class(j)&classHidden != 0
+		if !hidden {
+			list = append(list, j)
+		}
+		return hidden, true
+	})
+	slices.Sort(list)
+	return t.nodes(list), slices.Index(list, i)
+}
+
+// Newest gives the leaf below an entry that came last, the entry itself if nothing grows on it: where
+// Switch goes. Labels and leaf entries speak about the tree and are no leaves. "" = of the whole tree.
+func (t *Tree) Newest(id string) (leaf Node, ok bool) {
+	top, err := t.findOrTop(id)
+	if err != nil {
+		return Node{}, false
+	}
+	t.ready()
+	newest := top
+	if t.irregular {
+		newest = t.newestLeaf(top)
+	} else {
+		// Parents come first here, so the last entry that counts has none below it that does.
+		t.below(top, func(i uint32) (bool, bool) {
+			if t.class(i)&(classAside|classCommit) == 0 && (newest == none || i > newest) {
+				newest = i
+			}
+			return true, true
+		})
+	}
+	if newest == none {
+		return Node{}, false
+	}
+	return t.node(newest), true
+}
+
+// newestLeaf is Newest where parents may come after their children.
+func (t *Tree) newestLeaf(top uint32) uint32 {
+	var list []uint32
+	t.below(top, func(i uint32) (bool, bool) {
+		list = append(list, i)
+		return true, true
+	})
+	grown := make([]uint64, t.n/64+1) // entries with something that counts below them
+	newest := none
+	for _, i := range slices.Backward(list) {
+		bit, p := uint64(1)<<(i%64), t.parent(i)
+		counts := t.class(i)&(classAside|classCommit) == 0
+		if counts && grown[i/64]&bit == 0 && (newest == none || i > newest) {
+			newest = i
+		}
+		if p != none && (counts || grown[i/64]&bit != 0) {
+			grown[p/64] |= 1 << (p % 64)
+		}
+	}
+	if newest == none {
+		return top
+	}
+	return newest
+}
+
+// CommitOn gives the commit that was in force at an entry: the newest one on the nearest place on the way
+// to the root that has any, the entry itself included. On an ancestor, commits that came after the way
+// left it belong to other lines and do not count. false: nothing was committed there.
+func (t *Tree) CommitOn(ordinal uint64) (commit uint64, ok bool) {
+	if ordinal >= uint64(t.n) {
+		return 0, false
+	}
+	t.ready()
+	i, before := uint32(ordinal), t.n
+	if t.class(i)&classCommit != 0 {
+		return ordinal, true
+	}
+	for {
+		kids := t.children(i)
+		end, _ := slices.BinarySearch(kids, before)
+		for k := end; k > 0; k-- {
+			if t.class(kids[k-1])&classCommit != 0 {
+				return uint64(kids[k-1]), true
+			}
+		}
+		if i == none {
+			return 0, false
+		}
+		i, before = t.parent(i), i
+	}
+}
+
+// Search gives the entries whose preview or label holds every word of text, whatever the case, parents
+// first. No words: every entry.
+func (t *Tree) Search(text string) iter.Seq[Node] {
+	words := strings.Fields(strings.ToLower(text))
+	return func(yield func(Node) bool) {
+		t.ready()
+		for i := range t.topDown() {
+			if t.class(i)&classCommit == 0 && t.holds(i, words) && !yield(t.node(i)) {
+				return
+			}
+		}
+	}
+}
+
+func (t *Tree) holds(i uint32, words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	c, k := t.at(i)
+	text := c.preview(k)
+	if label := t.label(i); label != "" {
+		text += "\n" + label
+	}
+	text = strings.ToLower(text)
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *chunk) preview(k int) string {
+	if c.sk != nil {
+		return c.sk.Preview(k)
+	}
+	return c.rows[k].Preview
+}
+
+// label gives the label in force on an entry: the last one that was set, "" if that cleared it.
+func (t *Tree) label(i uint32) string {
+	t.labelsOnce.Do(t.readLabels)
+	at, ok := t.labelOf[i]
+	if !ok {
+		return ""
+	}
+	c, k := t.at(at)
+	return c.preview(k)
+}
+
+func (t *Tree) readLabels() {
+	set := func(i uint32) {
+		c, k := t.at(i)
+		target := ""
+		if c.sk != nil {
+			target = c.sk.Target(k)
+		} else {
+			target = c.rows[k].Target
+		}
+		if target == "" {
+			return
+		}
+		if on, ok := t.lookup(target); ok {
+			if t.labelOf == nil {
+				t.labelOf = map[uint32]uint32{}
+			}
+			t.labelOf[on] = i
+		}
+	}
+	for _, i := range t.labels {
+		set(i)
+	}
+	for k, c := range t.pendingClasses {
+		if c&classLabel != 0 {
+			set(t.committed + uint32(k))
+		}
+	}
+}
+
+// Diagnostics gives what is unusual about the tree: at most 100, then one that counts the rest.
+func (t *Tree) Diagnostics() []diag.Diagnostic {
+	t.ready()
+	list := t.odd.Clone()
+	list.AddMore(t.noted.more)
+	for _, i := range t.noted.rows {
+		c, k := t.at(i)
+		if c.row(k).Flags&codec.FlagOrphan != 0 {
+			list.Add(t.id(i), uint64(i), diag.Orphan, "its parent is not there: it starts a root")
+		} else {
+			list.Add(t.id(i), uint64(i), diag.Noted, "reported when it was committed")
+		}
+	}
+	t.lookup("") // so that the index knows what is double
+	t.ids.mu.RLock()
+	for _, i := range t.ids.doubles {
+		if i < t.n {
+			list.Add(t.id(i), uint64(i), diag.DuplicateID, "a later entry has the same id and answers to it")
+		}
+	}
+	list.AddMore(t.ids.doubled - len(t.ids.doubles))
+	t.ids.mu.RUnlock()
+	return list.All()
+}
