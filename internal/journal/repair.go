@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
-	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Remake makes commits of a damaged part of the log anew: the same entries under the same ordinals, the same
@@ -36,7 +36,7 @@ func (cfg Config) After(seg layout.Segment, raw []byte) (*State, error) {
 	st := &State{HeadOrd: -1, Next: seg.First, key: o.Prelude.Key, self: o.Self(), Header: o.Header}
 	st.Summary.ID = cfg.Session
 	if seg.First == 0 {
-		st.Window = transcript.NewPathWindow(cfg.Profile, cfg.MaxBytes)
+		st.Window = pathwindow.New(cfg.Profile, cfg.MaxBytes)
 	}
 	segment.Scan(raw[o.Size:], o.Prelude.Key, o.Self(), func(c segment.Commit) bool {
 		if b := c.Record.Base; b != nil {
@@ -61,7 +61,7 @@ func (cfg Config) Begin(before *State, header []byte, first, seq, epoch uint64) 
 	r := &Remake{j: j, from: seq}
 	st := &State{HeadOrd: -1, Header: header, Doc: checkpoint.Document{Branch: "main"}, self: segment.GenesisSelf(header)}
 	st.Summary.ID, st.Summary.Branch = cfg.Session, "main"
-	st.Window = transcript.NewPathWindow(cfg.Profile, cfg.MaxBytes)
+	st.Window = pathwindow.New(cfg.Profile, cfg.MaxBytes)
 	if before != nil {
 		next := *before
 		st = &next

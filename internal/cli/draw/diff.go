@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // Entries writes entries as one line each behind a sign, "-" or "+".
@@ -22,7 +23,7 @@ func Entries(s *screen.Screen, sign string, entries []transcript.Entry, short fu
 	for _, e := range entries {
 		role, preview := "", ""
 		if l, err := transcript.ParseLine(e.Raw); err == nil {
-			row := transcript.Row(l, -1)
+			row := tree.Row(l, -1)
 			role, preview = row.Role, row.Preview
 		}
 		l := newLine(s)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 func unset(string) string { return "" }
@@ -19,7 +20,7 @@ func unset(string) string { return "" }
 // build makes a tree of entries "id parent text"; the head is given.
 func build(t *testing.T, head string, entries ...string) *transcript.Tree {
 	t.Helper()
-	b := transcript.NewTreeBuilder()
+	b := tree.NewBuilder()
 	at := map[string]int64{"": -1}
 	for i, e := range entries {
 		id, rest, _ := strings.Cut(e, " ")
@@ -40,7 +41,7 @@ func build(t *testing.T, head string, entries ...string) *transcript.Tree {
 		if !ok {
 			t.Fatalf("no %s", parent)
 		}
-		b.AddRow(transcript.Row(l, p))
+		b.AddRow(tree.Row(l, p))
 		at[id] = int64(i)
 	}
 	return b.Tree(head, []transcript.Branch{{Name: "main", Head: head}}, nil)
@@ -100,7 +101,7 @@ func TestEnds(t *testing.T) {
 
 // Depth costs no recursion, and the indentation has a bound.
 func TestDeepTrees(t *testing.T) {
-	b := transcript.NewTreeBuilder()
+	b := tree.NewBuilder()
 	const depth = 5_000
 	for i := range depth { // each entry has a newer sibling that ends at once
 		for n, parent := range []int64{int64(2*i - 2), int64(2*i - 2)} {
@@ -109,7 +110,7 @@ func TestDeepTrees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.AddRow(transcript.Row(l, max(parent, -1)))
+			b.AddRow(tree.Row(l, max(parent, -1)))
 		}
 	}
 	got := drawn(t, b.Tree("", nil, nil), TreeOptions{})

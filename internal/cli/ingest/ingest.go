@@ -14,6 +14,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -91,7 +92,7 @@ func headerID(src Source, o Options) (id string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	h, err := transcript.NewFileReader(f, o.Now, o.Rand).Header()
+	h, err := pi.NewReader(f, o.Now, o.Rand).Header()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", src.Name, err)
 	}
@@ -108,7 +109,7 @@ func once(ctx context.Context, st *coppice.Store, src Source, id string, o Optio
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	r := transcript.NewFileReader(&counting{f, o.Read}, o.Now, o.Rand)
+	r := pi.NewReader(&counting{f, o.Read}, o.Now, o.Rand)
 	h, err := r.Header()
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
@@ -143,7 +144,7 @@ func once(ctx context.Context, st *coppice.Store, src Source, id string, o Optio
 }
 
 // lines gives the header, then every entry, and counts the entries.
-func lines(h transcript.FileHeader, r *transcript.FileReader, count *int) iter.Seq2[transcript.Draft, error] {
+func lines(h pi.Header, r *pi.Reader, count *int) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		if !yield(entry.Line(h.Raw), nil) {
 			return

@@ -14,7 +14,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/examples/session"
-	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/interop/pi"
 )
 
 func TestFind(t *testing.T) {
@@ -121,7 +121,7 @@ func TestImport(t *testing.T) {
 	if err != nil || again.Session == res.Session || len(again.Diagnostics) != 1 {
 		t.Errorf("again: %+v, %v", again, err)
 	}
-	if _, err := Import(t.Context(), st, FromBytes("prose", []byte("prose\n")), options()); !errors.Is(err, transcript.ErrNotSession) {
+	if _, err := Import(t.Context(), st, FromBytes("prose", []byte("prose\n")), options()); !errors.Is(err, pi.ErrNotSession) {
 		t.Errorf("prose: %v", err)
 	}
 	if _, err := Import(t.Context(), st, FromFile(filepath.Join(t.TempDir(), "no")), options()); !errors.Is(err, fs.ErrNotExist) {

@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -52,7 +53,7 @@ func TestDescribe(t *testing.T) {
 		{backend.ErrTooLarge, "too-large", 1},
 		{backend.ErrNoCAS, "no-cas", 1},
 		{codec.ErrVersion, "version", 1},
-		{transcript.ErrNotSession, "not-a-session", 1},
+		{pi.ErrNotSession, "not-a-session", 1},
 	} {
 		p, exit := Describe(fmt.Errorf("op: %w", tt.err))
 		if p.Code != tt.code || exit != tt.exit || p.Message == "" {
