@@ -245,3 +245,18 @@ func (st *State) branch(before *State, rec *checkpoint.Record) {
 	set(rec.Branch, rec.Head, rec.HeadOrd)
 	st.Branches = table
 }
+
+// follows advances st by a commit that must be the one after it.
+func (st *State) follows(c *segment.Commit) (*State, error) {
+	want := st.Summary.Seq + 1
+	if st.Summary.Commit == "" {
+		want = 0
+		if c.Record.Base != nil {
+			want = c.Record.Seq
+		}
+	}
+	if c.Record.Seq != want || (st.Summary.Commit != "" && c.Record.Parent != st.Summary.Commit) || c.Record.Epoch < st.Summary.Epoch {
+		return nil, fmt.Errorf("commit %s of seq %d and epoch %d after seq %d: %w", c.Record.ID, c.Record.Seq, c.Record.Epoch, st.Summary.Seq, codec.ErrFormat)
+	}
+	return advance(st, c, nil)
+}

@@ -30,12 +30,6 @@ type appendLog struct {
 
 func newAppendLog(j *Journal, b backend.Appender) *appendLog { return &appendLog{j: j, b: b} }
 
-// segmentOf is the active segment's name.
-func segmentOf(ref *checkpoint.PlainRef) layout.Segment {
-	s, _ := layout.ParseSegment(ref.Name)
-	return s
-}
-
 func (a *appendLog) activeKey(st *State) string {
 	return segmentOf(st.active()).PlainKey(a.j.cfg.Session)
 }
@@ -88,12 +82,6 @@ func (a *appendLog) confirm(ctx context.Context, st *State) (*State, error) {
 	return &next, nil
 }
 
-// sure tells whether all of st is known to be on disk.
-func (st *State) sure() bool {
-	a := st.active()
-	return a == nil || st.durable >= a.Bytes && len(st.unsure) == 0
-}
-
 // begin composes the start of a session's first segment.
 func (a *appendLog) begin(c *composer) error {
 	next := *c.b.next
@@ -109,11 +97,11 @@ func (a *appendLog) begin(c *composer) error {
 // newSegment makes the reference to a segment that begins behind st, and the lines that it starts with.
 // firstSeq is the seq of the first commit in it.
 func (a *appendLog) newSegment(st *State, name layout.Segment, firstSeq uint64) (checkpoint.PlainRef, []byte, error) {
-	key, err := a.j.key()
+	key, err := a.j.store.key()
 	if err != nil {
 		return checkpoint.PlainRef{}, nil, err
 	}
-	id, now, err := a.j.lineID()
+	id, now, err := a.j.store.lineID()
 	if err != nil {
 		return checkpoint.PlainRef{}, nil, err
 	}
@@ -211,7 +199,7 @@ func (a *appendLog) roll(ctx context.Context, c *composer) error {
 	if ref.Bytes < l.RollBytes && ref.Count < uint64(l.RollEntries) && !c.mustRoll {
 		return nil
 	}
-	rnd, err := a.j.random()
+	rnd, err := a.j.store.random()
 	if err != nil {
 		return err
 	}
@@ -229,15 +217,6 @@ func (a *appendLog) roll(ctx context.Context, c *composer) error {
 	}
 	c.b.next = next.rolled(opened)
 	return nil
-}
-
-// rolled is st with a new active segment, in which nothing is committed yet.
-func (st *State) rolled(ref checkpoint.PlainRef) *State {
-	next := *st
-	next.Plain = append(slices.Clone(st.Plain), ref)
-	next.key, next.durable, next.lastLine, next.opening = ref.Key, ref.Bytes, 0, true
-	next.Tail, next.tailSize = nil, 0
-	return &next
 }
 
 // behind finds out why the active segment does not end where base does. It returns a *moved with the

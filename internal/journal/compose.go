@@ -10,16 +10,6 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// The reasons of commits that the protocol itself makes.
-const (
-	reasonCreate   = "create"
-	reasonRoll     = "roll"
-	reasonClaim    = "claim"
-	reasonConflict = "conflict"
-	reasonImport   = "import"
-	reasonDelete   = "delete"
-)
-
 // batch is what one request or one append makes durable: the commits of one or more steps.
 type batch struct {
 	next  *State // after all commits
@@ -253,15 +243,6 @@ func (c *composer) document(rec *checkpoint.Record, st, from *State, step *Step)
 	return nil
 }
 
-// base is what the first commit of a segment says of the session as a whole.
-func (st *State) base() *checkpoint.Base {
-	return &checkpoint.Base{
-		Branches: st.Branches, Title: st.Summary.Title, Cwd: st.Summary.Cwd, Parent: st.Summary.Parent,
-		Created: st.Summary.Created, Entries: st.Summary.Entries, Bytes: st.Summary.Bytes,
-		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.self,
-	}
-}
-
 // ids are the commits that the batch made for its requests, the newest last; those that the protocol
 // added behind them count as well.
 func (c *composer) ids() []string {
@@ -270,24 +251,4 @@ func (c *composer) ids() []string {
 		ids = append(ids, r.rec.ID)
 	}
 	return append(ids, c.record.ID)
-}
-
-// remember keeps small images at hand for the checkpoint; it forgets those that the window let go.
-func (st *State) remember(blobs map[string][]byte) {
-	if len(blobs) == 0 {
-		return
-	}
-	all := map[string][]byte{}
-	if st.Window != nil {
-		all = st.blobsShown()
-	}
-	if all == nil {
-		all = map[string][]byte{}
-	}
-	for sum, data := range blobs {
-		if len(data) <= checkpoint.MaxBlob {
-			all[sum] = data
-		}
-	}
-	st.Blobs = all
 }

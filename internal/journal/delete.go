@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -60,7 +59,7 @@ func (j *Journal) bury(ctx context.Context) error {
 // buryDamaged writes the tombstone of a session that can no longer be read.
 func (j *Journal) buryDamaged(ctx context.Context) error {
 	key := layout.CheckpointKey(j.cfg.Session)
-	id, now, err := j.lineID()
+	id, now, err := j.store.lineID()
 	if err != nil {
 		return err
 	}
@@ -79,19 +78,6 @@ func (j *Journal) buryDamaged(ctx context.Context) error {
 	}
 	_, err = j.store.b.Put(ctx, key, body, cond)
 	return err
-}
-
-// tombstone is all that is kept of a deleted session.
-func (st *State) tombstone() *checkpoint.Object {
-	o := &checkpoint.Object{HeadOrd: -1, Document: []byte("{}"), CAS: st.CAS}
-	o.Summary = checkpoint.Summary{ID: st.Summary.ID, Updated: st.Summary.Updated, Tombstone: true, Reason: reasonDelete}
-	o.Summary.Seq, o.Summary.Epoch, o.Summary.Commit = st.Summary.Seq, st.Summary.Epoch, st.Summary.Commit
-	o.Lineage = slices.Clone(st.Lineage)
-	for i := range o.Lineage {
-		c := &o.Lineage[i]
-		c.Writer, c.Key, c.Branch, c.Entry, c.Kept = "", "", "", "", ""
-	}
-	return o
 }
 
 // removeObjects deletes everything of the session but its tombstone.

@@ -38,44 +38,44 @@ type stretchOf struct {
 
 // commitsAt finds the place that holds commit seq; once more in the newest state where a segment was
 // collected or sealed meanwhile.
-func (j *Journal) commitsAt(ctx context.Context, st *State, seq uint64) (stretchOf, error) {
-	s, err := j.locate(ctx, st, seq)
+func (h *Session) commitsAt(ctx context.Context, st *State, seq uint64) (stretchOf, error) {
+	s, err := h.locate(ctx, st, seq)
 	if gone(err) {
-		if st, err = j.Latest(ctx); err == nil {
-			s, err = j.locate(ctx, st, seq)
+		if st, err = h.latest(ctx); err == nil {
+			s, err = h.locate(ctx, st, seq)
 		}
 	}
 	return s, err
 }
 
-func (j *Journal) locate(ctx context.Context, st *State, seq uint64) (stretchOf, error) {
+func (h *Session) locate(ctx context.Context, st *State, seq uint64) (stretchOf, error) {
 	if len(st.Plain) == 0 && len(st.Tail) > 0 && seq >= st.tailSeq() {
-		return st.tailStretch()
+		return tailStretch(st)
 	}
 	for i := len(st.Plain) - 1; i >= 0; i-- {
 		if p := &st.Plain[i]; seq >= p.FirstSeq && p.Count > 0 {
-			r, err := j.plainRaw(ctx, p)
+			r, err := h.plainRaw(ctx, p)
 			if err != nil {
 				return stretchOf{}, err
 			}
-			return r.stretch(r.seg.PlainKey(j.cfg.Session)), nil
+			return r.stretch(r.seg.PlainKey(h.store.id)), nil
 		}
 	}
 	level, ref, ok := st.Segments.FindSeq(seq)
 	if !ok {
 		return stretchOf{}, fmt.Errorf("commit %d: no segment holds it: %w", seq, codec.ErrFormat)
 	}
-	ref, err := j.descend(ctx, level, ref, func(refs []codec.Ref) int {
+	ref, err := h.descend(ctx, level, ref, func(refs []codec.Ref) int {
 		return sort.Search(len(refs), func(i int) bool { return refs[i].FirstSeq > seq }) - 1
 	})
 	if err != nil {
 		return stretchOf{}, err
 	}
-	r, err := j.sealedRaw(ctx, ref)
+	r, err := h.sealedRaw(ctx, ref)
 	if err != nil {
 		return stretchOf{}, err
 	}
-	return r.stretch(r.seg.SealedKey(j.cfg.Session)), nil
+	return r.stretch(r.seg.SealedKey(h.store.id)), nil
 }
 
 func (r *rawSegment) stretch(object string) stretchOf {
@@ -85,7 +85,7 @@ func (r *rawSegment) stretch(object string) stretchOf {
 }
 
 // tailStretch is the tail that rides in the checkpoint.
-func (st *State) tailStretch() (stretchOf, error) {
+func tailStretch(st *State) (stretchOf, error) {
 	s := stretchOf{key: st.key, first: st.Tail[0].Ord, object: layout.CheckpointKey(st.Summary.ID)}
 	rec, ok, err := firstRecord(st.Tail, st.key)
 	if err != nil || !ok || rec.Base == nil {
@@ -132,20 +132,20 @@ func (s stretchOf) each(visit func(m Moment, lines []Line) bool) error {
 }
 
 // At gives the session as commit seq left it: one segment read, nothing for the newest commit.
-func (j *Journal) At(ctx context.Context, st *State, seq uint64) (Moment, error) {
+func (h *Session) At(ctx context.Context, st *State, seq uint64) (Moment, error) {
 	if seq == st.Summary.Seq && st.Summary.Commit != "" {
 		return Moment{Commit: st.Newest(), Ord: st.Next - 1, Doc: st.Doc, DocRaw: st.DocJSON}, nil
 	}
-	return j.moment(ctx, st, seq, func(m Moment) bool { return m.Commit.Seq == seq })
+	return h.moment(ctx, st, seq, func(m Moment) bool { return m.Commit.Seq == seq })
 }
 
 // moment finds a commit in the place that holds seq.
-func (j *Journal) moment(ctx context.Context, st *State, seq uint64, is func(Moment) bool) (Moment, error) {
+func (h *Session) moment(ctx context.Context, st *State, seq uint64, is func(Moment) bool) (Moment, error) {
 	var found Moment
 	if st.Summary.Commit == "" || seq > st.Summary.Seq {
 		return found, fmt.Errorf("commit %d of %d: %w", seq, st.Summary.Seq, errNoCommit)
 	}
-	s, err := j.commitsAt(ctx, st, seq)
+	s, err := h.commitsAt(ctx, st, seq)
 	if err != nil {
 		return found, err
 	}
@@ -163,8 +163,8 @@ func (j *Journal) moment(ctx context.Context, st *State, seq uint64, is func(Mom
 }
 
 // CommitLine gives the moment of the commit whose line has ordinal ord.
-func (j *Journal) CommitLine(ctx context.Context, st *State, ord uint64) (Moment, error) {
-	for l, err := range j.Lines(ctx, st, []uint64{ord}) {
+func (h *Session) CommitLine(ctx context.Context, st *State, ord uint64) (Moment, error) {
+	for l, err := range h.Lines(ctx, st, []uint64{ord}) {
 		if err != nil {
 			return Moment{}, err
 		}
@@ -173,16 +173,16 @@ func (j *Journal) CommitLine(ctx context.Context, st *State, ord uint64) (Moment
 			return Moment{}, fmt.Errorf("entry %d: %w", ord, errNoCommit)
 		}
 		if seq == st.Summary.Seq {
-			return j.At(ctx, st, seq)
+			return h.At(ctx, st, seq)
 		}
-		return j.moment(ctx, st, seq, func(m Moment) bool { return m.Ord == ord })
+		return h.moment(ctx, st, seq, func(m Moment) bool { return m.Ord == ord })
 	}
 	return Moment{}, fmt.Errorf("entry %d: %w", ord, errNoCommit)
 }
 
 // Log yields commits newest first, from seq on downwards: the last 64 from memory, then one segment read
 // for each segment.
-func (j *Journal) Log(ctx context.Context, st *State, seq uint64) iter.Seq2[checkpoint.Commit, error] {
+func (h *Session) Log(ctx context.Context, st *State, seq uint64) iter.Seq2[checkpoint.Commit, error] {
 	return func(yield func(checkpoint.Commit, error) bool) {
 		for i := len(st.Lineage) - 1; i >= 0; i-- {
 			if c := st.Lineage[i]; c.Seq <= seq {
@@ -197,7 +197,7 @@ func (j *Journal) Log(ctx context.Context, st *State, seq uint64) iter.Seq2[chec
 		}
 		for {
 			var commits []checkpoint.Commit
-			s, err := j.commitsAt(ctx, st, seq)
+			s, err := h.commitsAt(ctx, st, seq)
 			if err == nil {
 				err = s.each(func(m Moment, _ []Line) bool {
 					if m.Commit.Seq <= seq {
@@ -225,10 +225,10 @@ func (j *Journal) Log(ctx context.Context, st *State, seq uint64) iter.Seq2[chec
 
 // Since yields, oldest first, the commits after seq with the lines that each made durable. seq -1 means
 // all of them.
-func (j *Journal) Since(ctx context.Context, st *State, seq int64) iter.Seq2[Batch, error] {
+func (h *Session) Since(ctx context.Context, st *State, seq int64) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		for next := seq + 1; st.Summary.Commit != "" && next <= int64(st.Summary.Seq); {
-			s, err := j.commitsAt(ctx, st, uint64(next))
+			s, err := h.commitsAt(ctx, st, uint64(next))
 			if err != nil {
 				yield(Batch{}, err)
 				return

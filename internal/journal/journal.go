@@ -14,43 +14,14 @@ package journal
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"sync"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-// The ways in which a commit fails without being a plain failure of the backend.
-var (
-	ErrConflict = errors.New("another writer committed first")
-	ErrFenced   = errors.New("another writer claimed the session")
-	ErrUnknown  = errors.New("outcome of the commit is unknown")
-	ErrCorrupt  = errors.New("corrupt")
-	ErrReadOnly = errors.New("read-only session")
-	ErrDeleted  = errors.New("session was deleted")
-	errNoCommit = fmt.Errorf("no such commit: %w", fs.ErrNotExist)
-)
-
-// Failure carries what a failed operation knows beyond its cause.
-type Failure struct {
-	Err    error              // one of the errors above, wrapping the cause
-	Winner *checkpoint.Commit // of ErrConflict and ErrFenced: the commit at the head now
-	Commit string             // the id that was tried
-	Object string             // of ErrCorrupt
-	Offset int64              // of ErrCorrupt: byte offset in the object
-}
-
-func (f *Failure) Error() string { return f.Err.Error() }
-
-// Unwrap gives the cause.
-func (f *Failure) Unwrap() error { return f.Err }
 
 // Limits are the protocol's thresholds. Zero fields take the defaults of DefaultLimits.
 type Limits struct {
@@ -89,7 +60,8 @@ type Config struct {
 // Journal is one writer's handle on one session. Its methods are safe for concurrent use.
 type Journal struct {
 	cfg      Config
-	store    store
+	store    *store
+	past     *Session
 	strategy strategy
 
 	mu      sync.Mutex
@@ -103,7 +75,6 @@ type Journal struct {
 	closed  bool
 	work    sync.WaitGroup // background work, joined by Close
 	bg      background
-	cache   cache
 }
 
 // strategy is what differs between stores that append and stores that only replace.
@@ -146,14 +117,15 @@ func Open(ctx context.Context, cfg Config) (*Journal, error) {
 // Create makes a handle on a session that does not exist yet; its first commit creates it. No I/O.
 func Create(cfg Config, g Genesis) *Journal {
 	j := newJournal(cfg)
-	j.st = g.state(j.cfg)
+	j.st = g.state(j.cfg.Session, j.cfg.Profile, j.cfg.MaxBytes)
 	return j
 }
 
 func newJournal(cfg Config) *Journal {
 	cfg.Limits = cfg.Limits.orDefaults()
 	j := &Journal{cfg: cfg, fresh: true}
-	j.store = store{b: cfg.Backend, id: cfg.Session, attempts: cfg.Limits.Attempts, sleep: cfg.Sleep, rand: cfg.Rand}
+	j.store = &store{b: cfg.Backend, id: cfg.Session, attempts: cfg.Limits.Attempts, sleep: cfg.Sleep, rand: cfg.Rand, now: cfg.Now}
+	j.past = newSession(j.store, j.Latest)
 	if a, ok := cfg.Backend.(backend.Appender); ok {
 		j.strategy = newAppendLog(j, a)
 	} else {
@@ -256,13 +228,4 @@ func (j *Journal) join(ctx context.Context) error {
 	j.mu.Unlock()
 	<-done
 	return err
-}
-
-// key is a new key for commit lines; never 0.
-func (j *Journal) key() (uint64, error) {
-	var b [8]byte
-	if _, err := io.ReadFull(j.cfg.Rand, b[:]); err != nil {
-		return 0, fmt.Errorf("read randomness: %w", err)
-	}
-	return binary.LittleEndian.Uint64(b[:]) | 1, nil
 }

@@ -14,16 +14,16 @@ import (
 // Lines yields durable lines by ordinal, in the order of ords, which must ascend; nil = all of them.
 // Neighbours share a range read. Images are not put back. A segment that was collected while it was being
 // looked for is looked up once more in the newest state.
-func (j *Journal) Lines(ctx context.Context, st *State, ords []uint64) iter.Seq2[Line, error] {
+func (h *Session) Lines(ctx context.Context, st *State, ords []uint64) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		w := wanted{ords: ords, all: ords == nil, end: st.Next}
 		for !w.done() {
 			ord := w.next()
-			lines, err := j.stretch(ctx, st, &w)
+			lines, err := h.stretch(ctx, st, &w)
 			if gone(err) {
 				var now *State
-				if now, err = j.Latest(ctx); err == nil {
-					lines, err = j.stretch(ctx, now, &w)
+				if now, err = h.latest(ctx); err == nil {
+					lines, err = h.stretch(ctx, now, &w)
 				}
 			}
 			if err == nil && len(lines) == 0 {
@@ -76,7 +76,7 @@ func (w *wanted) below(limit uint64) []uint64 {
 
 // stretch reads the next wanted lines that lie in one place: the tail in memory, a plain segment, or a
 // sealed one.
-func (j *Journal) stretch(ctx context.Context, st *State, w *wanted) ([]Line, error) {
+func (h *Session) stretch(ctx context.Context, st *State, w *wanted) ([]Line, error) {
 	ord := w.next()
 	if n := len(st.Tail); n > 0 && ord >= st.Tail[0].Ord {
 		var out []Line
@@ -86,13 +86,13 @@ func (j *Journal) stretch(ctx context.Context, st *State, w *wanted) ([]Line, er
 		return out, nil
 	}
 	if ref, ok := st.unsealed(ord); ok {
-		r, err := j.plainRaw(ctx, ref)
+		r, err := h.plainRaw(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
 		c, err := segment.Read(r.raw, r.seg)
 		if err != nil {
-			return nil, corrupt(r.seg.PlainKey(j.cfg.Session), 0, err)
+			return nil, corrupt(r.seg.PlainKey(h.store.id), 0, err)
 		}
 		lines := c.Lines
 		var out []Line
@@ -101,21 +101,21 @@ func (j *Journal) stretch(ctx context.Context, st *State, w *wanted) ([]Line, er
 		}
 		return out, nil
 	}
-	ref, ok, err := j.holding(ctx, st, ord)
+	ref, ok, err := h.holding(ctx, st, ord)
 	if err != nil || !ok {
 		return nil, err
 	}
-	idx, err := j.segmentIndex(ctx, ref)
+	idx, err := h.segmentIndex(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	return j.sealedLines(ctx, ref, idx, w.below(ref.First+uint64(ref.Count)))
+	return h.sealedLines(ctx, ref, idx, w.below(ref.First+uint64(ref.Count)))
 }
 
 // sealedLines reads lines of one sealed segment: neighbouring frames by one range read.
-func (j *Journal) sealedLines(ctx context.Context, ref codec.Ref, idx *codec.SegmentIndex, ords []uint64) ([]Line, error) {
+func (h *Session) sealedLines(ctx context.Context, ref codec.Ref, idx *codec.SegmentIndex, ords []uint64) ([]Line, error) {
 	sk, err := idx.Skeleton()
-	key := refSegment(ref).SealedKey(j.cfg.Session)
+	key := refSegment(ref).SealedKey(h.store.id)
 	if err != nil {
 		return nil, corrupt(key, 0, err)
 	}
@@ -127,7 +127,7 @@ func (j *Journal) sealedLines(ctx context.Context, ref codec.Ref, idx *codec.Seg
 			last = idx.Locate(ords[end])
 			end++
 		}
-		lines, err := j.frames(ctx, key, idx, first, last)
+		lines, err := h.frames(ctx, key, idx, first, last)
 		if err != nil {
 			return nil, err
 		}
@@ -148,10 +148,10 @@ func (j *Journal) sealedLines(ctx context.Context, ref codec.Ref, idx *codec.Seg
 }
 
 // frames reads the frames first to last of a segment and gives their lines by ordinal.
-func (j *Journal) frames(ctx context.Context, key string, idx *codec.SegmentIndex, first, last int) (map[uint64][]byte, error) {
+func (h *Session) frames(ctx context.Context, key string, idx *codec.SegmentIndex, first, last int) (map[uint64][]byte, error) {
 	off, _ := idx.FrameRange(first)
 	lastOff, n := idx.FrameRange(last)
-	p, _, err := j.store.b.Get(ctx, key, backend.Bytes(off, lastOff+n-off))
+	p, _, err := h.store.b.Get(ctx, key, backend.Bytes(off, lastOff+n-off))
 	if err != nil {
 		return nil, err
 	}
@@ -179,18 +179,18 @@ func (j *Journal) frames(ctx context.Context, key string, idx *codec.SegmentInde
 // Skeletons yields the skeletons of all durable lines of st, in order and dense, from ordinal from on; the
 // first may begin below it. Sealed lines cost one read per index object, and one per segment that is not
 // folded yet.
-func (j *Journal) Skeletons(ctx context.Context, st *State, from uint64) iter.Seq2[*codec.Skeleton, error] {
+func (h *Session) Skeletons(ctx context.Context, st *State, from uint64) iter.Seq2[*codec.Skeleton, error] {
 	return func(yield func(*codec.Skeleton, error) bool) {
 		ok := true
 		st.Segments.Refs(func(level int, ref codec.Ref) bool {
-			ok = j.skeletons(ctx, level, ref, from, yield)
+			ok = h.skeletons(ctx, level, ref, from, yield)
 			return ok
 		})
 		if !ok {
 			return
 		}
 		var rest []Line
-		for l, err := range j.Lines(ctx, st, upFrom(max(from, st.Segments.Next()), st.Next)) {
+		for l, err := range h.Lines(ctx, st, upFrom(max(from, st.Segments.Next()), st.Next)) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -212,26 +212,26 @@ func upFrom(from, end uint64) []uint64 {
 }
 
 // skeletons yields the skeletons below one reference.
-func (j *Journal) skeletons(ctx context.Context, level int, ref codec.Ref, from uint64, yield func(*codec.Skeleton, error) bool) bool {
+func (h *Session) skeletons(ctx context.Context, level int, ref codec.Ref, from uint64, yield func(*codec.Skeleton, error) bool) bool {
 	if ref.First+uint64(ref.Count) <= from {
 		return true
 	}
 	if level == 0 {
-		idx, err := j.segmentIndex(ctx, ref)
+		idx, err := h.segmentIndex(ctx, ref)
 		if err != nil {
 			yield(nil, err)
 			return false
 		}
 		return yield(idx.Skeleton())
 	}
-	f, err := j.folded(ctx, level, ref)
+	f, err := h.folded(ctx, level, ref)
 	if err != nil {
 		yield(nil, err)
 		return false
 	}
 	for i, r := range f.refs {
 		if level > 1 {
-			if !j.skeletons(ctx, level-1, r, from, yield) {
+			if !h.skeletons(ctx, level-1, r, from, yield) {
 				return false
 			}
 			continue

@@ -43,7 +43,7 @@ func (a *appendLog) mend(ctx context.Context, base *State) (*State, error) {
 	if err := a.judge(ctx, base, torn); err != nil {
 		return nil, err
 	}
-	rnd, err := a.j.random()
+	rnd, err := a.j.store.random()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (a *appendLog) judge(ctx context.Context, base *State, rest []byte) error {
 	case o.Summary.Seq > base.Summary.Seq:
 		return corrupt(key, good, fmt.Errorf("checkpoint_latest holds commit %d, the log ends with %d: %w", o.Summary.Seq, base.Summary.Seq, codec.ErrChecksum))
 	}
-	all, err := a.j.segments(ctx)
+	all, err := a.j.store.segments(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (a *appendLog) judge(ctx context.Context, base *State, rest []byte) error {
 
 // goesOn tells whether a segment names prev as the one before it and holds a commit.
 func (a *appendLog) goesOn(ctx context.Context, seg layout.Segment, prev string) (bool, error) {
-	raw, key, _, err := a.j.segmentRaw(ctx, seg)
+	raw, key, _, err := a.j.store.segmentRaw(ctx, seg)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -3,6 +3,7 @@ package journal
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -156,3 +157,20 @@ func placeTail(o *checkpoint.Object) ([]Line, error) {
 	}
 	return tail, nil
 }
+
+// tombstone is all that is kept of a deleted session.
+func (st *State) tombstone() *checkpoint.Object {
+	o := &checkpoint.Object{HeadOrd: -1, Document: []byte("{}"), CAS: st.CAS}
+	o.Summary = checkpoint.Summary{ID: st.Summary.ID, Updated: st.Summary.Updated, Tombstone: true, Reason: reasonDelete}
+	o.Summary.Seq, o.Summary.Epoch, o.Summary.Commit = st.Summary.Seq, st.Summary.Epoch, st.Summary.Commit
+	o.Lineage = slices.Clone(st.Lineage)
+	for i := range o.Lineage {
+		c := &o.Lineage[i]
+		c.Writer, c.Key, c.Branch, c.Entry, c.Kept = "", "", "", "", ""
+	}
+	return o
+}
+
+// FromObject makes the state that a checkpoint or a snapshot holds, and with it finds out whether its
+// window, its pool and its tail agree. It reads nothing else: on a disk the log may be ahead of it.
+func FromObject(o *checkpoint.Object) (*State, error) { return restore(o, backend.Info{}) }

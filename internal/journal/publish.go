@@ -70,7 +70,7 @@ func (a *appendLog) tidy(ctx context.Context, st *State) (*State, []change, erro
 		made, gone = append(made, c), append(gone, seg)
 	}
 	for level, refs, ok := st.foldable(); ok; level, refs, ok = st.foldable() {
-		c, err := a.j.fold(ctx, level, refs, st.Summary.Epoch)
+		c, err := a.j.past.fold(ctx, level, refs, st.Summary.Epoch)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -118,7 +118,7 @@ func (a *appendLog) sealPlain(ctx context.Context, ref *checkpoint.PlainRef) (ch
 	if int64(len(raw)) != ref.Bytes || int64(c.End) != ref.Bytes || uint64(len(c.Lines)) != ref.Count {
 		return change{}, corrupt(key, int64(c.End), fmt.Errorf("the closed segment has %d bytes, of them %d and %d lines committed, instead of %d and %d: %w", len(raw), c.End, len(c.Lines), ref.Bytes, ref.Count, codec.ErrFormat))
 	}
-	return a.j.writeSealed(ctx, seg, c.Opening.Lines, c.Lines, ref.FirstSeq)
+	return a.j.past.writeSealed(ctx, seg, c.Opening.Lines, c.Lines, ref.FirstSeq)
 }
 
 // sealedBefore takes a sealed form that stands beside the plain one: somebody died, or is still, between

@@ -107,7 +107,7 @@ func (j *Journal) inHistory(ctx context.Context, now *State, r *request) (bool, 
 	if oldest := now.Lineage; len(oldest) == 0 || oldest[0].Seq <= r.rec.Seq {
 		return false, nil
 	}
-	for c, err := range j.Log(ctx, now, r.rec.Seq) {
+	for c, err := range j.past.Log(ctx, now, r.rec.Seq) {
 		if err != nil {
 			return false, err
 		}

@@ -2,10 +2,8 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
-	"sort"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -15,64 +13,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// found is a segment that a listing shows.
-type found struct {
-	seg    layout.Segment
-	plain  bool
-	sealed bool
-}
-
-// segments lists the session's segments, by first ordinal, then epoch.
-func (j *Journal) segments(ctx context.Context) ([]found, error) {
-	var all []found
-	at := map[layout.Segment]int{}
-	prefix := layout.SessionPrefix(j.cfg.Session) + layout.Transcript
-	for info, err := range j.store.b.List(ctx, backend.ListOptions{Prefix: prefix}) {
-		if err != nil {
-			return nil, err
-		}
-		seg, sealed, ok := layout.ParseSegmentKey(info.Key)
-		if !ok {
-			continue
-		}
-		i, seen := at[seg]
-		if !seen {
-			i = len(all)
-			at[seg] = i
-			all = append(all, found{seg: seg})
-		}
-		all[i].plain = all[i].plain || !sealed
-		all[i].sealed = all[i].sealed || sealed
-	}
-	sort.Slice(all, func(a, b int) bool { return all[a].seg.Name() < all[b].seg.Name() })
-	return all, nil
-}
-
-// segmentRaw reads a whole segment, sealed or plain, as plain lines. The sealed form is looked for first:
-// it is whole, while a plain one beside it may be what a late write left.
-func (j *Journal) segmentRaw(ctx context.Context, seg layout.Segment) (raw []byte, key string, isSealed bool, err error) {
-	key = seg.SealedKey(j.cfg.Session)
-	p, _, err := j.store.b.Get(ctx, key, backend.Range{})
-	if err == nil {
-		raw, _, err = codec.DecodeSegment(p, backend.MaxObjectSize)
-		if err != nil {
-			return nil, key, true, corrupt(key, 0, err)
-		}
-		return raw, key, true, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, key, true, err
-	}
-	key = seg.PlainKey(j.cfg.Session)
-	raw, _, err = j.store.b.Get(ctx, key, backend.Range{})
-	return raw, key, false, err
-}
-
 // rebuild reads the state from the log alone. The first commit of a segment holds the session's table
 // of branches and its document whole, so only the newest segment with commits is played; those before
 // it are looked up for the map.
 func (a *appendLog) rebuild(ctx context.Context) (*State, error) {
-	all, err := a.j.segments(ctx)
+	all, err := a.j.store.segments(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +48,7 @@ func (a *appendLog) rebuild(ctx context.Context) (*State, error) {
 
 // begunIn plays the commits of one segment and of those that it rolls over to; nil where it has none.
 func (a *appendLog) begunIn(ctx context.Context, seg layout.Segment) (*State, error) {
-	raw, key, _, err := a.j.segmentRaw(ctx, seg)
+	raw, key, _, err := a.j.store.segmentRaw(ctx, seg)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +117,7 @@ func (a *appendLog) withHistory(ctx context.Context, st *State) (*State, error) 
 
 // before is the segment that seg names as its predecessor.
 func (a *appendLog) before(ctx context.Context, seg layout.Segment) (layout.Segment, error) {
-	raw, key, _, err := a.j.segmentRaw(ctx, seg)
+	raw, key, _, err := a.j.store.segmentRaw(ctx, seg)
 	if err != nil {
 		return seg, err
 	}
@@ -202,7 +147,7 @@ type described struct {
 
 // describe reads a segment of the past and makes the references to it.
 func (a *appendLog) describe(ctx context.Context, seg layout.Segment) (described, error) {
-	raw, key, isSealed, err := a.j.segmentRaw(ctx, seg)
+	raw, key, isSealed, err := a.j.store.segmentRaw(ctx, seg)
 	if err != nil {
 		return described{}, err
 	}

@@ -174,28 +174,13 @@ func (a *appendLog) replay(st *State, data []byte) (now *State, next string, goo
 	return now, next, good, err
 }
 
-// follows advances st by a commit that must be the one after it.
-func (st *State) follows(c *segment.Commit) (*State, error) {
-	want := st.Summary.Seq + 1
-	if st.Summary.Commit == "" {
-		want = 0
-		if c.Record.Base != nil {
-			want = c.Record.Seq
-		}
-	}
-	if c.Record.Seq != want || (st.Summary.Commit != "" && c.Record.Parent != st.Summary.Commit) || c.Record.Epoch < st.Summary.Epoch {
-		return nil, fmt.Errorf("commit %s of seq %d and epoch %d after seq %d: %w", c.Record.ID, c.Record.Seq, c.Record.Epoch, st.Summary.Seq, codec.ErrFormat)
-	}
-	return advance(st, c, nil)
-}
-
 // enter opens the segment that the last commit of st rolled over to.
 func (a *appendLog) enter(ctx context.Context, st *State, name string) (*State, []byte, error) {
 	seg, ok := layout.ParseSegment(name)
 	if !ok {
 		return nil, nil, corrupt(a.activeKey(st), st.active().Bytes, fmt.Errorf("next segment %q: %w", name, codec.ErrFormat))
 	}
-	raw, key, _, err := a.j.segmentRaw(ctx, seg)
+	raw, key, _, err := a.j.store.segmentRaw(ctx, seg)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -59,7 +59,7 @@ func (r *replace) prepare(ctx context.Context, c *composer) error {
 				return err
 			}
 		}
-		if st, err = j.foldAll(ctx, st); err != nil {
+		if st, err = j.past.foldAll(ctx, st); err != nil {
 			return err
 		}
 		st.Lineage = nil
@@ -84,7 +84,7 @@ func (r *replace) prepare(ctx context.Context, c *composer) error {
 	if st.key == 0 && st.Summary.Commit == "" {
 		next := *st
 		var err error
-		if next.key, err = j.key(); err != nil {
+		if next.key, err = j.store.key(); err != nil {
 			return err
 		}
 		st = &next
@@ -95,7 +95,7 @@ func (r *replace) prepare(ctx context.Context, c *composer) error {
 
 // sealNow writes the whole tail as a segment and takes it in.
 func (r *replace) sealNow(ctx context.Context, st *State) (*State, error) {
-	made, err := r.j.sealTail(ctx, st)
+	made, err := r.j.past.sealTail(ctx, st)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ type put struct {
 // run sends the same bytes, under the same condition, until an answer or a read tells what became of
 // them. Every try is bounded; what is not found out by then is Unknown.
 func (p *put) run(ctx context.Context) (*State, error) {
-	store := &p.r.j.store
+	store := p.r.j.store
 	key := layout.CheckpointKey(p.r.j.cfg.Session)
 	var last error
 	for try := range store.attempts {
@@ -227,7 +227,7 @@ func (p *put) look(ctx context.Context) (st *State, over bool, err error) {
 // search decides where the lineage no longer reaches back to base: our commit is at its seq in the log,
 // or it is nowhere.
 func (p *put) search(ctx context.Context, now *State) (*State, bool, error) {
-	for c, err := range p.r.j.Log(ctx, now, p.next.Summary.Seq) {
+	for c, err := range p.r.j.past.Log(ctx, now, p.next.Summary.Seq) {
 		if err != nil {
 			return nil, false, nil //nolint:nilerr // not found out: try again while tries are left
 		}
@@ -253,7 +253,7 @@ func (r *replace) acknowledged(st *State, _ *batch) {
 	l := &j.cfg.Limits
 	if level, refs, ok := st.foldable(); ok {
 		j.start(func(ctx context.Context) ([]change, error) {
-			made, err := j.fold(ctx, level, refs, st.Summary.Epoch)
+			made, err := j.past.fold(ctx, level, refs, st.Summary.Epoch)
 			return []change{made}, err
 		})
 		return
@@ -271,10 +271,15 @@ func (r *replace) acknowledged(st *State, _ *batch) {
 		return
 	}
 	j.start(func(ctx context.Context) ([]change, error) {
-		made, err := j.sealTail(ctx, st)
+		made, err := j.past.sealTail(ctx, st)
 		return []change{made}, err
 	})
 }
 
 // finish owes nothing: every commit wrote the whole checkpoint.
 func (r *replace) finish(context.Context, *State) error { return nil }
+
+// busy is the error of a store that asks to try again: nothing was applied.
+func busy(err error) bool {
+	return errors.Is(err, backend.ErrBusy) && backend.OutcomeOf(err) == backend.NotApplied
+}

@@ -15,6 +15,20 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
+// Session is the durable past of one session: its lines and its commits, wherever they lie. What it has
+// read of immutable objects it keeps for a while. It is safe for concurrent use.
+type Session struct {
+	store  *store
+	latest func(ctx context.Context) (*State, error) // reads the newest state
+	cache  cache
+}
+
+// newSession makes the past of the store's session. latest reads the newest state, for where a segment was
+// collected or sealed while it was being looked for.
+func newSession(s *store, latest func(ctx context.Context) (*State, error)) *Session {
+	return &Session{store: s, latest: latest}
+}
+
 // cache keeps what was read of immutable objects, the newest few of each kind.
 type cache struct {
 	mu      sync.Mutex
@@ -75,16 +89,16 @@ func refSegment(ref codec.Ref) layout.Segment {
 const indexGuess = 32 << 10
 
 // segmentIndex reads the index of a sealed segment by one suffix read, or two.
-func (j *Journal) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.SegmentIndex, error) {
-	key := refSegment(ref).SealedKey(j.cfg.Session)
-	j.cache.mu.Lock()
-	idx, ok := j.cache.indexes.get(key)
-	j.cache.mu.Unlock()
+func (h *Session) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.SegmentIndex, error) {
+	key := refSegment(ref).SealedKey(h.store.id)
+	h.cache.mu.Lock()
+	idx, ok := h.cache.indexes.get(key)
+	h.cache.mu.Unlock()
 	if ok {
 		return idx, nil
 	}
 	for want := int64(indexGuess); ; {
-		tail, info, err := j.store.b.Get(ctx, key, backend.Tail(want))
+		tail, info, err := h.store.b.Get(ctx, key, backend.Tail(want))
 		if err != nil {
 			return nil, err
 		}
@@ -96,9 +110,9 @@ func (j *Journal) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.Segme
 			if idx.First != ref.First || idx.Count != int(ref.Count) {
 				return nil, corrupt(key, 0, fmt.Errorf("it holds entries %d+%d instead of %d+%d: %w", idx.First, idx.Count, ref.First, ref.Count, codec.ErrFormat))
 			}
-			j.cache.mu.Lock()
-			j.cache.indexes.put(key, idx, indexesMax)
-			j.cache.mu.Unlock()
+			h.cache.mu.Lock()
+			h.cache.indexes.put(key, idx, indexesMax)
+			h.cache.mu.Unlock()
 			return idx, nil
 		}
 		if need <= want {
@@ -109,15 +123,15 @@ func (j *Journal) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.Segme
 }
 
 // folded reads an index object; its hash is checked.
-func (j *Journal) folded(ctx context.Context, level int, ref codec.Ref) (*folded, error) {
-	key := layout.IndexKey(j.cfg.Session, level, refSegment(ref))
-	j.cache.mu.Lock()
-	f, ok := j.cache.folds.get(key)
-	j.cache.mu.Unlock()
+func (h *Session) folded(ctx context.Context, level int, ref codec.Ref) (*folded, error) {
+	key := layout.IndexKey(h.store.id, level, refSegment(ref))
+	h.cache.mu.Lock()
+	f, ok := h.cache.folds.get(key)
+	h.cache.mu.Unlock()
 	if ok {
 		return f, nil
 	}
-	p, _, err := j.store.b.Get(ctx, key, backend.Range{})
+	p, _, err := h.store.b.Get(ctx, key, backend.Range{})
 	if err != nil {
 		return nil, err
 	}
@@ -128,23 +142,23 @@ func (j *Journal) folded(ctx context.Context, level int, ref codec.Ref) (*folded
 	if f.refs, f.skeletons, err = codec.DecodeIndex(p); err != nil {
 		return nil, corrupt(key, 0, err)
 	}
-	j.cache.mu.Lock()
-	j.cache.folds.put(key, f, foldsMax)
-	j.cache.mu.Unlock()
+	h.cache.mu.Lock()
+	h.cache.folds.put(key, f, foldsMax)
+	h.cache.mu.Unlock()
 	return f, nil
 }
 
 // descend goes from a reference of some level down to the segment; pick chooses among an index object's
 // references.
-func (j *Journal) descend(ctx context.Context, level int, ref codec.Ref, pick func([]codec.Ref) int) (codec.Ref, error) {
+func (h *Session) descend(ctx context.Context, level int, ref codec.Ref, pick func([]codec.Ref) int) (codec.Ref, error) {
 	for ; level > 0; level-- {
-		f, err := j.folded(ctx, level, ref)
+		f, err := h.folded(ctx, level, ref)
 		if err != nil {
 			return ref, err
 		}
 		i := pick(f.refs)
 		if i < 0 {
-			return ref, corrupt(layout.IndexKey(j.cfg.Session, level, refSegment(ref)), 0, fmt.Errorf("it does not cover what it is said to: %w", codec.ErrFormat))
+			return ref, corrupt(layout.IndexKey(h.store.id, level, refSegment(ref)), 0, fmt.Errorf("it does not cover what it is said to: %w", codec.ErrFormat))
 		}
 		ref = f.refs[i]
 	}
@@ -152,38 +166,28 @@ func (j *Journal) descend(ctx context.Context, level int, ref codec.Ref, pick fu
 }
 
 // holding finds the sealed segment that holds an ordinal.
-func (j *Journal) holding(ctx context.Context, st *State, ord uint64) (codec.Ref, bool, error) {
+func (h *Session) holding(ctx context.Context, st *State, ord uint64) (codec.Ref, bool, error) {
 	level, ref, ok := st.Segments.Find(ord)
 	if !ok {
 		return ref, false, nil
 	}
-	ref, err := j.descend(ctx, level, ref, func(refs []codec.Ref) int {
+	ref, err := h.descend(ctx, level, ref, func(refs []codec.Ref) int {
 		return sort.Search(len(refs), func(i int) bool { return refs[i].First > ord }) - 1
 	})
 	return ref, err == nil, err
 }
 
-// unsealed finds the plain segment that holds an ordinal.
-func (st *State) unsealed(ord uint64) (*checkpoint.PlainRef, bool) {
-	for i := len(st.Plain) - 1; i >= 0; i-- {
-		if p := &st.Plain[i]; ord >= p.First {
-			return p, ord < p.First+p.Count
-		}
-	}
-	return nil, false
-}
-
 // plainRaw reads an unsealed segment as far as st knows it.
-func (j *Journal) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawSegment, error) {
+func (h *Session) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawSegment, error) {
 	seg := segmentOf(ref)
 	cacheKey := fmt.Sprintf("%s+%d", ref.Name, ref.Bytes)
-	if r, ok := j.cachedRaw(cacheKey); ok {
+	if r, ok := h.cachedRaw(cacheKey); ok {
 		return r, nil
 	}
-	key := seg.PlainKey(j.cfg.Session)
-	raw, _, err := j.store.b.Get(ctx, key, backend.Range{})
+	key := seg.PlainKey(h.store.id)
+	raw, _, err := h.store.b.Get(ctx, key, backend.Range{})
 	if gone(err) {
-		raw, key, _, err = j.segmentRaw(ctx, seg) // it was sealed meanwhile
+		raw, key, _, err = h.store.segmentRaw(ctx, seg) // it was sealed meanwhile
 	}
 	if err != nil {
 		return nil, err
@@ -191,17 +195,17 @@ func (j *Journal) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawS
 	if int64(len(raw)) < ref.Bytes {
 		return nil, corrupt(key, int64(len(raw)), fmt.Errorf("the segment had %d committed bytes: %w", ref.Bytes, codec.ErrFormat))
 	}
-	return j.keepRaw(cacheKey, key, seg, raw[:ref.Bytes])
+	return h.keepRaw(cacheKey, key, seg, raw[:ref.Bytes])
 }
 
 // sealedRaw reads a whole sealed segment.
-func (j *Journal) sealedRaw(ctx context.Context, ref codec.Ref) (*rawSegment, error) {
+func (h *Session) sealedRaw(ctx context.Context, ref codec.Ref) (*rawSegment, error) {
 	seg := refSegment(ref)
-	if r, ok := j.cachedRaw(seg.Name()); ok {
+	if r, ok := h.cachedRaw(seg.Name()); ok {
 		return r, nil
 	}
-	key := seg.SealedKey(j.cfg.Session)
-	p, _, err := j.store.b.Get(ctx, key, backend.Range{})
+	key := seg.SealedKey(h.store.id)
+	p, _, err := h.store.b.Get(ctx, key, backend.Range{})
 	if err != nil {
 		return nil, err
 	}
@@ -212,27 +216,33 @@ func (j *Journal) sealedRaw(ctx context.Context, ref codec.Ref) (*rawSegment, er
 	if err != nil {
 		return nil, corrupt(key, 0, err)
 	}
-	return j.keepRaw(seg.Name(), key, seg, raw)
+	return h.keepRaw(seg.Name(), key, seg, raw)
 }
 
-func (j *Journal) cachedRaw(name string) (*rawSegment, bool) {
-	j.cache.mu.Lock()
-	defer j.cache.mu.Unlock()
-	return j.cache.raws.get(name)
+func (h *Session) cachedRaw(name string) (*rawSegment, bool) {
+	h.cache.mu.Lock()
+	defer h.cache.mu.Unlock()
+	return h.cache.raws.get(name)
 }
 
-func (j *Journal) keepRaw(name, key string, seg layout.Segment, raw []byte) (*rawSegment, error) {
+func (h *Session) keepRaw(name, key string, seg layout.Segment, raw []byte) (*rawSegment, error) {
 	o, err := segment.ParseOpening(raw, seg.First == 0)
 	if err != nil {
 		return nil, corrupt(key, 0, err)
 	}
 	r := &rawSegment{seg: seg, raw: raw, open: o}
-	j.cache.mu.Lock()
-	j.cache.raws.put(name, r, rawsMax)
-	j.cache.mu.Unlock()
+	h.cache.mu.Lock()
+	h.cache.raws.put(name, r, rawsMax)
+	h.cache.mu.Unlock()
 	return r, nil
 }
 
 // gone tells whether a read failed because an object was collected or sealed meanwhile: then the newest
 // state says where its entries are now.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// segmentOf is the active segment's name.
+func segmentOf(ref *checkpoint.PlainRef) layout.Segment {
+	s, _ := layout.ParseSegment(ref.Name)
+	return s
+}

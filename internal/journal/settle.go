@@ -3,8 +3,6 @@ package journal
 import (
 	"context"
 	"errors"
-
-	"github.com/coppice-go/coppice/checkpoint"
 )
 
 // Settle brings a session that was written in bulk to the shape in which a long life would have left it:
@@ -42,7 +40,7 @@ func (a *appendLog) settle(ctx context.Context) error {
 	if st, _, err = a.tidy(ctx, st); err != nil {
 		return err
 	}
-	if st, err = j.foldAll(ctx, st); err != nil {
+	if st, err = j.past.foldAll(ctx, st); err != nil {
 		return err
 	}
 	j.mu.Lock()
@@ -74,30 +72,4 @@ func (a *appendLog) rollNow(ctx context.Context, st *State) (*State, error) {
 	}
 	j.accept(c, next)
 	return next, nil
-}
-
-// foldAll folds all references but the newest segment's into one, level by level, and lets the lineage begin with the newest
-// commit: what is older is found in the log.
-func (j *Journal) foldAll(ctx context.Context, st *State) (*State, error) {
-	next := *st
-	if n := len(next.Lineage); n > 1 {
-		next.Lineage = next.Lineage[n-1:]
-	}
-	for level := 0; level < len(next.Segments.Levels); level++ {
-		stay := 0
-		if level == 0 {
-			stay = 1 // the next segment names it as the one before
-		}
-		for refs := next.Segments.Levels[level]; len(refs) > stay+1; refs = next.Segments.Levels[level] {
-			n := min(len(refs)-stay, checkpoint.FoldWidth)
-			c, err := j.fold(ctx, level, refs[:n:n], next.Summary.Epoch)
-			if err != nil {
-				return nil, err
-			}
-			if err := next.Segments.Fold(level, c.ref); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return &next, nil
 }

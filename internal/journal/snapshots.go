@@ -21,11 +21,11 @@ const summaryBytes = 4 << 10
 
 // Snapshot writes an immutable copy of st, which names no segment: state, head and working context with
 // one read (I9). Each has a name of its own, so one commit may have several, with different tags.
-func (j *Journal) Snapshot(ctx context.Context, st *State, tag string) (snapshot.Info, error) {
+func (s *store) Snapshot(ctx context.Context, st *State, tag string) (snapshot.Info, error) {
 	if st.Summary.Commit == "" {
-		return snapshot.Info{}, fmt.Errorf("snapshot of session %s: %w", j.cfg.Session, errNoCommit)
+		return snapshot.Info{}, fmt.Errorf("snapshot of session %s: %w", s.id, errNoCommit)
 	}
-	id, _, err := j.lineID()
+	id, _, err := s.lineID()
 	if err != nil {
 		return snapshot.Info{}, err
 	}
@@ -36,17 +36,17 @@ func (j *Journal) Snapshot(ctx context.Context, st *State, tag string) (snapshot
 	if err != nil {
 		return snapshot.Info{}, err
 	}
-	if err := j.store.create(ctx, layout.SnapshotKey(j.cfg.Session, o.Summary.Snapshot), body); err != nil {
+	if err := s.create(ctx, layout.SnapshotKey(s.id, o.Summary.Snapshot), body); err != nil {
 		return snapshot.Info{}, err
 	}
 	return snapshot.FromSummary(o.Summary, int64(len(body))), nil
 }
 
 // Snapshots yields the session's snapshots, newest first: one LIST, and one range read for each.
-func (j *Journal) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error] {
+func (s *store) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error] {
 	return func(yield func(snapshot.Info, error) bool) {
 		var all []backend.Info
-		for info, err := range j.store.b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(j.cfg.Session) + layout.Snapshots}) {
+		for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(s.id) + layout.Snapshots}) {
 			if err != nil {
 				yield(snapshot.Info{}, err)
 				return
@@ -57,7 +57,7 @@ func (j *Journal) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error]
 			if _, _, ok := snapshot.ParseName(nameOf(object.Key)); !ok {
 				continue // a foreign object
 			}
-			info, err := j.snapshotInfo(ctx, object)
+			info, err := s.snapshotInfo(ctx, object)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // pruned meanwhile
 			}
@@ -68,8 +68,8 @@ func (j *Journal) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error]
 	}
 }
 
-func (j *Journal) snapshotInfo(ctx context.Context, object backend.Info) (snapshot.Info, error) {
-	p, _, err := j.store.b.Get(ctx, object.Key, backend.Bytes(0, min(object.Size, summaryBytes)))
+func (s *store) snapshotInfo(ctx context.Context, object backend.Info) (snapshot.Info, error) {
+	p, _, err := s.b.Get(ctx, object.Key, backend.Bytes(0, min(object.Size, summaryBytes)))
 	if err != nil {
 		return snapshot.Info{}, err
 	}
@@ -83,17 +83,17 @@ func (j *Journal) snapshotInfo(ctx context.Context, object backend.Info) (snapsh
 func nameOf(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
 
 // ReadSnapshot reads one snapshot by name: one object.
-func (j *Journal) ReadSnapshot(ctx context.Context, name string) (*State, error) {
+func (s *store) ReadSnapshot(ctx context.Context, name string) (*State, error) {
 	if _, _, ok := snapshot.ParseName(name); !ok {
 		return nil, fmt.Errorf("snapshot %q: no such name: %w", name, fs.ErrNotExist)
 	}
-	key := layout.SnapshotKey(j.cfg.Session, name)
-	p, info, err := j.store.b.Get(ctx, key, backend.Range{})
+	key := layout.SnapshotKey(s.id, name)
+	p, info, err := s.b.Get(ctx, key, backend.Range{})
 	if err != nil {
 		return nil, err
 	}
 	o, err := checkpoint.DecodeObject(p)
-	if err == nil && (o.Summary.ID != j.cfg.Session || o.Summary.Snapshot != name) {
+	if err == nil && (o.Summary.ID != s.id || o.Summary.Snapshot != name) {
 		err = fmt.Errorf("it is snapshot %s of session %s: %w", o.Summary.Snapshot, o.Summary.ID, codec.ErrFormat)
 	}
 	if err != nil {
@@ -107,9 +107,9 @@ func (j *Journal) ReadSnapshot(ctx context.Context, name string) (*State, error)
 }
 
 // DropSnapshot removes a snapshot; a missing one is no error.
-func (j *Journal) DropSnapshot(ctx context.Context, name string) error {
+func (s *store) DropSnapshot(ctx context.Context, name string) error {
 	if _, _, ok := snapshot.ParseName(name); !ok {
 		return fmt.Errorf("snapshot %q: no such name: %w", name, fs.ErrNotExist)
 	}
-	return j.store.b.Delete(ctx, layout.SnapshotKey(j.cfg.Session, name))
+	return s.b.Delete(ctx, layout.SnapshotKey(s.id, name))
 }

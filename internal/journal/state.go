@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -36,7 +37,7 @@ type State struct {
 	opening  bool                   // the next commit is the first of its segment
 	version  backend.Version        // of checkpoint_latest, as last read or written
 	durable  int64                  // append: bytes of the active segment known to be on disk
-	batches  uint64          // append: writes to the log by this handle
+	batches  uint64                 // append: writes to the log by this handle
 	unsure   []span                 // append: ends of closed segments that are not known to be on disk
 	lastLine int64                  // append: length of the newest commit line with its newline
 	tailSize int64                  // bytes of Tail, newlines included
@@ -57,19 +58,6 @@ const (
 	lineageMax = 64
 	keyedMax   = 256
 )
-
-// state makes the empty state of a session that does not exist yet.
-func (g Genesis) state(cfg Config) *State {
-	st := &State{
-		Header: g.Header, HeadOrd: -1, Original: g.Original, opening: true,
-		Window: transcript.NewPathWindow(cfg.Profile, cfg.MaxBytes),
-		Doc:    checkpoint.Document{Branch: "main"},
-		self:   segment.GenesisSelf(g.Header),
-	}
-	st.Summary.ID, st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = cfg.Session, g.Title, g.Cwd, g.Parent
-	st.Summary.Branch = "main"
-	return st
-}
 
 // active is the segment that the next append goes to; nil on a store that only replaces.
 func (st *State) active() *checkpoint.PlainRef {
@@ -123,4 +111,88 @@ func (st *State) Branch(name string) (checkpoint.BranchRef, bool) {
 		}
 	}
 	return checkpoint.BranchRef{}, false
+}
+
+// The reasons of commits that the protocol itself makes.
+const (
+	reasonCreate   = "create"
+	reasonRoll     = "roll"
+	reasonClaim    = "claim"
+	reasonConflict = "conflict"
+	reasonImport   = "import"
+	reasonDelete   = "delete"
+)
+
+// unsealed finds the plain segment that holds an ordinal.
+func (st *State) unsealed(ord uint64) (*checkpoint.PlainRef, bool) {
+	for i := len(st.Plain) - 1; i >= 0; i-- {
+		if p := &st.Plain[i]; ord >= p.First {
+			return p, ord < p.First+p.Count
+		}
+	}
+	return nil, false
+}
+
+// sure tells whether all of st is known to be on disk.
+func (st *State) sure() bool {
+	a := st.active()
+	return a == nil || st.durable >= a.Bytes && len(st.unsure) == 0
+}
+
+// rolled is st with a new active segment, in which nothing is committed yet.
+func (st *State) rolled(ref checkpoint.PlainRef) *State {
+	next := *st
+	next.Plain = append(slices.Clone(st.Plain), ref)
+	next.key, next.durable, next.lastLine, next.opening = ref.Key, ref.Bytes, 0, true
+	next.Tail, next.tailSize = nil, 0
+	return &next
+}
+
+// base is what the first commit of a segment says of the session as a whole.
+func (st *State) base() *checkpoint.Base {
+	return &checkpoint.Base{
+		Branches: st.Branches, Title: st.Summary.Title, Cwd: st.Summary.Cwd, Parent: st.Summary.Parent,
+		Created: st.Summary.Created, Entries: st.Summary.Entries, Bytes: st.Summary.Bytes,
+		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.self,
+	}
+}
+
+// remember keeps small images at hand for the checkpoint; it forgets those that the window let go.
+func (st *State) remember(blobs map[string][]byte) {
+	if len(blobs) == 0 {
+		return
+	}
+	all := map[string][]byte{}
+	if st.Window != nil {
+		all = st.blobsShown()
+	}
+	if all == nil {
+		all = map[string][]byte{}
+	}
+	for sum, data := range blobs {
+		if len(data) <= checkpoint.MaxBlob {
+			all[sum] = data
+		}
+	}
+	st.Blobs = all
+}
+
+// Genesis is what a new session starts with.
+type Genesis struct {
+	Header             []byte // the session header line, without newline
+	Title, Cwd, Parent string
+	Original           string
+}
+
+// state makes the empty state of a session that does not exist yet.
+func (g Genesis) state(session string, profile transcript.Profile, maxBytes int) *State {
+	st := &State{
+		Header: g.Header, HeadOrd: -1, Original: g.Original, opening: true,
+		Window: transcript.NewPathWindow(profile, maxBytes),
+		Doc:    checkpoint.Document{Branch: "main"},
+		self:   segment.GenesisSelf(g.Header),
+	}
+	st.Summary.ID, st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = session, g.Title, g.Cwd, g.Parent
+	st.Summary.Branch = "main"
+	return st
 }

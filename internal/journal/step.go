@@ -61,13 +61,6 @@ type Result struct {
 	Repeated bool     // the idempotency key was known: nothing was done
 }
 
-// Genesis is what a new session starts with.
-type Genesis struct {
-	Header             []byte // the session header line, without newline
-	Title, Cwd, Parent string
-	Original           string
-}
-
 type request struct {
 	step   *Step
 	ctx    context.Context   //nolint:containedctx // a queued call: its leader publishes under the contexts of all

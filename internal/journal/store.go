@@ -3,7 +3,7 @@ package journal
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // store is the backend as one session sees it.
@@ -24,6 +25,7 @@ type store struct {
 	attempts int
 	sleep    func(ctx context.Context, d time.Duration) error
 	rand     io.Reader
+	now      func() time.Time
 }
 
 const (
@@ -56,14 +58,6 @@ func (s *store) latest(ctx context.Context) (*checkpoint.Object, backend.Info, e
 		return nil, info, corrupt(key, 0, err)
 	}
 	return o, info, nil
-}
-
-// corrupt is the failure for bytes that are not what they must be; what is too new to read is no damage.
-func corrupt(object string, offset int64, cause error) error {
-	if errors.Is(cause, codec.ErrVersion) {
-		return fmt.Errorf("read %s: %w", object, cause)
-	}
-	return &Failure{Err: fmt.Errorf("%w: %s at byte %d: %w", ErrCorrupt, object, offset, cause), Object: object, Offset: offset}
 }
 
 // create writes an immutable object whose name no other content ever has (I4): a name that is taken is
@@ -108,55 +102,27 @@ func (s *store) harden(ctx context.Context, key string, p []byte, v backend.Vers
 	return err
 }
 
-// PutBlob stores an image by its content; storing it twice is no error. It must be durable before the
-// commit that names it.
-func (j *Journal) PutBlob(ctx context.Context, data []byte) (sum string, err error) {
-	h := sha256.Sum256(data)
-	sum = hex.EncodeToString(h[:])
-	return sum, j.store.create(ctx, layout.BlobKey(j.cfg.Session, sum), data)
+// lineID makes an id and a time for a line of the protocol's own.
+func (s *store) lineID() (string, time.Time, error) {
+	now := s.now().UTC().Truncate(time.Millisecond)
+	id, err := transcript.NewID(now, s.rand)
+	return id, now, err
 }
 
-// GetBlob reads an image: from memory where it rode along with the checkpoint, else one object, whose
-// hash is checked.
-func (j *Journal) GetBlob(ctx context.Context, st *State, sum string) ([]byte, error) {
-	if data, ok := st.Blobs[sum]; ok {
-		return data, nil
+// random is 16 hex digits that no two names share.
+func (s *store) random() (string, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(s.rand, b[:]); err != nil {
+		return "", fmt.Errorf("read randomness: %w", err)
 	}
-	key := layout.BlobKey(j.cfg.Session, sum)
-	data, _, err := j.store.b.Get(ctx, key, backend.Range{})
-	if err != nil {
-		return nil, err
-	}
-	if h := sha256.Sum256(data); hex.EncodeToString(h[:]) != sum {
-		return nil, corrupt(key, 0, codec.ErrChecksum)
-	}
-	return data, nil
+	return hex.EncodeToString(b[:]), nil
 }
 
-// PutOriginal stores the bytes of an imported file, compressed, by their SHA-256. At most 64 MiB
-// compressed.
-func (j *Journal) PutOriginal(ctx context.Context, raw []byte) (sum string, err error) {
-	h := sha256.Sum256(raw)
-	sum = hex.EncodeToString(h[:])
-	return sum, j.store.create(ctx, layout.OriginalKey(j.cfg.Session, sum), codec.Compress(nil, raw, codec.Better))
-}
-
-// OriginalMax bounds an imported file's bytes when they are read back: 4 GiB.
-const OriginalMax = 4 << 30
-
-// GetOriginal gives the bytes of an imported file back; their hash is checked.
-func (j *Journal) GetOriginal(ctx context.Context, sum string) ([]byte, error) {
-	key := layout.OriginalKey(j.cfg.Session, sum)
-	p, _, err := j.store.b.Get(ctx, key, backend.Range{})
-	if err != nil {
-		return nil, err
+// key is a new key for commit lines; never 0.
+func (s *store) key() (uint64, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(s.rand, b[:]); err != nil {
+		return 0, fmt.Errorf("read randomness: %w", err)
 	}
-	raw, err := codec.Decompress(nil, p, OriginalMax)
-	if err != nil {
-		return nil, corrupt(key, 0, err)
-	}
-	if h := sha256.Sum256(raw); hex.EncodeToString(h[:]) != sum {
-		return nil, corrupt(key, 0, codec.ErrChecksum)
-	}
-	return raw, nil
+	return binary.LittleEndian.Uint64(b[:]) | 1, nil
 }
