@@ -17,8 +17,11 @@ import (
 // appendLog is the strategy for stores that append: the active segment is the truth, a commit is one
 // compare-and-append to it, and checkpoint_latest is a cache that is written now and then behind it.
 type appendLog struct {
-	j *Journal
-	b backend.Appender
+	cfg    *Config
+	store  *store
+	past   *Session
+	handle appendHandle
+	b      backend.Appender
 
 	mu      sync.Mutex
 	version backend.Version // of checkpoint_latest, as this handle last saw it
@@ -28,33 +31,52 @@ type appendLog struct {
 	bytes   int64           // of the transcript then
 }
 
-func newAppendLog(j *Journal, b backend.Appender) *appendLog { return &appendLog{j: j, b: b} }
-
-func (a *appendLog) activeKey(st *State) string {
-	return segmentOf(st.active()).PlainKey(a.j.cfg.Session)
+// appendHandle is what the strategy needs of the handle that it serves.
+type appendHandle interface {
+	State() *State
+	Broken() error
+	// TakeIn gives st with what background work has made.
+	TakeIn(st *State) *State
+	// Start runs a job in the background unless one runs already; what it makes is for TakeIn.
+	Start(job func(ctx context.Context) ([]change, error))
+	// Wait waits until no job is under way.
+	Wait()
+	// Compose begins a batch of the strategy's own; Accept acknowledges it. The handle leads.
+	Compose(base *State) *composer
+	Accept(c *composer, next *State)
+	// Adopt makes st the handle's state: of the same commit, but tidier. The handle leads.
+	Adopt(st *State)
 }
 
-// prepare begins a new session's first segment, or confirms what the batch builds upon.
-func (a *appendLog) prepare(ctx context.Context, c *composer) error {
-	st := a.j.takeIn(c.b.next)
-	c.b.next = st
+func newAppendLog(cfg *Config, s *store, past *Session, h appendHandle, b backend.Appender) *appendLog {
+	return &appendLog{cfg: cfg, store: s, past: past, handle: h, b: b}
+}
+
+func (a *appendLog) activeKey(st *State) string {
+	return segmentOf(st.active()).PlainKey(a.cfg.Session)
+}
+
+// Prepare begins a new session's first segment, or confirms what the batch builds upon.
+func (a *appendLog) Prepare(ctx context.Context, c *composer) error {
+	st := a.handle.TakeIn(c.next)
+	c.next = st
 	if st.active() == nil {
 		return a.begin(c)
 	}
-	st, err := a.confirm(ctx, st)
+	st, err := a.Confirm(ctx, st)
 	if err == nil && !st.sure() {
 		err = a.reread(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	c.b.next, c.synced = st, st.durable
+	c.next, c.synced = st, st.durable
 	return nil
 }
 
-// confirm sees to it that all of the log up to st is on disk: a sync that failed in another process leaves
+// Confirm sees to it that all of the log up to st is on disk: a sync that failed in another process leaves
 // pages that look clean and never reached it, so what nobody promised is written in place again (I13).
-func (a *appendLog) confirm(ctx context.Context, st *State) (*State, error) {
+func (a *appendLog) Confirm(ctx context.Context, st *State) (*State, error) {
 	spans := st.unsure
 	if end := st.active().Bytes; st.durable < end {
 		spans = append(slices.Clone(spans), span{key: a.activeKey(st), from: st.durable, end: end})
@@ -84,29 +106,29 @@ func (a *appendLog) confirm(ctx context.Context, st *State) (*State, error) {
 
 // begin composes the start of a session's first segment.
 func (a *appendLog) begin(c *composer) error {
-	next := *c.b.next
+	next := *c.next
 	ref, lines, err := a.newSegment(&next, layout.Segment{Epoch: c.epoch, Rnd: layout.FirstRandom}, 0)
 	if err != nil {
 		return err
 	}
 	next.Plain, next.key = []checkpoint.PlainRef{ref}, ref.Key
-	c.b.next, c.b.bytes = &next, lines
+	c.next, c.bytes = &next, lines
 	return nil
 }
 
 // newSegment makes the reference to a segment that begins behind st, and the lines that it starts with.
 // firstSeq is the seq of the first commit in it.
 func (a *appendLog) newSegment(st *State, name layout.Segment, firstSeq uint64) (checkpoint.PlainRef, []byte, error) {
-	key, err := a.j.store.key()
+	key, err := a.store.key()
 	if err != nil {
 		return checkpoint.PlainRef{}, nil, err
 	}
-	id, now, err := a.j.store.lineID()
+	id, now, err := a.store.lineID()
 	if err != nil {
 		return checkpoint.PlainRef{}, nil, err
 	}
 	p := checkpoint.Prelude{
-		ID: id, Time: now, Session: a.j.cfg.Session, First: name.First, FirstSeq: firstSeq, Epoch: name.Epoch, Key: key,
+		ID: id, Time: now, Session: a.cfg.Session, First: name.First, FirstSeq: firstSeq, Epoch: name.Epoch, Key: key,
 	}
 	var lines []byte
 	if prev := st.active(); prev != nil {
@@ -124,19 +146,19 @@ func (a *appendLog) newSegment(st *State, name layout.Segment, firstSeq uint64) 
 	}, lines, nil
 }
 
-// publish appends what was composed to the active segment, iff that ends where base does.
-func (a *appendLog) publish(ctx context.Context, base *State, c *composer) (*State, error) {
+// Publish appends what was composed to the active segment, iff that ends where base does.
+func (a *appendLog) Publish(ctx context.Context, base *State, c *composer) (*State, error) {
 	begun := base.active() == nil
 	if err := a.roll(ctx, c); err != nil {
 		return nil, err
 	}
-	c.b.size = len(c.b.bytes)
-	next := c.b.next
+	c.size = len(c.bytes)
+	next := c.next
 	next.batches++
 	if begun {
 		return a.create(ctx, c)
 	}
-	info, err := a.b.Append(ctx, a.activeKey(base), base.active().Bytes, c.b.bytes)
+	info, err := a.b.Append(ctx, a.activeKey(base), base.active().Bytes, c.bytes)
 	switch {
 	case err == nil:
 		if next.active().Name == base.active().Name {
@@ -162,12 +184,12 @@ func (a *appendLog) unchanged(ctx context.Context, base *State) error {
 
 // create writes a session's first segment: that is the creation of the session.
 func (a *appendLog) create(ctx context.Context, c *composer) (*State, error) {
-	next := c.b.next
+	next := c.next
 	first := layout.Segment{Epoch: c.epoch, Rnd: layout.FirstRandom}
-	if o, _, err := a.j.store.latest(ctx); err == nil {
+	if o, _, err := a.store.latest(ctx); err == nil {
 		return nil, a.taken(o.Summary.Tombstone)
 	}
-	err := a.j.store.create(ctx, first.PlainKey(a.j.cfg.Session), c.b.bytes)
+	err := a.store.create(ctx, first.PlainKey(a.cfg.Session), c.bytes)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil, a.taken(false)
@@ -186,36 +208,36 @@ func (a *appendLog) taken(deleted bool) error {
 	if deleted {
 		cause = fmt.Errorf("the id was used by a session that is deleted, and is never used again: %w", fs.ErrExist)
 	}
-	return &backend.Error{Op: "create", Key: a.j.cfg.Session, Outcome: backend.NotApplied, Err: cause}
+	return &backend.Error{Op: "create", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: cause}
 }
 
 // roll closes the active segment with the batch where that makes it large enough: the next segment is
 // created first, and the last commit line of the batch names it. So there is one chain, and a stale
 // writer meets a changed length.
 func (a *appendLog) roll(ctx context.Context, c *composer) error {
-	st := c.b.next
-	l := &a.j.cfg.Limits
+	st := c.next
+	l := &a.cfg.Limits
 	ref := st.active()
 	if ref.Bytes < l.RollBytes && ref.Count < uint64(l.RollEntries) && !c.mustRoll {
 		return nil
 	}
-	rnd, err := a.j.store.random()
+	rnd, err := a.store.random()
 	if err != nil {
 		return err
 	}
 	name := layout.Segment{First: st.Next + 1, Epoch: c.epoch, Rnd: rnd}
-	if err := c.commit(&Step{Reason: reasonRoll, next: name.Name()}, nil); err != nil {
+	if err := c.roll(name.Name()); err != nil {
 		return err
 	}
-	next := *c.b.next
+	next := *c.next
 	opened, lines, err := a.newSegment(&next, name, next.Summary.Seq+1)
 	if err != nil {
 		return err
 	}
-	if err := a.j.store.create(ctx, name.PlainKey(a.j.cfg.Session), lines); err != nil {
+	if err := a.store.create(ctx, name.PlainKey(a.cfg.Session), lines); err != nil {
 		return err
 	}
-	c.b.next = next.rolled(opened)
+	c.next = next.rolled(opened)
 	return nil
 }
 
@@ -262,7 +284,7 @@ func (a *appendLog) reread(ctx context.Context) error {
 	return &moved{now: now}
 }
 
-func (a *appendLog) changed(ctx context.Context, st *State) (bool, error) {
+func (a *appendLog) Changed(ctx context.Context, st *State) (bool, error) {
 	size, err := a.size(ctx, a.activeKey(st))
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil

@@ -10,10 +10,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// batch is what one request or one append makes durable: the commits of one or more steps.
+// batch is what one PUT or one append makes durable: the commits of one or more steps.
 type batch struct {
 	next  *State // after all commits
-	reqs  []*request
 	bytes []byte // all lines, each with its newline
 	warn  []string
 	ords  map[*Entry]uint64
@@ -22,8 +21,8 @@ type batch struct {
 
 // composer makes commits, one after the other, on top of a state.
 type composer struct {
+	batch
 	cfg      *Config
-	b        *batch
 	epoch    uint64
 	synced   int64
 	record   *checkpoint.Record // of the commit composed last
@@ -33,53 +32,78 @@ type composer struct {
 	mustRoll bool               // append: this batch closes the segment, whatever its size
 }
 
-func (j *Journal) compose(base *State, fresh bool) *composer {
+// newComposer begins a batch on base; fresh: it takes the next epoch.
+func newComposer(cfg *Config, base *State, fresh bool) *composer {
 	epoch := base.Summary.Epoch
 	if fresh {
 		epoch++
 	}
-	c := &composer{cfg: &j.cfg, epoch: epoch, synced: base.durable, b: &batch{next: base, ords: map[*Entry]uint64{}}}
+	c := &composer{cfg: cfg, epoch: epoch, synced: base.durable, batch: batch{next: base, ords: map[*Entry]uint64{}}}
 	if base.pending != "" {
-		c.b.warn = append(c.b.warn, "bytes behind the last commit that were none were moved aside to "+base.pending)
+		c.warn = append(c.warn, "bytes behind the last commit that were none were moved aside to "+base.pending)
 	}
 	return c
 }
 
-// add composes the commit of one request. A session that does not exist yet gets its commit 0 first. On
-// an error nothing was added.
-func (c *composer) add(r *request) error {
-	before := *c.b
-	if err := c.addStep(r); err != nil {
-		*c.b = before
+// add composes the commit of one step. A session that does not exist yet gets its commit 0 first. On an
+// error nothing was added.
+func (c *composer) add(step *Step) error {
+	before := c.batch
+	if err := c.addStep(step); err != nil {
+		c.batch = before
 		return err
 	}
-	c.b.reqs = append(c.b.reqs, r)
 	return nil
 }
 
-func (c *composer) addStep(r *request) error {
-	if c.b.next.Summary.Commit == "" && r.step.Reason != reasonCreate {
+func (c *composer) addStep(step *Step) error {
+	if c.next.Summary.Commit == "" && step.Reason != reasonCreate {
 		if err := c.commit(&Step{Reason: reasonCreate}, nil); err != nil {
 			return err
 		}
 	}
-	if err := c.commit(r.step, nil); err != nil {
+	return c.commit(step, nil)
+}
+
+// addKept composes a losing step as a branch of its own: its entries hang where they were meant to, its
+// document is its own. from is the state that it was made on.
+func (c *composer) addKept(lost *Step, from *State) error {
+	before := c.batch
+	step := *lost
+	step.Window = nil
+	if c.kept == "" {
+		c.losing = true
+	} else {
+		step.Branch, step.Kept, from = c.kept, c.kept, nil
+	}
+	if err := c.commit(&step, from); err != nil {
+		c.batch = before
 		return err
 	}
-	r.note(c)
+	c.losing, c.kept = false, c.record.Kept
 	return nil
 }
 
-// note remembers what the request's commit became.
-func (r *request) note(c *composer) {
-	r.rec, r.after = *c.record, c.b.next
-	r.result = Result{Commit: c.record.Commit(), Kept: c.record.Kept}
+// back composes the commit that returns to the winner's head and document: the last commit line is
+// always the session's.
+func (c *composer) back(winner *State) error {
+	return c.commit(&Step{
+		Reason: reasonConflict,
+		Head:   &Head{ID: winner.Summary.Entry, Ord: winner.HeadOrd}, Branch: winner.Summary.Branch,
+		Edit:   func(checkpoint.Document) checkpoint.Document { return winner.Doc },
+		Window: winner.Window,
+	}, nil)
+}
+
+// roll composes the commit that closes the active segment; the segment named next goes on.
+func (c *composer) roll(next string) error {
+	return c.commit(&Step{Reason: reasonRoll, next: next}, nil)
 }
 
 // commit composes one commit. from, where it is not nil, is the state on which the step was meant to
 // stand: a loser's, whose document and head are its own.
 func (c *composer) commit(step *Step, from *State) error {
-	st := c.b.next
+	st := c.next
 	if from == nil {
 		from = st
 	}
@@ -131,11 +155,11 @@ func (c *composer) append(rec *checkpoint.Record, st *State, step *Step, since [
 		return err
 	}
 	for i, e := range step.Entries {
-		c.b.ords[e] = st.Next + uint64(i)
+		c.ords[e] = st.Next + uint64(i)
 	}
 	next.remember(step.Blobs)
-	c.b.bytes = append(append(append(c.b.bytes, since...), line...), '\n')
-	c.b.next, c.record = next, rec
+	c.bytes = append(append(append(c.bytes, since...), line...), '\n')
+	c.next, c.record = next, rec
 	return nil
 }
 
@@ -201,7 +225,7 @@ func (c *composer) ordinal(e *Entry, local map[*Entry]uint64) (int64, error) {
 	if ord, ok := local[e]; ok {
 		return int64(ord), nil
 	}
-	if ord, ok := c.b.ords[e]; ok {
+	if ord, ok := c.ords[e]; ok {
 		return int64(ord), nil
 	}
 	if e.Done {
@@ -241,14 +265,4 @@ func (c *composer) document(rec *checkpoint.Record, st, from *State, step *Step)
 		}
 	}
 	return nil
-}
-
-// ids are the commits that the batch made for its requests, the newest last; those that the protocol
-// added behind them count as well.
-func (c *composer) ids() []string {
-	ids := make([]string, 0, len(c.b.reqs)+1)
-	for _, r := range c.b.reqs {
-		ids = append(ids, r.rec.ID)
-	}
-	return append(ids, c.record.ID)
 }

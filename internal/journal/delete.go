@@ -32,7 +32,7 @@ func Delete(ctx context.Context, cfg Config) error {
 // bury commits the end of the session and writes the tombstone.
 func (j *Journal) bury(ctx context.Context) error {
 	for range j.cfg.Limits.Attempts {
-		st, err := j.strategy.load(ctx)
+		st, err := j.strategy.Load(ctx)
 		if errors.Is(err, ErrCorrupt) {
 			return j.buryDamaged(ctx)
 		}
@@ -50,7 +50,7 @@ func (j *Journal) bury(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return j.strategy.finish(ctx, j.State())
+		return j.strategy.Finish(ctx, j.State())
 	}
 	return &backend.Error{Op: "delete", Key: j.cfg.Session, Outcome: backend.NotApplied,
 		Err: fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts)}

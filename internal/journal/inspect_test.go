@@ -23,7 +23,7 @@ func TestCheckpointOnlyGoesForward(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := j.strategy.(*appendLog)
-	if _, _, err := a.tidy(t.Context(), left); err != nil {
+	if _, _, err := a.Tidy(t.Context(), left); err != nil {
 		t.Fatal(err)
 	}
 	o, _, err := j.store.latest(t.Context())

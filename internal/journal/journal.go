@@ -15,47 +15,10 @@ package journal
 import (
 	"context"
 	"fmt"
-	"io"
 	"sync"
-	"time"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/transcript"
 )
-
-// Limits are the protocol's thresholds. Zero fields take the defaults of DefaultLimits.
-type Limits struct {
-	SealBytes      int64 // replace: durable tail, in bytes of lines, from which it is sealed
-	SealEntries    int   // replace: the same in lines
-	RollBytes      int64 // append: size of the active segment from which the next one begins
-	RollEntries    int   // append: the same in lines
-	PublishCommits int   // append: commits between two writes of checkpoint_latest
-	PublishBytes   int64 // append: log bytes between two writes of checkpoint_latest
-	Keyframe       int   // commits between two that carry their document whole
-	WholeDoc       int   // bytes up to which a changed document always goes whole
-	Attempts       int   // tries of one conditional PUT, and rounds of any other loop of the protocol
-}
-
-// DefaultLimits are the figures that the design gives.
-var DefaultLimits = Limits{
-	SealBytes: 256 << 10, SealEntries: 256, RollBytes: 1 << 20, RollEntries: 16384,
-	PublishCommits: 64, PublishBytes: 256 << 10, Keyframe: 64, WholeDoc: 4 << 10, Attempts: 12,
-}
-
-// Config is what a handle needs. Time, randomness and I/O come in here and nowhere else.
-type Config struct {
-	Backend  backend.Backend
-	Session  string // a valid session id
-	Writer   string // who commits, for the log
-	Now      func() time.Time
-	Rand     io.Reader // safe for concurrent use
-	Sleep    func(ctx context.Context, d time.Duration) error
-	Go       func(job func()) // runs background work; nil = in a goroutine that Close joins
-	Profile  transcript.Profile
-	MaxBytes int // bound of the working context; 0 = 1 MiB
-	ReadOnly bool
-	Limits   Limits
-}
 
 // Journal is one writer's handle on one session. Its methods are safe for concurrent use.
 type Journal struct {
@@ -79,34 +42,29 @@ type Journal struct {
 
 // strategy is what differs between stores that append and stores that only replace.
 type strategy interface {
-	// load reads the newest state: ErrNotExist if there is no session, ErrDeleted if there was one.
-	load(ctx context.Context) (*State, error)
-	// prepare readies the composer before the first commit of a batch: what was sealed meanwhile is
+	// Load reads the newest state: ErrNotExist if there is no session, ErrDeleted if there was one.
+	Load(ctx context.Context) (*State, error)
+	// Prepare readies the composer before the first commit of a batch: what was sealed meanwhile is
 	// swapped in, and what must be durable before anything is written to the log again is.
-	prepare(ctx context.Context, c *composer) error
-	// confirm makes sure that all that st was read from survives power loss, before it is acknowledged.
-	confirm(ctx context.Context, st *State) (*State, error)
-	// publish makes what was composed on base durable. When it returns a *moved, nothing was stored and
+	Prepare(ctx context.Context, c *composer) error
+	// Confirm makes sure that all that st was read from survives power loss, before it is acknowledged.
+	Confirm(ctx context.Context, st *State) (*State, error)
+	// Publish makes what was composed on base durable. When it returns a *moved, nothing was stored and
 	// somebody else's state is newer than base.
-	publish(ctx context.Context, base *State, c *composer) (*State, error)
-	// acknowledged runs after a publish, off the acknowledgement path.
-	acknowledged(st *State, b *batch)
-	// finish runs at Close: what is still owed and cheap is done.
-	finish(ctx context.Context, st *State) error
-	// changed tells cheaply whether anyone committed after st.
-	changed(ctx context.Context, st *State) (bool, error)
+	Publish(ctx context.Context, base *State, c *composer) (*State, error)
+	// Acknowledged runs after a publish, off the acknowledgement path.
+	Acknowledged(st *State)
+	// Finish runs at Close: what is still owed and cheap is done.
+	Finish(ctx context.Context, st *State) error
+	// Changed tells cheaply whether anyone committed after st.
+	Changed(ctx context.Context, st *State) (bool, error)
 }
-
-// moved says that base is no longer the head. It is turned into a conflict or folded by the caller.
-type moved struct{ now *State }
-
-func (m *moved) Error() string { return "the head moved" }
 
 // Open reads the newest state of an existing session: one object read on a store that only replaces,
 // one file read and a bounded log tail on one that appends. It writes nothing (I14).
 func Open(ctx context.Context, cfg Config) (*Journal, error) {
 	j := newJournal(cfg)
-	st, err := j.strategy.load(ctx)
+	st, err := j.strategy.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,35 +85,11 @@ func newJournal(cfg Config) *Journal {
 	j.store = &store{b: cfg.Backend, id: cfg.Session, attempts: cfg.Limits.Attempts, sleep: cfg.Sleep, rand: cfg.Rand, now: cfg.Now}
 	j.past = newSession(j.store, j.Latest)
 	if a, ok := cfg.Backend.(backend.Appender); ok {
-		j.strategy = newAppendLog(j, a)
+		j.strategy = newAppendLog(&j.cfg, j.store, j.past, hands{j}, a)
 	} else {
-		j.strategy = newReplace(j)
+		j.strategy = newReplace(&j.cfg, j.store, j.past, hands{j})
 	}
 	return j
-}
-
-func (l Limits) orDefaults() Limits {
-	d := DefaultLimits
-	pick := func(v *int, def int) {
-		if *v == 0 {
-			*v = def
-		}
-	}
-	pick64 := func(v *int64, def int64) {
-		if *v == 0 {
-			*v = def
-		}
-	}
-	pick64(&l.SealBytes, d.SealBytes)
-	pick(&l.SealEntries, d.SealEntries)
-	pick64(&l.RollBytes, d.RollBytes)
-	pick(&l.RollEntries, d.RollEntries)
-	pick(&l.PublishCommits, d.PublishCommits)
-	pick64(&l.PublishBytes, d.PublishBytes)
-	pick(&l.Keyframe, d.Keyframe)
-	pick(&l.WholeDoc, d.WholeDoc)
-	pick(&l.Attempts, d.Attempts)
-	return l
 }
 
 // State is the newest state that this handle acknowledged or read. It is immutable.
@@ -174,11 +108,11 @@ func (j *Journal) Peek(f func(st *State)) {
 }
 
 // Latest reads the newest state that anyone acknowledged; the handle stays where it is.
-func (j *Journal) Latest(ctx context.Context) (*State, error) { return j.strategy.load(ctx) }
+func (j *Journal) Latest(ctx context.Context) (*State, error) { return j.strategy.Load(ctx) }
 
 // Changed tells, at the cost of one Stat, whether anyone committed after st.
 func (j *Journal) Changed(ctx context.Context, st *State) (bool, error) {
-	return j.strategy.changed(ctx, st)
+	return j.strategy.Changed(ctx, st)
 }
 
 // Follow moves the handle to st, which Latest gave: how a read-only handle goes along.
@@ -205,7 +139,7 @@ func (j *Journal) Close(ctx context.Context) error {
 	if st == nil || st.Summary.Commit == "" || j.cfg.ReadOnly {
 		return nil
 	}
-	return j.strategy.finish(ctx, j.State())
+	return j.strategy.Finish(ctx, j.State())
 }
 
 // join waits for background work, at most closeWait and no longer than ctx; what is not done by then is

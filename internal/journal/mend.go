@@ -43,19 +43,19 @@ func (a *appendLog) mend(ctx context.Context, base *State) (*State, error) {
 	if err := a.judge(ctx, base, torn); err != nil {
 		return nil, err
 	}
-	rnd, err := a.j.store.random()
+	rnd, err := a.store.random()
 	if err != nil {
 		return nil, err
 	}
-	aside := layout.TornKey(a.j.cfg.Session, segmentOf(base.active()), good, rnd)
-	if err := a.j.store.create(ctx, aside, torn); err != nil {
+	aside := layout.TornKey(a.cfg.Session, segmentOf(base.active()), good, rnd)
+	if err := a.store.create(ctx, aside, torn); err != nil {
 		return nil, err
 	}
 	if _, err := a.b.Cut(ctx, key, good, good+rest); err != nil && !errors.Is(err, backend.ErrPrecondition) {
 		return nil, err
 	}
 	next := *base
-	next.pending, next.durable = strings.TrimPrefix(aside, layout.SessionPrefix(a.j.cfg.Session)), good
+	next.pending, next.durable = strings.TrimPrefix(aside, layout.SessionPrefix(a.cfg.Session)), good
 	return &next, nil
 }
 
@@ -67,7 +67,7 @@ func (a *appendLog) judge(ctx context.Context, base *State, rest []byte) error {
 	if at, found := segment.Promises(rest, base.key, good); found {
 		return corrupt(key, good, fmt.Errorf("a commit line at byte %d was written when these bytes were durable: %w", good+int64(at), codec.ErrChecksum))
 	}
-	o, _, err := a.j.store.latest(ctx)
+	o, _, err := a.store.latest(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrCorrupt):
 	case err != nil:
@@ -75,7 +75,7 @@ func (a *appendLog) judge(ctx context.Context, base *State, rest []byte) error {
 	case o.Summary.Seq > base.Summary.Seq:
 		return corrupt(key, good, fmt.Errorf("checkpoint_latest holds commit %d, the log ends with %d: %w", o.Summary.Seq, base.Summary.Seq, codec.ErrChecksum))
 	}
-	all, err := a.j.store.segments(ctx)
+	all, err := a.store.segments(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (a *appendLog) judge(ctx context.Context, base *State, rest []byte) error {
 
 // goesOn tells whether a segment names prev as the one before it and holds a commit.
 func (a *appendLog) goesOn(ctx context.Context, seg layout.Segment, prev string) (bool, error) {
-	raw, key, _, err := a.j.store.segmentRaw(ctx, seg)
+	raw, key, _, err := a.store.segmentRaw(ctx, seg)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// acknowledged has checkpoint_latest written in the background once enough was committed since: 64 appends
+// Acknowledged has checkpoint_latest written in the background once enough was committed since: 64 appends
 // (each of one commit, or of many that shared it), or 256 KiB of log (or as much as the window holds), or a
 // segment that can be sealed.
-func (a *appendLog) acknowledged(st *State, _ *batch) {
-	l := &a.j.cfg.Limits
+func (a *appendLog) Acknowledged(st *State) {
+	l := &a.cfg.Limits
 	enough := l.PublishBytes
 	if w := st.Window; w != nil { // so that, over time, the cache costs no more than the log
 		enough = max(enough, int64(w.Bytes()))
@@ -27,18 +27,18 @@ func (a *appendLog) acknowledged(st *State, _ *batch) {
 	due := len(st.Plain) > 1 || st.batches >= a.batches+uint64(l.PublishCommits) || st.Summary.Bytes >= a.bytes+enough
 	a.mu.Unlock()
 	if due {
-		a.j.start(func(ctx context.Context) ([]change, error) {
-			_, made, err := a.tidy(ctx, st)
+		a.handle.Start(func(ctx context.Context) ([]change, error) {
+			_, made, err := a.Tidy(ctx, st)
 			return made, err
 		})
 	}
 }
 
-// finish writes what Close owes: the checkpoint, so that the next Open reads no tail. A segment that has
+// Finish writes what Close owes: the checkpoint, so that the next Open reads no tail. A segment that has
 // grown to a quarter of what it may is closed and sealed: on disk a session rests compressed.
-func (a *appendLog) finish(ctx context.Context, st *State) error {
-	st = a.j.takeIn(st)
-	if st.active().Bytes >= a.j.cfg.Limits.RollBytes/4 && !st.Summary.Tombstone && a.j.Broken() == nil {
+func (a *appendLog) Finish(ctx context.Context, st *State) error {
+	st = a.handle.TakeIn(st)
+	if st.active().Bytes >= a.cfg.Limits.RollBytes/4 && !st.Summary.Tombstone && a.handle.Broken() == nil {
 		if rolled, err := a.rollNow(ctx, st); err == nil { // else it stays as it is: no promise hangs on it
 			st = rolled
 		}
@@ -49,13 +49,13 @@ func (a *appendLog) finish(ctx context.Context, st *State) error {
 	if !due {
 		return nil
 	}
-	_, _, err := a.tidy(ctx, st)
+	_, _, err := a.Tidy(ctx, st)
 	return err
 }
 
-// tidy seals the segments that are closed, folds references that are due, writes checkpoint_latest, and
+// Tidy seals the segments that are closed, folds references that are due, writes checkpoint_latest, and
 // then removes the plain form of what that names as sealed. It returns st as it is then.
-func (a *appendLog) tidy(ctx context.Context, st *State) (*State, []change, error) {
+func (a *appendLog) Tidy(ctx context.Context, st *State) (*State, []change, error) {
 	var made []change
 	var gone []layout.Segment
 	for len(st.Plain) > 1 {
@@ -70,7 +70,7 @@ func (a *appendLog) tidy(ctx context.Context, st *State) (*State, []change, erro
 		made, gone = append(made, c), append(gone, seg)
 	}
 	for level, refs, ok := st.foldable(); ok; level, refs, ok = st.foldable() {
-		c, err := a.j.past.fold(ctx, level, refs, st.Summary.Epoch)
+		c, err := a.past.fold(ctx, level, refs, st.Summary.Epoch)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -85,7 +85,7 @@ func (a *appendLog) tidy(ctx context.Context, st *State) (*State, []change, erro
 	}
 	if saved == nil {
 		for _, seg := range gone {
-			if err := a.b.Delete(ctx, seg.PlainKey(a.j.cfg.Session)); err != nil {
+			if err := a.b.Delete(ctx, seg.PlainKey(a.cfg.Session)); err != nil {
 				return st, made, err
 			}
 		}
@@ -96,7 +96,7 @@ func (a *appendLog) tidy(ctx context.Context, st *State) (*State, []change, erro
 // sealPlain writes the sealed form of a closed segment.
 func (a *appendLog) sealPlain(ctx context.Context, ref *checkpoint.PlainRef) (change, error) {
 	seg := segmentOf(ref)
-	key := seg.PlainKey(a.j.cfg.Session)
+	key := seg.PlainKey(a.cfg.Session)
 	raw, _, err := a.b.Get(ctx, key, backend.Range{})
 	if errors.Is(err, fs.ErrNotExist) { // somebody else sealed it, and was done
 		d, err := a.describe(ctx, seg)
@@ -118,13 +118,13 @@ func (a *appendLog) sealPlain(ctx context.Context, ref *checkpoint.PlainRef) (ch
 	if int64(len(raw)) != ref.Bytes || int64(c.End) != ref.Bytes || uint64(len(c.Lines)) != ref.Count {
 		return change{}, corrupt(key, int64(c.End), fmt.Errorf("the closed segment has %d bytes, of them %d and %d lines committed, instead of %d and %d: %w", len(raw), c.End, len(c.Lines), ref.Bytes, ref.Count, codec.ErrFormat))
 	}
-	return a.j.past.writeSealed(ctx, seg, c.Opening.Lines, c.Lines, ref.FirstSeq)
+	return a.past.writeSealed(ctx, seg, c.Opening.Lines, c.Lines, ref.FirstSeq)
 }
 
 // sealedBefore takes a sealed form that stands beside the plain one: somebody died, or is still, between
 // writing it and removing the other. Its sync may have failed, so it is made durable first.
 func (a *appendLog) sealedBefore(ctx context.Context, seg layout.Segment, raw []byte) (change, bool, error) {
-	key := seg.SealedKey(a.j.cfg.Session)
+	key := seg.SealedKey(a.cfg.Session)
 	p, info, err := a.b.Get(ctx, key, backend.Range{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return change{}, false, nil
@@ -136,7 +136,7 @@ func (a *appendLog) sealedBefore(ctx context.Context, seg layout.Segment, raw []
 	if err != nil || !bytes.Equal(have, raw) {
 		return change{}, false, corrupt(key, 0, fmt.Errorf("it is not the sealed form of the plain segment: %w", codec.ErrChecksum))
 	}
-	if err := a.j.store.harden(ctx, key, p, info.Version); err != nil {
+	if err := a.store.harden(ctx, key, p, info.Version); err != nil {
 		return change{}, false, err
 	}
 	d, err := a.describe(ctx, seg)
@@ -156,8 +156,8 @@ func (a *appendLog) save(ctx context.Context, st *State) error {
 	if err != nil {
 		return err
 	}
-	key := layout.CheckpointKey(a.j.cfg.Session)
-	for range a.j.cfg.Limits.Attempts {
+	key := layout.CheckpointKey(a.cfg.Session)
+	for range a.cfg.Limits.Attempts {
 		a.mu.Lock()
 		cond, older := backend.IfMatch(a.version), a.seq > st.Summary.Seq
 		if !a.exists {
@@ -177,7 +177,7 @@ func (a *appendLog) save(ctx context.Context, st *State) error {
 		if !errors.Is(err, backend.ErrPrecondition) {
 			return err
 		}
-		o, info, err := a.j.store.latest(ctx)
+		o, info, err := a.store.latest(ctx)
 		a.saw(o, info, err)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrCorrupt):
@@ -189,5 +189,44 @@ func (a *appendLog) save(ctx context.Context, st *State) error {
 			return errOlder
 		}
 	}
-	return fmt.Errorf("write %s: it changed %d times in a row", key, a.j.cfg.Limits.Attempts)
+	return fmt.Errorf("write %s: it changed %d times in a row", key, a.cfg.Limits.Attempts)
+}
+
+// Settle writes a checkpoint of the settled state: the log itself stays as it is. The handle leads.
+func (a *appendLog) Settle(ctx context.Context) error {
+	h := a.handle
+	if _, err := a.rollNow(ctx, h.TakeIn(h.State())); err != nil {
+		return err
+	}
+	h.Wait() // nobody else tidies from here on
+	st, err := h.TakeIn(h.State()), error(nil)
+	if st, _, err = a.Tidy(ctx, st); err != nil {
+		return err
+	}
+	if st, err = a.past.foldAll(ctx, st); err != nil {
+		return err
+	}
+	h.Adopt(st)
+	return a.save(ctx, st)
+}
+
+// rollNow closes the active segment, so that it can be sealed. The handle leads. Where another writer was
+// there meanwhile, nothing is done.
+func (a *appendLog) rollNow(ctx context.Context, st *State) (*State, error) {
+	c := a.handle.Compose(st)
+	c.mustRoll = true
+	err := a.Prepare(ctx, c)
+	var next *State
+	if err == nil {
+		next, err = a.Publish(ctx, st, c)
+	}
+	var m *moved
+	if errors.As(err, &m) {
+		return st, nil
+	}
+	if err != nil {
+		return st, err
+	}
+	a.handle.Accept(c, next)
+	return next, nil
 }

@@ -57,9 +57,9 @@ func unborn(from *State, err error) bool {
 // confirmed reads the newest state, of which all survives power loss: what is found in it is acknowledged.
 func (j *Journal) confirmed(ctx context.Context) (*State, error) {
 	for range j.cfg.Limits.Attempts {
-		now, err := j.strategy.load(ctx)
+		now, err := j.strategy.Load(ctx)
 		if err == nil {
-			now, err = j.strategy.confirm(ctx, now)
+			now, err = j.strategy.Confirm(ctx, now)
 		}
 		if err != nil {
 			return nil, err
@@ -131,7 +131,7 @@ func (j *Journal) commitAgain(ctx context.Context, left []*request, from, now *S
 	j.mu.Unlock()
 	for range j.cfg.Limits.Attempts {
 		c := j.compose(base, true)
-		if err := j.strategy.prepare(ctx, c); err != nil {
+		if err := j.strategy.Prepare(ctx, c.composer); err != nil {
 			var m *moved
 			if !errors.As(err, &m) {
 				return err
@@ -139,7 +139,7 @@ func (j *Journal) commitAgain(ctx context.Context, left []*request, from, now *S
 			base = m.now
 			continue
 		}
-		reqs := c.addAll(left, from, base)
+		reqs := c.addAll(j.cfg.Session, left, from, base)
 		for _, r := range left {
 			if r.err != nil && backend.OutcomeOf(r.err) == backend.NotApplied && !composed(reqs, r) {
 				return r.err
@@ -152,7 +152,7 @@ func (j *Journal) commitAgain(ctx context.Context, left []*request, from, now *S
 			j.mu.Unlock()
 			return nil
 		}
-		next, err := j.strategy.publish(ctx, base, c)
+		next, err := j.strategy.Publish(ctx, base, c.composer)
 		if err == nil {
 			j.accept(c, next)
 			return nil
@@ -192,7 +192,7 @@ func (j *Journal) Reload(ctx context.Context) error {
 		return err
 	}
 	defer j.dropLead()
-	now, err := j.strategy.load(ctx)
+	now, err := j.strategy.Load(ctx)
 	if from := j.State(); unborn(from, err) {
 		now, err = from, nil
 	}

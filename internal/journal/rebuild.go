@@ -17,12 +17,12 @@ import (
 // of branches and its document whole, so only the newest segment with commits is played; those before
 // it are looked up for the map.
 func (a *appendLog) rebuild(ctx context.Context) (*State, error) {
-	all, err := a.j.store.segments(ctx)
+	all, err := a.store.segments(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, &backend.Error{Op: "open", Key: a.j.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+		return nil, &backend.Error{Op: "open", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
 	}
 	var damage error
 	for i := len(all) - 1; i >= 0; i-- {
@@ -41,14 +41,14 @@ func (a *appendLog) rebuild(ctx context.Context) (*State, error) {
 		}
 	}
 	if damage == nil {
-		damage = &backend.Error{Op: "open", Key: a.j.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+		damage = &backend.Error{Op: "open", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
 	}
 	return nil, damage
 }
 
 // begunIn plays the commits of one segment and of those that it rolls over to; nil where it has none.
 func (a *appendLog) begunIn(ctx context.Context, seg layout.Segment) (*State, error) {
-	raw, key, _, err := a.j.store.segmentRaw(ctx, seg)
+	raw, key, _, err := a.store.segmentRaw(ctx, seg)
 	if err != nil {
 		return nil, err
 	}
@@ -61,10 +61,10 @@ func (a *appendLog) begunIn(ctx context.Context, seg layout.Segment) (*State, er
 		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key, Self: o.Self(),
 	}
 	st := &State{HeadOrd: -1, Next: p.First, key: p.Key, self: o.Self(), opening: true, Header: o.Header}
-	st.Summary.ID = a.j.cfg.Session
+	st.Summary.ID = a.cfg.Session
 	st.Plain = []checkpoint.PlainRef{ref}
 	if p.First == 0 {
-		st.Window = transcript.NewPathWindow(a.j.cfg.Profile, a.j.cfg.MaxBytes)
+		st.Window = transcript.NewPathWindow(a.cfg.Profile, a.cfg.MaxBytes)
 	}
 	first := true
 	segment.Scan(raw[o.Size:], p.Key, o.Self(), func(s segment.Commit) bool {
@@ -117,7 +117,7 @@ func (a *appendLog) withHistory(ctx context.Context, st *State) (*State, error) 
 
 // before is the segment that seg names as its predecessor.
 func (a *appendLog) before(ctx context.Context, seg layout.Segment) (layout.Segment, error) {
-	raw, key, _, err := a.j.store.segmentRaw(ctx, seg)
+	raw, key, _, err := a.store.segmentRaw(ctx, seg)
 	if err != nil {
 		return seg, err
 	}
@@ -147,7 +147,7 @@ type described struct {
 
 // describe reads a segment of the past and makes the references to it.
 func (a *appendLog) describe(ctx context.Context, seg layout.Segment) (described, error) {
-	raw, key, isSealed, err := a.j.store.segmentRaw(ctx, seg)
+	raw, key, isSealed, err := a.store.segmentRaw(ctx, seg)
 	if err != nil {
 		return described{}, err
 	}

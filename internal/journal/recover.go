@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-func (a *appendLog) load(ctx context.Context) (*State, error) {
+func (a *appendLog) Load(ctx context.Context) (*State, error) {
 	st, err := a.read(ctx)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (a *appendLog) load(ctx context.Context) (*State, error) {
 // missing segment, or that ends where its own commit line does not, counts as lost: then the log alone
 // tells (rebuild). Nothing is judged or written here (I14).
 func (a *appendLog) read(ctx context.Context) (*State, error) {
-	o, info, err := a.j.store.latest(ctx)
+	o, info, err := a.store.latest(ctx)
 	a.saw(o, info, err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -41,7 +41,7 @@ func (a *appendLog) read(ctx context.Context) (*State, error) {
 	case err != nil:
 		return nil, err
 	case o.Summary.Tombstone:
-		return nil, fmt.Errorf("session %s: %w: %w", a.j.cfg.Session, ErrDeleted, fs.ErrNotExist)
+		return nil, fmt.Errorf("session %s: %w: %w", a.cfg.Session, ErrDeleted, fs.ErrNotExist)
 	}
 	st, err := restore(o, info)
 	if err != nil || st.active() == nil {
@@ -180,7 +180,7 @@ func (a *appendLog) enter(ctx context.Context, st *State, name string) (*State, 
 	if !ok {
 		return nil, nil, corrupt(a.activeKey(st), st.active().Bytes, fmt.Errorf("next segment %q: %w", name, codec.ErrFormat))
 	}
-	raw, key, _, err := a.j.store.segmentRaw(ctx, seg)
+	raw, key, _, err := a.store.segmentRaw(ctx, seg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -189,7 +189,7 @@ func (a *appendLog) enter(ctx context.Context, st *State, name string) (*State, 
 		return nil, nil, corrupt(key, 0, err)
 	}
 	p := &o.Prelude
-	if p.PrevName != st.active().Name || p.PrevSelf != st.self || p.First != st.Next || p.Session != a.j.cfg.Session {
+	if p.PrevName != st.active().Name || p.PrevSelf != st.self || p.First != st.Next || p.Session != a.cfg.Session {
 		return nil, nil, corrupt(key, 0, fmt.Errorf("it does not go on from %s: %w", st.active().Name, codec.ErrFormat))
 	}
 	ref := checkpoint.PlainRef{

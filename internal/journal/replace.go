@@ -15,21 +15,45 @@ import (
 // replace is the strategy for stores that only replace whole objects: the durable tail of the transcript
 // rides in checkpoint_latest, and a commit is one conditional PUT of it. What a PUT whose answer is lost
 // has done is read from the object: each body holds a fresh commit id and the last 64 before it (I5).
-type replace struct{ j *Journal }
+type replace struct {
+	cfg    *Config
+	store  *store
+	past   *Session
+	handle replaceHandle
+}
 
-func newReplace(j *Journal) *replace { return &replace{j: j} }
+// replaceHandle is what the strategy needs of the handle that it serves.
+type replaceHandle interface {
+	// TakeIn gives st with what background work has made.
+	TakeIn(st *State) *State
+	// Start runs a job in the background unless one runs already; what it makes is for TakeIn.
+	Start(job func(ctx context.Context) ([]change, error))
+	// Wait waits until no job is under way.
+	Wait()
+	// Idle tells whether no job is under way, and all that was made is taken in.
+	Idle() bool
+	// Boundary is the ordinal up to which the tail is being sealed, or was: the commit behind it begins a
+	// segment. 0 = none.
+	Boundary() uint64
+	// Bound sets the boundary; false where a job is under way, or one beyond first is set already.
+	Bound(first, end uint64) bool
+}
 
-func (r *replace) load(ctx context.Context) (*State, error) {
+func newReplace(cfg *Config, s *store, past *Session, h replaceHandle) *replace {
+	return &replace{cfg: cfg, store: s, past: past, handle: h}
+}
+
+func (r *replace) Load(ctx context.Context) (*State, error) {
 	st, err := r.read(ctx)
 	if err == nil && st.Summary.Tombstone {
-		return nil, fmt.Errorf("session %s: %w: %w", r.j.cfg.Session, ErrDeleted, fs.ErrNotExist)
+		return nil, fmt.Errorf("session %s: %w: %w", r.cfg.Session, ErrDeleted, fs.ErrNotExist)
 	}
 	return st, err
 }
 
-// read is load that returns a tombstone as well.
+// read is Load that returns a tombstone as well.
 func (r *replace) read(ctx context.Context) (*State, error) {
-	o, info, err := r.j.store.latest(ctx)
+	o, info, err := r.store.latest(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,43 +64,39 @@ func (r *replace) read(ctx context.Context) (*State, error) {
 	return st, nil
 }
 
-func (r *replace) changed(ctx context.Context, st *State) (bool, error) {
-	info, err := r.j.store.b.Stat(ctx, layout.CheckpointKey(r.j.cfg.Session))
+func (r *replace) Changed(ctx context.Context, st *State) (bool, error) {
+	info, err := r.store.b.Stat(ctx, layout.CheckpointKey(r.cfg.Session))
 	return err == nil && info.Version != st.version, err
 }
 
-// prepare takes in what was sealed in the background. Where sealing is two thresholds behind (a process
+// Prepare takes in what was sealed in the background. Where sealing is two thresholds behind (a process
 // a turn that exits before its background work), it is done now: one more PUT.
-func (r *replace) prepare(ctx context.Context, c *composer) error {
-	j := r.j
-	st := j.takeIn(c.b.next)
-	l := &j.cfg.Limits
+func (r *replace) Prepare(ctx context.Context, c *composer) error {
+	st := r.handle.TakeIn(c.next)
+	l := &r.cfg.Limits
 	if c.settle {
-		j.work.Wait()
+		r.handle.Wait()
 		var err error
-		if st = j.takeIn(st); len(st.Tail) > 0 {
+		if st = r.handle.TakeIn(st); len(st.Tail) > 0 {
 			if st, err = r.sealNow(ctx, st); err != nil {
 				return err
 			}
 		}
-		if st, err = j.past.foldAll(ctx, st); err != nil {
+		if st, err = r.past.foldAll(ctx, st); err != nil {
 			return err
 		}
 		st.Lineage = nil
 	}
 	if st.tailSize >= 2*l.SealBytes || len(st.Tail) >= 2*l.SealEntries {
-		if j.idle() {
+		if r.handle.Idle() {
 			var err error
 			if st, err = r.sealNow(ctx, st); err != nil {
 				return err
 			}
-			c.b.warn = append(c.b.warn, "sealing was behind: this commit wrote a segment first")
+			c.warn = append(c.warn, "sealing was behind: this commit wrote a segment first")
 		}
 	}
-	j.mu.Lock()
-	boundary := j.bg.boundary
-	j.mu.Unlock()
-	if boundary != 0 && boundary == st.Next && !st.opening {
+	if boundary := r.handle.Boundary(); boundary != 0 && boundary == st.Next && !st.opening {
 		next := *st
 		next.opening = true
 		st = &next
@@ -84,18 +104,18 @@ func (r *replace) prepare(ctx context.Context, c *composer) error {
 	if st.key == 0 && st.Summary.Commit == "" {
 		next := *st
 		var err error
-		if next.key, err = j.store.key(); err != nil {
+		if next.key, err = r.store.key(); err != nil {
 			return err
 		}
 		st = &next
 	}
-	c.b.next = st
+	c.next = st
 	return nil
 }
 
 // sealNow writes the whole tail as a segment and takes it in.
 func (r *replace) sealNow(ctx context.Context, st *State) (*State, error) {
-	made, err := r.j.past.sealTail(ctx, st)
+	made, err := r.past.sealTail(ctx, st)
 	if err != nil {
 		return nil, err
 	}
@@ -108,22 +128,22 @@ func (r *replace) sealNow(ctx context.Context, st *State) (*State, error) {
 	return &opened, nil
 }
 
-// confirm has nothing to do: an object that can be read is durable.
-func (r *replace) confirm(_ context.Context, st *State) (*State, error) { return st, nil }
+// Confirm has nothing to do: an object that can be read is durable.
+func (r *replace) Confirm(_ context.Context, st *State) (*State, error) { return st, nil }
 
-// publish PUTs the checkpoint of what was composed under the version of base, and finds out what became
+// Publish PUTs the checkpoint of what was composed under the version of base, and finds out what became
 // of it.
-func (r *replace) publish(ctx context.Context, base *State, c *composer) (*State, error) {
-	next := c.b.next
+func (r *replace) Publish(ctx context.Context, base *State, c *composer) (*State, error) {
+	next := c.next
 	body, err := next.object(true).Encode()
 	if err != nil {
 		return nil, r.tooLarge(err)
 	}
-	c.b.size = len(body)
+	c.size = len(body)
 	if len(body) > checkpoint.SoftObject {
-		c.b.warn = append(c.b.warn, fmt.Sprintf("checkpoint has %d bytes, over the soft limit of %d", len(body), checkpoint.SoftObject))
+		c.warn = append(c.warn, fmt.Sprintf("checkpoint has %d bytes, over the soft limit of %d", len(body), checkpoint.SoftObject))
 	}
-	p := &put{r: r, base: base, next: next, body: body, mine: c.ids(), cond: backend.IfMatch(base.version)}
+	p := &put{r: r, base: base, next: next, body: body, mine: c.record.ID, cond: backend.IfMatch(base.version)}
 	if base.Summary.Commit == "" {
 		p.cond = backend.IfAbsent()
 	}
@@ -131,7 +151,7 @@ func (r *replace) publish(ctx context.Context, base *State, c *composer) (*State
 }
 
 func (r *replace) tooLarge(err error) error {
-	return &backend.Error{Op: "put", Key: layout.CheckpointKey(r.j.cfg.Session), Outcome: backend.NotApplied, Err: err}
+	return &backend.Error{Op: "put", Key: layout.CheckpointKey(r.cfg.Session), Outcome: backend.NotApplied, Err: err}
 }
 
 // put is one conditional PUT until it is known what became of it.
@@ -140,7 +160,7 @@ type put struct {
 	base  *State
 	next  *State
 	body  []byte
-	mine  []string // ids of the commits in body, the newest last
+	mine  string // id of the newest commit in body
 	cond  backend.Cond
 	doubt error // an answer was lost: the body may be in force, or may still come to be
 }
@@ -148,8 +168,8 @@ type put struct {
 // run sends the same bytes, under the same condition, until an answer or a read tells what became of
 // them. Every try is bounded; what is not found out by then is Unknown.
 func (p *put) run(ctx context.Context) (*State, error) {
-	store := p.r.j.store
-	key := layout.CheckpointKey(p.r.j.cfg.Session)
+	store := p.r.store
+	key := layout.CheckpointKey(p.r.cfg.Session)
 	var last error
 	for try := range store.attempts {
 		if try > 0 {
@@ -206,12 +226,12 @@ func (p *put) look(ctx context.Context) (st *State, over bool, err error) {
 	case errors.Is(err, fs.ErrNotExist) && p.base.Summary.Commit == "":
 		return nil, false, nil // nothing there yet
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, true, corrupt(layout.CheckpointKey(p.r.j.cfg.Session), 0, fmt.Errorf("the object is gone: %w", codec.ErrFormat))
+		return nil, true, corrupt(layout.CheckpointKey(p.r.cfg.Session), 0, fmt.Errorf("the object is gone: %w", codec.ErrFormat))
 	case err != nil:
 		return nil, false, nil //nolint:nilerr // the store does not answer: try again while tries are left
-	case now.Summary.Commit == p.mine[len(p.mine)-1]:
+	case now.Summary.Commit == p.mine:
 		return p.done(now.version), true, nil
-	case now.has(p.mine[len(p.mine)-1]):
+	case now.has(p.mine):
 		return p.next, true, nil // in force, and superseded since: the next commit will see it
 	case p.base.Summary.Commit == "":
 		return nil, true, p.taken()
@@ -227,11 +247,11 @@ func (p *put) look(ctx context.Context) (st *State, over bool, err error) {
 // search decides where the lineage no longer reaches back to base: our commit is at its seq in the log,
 // or it is nowhere.
 func (p *put) search(ctx context.Context, now *State) (*State, bool, error) {
-	for c, err := range p.r.j.past.Log(ctx, now, p.next.Summary.Seq) {
+	for c, err := range p.r.past.Log(ctx, now, p.next.Summary.Seq) {
 		if err != nil {
 			return nil, false, nil //nolint:nilerr // not found out: try again while tries are left
 		}
-		if c.Commit == p.mine[len(p.mine)-1] {
+		if c.Commit == p.mine {
 			return p.next, true, nil
 		}
 		break
@@ -242,18 +262,17 @@ func (p *put) search(ctx context.Context, now *State) (*State, bool, error) {
 // taken is the error of a first commit whose session exists already.
 func (p *put) taken() error {
 	return &backend.Error{
-		Op: "create", Key: p.r.j.cfg.Session, Outcome: backend.NotApplied,
+		Op: "create", Key: p.r.cfg.Session, Outcome: backend.NotApplied,
 		Err: fmt.Errorf("the session exists already: %w", fs.ErrExist),
 	}
 }
 
-// acknowledged seals and folds in the background once the thresholds are passed.
-func (r *replace) acknowledged(st *State, _ *batch) {
-	j := r.j
-	l := &j.cfg.Limits
+// Acknowledged seals and folds in the background once the thresholds are passed.
+func (r *replace) Acknowledged(st *State) {
+	l := &r.cfg.Limits
 	if level, refs, ok := st.foldable(); ok {
-		j.start(func(ctx context.Context) ([]change, error) {
-			made, err := j.past.fold(ctx, level, refs, st.Summary.Epoch)
+		r.handle.Start(func(ctx context.Context) ([]change, error) {
+			made, err := r.past.fold(ctx, level, refs, st.Summary.Epoch)
 			return []change{made}, err
 		})
 		return
@@ -261,23 +280,17 @@ func (r *replace) acknowledged(st *State, _ *batch) {
 	if st.tailSize < l.SealBytes && len(st.Tail) < l.SealEntries {
 		return
 	}
-	j.mu.Lock()
-	under := j.bg.boundary > st.Tail[0].Ord || j.bg.busy
-	if !under {
-		j.bg.boundary = st.Next
-	}
-	j.mu.Unlock()
-	if under {
+	if !r.handle.Bound(st.Tail[0].Ord, st.Next) {
 		return
 	}
-	j.start(func(ctx context.Context) ([]change, error) {
-		made, err := j.past.sealTail(ctx, st)
+	r.handle.Start(func(ctx context.Context) ([]change, error) {
+		made, err := r.past.sealTail(ctx, st)
 		return []change{made}, err
 	})
 }
 
-// finish owes nothing: every commit wrote the whole checkpoint.
-func (r *replace) finish(context.Context, *State) error { return nil }
+// Finish owes nothing: every commit wrote the whole checkpoint.
+func (r *replace) Finish(context.Context, *State) error { return nil }
 
 // busy is the error of a store that asks to try again: nothing was applied.
 func busy(err error) bool {

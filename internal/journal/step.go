@@ -1,8 +1,6 @@
 package journal
 
 import (
-	"context"
-
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -51,29 +49,13 @@ type Step struct {
 	KeepBoth bool              // on ErrConflict keep the turn as a branch at once
 }
 
-// Result is what an acknowledged step became.
-type Result struct {
-	Commit   checkpoint.Commit
-	State    *State   // the state right after the step's batch
-	Kept     string   // branch on which a losing turn lives now
-	Bytes    int      // size of the checkpoint object or of the append that carried it
-	Warnings []string // soft limits passed, torn bytes moved aside
-	Repeated bool     // the idempotency key was known: nothing was done
-}
+// settling is a step that changes nothing, by which what was written in bulk is sealed and folded.
+func settling() *Step { return &Step{Reason: reasonImport, settle: true} }
 
-type request struct {
-	step   *Step
-	ctx    context.Context   //nolint:containedctx // a queued call: its leader publishes under the contexts of all
-	rec    checkpoint.Record // as composed for the last attempt
-	after  *State            // the state after that record
-	result Result
-	err    error
-	done   chan struct{} // closed when result and err stand
-	lead   chan struct{} // told to publish what is queued
-}
+// settles tells whether the step is one of settling.
+func (s *Step) settles() bool { return s.settle }
 
-func (s *Step) queued() {
-	if s.Queued != nil {
-		s.Queued()
-	}
-}
+// moved says that base is no longer the head. It is turned into a conflict or folded by the caller.
+type moved struct{ now *State }
+
+func (m *moved) Error() string { return "the head moved" }
