@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal/compose"
 )
 
 const (
@@ -169,25 +170,25 @@ func (j *Journal) publish(ctx context.Context, reqs []*request) {
 func (j *Journal) attempt(ctx context.Context, reqs []*request, from, base *State, fresh bool) {
 	for range j.cfg.Limits.Attempts {
 		c := j.compose(base, fresh)
-		c.settle = slices.ContainsFunc(reqs, func(r *request) bool { return r.step.settles() })
-		err := j.strategy.Prepare(ctx, c.composer)
+		c.Settle = slices.ContainsFunc(reqs, func(r *request) bool { return r.step.Settles() })
+		err := j.strategy.Prepare(ctx, c.Composer)
 		if err == nil {
 			if reqs = c.addAll(j.cfg.Session, reqs, from, base); len(c.reqs) == 0 {
 				j.acceptNothing(base)
 				return
 			}
 			var next *State
-			if next, err = j.strategy.Publish(ctx, base, c.composer); err == nil {
+			if next, err = j.strategy.Publish(ctx, base, c.Composer); err == nil {
 				j.accept(c, next)
 				return
 			}
 		}
-		var m *moved
+		var m *compose.Moved
 		if !errors.As(err, &m) {
 			j.settle(reqs, base, err)
 			return
 		}
-		base, fresh = m.now, true
+		base, fresh = m.Now, true
 		j.mu.Lock()
 		j.forget()
 		j.mu.Unlock()
@@ -235,12 +236,12 @@ func keepsBoth(reqs []*request) bool {
 func (j *Journal) accept(c *draft, next *State) {
 	j.mu.Lock()
 	j.st, j.fresh, j.broken, j.limbo = next, false, nil, nil
-	for e, ord := range c.ords {
+	for e, ord := range c.Ords {
 		e.Ord, e.Done, e.Parent, e.ParentOrd = ord, true, nil, -1
 	}
 	j.mu.Unlock()
 	for _, r := range c.reqs {
-		r.result.State, r.result.Bytes, r.result.Warnings = next, c.size, c.warn
+		r.result.State, r.result.Bytes, r.result.Warnings = next, c.Size, c.Warnings
 		r.err = nil
 	}
 	j.strategy.Acknowledged(next)

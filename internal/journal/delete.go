@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
@@ -43,7 +44,7 @@ func (j *Journal) bury(ctx context.Context) error {
 		j.stand(st)
 		j.broken, j.limbo = nil, nil
 		j.mu.Unlock()
-		_, err = j.Commit(ctx, &Step{Reason: reasonDelete, Claim: true})
+		_, err = j.Commit(ctx, &Step{Reason: state.ReasonDelete, Claim: true})
 		if errors.Is(err, ErrConflict) || errors.Is(err, ErrFenced) {
 			continue
 		}
@@ -59,38 +60,38 @@ func (j *Journal) bury(ctx context.Context) error {
 // buryDamaged writes the tombstone of a session that can no longer be read.
 func (j *Journal) buryDamaged(ctx context.Context) error {
 	key := layout.CheckpointKey(j.cfg.Session)
-	id, now, err := j.store.lineID()
+	id, now, err := j.store.LineID()
 	if err != nil {
 		return err
 	}
 	st := &State{HeadOrd: -1}
 	st.Summary = checkpoint.Summary{ID: j.cfg.Session, Tombstone: true, Updated: now}
 	st.Summary.Commit, st.Summary.Seq = id, ^uint64(0)>>1 // above any that a delayed writer has
-	body, err := st.object(false).Encode()
+	body, err := st.Object(false).Encode()
 	if err != nil {
 		return err
 	}
 	cond := backend.IfAbsent()
-	if info, err := j.store.b.Stat(ctx, key); err == nil {
+	if info, err := j.store.Backend.Stat(ctx, key); err == nil {
 		cond = backend.IfMatch(info.Version)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_, err = j.store.b.Put(ctx, key, body, cond)
+	_, err = j.store.Backend.Put(ctx, key, body, cond)
 	return err
 }
 
 // removeObjects deletes everything of the session but its tombstone.
 func (j *Journal) removeObjects(ctx context.Context) error {
 	var keys []string
-	for info, err := range j.store.b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(j.cfg.Session)}) {
+	for info, err := range j.store.Backend.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(j.cfg.Session)}) {
 		if err != nil {
 			return err
 		}
 		keys = append(keys, info.Key)
 	}
 	for _, key := range keys {
-		if err := j.store.b.Delete(ctx, key); err != nil {
+		if err := j.store.Backend.Delete(ctx, key); err != nil {
 			return err
 		}
 	}

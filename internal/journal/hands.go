@@ -1,6 +1,11 @@
 package journal
 
-import "context"
+import (
+	"context"
+
+	"github.com/coppice-go/coppice/internal/journal/compose"
+	"github.com/coppice-go/coppice/internal/journal/state"
+)
 
 // hands are what a strategy may do with the handle that it serves.
 type hands struct{ j *Journal }
@@ -13,7 +18,7 @@ func (h hands) Broken() error { return h.j.Broken() }
 
 // Start runs a job in the background unless one runs already. What it makes is taken in by the next
 // commit, unless the handle has been reloaded by then: an object of an earlier epoch may be collected.
-func (h hands) Start(job func(ctx context.Context) ([]change, error)) {
+func (h hands) Start(job func(ctx context.Context) ([]state.Change, error)) {
 	j := h.j
 	j.mu.Lock()
 	if j.bg.busy || j.closed {
@@ -47,7 +52,7 @@ func (h hands) TakeIn(st *State) *State {
 	j.bg.made = nil
 	j.mu.Unlock()
 	for _, c := range made {
-		if next, err := st.with(c); err == nil {
+		if next, err := st.With(c); err == nil {
 			st = next
 		}
 	}
@@ -84,15 +89,15 @@ func (h hands) Bound(first, end uint64) bool {
 }
 
 // Compose begins a batch of the strategy's own. The handle leads.
-func (h hands) Compose(base *State) *composer {
+func (h hands) Compose(base *State) *compose.Composer {
 	h.j.mu.Lock()
 	fresh := h.j.fresh
 	h.j.mu.Unlock()
-	return h.j.compose(base, fresh).composer
+	return h.j.compose(base, fresh).Composer
 }
 
 // Accept makes next the handle's state: what the strategy composed is durable.
-func (h hands) Accept(c *composer, next *State) { h.j.accept(&draft{composer: c}, next) }
+func (h hands) Accept(c *compose.Composer, next *State) { h.j.accept(&draft{Composer: c}, next) }
 
 // Adopt makes st the handle's state: of the same commit, but tidier. The handle leads.
 func (h hands) Adopt(st *State) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/journal/appendlog"
 )
 
 // Background work of a state that has been left behind never puts an older checkpoint in force, not even
@@ -22,11 +23,11 @@ func TestCheckpointOnlyGoesForward(t *testing.T) {
 	if err := j.Reload(t.Context()); err != nil { // it sees the version in force
 		t.Fatal(err)
 	}
-	a := j.strategy.(*appendLog)
+	a := j.strategy.(*appendlog.Strategy)
 	if _, _, err := a.Tidy(t.Context(), left); err != nil {
 		t.Fatal(err)
 	}
-	o, _, err := j.store.latest(t.Context())
+	o, _, err := j.store.Checkpoint(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

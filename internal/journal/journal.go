@@ -9,7 +9,11 @@
 //
 // Everything that a handle knows of the session is a State, an immutable value. A commit composes the
 // next State from the last one, and reading somebody else's commits from the log makes the same value
-// by the same code (advance), so what is acknowledged and what is recovered cannot differ.
+// by the same code (state.Advance), so what is acknowledged and what is recovered cannot differ.
+//
+// This package is the handle: the queue, who leads it, conflicts and upkeep. The packages below it are its
+// parts, and import one way: state and objects (one value, one object), history (finding lines and commits),
+// compose (making commits), and the strategies, appendlog and replace.
 package journal
 
 import (
@@ -18,13 +22,18 @@ import (
 	"sync"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal/appendlog"
+	"github.com/coppice-go/coppice/internal/journal/compose"
+	"github.com/coppice-go/coppice/internal/journal/history"
+	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/replace"
 )
 
 // Journal is one writer's handle on one session. Its methods are safe for concurrent use.
 type Journal struct {
 	cfg      Config
-	store    *store
-	past     *Session
+	store    *objects.Store
+	past     *history.Past
 	strategy strategy
 
 	mu      sync.Mutex
@@ -46,12 +55,12 @@ type strategy interface {
 	Load(ctx context.Context) (*State, error)
 	// Prepare readies the composer before the first commit of a batch: what was sealed meanwhile is
 	// swapped in, and what must be durable before anything is written to the log again is.
-	Prepare(ctx context.Context, c *composer) error
+	Prepare(ctx context.Context, c *compose.Composer) error
 	// Confirm makes sure that all that st was read from survives power loss, before it is acknowledged.
 	Confirm(ctx context.Context, st *State) (*State, error)
-	// Publish makes what was composed on base durable. When it returns a *moved, nothing was stored and
+	// Publish makes what was composed on base durable. When it returns a *compose.Moved, nothing was stored and
 	// somebody else's state is newer than base.
-	Publish(ctx context.Context, base *State, c *composer) (*State, error)
+	Publish(ctx context.Context, base *State, c *compose.Composer) (*State, error)
 	// Acknowledged runs after a publish, off the acknowledgement path.
 	Acknowledged(st *State)
 	// Finish runs at Close: what is still owed and cheap is done.
@@ -75,19 +84,19 @@ func Open(ctx context.Context, cfg Config) (*Journal, error) {
 // Create makes a handle on a session that does not exist yet; its first commit creates it. No I/O.
 func Create(cfg Config, g Genesis) *Journal {
 	j := newJournal(cfg)
-	j.st = g.state(j.cfg.Session, j.cfg.Profile, j.cfg.MaxBytes)
+	j.st = g.State(j.cfg.Session, j.cfg.Profile, j.cfg.MaxBytes)
 	return j
 }
 
 func newJournal(cfg Config) *Journal {
-	cfg.Limits = cfg.Limits.orDefaults()
+	cfg.Limits = cfg.Limits.OrDefaults()
 	j := &Journal{cfg: cfg, fresh: true}
-	j.store = &store{b: cfg.Backend, id: cfg.Session, attempts: cfg.Limits.Attempts, sleep: cfg.Sleep, rand: cfg.Rand, now: cfg.Now}
-	j.past = newSession(j.store, j.Latest)
+	j.store = &objects.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
+	j.past = history.New(j.store, j.Latest)
 	if a, ok := cfg.Backend.(backend.Appender); ok {
-		j.strategy = newAppendLog(&j.cfg, j.store, j.past, hands{j}, a)
+		j.strategy = appendlog.New(&j.cfg, j.store, j.past, hands{j}, a)
 	} else {
-		j.strategy = newReplace(&j.cfg, j.store, j.past, hands{j})
+		j.strategy = replace.New(&j.cfg, j.store, j.past, hands{j})
 	}
 	return j
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/compose"
 )
 
 // Result is what an acknowledged step became.
@@ -36,20 +37,20 @@ func queued(s *Step) {
 }
 
 // note remembers what the request's commit became.
-func (r *request) note(c *composer) {
-	r.rec, r.after = *c.record, c.next
-	r.result = Result{Commit: c.record.Commit(), Kept: c.record.Kept}
+func (r *request) note(c *compose.Composer) {
+	r.rec, r.after = *c.Record, c.Next
+	r.result = Result{Commit: c.Record.Commit(), Kept: c.Record.Kept}
 }
 
 // draft is a batch and the requests whose steps it holds.
 type draft struct {
-	*composer
+	*compose.Composer
 	reqs []*request
 }
 
 // compose begins a batch on base; fresh: it takes the next epoch.
 func (j *Journal) compose(base *State, fresh bool) *draft {
-	return &draft{composer: newComposer(&j.cfg, base, fresh)}
+	return &draft{Composer: compose.New(&j.cfg, base, fresh)}
 }
 
 // addAll composes the requests and returns those that are left: one whose idempotency key is known is
@@ -58,25 +59,25 @@ func (d *draft) addAll(session string, reqs []*request, from, base *State) []*re
 	kept := base != from && lostTo(from, base) != nil
 	left := reqs[:0:0]
 	for _, r := range reqs {
-		if known, ok := d.next.known(r.step.Key); ok {
+		if known, ok := d.Next.Known(r.step.Key); ok {
 			r.result, r.err = Result{Commit: known, State: base, Repeated: true, Kept: known.Kept}, nil
 			continue
 		}
 		var err error
 		if kept {
-			err = d.addKept(r.step, from)
+			err = d.AddKept(r.step, from)
 		} else {
-			err = d.add(r.step)
+			err = d.Add(r.step)
 		}
 		if err != nil {
 			r.err = &backend.Error{Op: "commit", Key: session, Outcome: backend.NotApplied, Err: err}
 			continue
 		}
-		r.note(d.composer)
+		r.note(d.Composer)
 		d.reqs, left = append(d.reqs, r), append(left, r)
 	}
 	if kept && len(left) > 0 {
-		if err := d.back(base); err != nil {
+		if err := d.Back(base); err != nil {
 			failAll(left, &backend.Error{Op: "commit", Key: session, Outcome: backend.NotApplied, Err: err})
 			d.reqs, left = nil, nil
 		}

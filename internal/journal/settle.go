@@ -2,6 +2,8 @@ package journal
 
 import (
 	"context"
+
+	"github.com/coppice-go/coppice/internal/journal/compose"
 )
 
 // Settle brings a session that was written in bulk to the shape in which a long life would have left it:
@@ -13,13 +15,13 @@ func (j *Journal) Settle(ctx context.Context) error {
 	if len(st.Segments.Levels) > 0 {
 		refs = len(st.Segments.Levels[0])
 	}
-	small := st.tailSize < j.cfg.Limits.SealBytes && len(st.Tail) < j.cfg.Limits.SealEntries
+	small := st.TailBytes < j.cfg.Limits.SealBytes && len(st.Tail) < j.cfg.Limits.SealEntries
 	if len(st.Plain) == 0 && small && refs == 0 {
 		return nil
 	}
 	s, ok := j.strategy.(settler)
 	if !ok {
-		_, err := j.Commit(ctx, settling())
+		_, err := j.Commit(ctx, compose.Settling())
 		return err
 	}
 	if err := j.takeLead(ctx); err != nil {

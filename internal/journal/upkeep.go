@@ -3,6 +3,8 @@ package journal
 import (
 	"context"
 	"time"
+
+	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
 // background is the one job that a handle has under way beside its commits, and what earlier ones made.
@@ -11,16 +13,16 @@ type background struct {
 	ctx      context.Context //nolint:containedctx // cancelled by Close; jobs outlive the calls that start them
 	cancel   context.CancelFunc
 	busy     bool
-	made     []change // for the next state to take in
-	boundary uint64   // the tail up to this ordinal is being sealed, or was: the commit behind it begins a segment
-	age      int      // grows whenever the handle stands somewhere else: what was made before is forgotten
+	made     []state.Change // for the next state to take in
+	boundary uint64         // the tail up to this ordinal is being sealed, or was: the commit behind it begins a segment
+	age      int            // grows whenever the handle stands somewhere else: what was made before is forgotten
 }
 
 // closeWait bounds how long Close waits for background work.
 const closeWait = 10 * time.Second
 
 // ended books what a job has made.
-func (j *Journal) ended(age int, made []change, err error) {
+func (j *Journal) ended(age int, made []state.Change, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.bg.busy = false

@@ -1,4 +1,4 @@
-package journal
+package compose
 
 import (
 	"context"
@@ -43,7 +43,8 @@ type Config struct {
 	Limits   Limits
 }
 
-func (l Limits) orDefaults() Limits {
+// OrDefaults is l with its zero fields set.
+func (l Limits) OrDefaults() Limits {
 	d := DefaultLimits
 	pick := func(v *int, def int) {
 		if *v == 0 {

@@ -1,4 +1,9 @@
-package journal
+// Package state guarantees that what a commit acknowledges and what is read back from the log are the same
+// value: both come from the state before it by Advance, and nothing else makes a newer state of a session.
+//
+// It is pure. A State is what a checkpoint holds (Object, Restore), and what the protocol knows beside it:
+// how much of the log is durable, and which bytes were moved aside.
+package state
 
 import (
 	"encoding/json"
@@ -30,25 +35,27 @@ type State struct {
 	Claimed  uint64                 // seq of the newest claim
 	CAS      bool                   // the store was seen to honour conditions
 
-	key      uint64                 // of commit lines' self
-	self     uint32                 // of the newest commit line
-	sinceKey int                    // commits since the last that carried its document whole
-	keyed    []checkpoint.Commit    // the last 256 commits that had an idempotency key
-	opening  bool                   // the next commit is the first of its segment
-	version  backend.Version        // of checkpoint_latest, as last read or written
-	durable  int64                  // append: bytes of the active segment known to be on disk
-	batches  uint64                 // append: writes to the log by this handle
-	unsure   []span                 // append: ends of closed segments that are not known to be on disk
-	lastLine int64                  // append: length of the newest commit line with its newline
-	tailSize int64                  // bytes of Tail, newlines included
-	pending  string                 // torn object that the next commit names
-	parked   *transcript.PathWindow // of the winner's head, while a losing turn's commit stands before its own
+	// The rest is the protocol's: users of a handle leave it alone.
+
+	Key       uint64                 // of commit lines' self
+	Self      uint32                 // of the newest commit line
+	SinceKey  int                    // commits since the last that carried its document whole
+	keyed     []checkpoint.Commit    // the last 256 commits that had an idempotency key
+	Opening   bool                   // the next commit is the first of its segment
+	Version   backend.Version        // of checkpoint_latest, as last read or written
+	Durable   int64                  // append: bytes of the active segment known to be on disk
+	Batches   uint64                 // append: writes to the log by this handle
+	Unsure    []Span                 // append: ends of closed segments that are not known to be on disk
+	LastLine  int64                  // append: length of the newest commit line with its newline
+	TailBytes int64                  // bytes of Tail, newlines included
+	Pending   string                 // torn object that the next commit names
+	parked    *transcript.PathWindow // of the winner's head, while a losing turn's commit stands before its own
 }
 
-// span is a part of a plain segment.
-type span struct {
-	key       string
-	from, end int64
+// Span is a part of a plain segment.
+type Span struct {
+	Key       string
+	From, End int64
 }
 
 // Line is a durable line of the transcript.
@@ -59,16 +66,16 @@ const (
 	keyedMax   = 256
 )
 
-// active is the segment that the next append goes to; nil on a store that only replaces.
-func (st *State) active() *checkpoint.PlainRef {
+// Active is the segment that the next append goes to; nil on a store that only replaces.
+func (st *State) Active() *checkpoint.PlainRef {
 	if len(st.Plain) == 0 {
 		return nil
 	}
 	return &st.Plain[len(st.Plain)-1]
 }
 
-// known finds the commit that carried an idempotency key.
-func (st *State) known(key string) (checkpoint.Commit, bool) {
+// Known finds the commit that carried an idempotency key.
+func (st *State) Known(key string) (checkpoint.Commit, bool) {
 	if key == "" {
 		return checkpoint.Commit{}, false
 	}
@@ -82,8 +89,8 @@ func (st *State) known(key string) (checkpoint.Commit, bool) {
 	return checkpoint.Commit{}, false
 }
 
-// has tells whether a commit id is in the lineage.
-func (st *State) has(id string) bool {
+// Has tells whether a commit id is in the lineage.
+func (st *State) Has(id string) bool {
 	for i := range st.Lineage {
 		if st.Lineage[i].Commit == id {
 			return true
@@ -115,16 +122,16 @@ func (st *State) Branch(name string) (checkpoint.BranchRef, bool) {
 
 // The reasons of commits that the protocol itself makes.
 const (
-	reasonCreate   = "create"
-	reasonRoll     = "roll"
+	ReasonCreate   = "create"
+	ReasonRoll     = "roll"
 	reasonClaim    = "claim"
-	reasonConflict = "conflict"
-	reasonImport   = "import"
-	reasonDelete   = "delete"
+	ReasonConflict = "conflict"
+	ReasonImport   = "import"
+	ReasonDelete   = "delete"
 )
 
-// unsealed finds the plain segment that holds an ordinal.
-func (st *State) unsealed(ord uint64) (*checkpoint.PlainRef, bool) {
+// Unsealed finds the plain segment that holds an ordinal.
+func (st *State) Unsealed(ord uint64) (*checkpoint.PlainRef, bool) {
 	for i := len(st.Plain) - 1; i >= 0; i-- {
 		if p := &st.Plain[i]; ord >= p.First {
 			return p, ord < p.First+p.Count
@@ -133,32 +140,32 @@ func (st *State) unsealed(ord uint64) (*checkpoint.PlainRef, bool) {
 	return nil, false
 }
 
-// sure tells whether all of st is known to be on disk.
-func (st *State) sure() bool {
-	a := st.active()
-	return a == nil || st.durable >= a.Bytes && len(st.unsure) == 0
+// Sure tells whether all of st is known to be on disk.
+func (st *State) Sure() bool {
+	a := st.Active()
+	return a == nil || st.Durable >= a.Bytes && len(st.Unsure) == 0
 }
 
-// rolled is st with a new active segment, in which nothing is committed yet.
-func (st *State) rolled(ref checkpoint.PlainRef) *State {
+// Rolled is st with a new active segment, in which nothing is committed yet.
+func (st *State) Rolled(ref checkpoint.PlainRef) *State {
 	next := *st
 	next.Plain = append(slices.Clone(st.Plain), ref)
-	next.key, next.durable, next.lastLine, next.opening = ref.Key, ref.Bytes, 0, true
-	next.Tail, next.tailSize = nil, 0
+	next.Key, next.Durable, next.LastLine, next.Opening = ref.Key, ref.Bytes, 0, true
+	next.Tail, next.TailBytes = nil, 0
 	return &next
 }
 
-// base is what the first commit of a segment says of the session as a whole.
-func (st *State) base() *checkpoint.Base {
+// Base is what the first commit of a segment says of the session as a whole.
+func (st *State) Base() *checkpoint.Base {
 	return &checkpoint.Base{
 		Branches: st.Branches, Title: st.Summary.Title, Cwd: st.Summary.Cwd, Parent: st.Summary.Parent,
 		Created: st.Summary.Created, Entries: st.Summary.Entries, Bytes: st.Summary.Bytes,
-		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.self,
+		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.Self,
 	}
 }
 
-// remember keeps small images at hand for the checkpoint; it forgets those that the window let go.
-func (st *State) remember(blobs map[string][]byte) {
+// Remember keeps small images at hand for the checkpoint; it forgets those that the window let go.
+func (st *State) Remember(blobs map[string][]byte) {
 	if len(blobs) == 0 {
 		return
 	}
@@ -184,13 +191,13 @@ type Genesis struct {
 	Original           string
 }
 
-// state makes the empty state of a session that does not exist yet.
-func (g Genesis) state(session string, profile transcript.Profile, maxBytes int) *State {
+// State makes the empty state of a session that does not exist yet.
+func (g Genesis) State(session string, profile transcript.Profile, maxBytes int) *State {
 	st := &State{
-		Header: g.Header, HeadOrd: -1, Original: g.Original, opening: true,
+		Header: g.Header, HeadOrd: -1, Original: g.Original, Opening: true,
 		Window: transcript.NewPathWindow(profile, maxBytes),
 		Doc:    checkpoint.Document{Branch: "main"},
-		self:   segment.GenesisSelf(g.Header),
+		Self:   segment.GenesisSelf(g.Header),
 	}
 	st.Summary.ID, st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = session, g.Title, g.Cwd, g.Parent
 	st.Summary.Branch = "main"

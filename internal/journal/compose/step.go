@@ -1,7 +1,8 @@
-package journal
+package compose
 
 import (
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -49,13 +50,13 @@ type Step struct {
 	KeepBoth bool              // on ErrConflict keep the turn as a branch at once
 }
 
-// settling is a step that changes nothing, by which what was written in bulk is sealed and folded.
-func settling() *Step { return &Step{Reason: reasonImport, settle: true} }
+// Settling is a step that changes nothing, by which what was written in bulk is sealed and folded.
+func Settling() *Step { return &Step{Reason: state.ReasonImport, settle: true} }
 
-// settles tells whether the step is one of settling.
-func (s *Step) settles() bool { return s.settle }
+// Settles tells whether the step is one of settling.
+func (s *Step) Settles() bool { return s.settle }
 
-// moved says that base is no longer the head. It is turned into a conflict or folded by the caller.
-type moved struct{ now *State }
+// Moved says that base is no longer the head. It is turned into a conflict or folded by the caller.
+type Moved struct{ Now *state.State }
 
-func (m *moved) Error() string { return "the head moved" }
+func (m *Moved) Error() string { return "the head moved" }

@@ -1,4 +1,9 @@
-package journal
+// Package compose guarantees that commits which share one PUT or append form a chain upon the state they are
+// composed on, each with its own record, and that a step that cannot be composed leaves no trace among them.
+//
+// A Composer does no I/O. What it made is durable when a strategy has published it; a strategy answers with
+// Moved where the head is no longer the one that was composed on.
+package compose
 
 import (
 	"fmt"
@@ -6,48 +11,49 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // batch is what one PUT or one append makes durable: the commits of one or more steps.
 type batch struct {
-	next  *State // after all commits
-	bytes []byte // all lines, each with its newline
-	warn  []string
-	ords  map[*Entry]uint64
-	size  int // bytes of the object or the append that carries it
+	Next     *state.State // after all commits
+	Bytes    []byte       // all lines, each with its newline
+	Warnings []string
+	Ords     map[*Entry]uint64
+	Size     int // bytes of the object or the append that carries it
 }
 
-// composer makes commits, one after the other, on top of a state.
-type composer struct {
+// Composer makes commits, one after the other, on top of a state.
+type Composer struct {
 	batch
 	cfg      *Config
-	epoch    uint64
-	synced   int64
-	record   *checkpoint.Record // of the commit composed last
+	Epoch    uint64
+	Synced   int64
+	Record   *checkpoint.Record // of the commit composed last
 	losing   bool               // the next commit opens the branch of a losing turn
 	kept     string             // that branch
-	settle   bool               // one of the steps wants everything sealed and folded first
-	mustRoll bool               // append: this batch closes the segment, whatever its size
+	Settle   bool               // one of the steps wants everything sealed and folded first
+	MustRoll bool               // append: this batch closes the segment, whatever its size
 }
 
-// newComposer begins a batch on base; fresh: it takes the next epoch.
-func newComposer(cfg *Config, base *State, fresh bool) *composer {
+// New begins a batch on base; fresh: it takes the next epoch.
+func New(cfg *Config, base *state.State, fresh bool) *Composer {
 	epoch := base.Summary.Epoch
 	if fresh {
 		epoch++
 	}
-	c := &composer{cfg: cfg, epoch: epoch, synced: base.durable, batch: batch{next: base, ords: map[*Entry]uint64{}}}
-	if base.pending != "" {
-		c.warn = append(c.warn, "bytes behind the last commit that were none were moved aside to "+base.pending)
+	c := &Composer{cfg: cfg, Epoch: epoch, Synced: base.Durable, batch: batch{Next: base, Ords: map[*Entry]uint64{}}}
+	if base.Pending != "" {
+		c.Warnings = append(c.Warnings, "bytes behind the last commit that were none were moved aside to "+base.Pending)
 	}
 	return c
 }
 
-// add composes the commit of one step. A session that does not exist yet gets its commit 0 first. On an
+// Add composes the commit of one step. A session that does not exist yet gets its commit 0 first. On an
 // error nothing was added.
-func (c *composer) add(step *Step) error {
+func (c *Composer) Add(step *Step) error {
 	before := c.batch
 	if err := c.addStep(step); err != nil {
 		c.batch = before
@@ -56,18 +62,18 @@ func (c *composer) add(step *Step) error {
 	return nil
 }
 
-func (c *composer) addStep(step *Step) error {
-	if c.next.Summary.Commit == "" && step.Reason != reasonCreate {
-		if err := c.commit(&Step{Reason: reasonCreate}, nil); err != nil {
+func (c *Composer) addStep(step *Step) error {
+	if c.Next.Summary.Commit == "" && step.Reason != state.ReasonCreate {
+		if err := c.commit(&Step{Reason: state.ReasonCreate}, nil); err != nil {
 			return err
 		}
 	}
 	return c.commit(step, nil)
 }
 
-// addKept composes a losing step as a branch of its own: its entries hang where they were meant to, its
+// AddKept composes a losing step as a branch of its own: its entries hang where they were meant to, its
 // document is its own. from is the state that it was made on.
-func (c *composer) addKept(lost *Step, from *State) error {
+func (c *Composer) AddKept(lost *Step, from *state.State) error {
 	before := c.batch
 	step := *lost
 	step.Window = nil
@@ -80,30 +86,30 @@ func (c *composer) addKept(lost *Step, from *State) error {
 		c.batch = before
 		return err
 	}
-	c.losing, c.kept = false, c.record.Kept
+	c.losing, c.kept = false, c.Record.Kept
 	return nil
 }
 
-// back composes the commit that returns to the winner's head and document: the last commit line is
+// Back composes the commit that returns to the winner's head and document: the last commit line is
 // always the session's.
-func (c *composer) back(winner *State) error {
+func (c *Composer) Back(winner *state.State) error {
 	return c.commit(&Step{
-		Reason: reasonConflict,
+		Reason: state.ReasonConflict,
 		Head:   &Head{ID: winner.Summary.Entry, Ord: winner.HeadOrd}, Branch: winner.Summary.Branch,
 		Edit:   func(checkpoint.Document) checkpoint.Document { return winner.Doc },
 		Window: winner.Window,
 	}, nil)
 }
 
-// roll composes the commit that closes the active segment; the segment named next goes on.
-func (c *composer) roll(next string) error {
-	return c.commit(&Step{Reason: reasonRoll, next: next}, nil)
+// Roll composes the commit that closes the active segment; the segment named next goes on.
+func (c *Composer) Roll(next string) error {
+	return c.commit(&Step{Reason: state.ReasonRoll, next: next}, nil)
 }
 
 // commit composes one commit. from, where it is not nil, is the state on which the step was meant to
 // stand: a loser's, whose document and head are its own.
-func (c *composer) commit(step *Step, from *State) error {
-	st := c.next
+func (c *Composer) commit(step *Step, from *state.State) error {
+	st := c.Next
 	if from == nil {
 		from = st
 	}
@@ -112,9 +118,9 @@ func (c *composer) commit(step *Step, from *State) error {
 		return err
 	}
 	rec := checkpoint.Record{
-		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: c.epoch, Writer: c.cfg.Writer,
+		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: c.Epoch, Writer: c.cfg.Writer,
 		Reason: step.Reason, Key: step.Key, Kept: step.Kept, Claim: step.Claim, Original: step.Original,
-		Snapshot: step.Snapshot, Next: step.next, Entries: len(step.Entries), Synced: c.synced, Torn: st.pending,
+		Snapshot: step.Snapshot, Next: step.next, Entries: len(step.Entries), Synced: c.Synced, Torn: st.Pending,
 	}
 	if st.Summary.Commit == "" {
 		rec.Seq = 0
@@ -133,15 +139,15 @@ func (c *composer) commit(step *Step, from *State) error {
 	if err := c.document(&rec, st, from, step); err != nil {
 		return err
 	}
-	if st.opening {
-		rec.Base = st.base()
+	if st.Opening {
+		rec.Base = st.Base()
 	}
 	return c.append(&rec, st, step, since)
 }
 
 // append writes the commit's lines and advances the state.
-func (c *composer) append(rec *checkpoint.Record, st *State, step *Step, since []byte) error {
-	line, self, err := rec.AppendLine(nil, st.key, st.self, since)
+func (c *Composer) append(rec *checkpoint.Record, st *state.State, step *Step, since []byte) error {
+	line, self, err := rec.AppendLine(nil, st.Key, st.Self, since)
 	if err != nil {
 		return err
 	}
@@ -150,21 +156,21 @@ func (c *composer) append(rec *checkpoint.Record, st *State, step *Step, since [
 	for i, e := range step.Entries {
 		raws[i] = e.Raw
 	}
-	next, err := advance(st, &segment.Commit{Record: *rec, Entries: raws, Line: line}, step.Window)
+	next, err := state.Advance(st, &segment.Commit{Record: *rec, Entries: raws, Line: line}, step.Window)
 	if err != nil {
 		return err
 	}
 	for i, e := range step.Entries {
-		c.ords[e] = st.Next + uint64(i)
+		c.Ords[e] = st.Next + uint64(i)
 	}
-	next.remember(step.Blobs)
-	c.bytes = append(append(append(c.bytes, since...), line...), '\n')
-	c.next, c.record = next, rec
+	next.Remember(step.Blobs)
+	c.Bytes = append(append(append(c.Bytes, since...), line...), '\n')
+	c.Next, c.Record = next, rec
 	return nil
 }
 
 // newID makes a commit's id and its time.
-func (c *composer) newID() (string, time.Time, error) {
+func (c *Composer) newID() (string, time.Time, error) {
 	now := c.cfg.Now().UTC().Truncate(time.Millisecond)
 	id, err := transcript.NewID(now, c.cfg.Rand)
 	if err != nil {
@@ -174,7 +180,7 @@ func (c *composer) newID() (string, time.Time, error) {
 }
 
 // entries resolves the parents of the step's entries and says where the head stands after them.
-func (c *composer) entries(rec *checkpoint.Record, st, from *State, step *Step) (since []byte, err error) {
+func (c *Composer) entries(rec *checkpoint.Record, st, from *state.State, step *Step) (since []byte, err error) {
 	size := 0
 	local := make(map[*Entry]uint64, len(step.Entries)) // an import may refer forward
 	for i, e := range step.Entries {
@@ -214,18 +220,18 @@ func (c *composer) entries(rec *checkpoint.Record, st, from *State, step *Step) 
 	return since, nil
 }
 
-func (c *composer) parent(e *Entry, local map[*Entry]uint64) (int64, error) {
+func (c *Composer) parent(e *Entry, local map[*Entry]uint64) (int64, error) {
 	if e.Parent == nil {
 		return e.ParentOrd, nil
 	}
 	return c.ordinal(e.Parent, local)
 }
 
-func (c *composer) ordinal(e *Entry, local map[*Entry]uint64) (int64, error) {
+func (c *Composer) ordinal(e *Entry, local map[*Entry]uint64) (int64, error) {
 	if ord, ok := local[e]; ok {
 		return int64(ord), nil
 	}
-	if ord, ok := c.ords[e]; ok {
+	if ord, ok := c.Ords[e]; ok {
 		return int64(ord), nil
 	}
 	if e.Done {
@@ -236,7 +242,7 @@ func (c *composer) ordinal(e *Entry, local map[*Entry]uint64) (int64, error) {
 
 // document sets the record's document: whole on keyframes, else a patch that was seen to give it back
 // byte for byte, else nothing where it is the same.
-func (c *composer) document(rec *checkpoint.Record, st, from *State, step *Step) error {
+func (c *Composer) document(rec *checkpoint.Record, st, from *state.State, step *Step) error {
 	doc := from.Doc
 	if step.Edit != nil {
 		doc = step.Edit(doc)
@@ -252,7 +258,7 @@ func (c *composer) document(rec *checkpoint.Record, st, from *State, step *Step)
 	rec.DocCRC = codec.CRC(raw)
 	same := st.Summary.Commit != "" && string(raw) == string(st.DocJSON)
 	switch {
-	case st.opening, step.Keyframe, st.sinceKey+1 >= c.cfg.Limits.Keyframe:
+	case st.Opening, step.Keyframe, st.SinceKey+1 >= c.cfg.Limits.Keyframe:
 		rec.Doc = raw
 	case same:
 	case len(raw) <= c.cfg.Limits.WholeDoc:

@@ -1,4 +1,4 @@
-package journal
+package appendlog
 
 import (
 	"bytes"
@@ -10,6 +10,10 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/compose"
+	"github.com/coppice-go/coppice/internal/journal/history"
+	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -17,17 +21,17 @@ import (
 // Acknowledged has checkpoint_latest written in the background once enough was committed since: 64 appends
 // (each of one commit, or of many that shared it), or 256 KiB of log (or as much as the window holds), or a
 // segment that can be sealed.
-func (a *appendLog) Acknowledged(st *State) {
+func (a *Strategy) Acknowledged(st *state.State) {
 	l := &a.cfg.Limits
 	enough := l.PublishBytes
 	if w := st.Window; w != nil { // so that, over time, the cache costs no more than the log
 		enough = max(enough, int64(w.Bytes()))
 	}
 	a.mu.Lock()
-	due := len(st.Plain) > 1 || st.batches >= a.batches+uint64(l.PublishCommits) || st.Summary.Bytes >= a.bytes+enough
+	due := len(st.Plain) > 1 || st.Batches >= a.batches+uint64(l.PublishCommits) || st.Summary.Bytes >= a.bytes+enough
 	a.mu.Unlock()
 	if due {
-		a.handle.Start(func(ctx context.Context) ([]change, error) {
+		a.handle.Start(func(ctx context.Context) ([]state.Change, error) {
 			_, made, err := a.Tidy(ctx, st)
 			return made, err
 		})
@@ -36,9 +40,9 @@ func (a *appendLog) Acknowledged(st *State) {
 
 // Finish writes what Close owes: the checkpoint, so that the next Open reads no tail. A segment that has
 // grown to a quarter of what it may is closed and sealed: on disk a session rests compressed.
-func (a *appendLog) Finish(ctx context.Context, st *State) error {
+func (a *Strategy) Finish(ctx context.Context, st *state.State) error {
 	st = a.handle.TakeIn(st)
-	if st.active().Bytes >= a.cfg.Limits.RollBytes/4 && !st.Summary.Tombstone && a.handle.Broken() == nil {
+	if st.Active().Bytes >= a.cfg.Limits.RollBytes/4 && !st.Summary.Tombstone && a.handle.Broken() == nil {
 		if rolled, err := a.rollNow(ctx, st); err == nil { // else it stays as it is: no promise hangs on it
 			st = rolled
 		}
@@ -55,26 +59,26 @@ func (a *appendLog) Finish(ctx context.Context, st *State) error {
 
 // Tidy seals the segments that are closed, folds references that are due, writes checkpoint_latest, and
 // then removes the plain form of what that names as sealed. It returns st as it is then.
-func (a *appendLog) Tidy(ctx context.Context, st *State) (*State, []change, error) {
-	var made []change
+func (a *Strategy) Tidy(ctx context.Context, st *state.State) (*state.State, []state.Change, error) {
+	var made []state.Change
 	var gone []layout.Segment
 	for len(st.Plain) > 1 {
-		seg := segmentOf(&st.Plain[0])
+		seg := history.SegmentOf(&st.Plain[0])
 		c, err := a.sealPlain(ctx, &st.Plain[0])
 		if err != nil {
 			return nil, nil, err
 		}
-		if st, err = st.with(c); err != nil {
+		if st, err = st.With(c); err != nil {
 			return nil, nil, err
 		}
 		made, gone = append(made, c), append(gone, seg)
 	}
-	for level, refs, ok := st.foldable(); ok; level, refs, ok = st.foldable() {
-		c, err := a.past.fold(ctx, level, refs, st.Summary.Epoch)
+	for level, refs, ok := st.Foldable(); ok; level, refs, ok = st.Foldable() {
+		c, err := a.past.Fold(ctx, level, refs, st.Summary.Epoch)
 		if err != nil {
 			return nil, nil, err
 		}
-		if st, err = st.with(c); err != nil {
+		if st, err = st.With(c); err != nil {
 			return nil, nil, err
 		}
 		made = append(made, c)
@@ -94,56 +98,56 @@ func (a *appendLog) Tidy(ctx context.Context, st *State) (*State, []change, erro
 }
 
 // sealPlain writes the sealed form of a closed segment.
-func (a *appendLog) sealPlain(ctx context.Context, ref *checkpoint.PlainRef) (change, error) {
-	seg := segmentOf(ref)
+func (a *Strategy) sealPlain(ctx context.Context, ref *checkpoint.PlainRef) (state.Change, error) {
+	seg := history.SegmentOf(ref)
 	key := seg.PlainKey(a.cfg.Session)
 	raw, _, err := a.b.Get(ctx, key, backend.Range{})
 	if errors.Is(err, fs.ErrNotExist) { // somebody else sealed it, and was done
 		d, err := a.describe(ctx, seg)
 		if err != nil || d.sealed == nil {
-			return change{}, errors.Join(err, errStale)
+			return state.Change{}, errors.Join(err, state.ErrStale)
 		}
-		return change{level: -1, ref: *d.sealed}, nil
+		return state.Change{Level: -1, Ref: *d.sealed}, nil
 	}
 	if err != nil {
-		return change{}, err
+		return state.Change{}, err
 	}
 	if c, ok, err := a.sealedBefore(ctx, seg, raw); ok || err != nil {
 		return c, err
 	}
 	c, err := segment.Read(raw, seg)
 	if err != nil {
-		return change{}, corrupt(key, 0, err)
+		return state.Change{}, objects.Corrupt(key, 0, err)
 	}
 	if int64(len(raw)) != ref.Bytes || int64(c.End) != ref.Bytes || uint64(len(c.Lines)) != ref.Count {
-		return change{}, corrupt(key, int64(c.End), fmt.Errorf("the closed segment has %d bytes, of them %d and %d lines committed, instead of %d and %d: %w", len(raw), c.End, len(c.Lines), ref.Bytes, ref.Count, codec.ErrFormat))
+		return state.Change{}, objects.Corrupt(key, int64(c.End), fmt.Errorf("the closed segment has %d bytes, of them %d and %d lines committed, instead of %d and %d: %w", len(raw), c.End, len(c.Lines), ref.Bytes, ref.Count, codec.ErrFormat))
 	}
-	return a.past.writeSealed(ctx, seg, c.Opening.Lines, c.Lines, ref.FirstSeq)
+	return a.past.WriteSealed(ctx, seg, c.Opening.Lines, c.Lines, ref.FirstSeq)
 }
 
 // sealedBefore takes a sealed form that stands beside the plain one: somebody died, or is still, between
 // writing it and removing the other. Its sync may have failed, so it is made durable first.
-func (a *appendLog) sealedBefore(ctx context.Context, seg layout.Segment, raw []byte) (change, bool, error) {
+func (a *Strategy) sealedBefore(ctx context.Context, seg layout.Segment, raw []byte) (state.Change, bool, error) {
 	key := seg.SealedKey(a.cfg.Session)
 	p, info, err := a.b.Get(ctx, key, backend.Range{})
 	if errors.Is(err, fs.ErrNotExist) {
-		return change{}, false, nil
+		return state.Change{}, false, nil
 	}
 	if err != nil {
-		return change{}, false, err
+		return state.Change{}, false, err
 	}
 	have, _, err := codec.DecodeSegment(p, backend.MaxObjectSize)
 	if err != nil || !bytes.Equal(have, raw) {
-		return change{}, false, corrupt(key, 0, fmt.Errorf("it is not the sealed form of the plain segment: %w", codec.ErrChecksum))
+		return state.Change{}, false, objects.Corrupt(key, 0, fmt.Errorf("it is not the sealed form of the plain segment: %w", codec.ErrChecksum))
 	}
-	if err := a.store.harden(ctx, key, p, info.Version); err != nil {
-		return change{}, false, err
+	if err := a.store.Harden(ctx, key, p, info.Version); err != nil {
+		return state.Change{}, false, err
 	}
 	d, err := a.describe(ctx, seg)
 	if err != nil || d.sealed == nil {
-		return change{}, false, errors.Join(err, errStale)
+		return state.Change{}, false, errors.Join(err, state.ErrStale)
 	}
-	return change{level: -1, ref: *d.sealed}, true, nil
+	return state.Change{Level: -1, Ref: *d.sealed}, true, nil
 }
 
 // errOlder says that the checkpoint in force is of a later commit than the one that was to be written.
@@ -151,8 +155,8 @@ var errOlder = errors.New("a newer checkpoint is in force")
 
 // save writes checkpoint_latest for st: under the version seen last, and only forward. The log up to st
 // is durable already (I13).
-func (a *appendLog) save(ctx context.Context, st *State) error {
-	body, err := st.object(false).Encode()
+func (a *Strategy) save(ctx context.Context, st *state.State) error {
+	body, err := st.Object(false).Encode()
 	if err != nil {
 		return err
 	}
@@ -170,17 +174,17 @@ func (a *appendLog) save(ctx context.Context, st *State) error {
 		info, err := a.b.Put(ctx, key, body, cond)
 		if err == nil {
 			a.mu.Lock()
-			a.version, a.exists, a.seq, a.bytes, a.batches = info.Version, true, st.Summary.Seq, st.Summary.Bytes, st.batches
+			a.version, a.exists, a.seq, a.bytes, a.batches = info.Version, true, st.Summary.Seq, st.Summary.Bytes, st.Batches
 			a.mu.Unlock()
 			return nil
 		}
 		if !errors.Is(err, backend.ErrPrecondition) {
 			return err
 		}
-		o, info, err := a.store.latest(ctx)
+		o, info, err := a.store.Checkpoint(ctx)
 		a.saw(o, info, err)
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrCorrupt):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, objects.ErrCorrupt):
 		case err != nil:
 			return err
 		case o.Summary.Tombstone || o.Summary.Seq > st.Summary.Seq:
@@ -193,7 +197,7 @@ func (a *appendLog) save(ctx context.Context, st *State) error {
 }
 
 // Settle writes a checkpoint of the settled state: the log itself stays as it is. The handle leads.
-func (a *appendLog) Settle(ctx context.Context) error {
+func (a *Strategy) Settle(ctx context.Context) error {
 	h := a.handle
 	if _, err := a.rollNow(ctx, h.TakeIn(h.State())); err != nil {
 		return err
@@ -203,7 +207,7 @@ func (a *appendLog) Settle(ctx context.Context) error {
 	if st, _, err = a.Tidy(ctx, st); err != nil {
 		return err
 	}
-	if st, err = a.past.foldAll(ctx, st); err != nil {
+	if st, err = a.past.FoldAll(ctx, st); err != nil {
 		return err
 	}
 	h.Adopt(st)
@@ -212,15 +216,15 @@ func (a *appendLog) Settle(ctx context.Context) error {
 
 // rollNow closes the active segment, so that it can be sealed. The handle leads. Where another writer was
 // there meanwhile, nothing is done.
-func (a *appendLog) rollNow(ctx context.Context, st *State) (*State, error) {
+func (a *Strategy) rollNow(ctx context.Context, st *state.State) (*state.State, error) {
 	c := a.handle.Compose(st)
-	c.mustRoll = true
+	c.MustRoll = true
 	err := a.Prepare(ctx, c)
-	var next *State
+	var next *state.State
 	if err == nil {
 		next, err = a.Publish(ctx, st, c)
 	}
-	var m *moved
+	var m *compose.Moved
 	if errors.As(err, &m) {
 		return st, nil
 	}

@@ -1,4 +1,4 @@
-package journal
+package objects
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ var (
 	ErrCorrupt  = errors.New("corrupt")
 	ErrReadOnly = errors.New("read-only session")
 	ErrDeleted  = errors.New("session was deleted")
-	errNoCommit = fmt.Errorf("no such commit: %w", fs.ErrNotExist)
+	ErrNoCommit = fmt.Errorf("no such commit: %w", fs.ErrNotExist)
 )
 
 // Failure carries what a failed operation knows beyond its cause.
@@ -34,8 +34,8 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap gives the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// corrupt is the failure for bytes that are not what they must be; what is too new to read is no damage.
-func corrupt(object string, offset int64, cause error) error {
+// Corrupt is the failure for bytes that are not what they must be; what is too new to read is no damage.
+func Corrupt(object string, offset int64, cause error) error {
 	if errors.Is(cause, codec.ErrVersion) {
 		return fmt.Errorf("read %s: %w", object, cause)
 	}

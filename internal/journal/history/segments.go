@@ -1,4 +1,4 @@
-package journal
+package history
 
 import (
 	"context"
@@ -11,22 +11,24 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// Session is the durable past of one session: its lines and its commits, wherever they lie. What it has
+// Past is the durable past of one session: its lines and its commits, wherever they lie. What it has
 // read of immutable objects it keeps for a while. It is safe for concurrent use.
-type Session struct {
-	store  *store
-	latest func(ctx context.Context) (*State, error) // reads the newest state
+type Past struct {
+	store  *objects.Store
+	latest func(ctx context.Context) (*state.State, error) // reads the newest state
 	cache  cache
 }
 
-// newSession makes the past of the store's session. latest reads the newest state, for where a segment was
+// New makes the past of the store's session. latest reads the newest state, for where a segment was
 // collected or sealed while it was being looked for.
-func newSession(s *store, latest func(ctx context.Context) (*State, error)) *Session {
-	return &Session{store: s, latest: latest}
+func New(s *objects.Store, latest func(ctx context.Context) (*state.State, error)) *Past {
+	return &Past{store: s, latest: latest}
 }
 
 // cache keeps what was read of immutable objects, the newest few of each kind.
@@ -89,8 +91,8 @@ func refSegment(ref codec.Ref) layout.Segment {
 const indexGuess = 32 << 10
 
 // segmentIndex reads the index of a sealed segment by one suffix read, or two.
-func (h *Session) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.SegmentIndex, error) {
-	key := refSegment(ref).SealedKey(h.store.id)
+func (h *Past) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.SegmentIndex, error) {
+	key := refSegment(ref).SealedKey(h.store.Session)
 	h.cache.mu.Lock()
 	idx, ok := h.cache.indexes.get(key)
 	h.cache.mu.Unlock()
@@ -98,17 +100,17 @@ func (h *Session) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.Segme
 		return idx, nil
 	}
 	for want := int64(indexGuess); ; {
-		tail, info, err := h.store.b.Get(ctx, key, backend.Tail(want))
+		tail, info, err := h.store.Backend.Get(ctx, key, backend.Tail(want))
 		if err != nil {
 			return nil, err
 		}
 		idx, need, err := codec.DecodeSegmentIndex(tail, info.Size)
 		if err != nil {
-			return nil, corrupt(key, info.Size-int64(len(tail)), err)
+			return nil, objects.Corrupt(key, info.Size-int64(len(tail)), err)
 		}
 		if need == 0 {
 			if idx.First != ref.First || idx.Count != int(ref.Count) {
-				return nil, corrupt(key, 0, fmt.Errorf("it holds entries %d+%d instead of %d+%d: %w", idx.First, idx.Count, ref.First, ref.Count, codec.ErrFormat))
+				return nil, objects.Corrupt(key, 0, fmt.Errorf("it holds entries %d+%d instead of %d+%d: %w", idx.First, idx.Count, ref.First, ref.Count, codec.ErrFormat))
 			}
 			h.cache.mu.Lock()
 			h.cache.indexes.put(key, idx, indexesMax)
@@ -116,31 +118,31 @@ func (h *Session) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.Segme
 			return idx, nil
 		}
 		if need <= want {
-			return nil, corrupt(key, 0, fmt.Errorf("the index asks for %d bytes: %w", need, codec.ErrFormat))
+			return nil, objects.Corrupt(key, 0, fmt.Errorf("the index asks for %d bytes: %w", need, codec.ErrFormat))
 		}
 		want = need
 	}
 }
 
 // folded reads an index object; its hash is checked.
-func (h *Session) folded(ctx context.Context, level int, ref codec.Ref) (*folded, error) {
-	key := layout.IndexKey(h.store.id, level, refSegment(ref))
+func (h *Past) folded(ctx context.Context, level int, ref codec.Ref) (*folded, error) {
+	key := layout.IndexKey(h.store.Session, level, refSegment(ref))
 	h.cache.mu.Lock()
 	f, ok := h.cache.folds.get(key)
 	h.cache.mu.Unlock()
 	if ok {
 		return f, nil
 	}
-	p, _, err := h.store.b.Get(ctx, key, backend.Range{})
+	p, _, err := h.store.Backend.Get(ctx, key, backend.Range{})
 	if err != nil {
 		return nil, err
 	}
 	if err := ref.Verify(p); err != nil {
-		return nil, corrupt(key, 0, err)
+		return nil, objects.Corrupt(key, 0, err)
 	}
 	f = &folded{}
 	if f.refs, f.skeletons, err = codec.DecodeIndex(p); err != nil {
-		return nil, corrupt(key, 0, err)
+		return nil, objects.Corrupt(key, 0, err)
 	}
 	h.cache.mu.Lock()
 	h.cache.folds.put(key, f, foldsMax)
@@ -150,7 +152,7 @@ func (h *Session) folded(ctx context.Context, level int, ref codec.Ref) (*folded
 
 // descend goes from a reference of some level down to the segment; pick chooses among an index object's
 // references.
-func (h *Session) descend(ctx context.Context, level int, ref codec.Ref, pick func([]codec.Ref) int) (codec.Ref, error) {
+func (h *Past) descend(ctx context.Context, level int, ref codec.Ref, pick func([]codec.Ref) int) (codec.Ref, error) {
 	for ; level > 0; level-- {
 		f, err := h.folded(ctx, level, ref)
 		if err != nil {
@@ -158,7 +160,7 @@ func (h *Session) descend(ctx context.Context, level int, ref codec.Ref, pick fu
 		}
 		i := pick(f.refs)
 		if i < 0 {
-			return ref, corrupt(layout.IndexKey(h.store.id, level, refSegment(ref)), 0, fmt.Errorf("it does not cover what it is said to: %w", codec.ErrFormat))
+			return ref, objects.Corrupt(layout.IndexKey(h.store.Session, level, refSegment(ref)), 0, fmt.Errorf("it does not cover what it is said to: %w", codec.ErrFormat))
 		}
 		ref = f.refs[i]
 	}
@@ -166,7 +168,7 @@ func (h *Session) descend(ctx context.Context, level int, ref codec.Ref, pick fu
 }
 
 // holding finds the sealed segment that holds an ordinal.
-func (h *Session) holding(ctx context.Context, st *State, ord uint64) (codec.Ref, bool, error) {
+func (h *Past) holding(ctx context.Context, st *state.State, ord uint64) (codec.Ref, bool, error) {
 	level, ref, ok := st.Segments.Find(ord)
 	if !ok {
 		return ref, false, nil
@@ -178,57 +180,57 @@ func (h *Session) holding(ctx context.Context, st *State, ord uint64) (codec.Ref
 }
 
 // plainRaw reads an unsealed segment as far as st knows it.
-func (h *Session) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawSegment, error) {
-	seg := segmentOf(ref)
+func (h *Past) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawSegment, error) {
+	seg := SegmentOf(ref)
 	cacheKey := fmt.Sprintf("%s+%d", ref.Name, ref.Bytes)
 	if r, ok := h.cachedRaw(cacheKey); ok {
 		return r, nil
 	}
-	key := seg.PlainKey(h.store.id)
-	raw, _, err := h.store.b.Get(ctx, key, backend.Range{})
+	key := seg.PlainKey(h.store.Session)
+	raw, _, err := h.store.Backend.Get(ctx, key, backend.Range{})
 	if gone(err) {
-		raw, key, _, err = h.store.segmentRaw(ctx, seg) // it was sealed meanwhile
+		raw, key, _, err = h.store.SegmentRaw(ctx, seg) // it was sealed meanwhile
 	}
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(raw)) < ref.Bytes {
-		return nil, corrupt(key, int64(len(raw)), fmt.Errorf("the segment had %d committed bytes: %w", ref.Bytes, codec.ErrFormat))
+		return nil, objects.Corrupt(key, int64(len(raw)), fmt.Errorf("the segment had %d committed bytes: %w", ref.Bytes, codec.ErrFormat))
 	}
 	return h.keepRaw(cacheKey, key, seg, raw[:ref.Bytes])
 }
 
 // sealedRaw reads a whole sealed segment.
-func (h *Session) sealedRaw(ctx context.Context, ref codec.Ref) (*rawSegment, error) {
+func (h *Past) sealedRaw(ctx context.Context, ref codec.Ref) (*rawSegment, error) {
 	seg := refSegment(ref)
 	if r, ok := h.cachedRaw(seg.Name()); ok {
 		return r, nil
 	}
-	key := seg.SealedKey(h.store.id)
-	p, _, err := h.store.b.Get(ctx, key, backend.Range{})
+	key := seg.SealedKey(h.store.Session)
+	p, _, err := h.store.Backend.Get(ctx, key, backend.Range{})
 	if err != nil {
 		return nil, err
 	}
 	if err := ref.Verify(p); err != nil {
-		return nil, corrupt(key, 0, err)
+		return nil, objects.Corrupt(key, 0, err)
 	}
 	raw, _, err := codec.DecodeSegment(p, backend.MaxObjectSize)
 	if err != nil {
-		return nil, corrupt(key, 0, err)
+		return nil, objects.Corrupt(key, 0, err)
 	}
 	return h.keepRaw(seg.Name(), key, seg, raw)
 }
 
-func (h *Session) cachedRaw(name string) (*rawSegment, bool) {
+func (h *Past) cachedRaw(name string) (*rawSegment, bool) {
 	h.cache.mu.Lock()
 	defer h.cache.mu.Unlock()
 	return h.cache.raws.get(name)
 }
 
-func (h *Session) keepRaw(name, key string, seg layout.Segment, raw []byte) (*rawSegment, error) {
+func (h *Past) keepRaw(name, key string, seg layout.Segment, raw []byte) (*rawSegment, error) {
 	o, err := segment.ParseOpening(raw, seg.First == 0)
 	if err != nil {
-		return nil, corrupt(key, 0, err)
+		return nil, objects.Corrupt(key, 0, err)
 	}
 	r := &rawSegment{seg: seg, raw: raw, open: o}
 	h.cache.mu.Lock()
@@ -241,8 +243,8 @@ func (h *Session) keepRaw(name, key string, seg layout.Segment, raw []byte) (*ra
 // state says where its entries are now.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// segmentOf is the active segment's name.
-func segmentOf(ref *checkpoint.PlainRef) layout.Segment {
+// SegmentOf is the name of a plain segment.
+func SegmentOf(ref *checkpoint.PlainRef) layout.Segment {
 	s, _ := layout.ParseSegment(ref.Name)
 	return s
 }
