@@ -18,7 +18,10 @@ type edge struct {
 var (
 	pure     = []string{"codec", "transcript/...", "entry", "checkpoint", "snapshot"}
 	storage  = []string{"backend", "backend/trace"}
-	log      = []string{"internal/layout", "internal/segment", "internal/journal"}
+	format   = []string{"internal/layout", "internal/segment"}
+	past     = []string{"internal/journal/state", "internal/journal/objects"}
+	log      = join(format, "internal/journal") // what lies below the journal is its own business
+	rooms    = []string{"internal/images", "internal/working", "internal/live", "internal/transfer"}
 	facade   = join(pure, storage, "", "interop/...")
 	anywhere = join(pure, "", "backend/...", "interop/...", "internal/...", "examples/...")
 )
@@ -51,16 +54,28 @@ var table = []edge{
 	{dir: "backend"},
 	{dir: "backend/backendtest", ours: storage, ext: []string{"github.com/google/go-cmp"}},
 	{dir: "backend/local", ours: []string{"backend"}, ext: []string{xSys}},
+	{dir: "backend/s3", ours: []string{"backend"}, ext: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}},
 	{dir: "backend/...", ours: []string{"backend"}},
 
 	{dir: "internal/layout", ours: join(pure, "backend")},
 	{dir: "internal/segment", ours: join(pure, "internal/layout")},
-	{dir: "internal/journal", ours: join(pure, storage, "internal/layout", "internal/segment"), ext: []string{uuid}},
+	{dir: "internal/journal/state", ours: join(pure, "backend", "internal/segment")},
+	{dir: "internal/journal/compose", ours: join(pure, "backend", "internal/segment", "internal/journal/state")},
+	{dir: "internal/journal/objects", ours: join(pure, "backend", "internal/layout", "internal/journal/state")},
+	{dir: "internal/journal/history", ours: join(pure, "backend", format, past)},
+	{dir: "internal/journal/appendlog", ours: join(pure, "backend", format, past, "internal/journal/history", "internal/journal/compose")},
+	{dir: "internal/journal/replace", ours: join(pure, "backend", format, past, "internal/journal/history", "internal/journal/compose")},
+	{dir: "internal/journal/remake", ours: join(pure, "backend", format, past, "internal/journal/history", "internal/journal/compose")},
+	{dir: "internal/journal", ours: join(pure, storage, "internal/layout", "internal/journal/..."), ext: []string{uuid}},
+	{dir: "internal/images", ours: join(pure, "internal/journal")},
+	{dir: "internal/working", ours: join(pure, "backend", "internal/journal", "internal/images")},
+	{dir: "internal/live", ours: join(pure, storage, "internal/journal", "internal/working")},
+	{dir: "internal/transfer", ours: join(pure, "backend", "internal/layout", "internal/journal", "internal/working", "internal/live")},
 	{dir: "internal/inventory", ours: join(pure, storage, "internal/layout")},
-	{dir: "internal/check", ours: join(pure, storage, log, "internal/inventory")},
+	{dir: "internal/check", ours: join(pure, storage, log, "internal/journal/...", "internal/inventory")},
 	{dir: "internal/gc", ours: join(pure, storage, log, "internal/inventory", "internal/check")},
-	{dir: "internal/salvage", ours: join(pure, storage, log, "internal/inventory", "internal/check")},
-	{dir: "", ours: join(pure, storage, log, "internal/check", "internal/gc", "internal/salvage"), ext: []string{uuid}},
+	{dir: "internal/salvage", ours: join(pure, storage, log, "internal/journal/...", "internal/inventory", "internal/check")},
+	{dir: "", ours: join(pure, storage, log, rooms, "internal/check", "internal/gc", "internal/salvage"), ext: []string{uuid}},
 
 	{dir: "interop/...", ours: []string{"codec", "internal/diag", "internal/rawjson", "transcript/...", "entry", "interop/..."}, ext: []string{uuid}},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},

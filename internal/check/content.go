@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -105,7 +106,7 @@ func (v *verifier) snapshots(ctx context.Context) error {
 }
 
 func (v *verifier) snapshot(key string, o *checkpoint.Object) {
-	if _, err := v.cfg.FromObject(o); err != nil {
+	if _, err := state.FromObject(o); err != nil {
 		v.note(Mismatch, key, 0, err, "its parts do not agree")
 		return
 	}

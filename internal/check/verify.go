@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
@@ -153,7 +154,7 @@ func (v *verifier) checkpoint(ctx context.Context) error {
 		}
 		return nil
 	}
-	if _, err := v.cfg.FromObject(o); err != nil {
+	if _, err := state.FromObject(o); err != nil {
 		v.note(Mismatch, key, 0, err, "its parts do not agree")
 		return nil
 	}
@@ -183,7 +184,7 @@ func (v *verifier) noCheckpoint(key string) error {
 func (v *verifier) state(ctx context.Context) error {
 	if !v.disk {
 		if v.o != nil {
-			v.st, _ = v.cfg.FromObject(v.o)
+			v.st, _ = state.FromObject(v.o)
 		}
 		return nil
 	}

@@ -176,7 +176,7 @@ func chaos(t *testing.T, kind string, seed uint64) {
 			continue
 		}
 		e := say(j, fmt.Sprintf("e%02d-%d", i, k), "x")
-		r, err := j.Commit(ctx, &Step{Reason: "turn", Entries: []*Entry{e}, Edit: state(fmt.Sprintf(`{"turn":%d}`, i)), KeepBoth: rng.IntN(3) == 0})
+		r, err := j.Commit(ctx, &Step{Reason: "turn", Entries: []*Entry{e}, Edit: setState(fmt.Sprintf(`{"turn":%d}`, i)), KeepBoth: rng.IntN(3) == 0})
 		if err == nil {
 			l.acked[e.ID] = r.Commit.Commit
 			continue
@@ -272,7 +272,7 @@ func live(t *testing.T, w *world, l *ledger, p *plug, life int) {
 	}
 	for i := range 8 {
 		e := say(j, fmt.Sprintf("e%d-%d", life, i), "x")
-		r, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{e}, Edit: state(fmt.Sprintf(`{"life":%d,"turn":%d}`, life, i))})
+		r, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{e}, Edit: setState(fmt.Sprintf(`{"life":%d,"turn":%d}`, life, i))})
 		if p.trace {
 			fmt.Println(e.ID, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/compose"
 )
 
 const (
@@ -32,14 +32,14 @@ func (j *Journal) Commit(ctx context.Context, step *Step) (Result, error) {
 			j.limbo = append(j.limbo, r)
 		}
 		j.mu.Unlock()
-		step.queued()
+		queued(step)
 		return Result{}, err
 	}
 	j.queue = append(j.queue, r)
 	follows := j.leading
 	j.leading = true
 	j.mu.Unlock()
-	step.queued()
+	queued(step)
 	if follows {
 		return j.wait(ctx, r)
 	}
@@ -170,25 +170,25 @@ func (j *Journal) publish(ctx context.Context, reqs []*request) {
 func (j *Journal) attempt(ctx context.Context, reqs []*request, from, base *State, fresh bool) {
 	for range j.cfg.Limits.Attempts {
 		c := j.compose(base, fresh)
-		c.settle = slices.ContainsFunc(reqs, func(r *request) bool { return r.step.settle })
-		err := j.strategy.prepare(ctx, c)
+		c.Settle = slices.ContainsFunc(reqs, func(r *request) bool { return r.step.Settles() })
+		err := j.strategy.Prepare(ctx, c.Composer)
 		if err == nil {
-			if reqs = c.addAll(reqs, from, base); len(c.b.reqs) == 0 {
+			if reqs = c.addAll(j.cfg.Session, reqs, from, base); len(c.reqs) == 0 {
 				j.acceptNothing(base)
 				return
 			}
 			var next *State
-			if next, err = j.strategy.publish(ctx, base, c); err == nil {
+			if next, err = j.strategy.Publish(ctx, base, c.Composer); err == nil {
 				j.accept(c, next)
 				return
 			}
 		}
-		var m *moved
+		var m *compose.Moved
 		if !errors.As(err, &m) {
 			j.settle(reqs, base, err)
 			return
 		}
-		base, fresh = m.now, true
+		base, fresh = m.Now, true
 		j.mu.Lock()
 		j.forget()
 		j.mu.Unlock()
@@ -232,83 +232,19 @@ func keepsBoth(reqs []*request) bool {
 	return true
 }
 
-// addAll composes the requests and returns those that are left: one whose idempotency key is known is
-// settled with the receipt of then, one that cannot be composed with its error.
-func (c *composer) addAll(reqs []*request, from, base *State) []*request {
-	kept := base != from && lostTo(from, base) != nil
-	left := reqs[:0:0]
-	for _, r := range reqs {
-		if known, ok := c.b.next.known(r.step.Key); ok {
-			r.result, r.err = Result{Commit: known, State: base, Repeated: true, Kept: known.Kept}, nil
-			continue
-		}
-		var err error
-		if kept {
-			err = c.addKept(r, from)
-		} else {
-			err = c.add(r)
-		}
-		if err != nil {
-			r.err = &backend.Error{Op: "commit", Key: c.cfg.Session, Outcome: backend.NotApplied, Err: err}
-			continue
-		}
-		left = append(left, r)
-	}
-	if kept && len(left) > 0 {
-		if err := c.back(base); err != nil {
-			failAll(left, &backend.Error{Op: "commit", Key: c.cfg.Session, Outcome: backend.NotApplied, Err: err})
-			c.b.reqs, left = nil, nil
-		}
-	}
-	return left
-}
-
-// addKept composes a losing turn as a branch of its own: its entries hang where they were meant to, its
-// document is its own.
-func (c *composer) addKept(r *request, from *State) error {
-	before := *c.b
-	step := *r.step
-	step.Window = nil
-	step.Head = r.step.Head
-	if c.kept == "" {
-		c.losing = true
-	} else {
-		step.Branch, step.Kept, from = c.kept, c.kept, nil
-	}
-	if err := c.commit(&step, from); err != nil {
-		*c.b = before
-		return err
-	}
-	c.losing, c.kept = false, c.record.Kept
-	r.note(c)
-	c.b.reqs = append(c.b.reqs, r)
-	return nil
-}
-
-// back composes the commit that returns to the winner's head and document: the last commit line is
-// always the session's.
-func (c *composer) back(winner *State) error {
-	return c.commit(&Step{
-		Reason: reasonConflict,
-		Head:   &Head{ID: winner.Summary.Entry, Ord: winner.HeadOrd}, Branch: winner.Summary.Branch,
-		Edit:   func(checkpoint.Document) checkpoint.Document { return winner.Doc },
-		Window: winner.Window,
-	}, nil)
-}
-
 // accept makes next the handle's state and settles the requests of the batch.
-func (j *Journal) accept(c *composer, next *State) {
+func (j *Journal) accept(c *draft, next *State) {
 	j.mu.Lock()
 	j.st, j.fresh, j.broken, j.limbo = next, false, nil, nil
-	for e, ord := range c.b.ords {
+	for e, ord := range c.Ords {
 		e.Ord, e.Done, e.Parent, e.ParentOrd = ord, true, nil, -1
 	}
 	j.mu.Unlock()
-	for _, r := range c.b.reqs {
-		r.result.State, r.result.Bytes, r.result.Warnings = next, c.b.size, c.b.warn
+	for _, r := range c.reqs {
+		r.result.State, r.result.Bytes, r.result.Warnings = next, c.Size, c.Warnings
 		r.err = nil
 	}
-	j.strategy.acknowledged(next, c.b)
+	j.strategy.Acknowledged(next)
 }
 
 // acceptNothing is accept for a batch in which every key was known already.

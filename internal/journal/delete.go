@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
@@ -33,7 +33,7 @@ func Delete(ctx context.Context, cfg Config) error {
 // bury commits the end of the session and writes the tombstone.
 func (j *Journal) bury(ctx context.Context) error {
 	for range j.cfg.Limits.Attempts {
-		st, err := j.strategy.load(ctx)
+		st, err := j.strategy.Load(ctx)
 		if errors.Is(err, ErrCorrupt) {
 			return j.buryDamaged(ctx)
 		}
@@ -44,14 +44,14 @@ func (j *Journal) bury(ctx context.Context) error {
 		j.stand(st)
 		j.broken, j.limbo = nil, nil
 		j.mu.Unlock()
-		_, err = j.Commit(ctx, &Step{Reason: reasonDelete, Claim: true})
+		_, err = j.Commit(ctx, &Step{Reason: state.ReasonDelete, Claim: true})
 		if errors.Is(err, ErrConflict) || errors.Is(err, ErrFenced) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		return j.strategy.finish(ctx, j.State())
+		return j.strategy.Finish(ctx, j.State())
 	}
 	return &backend.Error{Op: "delete", Key: j.cfg.Session, Outcome: backend.NotApplied,
 		Err: fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts)}
@@ -60,51 +60,38 @@ func (j *Journal) bury(ctx context.Context) error {
 // buryDamaged writes the tombstone of a session that can no longer be read.
 func (j *Journal) buryDamaged(ctx context.Context) error {
 	key := layout.CheckpointKey(j.cfg.Session)
-	id, now, err := j.lineID()
+	id, now, err := j.store.LineID()
 	if err != nil {
 		return err
 	}
 	st := &State{HeadOrd: -1}
 	st.Summary = checkpoint.Summary{ID: j.cfg.Session, Tombstone: true, Updated: now}
 	st.Summary.Commit, st.Summary.Seq = id, ^uint64(0)>>1 // above any that a delayed writer has
-	body, err := st.object(false).Encode()
+	body, err := st.Object(false).Encode()
 	if err != nil {
 		return err
 	}
 	cond := backend.IfAbsent()
-	if info, err := j.store.b.Stat(ctx, key); err == nil {
+	if info, err := j.store.Backend.Stat(ctx, key); err == nil {
 		cond = backend.IfMatch(info.Version)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_, err = j.store.b.Put(ctx, key, body, cond)
+	_, err = j.store.Backend.Put(ctx, key, body, cond)
 	return err
-}
-
-// tombstone is all that is kept of a deleted session.
-func (st *State) tombstone() *checkpoint.Object {
-	o := &checkpoint.Object{HeadOrd: -1, Document: []byte("{}"), CAS: st.CAS}
-	o.Summary = checkpoint.Summary{ID: st.Summary.ID, Updated: st.Summary.Updated, Tombstone: true, Reason: reasonDelete}
-	o.Summary.Seq, o.Summary.Epoch, o.Summary.Commit = st.Summary.Seq, st.Summary.Epoch, st.Summary.Commit
-	o.Lineage = slices.Clone(st.Lineage)
-	for i := range o.Lineage {
-		c := &o.Lineage[i]
-		c.Writer, c.Key, c.Branch, c.Entry, c.Kept = "", "", "", "", ""
-	}
-	return o
 }
 
 // removeObjects deletes everything of the session but its tombstone.
 func (j *Journal) removeObjects(ctx context.Context) error {
 	var keys []string
-	for info, err := range j.store.b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(j.cfg.Session)}) {
+	for info, err := range j.store.Backend.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(j.cfg.Session)}) {
 		if err != nil {
 			return err
 		}
 		keys = append(keys, info.Key)
 	}
 	for _, key := range keys {
-		if err := j.store.b.Delete(ctx, key); err != nil {
+		if err := j.store.Backend.Delete(ctx, key); err != nil {
 			return err
 		}
 	}

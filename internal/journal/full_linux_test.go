@@ -40,7 +40,7 @@ func TestFullDisk(t *testing.T) {
 	acked, full := []string{}, 0
 	turn := func(i int) error {
 		e := say(j, fmt.Sprintf("e%d", i), strings.Repeat("x", 3000))
-		_, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{e}, Edit: state(fmt.Sprintf(`{"turn":%d}`, i))})
+		_, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{e}, Edit: setState(fmt.Sprintf(`{"turn":%d}`, i))})
 		if err == nil {
 			acked = append(acked, e.ID)
 		}

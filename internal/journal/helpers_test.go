@@ -124,7 +124,7 @@ func under(id, text, parent string, ord int64) *Entry {
 	}
 }
 
-func state(raw string) func(checkpoint.Document) checkpoint.Document {
+func setState(raw string) func(checkpoint.Document) checkpoint.Document {
 	return func(d checkpoint.Document) checkpoint.Document {
 		d.State = json.RawMessage(raw)
 		return d
@@ -146,7 +146,7 @@ func (w *world) commit(j *Journal, step *Step) Result {
 // turn commits one entry and a state.
 func (w *world) turn(j *Journal, id, raw string) Result {
 	w.t.Helper()
-	return w.commit(j, &Step{Entries: []*Entry{say(j, id, "text of "+id)}, Edit: state(raw)})
+	return w.commit(j, &Step{Entries: []*Entry{say(j, id, "text of "+id)}, Edit: setState(raw)})
 }
 
 // ids are the entries of the session in order, commits left out.

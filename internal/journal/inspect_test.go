@@ -8,6 +8,8 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/journal/appendlog"
+	"github.com/coppice-go/coppice/internal/layout"
 )
 
 // Background work of a state that has been left behind never puts an older checkpoint in force, not even
@@ -26,11 +28,11 @@ func TestCheckpointOnlyGoesForward(t *testing.T) {
 	if err := j.Reload(t.Context()); err != nil { // it sees the version in force
 		t.Fatal(err)
 	}
-	a := j.strategy.(*appendLog)
-	if _, _, err := a.tidy(t.Context(), left); err != nil {
+	a := j.strategy.(*appendlog.Strategy)
+	if _, _, err := a.Tidy(t.Context(), left); err != nil {
 		t.Fatal(err)
 	}
-	o, _, err := j.store.latest(t.Context())
+	o, _, err := j.store.Checkpoint(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,7 @@ func TestReadBesideDamage(t *testing.T) {
 	if err := j.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	key := j.strategy.(*appendLog).activeKey(j.State())
+	key := activeKey(j)
 	p, _, err := b.Get(t.Context(), key, backend.Range{})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +87,7 @@ func TestLostActiveSegment(t *testing.T) {
 	if err := j.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{j.strategy.(*appendLog).activeKey(j.State()), "checkpoint_latest/s1"} {
+	for _, key := range []string{activeKey(j), "checkpoint_latest/s1"} {
 		if err := b.Delete(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
@@ -93,4 +95,10 @@ func TestLostActiveSegment(t *testing.T) {
 	if _, err := Open(t.Context(), w.config("s1")); !errors.Is(err, ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// activeKey is the object that the next append goes to.
+func activeKey(j *Journal) string {
+	seg, _ := layout.ParseSegment(j.State().Active().Name)
+	return seg.PlainKey(j.cfg.Session)
 }

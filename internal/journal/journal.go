@@ -9,87 +9,31 @@
 //
 // Everything that a handle knows of the session is a State, an immutable value. A commit composes the
 // next State from the last one, and reading somebody else's commits from the log makes the same value
-// by the same code (advance), so what is acknowledged and what is recovered cannot differ.
+// by the same code (state.Advance), so what is acknowledged and what is recovered cannot differ.
+//
+// This package is the handle: the queue, who leads it, conflicts and upkeep. The packages below it are its
+// parts, and import one way: state and objects (one value, one object), history (finding lines and commits),
+// compose (making commits), and the strategies, appendlog and replace.
 package journal
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"sync"
-	"time"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/internal/journal/appendlog"
+	"github.com/coppice-go/coppice/internal/journal/compose"
+	"github.com/coppice-go/coppice/internal/journal/history"
+	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/replace"
 )
-
-// The ways in which a commit fails without being a plain failure of the backend.
-var (
-	ErrConflict = errors.New("another writer committed first")
-	ErrFenced   = errors.New("another writer claimed the session")
-	ErrUnknown  = errors.New("outcome of the commit is unknown")
-	ErrCorrupt  = errors.New("corrupt")
-	ErrReadOnly = errors.New("read-only session")
-	ErrDeleted  = errors.New("session was deleted")
-	errNoCommit = fmt.Errorf("no such commit: %w", fs.ErrNotExist)
-)
-
-// Failure carries what a failed operation knows beyond its cause.
-type Failure struct {
-	Err    error              // one of the errors above, wrapping the cause
-	Winner *checkpoint.Commit // of ErrConflict and ErrFenced: the commit at the head now
-	Commit string             // the id that was tried
-	Object string             // of ErrCorrupt
-	Offset int64              // of ErrCorrupt: byte offset in the object
-}
-
-func (f *Failure) Error() string { return f.Err.Error() }
-
-// Unwrap gives the cause.
-func (f *Failure) Unwrap() error { return f.Err }
-
-// Limits are the protocol's thresholds. Zero fields take the defaults of DefaultLimits.
-type Limits struct {
-	SealBytes      int64 // replace: durable tail, in bytes of lines, from which it is sealed
-	SealEntries    int   // replace: the same in lines
-	RollBytes      int64 // append: size of the active segment from which the next one begins
-	RollEntries    int   // append: the same in lines
-	PublishCommits int   // append: commits between two writes of checkpoint_latest
-	PublishBytes   int64 // append: log bytes between two writes of checkpoint_latest
-	Keyframe       int   // commits between two that carry their document whole
-	WholeDoc       int   // bytes up to which a changed document always goes whole
-	Attempts       int   // tries of one conditional PUT, and rounds of any other loop of the protocol
-}
-
-// DefaultLimits are the figures that the design gives.
-var DefaultLimits = Limits{
-	SealBytes: 256 << 10, SealEntries: 256, RollBytes: 1 << 20, RollEntries: 16384,
-	PublishCommits: 64, PublishBytes: 256 << 10, Keyframe: 64, WholeDoc: 4 << 10, Attempts: 12,
-}
-
-// Config is what a handle needs. Time, randomness and I/O come in here and nowhere else.
-type Config struct {
-	Backend  backend.Backend
-	Session  string // a valid session id
-	Writer   string // who commits, for the log
-	Now      func() time.Time
-	Rand     io.Reader // safe for concurrent use
-	Sleep    func(ctx context.Context, d time.Duration) error
-	Go       func(job func()) // runs background work; nil = in a goroutine that Close joins
-	Profile  transcript.Profile
-	MaxBytes int // bound of the working context; 0 = 1 MiB
-	ReadOnly bool
-	Limits   Limits
-}
 
 // Journal is one writer's handle on one session. Its methods are safe for concurrent use.
 type Journal struct {
 	cfg      Config
-	store    store
+	store    *objects.Store
+	past     *history.Past
 	strategy strategy
 
 	mu      sync.Mutex
@@ -103,39 +47,33 @@ type Journal struct {
 	closed  bool
 	work    sync.WaitGroup // background work, joined by Close
 	bg      background
-	cache   cache
 }
 
 // strategy is what differs between stores that append and stores that only replace.
 type strategy interface {
-	// load reads the newest state: ErrNotExist if there is no session, ErrDeleted if there was one.
-	load(ctx context.Context) (*State, error)
-	// prepare readies the composer before the first commit of a batch: what was sealed meanwhile is
+	// Load reads the newest state: ErrNotExist if there is no session, ErrDeleted if there was one.
+	Load(ctx context.Context) (*State, error)
+	// Prepare readies the composer before the first commit of a batch: what was sealed meanwhile is
 	// swapped in, and what must be durable before anything is written to the log again is.
-	prepare(ctx context.Context, c *composer) error
-	// confirm makes sure that all that st was read from survives power loss, before it is acknowledged.
-	confirm(ctx context.Context, st *State) (*State, error)
-	// publish makes what was composed on base durable. When it returns a *moved, nothing was stored and
+	Prepare(ctx context.Context, c *compose.Composer) error
+	// Confirm makes sure that all that st was read from survives power loss, before it is acknowledged.
+	Confirm(ctx context.Context, st *State) (*State, error)
+	// Publish makes what was composed on base durable. When it returns a *compose.Moved, nothing was stored and
 	// somebody else's state is newer than base.
-	publish(ctx context.Context, base *State, c *composer) (*State, error)
-	// acknowledged runs after a publish, off the acknowledgement path.
-	acknowledged(st *State, b *batch)
-	// finish runs at Close: what is still owed and cheap is done.
-	finish(ctx context.Context, st *State) error
-	// changed tells cheaply whether anyone committed after st.
-	changed(ctx context.Context, st *State) (bool, error)
+	Publish(ctx context.Context, base *State, c *compose.Composer) (*State, error)
+	// Acknowledged runs after a publish, off the acknowledgement path.
+	Acknowledged(st *State)
+	// Finish runs at Close: what is still owed and cheap is done.
+	Finish(ctx context.Context, st *State) error
+	// Changed tells cheaply whether anyone committed after st.
+	Changed(ctx context.Context, st *State) (bool, error)
 }
-
-// moved says that base is no longer the head. It is turned into a conflict or folded by the caller.
-type moved struct{ now *State }
-
-func (m *moved) Error() string { return "the head moved" }
 
 // Open reads the newest state of an existing session: one object read on a store that only replaces,
 // one file read and a bounded log tail on one that appends. It writes nothing (I14).
 func Open(ctx context.Context, cfg Config) (*Journal, error) {
 	j := newJournal(cfg)
-	st, err := j.strategy.load(ctx)
+	st, err := j.strategy.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -146,44 +84,21 @@ func Open(ctx context.Context, cfg Config) (*Journal, error) {
 // Create makes a handle on a session that does not exist yet; its first commit creates it. No I/O.
 func Create(cfg Config, g Genesis) *Journal {
 	j := newJournal(cfg)
-	j.st = g.state(j.cfg)
+	j.st = g.State(j.cfg.Session, j.cfg.Profile, j.cfg.MaxBytes)
 	return j
 }
 
 func newJournal(cfg Config) *Journal {
-	cfg.Limits = cfg.Limits.orDefaults()
+	cfg.Limits = cfg.Limits.OrDefaults()
 	j := &Journal{cfg: cfg, fresh: true}
-	j.store = store{b: cfg.Backend, id: cfg.Session, attempts: cfg.Limits.Attempts, sleep: cfg.Sleep, rand: cfg.Rand}
+	j.store = &objects.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
+	j.past = history.New(j.store, j.Latest)
 	if a, ok := cfg.Backend.(backend.Appender); ok {
-		j.strategy = newAppendLog(j, a)
+		j.strategy = appendlog.New(&j.cfg, j.store, j.past, hands{j}, a)
 	} else {
-		j.strategy = newReplace(j)
+		j.strategy = replace.New(&j.cfg, j.store, j.past, hands{j})
 	}
 	return j
-}
-
-func (l Limits) orDefaults() Limits {
-	d := DefaultLimits
-	pick := func(v *int, def int) {
-		if *v == 0 {
-			*v = def
-		}
-	}
-	pick64 := func(v *int64, def int64) {
-		if *v == 0 {
-			*v = def
-		}
-	}
-	pick64(&l.SealBytes, d.SealBytes)
-	pick(&l.SealEntries, d.SealEntries)
-	pick64(&l.RollBytes, d.RollBytes)
-	pick(&l.RollEntries, d.RollEntries)
-	pick(&l.PublishCommits, d.PublishCommits)
-	pick64(&l.PublishBytes, d.PublishBytes)
-	pick(&l.Keyframe, d.Keyframe)
-	pick(&l.WholeDoc, d.WholeDoc)
-	pick(&l.Attempts, d.Attempts)
-	return l
 }
 
 // State is the newest state that this handle acknowledged or read. It is immutable.
@@ -202,11 +117,11 @@ func (j *Journal) Peek(f func(st *State)) {
 }
 
 // Latest reads the newest state that anyone acknowledged; the handle stays where it is.
-func (j *Journal) Latest(ctx context.Context) (*State, error) { return j.strategy.load(ctx) }
+func (j *Journal) Latest(ctx context.Context) (*State, error) { return j.strategy.Load(ctx) }
 
 // Changed tells, at the cost of one Stat, whether anyone committed after st.
 func (j *Journal) Changed(ctx context.Context, st *State) (bool, error) {
-	return j.strategy.changed(ctx, st)
+	return j.strategy.Changed(ctx, st)
 }
 
 // Follow moves the handle to st, which Latest gave: how a read-only handle goes along.
@@ -233,7 +148,7 @@ func (j *Journal) Close(ctx context.Context) error {
 	if st == nil || st.Summary.Commit == "" || j.cfg.ReadOnly {
 		return nil
 	}
-	return j.strategy.finish(ctx, j.State())
+	return j.strategy.Finish(ctx, j.State())
 }
 
 // join waits for background work, at most closeWait and no longer than ctx; what is not done by then is
@@ -256,13 +171,4 @@ func (j *Journal) join(ctx context.Context) error {
 	j.mu.Unlock()
 	<-done
 	return err
-}
-
-// key is a new key for commit lines; never 0.
-func (j *Journal) key() (uint64, error) {
-	var b [8]byte
-	if _, err := io.ReadFull(j.cfg.Rand, b[:]); err != nil {
-		return 0, fmt.Errorf("read randomness: %w", err)
-	}
-	return binary.LittleEndian.Uint64(b[:]) | 1, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
@@ -69,7 +70,7 @@ func TestSecondWriterIsTold(t *testing.T) {
 		w.turn(w.create("s1"), "a", `1`)
 		j1, j2 := w.open("s1"), w.open("s1")
 		w.turn(j1, "b", `2`)
-		_, err := j2.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j2, "c", "c")}, Edit: state(`3`)})
+		_, err := j2.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j2, "c", "c")}, Edit: setState(`3`)})
 		var f *Failure
 		if !errors.As(err, &f) || !errors.Is(err, ErrConflict) || f.Winner == nil || f.Winner.Entry != "b" {
 			t.Fatalf("got %v", err)
@@ -134,7 +135,7 @@ func TestKeepBothWithinCommit(t *testing.T) {
 		w.turn(w.create("s1"), "a", `1`)
 		j1, j2 := w.open("s1"), w.open("s1")
 		w.turn(j1, "b", `2`)
-		r := w.commit(j2, &Step{Entries: []*Entry{say(j2, "c", "c")}, Edit: state(`3`), KeepBoth: true})
+		r := w.commit(j2, &Step{Entries: []*Entry{say(j2, "c", "c")}, Edit: setState(`3`), KeepBoth: true})
 		if r.Kept == "" || j2.State().Summary.Entry != "b" {
 			t.Errorf("%+v at %+v", r, j2.State().Summary.Head)
 		}
@@ -142,7 +143,7 @@ func TestKeepBothWithinCommit(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"a": "", "b": "a", "c": "a"}, parentsOf(t, fresh)); diff != "" {
 			t.Error(diff)
 		}
-		if fresh.State().Window == nil || leafOf(fresh.State().Window) != fresh.State().HeadOrd {
+		if fresh.State().Window == nil || state.LeafOf(fresh.State().Window) != fresh.State().HeadOrd {
 			t.Error("the window is not the winner's")
 		}
 	})
@@ -196,9 +197,9 @@ func TestIdempotencyKey(t *testing.T) {
 	backends(t, func(t *testing.T, b backend.Backend) {
 		w := newWorld(t, b)
 		j := w.create("s1")
-		first := w.commit(j, &Step{Key: "job-1", Entries: []*Entry{say(j, "a", "a")}, Edit: state(`1`)})
+		first := w.commit(j, &Step{Key: "job-1", Entries: []*Entry{say(j, "a", "a")}, Edit: setState(`1`)})
 		other := w.open("s1")
-		again := w.commit(other, &Step{Key: "job-1", Entries: []*Entry{say(other, "a2", "a")}, Edit: state(`9`)})
+		again := w.commit(other, &Step{Key: "job-1", Entries: []*Entry{say(other, "a2", "a")}, Edit: setState(`9`)})
 		if !again.Repeated || again.Commit.Commit != first.Commit.Commit {
 			t.Errorf("%+v", again)
 		}

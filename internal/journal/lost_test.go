@@ -91,7 +91,7 @@ func TestLostAnswers(t *testing.T) {
 			over.b = link
 			j := over.open("s1")
 			link.answers = tc.answers(func(id string) { w.turn(w.open("s1"), id, `9`) })
-			_, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "b", "b")}, Edit: state(`2`)})
+			_, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "b", "b")}, Edit: setState(`2`)})
 			if !errors.Is(err, tc.want) {
 				t.Fatalf("got %v, want %v", err, tc.want)
 			}

@@ -75,7 +75,7 @@ func child(job []string) error {
 	}
 	for i := range n {
 		e := say(j, fmt.Sprintf("%s-%d", name, i), strings.Repeat("x", i%3000))
-		r, err := j.Commit(ctx, &Step{Reason: "turn", Entries: []*Entry{e}, Edit: state(fmt.Sprintf(`{"by":%q,"turn":%d}`, name, i)), KeepBoth: keep})
+		r, err := j.Commit(ctx, &Step{Reason: "turn", Entries: []*Entry{e}, Edit: setState(fmt.Sprintf(`{"by":%q,"turn":%d}`, name, i)), KeepBoth: keep})
 		if err != nil {
 			return err
 		}

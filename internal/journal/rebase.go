@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal/compose"
 )
 
 // Rebase keeps the turns of failed commits. It looks first: what was in doubt and is in the history is
@@ -57,14 +58,14 @@ func unborn(from *State, err error) bool {
 // confirmed reads the newest state, of which all survives power loss: what is found in it is acknowledged.
 func (j *Journal) confirmed(ctx context.Context) (*State, error) {
 	for range j.cfg.Limits.Attempts {
-		now, err := j.strategy.load(ctx)
+		now, err := j.strategy.Load(ctx)
 		if err == nil {
-			now, err = j.strategy.confirm(ctx, now)
+			now, err = j.strategy.Confirm(ctx, now)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if now.sure() {
+		if now.Sure() {
 			return now, nil
 		}
 	}
@@ -101,13 +102,13 @@ func (j *Journal) lookFor(ctx context.Context, reqs []*request, from, now *State
 
 // inHistory tells whether the request's commit is one of now's history.
 func (j *Journal) inHistory(ctx context.Context, now *State, r *request) (bool, error) {
-	if now.has(r.rec.ID) {
+	if now.Has(r.rec.ID) {
 		return true, nil
 	}
 	if oldest := now.Lineage; len(oldest) == 0 || oldest[0].Seq <= r.rec.Seq {
 		return false, nil
 	}
-	for c, err := range j.Log(ctx, now, r.rec.Seq) {
+	for c, err := range j.past.Log(ctx, now, r.rec.Seq) {
 		if err != nil {
 			return false, err
 		}
@@ -131,15 +132,15 @@ func (j *Journal) commitAgain(ctx context.Context, left []*request, from, now *S
 	j.mu.Unlock()
 	for range j.cfg.Limits.Attempts {
 		c := j.compose(base, true)
-		if err := j.strategy.prepare(ctx, c); err != nil {
-			var m *moved
+		if err := j.strategy.Prepare(ctx, c.Composer); err != nil {
+			var m *compose.Moved
 			if !errors.As(err, &m) {
 				return err
 			}
-			base = m.now
+			base = m.Now
 			continue
 		}
-		reqs := c.addAll(left, from, base)
+		reqs := c.addAll(j.cfg.Session, left, from, base)
 		for _, r := range left {
 			if r.err != nil && backend.OutcomeOf(r.err) == backend.NotApplied && !composed(reqs, r) {
 				return r.err
@@ -152,12 +153,12 @@ func (j *Journal) commitAgain(ctx context.Context, left []*request, from, now *S
 			j.mu.Unlock()
 			return nil
 		}
-		next, err := j.strategy.publish(ctx, base, c)
+		next, err := j.strategy.Publish(ctx, base, c.Composer)
 		if err == nil {
 			j.accept(c, next)
 			return nil
 		}
-		var m *moved
+		var m *compose.Moved
 		if !errors.As(err, &m) {
 			if backend.OutcomeOf(err) != backend.NotApplied {
 				j.mu.Lock()
@@ -168,7 +169,7 @@ func (j *Journal) commitAgain(ctx context.Context, left []*request, from, now *S
 			}
 			return err
 		}
-		base = m.now
+		base = m.Now
 		j.mu.Lock()
 		j.forget()
 		j.mu.Unlock()
@@ -192,7 +193,7 @@ func (j *Journal) Reload(ctx context.Context) error {
 		return err
 	}
 	defer j.dropLead()
-	now, err := j.strategy.load(ctx)
+	now, err := j.strategy.Load(ctx)
 	if from := j.State(); unborn(from, err) {
 		now, err = from, nil
 	}

@@ -2,9 +2,8 @@ package journal
 
 import (
 	"context"
-	"errors"
 
-	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/compose"
 )
 
 // Settle brings a session that was written in bulk to the shape in which a long life would have left it:
@@ -16,88 +15,23 @@ func (j *Journal) Settle(ctx context.Context) error {
 	if len(st.Segments.Levels) > 0 {
 		refs = len(st.Segments.Levels[0])
 	}
-	small := st.tailSize < j.cfg.Limits.SealBytes && len(st.Tail) < j.cfg.Limits.SealEntries
+	small := st.TailBytes < j.cfg.Limits.SealBytes && len(st.Tail) < j.cfg.Limits.SealEntries
 	if len(st.Plain) == 0 && small && refs == 0 {
 		return nil
 	}
-	if a, ok := j.strategy.(*appendLog); ok {
-		return a.settle(ctx)
+	s, ok := j.strategy.(settler)
+	if !ok {
+		_, err := j.Commit(ctx, compose.Settling())
+		return err
 	}
-	_, err := j.Commit(ctx, &Step{Reason: reasonImport, settle: true})
-	return err
-}
-
-// settle writes a checkpoint of the settled state: the log itself stays as it is.
-func (a *appendLog) settle(ctx context.Context) error {
-	j := a.j
 	if err := j.takeLead(ctx); err != nil {
 		return err
 	}
 	defer j.dropLead()
-	if _, err := a.rollNow(ctx, j.takeIn(j.State())); err != nil {
-		return err
-	}
-	j.work.Wait() // nobody else tidies from here on
-	st, err := j.takeIn(j.State()), error(nil)
-	if st, _, err = a.tidy(ctx, st); err != nil {
-		return err
-	}
-	if st, err = j.foldAll(ctx, st); err != nil {
-		return err
-	}
-	j.mu.Lock()
-	j.st = st
-	j.mu.Unlock()
-	return a.save(ctx, st)
+	return s.Settle(ctx)
 }
 
-// rollNow closes the active segment, so that it can be sealed. The handle leads. Where another writer was
-// there meanwhile, nothing is done.
-func (a *appendLog) rollNow(ctx context.Context, st *State) (*State, error) {
-	j := a.j
-	j.mu.Lock()
-	fresh := j.fresh
-	j.mu.Unlock()
-	c := j.compose(st, fresh)
-	c.mustRoll = true
-	err := a.prepare(ctx, c)
-	var next *State
-	if err == nil {
-		next, err = a.publish(ctx, st, c)
-	}
-	var m *moved
-	if errors.As(err, &m) {
-		return st, nil
-	}
-	if err != nil {
-		return st, err
-	}
-	j.accept(c, next)
-	return next, nil
-}
-
-// foldAll folds all references but the newest segment's into one, level by level, and lets the lineage begin with the newest
-// commit: what is older is found in the log.
-func (j *Journal) foldAll(ctx context.Context, st *State) (*State, error) {
-	next := *st
-	if n := len(next.Lineage); n > 1 {
-		next.Lineage = next.Lineage[n-1:]
-	}
-	for level := 0; level < len(next.Segments.Levels); level++ {
-		stay := 0
-		if level == 0 {
-			stay = 1 // the next segment names it as the one before
-		}
-		for refs := next.Segments.Levels[level]; len(refs) > stay+1; refs = next.Segments.Levels[level] {
-			n := min(len(refs)-stay, checkpoint.FoldWidth)
-			c, err := j.fold(ctx, level, refs[:n:n], next.Summary.Epoch)
-			if err != nil {
-				return nil, err
-			}
-			if err := next.Segments.Fold(level, c.ref); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return &next, nil
+// settler is a strategy that settles without a commit of the handle's, which leads meanwhile.
+type settler interface {
+	Settle(ctx context.Context) error
 }

@@ -3,6 +3,8 @@ package journal
 import (
 	"context"
 	"time"
+
+	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
 // background is the one job that a handle has under way beside its commits, and what earlier ones made.
@@ -11,43 +13,16 @@ type background struct {
 	ctx      context.Context //nolint:containedctx // cancelled by Close; jobs outlive the calls that start them
 	cancel   context.CancelFunc
 	busy     bool
-	made     []change // for the next state to take in
-	boundary uint64   // the tail up to this ordinal is being sealed, or was: the commit behind it begins a segment
-	age      int      // grows whenever the handle stands somewhere else: what was made before is forgotten
+	made     []state.Change // for the next state to take in
+	boundary uint64         // the tail up to this ordinal is being sealed, or was: the commit behind it begins a segment
+	age      int            // grows whenever the handle stands somewhere else: what was made before is forgotten
 }
 
 // closeWait bounds how long Close waits for background work.
 const closeWait = 10 * time.Second
 
-// start runs a job in the background unless one runs already. What it makes is taken in by the next
-// commit, unless the handle has been reloaded by then: an object of an earlier epoch may be collected.
-func (j *Journal) start(job func(ctx context.Context) ([]change, error)) {
-	j.mu.Lock()
-	if j.bg.busy || j.closed {
-		j.mu.Unlock()
-		return
-	}
-	if j.bg.ctx == nil {
-		j.bg.ctx, j.bg.cancel = context.WithCancel(context.Background())
-	}
-	ctx, age := j.bg.ctx, j.bg.age
-	j.bg.busy = true
-	j.work.Add(1)
-	j.mu.Unlock()
-	run := func() {
-		defer j.work.Done()
-		made, err := job(ctx)
-		j.ended(age, made, err)
-	}
-	if j.cfg.Go != nil {
-		j.cfg.Go(run)
-		return
-	}
-	go run()
-}
-
 // ended books what a job has made.
-func (j *Journal) ended(age int, made []change, err error) {
+func (j *Journal) ended(age int, made []state.Change, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.bg.busy = false
@@ -70,25 +45,4 @@ func (j *Journal) forget() {
 func (j *Journal) stand(st *State) {
 	j.st, j.fresh = st, true
 	j.forget()
-}
-
-// takeIn applies to st what the background has made.
-func (j *Journal) takeIn(st *State) *State {
-	j.mu.Lock()
-	made := j.bg.made
-	j.bg.made = nil
-	j.mu.Unlock()
-	for _, c := range made {
-		if next, err := st.with(c); err == nil {
-			st = next
-		}
-	}
-	return st
-}
-
-// idle tells whether no job is under way.
-func (j *Journal) idle() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return !j.bg.busy && len(j.bg.made) == 0
 }

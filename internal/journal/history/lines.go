@@ -1,4 +1,4 @@
-package journal
+package history
 
 import (
 	"bytes"
@@ -8,29 +8,31 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
 // Lines yields durable lines by ordinal, in the order of ords, which must ascend; nil = all of them.
 // Neighbours share a range read. Images are not put back. A segment that was collected while it was being
 // looked for is looked up once more in the newest state.
-func (j *Journal) Lines(ctx context.Context, st *State, ords []uint64) iter.Seq2[Line, error] {
-	return func(yield func(Line, error) bool) {
+func (h *Past) Lines(ctx context.Context, st *state.State, ords []uint64) iter.Seq2[state.Line, error] {
+	return func(yield func(state.Line, error) bool) {
 		w := wanted{ords: ords, all: ords == nil, end: st.Next}
 		for !w.done() {
 			ord := w.next()
-			lines, err := j.stretch(ctx, st, &w)
+			lines, err := h.stretch(ctx, st, &w)
 			if gone(err) {
-				var now *State
-				if now, err = j.Latest(ctx); err == nil {
-					lines, err = j.stretch(ctx, now, &w)
+				var now *state.State
+				if now, err = h.latest(ctx); err == nil {
+					lines, err = h.stretch(ctx, now, &w)
 				}
 			}
 			if err == nil && len(lines) == 0 {
 				err = fmt.Errorf("read entry %d: the session has %d", ord, st.Next)
 			}
 			if err != nil {
-				yield(Line{}, err)
+				yield(state.Line{}, err)
 				return
 			}
 			for _, l := range lines {
@@ -76,17 +78,17 @@ func (w *wanted) below(limit uint64) []uint64 {
 
 // stretch reads the next wanted lines that lie in one place: the tail in memory, a plain segment, or a
 // sealed one.
-func (j *Journal) stretch(ctx context.Context, st *State, w *wanted) ([]Line, error) {
+func (h *Past) stretch(ctx context.Context, st *state.State, w *wanted) ([]state.Line, error) {
 	ord := w.next()
 	if n := len(st.Tail); n > 0 && ord >= st.Tail[0].Ord {
-		var out []Line
+		var out []state.Line
 		for _, o := range w.below(st.Tail[0].Ord + uint64(n)) {
 			out = append(out, st.Tail[o-st.Tail[0].Ord])
 		}
 		return out, nil
 	}
-	if ref, ok := st.unsealed(ord); ok {
-		r, err := j.plainRaw(ctx, ref)
+	if ref, ok := st.Unsealed(ord); ok {
+		r, err := h.plainRaw(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -95,34 +97,34 @@ func (j *Journal) stretch(ctx context.Context, st *State, w *wanted) ([]Line, er
 			err = fmt.Errorf("its commits end here: %w", codec.ErrChecksum)
 		}
 		if err != nil {
-			return nil, corrupt(r.seg.PlainKey(j.cfg.Session), int64(c.End), err)
+			return nil, objects.Corrupt(r.seg.PlainKey(h.store.Session), int64(c.End), err)
 		}
 		lines := c.Lines
-		var out []Line
+		var out []state.Line
 		for _, o := range w.below(ref.First + uint64(len(lines))) {
 			out = append(out, lines[o-ref.First])
 		}
 		return out, nil
 	}
-	ref, ok, err := j.holding(ctx, st, ord)
+	ref, ok, err := h.holding(ctx, st, ord)
 	if err != nil || !ok {
 		return nil, err
 	}
-	idx, err := j.segmentIndex(ctx, ref)
+	idx, err := h.segmentIndex(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	return j.sealedLines(ctx, ref, idx, w.below(ref.First+uint64(ref.Count)))
+	return h.sealedLines(ctx, ref, idx, w.below(ref.First+uint64(ref.Count)))
 }
 
 // sealedLines reads lines of one sealed segment: neighbouring frames by one range read.
-func (j *Journal) sealedLines(ctx context.Context, ref codec.Ref, idx *codec.SegmentIndex, ords []uint64) ([]Line, error) {
+func (h *Past) sealedLines(ctx context.Context, ref codec.Ref, idx *codec.SegmentIndex, ords []uint64) ([]state.Line, error) {
 	sk, err := idx.Skeleton()
-	key := refSegment(ref).SealedKey(j.cfg.Session)
+	key := refSegment(ref).SealedKey(h.store.Session)
 	if err != nil {
-		return nil, corrupt(key, 0, err)
+		return nil, objects.Corrupt(key, 0, err)
 	}
-	out := make([]Line, 0, len(ords))
+	out := make([]state.Line, 0, len(ords))
 	for i := 0; i < len(ords); {
 		first := idx.Locate(ords[i])
 		last, end := first, i+1
@@ -130,17 +132,17 @@ func (j *Journal) sealedLines(ctx context.Context, ref codec.Ref, idx *codec.Seg
 			last = idx.Locate(ords[end])
 			end++
 		}
-		lines, err := j.frames(ctx, key, idx, first, last)
+		lines, err := h.frames(ctx, key, idx, first, last)
 		if err != nil {
 			return nil, err
 		}
 		for _, ord := range ords[i:end] {
 			raw, ok := lines[ord]
 			if !ok {
-				return nil, corrupt(key, 0, fmt.Errorf("entry %d is not in its frame: %w", ord, codec.ErrFormat))
+				return nil, objects.Corrupt(key, 0, fmt.Errorf("entry %d is not in its frame: %w", ord, codec.ErrFormat))
 			}
 			k := int(ord - ref.First)
-			out = append(out, Line{
+			out = append(out, state.Line{
 				Ord: ord, Parent: sk.Parent(k), Raw: raw,
 				Commit: sk.Flags(k)&codec.FlagCommit != 0, Orphan: sk.Flags(k)&codec.FlagOrphan != 0,
 			})
@@ -151,10 +153,10 @@ func (j *Journal) sealedLines(ctx context.Context, ref codec.Ref, idx *codec.Seg
 }
 
 // frames reads the frames first to last of a segment and gives their lines by ordinal.
-func (j *Journal) frames(ctx context.Context, key string, idx *codec.SegmentIndex, first, last int) (map[uint64][]byte, error) {
+func (h *Past) frames(ctx context.Context, key string, idx *codec.SegmentIndex, first, last int) (map[uint64][]byte, error) {
 	off, _ := idx.FrameRange(first)
 	lastOff, n := idx.FrameRange(last)
-	p, _, err := j.store.b.Get(ctx, key, backend.Bytes(off, lastOff+n-off))
+	p, _, err := h.store.Backend.Get(ctx, key, backend.Bytes(off, lastOff+n-off))
 	if err != nil {
 		return nil, err
 	}
@@ -163,12 +165,12 @@ func (j *Journal) frames(ctx context.Context, key string, idx *codec.SegmentInde
 		at, n := idx.FrameRange(i)
 		raw, line, err := idx.DecodeFrame(i, p[at-off:at-off+n])
 		if err != nil {
-			return nil, corrupt(key, at, err)
+			return nil, objects.Corrupt(key, at, err)
 		}
 		for len(raw) > 0 {
 			end := bytes.IndexByte(raw, '\n')
 			if end < 0 {
-				return nil, corrupt(key, at, fmt.Errorf("a frame ends within a line: %w", codec.ErrFormat))
+				return nil, objects.Corrupt(key, at, fmt.Errorf("a frame ends within a line: %w", codec.ErrFormat))
 			}
 			if line >= idx.Prelude {
 				lines[idx.First+uint64(line-idx.Prelude)] = raw[:end]
@@ -182,18 +184,18 @@ func (j *Journal) frames(ctx context.Context, key string, idx *codec.SegmentInde
 // Skeletons yields the skeletons of all durable lines of st, in order and dense, from ordinal from on; the
 // first may begin below it. Sealed lines cost one read per index object, and one per segment that is not
 // folded yet.
-func (j *Journal) Skeletons(ctx context.Context, st *State, from uint64) iter.Seq2[*codec.Skeleton, error] {
+func (h *Past) Skeletons(ctx context.Context, st *state.State, from uint64) iter.Seq2[*codec.Skeleton, error] {
 	return func(yield func(*codec.Skeleton, error) bool) {
 		ok := true
 		st.Segments.Refs(func(level int, ref codec.Ref) bool {
-			ok = j.skeletons(ctx, level, ref, from, yield)
+			ok = h.skeletons(ctx, level, ref, from, yield)
 			return ok
 		})
 		if !ok {
 			return
 		}
-		var rest []Line
-		for l, err := range j.Lines(ctx, st, upFrom(max(from, st.Segments.Next()), st.Next)) {
+		var rest []state.Line
+		for l, err := range h.Lines(ctx, st, upFrom(max(from, st.Segments.Next()), st.Next)) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -215,26 +217,26 @@ func upFrom(from, end uint64) []uint64 {
 }
 
 // skeletons yields the skeletons below one reference.
-func (j *Journal) skeletons(ctx context.Context, level int, ref codec.Ref, from uint64, yield func(*codec.Skeleton, error) bool) bool {
+func (h *Past) skeletons(ctx context.Context, level int, ref codec.Ref, from uint64, yield func(*codec.Skeleton, error) bool) bool {
 	if ref.First+uint64(ref.Count) <= from {
 		return true
 	}
 	if level == 0 {
-		idx, err := j.segmentIndex(ctx, ref)
+		idx, err := h.segmentIndex(ctx, ref)
 		if err != nil {
 			yield(nil, err)
 			return false
 		}
 		return yield(idx.Skeleton())
 	}
-	f, err := j.folded(ctx, level, ref)
+	f, err := h.folded(ctx, level, ref)
 	if err != nil {
 		yield(nil, err)
 		return false
 	}
 	for i, r := range f.refs {
 		if level > 1 {
-			if !j.skeletons(ctx, level-1, r, from, yield) {
+			if !h.skeletons(ctx, level-1, r, from, yield) {
 				return false
 			}
 			continue

@@ -1,4 +1,4 @@
-package journal
+package appendlog
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/history"
+	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -20,13 +23,13 @@ import (
 //
 // It returns the newest state: base, which the next commit makes name the moved bytes, or what others
 // committed meanwhile.
-func (a *appendLog) mend(ctx context.Context, base *State) (*State, error) {
-	key, good := a.activeKey(base), base.active().Bytes
+func (a *Strategy) mend(ctx context.Context, base *state.State) (*state.State, error) {
+	key, good := a.activeKey(base), base.Active().Bytes
 	size, err := a.size(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.b.Resync(ctx, key, min(base.durable, good), size); err != nil {
+	if _, err := a.b.Resync(ctx, key, min(base.Durable, good), size); err != nil {
 		if errors.Is(err, backend.ErrPrecondition) {
 			return base, nil // somebody appended just now: look again
 		}
@@ -43,60 +46,60 @@ func (a *appendLog) mend(ctx context.Context, base *State) (*State, error) {
 	if err := a.judge(ctx, base, torn); err != nil {
 		return nil, err
 	}
-	rnd, err := a.j.random()
+	rnd, err := a.store.Random()
 	if err != nil {
 		return nil, err
 	}
-	aside := layout.TornKey(a.j.cfg.Session, segmentOf(base.active()), good, rnd)
-	if err := a.j.store.create(ctx, aside, torn); err != nil {
+	aside := layout.TornKey(a.cfg.Session, history.SegmentOf(base.Active()), good, rnd)
+	if err := a.store.Create(ctx, aside, torn); err != nil {
 		return nil, err
 	}
 	if _, err := a.b.Cut(ctx, key, good, good+rest); err != nil && !errors.Is(err, backend.ErrPrecondition) {
 		return nil, err
 	}
 	next := *base
-	next.pending, next.durable = strings.TrimPrefix(aside, layout.SessionPrefix(a.j.cfg.Session)), good
+	next.Pending, next.Durable = strings.TrimPrefix(aside, layout.SessionPrefix(a.cfg.Session)), good
 	return &next, nil
 }
 
 // judge tells whether the bytes behind the last good commit are a torn tail (nil) or damage: they are
 // damage iff somebody is known to have built upon something behind them. A later commit line promises
 // more, a checkpoint ends beyond, or a segment that holds commits goes on from this one.
-func (a *appendLog) judge(ctx context.Context, base *State, rest []byte) error {
-	key, good := a.activeKey(base), base.active().Bytes
-	if at, found := segment.Promises(rest, base.key, good); found {
-		return corrupt(key, good, fmt.Errorf("a commit line at byte %d was written when these bytes were durable: %w", good+int64(at), codec.ErrChecksum))
+func (a *Strategy) judge(ctx context.Context, base *state.State, rest []byte) error {
+	key, good := a.activeKey(base), base.Active().Bytes
+	if at, found := segment.Promises(rest, base.Key, good); found {
+		return objects.Corrupt(key, good, fmt.Errorf("a commit line at byte %d was written when these bytes were durable: %w", good+int64(at), codec.ErrChecksum))
 	}
-	o, _, err := a.j.store.latest(ctx)
+	o, _, err := a.store.Checkpoint(ctx)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrCorrupt):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, objects.ErrCorrupt):
 	case err != nil:
 		return err
 	case o.Summary.Seq > base.Summary.Seq:
-		return corrupt(key, good, fmt.Errorf("checkpoint_latest holds commit %d, the log ends with %d: %w", o.Summary.Seq, base.Summary.Seq, codec.ErrChecksum))
+		return objects.Corrupt(key, good, fmt.Errorf("checkpoint_latest holds commit %d, the log ends with %d: %w", o.Summary.Seq, base.Summary.Seq, codec.ErrChecksum))
 	}
-	all, err := a.j.segments(ctx)
+	all, err := a.store.Segments(ctx)
 	if err != nil {
 		return err
 	}
 	for _, f := range all {
-		if f.seg.First <= base.active().First {
+		if f.Seg.First <= base.Active().First {
 			continue
 		}
-		goesOn, err := a.goesOn(ctx, f.seg, base.active().Name)
+		goesOn, err := a.goesOn(ctx, f.Seg, base.Active().Name)
 		if err != nil {
 			return err
 		}
 		if goesOn {
-			return corrupt(key, good, fmt.Errorf("segment %s goes on from commits that are not here: %w", f.seg.Name(), codec.ErrChecksum))
+			return objects.Corrupt(key, good, fmt.Errorf("segment %s goes on from commits that are not here: %w", f.Seg.Name(), codec.ErrChecksum))
 		}
 	}
 	return nil
 }
 
 // goesOn tells whether a segment names prev as the one before it and holds a commit.
-func (a *appendLog) goesOn(ctx context.Context, seg layout.Segment, prev string) (bool, error) {
-	raw, key, _, err := a.j.segmentRaw(ctx, seg)
+func (a *Strategy) goesOn(ctx context.Context, seg layout.Segment, prev string) (bool, error) {
+	raw, key, _, err := a.store.SegmentRaw(ctx, seg)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -105,7 +108,7 @@ func (a *appendLog) goesOn(ctx context.Context, seg layout.Segment, prev string)
 	}
 	o, err := segment.ParseOpening(raw, false)
 	if err != nil {
-		return false, corrupt(key, 0, err)
+		return false, objects.Corrupt(key, 0, err)
 	}
 	if o.Prelude.PrevName != prev {
 		return false, nil

@@ -1,87 +1,35 @@
-package journal
+package appendlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
-	"sort"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/history"
+	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
-// found is a segment that a listing shows.
-type found struct {
-	seg    layout.Segment
-	plain  bool
-	sealed bool
-}
-
-// segments lists the session's segments, by first ordinal, then epoch.
-func (j *Journal) segments(ctx context.Context) ([]found, error) {
-	var all []found
-	at := map[layout.Segment]int{}
-	prefix := layout.SessionPrefix(j.cfg.Session) + layout.Transcript
-	for info, err := range j.store.b.List(ctx, backend.ListOptions{Prefix: prefix}) {
-		if err != nil {
-			return nil, err
-		}
-		seg, sealed, ok := layout.ParseSegmentKey(info.Key)
-		if !ok {
-			continue
-		}
-		i, seen := at[seg]
-		if !seen {
-			i = len(all)
-			at[seg] = i
-			all = append(all, found{seg: seg})
-		}
-		all[i].plain = all[i].plain || !sealed
-		all[i].sealed = all[i].sealed || sealed
-	}
-	sort.Slice(all, func(a, b int) bool { return all[a].seg.Name() < all[b].seg.Name() })
-	return all, nil
-}
-
-// segmentRaw reads a whole segment, sealed or plain, as plain lines. The sealed form is looked for first:
-// it is whole, while a plain one beside it may be what a late write left.
-func (j *Journal) segmentRaw(ctx context.Context, seg layout.Segment) (raw []byte, key string, isSealed bool, err error) {
-	key = seg.SealedKey(j.cfg.Session)
-	p, _, err := j.store.b.Get(ctx, key, backend.Range{})
-	if err == nil {
-		raw, _, err = codec.DecodeSegment(p, backend.MaxObjectSize)
-		if err != nil {
-			return nil, key, true, corrupt(key, 0, err)
-		}
-		return raw, key, true, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, key, true, err
-	}
-	key = seg.PlainKey(j.cfg.Session)
-	raw, _, err = j.store.b.Get(ctx, key, backend.Range{})
-	return raw, key, false, err
-}
-
 // rebuild reads the state from the log alone. The first commit of a segment holds the session's table
 // of branches and its document whole, so only the newest segment with commits is played; those before
 // it are looked up for the map.
-func (a *appendLog) rebuild(ctx context.Context) (*State, error) {
-	all, err := a.j.segments(ctx)
+func (a *Strategy) rebuild(ctx context.Context) (*state.State, error) {
+	all, err := a.store.Segments(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, &backend.Error{Op: "open", Key: a.j.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+		return nil, &backend.Error{Op: "open", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
 	}
 	var damage error
 	for i := len(all) - 1; i >= 0; i-- {
-		st, err := a.begunIn(ctx, all[i].seg)
+		st, err := a.begunIn(ctx, all[i].Seg)
 		if err == nil && st == nil {
 			continue // nothing was ever committed to it
 		}
@@ -96,30 +44,30 @@ func (a *appendLog) rebuild(ctx context.Context) (*State, error) {
 		}
 	}
 	if damage == nil {
-		damage = &backend.Error{Op: "open", Key: a.j.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+		damage = &backend.Error{Op: "open", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
 	}
 	return nil, damage
 }
 
 // begunIn plays the commits of one segment and of those that it rolls over to; nil where it has none.
-func (a *appendLog) begunIn(ctx context.Context, seg layout.Segment) (*State, error) {
-	raw, key, _, err := a.j.segmentRaw(ctx, seg)
+func (a *Strategy) begunIn(ctx context.Context, seg layout.Segment) (*state.State, error) {
+	raw, key, _, err := a.store.SegmentRaw(ctx, seg)
 	if err != nil {
 		return nil, err
 	}
 	o, err := segment.ParseOpening(raw, seg.First == 0)
 	if err != nil {
-		return nil, corrupt(key, 0, err)
+		return nil, objects.Corrupt(key, 0, err)
 	}
 	p := &o.Prelude
 	ref := checkpoint.PlainRef{
 		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key, Self: o.Self(),
 	}
-	st := &State{HeadOrd: -1, Next: p.First, key: p.Key, self: o.Self(), opening: true, Header: o.Header}
-	st.Summary.ID = a.j.cfg.Session
+	st := &state.State{HeadOrd: -1, Next: p.First, Key: p.Key, Self: o.Self(), Opening: true, Header: o.Header}
+	st.Summary.ID = a.cfg.Session
 	st.Plain = []checkpoint.PlainRef{ref}
 	if p.First == 0 {
-		st.Window = pathwindow.New(a.j.cfg.Profile, a.j.cfg.MaxBytes)
+		st.Window = pathwindow.New(a.cfg.Profile, a.cfg.MaxBytes)
 	}
 	first := true
 	segment.Scan(raw[o.Size:], p.Key, o.Self(), func(s segment.Commit) bool {
@@ -137,12 +85,12 @@ func (a *appendLog) begunIn(ctx context.Context, seg layout.Segment) (*State, er
 }
 
 // withHistory completes a rebuilt state by the segments before it and the session header.
-func (a *appendLog) withHistory(ctx context.Context, st *State) (*State, error) {
+func (a *Strategy) withHistory(ctx context.Context, st *state.State) (*state.State, error) {
 	next := *st
 	next.Plain = append([]checkpoint.PlainRef(nil), st.Plain...)
-	next.version = a.seenVersion()
+	next.Version = a.seenVersion()
 	var past []described // newest first
-	for seg := segmentOf(&st.Plain[0]); seg.First > 0; {
+	for seg := history.SegmentOf(&st.Plain[0]); seg.First > 0; {
 		prev, err := a.before(ctx, seg)
 		if err != nil {
 			return nil, err
@@ -171,23 +119,23 @@ func (a *appendLog) withHistory(ctx context.Context, st *State) (*State, error) 
 }
 
 // before is the segment that seg names as its predecessor.
-func (a *appendLog) before(ctx context.Context, seg layout.Segment) (layout.Segment, error) {
-	raw, key, _, err := a.j.segmentRaw(ctx, seg)
+func (a *Strategy) before(ctx context.Context, seg layout.Segment) (layout.Segment, error) {
+	raw, key, _, err := a.store.SegmentRaw(ctx, seg)
 	if err != nil {
 		return seg, err
 	}
 	o, err := segment.ParseOpening(raw, false)
 	if err != nil {
-		return seg, corrupt(key, 0, err)
+		return seg, objects.Corrupt(key, 0, err)
 	}
 	prev, ok := layout.ParseSegment(o.Prelude.PrevName)
 	if !ok || prev.First >= seg.First {
-		return seg, corrupt(key, 0, fmt.Errorf("the segment before it is %q: %w", o.Prelude.PrevName, codec.ErrFormat))
+		return seg, objects.Corrupt(key, 0, fmt.Errorf("the segment before it is %q: %w", o.Prelude.PrevName, codec.ErrFormat))
 	}
 	return prev, nil
 }
 
-func (a *appendLog) seenVersion() backend.Version {
+func (a *Strategy) seenVersion() backend.Version {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.version
@@ -201,14 +149,14 @@ type described struct {
 }
 
 // describe reads a segment of the past and makes the references to it.
-func (a *appendLog) describe(ctx context.Context, seg layout.Segment) (described, error) {
-	raw, key, isSealed, err := a.j.segmentRaw(ctx, seg)
+func (a *Strategy) describe(ctx context.Context, seg layout.Segment) (described, error) {
+	raw, key, isSealed, err := a.store.SegmentRaw(ctx, seg)
 	if err != nil {
 		return described{}, err
 	}
 	c, err := segment.Read(raw, seg)
 	if err != nil {
-		return described{}, corrupt(key, 0, err)
+		return described{}, objects.Corrupt(key, 0, err)
 	}
 	o := &c.Opening
 	d := described{header: o.Header, plain: checkpoint.PlainRef{

@@ -1,4 +1,9 @@
-package journal
+// Package history guarantees that every durable line and every commit of a state is found, wherever it lies
+// by now: in the tail in memory, in a plain segment, in a sealed one, or in one that was sealed or collected
+// while it was being looked for. What was sealed is checked against its reference.
+//
+// It also makes what it reads: sealed segments and index objects. Neither changes an entry (I6, I7).
+package history
 
 import (
 	"context"
@@ -8,6 +13,8 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -23,7 +30,7 @@ type Moment struct {
 // Batch is a commit and the lines that it made durable, its own last.
 type Batch struct {
 	Commit checkpoint.Commit
-	Lines  []Line
+	Lines  []state.Line
 }
 
 // stretchOf is what is in one place of the log: the commits of a segment, or of the tail in memory.
@@ -38,44 +45,44 @@ type stretchOf struct {
 
 // commitsAt finds the place that holds commit seq; once more in the newest state where a segment was
 // collected or sealed meanwhile.
-func (j *Journal) commitsAt(ctx context.Context, st *State, seq uint64) (stretchOf, error) {
-	s, err := j.locate(ctx, st, seq)
+func (h *Past) commitsAt(ctx context.Context, st *state.State, seq uint64) (stretchOf, error) {
+	s, err := h.locate(ctx, st, seq)
 	if gone(err) {
-		if st, err = j.Latest(ctx); err == nil {
-			s, err = j.locate(ctx, st, seq)
+		if st, err = h.latest(ctx); err == nil {
+			s, err = h.locate(ctx, st, seq)
 		}
 	}
 	return s, err
 }
 
-func (j *Journal) locate(ctx context.Context, st *State, seq uint64) (stretchOf, error) {
-	if len(st.Plain) == 0 && len(st.Tail) > 0 && seq >= st.tailSeq() {
-		return st.tailStretch()
+func (h *Past) locate(ctx context.Context, st *state.State, seq uint64) (stretchOf, error) {
+	if len(st.Plain) == 0 && len(st.Tail) > 0 && seq >= st.TailSeq() {
+		return tailStretch(st)
 	}
 	for i := len(st.Plain) - 1; i >= 0; i-- {
 		if p := &st.Plain[i]; seq >= p.FirstSeq && p.Count > 0 {
-			r, err := j.plainRaw(ctx, p)
+			r, err := h.plainRaw(ctx, p)
 			if err != nil {
 				return stretchOf{}, err
 			}
-			return r.stretch(r.seg.PlainKey(j.cfg.Session)), nil
+			return r.stretch(r.seg.PlainKey(h.store.Session)), nil
 		}
 	}
 	level, ref, ok := st.Segments.FindSeq(seq)
 	if !ok {
 		return stretchOf{}, fmt.Errorf("commit %d: no segment holds it: %w", seq, codec.ErrFormat)
 	}
-	ref, err := j.descend(ctx, level, ref, func(refs []codec.Ref) int {
+	ref, err := h.descend(ctx, level, ref, func(refs []codec.Ref) int {
 		return sort.Search(len(refs), func(i int) bool { return refs[i].FirstSeq > seq }) - 1
 	})
 	if err != nil {
 		return stretchOf{}, err
 	}
-	r, err := j.sealedRaw(ctx, ref)
+	r, err := h.sealedRaw(ctx, ref)
 	if err != nil {
 		return stretchOf{}, err
 	}
-	return r.stretch(r.seg.SealedKey(j.cfg.Session)), nil
+	return r.stretch(r.seg.SealedKey(h.store.Session)), nil
 }
 
 func (r *rawSegment) stretch(object string) stretchOf {
@@ -85,14 +92,14 @@ func (r *rawSegment) stretch(object string) stretchOf {
 }
 
 // tailStretch is the tail that rides in the checkpoint.
-func (st *State) tailStretch() (stretchOf, error) {
-	s := stretchOf{key: st.key, first: st.Tail[0].Ord, object: layout.CheckpointKey(st.Summary.ID)}
-	rec, ok, err := firstRecord(st.Tail, st.key)
+func tailStretch(st *state.State) (stretchOf, error) {
+	s := stretchOf{key: st.Key, first: st.Tail[0].Ord, object: layout.CheckpointKey(st.Summary.ID)}
+	rec, ok, err := firstRecord(st.Tail, st.Key)
 	if err != nil || !ok || rec.Base == nil {
-		return s, corrupt(s.object, 0, fmt.Errorf("the first commit of the tail: %w", codec.ErrFormat))
+		return s, objects.Corrupt(s.object, 0, fmt.Errorf("the first commit of the tail: %w", codec.ErrFormat))
 	}
 	s.self, s.headOrd = rec.Base.Self, rec.Base.HeadOrd
-	s.raw = make([]byte, 0, st.tailSize)
+	s.raw = make([]byte, 0, st.TailBytes)
 	for _, l := range st.Tail {
 		s.raw = append(append(s.raw, l.Raw...), '\n')
 	}
@@ -100,8 +107,8 @@ func (st *State) tailStretch() (stretchOf, error) {
 }
 
 // each plays the commits of the stretch, with the document that each left; false from visit ends it.
-func (s stretchOf) each(visit func(m Moment, lines []Line) bool) error {
-	at := &State{HeadOrd: -1, Next: s.first}
+func (s stretchOf) each(visit func(m Moment, lines []state.Line) bool) error {
+	at := &state.State{HeadOrd: -1, Next: s.first}
 	var err error
 	stopped := false
 	good := segment.Scan(s.raw, s.key, s.self, func(c segment.Commit) bool {
@@ -109,10 +116,10 @@ func (s stretchOf) each(visit func(m Moment, lines []Line) bool) error {
 			at.HeadOrd = c.Record.Base.HeadOrd
 		}
 		next := *at
-		if err = next.document(at, &c.Record); err != nil {
+		if err = next.Document(at, &c.Record); err != nil {
 			return false
 		}
-		var lines []Line
+		var lines []state.Line
 		if lines, _, err = segment.Place(at.Next, at.HeadOrd, &c); err != nil {
 			return false
 		}
@@ -126,63 +133,63 @@ func (s stretchOf) each(visit func(m Moment, lines []Line) bool) error {
 		err = fmt.Errorf("%d bytes behind the last commit: %w", len(s.raw)-good, codec.ErrChecksum)
 	}
 	if err != nil {
-		return corrupt(s.object, int64(good), err)
+		return objects.Corrupt(s.object, int64(good), err)
 	}
 	return nil
 }
 
 // At gives the session as commit seq left it: one segment read, nothing for the newest commit.
-func (j *Journal) At(ctx context.Context, st *State, seq uint64) (Moment, error) {
+func (h *Past) At(ctx context.Context, st *state.State, seq uint64) (Moment, error) {
 	if seq == st.Summary.Seq && st.Summary.Commit != "" {
 		return Moment{Commit: st.Newest(), Ord: st.Next - 1, Doc: st.Doc, DocRaw: st.DocJSON}, nil
 	}
-	return j.moment(ctx, st, seq, func(m Moment) bool { return m.Commit.Seq == seq })
+	return h.moment(ctx, st, seq, func(m Moment) bool { return m.Commit.Seq == seq })
 }
 
 // moment finds a commit in the place that holds seq.
-func (j *Journal) moment(ctx context.Context, st *State, seq uint64, is func(Moment) bool) (Moment, error) {
+func (h *Past) moment(ctx context.Context, st *state.State, seq uint64, is func(Moment) bool) (Moment, error) {
 	var found Moment
 	if st.Summary.Commit == "" || seq > st.Summary.Seq {
-		return found, fmt.Errorf("commit %d of %d: %w", seq, st.Summary.Seq, errNoCommit)
+		return found, fmt.Errorf("commit %d of %d: %w", seq, st.Summary.Seq, objects.ErrNoCommit)
 	}
-	s, err := j.commitsAt(ctx, st, seq)
+	s, err := h.commitsAt(ctx, st, seq)
 	if err != nil {
 		return found, err
 	}
 	ok := false
-	err = s.each(func(m Moment, _ []Line) bool {
+	err = s.each(func(m Moment, _ []state.Line) bool {
 		if ok = is(m); ok {
 			found = m
 		}
 		return !ok
 	})
 	if err == nil && !ok {
-		err = corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
+		err = objects.Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
 	}
 	return found, err
 }
 
 // CommitLine gives the moment of the commit whose line has ordinal ord.
-func (j *Journal) CommitLine(ctx context.Context, st *State, ord uint64) (Moment, error) {
-	for l, err := range j.Lines(ctx, st, []uint64{ord}) {
+func (h *Past) CommitLine(ctx context.Context, st *state.State, ord uint64) (Moment, error) {
+	for l, err := range h.Lines(ctx, st, []uint64{ord}) {
 		if err != nil {
 			return Moment{}, err
 		}
 		seq, ok := checkpoint.RecordSeq(l.Raw)
 		if !l.Commit || !ok {
-			return Moment{}, fmt.Errorf("entry %d: %w", ord, errNoCommit)
+			return Moment{}, fmt.Errorf("entry %d: %w", ord, objects.ErrNoCommit)
 		}
 		if seq == st.Summary.Seq {
-			return j.At(ctx, st, seq)
+			return h.At(ctx, st, seq)
 		}
-		return j.moment(ctx, st, seq, func(m Moment) bool { return m.Ord == ord })
+		return h.moment(ctx, st, seq, func(m Moment) bool { return m.Ord == ord })
 	}
-	return Moment{}, fmt.Errorf("entry %d: %w", ord, errNoCommit)
+	return Moment{}, fmt.Errorf("entry %d: %w", ord, objects.ErrNoCommit)
 }
 
 // Log yields commits newest first, from seq on downwards: the last 64 from memory, then one segment read
 // for each segment.
-func (j *Journal) Log(ctx context.Context, st *State, seq uint64) iter.Seq2[checkpoint.Commit, error] {
+func (h *Past) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq2[checkpoint.Commit, error] {
 	return func(yield func(checkpoint.Commit, error) bool) {
 		for i := len(st.Lineage) - 1; i >= 0; i-- {
 			if c := st.Lineage[i]; c.Seq <= seq {
@@ -197,9 +204,9 @@ func (j *Journal) Log(ctx context.Context, st *State, seq uint64) iter.Seq2[chec
 		}
 		for {
 			var commits []checkpoint.Commit
-			s, err := j.commitsAt(ctx, st, seq)
+			s, err := h.commitsAt(ctx, st, seq)
 			if err == nil {
-				err = s.each(func(m Moment, _ []Line) bool {
+				err = s.each(func(m Moment, _ []state.Line) bool {
 					if m.Commit.Seq <= seq {
 						commits = append(commits, m.Commit)
 					}
@@ -207,7 +214,7 @@ func (j *Journal) Log(ctx context.Context, st *State, seq uint64) iter.Seq2[chec
 				})
 			}
 			if err == nil && len(commits) == 0 {
-				err = corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
+				err = objects.Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
 			}
 			if err != nil {
 				yield(checkpoint.Commit{}, err)
@@ -225,16 +232,16 @@ func (j *Journal) Log(ctx context.Context, st *State, seq uint64) iter.Seq2[chec
 
 // Since yields, oldest first, the commits after seq with the lines that each made durable. seq -1 means
 // all of them.
-func (j *Journal) Since(ctx context.Context, st *State, seq int64) iter.Seq2[Batch, error] {
+func (h *Past) Since(ctx context.Context, st *state.State, seq int64) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		for next := seq + 1; st.Summary.Commit != "" && next <= int64(st.Summary.Seq); {
-			s, err := j.commitsAt(ctx, st, uint64(next))
+			s, err := h.commitsAt(ctx, st, uint64(next))
 			if err != nil {
 				yield(Batch{}, err)
 				return
 			}
 			from, stop := next, false
-			err = s.each(func(m Moment, lines []Line) bool {
+			err = s.each(func(m Moment, lines []state.Line) bool {
 				if int64(m.Commit.Seq) != next {
 					return true
 				}
@@ -246,7 +253,7 @@ func (j *Journal) Since(ctx context.Context, st *State, seq int64) iter.Seq2[Bat
 				return
 			}
 			if err == nil && next == from {
-				err = corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", next, codec.ErrFormat))
+				err = objects.Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", next, codec.ErrFormat))
 			}
 			if err != nil {
 				yield(Batch{}, err)

@@ -1,4 +1,4 @@
-package journal
+package state
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 
-// advance makes the state after a commit from the state before it. Own commits and those read from the
+// Advance makes the state after a commit from the state before it. Own commits and those read from the
 // log go through it alike. window is that from which the new head grows, where the composer has it and st
 // has not. The slices of st are extended in place: only the newest state of a handle is
 // ever advanced, and a state never looks past its own lengths.
-func advance(st *State, c *segment.Commit, window *pathwindow.Window) (*State, error) {
+func Advance(st *State, c *segment.Commit, window *pathwindow.Window) (*State, error) {
 	next := *st
 	rec := &c.Record
-	if err := next.document(st, rec); err != nil {
+	if err := next.Document(st, rec); err != nil {
 		return nil, err
 	}
 	if b := rec.Base; b != nil && len(st.Lineage) == 0 {
@@ -41,7 +41,7 @@ func advance(st *State, c *segment.Commit, window *pathwindow.Window) (*State, e
 	for _, l := range lines {
 		size += int64(len(l.Raw)) + 1
 	}
-	next.tailSize += size
+	next.TailBytes += size
 	if n := len(next.Plain); n > 0 {
 		next.Plain = slices.Clone(next.Plain)
 		a := &next.Plain[n-1]
@@ -50,13 +50,13 @@ func advance(st *State, c *segment.Commit, window *pathwindow.Window) (*State, e
 	return &next, nil
 }
 
-// document sets the document that the record carries: whole, as a patch, or as it was.
-func (st *State) document(before *State, rec *checkpoint.Record) error {
+// Document sets the document that the record carries: whole, as a patch, or as it was.
+func (st *State) Document(before *State, rec *checkpoint.Record) error {
 	raw := before.DocJSON
-	st.sinceKey = before.sinceKey + 1
+	st.SinceKey = before.SinceKey + 1
 	switch {
 	case rec.Doc != nil:
-		raw, st.sinceKey = rec.Doc, 0
+		raw, st.SinceKey = rec.Doc, 0
 	case rec.Patch != nil:
 		var err error
 		if raw, err = checkpoint.ApplyPatch(before.DocJSON, rec.Patch, rec.Sorted); err != nil {
@@ -92,7 +92,7 @@ func (st *State) follow(before *State, c *segment.Commit, given *pathwindow.Wind
 		switch p := before.parked; {
 		case st.HeadOrd == before.HeadOrd:
 			return
-		case p != nil && leafOf(p) == st.HeadOrd: // the second record of a kept conflict: back to where it was
+		case p != nil && LeafOf(p) == st.HeadOrd: // the second record of a kept conflict: back to where it was
 			st.Window, st.parked = p, nil
 			return
 		}
@@ -105,7 +105,7 @@ func (st *State) follow(before *State, c *segment.Commit, given *pathwindow.Wind
 	switch {
 	case given != nil:
 		w = given
-	case w != nil && leafOf(w) != from:
+	case w != nil && LeafOf(w) != from:
 		w = rewound(w, from)
 	}
 	st.Window = extended(w, onPath)
@@ -141,8 +141,8 @@ func (st *State) grown(before *State, lines []Line, entries []transcript.Entry) 
 	return onPath, from
 }
 
-// leafOf is the ordinal at which a window ends, -1 for an empty one.
-func leafOf(w *pathwindow.Window) int64 {
+// LeafOf is the ordinal at which a window ends, -1 for an empty one.
+func LeafOf(w *pathwindow.Window) int64 {
 	if e, ok := w.Leaf(); ok {
 		return int64(e.Ordinal)
 	}
@@ -182,7 +182,7 @@ func (st *State) settle(before *State, rec *checkpoint.Record, entries []transcr
 			sum.Title = title
 		}
 	}
-	if rec.Reason == reasonDelete {
+	if rec.Reason == ReasonDelete {
 		sum.Tombstone = true
 	}
 	sum.Preview = preview(before, st, entries)
@@ -201,8 +201,8 @@ func (st *State) settle(before *State, rec *checkpoint.Record, entries []transcr
 	if rec.Original != "" {
 		st.Original = rec.Original
 	}
-	st.self, st.opening, st.pending = rec.Self, false, ""
-	st.lastLine = int64(len(lines[len(lines)-1].Raw)) + 1
+	st.Self, st.Opening, st.Pending = rec.Self, false, ""
+	st.LastLine = int64(len(lines[len(lines)-1].Raw)) + 1
 }
 
 // preview is one line of the newest thing that was said on the way to the head.
@@ -246,4 +246,19 @@ func (st *State) branch(before *State, rec *checkpoint.Record) {
 	}
 	set(rec.Branch, rec.Head, rec.HeadOrd)
 	st.Branches = table
+}
+
+// Follows advances st by a commit that must be the one after it.
+func (st *State) Follows(c *segment.Commit) (*State, error) {
+	want := st.Summary.Seq + 1
+	if st.Summary.Commit == "" {
+		want = 0
+		if c.Record.Base != nil {
+			want = c.Record.Seq
+		}
+	}
+	if c.Record.Seq != want || (st.Summary.Commit != "" && c.Record.Parent != st.Summary.Commit) || c.Record.Epoch < st.Summary.Epoch {
+		return nil, fmt.Errorf("commit %s of seq %d and epoch %d after seq %d: %w", c.Record.ID, c.Record.Seq, c.Record.Epoch, st.Summary.Seq, codec.ErrFormat)
+	}
+	return Advance(st, c, nil)
 }

@@ -1,8 +1,9 @@
-package journal
+package state
 
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -12,16 +13,16 @@ import (
 	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
-// object makes the checkpoint of a state. withTail: the tail rides in it (replace strategy).
-func (st *State) object(withTail bool) *checkpoint.Object {
+// Object makes the checkpoint of a state. withTail: the tail rides in it (replace strategy).
+func (st *State) Object(withTail bool) *checkpoint.Object {
 	if st.Summary.Tombstone {
 		return st.tombstone()
 	}
 	o := &checkpoint.Object{
 		Summary: st.Summary, Document: st.DocJSON, Header: st.Header, Lineage: st.Lineage, HeadOrd: st.HeadOrd,
-		Branches: st.Branches, Segments: st.Segments, Plain: st.Plain, Key: st.key, Prev: st.self,
-		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.sinceKey, Opening: st.opening,
-		LastLine: st.lastLine, Pool: map[uint64][]byte{},
+		Branches: st.Branches, Segments: st.Segments, Plain: st.Plain, Key: st.Key, Prev: st.Self,
+		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.SinceKey, Opening: st.Opening,
+		LastLine: st.LastLine, Pool: map[uint64][]byte{},
 	}
 	if w := st.Window; w != nil {
 		o.Window = checkpoint.WindowState{
@@ -40,12 +41,12 @@ func (st *State) object(withTail bool) *checkpoint.Object {
 	for i, l := range st.Tail {
 		o.Tail.Lines[i] = l.Raw
 	}
-	o.Tail.FirstSeq = st.tailSeq()
+	o.Tail.FirstSeq = st.TailSeq()
 	return o
 }
 
-// tailSeq is the seq of the first commit in the tail.
-func (st *State) tailSeq() uint64 {
+// TailSeq is the seq of the first commit in the tail.
+func (st *State) TailSeq() uint64 {
 	n := uint64(0)
 	for _, l := range st.Tail {
 		if l.Commit {
@@ -74,9 +75,9 @@ func (st *State) blobsShown() map[string][]byte {
 	return shown
 }
 
-// restore makes the state that a checkpoint holds. Its tail, where there is one, is played back, so that
+// Restore makes the state that a checkpoint holds. Its tail, where there is one, is played back, so that
 // parents are resolved by the code that committed them.
-func restore(o *checkpoint.Object, info backend.Info) (*State, error) {
+func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 	doc, err := checkpoint.DecodeDocument(o.Document)
 	if err != nil {
 		return nil, err
@@ -84,14 +85,14 @@ func restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 	st := &State{
 		Summary: o.Summary, Header: o.Header, Doc: doc, DocJSON: json.RawMessage(o.Document), HeadOrd: o.HeadOrd,
 		Branches: o.Branches, Lineage: o.Lineage, Segments: o.Segments, Plain: o.Plain, Blobs: o.Blobs,
-		Original: o.Original, Claimed: o.Claimed, CAS: o.CAS, key: o.Key, self: o.Prev,
-		sinceKey: o.SinceKey, opening: o.Opening, lastLine: o.LastLine, version: info.Version,
+		Original: o.Original, Claimed: o.Claimed, CAS: o.CAS, Key: o.Key, Self: o.Prev,
+		SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine, Version: info.Version,
 	}
 	if st.Window, err = window(o); err != nil {
 		return nil, err
 	}
-	if a := st.active(); a != nil {
-		st.Next, st.durable = a.First+a.Count, a.Bytes
+	if a := st.Active(); a != nil {
+		st.Next, st.Durable = a.First+a.Count, a.Bytes
 		return st, nil
 	}
 	st.Next = o.Segments.Next()
@@ -105,7 +106,7 @@ func restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 		return nil, err
 	}
 	for _, l := range st.Tail {
-		st.tailSize += int64(len(l.Raw)) + 1
+		st.TailBytes += int64(len(l.Raw)) + 1
 	}
 	st.Next += uint64(len(st.Tail))
 	return st, nil
@@ -158,3 +159,20 @@ func placeTail(o *checkpoint.Object) ([]Line, error) {
 	}
 	return tail, nil
 }
+
+// tombstone is all that is kept of a deleted session.
+func (st *State) tombstone() *checkpoint.Object {
+	o := &checkpoint.Object{HeadOrd: -1, Document: []byte("{}"), CAS: st.CAS}
+	o.Summary = checkpoint.Summary{ID: st.Summary.ID, Updated: st.Summary.Updated, Tombstone: true, Reason: ReasonDelete}
+	o.Summary.Seq, o.Summary.Epoch, o.Summary.Commit = st.Summary.Seq, st.Summary.Epoch, st.Summary.Commit
+	o.Lineage = slices.Clone(st.Lineage)
+	for i := range o.Lineage {
+		c := &o.Lineage[i]
+		c.Writer, c.Key, c.Branch, c.Entry, c.Kept = "", "", "", "", ""
+	}
+	return o
+}
+
+// FromObject makes the state that a checkpoint or a snapshot holds, and with it finds out whether its
+// window, its pool and its tail agree. It reads nothing else: on a disk the log may be ahead of it.
+func FromObject(o *checkpoint.Object) (*State, error) { return Restore(o, backend.Info{}) }

@@ -1,4 +1,7 @@
-package journal
+// Package remake guarantees that a damaged part of the log can be made anew without a change of what it said:
+// the same entries under the same ordinals, the same commits under the same numbers, with checksums of their
+// own. It makes and installs; what is to be made, internal/salvage decides.
+package remake
 
 import (
 	"context"
@@ -9,6 +12,10 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/compose"
+	"github.com/coppice-go/coppice/internal/journal/history"
+	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript/pathwindow"
@@ -18,22 +25,35 @@ import (
 // commits under the same numbers, with checksums of their own. What it makes is either sealed, to stand in
 // the place of the damaged segment, or goes on as the end of the log.
 type Remake struct {
-	j    *Journal
-	st   *State
+	tools
+	st   *state.State
 	name layout.Segment
 	pre  checkpoint.Prelude
 	head []byte // the session header line; nil = not the first segment
 	from uint64 // seq of its first commit
 }
 
+// tools are what a handle on the session would write with.
+type tools struct {
+	cfg   compose.Config
+	store *objects.Store
+	past  *history.Past
+}
+
+func toolsFor(cfg compose.Config) tools {
+	cfg.Limits = cfg.Limits.OrDefaults()
+	s := &objects.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
+	return tools{cfg: cfg, store: s, past: history.New(s, nil)}
+}
+
 // After gives the state as the intact commits of a segment leave it, as far as the segment alone tells: its
 // sealed past is not in it.
-func (cfg Config) After(seg layout.Segment, raw []byte) (*State, error) {
+func After(cfg compose.Config, seg layout.Segment, raw []byte) (*state.State, error) {
 	o, err := segment.ParseOpening(raw, seg.First == 0)
 	if err != nil {
-		return nil, corrupt(seg.PlainKey(cfg.Session), 0, err)
+		return nil, objects.Corrupt(seg.PlainKey(cfg.Session), 0, err)
 	}
-	st := &State{HeadOrd: -1, Next: seg.First, key: o.Prelude.Key, self: o.Self(), Header: o.Header}
+	st := &state.State{HeadOrd: -1, Next: seg.First, Key: o.Prelude.Key, Self: o.Self(), Header: o.Header}
 	st.Summary.ID = cfg.Session
 	if seg.First == 0 {
 		st.Window = pathwindow.New(cfg.Profile, cfg.MaxBytes)
@@ -42,50 +62,49 @@ func (cfg Config) After(seg layout.Segment, raw []byte) (*State, error) {
 		if b := c.Record.Base; b != nil {
 			st.HeadOrd = b.HeadOrd
 		}
-		next, aerr := st.follows(&c)
+		next, aerr := st.Follows(&c)
 		if aerr != nil {
-			err = corrupt(seg.PlainKey(cfg.Session), int64(o.Size+c.End), aerr)
+			err = objects.Corrupt(seg.PlainKey(cfg.Session), int64(o.Size+c.End), aerr)
 			return false
 		}
 		st = next
 		return true
 	})
-	st.Tail, st.tailSize = nil, 0
+	st.Tail, st.TailBytes = nil, 0
 	return st, err
 }
 
 // Begin starts to make the part anew that begins with ordinal first and commit seq. before is the state at
 // that place, nil = the session begins there, with the given header line.
-func (cfg Config) Begin(before *State, header []byte, first, seq, epoch uint64) (*Remake, error) {
-	j := newJournal(cfg)
-	r := &Remake{j: j, from: seq}
-	st := &State{HeadOrd: -1, Header: header, Doc: checkpoint.Document{Branch: "main"}, self: segment.GenesisSelf(header)}
+func Begin(cfg compose.Config, before *state.State, header []byte, first, seq, epoch uint64) (*Remake, error) {
+	r := &Remake{tools: toolsFor(cfg), from: seq}
+	st := &state.State{HeadOrd: -1, Header: header, Doc: checkpoint.Document{Branch: "main"}, Self: segment.GenesisSelf(header)}
 	st.Summary.ID, st.Summary.Branch = cfg.Session, "main"
 	st.Window = pathwindow.New(cfg.Profile, cfg.MaxBytes)
 	if before != nil {
 		next := *before
 		st = &next
 	}
-	rnd, err := j.random()
+	rnd, err := r.store.Random()
 	if err != nil {
 		return nil, err
 	}
-	if st.key, err = j.key(); err != nil {
+	if st.Key, err = r.store.NewKey(); err != nil {
 		return nil, err
 	}
-	id, now, err := j.lineID()
+	id, now, err := r.store.LineID()
 	if err != nil {
 		return nil, err
 	}
 	r.name = layout.Segment{First: first, Epoch: epoch, Rnd: rnd}
 	r.pre = checkpoint.Prelude{
-		ID: id, Time: now, Session: cfg.Session, First: first, FirstSeq: seq, Epoch: epoch, Key: st.key, PrevSelf: st.self,
+		ID: id, Time: now, Session: cfg.Session, First: first, FirstSeq: seq, Epoch: epoch, Key: st.Key, PrevSelf: st.Self,
 	}
 	if first == 0 {
 		r.head, r.pre.PrevSelf = header, 0
-		st.self = segment.GenesisSelf(header)
+		st.Self = segment.GenesisSelf(header)
 	}
-	st.Next, st.opening, st.Tail, st.tailSize, st.Plain, st.Segments = first, true, nil, 0, nil, checkpoint.SegmentMap{}
+	st.Next, st.Opening, st.Tail, st.TailBytes, st.Plain, st.Segments = first, true, nil, 0, nil, checkpoint.SegmentMap{}
 	if st.Lineage == nil { // nothing is known of what was before: seq is what it is said to be
 		st.Summary.Seq = seq - 1
 		if seq > 0 {
@@ -100,7 +119,7 @@ func (cfg Config) Begin(before *State, header []byte, first, seq, epoch uint64) 
 func (r *Remake) Follows(name string, bytes int64) { r.pre.PrevName, r.pre.PrevBytes = name, bytes }
 
 // State is the session as the commits so far leave it.
-func (r *Remake) State() *State { return r.st }
+func (r *Remake) State() *state.State { return r.st }
 
 // Name is that of the segment which Seal makes.
 func (r *Remake) Name() layout.Segment { return r.name }
@@ -147,18 +166,18 @@ func (r *Remake) Commit(rec checkpoint.Record, entries [][]byte, parents []int64
 		}
 	}
 	rec.DocCRC = codec.CRC(doc)
-	if st.opening || st.DocJSON == nil {
+	if st.Opening || st.DocJSON == nil {
 		rec.Doc, rec.Patch, rec.Sorted = json.RawMessage(doc), nil, false
 	}
-	if st.opening {
-		rec.Base = st.base()
+	if st.Opening {
+		rec.Base = st.Base()
 	}
-	line, self, err := rec.AppendLine(nil, st.key, st.self, since)
+	line, self, err := rec.AppendLine(nil, st.Key, st.Self, since)
 	if err != nil {
 		return false, err
 	}
 	rec.Self = self
-	r.st, err = advance(st, &segment.Commit{Record: rec, Entries: entries, Line: line}, nil)
+	r.st, err = state.Advance(st, &segment.Commit{Record: rec, Entries: entries, Line: line}, nil)
 	return rec.DocCRC == want, err
 }
 
@@ -172,8 +191,8 @@ func (r *Remake) Adopt(o *checkpoint.Object) {
 	next.Branches, next.Original, next.Claimed, next.CAS = o.Branches, o.Original, o.Claimed, o.CAS
 	next.Summary.Title, next.Summary.Cwd, next.Summary.Preview = o.Summary.Title, o.Summary.Cwd, o.Summary.Preview
 	next.Summary.Created, next.Summary.Parent, next.Blobs = o.Summary.Created, o.Summary.Parent, o.Blobs
-	if w, err := window(o); err == nil && w != nil {
-		next.Window = w
+	if of, err := state.FromObject(o); err == nil && of.Window != nil {
+		next.Window = of.Window
 	}
 	r.st = &next
 }
@@ -188,22 +207,22 @@ func (r *Remake) Seal(ctx context.Context) (codec.Ref, error) {
 	if r.head != nil {
 		prelude = [][]byte{r.head, line}
 	}
-	c, err := r.j.writeSealed(ctx, r.name, prelude, r.st.Tail, r.from)
-	return c.ref, err
+	c, err := r.past.WriteSealed(ctx, r.name, prelude, r.st.Tail, r.from)
+	return c.Ref, err
 }
 
 // Remap makes the segment map over references in order, with the index objects that it takes.
-func (cfg Config) Remap(ctx context.Context, refs []codec.Ref, epoch uint64) (checkpoint.SegmentMap, error) {
-	j := newJournal(cfg)
-	st := &State{}
+func Remap(ctx context.Context, cfg compose.Config, refs []codec.Ref, epoch uint64) (checkpoint.SegmentMap, error) {
+	t := toolsFor(cfg)
+	st := &state.State{}
 	for _, ref := range refs {
 		if err := st.Segments.Append(ref); err != nil {
 			return st.Segments, err
 		}
-		for level, due, ok := st.foldable(); ok; level, due, ok = st.foldable() {
-			c, err := j.fold(ctx, level, due, epoch)
+		for level, due, ok := st.Foldable(); ok; level, due, ok = st.Foldable() {
+			c, err := t.past.Fold(ctx, level, due, epoch)
 			if err == nil {
-				st, err = st.with(c)
+				st, err = st.With(c)
 			}
 			if err != nil {
 				return checkpoint.SegmentMap{}, err
@@ -219,13 +238,13 @@ func (cfg Config) Remap(ctx context.Context, refs []codec.Ref, epoch uint64) (ch
 func (r *Remake) Install(ctx context.Context, m checkpoint.SegmentMap, was backend.Version, exists bool) error {
 	st := *r.st
 	st.Segments = m
-	st.opening = false
+	st.Opening = false
 	cond := backend.IfMatch(was)
 	if !exists {
 		cond = backend.IfAbsent()
 	}
-	key := layout.CheckpointKey(r.j.cfg.Session)
-	if a, ok := r.j.strategy.(*appendLog); ok {
+	key := layout.CheckpointKey(r.cfg.Session)
+	if _, disk := r.cfg.Backend.(backend.Appender); disk {
 		line, err := r.pre.Line()
 		if err != nil {
 			return err
@@ -237,37 +256,36 @@ func (r *Remake) Install(ctx context.Context, m checkpoint.SegmentMap, was backe
 		for _, l := range st.Tail {
 			raw = append(append(raw, l.Raw...), '\n')
 		}
-		if err := r.j.store.create(ctx, r.name.PlainKey(r.j.cfg.Session), raw); err != nil {
+		if err := r.store.Create(ctx, r.name.PlainKey(r.cfg.Session), raw); err != nil {
 			return err
 		}
 		st.Plain = []checkpoint.PlainRef{{
 			Name: r.name.Name(), First: r.name.First, Count: uint64(len(st.Tail)), FirstSeq: r.from,
-			Bytes: int64(len(raw)), Epoch: r.name.Epoch, Key: st.key, Self: st.self,
+			Bytes: int64(len(raw)), Epoch: r.name.Epoch, Key: st.Key, Self: st.Self,
 		}}
-		body, err := st.object(false).Encode()
+		body, err := st.Object(false).Encode()
 		if err != nil {
 			return err
 		}
-		_, err = a.b.Put(ctx, key, body, cond)
+		_, err = r.cfg.Backend.Put(ctx, key, body, cond)
 		return err
 	}
-	body, err := st.object(true).Encode()
+	body, err := st.Object(true).Encode()
 	if err != nil {
 		return err
 	}
-	_, err = r.j.store.b.Put(ctx, key, body, cond)
+	_, err = r.cfg.Backend.Put(ctx, key, body, cond)
 	return err
 }
 
 // Fence closes a damaged active segment of size bytes for good, so that no writer who knows it appends to
 // it any more: behind its end comes a line that is no commit and says that all before it was durable.
-func (cfg Config) Fence(ctx context.Context, seg layout.Segment, key uint64, size int64, next string) error {
-	j := newJournal(cfg)
-	a, ok := j.strategy.(*appendLog)
+func Fence(ctx context.Context, cfg compose.Config, seg layout.Segment, key uint64, size int64, next string) error {
+	a, ok := cfg.Backend.(backend.Appender)
 	if !ok {
 		return fmt.Errorf("fence %s: %w", seg.Name(), backend.ErrPrecondition)
 	}
-	id, now, err := j.lineID()
+	id, now, err := toolsFor(cfg).store.LineID()
 	if err != nil {
 		return err
 	}
@@ -278,6 +296,6 @@ func (cfg Config) Fence(ctx context.Context, seg layout.Segment, key uint64, siz
 	if err != nil {
 		return err
 	}
-	_, err = a.b.Append(ctx, seg.PlainKey(cfg.Session), size, append(line, '\n'))
+	_, err = a.Append(ctx, seg.PlainKey(cfg.Session), size, append(line, '\n'))
 	return err
 }

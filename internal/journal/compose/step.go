@@ -1,9 +1,8 @@
-package journal
+package compose
 
 import (
-	"context"
-
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
@@ -51,36 +50,13 @@ type Step struct {
 	KeepBoth bool              // on ErrConflict keep the turn as a branch at once
 }
 
-// Result is what an acknowledged step became.
-type Result struct {
-	Commit   checkpoint.Commit
-	State    *State   // the state right after the step's batch
-	Kept     string   // branch on which a losing turn lives now
-	Bytes    int      // size of the checkpoint object or of the append that carried it
-	Warnings []string // soft limits passed, torn bytes moved aside
-	Repeated bool     // the idempotency key was known: nothing was done
-}
+// Settling is a step that changes nothing, by which what was written in bulk is sealed and folded.
+func Settling() *Step { return &Step{Reason: state.ReasonImport, settle: true} }
 
-// Genesis is what a new session starts with.
-type Genesis struct {
-	Header             []byte // the session header line, without newline
-	Title, Cwd, Parent string
-	Original           string
-}
+// Settles tells whether the step is one of settling.
+func (s *Step) Settles() bool { return s.settle }
 
-type request struct {
-	step   *Step
-	ctx    context.Context   //nolint:containedctx // a queued call: its leader publishes under the contexts of all
-	rec    checkpoint.Record // as composed for the last attempt
-	after  *State            // the state after that record
-	result Result
-	err    error
-	done   chan struct{} // closed when result and err stand
-	lead   chan struct{} // told to publish what is queued
-}
+// Moved says that base is no longer the head. It is turned into a conflict or folded by the caller.
+type Moved struct{ Now *state.State }
 
-func (s *Step) queued() {
-	if s.Queued != nil {
-		s.Queued()
-	}
-}
+func (m *Moved) Error() string { return "the head moved" }

@@ -1,4 +1,4 @@
-package journal
+package appendlog
 
 import (
 	"bytes"
@@ -11,11 +11,13 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-func (a *appendLog) load(ctx context.Context) (*State, error) {
+func (a *Strategy) Load(ctx context.Context) (*state.State, error) {
 	st, err := a.read(ctx)
 	if err != nil {
 		return nil, err
@@ -26,13 +28,13 @@ func (a *appendLog) load(ctx context.Context) (*State, error) {
 // read reads checkpoint_latest and the log behind it. A checkpoint that is lost or damaged, that names a
 // missing segment, or that ends where its own commit line does not, counts as lost: then the log alone
 // tells (rebuild). Nothing is judged or written here (I14).
-func (a *appendLog) read(ctx context.Context) (*State, error) {
-	o, info, err := a.j.store.latest(ctx)
+func (a *Strategy) read(ctx context.Context) (*state.State, error) {
+	o, info, err := a.store.Checkpoint(ctx)
 	a.saw(o, info, err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return a.rebuild(ctx)
-	case errors.Is(err, ErrCorrupt):
+	case errors.Is(err, objects.ErrCorrupt):
 		st, rerr := a.rebuild(ctx)
 		if errors.Is(rerr, fs.ErrNotExist) {
 			return nil, err
@@ -41,10 +43,10 @@ func (a *appendLog) read(ctx context.Context) (*State, error) {
 	case err != nil:
 		return nil, err
 	case o.Summary.Tombstone:
-		return nil, fmt.Errorf("session %s: %w: %w", a.j.cfg.Session, ErrDeleted, fs.ErrNotExist)
+		return nil, fmt.Errorf("session %s: %w: %w", a.cfg.Session, objects.ErrDeleted, fs.ErrNotExist)
 	}
-	st, err := restore(o, info)
-	if err != nil || st.active() == nil {
+	st, err := state.Restore(o, info)
+	if err != nil || st.Active() == nil {
 		return a.rebuild(ctx)
 	}
 	now, err := a.catchUp(ctx, st)
@@ -55,7 +57,7 @@ func (a *appendLog) read(ctx context.Context) (*State, error) {
 }
 
 // saw notes what checkpoint_latest was when it was read last.
-func (a *appendLog) saw(o *checkpoint.Object, info backend.Info, err error) {
+func (a *Strategy) saw(o *checkpoint.Object, info backend.Info, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if o != nil {
@@ -71,14 +73,14 @@ func (a *appendLog) saw(o *checkpoint.Object, info backend.Info, err error) {
 var errLost = errors.New("checkpoint does not fit the log")
 
 // catchUp holds the checkpoint's end against the log and plays what was committed behind it.
-func (a *appendLog) catchUp(ctx context.Context, st *State) (*State, error) {
-	ref := st.active()
+func (a *Strategy) catchUp(ctx context.Context, st *state.State) (*state.State, error) {
+	ref := st.Active()
 	data, err := a.from(ctx, st)
 	if err != nil {
 		return nil, err
 	}
-	if st.lastLine > 0 {
-		if !bytes.HasSuffix(data[:min(len(data), lineEnd)], fmt.Appendf(nil, `,"self":"%08x"}}`+"\n", st.self)) {
+	if st.LastLine > 0 {
+		if !bytes.HasSuffix(data[:min(len(data), lineEnd)], fmt.Appendf(nil, `,"self":"%08x"}}`+"\n", st.Self)) {
 			return nil, errLost
 		}
 		data = data[lineEnd:]
@@ -100,10 +102,10 @@ const lineEnd = 32
 // from reads the active segment from the end of its last commit line, which st knows, to its own; errLost
 // where it does not reach that far. It is one read where nothing was committed since. A segment without
 // commits yet is read from its start.
-func (a *appendLog) from(ctx context.Context, st *State) ([]byte, error) {
-	ref := st.active()
+func (a *Strategy) from(ctx context.Context, st *state.State) ([]byte, error) {
+	ref := st.Active()
 	key, back := a.activeKey(st), int64(lineEnd)
-	if st.lastLine == 0 {
+	if st.LastLine == 0 {
 		back = ref.Bytes
 	}
 	data, info, err := a.b.Get(ctx, key, backend.Tail(back))
@@ -123,8 +125,8 @@ func (a *appendLog) from(ctx context.Context, st *State) ([]byte, error) {
 
 // play reads on from where st ends in its active segment. rest is how many bytes stand there that are no
 // commit.
-func (a *appendLog) play(ctx context.Context, st *State) (now *State, rest int64, err error) {
-	key, off := a.activeKey(st), st.active().Bytes
+func (a *Strategy) play(ctx context.Context, st *state.State) (now *state.State, rest int64, err error) {
+	key, off := a.activeKey(st), st.Active().Bytes
 	size, err := a.size(ctx, key)
 	if err != nil || size <= off {
 		return st, 0, err
@@ -138,7 +140,7 @@ func (a *appendLog) play(ctx context.Context, st *State) (now *State, rest int64
 
 // playFrom advances st over the commits in data, the bytes behind it, and over the segments that those
 // roll over to (at most rollsMax).
-func (a *appendLog) playFrom(ctx context.Context, st *State, data []byte) (now *State, rest int64, err error) {
+func (a *Strategy) playFrom(ctx context.Context, st *state.State, data []byte) (now *state.State, rest int64, err error) {
 	const rollsMax = 1 << 16
 	for range rollsMax {
 		now, next, good, err := a.replay(st, data)
@@ -153,72 +155,57 @@ func (a *appendLog) playFrom(ctx context.Context, st *State, data []byte) (now *
 			return nil, 0, err
 		}
 	}
-	return nil, 0, corrupt(a.activeKey(st), 0, fmt.Errorf("%d segments roll over to one another: %w", rollsMax, codec.ErrLimit))
+	return nil, 0, objects.Corrupt(a.activeKey(st), 0, fmt.Errorf("%d segments roll over to one another: %w", rollsMax, codec.ErrLimit))
 }
 
 // replay advances st over the commits of one segment's bytes; next names the segment that goes on.
-func (a *appendLog) replay(st *State, data []byte) (now *State, next string, good int, err error) {
+func (a *Strategy) replay(st *state.State, data []byte) (now *state.State, next string, good int, err error) {
 	now = st
-	start := st.active().Bytes
-	good = segment.Scan(data, st.key, st.self, func(s segment.Commit) bool {
-		advanced, aerr := now.follows(&s)
+	start := st.Active().Bytes
+	good = segment.Scan(data, st.Key, st.Self, func(s segment.Commit) bool {
+		advanced, aerr := now.Follows(&s)
 		if aerr != nil {
-			err = corrupt(a.activeKey(st), start+int64(s.End), aerr)
+			err = objects.Corrupt(a.activeKey(st), start+int64(s.End), aerr)
 			return false
 		}
 		now, next = advanced, s.Record.Next
-		now.unsure = nil // its writer confirmed all before it
-		now.durable = max(now.durable, s.Record.Synced)
+		now.Unsure = nil // its writer confirmed all before it
+		now.Durable = max(now.Durable, s.Record.Synced)
 		return next == ""
 	})
 	return now, next, good, err
 }
 
-// follows advances st by a commit that must be the one after it.
-func (st *State) follows(c *segment.Commit) (*State, error) {
-	want := st.Summary.Seq + 1
-	if st.Summary.Commit == "" {
-		want = 0
-		if c.Record.Base != nil {
-			want = c.Record.Seq
-		}
-	}
-	if c.Record.Seq != want || (st.Summary.Commit != "" && c.Record.Parent != st.Summary.Commit) || c.Record.Epoch < st.Summary.Epoch {
-		return nil, fmt.Errorf("commit %s of seq %d and epoch %d after seq %d: %w", c.Record.ID, c.Record.Seq, c.Record.Epoch, st.Summary.Seq, codec.ErrFormat)
-	}
-	return advance(st, c, nil)
-}
-
 // enter opens the segment that the last commit of st rolled over to.
-func (a *appendLog) enter(ctx context.Context, st *State, name string) (*State, []byte, error) {
+func (a *Strategy) enter(ctx context.Context, st *state.State, name string) (*state.State, []byte, error) {
 	seg, ok := layout.ParseSegment(name)
 	if !ok {
-		return nil, nil, corrupt(a.activeKey(st), st.active().Bytes, fmt.Errorf("next segment %q: %w", name, codec.ErrFormat))
+		return nil, nil, objects.Corrupt(a.activeKey(st), st.Active().Bytes, fmt.Errorf("next segment %q: %w", name, codec.ErrFormat))
 	}
-	raw, key, _, err := a.j.segmentRaw(ctx, seg)
-	if gone(err) { // sealed between two looks, or lost
-		raw, key, _, err = a.j.segmentRaw(ctx, seg)
+	raw, key, _, err := a.store.SegmentRaw(ctx, seg)
+	if errors.Is(err, fs.ErrNotExist) { // sealed between two looks, or lost
+		raw, key, _, err = a.store.SegmentRaw(ctx, seg)
 	}
-	if gone(err) {
-		err = corrupt(key, 0, fmt.Errorf("%s rolls over to it, and it is not there: %w", st.active().Name, codec.ErrFormat))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = objects.Corrupt(key, 0, fmt.Errorf("%s rolls over to it, and it is not there: %w", st.Active().Name, codec.ErrFormat))
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	o, err := segment.ParseOpening(raw, seg.First == 0)
 	if err != nil {
-		return nil, nil, corrupt(key, 0, err)
+		return nil, nil, objects.Corrupt(key, 0, err)
 	}
 	p := &o.Prelude
-	if p.PrevName != st.active().Name || p.PrevSelf != st.self || p.First != st.Next || p.Session != a.j.cfg.Session {
-		return nil, nil, corrupt(key, 0, fmt.Errorf("it does not go on from %s: %w", st.active().Name, codec.ErrFormat))
+	if p.PrevName != st.Active().Name || p.PrevSelf != st.Self || p.First != st.Next || p.Session != a.cfg.Session {
+		return nil, nil, objects.Corrupt(key, 0, fmt.Errorf("it does not go on from %s: %w", st.Active().Name, codec.ErrFormat))
 	}
 	ref := checkpoint.PlainRef{
 		Name: name, First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key, Self: p.PrevSelf,
 	}
-	next := st.rolled(ref)
-	if st.durable < st.active().Bytes {
-		next.unsure = append(slices.Clone(st.unsure), span{key: a.activeKey(st), from: st.durable, end: st.active().Bytes})
+	next := st.Rolled(ref)
+	if st.Durable < st.Active().Bytes {
+		next.Unsure = append(slices.Clone(st.Unsure), state.Span{Key: a.activeKey(st), From: st.Durable, End: st.Active().Bytes})
 	}
 	return next, raw[o.Size:], nil
 }

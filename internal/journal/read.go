@@ -1,0 +1,89 @@
+package journal
+
+import (
+	"context"
+	"iter"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/snapshot"
+)
+
+// Lines yields durable lines by ordinal, in the order of ords, which must ascend; nil = all of them.
+// Neighbours share a range read. Images are not put back.
+func (j *Journal) Lines(ctx context.Context, st *State, ords []uint64) iter.Seq2[Line, error] {
+	return j.past.Lines(ctx, st, ords)
+}
+
+// Skeletons yields the skeletons of all durable lines of st, in order and dense, from ordinal from on; the
+// first may begin below it. Sealed lines cost one read per index object, and one per segment that is not
+// folded yet.
+func (j *Journal) Skeletons(ctx context.Context, st *State, from uint64) iter.Seq2[*codec.Skeleton, error] {
+	return j.past.Skeletons(ctx, st, from)
+}
+
+// At gives the session as commit seq left it: one segment read, nothing for the newest commit.
+func (j *Journal) At(ctx context.Context, st *State, seq uint64) (Moment, error) {
+	return j.past.At(ctx, st, seq)
+}
+
+// CommitLine gives the moment of the commit whose line has ordinal ord.
+func (j *Journal) CommitLine(ctx context.Context, st *State, ord uint64) (Moment, error) {
+	return j.past.CommitLine(ctx, st, ord)
+}
+
+// Log yields commits newest first, from seq on downwards: the last 64 from memory, then one segment read
+// for each segment.
+func (j *Journal) Log(ctx context.Context, st *State, seq uint64) iter.Seq2[checkpoint.Commit, error] {
+	return j.past.Log(ctx, st, seq)
+}
+
+// Since yields, oldest first, the commits after seq with the lines that each made durable. seq -1 means
+// all of them.
+func (j *Journal) Since(ctx context.Context, st *State, seq int64) iter.Seq2[Batch, error] {
+	return j.past.Since(ctx, st, seq)
+}
+
+// PutBlob stores an image by its content; storing it twice is no error. It must be durable before the
+// commit that names it.
+func (j *Journal) PutBlob(ctx context.Context, data []byte) (sum string, err error) {
+	return j.store.PutBlob(ctx, data)
+}
+
+// GetBlob reads an image: from memory where it rode along with the checkpoint, else one object, whose
+// hash is checked.
+func (j *Journal) GetBlob(ctx context.Context, st *State, sum string) ([]byte, error) {
+	return j.store.GetBlob(ctx, st, sum)
+}
+
+// PutOriginal stores the bytes of an imported file, compressed, by their SHA-256. At most 64 MiB
+// compressed.
+func (j *Journal) PutOriginal(ctx context.Context, raw []byte) (sum string, err error) {
+	return j.store.PutOriginal(ctx, raw)
+}
+
+// GetOriginal gives the bytes of an imported file back; their hash is checked.
+func (j *Journal) GetOriginal(ctx context.Context, sum string) ([]byte, error) {
+	return j.store.GetOriginal(ctx, sum)
+}
+
+// Snapshot writes an immutable copy of st, which names no segment: state, head and working context with
+// one read (I9). Each has a name of its own, so one commit may have several, with different tags.
+func (j *Journal) Snapshot(ctx context.Context, st *State, tag string) (snapshot.Info, error) {
+	return j.store.Snapshot(ctx, st, tag)
+}
+
+// Snapshots yields the session's snapshots, newest first: one LIST, and one range read for each.
+func (j *Journal) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error] {
+	return j.store.Snapshots(ctx)
+}
+
+// ReadSnapshot reads one snapshot by name: one object.
+func (j *Journal) ReadSnapshot(ctx context.Context, name string) (*State, error) {
+	return j.store.ReadSnapshot(ctx, name)
+}
+
+// DropSnapshot removes a snapshot; a missing one is no error.
+func (j *Journal) DropSnapshot(ctx context.Context, name string) error {
+	return j.store.DropSnapshot(ctx, name)
+}

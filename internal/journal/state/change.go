@@ -1,0 +1,51 @@
+package state
+
+import (
+	"errors"
+
+	"github.com/coppice-go/coppice/codec"
+)
+
+// ErrStale says that what was made in the background no longer fits the state.
+var ErrStale = errors.New("the transcript has moved on")
+
+// Change is what upkeep has made and the next state takes in: a segment for the oldest unsealed lines
+// (level -1), or an index object for the oldest references of a level. It changes no entry (I6, I7).
+type Change struct {
+	Level int
+	Ref   codec.Ref
+}
+
+// With is st after the change.
+func (st *State) With(c Change) (*State, error) {
+	next := *st
+	if c.Level >= 0 {
+		if err := next.Segments.Fold(c.Level, c.Ref); err != nil {
+			return nil, ErrStale
+		}
+		return &next, nil
+	}
+	n := int(c.Ref.Count)
+	switch {
+	case len(st.Plain) > 1 && st.Plain[0].First == c.Ref.First:
+		next.Plain = st.Plain[1:]
+	case len(st.Plain) == 0 && len(st.Tail) >= n && st.Tail[0].Ord == c.Ref.First:
+		next.Tail = st.Tail[n:]
+		for _, l := range st.Tail[:n] {
+			next.TailBytes -= int64(len(l.Raw)) + 1
+		}
+	default:
+		return nil, ErrStale
+	}
+	if err := next.Segments.Append(c.Ref); err != nil {
+		return nil, err
+	}
+	return &next, nil
+}
+
+// Foldable gives the references that are due to be folded. The newest of a level stays where it is: the
+// next segment names it as the one before.
+func (st *State) Foldable() (level int, refs []codec.Ref, ok bool) {
+	level, refs, ok = st.Segments.FoldCandidate()
+	return level, refs, ok && len(st.Segments.Levels[level]) > len(refs)
+}

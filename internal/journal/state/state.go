@@ -1,0 +1,206 @@
+// Package state guarantees that what a commit acknowledges and what is read back from the log are the same
+// value: both come from the state before it by Advance, and nothing else makes a newer state of a session.
+//
+// It is pure. A State is what a checkpoint holds (Object, Restore), and what the protocol knows beside it:
+// how much of the log is durable, and which bytes were moved aside.
+package state
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
+)
+
+// State is a session as it stands after one commit: all that is in memory of it. It is immutable;
+// slices and maps in it are shared between states and only ever appended to.
+type State struct {
+	Summary  checkpoint.Summary // Summary.Head is the commit
+	Header   []byte             // the session header line, without newline
+	Doc      checkpoint.Document
+	DocJSON  json.RawMessage // Doc as the checkpoint stores it
+	HeadOrd  int64           // ordinal of the head, -1 = before every root
+	Branches []checkpoint.BranchRef
+	Lineage  []checkpoint.Commit   // the last 64 commits, oldest first
+	Window   *pathwindow.Window    // of the head; nil = not known, to be read from the transcript
+	Segments checkpoint.SegmentMap // sealed
+	Plain    []checkpoint.PlainRef // append: segments that are not sealed, the last one active
+	Tail     []Line                // replace: durable lines that are in no segment
+	Blobs    map[string][]byte     // small images of the window that rode along, by SHA-256
+	Next     uint64                // ordinal of the next line
+	Original string                // hex SHA-256 of the imported bytes; "" = the lines are the original
+	Claimed  uint64                // seq of the newest claim
+	CAS      bool                  // the store was seen to honour conditions
+
+	// The rest is the protocol's: users of a handle leave it alone.
+
+	Key       uint64              // of commit lines' self
+	Self      uint32              // of the newest commit line
+	SinceKey  int                 // commits since the last that carried its document whole
+	keyed     []checkpoint.Commit // the last 256 commits that had an idempotency key
+	Opening   bool                // the next commit is the first of its segment
+	Version   backend.Version     // of checkpoint_latest, as last read or written
+	Durable   int64               // append: bytes of the active segment known to be on disk
+	Batches   uint64              // append: writes to the log by this handle
+	Unsure    []Span              // append: ends of closed segments that are not known to be on disk
+	LastLine  int64               // append: length of the newest commit line with its newline
+	TailBytes int64               // bytes of Tail, newlines included
+	Pending   string              // torn object that the next commit names
+	parked    *pathwindow.Window  // of the winner's head, while a losing turn's commit stands before its own
+}
+
+// Span is a part of a plain segment.
+type Span struct {
+	Key       string
+	From, End int64
+}
+
+// Line is a durable line of the transcript.
+type Line = segment.Line
+
+const (
+	lineageMax = 64
+	keyedMax   = 256
+)
+
+// Active is the segment that the next append goes to; nil on a store that only replaces.
+func (st *State) Active() *checkpoint.PlainRef {
+	if len(st.Plain) == 0 {
+		return nil
+	}
+	return &st.Plain[len(st.Plain)-1]
+}
+
+// Known finds the commit that carried an idempotency key.
+func (st *State) Known(key string) (checkpoint.Commit, bool) {
+	if key == "" {
+		return checkpoint.Commit{}, false
+	}
+	for _, list := range [][]checkpoint.Commit{st.Lineage, st.keyed} {
+		for i := len(list) - 1; i >= 0; i-- {
+			if list[i].Key == key {
+				return list[i], true
+			}
+		}
+	}
+	return checkpoint.Commit{}, false
+}
+
+// Has tells whether a commit id is in the lineage.
+func (st *State) Has(id string) bool {
+	for i := range st.Lineage {
+		if st.Lineage[i].Commit == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Head is the newest commit.
+func (st *State) Head() checkpoint.Head { return st.Summary.Head }
+
+// Newest is the newest commit's record; the zero Commit where there is none.
+func (st *State) Newest() checkpoint.Commit {
+	if len(st.Lineage) == 0 {
+		return checkpoint.Commit{}
+	}
+	return st.Lineage[len(st.Lineage)-1]
+}
+
+// Branch finds a branch by name.
+func (st *State) Branch(name string) (checkpoint.BranchRef, bool) {
+	for _, b := range st.Branches {
+		if b.Name == name {
+			return b, true
+		}
+	}
+	return checkpoint.BranchRef{}, false
+}
+
+// The reasons of commits that the protocol itself makes.
+const (
+	ReasonCreate   = "create"
+	ReasonRoll     = "roll"
+	reasonClaim    = "claim"
+	ReasonConflict = "conflict"
+	ReasonImport   = "import"
+	ReasonDelete   = "delete"
+)
+
+// Unsealed finds the plain segment that holds an ordinal.
+func (st *State) Unsealed(ord uint64) (*checkpoint.PlainRef, bool) {
+	for i := len(st.Plain) - 1; i >= 0; i-- {
+		if p := &st.Plain[i]; ord >= p.First {
+			return p, ord < p.First+p.Count
+		}
+	}
+	return nil, false
+}
+
+// Sure tells whether all of st is known to be on disk.
+func (st *State) Sure() bool {
+	a := st.Active()
+	return a == nil || st.Durable >= a.Bytes && len(st.Unsure) == 0
+}
+
+// Rolled is st with a new active segment, in which nothing is committed yet.
+func (st *State) Rolled(ref checkpoint.PlainRef) *State {
+	next := *st
+	next.Plain = append(slices.Clone(st.Plain), ref)
+	next.Key, next.Durable, next.LastLine, next.Opening = ref.Key, ref.Bytes, 0, true
+	next.Tail, next.TailBytes = nil, 0
+	return &next
+}
+
+// Base is what the first commit of a segment says of the session as a whole.
+func (st *State) Base() *checkpoint.Base {
+	return &checkpoint.Base{
+		Branches: st.Branches, Title: st.Summary.Title, Cwd: st.Summary.Cwd, Parent: st.Summary.Parent,
+		Created: st.Summary.Created, Entries: st.Summary.Entries, Bytes: st.Summary.Bytes,
+		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.Self,
+	}
+}
+
+// Remember keeps small images at hand for the checkpoint; it forgets those that the window let go.
+func (st *State) Remember(blobs map[string][]byte) {
+	if len(blobs) == 0 {
+		return
+	}
+	all := map[string][]byte{}
+	if st.Window != nil {
+		all = st.blobsShown()
+	}
+	if all == nil {
+		all = map[string][]byte{}
+	}
+	for sum, data := range blobs {
+		if len(data) <= checkpoint.MaxBlob {
+			all[sum] = data
+		}
+	}
+	st.Blobs = all
+}
+
+// Genesis is what a new session starts with.
+type Genesis struct {
+	Header             []byte // the session header line, without newline
+	Title, Cwd, Parent string
+	Original           string
+}
+
+// State makes the empty state of a session that does not exist yet.
+func (g Genesis) State(session string, profile transcript.Profile, maxBytes int) *State {
+	st := &State{
+		Header: g.Header, HeadOrd: -1, Original: g.Original, Opening: true,
+		Window: pathwindow.New(profile, maxBytes),
+		Doc:    checkpoint.Document{Branch: "main"},
+		Self:   segment.GenesisSelf(g.Header),
+	}
+	st.Summary.ID, st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = session, g.Title, g.Cwd, g.Parent
+	st.Summary.Branch = "main"
+	return st
+}
