@@ -223,7 +223,11 @@ func TestUnknownFirstCommit(t *testing.T) {
 				coppice.SetSleep(store, func(context.Context) error { cancel(); return context.Canceled })
 				s := create(t, store, "s", nil)
 				say(t, s, "u1")
-				b.Add(fault.Rule{When: writes, Count: 1, Kind: kindOf}, fault.Rule{Count: -1})
+				wrote := false // the reads before it go through
+				b.Add(fault.Rule{Count: 1, Kind: kindOf, When: func(c fault.Call) bool {
+					wrote = wrote || writes(c)
+					return wrote
+				}}, fault.Rule{Count: -1, When: func(fault.Call) bool { return wrote }})
 				if _, err := s.Commit(ctx, coppice.Turn{State: state{Turns: 2}}); err == nil {
 					t.Fatal("it went through")
 				}

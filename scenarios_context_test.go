@@ -224,8 +224,6 @@ func TestToolPairs(t *testing.T) {
 
 // 31: providers that number their calls anew in each turn use an id twice: each use is a call of its own.
 func TestCallIDUsedAgain(t *testing.T) {
-	t.Skip("transcript pairs calls with results by id over the whole path: a second call with an id opens the " +
-		"first, which was answered, again, and a second result closes a first call that never was")
 	call := entry.Assistant("a", entry.Call("1", "bash", nil))
 	result := entry.ToolResult("1", "bash", "r", false)
 	for name, c := range map[string]struct {

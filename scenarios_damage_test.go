@@ -231,8 +231,6 @@ func TestPowerIsLost(t *testing.T) {
 
 // Damage found while a commit flies is said as such, and at once, not as a precondition after many tries.
 func TestCommitMeetsDamage(t *testing.T) {
-	t.Skip("a put that is refused takes a checkpoint which it cannot decode for a store that does not answer: " +
-		"about 11 tries, some 7 s, then a failed precondition that is neither ErrConflict nor ErrCorrupt, without a hint")
 	b := memory.New()
 	store := newStore(t, b, nil)
 	tries := 0

@@ -309,7 +309,7 @@ func TestObjectHostile(t *testing.T) {
 		return p
 	}
 	tests := map[string][]byte{
-		"no msgpack":         []byte{0xc1},
+		"no msgpack":         {0xc1},
 		"nil":                {0xc0},
 		"length bomb":        {0x81, 0xa3, 'd', 'o', 'c', 0xc6, 0xff, 0xff, 0xff, 0xff},
 		"array bomb":         {0x81, 0xa4, 'o', 'r', 'd', 's', 0xdd, 0xff, 0xff, 0xff, 0xff},

@@ -77,7 +77,7 @@ func TestPreludeStrictShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := string(line[:bytes.Index(line, []byte(preludeCRC))])
+	body, _, _ := strings.Cut(string(line), preludeCRC)
 	if !bytes.Equal(repair(body), line) {
 		t.Fatal("repair does not give the line back")
 	}

@@ -122,7 +122,7 @@ func (r Record) AppendLine(dst []byte, key uint64, prevSelf uint32, since []byte
 		return dst, 0, err
 	}
 	crc, length, start := chain(prevSelf, since), len(since), len(dst)
-	b := append(dst, linePrefix...)
+	b := append(dst, linePrefix...) //nolint:gocritic // dst is returned as it was where this fails
 	b = canon.AppendString(b, r.ID)
 	b = canon.AppendID(append(b, `,"parentId":`...), r.ParentID)
 	if b, err = canon.AppendTime(append(b, `,"timestamp":"`...), r.Time); err != nil {
@@ -201,8 +201,12 @@ func (r Record) appendOptional(b []byte) ([]byte, error) {
 
 func optionalTexts(r *Record) [6]canon.Field {
 	return [...]canon.Field{
-		{Name: `,"key":`, Value: &r.Key}, {Name: `,"kept":`, Value: &r.Kept}, {Name: `,"snapshot":`, Value: &r.Snapshot},
-		{Name: `,"torn":`, Value: &r.Torn}, {Name: `,"next":`, Value: &r.Next}, {Name: `,"original":`, Value: &r.Original},
+		{Name: `,"key":`, Value: &r.Key},
+		{Name: `,"kept":`, Value: &r.Kept},
+		{Name: `,"snapshot":`, Value: &r.Snapshot},
+		{Name: `,"torn":`, Value: &r.Torn},
+		{Name: `,"next":`, Value: &r.Next},
+		{Name: `,"original":`, Value: &r.Original},
 	}
 }
 

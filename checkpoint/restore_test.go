@@ -189,7 +189,7 @@ func TestEveryCommitRestoresExactly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			log, prev, before = append(line, '\n'), self, doc
+			log, prev, before = append(line, '\n'), self, doc //nolint:gocritic // line begins with log
 			want = append(want, doc)
 		}
 		got := restore(t, log, testKey)

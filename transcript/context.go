@@ -8,7 +8,7 @@ type Profile = derive.Profile
 
 // The profiles. All of them start from the same rules: the latest compaction on the path gives its summary,
 // the entries that it keeps and those after it; branch summaries and custom messages are messages too;
-// everything else is silent. What sets each apart:
+// everything else is silent. What sets each apart:.
 const (
 	// Coppice is pi's rules; a leaf entry at the end of the path moves the head to its target.
 	Coppice = derive.Coppice

@@ -167,14 +167,22 @@ func TestDraftLine(t *testing.T) {
 		draft            Draft
 		want, err        string
 	}{
-		{name: "canonical", id: "i1", parent: "p1", draft: Draft{Type: "message", Body: json.RawMessage(` { "message" : {"n": 12345678901234567890.10, "t":"<é>"} } `)},
-			want: `{"type":"message","id":"i1","parentId":"p1","timestamp":"2026-01-02T02:04:05.678Z","message":{"n":12345678901234567890.10,"t":"<é>"}}`},
-		{name: "a root without a body", id: "i1", draft: Draft{Type: "leaf"},
-			want: `{"type":"leaf","id":"i1","parentId":null,"timestamp":"2026-01-02T02:04:05.678Z"}`},
-		{name: "an empty body, own id and time", draft: Draft{Type: "x", ID: "own", Time: time.Unix(0, 0), Body: json.RawMessage("{ }")},
-			want: `{"type":"x","id":"own","parentId":null,"timestamp":"1970-01-01T00:00:00.000Z"}`},
-		{name: "quotes in ids", id: "a\"b\\c\n\u00e9", draft: Draft{Type: "x"},
-			want: `{"type":"x","id":"a\"b\\c\n` + "\u00e9" + `","parentId":null,"timestamp":"2026-01-02T02:04:05.678Z"}`},
+		{
+			name: "canonical", id: "i1", parent: "p1", draft: Draft{Type: "message", Body: json.RawMessage(` { "message" : {"n": 12345678901234567890.10, "t":"<é>"} } `)},
+			want: `{"type":"message","id":"i1","parentId":"p1","timestamp":"2026-01-02T02:04:05.678Z","message":{"n":12345678901234567890.10,"t":"<é>"}}`,
+		},
+		{
+			name: "a root without a body", id: "i1", draft: Draft{Type: "leaf"},
+			want: `{"type":"leaf","id":"i1","parentId":null,"timestamp":"2026-01-02T02:04:05.678Z"}`,
+		},
+		{
+			name: "an empty body, own id and time", draft: Draft{Type: "x", ID: "own", Time: time.Unix(0, 0), Body: json.RawMessage("{ }")},
+			want: `{"type":"x","id":"own","parentId":null,"timestamp":"1970-01-01T00:00:00.000Z"}`,
+		},
+		{
+			name: "quotes in ids", id: "a\"b\\c\n\u00e9", draft: Draft{Type: "x"},
+			want: `{"type":"x","id":"a\"b\\c\n` + "\u00e9" + `","parentId":null,"timestamp":"2026-01-02T02:04:05.678Z"}`,
+		},
 		{name: "raw", id: "other", draft: Draft{Raw: []byte("{ \"id\":\"r\", \"type\":\"x\" }\r")}, want: "{ \"id\":\"r\", \"type\":\"x\" }\r"},
 		{name: "raw with its newline", draft: Draft{Raw: []byte("{\"id\":\"r\",\"type\":\"x\"}\n")}, want: `{"id":"r","type":"x"}`},
 		{name: "raw of two lines", draft: Draft{Raw: []byte("{\"id\":\"r\",\n\"type\":\"x\"}")}, err: "more than one line"},

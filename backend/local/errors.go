@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/backend/local/vfs"
 )
 
-// ErrForeign: what lies under the name is not a plain file of the store's own, but a symbolic link, a
+// ErrForeign says that what lies under the name is not a plain file of the store's own, but a symbolic link, a
 // pipe, a device, or a file with further hard links. It is left alone: remove it by hand.
 var ErrForeign = vfs.ErrForeign
 

@@ -48,17 +48,6 @@ func (s *script) reset(fail func(n int, call string) error) {
 	s.calls, s.fail = nil, fail
 }
 
-func (s *script) made(prefix string) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.calls {
-		if strings.HasPrefix(c, prefix) {
-			n++
-		}
-	}
-	return n
-}
-
 // failNth fails the nth call with err.
 func failNth(n int, err error) func(int, string) error {
 	return func(i int, _ string) error {

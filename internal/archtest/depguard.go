@@ -36,17 +36,31 @@ func depguardRules() string {
 			fmt.Fprintf(&b, "            - %q\n", glob)
 		}
 		b.WriteString("          allow:\n            - $gostd\n")
+		var allowed []string
 		for _, pattern := range e.ours {
-			fmt.Fprintf(&b, "            - %s\n", importPrefix(pattern))
+			allowed = append(allowed, importPrefix(pattern))
 		}
 		if isLayer(e.dir) {
-			fmt.Fprintf(&b, "            - %s/%s/\n", ModulePath, e.dir)
+			allowed = append(allowed, ModulePath+"/"+e.dir)
+		}
+		for _, prefix := range widest(allowed) {
+			fmt.Fprintf(&b, "            - %s\n", prefix)
 		}
 		for _, module := range e.ext {
 			fmt.Fprintf(&b, "            - %s\n", module)
 		}
 	}
 	return b.String()
+}
+
+// widest leaves out the prefixes that another covers: depguard looks at the nearest one only, and would
+// refuse what a wider one allows.
+func widest(prefixes []string) []string {
+	return slices.DeleteFunc(slices.Clone(prefixes), func(p string) bool {
+		return slices.ContainsFunc(prefixes, func(q string) bool {
+			return q != p && !strings.HasSuffix(q, "$") && strings.HasPrefix(strings.TrimSuffix(p, "$"), q)
+		})
+	})
 }
 
 func ruleName(dir string) string {

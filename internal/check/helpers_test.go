@@ -17,7 +17,6 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/segment"
 )
 
 // world is a store with what handles on it need: every run of it gives the same bytes.
@@ -69,16 +68,6 @@ func storeOf(kind string) backend.Backend {
 	return memory.New()
 }
 
-// copyOf is a store with the same objects.
-func copyOf(t testing.TB, kind string, from backend.Backend) backend.Backend {
-	t.Helper()
-	to := storeOf(kind)
-	for key, p := range objects(t, from) {
-		put(t, to, key, p)
-	}
-	return to
-}
-
 func objects(t testing.TB, b backend.Backend) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -115,22 +104,6 @@ func put(t testing.TB, b backend.Backend, key string, p []byte) {
 
 func header(id string) []byte {
 	return fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`, id)
-}
-
-func (w *world) create(id string) *journal.Journal {
-	w.t.Helper()
-	j := journal.Create(w.config(id), journal.Genesis{Header: header(id), Title: "t", Cwd: "/w"})
-	w.commit(j, &journal.Step{Reason: "create"})
-	return j
-}
-
-func (w *world) open(id string) *journal.Journal {
-	w.t.Helper()
-	j, err := journal.Open(context.Background(), w.config(id))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return j
 }
 
 func (w *world) commit(j *journal.Journal, s *journal.Step) journal.Result {
@@ -218,25 +191,4 @@ func list(r check.Report) string {
 		fmt.Fprintln(&b, p)
 	}
 	return b.String()
-}
-
-// ids are the entries of a session in order, commits left out.
-func (w *world) ids(id string) []string {
-	w.t.Helper()
-	j := w.open(id)
-	var out []string
-	for l, err := range j.Lines(context.Background(), j.State(), nil) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if l.Commit {
-			continue
-		}
-		e, err := segment.Entry(l.Ord, l.Raw)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		out = append(out, e.ID)
-	}
-	return out
 }

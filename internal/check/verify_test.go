@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-go/coppice/internal/check"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/internal/check"
 )
 
 // A healthy store has no problems, and looking at it changes nothing (I14).

@@ -152,8 +152,7 @@ func (c *collection) head(ctx context.Context) (*checkpoint.Object, bool, error)
 // problem says why nothing is collected.
 func (c *collection) problem(key string, err error) {
 	p := &check.Problem{Session: c.id, Object: key, Kind: check.Damaged, Detail: "nothing is collected: " + err.Error(), Err: err}
-	var f *journal.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*journal.Failure](err); ok {
 		p.Object, p.Offset = f.Object, f.Offset
 	}
 	c.r.Problems = append(c.r.Problems, p)

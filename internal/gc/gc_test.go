@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -19,7 +21,6 @@ import (
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/segment"
-	"github.com/google/go-cmp/cmp"
 )
 
 // world is a store on which writers, readers and collections meet in an order that a seed decides.
@@ -83,8 +84,10 @@ func (w *world) open() *journal.Journal {
 func (w *world) turn(j *journal.Journal, id string) bool {
 	w.t.Helper()
 	st := j.State()
-	e := &journal.Entry{ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd,
-		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"x"}}`, id)}
+	e := &journal.Entry{
+		ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd,
+		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"x"}}`, id),
+	}
 	_, err := j.Commit(context.Background(), &journal.Step{
 		Reason: "turn", Entries: []*journal.Entry{e},
 		Edit: func(d checkpoint.Document) checkpoint.Document {
@@ -246,7 +249,7 @@ func (w *world) onlyReachable() {
 	w.t.Helper()
 	first := map[string]string{}
 	for _, key := range w.keys("/transcript/") {
-		at := strings.SplitN(key[strings.LastIndexByte(key, '/')+1:], "-", 2)[0]
+		at, _, _ := strings.Cut(key[strings.LastIndexByte(key, '/')+1:], "-")
 		if other := first[at]; other != "" {
 			w.t.Errorf("%s and %s are both there", other, key)
 		}

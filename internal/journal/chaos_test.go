@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -112,8 +111,8 @@ func (l *ledger) settle(ctx context.Context, rng *rand.Rand, j *Journal, e *Entr
 // is in the history once, what failed is not (I1, I2).
 func TestChaos(t *testing.T) {
 	seeds := 300
-	if testing.Short() {
-		seeds = 20
+	if testing.Short() || slow {
+		seeds = 40
 	}
 	for _, kind := range []string{"replace", "append"} {
 		t.Run(kind, func(t *testing.T) {
@@ -198,7 +197,7 @@ func chaos(t *testing.T, kind string, seed uint64) {
 // during what follows: the session opens again, with all that was acknowledged, and takes commits (I13).
 func TestPowerLoss(t *testing.T) {
 	seeds := 600
-	if testing.Short() {
+	if testing.Short() || slow {
 		seeds = 60
 	}
 	for seed := range seeds {
@@ -216,14 +215,9 @@ type plug struct {
 	left    int    // stages until the power goes
 	seed    uint64 // of the crash
 	crashed *memory.Appender
-	trace   bool
-	failed  bool // the sync of the write under way fails
 }
 
 func (p *plug) hook(s memory.Step) error {
-	if p.trace {
-		fmt.Println(s.Op, s.Key, s.Stage, s.Bytes, p.left)
-	}
 	if p.left--; p.left == 0 && p.crashed == nil {
 		p.crashed = p.store.Crash(p.seed)
 	}
@@ -240,7 +234,7 @@ func (p *plug) hook(s memory.Step) error {
 
 func powerLoss(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
-	p := &plug{rng: rng, trace: os.Getenv("S") == fmt.Sprint(seed), store: memory.NewAppender()}
+	p := &plug{rng: rng, store: memory.NewAppender()}
 	l := newLedger()
 	for life := range 3 {
 		w := newWorld(t, p.store)
@@ -273,9 +267,6 @@ func live(t *testing.T, w *world, l *ledger, p *plug, life int) {
 	for i := range 8 {
 		e := say(j, fmt.Sprintf("e%d-%d", life, i), "x")
 		r, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{e}, Edit: setState(fmt.Sprintf(`{"life":%d,"turn":%d}`, life, i))})
-		if p.trace {
-			fmt.Println(e.ID, err)
-		}
 		if err != nil {
 			if errors.Is(err, ErrCorrupt) {
 				t.Errorf("commit %d of life %d: %v", i, life, err)

@@ -192,7 +192,7 @@ func (j *Journal) attempt(ctx context.Context, reqs []*request, from, base *Stat
 		j.mu.Lock()
 		j.forget()
 		j.mu.Unlock()
-		if lost := lostTo(from, base); lost != nil && (lost.Err == ErrFenced || !keepsBoth(reqs)) {
+		if lost := lostTo(from, base); lost != nil && (errors.Is(lost.Err, ErrFenced) || !keepsBoth(reqs)) {
 			lost.Commit = reqs[0].rec.ID
 			j.breakWith(lost, reqs)
 			return

@@ -53,8 +53,10 @@ func (j *Journal) bury(ctx context.Context) error {
 		}
 		return j.strategy.Finish(ctx, j.State())
 	}
-	return &backend.Error{Op: "delete", Key: j.cfg.Session, Outcome: backend.NotApplied,
-		Err: fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts)}
+	return &backend.Error{
+		Op: "delete", Key: j.cfg.Session, Outcome: backend.NotApplied,
+		Err: fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts),
+	}
 }
 
 // buryDamaged writes the tombstone of a session that can no longer be read.

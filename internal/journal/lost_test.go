@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/backend/trace"
-	"github.com/google/go-cmp/cmp"
 )
 
 // wire is a store whose answers to some PUTs of the checkpoint are lost or changed.

@@ -248,8 +248,7 @@ func TestOneSyncACommit(t *testing.T) {
 		c.Args = append([]string{strace, "-f", "-y", "-o", trace, "-e", "trace=fsync,fdatasync,write,pwrite64"}, c.Args...)
 		c.Path = strace
 		if err := c.Run(); err != nil {
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
+			if _, ok := errors.AsType[*exec.ExitError](err); ok {
 				t.Skipf("strace cannot trace here: %v", err)
 			}
 			t.Fatal(err)

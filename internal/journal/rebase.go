@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/journal/compose"
@@ -69,8 +70,10 @@ func (j *Journal) confirmed(ctx context.Context) (*State, error) {
 			return now, nil
 		}
 	}
-	return nil, &backend.Error{Op: "rebase", Key: j.cfg.Session, Outcome: backend.NotApplied,
-		Err: fmt.Errorf("the log changed %d times in a row", j.cfg.Limits.Attempts)}
+	return nil, &backend.Error{
+		Op: "rebase", Key: j.cfg.Session, Outcome: backend.NotApplied,
+		Err: fmt.Errorf("the log changed %d times in a row", j.cfg.Limits.Attempts),
+	}
 }
 
 // lookFor settles the requests whose commit is in the history of now, and returns the others with the
@@ -174,15 +177,15 @@ func (j *Journal) commitAgain(ctx context.Context, left []*request, from, now *S
 		j.forget()
 		j.mu.Unlock()
 	}
-	return &backend.Error{Op: "rebase", Key: j.cfg.Session, Outcome: backend.NotApplied,
-		Err: fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts)}
+	return &backend.Error{
+		Op: "rebase", Key: j.cfg.Session, Outcome: backend.NotApplied,
+		Err: fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts),
+	}
 }
 
 func composed(reqs []*request, r *request) bool {
-	for _, q := range reqs {
-		if q == r {
-			return true
-		}
+	if slices.Contains(reqs, r) {
+		return true
 	}
 	return r.result.Repeated
 }

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/google/go-cmp/cmp"
 )
 
 // object reads an object whole.
@@ -64,7 +66,11 @@ func TestTornTailAtEveryByte(t *testing.T) {
 	whole := w.object(key)
 	mid := before + bytes.Index(whole[before:], []byte(`"id":"c"`))
 	mid = bytes.LastIndexByte(whole[:mid], '\n') + 1
-	for cut := before; cut <= len(whole); cut++ {
+	step := 1
+	if slow {
+		step = 7
+	}
+	for cut := before; cut <= len(whole); cut += step {
 		w, key, _ := build(t)
 		w.put(key, whole[:cut])
 		want := []string{"a"}
@@ -210,5 +216,69 @@ func TestLostCheckpoint(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A session whose checkpoint is lost, and whose first segment is sealed by now, is not made anew under its id.
+func TestCreateDoesNotTakeOver(t *testing.T) {
+	w := newWorld(t, memory.NewAppender())
+	w.lim = Limits{RollEntries: 6, PublishCommits: 2}
+	j := w.create("s1")
+	for i := range 20 {
+		w.turn(j, fmt.Sprintf("e%d", i), fmt.Sprint(i))
+	}
+	if err := j.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.b.Delete(t.Context(), layout.CheckpointKey("s1")); err != nil {
+		t.Fatal(err)
+	}
+	again := w.create("s1")
+	if _, err := again.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(again, "x", "x")}}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("got %v", err)
+	}
+	if got := len(w.ids(w.open("s1"))); got != 20 {
+		t.Errorf("%d entries are left of 20", got)
+	}
+}
+
+// A kept turn is two commits in one append. Torn anywhere, the session stands where the winner left it, and
+// the turn is there whole or not at all.
+func TestTornKeepBoth(t *testing.T) {
+	build := func(t *testing.T) (w *world, key string, before int) {
+		w = newWorld(t, memory.NewAppender())
+		w.turn(w.create("s1"), "a", `1`)
+		j1, j2 := w.open("s1"), w.open("s1")
+		w.turn(j1, "b", `2`)
+		key = w.keys(layout.Transcript)[0]
+		before = len(w.object(key))
+		w.commit(j2, &Step{Entries: []*Entry{say(j2, "c", "c")}, Edit: setState(`3`), KeepBoth: true})
+		return w, key, before
+	}
+	w, key, before := build(t)
+	whole := w.object(key)
+	step := 1
+	if slow {
+		step = 7
+	}
+	for cut := before; cut <= len(whole); cut += step {
+		w, key, _ := build(t)
+		w.put(key, whole[:cut])
+		if err := w.b.Delete(t.Context(), layout.CheckpointKey("s1")); err != nil {
+			t.Fatal(err)
+		}
+		j := w.open("s1")
+		st := j.State()
+		if st.Summary.Entry != "b" || st.Summary.Branch != "main" || string(st.Doc.State) != "2" {
+			t.Fatalf("cut at %d: it stands at %+v with state %s", cut, st.Summary.Head, st.Doc.State)
+		}
+		w.turn(j, "d", `4`)
+		want := []string{"a", "b", "d"}
+		if cut == len(whole) {
+			want = []string{"a", "b", "c", "d"}
+		}
+		if diff := cmp.Diff(want, w.ids(w.open("s1"))); diff != "" {
+			t.Fatalf("cut at %d: %s", cut, diff)
+		}
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/layout"
-	"pgregory.net/rapid"
 )
 
 func TestValidID(t *testing.T) {

@@ -219,9 +219,7 @@ func TestRepairMissingMiddle(t *testing.T) {
 				t.Errorf("%d entries lost; the report:\n%s", lost, list(r))
 			}
 			var left []string
-			for _, k := range keys(objects(t, hurt.b), "/transcript/") {
-				left = append(left, k)
-			}
+			left = append(left, keys(objects(t, hurt.b), "/transcript/")...)
 			if len(left) < 4 {
 				t.Errorf("segments: %v", left)
 			}

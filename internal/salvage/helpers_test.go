@@ -69,16 +69,6 @@ func storeOf(kind string) backend.Backend {
 	return memory.New()
 }
 
-// copyOf is a store with the same objects.
-func copyOf(t testing.TB, kind string, from backend.Backend) backend.Backend {
-	t.Helper()
-	to := storeOf(kind)
-	for key, p := range objects(t, from) {
-		put(t, to, key, p)
-	}
-	return to
-}
-
 func objects(t testing.TB, b backend.Backend) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -115,13 +105,6 @@ func put(t testing.TB, b backend.Backend, key string, p []byte) {
 
 func header(id string) []byte {
 	return fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`, id)
-}
-
-func (w *world) create(id string) *journal.Journal {
-	w.t.Helper()
-	j := journal.Create(w.config(id), journal.Genesis{Header: header(id), Title: "t", Cwd: "/w"})
-	w.commit(j, &journal.Step{Reason: "create"})
-	return j
 }
 
 func (w *world) open(id string) *journal.Journal {

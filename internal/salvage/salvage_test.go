@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/salvage"
-	"github.com/google/go-cmp/cmp"
 )
 
 func (w *world) repair(id string, dry bool) check.Report {

@@ -43,7 +43,7 @@ func loadCases(t testing.TB) []contextCase {
 		names, value, _ := strings.Cut(rest, ":")
 		switch verb {
 		case "want", "set":
-			for _, p := range strings.Split(names, ",") {
+			for p := range strings.SplitSeq(names, ",") {
 				map[string]map[string]string{"want": c.want, "set": c.set}[verb][p] = strings.TrimSpace(value)
 			}
 		case "diag:":

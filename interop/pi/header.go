@@ -65,8 +65,10 @@ func (f *Reader) makeHeader(l fileLine) error {
 	if l.ID == "" {
 		version = 1
 	}
-	f.header = Header{Version: version, ID: id, Title: f.header.Title, Created: at, Made: true,
-		Raw: fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":""}`, id, at.UTC().Format("2006-01-02T15:04:05.000Z"))}
+	f.header = Header{
+		Version: version, ID: id, Title: f.header.Title, Created: at, Made: true,
+		Raw: fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":""}`, id, at.UTC().Format("2006-01-02T15:04:05.000Z")),
+	}
 	f.note("", l, diag.NoHeader, "the file has no session header: one was made")
 	f.started = true
 	return nil

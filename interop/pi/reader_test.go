@@ -128,12 +128,18 @@ func TestFileHeader(t *testing.T) {
 		name, first string
 		want        Header
 	}{
-		{"version 3", `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","parentSession":"p"}`,
-			Header{Version: 3, ID: "s", Cwd: "/w", Parent: "p"}},
-		{"version 1", `{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"b"}`,
-			Header{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"b"}`), Version: 1, ID: "s", Cwd: "/w", Parent: "b"}},
-		{"version 2", `{"type":"session","version":2,"id":"s","timestamp":"2026-01-01T00:00:00.000Z"}`,
-			Header{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z"}`), Version: 2, ID: "s"}},
+		{
+			"version 3", `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","parentSession":"p"}`,
+			Header{Version: 3, ID: "s", Cwd: "/w", Parent: "p"},
+		},
+		{
+			"version 1", `{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"b"}`,
+			Header{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"b"}`), Version: 1, ID: "s", Cwd: "/w", Parent: "b"},
+		},
+		{
+			"version 2", `{"type":"session","version":2,"id":"s","timestamp":"2026-01-01T00:00:00.000Z"}`,
+			Header{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z"}`), Version: 2, ID: "s"},
+		},
 		{"omp", `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","title":"T","cwd":5}`, Header{Version: 3, ID: "s", Title: "T"}},
 		{"made", lineB, Header{Version: 3, Made: true}},
 	}
@@ -332,10 +338,12 @@ func TestNoiseIsGivenUp(t *testing.T) {
 // FuzzFileReader: whatever the bytes, reading ends without a panic, gives only entries that parse, and a
 // file called verbatim is given back.
 func FuzzFileReader(f *testing.F) {
-	for _, s := range []string{"", lf(fileHeaderLine, lineA, lineB), lf(fileHeaderLine, lineA) + lineB[:70], lf(lineA), "\ufeff" + lf(fileHeaderLine),
+	for _, s := range []string{
+		"", lf(fileHeaderLine, lineA, lineB), lf(fileHeaderLine, lineA) + lineB[:70], lf(lineA), "\ufeff" + lf(fileHeaderLine),
 		lf(fileHeaderLine, lineA[:50]+lineB, "", "\x00\x00", lineC), lf(`{"type":"session","id":"s"}`, `{"type":"compaction","firstKeptEntryIndex":1e300}`, `{"type":"message","message":{"role":"hookMessage"}}`),
 		lf(`{"type":"session","version":-1e9}`, `{"type":"x"}`), lf(`{"type":"session","version":3,"id":"\ud800"}`, `{"type":"\u0000","id":"\n","parentId":{}}`),
-		lf(`{"type":"title","title":"t"}`, `{"type":"session","version":3,"id":"s"}`), "{\n}\n", lf(fileHeaderLine, strings.Replace(lineA, "null", `"a"`, 1), lineA, lineB)} {
+		lf(`{"type":"title","title":"t"}`, `{"type":"session","version":3,"id":"s"}`), "{\n}\n", lf(fileHeaderLine, strings.Replace(lineA, "null", `"a"`, 1), lineA, lineB),
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -205,8 +205,11 @@ func TestPeerFixtures(t *testing.T) {
 		roles            map[string]int
 		level, model, wd string
 	}{
-		{"before-compaction.jsonl", 1002, 446, 439, 990, map[string]int{"compactionSummary": 1, "user": 31, "assistant": 219, "toolResult": 192, "bashExecution": 3},
-			"off", "anthropic/claude-opus-4-5", ""},
+		{
+			"before-compaction.jsonl", 1002, 446, 439, 990,
+			map[string]int{"compactionSummary": 1, "user": 31, "assistant": 219, "toolResult": 192, "bashExecution": 3},
+			"off", "anthropic/claude-opus-4-5", "",
+		},
 		{"large-session.jsonl", 1018, 914, 892, 914, map[string]int{"user": 88, "assistant": 453, "toolResult": 373}, "off", "anthropic/claude-sonnet-4-5", ""},
 		{"prompt-cache-replay-session.v1.jsonl", 6, 6, 6, 6, nil, "off", "openai/gpt-4o", "/tmp/prompt-cache-replay"},
 	}

@@ -18,8 +18,10 @@ func largeSkeletons(t testing.TB, n int, parent func(i int) int64) [][]byte {
 	var out [][]byte
 	var rows []codec.Row
 	for i := range n {
-		row := codec.Row{ID: fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", i>>8, i&0xff, r.Uint32()&0xfff, r.Uint32()&0xfff, r.Uint64()&0xffffffffffff),
-			Parent: parent(i), Type: "message", Flags: codec.FlagText | codec.FlagVisible, Size: 300 + r.Uint32()%2000, Time: 1767225600000 + int64(i)*700}
+		row := codec.Row{
+			ID:     fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", i>>8, i&0xff, r.Uint32()&0xfff, r.Uint32()&0xfff, r.Uint64()&0xffffffffffff),
+			Parent: parent(i), Type: "message", Flags: codec.FlagText | codec.FlagVisible, Size: 300 + r.Uint32()%2000, Time: 1767225600000 + int64(i)*700,
+		}
 		switch i % 4 {
 		case 0:
 			row.Role, row.Preview = "user", fmt.Sprintf("please have a look at file number %d and mend it", r.IntN(5000))

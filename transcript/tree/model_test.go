@@ -5,8 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/coppice-go/coppice/codec"
 	"pgregory.net/rapid"
+
+	"github.com/coppice-go/coppice/codec"
 )
 
 // model answers the tree's questions the slow and obvious way, for rows without circles.

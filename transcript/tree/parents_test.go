@@ -14,7 +14,7 @@ import (
 // linesOf reads "id<parent" pairs: a parent "-" is null, "?" no parent that is a string.
 func linesOf(spec string) []entries.Line {
 	var lines []entries.Line
-	for _, s := range strings.Fields(spec) {
+	for s := range strings.FieldsSeq(spec) {
 		id, parent, _ := strings.Cut(s, "<")
 		l := entries.Line{Type: "message", ID: id}
 		if parent != "-" && parent != "?" {

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/transcript/internal/entries"
-	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -41,8 +42,13 @@ func flagNames(flags uint8) string {
 		bit  uint8
 		name string
 	}{
-		{codec.FlagText, "text"}, {codec.FlagCalls, "calls"}, {codec.FlagFailed, "failed"}, {codec.FlagCommit, "commit"},
-		{codec.FlagOrphan, "orphan"}, {codec.FlagDiagnosed, "diagnosed"}, {codec.FlagVisible, "visible"},
+		{codec.FlagText, "text"},
+		{codec.FlagCalls, "calls"},
+		{codec.FlagFailed, "failed"},
+		{codec.FlagCommit, "commit"},
+		{codec.FlagOrphan, "orphan"},
+		{codec.FlagDiagnosed, "diagnosed"},
+		{codec.FlagVisible, "visible"},
 	} {
 		if flags&f.bit != 0 {
 			names = append(names, f.name)
@@ -97,8 +103,10 @@ func TestRowFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := codec.Row{ID: "i", Parent: 7, Type: "message", Role: "user", Flags: codec.FlagText | codec.FlagVisible,
-		Size: uint32(len(raw)), Time: 1767225600500, Preview: "hi"}
+	want := codec.Row{
+		ID: "i", Parent: 7, Type: "message", Role: "user", Flags: codec.FlagText | codec.FlagVisible,
+		Size: uint32(len(raw)), Time: 1767225600500, Preview: "hi",
+	}
 	if d := cmp.Diff(want, Row(l, 7)); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}

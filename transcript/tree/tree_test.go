@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/diag"
-	"github.com/google/go-cmp/cmp"
 )
 
 // tr builds the rows of a small tree. One word a row: "id<parent kind", kinds below.
@@ -55,8 +56,10 @@ func rowsOf(t testing.TB, spec string) []codec.Row {
 		if !ok || !known {
 			t.Fatalf("bad word %q", w)
 		}
-		rows[i] = codec.Row{ID: id, Parent: parent, Type: k.typ, Role: k.role, Flags: k.flags, Preview: "text of " + id,
-			Size: uint32(100 + i), Time: int64(1000 * (i + 1))}
+		rows[i] = codec.Row{
+			ID: id, Parent: parent, Type: k.typ, Role: k.role, Flags: k.flags, Preview: "text of " + id,
+			Size: uint32(100 + i), Time: int64(1000 * (i + 1)),
+		}
 		if len(f) > 2 {
 			rows[i].Target, rows[i].Preview = f[2], f[3]
 		}
@@ -172,8 +175,10 @@ func TestTree(t *testing.T) {
 			}
 			check("on the path", ids(on), "m0 u1 a1 r1 a2 m1 u3 k1 n1 x1 a4")
 			n, ok := tree.Node("a2")
-			want := Node{ID: "a2", ParentID: "r1", Type: "message", Role: "assistant", Preview: "text of a2", Label: "works",
-				Ordinal: 5, Time: time.UnixMilli(6000).UTC(), Size: 105, OnPath: true}
+			want := Node{
+				ID: "a2", ParentID: "r1", Type: "message", Role: "assistant", Preview: "text of a2", Label: "works",
+				Ordinal: 5, Time: time.UnixMilli(6000).UTC(), Size: 105, OnPath: true,
+			}
 			if d := cmp.Diff(want, n); d != "" || !ok {
 				t.Errorf("node: -want +got\n%s", d)
 			}

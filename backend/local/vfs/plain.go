@@ -12,11 +12,11 @@ import (
 // openTries bounds how often an open is repeated because the name was replaced meanwhile.
 const openTries = 64
 
-// ErrForeign: what lies under the name is not a plain file of the store's own, but a symbolic link, a
+// ErrForeign says that what lies under the name is not a plain file of the store's own, but a symbolic link, a
 // pipe, a device, or a file with further hard links. It is left alone: remove it by hand.
 var ErrForeign = errors.New("not a plain file of the store")
 
-// ErrUnsettled: the name is replaced faster than it can be opened.
+// ErrUnsettled says that the name is replaced faster than it can be opened.
 var ErrUnsettled = errors.New("the name is replaced faster than it can be opened")
 
 var errNotDir = errors.New("not a directory")
@@ -123,12 +123,12 @@ func Foreign(what string, mode fs.FileMode) error {
 	return fmt.Errorf("%s is a %s: %w", what, kind, ErrForeign)
 }
 
-// Missing: nothing is there by that name, whichever component it is that lacks.
+// Missing reports that nothing is there by that name, whichever component it is that lacks.
 func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// Unsupported: the file system does not know the call.
+// Unsupported reports that the file system does not know the call.
 func Unsupported(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EPERM) ||
 		errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EINVAL)

@@ -57,8 +57,7 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, p []byte) {
 		_, _, err := Scan(p, 0, EnvelopeDepth)
-		var limit *LimitError
-		if errors.As(err, &limit) {
+		if _, ok := errors.AsType[*LimitError](err); ok {
 			return
 		}
 		if ok, _ := scanned(p); ok != json.Valid(p) {

@@ -196,10 +196,24 @@ func (a *Strategy) unchanged(ctx context.Context, base *state.State) error {
 func (a *Strategy) create(ctx context.Context, c *compose.Composer) (*state.State, error) {
 	next := c.Next
 	first := layout.Segment{Epoch: c.Epoch, Rnd: layout.FirstRandom}
-	if o, _, err := a.store.Checkpoint(ctx); err == nil {
+	o, _, err := a.store.Checkpoint(ctx)
+	switch {
+	case err == nil:
 		return nil, a.taken(o.Summary.Tombstone)
+	case errors.Is(err, objects.ErrCorrupt):
+		return nil, a.taken(false)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, notApplied("create", a.cfg.Session, err)
 	}
-	err := a.store.Create(ctx, first.PlainKey(a.cfg.Session), c.Bytes)
+	// The first segment of a session whose checkpoint is lost may be sealed by now.
+	_, _, err = a.b.Get(ctx, first.SealedKey(a.cfg.Session), backend.Tail(0))
+	if err == nil {
+		return nil, a.taken(false)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, notApplied("create", a.cfg.Session, err)
+	}
+	err = a.store.Create(ctx, first.PlainKey(a.cfg.Session), c.Bytes)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil, a.taken(false)
@@ -294,6 +308,7 @@ func (a *Strategy) reread(ctx context.Context) error {
 	return &compose.Moved{Now: now}
 }
 
+// Changed tells by the length of the active segment whether anyone committed after st.
 func (a *Strategy) Changed(ctx context.Context, st *state.State) (bool, error) {
 	size, err := a.size(ctx, a.activeKey(st))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -224,8 +224,7 @@ func (a *Strategy) rollNow(ctx context.Context, st *state.State) (*state.State, 
 	if err == nil {
 		next, err = a.Publish(ctx, st, c)
 	}
-	var m *compose.Moved
-	if errors.As(err, &m) {
+	if _, ok := errors.AsType[*compose.Moved](err); ok {
 		return st, nil
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
+// Load reads the newest state: checkpoint_latest and the log behind it.
 func (a *Strategy) Load(ctx context.Context) (*state.State, error) {
 	st, err := a.read(ctx)
 	if err != nil {
@@ -61,7 +62,7 @@ func (a *Strategy) saw(o *checkpoint.Object, info backend.Info, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if o != nil {
-		a.seq, a.bytes = o.Summary.Seq, o.Summary.Bytes
+		a.seq, a.bytes, a.batches = o.Summary.Seq, o.Summary.Bytes, 0
 	}
 	a.exists = !errors.Is(err, fs.ErrNotExist)
 	if info.Version != "" || !a.exists {
@@ -158,22 +159,27 @@ func (a *Strategy) playFrom(ctx context.Context, st *state.State, data []byte) (
 	return nil, 0, objects.Corrupt(a.activeKey(st), 0, fmt.Errorf("%d segments roll over to one another: %w", rollsMax, codec.ErrLimit))
 }
 
-// replay advances st over the commits of one segment's bytes; next names the segment that goes on.
-func (a *Strategy) replay(st *state.State, data []byte) (now *state.State, next string, good int, err error) {
-	now = st
-	start := st.Active().Bytes
-	good = segment.Scan(data, st.Key, st.Self, func(s segment.Commit) bool {
+// replay advances st over the commits of one segment's bytes; next names the segment that goes on. A losing
+// turn counts only with the commit behind it that goes back to the winner: they were one append, and one that
+// was torn between them was never acknowledged.
+func (a *Strategy) replay(st *state.State, data []byte) (whole *state.State, next string, good int, err error) {
+	whole = st
+	now, start := st, st.Active().Bytes
+	segment.Scan(data, st.Key, st.Self, func(s segment.Commit) bool {
 		advanced, aerr := now.Follows(&s)
 		if aerr != nil {
 			err = objects.Corrupt(a.activeKey(st), start+int64(s.End), aerr)
 			return false
 		}
-		now, next = advanced, s.Record.Next
+		now = advanced
 		now.Unsure = nil // its writer confirmed all before it
 		now.Durable = max(now.Durable, s.Record.Synced)
+		if r := &s.Record; r.Kept == "" || r.Kept != r.Branch {
+			whole, next, good = now, r.Next, s.End
+		}
 		return next == ""
 	})
-	return now, next, good, err
+	return whole, next, good, err
 }
 
 // enter opens the segment that the last commit of st rolled over to.

@@ -52,6 +52,7 @@ func New(cfg *compose.Config, s *objects.Store, past *history.Past, h Handle) *S
 	return &Strategy{cfg: cfg, store: s, past: past, handle: h}
 }
 
+// Load reads the newest state: one object.
 func (r *Strategy) Load(ctx context.Context) (*state.State, error) {
 	st, err := r.read(ctx)
 	if err == nil && st.Summary.Tombstone {
@@ -73,6 +74,7 @@ func (r *Strategy) read(ctx context.Context) (*state.State, error) {
 	return st, nil
 }
 
+// Changed tells by the version of checkpoint_latest whether anyone committed after st.
 func (r *Strategy) Changed(ctx context.Context, st *state.State) (bool, error) {
 	info, err := r.store.Backend.Stat(ctx, layout.CheckpointKey(r.cfg.Session))
 	return err == nil && info.Version != st.Version, err
@@ -236,6 +238,8 @@ func (p *put) look(ctx context.Context) (st *state.State, over bool, err error) 
 		return nil, false, nil // nothing there yet
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, true, objects.Corrupt(layout.CheckpointKey(p.r.cfg.Session), 0, fmt.Errorf("the object is gone: %w", codec.ErrFormat))
+	case errors.Is(err, objects.ErrCorrupt), errors.Is(err, codec.ErrVersion):
+		return nil, true, p.unreadable(err)
 	case err != nil:
 		return nil, false, nil //nolint:nilerr // the store does not answer: try again while tries are left
 	case now.Summary.Commit == p.mine:
@@ -251,6 +255,14 @@ func (p *put) look(ctx context.Context) (st *state.State, over bool, err error) 
 		return nil, true, &compose.Moved{Now: now}
 	}
 	return p.search(ctx, now)
+}
+
+// unreadable is the error where what is in force cannot be read: certain, unless an answer was lost.
+func (p *put) unreadable(err error) error {
+	if p.doubt == nil {
+		return err
+	}
+	return &backend.Error{Op: "put", Key: layout.CheckpointKey(p.r.cfg.Session), Err: errors.Join(p.doubt, err)}
 }
 
 // search decides where the lineage no longer reaches back to base: our commit is at its seq in the log,

@@ -45,52 +45,97 @@ func TestContextMessageBytes(t *testing.T) {
 		want    []string // raw bytes
 		ids     []string
 	}{
-		{"raw bytes stay", Coppice,
+		{
+			"raw bytes stay", Coppice,
 			[]string{`{"type":"message","id":"a","parentId":%P,` + at + `,"message":{"role" : "user", "n":1.50e1,"content":"\u0041<&>"}}`},
-			[]string{`{"role" : "user", "n":1.50e1,"content":"\u0041<&>"}`}, []string{"a"}},
-		{"compaction", Pi,
+			[]string{`{"role" : "user", "n":1.50e1,"content":"\u0041<&>"}`},
+			[]string{"a"},
+		},
+		{
+			"compaction", Pi,
 			[]string{`{"type":"compaction","id":"c","parentId":%P,` + at + `,"summary":"S\u00e9 <b>","tokensBefore":12.0,"firstKeptEntryId":"x"}`},
-			[]string{`{"role":"compactionSummary","summary":"S\u00e9 <b>","tokensBefore":12.0,"timestamp":1767225600001}`}, []string{""}},
-		{"compaction of wrong types", Coppice,
+			[]string{`{"role":"compactionSummary","summary":"S\u00e9 <b>","tokensBefore":12.0,"timestamp":1767225600001}`},
+			[]string{""},
+		},
+		{
+			"compaction of wrong types", Coppice,
 			[]string{`{"type":"compaction","id":"c","parentId":%P,"summary":5,"tokensBefore":"x","firstKeptEntryId":7,"systemMessage":"no"}`},
-			[]string{`{"role":"compactionSummary","summary":"","tokensBefore":0,"timestamp":0}`}, []string{""}},
-		{"branch summary", Coppice,
+			[]string{`{"role":"compactionSummary","summary":"","tokensBefore":0,"timestamp":0}`},
+			[]string{""},
+		},
+		{
+			"branch summary", Coppice,
 			[]string{`{"type":"branch_summary","id":"b","parentId":%P,` + at + `,"fromId":"z","summary":"S"}`},
-			[]string{`{"role":"branchSummary","summary":"S","fromId":"z","timestamp":1767225600001}`}, []string{""}},
-		{"custom message", Coppice,
+			[]string{`{"role":"branchSummary","summary":"S","fromId":"z","timestamp":1767225600001}`},
+			[]string{""},
+		},
+		{
+			"custom message", Coppice,
 			[]string{`{"type":"custom_message","id":"m","parentId":%P,` + at + `,"customType":"k","content":[{"type":"text","text":"x"}],"display":true,"details":{"a":1}}`},
-			[]string{`{"role":"custom","customType":"k","content":[{"type":"text","text":"x"}],"display":true,"details":{"a":1},"timestamp":1767225600001}`}, []string{"m"}},
-		{"custom message kept out of the model", Atomic,
+			[]string{`{"role":"custom","customType":"k","content":[{"type":"text","text":"x"}],"display":true,"details":{"a":1},"timestamp":1767225600001}`},
+			[]string{"m"},
+		},
+		{
+			"custom message kept out of the model", Atomic,
 			[]string{`{"type":"custom_message","id":"m","parentId":%P,` + at + `,"customType":"k","content":"x","display":false,"excludeFromContext":true}`},
-			[]string{`{"role":"custom","customType":"k","content":"x","display":false,"timestamp":1767225600001,"excludeFromContext":true}`}, []string{"m"}},
-		{"operator's names", Operator,
-			[]string{`{"type":"branch_summary","id":"b","parentId":%P,"timestamp":1767225600.5,"from_id":"z","summary":""}`,
+			[]string{`{"role":"custom","customType":"k","content":"x","display":false,"timestamp":1767225600001,"excludeFromContext":true}`},
+			[]string{"m"},
+		},
+		{
+			"operator's names", Operator,
+			[]string{
+				`{"type":"branch_summary","id":"b","parentId":%P,"timestamp":1767225600.5,"from_id":"z","summary":""}`,
 				`{"type":"custom_message","id":"m","parentId":%P,"timestamp":1767225600.5,"custom_type":"k","content":[],"display":true}`,
-				`{"type":"compaction","id":"c","parentId":%P,"timestamp":1767225600.5,"summary":"S","first_kept_entry_id":"b","tokens_before":3}`},
-			[]string{`{"role":"compactionSummary","summary":"S","tokensBefore":3,"timestamp":1767225600500}`,
+				`{"type":"compaction","id":"c","parentId":%P,"timestamp":1767225600.5,"summary":"S","first_kept_entry_id":"b","tokens_before":3}`,
+			},
+			[]string{
+				`{"role":"compactionSummary","summary":"S","tokensBefore":3,"timestamp":1767225600500}`,
 				`{"role":"branchSummary","summary":"","fromId":"z","timestamp":1767225600500}`,
-				`{"role":"custom","customType":"k","content":[],"display":true,"timestamp":1767225600500}`}, []string{"", "", "m"}},
-		{"an edited message keeps its other fields", Pi,
-			[]string{`{"type":"message","id":"a","parentId":%P,"message":{"role":"assistant","content":[],"model":"m","x":1}}`,
+				`{"role":"custom","customType":"k","content":[],"display":true,"timestamp":1767225600500}`,
+			},
+			[]string{"", "", "m"},
+		},
+		{
+			"an edited message keeps its other fields", Pi,
+			[]string{
+				`{"type":"message","id":"a","parentId":%P,"message":{"role":"assistant","content":[],"model":"m","x":1}}`,
 				`{"type":"message","id":"b","parentId":%P,"message":{"content":"old","role":"user"}}`,
 				`{"type":"context_edit","id":"e","parentId":%P,"targetId":"a","replacement":{"content":"new"}}`,
-				`{"type":"context_edit","id":"f","parentId":%P,"targetId":"b","replacement":{"content":"new"}}`},
-			[]string{`{"role":"assistant","content":[{"type":"text","text":"new"}],"model":"m","x":1}`, `{"content":"new","role":"user"}`}, []string{"a", "b"}},
-		{"omp clears signatures where it takes a call away", OMP,
+				`{"type":"context_edit","id":"f","parentId":%P,"targetId":"b","replacement":{"content":"new"}}`,
+			},
+			[]string{`{"role":"assistant","content":[{"type":"text","text":"new"}],"model":"m","x":1}`, `{"content":"new","role":"user"}`},
+			[]string{"a", "b"},
+		},
+		{
+			"omp clears signatures where it takes a call away", OMP,
 			[]string{`{"type":"message","id":"a","parentId":%P,"message":{"role":"assistant","content":[{"type":"thinking","thinking":"t","thinkingSignature":"s"},` +
 				`{"type":"redactedThinking","data":"d"},{"type":"toolCall","id":"k","name":"n"},{"type":"text","text":"x"}],"stopReason":"toolUse"}}`},
-			[]string{`{"role":"assistant","content":[{"type":"thinking","thinking":"t"},{"type":"text","text":"x"}],"stopReason":"toolUse"}`}, []string{"a"}},
-		{"omp keeps a turn that a note on interrupted thinking follows", OMP,
-			[]string{`{"type":"message","id":"a","parentId":%P,"message":{"role":"assistant","content":[],"stopReason":"aborted"}}`,
-				`{"type":"custom_message","id":"n","parentId":%P,"customType":"interrupted-thinking","content":"x","display":false}`},
-			[]string{`{"role":"assistant","content":[],"stopReason":"aborted"}`, `{"role":"custom","customType":"interrupted-thinking","content":"x","display":false,"timestamp":0}`}, []string{"a", "n"}},
-		{"omp: the provider's own compaction", OMP,
-			[]string{`{"type":"message","id":"a","parentId":%P,"message":{"role":"user","content":"a"}}`,
+			[]string{`{"role":"assistant","content":[{"type":"thinking","thinking":"t"},{"type":"text","text":"x"}],"stopReason":"toolUse"}`},
+			[]string{"a"},
+		},
+		{
+			"omp keeps a turn that a note on interrupted thinking follows", OMP,
+			[]string{
+				`{"type":"message","id":"a","parentId":%P,"message":{"role":"assistant","content":[],"stopReason":"aborted"}}`,
+				`{"type":"custom_message","id":"n","parentId":%P,"customType":"interrupted-thinking","content":"x","display":false}`,
+			},
+			[]string{`{"role":"assistant","content":[],"stopReason":"aborted"}`, `{"role":"custom","customType":"interrupted-thinking","content":"x","display":false,"timestamp":0}`},
+			[]string{"a", "n"},
+		},
+		{
+			"omp: the provider's own compaction", OMP,
+			[]string{
+				`{"type":"message","id":"a","parentId":%P,"message":{"role":"user","content":"a"}}`,
 				`{"type":"message","id":"b","parentId":%P,"message":{"role":"user","content":"b"}}`,
 				`{"type":"compaction","id":"c","parentId":%P,"summary":"S","tokensBefore":1,"firstKeptEntryId":"a","providerReplayThroughEntryId":"a",` +
-					`"preserveData":{"openaiRemoteCompaction":{"provider":"openai","replacementHistory":[{"x":1}]}}}`},
-			[]string{`{"role":"compactionSummary","summary":"S","tokensBefore":1,"timestamp":0,"providerPayload":{"type":"openaiResponsesHistory","provider":"openai","items":[{"x":1}]}}`,
-				`{"role":"user","content":"b"}`}, []string{"", "b"}},
+					`"preserveData":{"openaiRemoteCompaction":{"provider":"openai","replacementHistory":[{"x":1}]}}}`,
+			},
+			[]string{
+				`{"role":"compactionSummary","summary":"S","tokensBefore":1,"timestamp":0,"providerPayload":{"type":"openaiResponsesHistory","provider":"openai","items":[{"x":1}]}}`,
+				`{"role":"user","content":"b"}`,
+			},
+			[]string{"", "b"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,24 +9,20 @@ import (
 )
 
 // pair matches calls and results, reports those that stand alone, and gives the calls that wait for a
-// result. Where the bound cut something off, a result without a call is the rest of a cut group: it is left
-// out, so that no group is ever split.
+// result. A result answers the newest call before it that waits under its id: some providers number calls
+// anew each turn. Where the bound cut something off, a result without a call is the rest of a cut group: it
+// is left out, so that no group is ever split.
 func (b *Builder) pair(w *Window) []entries.ToolCall {
-	answered := map[string]bool{} // by call id, for calls met so far
+	waiting := map[string][]*bool{} // by call id, the newest last; an id that was met once stays
+	var answered [][]*bool          // by message and call
 	kept := 0
 	for i, p := range b.Links {
-		for _, c := range p.Calls {
-			answered[c.ID] = false
+		calls := make([]*bool, len(p.Calls))
+		for k, c := range p.Calls {
+			calls[k] = new(bool)
+			waiting[c.ID] = append(waiting[c.ID], calls[k])
 		}
-		orphan := ""
-		alone := true
-		for _, id := range p.Results {
-			if _, ok := answered[id]; ok {
-				answered[id], alone = true, false
-			} else {
-				orphan = id
-			}
-		}
+		orphan, alone := answer(p.Results, waiting)
 		if orphan != "" && alone && !w.Complete && p.only {
 			w.OmittedEntries++
 			continue
@@ -35,13 +31,14 @@ func (b *Builder) pair(w *Window) []entries.ToolCall {
 			b.report(i, diag.OrphanResult, "a result for call "+strconv.Quote(orphan)+", which is not before it")
 		}
 		b.Messages[kept], b.Links[kept] = b.Messages[i], p
+		answered = append(answered, calls)
 		kept++
 	}
 	b.Truncate(kept)
 	var open []entries.ToolCall
 	for i, p := range b.Links {
-		for _, c := range p.Calls {
-			if answered[c.ID] {
+		for k, c := range p.Calls {
+			if *answered[i][k] {
 				continue
 			}
 			b.report(i, diag.OpenCall, "call "+strconv.Quote(c.ID)+" of "+strconv.Quote(c.Name)+" has no result")
@@ -51,6 +48,25 @@ func (b *Builder) pair(w *Window) []entries.ToolCall {
 		}
 	}
 	return open
+}
+
+// answer marks the calls that the results answer. orphan is the id of a result that no call before it has;
+// alone tells that all of them are such.
+func answer(results []string, waiting map[string][]*bool) (orphan string, alone bool) {
+	alone = true
+	for _, id := range results {
+		calls, met := waiting[id]
+		if !met {
+			orphan = id
+			continue
+		}
+		alone = false
+		if n := len(calls); n > 0 {
+			*calls[n-1] = true
+			waiting[id] = calls[:n-1]
+		}
+	}
+	return orphan, alone
 }
 
 func (b *Builder) report(i int, kind, detail string) {

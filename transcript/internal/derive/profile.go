@@ -16,7 +16,7 @@ type Profile string
 
 // The profiles. All of them start from the same rules: the latest compaction on the path gives its summary,
 // the entries that it keeps and those after it; branch summaries and custom messages are messages too;
-// everything else is silent. What sets each apart:
+// everything else is silent. What sets each apart:.
 const (
 	// Coppice is pi's rules; a leaf entry at the end of the path moves the head to its target.
 	Coppice Profile = ""
@@ -66,6 +66,7 @@ func RulesOf(p Profile) Rules {
 		return Rules{verbatimOnly: true}
 	case Operator:
 		return Rules{Moves: true, changesOnly: true, emptyBranch: true, snake: true}
+	case Coppice:
 	}
 	return Rules{Moves: true, Edits: true}
 }

@@ -33,7 +33,7 @@ func (p *Parts) Speech() [][]byte {
 	return p.Texts
 }
 
-// OnlyResults: the message says nothing itself, as when Anthropic's user hands in results of tools.
+// OnlyResults reports that the message says nothing itself, as when Anthropic's user hands in results of tools.
 func (p *Parts) OnlyResults() bool {
 	return len(p.Results) > 0 && len(p.Texts) == 0 && len(p.Calls) == 0
 }

@@ -1,0 +1,213 @@
+package s3
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"strings"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/coppice-go/coppice/backend"
+)
+
+// verdict is what a failed attempt means.
+type verdict struct {
+	cause   error
+	outcome backend.Outcome // of a write
+	again   bool            // another attempt may do better
+	slow    bool            // the store asks for fewer writes to this key
+}
+
+// final is an error that this package made itself: no other attempt changes it.
+type final struct{ error }
+
+func (f final) Unwrap() error { return f.error }
+
+// judge says what the error of an attempt means. An answer counts even if the caller has left meanwhile.
+func (b *Backend) judge(ctx context.Context, a *attempt, err error) verdict {
+	if f, ok := errors.AsType[final](err); ok {
+		return verdict{cause: f.error, outcome: backend.NotApplied}
+	}
+	if s := answered(err); s != nil {
+		v := b.weigh(s)
+		if v.outcome == backend.Unknown && ctx.Err() != nil {
+			v.cause = fmt.Errorf("%w after %w", ctx.Err(), v.cause)
+		}
+		return v
+	}
+	unsent := !a.sent.Load()
+	switch cause := context.Cause(a.ctx); {
+	case ctx.Err() != nil:
+		v := verdict{cause: ctx.Err()}
+		if unsent {
+			v.outcome = backend.NotApplied
+		}
+		return v
+	case unsent:
+		return verdict{cause: fmt.Errorf("the request was not sent: %w", plain(err)), outcome: backend.NotApplied}
+	case errors.Is(cause, errTimeout):
+		return verdict{cause: fmt.Errorf("%w (%v)", errTimeout, a.limit), again: true}
+	case untrusted(err):
+		return verdict{cause: plain(err), outcome: backend.NotApplied}
+	case unconnected(err):
+		return verdict{cause: plain(err), outcome: backend.NotApplied, again: true}
+	}
+	return verdict{cause: plain(err), again: true}
+}
+
+// unconnected reports that no connection came about, so that no byte of the request left.
+func unconnected(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+// untrusted reports that the two sides could not agree on TLS, before any byte of the request left.
+func untrusted(err error) bool {
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	return certificate || authority || record
+}
+
+// plain takes off the layers of the SDK that say nothing more.
+func plain(err error) error {
+	if op, ok := errors.AsType[*smithy.OperationError](err); ok {
+		err = op.Err
+	}
+	if send, ok := errors.AsType[*smithyhttp.RequestSendError](err); ok {
+		err = send.Err
+	}
+	return err
+}
+
+// answer is an answer that was no success.
+type answer struct {
+	status  int
+	code    string // S3's own word; "" = the answer holds none
+	message string
+	request string // the store's number for it
+	region  string // where the bucket says it is
+	err     error
+}
+
+// answered gives the answer in an error; nil if there was none.
+func answered(err error) *answer {
+	re, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok || re.Response == nil || re.Response.Response == nil || re.HTTPStatusCode() == 0 {
+		return nil // with status 0 it stands for no answer at all
+	}
+	s := &answer{status: re.HTTPStatusCode(), region: re.Response.Header.Get("X-Amz-Bucket-Region"), err: err}
+	if own, ok := errors.AsType[*awshttp.ResponseError](err); ok {
+		s.request = own.RequestID
+	}
+	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() != "UnknownError" {
+		s.code, s.message = api.ErrorCode(), api.ErrorMessage()
+	}
+	if s.message == http.StatusText(s.status) && (re.Response.Request == nil || re.Response.Request.Method != http.MethodHead) {
+		s.code, s.message = "", "" // made up by the SDK from the status: there was no body to hold a code
+	}
+	return s
+}
+
+func (s *answer) Error() string {
+	text := fmt.Sprintf("answer %d", s.status)
+	if s.code != "" {
+		text += " " + s.code
+	}
+	if s.message != "" && s.message != s.code {
+		text += fmt.Sprintf(": %.300q", s.message)
+	}
+	if s.status < http.StatusMultipleChoices {
+		text += fmt.Sprintf(", not to be read: %v", plain(s.err))
+	}
+	if s.request != "" {
+		text += fmt.Sprintf(" (request %.100s)", s.request)
+	}
+	return text
+}
+
+func (s *answer) Unwrap() error { return s.err }
+
+// weigh says what an answer means. Only S3's own word, or a status that has one meaning, makes certain
+// that a write had no effect: a gateway between may say anything.
+func (b *Backend) weigh(s *answer) verdict {
+	not := func(format string, args ...any) verdict {
+		return verdict{cause: fmt.Errorf(format, args...), outcome: backend.NotApplied}
+	}
+	switch {
+	case s.code == "NoSuchBucket":
+		return not("there is no bucket %q: create it, or correct the address: %w", b.bucket, s)
+	case s.status == http.StatusPreconditionFailed:
+		b.known.Store(true)
+		return not("%w: %w", backend.ErrPrecondition, s)
+	case s.code == "NoSuchKey", s.code == "NotFound" && s.status == http.StatusNotFound:
+		b.known.Store(s.code == "NoSuchKey" || b.known.Load())
+		return not("%w: %w", backend.ErrNotExist, s)
+	case s.status == http.StatusRequestedRangeNotSatisfiable:
+		return not("%w: %w", backend.ErrRange, s)
+	case s.code == "ConditionalRequestConflict", s.code == "OperationAborted":
+		v := not("%w: %w", backend.ErrBusy, s)
+		v.again = true
+		return v
+	case s.status == http.StatusTooManyRequests, throttled[s.code]:
+		v := not("%w: %w", backend.ErrBusy, s)
+		v.again, v.slow = true, true
+		return v
+	case s.status == http.StatusNotImplemented && s.code == "NotImplemented":
+		return not("not supported by this store: %w", s)
+	case repeatable[s.code]:
+		v := not("%w", s)
+		v.again = true
+		return v
+	case s.status >= 500, s.status < 300, s.status == http.StatusRequestTimeout, s.code == "RequestTimeout":
+		return verdict{cause: s, again: true}
+	case s.code == "":
+		return verdict{cause: fmt.Errorf("the answer is not one of S3: %w", s)}
+	}
+	return b.refused(s, not)
+}
+
+// refused is the error of an answer that no other attempt changes, in words that help.
+func (b *Backend) refused(s *answer, not func(string, ...any) verdict) verdict {
+	switch {
+	case s.region != "" && (s.status < 400 || s.code == "AuthorizationHeaderMalformed" || s.code == "IllegalLocationConstraintException"):
+		return not("the bucket is in the region %q: correct the address: %w", s.region, s)
+	case s.status == http.StatusForbidden, s.status == http.StatusUnauthorized:
+		return not("%w: %w", fs.ErrPermission, s)
+	case s.code == "EntityTooLarge":
+		return not("%w: %w", backend.ErrTooLarge, s)
+	case s.code == "KeyTooLongError":
+		return not("%w: %w", backend.ErrKey, s)
+	}
+	return not("%w", s)
+}
+
+// throttled are the codes of a store that wants fewer requests. It has not begun with this one.
+var throttled = map[string]bool{
+	"SlowDown": true, "SlowDownRead": true, "SlowDownWrite": true, "TooManyRequests": true,
+	"Throttling": true, "ThrottlingException": true, "ThrottledException": true,
+	"RequestThrottled": true, "RequestThrottledException": true, "RequestLimitExceeded": true,
+}
+
+// repeatable are codes that refuse these bytes only: the SDK has corrected its clock by the answer, and
+// damage on the way may not come twice.
+var repeatable = map[string]bool{
+	"RequestTimeTooSkewed": true, "BadDigest": true, "InvalidDigest": true,
+	"XAmzContentSHA256Mismatch": true, "XAmzContentChecksumMismatch": true, "IncompleteBody": true,
+}
+
+// etag is a version as the store wrote it, without quotes.
+func etag(tag *string) backend.Version {
+	if tag == nil {
+		return ""
+	}
+	return backend.Version(strings.Trim(*tag, `"`))
+}

@@ -1,0 +1,317 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/integration/faultproxy"
+	"github.com/coppice-go/coppice/internal/journal"
+)
+
+// faults that one conditional PUT may meet. Whatever the answer says, the commit is there once and is
+// acknowledged: nothing here is a failure of the turn.
+var faults = []faultproxy.Fault{
+	{Kind: faultproxy.LoseRequest},
+	{Kind: faultproxy.LoseAnswer},
+	{Kind: faultproxy.CutAnswer},
+	{Kind: faultproxy.DelayAnswer, Delay: 20 * time.Millisecond},
+	{Kind: faultproxy.Hold},
+	{Kind: faultproxy.Refuse, Status: 409, Code: "ConditionalRequestConflict"},
+	{Kind: faultproxy.Refuse, Status: 429, Code: "TooManyRequests"},
+	{Kind: faultproxy.Refuse, Status: 429},
+	{Kind: faultproxy.Refuse, Status: 500, Code: "InternalError"},
+	{Kind: faultproxy.Refuse, Status: 502},
+	{Kind: faultproxy.Refuse, Status: 503, Code: "SlowDown"},
+	{Kind: faultproxy.Refuse, Status: 503, Code: "ServiceUnavailable"},
+	{Kind: faultproxy.ReplaceAnswer, Status: 500, Code: "InternalError"},
+	{Kind: faultproxy.ReplaceAnswer, Status: 502},
+	{Kind: faultproxy.ReplaceAnswer, Status: 503, Code: "ServiceUnavailable"},
+	{Kind: faultproxy.ReplaceAnswer, Status: 503, Code: "SlowDown"},
+	{Kind: faultproxy.ReplaceAnswer, Status: 412, Code: "PreconditionFailed"},
+	{Kind: faultproxy.ReplaceAnswer, Status: 409, Code: "ConditionalRequestConflict"},
+	{Kind: faultproxy.ReplaceAnswer, Status: 403},
+}
+
+// Each fault once, and twice in a row, at the commit that creates a session and at one that replaces its
+// checkpoint.
+func TestAmbiguousPut(t *testing.T) {
+	for _, f := range faults {
+		for times := 1; times <= 2; times++ {
+			for _, creates := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s x%d creates=%v", f, times, creates), func(t *testing.T) {
+					w, l := newWorld(t), newLedger()
+					j := w.create(w.faulty)
+					if !creates {
+						l.acked["first"] = w.turn(j, "first").Commit.Commit
+					}
+					for range times {
+						w.proxy.Script(f)
+					}
+					l.acked["turn"] = w.turn(j, "turn").Commit.Commit
+					if w.proxy.Waiting() == times {
+						t.Errorf("no fault was met: %v", w.proxy.Log())
+					}
+					w.proxy.Clear() // once applied, and found, there was no second try to meet the second fault
+					if _, err := w.proxy.Deliver(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if st := w.check(l); string(st.Doc.State) != `{"last":"turn"}` {
+						t.Errorf("state %s", st.Doc.State)
+					}
+					l.acked["next"] = w.turn(j, "next").Commit.Commit // the handle lives
+					w.check(l)
+				})
+			}
+		}
+	}
+}
+
+// A false 412, and a false 404, that a server or a proxy makes up without having applied anything: the
+// base is still the head, so the same bytes go again.
+func TestFalseRefusal(t *testing.T) {
+	for _, f := range []faultproxy.Fault{
+		{Kind: faultproxy.Refuse, Status: 412, Code: "PreconditionFailed"},
+		{Kind: faultproxy.Refuse, Status: 404, Code: "NoSuchKey"},
+	} {
+		t.Run(f.String(), func(t *testing.T) {
+			w, l := newWorld(t), newLedger()
+			j := w.create(w.faulty)
+			l.acked["first"] = w.turn(j, "first").Commit.Commit
+			w.proxy.Script(f)
+			l.acked["turn"] = w.turn(j, "turn").Commit.Commit
+			w.check(l)
+		})
+	}
+}
+
+// Our commit is applied, its answer is lost, and before we can look others commit on top of it: few, so
+// that the lineage tells; and so many that only the log does.
+func TestAppliedThenSuperseded(t *testing.T) {
+	for _, others := range []int{1, 63, 64, 70, 150} {
+		t.Run(fmt.Sprint(others), func(t *testing.T) {
+			w, l := newWorld(t), newLedger()
+			w.limits = journal.Limits{SealEntries: 40}
+			j := w.create(w.faulty)
+			l.acked["first"] = w.turn(j, "first").Commit.Commit
+			w.proxy.Script(faultproxy.Fault{Kind: faultproxy.LoseAnswer, Then: func() {
+				other := w.open(w.direct)
+				for i := range others {
+					id := fmt.Sprintf("other-%d", i)
+					l.acked[id] = w.turn(other, id).Commit.Commit
+				}
+				if err := other.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}})
+			l.acked["turn"] = w.turn(j, "turn").Commit.Commit
+			st := w.check(l)
+			if want := fmt.Sprintf(`{"last":"other-%d"}`, others-1); string(st.Doc.State) != want {
+				t.Errorf("state %s, want %s", st.Doc.State, want)
+			}
+			// It was acknowledged, and the next commit meets the others.
+			if _, err := j.Commit(t.Context(), step(j, "late")); !errors.Is(err, journal.ErrConflict) {
+				t.Errorf("the next commit: %v, want a conflict", err)
+			}
+			res, err := j.Rebase(t.Context(), nil)
+			if err != nil || len(res) != 1 || res[0].Kept == "" {
+				t.Fatalf("rebase: %+v, %v", res, err)
+			}
+			l.acked["late"] = res[0].Commit.Commit
+			w.check(l)
+		})
+	}
+}
+
+// Our request is lost, and others commit meanwhile: that is a conflict, and nothing of ours is stored,
+// until Rebase keeps it beside them.
+func TestLostRequestThenConflict(t *testing.T) {
+	for _, others := range []int{1, 70} {
+		w, l := newWorld(t), newLedger()
+		j := w.create(w.faulty)
+		l.acked["first"] = w.turn(j, "first").Commit.Commit
+		w.proxy.Script(faultproxy.Fault{Kind: faultproxy.LoseRequest, Then: func() {
+			other := w.open(w.direct)
+			for i := range others {
+				id := fmt.Sprintf("other-%d", i)
+				l.acked[id] = w.turn(other, id).Commit.Commit
+			}
+		}})
+		_, err := j.Commit(t.Context(), step(j, "turn"))
+		var f *journal.Failure
+		if !errors.Is(err, journal.ErrConflict) || !errors.As(err, &f) || f.Winner == nil {
+			t.Fatalf("commit: %v", err)
+		}
+		l.failed["turn"] = err
+		w.check(l)
+		res, err := j.Rebase(t.Context(), nil)
+		if err != nil || len(res) != 1 || !strings.HasPrefix(res[0].Kept, "conflict-") {
+			t.Fatalf("rebase: %+v, %v", res, err)
+		}
+		delete(l.failed, "turn")
+		l.acked["turn"] = res[0].Commit.Commit
+		w.check(l)
+	}
+}
+
+// A session that someone else created first is theirs, whatever became of our own request.
+func TestCreateMeetsAnother(t *testing.T) {
+	for _, f := range []faultproxy.Fault{{}, {Kind: faultproxy.LoseRequest}, {Kind: faultproxy.Refuse, Status: 409, Code: "ConditionalRequestConflict"}} {
+		w, l := newWorld(t), newLedger()
+		l.acked["theirs"] = w.turn(w.create(w.direct), "theirs").Commit.Commit
+		j := w.create(w.faulty)
+		w.proxy.Script(f)
+		_, err := j.Commit(t.Context(), step(j, "ours"))
+		if !errors.Is(err, fs.ErrExist) || backend.OutcomeOf(err) != backend.NotApplied {
+			t.Errorf("%s: %v (%s)", f, err, backend.OutcomeOf(err))
+		}
+		l.failed["ours"] = err
+		w.check(l)
+	}
+}
+
+// dead is a store that answers nothing: what reaches it is applied, or not.
+func dead(kind faultproxy.Kind) func(*http.Request) faultproxy.Fault {
+	return func(r *http.Request) faultproxy.Fault {
+		if r.Method == http.MethodPut {
+			return faultproxy.Fault{Kind: kind}
+		}
+		return faultproxy.Fault{Kind: faultproxy.LoseAnswer}
+	}
+}
+
+// No answer ever comes: the outcome is unknown, the handle refuses further commits (I11), and Rebase
+// finds out, applied or not.
+func TestUnknown(t *testing.T) {
+	for _, kind := range []faultproxy.Kind{faultproxy.LoseAnswer, faultproxy.LoseRequest} {
+		for _, creates := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s creates=%v", kind, creates), func(t *testing.T) {
+				w, l := newWorld(t), newLedger()
+				w.limits.Attempts = 3
+				j := w.create(w.faulty)
+				if !creates {
+					l.acked["first"] = w.turn(j, "first").Commit.Commit
+				}
+				w.proxy.Decide(dead(kind))
+				_, err := j.Commit(t.Context(), step(j, "turn"))
+				if !errors.Is(err, journal.ErrUnknown) {
+					t.Fatalf("commit: %v, want unknown", err)
+				}
+				w.proxy.Decide(nil)
+				if _, err := j.Commit(t.Context(), step(j, "too-early")); !errors.Is(err, journal.ErrUnknown) {
+					t.Errorf("I11: a commit after unknown: %v", err)
+				}
+				res, err := j.Rebase(t.Context(), nil)
+				if err != nil || len(res) != 2 {
+					t.Fatalf("rebase: %+v, %v", res, err)
+				}
+				l.acked["turn"], l.acked["too-early"] = res[0].Commit.Commit, res[1].Commit.Commit
+				l.acked["next"] = w.turn(j, "next").Commit.Commit
+				w.check(l)
+			})
+		}
+	}
+}
+
+// A request is held somewhere on the way, its sender gives up and dies, and another host goes on. When
+// the request arrives at last it must find its condition broken.
+func TestZombieRequest(t *testing.T) {
+	w, l := newWorld(t), newLedger()
+	w.limits.Attempts = 2
+	j := w.create(w.faulty)
+	l.acked["first"] = w.turn(j, "first").Commit.Commit
+	w.proxy.Decide(dead(faultproxy.Hold))
+	_, err := j.Commit(t.Context(), step(j, "zombie"))
+	if !errors.Is(err, journal.ErrUnknown) || w.proxy.Held() == 0 {
+		t.Fatalf("commit: %v, %d requests are held", err, w.proxy.Held())
+	}
+	w.proxy.Decide(nil)
+	other := w.open(w.direct)
+	r, err := other.Commit(t.Context(), &journal.Step{Reason: "claim", Claim: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	statuses, err := w.proxy.Deliver(t.Context())
+	if err != nil || len(statuses) == 0 {
+		t.Fatalf("delivered %v, %v", statuses, err)
+	}
+	for _, status := range statuses {
+		if status != http.StatusPreconditionFailed {
+			t.Errorf("the zombie was answered %d", status)
+		}
+	}
+	l.failed["zombie"] = errors.New("held until the head had moved")
+	l.acked["after"] = w.turn(other, "after").Commit.Commit
+	if st := w.check(l); st.Summary.Epoch != r.Commit.Epoch {
+		t.Errorf("epoch %d, the claim had %d", st.Summary.Epoch, r.Commit.Epoch)
+	}
+	// The old host learns that it was fenced, and can still keep its turn.
+	if _, err = j.Rebase(t.Context(), nil); err == nil {
+		delete(l.failed, "zombie")
+		l.doubt["zombie"] = errors.New("kept by Rebase")
+		w.check(l)
+	}
+}
+
+// Without a claim in between the held request may still come true: unknown is neither yes nor no.
+func TestZombieComesTrue(t *testing.T) {
+	w, l := newWorld(t), newLedger()
+	w.limits.Attempts = 2
+	j := w.create(w.faulty)
+	first := w.turn(j, "first")
+	l.acked["first"] = first.Commit.Commit
+	w.proxy.Decide(dead(faultproxy.Hold))
+	if _, err := j.Commit(t.Context(), step(j, "zombie")); !errors.Is(err, journal.ErrUnknown) {
+		t.Fatalf("commit: %v", err)
+	}
+	w.proxy.Decide(nil)
+	before := w.open(w.direct).State().Summary
+	if before.Seq != first.Commit.Seq {
+		t.Errorf("seq %d before the request arrived", before.Seq)
+	}
+	if _, err := w.proxy.Deliver(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.doubt["zombie"] = errors.New("unknown")
+	if st := w.check(l); st.Summary.Seq != before.Seq+1 {
+		t.Errorf("seq %d after it arrived", st.Summary.Seq)
+	}
+	res, err := j.Rebase(t.Context(), nil)
+	if err != nil || len(res) != 1 {
+		t.Fatalf("rebase: %+v, %v", res, err)
+	}
+	l.acked["zombie"] = res[0].Commit.Commit
+	w.check(l)
+}
+
+// A read that fails on the way is read again; the commit path and a resume do not notice.
+func TestFaultyReads(t *testing.T) {
+	reads := func(r *http.Request) bool { return r.Method == http.MethodGet }
+	for _, f := range []faultproxy.Fault{
+		{Kind: faultproxy.LoseRequest},
+		{Kind: faultproxy.LoseAnswer},
+		{Kind: faultproxy.CutAnswer},
+		{Kind: faultproxy.Refuse, Status: 500, Code: "InternalError"},
+		{Kind: faultproxy.Refuse, Status: 503, Code: "SlowDown"},
+		{Kind: faultproxy.Refuse, Status: 429},
+		{Kind: faultproxy.ReplaceAnswer, Status: 502},
+	} {
+		t.Run(f.String(), func(t *testing.T) {
+			w, l := newWorld(t), newLedger()
+			l.acked["first"] = w.turn(w.create(w.direct), "first").Commit.Commit
+			f.Match = reads
+			w.proxy.Script(f, f, f)
+			j := w.open(w.faulty)
+			if w.proxy.Waiting() != 0 {
+				t.Errorf("%d faults were not met", w.proxy.Waiting())
+			}
+			l.acked["turn"] = w.turn(j, "turn").Commit.Commit
+			w.check(l)
+		})
+	}
+}

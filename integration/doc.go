@@ -1,0 +1,7 @@
+// Package integration holds coppice to its promises on real S3 servers, under faults: the contract of
+// the backend, races for one object, answers that get lost, servers and clients that are killed, and
+// whole sessions. It is a module of its own, so that the library does not see what it depends on.
+//
+// `go test ./...` in this folder starts its own server; see package s3test for other stores.
+// COPPICE_LONG=1 runs all sizes and races in full, COPPICE_CHAOS_TIME=60s the random faults for longer.
+package integration

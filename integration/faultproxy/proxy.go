@@ -1,0 +1,373 @@
+// Package faultproxy stands between an S3 client and its server, and breaks exactly the requests that it
+// is told to: it can apply a request and lose, cut, hold back or replace its answer, refuse a request
+// with an answer of its own, or keep it and deliver it later, when its sender has long given up.
+//
+// It passes the Host header on, which is part of what a client signs. Whatever it did is in its log.
+package faultproxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Kind is what happens to a request.
+type Kind uint8
+
+// The faults. Those from LoseAnswer to ReplaceAnswer apply the request; Hold applies it with Deliver.
+const (
+	None          Kind = iota
+	LoseRequest        // cut the connection, the server never sees the request
+	Refuse             // answer Status and Code without asking the server
+	LoseAnswer         // apply, then reset the connection
+	CutAnswer          // apply, then send a part of the answer
+	DelayAnswer        // apply, then answer after Delay
+	ReplaceAnswer      // apply, then answer Status and Code
+	Hold               // reset the connection, and keep the request for Deliver
+)
+
+var kindNames = [...]string{"none", "lose-request", "refuse", "lose-answer", "cut-answer", "delay-answer", "replace-answer", "hold"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return strconv.Itoa(int(k))
+}
+
+// Fault is one fault, for one request.
+type Fault struct {
+	Kind   Kind
+	Status int    // of Refuse and ReplaceAnswer
+	Code   string // S3's word for it; "" = an answer without a body
+	Delay  time.Duration
+	// Match picks the request; nil = the next conditional PUT.
+	Match func(r *http.Request) bool
+	// Then, if not nil, runs when the server has done what it does and the client waits.
+	Then func()
+}
+
+func (f Fault) String() string {
+	if f.Status != 0 {
+		return fmt.Sprintf("%s %d %s", f.Kind, f.Status, f.Code)
+	}
+	return f.Kind.String()
+}
+
+// Conditional picks PUTs with a condition: what ambiguity is about.
+func Conditional(r *http.Request) bool {
+	return r.Method == http.MethodPut && (r.Header.Get("If-Match") != "" || r.Header.Get("If-None-Match") != "")
+}
+
+// Any picks every request.
+func Any(*http.Request) bool { return true }
+
+// Event is one request and what became of it.
+type Event struct {
+	Method, Path, Cond string
+	Fault              Fault
+	Server             int // what the server answered; 0 = it was not asked, or did not answer
+	Client             int // what the client was told; 0 = nothing, or nothing whole
+}
+
+func (e Event) String() string {
+	return fmt.Sprintf("%s %s %s: %s, server %d, client %d", e.Method, e.Path, e.Cond, e.Fault, e.Server, e.Client)
+}
+
+// Proxy is an HTTP server in front of another one. Safe for concurrent use.
+type Proxy struct {
+	URL string
+
+	server   *httptest.Server
+	upstream *url.URL
+	client   *http.Client
+
+	mu     sync.Mutex
+	script []Fault
+	decide func(r *http.Request) Fault
+	held   []*request
+	events []Event
+}
+
+// request is a request that was read as a whole.
+type request struct {
+	method, path, host string
+	header             http.Header
+	body               []byte
+}
+
+// maxBody bounds what is kept of one request or answer.
+const maxBody = 65 << 20
+
+// New starts a proxy in front of upstream, the URL of a server.
+func New(upstream string) (*Proxy, error) {
+	u, err := url.Parse(upstream)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{upstream: u, client: &http.Client{
+		Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	p.server = httptest.NewServer(http.HandlerFunc(p.serve))
+	p.URL = p.server.URL
+	return p, nil
+}
+
+// Close ends the proxy. Requests that are still held are forgotten.
+func (p *Proxy) Close() {
+	p.server.CloseClientConnections()
+	p.server.Close()
+	p.client.CloseIdleConnections()
+}
+
+// Script adds faults that wait for their requests, in order: a request takes the first one that it
+// matches.
+func (p *Proxy) Script(faults ...Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.script = append(p.script, faults...)
+}
+
+// Decide has f choose the fault of every request that the script leaves alone; nil = none. It is called
+// by one request at a time.
+func (p *Proxy) Decide(f func(r *http.Request) Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.decide = f
+}
+
+// Log gives what happened so far, in the order in which it ended.
+func (p *Proxy) Log() []Event {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]Event(nil), p.events...)
+}
+
+// Waiting is the number of faults of the script that no request has met.
+func (p *Proxy) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.script)
+}
+
+// Clear forgets the faults of the script that no request has met.
+func (p *Proxy) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.script = nil
+}
+
+// Held is the number of requests that wait for Deliver.
+func (p *Proxy) Held() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.held)
+}
+
+// Deliver sends what is held to the server, in order, and gives the statuses of its answers.
+func (p *Proxy) Deliver(ctx context.Context) ([]int, error) {
+	p.mu.Lock()
+	held := p.held
+	p.held = nil
+	p.mu.Unlock()
+	var statuses []int
+	var errs []error
+	for _, r := range held {
+		a, err := p.forward(ctx, r)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		statuses = append(statuses, a.status)
+	}
+	return statuses, errors.Join(errs...)
+}
+
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		return // the client has gone
+	}
+	f := p.choose(r)
+	req := &request{method: r.Method, path: r.URL.RequestURI(), host: r.Host, header: r.Header.Clone(), body: body}
+	e := Event{Method: r.Method, Path: r.URL.Path, Fault: f}
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		if v := r.Header.Get(name); v != "" {
+			e.Cond = name + ": " + v
+		}
+	}
+	defer func() {
+		p.mu.Lock()
+		p.events = append(p.events, e)
+		p.mu.Unlock()
+	}()
+	if f.Then == nil {
+		f.Then = func() {}
+	}
+	switch f.Kind {
+	case LoseRequest:
+		f.Then()
+		reset(w, nil)
+		return
+	case Refuse:
+		f.Then()
+		e.Client = f.Status
+		refuse(w, f)
+		return
+	case Hold:
+		p.mu.Lock()
+		p.held = append(p.held, req)
+		p.mu.Unlock()
+		f.Then()
+		reset(w, nil)
+		return
+	case None, LoseAnswer, CutAnswer, DelayAnswer, ReplaceAnswer:
+	}
+	// A client that leaves does not take back what it has sent.
+	a, err := p.forward(context.WithoutCancel(r.Context()), req)
+	if err != nil {
+		reset(w, nil)
+		return
+	}
+	e.Server = a.status
+	f.Then()
+	e.Client = a.answer(w, r, f)
+}
+
+func (p *Proxy) choose(r *http.Request) Fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, f := range p.script {
+		match := f.Match
+		if match == nil {
+			match = Conditional
+		}
+		if match(r) {
+			p.script = append(p.script[:i:i], p.script[i+1:]...)
+			return f
+		}
+	}
+	if p.decide != nil {
+		return p.decide(r)
+	}
+	return Fault{}
+}
+
+// forward sends a request to the server and reads the whole answer.
+func (p *Proxy) forward(ctx context.Context, r *request) (*answer, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, p.upstream.Scheme+"://"+p.upstream.Host+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	req.Host, req.Header, req.ContentLength = r.host, r.header.Clone(), int64(len(r.body))
+	if len(r.body) == 0 {
+		req.Body = http.NoBody
+	}
+	for _, name := range []string{"Connection", "Expect", "Keep-Alive"} {
+		req.Header.Del(name)
+	}
+	res, err := p.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody))
+	if err != nil {
+		return nil, err
+	}
+	return &answer{status: res.StatusCode, header: res.Header, body: body, length: res.ContentLength}, nil
+}
+
+// answer is what the server said.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	length int64
+}
+
+// answer tells the client, as the fault wants it, and gives the status that arrived whole.
+func (a *answer) answer(w http.ResponseWriter, r *http.Request, f Fault) int {
+	switch f.Kind {
+	case LoseAnswer:
+		reset(w, nil)
+		return 0
+	case CutAnswer:
+		reset(w, a.part())
+		return 0
+	case ReplaceAnswer:
+		refuse(w, f)
+		return f.Status
+	case DelayAnswer:
+		t := time.NewTimer(f.Delay)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-r.Context().Done():
+			return 0
+		}
+	case None, LoseRequest, Refuse, Hold:
+	}
+	maps.Copy(w.Header(), a.header)
+	if a.length >= 0 {
+		w.Header().Set("Content-Length", strconv.FormatInt(a.length, 10))
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body)
+	return a.status
+}
+
+// part is a beginning of the answer: half of the body where there is one, else half a header.
+func (a *answer) part() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", a.status, http.StatusText(a.status))
+	if len(a.body) == 0 {
+		b.WriteString("ETa")
+		return b.Bytes()
+	}
+	_ = a.header.Write(&b)
+	if a.header.Get("Content-Length") == "" {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(a.body))
+	}
+	b.WriteString("\r\n")
+	b.Write(a.body[:len(a.body)/2])
+	return b.Bytes()
+}
+
+// refuse answers as S3 would.
+func refuse(w http.ResponseWriter, f Fault) {
+	if f.Code == "" {
+		w.WriteHeader(f.Status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(f.Status)
+	fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>injected</Message></Error>", f.Code)
+}
+
+// reset sends some bytes and cuts the connection; with none it goes by RST, as a crash would do it.
+func reset(w http.ResponseWriter, some []byte) {
+	c, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer c.Close()
+	if len(some) > 0 {
+		_, _ = c.Write(some)
+		return
+	}
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+}

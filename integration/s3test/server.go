@@ -1,0 +1,260 @@
+// Package s3test gives tests a real S3 server: a process of its own on 127.0.0.1, or the store that the
+// environment names.
+//
+//	S3_TEST_ENDPOINT   URL of another store; S3_TEST_BUCKET names a bucket of it that exists. Region and
+//	                   credentials come from the SDK's default chain, S3_TEST_PATH_STYLE=true where the
+//	                   bucket has to be in the path. Each test works below a prefix of its own and removes
+//	                   what it wrote.
+//	S3TEST_BIN         a built integration/s3server
+//
+// Without either, the server is built once from integration/s3server and kept in the user's cache folder
+// under the hash of its sources.
+package s3test
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Credentials of the servers that this package starts.
+const (
+	AccessKey = "s3test-access"
+	SecretKey = "s3test-secret-s3test-secret"
+	Region    = "us-east-1"
+)
+
+// startTries bounds how often another port is tried; startWithin how long a server may take to listen.
+const (
+	startTries  = 8
+	startWithin = 20 * time.Second
+	stopWithin  = 10 * time.Second
+)
+
+// Server is a running s3server.
+type Server struct {
+	Dir  string // its buckets
+	Addr string // 127.0.0.1:port
+
+	bin   string
+	cmd   *exec.Cmd
+	stdin io.Closer
+	ended chan error // holds the result of Wait
+}
+
+// URL is the endpoint.
+func (s *Server) URL() string { return "http://" + s.Addr }
+
+// Start runs a server on dir, on a free port. It ends with Stop, and with this process.
+func Start(ctx context.Context, dir string) (*Server, error) {
+	bin, err := binary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var last error
+	for range startTries {
+		addr, err := freeAddr()
+		if err != nil {
+			return nil, err
+		}
+		s := &Server{Dir: dir, Addr: addr, bin: bin}
+		if last = s.run(); last == nil {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("s3server did not start on any of %d ports: %w", startTries, last)
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// run starts the process and waits until it says that it listens. It must not outlive this process: it
+// ends when its standard input does, and on Linux the kernel sees to it too.
+func (s *Server) run() error {
+	cmd := exec.Command(s.bin, "-stdin", "-addr", s.Addr, "-dir", s.Dir)
+	cmd.Env = []string{"ROOT_ACCESS_KEY=" + AccessKey, "ROOT_SECRET_KEY=" + SecretKey, "GOMAXPROCS=2"}
+	cmd.SysProcAttr = withParent()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	var complaint limited
+	cmd.Stderr = &complaint
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.cmd, s.stdin, s.ended = cmd, stdin, make(chan error, 1)
+	ready := make(chan bool, 1)
+	go func() {
+		lines := bufio.NewScanner(stdout)
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "ready ") {
+				ready <- true
+			}
+		}
+		s.ended <- cmd.Wait()
+		close(ready)
+	}()
+	select {
+	case ok := <-ready:
+		if !ok {
+			return fmt.Errorf("s3server ended: %w: %s", <-s.ended, complaint.String())
+		}
+		return nil
+	case <-time.After(startWithin):
+		_ = s.Kill()
+		return fmt.Errorf("s3server said nothing for %v: %s", startWithin, complaint.String())
+	}
+}
+
+// Stop ends the server politely, and waits for it.
+func (s *Server) Stop() error {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return s.wait()
+}
+
+// Kill ends the server as a crash would, and waits for it.
+func (s *Server) Kill() error {
+	if err := s.cmd.Process.Kill(); errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return s.wait()
+}
+
+func (s *Server) wait() error {
+	defer s.stdin.Close()
+	select {
+	case err := <-s.ended:
+		if _, exit := errors.AsType[*exec.ExitError](err); exit || err == nil {
+			return nil
+		}
+		return err
+	case <-time.After(stopWithin):
+		return errors.Join(errors.New("s3server does not end"), s.cmd.Process.Kill())
+	}
+}
+
+// Restart runs the server again, on the same directory and address.
+func (s *Server) Restart() error {
+	var err error
+	for range startTries { // the port may be held for a moment longer
+		if err = s.run(); err == nil {
+			return nil
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	return err
+}
+
+// limited keeps the beginning of what a process complained about.
+type limited struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if room := 4096 - len(l.text); room > 0 {
+		l.text = append(l.text, p[:min(room, len(p))]...)
+	}
+	return len(p), nil
+}
+
+func (l *limited) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.TrimSpace(string(l.text))
+}
+
+// built builds the server at most once in a process.
+var built struct {
+	sync.Once
+	path string
+	err  error
+}
+
+func binary(ctx context.Context) (string, error) {
+	if path := os.Getenv("S3TEST_BIN"); path != "" {
+		return path, nil
+	}
+	built.Do(func() { built.path, built.err = build(ctx) })
+	return built.path, built.err
+}
+
+func build(ctx context.Context) (string, error) {
+	src, err := sources()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	for _, name := range []string{"main.go", "go.mod", "go.sum"} {
+		p, err := os.ReadFile(filepath.Join(src, name))
+		if err != nil {
+			return "", err
+		}
+		sum.Write(p)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = filepath.Join(src, "bin")
+	}
+	dir := filepath.Join(cache, "coppice-s3server")
+	path := filepath.Join(dir, hex.EncodeToString(sum.Sum(nil)[:12]))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	temp := fmt.Sprintf("%s.%d", path, os.Getpid())
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", temp, ".")
+	cmd.Dir = src
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("integration/s3server cannot be built (without network, point S3TEST_BIN at a binary): %w\n%s", err, out)
+	}
+	return path, os.Rename(temp, path)
+}
+
+// sources finds integration/s3server from a package below integration.
+func sources() (string, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		src := filepath.Join(dir, "s3server")
+		if _, gone := os.Stat(filepath.Join(src, "go.mod")); gone == nil {
+			return src, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			err = errors.New("integration/s3server is not above the working directory")
+		}
+		dir = up
+	}
+	return "", err
+}
