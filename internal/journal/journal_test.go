@@ -216,7 +216,7 @@ func TestManyCommitsAcrossSegments(t *testing.T) {
 		w.inline = true
 		w.lim = Limits{SealEntries: 8, RollEntries: 8, PublishCommits: 4, Keyframe: 5, WholeDoc: 16}
 		j := w.create("s1")
-		const n = 300 // 64 references fold at least twice
+		const n = 300 // four commits a segment: 64 references fold once
 		want := make([]string, 0, n)
 		doc := func(i int) string {
 			return fmt.Sprintf(`{"turn":%d,"big":9007199254740993,"list":[%d,null,{"":"é"}]}`, i, i%7)
