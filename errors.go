@@ -64,7 +64,7 @@ var hints = []struct {
 	{fs.ErrExist, "choose another id, or leave it empty"},
 	{fs.ErrNotExist, "list what there is; Create and OpenOrCreate make a new session"},
 	{backend.ErrTooLarge, "move large data out of the state or the entry, or compact the context"},
-	{backend.ErrNoCAS, "use another store: this one ignores conditional writes"},
+	{backend.ErrNoCAS, "use another store: on this one two writers overwrite each other; Options.SingleWriter is for those who insist"},
 	{codec.ErrVersion, "use a release of coppice that knows this format"},
 	{context.Canceled, "nothing was changed; call again"},
 	{context.DeadlineExceeded, "nothing was changed; call again with more time"},

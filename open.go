@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/cas"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/live"
@@ -30,6 +31,7 @@ type Store struct {
 	o     Options
 	rand  io.Reader // guarded
 	sleep func(ctx context.Context, d time.Duration) error
+	proof *cas.Prover
 
 	mu     sync.Mutex
 	open   map[*Session]struct{}
@@ -89,6 +91,7 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 		s.rand = rand.Reader
 	}
 	s.rand = &guarded{r: s.rand}
+	s.proof = cas.New(b, s.o.Now, s.rand, s.wait)
 	return s, nil
 }
 
@@ -145,10 +148,14 @@ func (s *Store) session(id string, o *SessionOptions) (*Session, error) {
 // config is what a handle's journal needs.
 func (s *Session) config() journal.Config {
 	st := s.store
-	return journal.Config{
+	cfg := journal.Config{
 		Backend: s.b, Session: s.id, Writer: st.o.Writer, Now: st.o.Now, Rand: st.rand, Sleep: st.wait,
 		Profile: s.o.Profile, MaxBytes: s.o.ContextBytes, ReadOnly: s.o.ReadOnly,
 	}
+	if !st.o.SingleWriter {
+		cfg.Proof = st.proof.Prove
+	}
+	return cfg
 }
 
 // add completes a handle and enters it into the store's list.

@@ -145,7 +145,9 @@ func TestDeleteErases(t *testing.T) {
 		}
 		ok(t, store.Delete(bg, "s"))
 		same(t, "holders", holders(t, b, "private"), []string(nil))
-		same(t, "objects", slices.Collect(maps.Keys(objects(t, b))), []string{"checkpoint_latest/s"})
+		left := objects(t, b)
+		delete(left, "cas/proof") // of the store, and says nothing of a session
+		same(t, "objects", slices.Collect(maps.Keys(left)), []string{"checkpoint_latest/s"})
 	})
 }
 

@@ -57,6 +57,7 @@ var table = []edge{
 	{dir: "backend/s3", ours: []string{"backend"}, ext: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}},
 	{dir: "backend/...", ours: []string{"backend"}},
 
+	{dir: "internal/cas", ours: []string{"backend", "internal/layout"}},
 	{dir: "internal/layout", ours: join(pure, "backend")},
 	{dir: "internal/segment", ours: join(pure, "internal/layout")},
 	{dir: "internal/journal/state", ours: join(pure, "backend", "internal/segment")},
@@ -75,7 +76,7 @@ var table = []edge{
 	{dir: "internal/check", ours: join(pure, storage, log, "internal/journal/...", "internal/inventory")},
 	{dir: "internal/gc", ours: join(pure, storage, log, "internal/inventory", "internal/check")},
 	{dir: "internal/salvage", ours: join(pure, storage, log, "internal/journal/...", "internal/inventory", "internal/check")},
-	{dir: "", ours: join(pure, storage, log, rooms, "internal/check", "internal/gc", "internal/salvage"), ext: []string{uuid}},
+	{dir: "", ours: join(pure, storage, log, rooms, "internal/cas", "internal/check", "internal/gc", "internal/salvage"), ext: []string{uuid}},
 
 	{dir: "interop/...", ours: []string{"codec", "internal/diag", "internal/rawjson", "transcript/...", "entry", "interop/..."}, ext: []string{uuid}},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
@@ -89,6 +90,7 @@ var table = []edge{
 	{dir: "cmd/...", ours: join(pure, "", "backend/...", "internal/cli")},
 	{dir: "examples/...", ours: join(pure, "", "backend/...", "interop/...", "examples/...")},
 	{dir: "internal/archtest"},
+	{dir: "internal/proof/...", ours: anywhere},
 }
 
 // testModules are what tests may import beside what their package may. Folders of ours are free to

@@ -136,7 +136,7 @@ func Sessions(ctx context.Context, b backend.Backend, r *Report) ([]string, erro
 			name := strings.TrimPrefix(info.Key, o.Prefix)
 			switch {
 			case o.Prefix == "":
-				if info.Key != layout.Checkpoints && info.Key != layout.Sessions {
+				if info.Key != layout.Checkpoints && info.Key != layout.Sessions && info.Key != layout.CAS {
 					r.stranger("", info.Key)
 				}
 			case o.Prefix == layout.Checkpoints:

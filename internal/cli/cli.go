@@ -16,6 +16,7 @@ import (
 
 	_ "github.com/coppice-go/coppice/backend/local"  // file:
 	_ "github.com/coppice-go/coppice/backend/memory" // mem:
+	_ "github.com/coppice-go/coppice/backend/s3"     // s3:
 	"github.com/coppice-go/coppice/internal/cli/change"
 	"github.com/coppice-go/coppice/internal/cli/demo"
 	"github.com/coppice-go/coppice/internal/cli/look"
@@ -89,7 +90,8 @@ Start with:
   coppice import ~/.pi/agent/sessions         your own sessions (files are only read)
   coppice list, coppice tree SESSION          look around
 
-Store: --store, else $COPPICE_STORE, else ~/.local/share/coppice. A path, file:///dir, or mem:.
+Store: --store, else $COPPICE_STORE, else ~/.local/share/coppice. A path, file:///dir, mem:,
+or s3://bucket/prefix?region=R[&endpoint=URL&path-style=true]; docs/s3.md has the rest.
 SESSION and ENTRY may be shortened to a unique prefix.
 TARGET: head, seq:12, commit:ID, entry:ID, snap:ID, tag:NAME, a time as 2026-03-02T09:15:00Z, or a bare
 name or id: a branch, an entry, a commit, a snapshot or a tag.
@@ -146,6 +148,7 @@ func (c *cli) root() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&c.URL, "store", "", "where the sessions are: a folder or a URL")
 	root.PersistentFlags().BoolVar(&c.JSON, "json", false, "one JSON document on the standard output")
+	root.PersistentFlags().BoolVar(&c.Alone, "single-writer", false, "keep sessions on a store that ignores conditional writes: nothing then notices a second writer")
 	root.SetOut(c.Out)
 	root.SetErr(c.Err)
 	root.AddGroup(groups...)

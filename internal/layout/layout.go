@@ -23,6 +23,7 @@ import (
 const (
 	Checkpoints = "checkpoint_latest/"
 	Sessions    = "sessions/"
+	CAS         = "cas/" // of a store that only replaces: the proof that it honours conditions
 	Transcript  = "transcript/"
 	Index       = "index/"
 	Snapshots   = "snapshots/"

@@ -13,11 +13,10 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/cas"
 )
 
 // Check is one question and its answer.
@@ -27,9 +26,6 @@ type Check struct {
 	Detail string  `json:"detail,omitempty"` // what was seen instead, or why it was not asked
 	Ms     float64 `json:"ms"`
 }
-
-// racers is how many writers meet on one key.
-const racers = 32
 
 // prober works in one scratch folder.
 type prober struct {
@@ -46,12 +42,12 @@ func Run(ctx context.Context, b backend.Backend, now func() time.Time) ([]Check,
 	p.ask("ranges are exact", func() error { return p.ranges(ctx) })
 	p.ask("listing in order", func() error { return p.listing(ctx) })
 	p.ask("deleting, twice", func() error { return p.deleting(ctx) })
-	p.ask("a stale version is refused", func() error { return p.stale(ctx) })
-	p.ask(fmt.Sprintf("%d race to create: one wins", racers), func() error { return p.race(ctx, "create", false) })
-	p.ask(fmt.Sprintf("%d race to replace: one wins", racers), func() error { return p.race(ctx, "replace", true) })
+	p.ask("a stale version is refused", func() error { return cas.Stale(ctx, p.b, "c/stale") })
+	p.ask(fmt.Sprintf("%d race to create: one wins", cas.Racers), func() error { return cas.Race(ctx, p.b, "race/create", false) })
+	p.ask(fmt.Sprintf("%d race to replace: one wins", cas.Racers), func() error { return cas.Race(ctx, p.b, "race/replace", true) })
 	if a, ok := b.(backend.Appender); ok {
 		p.ask("append at the end only", func() error { return p.appending(ctx, a) })
-		p.ask(fmt.Sprintf("%d race to append: one wins", racers), func() error { return p.raceAppend(ctx, a) })
+		p.ask(fmt.Sprintf("%d race to append: one wins", cas.Racers), func() error { return p.raceAppend(ctx, a) })
 	}
 	return p.list, p.clean(context.WithoutCancel(ctx))
 }
@@ -162,28 +158,6 @@ func (p *prober) deleting(ctx context.Context) error {
 	return nil
 }
 
-func (p *prober) stale(ctx context.Context) error {
-	first, err := p.put(ctx, "c/stale", []byte("one"), backend.IfAbsent())
-	if err != nil {
-		return err
-	}
-	if _, err := p.put(ctx, "c/stale", []byte("two"), backend.IfMatch(first.Version)); err != nil {
-		return err
-	}
-	for name, c := range map[string]backend.Cond{
-		"a second create": backend.IfAbsent(), "a replace of what was replaced": backend.IfMatch(first.Version),
-	} {
-		if _, err := p.put(ctx, "c/stale", []byte("three"), c); !errors.Is(err, backend.ErrPrecondition) {
-			return fmt.Errorf("%s was not refused: %w", name, orIgnored(err))
-		}
-	}
-	_, err = p.put(ctx, "c/never", []byte("x"), backend.IfMatch(first.Version))
-	if !errors.Is(err, backend.ErrPrecondition) {
-		return fmt.Errorf("a replace of what is not there was not refused: %w", orIgnored(err))
-	}
-	return nil
-}
-
 // orNil names the absence of an error.
 func orNil(err error) error {
 	if err == nil {
@@ -196,30 +170,6 @@ func orNil(err error) error {
 func orIgnored(err error) error {
 	if err == nil {
 		return backend.ErrNoCAS
-	}
-	return err
-}
-
-// race lets racers write under one condition: exactly one may win, and what it wrote must be there.
-func (p *prober) race(ctx context.Context, name string, replace bool) error {
-	key, cond := "race/"+name, backend.IfAbsent()
-	if replace {
-		info, err := p.put(ctx, key, []byte("base"), backend.IfAbsent())
-		if err != nil {
-			return err
-		}
-		cond = backend.IfMatch(info.Version)
-	}
-	winner, err := compete(func(i int) error {
-		_, err := p.put(ctx, key, fmt.Appendf(nil, "writer %d", i), cond)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	got, _, err := p.b.Get(ctx, key, backend.Range{})
-	if err == nil && string(got) != fmt.Sprintf("writer %d", winner) {
-		err = fmt.Errorf("writer %d won, %q is there", winner, got)
 	}
 	return err
 }
@@ -251,45 +201,18 @@ func (p *prober) raceAppend(ctx context.Context, a backend.Appender) error {
 	if _, err := p.put(ctx, "log/race", []byte("base\n"), backend.IfAbsent()); err != nil {
 		return err
 	}
-	winner, err := compete(func(i int) error {
+	r := cas.Compete(func(i int) error {
 		_, err := a.Append(ctx, "log/race", 5, fmt.Appendf(nil, "writer %d\n", i))
 		return err
 	})
-	if err != nil {
+	if err := errors.Join(r.Err(), r.Other); err != nil {
 		return err
 	}
 	got, _, err := a.Get(ctx, "log/race", backend.Range{})
-	if want := fmt.Sprintf("base\nwriter %d\n", winner); err == nil && string(got) != want {
-		err = fmt.Errorf("writer %d won, %q is there", winner, got)
+	if want := fmt.Sprintf("base\nwriter %d\n", r.Won[0]); err == nil && string(got) != want {
+		err = fmt.Errorf("writer %d won, %q is there", r.Won[0], got)
 	}
 	return err
-}
-
-// compete runs racers at once and gives the one that won. Any number but one is an error, and so is one
-// that lost for another reason than the condition.
-func compete(write func(i int) error) (int, error) {
-	var wg sync.WaitGroup
-	var winner, wins atomic.Int64
-	errs := make([]error, racers)
-	for i := range racers {
-		wg.Go(func() {
-			switch err := write(i); {
-			case err == nil:
-				winner.Store(int64(i))
-				wins.Add(1)
-			case !errors.Is(err, backend.ErrPrecondition) && !errors.Is(err, backend.ErrBusy):
-				errs[i] = err
-			}
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return 0, err
-	}
-	if n := wins.Load(); n != 1 {
-		return 0, fmt.Errorf("%d of %d won: %w", n, racers, backend.ErrNoCAS)
-	}
-	return int(winner.Load()), nil
 }
 
 // clean deletes everything in the scratch folder.

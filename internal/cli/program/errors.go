@@ -86,7 +86,7 @@ var kinds = []struct {
 	{fs.ErrNotExist, "not-found", "`coppice list` shows the sessions, `coppice tree SESSION` the entries, `coppice log SESSION` the commits"},
 	{fs.ErrPermission, "permission", ""},
 	{backend.ErrTooLarge, "too-large", "the message names the limit and the value"},
-	{backend.ErrNoCAS, "no-cas", "use another store: this one ignores conditional writes"},
+	{backend.ErrNoCAS, "no-cas", "use another store: on this one two writers overwrite each other; --single-writer is for those who insist"},
 	{pi.ErrNotSession, "not-a-session", "session files are JSONL with a header line, as pi writes them"},
 }
 

@@ -25,6 +25,7 @@ type App struct {
 	Now      func() time.Time
 	URL      string // --store
 	JSON     bool   // --json
+	Alone    bool   // --single-writer
 
 	spoke bool // a JSON document is on Out, or under way
 }

@@ -33,7 +33,7 @@ func (a *App) Open(ctx context.Context) (*Store, error) {
 		return nil, fmt.Errorf("open store %s: %w", url, err)
 	}
 	counted := trace.New(b)
-	s, err := coppice.New(counted, nil)
+	s, err := coppice.New(counted, &coppice.Options{SingleWriter: a.Alone})
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}

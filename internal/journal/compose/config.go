@@ -41,6 +41,10 @@ type Config struct {
 	MaxBytes int // bound of the working context; 0 = 1 MiB
 	ReadOnly bool
 	Limits   Limits
+
+	// Proof finds out whether the store honours conditions. It is asked on stores that only replace, before
+	// a commit on a state that does not carry the proof. nil = whoever insists writes alone.
+	Proof func(ctx context.Context) error
 }
 
 // OrDefaults is l with its zero fields set.

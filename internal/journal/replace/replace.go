@@ -83,6 +83,14 @@ func (r *Strategy) Changed(ctx context.Context, st *state.State) (bool, error) {
 // Prepare takes in what was sealed in the background. Where sealing is two thresholds behind (a process
 // a turn that exits before its background work), it is done now: one more PUT.
 func (r *Strategy) Prepare(ctx context.Context, c *compose.Composer) error {
+	if !c.Next.CAS && r.cfg.Proof != nil {
+		if err := r.cfg.Proof(ctx); err != nil {
+			return err
+		}
+		proven := *c.Next
+		proven.CAS = true
+		c.Next = &proven
+	}
 	st := r.handle.TakeIn(c.Next)
 	l := &r.cfg.Limits
 	if c.Settle {
