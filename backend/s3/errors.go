@@ -36,6 +36,12 @@ func (b *Backend) judge(ctx context.Context, a *attempt, err error) verdict {
 	if f, ok := errors.AsType[final](err); ok {
 		return verdict{cause: f.error, outcome: backend.NotApplied}
 	}
+	if other := elsewhere(err); other != nil {
+		return verdict{
+			cause:   fmt.Errorf("no credentials (set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role): %w", other),
+			outcome: backend.NotApplied,
+		}
+	}
 	if s := answered(err); s != nil {
 		v := b.weigh(s)
 		if v.outcome == backend.Unknown && ctx.Err() != nil {
@@ -61,6 +67,20 @@ func (b *Backend) judge(ctx context.Context, a *attempt, err error) verdict {
 		return verdict{cause: plain(err), outcome: backend.NotApplied, again: true}
 	}
 	return verdict{cause: plain(err), again: true}
+}
+
+// elsewhere gives the error of another service that was asked on the way, as the chain of credentials asks
+// the host's metadata, a token service or a login; nil if there was none. Nothing went to the store then,
+// and that service's answer must not be read as the store's.
+func elsewhere(err error) error {
+	op, ok := errors.AsType[*smithy.OperationError](err)
+	if !ok {
+		return nil
+	}
+	if inner, ok := errors.AsType[*smithy.OperationError](op.Err); ok && inner.ServiceID != op.ServiceID {
+		return inner
+	}
+	return nil
 }
 
 // unconnected reports that no connection came about, so that no byte of the request left.

@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
 
 	"github.com/coppice-go/coppice/backend"
 )
@@ -402,5 +404,17 @@ func TestClose(t *testing.T) {
 	}
 	if err := <-put; !errors.Is(err, backend.ErrClosed) || backend.OutcomeOf(err) != backend.NotApplied {
 		t.Errorf("a put that waited for its turn: %v (%s)", err, backend.OutcomeOf(err))
+	}
+}
+
+// A store of credentials that cannot be asked is no answer of the bucket's: nothing was sent there.
+func TestNoCredentials(t *testing.T) {
+	imds := &smithy.OperationError{ServiceID: "ec2imds", OperationName: "GetMetadata", Err: &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusForbidden}}, Err: errors.New("request to EC2 IMDS failed"),
+	}}
+	err := &smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: fmt.Errorf("get identity: get credentials: %w", imds)}
+	v := (&Backend{bucket: "b"}).judge(t.Context(), &attempt{ctx: t.Context()}, err)
+	if v.outcome != backend.NotApplied || v.again || !strings.Contains(v.cause.Error(), "no credentials") {
+		t.Errorf("got %+v", v)
 	}
 }

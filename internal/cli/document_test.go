@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/cli/clitest"
 )
 
 // chapter is what docs/cli-json.md says of one command.
@@ -36,7 +38,7 @@ func chapters(t *testing.T) map[string]chapter {
 		if block == "" {
 			return
 		}
-		v, err := decodeOne([]byte(block))
+		v, err := clitest.Decode([]byte(block))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -115,8 +117,8 @@ func compare(t *testing.T, where string, got, want any, ch chapter) {
 			compare(t, where, v, want[min(i, len(want)-1)], ch)
 		}
 	default:
-		if shapeOf(got) != shapeOf(want) {
-			t.Errorf("%s: %s, want %s", where, shapeOf(got), shapeOf(want))
+		if clitest.Shape(got) != clitest.Shape(want) {
+			t.Errorf("%s: %s, want %s", where, clitest.Shape(got), clitest.Shape(want))
 		}
 	}
 }
@@ -179,7 +181,7 @@ func TestDocumentedJSON(t *testing.T) {
 			t.Errorf("%s is not documented", step.name)
 			continue
 		}
-		got, err := decodeOne([]byte(stdout))
+		got, err := clitest.Decode([]byte(stdout))
 		if err != nil {
 			t.Errorf("%v: %v", step.args, err)
 			continue
@@ -237,7 +239,7 @@ func TestHalfAList(t *testing.T) {
 	must(t, store, "", "import", example(t), "--session", "s")
 	damage(t, store)
 	stdout, stderr, code := call(t, store, "", "--json", "show", "--all", "s")
-	doc, err := decodeOne([]byte(stdout))
+	doc, err := clitest.Decode([]byte(stdout))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/internal/cli/clitest"
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/internal/cli/screen"
 )
@@ -35,7 +36,7 @@ func must(t *testing.T, store, stdin string, args ...string) any {
 	if code != 0 {
 		t.Fatalf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
 	}
-	v, err := decodeOne([]byte(stdout))
+	v, err := clitest.Decode([]byte(stdout))
 	if err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
@@ -45,18 +46,18 @@ func must(t *testing.T, store, stdin string, args ...string) any {
 // value gives what is at a path of a document, as text.
 func value(t *testing.T, v any, path string) string {
 	t.Helper()
-	x, err := at(v, path)
+	x, err := clitest.At(v, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text(x)
+	return clitest.Text(x)
 }
 
 // process prepares the program itself as a process of its own.
 func process(t *testing.T, store string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "coppice", append([]string{"--json", "--store", store}, args...)...)
-	cmd.Env = append(os.Environ(), "TZ=UTC", "GORACE="+noWait)
+	cmd.Env = append(os.Environ(), "TZ=UTC", "GORACE="+clitest.NoWait)
 	return cmd
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/cli/clitest"
 )
 
 // started runs the program until it reads its standard input: then it has opened its session.
@@ -71,7 +73,7 @@ func TestTwoProcesses(t *testing.T) {
 	if code := finish(t, plain, plainIn, `{"role":"assistant","content":"told"}`); code != 4 {
 		t.Fatalf("the second writer ended with %d: %s", code, plainOut)
 	}
-	doc, err := decodeOne(plainOut.Bytes())
+	doc, err := clitest.Decode(plainOut.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestTwoProcesses(t *testing.T) {
 	if code := finish(t, both, bothIn, `{"role":"assistant","content":"kept"}`); code != 0 {
 		t.Fatalf("keeping both ended with %d: %s", code, bothOut)
 	}
-	if doc, err = decodeOne(bothOut.Bytes()); err != nil {
+	if doc, err = clitest.Decode(bothOut.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	kept := value(t, doc, "kept")
@@ -91,7 +93,7 @@ func TestTwoProcesses(t *testing.T) {
 		t.Errorf("the head is %s, not the winner's %s", got, want)
 	}
 	all := must(t, store, "", "show", "--all", "s")
-	if text := text(all); strings.Count(text, `"first"`) != 1 || strings.Count(text, `"kept"`) != 1 || strings.Contains(text, "told") {
+	if text := clitest.Text(all); strings.Count(text, `"first"`) != 1 || strings.Count(text, `"kept"`) != 1 || strings.Contains(text, "told") {
 		t.Errorf("not exactly what was acknowledged is there: %s", text)
 	}
 	must(t, store, "", "switch", "s", kept)
@@ -127,7 +129,7 @@ func TestManyProcesses(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	all := text(must(t, store, "", "show", "--all", "s"))
+	all := clitest.Text(must(t, store, "", "show", "--all", "s"))
 	for w := range writers {
 		for n := range turns {
 			if got := strings.Count(all, fmt.Sprintf(`"writer %d turn %d"`, w, n)); got != 1 {
@@ -155,7 +157,7 @@ func TestInterrupt(t *testing.T) {
 	if code := exitCode(t, cmd.Wait()); code != 130 {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
-	doc, err := decodeOne(out.Bytes())
+	doc, err := clitest.Decode(out.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -236,6 +236,7 @@ func keepsBoth(reqs []*request) bool {
 func (j *Journal) accept(c *draft, next *State) {
 	j.mu.Lock()
 	j.st, j.fresh, j.broken, j.limbo = next, false, nil, nil
+	j.bg.taken = nil
 	for e, ord := range c.Ords {
 		e.Ord, e.Done, e.Parent, e.ParentOrd = ord, true, nil, -1
 	}
@@ -244,13 +245,16 @@ func (j *Journal) accept(c *draft, next *State) {
 		r.result.State, r.result.Bytes, r.result.Warnings = next, c.Size, c.Warnings
 		r.err = nil
 	}
-	j.strategy.Acknowledged(next)
+	if !next.Summary.Tombstone { // of a session that is being removed nothing more is made
+		j.strategy.Acknowledged(next)
+	}
 }
 
 // acceptNothing is accept for a batch in which every key was known already.
 func (j *Journal) acceptNothing(base *State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.giveBack()
 	if base != j.st {
 		j.stand(base)
 	}
@@ -264,6 +268,7 @@ func (j *Journal) settle(reqs []*request, base *State, err error) {
 		j.breakWith(f, reqs)
 	case backend.OutcomeOf(err) == backend.NotApplied:
 		j.mu.Lock()
+		j.giveBack()
 		if base != j.st && sameHead(base, j.st) {
 			j.stand(base)
 		}

@@ -49,7 +49,7 @@ func (h hands) TakeIn(st *State) *State {
 	j := h.j
 	j.mu.Lock()
 	made := j.bg.made
-	j.bg.made = nil
+	j.bg.made, j.bg.taken = nil, append(j.bg.taken, made...)
 	j.mu.Unlock()
 	for _, c := range made {
 		if next, err := st.With(c); err == nil {
@@ -103,5 +103,5 @@ func (h hands) Accept(c *compose.Composer, next *State) { h.j.accept(&draft{Comp
 func (h hands) Adopt(st *State) {
 	h.j.mu.Lock()
 	defer h.j.mu.Unlock()
-	h.j.st = st
+	h.j.st, h.j.bg.taken = st, nil
 }

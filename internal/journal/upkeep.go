@@ -14,6 +14,7 @@ type background struct {
 	cancel   context.CancelFunc
 	busy     bool
 	made     []state.Change // for the next state to take in
+	taken    []state.Change // taken in by a state that is not acknowledged yet
 	boundary uint64         // the tail up to this ordinal is being sealed, or was: the commit behind it begins a segment
 	age      int            // grows whenever the handle stands somewhere else: what was made before is forgotten
 }
@@ -38,7 +39,12 @@ func (j *Journal) ended(age int, made []state.Change, err error) {
 // forget drops what the background made: the handle stands somewhere else now. j.mu is held.
 func (j *Journal) forget() {
 	j.bg.age++
-	j.bg.made, j.bg.boundary = nil, 0
+	j.bg.made, j.bg.taken, j.bg.boundary = nil, nil, 0
+}
+
+// giveBack keeps what a state had taken in that came to nothing: the next one takes it in. j.mu is held.
+func (j *Journal) giveBack() {
+	j.bg.made, j.bg.taken = append(j.bg.taken, j.bg.made...), nil
 }
 
 // stand moves the handle to a state that it did not make itself. j.mu is held.

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/cas"
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/internal/cli/screen"
 )
@@ -161,13 +163,28 @@ func (d *story) end() error {
 	}, rows); err != nil {
 		return err
 	}
-	errs := []error{d.Text("\nThe store is in %s; it is yours to look at:", d.told.Store)}
+	var errs []error
+	if d.steps[0].IO.Put >= 2*cas.Racers {
+		errs = append(errs, d.Text("The import includes asking the store, once and for all, whether it honours conditional writes."))
+	}
+	errs = append(errs, d.Text("\nThe store is in %s; it is yours to look at:", d.told.Store))
 	for _, line := range []string{
 		"coppice --store %[1]s tree %[2]s", "coppice --store %[1]s log %[2]s", "coppice --store %[1]s show %[2]s --last 12",
 		"coppice --store %[1]s diff %[2]s seq:0 head", "coppice --store %[1]s export %[2]s > session.jsonl",
 	} {
-		errs = append(errs, d.Text("   "+line, d.told.Store, d.id[:min(8, len(d.id))]))
+		errs = append(errs, d.Text("   "+line, quoted(d.told.Store), d.id[:min(8, len(d.id))]))
 	}
 	errs = append(errs, d.Text("and your own sessions:\n   coppice import ~/.pi/agent/sessions && coppice list"))
 	return errors.Join(errs...)
+}
+
+// quoted is a store's address as a shell takes it: the parameters of a URL are joined by ampersands.
+func quoted(url string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:=,+@%", r)
+	}
+	if strings.IndexFunc(url, func(r rune) bool { return !plain(r) }) < 0 {
+		return url
+	}
+	return "'" + strings.ReplaceAll(url, "'", `'\''`) + "'"
 }

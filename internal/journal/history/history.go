@@ -50,6 +50,7 @@ func (h *Past) commitsAt(ctx context.Context, st *state.State, seq uint64) (stre
 	if gone(err) {
 		if st, err = h.latest(ctx); err == nil {
 			s, err = h.locate(ctx, st, seq)
+			err = lost(err)
 		}
 	}
 	return s, err

@@ -20,12 +20,14 @@ func (h *Past) Lines(ctx context.Context, st *state.State, ords []uint64) iter.S
 	return func(yield func(state.Line, error) bool) {
 		w := wanted{ords: ords, all: ords == nil, end: st.Next}
 		for !w.done() {
-			ord := w.next()
+			ord, before := w.next(), w
 			lines, err := h.stretch(ctx, st, &w)
 			if gone(err) {
 				var now *state.State
 				if now, err = h.latest(ctx); err == nil {
+					w = before // what it had taken out of it was not read
 					lines, err = h.stretch(ctx, now, &w)
+					err = lost(err)
 				}
 			}
 			if err == nil && len(lines) == 0 {
@@ -183,27 +185,33 @@ func (h *Past) frames(ctx context.Context, key string, idx *codec.SegmentIndex, 
 
 // Skeletons yields the skeletons of all durable lines of st, in order and dense, from ordinal from on; the
 // first may begin below it. Sealed lines cost one read per index object, and one per segment that is not
-// folded yet.
+// folded yet. Where one of them was collected meanwhile, the lines from there on are looked up themselves.
 func (h *Past) Skeletons(ctx context.Context, st *state.State, from uint64) iter.Seq2[*codec.Skeleton, error] {
 	return func(yield func(*codec.Skeleton, error) bool) {
-		ok := true
-		st.Segments.Refs(func(level int, ref codec.Ref) bool {
-			ok = h.skeletons(ctx, level, ref, from, yield)
-			return ok
-		})
-		if !ok {
+		w := &walk{h: h, next: from, yield: yield}
+		st.Segments.Refs(func(level int, ref codec.Ref) bool { return w.down(ctx, level, ref) })
+		switch {
+		case w.stopped:
 			return
+		case w.err != nil && !gone(w.err):
+			yield(nil, w.err)
+			return
+		case w.err == nil:
+			w.next = max(from, st.Segments.Next())
 		}
-		var rest []state.Line
-		for l, err := range h.Lines(ctx, st, upFrom(max(from, st.Segments.Next()), st.Next)) {
-			if err != nil {
-				yield(nil, err)
+		const most = 1 << 12
+		for w.next < st.Next {
+			var rest []state.Line
+			for l, err := range h.Lines(ctx, st, upFrom(w.next, min(st.Next, w.next+most))) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				rest = append(rest, l)
+			}
+			if !w.give(segment.Skeleton(rest)) {
 				return
 			}
-			rest = append(rest, l)
-		}
-		if len(rest) > 0 {
-			yield(segment.Skeleton(rest))
 		}
 	}
 }
@@ -216,35 +224,52 @@ func upFrom(from, end uint64) []uint64 {
 	return out
 }
 
-// skeletons yields the skeletons below one reference.
-func (h *Past) skeletons(ctx context.Context, level int, ref codec.Ref, from uint64, yield func(*codec.Skeleton, error) bool) bool {
-	if ref.First+uint64(ref.Count) <= from {
+// walk goes over the skeletons below references.
+type walk struct {
+	h       *Past
+	next    uint64 // the ordinal from which on none was given
+	yield   func(*codec.Skeleton, error) bool
+	stopped bool
+	err     error
+}
+
+func (w *walk) give(sk *codec.Skeleton, err error) bool {
+	if err == nil {
+		w.next = sk.First() + uint64(sk.Len())
+	}
+	w.stopped = !w.yield(sk, err) || err != nil
+	return !w.stopped
+}
+
+// down gives the skeletons below one reference.
+func (w *walk) down(ctx context.Context, level int, ref codec.Ref) bool {
+	if ref.First+uint64(ref.Count) <= w.next {
 		return true
 	}
 	if level == 0 {
-		idx, err := h.segmentIndex(ctx, ref)
+		idx, err := w.h.segmentIndex(ctx, ref)
 		if err != nil {
-			yield(nil, err)
+			w.err = err
 			return false
 		}
-		return yield(idx.Skeleton())
+		return w.give(idx.Skeleton())
 	}
-	f, err := h.folded(ctx, level, ref)
+	f, err := w.h.folded(ctx, level, ref)
 	if err != nil {
-		yield(nil, err)
+		w.err = err
 		return false
 	}
 	for i, r := range f.refs {
 		if level > 1 {
-			if !h.skeletons(ctx, level-1, r, from, yield) {
+			if !w.down(ctx, level-1, r) {
 				return false
 			}
 			continue
 		}
-		if r.First+uint64(r.Count) <= from {
+		if r.First+uint64(r.Count) <= w.next {
 			continue
 		}
-		if !yield(codec.DecodeSkeleton(f.skeletons[i])) {
+		if !w.give(codec.DecodeSkeleton(f.skeletons[i])) {
 			return false
 		}
 	}

@@ -243,6 +243,14 @@ func (h *Past) keepRaw(name, key string, seg layout.Segment, raw []byte) (*rawSe
 // state says where its entries are now.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
+// lost makes damage of it where the newest state leads to an object that is not there (I3).
+func lost(err error) error {
+	if e, ok := errors.AsType[*backend.Error](err); ok && gone(err) {
+		return objects.Corrupt(e.Key, 0, fmt.Errorf("the newest head leads to it, and it is not there: %w", codec.ErrFormat))
+	}
+	return err
+}
+
 // SegmentOf is the name of a plain segment.
 func SegmentOf(ref *checkpoint.PlainRef) layout.Segment {
 	s, _ := layout.ParseSegment(ref.Name)
