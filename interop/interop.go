@@ -1,0 +1,95 @@
+// Package interop is what the readers and writers of other programs' session files have in common.
+//
+// Every reader gives lines of the pi v3 format, which is what a transcript is made of here: a header,
+// then entries in the order in which they are to be appended. A reader streams: it holds no more than a
+// documented bound of a file, whatever its size. What is damaged is passed over and reported, and never
+// hides what is intact; the file is only read. Nothing is dropped in silence: what the transcript cannot
+// express becomes an entry of type "custom".
+package interop
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// ErrNotSession is wrapped by the error for a file that holds no session of a format at all.
+var ErrNotSession = errors.New("not a session file")
+
+// Format names a program's session files, as the command line does.
+type Format string
+
+// The formats.
+const (
+	Pi         Format = "pi"
+	Omp        Format = "omp"
+	Atomic     Format = "atomic"
+	Operator   Format = "operator"
+	ClaudeCode Format = "claude-code"
+	Codex      Format = "codex"
+)
+
+// Header is the first line of a session.
+type Header struct {
+	Raw     []byte    // as it goes into a session: of version 3; byte for byte what the file has if it has that already
+	Version int       // as the file says it; 1 if it does not
+	ID      string    // the session's id in its old home; a new one if the file has none
+	Cwd     string    // working directory; "" = not said
+	Title   string    // "" = not said
+	Parent  string    // session or path that it was forked from; "" = none
+	Created time.Time // zero = not said
+	Made    bool      // the file has no header
+}
+
+// Source is what a session is read from. A reader may open it more than once; each opening begins at the
+// first byte. Name is a path, or what stands for one in messages.
+type Source struct {
+	Name string
+	Open func() (io.ReadCloser, error)
+	// Beside opens a file that the session's names by a path relative to its folder (a blob, a subagent's
+	// transcript). nil, or fs.ErrNotExist = there is none. Readers check names: nothing outside of that
+	// folder's parent is asked for.
+	Beside func(name string) (io.ReadCloser, error)
+}
+
+// Options of a reader. Equal input, clock and randomness give equal output.
+type Options struct {
+	Now  time.Time // stamps what the file has no time for
+	Rand io.Reader // for ids that have to be made
+}
+
+// Reader reads one session. It is not safe for concurrent use.
+type Reader interface {
+	// Header comes first. ErrNotSession where the file is none of the reader's format.
+	Header() (Header, error)
+	// Next gives the next entry, io.EOF at the end. Its Raw is a whole line of the pi v3 format.
+	Next() (transcript.Draft, error)
+	// Verbatim tells, after io.EOF, whether header and lines with a line feed each are the file's bytes:
+	// if not, whoever imports keeps the bytes themselves beside the session.
+	Verbatim() bool
+	// BadLines counts the lines of which bytes were passed over because they are no entry; blank ones aside.
+	BadLines() int
+	// Diagnostics gives what was found so far, bounded; Ordinal is the line's number in the file, from 1.
+	Diagnostics() []transcript.Diagnostic
+	// Close releases what the reader holds.
+	Close() error
+}
+
+// Child is a session that another one's file holds: a sidechain, a subagent's work.
+type Child struct {
+	Header  Header // Parent is the id of the session that it belongs to
+	Entries iter.Seq2[transcript.Draft, error]
+}
+
+// Family is a Reader whose file holds children too.
+type Family interface {
+	Reader
+	// Children yields them after Next gave io.EOF.
+	Children() iter.Seq2[Child, error]
+}
+
+// Losses is what a writer could not say in its target's format, by kind: a sentence and how often.
+type Losses map[string]int
