@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/coppice-go/coppice/backend"
@@ -79,18 +80,21 @@ var causes = []struct{ from, to error }{
 	{journal.ErrReadOnly, ErrReadOnly},
 }
 
-// sentinel puts a sentinel of this package on top of a cause, whose text already says it.
-type sentinel struct{ is, err error }
+// sentinel puts sentinels of this package on top of a cause, whose text already says them.
+type sentinel struct {
+	is  []error // the first gives the text
+	err error
+}
 
 func (s *sentinel) Error() string {
 	text := s.err.Error()
-	if own := strings.TrimPrefix(s.is.Error(), "coppice: "); !strings.HasPrefix(text, own) {
+	if own := strings.TrimPrefix(s.is[0].Error(), "coppice: "); !strings.HasPrefix(text, own) {
 		return own + ": " + text
 	}
 	return text
 }
 
-func (s *sentinel) Unwrap() []error { return []error{s.is, s.err} }
+func (s *sentinel) Unwrap() []error { return append(slices.Clone(s.is), s.err) }
 
 // fail makes the error of an operation. It keeps one that is made already.
 func fail(op, session string, err error) error {
@@ -104,18 +108,21 @@ func fail(op, session string, err error) error {
 	if f, ok := errors.AsType[*journal.Failure](err); ok {
 		e.Winner, e.Commit, e.Object, e.Offset = f.Winner, f.Commit, f.Object, f.Offset
 	}
+	var is []error // a commit in doubt that met damage is both
 	for _, c := range causes {
 		if errors.Is(err, c.from) {
-			e.Err = &sentinel{c.to, err}
-			break
+			is = append(is, c.to)
 		}
+	}
+	if is != nil {
+		e.Err = &sentinel{is, err}
 	}
 	var limit *checkpoint.LimitError
 	switch {
 	case errors.As(err, &limit):
-		e.Object, e.Err = limit.What, &sentinel{backend.ErrTooLarge, err}
+		e.Object, e.Err = limit.What, &sentinel{[]error{backend.ErrTooLarge}, err}
 	case errors.Is(err, journal.ErrDeleted):
-		e.Err = &sentinel{fs.ErrNotExist, err}
+		e.Err = &sentinel{[]error{fs.ErrNotExist}, err}
 	}
 	for _, h := range hints {
 		if errors.Is(e.Err, h.is) {

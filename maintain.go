@@ -53,7 +53,7 @@ func (s *Store) maintain(op, id string, run func(cfg journal.Config) (check.Repo
 func problem(op string, p *check.Problem) *Error {
 	e := &Error{Op: op, Session: p.Session, Object: p.Object, Offset: p.Offset, Err: p}
 	if p.Kind.Damage() {
-		e.Err, e.Hint = &sentinel{ErrCorrupt, p}, "run repair; what is intact can still be read"
+		e.Err, e.Hint = &sentinel{[]error{ErrCorrupt}, p}, "run repair; what is intact can still be read"
 	}
 	return e
 }

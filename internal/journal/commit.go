@@ -265,6 +265,9 @@ func (j *Journal) settle(reqs []*request, base *State, err error) {
 	var f *Failure
 	switch {
 	case errors.As(err, &f):
+		if errors.Is(f.Err, ErrUnknown) {
+			inDoubt(reqs)
+		}
 		j.breakWith(f, reqs)
 	case backend.OutcomeOf(err) == backend.NotApplied:
 		j.mu.Lock()
@@ -279,6 +282,7 @@ func (j *Journal) settle(reqs []*request, base *State, err error) {
 		if len(reqs) > 0 {
 			id = reqs[0].rec.ID
 		}
+		inDoubt(reqs)
 		j.breakWith(&Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: id}, reqs)
 	}
 }

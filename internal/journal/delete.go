@@ -22,6 +22,9 @@ func Delete(ctx context.Context, cfg Config) error {
 	err := j.bury(ctx)
 	switch {
 	case errors.Is(err, ErrDeleted): // before, and perhaps not to the end
+		if err := j.hardenTombstone(ctx); err != nil {
+			return err
+		}
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
@@ -81,6 +84,17 @@ func (j *Journal) buryDamaged(ctx context.Context) error {
 	}
 	_, err = j.store.Backend.Put(ctx, key, body, cond)
 	return err
+}
+
+// hardenTombstone makes the tombstone of an earlier try durable: on a disk it may be known to the system
+// only, and the objects must not go before it (I13).
+func (j *Journal) hardenTombstone(ctx context.Context) error {
+	key := layout.CheckpointKey(j.cfg.Session)
+	p, info, err := j.store.Backend.Get(ctx, key, backend.Range{})
+	if err != nil {
+		return err
+	}
+	return j.store.Harden(ctx, key, p, info.Version)
 }
 
 // removeObjects deletes everything of the session but its tombstone.

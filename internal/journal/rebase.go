@@ -25,7 +25,6 @@ func (j *Journal) Rebase(ctx context.Context, extra *Step) ([]Result, error) {
 	defer j.dropLead()
 	j.mu.Lock()
 	from, reqs := j.st, append([]*request(nil), j.limbo...)
-	unknown := errors.Is(j.broken, ErrUnknown)
 	j.mu.Unlock()
 	now, err := j.confirmed(ctx)
 	if unborn(from, err) {
@@ -37,11 +36,7 @@ func (j *Journal) Rebase(ctx context.Context, extra *Step) ([]Result, error) {
 	if extra != nil {
 		reqs = append(reqs, &request{step: extra, ctx: ctx})
 	}
-	left, from, err := j.lookFor(ctx, reqs, from, now, unknown)
-	if err != nil {
-		return nil, err
-	}
-	if err := j.commitAgain(ctx, left, from, now); err != nil {
+	if err := j.commitAgain(ctx, reqs, from, now); err != nil {
 		return nil, err
 	}
 	results := make([]Result, len(reqs))
@@ -76,23 +71,21 @@ func (j *Journal) confirmed(ctx context.Context) (*State, error) {
 	}
 }
 
-// lookFor settles the requests whose commit is in the history of now, and returns the others with the
-// state on which they stand.
-func (j *Journal) lookFor(ctx context.Context, reqs []*request, from, now *State, unknown bool) ([]*request, *State, error) {
+// lookFor settles the requests of which an attempt is in the history of now, and returns the others with
+// the state on which they stand.
+func (j *Journal) lookFor(ctx context.Context, reqs []*request, from, now *State) ([]*request, *State, error) {
 	left := reqs
-	if !unknown {
-		return left, from, nil
-	}
-	for len(left) > 0 && left[0].rec.ID != "" {
+	for len(left) > 0 {
 		r := left[0]
 		found, err := j.inHistory(ctx, now, r)
 		if err != nil {
 			return nil, nil, err
 		}
-		if !found {
+		if found == nil {
 			break
 		}
-		r.result.State, r.err = now, nil
+		r.rec, r.after, r.result = found.rec, found.after, found.result
+		r.result.State, r.err, r.doubts = now, nil, []attempted{*found}
 		j.mu.Lock()
 		for i, e := range r.step.Entries {
 			e.Ord, e.Done, e.Parent, e.ParentOrd = r.after.Next-1-uint64(len(r.step.Entries)-i), true, nil, -1
@@ -103,84 +96,103 @@ func (j *Journal) lookFor(ctx context.Context, reqs []*request, from, now *State
 	return left, from, nil
 }
 
-// inHistory tells whether the request's commit is one of now's history.
-func (j *Journal) inHistory(ctx context.Context, now *State, r *request) (bool, error) {
-	if now.Has(r.rec.ID) {
-		return true, nil
-	}
-	if oldest := now.Lineage; len(oldest) == 0 || oldest[0].Seq <= r.rec.Seq {
-		return false, nil
-	}
-	for c, err := range j.past.Log(ctx, now, r.rec.Seq) {
-		if err != nil {
-			return false, err
+// inHistory gives the attempt of the request whose commit is one of now's history; nil = none is.
+func (j *Journal) inHistory(ctx context.Context, now *State, r *request) (*attempted, error) {
+	for i := range r.doubts {
+		d := &r.doubts[i]
+		if now.Has(d.rec.ID) {
+			return d, nil
 		}
-		return c.Commit == r.rec.ID, nil
-	}
-	return false, nil
-}
-
-// commitAgain publishes what is left, beside the winner's line where there is one.
-func (j *Journal) commitAgain(ctx context.Context, left []*request, from, now *State) error {
-	if len(left) == 0 {
-		j.mu.Lock()
-		j.stand(now)
-		j.broken, j.limbo = nil, nil
-		j.mu.Unlock()
-		return nil
-	}
-	base := now
-	j.mu.Lock()
-	j.forget()
-	j.mu.Unlock()
-	for range j.cfg.Limits.Attempts {
-		c := j.compose(base, true)
-		if err := j.strategy.Prepare(ctx, c.Composer); err != nil {
-			var m *compose.Moved
-			if !errors.As(err, &m) {
-				return err
-			}
-			base = m.Now
+		if oldest := now.Lineage; len(oldest) == 0 || oldest[0].Seq <= d.rec.Seq {
 			continue
 		}
-		reqs := c.addAll(j.cfg.Session, left, from, base)
-		for _, r := range left {
-			if r.err != nil && backend.OutcomeOf(r.err) == backend.NotApplied && !composed(reqs, r) {
-				return r.err
+		for c, err := range j.past.Log(ctx, now, d.rec.Seq) {
+			if err != nil {
+				return nil, err
 			}
-		}
-		if len(reqs) == 0 {
-			j.mu.Lock()
-			j.stand(base)
-			j.broken, j.limbo = nil, nil
-			j.mu.Unlock()
-			return nil
-		}
-		next, err := j.strategy.Publish(ctx, base, c.Composer)
-		if err == nil {
-			j.accept(c, next)
-			return nil
-		}
-		var m *compose.Moved
-		if !errors.As(err, &m) {
-			if backend.OutcomeOf(err) != backend.NotApplied {
-				j.mu.Lock()
-				j.st, j.limbo = from, left
-				j.broken = &Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: left[0].rec.ID}
-				err = j.broken
-				j.mu.Unlock()
+			if c.Commit == d.rec.ID {
+				return d, nil
 			}
+			break
+		}
+	}
+	return nil, nil
+}
+
+// commitAgain looks for what is in doubt and publishes what is left, beside the winner's line where there is
+// one; again for each state that somebody else puts in between.
+func (j *Journal) commitAgain(ctx context.Context, left []*request, from, base *State) error {
+	for range j.cfg.Limits.Attempts {
+		left, now, err := j.lookFor(ctx, left, from, base)
+		if err != nil {
 			return err
 		}
-		base = m.Now
-		j.mu.Lock()
-		j.forget()
-		j.mu.Unlock()
+		from = now
+		if len(left) == 0 {
+			j.rest(base)
+			return nil
+		}
+		moved, err := j.publishAgain(ctx, left, from, base)
+		if moved == nil {
+			return err
+		}
+		// What was in doubt may have come to be just now, and then never can again. What is found is
+		// acknowledged, so it has to be sure.
+		if base = moved.Now; inQuestion(left) {
+			if base, err = j.confirmed(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	return &backend.Error{
 		Op: "rebase", Key: j.cfg.Session, Outcome: backend.NotApplied,
 		Err: fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts),
 	}
+}
+
+// rest makes the handle stand at a state with nothing left to repeat.
+func (j *Journal) rest(st *State) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.stand(st)
+	j.broken, j.limbo = nil, nil
+}
+
+// publishAgain is one try of commitAgain. It returns what moved the head where somebody else did.
+func (j *Journal) publishAgain(ctx context.Context, left []*request, from, base *State) (*compose.Moved, error) {
+	j.mu.Lock()
+	j.forget()
+	j.mu.Unlock()
+	var moved *compose.Moved
+	c := j.compose(base, true)
+	if err := j.strategy.Prepare(ctx, c.Composer); err != nil {
+		errors.As(err, &moved)
+		return moved, err
+	}
+	reqs := c.addAll(j.cfg.Session, left, from, base)
+	for _, r := range left {
+		if r.err != nil && backend.OutcomeOf(r.err) == backend.NotApplied && !composed(reqs, r) {
+			return nil, r.err
+		}
+	}
+	if len(reqs) == 0 {
+		j.rest(base)
+		return nil, nil
+	}
+	next, err := j.strategy.Publish(ctx, base, c.Composer)
+	switch {
+	case err == nil:
+		j.accept(c, next)
+	case errors.As(err, &moved):
+	case backend.OutcomeOf(err) != backend.NotApplied:
+		inDoubt(reqs)
+		j.mu.Lock()
+		j.st, j.limbo = from, left
+		j.broken = &Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: left[0].rec.ID}
+		err = j.broken
+		j.mu.Unlock()
+	}
+	return moved, err
 }
 
 func composed(reqs []*request, r *request) bool {

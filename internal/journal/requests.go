@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -23,10 +24,32 @@ type request struct {
 	ctx    context.Context   //nolint:containedctx // a queued call: its leader publishes under the contexts of all
 	rec    checkpoint.Record // as composed for the last attempt
 	after  *State            // the state after that record
+	doubts []attempted       // attempts of which it is not known what became of them
 	result Result
 	err    error
 	done   chan struct{} // closed when result and err stand
 	lead   chan struct{} // told to publish what is queued
+}
+
+// attempted is a request as it was composed for one attempt.
+type attempted struct {
+	rec    checkpoint.Record
+	after  *State
+	result Result
+}
+
+// inDoubt remembers that nobody knows what became of the last attempt of each.
+func inDoubt(reqs []*request) {
+	for _, r := range reqs {
+		if r.rec.ID != "" {
+			r.doubts = append(r.doubts, attempted{r.rec, r.after, r.result})
+		}
+	}
+}
+
+// inQuestion tells whether an attempt of any of them may still come to be.
+func inQuestion(reqs []*request) bool {
+	return slices.ContainsFunc(reqs, func(r *request) bool { return len(r.doubts) > 0 })
 }
 
 // queued tells the caller that the step stands in line.

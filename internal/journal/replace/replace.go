@@ -208,6 +208,9 @@ func (p *put) run(ctx context.Context) (*state.State, error) {
 				continue
 			}
 		case errors.Is(err, backend.ErrPrecondition):
+			if p.doubt == nil {
+				p.doubt = err // a copy of this request may be what it was refused for: only a read tells
+			}
 		case backend.OutcomeOf(err) == backend.NotApplied:
 			if p.doubt == nil {
 				return nil, err
@@ -255,7 +258,7 @@ func (p *put) look(ctx context.Context) (st *state.State, over bool, err error) 
 	case now.Has(p.mine):
 		return p.next, true, nil // in force, and superseded since: the next commit will see it
 	case p.base.Summary.Commit == "":
-		return nil, true, p.taken()
+		return p.born(ctx, now)
 	case now.Summary.Commit == p.base.Summary.Commit:
 		p.cond = backend.IfMatch(now.Version) // an old version was paired with a new body, or a try was lost
 		return nil, false, nil
@@ -270,7 +273,8 @@ func (p *put) unreadable(err error) error {
 	if p.doubt == nil {
 		return err
 	}
-	return &backend.Error{Op: "put", Key: layout.CheckpointKey(p.r.cfg.Session), Err: errors.Join(p.doubt, err)}
+	err = &backend.Error{Op: "put", Key: layout.CheckpointKey(p.r.cfg.Session), Err: errors.Join(p.doubt, err)}
+	return &objects.Failure{Err: fmt.Errorf("%w: %w", objects.ErrUnknown, err), Commit: p.mine, Object: layout.CheckpointKey(p.r.cfg.Session)}
 }
 
 // search decides where the lineage no longer reaches back to base: our commit is at its seq in the log,
@@ -286,6 +290,19 @@ func (p *put) search(ctx context.Context, now *state.State) (*state.State, bool,
 		break
 	}
 	return nil, true, &compose.Moved{Now: now}
+}
+
+// born decides for the first commit of a session that exists: it is ours, and the lineage has left it
+// behind, or the id is taken.
+func (p *put) born(ctx context.Context, now *state.State) (*state.State, bool, error) {
+	if now.Summary.Tombstone || len(now.Lineage) == 0 || now.Lineage[0].Seq <= p.next.Summary.Seq {
+		return nil, true, p.taken()
+	}
+	st, over, err := p.search(ctx, now)
+	if _, moved := errors.AsType[*compose.Moved](err); moved {
+		err = p.taken()
+	}
+	return st, over, err
 }
 
 // taken is the error of a first commit whose session exists already.
