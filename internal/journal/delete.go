@@ -26,7 +26,13 @@ func Delete(ctx context.Context, cfg Config) error {
 			return err
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		left, err := j.leftovers(ctx)
+		if err != nil || !left {
+			return err
+		}
+		if err := j.buryDamaged(ctx); err != nil {
+			return err
+		}
 	case err != nil:
 		return err
 	}
@@ -62,7 +68,16 @@ func (j *Journal) bury(ctx context.Context) error {
 	}
 }
 
-// buryDamaged writes the tombstone of a session that can no longer be read.
+// leftovers tells whether there are objects of a session that never came to be: its writer died before its
+// first commit.
+func (j *Journal) leftovers(ctx context.Context) (bool, error) {
+	for _, err := range j.store.Backend.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(j.cfg.Session), Limit: 1}) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// buryDamaged writes the tombstone of a session that cannot be read, or that never came to be.
 func (j *Journal) buryDamaged(ctx context.Context) error {
 	key := layout.CheckpointKey(j.cfg.Session)
 	id, now, err := j.store.LineID()

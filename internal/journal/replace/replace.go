@@ -28,6 +28,7 @@ type Strategy struct {
 	store  *objects.Store
 	past   *history.Past
 	handle Handle
+	acked  int // commits that the handle has acknowledged; whoever leads counts
 }
 
 // Handle is what the strategy needs of the handle that it serves.
@@ -113,6 +114,9 @@ func (r *Strategy) Prepare(ctx context.Context, c *compose.Composer) error {
 				return err
 			}
 			c.Warnings = append(c.Warnings, "sealing was behind: this commit wrote a segment first")
+			if st, err = r.foldNow(ctx, st, c); err != nil {
+				return err
+			}
 		}
 	}
 	if boundary := r.handle.Boundary(); boundary != 0 && boundary == st.Next && !st.Opening {
@@ -145,6 +149,20 @@ func (r *Strategy) sealNow(ctx context.Context, st *state.State) (*state.State, 
 	opened := *next
 	opened.Opening = true
 	return &opened, nil
+}
+
+// foldNow writes the index object that is due, if one is: a process a turn would never come to it.
+func (r *Strategy) foldNow(ctx context.Context, st *state.State, c *compose.Composer) (*state.State, error) {
+	level, refs, ok := st.Foldable()
+	if !ok {
+		return st, nil
+	}
+	made, err := r.past.Fold(ctx, level, refs, st.Summary.Epoch)
+	if err != nil {
+		return nil, err
+	}
+	c.Warnings = append(c.Warnings, "folding was behind: this commit wrote an index object first")
+	return st.With(made)
 }
 
 // Confirm has nothing to do: an object that can be read is durable.
@@ -313,8 +331,12 @@ func (p *put) taken() error {
 	}
 }
 
-// Acknowledged seals and folds in the background once the thresholds are passed.
+// Acknowledged seals and folds in the background once the thresholds are passed. A handle's first commit may
+// be its last (a process a turn): what it made then nobody would name.
 func (r *Strategy) Acknowledged(st *state.State) {
+	if r.acked++; r.acked == 1 {
+		return
+	}
 	l := &r.cfg.Limits
 	if level, refs, ok := st.Foldable(); ok {
 		r.handle.Start(func(ctx context.Context) ([]state.Change, error) {

@@ -1,0 +1,285 @@
+// Package linear checks recorded histories of real handles on one session for linearizability: whether
+// all that several writers and readers were told can have happened one after the other, each operation at
+// one moment between its call and its return. An operation whose outcome nobody was told may take effect
+// at any later time, or never.
+//
+// What was really committed is the log in the end, read by a fresh handle without faults: who was told
+// that a commit is in force must find it there once; who was told that it is not must not (I1, I2); and
+// whatever anyone read on the way is a prefix of it.
+package linear
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/segment"
+)
+
+const session = "s"
+
+// Options are one history.
+type Options struct {
+	Clean   backend.Backend           // the store
+	Faulty  backend.Backend           // the same store, as the clients reach it
+	Deliver func(ctx context.Context) // lets delayed requests arrive; nil = there are none
+	Clients int
+	Ops     int // of each client
+	Seed    uint64
+	Quick   time.Duration // what a pause of the protocol takes at most; 0 = nothing
+}
+
+// limits make everything happen within few commits.
+var limits = journal.Limits{SealEntries: 12, RollEntries: 24, PublishCommits: 5, Keyframe: 6, WholeDoc: 64, Attempts: 4}
+
+// effect is what one operation did to the head, as far as its caller was told.
+type effect struct {
+	kind effectKind
+	id   string // of the commit that was acknowledged, or is in doubt; of a read: the head
+	base string // of a refusal: the head that the handle stood at
+}
+
+type effectKind uint8
+
+const (
+	wrote effectKind = iota
+	doubted
+	refused
+	read
+)
+
+// recorder is a history in the making.
+type recorder struct {
+	o     Options
+	clock atomic.Int64
+
+	mu     sync.Mutex
+	ops    []porcupine.Operation
+	acked  map[string]string // entry to commit
+	failed map[string]bool   // entries that were reported as not applied
+	seen   []string          // violations
+	reads  []checkpoint.Commit
+}
+
+// Run records one history and judges it. It returns how many operations were judged.
+func Run(ctx context.Context, o Options) (int, error) {
+	r := &recorder{o: o, acked: map[string]string{}, failed: map[string]bool{}}
+	rng := &locked{r: rand.NewChaCha8(seedOf(o.Seed))}
+	first := journal.Create(r.config(o.Clean, rng), journal.Genesis{
+		Header: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`),
+	})
+	if _, err := first.Commit(ctx, r.turn("root", first.State())); err != nil {
+		return 0, fmt.Errorf("create: %w", err)
+	}
+	if err := first.Close(ctx); err != nil {
+		return 0, fmt.Errorf("create: %w", err)
+	}
+	genesis := first.State().Summary.Commit
+	var all sync.WaitGroup
+	for i := range o.Clients {
+		all.Go(func() {
+			c := &client{r: r, n: i, rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1)), rand: rng}
+			c.run(ctx)
+		})
+	}
+	all.Wait()
+	if o.Deliver != nil {
+		o.Deliver(ctx)
+	}
+	return r.judge(ctx, genesis, rng)
+}
+
+func seedOf(seed uint64) (key [32]byte) {
+	for i := range 8 {
+		key[i] = byte(seed >> (8 * i))
+	}
+	return key
+}
+
+type locked struct {
+	mu sync.Mutex
+	r  io.Reader
+}
+
+func (l *locked) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return io.ReadFull(l.r, p)
+}
+
+func (r *recorder) config(b backend.Backend, rng io.Reader) journal.Config {
+	return journal.Config{
+		Backend: b, Session: session, Writer: "w", Now: time.Now, Rand: rng, Limits: limits,
+		Sleep: func(ctx context.Context, _ time.Duration) error {
+			if r.o.Quick > 0 {
+				time.Sleep(r.o.Quick)
+			}
+			return ctx.Err()
+		},
+	}
+}
+
+// turn is a step with one entry, which hangs on the head of st.
+func (r *recorder) turn(id string, st *journal.State) *journal.Step {
+	parent := "null"
+	if st.Summary.Entry != "" {
+		parent = strconv.Quote(st.Summary.Entry)
+	}
+	line := fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"x"}}`, id, parent)
+	return &journal.Step{
+		Reason:  "turn",
+		Entries: []*journal.Entry{{Raw: []byte(line), ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd}},
+		Edit: func(d checkpoint.Document) checkpoint.Document {
+			d.State = json.RawMessage(fmt.Sprintf(`{"turn":%q}`, id))
+			return d
+		},
+	}
+}
+
+// now is a moment of the history: moments are numbered, since only their order counts.
+func (r *recorder) now() int64 { return r.clock.Add(1) }
+
+// note takes down an operation. Where its outcome is not known it never returned.
+func (r *recorder) note(client int, call int64, e effect) {
+	op := porcupine.Operation{ClientId: client, Input: e, Call: call, Return: r.now()}
+	if e.kind == doubted {
+		op.Return = math.MaxInt64
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ops = append(r.ops, op)
+}
+
+func (r *recorder) violation(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = append(r.seen, fmt.Sprintf(format, args...))
+}
+
+// truth is the log in the end.
+type truth struct {
+	commits []checkpoint.Commit
+	at      map[string]int // by commit id
+}
+
+// judge holds what clients were told against the log in the end.
+func (r *recorder) judge(ctx context.Context, genesis string, rng io.Reader) (int, error) {
+	j, err := journal.Open(ctx, r.config(r.o.Clean, rng))
+	if err != nil {
+		return 0, fmt.Errorf("reopen: %w", err)
+	}
+	defer j.Close(ctx)
+	log, err := r.readLog(ctx, j)
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range r.reads {
+		if at, ok := log.at[c.Commit]; !ok || log.commits[at].Seq != c.Seq {
+			r.violation("commit %d %s was read, and is not in the log in the end", c.Seq, c.Commit)
+		}
+	}
+	history := make([]porcupine.Operation, 0, len(r.ops))
+	for _, op := range r.ops {
+		e, _ := op.Input.(effect)
+		_, there := log.at[e.id]
+		switch {
+		case e.kind == doubted && !there:
+			continue // it never took effect
+		case (e.kind == wrote || e.kind == read) && !there:
+			r.violation("commit %s was acknowledged or read, and is not in the log (I1)", e.id)
+			continue
+		}
+		history = append(history, op)
+	}
+	if len(r.seen) == 0 && !porcupine.CheckOperations(log.model(genesis), history) {
+		r.violation("the history of %d operations is not linearizable", len(history))
+	}
+	errs := make([]error, 0, len(r.seen))
+	for _, text := range r.seen {
+		errs = append(errs, errors.New(text))
+	}
+	return len(history), errors.Join(errs...)
+}
+
+// readLog reads the whole history, and checks that it is one chain and holds each entry as its writer was
+// told.
+func (r *recorder) readLog(ctx context.Context, j *journal.Journal) (*truth, error) {
+	log := &truth{at: map[string]int{}}
+	times := map[string]int{}
+	for b, err := range j.Since(ctx, j.State(), -1) {
+		if err != nil {
+			return nil, fmt.Errorf("history: %w", err)
+		}
+		c, n := b.Commit, len(log.commits)
+		if int(c.Seq) != n || n > 0 && c.Parent != log.commits[n-1].Commit {
+			r.violation("commit %d %s stands at %d of the log, behind another than its parent", c.Seq, c.Commit, n)
+		}
+		if _, twice := log.at[c.Commit]; twice {
+			r.violation("commit %s stands twice in the log", c.Commit)
+		}
+		log.at[c.Commit] = n
+		log.commits = append(log.commits, c)
+		for _, l := range b.Lines {
+			if e, err := segment.Entry(l.Ord, l.Raw); err == nil && !l.Commit {
+				times[e.ID]++
+			}
+		}
+	}
+	for e, c := range r.acked {
+		if _, ok := log.at[c]; !ok || times[e] != 1 {
+			r.violation("entry %s was acknowledged by commit %s, and stands %d times in the log (I1)", e, c, times[e])
+		}
+	}
+	for e := range r.failed {
+		if times[e] != 0 {
+			r.violation("entry %s was reported as not applied, and stands %d times in the log (I2)", e, times[e])
+		}
+	}
+	return log, nil
+}
+
+// end is the last commit of the write that a commit belongs to: a losing turn's commit and the one that
+// goes back to the winner are one write, and so is the line that closes a segment with what stands before it.
+func (t *truth) end(id string) string {
+	at := t.at[id]
+	if t.commits[at].Kept != "" && at+1 < len(t.commits) {
+		at++
+	}
+	for at+1 < len(t.commits) && t.commits[at+1].Reason == "roll" {
+		at++
+	}
+	return t.commits[at].Commit
+}
+
+// model is a session as a register that holds the id of its newest commit. A write sets it from what the
+// log has before it; a refusal needs another head than the one that the handle stood at.
+func (t *truth) model(genesis string) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return genesis },
+		Step: func(state, input, _ any) (bool, any) {
+			head, _ := state.(string)
+			switch e, _ := input.(effect); e.kind {
+			case wrote, doubted:
+				return t.commits[t.at[e.id]].Parent == head, t.end(e.id)
+			case read:
+				return e.id == head, head
+			case refused:
+				return e.base != head, head
+			}
+			return false, head
+		},
+	}
+}

@@ -1,0 +1,139 @@
+// Package mutant checks the checkers: the protocol is broken on purpose, one sentence at a time, and a
+// suite must notice. A mutant is a replacement in one source file, built by `go test -overlay`, so nothing
+// in the tree is touched.
+package mutant
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coppice-go/coppice/internal/proof"
+)
+
+const (
+	root     = "../../.."
+	patience = 4 * time.Minute // for one mutant: its build and its suite
+	workers  = 2
+)
+
+// The table still fits the sources: each text stands there exactly once. Else a mutant would prove nothing.
+func TestMutantsApply(t *testing.T) {
+	names := map[string]bool{}
+	for _, m := range mutants {
+		if names[m.name] {
+			t.Errorf("%s stands twice in the table", m.name)
+		}
+		names[m.name] = true
+		if _, err := m.files(); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+	if len(mutants) < 12 {
+		t.Errorf("%d mutants", len(mutants))
+	}
+}
+
+// Every mutant is caught by the suite that the table names.
+func TestProofMutants(t *testing.T) {
+	if proof.Asked(t) == proof.Quick {
+		t.Skip("builds each mutant: with COPPICE_PROOF=ci")
+	}
+	r := proof.Begin(t, "mutants")
+	todo := make(chan mutant)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for m := range todo {
+				begun := time.Now()
+				err := m.run(t.Context(), t.TempDir())
+				r.Explored(1)
+				if err != nil {
+					r.Violation("%s (%s): %v", m.name, m.broken, err)
+					continue
+				}
+				t.Logf("%-28s caught by %s, %.0f s", m.name, m.suite, time.Since(begun).Seconds())
+			}
+		})
+	}
+	for _, m := range mutants {
+		todo <- m
+	}
+	close(todo)
+	all.Wait()
+}
+
+// files gives the mutant's files with its edits in them, by their paths in the module.
+func (m mutant) files() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, e := range m.edits {
+		p, ok := files[e.file]
+		if !ok {
+			var err error
+			if p, err = os.ReadFile(filepath.Join(root, e.file)); err != nil {
+				return nil, err
+			}
+		}
+		if n := bytes.Count(p, []byte(e.old)); n != 1 {
+			return nil, fmt.Errorf("%s: the text to break stands there %d times: %q", e.file, n, e.old)
+		}
+		files[e.file] = bytes.Replace(p, []byte(e.old), []byte(e.broken), 1)
+	}
+	return files, nil
+}
+
+// run builds the mutant and runs its suite, which has to fail: by a finding, not by its build.
+func (m mutant) run(ctx context.Context, dir string) error {
+	files, err := m.files()
+	if err != nil {
+		return err
+	}
+	replace := map[string]string{}
+	for name, p := range files {
+		file, err := filepath.Abs(filepath.Join(root, name))
+		if err != nil {
+			return err
+		}
+		replace[file] = filepath.Join(dir, filepath.Base(name))
+		if err := os.WriteFile(replace[file], p, 0o600); err != nil {
+			return err
+		}
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	p, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(overlay, p, 0o600); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-failfast", "-run", m.run1, "./"+m.pkg)
+	c.Dir = root
+	c.Env = append(os.Environ(), "COPPICE_PROOF="+m.size)
+	c.WaitDelay = time.Second
+	out, err := c.CombinedOutput()
+	text := string(out)
+	if len(text) > 2000 {
+		text = text[:2000]
+	}
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("its suite did not end: " + text)
+	case err == nil:
+		return errors.New("nobody noticed: " + m.suite + " passed")
+	case strings.Contains(string(out), "[build failed]"), !strings.Contains(string(out), "--- FAIL"):
+		return errors.New("its suite did not run: " + text)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package mutant
+
+// edit is one replacement in one file of the module.
+type edit struct{ file, old, broken string }
+
+// mutant is a protocol that is broken in one point, and the suite that must notice.
+type mutant struct {
+	name   string
+	broken string // what it does wrong
+	edits  []edit
+	suite  string // the suite's name in docs/reliability.md
+	pkg    string // its folder
+	run1   string // which of its tests
+	size   string // COPPICE_PROOF for it: "" is enough where a quick run finds it
+}
+
+const (
+	replaceGo = "internal/journal/replace/replace.go"
+	gcGo      = "internal/gc/gc.go"
+	appendGo  = "backend/local/append.go"
+	mendGo    = "internal/journal/appendlog/mend.go"
+	dirsGo    = "backend/local/vfs/dirs.go"
+	sealGo    = "internal/journal/history/seal.go"
+	composeGo = "internal/journal/compose/compose.go"
+	rebaseGo  = "internal/journal/rebase.go"
+)
+
+var mutants = []mutant{
+	{
+		name: "unconditional-put", broken: "a commit's PUT carries no condition",
+		edits: []edit{{replaceGo, "cond: backend.IfMatch(base.Version)}", "cond: backend.Cond{}}"}},
+		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
+	},
+	{
+		name: "412-is-failed", broken: "a 412 after a lost answer counts as a failure, without a look",
+		edits: []edit{{replaceGo, "case errors.Is(err, backend.ErrPrecondition):\n", "case errors.Is(err, backend.ErrPrecondition):\n\t\t\treturn nil, err\n"}},
+		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
+	},
+	{
+		name: "acknowledge-before-answer", broken: "a commit whose answer was lost is acknowledged",
+		edits: []edit{{replaceGo, "\t\tdefault:\n\t\t\tp.doubt = err\n", "\t\tdefault:\n\t\t\treturn p.done(\"\"), nil\n"}},
+		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
+	},
+	{
+		name: "unknown-is-failed", broken: "a commit that was not found out is reported as not applied, and the handle goes on",
+		edits: []edit{{replaceGo, "\toutcome := backend.Unknown\n", "\toutcome := backend.NotApplied\n"}},
+		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
+	},
+	{
+		name: "rebase-does-not-look", broken: "a turn in doubt is committed again without looking for it",
+		edits: []edit{{rebaseGo, "\t\tif now.Has(d.rec.ID) {\n", "\t\tif now == nil {\n"}},
+		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
+	},
+	{
+		name: "repeated-bodies", broken: "commit ids are not fresh: equal turns give equal bodies and equal versions",
+		edits: []edit{{composeGo, "\tid, err := transcript.NewID(now, c.cfg.Rand)\n", "\tnow = time.Unix(0, 0).UTC()\n\tid, err := transcript.NewID(now, zeros{})\n"},
+			{composeGo, "// batch is what one PUT", "type zeros struct{}\n\nfunc (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }\n\n// batch is what one PUT"}},
+		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
+	},
+	{
+		name: "dense-names", broken: "a segment is named by its first ordinal alone",
+		edits: []edit{{sealGo, "Epoch: st.Summary.Epoch, Rnd: rnd}\n", "Rnd: rnd[:0] + layout.FirstRandom}\n"}},
+		suite: "simulation", pkg: "internal/proof/sim", run1: "TestProofSimulation",
+	},
+	{
+		name: "gc-without-epochs", broken: "a collection removes all that the head does not reach",
+		edits: []edit{{gcGo, "case c.keep[cand.key] || cand.seg.Epoch >= c.epoch:", "case c.keep[cand.key]:"}},
+		suite: "simulation", pkg: "internal/proof/sim", run1: "TestProofSimulation",
+	},
+	{
+		name: "epochs-stand-still", broken: "a new writer does not take a new epoch",
+		edits: []edit{{composeGo, "\t\tepoch++\n", "\t\tepoch += 0\n"}},
+		suite: "simulation", pkg: "internal/proof/sim", run1: "TestProofSimulation",
+	},
+	{
+		name: "no-directory-sync", broken: "a new name is not made durable",
+		edits: []edit{{dirsGo, "\td, err := f.OpenDir(dir)\n", "\tif dir != \"\" {\n\t\treturn nil\n\t}\n\td, err := f.OpenDir(dir)\n"}},
+		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
+	},
+	{
+		name: "acknowledge-before-sync", broken: "an append returns before its bytes are on the disk",
+		edits: []edit{{appendGo, "if err := d.file.Datasync(); err != nil {\n\t\td.dropFile()\n", "if err := error(nil); err != nil {\n\t\td.dropFile()\n"}},
+		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
+	},
+	{
+		name: "retried-sync", broken: "a failed sync is tried again, and the second answer believed",
+		edits: []edit{{appendGo, "if err := d.file.Datasync(); err != nil {\n\t\td.dropFile()\n", "if err := d.file.Datasync(); err != nil && d.file.Datasync() != nil {\n\t\td.dropFile()\n"}},
+		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults",
+	},
+	{
+		name: "unsynced-bytes-believed", broken: "what another writer left behind a failed sync is not written again before it is built upon",
+		edits: []edit{{mendGo, "if _, err := a.b.Resync(ctx, key, min(base.Durable, good), size); err != nil {", "if err := error(nil); err != nil || size < 0 {"}},
+		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
+	},
+	{
+		name: "torn-tail-stays", broken: "bytes of a torn append are left in front of the next one",
+		edits: []edit{{mendGo, "if err != nil || rest == 0 || now.Summary.Seq > base.Summary.Seq {", "if err != nil || rest >= 0 {"}},
+		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
+	},
+	{
+		name: "cut-without-judgement", broken: "damaged bytes that somebody has built upon are cut off as a torn tail",
+		edits: []edit{{mendGo, "if err := a.judge(ctx, base, torn); err != nil {", "if err := error(nil); err != nil {"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestTorn|TestPowerLoss|TestDamage",
+	},
+}
