@@ -165,6 +165,7 @@ func (j *Journal) publishAgain(ctx context.Context, left []*request, from, base 
 	j.mu.Unlock()
 	var moved *compose.Moved
 	c := j.compose(base, true)
+	c.Settle = slices.ContainsFunc(left, func(r *request) bool { return r.step.Settles() })
 	if err := j.strategy.Prepare(ctx, c.Composer); err != nil {
 		errors.As(err, &moved)
 		return moved, err

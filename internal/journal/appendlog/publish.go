@@ -211,7 +211,10 @@ func (a *Strategy) Settle(ctx context.Context) error {
 		return err
 	}
 	h.Adopt(st)
-	return a.save(ctx, st)
+	if err := a.save(ctx, st); err != nil && !errors.Is(err, errOlder) { // another writer's is newer: it does as well
+		return err
+	}
+	return nil
 }
 
 // rollNow closes the active segment, so that it can be sealed. The handle leads. Where another writer was

@@ -70,7 +70,7 @@ var mutants = []mutant{
 	{
 		name: "epochs-stand-still", broken: "a new writer does not take a new epoch",
 		edits: []edit{{composeGo, "\t\tepoch++\n", "\t\tepoch += 0\n"}},
-		suite: "simulation", pkg: "internal/proof/sim", run1: "TestProofSimulation",
+		suite: "objectstore_test.go", pkg: ".", run1: "TestCollectBesideHosts|TestDeathBeforeTheCommit",
 	},
 	{
 		name: "no-directory-sync", broken: "a new name is not made durable",
@@ -90,7 +90,7 @@ var mutants = []mutant{
 	{
 		name: "unsynced-bytes-believed", broken: "what another writer left behind a failed sync is not written again before it is built upon",
 		edits: []edit{{mendGo, "if _, err := a.b.Resync(ctx, key, min(base.Durable, good), size); err != nil {", "if err := error(nil); err != nil || size < 0 {"}},
-		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
+		suite: "journal", pkg: "internal/journal", run1: "TestPowerLoss",
 	},
 	{
 		name: "torn-tail-stays", broken: "bytes of a torn append are left in front of the next one",
