@@ -10,7 +10,12 @@ REF      ?= HEAD
 # what they depend on.
 TOOL := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: all build test lint fmt fuzz bench bench-compare demo cover clean
+# The S3 server of the integration tests: static, for it runs as a process and in an empty image.
+S3SERVER := $(CURDIR)/bin/s3server
+# The modules below integration/ see this one as their users do, and are linted with its rules.
+MODULES  := integration integration/s3server
+
+.PHONY: all build test lint fmt fuzz bench bench-compare demo cover integration integration-minio s3server clean
 
 all: lint test
 
@@ -21,8 +26,12 @@ build: ## the command, as bin/coppice
 test: ## every test, with the race detector and in random order
 	$(GO) test -race -shuffle=on $(PKG)
 
-lint: ## golangci-lint with .golangci.yml
+lint: ## golangci-lint with .golangci.yml, and the modules of the integration tests too
 	$(TOOL) golangci-lint run $(PKG)
+	@set -eu; for dir in $(MODULES); do \
+		echo "cd $$dir && golangci-lint run"; \
+		(cd "$$dir" && $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run --config=$(CURDIR)/.golangci.yml ./...); \
+	done
 
 fmt: ## gofumpt and gci, in place
 	$(TOOL) golangci-lint fmt
@@ -55,5 +64,21 @@ cover: ## statement coverage of the module by all its tests
 	$(GO) test -coverprofile=bin/cover.out -coverpkg=./... $(PKG)
 	$(GO) tool cover -func=bin/cover.out | tail -n 1
 
+s3server: ## the S3 server of the integration tests, as bin/s3server
+	@mkdir -p bin
+	cd integration/s3server && CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags='-s -w' -o $(S3SERVER) .
+
+# Without a package as its argument `go test` says what it has to say as it comes: that there is no Docker.
+integration: s3server ## real S3 servers, as a process, behind TLS, and in a container if there is Docker
+	cd integration && S3TEST_BIN=$(S3SERVER) $(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m
+	cd integration && S3TEST_BIN=$(S3SERVER) $(GO) test -race -shuffle=on -count=$(COUNT) ./faultproxy/... ./s3test/...
+
+integration-minio: ## the same on MinIO, which is built first, once: minutes
+	cd integration && $(GO) run ./minio $(GO) test -race -count=$(COUNT) -timeout=30m
+
 clean: ## what the targets above leave behind
 	rm -rf bin
+	@if command -v docker >/dev/null 2>&1 && docker version >/dev/null 2>&1; then \
+		docker ps -aq --filter label=coppice.s3test | xargs -r docker rm -f; \
+		docker images -q --filter label=coppice.s3test | sort -u | xargs -r docker rmi -f; \
+	fi

@@ -139,8 +139,9 @@ func countUp(t *testing.T, b backend.Backend, n int) error {
 }
 
 func TestCAS(t *testing.T) {
-	target := s3test.For(t)
-	raceAll(t, handles(t, target.Prefix(t), target), rounds(t, 500))
+	s3test.Each(t, func(t *testing.T, target *s3test.Target) {
+		raceAll(t, handles(t, target.Prefix(t), target), rounds(t, 500))
+	})
 }
 
 // Two server processes on one directory are one store.

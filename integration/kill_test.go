@@ -79,16 +79,13 @@ const clientEnv = "COPPICE_KILLED_CLIENT"
 // goes on where it stopped. What a killed one had said to be acknowledged is in the history.
 func TestClientIsKilled(t *testing.T) {
 	target := s3test.For(t)
-	if target.External {
-		t.Skip("the child knows our own server only")
-	}
 	prefix := target.Prefix(t)
 	b := backend.WithPrefix(target.Open(t, nil), prefix)
 	w, l := &world{t: t, direct: b, faulty: b}, newLedger()
 	l.acked["first"] = w.turn(w.create(b), "first").Commit.Commit
 	rng := rand.New(rand.NewPCG(3, 4))
 	for life := range max(rounds(t, 20), 2) {
-		maps.Copy(l.acked, client(t, target.Endpoint, prefix, life, time.Duration(20+rng.IntN(150))*time.Millisecond))
+		maps.Copy(l.acked, client(t, target, prefix, life, time.Duration(20+rng.IntN(150))*time.Millisecond))
 	}
 	l.deaths = true // what a dead writer had sent may be there, or arrive later still
 	w.check(l)
@@ -96,10 +93,13 @@ func TestClientIsKilled(t *testing.T) {
 }
 
 // client runs a writer for a while, kills it, and gives what it said to be acknowledged.
-func client(t *testing.T, endpoint, prefix string, life int, after time.Duration) map[string]string {
+func client(t *testing.T, target *s3test.Target, prefix string, life int, after time.Duration) map[string]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledClient$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", clientEnv, endpoint, prefix, life))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", clientEnv, prefix, life))
+	for name, value := range must(target.Environ(t.Context()))(t) {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -130,13 +130,12 @@ func client(t *testing.T, endpoint, prefix string, life int, after time.Duration
 
 // TestKilledClient is the process that TestClientIsKilled kills.
 func TestKilledClient(t *testing.T) {
-	var endpoint, prefix string
+	var prefix string
 	var life int
-	if n, _ := fmt.Sscan(os.Getenv(clientEnv), &endpoint, &prefix, &life); n != 3 {
+	if n, _ := fmt.Sscan(os.Getenv(clientEnv), &prefix, &life); n != 2 {
 		t.Skip("not the process that is to be killed")
 	}
-	target := s3test.For(t).Via(endpoint)
-	b := backend.WithPrefix(target.Open(t, nil), prefix)
+	b := backend.WithPrefix(s3test.For(t).Open(t, nil), prefix)
 	w := &world{t: t, direct: b, faulty: b, limits: journal.Limits{SealEntries: 20}}
 	j := w.open(b)
 	for i := range 100_000 {

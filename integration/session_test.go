@@ -73,17 +73,17 @@ func turns(t testing.TB, s interface{ State(any) error }) int {
 }
 
 // A whole life of a session, over an address: everything that the local store does.
-func TestStory(t *testing.T) {
-	target := s3test.For(t)
+func TestStory(t *testing.T) { s3test.Each(t, story) }
+
+func story(t *testing.T, target *s3test.Target) {
 	q := url.Values{"region": {target.Config.Region}, "path-style": {fmt.Sprint(target.PathStyle)}}
 	if target.Endpoint != "" {
 		q.Set("endpoint", target.Endpoint)
 	}
-	if !target.External {
-		t.Setenv("AWS_ACCESS_KEY_ID", s3test.AccessKey)
-		t.Setenv("AWS_SECRET_ACCESS_KEY", s3test.SecretKey)
-	}
 	ctx := t.Context()
+	for name, value := range must(target.Environ(ctx))(t) {
+		t.Setenv(name, value)
+	}
 	store := must(coppice.Open(ctx, "s3://"+target.Bucket+"/"+target.Prefix(t)+"?"+q.Encode(), nil))(t)
 	defer store.Close()
 	s := must(store.Create("story", &coppice.SessionOptions{Title: "The story", Cwd: "/w"}))(t)
@@ -156,8 +156,9 @@ func TestStory(t *testing.T) {
 
 // Two hosts resume one session: the first commit wins, the other is told, and both turns are kept. A
 // claim fences the old host before its next side effect.
-func TestTwoHosts(t *testing.T) {
-	target := s3test.For(t)
+func TestTwoHosts(t *testing.T) { s3test.Each(t, twoHosts) }
+
+func twoHosts(t *testing.T, target *s3test.Target) {
 	prefix := target.Prefix(t)
 	host := func(name string) *coppice.Store {
 		return newStore(t, backend.WithPrefix(target.Open(t, nil), prefix), &coppice.Options{Writer: name})
@@ -209,14 +210,16 @@ func TestTwoHosts(t *testing.T) {
 }
 
 // A resume is one GET and a commit one PUT, whatever the length of the history.
-func TestCosts(t *testing.T) {
+func TestCosts(t *testing.T) { s3test.Each(t, costs) }
+
+func costs(t *testing.T, target *s3test.Target) {
 	sizes := []int{10, 10_000}
 	if long() {
 		sizes = append(sizes, 300_000)
 	}
 	for _, size := range sizes {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			b := s3test.For(t).Store(t)
+			b := target.Store(t)
 			quiet := &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: -1}, ContextBytes: 64 << 10}
 			store := newStore(t, b, nil)
 			s := must(store.Create("long", quiet))(t)
@@ -256,11 +259,13 @@ func grow(t *testing.T, s *coppice.Session, size int) {
 	}
 }
 
-// The requests of a session's life, by phase: create, a hundred turns, the segment that is sealed
-// meanwhile, a snapshot, a rollback, a resume. Within a phase they stand in order of their text, for what
+// The requests of a session's life, by phase: the probe before a store's first session, create, a hundred
+// turns, the segment that is sealed meanwhile, a snapshot, a rollback, a resume. Within a phase they stand in order of their text, for what
 // is done in the background may be done a little earlier or later.
-func TestGoldenTrace(t *testing.T) {
-	b := trace.New(s3test.For(t).Store(t))
+func TestGoldenTrace(t *testing.T) { s3test.Each(t, goldenTrace) }
+
+func goldenTrace(t *testing.T, target *s3test.Target) {
+	b := trace.New(target.Store(t))
 	b.Record(1000)
 	var mu sync.Mutex // background work asks for the time as well
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -292,6 +297,13 @@ func TestGoldenTrace(t *testing.T) {
 	store := newStore(t, b, options)
 	quiet := &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: -1}}
 	var s *coppice.Session
+	phase("a store's first session", func() {
+		s = must(store.Create("first", quiet))(t)
+		talk(t, s, 1)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 	phase("create", func() { s = must(store.Create("golden", quiet))(t); talk(t, s, 1) })
 	phase("100 turns, and close", func() {
 		for i := range 100 {

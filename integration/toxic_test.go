@@ -3,7 +3,7 @@ package integration
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
+	"net/url"
 	"testing"
 
 	"github.com/Shopify/toxiproxy/v2"
@@ -39,14 +39,15 @@ var toxics = []toxic{
 // truth; and once the connection is whole again, the turn is there exactly once.
 func TestToxics(t *testing.T) {
 	target := s3test.For(t)
-	if target.External {
-		t.Skip("faults are injected before our own server only")
+	if target.Plain() == "" {
+		t.Skip("faults are injected before a server on this machine only")
 	}
+	endpoint := must(url.Parse(target.Endpoint))(t)
 	zerolog.SetGlobalLevel(zerolog.Disabled) // toxics log to the global logger
 	for _, x := range append(toxics, toxic{kind: "down"}) {
 		t.Run(x.kind+" "+x.stream, func(t *testing.T) {
 			server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
-			proxy := toxiproxy.NewProxy(server, "s3", "127.0.0.1:0", strings.TrimPrefix(target.Endpoint, "http://"))
+			proxy := toxiproxy.NewProxy(server, "s3", "127.0.0.1:0", endpoint.Host)
 			if err := proxy.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +58,7 @@ func TestToxics(t *testing.T) {
 				t: t, limits: journal.Limits{Attempts: 3},
 				direct: backend.WithPrefix(target.Open(t, nil), prefix),
 			}, newLedger()
-			via := target.Via("http://" + proxy.Listen)
+			via := target.Via(endpoint.Scheme + "://" + proxy.Listen)
 			w.faulty = backend.WithPrefix(via.Open(t, options(via.Options())), prefix)
 			j := w.create(w.faulty)
 			l.acked["first"] = w.turn(j, "first").Commit.Commit

@@ -33,10 +33,10 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	target := s3test.For(t)
-	if target.External {
-		t.Skip("faults are injected before our own server only")
+	if target.Plain() == "" {
+		t.Skip("faults are injected before a server on this machine only")
 	}
-	proxy, err := faultproxy.New(target.Endpoint)
+	proxy, err := faultproxy.New(target.Plain())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func newWorld(t testing.TB) *world {
 	return &world{
 		t: t, proxy: proxy,
 		direct: backend.WithPrefix(target.Open(t, nil), prefix),
-		faulty: backend.WithPrefix(target.Via(proxy.URL).Open(t, nil), prefix),
+		faulty: backend.WithPrefix(target.Behind(t, proxy.URL).Open(t, nil), prefix),
 	}
 }
 

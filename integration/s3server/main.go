@@ -1,7 +1,7 @@
 // Command s3server is a real S3 server for tests: versitygw with its posix backend, one directory, one
 // account. It speaks on one address, prints "ready ADDRESS" once it listens, and ends on SIGTERM, on
-// SIGINT, or, with -stdin, when its standard input is closed: so it never outlives the test that
-// started it.
+// SIGINT, with -stdin when its standard input is closed, and with -life after that time: so it does not
+// outlive the test that started it.
 //
 // The account is ROOT_ACCESS_KEY and ROOT_SECRET_KEY of the environment. Objects are replaced
 // atomically but not synced to the disk: it survives being killed, not a power loss.
@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	if err := command(); err != nil && !errors.Is(err, context.Canceled) {
+	if err := command(); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		fmt.Fprintln(os.Stderr, "s3server:", err)
 		os.Exit(1)
 	}
@@ -34,9 +34,15 @@ func command() error {
 	addr := flag.String("addr", "127.0.0.1:7070", "address to listen on")
 	dir := flag.String("dir", "", "directory that holds the buckets; made if missing")
 	stdin := flag.Bool("stdin", false, "end when the standard input is closed")
+	life := flag.Duration("life", 0, "end after this time; 0 = never")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
+	if *life > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, *life)
+		defer cancel()
+	}
 	if *stdin {
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)

@@ -1,28 +1,14 @@
-// Package s3test gives tests a real S3 server: a process of its own on 127.0.0.1, or the store that the
-// environment names.
-//
-//	S3_TEST_ENDPOINT   URL of another store; S3_TEST_BUCKET names a bucket of it that exists. Region and
-//	                   credentials come from the SDK's default chain, S3_TEST_PATH_STYLE=true where the
-//	                   bucket has to be in the path. Each test works below a prefix of its own and removes
-//	                   what it wrote.
-//	S3TEST_BIN         a built integration/s3server
-//
-// Without either, the server is built once from integration/s3server and kept in the user's cache folder
-// under the hash of its sources.
 package s3test
 
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -60,7 +46,7 @@ func (s *Server) URL() string { return "http://" + s.Addr }
 
 // Start runs a server on dir, on a free port. It ends with Stop, and with this process.
 func Start(ctx context.Context, dir string) (*Server, error) {
-	bin, err := binary(ctx)
+	bin, err := binary(ctx, runtime.GOOS)
 	if err != nil {
 		return nil, err
 	}
@@ -190,71 +176,4 @@ func (l *limited) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.TrimSpace(string(l.text))
-}
-
-// built builds the server at most once in a process.
-var built struct {
-	sync.Once
-	path string
-	err  error
-}
-
-func binary(ctx context.Context) (string, error) {
-	if path := os.Getenv("S3TEST_BIN"); path != "" {
-		return path, nil
-	}
-	built.Do(func() { built.path, built.err = build(ctx) })
-	return built.path, built.err
-}
-
-func build(ctx context.Context) (string, error) {
-	src, err := sources()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	for _, name := range []string{"main.go", "go.mod", "go.sum"} {
-		p, err := os.ReadFile(filepath.Join(src, name))
-		if err != nil {
-			return "", err
-		}
-		sum.Write(p)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = filepath.Join(src, "bin")
-	}
-	dir := filepath.Join(cache, "coppice-s3server")
-	path := filepath.Join(dir, hex.EncodeToString(sum.Sum(nil)[:12]))
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	temp := fmt.Sprintf("%s.%d", path, os.Getpid())
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", temp, ".")
-	cmd.Dir = src
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("integration/s3server cannot be built (without network, point S3TEST_BIN at a binary): %w\n%s", err, out)
-	}
-	return path, os.Rename(temp, path)
-}
-
-// sources finds integration/s3server from a package below integration.
-func sources() (string, error) {
-	dir, err := os.Getwd()
-	for err == nil {
-		src := filepath.Join(dir, "s3server")
-		if _, gone := os.Stat(filepath.Join(src, "go.mod")); gone == nil {
-			return src, nil
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			err = errors.New("integration/s3server is not above the working directory")
-		}
-		dir = up
-	}
-	return "", err
 }

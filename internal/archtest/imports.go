@@ -23,7 +23,7 @@ var (
 	log      = join(format, "internal/journal") // what lies below the journal is its own business
 	rooms    = []string{"internal/images", "internal/working", "internal/live", "internal/transfer"}
 	facade   = join(pure, storage, "", "interop/...")
-	anywhere = join(pure, "", "backend/...", "interop/...", "internal/...", "examples/...")
+	anywhere = join(pure, "", "backend/...", "export", "interop/...", "internal/...", "examples/...")
 )
 
 const (
@@ -79,6 +79,7 @@ var table = []edge{
 	{dir: "internal/salvage", ours: join(pure, storage, log, "internal/journal/...", "internal/inventory", "internal/check")},
 	{dir: "", ours: join(pure, storage, log, rooms, "internal/cas", "internal/listing", "internal/check", "internal/gc", "internal/salvage"), ext: []string{uuid}},
 
+	{dir: "export", ours: join(pure, "")},
 	{dir: "interop/...", ours: []string{"codec", "internal/diag", "internal/rawjson", "transcript/...", "entry", "interop/..."}, ext: []string{uuid}},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
 	{

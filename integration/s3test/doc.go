@@ -1,0 +1,21 @@
+// Package s3test gives tests a real S3 server, by one of several lanes:
+//
+//	process    a server of our own, as a process on 127.0.0.1
+//	endpoint   the store that S3_TEST_ENDPOINT names, in place of it
+//	tls        the same behind a front that speaks HTTPS, where the SDK signs otherwise
+//	container  our own server in an otherwise empty container, where there is Docker
+//
+// Each runs a test on all lanes that there are; For gives the one on which the other tests run, process
+// or endpoint. The environment chooses:
+//
+//	S3_TEST_LANE       runs everything on this lane, and on no other
+//	S3_TEST_ENDPOINT   URL of another store; S3_TEST_BUCKET names a bucket of it that exists. Region and
+//	                   credentials come from the SDK's default chain, S3_TEST_PATH_STYLE=true where the
+//	                   bucket has to be in the path. Each test works below a prefix of its own and removes
+//	                   what it wrote.
+//	S3TEST_BIN         a built integration/s3server, static, for it goes into the image too
+//	REQUIRE_DOCKER=1   makes it a failure that there is no Docker; else the container lane is skipped
+//
+// Without S3TEST_BIN the server is built from integration/s3server and kept in the user's cache folder
+// under the hash of its sources.
+package s3test
