@@ -33,7 +33,11 @@ func credentials(t *testing.T, target *s3test.Target) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{"AWS_ACCESS_KEY_ID=" + c.AccessKeyID, "AWS_SECRET_ACCESS_KEY=" + c.SecretAccessKey, "AWS_SESSION_TOKEN=" + c.SessionToken}
+	vars := []string{"AWS_ACCESS_KEY_ID=" + c.AccessKeyID, "AWS_SECRET_ACCESS_KEY=" + c.SecretAccessKey, "AWS_SESSION_TOKEN=" + c.SessionToken}
+	if file := must(target.Environ(t.Context()))(t)["AWS_CA_BUNDLE"]; file != "" {
+		vars = append(vars, "AWS_CA_BUNDLE="+file)
+	}
+	return vars
 }
 
 // The command does on S3 what it does on a disk: the scripts of its own tests, on a bucket. What they say

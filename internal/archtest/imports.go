@@ -80,7 +80,7 @@ var table = []edge{
 	{dir: "", ours: join(pure, storage, log, rooms, "internal/cas", "internal/listing", "internal/check", "internal/gc", "internal/salvage"), ext: []string{uuid}},
 
 	{dir: "export", ours: join(pure, "")},
-	{dir: "interop/...", ours: []string{"codec", "internal/diag", "internal/rawjson", "transcript/...", "entry", "interop/..."}, ext: []string{uuid}},
+	{dir: "interop/...", ours: []string{"codec", "internal/diag", "internal/rawjson", "transcript/...", "entry", "interop/..."}, ext: []string{uuid, zstd}},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
 	{
 		dir: "internal/cli", ours: anywhere,
@@ -93,7 +93,7 @@ var table = []edge{
 	{dir: "cmd/...", ours: join(pure, "", "backend/...", "internal/cli")},
 	{dir: "examples/...", ours: join(pure, "", "backend/...", "interop/...", "examples/...")},
 	{dir: "internal/archtest"},
-	{dir: "internal/proof/...", ours: anywhere},
+	{dir: "internal/proof/...", ours: anywhere, ext: []string{"github.com/anishathalye/porcupine"}},
 }
 
 // testModules are what tests may import beside what their package may. Folders of ours are free to

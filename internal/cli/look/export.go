@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/export"
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/internal/cli/screen"
 )
@@ -29,27 +31,28 @@ func Export(a *program.App) *cobra.Command {
 		Use:   "export SESSION",
 		Short: "Write a session as a file: pi v3, or the bytes that were imported",
 		Long: `Write a session as a file. Format pi: every entry of every branch as a pi v3 session file. Format original: the
-bytes that were imported, exactly; of a session that was made here, all its lines.
+bytes that were imported, exactly; of a session that was made here, all its lines. Formats markdown and html are for
+people: the current line first, with every other branch; the page needs nothing else and runs no script.
 
 Without -o the file goes to the standard output, with --json too.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: program.Complete(c.SessionIDs),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.export(cmd.Context(), args[0], o) },
 	}
-	cmd.Flags().StringVar(&o.format, "format", "pi", "pi or original")
+	cmd.Flags().StringVar(&o.format, "format", "pi", "pi, original, markdown or html")
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the file to write; one that is there is left alone")
 	cmd.Flags().BoolVar(&o.noClobber, "no-clobber", false, "refuse to replace a file that is there")
-	_ = cmd.RegisterFlagCompletionFunc("format", program.Words("pi", "original"))
+	_ = cmd.RegisterFlagCompletionFunc("format", program.Words("pi", "original", "markdown", "html"))
 	return cmd
 }
 
 func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 	switch o.format {
-	case "pi", "original":
-	case "omp", "operator", "markdown", "html":
-		return program.Unsupported("export as " + o.format + " is not there yet; pi and original are")
+	case "pi", "original", "markdown", "html":
+	case "omp", "operator":
+		return program.Unsupported("export as " + o.format + " is not there yet; pi, original, markdown and html are")
 	default:
-		return program.Usage("unknown format %q; there are pi and original", o.format)
+		return program.Usage("unknown format %q; there are pi, original, markdown and html", o.format)
 	}
 	return c.WithStore(ctx, func(st *program.Store) error {
 		full, err := st.Resolve(ctx, id)
@@ -57,8 +60,11 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 			return err
 		}
 		write := func(w io.Writer) error {
-			if o.format == "original" {
+			switch o.format {
+			case "original":
 				return st.Export(ctx, full, w)
+			case "markdown", "html":
+				return people(ctx, st, full, o.format, w)
 			}
 			return st.ExportPi(ctx, full, w)
 		}
@@ -74,6 +80,19 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 		}
 		return c.Text("%s  %s", o.file, screen.Size(n))
 	})
+}
+
+// people writes a session for people to read.
+func people(ctx context.Context, st *program.Store, id, format string, w io.Writer) (err error) {
+	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if format == "html" {
+		return export.HTML(ctx, s, w, nil)
+	}
+	return export.Markdown(ctx, s, w, nil)
 }
 
 // saveFile writes a file beside its place and then puts it there, so that no half of one is ever seen.

@@ -1,0 +1,237 @@
+// Package export writes a session for people: as Markdown, and as one HTML page that needs nothing else.
+//
+// Guarantees: every message of every branch is there, the current line first; what a message holds is shown
+// as text and never as markup or script; both stream, so memory is bounded by one line of the tree for each
+// entry (about 300 bytes) and by the bodies of 64 entries.
+package export
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// batch is how many bodies are read at once.
+const batch = 64
+
+// Options of an export. The zero value, or nil, shows what is said, with tools.
+type Options struct {
+	Filter transcript.Filter // "" = transcript.FilterDefault
+}
+
+// step is one thing to write: a message, or the beginning or end of a version that is not on the current line.
+type step struct {
+	kind    stepKind
+	node    transcript.Node
+	version int // of a message: its place among the versions of this point, from 1
+	of      int
+	others  []string // ids of the other versions
+}
+
+type stepKind uint8
+
+const (
+	show stepKind = iota
+	open
+	shut
+)
+
+// forest is the tree as a filter shows it.
+type forest struct {
+	children map[string][]transcript.Node // by parent; "" = the roots
+}
+
+func plant(t *transcript.Tree, o *Options) *forest {
+	filter := transcript.FilterDefault
+	if o != nil && o.Filter != "" {
+		filter = o.Filter
+	}
+	f := &forest{children: map[string][]transcript.Node{}}
+	for n := range t.Nodes(filter) {
+		f.children[n.ParentID] = append(f.children[n.ParentID], n)
+	}
+	return f
+}
+
+// fork gives the versions below a node: the one that the conversation goes on with, which is the head's or
+// else the newest, and the others in the order in which they came.
+func (f *forest) fork(parent string) (main step, others []step) {
+	all := f.children[parent]
+	if len(all) == 0 {
+		return step{}, nil
+	}
+	chosen := len(all) - 1
+	for i, n := range all {
+		if n.OnPath {
+			chosen = i
+		}
+	}
+	for i, n := range all {
+		s := step{kind: show, node: n, version: i + 1, of: len(all)}
+		for j, other := range all {
+			if j != i && len(all) <= maxLinks {
+				s.others = append(s.others, other.ID)
+			}
+		}
+		if i == chosen {
+			main = s
+		} else {
+			others = append(others, s)
+		}
+	}
+	return main, others
+}
+
+// Bounds of what is written about a fork: more versions than these are counted and not linked, and versions
+// within versions are folded no deeper.
+const (
+	maxLinks = 100
+	maxDepth = 32
+)
+
+// nested gives the steps of the whole tree, each version that is not on the line before the one that is, with
+// all that grows on it.
+func (f *forest) nested(yield func(step) error) error {
+	type task struct {
+		step   step
+		expand bool // the children of step.node, instead of step
+	}
+	stack, depth := []task{{expand: true}}, 0
+	for len(stack) > 0 {
+		t := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if !t.expand {
+			switch t.step.kind {
+			case open:
+				depth++
+			case shut:
+				depth--
+			case show:
+			}
+			if depth > maxDepth && t.step.kind != show || depth == maxDepth && t.step.kind == shut {
+				continue // what lies deeper is written without a fold of its own
+			}
+			if err := yield(t.step); err != nil {
+				return err
+			}
+			continue
+		}
+		main, others := f.fork(t.step.node.ID)
+		if main.of == 0 {
+			continue
+		}
+		stack = append(stack, task{step: main, expand: true}, task{step: main})
+		for i := len(others) - 1; i >= 0; i-- {
+			s := others[i]
+			begin, end := s, s
+			begin.kind, end.kind = open, shut
+			stack = append(stack, task{step: end}, task{step: s, expand: true}, task{step: s}, task{step: begin})
+		}
+	}
+	return nil
+}
+
+// lines gives the steps of the whole tree line by line: the current one, then each that was left, opened by
+// where it begins.
+func (f *forest) lines(yield func(step) error) error {
+	var left []step
+	follow := func(parent string) error {
+		for {
+			main, others := f.fork(parent)
+			if main.of == 0 {
+				return nil
+			}
+			left = append(left, others...)
+			if err := yield(main); err != nil {
+				return err
+			}
+			parent = main.node.ID
+		}
+	}
+	if err := follow(""); err != nil {
+		return err
+	}
+	for len(left) > 0 {
+		s := left[0]
+		left = left[1:]
+		begin := s
+		begin.kind = open
+		if err := yield(begin); err != nil {
+			return err
+		}
+		if err := yield(s); err != nil {
+			return err
+		}
+		if err := follow(s.node.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writer is one of the two formats.
+type writer interface {
+	begin(s *coppice.Session) error
+	step(s step, e transcript.Entry) error // e is set where s shows a message
+	end() error
+}
+
+// write reads the bodies batch by batch and hands the steps on.
+func write(ctx context.Context, s *coppice.Session, plan func(yield func(step) error) error, w writer) error {
+	if err := w.begin(s); err != nil {
+		return err
+	}
+	var held []step
+	flush := func() error {
+		bodies := map[string]transcript.Entry{}
+		var ids []string
+		for _, st := range held {
+			if st.kind == show {
+				ids = append(ids, st.node.ID)
+			}
+		}
+		if len(ids) > 0 {
+			for e, err := range s.Entries(ctx, ids...) {
+				if err != nil {
+					return fmt.Errorf("export session %s: %w", s.ID(), err)
+				}
+				bodies[e.ID] = e
+			}
+		}
+		for _, st := range held {
+			if err := w.step(st, bodies[st.node.ID]); err != nil {
+				return err
+			}
+		}
+		held = held[:0]
+		return nil
+	}
+	err := plan(func(st step) error {
+		if held = append(held, st); len(held) >= batch {
+			return flush()
+		}
+		return nil
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err == nil {
+		err = w.end()
+	}
+	return err
+}
+
+// sink remembers the first error of a sequence of writes.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+func (k *sink) printf(format string, args ...any) {
+	if k.err == nil {
+		_, k.err = fmt.Fprintf(k.w, format, args...)
+	}
+}
