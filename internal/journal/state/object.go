@@ -22,13 +22,15 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		Summary: st.Summary, Document: st.DocJSON, Header: st.Header, Lineage: st.Lineage, HeadOrd: st.HeadOrd,
 		Branches: st.Branches, Segments: st.Segments, Plain: st.Plain, Key: st.Key, Prev: st.Self,
 		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.SinceKey, Opening: st.Opening,
-		LastLine: st.LastLine, Pool: map[uint64][]byte{},
+		LastLine: st.LastLine,
 	}
 	if w := st.Window; w != nil {
 		o.Window = checkpoint.WindowState{
 			Profile: string(w.Profile()), MaxBytes: w.MaxBytes(), Base: w.Base(), Omitted: w.Omitted(), Known: true,
 		}
-		for _, e := range w.Entries() {
+		entries := w.Entries()
+		o.Pool, o.Window.Ords = make(map[uint64][]byte, len(entries)), make([]uint64, 0, len(entries))
+		for _, e := range entries {
 			o.Window.Ords = append(o.Window.Ords, e.Ordinal)
 			o.Pool[e.Ordinal] = e.Raw
 		}
