@@ -109,7 +109,7 @@ func (w *work) complete(f *Flight, e *Edit, path []transcript.Entry) {
 func (w *work) encodeItems() []transcript.Item {
 	in := map[string]bool{}
 	if w.win != nil {
-		for _, e := range w.win.Entries() {
+		for e := range w.win.All {
 			in[e.ID] = true
 		}
 	}

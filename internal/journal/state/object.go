@@ -28,9 +28,8 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		o.Window = checkpoint.WindowState{
 			Profile: string(w.Profile()), MaxBytes: w.MaxBytes(), Base: w.Base(), Omitted: w.Omitted(), Known: true,
 		}
-		entries := w.Entries()
-		o.Pool, o.Window.Ords = make(map[uint64][]byte, len(entries)), make([]uint64, 0, len(entries))
-		for _, e := range entries {
+		o.Pool, o.Window.Ords = make(map[uint64][]byte, w.Len()), make([]uint64, 0, w.Len())
+		for e := range w.All {
 			o.Window.Ords = append(o.Window.Ords, e.Ordinal)
 			o.Pool[e.Ordinal] = e.Raw
 		}
