@@ -12,8 +12,10 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// longest is the longest line that is a run: longer ones are not kept twice.
-const longest = 1 << 20
+const (
+	longest  = 1 << 20 // the longest line that is a run: longer ones are not kept twice
+	leastRun = 1 << 10 // the least that is a run of its own between others
+)
 
 // The lists of a body, whose lines are told apart by their keys.
 const (
@@ -70,12 +72,12 @@ func (p *Packer) Lines(list int, keys []uint64, lines [][]byte) {
 			i++
 			continue
 		}
-		p.fresh(list, keys[start:i], lines[start:i])
+		p.fresh(list, keys[start:i], lines[start:i], true)
 		p.frame(list, keys[i], r)
 		i += len(r.lines)
 		start = i
 	}
-	p.fresh(list, keys[start:], lines[start:])
+	p.fresh(list, keys[start:], lines[start:], false)
 }
 
 // leads tells whether lines begin with those of the run.
@@ -91,30 +93,39 @@ func (r run) leads(lines [][]byte) bool {
 	return true
 }
 
-// fresh makes runs of lines that were in none; what does not fill one goes with the loose bytes.
-func (p *Packer) fresh(list int, keys []uint64, lines [][]byte) {
+// fresh makes runs of lines that were in none. What does not fill one goes with the loose bytes, unless a run
+// follows: then it is what is left of one of which the front was let go, and will stand there for a while.
+func (p *Packer) fresh(list int, keys []uint64, lines [][]byte, followed bool) {
 	start, size := 0, 0
 	for i, line := range lines {
-		if size += len(line); size < runSize[list] {
-			continue
+		if size += len(line); size >= runSize[list] {
+			p.run(list, keys[start], lines[start:i+1], size)
+			start, size = i+1, 0
 		}
-		if size <= longest {
-			r := run{lines: lines[start : i+1 : i+1], bytes: size}
-			raw := make([]byte, 0, size)
-			for _, l := range r.lines {
-				raw = append(raw, l...)
-			}
-			if list == Lineage { // whose lines are written anew for every body
-				r.lines = recut(raw, r.lines)
-			}
-			r.frame = codec.Compress(nil, raw, codec.Default)
-			p.frame(list, keys[start], r)
-		} else {
-			p.spread(lines[start : i+1])
-		}
-		start, size = i+1, 0
+	}
+	if followed && list != Lineage && size >= leastRun {
+		p.run(list, keys[start], lines[start:], size)
+		return
 	}
 	p.spread(lines[start:])
+}
+
+// run makes a run of lines, size bytes together.
+func (p *Packer) run(list int, key uint64, lines [][]byte, size int) {
+	if size > longest {
+		p.spread(lines)
+		return
+	}
+	r := run{lines: lines[:len(lines):len(lines)], bytes: size}
+	raw := make([]byte, 0, size)
+	for _, l := range lines {
+		raw = append(raw, l...)
+	}
+	if list == Lineage { // whose lines are written anew for every body
+		r.lines = recut(raw, lines)
+	}
+	r.frame = codec.Compress(nil, raw, codec.Default)
+	p.frame(list, key, r)
 }
 
 // recut gives lines as views of raw, which holds them end to end.
