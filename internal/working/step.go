@@ -203,7 +203,7 @@ func Settings(p transcript.Profile, now transcript.Settings, entries []transcrip
 	if len(entries) == 0 {
 		return now
 	}
-	return pathwindow.Restore(p, -1, now, 0, entries).Context().Settings
+	return pathwindow.Restore(p, -1, now, 0, entries).Settings()
 }
 
 // Edit is a change of the document.

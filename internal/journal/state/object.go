@@ -103,7 +103,7 @@ func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 	if o.Tail.First != st.Next {
 		return nil, fmt.Errorf("tail begins at ordinal %d, the segments end at %d", o.Tail.First, st.Next)
 	}
-	if st.Tail, err = placeTail(o); err != nil {
+	if st.Tail, err = placeTail(o, st.Window); err != nil {
 		return nil, err
 	}
 	for _, l := range st.Tail {
@@ -135,8 +135,16 @@ func window(o *checkpoint.Object) (*pathwindow.Window, error) {
 }
 
 // placeTail gives the lines of a checkpoint's tail their parents. The first commit in it is the first of
-// a segment to be, and says where the head stood before.
-func placeTail(o *checkpoint.Object) ([]Line, error) {
+// a segment to be, and says where the head stood before. Lines that the window shares are not read again.
+func placeTail(o *checkpoint.Object, w *pathwindow.Window) ([]Line, error) {
+	heads := make([]transcript.Line, len(o.Tail.Lines))
+	if w != nil {
+		for e := range w.All {
+			if i := e.Ordinal - o.Tail.First; i < uint64(len(heads)) {
+				heads[i] = transcript.Line{Type: e.Type, ID: e.ID, ParentID: e.ParentID, Time: e.Time, Raw: e.Raw}
+			}
+		}
+	}
 	tail := make([]Line, 0, len(o.Tail.Lines))
 	begin, prev := &State{HeadOrd: -1, Next: o.Tail.First}, 0
 	for i, raw := range o.Tail.Lines {
@@ -147,7 +155,7 @@ func placeTail(o *checkpoint.Object) ([]Line, error) {
 		if rec.Base != nil {
 			begin.HeadOrd = rec.Base.HeadOrd
 		}
-		lines, _, err := segment.Place(begin.Next, begin.HeadOrd, &segment.Commit{Record: rec, Entries: o.Tail.Lines[prev:i], Line: raw})
+		lines, _, err := segment.Place(begin.Next, begin.HeadOrd, &segment.Commit{Record: rec, Entries: o.Tail.Lines[prev:i], Heads: heads[prev:i], Line: raw})
 		if err != nil {
 			return nil, err
 		}
