@@ -91,6 +91,9 @@ func grown(n int) iter.Seq2[int, *Object] {
 			if r.IntN(20) == 0 {
 				tail = len(lines) - 3
 			}
+			if at := r.IntN(len(lines)); r.IntN(10) == 0 { // as a reload may: other bytes under the same key
+				lines[at] = bytes.ToUpper(lines[at])
+			}
 			next := *o
 			next.Summary.Seq, next.Summary.Commit = uint64(i), testID(i)
 			next.Document = fmt.Appendf(nil, `{"state":%d}`, i)

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	longest  = 1 << 20 // the longest line that is a run: longer ones are not kept twice
-	leastRun = 1 << 10 // the least that is a run of its own between others
+	longest   = 1 << 20 // the longest line that is a run: longer ones are not kept twice
+	mergeRuns = 4       // that many small ones become one
+	leastRun  = 1 << 10 // the least that is a run of its own between others
 )
 
 // The lists of a body, whose lines are told apart by their keys.
@@ -73,11 +74,35 @@ func (p *Packer) Lines(list int, keys []uint64, lines [][]byte) {
 			continue
 		}
 		p.fresh(list, keys[start:i], lines[start:i], true)
-		p.frame(list, keys[i], r)
-		i += len(r.lines)
+		if n, size := p.several(list, keys[i:], lines[i:]); n > 0 {
+			p.run(list, keys[i], lines[i:i+n], size)
+			i += n
+		} else {
+			p.frame(list, keys[i], r)
+			i += len(r.lines)
+		}
 		start = i
 	}
 	p.fresh(list, keys[start:], lines[start:], false)
+}
+
+// several counts the lines at the start, and their bytes, that are in several small runs end to end: those
+// become one, which compresses better, and rests. The lineage loses its oldest too soon for that.
+func (p *Packer) several(list int, keys []uint64, lines [][]byte) (n, size int) {
+	if list == Lineage {
+		return 0, 0
+	}
+	for range mergeRuns {
+		if n == len(lines) {
+			return 0, 0
+		}
+		r, ok := p.known.runs[list][keys[n]]
+		if !ok || r.bytes >= 2*runSize[list] || !r.leads(lines[n:]) {
+			return 0, 0
+		}
+		n, size = n+len(r.lines), size+r.bytes
+	}
+	return n, size
 }
 
 // leads tells whether lines begin with those of the run.
