@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/coppice-go/coppice/checkpoint/internal/body"
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+	"github.com/coppice-go/coppice/checkpoint/internal/frames"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -34,6 +36,8 @@ type Object struct {
 	SinceKey int               // commits since the last that carried its document whole
 	Opening  bool              // the next commit is the first of its segment
 	LastLine int64             // bytes of the last commit line with its newline; 0 = none in the active segment
+
+	memo *frames.Memo // what Encode keeps compressed, see Reuse; nil = nothing
 }
 
 // WindowState is a pathwindow.Window at rest; its lines are in the pool.
@@ -65,6 +69,16 @@ type PlainRef struct {
 	Self     uint32 `msgpack:"self"` // of the commit line that ends at Bytes
 }
 
+// Reuse makes Encode of o compress only what Encode of prev, an earlier state of the same session, has not;
+// o can serve the next in turn. The body is then several frames, which hold the same bytes. prev may be nil.
+// The lines of both must not change any more.
+func (o *Object) Reuse(prev *Object) {
+	o.memo = &frames.Memo{}
+	if prev != nil && prev.memo != nil {
+		o.memo = prev.memo
+	}
+}
+
 // Encode packs o into one container: a summary that is readable within the first 4 KiB, and a
 // compressed body. Errors are a *LimitError, which for MaxObject and MaxBody names the largest part,
 // or wrap codec.ErrFormat where o contradicts itself.
@@ -79,18 +93,16 @@ func (o *Object) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: summary: %w", err)
 	}
-	w, err := o.wire()
+	b, err := o.pack()
+	defer b.Done()
+	if err == nil {
+		err = canon.AtMost("checkpoint before compression", b.Bytes, MaxBody)
+	}
 	if err != nil {
 		return nil, err
 	}
-	body, err := codec.Marshal(w)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: body: %w", err)
-	}
-	if err := canon.AtMost("checkpoint before compression", len(body), MaxBody); err != nil {
-		return nil, err
-	}
-	p, err := codec.EncodeContainer(o.kind(), summary, body, codec.Default)
+	o.memo = b.Memo
+	p, err := o.kind().Container(summary, b.Frames)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
@@ -181,7 +193,7 @@ func DecodeObject(p []byte) (*Object, error) {
 	if err := canon.AtMost("checkpoint", len(p), MaxObject); err != nil {
 		return nil, err
 	}
-	summary, body, err := codec.DecodeContainer(p, kindOf(p), MaxBody)
+	summary, raw, err := codec.DecodeContainer(p, kindOf(p), MaxBody)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
@@ -189,8 +201,8 @@ func DecodeObject(p []byte) (*Object, error) {
 	if o.Summary, err = summaryFrom(summary, kindOf(p)); err != nil {
 		return nil, err
 	}
-	var w wireBody
-	if err := codec.Unmarshal(body, &w); err != nil {
+	var w body.Body
+	if err := codec.Unmarshal(raw, &w); err != nil {
 		return nil, fmt.Errorf("checkpoint: body: %w", err)
 	}
 	if err := o.fill(&w); err != nil {

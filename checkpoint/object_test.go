@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-go/coppice/checkpoint/internal/body"
 	"github.com/coppice-go/coppice/checkpoint/internal/pack"
 	"github.com/coppice-go/coppice/codec"
 )
@@ -296,7 +297,7 @@ func TestObjectHostile(t *testing.T) {
 	list := func(n int) []byte { // an array of so many empty maps
 		return append([]byte{0xdd, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, bytes.Repeat([]byte{0x80}, n)...)
 	}
-	with := func(edit func(*wireBody)) []byte {
+	with := func(edit func(*body.Body)) []byte {
 		w, err := testObject().wire()
 		if err != nil {
 			t.Fatal(err)
@@ -316,24 +317,24 @@ func TestObjectHostile(t *testing.T) {
 		"deep":               bytes.Repeat([]byte{0x91}, 1<<20),
 		"zstd bomb":          make([]byte, MaxBody+1),
 		"million nils":       append([]byte{0xdd, 0, 0x20, 0, 0}, bytes.Repeat([]byte{0xc0}, 1<<21)...),
-		"lineage":            with(func(w *wireBody) { w.Lineage = list(1 << 20) }),
-		"lineage no list":    with(func(w *wireBody) { w.Lineage = []byte{0x80} }),
-		"lineage short":      with(func(w *wireBody) { w.Lineage = []byte{0xdd, 0, 0} }),
-		"branches":           with(func(w *wireBody) { w.Branches = list(1 << 20) }),
-		"plain":              with(func(w *wireBody) { w.Plain = list(1 << 20) }),
-		"levels":             with(func(w *wireBody) { w.Levels = make([][]byte, 9) }),
-		"level":              with(func(w *wireBody) { w.Levels[0] = list(2000) }),
-		"pool sizes":         with(func(w *wireBody) { w.PoolSizes[0]++ }),
-		"pool sizes less":    with(func(w *wireBody) { w.PoolSizes[0]-- }),
-		"pool ordinals":      with(func(w *wireBody) { w.PoolOrds = w.PoolOrds[1:] }),
-		"pool twice":         with(func(w *wireBody) { w.PoolOrds[1] = 0 }),
-		"pool descends":      with(func(w *wireBody) { w.PoolOrds[1] = -4 }),
-		"blob sizes":         with(func(w *wireBody) { w.BlobSizes[1] = 1 << 31 }),
-		"blob twice":         with(func(w *wireBody) { w.BlobSums[1] = w.BlobSums[0] }),
-		"blob names":         with(func(w *wireBody) { w.BlobSums = w.BlobSums[:1] }),
-		"tail sizes":         with(func(w *wireBody) { w.TailSizes[1] = 0 }),
-		"tail not in pool":   with(func(w *wireBody) { w.TailFirst += 100 }),
-		"window not in pool": with(func(w *wireBody) { w.Ords[0]++ }),
+		"lineage":            with(func(w *body.Body) { w.Lineage = list(1 << 20) }),
+		"lineage no list":    with(func(w *body.Body) { w.Lineage = []byte{0x80} }),
+		"lineage short":      with(func(w *body.Body) { w.Lineage = []byte{0xdd, 0, 0} }),
+		"branches":           with(func(w *body.Body) { w.Branches = list(1 << 20) }),
+		"plain":              with(func(w *body.Body) { w.Plain = list(1 << 20) }),
+		"levels":             with(func(w *body.Body) { w.Levels = make([][]byte, 9) }),
+		"level":              with(func(w *body.Body) { w.Levels[0] = list(2000) }),
+		"pool sizes":         with(func(w *body.Body) { w.PoolSizes[0]++ }),
+		"pool sizes less":    with(func(w *body.Body) { w.PoolSizes[0]-- }),
+		"pool ordinals":      with(func(w *body.Body) { w.PoolOrds = w.PoolOrds[1:] }),
+		"pool twice":         with(func(w *body.Body) { w.PoolOrds[1] = 0 }),
+		"pool descends":      with(func(w *body.Body) { w.PoolOrds[1] = -4 }),
+		"blob sizes":         with(func(w *body.Body) { w.BlobSizes[1] = 1 << 31 }),
+		"blob twice":         with(func(w *body.Body) { w.BlobSums[1] = w.BlobSums[0] }),
+		"blob names":         with(func(w *body.Body) { w.BlobSums = w.BlobSums[:1] }),
+		"tail sizes":         with(func(w *body.Body) { w.TailSizes[1] = 0 }),
+		"tail not in pool":   with(func(w *body.Body) { w.TailFirst += 100 }),
+		"window not in pool": with(func(w *body.Body) { w.Ords[0]++ }),
 	}
 	for name, body := range tests {
 		p := hostile(t, body)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/coppice-go/coppice/checkpoint/internal/body"
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
 	"github.com/coppice-go/coppice/checkpoint/internal/pack"
 	"github.com/coppice-go/coppice/codec"
@@ -34,61 +35,6 @@ type wireSummary struct {
 	Snapshot  string `msgpack:"snapshot,omitempty"`
 	Tag       string `msgpack:"tag,omitempty"`
 	Reason    string `msgpack:"reason,omitempty"`
-}
-
-type wireCommit struct {
-	Seq      uint64 `msgpack:"seq"`
-	Epoch    uint64 `msgpack:"epoch"`
-	ID       string `msgpack:"id"`
-	Parent   string `msgpack:"parent,omitempty"`
-	Entry    string `msgpack:"entry,omitempty"`
-	HeadOrd  int64  `msgpack:"ord"`
-	Branch   string `msgpack:"branch,omitempty"`
-	Reason   string `msgpack:"reason"`
-	Writer   string `msgpack:"writer,omitempty"`
-	Snapshot string `msgpack:"snapshot,omitempty"`
-	Key      string `msgpack:"key,omitempty"`
-	Kept     string `msgpack:"kept,omitempty"`
-	Time     int64  `msgpack:"time"`
-	Entries  int    `msgpack:"entries"`
-	Keyframe bool   `msgpack:"keyframe,omitempty"`
-}
-
-type wireBody struct {
-	Entry    string   `msgpack:"entry,omitempty"` // in full, where the summary has it cut
-	HeadOrd  int64    `msgpack:"ord"`
-	Document []byte   `msgpack:"doc"`
-	Header   []byte   `msgpack:"header,omitempty"`
-	Lineage  []byte   `msgpack:"lineage"`  // list of wireCommit
-	Branches []byte   `msgpack:"branches"` // list of BranchRef
-	Levels   [][]byte `msgpack:"levels,omitempty"`
-	Plain    []byte   `msgpack:"plain"` // list of PlainRef
-	Key      uint64   `msgpack:"key"`
-	Prev     uint32   `msgpack:"prev"`
-	CAS      bool     `msgpack:"cas,omitempty"`
-	Original string   `msgpack:"original,omitempty"`
-	Claimed  uint64   `msgpack:"claimed,omitempty"`
-	SinceKey int      `msgpack:"sinceKey"`
-	Opening  bool     `msgpack:"opening,omitempty"`
-	LastLine int64    `msgpack:"lastLine"`
-
-	Profile  string    `msgpack:"profile,omitempty"`
-	MaxBytes int       `msgpack:"window"`
-	Base     [3]string `msgpack:"base"` // model, thinking level, mode
-	Omitted  int       `msgpack:"omitted,omitempty"`
-	Ords     []int64   `msgpack:"ords,omitempty"` // differences
-	Known    bool      `msgpack:"known,omitempty"`
-
-	PoolOrds  []int64  `msgpack:"poolOrds,omitempty"` // differences, ascending
-	PoolSizes []uint32 `msgpack:"poolSizes,omitempty"`
-	Pool      []byte   `msgpack:"pool"`
-	BlobSums  []string `msgpack:"blobSums,omitempty"` // ascending
-	BlobSizes []uint32 `msgpack:"blobSizes,omitempty"`
-	Blobs     []byte   `msgpack:"blobs,omitempty"`
-	TailFirst uint64   `msgpack:"tailFirst"`
-	TailSeq   uint64   `msgpack:"tailSeq"`
-	TailSizes []uint32 `msgpack:"tailSizes,omitempty"` // 0 = the line is in the pool
-	Tail      []byte   `msgpack:"tail,omitempty"`
 }
 
 func (s Summary) wire() wireSummary {
@@ -130,67 +76,82 @@ func fromMillis(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// wire flattens o.
-func (o *Object) wire() (*wireBody, error) {
-	w := &wireBody{
+// pack writes the body of o.
+func (o *Object) pack() (body.Packed, error) {
+	b := &body.Body{
 		Entry: o.Summary.Entry, HeadOrd: o.HeadOrd, Document: o.Document, Header: o.Header, Key: o.Key, Prev: o.Prev, CAS: o.CAS,
 		Profile: o.Window.Profile, MaxBytes: o.Window.MaxBytes, Omitted: o.Window.Omitted, Known: o.Window.Known,
-		Base: [3]string{o.Window.Base.Model, o.Window.Base.ThinkingLevel, o.Window.Base.Mode}, Ords: pack.Differences(o.Window.Ords),
+		Base:      [3]string{o.Window.Base.Model, o.Window.Base.ThinkingLevel, o.Window.Base.Mode},
 		TailFirst: o.Tail.First, TailSeq: o.Tail.FirstSeq,
 		Original: o.Original, Claimed: o.Claimed, SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine,
 	}
-	commits := make([]wireCommit, len(o.Lineage))
-	for i, c := range o.Lineage {
-		commits[i] = wireCommit{
+	var err error
+	if b.Branches, err = pack.List("branches", o.Branches); err != nil {
+		return body.Packed{}, err
+	}
+	if b.Plain, err = pack.List("unsealed segments", o.Plain); err != nil {
+		return body.Packed{}, err
+	}
+	for _, level := range o.Segments.Levels {
+		p, err := pack.List("segment map", level)
+		if err != nil {
+			return body.Packed{}, err
+		}
+		b.Levels = append(b.Levels, p)
+	}
+	return body.Pack(b, o.parts(), o.memo)
+}
+
+// parts gives the lists of a body.
+func (o *Object) parts() *body.Parts {
+	p := &body.Parts{Ords: o.Window.Ords, PoolOrds: o.poolOrds(), Lineage: make([]body.Commit, len(o.Lineage))}
+	for i := range o.Lineage {
+		c := &o.Lineage[i]
+		p.Lineage[i] = body.Commit{
 			Seq: c.Seq, Epoch: c.Epoch, ID: c.Commit, Parent: c.Parent, Entry: c.Entry, HeadOrd: c.HeadOrd, Branch: c.Branch,
 			Reason: c.Reason, Writer: c.Writer, Snapshot: c.Snapshot, Key: c.Key, Kept: c.Kept,
 			Time: millis(c.Time), Entries: c.Entries, Keyframe: c.Keyframe,
 		}
 	}
-	var err error
-	if w.Lineage, err = pack.List("lineage", commits); err != nil {
-		return nil, err
+	p.Pool = make([][]byte, len(p.PoolOrds))
+	for i, ord := range p.PoolOrds {
+		p.Pool[i] = o.Pool[ord]
 	}
-	if w.Branches, err = pack.List("branches", o.Branches); err != nil {
-		return nil, err
+	p.BlobSums = slices.Sorted(maps.Keys(o.Blobs))
+	for _, sum := range p.BlobSums {
+		p.Blobs = append(p.Blobs, o.Blobs[sum])
 	}
-	if w.Plain, err = pack.List("unsealed segments", o.Plain); err != nil {
-		return nil, err
-	}
-	for _, level := range o.Segments.Levels {
-		p, err := pack.List("segment map", level)
-		if err != nil {
-			return nil, err
-		}
-		w.Levels = append(w.Levels, p)
-	}
-	ords := slices.Sorted(maps.Keys(o.Pool))
-	w.PoolOrds = pack.Differences(ords)
-	for _, ord := range ords {
-		w.PoolSizes, w.Pool = pack.AppendSized(w.PoolSizes, w.Pool, o.Pool[ord])
-	}
-	w.BlobSums = slices.Sorted(maps.Keys(o.Blobs))
-	for _, sum := range w.BlobSums {
-		w.BlobSizes, w.Blobs = pack.AppendSized(w.BlobSizes, w.Blobs, o.Blobs[sum])
-	}
+	p.Tail = make([][]byte, len(o.Tail.Lines))
 	for i, line := range o.Tail.Lines {
-		if string(o.Pool[o.Tail.First+uint64(i)]) == string(line) {
-			line = nil // the pool has it
+		if string(o.Pool[o.Tail.First+uint64(i)]) != string(line) {
+			p.Tail[i] = line // else the pool has it
 		}
-		w.TailSizes, w.Tail = pack.AppendSized(w.TailSizes, w.Tail, line)
 	}
-	return w, nil
+	return p
 }
 
-// fill is the reverse of wire.
-func (o *Object) fill(w *wireBody) error {
+// poolOrds gives the ordinals of the pool, ascending: mostly those of the window, which are in it.
+func (o *Object) poolOrds() []uint64 {
+	ords := o.Window.Ords
+	ascending := len(ords) == len(o.Pool)
+	for i := 1; i < len(ords) && ascending; i++ {
+		ascending = ords[i] > ords[i-1]
+	}
+	if ascending {
+		return ords
+	}
+	return slices.Sorted(maps.Keys(o.Pool))
+}
+
+// fill is the reverse of pack.
+func (o *Object) fill(w *body.Body) error {
 	o.Summary.Entry, o.HeadOrd, o.Document, o.Header, o.Key, o.Prev, o.CAS = w.Entry, w.HeadOrd, w.Document, w.Header, w.Key, w.Prev, w.CAS
 	o.Window = WindowState{
 		Profile: w.Profile, MaxBytes: w.MaxBytes, Omitted: w.Omitted, Known: w.Known, Ords: pack.Sums(w.Ords),
 		Base: transcript.Settings{Model: w.Base[0], ThinkingLevel: w.Base[1], Mode: w.Base[2]},
 	}
 	o.Original, o.Claimed, o.SinceKey, o.Opening, o.LastLine = w.Original, w.Claimed, w.SinceKey, w.Opening, w.LastLine
-	commits, err := pack.Unlist[wireCommit]("lineage", w.Lineage, MaxLineage)
+	commits, err := pack.Unlist[body.Commit]("lineage", w.Lineage, MaxLineage)
 	if err != nil {
 		return err
 	}
@@ -221,7 +182,7 @@ func (o *Object) fill(w *wireBody) error {
 }
 
 // fillBytes cuts pool, blobs and tail into their parts.
-func (o *Object) fillBytes(w *wireBody) error {
+func (o *Object) fillBytes(w *body.Body) error {
 	ords := pack.Sums(w.PoolOrds)
 	bodies, ok := pack.Split(w.Pool, w.PoolSizes)
 	if !ok || len(bodies) != len(ords) {

@@ -54,6 +54,7 @@ const (
 
 	Default Level = 0 // for what is written at every turn
 	Better  Level = 1 // for what is written once and kept
+	Fast    Level = 2 // for what the next turn writes anew
 
 	NoParent int64 = -1 // as a row's parent: a root
 
@@ -74,7 +75,7 @@ func UpdateCRC(crc uint32, p []byte) uint32 { return wire.UpdateCRC(crc, p) }
 
 // Compress appends one zstd frame that holds src to dst: its size declared, its content checksum
 // on. Equal arguments give equal bytes. src may be empty and is not kept.
-func Compress(dst, src []byte, l Level) []byte { return zframe.Append(dst, src, l == Better) }
+func Compress(dst, src []byte, l Level) []byte { return zframe.Append(dst, src, zframe.Level(l)) }
 
 // Decompress appends the content of src, which has to be exactly one zstd frame, to dst. The frame
 // must declare its size; one over limit bytes or over 1 GiB, or a window over 8 MiB, is ErrLimit;

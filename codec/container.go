@@ -28,7 +28,13 @@ func EncodeContainer(k Kind, summary, body []byte, l Level) ([]byte, error) {
 	return packContainer(k, summary, Compress(nil, body, l))
 }
 
-// packContainer writes the container around a body that is a zstd frame already.
+// Container packs a summary as EncodeContainer does, around a body that is one or more frames of Compress
+// already, end to end.
+func (k Kind) Container(summary, frames []byte) ([]byte, error) {
+	return packContainer(k, summary, frames)
+}
+
+// packContainer writes the container around a body that is zstd frames already.
 func packContainer(k Kind, summary, frame []byte) ([]byte, error) {
 	if len(k) != 4 {
 		return nil, fmt.Errorf("encode container: kind %q is not four bytes: %w", k, ErrFormat)
@@ -50,15 +56,15 @@ func packContainer(k Kind, summary, frame []byte) ([]byte, error) {
 }
 
 // DecodeContainer checks a whole container of kind k and returns its summary, a view of p, and its
-// body, which is its own. A body of over maxBody bytes is ErrLimit; besides the body nothing is
-// allocated.
+// body, which is its own: what its frames hold, end to end. A body of over maxBody bytes is ErrLimit; besides
+// the body nothing is allocated.
 func DecodeContainer(p []byte, k Kind, maxBody int) (summary, body []byte, err error) {
 	what := fmt.Sprintf("%q container", k)
 	summary, frame, err := openContainer(what, p, k)
 	if err != nil {
 		return nil, nil, err
 	}
-	if body, err = Decompress(nil, frame, maxBody); err != nil {
+	if body, err = zframe.DecodeAll(nil, frame, maxBody); err != nil {
 		return nil, nil, fmt.Errorf("%s: body: %w", what, err)
 	}
 	return summary, body, nil

@@ -126,3 +126,48 @@ func TestContainerBomb(t *testing.T) {
 		}
 	}
 }
+
+// A body may be several frames, end to end: together they keep the rules of one.
+func TestContainerOfFrames(t *testing.T) {
+	a, b, c := []byte(strings.Repeat("the first, ", 500)), []byte("x"), []byte(strings.Repeat("the third, ", 900))
+	frames := func(parts ...[]byte) (out []byte) {
+		for i, p := range parts {
+			out = Compress(out, p, Level(i%3))
+		}
+		return out
+	}
+	pack := func(body []byte) []byte {
+		p, err := KindSnapshot.Container([]byte("s"), body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	all := len(a) + len(b) + len(c)
+	summary, got, err := DecodeContainer(pack(frames(a, b, nil, c)), KindSnapshot, all)
+	if err != nil || string(summary) != "s" || string(got) != string(a)+string(b)+string(c) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	for name, body := range map[string][]byte{
+		"a cut frame":     frames(a, b, c)[:len(frames(a, b))+20],
+		"a flipped bit":   func() []byte { p := frames(a, b, c); p[len(p)-6] ^= 4; return p }(),
+		"a skippable one": append(frames(a), 0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0),
+		"bytes behind":    append(frames(a, c), 1, 2, 3),
+		"no frame":        nil,
+	} {
+		if _, _, err := DecodeContainer(pack(body), KindSnapshot, all); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, _, err := DecodeContainer(pack(frames(a, b, c)), KindSnapshot, all-1); !errors.Is(err, ErrLimit) {
+		t.Errorf("a byte over the limit together: %v", err)
+	}
+	bomb := pack(bytes.Repeat(frames(nil), 64<<10+1))
+	taken := allocated(func() { _, _, err = DecodeContainer(bomb, KindSnapshot, 1<<20) })
+	if !errors.Is(err, ErrLimit) || taken > 64<<10 {
+		t.Errorf("65,537 frames: %d bytes allocated, %v", taken, err)
+	}
+	if _, _, err := DecodeContainer(pack(frames(bytes.Repeat([]byte{'x'}, 1<<20), make([]byte, 1<<20))), KindSnapshot, 1<<20); !errors.Is(err, ErrLimit) {
+		t.Errorf("frames that fit one by one: %v", err)
+	}
+}

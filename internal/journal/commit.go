@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
@@ -106,17 +107,29 @@ func (j *Journal) leadUntil(r *request) {
 			return
 		default:
 		}
-		j.mu.Lock()
-		n := min(len(j.queue), batchMax)
-		reqs := append([]*request(nil), j.queue[:n]...)
-		j.queue = append([]*request(nil), j.queue[n:]...)
-		j.mu.Unlock()
+		reqs := j.gather()
 		ctx, stop := joint(reqs)
 		j.publish(ctx, reqs)
 		stop()
 		for _, q := range reqs {
 			close(q.done)
 		}
+	}
+}
+
+// gather takes what is queued, once nobody more comes who could: those whose commits were just acknowledged
+// often have the next one at hand, and it may share the request.
+func (j *Journal) gather() []*request {
+	for before := 0; ; runtime.Gosched() {
+		j.mu.Lock()
+		if n := min(len(j.queue), batchMax); n <= before || n == batchMax {
+			reqs := append([]*request(nil), j.queue[:n]...)
+			j.queue = append([]*request(nil), j.queue[n:]...)
+			j.mu.Unlock()
+			return reqs
+		}
+		before = len(j.queue)
+		j.mu.Unlock()
 	}
 }
 

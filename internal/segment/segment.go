@@ -28,9 +28,10 @@ type Line struct {
 // Commit is one commit as it stands in the log: its record, the lines that it made durable, and its own.
 type Commit struct {
 	Record  checkpoint.Record
-	Entries [][]byte // stored lines, without newlines
-	Line    []byte   // the commit line, without its newline
-	End     int      // offset behind it in what was scanned
+	Entries [][]byte          // stored lines, without newlines
+	Heads   []transcript.Line // of Entries, where they were read before; those of other bytes are not believed
+	Line    []byte            // the commit line, without its newline
+	End     int               // offset behind it in what was scanned
 }
 
 // Scan walks bytes that begin behind a commit line (or behind a segment's prelude) whose self is given, and
@@ -97,7 +98,7 @@ func Place(next uint64, head int64, c *Commit) ([]Line, []transcript.Entry, erro
 	prev, deltas := head, c.Record.Parents
 	for i, raw := range c.Entries {
 		ord := next + uint64(i)
-		e, err := Entry(ord, raw)
+		e, err := c.entry(i, ord)
 		if err != nil {
 			return nil, nil, fmt.Errorf("commit %s: %w", c.Record.ID, err)
 		}
@@ -120,11 +121,22 @@ func Place(next uint64, head int64, c *Commit) ([]Line, []transcript.Entry, erro
 	return append(lines, own), entries, nil
 }
 
+// entry is the i-th entry of the commit.
+func (c *Commit) entry(i int, ord uint64) (transcript.Entry, error) {
+	raw := c.Entries[i]
+	if i < len(c.Heads) {
+		if h := &c.Heads[i]; len(raw) > 0 && len(h.Raw) == len(raw) && &h.Raw[0] == &raw[0] {
+			return h.Entry(ord), nil
+		}
+	}
+	return Entry(ord, raw)
+}
+
 // Entry reads the head of a stored line.
 func Entry(ord uint64, raw []byte) (transcript.Entry, error) {
 	l, err := transcript.ParseLine(raw)
 	if err != nil {
 		return transcript.Entry{}, fmt.Errorf("entry %d: %w", ord, err)
 	}
-	return transcript.Entry{Ordinal: ord, ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: raw}, nil
+	return l.Entry(ord), nil
 }

@@ -143,7 +143,7 @@ func (c *Copy) Locate(ctx context.Context, id string) (Place, error) {
 		if w.st.Window == nil {
 			return
 		}
-		for _, e := range w.st.Window.Entries() {
+		for e := range w.st.Window.All {
 			if e.ID == id {
 				at, found = Place{ID: id, Ord: int64(e.Ordinal)}, true
 			}
@@ -306,7 +306,7 @@ func (c *Copy) Bodies(ctx context.Context, m *Moment, ords []uint64) ([]transcri
 	slices.Sort(want)
 	want = slices.Compact(want)
 	if w := m.State.Window; w != nil {
-		for _, e := range w.Entries() {
+		for e := range w.All {
 			at, ok := slices.BinarySearch(want, e.Ordinal)
 			if ok && Speaks(e.Type) { // others are held by their heads only
 				have[e.Ordinal], want = e, slices.Delete(want, at, at+1)

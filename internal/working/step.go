@@ -109,7 +109,7 @@ func (w *work) complete(f *Flight, e *Edit, path []transcript.Entry) {
 func (w *work) encodeItems() []transcript.Item {
 	in := map[string]bool{}
 	if w.win != nil {
-		for _, e := range w.win.Entries() {
+		for e := range w.win.All {
 			in[e.ID] = true
 		}
 	}
@@ -203,7 +203,7 @@ func Settings(p transcript.Profile, now transcript.Settings, entries []transcrip
 	if len(entries) == 0 {
 		return now
 	}
-	return pathwindow.Restore(p, -1, now, 0, entries).Context().Settings
+	return pathwindow.Restore(p, -1, now, 0, entries).Settings()
 }
 
 // Edit is a change of the document.

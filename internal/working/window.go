@@ -198,7 +198,7 @@ func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcri
 // nor carried by their item, are read.
 func (c *Copy) readItems(ctx context.Context, win *pathwindow.Window, items []transcript.Item) (map[string]transcript.Entry, error) {
 	have := map[string]transcript.Entry{}
-	for _, e := range win.Entries() {
+	for e := range win.All {
 		have[e.ID] = e
 	}
 	c.look(func(w *work) {

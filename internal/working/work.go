@@ -161,7 +161,7 @@ func (w *work) free() []*Pending {
 // add appends a pending entry at a place. The head moves to it if grow is set.
 func (w *work) add(line transcript.Line, blobs []blob.Blob, at Place, grow bool) *Pending {
 	at = at.Settled()
-	e := &journal.Entry{Raw: line.Raw, ID: line.ID, ParentID: line.ParentID, ParentOrd: at.Ord}
+	e := &journal.Entry{Raw: line.Raw, Head: line, ID: line.ID, ParentID: line.ParentID, ParentOrd: at.Ord}
 	if at.p != nil {
 		e.Parent, e.ParentOrd = at.p.e, -1
 	}

@@ -27,8 +27,9 @@ type Window struct {
 	wait    int // entries to let pass before the next try, so that trying stays cheap over time
 	base    transcript.Settings
 	omitted int
-	entries []transcript.Entry // never changed in place below its length: clones share it
-	fresh   []transcript.Entry // pushed since, at most freshMax: what a push on a clone has to copy
+	entries []transcript.Entry   // never changed in place below its length: clones share it
+	full    [][]transcript.Entry // pushed since, freshMax at a time: clones share these too
+	fresh   []transcript.Entry   // pushed since, at most freshMax: what a push on a clone has to copy
 	bytes   int
 }
 
@@ -77,9 +78,12 @@ func (w *Window) Push(e transcript.Entry) bool {
 	if leaf, ok := w.Leaf(); ok && e.ParentID != leaf.ID {
 		return false
 	}
-	if len(w.fresh) < freshMax && !(w.rules.Moves && e.Type == "leaf") && !w.rules.Boundary(e) {
+	if !(w.rules.Moves && e.Type == "leaf") && !w.rules.Boundary(e) {
 		e = head(w.rules, e)
 		if w.max < 0 || w.bytes+len(e.Raw) <= w.max {
+			if len(w.fresh) == freshMax {
+				w.full, w.fresh = append(w.full[:len(w.full):len(w.full)], w.fresh), nil
+			}
 			w.fresh = append(w.fresh, e)
 			w.bytes += len(e.Raw)
 			return true
@@ -107,12 +111,12 @@ func (w *Window) Push(e transcript.Entry) bool {
 	return true
 }
 
-// freshMax bounds what a push on a clone copies; every so many pushes the whole window is.
-const freshMax = 64
+// freshMax bounds what a push on a clone copies.
+const freshMax = 16
 
 // merge makes one list of what the window holds, before it is changed otherwise than at its end.
 func (w *Window) merge() {
-	w.entries, w.fresh = w.Entries(), nil
+	w.entries, w.full, w.fresh = w.Entries(), nil, nil
 }
 
 // keptFrom gives the index from which the new boundary keeps entries; len(w.entries) = none. false: that
@@ -207,11 +211,41 @@ func (w *Window) rewind(i int) bool {
 
 // Entries gives what the window holds, root first. It may not be a copy: it must not be changed.
 func (w *Window) Entries() []transcript.Entry {
-	all := w.entries[:len(w.entries):len(w.entries)]
 	if len(w.fresh) == 0 {
-		return all
+		return w.entries[:len(w.entries):len(w.entries)]
 	}
-	return append(all, w.fresh...)
+	all := make([]transcript.Entry, 0, w.Len()+1)
+	for part := range w.parts {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// All gives what the window holds, root first, and copies none of it.
+func (w *Window) All(yield func(transcript.Entry) bool) {
+	for part := range w.parts {
+		for _, e := range part {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Len counts the entries that the window holds.
+func (w *Window) Len() int { return len(w.entries) + len(w.full)*freshMax + len(w.fresh) }
+
+// parts gives the lists that make up the window, oldest first. Nothing is full where nothing is fresh.
+func (w *Window) parts(yield func([]transcript.Entry) bool) {
+	if !yield(w.entries) {
+		return
+	}
+	for _, part := range w.full {
+		if !yield(part) {
+			return
+		}
+	}
+	yield(w.fresh)
 }
 
 // Base gives the settings in force before the first entry held.
@@ -258,5 +292,9 @@ func (w *Window) Settings() transcript.Settings {
 	if w.rules.Explicit { // an explicit model outranks what comes after it
 		return w.rules.Settings(w.Entries(), w.base)
 	}
-	return w.rules.Settings(w.fresh, w.rules.Settings(w.entries, w.base))
+	now := w.base
+	for part := range w.parts {
+		now = w.rules.Settings(part, now)
+	}
+	return now
 }

@@ -20,6 +20,8 @@ const (
 	encodeWindow = 2 << 20
 	// maxBlock is the most that one block of any frame can hold raw: a constant of zstd.
 	maxBlock = 128 << 10
+	// maxFrames is the most that stand end to end where more than one may.
+	maxFrames = 64 << 10
 	// MaxRaw is the largest raw size of one frame that is decoded at all.
 	MaxRaw = 1 << 30
 	// Slack lets the decoder use its fast path up to the last byte.
@@ -51,7 +53,7 @@ func (s *idle[T]) put(v *T) {
 // segment, which always declares its size; a larger one declares it anyway. An encoder takes up to
 // 8 MiB, a decoder less than one. None starts a goroutine, so one that is dropped is collected.
 var (
-	encoders [2][2]idle[zstd.Encoder]
+	encoders [levels][2]idle[zstd.Encoder]
 	decoders idle[zstd.Decoder]
 )
 
@@ -68,13 +70,22 @@ func newDecoder() *zstd.Decoder {
 	return d
 }
 
-func newEncoder(better, single bool) *zstd.Encoder {
-	level := zstd.SpeedDefault
-	if better {
-		level = zstd.SpeedBetterCompression
-	}
+// Level says how hard Append tries.
+type Level uint8
+
+// The levels.
+const (
+	Default Level = iota
+	Better
+	Fast
+	levels
+)
+
+var speeds = [levels]zstd.EncoderLevel{zstd.SpeedDefault, zstd.SpeedBetterCompression, zstd.SpeedFastest}
+
+func newEncoder(level Level, single bool) *zstd.Encoder {
 	e, err := zstd.NewWriter(nil,
-		zstd.WithEncoderLevel(level),
+		zstd.WithEncoderLevel(speeds[level]),
 		zstd.WithEncoderConcurrency(1),
 		zstd.WithWindowSize(encodeWindow),
 		zstd.WithLowerEncoderMem(true),
@@ -88,20 +99,16 @@ func newEncoder(better, single bool) *zstd.Encoder {
 }
 
 // Append appends one zstd frame that holds src to dst: its size declared, its content checksum on.
-// better spends more time. Equal arguments give equal bytes. src may be empty and is not kept.
-func Append(dst, src []byte, better bool) []byte {
-	kind := 0
-	if better {
-		kind = 1
-	}
+// Equal arguments give equal bytes. src may be empty and is not kept.
+func Append(dst, src []byte, level Level) []byte {
 	fits := len(src) <= encodeWindow
-	pool := &encoders[kind][0]
+	pool := &encoders[level][0]
 	if fits {
-		pool = &encoders[kind][1]
+		pool = &encoders[level][1]
 	}
 	e := pool.get()
 	if e == nil {
-		e = newEncoder(better, fits)
+		e = newEncoder(level, fits)
 	}
 	dst = e.EncodeAll(src, dst)
 	pool.put(e)
@@ -118,6 +125,30 @@ func Decode(dst, src []byte, limit int) ([]byte, error) {
 	if err != nil {
 		return dst, fmt.Errorf("zstd: %w", err)
 	}
+	return decode(dst, src, size)
+}
+
+// DecodeAll is Decode for one or more frames, at most 65,536, end to end: limit is for all of them together,
+// and each keeps the rules of Decode.
+func DecodeAll(dst, src []byte, limit int) ([]byte, error) {
+	size, rest := 0, src
+	for count := 0; ; count++ {
+		if count == maxFrames {
+			return dst, fmt.Errorf("zstd: over %d frames: %w", maxFrames, wire.ErrLimit)
+		}
+		n, after, err := frameSize(rest, limit-size)
+		if err != nil {
+			return dst, fmt.Errorf("zstd: frame at byte %d: %w", len(src)-len(rest), err)
+		}
+		size += n
+		if rest = after; len(rest) == 0 {
+			return decode(dst, src, size)
+		}
+	}
+}
+
+// decode decodes frames that were walked, and found to hold size bytes together.
+func decode(dst, src []byte, size int) ([]byte, error) {
 	out := dst
 	if cap(out)-len(out) < size {
 		out = make([]byte, len(dst), len(dst)+size+Slack)
@@ -140,45 +171,52 @@ func Decode(dst, src []byte, limit int) ([]byte, error) {
 
 // Size walks the headers of the one frame that p has to be and returns its declared size.
 func Size(p []byte, limit int) (int, error) {
+	size, rest, err := frameSize(p, limit)
+	if err == nil && len(rest) != 0 {
+		return 0, fmt.Errorf("%d bytes after the frame: %w", len(rest), wire.ErrFormat)
+	}
+	return size, err
+}
+
+// frameSize walks the headers of the frame at the start of p and returns its declared size, and what follows
+// the frame.
+func frameSize(p []byte, limit int) (size int, after []byte, err error) {
 	var h zstd.Header
 	rest, err := h.DecodeAndStrip(p)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("no frame: %w: %w", err, wire.ErrFormat)
+		return 0, nil, fmt.Errorf("no frame: %w: %w", err, wire.ErrFormat)
 	case h.Skippable:
-		return 0, fmt.Errorf("a skippable frame: %w", wire.ErrFormat)
+		return 0, nil, fmt.Errorf("a skippable frame: %w", wire.ErrFormat)
 	case h.DictionaryID != 0:
-		return 0, fmt.Errorf("needs dictionary %d: %w", h.DictionaryID, wire.ErrFormat)
+		return 0, nil, fmt.Errorf("needs dictionary %d: %w", h.DictionaryID, wire.ErrFormat)
 	case !h.HasFCS:
-		return 0, fmt.Errorf("no declared size: %w", wire.ErrFormat)
+		return 0, nil, fmt.Errorf("no declared size: %w", wire.ErrFormat)
 	}
 	window := h.WindowSize
 	if h.SingleSegment {
 		window = h.FrameContentSize
 	}
 	if h.FrameContentSize > uint64(max(0, min(limit, MaxRaw))) {
-		return 0, fmt.Errorf("%d bytes declared, at most %d are allowed: %w", h.FrameContentSize, min(limit, MaxRaw), wire.ErrLimit)
+		return 0, nil, fmt.Errorf("%d bytes declared, at most %d are allowed: %w", h.FrameContentSize, min(limit, MaxRaw), wire.ErrLimit)
 	}
 	if window > maxWindow {
-		return 0, fmt.Errorf("a window of %d bytes, at most %d are allowed: %w", window, maxWindow, wire.ErrLimit)
+		return 0, nil, fmt.Errorf("a window of %d bytes, at most %d are allowed: %w", window, maxWindow, wire.ErrLimit)
 	}
 	most, rest, err := walkBlocks(rest, min(window, maxBlock))
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if h.HasCheckSum {
 		if len(rest) < 4 {
-			return 0, fmt.Errorf("cut off in its checksum: %w", wire.ErrFormat)
+			return 0, nil, fmt.Errorf("cut off in its checksum: %w", wire.ErrFormat)
 		}
 		rest = rest[4:]
 	}
-	if len(rest) != 0 {
-		return 0, fmt.Errorf("%d bytes after the frame: %w", len(rest), wire.ErrFormat)
-	}
 	if h.FrameContentSize > most {
-		return 0, fmt.Errorf("%d bytes declared, its blocks hold at most %d: %w", h.FrameContentSize, most, wire.ErrFormat)
+		return 0, nil, fmt.Errorf("%d bytes declared, its blocks hold at most %d: %w", h.FrameContentSize, most, wire.ErrFormat)
 	}
-	return int(h.FrameContentSize), nil
+	return int(h.FrameContentSize), rest, nil
 }
 
 // walkBlocks steps over the blocks of a frame and returns the most bytes that they can hold, and

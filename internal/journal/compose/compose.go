@@ -152,11 +152,14 @@ func (c *Composer) append(rec *checkpoint.Record, st *state.State, step *Step, s
 		return err
 	}
 	rec.Self = self
-	raws := make([][]byte, len(step.Entries))
-	for i, e := range step.Entries {
-		raws[i] = e.Raw
+	own := segment.Commit{Record: *rec, Line: line}
+	if n := len(step.Entries); n > 0 {
+		own.Entries, own.Heads = make([][]byte, n), make([]transcript.Line, n)
 	}
-	next, err := state.Advance(st, &segment.Commit{Record: *rec, Entries: raws, Line: line}, step.Window)
+	for i, e := range step.Entries {
+		own.Entries[i], own.Heads[i] = e.Raw, e.Head
+	}
+	next, err := state.Advance(st, &own, step.Window)
 	if err != nil {
 		return err
 	}

@@ -3,12 +3,14 @@ package compose
 import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Entry is an entry on its way into the transcript.
 type Entry struct {
-	Raw       []byte // the stored line, without its newline
+	Raw       []byte          // the stored line, without its newline
+	Head      transcript.Line // of Raw, where it was read already
 	ID        string
 	ParentID  string // "" = a root
 	ParentOrd int64  // ordinal of the parent; -1 = a root, or a parent that the session does not have

@@ -28,7 +28,8 @@ type Strategy struct {
 	store  *objects.Store
 	past   *history.Past
 	handle Handle
-	acked  int // commits that the handle has acknowledged; whoever leads counts
+	acked  int                // commits that the handle has acknowledged; whoever leads counts
+	last   *checkpoint.Object // as encoded last: the next shares what is compressed
 }
 
 // Handle is what the strategy needs of the handle that it serves.
@@ -172,10 +173,13 @@ func (r *Strategy) Confirm(_ context.Context, st *state.State) (*state.State, er
 // of it.
 func (r *Strategy) Publish(ctx context.Context, base *state.State, c *compose.Composer) (*state.State, error) {
 	next := c.Next
-	body, err := next.Object(true).Encode()
+	o := next.Object(true)
+	o.Reuse(r.last)
+	body, err := o.Encode()
 	if err != nil {
 		return nil, r.tooLarge(err)
 	}
+	r.last = o
 	c.Size = len(body)
 	if len(body) > checkpoint.SoftObject {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("checkpoint has %d bytes, over the soft limit of %d", len(body), checkpoint.SoftObject))

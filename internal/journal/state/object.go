@@ -22,13 +22,14 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		Summary: st.Summary, Document: st.DocJSON, Header: st.Header, Lineage: st.Lineage, HeadOrd: st.HeadOrd,
 		Branches: st.Branches, Segments: st.Segments, Plain: st.Plain, Key: st.Key, Prev: st.Self,
 		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.SinceKey, Opening: st.Opening,
-		LastLine: st.LastLine, Pool: map[uint64][]byte{},
+		LastLine: st.LastLine,
 	}
 	if w := st.Window; w != nil {
 		o.Window = checkpoint.WindowState{
 			Profile: string(w.Profile()), MaxBytes: w.MaxBytes(), Base: w.Base(), Omitted: w.Omitted(), Known: true,
 		}
-		for _, e := range w.Entries() {
+		o.Pool, o.Window.Ords = make(map[uint64][]byte, w.Len()), make([]uint64, 0, w.Len())
+		for e := range w.All {
 			o.Window.Ords = append(o.Window.Ords, e.Ordinal)
 			o.Pool[e.Ordinal] = e.Raw
 		}
@@ -102,7 +103,7 @@ func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 	if o.Tail.First != st.Next {
 		return nil, fmt.Errorf("tail begins at ordinal %d, the segments end at %d", o.Tail.First, st.Next)
 	}
-	if st.Tail, err = placeTail(o); err != nil {
+	if st.Tail, err = placeTail(o, st.Window); err != nil {
 		return nil, err
 	}
 	for _, l := range st.Tail {
@@ -134,8 +135,16 @@ func window(o *checkpoint.Object) (*pathwindow.Window, error) {
 }
 
 // placeTail gives the lines of a checkpoint's tail their parents. The first commit in it is the first of
-// a segment to be, and says where the head stood before.
-func placeTail(o *checkpoint.Object) ([]Line, error) {
+// a segment to be, and says where the head stood before. Lines that the window shares are not read again.
+func placeTail(o *checkpoint.Object, w *pathwindow.Window) ([]Line, error) {
+	heads := make([]transcript.Line, len(o.Tail.Lines))
+	if w != nil {
+		for e := range w.All {
+			if i := e.Ordinal - o.Tail.First; i < uint64(len(heads)) {
+				heads[i] = transcript.Line{Type: e.Type, ID: e.ID, ParentID: e.ParentID, Time: e.Time, Raw: e.Raw}
+			}
+		}
+	}
 	tail := make([]Line, 0, len(o.Tail.Lines))
 	begin, prev := &State{HeadOrd: -1, Next: o.Tail.First}, 0
 	for i, raw := range o.Tail.Lines {
@@ -146,7 +155,7 @@ func placeTail(o *checkpoint.Object) ([]Line, error) {
 		if rec.Base != nil {
 			begin.HeadOrd = rec.Base.HeadOrd
 		}
-		lines, _, err := segment.Place(begin.Next, begin.HeadOrd, &segment.Commit{Record: rec, Entries: o.Tail.Lines[prev:i], Line: raw})
+		lines, _, err := segment.Place(begin.Next, begin.HeadOrd, &segment.Commit{Record: rec, Entries: o.Tail.Lines[prev:i], Heads: heads[prev:i], Line: raw})
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/coppice-go/coppice/internal/diag"
@@ -196,8 +197,14 @@ func (r Rules) ChangedModel(e entries.Entry) string {
 	return m
 }
 
+// A message that names a model holds one of these: a name may be written with escapes.
+var modelField, escapedField = []byte(`"model"`), []byte(`\u`)
+
 // spokenModel gives the model of an assistant's message; "" = another's message, or it names none.
 func spokenModel(e entries.Entry) string {
+	if !bytes.Contains(e.Raw, modelField) && !bytes.Contains(e.Raw, escapedField) {
+		return ""
+	}
 	raw := rawjson.Field(e.Raw, "message")
 	if string(rawjson.Field(raw, "role")) != `"assistant"` {
 		return ""

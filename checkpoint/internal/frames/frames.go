@@ -1,0 +1,204 @@
+// Package frames compresses a body that is written again and again with little change between: runs of lines
+// that were compressed before are not compressed again. What it gives decompresses to exactly the bytes that
+// were put in.
+//
+// A body becomes several zstd frames, end to end. What does not change is cut into runs of about 16 KiB, a
+// frame each, which are kept; what is between them goes into frames of its own, at a faster level.
+package frames
+
+import (
+	"bytes"
+
+	"github.com/coppice-go/coppice/codec"
+)
+
+const (
+	longest   = 1 << 20 // the longest line that is a run: longer ones are not kept twice
+	mergeRuns = 4       // that many small ones become one
+	leastRun  = 1 << 10 // the least that is a run of its own between others
+)
+
+// The lists of a body, whose lines are told apart by their keys.
+const (
+	Pool = iota
+	Tail
+	Blobs
+	Lineage
+	lists
+)
+
+// runSize is the least that a run of a list holds: below it a frame compresses worse, above it more is
+// compressed anew in every body. The lineage is short and loses its oldest with every commit.
+var runSize = [lists]int{Pool: 16 << 10, Tail: 16 << 10, Blobs: 16 << 10, Lineage: 3 << 10}
+
+// run is some lines of a list, and the frame that holds them.
+type run struct {
+	lines [][]byte
+	bytes int
+	frame []byte
+}
+
+// Memo is what was compressed for one body, and can serve the next. It keeps the lines that its runs hold,
+// which must not change any more. The zero value holds nothing.
+type Memo struct {
+	runs [lists]map[uint64]run // by the key of the first line
+}
+
+// Packer makes the frames of one body. It is used once.
+type Packer struct {
+	Loose []byte // bytes of the body to which anybody may append; Lines may empty it
+	Bytes int    // of the body, those that Loose holds not counted
+	known *Memo
+	used  *Memo
+	out   []byte
+}
+
+// New begins a body like the one that known is of; nil = it is to be one frame, and nothing is kept. loose
+// and out are buffers to write to.
+func New(known *Memo, loose, out []byte) *Packer {
+	return &Packer{known: known, used: &Memo{}, Loose: loose[:0], out: out[:0]}
+}
+
+// Lines appends lines to the body. Each has a key, unique within its list. A line that has the bytes that it
+// had in the body before costs a comparison, which is none where it is the same slice.
+func (p *Packer) Lines(list int, keys []uint64, lines [][]byte) {
+	if p.known == nil {
+		p.spread(lines)
+		return
+	}
+	start := 0
+	for i := 0; i < len(lines); {
+		r, ok := p.known.runs[list][keys[i]]
+		if !ok || !r.leads(lines[i:]) {
+			i++
+			continue
+		}
+		p.fresh(list, keys[start:i], lines[start:i], true)
+		if n, size := p.several(list, keys[i:], lines[i:]); n > 0 {
+			p.run(list, keys[i], lines[i:i+n], size)
+			i += n
+		} else {
+			p.frame(list, keys[i], r)
+			i += len(r.lines)
+		}
+		start = i
+	}
+	p.fresh(list, keys[start:], lines[start:], false)
+}
+
+// several counts the lines at the start, and their bytes, that are in several small runs end to end: those
+// become one, which compresses better, and rests. The lineage loses its oldest too soon for that.
+func (p *Packer) several(list int, keys []uint64, lines [][]byte) (n, size int) {
+	if list == Lineage {
+		return 0, 0
+	}
+	for range mergeRuns {
+		if n == len(lines) {
+			return 0, 0
+		}
+		r, ok := p.known.runs[list][keys[n]]
+		if !ok || r.bytes >= 2*runSize[list] || !r.leads(lines[n:]) {
+			return 0, 0
+		}
+		n, size = n+len(r.lines), size+r.bytes
+	}
+	return n, size
+}
+
+// leads tells whether lines begin with those of the run.
+func (r run) leads(lines [][]byte) bool {
+	if len(lines) < len(r.lines) {
+		return false
+	}
+	for i, line := range r.lines {
+		if !bytes.Equal(line, lines[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// fresh makes runs of lines that were in none. What does not fill one goes with the loose bytes, unless a run
+// follows: then it is what is left of one of which the front was let go, and will stand there for a while.
+func (p *Packer) fresh(list int, keys []uint64, lines [][]byte, followed bool) {
+	start, size := 0, 0
+	for i, line := range lines {
+		if size += len(line); size >= runSize[list] {
+			p.run(list, keys[start], lines[start:i+1], size)
+			start, size = i+1, 0
+		}
+	}
+	if followed && list != Lineage && size >= leastRun {
+		p.run(list, keys[start], lines[start:], size)
+		return
+	}
+	p.spread(lines[start:])
+}
+
+// run makes a run of lines, size bytes together.
+func (p *Packer) run(list int, key uint64, lines [][]byte, size int) {
+	if size > longest {
+		p.spread(lines)
+		return
+	}
+	r := run{lines: lines[:len(lines):len(lines)], bytes: size}
+	raw := make([]byte, 0, size)
+	for _, l := range lines {
+		raw = append(raw, l...)
+	}
+	if list == Lineage { // whose lines are written anew for every body
+		r.lines = recut(raw, lines)
+	}
+	r.frame = codec.Compress(nil, raw, codec.Default)
+	p.frame(list, key, r)
+}
+
+// recut gives lines as views of raw, which holds them end to end.
+func recut(raw []byte, lines [][]byte) [][]byte {
+	own := make([][]byte, len(lines))
+	for i, l := range lines {
+		own[i], raw = raw[:len(l):len(l)], raw[len(l):]
+	}
+	return own
+}
+
+// spread appends lines to the loose bytes.
+func (p *Packer) spread(lines [][]byte) {
+	for _, l := range lines {
+		p.Loose = append(p.Loose, l...)
+	}
+}
+
+// frame appends a run's frame.
+func (p *Packer) frame(list int, key uint64, r run) {
+	p.flush()
+	p.out = append(p.out, r.frame...)
+	p.Bytes += r.bytes
+	if p.used.runs[list] == nil {
+		p.used.runs[list] = map[uint64]run{}
+	}
+	p.used.runs[list][key] = r
+}
+
+// flush makes a frame of the loose bytes.
+func (p *Packer) flush() {
+	if len(p.Loose) == 0 {
+		return
+	}
+	level := codec.Fast
+	if p.known == nil {
+		level = codec.Default
+	}
+	p.out = codec.Compress(p.out, p.Loose, level)
+	p.Bytes += len(p.Loose)
+	p.Loose = p.Loose[:0]
+}
+
+// Frames ends the body: its frames, and what the next one can use.
+func (p *Packer) Frames() ([]byte, *Memo) {
+	p.flush()
+	if p.known == nil {
+		return p.out, nil
+	}
+	return p.out, p.used
+}

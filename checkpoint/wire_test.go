@@ -1,0 +1,61 @@
+package checkpoint
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/coppice-go/coppice/checkpoint/internal/body"
+	"github.com/coppice-go/coppice/checkpoint/internal/pack"
+)
+
+// wire is the body of o, which pack is to write, and which tests change to be wrong.
+func (o *Object) wire() (*body.Body, error) {
+	w := &body.Body{
+		Entry: o.Summary.Entry, HeadOrd: o.HeadOrd, Document: o.Document, Header: o.Header, Key: o.Key, Prev: o.Prev, CAS: o.CAS,
+		Profile: o.Window.Profile, MaxBytes: o.Window.MaxBytes, Omitted: o.Window.Omitted, Known: o.Window.Known,
+		Base: [3]string{o.Window.Base.Model, o.Window.Base.ThinkingLevel, o.Window.Base.Mode}, Ords: pack.Differences(o.Window.Ords),
+		TailFirst: o.Tail.First, TailSeq: o.Tail.FirstSeq,
+		Original: o.Original, Claimed: o.Claimed, SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine,
+	}
+	commits := make([]body.Commit, len(o.Lineage))
+	for i, c := range o.Lineage {
+		commits[i] = body.Commit{
+			Seq: c.Seq, Epoch: c.Epoch, ID: c.Commit, Parent: c.Parent, Entry: c.Entry, HeadOrd: c.HeadOrd, Branch: c.Branch,
+			Reason: c.Reason, Writer: c.Writer, Snapshot: c.Snapshot, Key: c.Key, Kept: c.Kept,
+			Time: millis(c.Time), Entries: c.Entries, Keyframe: c.Keyframe,
+		}
+	}
+	var err error
+	if w.Lineage, err = pack.List("lineage", commits); err != nil {
+		return nil, err
+	}
+	if w.Branches, err = pack.List("branches", o.Branches); err != nil {
+		return nil, err
+	}
+	if w.Plain, err = pack.List("unsealed segments", o.Plain); err != nil {
+		return nil, err
+	}
+	for _, level := range o.Segments.Levels {
+		p, err := pack.List("segment map", level)
+		if err != nil {
+			return nil, err
+		}
+		w.Levels = append(w.Levels, p)
+	}
+	ords := slices.Sorted(maps.Keys(o.Pool))
+	w.PoolOrds = pack.Differences(ords)
+	for _, ord := range ords {
+		w.PoolSizes, w.Pool = pack.AppendSized(w.PoolSizes, w.Pool, o.Pool[ord])
+	}
+	w.BlobSums = slices.Sorted(maps.Keys(o.Blobs))
+	for _, sum := range w.BlobSums {
+		w.BlobSizes, w.Blobs = pack.AppendSized(w.BlobSizes, w.Blobs, o.Blobs[sum])
+	}
+	for i, line := range o.Tail.Lines {
+		if string(o.Pool[o.Tail.First+uint64(i)]) == string(line) {
+			line = nil // the pool has it
+		}
+		w.TailSizes, w.Tail = pack.AppendSized(w.TailSizes, w.Tail, line)
+	}
+	return w, nil
+}
