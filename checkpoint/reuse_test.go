@@ -147,3 +147,20 @@ func TestReuseHoldsTheSame(t *testing.T) {
 		t.Errorf("%d frames were used again in 300 objects", shared)
 	}
 }
+
+// A body of several frames, as one that follows others has it: it is read by every later release.
+func TestGoldenFrames(t *testing.T) {
+	var prev, last *Object
+	for _, o := range grown(12) {
+		o.Reuse(prev)
+		p := mustEncode(t, o)
+		prev, last = o, o
+		if bytes.Count(p, []byte{0x28, 0xb5, 0x2f, 0xfd}) > 3 {
+			plain := *last
+			plain.memo = nil
+			goldenObject(t, "frames.bin", p, &plain)
+			return
+		}
+	}
+	t.Fatal("no body of several frames")
+}
