@@ -5,6 +5,8 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 COUNT    ?= 1
 REF      ?= HEAD
+DURATION ?= 10m
+PROOFTIME ?= 15m
 
 # golangci-lint and benchstat are pinned in a module of their own, so that the library does not see
 # what they depend on.
@@ -15,7 +17,7 @@ S3SERVER := $(CURDIR)/bin/s3server
 # The modules below integration/ see this one as their users do, and are linted with its rules.
 MODULES  := integration integration/s3server
 
-.PHONY: all build test lint fmt fuzz bench bench-compare demo cover integration integration-minio s3server clean
+.PHONY: all build test lint fmt fuzz bench bench-compare demo cover proof prove suites soak integration integration-minio s3server clean
 
 all: lint test
 
@@ -45,6 +47,26 @@ fuzz: ## each fuzz target for FUZZTIME
 		echo "== $$dir $$name"; \
 		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null; \
 	done
+
+# Each suite prints one line. The packages run one after the other: each uses all cores.
+PROOFS = $(GO) test -p 1 -count 1 -v -run '^TestProof'
+
+proof: s3server ## every suite that tries to break a promise, at the size that each change has to pass
+	@COPPICE_PROOF=ci $(MAKE) --no-print-directory suites
+
+prove: s3server ## the same suites at their nightly size: hours
+	@COPPICE_PROOF=nightly $(MAKE) --no-print-directory suites
+
+suites:
+	@set -u; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; status=0; \
+	$(PROOFS) -timeout $(PROOFTIME) ./internal/proof/... > "$$out" 2>&1 || status=1; \
+	(cd integration && S3TEST_BIN=$(S3SERVER) $(PROOFS) -timeout $(PROOFTIME) .) >> "$$out" 2>&1 || status=1; \
+	grep '^proof ' "$$out"; \
+	if [ $$status -ne 0 ]; then grep -vE '^(=== |proof |ok |\? |PASS|--- PASS)' "$$out"; fi; \
+	exit $$status
+
+soak: ## many sessions, kills and faults for DURATION, verified all the while
+	COPPICE_SOAK=$(DURATION) $(GO) test -count 1 -v -timeout 0 -run '^TestProofSoak$$' ./internal/proof/soak
 
 bench: ## benchmarks; those of the promises print a ratio to the bare floor measured in the same run
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
