@@ -136,6 +136,9 @@ func (j *Journal) commitAgain(ctx context.Context, left []*request, from, base *
 		if moved == nil {
 			return err
 		}
+		if moved.Now.Summary.Tombstone {
+			return fmt.Errorf("session %s: %w: %w", j.cfg.Session, ErrDeleted, fs.ErrNotExist)
+		}
 		// What was in doubt may have come to be just now, and then never can again. What is found is
 		// acknowledged, so it has to be sure.
 		if base = moved.Now; inQuestion(left) {

@@ -7,8 +7,10 @@ package compose
 
 import (
 	"fmt"
+	"io/fs"
 	"time"
 
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal/state"
@@ -63,6 +65,9 @@ func (c *Composer) Add(step *Step) error {
 }
 
 func (c *Composer) addStep(step *Step) error {
+	if c.Next.Summary.Tombstone { // whoever has come so far did not look: nothing grows on a deleted session
+		return &backend.Error{Op: "commit", Key: c.Next.Summary.ID, Outcome: backend.NotApplied, Err: fmt.Errorf("the session is deleted: %w", fs.ErrNotExist)}
+	}
 	if c.Next.Summary.Commit == "" && step.Reason != state.ReasonCreate {
 		if err := c.commit(&Step{Reason: state.ReasonCreate}, nil); err != nil {
 			return err

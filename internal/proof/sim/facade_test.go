@@ -1,0 +1,300 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// word is something that was said to an agent: its text stands in no other entry.
+type word struct {
+	n    int
+	fate fate
+}
+
+func (o *word) text() string { return fmt.Sprintf("w%d.", o.n) }
+
+var wordText = regexp.MustCompile(`w\d+\.`)
+
+// sight is the state that somebody read at a commit.
+type sight struct {
+	seq   uint64
+	state string
+}
+
+// agent is a seat that uses package coppice, as a program would.
+type agent struct {
+	*seat
+	c       *client
+	store   *coppice.Store
+	s       *coppice.Session
+	durable bool    // at PerAppend
+	shoots  bool    // takes snapshots by the way
+	pending []*word // appended
+	kept    []*word // of a turn that failed
+}
+
+// speak books a new word.
+func (a *agent) speak() *word {
+	l := a.w.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o := &word{n: len(l.words)}
+	l.words = append(l.words, o)
+	return o
+}
+
+func (l *ledger) heard(list []*word, f fate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range list {
+		if f == refused && o.fate == doubtful {
+			o.fate = doubt
+		} else {
+			o.fate = f
+		}
+	}
+}
+
+// run is a life of an agent.
+func (a *agent) run() {
+	a.think()
+	for range a.w.plan.ops {
+		if a.s == nil {
+			a.enter()
+		} else {
+			a.act()
+		}
+		a.think()
+	}
+	if a.s != nil {
+		a.leave(a.d.one(2))
+	}
+}
+
+// enter opens the session, or makes it, in a process of its own.
+func (a *agent) enter() {
+	a.c = a.w.client(false)
+	store, err := coppice.New(a.c, &coppice.Options{
+		Now: a.c.Now, Rand: a.c, Writer: fmt.Sprintf("h%d", a.c.id), SingleWriter: a.d.one(2),
+	})
+	if err != nil {
+		a.w.violation("new: %v", err)
+		return
+	}
+	o := &coppice.SessionOptions{KeepBoth: a.w.plan.keepBoth && a.d.one(2)}
+	if a.durable = a.d.one(4); a.durable {
+		o.Durability = coppice.PerAppend
+	}
+	if a.shoots = a.d.one(2); a.shoots {
+		o.Snapshots.Every = 2
+	}
+	floor, born, buried := a.w.ledger.floor()
+	s, err := store.Open(a.ctx, session, o)
+	a.say(a.ctx, a.d, "open", err)
+	var st *journal.State
+	if err == nil {
+		st = &journal.State{Summary: s.Info()}
+	}
+	a.w.ledger.opened(a.name(a.ctx), floor, born, buried, st, err)
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrDeleted) {
+		s, err = store.Create(session, o)
+	}
+	if err == nil {
+		a.store, a.s = store, s
+	}
+}
+
+// leave ends the handle.
+func (a *agent) leave(kill bool) {
+	if kill {
+		a.c.dead.Store(true)
+		a.w.event(a.name(a.ctx), "dies", "", "")
+	}
+	err := a.store.Close() // of a dead process: what its operating system does
+	if !kill {
+		a.say(a.ctx, a.d, "close", err)
+	}
+	a.drop()
+	a.s = nil
+}
+
+// drop books what nobody will commit any more.
+func (a *agent) drop() {
+	a.w.ledger.heard(append(a.kept, a.pending...), refused)
+	a.kept, a.pending = nil, nil
+}
+
+// done books what a call said of all that was pending, and of what had failed before.
+func (a *agent) done(what string, r coppice.Receipt, err error, all bool) {
+	a.say(a.ctx, a.d, what, err)
+	l := a.w.ledger
+	switch {
+	case err == nil && (all || len(a.kept) == 0):
+		l.heard(append(a.kept, a.pending...), acked)
+		a.kept, a.pending = nil, nil
+		l.mu.Lock()
+		l.top, l.born = max(l.top, r.Seq), l.born || r.Commit != ""
+		l.mu.Unlock()
+	case errors.Is(err, coppice.ErrCommitUnknown), errors.Is(err, coppice.ErrCorrupt):
+		l.heard(append(a.kept, a.pending...), doubtful)
+		fallthrough
+	case errors.Is(err, coppice.ErrConflict), errors.Is(err, coppice.ErrFenced):
+		a.kept, a.pending = append(a.kept, a.pending...), nil
+	}
+}
+
+// appendWords appends words; at PerAppend they are committed at once.
+func (a *agent) appendWords(n int) {
+	var drafts []transcript.Draft
+	var list []*word
+	for range n {
+		o := a.speak()
+		list, drafts = append(list, o), append(drafts, entry.User(o.text()))
+	}
+	ids, err := a.s.Append(a.ctx, drafts...)
+	if len(ids) == 0 {
+		a.say(a.ctx, a.d, "append", err)
+		a.w.ledger.heard(list, refused)
+		return
+	}
+	a.pending = append(a.pending, list...)
+	if !a.durable {
+		a.say(a.ctx, a.d, "append", err)
+		return
+	}
+	var r coppice.Receipt
+	if err == nil {
+		r.Head = a.s.Head()
+	}
+	a.done("append", r, err, false)
+}
+
+// act is one operation.
+func (a *agent) act() {
+	d, ctx := a.d, a.ctx
+	if len(a.kept) > 0 && d.one(2) {
+		r, err := a.s.Rebase(ctx)
+		a.done("rebase", r, err, true)
+		return
+	}
+	switch k := d.n(100); {
+	case k < 55:
+		a.turn()
+	case k < 63:
+		a.travel()
+	case k < 66:
+		r, err := a.s.Claim(ctx)
+		a.done("claim", r, err, true)
+	case k < 70:
+		r, err := a.s.Rebase(ctx)
+		a.done("rebase", r, err, true)
+	case k < 73:
+		err := a.s.Reload(ctx)
+		a.say(ctx, d, "reload", err)
+		if err == nil {
+			a.drop()
+		}
+	case k < 77:
+		_, err := a.s.Snapshot(ctx, "tag")
+		a.say(ctx, d, "snapshot", err)
+	case k < 85:
+		a.look()
+	case k < 88:
+		_, err := a.store.GC(ctx, session, false)
+		a.say(ctx, d, "gc", ignore(err, fs.ErrNotExist))
+	case k < 95:
+		a.leave(d.one(2))
+	case a.w.plan.deletes:
+		a.bury(func() error { return a.store.Delete(ctx, session) })
+	default:
+		a.turn()
+	}
+}
+
+// turn is what an agent does most: something is said, and committed with the state.
+func (a *agent) turn() {
+	n := a.d.in(1, 3)
+	if !a.shoots && a.d.one(60) {
+		n = 260 // enough to be sealed, which draws names while a snapshot would draw its own
+	}
+	a.appendWords(n)
+	r, err := a.s.Commit(a.ctx, coppice.Turn{State: map[string]uint64{"x": a.d.next()}})
+	a.done("commit", r, err, false)
+}
+
+// travel moves the head.
+func (a *agent) travel() {
+	head := a.s.Head()
+	switch {
+	case head.Commit == "" || head.Seq == 0:
+		a.turn()
+	case a.d.one(3):
+		o := a.speak()
+		r, err := a.s.Edit(a.ctx, head.Entry, entry.User(o.text()))
+		a.done("edit", r, err, false)
+		f := doubt
+		if err == nil {
+			f = acked
+		}
+		a.w.ledger.heard([]*word{o}, f)
+	case a.d.one(2):
+		r, err := a.s.Label(a.ctx, head.Entry, "here")
+		a.done("label", r, err, false)
+	default:
+		r, err := a.s.Rollback(a.ctx, coppice.Target{Seq: uint64(a.d.in(1, int(head.Seq)))})
+		a.done("rollback", r, err, false)
+	}
+}
+
+// look reads all that is durable, and the state.
+func (a *agent) look() {
+	info := a.s.Info()
+	var state json.RawMessage
+	err := a.s.State(&state)
+	a.say(a.ctx, a.d, "state", err)
+	if err == nil && info.Commit != "" {
+		l := a.w.ledger
+		l.mu.Lock()
+		l.sights = append(l.sights, sight{info.Seq, string(state)})
+		l.mu.Unlock()
+	}
+	_, err = a.s.Context(a.ctx)
+	a.say(a.ctx, a.d, "context", err)
+}
+
+// judgeWords is judgeTurn for what agents said.
+func (w *world) judgeWords(h *history) {
+	times := map[string]int{}
+	for _, line := range h.lines {
+		if !line.Commit {
+			times[wordText.FindString(string(line.Raw))]++
+		}
+	}
+	for _, o := range w.ledger.words {
+		n := times[o.text()]
+		switch {
+		case n > 1:
+			w.violation("%s stands %d times in the history", o.text(), n)
+		case o.fate == acked && n == 0:
+			w.violation("I1: %s was acknowledged, and is not in the history", o.text())
+		case o.fate == refused && n > 0:
+			w.violation("I2: %s was not applied, it was said, and is in the history", o.text())
+		case o.fate == sent || o.fate == limbo || o.fate == doubtful:
+			w.violation("%s: nobody was told what became of it (%d)", o.text(), o.fate)
+		}
+	}
+	for _, s := range w.ledger.sights {
+		m, err := h.j.At(as(0), h.st, s.seq)
+		if err != nil || string(m.Doc.State) != s.state {
+			w.violation("the state of commit %d was read as %s, and is %s: %v", s.seq, s.state, m.Doc.State, err)
+		}
+	}
+}

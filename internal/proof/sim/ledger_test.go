@@ -1,0 +1,216 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
+)
+
+// fate is what somebody was told of a turn.
+type fate uint8
+
+const (
+	sent     fate = iota // nothing yet
+	limbo                // not applied; the handle keeps it
+	doubtful             // in doubt; the handle keeps it
+	acked                // acknowledged
+	refused              // certainly not applied, and nobody will try again
+	doubt                // in doubt for ever
+	repeated             // its idempotency key was known: the receipt of another turn came back
+)
+
+// turn is one step that somebody wanted committed.
+type turn struct {
+	n       int
+	step    *journal.Step
+	entries []*journal.Entry
+	state   string // the document's state after it; "" = unchanged
+	fate    fate
+	began   time.Duration
+	ended   time.Duration // when it was told
+	commit  string        // of what was acknowledged; "" = only the entries are known
+	seq     uint64
+}
+
+// read is what a reader saw.
+type read struct {
+	who string
+	ids []string
+}
+
+// shot is a snapshot that was acknowledged.
+type shot struct {
+	name, commit, doc string
+	headOrd           int64
+}
+
+// ledger is what everybody was told.
+type ledger struct {
+	w  *world
+	mu sync.Mutex
+
+	turns  []*turn
+	keys   map[string]*turn // turns with an idempotency key that may be tried again by others
+	again  []string         // those keys
+	reads  []read
+	shots  []shot
+	words  []*word
+	sights []sight
+	blobs  map[string][]byte
+	top    uint64        // the newest commit that was acknowledged
+	born   bool          // some commit was acknowledged
+	buries time.Duration // when the first deletion began; 0 = none did
+	buried time.Duration // when a deletion was acknowledged
+}
+
+// newTurn books a turn of n entries that grow from a place of st.
+func (l *ledger) newTurn(st *journal.State, d *chance, n int) *turn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := &turn{n: len(l.turns), began: l.w.now(), step: &journal.Step{Reason: "turn"}}
+	l.turns = append(l.turns, t)
+	id, ord := st.Summary.Entry, st.HeadOrd
+	if d.one(8) {
+		id, ord = l.place(st, d)
+	}
+	var before *journal.Entry
+	for i := range n {
+		parent := "null"
+		if id != "" {
+			parent = fmt.Sprintf("%q", id)
+		}
+		e := &journal.Entry{ID: fmt.Sprintf("t%d-%d", t.n, i), ParentID: id, ParentOrd: ord, Parent: before}
+		e.Raw = fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"turn %d part %d %x"}}`,
+			e.ID, parent, t.n, i, d.next())
+		t.entries, before, id, ord = append(t.entries, e), e, e.ID, -1
+	}
+	t.step.Entries = t.entries
+	if n > 0 || d.one(2) {
+		t.edits(fmt.Sprintf(`{"turn":%d,"note":"%x"}`, t.n, d.next()))
+	}
+	return t
+}
+
+// edits has the turn set the state.
+func (t *turn) edits(state string) {
+	t.state = state
+	t.step.Edit = func(doc checkpoint.Document) checkpoint.Document {
+		doc.State = json.RawMessage(state)
+		return doc
+	}
+}
+
+// place is an entry that st has, or the place before every root; l.mu is held.
+func (l *ledger) place(st *journal.State, d *chance) (string, int64) {
+	for range 8 {
+		t := l.turns[d.n(len(l.turns))]
+		if t.fate == acked && len(t.entries) > 0 {
+			if e := t.entries[d.n(len(t.entries))]; e.Done && e.Ord < st.Next {
+				return e.ID, int64(e.Ord)
+			}
+		}
+	}
+	return "", -1
+}
+
+// somewhere is place for who does not hold the lock.
+func (l *ledger) somewhere(st *journal.State, d *chance) *journal.Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id, ord := l.place(st, d)
+	return &journal.Head{ID: id, Ord: ord}
+}
+
+// told books what a call said of a turn.
+func (l *ledger) told(t *turn, f fate, res *journal.Result) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.fate, t.ended = f, l.w.now()
+	if f == acked && res != nil {
+		t.commit, t.seq = res.Commit.Commit, res.Commit.Seq
+		l.top, l.born = max(l.top, t.seq), true
+		if res.State != nil && res.State.Summary.Seq < t.seq {
+			l.w.violation("turn %d: commit %d is newer than the state that came with it, %d", t.n, t.seq, res.State.Summary.Seq)
+		}
+	}
+	if f == repeated {
+		t.commit, t.seq = res.Commit.Commit, res.Commit.Seq
+	}
+	if f == acked && l.buried != 0 && t.began > l.buried {
+		l.w.violation("turn %d was acknowledged %v after the session was deleted", t.n, t.began-l.buried)
+	}
+	if k := t.step.Key; k != "" && (f == refused || f == doubt || f == acked && t.n%4 == 0) {
+		l.again = append(l.again, k) // who asked for it may never have heard of the end
+	}
+}
+
+// floor is the newest commit that is acknowledged now: who begins to read now must see it.
+func (l *ledger) floor() (seq uint64, born bool, buried bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.top, l.born, l.buried != 0
+}
+
+// opened judges what came of reading the head.
+func (l *ledger) opened(who string, floor uint64, born, buried bool, st *journal.State, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil && buried:
+		l.w.violation("%s opened a session that is deleted, at commit %d", who, st.Summary.Seq)
+	case err == nil && born && st.Summary.Seq < floor:
+		l.w.violation("I1: %s reads commit %d, and %d was acknowledged before", who, st.Summary.Seq, floor)
+	case errors.Is(err, journal.ErrDeleted) && l.buries == 0:
+		l.w.violation("%s: nobody deleted the session: %v", who, err)
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrDeleted) && born:
+		l.w.violation("%s does not find the session: %v", who, err)
+	}
+}
+
+// sound judges an error: damage is only where bytes were damaged on the way, and what is missing only
+// where a session is deleted.
+func (l *ledger) sound(who string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil, l.w.plan.faults&cutBody != 0:
+	case errors.Is(err, journal.ErrCorrupt):
+		l.w.violation("I3: %s: %v", who, err)
+	case strings.HasSuffix(who, " read") && errors.Is(err, fs.ErrNotExist) && l.buries == 0:
+		l.w.violation("I3: %s: %v", who, err)
+	}
+}
+
+// saw books the entries of a history that somebody read.
+func (l *ledger) saw(who string, ids []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reads = append(l.reads, read{who, ids})
+}
+
+// entriesOf reads the ids of all entries of st, in order.
+func entriesOf(ctx context.Context, j *journal.Journal, st *journal.State) ([]string, error) {
+	var ids []string
+	next := uint64(0)
+	for line, err := range j.Lines(ctx, st, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if line.Ord != next {
+			return nil, fmt.Errorf("I6: entry %d where %d is due", line.Ord, next)
+		}
+		next++
+		if !line.Commit {
+			ids = append(ids, idOf(line.Raw))
+		}
+	}
+	return ids, nil
+}
