@@ -41,7 +41,7 @@ type Into struct {
 // Import brings lines in, and gives the journal of the session. genesis completes what the session starts
 // with; original gives the imported bytes where the lines are not those, and may be nil.
 func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], genesis func(header []byte) (journal.Genesis, error), original func() (io.Reader, error)) (*journal.Journal, error) {
-	ld := &loader{in: in, j: journal.Create(in.Config, journal.Genesis{})}
+	ld := &loader{in: in, j: journal.Create(in.Config, journal.Genesis{}), lines: spool{most: spoolMemory}}
 	header, err := ld.gather(ctx, lines)
 	var g journal.Genesis
 	if err == nil {
@@ -55,7 +55,7 @@ func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, erro
 		ld.j = journal.Create(in.Config, g)
 		err = ld.commitAll(ctx, "import", func(st *journal.Step) { st.Original = sum })
 	}
-	if err != nil {
+	if err = errors.Join(err, ld.lines.close()); err != nil {
 		return nil, errors.Join(err, ld.discard(ctx))
 	}
 	return ld.j, nil
@@ -63,7 +63,7 @@ func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, erro
 
 // Fork brings the way to a view in: its entries, the labels on them, and the document in force there.
 func Fork(ctx context.Context, in Into, from *live.Handle, v *live.View, g journal.Genesis) (*journal.Journal, error) {
-	ld := &loader{in: in, j: journal.Create(in.Config, g)}
+	ld := &loader{in: in, j: journal.Create(in.Config, g), lines: spool{most: spoolMemory}}
 	m, err := from.Moment(ctx)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func Fork(ctx context.Context, in Into, from *live.Handle, v *live.View, g journ
 			}
 		})
 	}
-	if err != nil {
+	if err = errors.Join(err, ld.lines.close()); err != nil {
 		return nil, errors.Join(err, ld.discard(ctx))
 	}
 	return ld.j, nil
@@ -97,8 +97,9 @@ func Fork(ctx context.Context, in Into, from *live.Handle, v *live.View, g journ
 type loader struct {
 	in      Into
 	j       *journal.Journal
-	entries []*journal.Entry
-	heads   []transcript.Line
+	entries []*journal.Entry  // their lines are in lines until they are committed
+	heads   []transcript.Line // the same
+	lines   spool
 	small   []blob.Blob // the newest images that can ride in the checkpoint
 }
 
@@ -185,9 +186,10 @@ func (ld *loader) line(raw []byte) error {
 	if err != nil {
 		return err
 	}
+	l.Raw = nil
 	ld.heads = append(ld.heads, l)
-	ld.entries = append(ld.entries, &journal.Entry{Raw: raw, ID: l.ID, ParentID: l.ParentID, ParentOrd: -1})
-	return nil
+	ld.entries = append(ld.entries, &journal.Entry{ID: l.ID, ParentID: l.ParentID, ParentOrd: -1})
+	return ld.lines.add(raw)
 }
 
 // original stores the bytes of the imported file, where the lines are not those bytes.
@@ -220,6 +222,11 @@ func (ld *loader) commitAll(ctx context.Context, reason string, last func(*journ
 		end := ld.chunk(at, parents)
 		step := &journal.Step{Reason: reason, Entries: ld.entries[at:end]}
 		for i := at; i < end; i++ {
+			raw, err := ld.lines.get(i)
+			if err != nil {
+				return err
+			}
+			ld.entries[i].Raw = raw
 			switch p := parents[i]; {
 			case p >= int64(end): // further on than a commit can reach: a root, reported as an orphan
 			case p >= int64(at):
@@ -238,6 +245,10 @@ func (ld *loader) commitAll(ctx context.Context, reason string, last func(*journ
 		if _, err := ld.j.Commit(ctx, step); err != nil {
 			return err
 		}
+		for _, e := range ld.entries[at:end] {
+			e.Raw = nil
+		}
+		ld.lines.drop(at, end)
 		if at = end; at == len(ld.entries) {
 			return ld.j.Settle(ctx)
 		}
@@ -248,7 +259,7 @@ func (ld *loader) commitAll(ctx context.Context, reason string, last func(*journ
 func (ld *loader) chunk(at int, parents []int64) int {
 	size, need := 0, int64(0)
 	for i := at; i < len(ld.entries); i++ {
-		n := len(ld.entries[i].Raw) + 1
+		n := ld.lines.size(i) + 1
 		if i > at && (size+n > chunkMost || size+n > chunkBytes && need < int64(i)) {
 			return i
 		}

@@ -1,0 +1,90 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// spoolMemory is how many bytes of lines are held in memory while a history is gathered; more go to a file in
+// the system's folder for temporary files, which nobody else can read and which is gone with the import.
+const spoolMemory = 64 << 20
+
+// spool holds the lines of a history until all have come, for a parent may stand behind its child. Beside the
+// lines it needs 16 bytes for each.
+type spool struct {
+	held  [][]byte // the first lines
+	bytes int64    // of them
+	most  int64    // spoolMemory; tests take less
+	file  *os.File // the others
+	at    []int64  // where each of them ends in the file
+}
+
+// add takes a line in, which it keeps.
+func (s *spool) add(raw []byte) error {
+	if s.file == nil && s.bytes+int64(len(raw)) <= s.most {
+		s.held = append(s.held, raw)
+		s.bytes += int64(len(raw))
+		return nil
+	}
+	if s.file == nil {
+		f, err := os.CreateTemp("", "coppice-import-")
+		if err != nil {
+			return fmt.Errorf("make a file for the lines: %w", err)
+		}
+		s.file = f
+	}
+	if _, err := s.file.Write(raw); err != nil {
+		return fmt.Errorf("put a line aside: %w", err)
+	}
+	end := int64(len(raw))
+	if n := len(s.at); n > 0 {
+		end += s.at[n-1]
+	}
+	s.at = append(s.at, end)
+	return nil
+}
+
+// get gives a line by its number.
+func (s *spool) get(i int) ([]byte, error) {
+	if i < len(s.held) {
+		return s.held[i], nil
+	}
+	i -= len(s.held)
+	begin := int64(0)
+	if i > 0 {
+		begin = s.at[i-1]
+	}
+	raw := make([]byte, s.at[i]-begin)
+	if _, err := s.file.ReadAt(raw, begin); err != nil {
+		return nil, fmt.Errorf("read a line that was put aside: %w", err)
+	}
+	return raw, nil
+}
+
+// size is how many bytes a line has.
+func (s *spool) size(i int) int {
+	if i < len(s.held) {
+		return len(s.held[i])
+	}
+	i -= len(s.held)
+	if i == 0 {
+		return int(s.at[0])
+	}
+	return int(s.at[i] - s.at[i-1])
+}
+
+// drop lets go of the lines from one on before another; those in memory are not asked for again.
+func (s *spool) drop(from, to int) {
+	for i := from; i < min(to, len(s.held)); i++ {
+		s.held[i] = nil
+	}
+}
+
+// close takes the file away.
+func (s *spool) close() error {
+	if s.file == nil {
+		return nil
+	}
+	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+}
