@@ -1,6 +1,7 @@
 package coppice
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -84,10 +85,13 @@ func marshal(what string, v any) ([]byte, error) {
 	if raw, ok := v.(json.RawMessage); v == nil || ok && len(raw) == 0 {
 		return nil, nil
 	}
-	p, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // raw JSON keeps its text
+	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("marshal %s: %w", what, err)
 	}
+	p := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	if len(p) > checkpoint.MaxState {
 		return nil, working.LimitError(what, checkpoint.MaxState, len(p))
 	}

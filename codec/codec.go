@@ -22,6 +22,8 @@
 package codec
 
 import (
+	"io"
+
 	"github.com/coppice-go/coppice/codec/internal/msgp"
 	"github.com/coppice-go/coppice/codec/internal/wire"
 	"github.com/coppice-go/coppice/codec/internal/zframe"
@@ -83,6 +85,10 @@ func Compress(dst, src []byte, l Level) []byte { return zframe.Append(dst, src, 
 // ErrFormat: all found before anything is allocated. At most the declared size, and no more than a
 // constant beside it, is allocated. On an error dst is returned as it was.
 func Decompress(dst, src []byte, limit int) ([]byte, error) { return zframe.Decode(dst, src, limit) }
+
+// Unpack is Decompress into a writer, piece by piece: it takes the memory of a window, at most 8 MiB, however
+// much the frame declares.
+func Unpack(w io.Writer, src []byte, limit int) error { return zframe.Stream(w, src, limit) }
 
 // Marshal returns v as msgpack: integers in their shortest form, struct fields in the order of
 // their declaration, map keys sorted. Equal values give equal bytes; a map whose order would be

@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/objects"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
@@ -156,11 +156,7 @@ func (v *verifier) content(ctx context.Context) error {
 		if p == nil {
 			continue
 		}
-		raw, err := codec.Decompress(nil, p, journal.OriginalMax)
-		if err == nil && !hashes(raw, sum) {
-			err = codec.ErrChecksum
-		}
-		if err != nil {
+		if err := objects.CheckOriginal(p, sum); err != nil {
 			v.note(Damaged, key, 0, err, "the imported bytes are not what their name says")
 		}
 	}

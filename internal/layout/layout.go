@@ -95,7 +95,7 @@ func IndexKey(id string, level int, s Segment) string {
 func ParseIndexKey(key string) (level int, s Segment, ok bool) {
 	name := key[strings.LastIndexByte(key, '/')+1:]
 	head, stem, found := strings.Cut(name, "-")
-	if !found || len(head) != 2 {
+	if !found || len(head) != 2 || head[0] == '+' {
 		return 0, Segment{}, false
 	}
 	level, err := strconv.Atoi(head)

@@ -161,9 +161,9 @@ func summary(ctx context.Context, b backend.Backend, info backend.Info) (checkpo
 	case err != nil:
 		return checkpoint.Summary{}, err
 	}
+	id, _ := layout.Unescape(info.Key[len(layout.Checkpoints):])
 	sum, err := checkpoint.DecodeSummary(prefix)
-	if err != nil {
-		id, _ := layout.Unescape(info.Key[len(layout.Checkpoints):])
+	if err != nil || sum.ID != id || sum.Snapshot != "" {
 		return checkpoint.Summary{ID: id, Updated: info.ModTime}, nil //nolint:nilerr // opening it says what is wrong
 	}
 	return sum, nil

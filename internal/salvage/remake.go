@@ -202,7 +202,7 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	if c.Opening.Header != nil {
 		r.header = c.Opening.Header
 	}
-	if !sealed {
+	if p.Plain {
 		r.gone = append(r.gone, p.Seg.PlainKey(id))
 	}
 	if c.Commits == 0 {
@@ -224,8 +224,33 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 		}
 		r.wrote(len(body))
 	}
+	if sealed && p.Plain {
+		if ref, err = r.sealedBefore(ctx, p, obj, raw, &c); err != nil {
+			return fmt.Errorf("repair session %s: %w", id, err)
+		}
+	}
 	r.refs = append(r.refs, ref)
 	return nil
+}
+
+// sealedBefore takes over the sealed form of a plain segment: a repair that did not come to its end left it
+// there, behind a fence, so both hold the same commits. It may be known to the system only, so it is put once
+// more (I13).
+func (r *repair) sealedBefore(ctx context.Context, p *check.Part, obj, raw []byte, c *segment.Contents) (codec.Ref, error) {
+	ref := codec.Ref{
+		First: p.First, Count: uint32(len(c.Lines)), FirstSeq: c.Opening.Prelude.FirstSeq, RawBytes: int64(len(raw)),
+		Epoch: p.Seg.Epoch, Rnd: p.Seg.Rnd,
+	}
+	ref.Seal(obj)
+	if r.dry {
+		return ref, nil
+	}
+	key := p.Seg.SealedKey(r.cfg.Session)
+	info, err := r.cfg.Backend.Stat(ctx, key)
+	if err == nil {
+		_, err = r.cfg.Backend.Put(ctx, key, obj, backend.IfMatch(info.Version))
+	}
+	return ref, err
 }
 
 // remake makes the commits of a damaged part anew. follower is the id of its last commit, where the segment

@@ -75,7 +75,7 @@ func (a *Strategy) Prepare(ctx context.Context, c *compose.Composer) error {
 	}
 	st, err := a.Confirm(ctx, st)
 	if err == nil && !st.Sure() {
-		err = a.reread(ctx)
+		err = a.reread(ctx, st)
 	}
 	if err != nil {
 		return err
@@ -274,7 +274,7 @@ func (a *Strategy) behind(ctx context.Context, base *state.State) error {
 		return err
 	}
 	if err != nil || size == base.Active().Bytes {
-		return a.reread(ctx)
+		return a.reread(ctx, base)
 	}
 	if size < base.Active().Bytes {
 		return objects.Corrupt(key, size, fmt.Errorf("the segment had %d committed bytes: %w", base.Active().Bytes, codec.ErrFormat))
@@ -287,7 +287,7 @@ func (a *Strategy) behind(ctx context.Context, base *state.State) error {
 		return &compose.Moved{Now: now}
 	}
 	if rest == 0 {
-		return a.reread(ctx)
+		return a.reread(ctx, base)
 	}
 	now, err = a.mend(ctx, base)
 	if err != nil {
@@ -296,14 +296,21 @@ func (a *Strategy) behind(ctx context.Context, base *state.State) error {
 	return &compose.Moved{Now: now}
 }
 
-// reread answers with the newest state, read from the start.
-func (a *Strategy) reread(ctx context.Context) error {
+// reread answers with the newest state, read from the start. Where that is base again, and the segment that
+// the next append goes to is not there, nothing will change by itself: a repair died before its end.
+func (a *Strategy) reread(ctx context.Context, base *state.State) error {
 	now, err := a.read(ctx)
 	switch {
 	case errors.Is(err, objects.ErrDeleted):
 		return &objects.Failure{Err: objects.ErrFenced}
 	case err != nil:
 		return err
+	}
+	if now.Summary.Commit == base.Summary.Commit && now.Active().Name == base.Active().Name {
+		key := a.activeKey(now)
+		if _, err := a.size(ctx, key); errors.Is(err, fs.ErrNotExist) {
+			return objects.Corrupt(key, 0, fmt.Errorf("the active segment is not there: %w", codec.ErrFormat))
+		}
 	}
 	return &compose.Moved{Now: now}
 }

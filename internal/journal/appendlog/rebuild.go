@@ -2,6 +2,7 @@ package appendlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -51,13 +52,9 @@ func (a *Strategy) rebuild(ctx context.Context) (*state.State, error) {
 
 // begunIn plays the commits of one segment and of those that it rolls over to; nil where it has none.
 func (a *Strategy) begunIn(ctx context.Context, seg layout.Segment) (*state.State, error) {
-	raw, key, _, err := a.store.SegmentRaw(ctx, seg)
+	raw, key, _, o, err := a.linked(ctx, seg)
 	if err != nil {
 		return nil, err
-	}
-	o, err := segment.ParseOpening(raw, seg.First == 0)
-	if err != nil {
-		return nil, objects.Corrupt(key, 0, err)
 	}
 	p := &o.Prelude
 	ref := checkpoint.PlainRef{
@@ -77,6 +74,11 @@ func (a *Strategy) begunIn(ctx context.Context, seg layout.Segment) (*state.Stat
 		}
 		return false
 	})
+	if first && p.First == 0 {
+		// A session's first segment is made with commit 0 in it, at once: without one it is damaged, and the
+		// session is there all the same.
+		return nil, objects.Corrupt(key, int64(o.Size), codec.ErrChecksum)
+	}
 	if first {
 		return nil, nil
 	}
@@ -118,15 +120,34 @@ func (a *Strategy) withHistory(ctx context.Context, st *state.State) (*state.Sta
 	return &next, nil
 }
 
+// linked reads a segment to which the log leads. One that is not there, or whose first line is of another
+// segment, is damage: a session of which a part is gone is not one that never was.
+func (a *Strategy) linked(ctx context.Context, seg layout.Segment) (raw []byte, key string, isSealed bool, o segment.Opening, err error) {
+	for range 2 { // it may be sealed between two looks
+		if raw, key, isSealed, err = a.store.SegmentRaw(ctx, seg); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = objects.Corrupt(key, 0, fmt.Errorf("the log leads to it, and it is not there: %w", codec.ErrFormat))
+	}
+	if err != nil {
+		return nil, key, isSealed, o, err
+	}
+	if o, err = segment.ParseOpening(raw, seg.First == 0); err != nil {
+		return nil, key, isSealed, o, objects.Corrupt(key, 0, err)
+	}
+	if p := &o.Prelude; p.Session != a.cfg.Session || p.First != seg.First || p.Epoch != seg.Epoch {
+		err = objects.Corrupt(key, 0, fmt.Errorf("its first line is of session %q, entry %d, epoch %d: %w", p.Session, p.First, p.Epoch, codec.ErrFormat))
+	}
+	return raw, key, isSealed, o, err
+}
+
 // before is the segment that seg names as its predecessor.
 func (a *Strategy) before(ctx context.Context, seg layout.Segment) (layout.Segment, error) {
-	raw, key, _, err := a.store.SegmentRaw(ctx, seg)
+	_, key, _, o, err := a.linked(ctx, seg)
 	if err != nil {
 		return seg, err
-	}
-	o, err := segment.ParseOpening(raw, false)
-	if err != nil {
-		return seg, objects.Corrupt(key, 0, err)
 	}
 	prev, ok := layout.ParseSegment(o.Prelude.PrevName)
 	if !ok || prev.First >= seg.First {
@@ -150,7 +171,7 @@ type described struct {
 
 // describe reads a segment of the past and makes the references to it.
 func (a *Strategy) describe(ctx context.Context, seg layout.Segment) (described, error) {
-	raw, key, isSealed, err := a.store.SegmentRaw(ctx, seg)
+	raw, key, isSealed, _, err := a.linked(ctx, seg)
 	if err != nil {
 		return described{}, err
 	}

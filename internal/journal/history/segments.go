@@ -109,8 +109,8 @@ func (h *Past) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.SegmentI
 			return nil, objects.Corrupt(key, info.Size-int64(len(tail)), err)
 		}
 		if need == 0 {
-			if idx.First != ref.First || idx.Count != int(ref.Count) {
-				return nil, objects.Corrupt(key, 0, fmt.Errorf("it holds entries %d+%d instead of %d+%d: %w", idx.First, idx.Count, ref.First, ref.Count, codec.ErrFormat))
+			if err := isOf(idx, tail, &ref); err != nil {
+				return nil, objects.Corrupt(key, 0, err)
 			}
 			h.cache.mu.Lock()
 			h.cache.indexes.put(key, idx, indexesMax)
@@ -122,6 +122,21 @@ func (h *Past) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.SegmentI
 		}
 		want = need
 	}
+}
+
+// isOf holds the index of a segment against the reference that led to it: an intact segment under another's
+// name must not pass for it. Where the suffix that was read is the whole object, its hash tells.
+func isOf(idx *codec.SegmentIndex, tail []byte, ref *codec.Ref) error {
+	if idx.First != ref.First || idx.Count != int(ref.Count) {
+		return fmt.Errorf("it holds entries %d+%d instead of %d+%d: %w", idx.First, idx.Count, ref.First, ref.Count, codec.ErrFormat)
+	}
+	if idx.FirstSeq != ref.FirstSeq || idx.RawBytes != ref.RawBytes || idx.Bytes != ref.Bytes {
+		return fmt.Errorf("it holds commits from %d in %d bytes of %d instead of from %d in %d of %d: %w", idx.FirstSeq, idx.Bytes, idx.RawBytes, ref.FirstSeq, ref.Bytes, ref.RawBytes, codec.ErrFormat)
+	}
+	if int64(len(tail)) == idx.Bytes {
+		return ref.Verify(tail)
+	}
+	return nil
 }
 
 // folded reads an index object; its hash is checked.

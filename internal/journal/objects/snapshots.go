@@ -75,6 +75,9 @@ func (s *Store) snapshotInfo(ctx context.Context, object backend.Info) (snapshot
 		return snapshot.Info{}, err
 	}
 	sum, err := checkpoint.DecodeSummary(p)
+	if err == nil && (sum.ID != s.Session || sum.Snapshot != nameOf(object.Key)) {
+		err = fmt.Errorf("it is snapshot %s of session %s: %w", sum.Snapshot, sum.ID, codec.ErrFormat)
+	}
 	if err != nil {
 		return snapshot.Info{}, Corrupt(object.Key, 0, err)
 	}

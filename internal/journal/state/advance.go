@@ -181,6 +181,9 @@ func (st *State) settle(before *State, rec *checkpoint.Record, entries []transcr
 		if title, ok := entries[i].Title(); ok {
 			sum.Title = title
 		}
+		if cwd, ok := entries[i].Cwd(); ok {
+			sum.Cwd = cwd
+		}
 	}
 	if rec.Reason == ReasonDelete {
 		sum.Tombstone = true

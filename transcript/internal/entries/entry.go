@@ -51,6 +51,18 @@ func (e Entry) Title() (name string, ok bool) {
 	return "", false
 }
 
+// MoveKind is the customType of an entry that moves its session to another working directory.
+const MoveKind = "coppice.move"
+
+// Cwd gives the working directory to which an entry moves its session. false: the entry says nothing of it.
+func (e Entry) Cwd() (dir string, ok bool) {
+	if e.Type != "custom" || rawjson.Text(rawjson.Field(e.Raw, "customType")) != MoveKind {
+		return "", false
+	}
+	cwd := rawjson.Field(rawjson.Field(e.Raw, "data"), "cwd")
+	return rawjson.Text(cwd), rawjson.IsString(cwd)
+}
+
 // Settings are what a path says about how the model is run: the last word of the settings entries on it.
 // Model is "provider/id", "" when no entry names one; ThinkingLevel is "off" when no entry names one.
 type Settings struct {
