@@ -8,15 +8,16 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/pi/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-func (f *Reader) setHeader(l fileLine) error {
+func (f *Reader) setHeader(l jsonl.Object) error {
 	h := &f.header
 	h.Raw, h.Version, h.ID, h.Created = bytes.Clone(l.Raw), 1, l.ID, l.Time
 	h.Cwd = rawjson.Text(rawjson.Field(l.Raw, "cwd"))
-	if t := rawjson.Text(rawjson.Field(l.Raw, "title")); t != "" {
-		h.Title = t
+	if !f.slotted { // a title line says what holds now
+		h.Title = rawjson.Text(rawjson.Field(l.Raw, "title"))
 	}
 	if h.Parent = rawjson.Text(rawjson.Field(l.Raw, "parentSession")); h.Parent == "" {
 		h.Parent = rawjson.Text(rawjson.Field(l.Raw, "branchedFrom"))
@@ -29,12 +30,12 @@ func (f *Reader) setHeader(l fileLine) error {
 		n, err := strconv.ParseFloat(s, 64)
 		if err != nil || n != n {
 			n = currentVersion
-			f.note("", l, diag.Converted, fmt.Sprintf("version %.40s read as %d", v, currentVersion))
+			f.in.Note("", l, diag.Converted, fmt.Sprintf("version %.40s read as %d", v, currentVersion))
 		}
 		h.Version = int(min(max(n, 0), 1<<30))
 	}
-	if l.part {
-		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", ErrNotSession, l.size, maxLineBytes)
+	if l.Part {
+		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", ErrNotSession, l.Size, jsonl.MaxLine)
 	}
 	if h.ID == "" {
 		id, err := transcript.NewID(f.stamp(l), f.rand)
@@ -42,12 +43,12 @@ func (f *Reader) setHeader(l fileLine) error {
 			return err
 		}
 		h.ID, h.Raw = id, rawjson.WithField(h.Raw, "id", rawjson.AppendString(nil, id))
-		f.note("", l, diag.Converted, "the header has no id: one was made")
+		f.in.Note("", l, diag.Converted, "the header has no id: one was made")
 	}
 	if h.Version < currentVersion {
 		rest := rawjson.WithField(rawjson.WithField(h.Raw, "type", nil), "version", nil)
 		h.Raw = append([]byte(`{"type":"session","version":3,`), rest[1:]...)
-		f.note("", l, diag.Converted, fmt.Sprintf("version %d converted to %d", h.Version, currentVersion))
+		f.in.Note("", l, diag.Converted, fmt.Sprintf("version %d converted to %d", h.Version, currentVersion))
 	}
 	f.ids = append(f.ids, "")
 	f.started = true
@@ -55,7 +56,7 @@ func (f *Reader) setHeader(l fileLine) error {
 }
 
 // makeHeader stands in for the header that a file does not have.
-func (f *Reader) makeHeader(l fileLine) error {
+func (f *Reader) makeHeader(l jsonl.Object) error {
 	at := f.stamp(l)
 	id, err := transcript.NewID(at, f.rand)
 	if err != nil {
@@ -69,13 +70,13 @@ func (f *Reader) makeHeader(l fileLine) error {
 		Version: version, ID: id, Title: f.header.Title, Created: at, Made: true,
 		Raw: fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":""}`, id, at.UTC().Format("2006-01-02T15:04:05.000Z")),
 	}
-	f.note("", l, diag.NoHeader, "the file has no session header: one was made")
+	f.in.Note("", l, diag.NoHeader, "the file has no session header: one was made")
 	f.started = true
 	return nil
 }
 
 // stamp is the line's own time, or now.
-func (f *Reader) stamp(l fileLine) time.Time {
+func (f *Reader) stamp(l jsonl.Object) time.Time {
 	if y := l.Time.Year(); l.Time.IsZero() || y < 1970 || y > 9999 {
 		return f.now
 	}
@@ -84,16 +85,16 @@ func (f *Reader) stamp(l fileLine) time.Time {
 
 func (f *Reader) notSession() error {
 	switch {
-	case f.in.number == 0 || f.bad == 0 && !f.anything:
+	case f.in.Lines() == 0 || f.in.Bad() == 0 && !f.anything:
 		return fmt.Errorf("%w: it is empty", ErrNotSession)
 	case f.anything:
 		return fmt.Errorf("%w: lines of JSON, but no session header and no entries", ErrNotSession)
 	}
-	return fmt.Errorf("%w: none of its first %d lines is a JSON object with a type; JSONL has one object a line", ErrNotSession, f.in.number)
+	return fmt.Errorf("%w: none of its first %d lines is a JSON object with a type; JSONL has one object a line", ErrNotSession, f.in.Lines())
 }
 
 // looksLikeEntry tells an entry in a file without a header from a line of some other log.
-func looksLikeEntry(l fileLine) bool {
+func looksLikeEntry(l transcript.Line) bool {
 	if l.Type == "message" && bytes.HasPrefix(rawjson.Field(l.Raw, "message"), []byte("{")) {
 		return true
 	}

@@ -7,25 +7,29 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/pi/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
 )
 
-const currentVersion = 3
-
 // convert makes a version 3 line of an object of the file. nil = it gives no entry.
-func (f *Reader) convert(l fileLine) ([]byte, error) {
+func (f *Reader) convert(l jsonl.Object) ([]byte, error) {
 	if l.Type == "session" {
-		f.note("", l, diag.BadLine, "another session header: skipped")
+		f.in.Note("", l, diag.BadLine, "another session header: skipped")
 		f.index("")
 		return nil, nil
 	}
+	if isSlot(l) && f.dialect.Slots {
+		f.index("")
+		f.in.Change()
+		return nil, nil
+	}
 	raw := l.Raw
-	if l.part {
-		raw = f.stub(l, nil)
-	} else if len(raw) > maxEntryBytes {
-		if stored, _ := blob.Externalise(raw); len(stored) > maxEntryBytes {
-			raw = f.stub(l, shrink(raw))
+	if l.Part {
+		raw = f.in.Stub(l, rawjson.Field(l.Raw, "parentId"), nil)
+	} else if len(raw)+f.growth(l) > jsonl.MaxEntry {
+		if stored, _ := blob.Externalise(raw); len(stored)+f.growth(l) > jsonl.MaxEntry {
+			raw = f.in.Stub(l, rawjson.Field(l.Raw, "parentId"), jsonl.Shrink(raw))
 		}
 	}
 	id := l.ID
@@ -41,7 +45,7 @@ func (f *Reader) convert(l fileLine) ([]byte, error) {
 		raw = f.chain(raw, l, id)
 	case l.ID == "":
 		raw = placed(raw, id, rawjson.Field(raw, "parentId"))
-		f.note("", l, diag.Converted, "an entry without an id: one was made")
+		f.in.Note("", l, diag.Converted, "an entry without an id: one was made")
 	}
 	f.index(id)
 	if f.header.Version < currentVersion && l.Type == "message" {
@@ -49,8 +53,40 @@ func (f *Reader) convert(l fileLine) ([]byte, error) {
 			raw = rawjson.WithField(raw, "message", rawjson.WithField(m, "role", []byte(`"custom"`)))
 		}
 	}
-	return bytes.Clone(raw), nil
+	if f.dialect.Entry == nil {
+		return bytes.Clone(raw), nil
+	}
+	return f.spoken(l, id, raw), nil
 }
+
+// spoken gives the line that the dialect has for an entry.
+func (f *Reader) spoken(l jsonl.Object, id string, raw []byte) []byte {
+	o := l
+	o.ID, o.Raw = id, raw
+	out := f.dialect.Entry(o.Line, func(kind, detail string) { f.in.Remark(o, kind, detail) })
+	if len(out) == len(raw) && (len(raw) == 0 || &out[0] == &raw[0]) {
+		return bytes.Clone(raw)
+	}
+	if len(out) > jsonl.MaxEntry {
+		if stored, _ := blob.Externalise(out); len(stored) > jsonl.MaxEntry {
+			f.in.Remark(o, diag.Oversize, fmt.Sprintf("%d bytes with its images, over the limit of %d: the line stays as it is", len(out), jsonl.MaxEntry))
+			return bytes.Clone(raw)
+		}
+	}
+	f.in.Change()
+	return out
+}
+
+// growth bounds the bytes that an entry gains by its place.
+func (f *Reader) growth(l jsonl.Object) int {
+	if l.ID != "" && f.header.Version >= oldestWithTree {
+		return 0
+	}
+	return len(f.last) + maxPlace
+}
+
+// maxPlace bounds the names of the fields of a place, and an id that is made.
+const maxPlace = 256
 
 // index notes the id of an object of a version 1 file under its place in it.
 func (f *Reader) index(id string) {
@@ -61,8 +97,8 @@ func (f *Reader) index(id string) {
 
 // chain gives a version 1 entry its place: behind the one before it in the file, unless it names a parent
 // itself; and it translates the index from which a compaction keeps into an id.
-func (f *Reader) chain(raw []byte, l fileLine, id string) []byte {
-	f.changed = true
+func (f *Reader) chain(raw []byte, l jsonl.Object, id string) []byte {
+	f.in.Change()
 	parent := rawjson.Field(raw, "parentId")
 	if l.ID == "" || parent == nil {
 		if parent = nil; f.last != "" {
@@ -84,7 +120,7 @@ func (f *Reader) chain(raw []byte, l fileLine, id string) []byte {
 	case err == nil && float64(at) == n && at >= 0 && at < int64(len(f.ids)) && f.ids[at] != "":
 		return rawjson.WithField(raw, "firstKeptEntryId", rawjson.AppendString(nil, f.ids[at]))
 	}
-	f.note("", l, diag.KeptMissing, fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing is kept", index))
+	f.in.Note("", l, diag.KeptMissing, fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing is kept", index))
 	return raw
 }
 
@@ -97,80 +133,4 @@ func placed(raw []byte, id string, parent []byte) []byte {
 		out = append(append(out[:len(out)-1], ','), rest[1:]...)
 	}
 	return out
-}
-
-// stub reports a line over a limit, and gives what stands in its place: its head, what is left of the rest,
-// and its size.
-func (f *Reader) stub(l fileLine, rest []byte) []byte {
-	limit := maxEntryBytes
-	if l.part {
-		limit = maxLineBytes
-	}
-	f.note("", l, diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", l.size, limit))
-	out := rawjson.Object("type", rawjson.AppendString(nil, l.Type), "id", stringOrNil(l.ID), "parentId", rawjson.OrNull(rawjson.Field(l.Raw, "parentId")), "timestamp", rawjson.Field(l.Raw, "timestamp"))
-	for m := rawjson.Walk(rest); m.Closing == '}' && m.Next(); {
-		switch string(m.Key) {
-		case "type", "id", "parentId", "timestamp":
-		default:
-			out = append(rawjson.AppendString(append(out[:len(out)-1], ','), string(m.Key)), ':')
-			out = append(append(out, m.Val...), '}')
-		}
-	}
-	return rawjson.WithField(out, "stub", fmt.Appendf(nil, `{"bytes":%d,"limit":%d}`, l.size, limit))
-}
-
-// What a stub keeps of its entry: values up to shrinkValue bytes, shrinkTotal together, shrinkDepth levels.
-const (
-	shrinkValue = 16 << 10
-	shrinkTotal = 1 << 20
-	shrinkDepth = 8
-)
-
-// shrink gives a JSON value with its long strings replaced by a notice; the structure stays, so that roles,
-// ids of calls and the like are still there.
-func shrink(raw []byte) []byte {
-	budget := shrinkTotal
-	return shrinkTo(raw, &budget, shrinkDepth)
-}
-
-func shrinkTo(val []byte, budget *int, depth int) []byte {
-	switch {
-	case len(val) == 0 || depth == 0 || *budget <= 0:
-		return []byte("null")
-	case len(val) <= shrinkValue:
-		*budget -= len(val)
-		return val
-	case val[0] == '"':
-		*budget -= 80
-		return fmt.Appendf(nil, `"[%d bytes left out, over the limit of %d for an entry]"`, len(val), maxEntryBytes)
-	}
-	m := rawjson.Walk(val)
-	out := []byte{val[0]}
-	for m.Closing != 0 && *budget > 0 && m.Next() {
-		if len(m.Key) > shrinkValue {
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		if m.Key != nil {
-			*budget -= len(m.Key)
-			out = append(rawjson.AppendString(out, string(m.Key)), ':')
-		}
-		out = append(out, shrinkTo(m.Val, budget, depth-1)...)
-	}
-	switch val[0] {
-	case '{':
-		return append(out, '}')
-	case '[':
-		return append(out, ']')
-	}
-	return []byte("null") // a number of that length
-}
-
-func stringOrNil(s string) []byte {
-	if s == "" {
-		return nil
-	}
-	return rawjson.AppendString(nil, s)
 }

@@ -95,7 +95,7 @@ func TestDamagedFiles(t *testing.T) {
 			case err != nil:
 				got = "!"
 				f.diag = f.reader.Diagnostics()
-				if !strings.HasPrefix(err.Error(), "transcript: not a session file: ") {
+				if !strings.HasPrefix(err.Error(), "not a session file: ") {
 					t.Errorf("error %q", err)
 				}
 			case tt.ids == "*" && len(ids) == 1:

@@ -1,4 +1,4 @@
-package pi
+package jsonl
 
 import (
 	"bufio"
@@ -8,7 +8,15 @@ import (
 	"io"
 )
 
-// lineReader cuts a stream into lines with a bounded buffer (I15).
+// The bounds of a line (I15).
+const (
+	MaxLine     = 64 << 20 // what is buffered of one, in bytes
+	prefixBytes = 64 << 10 // what is kept of a longer one: enough for its head
+	chunkBytes  = 1 << 20
+	readBytes   = 1 << 18
+)
+
+// lineReader cuts a stream into lines with a bounded buffer.
 type lineReader struct {
 	r      *bufio.Reader
 	chunks [][]byte // of a line longer than r's buffer; the first is kept for the next such line
@@ -16,10 +24,8 @@ type lineReader struct {
 	offset int64    // bytes read
 }
 
-const chunkBytes = 1 << 20
-
 // next gives the next line without its newline, valid until the following call, and its size in the stream;
-// of a line over maxLineBytes only the beginning. ended: a newline was there. io.EOF = no more bytes.
+// of a line over MaxLine only the beginning. ended: a newline was there. io.EOF = no more bytes.
 func (l *lineReader) next() (line []byte, size int64, ended bool, err error) {
 	if len(l.chunks) > 0 {
 		l.chunks = l.chunks[:1:1]
@@ -43,7 +49,7 @@ func (l *lineReader) next() (line []byte, size int64, ended bool, err error) {
 			l.number++
 			return part, size, ended, nil // the usual case: nothing copied
 		}
-		if size <= maxLineBytes {
+		if size <= MaxLine {
 			l.keep(part)
 		} else if len(l.chunks) > 0 {
 			l.chunks = l.chunks[:1:1] // the prefix is enough; let go of the rest
@@ -71,7 +77,7 @@ func (l *lineReader) keep(part []byte) {
 
 // join gives what was kept of a line, in one piece.
 func (l *lineReader) join(size int64) []byte {
-	if size > maxLineBytes {
+	if size > MaxLine {
 		return l.chunks[0][:min(len(l.chunks[0]), prefixBytes)]
 	}
 	if len(l.chunks) == 1 {

@@ -1,4 +1,4 @@
-package pi
+package jsonl
 
 import (
 	"bytes"
@@ -11,28 +11,28 @@ import (
 
 // salvage looks for entries on a line that is no single object: a whole one in front, when a newline is
 // missing between two; or one at the end, appended behind a torn one.
-func (f *Reader) salvage(clean []byte, l fileLine, ended bool, cause error) (transcript.Line, bool) {
+func (s *Scanner) salvage(clean []byte, o Object, ended bool, cause error) (transcript.Line, bool) {
 	m := rawjson.Walk(clean)
 	object := m.Closing == '}'
 	for m.Next() {
 	}
 	if object && m.Err == nil && m.Closing == 0 && m.Pos < len(clean) {
 		if head, err := transcript.ParseLine(clean[:m.Pos]); err == nil {
-			f.rest, f.restEnded = bytes.Trim(clean[m.Pos:], " \t\r\x00"), ended
-			f.note("", l, diag.Converted, "more than one object on the line")
+			s.rest, s.restEnded = bytes.Trim(clean[m.Pos:], " \t\r\x00"), ended
+			s.Note("", o, diag.Converted, "more than one object on the line")
 			return head, true
 		}
 	}
-	f.refuse(l, f.damage(ended), cause.Error())
-	head, err := lastEntry(clean)
+	s.Refuse(o, damage(ended), cause.Error())
+	head, err := s.lastEntry(clean)
 	if err != nil {
 		return transcript.Line{}, false
 	}
-	f.note("", l, diag.Converted, "an entry was found behind the damage, on the same line")
+	s.Note("", o, diag.Converted, "an entry was found behind the damage, on the same line")
 	return head, true
 }
 
-func (f *Reader) damage(ended bool) string {
+func damage(ended bool) string {
 	if ended {
 		return diag.BadLine
 	}
@@ -41,29 +41,29 @@ func (f *Reader) damage(ended bool) string {
 
 // clean takes away what is around a line's object: byte order mark, carriage return, white space, runs of
 // NUL as a crash leaves them. Nothing is left of a blank line.
-func (f *Reader) clean(raw []byte, l fileLine) []byte {
+func (s *Scanner) clean(raw []byte, o Object) []byte {
 	line := raw
-	if l.number == 1 {
+	if o.Number == 1 {
 		if cut, ok := bytes.CutPrefix(line, []byte("\xef\xbb\xbf")); ok {
 			line = cut
-			f.note("", l, diag.Converted, "a byte order mark")
+			s.Note("", o, diag.Converted, "a byte order mark")
 		}
 	}
 	if cut, ok := bytes.CutSuffix(line, []byte("\r")); ok {
 		line = cut
-		f.note("crlf", l, diag.Converted, "lines end with CR LF")
+		s.Note("crlf", o, diag.Converted, "lines end with CR LF")
 	}
 	if cut := bytes.Trim(line, "\x00"); len(cut) < len(line) {
-		f.bad++
-		f.note("", l, diag.BadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", len(line)-len(cut)))
+		s.bad++
+		s.Note("", o, diag.BadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", len(line)-len(cut)))
 		line = cut
 	}
 	cut := bytes.Trim(line, " \t\r\x00")
 	switch {
 	case len(raw) == 0 || len(cut) == 0 && len(line) > 0:
-		f.note("", l, diag.Converted, "a blank line")
+		s.Note("", o, diag.Converted, "a blank line")
 	case len(cut) < len(line):
-		f.note("space", l, diag.Converted, "white space around a line")
+		s.Note("space", o, diag.Converted, "white space around a line")
 	}
 	return cut
 }
@@ -71,7 +71,7 @@ func (f *Reader) clean(raw []byte, l fileLine) []byte {
 // lastEntry finds an entry at the end of a damaged line: appended behind a torn one that had no newline. A
 // block of the torn message does not pass for one, for it has no time stamp. It looks at the last few
 // places where an object with a type starts, and behind the last NUL.
-func lastEntry(line []byte) (transcript.Line, error) {
+func (s *Scanner) lastEntry(line []byte) (transcript.Line, error) {
 	const tries, reach = 64, 1 << 20
 	nul := bytes.LastIndexByte(line, 0)
 	at := len(line)
@@ -80,7 +80,7 @@ func lastEntry(line []byte) (transcript.Line, error) {
 		if at <= nul || at == 0 || len(line)-at > reach {
 			break
 		}
-		if l, err := transcript.ParseLine(line[at:]); err == nil && looksLikeEntry(fileLine{Line: l}) && !l.Time.IsZero() {
+		if l, err := transcript.ParseLine(line[at:]); err == nil && s.isEntry(l) && !l.Time.IsZero() {
 			return l, nil
 		}
 	}

@@ -1,0 +1,170 @@
+package claudecode
+
+import (
+	"strconv"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
+)
+
+// answer is a message of the model, put together from its pieces.
+type answer struct {
+	content                []byte
+	id, model, stop, usage []byte
+	more                   []byte // fields of the message that stand nowhere else
+	calls                  bool
+	seen                   map[string]bool // ids of its calls, if it has more than one piece
+}
+
+// take adds a piece. A call that came twice is kept once.
+func (a *answer) take(message []byte) {
+	for m := rawjson.Walk(message); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
+		case "content":
+			a.blocks(m.Val)
+		case "id":
+			a.id = m.Val
+		case "model":
+			a.model = m.Val
+		case "stop_reason":
+			if rawjson.IsString(m.Val) {
+				a.stop = m.Val
+			}
+		case "usage":
+			if m.Val[0] == '{' {
+				a.usage = m.Val // the last piece has counted all of it
+			}
+		case "role", "type":
+		default:
+			if string(m.Val) != "null" {
+				if a.more == nil {
+					a.more = []byte{'{'}
+				}
+				a.more = graph.AddField(a.more, string(m.Key), m.Val)
+			}
+		}
+	}
+}
+
+func (a *answer) blocks(content []byte) {
+	if rawjson.IsString(content) {
+		a.content = appendBlock(a.content, content)
+		return
+	}
+	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
+		if string(rawjson.Field(m.Val, "type")) == `"tool_use"` {
+			a.calls = true
+			if a.seen != nil {
+				id := rawjson.Text(rawjson.Field(m.Val, "id"))
+				if a.seen[id] {
+					continue
+				}
+				a.seen[id] = true
+			}
+		}
+		a.content = appendBlock(a.content, m.Val)
+	}
+}
+
+// stopReason says in pi's words why the model stopped. Pieces often do not say it.
+func (a *answer) stopReason(failed bool) string {
+	if failed {
+		return "error"
+	}
+	switch string(a.stop) {
+	case `"max_tokens"`, `"model_context_window_exceeded"`:
+		return "length"
+	case `"tool_use"`:
+		return "toolUse"
+	case `"refusal"`:
+		return "error"
+	case "":
+		if a.calls {
+			return "toolUse"
+		}
+	}
+	return "stop"
+}
+
+func (e *emitter) assistant(p place, pieces []piece) {
+	if p.row.Flags&graph.FlagModel != 0 {
+		m := p
+		m.id += ".model"
+		out := rawjson.AppendString(append(m.open("model_change"), `,"provider":"anthropic","modelId":`...), e.x.Models.Text(p.row.Model))
+		e.put(m, append(out, '}'))
+		p.parent = m.id
+	}
+	size := 0
+	for _, c := range pieces {
+		size += len(c.raw)
+	}
+	a := answer{content: append(make([]byte, 0, size+64), '[')}
+	if len(pieces) > 1 {
+		a.seen = map[string]bool{}
+	}
+	for _, c := range pieces[:len(pieces)-1] {
+		a.take(rawjson.Field(c.raw, "message"))
+	}
+	a.take(e.field("message"))
+	failed := rawjson.IsTrue(e.field("isApiErrorMessage"))
+	out := append(p.open("message"), `,"message":{"role":"assistant","content":`...)
+	a.content = append(a.content, ']')
+	out = append(append(out, a.content...), `,"api":"anthropic-messages","provider":"anthropic","model":`...)
+	out = rawjson.AppendString(out, e.x.Models.Text(p.row.Model))
+	if string(a.model) == `"<synthetic>"` {
+		out = append(append(out, `,"responseModel":`...), a.model...)
+	}
+	if rawjson.IsString(a.id) {
+		out = append(append(out, `,"responseId":`...), a.id...)
+	}
+	out = appendUsage(append(out, `,"usage":`...), a.usage)
+	out = rawjson.AppendString(append(out, `,"stopReason":`...), a.stopReason(failed))
+	if a.stop != nil {
+		out = append(append(out, `,"rawStopReason":`...), a.stop...)
+	}
+	if failed {
+		out = append(append(out, `,"errorMessage":`...), plainText(a.content)...)
+	}
+	out = append(p.millis(out), '}')
+	if a.more != nil {
+		a.more = append(a.more, '}')
+	}
+	e.put(p, append(e.x.Env.AppendRest(out, e.line, false, a.more), '}'))
+}
+
+// appendUsage appends what was counted, in pi's words. Costs are not in the file.
+func appendUsage(dst, usage []byte) []byte {
+	var n [5]int64 // input, output, read, written, written for an hour
+	count := func(val []byte) int64 {
+		v, err := strconv.ParseInt(string(val), 10, 64)
+		if err != nil || v < 0 || v > 1<<50 {
+			return 0
+		}
+		return v
+	}
+	hour := false
+	for m := rawjson.Walk(usage); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
+		case "input_tokens":
+			n[0] = count(m.Val)
+		case "output_tokens":
+			n[1] = count(m.Val)
+		case "cache_read_input_tokens":
+			n[2] = count(m.Val)
+		case "cache_creation_input_tokens":
+			n[3] = count(m.Val)
+		case "cache_creation":
+			if h := rawjson.Field(m.Val, "ephemeral_1h_input_tokens"); h != nil {
+				n[4], hour = count(h), true
+			}
+		}
+	}
+	for i, name := range []string{`{"input":`, `,"output":`, `,"cacheRead":`, `,"cacheWrite":`} {
+		dst = strconv.AppendInt(append(dst, name...), n[i], 10)
+	}
+	if hour {
+		dst = strconv.AppendInt(append(dst, `,"cacheWrite1h":`...), n[4], 10)
+	}
+	dst = strconv.AppendInt(append(dst, `,"totalTokens":`...), n[0]+n[1]+n[2]+n[3], 10)
+	return append(dst, `,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`...)
+}

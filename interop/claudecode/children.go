@@ -1,0 +1,190 @@
+package claudecode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+
+	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
+	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// maxBatch bounds the lines of small sidechains that are held together, so that many need few readings.
+const maxBatch = 16 << 20
+
+// Children yields the sidechains in the file, then the subagents' transcripts beside it. A file beside it that
+// is damaged hides graph.None of the others. Entries must be read before the next child is asked for.
+func (r *Reader) Children() iter.Seq2[interop.Child, error] {
+	return func(yield func(interop.Child, error) bool) {
+		if _, err := r.Header(); err != nil {
+			yield(interop.Child{}, err)
+			return
+		}
+		if r.sidechains(yield) {
+			r.beside(yield)
+		}
+	}
+}
+
+// sidechains yields the children in the file, many at a time from one reading. false: nobody wants more.
+func (r *Reader) sidechains(yield func(interop.Child, error) bool) bool {
+	x := r.x
+	for c := int32(1); c <= x.Children; {
+		end, size := c, int64(0)
+		for end <= x.Children && (end == c || size+sizeOf(x, end) <= maxBatch) {
+			size += sizeOf(x, end)
+			end++
+		}
+		in, err := r.openAt(x.Rows[x.List(c)[0]].Offset, x.Rows[x.List(c)[0]].Line)
+		if err != nil {
+			return yield(interop.Child{}, err)
+		}
+		line := in.get
+		if end > c+1 || size <= maxBatch {
+			line, err = batch(x, in, c, end)
+		}
+		for ; c < end && err == nil; c++ {
+			child, fault := r.sidechain(c, line)
+			if err = fault; err == nil && !yield(child, nil) {
+				return errors.Join(in.in.Close()) == nil && false
+			}
+		}
+		if err = errors.Join(err, in.in.Close()); err != nil {
+			return yield(interop.Child{}, err) && false
+		}
+	}
+	return true
+}
+
+func sizeOf(x *graph.Index, child int32) (n int64) {
+	for _, i := range x.List(child) {
+		n += int64(x.Rows[i].Size)
+	}
+	return n
+}
+
+// openAt opens the file at a line, without a reading of what is before it where the file allows it.
+func (r *Reader) openAt(off int64, line int32) (*tape, error) {
+	in, err := r.src.Open()
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := in.(io.Seeker); ok {
+		if _, err := s.Seek(off, io.SeekStart); err != nil {
+			return nil, errors.Join(fmt.Errorf("seek in %s: %w", r.src.Name, err), in.Close())
+		}
+		t := newTape(r.x, in)
+		t.number = int(line) - 1
+		return t, nil
+	}
+	return newTape(r.x, in), nil
+}
+
+// batch reads the lines of children from c up to end.
+func batch(x *graph.Index, in *tape, c, end int32) (func(int32) ([]byte, error), error) {
+	lines := map[int32][]byte{}
+	for i := x.List(c)[0]; int(i) < len(x.Rows); i++ {
+		if child := x.Rows[i].Child; child < c || child >= end {
+			continue
+		}
+		raw, err := in.get(i)
+		if err != nil {
+			return nil, err
+		}
+		lines[i] = bytes.Clone(raw)
+	}
+	return func(i int32) ([]byte, error) { return lines[i], nil }, nil
+}
+
+func (r *Reader) sidechain(c int32, line func(int32) ([]byte, error)) (interop.Child, error) {
+	x := r.x
+	first := x.List(c)[0]
+	raw, err := line(first)
+	if err != nil {
+		return interop.Child{}, err
+	}
+	e := newEmitter(x, c, r.o.Now, line)
+	stamp := e.stamp(rawjson.Field(raw, "timestamp"))
+	h := interop.Header{ID: x.ID(first), Cwd: x.Cwd, Parent: r.header.ID, Created: e.last, Version: 1}
+	h.Raw = headerLine(h, stamp)
+	return interop.Child{Header: h, Entries: each(e.next)}, nil
+}
+
+func each(next func() (transcript.Draft, error)) iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		for {
+			d, err := next()
+			if errors.Is(err, io.EOF) || !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// beside yields the transcripts of subagents that the file speaks of and that lie beside it.
+func (r *Reader) beside(yield func(interop.Child, error) bool) {
+	if r.src.Beside == nil || r.x.AgentID != "" {
+		return
+	}
+	for _, id := range r.x.Agents {
+		in, name, err := r.find(id)
+		if err != nil {
+			r.x.Note(0, diag.Noted, fmt.Sprintf("subagent %s: %s", id, err))
+			continue
+		}
+		first := in
+		child := NewReader(interop.Source{Name: name, Open: func() (io.ReadCloser, error) {
+			if in := first; in != nil {
+				first = nil
+				return in, nil
+			}
+			return r.src.Beside(name)
+		}}, r.o)
+		h, err := child.Header()
+		if err != nil {
+			r.x.Note(0, diag.Noted, fmt.Sprintf("%s: %s", name, err))
+			continue
+		}
+		h.Parent = r.header.ID
+		h.Raw = headerLine(h, jsonl.AppendTime(nil, h.Created))
+		r.x.Bad += child.x.Bad
+		more := yield(interop.Child{Header: h, Entries: each(child.Next)}, nil)
+		for _, d := range child.Diagnostics() {
+			r.x.Diag.Add(d.Entry, d.Ordinal, d.Kind, name+": "+d.Detail)
+		}
+		if err := child.Close(); err != nil && more {
+			more = yield(interop.Child{}, err)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// find opens the transcript of a subagent.
+func (r *Reader) find(id string) (in io.ReadCloser, name string, err error) {
+	file := id + ".jsonl"
+	if len(id) < len("agent-") || id[:len("agent-")] != "agent-" {
+		file = "agent-" + file
+	}
+	places := []string{file}
+	for _, dir := range []string{graph.AgentName(r.x.Session), r.base()} {
+		if dir != "" {
+			places = append([]string{dir + "/subagents/" + file}, places...)
+		}
+	}
+	for _, name := range places {
+		in, err = r.src.Beside(name)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return in, name, err
+		}
+	}
+	return nil, "", err
+}

@@ -1,0 +1,116 @@
+package claudecode
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// FuzzRead: whatever a file holds, a reader gives whole lines in one tree, and comes to an end; it reads the
+// same twice, and what it read can be written.
+func FuzzRead(f *testing.F) {
+	seeds, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(seeds) == 0 {
+		f.Fatal("no seeds", err)
+	}
+	for _, name := range seeds {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	f.Add("\x00\x00{\"type\":\"user\"")
+	f.Fuzz(check)
+}
+
+func check(t *testing.T, text string) {
+	t.Helper()
+	Detect([]byte(text))
+	r := NewReader(source("s", map[string]string{"s": text}), options())
+	h, err := r.Header()
+	if err != nil {
+		if !errors.Is(err, interop.ErrNotSession) {
+			t.Fatal(err)
+		}
+		return
+	}
+	s := session{header: h, byID: map[string]int{}}
+	for {
+		d, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := d.Line("", "", now)
+		if err != nil {
+			t.Fatalf("%v: %.300s", err, d.Raw)
+		}
+		l := collectOne(t, raw)
+		if _, ok := s.byID[l.ID]; ok {
+			t.Fatalf("id %s twice", l.ID)
+		}
+		if _, ok := s.byID[l.ParentID]; !ok && len(s.entries) > 0 {
+			t.Fatalf("%s comes before its parent %q", l.ID, l.ParentID)
+		}
+		s.byID[l.ID] = len(s.entries)
+		s.entries = append(s.entries, l.Entry(uint64(len(s.entries))))
+	}
+	transcript.BuildContext(s.path(t, ""), transcript.Coppice)
+	children(t, r)
+	if _, err := Write(io.Discard, h, drafts(&s)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMutations does with seeds what fuzzing does without an end: lines cut, doubled, moved, their parts
+// exchanged, bytes changed.
+func TestMutations(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines, tokens []string
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.SplitAfter(string(data), "\n")...)
+		tokens = append(tokens, strings.FieldsFunc(string(data), func(r rune) bool { return strings.ContainsRune("{}[],:\n", r) })...)
+	}
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		var text []string
+		for range 1 + rnd.IntN(25) {
+			line := lines[rnd.IntN(len(lines))]
+			for rnd.IntN(3) == 0 && len(line) > 0 {
+				at := rnd.IntN(len(line))
+				switch rnd.IntN(5) {
+				case 0:
+					line = line[:at]
+				case 1:
+					line = line[:at] + string(rune(rnd.IntN(256))) + line[at+1:]
+				case 2:
+					line = line[:at] + line[at/2:]
+				default:
+					line = strings.Replace(line, tokens[rnd.IntN(len(tokens))], tokens[rnd.IntN(len(tokens))], 1)
+				}
+			}
+			text = append(text, line)
+		}
+		check(t, strings.Join(text, ""))
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}

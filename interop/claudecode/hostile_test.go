@@ -1,0 +1,229 @@
+package claudecode
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/interop"
+)
+
+// lines is a stream that is made while it is read.
+type lines struct {
+	n    int
+	line func(i int) string
+	i    int
+	rest string
+}
+
+func (l *lines) Read(p []byte) (int, error) {
+	for l.rest == "" {
+		if l.i == l.n {
+			return 0, io.EOF
+		}
+		l.rest = l.line(l.i)
+		l.i++
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+// drain reads a session made of n lines, and gives the entries and the most memory seen in use.
+func drain(t *testing.T, n int, line func(i int) string) (entries int, peak uint64, r *Reader) {
+	t.Helper()
+	r = NewReader(interop.Source{Name: "s", Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(&lines{n: n, line: line}), nil
+	}}, options())
+	measure := func() {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		peak = max(peak, m.HeapAlloc)
+	}
+	for {
+		_, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			measure()
+			return entries, peak, r
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entries++; entries%50_000 == 1 {
+			runtime.GC()
+			measure()
+		}
+	}
+}
+
+// size is how many lines: a million where there is time for them.
+func size() int {
+	if os.Getenv("COPPICE_PROOF") != "" && !underRace {
+		return 1_000_000
+	}
+	if underRace {
+		return 4_000
+	}
+	return 20_000
+}
+
+// TestManyLines: what a file holds of lines costs time in proportion, and some 200 bytes of memory each.
+func TestManyLines(t *testing.T) {
+	n := size()
+	id := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", i) }
+	line := func(i int, typ, parent, content string) string {
+		return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"sessionId":"s","type":"%s","message":{"id":"m%d","role":"x","content":%s},"uuid":"%s"}`+"\n", parent, typ, i, content, id(i))
+	}
+	quoted := func(i int) string { return `"` + id(i) + `"` }
+	for name, make := range map[string]func(i int) string{
+		"children of one message": func(i int) string {
+			if i == 0 {
+				return line(0, "user", "null", `"q"`)
+			}
+			return line(i, "assistant", quoted(0), `"a"`)
+		},
+		"one long way": func(i int) string { return line(i, []string{"user", "assistant"}[i%2], quoted(i-1), `"x"`) },
+		"one long way, backwards": func(i int) string {
+			return line(n-i, []string{"user", "assistant"}[i%2], quoted(n-i-1), `"x"`)
+		},
+		"a circle of all":    func(i int) string { return line(i, "user", quoted((i+1)%n), `"x"`) },
+		"roots":              func(i int) string { return line(i, "user", "null", `"x"`) },
+		"lines of no speech": func(i int) string { return line(i, "progress", quoted(i+1), `"x"`) },
+		"one message in pieces": func(i int) string {
+			return strings.Replace(line(i, "assistant", quoted(i-1), `[]`), fmt.Sprint("m", i), "m", 1)
+		},
+		"results of one call": func(i int) string {
+			if i == 0 {
+				return line(0, "assistant", "null", call("c"))
+			}
+			return line(i, "user", quoted(i/2), result("c"))
+		},
+		"results without a call": func(i int) string { return line(i, "user", quoted(i-1), result(fmt.Sprint("c", i))) },
+		"the same id":            func(i int) string { return line(7, "user", quoted(7), fmt.Sprintf(`"%d"`, i)) },
+		"titles": func(i int) string {
+			return fmt.Sprintf(`{"type":"summary","summary":"s%d","leafUuid":"%d"}`+"\n", i, i)
+		},
+		"long ids": func(i int) string {
+			return fmt.Sprintf(`{"type":"user","uuid":"%0200d","parentUuid":"%0200d","message":{"content":"x"}}`+"\n", i, i-1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			entries, _, r := drain(t, n, make)
+			if entries < 2 {
+				t.Errorf("%d entries of %d lines", entries, n)
+			}
+			if len(r.Diagnostics()) > 101 {
+				t.Error("too many diagnostics")
+			}
+		})
+	}
+}
+
+// TestMemory: the index is what a long file costs.
+func TestMemory(t *testing.T) {
+	if underRace {
+		t.Skip("memory is not what it is")
+	}
+	n := size()
+	n = max(n, 100_000)
+	pad := strings.Repeat("x", 500)
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, peak, _ := drain(t, n, func(i int) string {
+		return file(node{id: fmt.Sprintf("00000000-0000-4000-8000-%012x", i+1), parent: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), typ: []string{"user", "assistant"}[i%2], content: `"` + pad + `"`})
+	})
+	if perLine := (peak - before.HeapAlloc) / uint64(n); perLine > 330 {
+		t.Errorf("%d bytes a line", perLine)
+	}
+}
+
+// TestLongLine: of a line without end only the beginning is held; it gives a stub, and hides nothing.
+func TestLongLine(t *testing.T) {
+	const blocks = 200
+	block := strings.Repeat("y", 1<<20)
+	u, a := node{id: "u1", typ: "user"}.line(), node{id: "a1", parent: "u1", typ: "assistant"}.line()
+	entries, peak, r := drain(t, blocks+4, func(i int) string {
+		switch i {
+		case 0:
+			return u + "\n"
+		case 1:
+			return `{"parentUuid":"u1","isSidechain":false,"sessionId":"s1","type":"user","message":{"role":"user","content":"`
+		case blocks + 2:
+			return `"},"uuid":"big"}` + "\n"
+		case blocks + 3:
+			return a + "\n"
+		}
+		return block
+	})
+	if entries != 5 || kinds(r.Diagnostics()) != "oversize" || peak > 400<<20 {
+		t.Errorf("%d entries, %d MiB, %v", entries, peak>>20, r.Diagnostics())
+	}
+}
+
+// TestLargeEntry: an entry over the bound becomes a stub that keeps who spoke; images do not count.
+func TestLargeEntry(t *testing.T) {
+	long := strings.Repeat("z", 5<<20)
+	s, r := read(t, file(
+		node{id: "u1", typ: "user", content: `[{"type":"text","text":"hi"},{"type":"text","text":"` + long + `"}]`},
+		node{id: "a1", parent: "u1", typ: "assistant", content: strings.Replace(call("c1"), "ls", long, 1)},
+		node{id: "r1", parent: "a1", typ: "user", content: `[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + strings.Repeat("AAAA", 1<<21) + `"}}]}]`},
+	))
+	if got := kinds(r.Diagnostics()); got != "oversize oversize" {
+		t.Error(r.Diagnostics())
+	}
+	if got := s.talk(t, ""); !strings.HasPrefix(got, "u:hi|[5242882 bytes left out") || !strings.HasSuffix(got, "a:+c1 r:=c1") {
+		t.Errorf("%.300s", got)
+	}
+	for _, e := range s.entries {
+		if len(e.Raw) > 1<<20 && e.ID != "r1" {
+			t.Errorf("%s has %d bytes", e.ID, len(e.Raw))
+		}
+	}
+}
+
+type failing struct{ r io.Reader }
+
+func (f *failing) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = errDisk
+	}
+	return n, err
+}
+
+var errDisk = errors.New("disk is gone")
+
+// TestFailures: errors of the file below are told, with what was read.
+func TestFailures(t *testing.T) {
+	text := file(node{id: "u1", typ: "user"}, node{id: "a1", parent: "u1", typ: "assistant"})
+	opened := 0
+	src := func(bad int) interop.Source {
+		opened = 0
+		return interop.Source{Name: "s", Open: func() (io.ReadCloser, error) {
+			if opened++; opened == bad {
+				return io.NopCloser(&failing{strings.NewReader(text[:len(text)-10])}), nil
+			} else if opened == -bad {
+				return nil, errDisk
+			}
+			return io.NopCloser(strings.NewReader(text)), nil
+		}}
+	}
+	for _, bad := range []int{1, -1, 2, -2} {
+		r := NewReader(src(bad), options())
+		var err error
+		for err == nil {
+			_, err = r.Next()
+		}
+		if !errors.Is(err, errDisk) {
+			t.Errorf("reading %d: %v", bad, err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

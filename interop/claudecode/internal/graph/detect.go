@@ -1,0 +1,30 @@
+package graph
+
+import (
+	"bytes"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// Detect tells by the first bytes of a file whether it is one of Claude Code's. The last line may be torn.
+func Detect(head []byte) bool {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	found := false
+	const lines = 1000
+	for range lines {
+		line, rest, _ := bytes.Cut(head, []byte{'\n'})
+		line = bytes.Trim(line, " \t\r\x00")
+		if len(line) > 0 && line[0] == '{' {
+			h := readHead(line)
+			if string(h.typ) == `"session"` || string(h.typ) == `"session_meta"` {
+				return false // pi's family, Codex
+			}
+			torn := len(rest) == 0 && h.parent != nil && rawjson.Field(line, "isSidechain") != nil && h.session != nil
+			found = found || h.known() || torn
+		}
+		if head = rest; len(head) == 0 {
+			break
+		}
+	}
+	return found
+}

@@ -1,0 +1,193 @@
+package graph
+
+import "github.com/coppice-go/coppice/internal/diag"
+
+// settle cuts circles, and says which model is in force where.
+func (x *Index) settle() {
+	done := make([]uint8, len(x.Rows)) // 1 on the way, 2 done
+	var trail []int32
+	for i := range x.Rows {
+		at := int32(i)
+		if !x.Rows[i].Kind.Speaks() || x.Rows[i].Unit != at {
+			continue
+		}
+		for at != None && done[at] == 0 {
+			done[at] = 1
+			trail = append(trail, at)
+			at = x.Rows[at].Up
+		}
+		from := len(trail) - 1
+		if at != None && done[at] == 1 {
+			from = x.cut(trail, at)
+		}
+		for n := from; n >= 0; n-- {
+			x.inherit(trail[n])
+		}
+		for n := len(trail) - 1; n > from; n-- {
+			x.inherit(trail[n])
+		}
+		for _, i := range trail {
+			done[i] = 2
+		}
+		trail = trail[:0]
+	}
+}
+
+// cut opens the circle at the end of a trail: its first line in the file starts a root.
+func (x *Index) cut(trail []int32, at int32) (place int) {
+	place = len(trail) - 1
+	for n := place; ; n-- {
+		if trail[n] < trail[place] {
+			place = n
+		}
+		if trail[n] == at {
+			break
+		}
+	}
+	r := &x.Rows[trail[place]]
+	x.Note(r.Line, diag.Cycle, "its parents lead back to it: it starts a root")
+	r.Up = None
+	return place
+}
+
+// inherit sets the model in force at an entry whose parent is settled.
+func (x *Index) inherit(i int32) {
+	r, force := &x.Rows[i], int32(0)
+	if r.Up != None {
+		force = x.Rows[r.Up].Model
+	}
+	if own := x.Rows[r.head].Model; r.Kind == KindAssistant && own != 0 && own != force {
+		force = own
+		r.Flags |= FlagModel
+	}
+	r.Model = force
+}
+
+// place hangs what does not speak on what was said last before it, in the order of the file, so that the way
+// from the root to a message passes it.
+func (x *Index) place() {
+	x.Tips = x.perChild()
+	open := x.perChild()       // the last line before anything was said
+	early := map[int32]int32{} // what hangs on a row and came before it
+	steps := 4 * len(x.Rows)
+	for i := range x.Rows {
+		r, at := &x.Rows[i], int32(i)
+		c := r.Child
+		switch {
+		case !r.Kind.Speaks():
+			r.Unit = at
+			if tip := x.Tips[c]; tip == None {
+				r.Up, open[c] = open[c], at
+			} else {
+				t := &x.Rows[tip]
+				if r.Up = t.tail; r.Up == None {
+					r.Up = tip
+				}
+				t.tail = at
+			}
+		case r.Unit == at:
+			if r.Up == None {
+				r.Up = open[c]
+			} else if up := &x.Rows[r.Up]; up.tail != None {
+				r.Up = up.tail
+			} else if r.Up > at {
+				early[r.Up] = at // the conversation went on before it came
+			}
+			if e, late := early[at]; !late {
+				x.Tips[c] = at
+			} else if !x.below(x.Tips[c], at, &steps) {
+				x.Tips[c] = e
+			}
+		}
+	}
+	x.pointed()
+	for c := range x.Tips {
+		if x.Tips[c] == None {
+			x.Tips[c] = open[c]
+		} else if tail := x.Rows[x.Tips[c]].tail; tail != None {
+			x.Tips[c] = tail
+		}
+	}
+}
+
+// pointed lets the last line say where the session goes on: a system line on another branch does.
+func (x *Index) pointed() {
+	seen := make([]bool, x.Children+1)
+	for i := len(x.Rows) - 1; i >= 0; i-- {
+		r := &x.Rows[i]
+		if r.Kind < KindOther || seen[r.Child] {
+			continue
+		}
+		seen[r.Child] = true
+		if r.Flags&FlagSystem == 0 {
+			continue
+		}
+		if at := x.climb(int32(i)); at >= 0 && x.placeOf(at) != x.Tips[r.Child] {
+			x.Tips[r.Child] = x.placeOf(at)
+		}
+	}
+}
+
+// placeOf gives the row from which goes on what goes on from a row that speaks.
+func (x *Index) placeOf(at int32) int32 {
+	at = x.Rows[at].Unit
+	if c := x.Rows[at].call; c != None {
+		at = x.Rows[c].Unit
+	}
+	if end := x.Rows[at].end; end != None {
+		at = end
+	}
+	return at
+}
+
+// below tells whether a row hangs on another, however far up. steps bounds all such walks together.
+func (x *Index) below(i, top int32, steps *int) bool {
+	for ; i != None && *steps > 0; *steps-- {
+		if i == top {
+			return true
+		}
+		i = x.Rows[i].Up
+	}
+	return false
+}
+
+// arrange lists the rows of each child.
+func (x *Index) arrange() {
+	x.from = make([]int32, x.Children+2)
+	for i := range x.Rows {
+		x.from[x.Rows[i].Child+1]++
+	}
+	for c := range x.Children + 1 {
+		x.from[c+1] += x.from[c]
+	}
+	x.order = make([]int32, len(x.Rows))
+	at := append([]int32(nil), x.from...)
+	for i := range x.Rows {
+		c := x.Rows[i].Child
+		x.order[at[c]] = int32(i)
+		at[c]++
+	}
+	x.Done = make([]uint64, len(x.Rows)/64+1)
+	if t := x.best(); t.row != None {
+		x.Rows[t.row].Kind = KindTitle
+	}
+}
+
+// List gives the rows of a child.
+func (x *Index) List(child int32) []int32 { return x.order[x.from[child]:x.from[child+1]] }
+
+// Title gives the session's name; "" = it has none.
+func (x *Index) Title() string { return x.best().text }
+
+func (x *Index) best() title {
+	best := title{row: None}
+	for _, t := range x.titles {
+		if _, here := x.byKey[t.leaf]; t.rank == 1 && !here {
+			continue // of another session
+		}
+		if t.rank > best.rank || t.rank == best.rank && t.row > best.row {
+			best = t
+		}
+	}
+	return best
+}

@@ -1,0 +1,293 @@
+package graph
+
+import "github.com/coppice-go/coppice/internal/diag"
+
+// How far apart in the file the pieces of one message may lie, and how much they may hold together.
+const (
+	maxSpan  = 32 << 20
+	maxJoint = 3 << 20
+)
+
+// Marks in the field link of a row that says nothing, until it is known where it leads.
+const (
+	unknown  = int32(-2)
+	visiting = int32(-3)
+	fresh    = int32(-4) // to nothing: it begins afresh
+)
+
+// resolve turns the file's links into those of a conversation.
+//
+// The tree of parentUuid is None: it runs through lines that say nothing, a message stands in pieces, the
+// results of parallel calls hang on different pieces, and a compaction starts a root. So: links are followed
+// through what says nothing; pieces are joined; the results of a message's calls stand behind it, one behind
+// the other, and what went on from any of them goes on from the last; a compaction hangs on what was last
+// before it. What is left are branches that somebody made.
+func (x *Index) resolve() {
+	x.sidechains()
+	x.follow()
+	x.join()
+	x.answers()
+	x.hang()
+	x.settle()
+	x.place()
+	x.arrange()
+}
+
+// sidechains sorts rows into the session and its children. A file of nothing but sidechains is itself the
+// transcript of a subagent, and has None.
+func (x *Index) sidechains() {
+	own := false
+	for i := range x.Rows {
+		r := &x.Rows[i]
+		own = own || r.Kind.Speaks() && r.Flags&FlagSide == 0
+	}
+	x.agentFile(own)
+	if !own {
+		return
+	}
+	last := None
+	var trail []int32
+	for i := range x.Rows {
+		if r := &x.Rows[i]; r.Flags&FlagSide == 0 || r.Kind < KindOther || r.Child != 0 {
+			continue
+		}
+		trail = trail[:0]
+		j, child := int32(i), int32(0)
+		for {
+			x.Rows[j].Child = visiting
+			trail = append(trail, j)
+			p, ok := x.parentOf(j)
+			if !ok && x.Rows[j].Flags&FlagNamed != 0 && last != None {
+				child = x.Rows[last].Child // its parent is not there: it goes on with what came before
+			}
+			if !ok || x.Rows[p].Flags&FlagSide == 0 || x.Rows[p].Child == visiting {
+				break
+			}
+			if child = x.Rows[p].Child; child > 0 {
+				break
+			}
+			j = p
+		}
+		if child <= 0 {
+			x.Children++
+			child = x.Children
+		}
+		for _, j := range trail {
+			x.Rows[j].Child = child
+		}
+		last = int32(i)
+	}
+}
+
+// agentFile forgets what only a file of the one kind or the other has.
+func (x *Index) agentFile(own bool) {
+	if own {
+		x.AgentID = ""
+	} else if x.AgentID == "" {
+		x.AgentID = "sidechain"
+	}
+	for i := range x.Rows {
+		if own {
+			return
+		}
+		x.Rows[i].Flags &^= FlagSide
+	}
+}
+
+func (x *Index) parentOf(i int32) (p int32, ok bool) {
+	if x.Rows[i].Flags&FlagNamed == 0 {
+		return None, false
+	}
+	p, ok = x.byKey[x.Rows[i].parent]
+	return p, ok
+}
+
+// follow finds for each row that speaks the one that speaks before it.
+func (x *Index) follow() {
+	last := x.perChild()
+	for i := range x.Rows {
+		r := &x.Rows[i]
+		p, ok := x.parentOf(int32(i))
+		switch {
+		case r.Kind == KindAssistant && r.Flags&FlagNamed == 0 && last[r.Child] != None:
+			x.flat = true
+			fallthrough
+		case r.Kind.Speaks():
+			last[r.Child] = int32(i)
+		case r.Kind == KindOther && ok && x.Rows[p].Child == r.Child:
+			r.link = unknown
+		case r.Kind == KindOther && r.Flags&FlagNamed == 0:
+			r.link = fresh
+		default:
+			r.link = last[r.Child] // where the file was when it was written
+		}
+	}
+	last = x.perChild()
+	for i := range x.Rows {
+		r := &x.Rows[i]
+		if !r.Kind.Speaks() {
+			continue
+		}
+		before := last[r.Child]
+		last[r.Child] = int32(i)
+		p, ok := x.parentOf(int32(i))
+		switch {
+		case r.Flags&FlagNamed == 0:
+			r.link = fresh
+		case ok && x.Rows[p].Child == r.Child && p != int32(i):
+			r.link = x.climb(p)
+		case r.Flags&FlagNamed != 0 && !(ok && r.Child != 0):
+			x.Note(r.Line, diag.Orphan, "its parent is not in the file, or not before it: it goes on from the line before it")
+			fallthrough
+		default:
+			r.link = before
+		}
+		switch {
+		case r.Child != 0 && ok && x.Rows[p].Child != r.Child:
+			r.link = None
+		case r.link == fresh && r.Kind == KindUser && r.Held == 0 && !x.flat:
+			r.link = None // only a question begins afresh
+		case r.link == fresh:
+			r.link = before
+		}
+	}
+}
+
+func (x *Index) perChild() []int32 {
+	list := make([]int32, x.Children+1)
+	for i := range list {
+		list[i] = None
+	}
+	return list
+}
+
+// climb goes up from a row to the nearest one that speaks. Each row is passed once, whatever the file says.
+func (x *Index) climb(i int32) int32 {
+	from := i
+	for i != None && !x.Rows[i].Kind.Speaks() && x.Rows[i].link == unknown {
+		x.Rows[i].link = visiting
+		i, _ = x.parentOf(i)
+	}
+	found := i
+	switch {
+	case i == None || x.Rows[i].Kind.Speaks():
+	case x.Rows[i].link == visiting:
+		x.Note(x.Rows[i].Line, diag.Cycle, "parents lead back to this line")
+		found = None
+	default:
+		found = x.Rows[i].link
+	}
+	for i = from; i != None && !x.Rows[i].Kind.Speaks() && x.Rows[i].link == visiting; {
+		next, _ := x.parentOf(i)
+		x.Rows[i].link = found
+		i = next
+	}
+	return found
+}
+
+// join makes one entry of the pieces of a message, and of a compaction's boundary and summary.
+func (x *Index) join() {
+	newest := make([]int32, len(x.msgs)+1) // by message: the last piece
+	for i := range newest {
+		newest[i] = None
+	}
+	for i := range x.Rows {
+		r := &x.Rows[i]
+		switch {
+		case r.Kind == KindSummary && r.link != None:
+			if b := &x.Rows[r.link]; b.Kind == KindBoundary && b.head == b.Unit && x.near(b, r) {
+				b.Unit, r.head = int32(i), b.head
+			}
+		case r.Kind == KindAssistant && r.msg != 0:
+			if j := newest[r.msg]; j != None && x.continues(r, j) {
+				h := x.Rows[j].head
+				x.Rows[h].tail += r.Size // the size of all pieces, for now
+				r.head, x.Rows[h].Unit = h, int32(i)
+			} else {
+				r.tail = r.Size
+			}
+			newest[r.msg] = int32(i)
+		}
+	}
+	for i := range x.Rows {
+		r := &x.Rows[i]
+		r.tail, r.Unit = None, x.Rows[r.head].Unit
+	}
+}
+
+func (x *Index) near(a, b *Row) bool {
+	return a.Child == b.Child && b.Offset-a.Offset <= maxSpan && b.Line >= a.Line
+}
+
+// continues tells that a piece goes on where the message's last piece j, or a result of its calls, stood.
+func (x *Index) continues(r *Row, j int32) bool {
+	last := &x.Rows[j]
+	head := &x.Rows[last.head]
+	if !x.near(head, r) || head.tail+r.Size > maxJoint {
+		return false
+	}
+	for at := r.link; at != None; {
+		p := &x.Rows[at]
+		switch {
+		case p.Kind == KindAssistant:
+			return p.head == last.head
+		case p.Kind == KindUser && p.call != None:
+			at = p.call
+			continue
+		}
+		return false
+	}
+	return false
+}
+
+// answers puts the results of a message's calls behind it.
+func (x *Index) answers() {
+	for i := range x.Rows {
+		r := &x.Rows[i]
+		if r.Held == 0 {
+			continue
+		}
+		for _, k := range x.unmet[int32(i)] {
+			if c, ok := x.Calls[k]; ok {
+				r.call = max(r.call, c.Row)
+			}
+		}
+		if r.call != None && (x.Rows[r.call].Child != r.Child || x.Rows[r.call].Kind != KindAssistant) {
+			r.call = None
+		}
+		if r.call == None {
+			x.Note(r.Line, diag.OrphanResult, "a result whose call is not in the file")
+			continue
+		}
+		m := &x.Rows[x.Rows[r.call].Unit]
+		if r.Up = m.end; r.Up == None {
+			r.Up = x.Rows[r.call].Unit
+		}
+		m.end = int32(i)
+	}
+	x.unmet = nil
+}
+
+// hang gives every entry its place in the conversation. What goes on from the end of what a compaction keeps
+// goes on from the compaction.
+func (x *Index) hang() {
+	for i := range x.Rows {
+		r := &x.Rows[i]
+		if k, ok := x.kept[x.Rows[r.head].Key]; ok && r.Unit == int32(i) && r.Kind >= KindBoundary {
+			if end, ok := x.byKey[k.tail]; ok {
+				x.replaced[end] = int32(i)
+			}
+		}
+		if r.Unit != int32(i) || !r.Kind.Speaks() || r.call != None {
+			continue
+		}
+		at := x.Rows[r.head].link
+		if at == None {
+			continue
+		}
+		if c, ok := x.replaced[at]; ok && c != int32(i) {
+			at = c
+		}
+		r.Up = x.placeOf(at)
+	}
+}

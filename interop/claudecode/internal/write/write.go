@@ -1,0 +1,340 @@
+// Package write makes lines of Claude Code of entries.
+package write
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
+	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// version is what lines say where nothing else is known: one that knows every kind of line written here.
+const version = "2.1.0"
+
+// Append writes the lines for what was added to an imported session, to stand behind the bytes of its original
+// file. entries are all of the session's entries in their order, the first known of which the reader gave:
+// those are only read, for what the new ones hang on.
+func Append(w io.Writer, header interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+	out := &writer{w: bufio.NewWriter(w), losses: interop.Losses{}, session: SessionID(header), places: map[string]string{}, calls: map[[8]byte]bool{}}
+	out.env = graph.Envelope{
+		{Key: []byte("userType"), Val: []byte(`"external"`)},
+		{Key: []byte("cwd"), Val: rawjson.AppendString(nil, header.Cwd)},
+		{Key: []byte("version"), Val: []byte(`"` + version + `"`)},
+		{Key: []byte("gitBranch"), Val: []byte(`""`)},
+	}
+	n := 0
+	for d, err := range entries {
+		if err == nil {
+			err = out.draft(d, n < known)
+		}
+		if err != nil {
+			return out.losses, fmt.Errorf("entry %d: %w", n, err)
+		}
+		n++
+	}
+	if n > known {
+		out.pointAtEnd()
+	}
+	if err := out.w.Flush(); err != nil {
+		return out.losses, fmt.Errorf("write: %w", err)
+	}
+	return out.losses, nil
+}
+
+// SessionID gives the id under which Claude Code finds a session: its own if it is a UUID, else one made of it.
+func SessionID(header interop.Header) string { return asUUID("session", header.ID) }
+
+func asUUID(kind, id string) string {
+	if _, ok := graph.MakeKey(id); ok {
+		return id
+	}
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("coppice:claude-code:"+kind+":"+id)).String()
+}
+
+// writer turns entries into lines.
+type writer struct {
+	w       *bufio.Writer
+	losses  interop.Losses
+	session string
+	agent   string            // of a subagent's transcript
+	env     graph.Envelope    // what every line says
+	ours    bool              // the session came from Claude Code
+	old     bool              // the entry at hand is in the original file
+	places  map[string]string // by entry: the line it hangs on, where that is not of its id's own making
+	calls   map[[8]byte]bool  // calls that were written
+	written string            // the line of the tree written last
+	head    string            // the line on which the last entry stands
+	last    time.Time
+	err     error
+}
+
+func (w *writer) lose(what string) { w.losses[what]++ }
+
+// place gives the line on which an entry stands; "" = none.
+func (w *writer) place(id string) string {
+	if id == "" {
+		return ""
+	}
+	if p, ok := w.places[id]; ok {
+		return p
+	}
+	return asUUID(w.session, id)
+}
+
+// item is an entry that is to be written.
+type item struct {
+	transcript.Line
+	message []byte
+	more    []byte // its field claudeCode
+	at      []byte // its time, a string literal
+}
+
+func (w *writer) draft(d transcript.Draft, old bool) error {
+	raw, err := d.Line(d.ID, d.Parent, d.Time)
+	if err != nil {
+		return err
+	}
+	l, err := transcript.ParseLine(raw)
+	if err != nil {
+		return err
+	}
+	it := item{Line: l, message: rawjson.Field(raw, "message"), more: rawjson.Field(raw, "claudeCode")}
+	if y := l.Time.Year(); !l.Time.IsZero() && y >= 1970 && y <= 9999 {
+		w.last = l.Time
+	}
+	it.at = jsonl.AppendTime(nil, w.last)
+	if w.old = old; old {
+		w.known(it)
+	} else {
+		w.entry(it)
+	}
+	w.head = w.place(l.ID)
+	return w.err
+}
+
+// known notes where an entry of the original file stands in it.
+func (w *writer) known(it item) {
+	switch {
+	case it.Type == "message" || it.Type == "custom_message" || it.Type == "compaction":
+		at := it.ID
+		if head, tail, ok := cutLast(at); ok && (strings.HasPrefix(tail, "line") || rawjson.Text(rawjson.Field(it.message, "role")) == "toolResult") {
+			at = head
+		}
+		if at != w.place(it.ID) {
+			w.places[it.ID] = at
+		}
+		w.written = at
+		w.noteCalls(it.message)
+	case it.ID == graph.RootID:
+		w.origin(it)
+		w.places[it.ID] = ""
+	default:
+		w.places[it.ID] = w.place(it.ParentID)
+	}
+}
+
+func cutLast(id string) (head, tail string, ok bool) {
+	i := strings.LastIndexByte(id, '.')
+	if i < 0 {
+		return id, "", false
+	}
+	return id[:i], id[i+1:], true
+}
+
+// origin takes the session's envelope from the entry that its reader put in front.
+func (w *writer) origin(it item) {
+	data := rawjson.Field(it.Raw, "data")
+	env := rawjson.Field(data, "envelope")
+	if len(env) == 0 || env[0] != '{' {
+		return
+	}
+	w.ours = true
+	w.agent = rawjson.Text(rawjson.Field(data, "agentId"))
+	if id := rawjson.Text(rawjson.Field(data, "sessionId")); id != "" && w.old {
+		w.session = id
+	}
+	w.env = w.env[:0:0]
+	for m := rawjson.Walk(env); m.Closing == '}' && m.Next(); {
+		if name := string(m.Key); name != "sessionId" && name != "agentId" {
+			w.env = append(w.env, graph.Member{Key: m.Key, Val: m.Val})
+		}
+	}
+}
+
+// entry writes one entry.
+func (w *writer) entry(it item) {
+	switch it.Type {
+	case "message":
+		w.message(it)
+	case "custom_message":
+		if rawjson.Text(rawjson.Field(it.Raw, "customType")) != "claude-code.meta" {
+			w.lose("messages of programs: written as the program's own, without their kind")
+		}
+		w.said(it, rawjson.Field(it.Raw, "content"), true)
+	case "compaction":
+		w.compaction(it)
+	case "branch_summary":
+		w.lose("branch summaries: written as the program's own messages")
+		w.said(it, rawjson.Field(it.Raw, "summary"), true)
+	case "custom":
+		w.custom(it)
+	case "session_info":
+		w.places[it.ID] = w.place(it.ParentID)
+		name := rawjson.Field(it.Raw, "name")
+		if !rawjson.IsString(name) {
+			name = []byte(`""`)
+		}
+		w.line(rawjson.Object("type", []byte(`"custom-title"`), "customTitle", name, "sessionId", rawjson.AppendString(nil, w.session)))
+	case "model_change":
+		w.places[it.ID] = w.place(it.ParentID) // every message names its model
+	default:
+		w.skip(it, "entries of type "+printable(it.Type))
+	}
+}
+
+func (w *writer) skip(it item, loss string) {
+	if loss != "" {
+		w.lose(loss)
+	}
+	w.places[it.ID] = w.place(it.ParentID)
+}
+
+func printable(s string) string {
+	const most = 40
+	return fmt.Sprintf("%.*q", most, s)
+}
+
+// custom writes back the lines that the reader kept; others are of programs that Claude Code does not know.
+func (w *writer) custom(it item) {
+	kind := rawjson.Text(rawjson.Field(it.Raw, "customType"))
+	data := rawjson.Field(it.Raw, "data")
+	own := strings.HasPrefix(kind, "claude-code.") && len(data) > 0 && data[0] == '{' && rawjson.Field(data, "stub") == nil
+	switch {
+	case it.ID == graph.RootID:
+		w.origin(it)
+		w.places[it.ID] = ""
+	case kind == "claude-code.head", strings.HasPrefix(kind, "coppice."):
+		w.skip(it, "")
+	case !own:
+		w.skip(it, "entries of programs (custom)")
+	case rawjson.Field(data, "uuid") == nil:
+		w.skip(it, "")
+		w.line(data)
+	case strings.HasPrefix(it.ID, "cc-"):
+		w.skip(it, "") // the same line again
+	default:
+		data = rawjson.WithField(data, "parentUuid", orNull(w.place(it.ParentID)))
+		data = rawjson.WithField(data, "uuid", rawjson.AppendString(nil, w.place(it.ID)))
+		w.tree(w.place(it.ID), data)
+	}
+}
+
+func orNull(id string) []byte {
+	if id == "" {
+		return []byte("null")
+	}
+	return rawjson.AppendString(nil, id)
+}
+
+// compaction writes a boundary and a summary behind it.
+func (w *writer) compaction(it item) {
+	boundary := uuid.NewSHA1(uuid.NameSpaceURL, []byte("coppice:claude-code:boundary:"+w.place(it.ID))).String()
+	meta := rawjson.Field(rawjson.Field(it.Raw, "details"), "compactMetadata")
+	if len(meta) == 0 || meta[0] != '{' {
+		tokens := rawjson.Field(it.Raw, "tokensBefore")
+		if !rawjson.IsNumber(tokens) {
+			tokens = []byte("0")
+		}
+		meta = rawjson.Object("trigger", []byte(`"manual"`), "preTokens", tokens)
+	}
+	if kept := rawjson.Text(rawjson.Field(it.Raw, "firstKeptEntryId")); kept != "" && kept != it.ID {
+		w.lose("compactions that keep messages: only Claude Code 2.1 and later reads them so")
+		meta = rawjson.WithField(meta, "preservedSegment", rawjson.Object("headUuid", orNull(w.place(kept)),
+			"anchorUuid", orNull(w.place(it.ID)), "tailUuid", orNull(w.place(it.ParentID))))
+	}
+	parent := w.place(it.ParentID)
+	w.tree(boundary, w.envelope(it, boundary, "", `"system"`, "logicalParentUuid", orNull(parent), "subtype", []byte(`"compact_boundary"`),
+		"content", []byte(`"Conversation compacted"`), "isMeta", []byte("false"), "level", []byte(`"info"`), "compactMetadata", meta))
+	summary := rawjson.Field(it.Raw, "summary")
+	if !rawjson.IsString(summary) {
+		summary = []byte(`""`)
+	}
+	w.tree(w.place(it.ID), w.envelope(it, w.place(it.ID), boundary, `"user"`, "message", rawjson.Object("role", []byte(`"user"`), "content", summary),
+		"isVisibleInTranscriptOnly", []byte("true"), "isCompactSummary", []byte("true")))
+}
+
+// envelope makes a line of the tree.
+func (w *writer) envelope(it item, id, parent, typ string, fields ...any) []byte {
+	out := append([]byte(`{"parentUuid":`), orNull(parent)...)
+	if w.agent != "" {
+		out = rawjson.AppendString(append(out, `,"isSidechain":true,"agentId":`...), w.agent)
+	} else {
+		out = append(out, `,"isSidechain":false`...)
+	}
+	for _, m := range w.env {
+		if rawjson.Field(it.more, string(m.Key)) == nil {
+			out = graph.AddField(out, string(m.Key), m.Val)
+		}
+	}
+	out = graph.AddField(out, "sessionId", rawjson.AppendString(nil, w.session))
+	out = graph.AddField(out, "type", []byte(typ))
+	for i := 0; i+1 < len(fields); i += 2 {
+		name, _ := fields[i].(string)
+		if val, _ := fields[i+1].([]byte); val != nil {
+			out = graph.AddField(out, name, val)
+		}
+	}
+	out = graph.AddField(graph.AddField(out, "uuid", rawjson.AppendString(nil, id)), "timestamp", it.at)
+	for m := rawjson.Walk(it.more); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
+		case "message", "sessionId", "isSidechain", "agentId", "logicalParentUuid", "subtype", "compactMetadata", "isVisibleInTranscriptOnly", "sourceToolAssistantUUID":
+		default:
+			out = graph.AddField(out, string(m.Key), m.Val)
+		}
+	}
+	return append(out, '}')
+}
+
+func (w *writer) tree(id string, line []byte) {
+	w.written = id
+	w.line(line)
+}
+
+func (w *writer) line(line []byte) {
+	if w.err == nil {
+		_, w.err = w.w.Write(append(line, '\n'))
+	}
+}
+
+// pointAtEnd makes the last line one on which the conversation goes on.
+func (w *writer) pointAtEnd() {
+	if w.head == "" || w.head == w.written {
+		return
+	}
+	it := item{at: jsonl.AppendTime(nil, w.last)}
+	id := uuid.NewSHA1(uuid.NameSpaceURL, []byte("coppice:claude-code:head:"+w.head)).String()
+	w.tree(id, w.envelope(it, id, w.head, `"system"`, "subtype", []byte(`"informational"`), "content", []byte(`"Continued from here"`),
+		"isMeta", []byte("false"), "level", []byte(`"info"`)))
+}
+
+// callID gives the id of a call as Anthropic takes it.
+func callID(id string) string {
+	const most = 64
+	if id != "" && len(id) <= most && graph.AgentName(id) != "" {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "toolu_" + hex.EncodeToString(sum[:12])
+}

@@ -1,0 +1,80 @@
+package jsonl
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/blob"
+)
+
+// MaxEntry bounds one entry, beside its images (DESIGN 8).
+const MaxEntry = 4 << 20
+
+// What Fit keeps of an entry over the bound: values up to keepValue bytes, keepTotal together, keepDepth levels.
+const (
+	keepValue = 16 << 10
+	keepTotal = 1 << 20
+	keepDepth = 10
+)
+
+// Fit gives the entry as it is if it is within MaxEntry. Of any other it gives a stub: every long string
+// gives way to a notice, the structure stays, so that roles and ids of calls are still there.
+func Fit(entry []byte) (fitted []byte, whole bool) {
+	if len(entry) <= MaxEntry {
+		return entry, true
+	}
+	if stored, _ := blob.Externalise(entry); len(stored) <= MaxEntry {
+		return entry, true
+	}
+	budget := keepTotal
+	small := shrink(entry, &budget, keepDepth)
+	return rawjson.WithField(small, "stub", fmt.Appendf(nil, `{"bytes":%d,"limit":%d}`, len(entry), MaxEntry)), false
+}
+
+func shrink(val []byte, budget *int, depth int) []byte {
+	switch {
+	case len(val) == 0 || depth == 0 || *budget <= 0:
+		return []byte("null")
+	case len(val) <= keepValue:
+		*budget -= len(val)
+		return val
+	case val[0] == '"':
+		*budget -= 80
+		return fmt.Appendf(nil, `"[%d bytes left out, over the limit of %d for an entry]"`, len(val), MaxEntry)
+	case val[0] != '{' && val[0] != '[':
+		return []byte("null") // a number of that length
+	}
+	m := rawjson.Walk(val)
+	closing, out := m.Closing, []byte{val[0]}
+	for *budget > 0 && m.Next() {
+		if len(m.Key) > keepValue {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		if m.Key != nil {
+			*budget -= len(m.Key)
+			out = append(rawjson.AppendString(out, string(m.Key)), ':')
+		}
+		out = append(out, shrink(m.Val, budget, depth-1)...)
+	}
+	return append(out, closing)
+}
+
+// AppendTime appends a time stamp as entries have it, in quotes.
+func AppendTime(dst []byte, t time.Time) []byte {
+	return t.UTC().AppendFormat(dst, `"2006-01-02T15:04:05.000Z"`)
+}
+
+// AppendMillis appends a time as messages have it: Unix milliseconds.
+func AppendMillis(dst []byte, t time.Time) []byte { return strconv.AppendInt(dst, t.UnixMilli(), 10) }
+
+// Stamp reads a line's time; false = it has none that an entry could have.
+func Stamp(val []byte) (time.Time, bool) {
+	t := rawjson.Time(val)
+	y := t.Year()
+	return t, !t.IsZero() && y >= 1970 && y <= 9999
+}

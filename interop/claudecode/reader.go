@@ -1,0 +1,169 @@
+// Package claudecode reads and writes the session files of Claude Code.
+//
+// What it guarantees of a file that it reads:
+//
+//   - Every line that says something is in the transcript, and can be reached from its end or stands on a
+//     branch that somebody made. The file's own links lead to little more than half of it.
+//   - A message of the model is one entry, however many lines it is written in; the results of its calls
+//     follow it, whatever lines they hang on in the file.
+//   - What the transcript cannot express is kept as it is, in entries of type custom named
+//     "claude-code.<type>", in the order of the file. Fields of a line that pi does not have stand in its
+//     entry's field "claudeCode".
+//   - An entry's id is the uuid of the last line that it is made of: new lines of Claude Code can hang on it.
+//
+// A file is read twice: first for an index of some 200 bytes a line, then line by line. Beside the index a
+// reader holds one line of at most 64 MiB, the pieces of messages that lie at most 32 MiB apart, and at most
+// 64 MiB of lines that come before their parents. A longer line gives a stub.
+package claudecode
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
+	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Reader reads one file: a session, or the transcript of a subagent. It implements interop.Family: children
+// are the sidechains in the file, and the transcripts of subagents beside it that the file speaks of. Not safe
+// for concurrent use.
+type Reader struct {
+	src    interop.Source
+	o      interop.Options
+	x      *graph.Index
+	header interop.Header
+	in     *tape
+	e      *emitter
+	err    error // sticky
+}
+
+// NewReader reads src, which is opened twice, and once or twice more for children.
+func NewReader(src interop.Source, o interop.Options) *Reader { return &Reader{src: src, o: o} }
+
+// Header reads the whole file once, for what is said of a session may stand anywhere in it.
+func (r *Reader) Header() (interop.Header, error) {
+	if r.x == nil && r.err == nil {
+		r.err = r.begin()
+	}
+	if r.x == nil {
+		return interop.Header{}, r.err
+	}
+	return r.header, nil
+}
+
+func (r *Reader) begin() error {
+	x, err := graph.Scan(r.src)
+	if err != nil {
+		return err
+	}
+	h := interop.Header{ID: x.Session, Cwd: x.Cwd, Title: x.Title(), Created: x.Created, Version: 1}
+	if x.AgentID != "" {
+		h.ID, h.Parent = "agent-"+strings.TrimPrefix(x.AgentID, "agent-"), x.Session
+	}
+	stamp := x.Created
+	if stamp.IsZero() {
+		stamp = r.o.Now
+	}
+	if h.ID == "" {
+		if h.ID, err = transcript.NewID(stamp, r.o.Rand); err != nil {
+			return err
+		}
+		h.Made = true
+	}
+	h.Raw = headerLine(h, jsonl.AppendTime(nil, stamp))
+	r.header, r.x = h, x
+	return nil
+}
+
+func headerLine(h interop.Header, stamp []byte) []byte {
+	text := func(s string) []byte {
+		if s == "" {
+			return nil
+		}
+		return rawjson.AppendString(nil, s)
+	}
+	return rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", text(h.ID), "timestamp", stamp,
+		"cwd", rawjson.AppendString(nil, h.Cwd), "title", text(h.Title), "parentSession", text(h.Parent))
+}
+
+// Next gives the next entry, parents first.
+func (r *Reader) Next() (transcript.Draft, error) {
+	if _, err := r.Header(); err != nil {
+		return transcript.Draft{}, err
+	}
+	if r.err != nil {
+		return transcript.Draft{}, r.err
+	}
+	if r.in == nil {
+		in, err := r.src.Open()
+		if err != nil {
+			r.err = err
+			return transcript.Draft{}, err
+		}
+		r.in = newTape(r.x, in)
+		r.e = newEmitter(r.x, 0, r.o.Now, r.in.get)
+	}
+	d, err := r.e.next()
+	if err != nil {
+		if r.err = err; errors.Is(err, io.EOF) {
+			if err = r.release(); err != nil {
+				r.err = err
+			}
+		}
+	}
+	return d, r.err
+}
+
+// Verbatim is false: no line of the file is one of pi's.
+func (r *Reader) Verbatim() bool { return false }
+
+// BadLines counts the lines of which bytes were passed over.
+func (r *Reader) BadLines() int {
+	if r.x == nil {
+		return 0
+	}
+	return r.x.Bad
+}
+
+// Diagnostics gives what was found, at most 100 and then a count.
+func (r *Reader) Diagnostics() []transcript.Diagnostic {
+	if r.x == nil {
+		return nil
+	}
+	return r.x.Diag.All()
+}
+
+// Close releases what the reader holds. Children cannot be read after it.
+func (r *Reader) Close() error {
+	err := r.release()
+	if r.e = nil; r.x != nil {
+		r.x = &graph.Index{Bad: r.x.Bad, Diag: r.x.Diag}
+	}
+	r.err = errClosed
+	return err
+}
+
+var errClosed = errors.New("claudecode: reader is closed")
+
+func (r *Reader) release() error {
+	if r.in == nil {
+		return nil
+	}
+	in := r.in.in
+	r.in = nil
+	if err := in.Close(); err != nil {
+		return fmt.Errorf("close %s: %w", r.src.Name, err)
+	}
+	return nil
+}
+
+// base is the name of the session's file without its extension: its folder of subagents is called so.
+func (r *Reader) base() string {
+	return graph.AgentName(strings.TrimSuffix(path.Base(strings.ReplaceAll(r.src.Name, `\`, "/")), ".jsonl"))
+}

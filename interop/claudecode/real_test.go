@@ -1,0 +1,69 @@
+package claudecode
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/sharedtest"
+)
+
+// TestRealFiles: of real files every line that says something is reached, from the end or from a branch; no
+// result stands without its call; what was read can be written and says the same.
+func TestRealFiles(t *testing.T) {
+	for _, name := range sharedtest.RealFiles() {
+		if !strings.Contains(name, "claude-code") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			data := string(sharedtest.File(t, name))
+			s, r := read(t, data)
+			all := append([]session{s}, children(t, r)...)
+			var kept strings.Builder
+			for _, c := range all {
+				for _, e := range c.path(t, "") {
+					kept.Write(e.Raw)
+				}
+			}
+			lines, reached := 0, 0
+			for line := range strings.Lines(data) {
+				l := []byte(line)
+				content := rawjson.Field(rawjson.Field(l, "message"), "content")
+				if len(content) == 0 || rawjson.Field(l, "uuid") == nil {
+					continue
+				}
+				lines++
+				word := content
+				for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
+					if rawjson.IsString(m.Val) {
+						word = m.Val
+					}
+					for _, name := range []string{"id", "tool_use_id", "thinking", "text"} {
+						if v := rawjson.Field(m.Val, name); v != nil {
+							word = v
+							break
+						}
+					}
+				}
+				if strings.Contains(kept.String(), string(word)) {
+					reached++
+				}
+			}
+			if lines == 0 || reached != lines {
+				t.Errorf("%d of %d lines are reached from the end", reached, lines)
+			}
+			if k := kinds(r.Diagnostics()); strings.Contains(k, "orphan-result") {
+				t.Error(r.Diagnostics())
+			}
+			var out strings.Builder
+			losses, err := Write(&out, s.header, drafts(&s))
+			if err != nil || len(losses) > 0 {
+				t.Errorf("%v %v", losses, err)
+			}
+			again, _ := read(t, out.String())
+			if a, b := again.talk(t, ""), s.talk(t, ""); a != b {
+				t.Errorf("written and read again\n got %.500s\nwant %.500s", a, b)
+			}
+		})
+	}
+}

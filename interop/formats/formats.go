@@ -1,0 +1,177 @@
+// Package formats knows every format of session files: it tells them apart by what is in them, and opens and
+// writes each by the package that it belongs to.
+//
+// How a file is told, in this order; the first that fits:
+//
+//  1. Codex: a zstd frame, or lines with a payload.
+//  2. operator: a header with its time in seconds, entries with a parent_id, or a line of metadata first.
+//  3. omp: a title line, a field of a header or of an entry that only omp writes, an entry of a type of its
+//     own, a reference to a blob.
+//  4. atomic: a header of an internal session, or an entry that only atomic writes.
+//  5. Claude Code: lines with a uuid and a sessionId, or of one of its types.
+//  6. pi: a session header, or entries with ids and parents.
+//
+// omp and atomic write plain pi files too, until they have something of their own to say: such a file is pi's,
+// unless it lies in the folder where one of them keeps its sessions. All three read it alike; what differs
+// is the context, by profile.
+package formats
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/atomic"
+	"github.com/coppice-go/coppice/interop/claudecode"
+	"github.com/coppice-go/coppice/interop/codex"
+	"github.com/coppice-go/coppice/interop/omp"
+	"github.com/coppice-go/coppice/interop/operator"
+	"github.com/coppice-go/coppice/interop/pi"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// headBytes is how much of a file is looked at.
+const headBytes = 256 << 10
+
+// format is what a package offers.
+type format struct {
+	name   interop.Format
+	detect func(head []byte) bool
+	open   func(src interop.Source, o interop.Options) interop.Reader
+	write  writer   // nil = there is none
+	extend extender // nil = there is none
+}
+
+// table has the formats in the order in which they are looked for.
+var table = []format{
+	{
+		name: interop.Codex, detect: codex.Detect,
+		open: func(src interop.Source, o interop.Options) interop.Reader { return codex.NewReader(src, o) },
+	},
+	{
+		name: interop.Operator, detect: operator.Detect, write: operator.Write, extend: behind(operator.Append),
+		open: func(src interop.Source, o interop.Options) interop.Reader { return operator.NewReader(src, o) },
+	},
+	{
+		name: interop.Omp, detect: omp.Detect, write: omp.Write, extend: behind(omp.Append),
+		open: func(src interop.Source, o interop.Options) interop.Reader { return omp.NewReader(src, o) },
+	},
+	{
+		name: interop.Atomic, detect: atomic.Detect, write: atomic.Write, extend: behind(atomic.Append),
+		open: func(src interop.Source, o interop.Options) interop.Reader { return atomic.NewReader(src, o) },
+	},
+	{
+		name: interop.ClaudeCode, detect: claudecode.Detect, write: toClaude, extend: claudecode.Append,
+		open: func(src interop.Source, o interop.Options) interop.Reader { return claudecode.NewReader(src, o) },
+	},
+	{
+		name: interop.Pi, detect: isPi, write: pi.Write, extend: behind(pi.Append),
+		open: func(src interop.Source, o interop.Options) interop.Reader { return pi.Open(src, o) },
+	},
+}
+
+// ErrUnknown is wrapped by the error for a format that there is nothing for.
+var ErrUnknown = errors.New("unknown format")
+
+func find(f interop.Format) (format, error) {
+	for _, t := range table {
+		if t.name == f {
+			return t, nil
+		}
+	}
+	return format{}, fmt.Errorf("%w: %q", ErrUnknown, f)
+}
+
+// Detect tells the format of a file by its beginning, 256 KiB of it or all there is. name is its path: it
+// decides only where the content is pi's. "" = it is none of the formats.
+func Detect(head []byte, name string) interop.Format {
+	for _, t := range table {
+		if !t.detect(head) {
+			continue
+		}
+		if t.name == interop.Pi {
+			return byFolder(name)
+		}
+		return t.name
+	}
+	return ""
+}
+
+// byFolder tells whose file one in pi's format is.
+func byFolder(name string) interop.Format {
+	path := strings.ReplaceAll(name, `\`, "/")
+	switch {
+	case strings.Contains(path, "/.omp/agent/sessions/"):
+		return interop.Omp
+	case strings.Contains(path, "/.atomic/agent/sessions/"):
+		return interop.Atomic
+	}
+	return interop.Pi
+}
+
+// maxLooked bounds the lines that are looked at for pi's header or entries.
+const maxLooked = 1000
+
+// isPi reports a session header of the family, or an entry with an id and a place.
+func isPi(head []byte) bool {
+	for range maxLooked {
+		line, rest, more := bytes.Cut(head, []byte("\n"))
+		line = bytes.Trim(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")), "\x00 \t\r")
+		if l, err := transcript.ParseLine(line); err == nil {
+			if l.Type == "session" || l.Type != "" && l.ID != "" && rawjson.Field(line, "parentId") != nil {
+				return true
+			}
+		}
+		if !more {
+			break
+		}
+		head = rest
+	}
+	return false
+}
+
+// Open gives the reader of a file's format; "" = the one that its content tells. A file that none is told of
+// is read as pi's, whose reader says what is wrong with it.
+func Open(src interop.Source, f interop.Format, o interop.Options) (interop.Reader, error) {
+	if f == "" {
+		head, err := readHead(src)
+		if err != nil {
+			return nil, err
+		}
+		if f = Detect(head, src.Name); f == "" {
+			f = interop.Pi
+		}
+	}
+	t, err := find(f)
+	if err != nil {
+		return nil, err
+	}
+	return t.open(src, o), nil
+}
+
+// Told gives the format of a source, as Open finds it.
+func Told(src interop.Source) (interop.Format, error) {
+	head, err := readHead(src)
+	if err != nil {
+		return "", err
+	}
+	return Detect(head, src.Name), nil
+}
+
+func readHead(src interop.Source) (head []byte, err error) {
+	r, err := src.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	head = make([]byte, headBytes)
+	n, err := io.ReadFull(r, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("read %s: %w", src.Name, err)
+	}
+	return head[:n], nil
+}

@@ -1,0 +1,159 @@
+package formats
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
+)
+
+var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func options() interop.Options {
+	return interop.Options{Now: testNow, Rand: rand.NewChaCha8([32]byte{1})}
+}
+
+func source(name string, data []byte) interop.Source {
+	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+}
+
+func lf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+
+// session is a file as it was read.
+type session struct {
+	format  interop.Format
+	header  interop.Header
+	entries []transcript.Entry
+	drafts  []transcript.Draft
+	parents []int64
+	found   []transcript.Diagnostic // of the reader, then of the parents
+	reader  interop.Reader
+}
+
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func read(t fataler, f interop.Format, data []byte) session {
+	t.Helper()
+	s, err := tryRead(f, source("test", data))
+	if err != nil {
+		t.Fatalf("read as %q: %v", f, err)
+	}
+	return s
+}
+
+func tryRead(f interop.Format, src interop.Source) (session, error) {
+	r, err := Open(src, f, options())
+	if err != nil {
+		return session{}, err
+	}
+	s := session{format: f, reader: r}
+	if s.header, err = r.Header(); err != nil {
+		return s, errors.Join(err, r.Close())
+	}
+	var lines []transcript.Line
+	for {
+		d, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return s, errors.Join(err, r.Close())
+		}
+		l, err := transcript.ParseLine(d.Raw)
+		if err != nil {
+			return s, errors.Join(err, r.Close())
+		}
+		lines = append(lines, l)
+		s.drafts = append(s.drafts, d)
+		s.entries = append(s.entries, l.Entry(uint64(len(s.entries))))
+	}
+	var found []transcript.Diagnostic
+	s.parents, found = tree.ResolveParents(lines)
+	s.found = append(r.Diagnostics(), found...)
+	return s, r.Close()
+}
+
+// seq gives the entries as a session does.
+func (s session) seq() iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		for _, d := range s.drafts {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s session) last() string {
+	if len(s.entries) == 0 {
+		return ""
+	}
+	return s.entries[len(s.entries)-1].ID
+}
+
+// ordinal of the entry that answers to an id; -1 = none.
+func (s session) ordinal(id string) int64 {
+	for i, e := range slices.Backward(s.entries) {
+		if e.ID == id {
+			return int64(i)
+		}
+	}
+	return -1
+}
+
+func (s session) path(at int64) []transcript.Entry {
+	var path []transcript.Entry
+	for ; at >= 0; at = s.parents[at] {
+		path = append(path, s.entries[at])
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// context is what the session shows when it is opened.
+func (s session) context(p transcript.Profile) transcript.Context {
+	return transcript.BuildContext(s.path(int64(len(s.entries))-1), p)
+}
+
+// rebuilt joins header and entries as a session would store them.
+func (s session) rebuilt() string {
+	lines := []string{string(s.header.Raw)}
+	for _, e := range s.entries {
+		lines = append(lines, string(e.Raw))
+	}
+	return lf(lines...)
+}
+
+// said gives what a reader would see of a context: text, calls, results, whatever the roles are called.
+func said(c transcript.Context) []string {
+	var out []string
+	for _, m := range c.Messages {
+		shape := transcript.Inspect(m.Raw)
+		line := shape.Text
+		for _, call := range shape.Calls {
+			line += " call:" + call.ID
+		}
+		for _, id := range shape.Results {
+			line += " result:" + id
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+var profiles = map[interop.Format]transcript.Profile{
+	interop.Pi: transcript.Pi, interop.Omp: transcript.OMP, interop.Atomic: transcript.Atomic, interop.Operator: transcript.Operator,
+}
+
+var written = []interop.Format{interop.Pi, interop.Omp, interop.Atomic, interop.Operator}

@@ -1,0 +1,259 @@
+package formats
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+var odd = []any{
+	nil, true, 0, -1.5e300, 1e18, "", "x", "blob:sha256:zz",
+	[]any{},
+	[]any{nil, 7, "s", []any{}, obj{}},
+	obj{},
+	obj{"type": "text"},
+	obj{"type": "text", "text": 7},
+	obj{"type": "tool_result", "content": []any{obj{"type": "image"}}},
+	[]any{obj{"type": "toolCall", "id": 1, "arguments": "{"}},
+	obj{"role": "user"},
+	"2026-01-01T00:00:00Z",
+}
+
+// twist puts an odd value in the place of one of an object's, however deep, or takes it away.
+func twist(d rapidDraw, v any, depth int) any {
+	switch v := v.(type) {
+	case obj:
+		names := make([]string, 0, len(v))
+		for name := range v {
+			names = append(names, name)
+		}
+		if len(names) == 0 {
+			return odd[d.n("odd", len(odd))]
+		}
+		sortStrings(names)
+		name := names[d.n("field", len(names))]
+		switch pick := d.n("what", 4); {
+		case pick == 0:
+			delete(v, name)
+		case pick == 1 || depth > 6:
+			v[name] = odd[d.n("odd", len(odd))]
+		default:
+			v[name] = twist(d, v[name], depth+1)
+		}
+		return v
+	case []any:
+		if len(v) > 0 && d.n("in", 3) > 0 {
+			i := d.n("element", len(v))
+			v[i] = twist(d, v[i], depth+1)
+			return v
+		}
+	}
+	return odd[d.n("odd", len(odd))]
+}
+
+func sortStrings(s []string) {
+	for i := range s {
+		for k := i; k > 0 && s[k] < s[k-1]; k-- {
+			s[k], s[k-1] = s[k-1], s[k]
+		}
+	}
+}
+
+// Whatever is of another type than it should be, in any field of any line, is read without a panic, and what
+// is written of it loads everywhere.
+func TestWrongTypes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := rapidDraw{t}
+		from, to := rapid.SampledFrom(written).Draw(t, "from"), rapid.SampledFrom(written).Draw(t, "to")
+		lines := genFile(from, d, rapid.IntRange(1, 8).Draw(t, "n"))
+		for range d.n("twists", 6) {
+			i := d.n("line", len(lines))
+			var v any
+			if err := json.Unmarshal([]byte(lines[i]), &v); err != nil {
+				t.Fatal(err)
+			}
+			out, err := json.Marshal(twist(d, v, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines[i] = string(out)
+		}
+		Detect([]byte(lf(lines...)), "")
+		s, err := tryRead(from, source("x", []byte(lf(lines...))))
+		if err != nil {
+			if !errors.Is(err, interop.ErrNotSession) {
+				t.Fatal(err)
+			}
+			return
+		}
+		for _, p := range profiles {
+			s.context(p)
+		}
+		text, _ := write(t, to, s, s.last())
+		read(t, to, []byte(text))
+	})
+}
+
+// Trees that hang, tangle or repeat are read to their end, and what is written of them does not.
+func TestTangledTrees(t *testing.T) {
+	line := map[interop.Format]string{
+		interop.Pi: `{"type":"custom","id":%s,"parentId":%s,"timestamp":"2026-01-01T00:00:00.000Z","customType":"x"}`,
+	}
+	line[interop.Omp], line[interop.Atomic] = line[interop.Pi], line[interop.Pi]
+	line[interop.Operator] = `{"type":"custom","id":%s,"parent_id":%s,"timestamp":1.0,"custom_type":"x"}`
+	id := []string{`"a"`, `"b"`, `"c"`, `"d"`, `""`, "7", `"a.1"`, `"head"`, `"head.1"`}
+	rapid.Check(t, func(t *rapid.T) {
+		f, to := rapid.SampledFrom(written).Draw(t, "format"), rapid.SampledFrom(written).Draw(t, "to")
+		lines := []string{headers[f][0]}
+		for range rapid.IntRange(0, 12).Draw(t, "n") {
+			lines = append(lines, fmt.Sprintf(line[f], rapid.SampledFrom(id).Draw(t, "id"), rapid.SampledFrom(append(id, "null", `"nobody"`)).Draw(t, "parent")))
+		}
+		s := read(t, f, []byte(lf(lines...)))
+		if len(s.entries) != len(lines)-1 {
+			t.Fatalf("%d of %d entries", len(s.entries), len(lines)-1)
+		}
+		text, losses := write(t, to, s, s.last())
+		back := read(t, to, []byte(text))
+		if len(back.entries) < len(s.entries) {
+			t.Fatalf("%d entries, there were %d", len(back.entries), len(s.entries))
+		}
+		if len(s.found) == 0 && len(losses) > 0 {
+			t.Fatalf("nothing was odd, and yet %v", losses)
+		}
+	})
+	if _, err := Write(io.Discard, interop.Pi, interop.Header{}, func(func(transcript.Draft, error) bool) {}, "nobody"); err == nil {
+		t.Error("a head that is nobody")
+	}
+}
+
+// fill gives n bytes of one letter without holding them.
+type fill struct{ n int64 }
+
+var letters = bytes.Repeat([]byte("x"), 64<<10)
+
+func (f *fill) Read(p []byte) (int, error) {
+	if f.n == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(int64(len(p)), f.n)], letters)
+	f.n -= int64(n)
+	return n, nil
+}
+
+// A line of 200 MB passes through in bounded memory, and hides nothing behind it.
+func TestHugeLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 800 MB")
+	}
+	for _, f := range written {
+		lines := everyType(f, false)
+		open := func() (io.ReadCloser, error) {
+			front, back, _ := strings.Cut(lf(lines...), "\n")
+			big := `{"type":"message","id":"big","parentId":null,"parent_id":null,"message":{"role":"user","content":"`
+			return io.NopCloser(io.MultiReader(strings.NewReader(front+"\n"+big), &fill{200 << 20}, strings.NewReader(`"}}`+"\n"+back))), nil
+		}
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		s, err := tryRead(f, interop.Source{Open: open})
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		if after.HeapSys > before.HeapSys+192<<20 {
+			t.Errorf("%s: the heap grew by %d MiB", f, (after.HeapSys-before.HeapSys)>>20)
+		}
+		if s.ordinal("big") != 0 || s.ordinal("00000001") < 0 || s.reader.Verbatim() || len(s.reader.Diagnostics()) == 0 {
+			t.Errorf("%s: %d entries, %v", f, len(s.entries), s.reader.Diagnostics())
+		}
+	}
+}
+
+// A million children of one entry, and a chain of a hundred thousand: time and memory are linear.
+func TestMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million entries")
+	}
+	many := func(n int, parent func(i int) string) func() (io.ReadCloser, error) {
+		return func() (io.ReadCloser, error) {
+			r, w := io.Pipe()
+			go func() {
+				_, err := fmt.Fprintln(w, headers[interop.Operator][0])
+				for i := 0; i < n && err == nil; i++ {
+					_, err = fmt.Fprintf(w, `{"type":"custom","id":"%x","timestamp":1.5,"parent_id":%s,"custom_type":"x"}`+"\n", i, parent(i))
+				}
+				w.CloseWithError(err)
+			}()
+			return r, nil
+		}
+	}
+	for name, open := range map[string]func() (io.ReadCloser, error){
+		"children": many(1_000_000, func(i int) string {
+			if i == 0 {
+				return "null"
+			}
+			return `"0"`
+		}),
+		"a chain":        many(50_000, func(i int) string { return fmt.Sprintf(`"%x"`, i-1) }),
+		"backwards":      many(50_000, func(i int) string { return fmt.Sprintf(`"%x"`, i+1) }),
+		"one circle":     many(50_000, func(i int) string { return fmt.Sprintf(`"%x"`, (i+1)%50_000) }),
+		"all themselves": many(50_000, func(i int) string { return fmt.Sprintf(`"%x"`, i) }),
+	} {
+		s, err := tryRead(interop.Operator, interop.Source{Open: open})
+		if err != nil || len(s.entries) < 50_000 {
+			t.Fatalf("%s: %d entries, %v", name, len(s.entries), err)
+		}
+		var n counter
+		if _, err := Write(&n, interop.Pi, s.header, s.seq(), s.last()); err != nil || n == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	same := func(yield func(transcript.Draft, error) bool) {
+		for range 50_000 {
+			if !yield(transcript.Draft{Raw: []byte(`{"type":"custom","id":"a","parentId":"a","customType":"x"}`)}, nil) {
+				return
+			}
+		}
+	}
+	if losses, err := Write(io.Discard, interop.Pi, interop.Header{}, same, "a"); err != nil || len(losses) == 0 {
+		t.Errorf("one id 50,000 times: %v, %v", losses, err)
+	}
+}
+
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// Depth: what nests beyond the limit is refused or cut with a word, by every reader.
+func TestDepth(t *testing.T) {
+	deep := func(n int) string { return strings.Repeat(`{"a":[`, n) + strings.Repeat(`]}`, n) }
+	for _, f := range written {
+		for _, n := range []int{100, 250, 254, 255, 256, 300, 100_000} {
+			line := `{"type":"message","id":"d","parentId":null,"parent_id":null,"timestamp":1.0,"message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"n","arguments":` + deep(n) + `}]}}`
+			other := `{"type":"dream","id":"e","parentId":null,"parent_id":null,"timestamp":1.0,"x":` + deep(n) + `}`
+			s := read(t, f, []byte(lf(headers[f][0], line, other, `{"type":"custom","id":"z","parentId":null,"parent_id":null,"timestamp":1.0}`)))
+			if s.last() != "z" || len(s.entries) < 3 && s.reader.BadLines() == 0 {
+				t.Errorf("%s, %d levels: %d entries, %v", f, n, len(s.entries), s.found)
+			}
+			for _, to := range written {
+				text, _ := write(t, to, s, "z")
+				if back := read(t, to, []byte(text)); back.ordinal("z") < 0 || len(back.entries) < len(s.entries) {
+					t.Errorf("%s as %s, %d levels: %d entries, there were %d: %v", f, to, n, len(back.entries), len(s.entries), back.found)
+				}
+			}
+		}
+	}
+}

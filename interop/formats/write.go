@@ -1,0 +1,171 @@
+package formats
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/claudecode"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+type (
+	writer   func(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error)
+	extender func(w io.Writer, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error)
+)
+
+var (
+	// ErrNoWriter is wrapped by the error for a format that is only read.
+	ErrNoWriter = errors.New("sessions are not written in this format")
+	// ErrNoAppend is wrapped by the error for a file that has no place for more entries in its own format.
+	ErrNoAppend = errors.New("nothing can be added to a file of this format")
+)
+
+// Write writes a session as a file of a format that opens at head, "" = before the first entry. entries, pi v3
+// lines in the session's order, is walked twice and must give the same each time. The losses say what the
+// format could not be told, by kind.
+func Write(w io.Writer, f interop.Format, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+	t, err := find(f)
+	if err != nil {
+		return nil, err
+	}
+	if t.write == nil {
+		return nil, fmt.Errorf("%w: %s", ErrNoWriter, f)
+	}
+	return t.write(w, h, entries, head)
+}
+
+// Continue writes the bytes of an imported file as they are, and behind them what was added since as lines of
+// its format. entries are all of the session's in their order, the first known of which the file's reader gave
+// under the header h; each further one hangs on one before it. A last line without a newline gets one, else the
+// first addition would run into it. ErrNoAppend, before anything is written, for a file that has no place for
+// more: one without ids, as pi's version 1 and operator's older form, and Codex's.
+func Continue(w io.Writer, f interop.Format, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+	t, err := find(f)
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReaderSize(original, headBytes)
+	head, err := in.Peek(headBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read the original: %w", err)
+	}
+	if t.extend == nil || !hasIDs(head) {
+		return nil, fmt.Errorf("%w: %s", ErrNoAppend, f)
+	}
+	end := &lastByte{w: w}
+	if _, err := io.Copy(end, in); err != nil {
+		return nil, fmt.Errorf("copy the original: %w", err)
+	}
+	ended := &ender{w: w, need: end.any && end.last != '\n'}
+	return t.extend(ended, h, known, entries)
+}
+
+// hasIDs tells a file of a tree from one that is only a sequence, by its header.
+func hasIDs(head []byte) bool {
+	for range maxLooked {
+		line, rest, more := bytes.Cut(head, []byte("\n"))
+		line = bytes.Trim(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")), "\x00 \t\r")
+		if l, err := transcript.ParseLine(line); err == nil {
+			switch l.Type {
+			case "metadata":
+				return false
+			case "session", "session_header":
+				v := rawjson.Field(line, "version")
+				if rawjson.IsNumber(rawjson.Field(line, "timestamp")) {
+					return true // operator's need not say it
+				}
+				n, err := strconv.ParseFloat(string(bytes.Trim(v, `"`)), 64)
+				return v != nil && (err != nil || n >= 2)
+			}
+		}
+		if !more {
+			break
+		}
+		head = rest
+	}
+	return true
+}
+
+// behind is an extender that needs only what was added.
+func behind(add func(w io.Writer, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error)) extender {
+	return func(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+		return add(w, func(yield func(transcript.Draft, error) bool) {
+			n := 0
+			for d, err := range entries {
+				if n++; n <= known && err == nil {
+					continue
+				}
+				if !yield(d, err) {
+					return
+				}
+			}
+		})
+	}
+}
+
+// toClaude writes a file of Claude Code's, which goes on at its last line: an entry that says nothing leads to
+// the head where that is another.
+func toClaude(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+	return claudecode.Write(w, h, func(yield func(transcript.Draft, error) bool) {
+		last := ""
+		for d, err := range entries {
+			if err == nil {
+				last = d.ID
+				if l, err := transcript.ParseLine(bytes.TrimSuffix(d.Raw, []byte("\n"))); err == nil {
+					last = l.ID
+				}
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+		if last != head {
+			yield(transcript.Draft{Raw: rawjson.Object("type", []byte(`"custom"`), "id", []byte(`"coppice-head"`), "parentId", stringOrNull(head),
+				"timestamp", []byte(`"1970-01-01T00:00:00.000Z"`), "customType", []byte(`"coppice.head"`))}, nil)
+		}
+	})
+}
+
+func stringOrNull(s string) []byte {
+	if s == "" {
+		return []byte("null")
+	}
+	return rawjson.AppendString(nil, s)
+}
+
+type lastByte struct {
+	w    io.Writer
+	last byte
+	any  bool
+}
+
+func (l *lastByte) Write(p []byte) (int, error) {
+	n, err := l.w.Write(p)
+	if n > 0 {
+		l.last, l.any = p[n-1], true
+	}
+	return n, err
+}
+
+// ender ends a line before the first thing that is written.
+type ender struct {
+	w    io.Writer
+	need bool
+}
+
+func (e *ender) Write(p []byte) (int, error) {
+	if e.need && len(p) > 0 {
+		if _, err := e.w.Write([]byte("\n")); err != nil {
+			return 0, err
+		}
+		e.need = false
+	}
+	return e.w.Write(p)
+}

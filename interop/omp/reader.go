@@ -1,0 +1,93 @@
+// Package omp reads and writes oh-my-pi's session files: pi's version 3 with a title line in front, entries of
+// its own, and images that lie beside the file in a blob folder.
+//
+// Lines come through byte for byte, but for images: a reference to a blob that can be had becomes the image
+// again, for an omp file by itself is not the whole session. A blob that is missing, or that is not what its
+// name says, is reported and its reference stays. The title line has no place among the entries: its title
+// goes into the header, its bytes stay in the original.
+//
+// Bounds (I15), beside those of package pi: 32 MiB a blob, 48 MiB of blobs a line, 4 GiB of them a file; what is
+// over is reported and stays a reference.
+package omp
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/pi"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Reader reads one file. It is not safe for concurrent use.
+type Reader struct {
+	*pi.Reader
+	blobs blobs
+}
+
+// NewReader reads from a source, which is opened when the header is asked for. Blobs are asked of
+// Source.Beside under "../../blobs/", "../blobs/" and "blobs/" and their SHA-256.
+func NewReader(src interop.Source, o interop.Options) *Reader {
+	r := &Reader{blobs: blobs{limits: usual, beside: src.Beside}}
+	r.Reader = pi.OpenDialect(src, o, pi.Dialect{Slots: true, Entry: r.blobs.entry})
+	return r
+}
+
+// maxLooked bounds the lines that Detect looks at.
+const maxLooked = 1000
+
+// Detect reports that the beginning of a file holds what only omp writes: its title line, its fields of a
+// header, an entry that pi does not have, or a reference to a blob. Without such a mark its files are pi's.
+func Detect(head []byte) bool {
+	for n := range maxLooked {
+		line, rest, more := bytes.Cut(head, []byte("\n"))
+		if l, err := transcript.ParseLine(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))); err == nil && marked(l, n == 0) {
+			return true
+		}
+		if !more {
+			break
+		}
+		head = rest
+	}
+	return false
+}
+
+// marked tells omp's lines. A field says more than a type where another program may have the same type.
+func marked(l transcript.Line, first bool) bool {
+	has := func(names ...string) bool {
+		for _, name := range names {
+			if rawjson.Field(l.Raw, name) != nil {
+				return true
+			}
+		}
+		return false
+	}
+	switch l.Type {
+	case "title":
+		return first && l.ID == "" && has("title") && has("v", "pad")
+	case "session":
+		return has("titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey", "title")
+	case "model_change":
+		return rawjson.IsString(rawjson.Field(l.Raw, "model")) && !has("modelId", "model_id")
+	case "service_tier_change", "mode_change", "ttsr_injection", "session_init", "model_usage", "title_change", "credential_pin", "reset_boundary":
+		return l.ID != ""
+	case "thinking_level_change":
+		return has("configured")
+	case "compaction":
+		return has("shortSummary", "preserveData", "fromExtension", "tokensAfter", "providerReplayThroughEntryId")
+	case "branch_summary":
+		return has("fromExtension")
+	case "custom_message":
+		return has("attribution")
+	case "message":
+		return strings.Contains(string(l.Raw[:min(len(l.Raw), maxMessageLook)]), `"`+refMark) ||
+			markedRole(rawjson.Text(rawjson.Field(rawjson.Field(l.Raw, "message"), "role")))
+	}
+	return false
+}
+
+// maxMessageLook bounds how far into a message Detect looks for a blob.
+const maxMessageLook = 64 << 10
+
+func markedRole(role string) bool { return role == "pythonExecution" || role == "fileMention" }

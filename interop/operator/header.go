@@ -1,0 +1,110 @@
+package operator
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/pi/jsonl"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+const sessionVersion = 3
+
+func (r *Reader) setHeader(o jsonl.Object) error {
+	if o.Part {
+		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession, o.Size, jsonl.MaxLine)
+	}
+	out := rawjson.Object("type", []byte(`"session"`), "version", []byte("3"))
+	h := &r.header
+	h.Version, h.ID, h.Created = sessionVersion, o.ID, o.Time
+	for m := rawjson.Walk(o.Raw); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
+		case "type":
+		case "version":
+			if n, err := strconv.ParseFloat(string(m.Val), 64); err == nil && !math.IsNaN(n) {
+				h.Version = int(min(max(n, 0), 1<<30))
+			}
+		case "timestamp":
+			out = add(out, "timestamp", isoTime(m.Val))
+		case "cwd":
+			h.Cwd = rawjson.Text(m.Val)
+			out = add(out, "cwd", m.Val)
+		case "parent_session":
+			if h.Parent = rawjson.Text(m.Val); h.Parent != "" {
+				out = add(out, "parentSession", m.Val)
+			}
+		default:
+			out = add(out, string(m.Key), m.Val)
+		}
+	}
+	return r.begun(o, out)
+}
+
+// setOldHeader reads the metadata line of the older form.
+func (r *Reader) setOldHeader(o jsonl.Object) error {
+	if o.Part {
+		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession, o.Size, jsonl.MaxLine)
+	}
+	created := rawjson.Field(o.Raw, "created_at")
+	meta := rawjson.Field(o.Raw, "metadata")
+	h := &r.header
+	h.Version, h.ID, h.Created = 1, o.ID, oldTime(created)
+	h.Cwd = rawjson.Text(rawjson.Field(meta, "cwd"))
+	h.Title = rawjson.Text(rawjson.Field(meta, "title"))
+	at := isoTime(created)
+	if !h.Created.IsZero() {
+		at = isoOf(h.Created)
+	}
+	out := rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", nonEmpty(h.ID), "timestamp", at,
+		"cwd", rawjson.AppendString(nil, h.Cwd), "updatedAt", rawjson.Field(o.Raw, "updated_at"), "metadata", meta)
+	return r.begun(o, out)
+}
+
+func (r *Reader) makeHeader(o jsonl.Object) error {
+	at := r.stamp(o)
+	r.header = interop.Header{Version: sessionVersion, Created: at, Made: true}
+	r.in.Note("", o, diag.NoHeader, "the file has no session header: one was made")
+	return r.begun(jsonl.Object{Line: transcript.Line{Time: o.Time}, Number: o.Number},
+		rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "timestamp", isoOf(at), "cwd", []byte(`""`)))
+}
+
+// begun completes the header: it has an id, a time and a directory.
+func (r *Reader) begun(o jsonl.Object, raw []byte) error {
+	h := &r.header
+	if h.ID == "" {
+		id, err := transcript.NewID(r.stamp(o), r.o.Rand)
+		if err != nil {
+			return err
+		}
+		if h.ID, raw = id, rawjson.WithField(raw, "id", rawjson.AppendString(nil, id)); !h.Made {
+			r.in.Note("", o, diag.Converted, "the header has no id: one was made")
+		}
+	}
+	h.Raw = bytes.Clone(raw)
+	r.started = true
+	return nil
+}
+
+func nonEmpty(s string) []byte {
+	if s == "" {
+		return nil
+	}
+	return rawjson.AppendString(nil, s)
+}
+
+// add appends a member to an object.
+func add(object []byte, name string, val []byte) []byte {
+	if val == nil {
+		return object
+	}
+	object = object[:len(object)-1]
+	if len(object) > 1 {
+		object = append(object, ',')
+	}
+	return append(append(append(rawjson.AppendString(object, name), ':'), val...), '}')
+}

@@ -1,0 +1,281 @@
+// Package operator reads and writes operator's session files: a tree of entries in snake case with times in
+// seconds, and the older form, a line of metadata and then messages.
+//
+// Every entry becomes a line of pi's version 3: same id, same parent, fields and blocks under pi's names, every
+// digit of its times kept. A message that holds several results of tools becomes a run of messages; what pi
+// has no type for becomes a custom entry, its type behind "operator.". Write turns all of that back. The
+// lines are never the file's bytes, so the original is always kept.
+//
+// Bounds and damage: as package jsonl has them. Of a file with split messages the ids of those are held.
+package operator
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/pi/jsonl"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
+)
+
+// Reader reads one file. It is not safe for concurrent use.
+type Reader struct {
+	src     interop.Source
+	o       interop.Options
+	close   func() error
+	in      *jsonl.Scanner
+	header  interop.Header
+	started bool
+	old     bool // metadata and messages
+	err     error
+
+	first  *jsonl.Object     // the first entry of a file without a header
+	ready  [][]byte          // lines of an entry that became several
+	last   string            // old form: the id of the message before
+	tails  map[string]string // of messages that became several: the id of the last, by that of the first
+	called map[string]string // names of tools by the ids of their calls; the newest
+}
+
+const (
+	maxRefused = 1000
+	maxCalled  = 4096
+
+	transcriptName = 64 << 10 // what an id may have at most, in bytes
+)
+
+// NewReader reads from a source, which is opened when the header is asked for.
+func NewReader(src interop.Source, o interop.Options) *Reader {
+	return &Reader{src: src, o: o, tails: map[string]string{}, called: map[string]string{}}
+}
+
+// Header gives the file's header, as pi has it.
+func (r *Reader) Header() (interop.Header, error) {
+	if r.in == nil && r.err == nil {
+		f, err := r.src.Open()
+		if err != nil {
+			r.err = err
+		} else {
+			r.close = f.Close
+			r.in = jsonl.New(f, isEntry)
+			r.in.Change()
+		}
+	}
+	for !r.started && r.err == nil {
+		r.err = r.begin()
+	}
+	if !r.started {
+		return interop.Header{}, r.err
+	}
+	return r.header, nil
+}
+
+func (r *Reader) begin() error {
+	if r.in.Refused() >= maxRefused {
+		return r.notSession()
+	}
+	o, err := r.in.Next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return r.notSession()
+	case err != nil:
+		return err
+	case o.Raw == nil:
+		return nil
+	case o.Type == "session", o.Type == "session_header":
+		return r.setHeader(o)
+	case o.Type == "metadata":
+		r.old = true
+		return r.setOldHeader(o)
+	case isEntry(o.Line), isOldMessage(o):
+		r.old = !isEntry(o.Line)
+		o.Raw = bytes.Clone(o.Raw)
+		r.first = &o
+		return r.makeHeader(o)
+	}
+	r.in.Refuse(o, diag.BadLine, "neither a session header nor an entry")
+	return nil
+}
+
+func (r *Reader) notSession() error {
+	return fmt.Errorf("%w: no header and no entries of an operator session in %d lines", interop.ErrNotSession, r.in.Lines())
+}
+
+// isEntry tells an entry from other JSON: a type, an id, and a parent_id or a time in seconds.
+func isEntry(l transcript.Line) bool {
+	return l.Type != "" && l.ID != "" && (rawjson.Field(l.Raw, "parent_id") != nil || rawjson.IsNumber(rawjson.Field(l.Raw, "timestamp")))
+}
+
+func isOldMessage(o jsonl.Object) bool { return rawjson.IsString(rawjson.Field(o.Raw, "role")) }
+
+// Next gives the next entry, io.EOF at the end.
+func (r *Reader) Next() (transcript.Draft, error) {
+	if _, err := r.Header(); err != nil {
+		return transcript.Draft{}, err
+	}
+	for len(r.ready) == 0 && r.err == nil {
+		r.ready, r.err = r.entry()
+	}
+	if len(r.ready) == 0 {
+		return transcript.Draft{}, r.err
+	}
+	raw := r.ready[0]
+	r.ready = r.ready[1:]
+	return transcript.Draft{Raw: raw}, nil
+}
+
+// entry gives the lines of the next object; none if it is no entry.
+func (r *Reader) entry() ([][]byte, error) {
+	var o jsonl.Object
+	if r.first != nil {
+		o, r.first = *r.first, nil
+	} else {
+		var err error
+		if o, err = r.in.Next(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Raw == nil {
+		return nil, nil
+	}
+	if o.Part {
+		if o.Type == "" {
+			return nil, nil
+		}
+		return r.large(o)
+	}
+	switch {
+	case o.Type == "session", o.Type == "session_header", o.Type == "metadata":
+		r.in.Refuse(o, diag.BadLine, "another session header: skipped")
+		return nil, nil
+	case o.Type == "" && isOldMessage(o) || r.old && isOldMessage(o):
+		return r.fit(o, r.oldMessage)
+	case o.Type == "":
+		r.in.Refuse(o, diag.BadLine, "an object without a type")
+		return nil, nil
+	}
+	return r.fit(o, r.convert)
+}
+
+// fit converts an entry, and again with its long texts left out if it comes out over the limit of an entry.
+func (r *Reader) fit(o jsonl.Object, convert func(jsonl.Object) ([][]byte, error)) ([][]byte, error) {
+	last := r.last
+	lines, err := convert(o)
+	for _, raw := range lines {
+		if len(raw) <= jsonl.MaxEntry {
+			continue
+		}
+		if stored, _ := blob.Externalise(raw); len(stored) > jsonl.MaxEntry {
+			r.last = last
+			return r.shrunk(o, convert)
+		}
+	}
+	return lines, err
+}
+
+func (r *Reader) shrunk(o jsonl.Object, convert func(jsonl.Object) ([][]byte, error)) ([][]byte, error) {
+	stub := rawjson.Field(r.in.Stub(o, nil, nil), "stub")
+	small := jsonl.Shrink(o.Raw)
+	for _, name := range []string{"parent_id", "timestamp"} { // the place counts, wherever it was said
+		if val := rawjson.Field(o.Raw, name); len(val) < transcriptName {
+			small = rawjson.WithField(small, name, val)
+		}
+	}
+	o.Raw = small
+	lines, err := convert(o)
+	if err == nil && len(lines) > 0 {
+		lines[0] = rawjson.WithField(lines[0], "stub", stub)
+	}
+	return lines, err
+}
+
+// large gives what stands in the place of a line over the limit of one, of which only the beginning is there.
+func (r *Reader) large(o jsonl.Object) ([][]byte, error) {
+	id, err := r.id(o)
+	if err != nil {
+		return nil, err
+	}
+	o.ID = id
+	var parent []byte
+	for m := rawjson.Walk(o.Raw); m.Closing == '}' && m.Next(); {
+		if string(m.Key) == "parent_id" && rawjson.IsString(m.Val) {
+			parent = r.tail(m.Val)
+		}
+	}
+	if r.old {
+		parent, r.last = nonEmpty(r.last), id
+	}
+	raw := r.in.Stub(o, parent, nil)
+	if at := rawjson.Field(raw, "timestamp"); at != nil {
+		raw = rawjson.WithField(raw, "timestamp", isoTime(at))
+	}
+	return [][]byte{raw}, nil
+}
+
+func (r *Reader) id(o jsonl.Object) (string, error) {
+	if o.ID != "" {
+		return o.ID, nil
+	}
+	id, err := transcript.NewID(r.stamp(o), r.o.Rand)
+	if err != nil {
+		return "", err
+	}
+	if !r.old {
+		r.in.Note("", o, diag.Converted, "an entry without an id: one was made")
+	}
+	return id, nil
+}
+
+// stamp is the line's own time, or now.
+func (r *Reader) stamp(o jsonl.Object) time.Time {
+	if y := o.Time.Year(); o.Time.IsZero() || y < 1970 || y > 9999 {
+		return r.o.Now
+	}
+	return o.Time
+}
+
+// tail gives the id, as JSON, of the entry that a parent has become: of several, the last.
+func (r *Reader) tail(id []byte) []byte {
+	if t, ok := r.tails[rawjson.Text(id)]; ok {
+		return rawjson.AppendString(nil, t)
+	}
+	return id
+}
+
+// Verbatim is false: no line of operator's is one of pi's.
+func (r *Reader) Verbatim() bool { return false }
+
+// BadLines counts the lines of which bytes were passed over; blank ones aside.
+func (r *Reader) BadLines() int {
+	if r.in == nil {
+		return 0
+	}
+	return r.in.Bad()
+}
+
+// Diagnostics gives what was found so far, at most 100 and then a count.
+func (r *Reader) Diagnostics() []transcript.Diagnostic {
+	if r.in == nil {
+		return nil
+	}
+	return r.in.Diagnostics()
+}
+
+// Close closes what was opened.
+func (r *Reader) Close() error {
+	if r.close == nil {
+		return nil
+	}
+	c := r.close
+	r.close = nil
+	if r.err == nil {
+		r.err = fmt.Errorf("read %s: %w", r.src.Name, fs.ErrClosed)
+	}
+	return c()
+}

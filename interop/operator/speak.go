@@ -1,0 +1,187 @@
+package operator
+
+import (
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/pi/shape"
+)
+
+// messageOut gives the type of the entry and its fields for one of pi's messages.
+func messageOut(raw []byte, lose func(kind string)) (typ string, body []byte) {
+	field := func(name string) []byte { return rawjson.Field(raw, name) }
+	at := secondsOfMillis(field("timestamp"))
+	if at == nil {
+		at = []byte("0.0")
+	}
+	base := func(role string) []byte {
+		out := rawjson.Object("role", rawjson.AppendString(nil, role))
+		if id := field("id"); rawjson.IsString(id) {
+			out = add(out, "id", id)
+		}
+		return out
+	}
+	entry := func(message []byte) (string, []byte) {
+		return "message", rawjson.Object("message", add(message, "timestamp", at))
+	}
+	switch role := rawjson.Text(field("role")); role {
+	case "user", "system":
+		return entry(add(base(role), "contents", blocksOut(field("content"))))
+	case "assistant":
+		out := add(base(role), "contents", blocksOut(field("content")))
+		out = add(add(out, "usage", usageOut(field("usage"))), "stop_reason", stopOut(field("stopReason"), field("rawStopReason")))
+		if e := field("errorMessage"); rawjson.IsString(e) {
+			out = add(out, "error", e)
+		}
+		for _, name := range []string{"provider", "model"} {
+			out = add(out, name, field(name))
+		}
+		return entry(out)
+	case "toolResult":
+		return entry(add(base("tool"), "contents", append(append([]byte("["), resultOut(raw, lose)...), ']')))
+	case "custom":
+		return entry(add(add(add(base(role), "custom_type", field("customType")), "contents", blocksOut(field("content"))), "details", field("details")))
+	}
+	return shell(raw, lose)
+}
+
+// shell gives a command that the user ran: operator has no such message, so its text is said.
+func shell(raw []byte, lose func(kind string)) (typ string, body []byte) {
+	if rawjson.IsTrue(rawjson.Field(raw, "excludeFromContext")) {
+		lose(LostHidden)
+		return "custom", rawjson.Object("custom_type", []byte(`"bashExecution"`), "data", raw)
+	}
+	lose(shape.LostRole)
+	text := "Ran `" + rawjson.Text(rawjson.Field(raw, "command")) + "`\n"
+	if out := rawjson.Text(rawjson.Field(raw, "output")); out != "" {
+		text += "```\n" + out + "\n```"
+	} else {
+		text += "(no output)"
+	}
+	return "custom_message", rawjson.Object("custom_type", []byte(`"bashExecution"`), "content", textOut(rawjson.AppendString(nil, text)), "display", []byte("true"))
+}
+
+func textOut(literal []byte) []byte {
+	return append(append([]byte(`[{"type":"text","content":`), literal...), "}]"...)
+}
+
+// blocksOut gives content, text or pi's blocks, as operator's blocks.
+func blocksOut(content []byte) []byte {
+	if rawjson.IsString(content) {
+		return textOut(content)
+	}
+	out := []byte("[")
+	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, blockOut(m.Val)...)
+	}
+	return append(out, ']')
+}
+
+func blockOut(b []byte) []byte {
+	field := func(name string) []byte { return rawjson.Field(b, name) }
+	switch rawjson.Text(field("type")) {
+	case "thinking":
+		signature := field("thinkingSignature")
+		if !rawjson.IsString(signature) {
+			signature = []byte(`""`)
+		}
+		return rawjson.Object("type", []byte(`"thinking"`), "content", field("thinking"), "signature", signature)
+	case "toolCall":
+		out := rawjson.Object("type", []byte(`"tool_call"`), "id", field("id"), "name", field("name"))
+		if kind := field("kind"); rawjson.IsString(kind) {
+			out = add(out, "kind", kind)
+		}
+		out = add(out, "args", field("arguments"))
+		if meta := field("metadata"); len(meta) > 0 && meta[0] == '{' {
+			out = add(out, "metadata", meta)
+		}
+		return out
+	case "image_url":
+		return rawjson.Object("type", []byte(`"image"`), "images", append(append([]byte("["), urlOf(b)...), ']'))
+	case "audio":
+		if list := field("audio"); each(list, rawjson.IsString) {
+			return rawjson.Object("type", []byte(`"audio"`), "audio", list)
+		}
+		return []byte(`{"type":"audio","audio":[]}`)
+	case "image":
+		return rawjson.Object("type", []byte(`"image"`), "images", append(append([]byte("["), field("data")...), ']'))
+	}
+	text := field("text")
+	if !rawjson.IsString(text) {
+		text = []byte(`""`)
+	}
+	return rawjson.Object("type", []byte(`"text"`), "content", text)
+}
+
+// urlOf gives the place of an image that is elsewhere.
+func urlOf(block []byte) []byte {
+	url := rawjson.Field(block, "image_url")
+	if len(url) > 0 && url[0] == '{' {
+		url = rawjson.Field(url, "url")
+	}
+	if !rawjson.IsString(url) {
+		return []byte(`""`)
+	}
+	return url
+}
+
+// resultOut gives the block of a result: its text in one piece.
+func resultOut(raw []byte, lose func(kind string)) []byte {
+	var text []string
+	for m := rawjson.Walk(rawjson.Field(raw, "content")); m.Closing == ']' && m.Next(); {
+		if string(rawjson.Field(m.Val, "type")) == `"text"` {
+			text = append(text, rawjson.Text(rawjson.Field(m.Val, "text")))
+		} else {
+			lose(LostImage)
+		}
+	}
+	out := rawjson.Object("type", []byte(`"tool_result"`), "id", rawjson.Field(raw, "toolCallId"), "content", rawjson.AppendString(nil, strings.Join(text, "\n")),
+		"is_error", rawjson.Field(raw, "isError"))
+	switch details := rawjson.Field(raw, "details"); {
+	case len(details) == 0, details[0] == 'n':
+	case details[0] == '{':
+		out = add(out, "metadata", details)
+	default:
+		out = add(out, "metadata", rawjson.Object("details", details))
+	}
+	if rawjson.IsTrue(rawjson.Field(raw, "terminate")) {
+		out = add(out, "terminate", []byte("true"))
+	}
+	if s := rawjson.Field(raw, "terminateMessage"); rawjson.IsString(s) {
+		out = add(out, "terminate_message", s)
+	}
+	return out
+}
+
+func stopOut(val, raw []byte) []byte {
+	switch rawjson.Text(val) {
+	case "toolUse":
+		return []byte(`"tool_calls"`)
+	case "aborted":
+		return []byte(`"abort"`)
+	case "length":
+		return val
+	case "error":
+		if string(raw) == `"content_filter"` {
+			return raw
+		}
+		return val
+	}
+	return []byte(`"stop"`)
+}
+
+func usageOut(val []byte) []byte {
+	field := func(name string) []byte { return whole(rawjson.Field(val, name)) }
+	cost := rawjson.Field(val, "cost")
+	sum := func(name string) []byte {
+		if v := rawjson.Field(cost, name); rawjson.IsNumber(v) {
+			return v
+		}
+		return []byte("0.0")
+	}
+	return rawjson.Object("input_tokens", field("input"), "output_tokens", field("output"), "cache_read_tokens", field("cacheRead"), "cache_write_tokens", field("cacheWrite"),
+		"cost", rawjson.Object("input", sum("input"), "output", sum("output"), "cache_read", sum("cacheRead"), "cache_write", sum("cacheWrite"), "total", sum("total")))
+}

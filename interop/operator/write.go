@@ -1,0 +1,224 @@
+package operator
+
+import (
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/pi/emit"
+	"github.com/coppice-go/coppice/interop/pi/family"
+	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Kinds of losses, beside those of the pi family.
+const (
+	LostLevel  = "thinking levels that operator does not have: kept as custom entries"
+	LostImage  = "images in results of tools: operator's results are text"
+	LostHidden = "commands that models were not to see: kept as custom entries"
+)
+
+var target = emit.Target{Convert: convertOut, Count: count, Head: leaf, Title: named, Parent: "parent_id", Leaves: true}
+
+// self makes pi's lines of whatever a session holds; those are then put into snake case.
+var self = family.Member{Shape: shape.Dialect{Blocks: []string{"image_url", "audio"}}}
+
+// Write writes a session as a file that operator loads and opens at head, "" = before the first entry: a line
+// that its loader does not accept would be passed over, and what hangs on it lost, so each has every field
+// that it needs. entries, pi v3 lines in the session's order, is walked twice and must give the same each time.
+// The losses say what operator could not be told, by kind.
+func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+	return emit.File(w, headerOut(h), h.Title, entries, head, target)
+}
+
+// Append writes entries as lines that go behind a file's last one, which ends with a newline. Each hangs on an
+// entry of the file, or on one before it.
+func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+	return emit.Append(w, entries, target)
+}
+
+func headerOut(h interop.Header) []byte {
+	raw := family.Header(h)
+	out := rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", rawjson.Field(raw, "id"),
+		"timestamp", seconds(rawjson.Field(raw, "timestamp")), "cwd", rawjson.Field(raw, "cwd"))
+	if parent := rawjson.Field(raw, "parentSession"); rawjson.IsString(parent) {
+		out = add(out, "parent_session", parent)
+	}
+	return out
+}
+
+// seconds gives an ISO-8601 string as seconds; anything else is 0.
+func seconds(val []byte) []byte {
+	if s := secondsOf(val); s != nil {
+		return s
+	}
+	return []byte("0.0")
+}
+
+func stringOrNull(s string) []byte {
+	if s == "" {
+		return []byte("null")
+	}
+	return rawjson.AppendString(nil, s)
+}
+
+func leaf(id, head, last string, at time.Time) []byte {
+	return outLine("leaf", rawjson.AppendString(nil, id), stringOrNull(last), seconds(isoOf(at)), rawjson.Object("target_id", stringOrNull(head)))
+}
+
+func named(id, title, parent string, at time.Time) []byte {
+	return outLine("session_info", rawjson.AppendString(nil, id), stringOrNull(parent), seconds(isoOf(at)), rawjson.Object("name", rawjson.AppendString(nil, title)))
+}
+
+func outLine(typ string, id, parent, at, body []byte) []byte {
+	out := rawjson.Object("type", rawjson.AppendString(nil, typ), "id", id, "parent_id", rawjson.OrNull(parent), "timestamp", at)
+	if len(body) > len("{}") {
+		out = append(append(out[:len(out)-1], ','), body[1:]...)
+	}
+	return out
+}
+
+// count tells how many lines convertOut gives: as many as pi's format takes.
+func count(l transcript.Line) int {
+	if l.Type != "message" {
+		return 1
+	}
+	return len(self.Convert(l, func(string) {}))
+}
+
+// convertOut gives operator's lines for an entry.
+func convertOut(l transcript.Line, lose func(kind string)) [][]byte {
+	if l.Type == "leaf" {
+		target := rawjson.Field(l.Raw, "targetId")
+		if !rawjson.IsString(target) {
+			target = []byte("null")
+		}
+		return [][]byte{outLine("leaf", rawjson.Field(l.Raw, "id"), rawjson.Field(l.Raw, "parentId"), seconds(rawjson.Field(l.Raw, "timestamp")), rawjson.Object("target_id", target))}
+	}
+	if line := channel(l); line != nil {
+		return [][]byte{line}
+	}
+	lines := self.Convert(l, lose)
+	for i, raw := range lines {
+		lines[i] = snake(raw, lose)
+	}
+	return lines
+}
+
+// channel gives back an entry of type channel, which pi's format keeps as a custom one.
+func channel(l transcript.Line) []byte {
+	if l.Type != "custom" || string(rawjson.Field(l.Raw, "customType")) != `"`+foreign+`channel"` {
+		return nil
+	}
+	data := rawjson.Field(l.Raw, "data")
+	if !rawjson.IsString(rawjson.Field(data, "name")) {
+		return nil
+	}
+	for _, name := range []string{"chat_id", "user_id"} {
+		if v := rawjson.Field(data, name); v != nil && !rawjson.IsString(v) && v[0] != 'n' {
+			return nil
+		}
+	}
+	return outLine("channel", rawjson.Field(l.Raw, "id"), rawjson.Field(l.Raw, "parentId"), seconds(rawjson.Field(l.Raw, "timestamp")), data)
+}
+
+var levels = map[string]bool{"off": true, "minimal": true, "low": true, "medium": true, "high": true, "xhigh": true, "max": true}
+
+// snake gives operator's line for one that pi loads.
+func snake(raw []byte, lose func(kind string)) []byte {
+	field := func(name string) []byte { return rawjson.Field(raw, name) }
+	typ := rawjson.Text(field("type"))
+	line := func(typ string, body []byte) []byte {
+		return outLine(typ, field("id"), field("parentId"), seconds(field("timestamp")), body)
+	}
+	switch typ {
+	case "message":
+		typ, body := messageOut(field("message"), lose)
+		if meta := metaOut(field("meta")); typ == "message" && meta != nil {
+			body = add(body, "meta", meta)
+		}
+		return line(typ, body)
+	case "thinking_level_change":
+		if level := rawjson.Text(field("thinkingLevel")); !levels[level] {
+			lose(LostLevel)
+			return line("custom", rawjson.Object("custom_type", []byte(`"coppice.entry"`), "data", rawjson.Object("type", field("type"), "thinkingLevel", field("thinkingLevel"))))
+		}
+		return line(typ, rawjson.Object("thinking_level", field("thinkingLevel")))
+	case "model_change":
+		return line(typ, rawjson.Object("model_id", field("modelId"), "provider_id", field("provider")))
+	case "compaction":
+		kept := field("firstKeptEntryId")
+		if !rawjson.IsString(kept) {
+			kept = field("id") // its own: nothing is kept
+		}
+		return line(typ, rawjson.Object("summary", field("summary"), "first_kept_entry_id", kept, "tokens_before", whole(field("tokensBefore")),
+			"details", field("details"), "from_hook", orFalse(field("fromHook"))))
+	case "branch_summary":
+		return line(typ, rawjson.Object("from_id", field("fromId"), "summary", field("summary"), "details", field("details"), "from_hook", orFalse(field("fromHook"))))
+	case "label":
+		return line(typ, rawjson.Object("label", field("label"), "target_id", field("targetId")))
+	case "session_info":
+		return line(typ, rawjson.Object("name", field("name")))
+	case "custom_message":
+		return line(typ, rawjson.Object("custom_type", field("customType"), "content", blocksOut(field("content")), "display", field("display"), "details", field("details")))
+	}
+	return line("custom", rawjson.Object("custom_type", field("customType"), "data", field("data")))
+}
+
+func orFalse(val []byte) []byte {
+	if rawjson.IsTrue(val) {
+		return val
+	}
+	return []byte("false")
+}
+
+// whole gives a number without its fraction, for fields that must be whole; nothing below 0.
+func whole(val []byte) []byte {
+	s, _, _ := strings.Cut(string(val), ".")
+	if s == "" || s[0] == '-' || strings.ContainsAny(s, "eE") || len(s) > len("9007199254740993") {
+		return []byte("0")
+	}
+	return []byte(s)
+}
+
+// metaOut gives what operator keeps beside a message; nil = its loader would not accept it.
+func metaOut(meta []byte) []byte {
+	if len(meta) == 0 || meta[0] != '{' {
+		return nil
+	}
+	for m := rawjson.Walk(meta); m.Closing == '}' && m.Next(); {
+		fine := m.Val[0] == 'n'
+		switch string(m.Key) {
+		case "reply_to", "channel_message_id":
+			fine = fine || m.Val[0] == '"'
+		case "attachments":
+			fine = fine || each(m.Val, func(v []byte) bool {
+				mime := rawjson.OrNull(rawjson.Field(v, "mime_type"))
+				return rawjson.IsString(rawjson.Field(v, "path")) && (mime[0] == 'n' || mime[0] == '"')
+			})
+		case "reactions":
+			fine = fine || each(m.Val, rawjson.IsString)
+		default:
+			fine = true
+		}
+		if !fine {
+			return nil
+		}
+	}
+	return meta
+}
+
+func each(list []byte, ok func(val []byte) bool) bool {
+	if len(list) == 0 || list[0] != '[' {
+		return false
+	}
+	for m := rawjson.Walk(list); m.Next(); {
+		if !ok(m.Val) {
+			return false
+		}
+	}
+	return true
+}

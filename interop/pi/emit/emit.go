@@ -1,0 +1,213 @@
+// Package emit writes trees of entries as files of other programs: it keeps the promises that every such file
+// needs, and asks a Target for what each entry becomes there.
+//
+// What it promises of the ids and parents that it writes: every id once; every parent in the file; no circles.
+// Of several entries with one id the last answers to it, as everywhere here; the others get an id of their own.
+// A parent that is missing, and a circle where it is cut, become null. The last line leads to the head.
+//
+// Commits of a session are left out; what hangs on one hangs on its parent.
+//
+// Bounds (I15): the sequence is walked twice; about 200 bytes an entry are held, and one entry's lines.
+package emit
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Target is a program whose files are written.
+type Target struct {
+	// Convert gives the lines that stand for an entry, as the target has them but for their ids and
+	// parents: the first one's are the entry's own, in the target's fields. None = the entry is left out.
+	// lose counts what could not be said.
+	Convert func(l transcript.Line, lose func(kind string)) [][]byte
+	// Count tells how many lines Convert gives; nil = it has to be asked itself.
+	Count func(l transcript.Line) int
+	// Head makes a line that leads to an entry ("" = to no entry: a new root comes next). last is the id of
+	// the line before.
+	Head func(id, head, last string, at time.Time) []byte
+	// Title makes an entry that names the session; nil = the header does.
+	Title func(id, title, parent string, at time.Time) []byte
+	// Parent is the name of the field of a parent's id.
+	Parent string
+	// Leaves: the target has entries that move the head.
+	Leaves bool
+}
+
+// Kinds of losses that every target has.
+const (
+	LostDuplicate = "entries whose id another one has: they got one of their own"
+	LostOrphan    = "entries whose parent is not in the session: they start a root"
+	LostCycle     = "entries whose parents led back to them: they start a root"
+	LostEntry     = "lines that are no entries: left out"
+)
+
+// ErrHead is wrapped by the error for a head that is none of the entries.
+var ErrHead = errors.New("the head is none of the entries")
+
+var errSequence = errors.New("the entries were others when they were asked for again")
+
+// File writes the header, then all entries; the last line leads to the head, "" = before the first entry. title
+// is for a target that has it among the entries, where no entry says one. entries is walked twice and must give
+// the same each time.
+func File(w io.Writer, header []byte, title string, entries iter.Seq2[transcript.Draft, error], head string, t Target) (interop.Losses, error) {
+	losses := interop.Losses{}
+	p, err := newPlan(entries, t, losses)
+	if err != nil {
+		return nil, err
+	}
+	to, err := p.headOf(head)
+	if err != nil {
+		return nil, err
+	}
+	out := &lines{w: bufio.NewWriterSize(w, 1<<16)}
+	out.put(header)
+	last, leads, at := "", "", time.Time{} // leads: the entry at which a file that ended here would open
+	i := 0
+	for d, err := range entries {
+		l, ok, err := lineOf(d, err)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if i >= len(p.lines) || p.lines[i].ID != l.ID {
+			return nil, errSequence
+		}
+		if id := p.write(out, i, l, t, losses); id != "" {
+			last, at = id, l.Time
+			if leads = id; t.Leaves && l.Type == "leaf" {
+				leads = p.first(string(p.lines[i].Raw))
+			}
+		}
+		if i++; out.err != nil {
+			return nil, out.err
+		}
+	}
+	if i != len(p.lines) {
+		return nil, errSequence
+	}
+	if title != "" && !p.titled && t.Title != nil && to != "" {
+		id := p.fresh("title")
+		out.put(t.Title(id, title, to, at))
+		leads, to = id, id
+	}
+	if leads != to {
+		out.put(t.Head(p.fresh("head"), to, last, at))
+	}
+	return losses, out.flush()
+}
+
+// Append writes entries that are to stand behind a file's last line: each hangs on an entry of the file, or on
+// one before it. It walks them once.
+func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error], t Target) (interop.Losses, error) {
+	losses := interop.Losses{}
+	p := &plan{tails: map[string]string{}}
+	out := &lines{w: bufio.NewWriterSize(w, 1<<16)}
+	for d, err := range entries {
+		l, ok, err := lineOf(d, err)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			losses[LostEntry]++
+			continue
+		}
+		parent := l.ParentID
+		if tail, ok := p.tails[parent]; ok {
+			parent = tail
+		}
+		if isCommit(l) {
+			p.tails[l.ID] = parent
+			continue
+		}
+		raws := t.Convert(l, func(kind string) { losses[kind]++ })
+		last := parent
+		for k, raw := range raws {
+			id := l.ID
+			if k > 0 {
+				id = l.ID + "." + strconv.Itoa(k)
+			}
+			out.put(placed(raw, l, id, last, t.Parent, k == 0))
+			last = id
+		}
+		if len(raws) != 1 {
+			p.tails[l.ID] = last
+		}
+		if out.err != nil {
+			return nil, out.err
+		}
+	}
+	return losses, out.flush()
+}
+
+// lineOf gives the line of a draft; false: it is no entry.
+func lineOf(d transcript.Draft, err error) (transcript.Line, bool, error) {
+	if err != nil {
+		return transcript.Line{}, false, err
+	}
+	raw := bytes.TrimSuffix(d.Raw, []byte("\n"))
+	if d.Raw == nil || d.Err != nil {
+		if raw, err = d.Line(d.ID, d.Parent, d.Time); err != nil && !errors.Is(err, transcript.ErrLine) {
+			return transcript.Line{}, false, err
+		}
+	}
+	l, err := transcript.ParseLine(raw)
+	return l, err == nil && l.Type != "" && l.ID != "" && l.Type != "session" && bytes.IndexByte(raw, '\n') < 0, nil
+}
+
+// isCommit tells a line that keeps a session's own account, and that no reader of entries wants.
+func isCommit(l transcript.Line) bool {
+	return l.Type == "custom" && string(rawjson.Field(l.Raw, "customType")) == `"coppice.commit"`
+}
+
+// placed gives a line its id and its parent. A line that has them already stays as it is.
+func placed(raw []byte, l transcript.Line, id, parent, field string, first bool) []byte {
+	if first && id == l.ID && parent == l.ParentID && (parent != "" || string(rawjson.Field(raw, field)) == "null") {
+		return raw
+	}
+	val := []byte("null")
+	if parent != "" {
+		val = rawjson.AppendString(nil, parent)
+	}
+	return rawjson.WithField(rawjson.WithField(raw, "id", rawjson.AppendString(nil, id)), field, val)
+}
+
+// lines writes lines until the first error.
+type lines struct {
+	w   *bufio.Writer
+	err error
+}
+
+func (o *lines) put(raw []byte) {
+	if o.err != nil {
+		return
+	}
+	if _, err := o.w.Write(raw); err != nil {
+		o.err = fmt.Errorf("write: %w", err)
+		return
+	}
+	if err := o.w.WriteByte('\n'); err != nil {
+		o.err = fmt.Errorf("write: %w", err)
+	}
+}
+
+func (o *lines) flush() error {
+	if o.err == nil {
+		if err := o.w.Flush(); err != nil {
+			o.err = fmt.Errorf("write: %w", err)
+		}
+	}
+	return o.err
+}

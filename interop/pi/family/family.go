@@ -1,0 +1,256 @@
+// Package family says what the programs of the pi family load, and makes lines of it: a Member is one of them.
+//
+// A line that the member loads goes out byte for byte. What it has no type or role for becomes an entry of type
+// "custom" whose data is the entry as it was (customType "coppice.entry"; a member that has the type gets it
+// back), or a custom message. A field that must be there, or be of another type, is put right.
+package family
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/pi/emit"
+	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Kinds of losses.
+const (
+	LostType       = "entries of types that the format does not have: kept as custom entries"
+	LostFields     = "entries without a field that the format needs: kept as custom entries"
+	LostModel      = "changes of the model of another role than the default one: kept as custom entries"
+	LostRemote     = "compactions whose history only the provider can read: their summary counts"
+	LostCompaction = "compactions that atomic does not apply: the whole conversation is its context"
+	LostEdit       = "edits of the context: kept as custom entries, the context shows what was edited"
+	LostLeaf       = "moves of the head: kept as custom entries, the file ends at the head"
+)
+
+// customEntry is the customType of an entry of a type that the member does not have.
+const customEntry = "coppice.entry"
+
+// Member is a program of the family.
+type Member struct {
+	Types    []string      // of entries that it has beside pi 0.73's
+	Shape    shape.Dialect // of messages
+	Models   bool          // a model is one string, "provider/id"; else it is two
+	Titles   bool          // title_change names a session; else session_info does
+	NoSystem bool          // it has no messages of role system
+	Verbatim bool          // only compactions of strategy "verbatim-lines" count
+}
+
+// Target is the member for package emit.
+func (m Member) Target() emit.Target {
+	t := emit.Target{Convert: m.Convert, Head: head, Parent: "parentId"}
+	if !m.Titles {
+		t.Title = func(id, title, parent string, at time.Time) []byte {
+			return entry("session_info", id, parent, at, "name", rawjson.AppendString(nil, title))
+		}
+	}
+	return t
+}
+
+// head makes an entry that says nothing, below the one that the file is to be opened at.
+func head(id, head, _ string, at time.Time) []byte {
+	return entry("custom", id, head, at, "customType", []byte(`"coppice.head"`))
+}
+
+func entry(typ, id, parent string, at time.Time, name string, val []byte) []byte {
+	p := []byte("null")
+	if parent != "" {
+		p = rawjson.AppendString(nil, parent)
+	}
+	return rawjson.Object("type", rawjson.AppendString(nil, typ), "id", rawjson.AppendString(nil, id), "parentId", p, "timestamp", iso(at), name, val)
+}
+
+// iso gives a time as pi writes it; no time is 1970.
+func iso(at time.Time) []byte {
+	if y := at.Year(); at.IsZero() || y < 1970 || y > 9999 {
+		at = time.Unix(0, 0)
+	}
+	return []byte(at.UTC().Format(`"2006-01-02T15:04:05.000Z"`))
+}
+
+// Header gives a header that the family loads: of version 3, with an id, a time and a directory; what else is in
+// it stays, unless it is of a type that a member could not read.
+func Header(h interop.Header) []byte {
+	raw := h.Raw
+	if l, err := transcript.ParseLine(raw); err != nil || l.Type != "session" {
+		raw = []byte(`{"type":"session"}`)
+	}
+	need := func(name string, ok bool, val []byte) {
+		if !ok {
+			raw = rawjson.WithField(raw, name, val)
+		}
+	}
+	text := func(name string) string { return rawjson.Text(rawjson.Field(raw, name)) }
+	v := rawjson.Field(raw, "version")
+	need("version", rawjson.IsNumber(v) && string(v) == "3", []byte("3"))
+	need("id", text("id") != "", rawjson.AppendString(nil, orElse(h.ID, "session")))
+	need("timestamp", rawjson.IsString(rawjson.Field(raw, "timestamp")) && !rawjson.Time(rawjson.Field(raw, "timestamp")).IsZero(), iso(h.Created))
+	need("cwd", rawjson.IsString(rawjson.Field(raw, "cwd")), rawjson.AppendString(nil, h.Cwd))
+	need("parentSession", rawjson.Field(raw, "parentSession") == nil || text("parentSession") != "", nil)
+	if h.Parent != "" {
+		need("parentSession", text("parentSession") != "", rawjson.AppendString(nil, h.Parent))
+	}
+	raw, _ = fit(raw, headerFields)
+	return raw
+}
+
+func orElse(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}
+
+// Convert gives the lines of an entry as the member loads them.
+func (m Member) Convert(l transcript.Line, lose func(kind string)) [][]byte {
+	at, message := placeOf(l.Raw)
+	if !rawjson.IsString(at) || l.Time.IsZero() {
+		l.Raw = rawjson.WithField(l.Raw, "timestamp", iso(l.Time))
+	}
+	if l.Type == "custom" {
+		l = m.restored(l)
+	}
+	switch l.Type {
+	case "message":
+		return m.message(l, message, lose)
+	case "model_change":
+		return [][]byte{m.model(l, lose)}
+	case "session_info", "title_change":
+		return [][]byte{m.title(l, lose)}
+	case "custom_message":
+		content := rawjson.Field(l.Raw, "content")
+		if fit := shape.Content(content, lose); len(fit) != len(content) || string(fit) != string(content) {
+			l.Raw = rawjson.WithField(l.Raw, "content", fit)
+		}
+	case "compaction":
+		m.compaction(l, lose)
+	}
+	if !m.has(l.Type) {
+		switch l.Type {
+		case "context_edit":
+			lose(LostEdit)
+		case "leaf":
+			lose(LostLeaf)
+		default:
+			lose(LostType)
+		}
+		return [][]byte{foreign(l)}
+	}
+	needed := fields[l.Type]
+	if m.Models && l.Type == "thinking_level_change" && string(rawjson.OrNull(rawjson.Field(l.Raw, "thinkingLevel"))) == "null" {
+		needed = needed[1:] // it may be missing there
+	}
+	raw, ok := fit(l.Raw, needed)
+	if !ok {
+		lose(LostFields)
+		return [][]byte{foreign(l)}
+	}
+	return [][]byte{raw}
+}
+
+// placeOf gives an entry's time stamp and its message.
+func placeOf(line []byte) (at, message []byte) {
+	for m := rawjson.Walk(line); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
+		case "timestamp":
+			at = m.Val
+		case "message":
+			message = m.Val
+		}
+	}
+	return at, message
+}
+
+func (m Member) has(typ string) bool {
+	switch typ {
+	case "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message", "label":
+		return true
+	}
+	return slices.Contains(m.Types, typ)
+}
+
+func (m Member) compaction(l transcript.Line, lose func(kind string)) {
+	strategy := string(rawjson.Field(rawjson.Field(l.Raw, "details"), "strategy"))
+	switch {
+	case m.Verbatim && strategy != `"verbatim-lines"`:
+		lose(LostCompaction)
+	case !m.Titles && rawjson.Field(rawjson.Field(l.Raw, "preserveData"), "openaiRemoteCompaction") != nil:
+		lose(LostRemote)
+	}
+}
+
+// message gives a message's lines: more than one where it holds results of tools.
+func (m Member) message(l transcript.Line, raw []byte, lose func(kind string)) [][]byte {
+	parts := shape.Messages(raw, l.Time, m.Shape, lose)
+	lines := make([][]byte, 0, len(parts))
+	for _, p := range parts {
+		switch {
+		case p.Type != "message":
+			lines = append(lines, retyped(l, p.Type, p.Body))
+			continue
+		case m.NoSystem && string(rawjson.Field(p.Message, "role")) == `"system"`:
+			lose(shape.LostRole)
+			lines = append(lines, retyped(l, "custom_message", rawjson.Object("customType", []byte(`"system"`), "content", rawjson.Field(p.Message, "content"), "display", []byte("true"))))
+			continue
+		}
+		if len(parts) == 1 && len(p.Message) == len(raw) && &p.Message[0] == &raw[0] {
+			return [][]byte{l.Raw}
+		}
+		lines = append(lines, rawjson.WithField(l.Raw, "message", p.Message))
+	}
+	return lines
+}
+
+// model gives a change of the model as the member has it.
+func (m Member) model(l transcript.Line, lose func(kind string)) []byte {
+	provider, id := rawjson.Text(rawjson.Field(l.Raw, "provider")), rawjson.Text(rawjson.Field(l.Raw, "modelId"))
+	model := rawjson.Text(rawjson.Field(l.Raw, "model"))
+	role := rawjson.Text(rawjson.Field(l.Raw, "role"))
+	switch {
+	case m.Models && model != "", !m.Models && provider != "" && id != "" && (role == "" || role == "default"):
+		return l.Raw
+	case m.Models && id != "":
+		if model = id; provider != "" {
+			model = provider + "/" + id
+		}
+		raw := rawjson.WithField(rawjson.WithField(l.Raw, "provider", nil), "modelId", nil)
+		return rawjson.WithField(raw, "model", rawjson.AppendString(nil, model))
+	case !m.Models && role != "" && role != "default":
+		lose(LostModel)
+		return foreign(l)
+	}
+	provider, id, ok := strings.Cut(model, "/")
+	if m.Models || !ok || provider == "" || id == "" {
+		lose(LostFields)
+		return foreign(l)
+	}
+	raw := rawjson.WithField(l.Raw, "model", nil)
+	return rawjson.WithField(rawjson.WithField(raw, "provider", rawjson.AppendString(nil, provider)), "modelId", rawjson.AppendString(nil, id))
+}
+
+// title gives a name of the session as the member has it.
+func (m Member) title(l transcript.Line, lose func(kind string)) []byte {
+	e := transcript.Entry{Type: l.Type, Raw: l.Raw}
+	name, _ := e.Title()
+	switch {
+	case m.Titles && l.Type == "session_info":
+		return retyped(l, "title_change", rawjson.Object("title", rawjson.AppendString(nil, name), "source", []byte(`"user"`)))
+	case !m.Titles && l.Type == "title_change":
+		lose(LostTitle)
+		return retyped(l, "session_info", rawjson.Object("name", rawjson.AppendString(nil, name)))
+	}
+	raw, ok := fit(l.Raw, fields[l.Type])
+	if !ok {
+		lose(LostFields)
+		return foreign(l)
+	}
+	return raw
+}
+
+// LostTitle is the kind of loss where a title's origin cannot be said.
+const LostTitle = "titles: who gave them, and what they were before"

@@ -1,0 +1,139 @@
+package family
+
+import (
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// field is a field that an entry needs, or whose type matters where it is there.
+type field struct {
+	name string
+	kind byte   // of its value: '"' a string, '0' a number, 't' a truth value, '[' a list, '{' an object, 'n' an object or null, 'k' a string or null, 's' a string or a list
+	def  string // what it gets where it is missing or of another kind; "" = the entry is none; "?" = it is taken away
+}
+
+var fields = map[string][]field{
+	"thinking_level_change": {{"thinkingLevel", '"', `"off"`}, {"configured", 'k', "?"}},
+	"compaction":            {{"summary", '"', `""`}, {"tokensBefore", '0', "0"}, {"firstKeptEntryId", 'k', "?"}, {"fromHook", 't', "?"}, {"shortSummary", '"', "?"}, {"preserveData", '{', "?"}, {"fromExtension", 't', "?"}},
+	"branch_summary":        {{"fromId", '"', `"root"`}, {"summary", '"', `""`}, {"fromHook", 't', "?"}},
+	"custom":                {{"customType", '"', `"custom"`}},
+	"custom_message":        {{"customType", '"', `"message"`}, {"display", 't', "true"}},
+	"label":                 {{"targetId", '"', ""}, {"label", '"', "?"}},
+	"session_info":          {{"name", '"', "?"}},
+	"usage":                 {{"kind", '"', ""}, {"provider", '"', ""}, {"model", '"', ""}, {"usage", '{', ""}, {"note", '"', "?"}},
+	"context_edit":          {{"targetId", '"', ""}, {"replacement", 'n', ""}},
+	"active_tools_change":   {{"activeToolNames", '[', ""}},
+	"service_tier_change":   {{"serviceTier", 'n', "null"}},
+	"mode_change":           {{"mode", '"', ""}, {"data", '{', "?"}},
+	"ttsr_injection":        {{"injectedRules", '[', ""}},
+	"session_init":          {{"systemPrompt", 's', ""}, {"task", '"', ""}, {"tools", '[', ""}},
+	"model_usage":           {{"purpose", '"', ""}, {"api", '"', ""}, {"provider", '"', ""}, {"model", '"', ""}, {"usage", '{', ""}, {"stopReason", '"', ""}},
+	"title_change":          {{"title", '"', `""`}, {"source", '"', `"user"`}},
+	"credential_pin":        {{"provider", '"', ""}, {"hash", '"', ""}},
+	"context_compaction":    {{"deletedTargets", '[', ""}, {"protectedEntryIds", '[', ""}},
+	"session_summary":       {{"summary", '"', ""}, {"summarizedThroughId", '"', ""}},
+}
+
+// headerFields are what members have in a header beside what all of them need.
+var headerFields = []field{
+	{"title", '"', "?"},
+	{"titleSource", '"', "?"},
+	{"additionalDirectories", '[', "?"},
+	{"previousSessionFiles", '[', "?"},
+	{"providerPromptCacheKey", '"', "?"},
+	{"internal", 't', "?"},
+	{"workflow", '{', "?"},
+}
+
+func (f field) holds(val []byte) bool {
+	if len(val) == 0 {
+		return false
+	}
+	switch f.kind {
+	case '0':
+		return rawjson.IsNumber(val)
+	case 't':
+		return val[0] == 't' || val[0] == 'f'
+	case 'n':
+		return val[0] == 'n' || val[0] == '{'
+	case 'k':
+		return val[0] == '"' || val[0] == 'n'
+	case 's':
+		return val[0] == '"' || val[0] == '['
+	}
+	return val[0] == f.kind
+}
+
+// fit gives a line whose fields are as they must be; false: one is missing that has no default.
+func fit(raw []byte, want []field) ([]byte, bool) {
+	for _, f := range want {
+		val := rawjson.Field(raw, f.name)
+		switch {
+		case f.holds(val), val == nil && f.def == "?":
+		case f.def == "":
+			return nil, false
+		case f.def == "?":
+			raw = rawjson.WithField(raw, f.name, nil)
+		default:
+			raw = rawjson.WithField(raw, f.name, []byte(f.def))
+		}
+	}
+	return raw, true
+}
+
+// retyped gives a line of another type in the place of an entry.
+func retyped(l transcript.Line, typ string, body []byte) []byte {
+	out := rawjson.Object("type", rawjson.AppendString(nil, typ), "id", rawjson.Field(l.Raw, "id"),
+		"parentId", rawjson.OrNull(rawjson.Field(l.Raw, "parentId")), "timestamp", rawjson.Field(l.Raw, "timestamp"))
+	if len(body) > len("{}") {
+		out = append(append(out[:len(out)-1], ','), body[1:]...)
+	}
+	return out
+}
+
+// foreign keeps an entry whole in one of type custom.
+func foreign(l transcript.Line) []byte {
+	data := []byte(`{"type":`)
+	data = append(rawjson.AppendString(data, l.Type), '}')
+	for m := rawjson.Walk(l.Raw); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
+		case "type", "id", "parentId", "timestamp":
+			continue
+		}
+		data = append(rawjson.AppendString(append(data[:len(data)-1], ','), string(m.Key)), ':')
+		data = append(append(data, m.Val...), '}')
+	}
+	out := retyped(l, "custom", rawjson.Object("customType", []byte(`"`+customEntry+`"`), "data", data))
+	if _, err := transcript.ParseLine(out); err != nil { // one level deeper than it was
+		out = rawjson.WithField(out, "data", nil)
+	}
+	return out
+}
+
+// restored gives back an entry that another member did not have and this one has.
+func (m Member) restored(l transcript.Line) transcript.Line {
+	if string(rawjson.Field(l.Raw, "customType")) != `"`+customEntry+`"` {
+		return l
+	}
+	data := rawjson.Field(l.Raw, "data")
+	typ := rawjson.Text(rawjson.Field(data, "type"))
+	known := m.has(typ) || typ == "model_change" || typ == "session_info" || typ == "title_change"
+	if !known || typ == "custom" || len(data) == 0 || data[0] != '{' {
+		return l
+	}
+	for _, name := range []string{"type", "id", "parentId", "timestamp"} {
+		data = rawjson.WithField(data, name, nil)
+	}
+	was := l
+	was.Type, was.Raw = typ, retyped(l, typ, data)
+	if typ == "model_change" && m.foreignModel(was) {
+		return l
+	}
+	return was
+}
+
+func (m Member) foreignModel(l transcript.Line) bool {
+	lost := false
+	m.model(l, func(string) { lost = true })
+	return lost
+}
