@@ -51,7 +51,7 @@ type Source struct {
 	Open func() (io.ReadCloser, error)
 	// Beside opens a file that the session's names by a path relative to its folder (a blob, a subagent's
 	// transcript). nil, or fs.ErrNotExist = there is none. Readers check names: nothing outside of that
-	// folder's parent is asked for.
+	// folder is asked for but "../../blobs/<sha256>", where omp keeps images.
 	Beside func(name string) (io.ReadCloser, error)
 }
 

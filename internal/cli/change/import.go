@@ -5,12 +5,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/ingest"
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/interop"
 )
 
 type importOptions struct {
@@ -24,7 +27,8 @@ func Import(a *program.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE|DIR...",
 		Short: "Import session files, each as a session of its own",
-		Long: `Import session files, each as a session of its own. Of a folder every *.jsonl file below it is taken.
+		Long: `Import session files, each as a session of its own. Of a folder every *.jsonl file below it is taken,
+and every *.jsonl.zst. Sessions of pi, omp, atomic, operator, Claude Code and Codex are told apart by their content.
 Files are only read. What is damaged in them is passed over and reported, and stays in the original, which
 ` + "`coppice export --format original`" + ` gives back byte for byte. A file that cannot be imported does not stop
 the others; the exit code is 1 then.
@@ -34,11 +38,14 @@ A session keeps the id of its file's header, if that is a valid id and no sessio
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.importFiles(cmd.Context(), args, o) },
 	}
-	cmd.Flags().StringVar(&o.format, "format", "auto", "what the files are: auto, pi")
+	cmd.Flags().StringVar(&o.format, "format", "auto", "what the files are: "+strings.Join(importFormats, ", "))
 	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; of a single file only")
-	_ = cmd.RegisterFlagCompletionFunc("format", program.Words("auto", "pi"))
+	_ = cmd.RegisterFlagCompletionFunc("format", program.Words(importFormats...))
 	return cmd
 }
+
+// importFormats are those that are read; auto tells by the content.
+var importFormats = []string{"auto", "pi", "omp", "atomic", "operator", "claude-code", "codex"}
 
 // imported is a file that became a session, or Error, why it did not.
 type imported struct {
@@ -48,12 +55,12 @@ type imported struct {
 }
 
 func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) error {
-	switch o.format {
-	case "auto", "pi":
-	case "omp", "atomic", "operator", "claude-code", "codex":
-		return program.Unsupported("import of the format " + o.format + " is not there yet; auto and pi are")
-	default:
-		return program.Usage("unknown format %q; auto and pi are known", o.format)
+	if !slices.Contains(importFormats, o.format) {
+		return program.Usage("unknown format %q; there are %s", o.format, strings.Join(importFormats, ", "))
+	}
+	format := interop.Format(o.format)
+	if o.format == "auto" {
+		format = ""
 	}
 	files := ingest.Find(ctx, paths)
 	if err := ctx.Err(); err != nil {
@@ -72,7 +79,7 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		out := c.Array("imported")
 		var failed []error
 		for _, f := range files {
-			res, err := c.importFile(ctx, st, f, ingest.Options{Session: o.session, Now: c.Now(), Rand: rand.Reader, Read: bar.Add})
+			res, err := c.importFile(ctx, st, f, ingest.Options{Session: o.session, Format: format, Now: c.Now(), Rand: rand.Reader, Read: bar.Add})
 			if ctx.Err() != nil {
 				failed = append(failed, ctx.Err())
 				break

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // File is a file that is to be imported, or Err, why it cannot be.
@@ -59,7 +60,7 @@ func walk(ctx context.Context, dir string) []File {
 			}
 			return nil
 		}
-		if filepath.Ext(p) != ".jsonl" || !d.Type().IsRegular() {
+		if !strings.HasSuffix(p, ".jsonl") && !strings.HasSuffix(p, ".jsonl.zst") || !d.Type().IsRegular() {
 			return nil
 		}
 		f := File{Path: p}

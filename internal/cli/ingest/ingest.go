@@ -9,18 +9,22 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/interop/pi"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // Options of Import.
 type Options struct {
-	Session string // the id to import under; "" = the file's own if it can be had, else a new one
+	Session string         // the id to import under; "" = the file's own if it can be had, else a new one
+	Format  interop.Format // "" = as the file's content tells
 	Now     time.Time
 	Rand    io.Reader
 	Read    func(n int64) // told how many bytes were read; nil = nobody asks
@@ -44,22 +48,29 @@ type Result struct {
 	Entries     int          `json:"entries"`
 	BadLines    int          `json:"badLines"`
 	Diagnostics []Diagnostic `json:"diagnostics"`
+	Children    []string     `json:"children,omitempty"` // sessions that were in the file too: sidechains, subagents
 }
 
-// Source is what a session is read from. It is opened more than once.
-type Source struct {
-	Name string
-	Open func() (io.ReadCloser, error)
-}
+// Source is what a session is read from.
+type Source = interop.Source
 
-// FromFile is a file as a source.
+// FromFile is a file as a source. What the file names beside it is found from its folder: below it, and what
+// a peer keeps two folders up (omp's images).
 func FromFile(path string) Source {
-	return Source{path, func() (io.ReadCloser, error) { return os.Open(path) }}
+	return Source{
+		Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) },
+		Beside: func(name string) (io.ReadCloser, error) {
+			if !filepath.IsLocal(name) && !strings.HasPrefix(name, "../../blobs/") {
+				return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+			}
+			return os.Open(filepath.Join(filepath.Dir(path), filepath.FromSlash(name)))
+		},
+	}
 }
 
 // FromBytes is a file in memory as a source.
 func FromBytes(name string, p []byte) Source {
-	return Source{name, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p)), nil }}
+	return Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p)), nil }}
 }
 
 // Import imports one file as one session. On an error the store holds nothing of it.
@@ -87,12 +98,12 @@ func Import(ctx context.Context, st *coppice.Store, src Source, o Options) (Resu
 
 // headerID gives the id in the file's header, if it can be a session's.
 func headerID(src Source, o Options) (id string, err error) {
-	f, err := src.Open()
+	r, err := formats.Open(src, o.Format, interop.Options{Now: o.Now, Rand: o.Rand})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", src.Name, err)
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	h, err := pi.NewReader(f, o.Now, o.Rand).Header()
+	defer func() { err = errors.Join(err, r.Close()) }()
+	h, err := r.Header()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", src.Name, err)
 	}
@@ -104,17 +115,30 @@ func headerID(src Source, o Options) (id string, err error) {
 
 // once imports a file under an id; "" = a new one.
 func once(ctx context.Context, st *coppice.Store, src Source, id string, o Options) (res Result, err error) {
-	f, err := src.Open()
-	if err != nil {
-		return Result{}, err
+	format := o.Format
+	if format == "" {
+		if format, err = formats.Told(src); err != nil {
+			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+		}
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	r := pi.NewReader(&counting{f, o.Read}, o.Now, o.Rand)
+	counted := src
+	counted.Open = func() (io.ReadCloser, error) {
+		f, err := src.Open()
+		return &counting{f, o.Read}, err
+	}
+	r, err := formats.Open(counted, format, interop.Options{Now: o.Now, Rand: o.Rand})
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
 	h, err := r.Header()
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
 	}
-	res = Result{File: src.Name, Format: "pi", Diagnostics: []Diagnostic{}}
+	res = Result{File: src.Name, Format: string(format), Diagnostics: []Diagnostic{}}
+	if format == "" {
+		res.Format = string(interop.Pi)
+	}
 	opts := &coppice.SessionOptions{
 		ID: id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent,
 		Original: func() (io.Reader, error) {
@@ -124,7 +148,7 @@ func once(ctx context.Context, st *coppice.Store, src Source, id string, o Optio
 			return src.Open()
 		},
 	}
-	s, err := st.Import(ctx, lines(h, r, &res.Entries), opts)
+	s, err := st.Import(ctx, lines(h, r.Next, &res.Entries), opts)
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
 	}
@@ -140,17 +164,59 @@ func once(ctx context.Context, st *coppice.Store, src Source, id string, o Optio
 	for _, d := range tree.Diagnostics() {
 		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: d.Kind, Entry: d.Entry, Ordinal: d.Ordinal, Detail: d.Detail})
 	}
-	return res, nil
+	if family, ok := r.(interop.Family); ok {
+		err = children(ctx, st, family, &res)
+	}
+	return res, err
+}
+
+// children imports the sessions that a file holds beside its own, each as a child of it. One that was
+// imported before, or whose id is another's, gets a new id.
+func children(ctx context.Context, st *coppice.Store, f interop.Family, res *Result) error {
+	for child, err := range f.Children() {
+		if err != nil {
+			return fmt.Errorf("%s: a session within: %w", res.File, err)
+		}
+		h, id := child.Header, child.Header.ID
+		if layout.ValidID(id) != nil {
+			id = ""
+		}
+		for {
+			next, stop := iter.Pull2(child.Entries)
+			n := 0
+			s, err := st.Import(ctx, lines(h, func() (transcript.Draft, error) {
+				d, err, more := next()
+				if !more {
+					return d, io.EOF
+				}
+				return d, err
+			}, &n), &coppice.SessionOptions{ID: id, Title: h.Title, Cwd: h.Cwd, Parent: res.Session})
+			stop()
+			if errors.Is(err, fs.ErrExist) && id != "" {
+				id = ""
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("%s: a session within: %w", res.File, err)
+			}
+			res.Children = append(res.Children, s.ID())
+			if err := s.Close(); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return nil
 }
 
 // lines gives the header, then every entry, and counts the entries.
-func lines(h pi.Header, r *pi.Reader, count *int) iter.Seq2[transcript.Draft, error] {
+func lines(h interop.Header, next func() (transcript.Draft, error), count *int) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		if !yield(entry.Line(h.Raw), nil) {
 			return
 		}
 		for {
-			d, err := r.Next()
+			d, err := next()
 			if errors.Is(err, io.EOF) {
 				return
 			}
@@ -166,12 +232,12 @@ func lines(h pi.Header, r *pi.Reader, count *int) iter.Seq2[transcript.Draft, er
 
 // counting tells how much was read.
 type counting struct {
-	r    io.Reader
+	io.ReadCloser
 	tell func(n int64)
 }
 
 func (c *counting) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
+	n, err := c.ReadCloser.Read(p)
 	if c.tell != nil && n > 0 {
 		c.tell(int64(n))
 	}

@@ -78,7 +78,7 @@ func store(t *testing.T) *coppice.Store {
 // Reading that fails in the middle leaves no session.
 func TestAnImportThatFailsLeavesNothing(t *testing.T) {
 	st := store(t)
-	src := Source{"half", func() (io.ReadCloser, error) { return io.NopCloser(&failing{p: session.JSONL[:100_000]}), nil }}
+	src := Source{Name: "half", Open: func() (io.ReadCloser, error) { return io.NopCloser(&failing{p: session.JSONL[:100_000]}), nil }}
 	if _, err := Import(t.Context(), st, src, options()); !errors.Is(err, errDisk) {
 		t.Errorf("error %v", err)
 	}

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/coppice-go/coppice/export"
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/interop"
 )
 
 type exportOptions struct {
@@ -31,7 +35,9 @@ func Export(a *program.App) *cobra.Command {
 		Use:   "export SESSION",
 		Short: "Write a session as a file: pi v3, or the bytes that were imported",
 		Long: `Write a session as a file. Format pi: every entry of every branch as a pi v3 session file. Format original: the
-bytes that were imported, exactly; of a session that was made here, all its lines. Formats markdown and html are for
+bytes that were imported, exactly, and behind them what was added since, in their format; of a session that was made
+here, all its lines. Formats omp, atomic, operator and claude-code are for those programs; what they cannot be told is
+listed. Formats markdown and html are for
 people: the current line first, with every other branch; the page needs nothing else and runs no script.
 
 Without -o the file goes to the standard output, with --json too.`,
@@ -39,47 +45,75 @@ Without -o the file goes to the standard output, with --json too.`,
 		ValidArgsFunction: program.Complete(c.SessionIDs),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.export(cmd.Context(), args[0], o) },
 	}
-	cmd.Flags().StringVar(&o.format, "format", "pi", "pi, original, markdown or html")
+	cmd.Flags().StringVar(&o.format, "format", "pi", strings.Join(exportFormats, ", "))
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the file to write; one that is there is left alone")
 	cmd.Flags().BoolVar(&o.noClobber, "no-clobber", false, "refuse to replace a file that is there")
-	_ = cmd.RegisterFlagCompletionFunc("format", program.Words("pi", "original", "markdown", "html"))
+	_ = cmd.RegisterFlagCompletionFunc("format", program.Words(exportFormats...))
 	return cmd
 }
 
 func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 	switch o.format {
-	case "pi", "original", "markdown", "html":
-	case "omp", "operator":
-		return program.Unsupported("export as " + o.format + " is not there yet; pi, original, markdown and html are")
+	case "codex":
+		return program.Unsupported("sessions are not written as codex's; there are " + strings.Join(exportFormats, ", "))
 	default:
-		return program.Usage("unknown format %q; there are pi, original, markdown and html", o.format)
+		if !slices.Contains(exportFormats, o.format) {
+			return program.Usage("unknown format %q; there are %s", o.format, strings.Join(exportFormats, ", "))
+		}
 	}
 	return c.WithStore(ctx, func(st *program.Store) error {
 		full, err := st.Resolve(ctx, id)
 		if err != nil {
 			return err
 		}
-		write := func(w io.Writer) error {
+		var losses interop.Losses
+		write := func(w io.Writer) (err error) {
 			switch o.format {
 			case "original":
-				return st.Export(ctx, full, w)
+				losses, err = c.original(ctx, st, full, w)
 			case "markdown", "html":
-				return people(ctx, st, full, o.format, w)
+				err = people(ctx, st, full, o.format, w)
+			case "pi":
+				err = st.ExportPi(ctx, full, w)
+			default:
+				losses, err = c.foreign(ctx, st, full, interop.Format(o.format), w)
 			}
-			return st.ExportPi(ctx, full, w)
+			return err
 		}
 		if o.file == "" || o.file == "-" {
-			return write(c.Out)
+			err := write(c.Out)
+			c.lost(losses)
+			return err
 		}
 		n, err := saveFile(o.file, o.noClobber, write)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return c.Emit(map[string]any{"session": full, "format": o.format, "file": o.file, "bytes": n})
+			return c.Emit(exported{full, o.format, o.file, n, losses})
 		}
+		c.lost(losses)
 		return c.Text("%s  %s", o.file, screen.Size(n))
 	})
+}
+
+// exportFormats are those in which sessions are written.
+var exportFormats = []string{"pi", "original", "omp", "atomic", "operator", "claude-code", "markdown", "html"}
+
+// exported is the JSON of an export to a file. Losses are what the format could not be told, by kind.
+type exported struct {
+	Session string         `json:"session"`
+	Format  string         `json:"format"`
+	File    string         `json:"file"`
+	Bytes   int64          `json:"bytes"`
+	Losses  interop.Losses `json:"losses,omitempty"`
+}
+
+// lost tells people what a format could not be told.
+func (c *cli) lost(losses interop.Losses) {
+	for _, kind := range slices.Sorted(maps.Keys(losses)) {
+		c.Note("not in the file as it was: %s (%d)", screen.Line(kind), losses[kind])
+	}
 }
 
 // people writes a session for people to read.
