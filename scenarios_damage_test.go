@@ -113,7 +113,7 @@ func TestCheckpointOfALaterFormat(t *testing.T) {
 		const version, sumAt, head = 12, 28, 32 // of a container: the format's number, its head's checksum, the summary
 		binary.LittleEndian.PutUint16(p[version:], 999)
 		summary := p[head : head+binary.LittleEndian.Uint32(p[16:])]
-		binary.LittleEndian.PutUint32(p[sumAt:], codec.UpdateCRC(codec.CRC(p[:sumAt]), summary))
+		binary.LittleEndian.PutUint32(p[sumAt:], codec.CRC(p[:sumAt], summary))
 		binary.LittleEndian.PutUint32(p[len(p)-4:], codec.CRC(p[:len(p)-4]))
 		must(b.Put(bg, latestKey, p, backend.Cond{}))(t)
 		for what, open := range map[string]func() error{

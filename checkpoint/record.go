@@ -104,13 +104,13 @@ func (r Record) Covers(prevSelf uint32, since []byte) bool {
 func chain(prevSelf uint32, since []byte) uint32 {
 	var p [4]byte
 	binary.LittleEndian.PutUint32(p[:], prevSelf)
-	return codec.UpdateCRC(codec.CRC(p[:]), since)
+	return codec.CRC(p[:], since)
 }
 
 func keyed(key uint64, line []byte) uint32 {
 	var p [8]byte
 	binary.LittleEndian.PutUint64(p[:], key)
-	return codec.UpdateCRC(codec.CRC(p[:]), line)
+	return codec.CRC(p[:], line)
 }
 
 // AppendLine adds the line of r to dst, without a newline, and returns dst and the Self of the line.

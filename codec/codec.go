@@ -69,11 +69,14 @@ const (
 	FlagVisible   uint8 = 1 << 6 // a node for people, not structure
 )
 
-// CRC returns the CRC-32C (Castagnoli) of p.
-func CRC(p []byte) uint32 { return wire.CRC(p) }
-
-// UpdateCRC returns the CRC-32C of the bytes that gave crc, followed by p.
-func UpdateCRC(crc uint32, p []byte) uint32 { return wire.UpdateCRC(crc, p) }
+// CRC returns the CRC-32C of parts, end to end.
+func CRC(parts ...[]byte) uint32 {
+	crc := uint32(0)
+	for _, p := range parts {
+		crc = wire.UpdateCRC(crc, p)
+	}
+	return crc
+}
 
 // Compress appends one zstd frame that holds src to dst: its size declared, its content checksum
 // on. Equal arguments give equal bytes. src may be empty and is not kept.

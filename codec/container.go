@@ -49,7 +49,7 @@ func packContainer(k Kind, summary, frame []byte) ([]byte, error) {
 	p = binary.LittleEndian.AppendUint16(p, 0)
 	p = binary.LittleEndian.AppendUint32(p, uint32(len(summary)))
 	p = binary.LittleEndian.AppendUint64(p, uint64(len(frame)))
-	p = binary.LittleEndian.AppendUint32(p, UpdateCRC(CRC(p), summary))
+	p = binary.LittleEndian.AppendUint32(p, CRC(p, summary))
 	p = append(p, summary...)
 	p = append(p, frame...)
 	return wire.AppendCRC(p, 0), nil
@@ -105,7 +105,7 @@ func containerHead(what string, p []byte, k Kind) (summary []byte, frameLen uint
 		return nil, 0, fmt.Errorf("%s: summary of %d bytes where %d remain: %w", what, n, len(p)-containerHeader, ErrFormat)
 	}
 	summary = p[containerHeader : containerHeader+n : containerHeader+n]
-	if want, got := binary.LittleEndian.Uint32(p[28:]), UpdateCRC(CRC(p[:28]), summary); got != want {
+	if want, got := binary.LittleEndian.Uint32(p[28:]), CRC(p[:28], summary); got != want {
 		return nil, 0, fmt.Errorf("%s: crc32c %08x of its head instead of %08x: %w", what, got, want, ErrChecksum)
 	}
 	if err := wire.CheckVersion(what, binary.LittleEndian.Uint16(p[12:])); err != nil {

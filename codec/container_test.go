@@ -43,7 +43,7 @@ func TestContainerRoundTrip(t *testing.T) {
 func reseal(p []byte) []byte {
 	n := int(binary.LittleEndian.Uint32(p[16:]))
 	if n <= len(p)-36 {
-		binary.LittleEndian.PutUint32(p[28:], UpdateCRC(CRC(p[:28]), p[32:32+n]))
+		binary.LittleEndian.PutUint32(p[28:], CRC(p[:28], p[32:32+n]))
 	}
 	binary.LittleEndian.PutUint32(p[len(p)-4:], CRC(p[:len(p)-4]))
 	return p

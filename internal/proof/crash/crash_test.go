@@ -1,0 +1,81 @@
+package crash
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/proof"
+	"github.com/coppice-go/coppice/internal/proof/simfs"
+)
+
+// limits are small, so that a few turns roll, seal and publish; a seed chooses among them.
+func limits(seed uint64) journal.Limits {
+	return journal.Limits{
+		RollEntries:    []int{5, 8, 16384, 11}[seed%4],
+		PublishCommits: []int{1, 2, 3, 64, 2}[seed%5],
+		Keyframe:       4, WholeDoc: []int{8, 4096}[seed%2], Attempts: 4,
+	}
+}
+
+// each runs jobs on all processors until they are done or the report is full.
+func each(r *proof.Report, jobs int, do func(job int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for {
+				job := int(next.Add(1)) - 1
+				if job >= jobs || r.Full() {
+					return
+				}
+				do(job)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Power is lost before every change that the scenarios make to the disk, and again before every change of
+// the recovery.
+func TestProofCrash(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	r := proof.Begin(t, "crash")
+	rounds := proof.Pick(t, 1, 4, 300)
+	plan := Plan{
+		First:  simfs.Spread{Contents: 30, States: proof.Pick(t, 6, 80, 200)},
+		Second: simfs.Spread{Contents: 24, States: proof.Pick(t, 4, 40, 80)},
+		Every:  proof.Pick(t, 20, 1, 1),
+		Kill:   proof.Pick(t, 12, 1, 1),
+		Verify: proof.Pick(t, 16, 8, 1),
+	}
+	var blank sync.Map
+	repairs := proof.Pick(t, 3, 80, 5000)
+	each(r, rounds*len(Scenarios)+repairs, func(job int) {
+		if n := job - rounds*len(Scenarios); n >= 0 {
+			exploreRepair(t, r, uint64(n))
+			return
+		}
+		s := &Scenarios[job%len(Scenarios)]
+		x := exploreOne(t, r, s, uint64(job), plan, &blank)
+		r.Explored(x.States)
+	})
+}
+
+func exploreOne(t *testing.T, r *proof.Report, s *Scenario, seed uint64, plan Plan, blank *sync.Map) *Explorer {
+	where := fmt.Sprintf("scenario %s, seed %d", s.Name, seed)
+	lim := limits(seed)
+	x := NewExplorer(lim, where, plan, blank, r.Violation)
+	w := NewWorld(simfs.New(), seed, lim)
+	moments, h, err := s.Run(t.Context(), w)
+	if err != nil {
+		r.Violation("%s: without a crash: %v", where, err)
+		return x
+	}
+	x.Explore(t.Context(), moments, h)
+	return x
+}

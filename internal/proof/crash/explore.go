@@ -1,0 +1,218 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/proof/simfs"
+)
+
+// Moment is a point of a scenario: the disk before a change, and what callers had been told by then.
+type Moment struct {
+	Op   simfs.Op
+	At   *simfs.Point
+	Told Promise
+}
+
+// Track plays a part of a scenario and gives its moments, the end included.
+func (w *World) Track(play func() error) ([]Moment, error) {
+	var out []Moment
+	w.FS.Watch(func(op simfs.Op, at *simfs.Point) { out = append(out, Moment{op, at, w.Told}) })
+	err := play()
+	w.FS.Watch(nil)
+	return append(out, Moment{simfs.Op{N: w.FS.Ops(), Kind: "end"}, w.FS.Point(), w.Told}), err
+}
+
+// Plan is how far an exploration goes.
+type Plan struct {
+	First  simfs.Spread // crash states of a scenario
+	Second simfs.Spread // crash states of a recovery; none: one level only
+	Every  int          // one in so many first states goes on to Close, and has all of that crashed
+	Kill   int          // at one in so many moments the processes die without a crash, which comes after that
+	Verify int          // one in so many first states is verified to the byte, collected, and verified again
+}
+
+// Explorer explores one scenario. Not for concurrent use.
+type Explorer struct {
+	Plan  Plan
+	Where string // scenario and seed, for what is reported
+	Bad   func(format string, args ...any)
+	// States counts the distinct states that were recovered and checked.
+	States int
+	// Blank holds, for all explorers of a suite, the states that follow from a disk without a commit: those do
+	// not depend on the scenario, and count once.
+	Blank *sync.Map
+
+	lim    journal.Limits
+	seen   map[[2]uint64]Found
+	firsts int
+	blank  bool // what is explored now follows from a disk without a commit
+}
+
+// count counts a state that was recovered.
+func (x *Explorer) count(img *simfs.Image) {
+	if x.blank {
+		if _, known := x.Blank.LoadOrStore(img.Sum(), nil); known {
+			return
+		}
+	}
+	x.States++
+}
+
+// Seeds of the worlds that recover. They never meet those of scenarios.
+const (
+	seedFirst  = 1 << 33
+	seedSecond = 1 << 34
+)
+
+// NewExplorer makes an explorer whose processes have these limits.
+func NewExplorer(lim journal.Limits, where string, plan Plan, blank *sync.Map, bad func(format string, args ...any)) *Explorer {
+	return &Explorer{Plan: plan, Blank: blank, Where: where, Bad: bad, lim: lim, seen: map[[2]uint64]Found{}}
+}
+
+// Explore crashes a scenario at each of its moments. The last ones come first, so that where the same state
+// follows from several the strictest promise is checked when it is recovered; the others are held against
+// what was found then.
+func (x *Explorer) Explore(ctx context.Context, moments []Moment, h *History) {
+	for i := len(moments) - 1; i >= 0; i-- {
+		m := &moments[i]
+		n := 0
+		for img := range m.At.States(x.Plan.First, uint64(i)) {
+			x.first(ctx, m, n, img, h)
+			n++
+		}
+		if x.Plan.Second.States > 0 && i%x.Plan.Kill == 0 {
+			x.killed(ctx, m, h)
+		}
+	}
+}
+
+// known holds an image that was recovered before against another promise.
+func (x *Explorer) known(img *simfs.Image, told *Promise, h *History) (bool, error) {
+	f, ok := x.seen[img.Sum()]
+	if !ok {
+		return false, nil
+	}
+	return true, f.Against(told, h)
+}
+
+func (x *Explorer) first(ctx context.Context, m *Moment, n int, img *simfs.Image, h *History) {
+	where := fmt.Sprintf("%s, crash before change %d (%s %s), state %d", x.Where, m.Op.N, m.Op.Kind, m.Op.Name, n)
+	if ok, err := x.known(img, &m.Told, h); ok {
+		if err != nil {
+			x.Bad("%s: %v\n%s", where, err, img)
+		}
+		return
+	}
+	x.firsts++
+	f, err := x.goOn(ctx, boot(img, seedFirst, x.lim), where, m, h, x.Plan.Second.States > 0 && x.firsts%x.Plan.Every == 0)
+	x.seen[img.Sum()], x.blank = f, f.Commits == 0
+	x.count(img)
+	if err != nil {
+		x.Bad("%s: %v\n%s", where, err, img)
+	}
+}
+
+// killed has the processes die while the power stays: the next one finds what is not durable yet, builds upon
+// it, and loses power then.
+func (x *Explorer) killed(ctx context.Context, m *Moment, h *History) {
+	where := fmt.Sprintf("%s, killed before change %d (%s %s)", x.Where, m.Op.N, m.Op.Kind, m.Op.Name)
+	if _, err := x.goOn(ctx, NewWorld(m.At.Fork(), seedFirst, x.lim), where, m, h, true); err != nil {
+		x.Bad("%s: %v\n%s", where, err, m.At.Kept())
+	}
+}
+
+// goOn recovers a world as its next user would, and gives what that found. again: the recovery is crashed too.
+func (x *Explorer) goOn(ctx context.Context, w *World, where string, m *Moment, h *History, again bool) (Found, error) {
+	cfg := w.Config()
+	if !again {
+		cfg.Go = idle
+	}
+	f, j, err := w.Look(ctx, cfg, &m.Told, h)
+	if err != nil {
+		return f, err
+	}
+	w.Told, x.blank = m.Told, f.Commits == 0
+	var after []Moment
+	resume := func() error { return w.Resume(ctx, cfg, f, j, &m.Told, again) }
+	if again {
+		after, err = w.Track(resume)
+	} else {
+		err = resume()
+	}
+	if err == nil {
+		err = w.Again(ctx, f)
+	}
+	if err == nil && x.firsts%x.Plan.Verify == 0 {
+		err = w.Healthy(ctx)
+	}
+	if err != nil || !again {
+		return f, err
+	}
+	whole, err := w.whole(ctx, h, f)
+	if err != nil {
+		return f, err
+	}
+	for i := len(after) - 1; i >= 0; i-- {
+		n := 0
+		for img := range after[i].At.States(x.Plan.Second, uint64(i)) {
+			x.second(ctx, where, &after[i], n, img, whole)
+			n++
+		}
+	}
+	return f, nil
+}
+
+// idle is how a process runs its background work that dies before it begins.
+func idle(func()) {}
+
+// whole is the history with what the recovery committed; of a deleted session it is what it was.
+func (w *World) whole(ctx context.Context, h *History, f Found) (*History, error) {
+	if w.Told.Deleting {
+		return h, nil
+	}
+	j, err := journal.Open(ctx, w.Config())
+	if err != nil {
+		return nil, err
+	}
+	all, err := ReadHistory(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	if len(all.Commits) <= f.Commits {
+		return nil, fmt.Errorf("I1: behind the recovery's commit are %d commits, before it %d", len(all.Commits), f.Commits)
+	}
+	for i := range f.Commits {
+		if all.Commits[i] != h.Commits[i] {
+			return nil, fmt.Errorf("I1: the recovery changed commit %d", i)
+		}
+	}
+	return all, nil
+}
+
+func (x *Explorer) second(ctx context.Context, first string, m *Moment, n int, img *simfs.Image, h *History) {
+	where := fmt.Sprintf("%s; then crash of the recovery before change %d (%s %s), state %d", first, m.Op.N, m.Op.Kind, m.Op.Name, n)
+	if ok, err := x.known(img, &m.Told, h); ok {
+		if err != nil {
+			x.Bad("%s: %v\n%s", where, err, img)
+		}
+		return
+	}
+	w := boot(img, seedSecond, x.lim)
+	cfg := w.Config()
+	cfg.Go = idle
+	f, j, err := w.Look(ctx, cfg, &m.Told, h)
+	x.seen[img.Sum()] = f
+	x.count(img)
+	if err == nil {
+		err = w.Resume(ctx, cfg, f, j, &m.Told, false)
+	}
+	if err == nil && len(x.seen)%4 == 0 {
+		err = w.Again(ctx, f)
+	}
+	if err != nil {
+		x.Bad("%s: %v\n%s", where, err, img)
+	}
+}

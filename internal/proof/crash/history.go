@@ -1,0 +1,126 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/coppice-go/coppice/internal/journal"
+)
+
+// Commit is one commit of a history.
+type Commit struct {
+	ID, Entry, Branch string
+	Self              string // of its line: it covers all bytes before it
+	Next              uint64 // ordinal behind it
+	Doc               string // the document that it left
+	inner             bool   // of a pair in one append: nobody ever stands here
+}
+
+// History is all that was committed to a session, in order.
+type History struct {
+	Commits []Commit
+	Lines   [][]byte
+}
+
+// ReadHistory reads the whole history of a session from the state that j knows.
+func ReadHistory(ctx context.Context, j *journal.Journal) (*History, error) {
+	h := &History{}
+	st := j.State()
+	for b, err := range j.Since(ctx, st, -1) {
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range b.Lines {
+			h.Lines = append(h.Lines, slices.Clone(l.Raw))
+		}
+		mo, err := j.At(ctx, st, b.Commit.Seq)
+		if err != nil {
+			return nil, err
+		}
+		if int(b.Commit.Seq) != len(h.Commits) || mo.Commit.Commit != b.Commit.Commit {
+			return nil, fmt.Errorf("commit %d stands where %d is due", b.Commit.Seq, len(h.Commits))
+		}
+		h.Commits = append(h.Commits, Commit{
+			ID: b.Commit.Commit, Entry: b.Commit.Entry, Branch: b.Commit.Branch, Doc: string(mo.DocRaw),
+			Self: selfOf(h.Lines[len(h.Lines)-1]), Next: uint64(len(h.Lines)),
+			inner: b.Commit.Kept != "" && b.Commit.Kept == b.Commit.Branch,
+		})
+	}
+	return h, nil
+}
+
+// selfOf is the checksum at the end of a commit line.
+func selfOf(line []byte) string {
+	const tail = len(`00000000"}}`)
+	if len(line) < tail {
+		return ""
+	}
+	return string(line[len(line)-tail : len(line)-3])
+}
+
+// Holds tells whether st is exactly what commit number seq of the history left; else what is wrong.
+func (h *History) Holds(st *journal.State) error {
+	s := &st.Summary
+	if int(s.Seq) >= len(h.Commits) {
+		return fmt.Errorf("I10: commit %d (%s) was never made: the history ends with %d", s.Seq, s.Commit, len(h.Commits)-1)
+	}
+	c := &h.Commits[s.Seq]
+	switch {
+	case s.Commit != c.ID:
+		return fmt.Errorf("I10: commit %d is %s, and was %s", s.Seq, s.Commit, c.ID)
+	case c.inner:
+		return fmt.Errorf("I10: the session stands on commit %d, in the middle of a pair", s.Seq)
+	case st.Next != c.Next:
+		return fmt.Errorf("I6: commit %d ends at ordinal %d, and ended at %d", s.Seq, st.Next, c.Next)
+	case fmt.Sprintf("%08x", st.Self) != c.Self:
+		return fmt.Errorf("I10: the chain at commit %d is %08x, and was %s", s.Seq, st.Self, c.Self)
+	case string(st.DocJSON) != c.Doc:
+		return fmt.Errorf("I1: the document of commit %d is %s, and was %s", s.Seq, st.DocJSON, c.Doc)
+	case s.Entry != c.Entry || s.Branch != c.Branch:
+		return fmt.Errorf("I1: commit %d stands at %s of %s, and stood at %s of %s", s.Seq, s.Entry, s.Branch, c.Entry, c.Branch)
+	}
+	return nil
+}
+
+// Reads holds every line of st against the history's, byte for byte.
+func (h *History) Reads(ctx context.Context, j *journal.Journal, st *journal.State) error {
+	n := 0
+	for l, err := range j.Lines(ctx, st, nil) {
+		if err != nil {
+			return fmt.Errorf("I3: line %d of %d: %w", n, st.Next, err)
+		}
+		if n >= len(h.Lines) || string(l.Raw) != string(h.Lines[n]) {
+			return fmt.Errorf("I6: line %d is %.80q, and was committed otherwise", n, l.Raw)
+		}
+		n++
+	}
+	if uint64(n) != st.Next {
+		return fmt.Errorf("I1: %d lines of %d", n, st.Next)
+	}
+	return nil
+}
+
+// Cut is the history up to and with commit number n-1.
+func (h *History) Cut(n int) *History {
+	c := &History{Commits: h.Commits[:n:n]}
+	if n > 0 {
+		end := h.Commits[n-1].Next
+		c.Lines = h.Lines[:end:end]
+	}
+	return c
+}
+
+// History reads the whole history from the disk as it is; an empty one where there is no session.
+func (w *World) History(ctx context.Context) (*History, error) {
+	j, err := journal.Open(ctx, w.Config())
+	if errors.Is(err, fs.ErrNotExist) {
+		return &History{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ReadHistory(ctx, j)
+}

@@ -1,0 +1,207 @@
+package crash
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/live"
+	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/internal/working"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Receipt books what a call on a live handle acknowledged.
+func (w *World) Receipt(r live.Receipt, err error) error {
+	if err == nil && r.Commit != "" {
+		w.Acked(r.Seq)
+	}
+	return err
+}
+
+// Live makes a turn on a live handle.
+func (w *World) Live(ctx context.Context, h *live.Handle, text int) error {
+	w.made++
+	msg := map[string]string{"role": "user", "content": fmt.Sprintf("%d %s", w.made, bytes.Repeat([]byte("x"), text))}
+	if _, err := h.Append(ctx, []transcript.Draft{entry.Message(msg)}, false); err != nil {
+		return err
+	}
+	state, err := json.Marshal(map[string]int{"made": w.made})
+	if err != nil {
+		return err
+	}
+	return w.Receipt(h.Commit(ctx, live.Commit{Reason: "turn", Edit: &working.Edit{State: state}, Turn: true}))
+}
+
+func playRollback(ctx context.Context, w *World) error {
+	h, err := w.Open()
+	if err != nil {
+		return err
+	}
+	v, err := h.At(ctx, live.Target{Seq: 1})
+	if err != nil {
+		return err
+	}
+	if err := w.Receipt(h.Rollback(ctx, v)); err != nil {
+		return err
+	}
+	if err := w.Live(ctx, h, w.text()); err != nil {
+		return err
+	}
+	return h.Close()
+}
+
+func playBranches(ctx context.Context, w *World) error {
+	h, err := w.Open()
+	if err != nil {
+		return err
+	}
+	at := h.State().Summary.Entry
+	if err := w.Live(ctx, h, w.text()); err != nil {
+		return err
+	}
+	if err := w.Receipt(h.Branch(ctx, at, "other", "")); err != nil {
+		return err
+	}
+	if err := w.Live(ctx, h, w.text()); err != nil {
+		return err
+	}
+	if err := w.Receipt(h.Label(ctx, at, "here")); err != nil {
+		return err
+	}
+	return w.Receipt(h.Switch(ctx, "main"))
+}
+
+// two are two processes on one session.
+func (w *World) two(ctx context.Context) (a, b *journal.Journal, err error) {
+	if a, err = journal.Open(ctx, w.Config()); err == nil {
+		b, err = journal.Open(ctx, w.Config())
+	}
+	return a, b, err
+}
+
+func playKeepBoth(ctx context.Context, w *World) error {
+	a, b, err := w.two(ctx)
+	for i := 0; i < 2 && err == nil; i++ {
+		if err = w.Turn(ctx, a, w.text()); err == nil {
+			s := w.Step(b.State(), w.text())
+			s.KeepBoth = true
+			err = w.Commit(ctx, b, s)
+		}
+		a, b = b, a
+	}
+	return err
+}
+
+func playRebase(ctx context.Context, w *World) error {
+	a, b, err := w.two(ctx)
+	if err == nil {
+		err = w.Turn(ctx, a, w.text())
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.Turn(ctx, b, w.text()); !errors.Is(err, journal.ErrConflict) {
+		return fmt.Errorf("the second turn got %w", err)
+	}
+	res, err := b.Rebase(ctx, nil)
+	if err != nil {
+		return err
+	}
+	w.Acked(res[len(res)-1].Commit.Seq)
+	return w.Turn(ctx, b, w.text())
+}
+
+// playFence has a turn that fails for good: its entry must not be in any history.
+func playFence(ctx context.Context, w *World) error {
+	a, b, err := w.two(ctx)
+	if err == nil {
+		err = w.Commit(ctx, a, &journal.Step{Reason: "claim", Claim: true})
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.Turn(ctx, b, w.text()); !errors.Is(err, journal.ErrFenced) {
+		return fmt.Errorf("the fenced turn got %w", err)
+	}
+	if err := b.Reload(ctx); err != nil {
+		return err
+	}
+	return w.Turn(ctx, b, w.text())
+}
+
+// leaveTorn leaves the disk of a process that died in the middle of an append.
+func leaveTorn(ctx context.Context, w *World) error {
+	turn := func(j *journal.Journal) error {
+		_, err := j.Commit(ctx, w.Step(j.State(), 300+w.text()))
+		return err
+	}
+	return w.die(ctx, turn, func(m Moment) (out []*simfs.Image) {
+		if m.Op.Kind == "sync" && strings.Contains(m.Op.Name, "/"+layout.Transcript) {
+			for img := range m.At.States(simfs.Spread{Contents: 12, States: 24}, w.seed) {
+				out = append(out, img)
+			}
+		}
+		return out
+	})
+}
+
+// die has a process lose power while it does something: the world goes on with one of the images that pick
+// takes from the moments of that.
+func (w *World) die(ctx context.Context, do func(j *journal.Journal) error, pick func(m Moment) []*simfs.Image) error {
+	j, err := journal.Open(ctx, w.Config())
+	if err != nil {
+		return err
+	}
+	moments, err := w.Track(func() error { return do(j) })
+	var left []*simfs.Image
+	for _, m := range moments {
+		left = append(left, pick(m)...)
+	}
+	if err == nil && len(left) == 0 {
+		err = errors.New("no such moment")
+	}
+	if err == nil {
+		w.FS = simfs.Boot(left[w.Rng.IntN(len(left))])
+	}
+	return err
+}
+
+func playImages(ctx context.Context, w *World) error {
+	h, err := w.Open()
+	if err != nil {
+		return err
+	}
+	data := make([]byte, 33<<10)
+	for i := range data {
+		data[i] = byte(w.Rng.Uint32())
+	}
+	msg := map[string]any{"role": "user", "content": []any{map[string]string{
+		"type": "image", "mimeType": "image/png", "data": base64.StdEncoding.EncodeToString(data),
+	}}}
+	if _, err := h.Append(ctx, []transcript.Draft{entry.Message(msg)}, false); err != nil {
+		return err
+	}
+	if err := w.Receipt(h.Commit(ctx, live.Commit{Reason: "turn", Turn: true})); err != nil {
+		return err
+	}
+	return w.Live(ctx, h, w.text())
+}
+
+func playSettle(ctx context.Context, w *World) error {
+	j, err := journal.Open(ctx, w.Config())
+	if err == nil {
+		err = j.Settle(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return w.Turn(ctx, j, w.text())
+}

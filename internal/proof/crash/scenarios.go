@@ -1,0 +1,243 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/gc"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/internal/transfer"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Scenario is a short life of a session. What Play does is crashed; Before is how things stood. In both a
+// failure of any call ends the scenario, and is an error of the scenario where nothing was made to fail.
+type Scenario struct {
+	Name    string
+	Before  int                                       // turns that the session has
+	Prepare func(ctx context.Context, w *World) error // nil = nothing
+	Play    func(ctx context.Context, w *World) error
+}
+
+// Scenarios are what the explorer and the fault injector play.
+var Scenarios = []Scenario{
+	{"create", 0, nil, playCreate},
+	{"append", 1, nil, func(ctx context.Context, w *World) error { return w.turns(ctx, 3, 0) }},
+	{"batch", 1, nil, playBatch},
+	{"roll", 4, nil, func(ctx context.Context, w *World) error { return w.turns(ctx, 4, 0) }},
+	{"checkpoint", 2, nil, playCheckpoint},
+	{"snapshot", 2, nil, playSnapshot},
+	{"collect", 5, leaveGarbage, playCollect},
+	{"delete", 5, nil, playDelete},
+	{"import", 0, nil, playImport},
+	{"rollback", 3, nil, playRollback},
+	{"branches", 2, nil, playBranches},
+	{"keepboth", 2, nil, playKeepBoth},
+	{"rebase", 2, nil, playRebase},
+	{"fence", 2, nil, playFence},
+	{"torn", 2, leaveTorn, func(ctx context.Context, w *World) error { return w.turns(ctx, 2, 0) }},
+	{"images", 1, nil, playImages},
+	{"settle", 3, nil, playSettle},
+}
+
+// Run plays a scenario on the world's empty disk, and gives the moments of what Play did and the history.
+func (s *Scenario) Run(ctx context.Context, w *World) ([]Moment, *History, error) {
+	if err := s.Begin(ctx, w); err != nil {
+		return nil, nil, fmt.Errorf("before: %w", err)
+	}
+	h, err := w.History(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("before: %w", err)
+	}
+	moments, err := w.Track(func() error { return s.Play(ctx, w) })
+	if err == nil && !w.Told.Deleting {
+		h, err = w.History(ctx)
+	}
+	return moments, h, err
+}
+
+// Begin makes the disk as it stands before Play.
+func (s *Scenario) Begin(ctx context.Context, w *World) error {
+	if s.Before > 0 {
+		j := journal.Create(w.Config(), Genesis())
+		for range s.Before {
+			if err := w.Turn(ctx, j, w.text()); err != nil {
+				return err
+			}
+		}
+		if w.Rng.IntN(2) == 0 {
+			if err := j.Close(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if s.Prepare == nil {
+		return nil
+	}
+	return s.Prepare(ctx, w)
+}
+
+// text chooses how long an entry is: mostly within a sector, sometimes over several, seldom over a page.
+func (w *World) text() int {
+	switch w.Rng.IntN(8) {
+	case 0:
+		return 1500 + w.Rng.IntN(1500)
+	case 1, 2:
+		return 400 + w.Rng.IntN(400)
+	}
+	return w.Rng.IntN(60)
+}
+
+// Turn commits a turn of one entry and books it.
+func (w *World) Turn(ctx context.Context, j *journal.Journal, text int) error {
+	return w.Commit(ctx, j, w.Step(j.State(), text))
+}
+
+// Commit commits a step and books it.
+func (w *World) Commit(ctx context.Context, j *journal.Journal, s *journal.Step) error {
+	res, err := j.Commit(ctx, s)
+	if err == nil {
+		w.Acked(res.Commit.Seq)
+	}
+	return err
+}
+
+// turns are some turns of a new process, which then ends without Close.
+func (w *World) turns(ctx context.Context, n, more int) error {
+	j, err := journal.Open(ctx, w.Config())
+	for i := 0; i < n && err == nil; i++ {
+		err = w.Turn(ctx, j, w.text()+more)
+	}
+	return err
+}
+
+func playCreate(ctx context.Context, w *World) error {
+	j := journal.Create(w.Config(), Genesis())
+	for range 2 {
+		if err := w.Turn(ctx, j, w.text()); err != nil {
+			return err
+		}
+	}
+	return j.Close(ctx)
+}
+
+func playBatch(ctx context.Context, w *World) error {
+	j, err := journal.Open(ctx, w.Config())
+	if err != nil {
+		return err
+	}
+	s := w.Step(j.State(), w.text())
+	for range 2 + w.Rng.IntN(4) {
+		e := w.Entry(j.State(), w.text())
+		e.Parent = s.Entries[len(s.Entries)-1]
+		s.Entries = append(s.Entries, e)
+	}
+	if err := w.Commit(ctx, j, s); err != nil {
+		return err
+	}
+	return w.Turn(ctx, j, w.text())
+}
+
+func playCheckpoint(ctx context.Context, w *World) error {
+	for range 2 {
+		j, err := journal.Open(ctx, w.Config())
+		if err == nil {
+			err = w.Turn(ctx, j, w.text())
+		}
+		if err == nil {
+			err = j.Close(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func playSnapshot(ctx context.Context, w *World) error {
+	j, err := journal.Open(ctx, w.Config())
+	if err != nil {
+		return err
+	}
+	first, err := j.Snapshot(ctx, j.State(), "tag")
+	if err != nil {
+		return err
+	}
+	w.Told.Snapshots = []string{first.ID}
+	if err := w.Turn(ctx, j, w.text()); err != nil {
+		return err
+	}
+	second, err := j.Snapshot(ctx, j.State(), "")
+	if err != nil {
+		return err
+	}
+	w.Told.Snapshots = []string{second.ID} // the first one may go from here on
+	if err := j.DropSnapshot(ctx, first.ID); err != nil {
+		return err
+	}
+	return w.Turn(ctx, j, w.text())
+}
+
+// leaveGarbage leaves the disk of a process that died between making the next segment and the commit that
+// would have named it.
+func leaveGarbage(ctx context.Context, w *World) error {
+	return w.die(ctx, func(j *journal.Journal) error { return j.Settle(ctx) }, func(m Moment) []*simfs.Image {
+		if m.Op.Kind == "write" && strings.Contains(m.Op.Name, "/"+layout.Transcript) {
+			return []*simfs.Image{m.At.Kept()}
+		}
+		return nil
+	})
+}
+
+func playCollect(ctx context.Context, w *World) error {
+	j, err := journal.Open(ctx, w.Config())
+	if err == nil {
+		err = w.Commit(ctx, j, &journal.Step{Reason: "claim", Claim: true})
+	}
+	if err == nil {
+		_, err = gc.Run(ctx, w.Config(), false)
+	}
+	if err == nil {
+		err = w.Turn(ctx, j, w.text())
+	}
+	return err
+}
+
+func playDelete(ctx context.Context, w *World) error {
+	w.Told.Deleting = true
+	if err := journal.Delete(ctx, w.Config()); err != nil {
+		return err
+	}
+	w.Told.Deleted = true
+	return nil
+}
+
+func playImport(ctx context.Context, w *World) error {
+	var raw [][]byte
+	st := &journal.State{}
+	for range 3 + w.Rng.IntN(6) {
+		e := w.Entry(st, w.text())
+		st.Summary.Entry = e.ID
+		raw = append(raw, e.Raw)
+	}
+	lines := func(yield func(transcript.Draft, error) bool) {
+		for _, l := range raw {
+			if !yield(entry.Line(l), nil) {
+				return
+			}
+		}
+	}
+	in := transfer.Into{Config: w.Config()}
+	j, err := transfer.Import(ctx, in, iter.Seq2[transcript.Draft, error](lines),
+		func([]byte) (journal.Genesis, error) { return Genesis(), nil }, nil)
+	if err != nil {
+		return err
+	}
+	w.Acked(j.State().Summary.Seq)
+	return j.Close(ctx)
+}

@@ -1,0 +1,211 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/gc"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/live"
+	"github.com/coppice-go/coppice/internal/proof"
+	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// user is somebody who works on a session, one call after the other.
+type user struct {
+	*World
+	h    *live.Handle
+	root string // the first entry
+	made int    // branches
+}
+
+// alphabet are the public operations that sequences are made of.
+var alphabet = []struct {
+	name string
+	do   func(ctx context.Context, u *user) error
+}{
+	{"turn", func(ctx context.Context, u *user) error { return u.Live(ctx, u.h, 20) }},
+	{"append", func(ctx context.Context, u *user) error {
+		_, err := u.h.Append(ctx, []transcript.Draft{entry.Message(map[string]string{"role": "user", "content": "x"})}, true)
+		if err == nil {
+			u.Acked(u.h.State().Summary.Seq)
+		}
+		return err
+	}},
+	{"branch", func(ctx context.Context, u *user) error {
+		u.made++
+		return u.Receipt(u.h.Branch(ctx, u.root, fmt.Sprintf("b%d", u.made), ""))
+	}},
+	{"switch", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Switch(ctx, "main")) }},
+	{"rollback", func(ctx context.Context, u *user) error {
+		v, err := u.h.At(ctx, live.Target{First: true})
+		if err != nil {
+			return err
+		}
+		return u.Receipt(u.h.Rollback(ctx, v))
+	}},
+	{"snapshot", func(ctx context.Context, u *user) error {
+		info, err := u.h.Journal().Snapshot(ctx, u.h.State(), "")
+		if err == nil {
+			u.Told.Snapshots = append(slices.Clip(u.Told.Snapshots), info.ID)
+		}
+		return err
+	}},
+	{"label", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Label(ctx, u.root, "here")) }},
+	{"claim", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Claim(ctx)) }},
+	{"settle", func(ctx context.Context, u *user) error {
+		j, err := journal.Open(ctx, u.Config())
+		if err == nil {
+			err = j.Settle(ctx)
+		}
+		return err
+	}},
+	{"collect", func(ctx context.Context, u *user) error {
+		_, err := gc.Run(ctx, u.Config(), false)
+		return err
+	}},
+	{"reopen", func(ctx context.Context, u *user) error {
+		err := u.h.Close()
+		if err != nil {
+			return err
+		}
+		h, err := u.Open()
+		if err == nil { // of a deleted session there is none: the closed handle stays, and refuses
+			u.h = h
+		}
+		return err
+	}},
+	{"rival", func(ctx context.Context, u *user) error {
+		other, err := u.Open()
+		if err == nil {
+			err = u.Live(ctx, other, 20)
+		}
+		return err
+	}},
+	{"delete", func(ctx context.Context, u *user) error {
+		u.Told.Deleting = true
+		err := journal.Delete(ctx, u.Config())
+		u.Told.Deleted = err == nil
+		return err
+	}},
+}
+
+// step does one operation. One that a rival was faster than is kept as a branch; on a deleted session nothing
+// succeeds but what asks nothing of it.
+func (u *user) step(ctx context.Context, op int) error {
+	commits := u.Told.Commits
+	err := alphabet[op].do(ctx, u)
+	switch {
+	case u.Told.Deleted && u.Told.Commits > commits:
+		return fmt.Errorf("%s: a commit to a deleted session was acknowledged", alphabet[op].name)
+	case u.Told.Deleted:
+		return nil
+	case errors.Is(err, journal.ErrConflict), errors.Is(err, journal.ErrFenced):
+		err = u.Receipt(u.h.Rebase(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", alphabet[op].name, err)
+	}
+	return nil
+}
+
+// sequence gives the operations of sequence number n, the shortest ones first, so that a sequence comes behind
+// those that it goes on from.
+func sequence(n int) []int {
+	size, count := 1, len(alphabet)
+	for n >= count {
+		n -= count
+		size, count = size+1, count*len(alphabet)
+	}
+	ops := make([]int, size)
+	for i := range ops {
+		ops[size-1-i], n = n%len(alphabet), n/len(alphabet)
+	}
+	return ops
+}
+
+func named(ops []int) string {
+	var words []string
+	for _, op := range ops {
+		words = append(words, alphabet[op].name)
+	}
+	return strings.Join(words, ", ")
+}
+
+// run plays a sequence; the moments are those of its last operation, for the others end shorter sequences.
+func (u *user) run(ctx context.Context, ops []int) ([]Moment, *History, error) {
+	base := Scenario{Before: 2}
+	err := base.Begin(ctx, u.World)
+	if err == nil {
+		u.h, err = u.Open()
+	}
+	var h *History
+	if err == nil {
+		u.root = u.h.State().Summary.Entry
+		h, err = u.History(ctx)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var moments []Moment
+	for i, op := range ops {
+		if alphabet[op].name == "delete" && !u.Told.Deleting { // afterwards there is none to be read
+			if h, err = u.History(ctx); err != nil {
+				return nil, nil, err
+			}
+		}
+		step := func() error { return u.step(ctx, op) }
+		if i == len(ops)-1 {
+			moments, err = u.Track(step)
+		} else {
+			err = step()
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("step %d, %w", i, err)
+		}
+	}
+	if !u.Told.Deleting {
+		h, err = u.History(ctx)
+	}
+	return moments, h, err
+}
+
+// Power is lost in every sequence of up to three operations, before every change of the last one: to the
+// extremes of what that may leave.
+func TestProofSequences(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	r := proof.Begin(t, "sequences")
+	jobs := 0
+	for size, count := 1, len(alphabet); size <= proof.Pick(t, 2, 3, 4); size, count = size+1, count*len(alphabet) {
+		jobs += count
+	}
+	var blank sync.Map
+	plan := Plan{
+		First: simfs.Spread{Contents: 10, States: proof.Pick(t, 2, 48, 100)}, Second: simfs.Spread{Contents: 3, States: proof.Pick(t, 1, 2, 8)},
+		Every: proof.Pick(t, 8, 12, 4), Kill: proof.Pick(t, 8, 4, 1), Verify: 32,
+	}
+	stride := proof.Pick(t, 4, 1, 1)
+	each(r, (jobs+stride-1)/stride, func(job int) {
+		job *= stride
+		ops := sequence(job)
+		where := "sequence " + named(ops)
+		lim := journal.Limits{RollEntries: []int{6, 16384}[job%2], PublishCommits: []int{1, 64, 2}[job%3], Keyframe: 4, WholeDoc: 8, Attempts: 4}
+		u := &user{World: NewWorld(simfs.New(), uint64(job), lim)}
+		moments, h, err := u.run(t.Context(), ops)
+		if err != nil {
+			r.Violation("%s: without a crash: %v", where, err)
+			return
+		}
+		x := NewExplorer(lim, where, plan, &blank, r.Violation)
+		x.Explore(t.Context(), moments, h)
+		r.Explored(x.States)
+	})
+}

@@ -1,0 +1,146 @@
+// Package crash explores what a loss of power may do to a session on disk: the real journal, on the real
+// local driver, over a simulated file system (simfs) that is stopped before each of its changes and started
+// again from the states that a crash there may leave.
+//
+// A scenario is played once, and what callers were told is kept beside each point of it (Promise). For every
+// state behind every point the session is recovered as a user would: opened for reading, written to, opened
+// again. What must hold: all that was acknowledged is there, byte for byte and in order (I1, I13); what is
+// there is a prefix of what was committed (I10), so nothing that failed appears (I2); opening wrote nothing
+// (I14); the next commit works, and nothing refers to what is missing (I3). Recovery itself is stopped in the
+// same way (two levels).
+//
+// Everything follows from seeds, so a violation names scenario, seed, point and state.
+package crash
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/live"
+	"github.com/coppice-go/coppice/internal/proof/simfs"
+)
+
+// Session is the id of the session of every scenario.
+const Session = "s1"
+
+// World is a disk and the processes on it. One goroutine works on it: background work is done at once, so
+// that one seed means one order of events.
+type World struct {
+	FS     *simfs.FS
+	Over   vfs.FS // what processes see, FS if nil
+	Limits journal.Limits
+	Rng    *rand.Rand // for the scenario's own choices
+	Told   Promise    // what callers have been told so far
+
+	seed  uint64
+	rand  *rand.ChaCha8
+	clock time.Time
+	made  int // entries
+}
+
+// Promise is what callers were told by some moment.
+type Promise struct {
+	Commits   int      // so many commits were acknowledged, one by one or with later ones
+	Snapshots []string // names of those that were acknowledged
+	Deleting  bool     // Delete was called
+	Deleted   bool     // and has returned
+}
+
+// NewWorld makes a world on a disk. Worlds with different seeds never make the same ids.
+func NewWorld(fs *simfs.FS, seed uint64, lim journal.Limits) *World {
+	w := &World{FS: fs, Limits: lim, seed: seed, Rng: rand.New(rand.NewPCG(seed, 5))}
+	w.rand = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24), byte(seed >> 32)})
+	w.clock = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	return w
+}
+
+// Config is that of a new process: nothing is shared with those before it but the disk.
+func (w *World) Config() journal.Config {
+	var over vfs.FS = w.FS
+	if w.Over != nil {
+		over = w.Over
+	}
+	b, err := local.Open("", &local.Options{FS: over})
+	if err != nil {
+		panic(err) // it opens nothing yet
+	}
+	return journal.Config{
+		Backend: b, Session: Session, Writer: "w", Rand: w.rand, Limits: w.Limits,
+		Go:    func(job func()) { job() },
+		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+		Now:   func() time.Time { w.clock = w.clock.Add(time.Millisecond); return w.clock },
+	}
+}
+
+// Header is the header line of the scenarios' session.
+var header = []byte(`{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`)
+
+// Genesis is what the scenarios' session starts with.
+func Genesis() journal.Genesis { return journal.Genesis{Header: header, Cwd: "/w"} }
+
+// Create makes a handle on a session that does not exist yet.
+func (w *World) Create() *live.Handle {
+	cfg := w.Config()
+	return w.handle(cfg, func(cfg journal.Config) (*journal.Journal, error) { return journal.Create(cfg, Genesis()), nil })
+}
+
+// Open opens the session as a new process; nil where that fails, which Told cannot allow in a scenario
+// without faults.
+func (w *World) Open() (*live.Handle, error) {
+	cfg := w.Config()
+	var j *journal.Journal
+	var err error
+	h := w.handle(cfg, func(cfg journal.Config) (*journal.Journal, error) {
+		j, err = journal.Open(context.Background(), cfg)
+		return j, err
+	})
+	return h, err
+}
+
+func (w *World) handle(cfg journal.Config, open func(cfg journal.Config) (*journal.Journal, error)) *live.Handle {
+	tr := trace.New(cfg.Backend)
+	cfg.Backend = tr
+	j, err := open(cfg)
+	if err != nil {
+		return nil
+	}
+	return live.New(j, tr, live.Options{Journal: cfg})
+}
+
+// Entry makes an entry that hangs on the head of j, with a text of that many bytes.
+func (w *World) Entry(st *journal.State, text int) *journal.Entry {
+	w.made++
+	id := fmt.Sprintf("e%x-%d", w.seed, w.made)
+	parent := "null"
+	if st.Summary.Entry != "" {
+		parent = fmt.Sprintf("%q", st.Summary.Entry)
+	}
+	b := make([]byte, text)
+	for i := range b {
+		b[i] = 'a' + byte(w.Rng.IntN(26))
+	}
+	return &journal.Entry{
+		ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd,
+		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"%s"}}`, id, parent, b),
+	}
+}
+
+// Step is a turn of one entry that changes the state.
+func (w *World) Step(st *journal.State, text int) *journal.Step {
+	e := w.Entry(st, text)
+	return &journal.Step{Reason: "turn", Entries: []*journal.Entry{e}, Edit: func(d checkpoint.Document) checkpoint.Document {
+		d.State = json.RawMessage(fmt.Sprintf(`{"at":%q}`, e.ID))
+		return d
+	}}
+}
+
+// Acked books an acknowledged commit.
+func (w *World) Acked(seq uint64) { w.Told.Commits = max(w.Told.Commits, int(seq)+1) }

@@ -1,0 +1,316 @@
+package simfs
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/coppice-go/coppice/backend/local/vfs"
+)
+
+// content is what a file holds. Immutable: each change makes another.
+type content struct {
+	mem   []byte   // what is read
+	next  []byte   // what a sync makes durable: mem, but for what a failed sync lost
+	disk  []byte   // what is durable
+	since [][]byte // next after each change since the last sync, newest last
+
+	sum    sum        // of disk, where nothing is since
+	summed bool       // sum is set
+	after  []*content // what a crash may leave, once somebody asked
+	asked  int        // how many were asked for
+}
+
+var nothing = whole(nil)
+
+// splice writes p over b at off, into a new slice.
+func splice(b, p []byte, off int) []byte {
+	out := make([]byte, max(len(b), off+len(p)))
+	copy(out, b)
+	copy(out[off:], p)
+	return out
+}
+
+// edit is c with both views of the file changed alike.
+func (c *content) edit(change func(b []byte) []byte) *content {
+	next := &content{mem: change(c.mem), disk: c.disk}
+	next.next = next.mem
+	if !same(c.mem, c.next) {
+		next.next = change(c.next)
+	}
+	next.since = append(slices.Clip(c.since), next.next)
+	return next
+}
+
+// same tells whether both are the one slice.
+func same(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// synced is c after a sync that worked.
+func (c *content) synced() *content { return &content{mem: c.mem, next: c.next, disk: c.next} }
+
+// lost is c after a sync that failed: what was changed since the last one counts as clean, and reads as it
+// did. The disk keeps the old bytes, at the new size.
+func (c *content) lost() *content {
+	kept := make([]byte, len(c.next))
+	copy(kept, c.disk)
+	return &content{mem: c.mem, next: kept, disk: c.disk, since: [][]byte{kept}}
+}
+
+// durable is what a crash leaves of c, where nothing was changed since the last sync: what a failed one lost is
+// read no longer.
+func (c *content) durable() *content {
+	if same(c.mem, c.disk) {
+		return c
+	}
+	return whole(c.disk)
+}
+
+// file is an open file.
+type file struct {
+	s      *FS
+	n      *inode
+	path   string
+	end    bool // writes go to the end
+	closed bool
+	held   int // 0 = no lock, 1 = shared, 2 = exclusive
+}
+
+func (f *file) check(op string) error {
+	if f.closed {
+		return fail(op, f.path, fs.ErrClosed)
+	}
+	return nil
+}
+
+func (f *file) ReadAt(p []byte, off int64) (int, error) {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if err := f.check("read"); err != nil {
+		return 0, err
+	}
+	mem := f.n.content.mem
+	if off >= int64(len(mem)) {
+		return 0, io.EOF
+	}
+	n := copy(p, mem[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (f *file) Write(p []byte) (int, error) {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if !f.end && len(f.n.content.mem) > 0 {
+		return 0, fail("write", f.path, syscall.ENOSYS) // there is no position: nobody needs one
+	}
+	return f.write(p, len(f.n.content.mem))
+}
+
+func (f *file) WriteAt(p []byte, off int64) (int, error) {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if f.end {
+		return 0, fail("write", f.path, syscall.EINVAL)
+	}
+	return f.write(p, int(off))
+}
+
+func (f *file) write(p []byte, off int) (int, error) {
+	if err := f.check("write"); err != nil || len(p) == 0 {
+		return 0, err
+	}
+	f.s.change("write", f.path)
+	f.put(f.n.content.edit(func(b []byte) []byte { return splice(b, p, off) }))
+	return len(p), nil
+}
+
+func (f *file) put(c *content) {
+	f.n.content, f.n.modified = c, f.s.ops
+}
+
+func (f *file) Truncate(size int64) error {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if err := f.check("truncate"); err != nil {
+		return err
+	}
+	if int(size) == len(f.n.content.mem) {
+		return nil
+	}
+	f.s.change("truncate", f.path)
+	f.put(f.n.content.edit(func(b []byte) []byte {
+		if int(size) > len(b) {
+			return splice(b, nil, int(size))
+		}
+		return b[:size:size]
+	}))
+	return nil
+}
+
+func (f *file) Stat() (vfs.Stat, error) {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if err := f.check("stat"); err != nil {
+		return vfs.Stat{}, err
+	}
+	return f.n.stat(), nil
+}
+
+func (f *file) Sync() error     { return f.sync() }
+func (f *file) Datasync() error { return f.sync() }
+
+func (f *file) sync() error {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if err := f.check("sync"); err != nil {
+		return err
+	}
+	if c := f.n.content; len(c.since) > 0 {
+		f.s.change("sync", f.path)
+		f.n.content = c.synced()
+	}
+	return nil
+}
+
+// Lose is a sync that fails: what it was to write is not written, now or by any later one, unless it is
+// written to the file again. Reading still gives it. The caller reports the error.
+func (f *file) Lose() {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if c := f.n.content; len(c.since) > 0 {
+		f.s.change("sync", f.path)
+		f.n.content = c.lost()
+	}
+}
+
+func (f *file) TryLock(exclusive bool) (bool, error) {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if err := f.check("flock"); err != nil {
+		return false, err
+	}
+	f.release()
+	switch {
+	case f.n.exclusive != nil, exclusive && f.n.shared > 0:
+		return false, nil
+	case exclusive:
+		f.n.exclusive, f.held = f, 2
+	default:
+		f.n.shared++
+		f.held = 1
+	}
+	return true, nil
+}
+
+func (f *file) Unlock() error {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	f.release()
+	return f.check("flock")
+}
+
+func (f *file) release() {
+	switch f.held {
+	case 1:
+		f.n.shared--
+	case 2:
+		f.n.exclusive = nil
+	}
+	f.held = 0
+}
+
+func (f *file) Close() error {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	if err := f.check("close"); err != nil {
+		return err
+	}
+	f.release()
+	f.closed = true
+	return nil
+}
+
+// dir is an open directory.
+type dir struct {
+	s    *FS
+	path string
+	left []fs.DirEntry // what ReadDir gives yet
+	read bool
+}
+
+func (d *dir) ReadDir(n int) ([]fs.DirEntry, error) {
+	d.s.mu.Lock()
+	defer d.s.mu.Unlock()
+	if !d.read {
+		for _, e := range d.s.names {
+			if now := e.now(); now != nil && e.dir == d.path {
+				d.left = append(d.left, entry{e.path, now.stat()})
+			}
+		}
+		slices.SortFunc(d.left, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		d.read = true
+	}
+	if n <= 0 {
+		n = len(d.left)
+	} else if len(d.left) == 0 {
+		return nil, io.EOF
+	}
+	n = min(n, len(d.left))
+	out := d.left[:n]
+	d.left = d.left[n:]
+	return out, nil
+}
+
+func (d *dir) Sync() error {
+	d.s.mu.Lock()
+	defer d.s.mu.Unlock()
+	told := false
+	for p, n := range d.s.names {
+		if n.dir != d.path || len(n.since) == 0 {
+			continue
+		}
+		if !told {
+			d.s.change("syncdir", d.path)
+			told = true
+		}
+		if now := n.now(); now == nil {
+			delete(d.s.names, p)
+		} else {
+			d.s.names[p] = &name{path: n.path, dir: n.dir, hash: n.hash, disk: now}
+		}
+	}
+	return nil
+}
+
+func (d *dir) Close() error { return nil }
+
+// Bytes gives a copy of what a file holds; tests look and harm with it and Overwrite.
+func (s *FS) Bytes(p string) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.at(p)
+	if err != nil || n.dir {
+		return nil, false
+	}
+	return bytes.Clone(n.content.mem), true
+}
+
+// Overwrite replaces what a file holds, durably: damage to the medium.
+func (s *FS) Overwrite(p string, b []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.at(p)
+	if err != nil || n.dir {
+		return false
+	}
+	b = bytes.Clone(b)
+	n.content = &content{mem: b, next: b, disk: b}
+	return true
+}

@@ -1,0 +1,321 @@
+// Package simfs is a file system in memory that loses power: a stand-in for the real one below the local
+// driver (local.Options.FS) that knows what is durable and what is only visible.
+//
+// Bytes of a file, and its size, become durable with Sync or Datasync of the file; a name becomes durable
+// with Sync of its directory; nothing else promises anything, not even an order. Watch shows the disk before
+// each call that changes it (a Point), Point.States gives what a crash there may leave (Image), and Boot
+// starts a new file system from one of those. All of it is deterministic: the same calls and the same seed
+// give the same images.
+//
+// # What a crash may do
+//
+// To a file: lose what was written since its last sync, keep it, keep the size without the data (zeros),
+// keep any subset of the 512-byte sectors or 4-KiB pages that changed, stop at any sector or in the middle of
+// one, or undo a truncation. To a directory: keep any subset of the names that were made, replaced or removed
+// since its last sync. So a rename may be lost, done, or half done (both names, or neither); a file may exist
+// without its data, and be lost with its directory. What was synced stays.
+//
+// Lose makes a sync fail as it does on Linux: what was to be written counts as clean from then on, is still
+// read back, and is gone after a crash even if a later sync succeeds.
+package simfs
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/coppice-go/coppice/backend/local/vfs"
+)
+
+// FS is the file system. The zero value is an empty one.
+type FS struct {
+	mu    sync.Mutex
+	names map[string]*name // by path; also of names that are gone, but not durably
+	last  uint64           // the last inode number given
+	ops   int              // changes so far
+	watch func(op Op, at *Point)
+}
+
+var _ vfs.FS = (*FS)(nil)
+
+// Op is a call that changes what a crash may leave.
+type Op struct {
+	N    int    // its number, from 0
+	Kind string // write, sync, create, link, rename, remove, mkdir, truncate, syncdir
+	Name string
+}
+
+// name is what a path stands for: now, durably, and at every moment between. Immutable.
+type name struct {
+	path, dir string
+	hash      sum
+	disk      *inode   // what the directory's last sync made durable; nil = nothing
+	since     []*inode // what the path stood for after each change since; the last one is now
+}
+
+// now is what the path stands for; nil = nothing.
+func (n *name) now() *inode {
+	if len(n.since) > 0 {
+		return n.since[len(n.since)-1]
+	}
+	return n.disk
+}
+
+// inode is a file or a directory.
+type inode struct {
+	id       uint64
+	dir      bool
+	links    uint64
+	modified int
+	content  *content
+
+	exclusive *file
+	shared    int
+}
+
+// New makes an empty file system.
+func New() *FS { return &FS{} }
+
+// Watch has f called before each change, with the disk as it is then; nil ends it. f must not call the file
+// system.
+func (s *FS) Watch(f func(op Op, at *Point)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch = f
+}
+
+// Ops counts the changes so far.
+func (s *FS) Ops() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ops
+}
+
+// Point is the disk as it is now.
+func (s *FS) Point() *Point {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.point()
+}
+
+// change announces a change; s.mu is held, and the change is certain.
+func (s *FS) change(kind, of string) {
+	if s.watch != nil {
+		s.watch(Op{N: s.ops, Kind: kind, Name: of}, s.point())
+	}
+	s.ops++
+}
+
+// set makes a path stand for something else.
+func (s *FS) set(p string, to *inode) {
+	old := s.names[p]
+	next := &name{path: p, dir: vfs.Folder(p)}
+	if old != nil {
+		next.hash, next.disk = old.hash, old.disk
+		next.since = append(slices.Clip(old.since), to)
+	} else {
+		next.hash, next.since = sumOf(p), []*inode{to}
+	}
+	if s.names == nil {
+		s.names = make(map[string]*name)
+	}
+	s.names[p] = next
+}
+
+// at finds what a path stands for; the error is the system's.
+func (s *FS) at(p string) (*inode, error) {
+	if n := s.names[p]; n != nil && n.now() != nil {
+		return n.now(), nil
+	}
+	if dir, err := s.dir(vfs.Folder(p)); dir == nil {
+		return nil, err
+	}
+	return nil, syscall.ENOENT
+}
+
+// root stands for ".", which is always there.
+var root = &inode{dir: true, links: 1}
+
+// dir finds a directory.
+func (s *FS) dir(p string) (*inode, error) {
+	if p == "." {
+		return root, nil
+	}
+	n, err := s.at(p)
+	switch {
+	case err != nil:
+		return nil, err
+	case !n.dir:
+		return nil, syscall.ENOTDIR
+	}
+	return n, nil
+}
+
+func (s *FS) inode(dir bool) *inode {
+	s.last++
+	return &inode{id: s.last, dir: dir, links: 1, modified: s.ops, content: nothing}
+}
+
+func fail(op, p string, err error) error { return &fs.PathError{Op: op, Path: p, Err: err} }
+
+// Make has nothing to do: the root is there, durably.
+func (s *FS) Make() error { return nil }
+
+// Close has nothing to do.
+func (s *FS) Close() error { return nil }
+
+// Mkdir makes a directory.
+func (s *FS) Mkdir(p string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.dir(vfs.Folder(p)); err != nil {
+		return fail("mkdir", p, err)
+	}
+	if _, err := s.at(p); err == nil || p == "." {
+		return fail("mkdir", p, syscall.EEXIST)
+	}
+	s.change("mkdir", p)
+	s.set(p, s.inode(true))
+	return nil
+}
+
+// OpenFile opens a file, and makes it with os.O_CREATE.
+func (s *FS) OpenFile(p string, flag int) (vfs.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.at(p)
+	switch {
+	case err == nil && flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0:
+		return nil, fail("open", p, syscall.EEXIST)
+	case err == nil && n.dir:
+		return nil, fail("open", p, syscall.EISDIR)
+	case err != nil && flag&os.O_CREATE == 0:
+		return nil, fail("open", p, err)
+	case err != nil:
+		if _, err := s.dir(vfs.Folder(p)); err != nil {
+			return nil, fail("open", p, err)
+		}
+		s.change("create", p)
+		n = s.inode(false)
+		s.set(p, n)
+	}
+	return &file{s: s, n: n, path: p, end: flag&os.O_APPEND != 0}, nil
+}
+
+// OpenDir opens a directory.
+func (s *FS) OpenDir(p string) (vfs.Dir, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.dir(p); err != nil {
+		return nil, fail("open", p, err)
+	}
+	return &dir{s: s, path: p}, nil
+}
+
+// Lstat describes what a path stands for.
+func (s *FS) Lstat(p string) (vfs.Stat, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p == "." {
+		return root.stat(), nil
+	}
+	n, err := s.at(p)
+	if err != nil {
+		return vfs.Stat{}, fail("lstat", p, err)
+	}
+	return n.stat(), nil
+}
+
+func (n *inode) stat() vfs.Stat {
+	st := vfs.Stat{ID: vfs.ID{Dev: 1, Ino: n.id}, Links: n.links, Mode: 0o600, ModTime: time.Unix(1_700_000_000+int64(n.modified), 0)}
+	if n.dir {
+		st.Mode = fs.ModeDir | 0o700
+	} else {
+		st.Size = int64(len(n.content.mem))
+	}
+	return st
+}
+
+// Link gives a file a second name.
+func (s *FS) Link(from, to string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.at(from)
+	if err == nil && n.dir {
+		err = syscall.EPERM
+	}
+	if err == nil {
+		_, err = s.dir(vfs.Folder(to))
+	}
+	if err == nil {
+		if _, terr := s.at(to); terr == nil {
+			err = syscall.EEXIST
+		}
+	}
+	if err != nil {
+		return fail("link", to, err)
+	}
+	s.change("link", to)
+	n.links++
+	s.set(to, n)
+	return nil
+}
+
+// Rename moves a file over another name.
+func (s *FS) Rename(from, to string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.at(from)
+	if err == nil {
+		_, err = s.dir(vfs.Folder(to))
+	}
+	if err != nil {
+		return fail("rename", from, err)
+	}
+	old, _ := s.at(to)
+	switch {
+	case n.dir || old != nil && old.dir:
+		return fail("rename", from, syscall.EISDIR)
+	case old == n:
+		return nil
+	}
+	s.change("rename", to)
+	if old != nil {
+		old.links--
+	}
+	s.set(from, nil)
+	s.set(to, n)
+	return nil
+}
+
+// Remove unlinks a file.
+func (s *FS) Remove(p string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.at(p)
+	if err == nil && n.dir {
+		err = syscall.EISDIR
+	}
+	if err != nil {
+		return fail("remove", p, err)
+	}
+	s.change("remove", p)
+	n.links--
+	s.set(p, nil)
+	return nil
+}
+
+// entry is one name of a directory.
+type entry struct {
+	path string
+	stat vfs.Stat
+}
+
+func (e entry) Name() string               { return path.Base(e.path) }
+func (e entry) IsDir() bool                { return e.stat.Mode.IsDir() }
+func (e entry) Type() fs.FileMode          { return e.stat.Mode.Type() }
+func (e entry) Info() (fs.FileInfo, error) { return nil, syscall.ENOSYS }

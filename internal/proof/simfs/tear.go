@@ -1,0 +1,149 @@
+package simfs
+
+import (
+	"bytes"
+	"math/rand/v2"
+)
+
+// tear collects what a crash may leave between two contents of a file.
+type tear struct {
+	old, now []byte
+	limit    int
+	seen     map[sum]bool
+	out      []*content
+}
+
+// add notes a content unless it is known; false once there are enough.
+func (t *tear) add(b []byte) bool {
+	if len(t.out) >= t.limit {
+		return false
+	}
+	c := whole(b)
+	if !t.seen[c.sum] {
+		t.seen[c.sum] = true
+		t.out = append(t.out, c)
+	}
+	return true
+}
+
+// base is the old content at a size, zeros behind its end.
+func (t *tear) base(size int) []byte {
+	b := make([]byte, size)
+	copy(b, t.old)
+	return b
+}
+
+// zeros is the size without the data.
+func (t *tear) zeros() { t.add(t.base(len(t.now))) }
+
+// half is what is left when the second half of the bytes that were added, or changed, did not arrive.
+func (t *tear) half() {
+	from, to := t.span()
+	b := t.base(len(t.now))
+	copy(b[from:], t.now[from:min((from+to)/2, len(t.now))])
+	if len(t.now) > len(t.old) {
+		b = b[:max((from+to)/2, len(t.old))]
+	}
+	t.add(b)
+}
+
+// span is where the contents differ.
+func (t *tear) span() (from, to int) {
+	n := min(len(t.old), len(t.now))
+	for from < n && t.old[from] == t.now[from] {
+		from++
+	}
+	return from, max(len(t.old), len(t.now))
+}
+
+// changed are the units in which the contents differ.
+func (t *tear) changed(unit int) (units []int) {
+	from, to := t.span()
+	for at := from / unit * unit; at < to; at += unit {
+		if !bytes.Equal(cut(t.old, at, unit), cut(t.now, at, unit)) {
+			units = append(units, at)
+		}
+	}
+	return units
+}
+
+func cut(b []byte, at, n int) []byte {
+	return b[min(at, len(b)):min(at+n, len(b))]
+}
+
+// ends are the contents that stop at a unit, all before it written.
+func (t *tear) ends(unit int) {
+	small, large := min(len(t.old), len(t.now)), max(len(t.old), len(t.now))
+	from := t.now
+	if len(t.old) > len(t.now) { // a truncation that is half done
+		from = append(bytes.Clone(t.now), t.old[len(t.now):]...)
+	}
+	for at := (small/unit + 1) * unit; at < large; at += unit {
+		if !t.add(from[:at:at]) {
+			return
+		}
+	}
+}
+
+// subsetsMax is up to how many units all subsets are tried.
+const subsetsMax = 5
+
+// subsets are the contents in which some of the changed units arrived: all subsets of a few, else one alone
+// and all but one.
+func (t *tear) subsets(unit int) {
+	units := t.changed(unit)
+	n := len(units)
+	if n <= subsetsMax {
+		for mask := range 1 << n {
+			if !t.add(t.with(units, unit, func(i int) bool { return mask>>i&1 != 0 }, len(t.now))) {
+				return
+			}
+		}
+		return
+	}
+	for i := range units {
+		if !t.add(t.with(units, unit, func(k int) bool { return k == i }, len(t.now))) ||
+			!t.add(t.with(units, unit, func(k int) bool { return k != i }, len(t.now))) {
+			return
+		}
+	}
+}
+
+// with is the old content with some of the changed units of the new, at a size.
+func (t *tear) with(units []int, unit int, arrived func(i int) bool, size int) []byte {
+	b := t.base(size)
+	for i, at := range units {
+		if arrived(i) && at < size {
+			n := copy(b[at:min(at+unit, size)], cut(t.now, at, unit))
+			clear(b[at+n : min(at+unit, size)])
+		}
+	}
+	return b
+}
+
+// chosen fills up with contents that the bytes themselves choose: a subset of the units and any size between,
+// at a unit or in the middle of one.
+func (t *tear) chosen() {
+	small, large := min(len(t.old), len(t.now)), max(len(t.old), len(t.now))
+	last := whole(t.now).sum
+	rng := rand.New(rand.NewPCG(last[0], uint64(len(t.now))))
+	for range 4 * t.limit { // most are new ones
+		unit := sector
+		if rng.IntN(4) == 0 {
+			unit = page
+		}
+		size := small + rng.IntN(large-small+1)
+		b := t.now
+		if len(t.now) < len(t.old) {
+			b = append(bytes.Clone(t.now), t.old[len(t.now):]...)
+		}
+		if rng.IntN(2) == 0 {
+			units := t.changed(unit)
+			most := rng.IntN(4)
+			b = t.with(units, unit, func(int) bool { return rng.IntN(4) <= most }, large)
+		}
+		if !t.add(b[:size:size]) {
+			return
+		}
+	}
+}
