@@ -64,7 +64,7 @@ type Report struct {
 // nothing fails: it proves nothing.
 func Begin(t testing.TB, name string) *Report {
 	t.Helper()
-	return begin(t, name, time.Now)
+	return begin(t, name, time.Now) //nolint:forbidigo // how long a suite took is all that the clock is asked
 }
 
 func begin(t testing.TB, name string, now func() time.Time) *Report {

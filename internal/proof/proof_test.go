@@ -28,14 +28,14 @@ func TestReport(t *testing.T) {
 	now := func() time.Time { return clock }
 
 	d := &double{TB: t}
-	r := begin(d, "nothing", now)
+	begin(d, "nothing", now)
 	d.end()
 	if d.failed == 0 {
 		t.Error("a suite that explored nothing passed")
 	}
 
 	d = &double{TB: t}
-	r = begin(d, "states", now)
+	r := begin(d, "states", now)
 	r.Explored(3)
 	r.Explored(4)
 	clock = clock.Add(1500 * time.Millisecond)

@@ -35,7 +35,7 @@ const (
 	lifetime = 8 * time.Millisecond
 	startup  = 25 * time.Millisecond // a process that is killed before its first commit lives at most so long
 	patience = 30 * time.Second
-	turns    = 1 << 20               // of a writer that nobody kills: it ends
+	turns    = 1 << 20 // of a writer that nobody kills: it ends
 )
 
 func TestMain(m *testing.M) {

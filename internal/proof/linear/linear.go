@@ -39,7 +39,6 @@ type Options struct {
 	Clients int
 	Ops     int // of each client
 	Seed    uint64
-	Quick   time.Duration // what a pause of the protocol takes at most; 0 = nothing
 }
 
 // limits make everything happen within few commits.
@@ -122,13 +121,9 @@ func (l *locked) Read(p []byte) (int, error) {
 
 func (r *recorder) config(b backend.Backend, rng io.Reader) journal.Config {
 	return journal.Config{
-		Backend: b, Session: session, Writer: "w", Now: time.Now, Rand: rng, Limits: limits,
-		Sleep: func(ctx context.Context, _ time.Duration) error {
-			if r.o.Quick > 0 {
-				time.Sleep(r.o.Quick)
-			}
-			return ctx.Err()
-		},
+		Backend: b, Session: session, Writer: "w", Rand: rng, Limits: limits,
+		Now:   func() time.Time { return time.UnixMilli(1_800_000_000_000 + r.clock.Load()).UTC() },
+		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
 }
 

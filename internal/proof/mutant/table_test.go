@@ -53,8 +53,10 @@ var mutants = []mutant{
 	},
 	{
 		name: "repeated-bodies", broken: "commit ids are not fresh: equal turns give equal bodies and equal versions",
-		edits: []edit{{composeGo, "\tid, err := transcript.NewID(now, c.cfg.Rand)\n", "\tnow = time.Unix(0, 0).UTC()\n\tid, err := transcript.NewID(now, zeros{})\n"},
-			{composeGo, "// batch is what one PUT", "type zeros struct{}\n\nfunc (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }\n\n// batch is what one PUT"}},
+		edits: []edit{
+			{composeGo, "\tid, err := transcript.NewID(now, c.cfg.Rand)\n", "\tnow = time.Unix(0, 0).UTC()\n\tid, err := transcript.NewID(now, zeros{})\n"},
+			{composeGo, "// batch is what one PUT", "type zeros struct{}\n\nfunc (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }\n\n// batch is what one PUT"},
+		},
 		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
 	},
 	{
