@@ -23,7 +23,7 @@ var (
 	log      = join(format, "internal/journal") // what lies below the journal is its own business
 	rooms    = []string{"internal/images", "internal/working", "internal/live", "internal/transfer"}
 	facade   = join(pure, storage, "", "interop/...")
-	anywhere = join(pure, "", "backend/...", "export", "interop/...", "internal/...", "examples/...")
+	anywhere = join(pure, "", "backend/...", "export", "manager/...", "history", "interop/...", "internal/...", "examples/...")
 )
 
 const (
@@ -80,6 +80,8 @@ var table = []edge{
 	{dir: "", ours: join(pure, storage, log, rooms, "internal/cas", "internal/listing", "internal/check", "internal/gc", "internal/salvage"), ext: []string{uuid}},
 
 	{dir: "export", ours: join(pure, "")},
+	{dir: "manager", ours: join(pure, "")},
+	{dir: "history", ours: join(pure, ""), ext: []string{"modernc.org/sqlite"}},
 	{dir: "interop/...", ours: []string{"codec", "internal/diag", "internal/rawjson", "transcript/...", "entry", "interop/..."}, ext: []string{uuid, zstd}},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
 	{

@@ -19,8 +19,11 @@ import (
 	_ "github.com/coppice-go/coppice/backend/s3"     // s3:
 	"github.com/coppice-go/coppice/internal/cli/change"
 	"github.com/coppice-go/coppice/internal/cli/demo"
+	"github.com/coppice-go/coppice/internal/cli/grove"
 	"github.com/coppice-go/coppice/internal/cli/look"
 	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/cli/recall"
+	"github.com/coppice-go/coppice/internal/cli/recent"
 	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/internal/cli/upkeep"
 )
@@ -56,27 +59,39 @@ var commands = []struct {
 	{groupWrite, change.Import},
 	{groupWrite, change.Create},
 	{groupWrite, change.Append},
+	{groupWrite, recent.Continue},
+	{groupWrite, recent.Rename},
+	{groupWrite, recent.Move},
+	{groupWrite, recent.Compact},
 	{groupRead, look.List},
+	{groupRead, recent.Pick},
 	{groupRead, look.Resume},
 	{groupRead, look.Context},
-	{groupRead, look.Tree},
+	{groupRead, grove.Tree},
 	{groupRead, look.Show},
 	{groupRead, look.Log},
 	{groupRead, look.Search},
+	{groupRead, recall.History},
+	{groupRead, recent.Labels},
+	{groupRead, recent.Usage},
+	{groupRead, recent.Settings},
 	{groupRead, look.Export},
 	{groupTravel, change.Branch},
 	{groupTravel, change.Switch},
+	{groupTravel, recent.Navigate},
+	{groupTravel, recent.Reset},
 	{groupTravel, change.Label},
 	{groupTravel, change.Snapshot},
 	{groupTravel, change.Snapshots},
 	{groupTravel, change.Prune},
 	{groupTravel, change.Rollback},
 	{groupTravel, look.Diff},
-	{groupTravel, change.Fork},
+	{groupTravel, recent.Fork},
 	{groupStore, upkeep.Verify},
 	{groupStore, upkeep.Repair},
 	{groupStore, upkeep.GC},
-	{groupStore, upkeep.Delete},
+	{groupStore, recent.Delete},
+	{groupStore, recent.Trash},
 	{groupStore, upkeep.Backend},
 	{groupMore, demo.Command},
 	{groupMore, upkeep.Version},

@@ -131,7 +131,7 @@ func TestDocumentedJSON(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("prose\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	docs := chapters(t)
+	docs, bin := chapters(t), t.TempDir()
 	steps := []struct {
 		name, stdin string
 		args        []string
@@ -150,6 +150,9 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "show", args: []string{"show", "s"}},
 		{name: "log", args: []string{"log", "s"}},
 		{name: "search", args: []string{"search", "harbour"}},
+		{name: "search", args: []string{"search", "--no-index", "harbour"}},
+		{name: "history", args: []string{"history", "harbour"}},
+		{name: "history rebuild", args: []string{"history", "rebuild"}},
 		{name: "export", args: []string{"export", "s", "-o", filepath.Join(t.TempDir(), "out.jsonl")}},
 		{name: "snapshot", args: []string{"snapshot", "s", "--tag", "green"}},
 		{name: "snapshots", args: []string{"snapshots", "s"}},
@@ -163,7 +166,23 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "verify", args: []string{"verify", "--deep"}},
 		{name: "repair", args: []string{"repair", "s", "--dry-run"}},
 		{name: "gc", args: []string{"gc", "--dry-run"}},
-		{name: "delete", args: []string{"delete", "s"}},
+		{name: "continue", args: []string{"continue", "--cwd", "/w", "--terminal", "none"}},
+		{name: "rename", args: []string{"rename", "s", "title"}},
+		{name: "move", args: []string{"move", "s", "/elsewhere"}},
+		{name: "pick", args: []string{"pick", "title"}},
+		{name: "labels", args: []string{"labels", "019cadab"}},
+		{name: "usage", args: []string{"usage", "019cadab"}},
+		{name: "settings", args: []string{"settings", "s"}},
+		{name: "tree", args: []string{"tree", "019cadab", "--view", "--fold", "9f36cd82"}},
+		{name: "navigate", args: []string{"navigate", "019cadab", "9f36cd82"}},
+		{name: "switch", args: []string{"switch", "019cadab", "9f36cd82"}},
+		{name: "compact", args: []string{"compact", "019cadab", "--summary", "x", "--keep", "1"}},
+		{name: "reset", args: []string{"reset", "s"}},
+		{name: "delete", args: []string{"delete", "s", "--trash", "--trash-dir", bin}},
+		{name: "trash", args: []string{"trash", "--dir", bin}},
+		{name: "trash restore", args: []string{"trash", "restore", "s", "--dir", bin}},
+		{name: "trash empty", args: []string{"trash", "empty", "--dir", bin}},
+		{name: "delete", args: []string{"delete", "019cadab"}},
 		{name: "backend verify", args: []string{"backend", "verify"}},
 		{name: "version", args: []string{"version"}},
 		{name: "Errors and exit codes", args: []string{"resume", "nosuch"}, fails: true},

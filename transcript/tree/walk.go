@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/diag"
@@ -215,4 +216,13 @@ func (t *Tree) Diagnostics() []diag.Diagnostic {
 	list.AddMore(t.ids.doubled - len(t.ids.doubles))
 	t.ids.mu.RUnlock()
 	return list.All()
+}
+
+// LabelTime is when the label that is in force on an entry was set; zero where it has none, or its line no time.
+func (t *Tree) LabelTime(ordinal uint64) time.Time {
+	t.labelsOnce.Do(t.readLabels)
+	if at, ok := t.labelOf[uint32(min(ordinal, uint64(none)))]; ok && t.label(uint32(ordinal)) != "" {
+		return t.node(at).Time
+	}
+	return time.Time{}
 }

@@ -36,6 +36,9 @@ func (d *drawer) row(at int32, mark string) {
 	if names := d.heads(n.ID); names != "" {
 		b.add(screen.Green, " ("+names+")")
 	}
+	if n := d.o.Hidden[it.ord]; n > 0 {
+		b.add(screen.Cyan, fmt.Sprintf(" +%d", n))
+	}
 	if n.Preview != "" {
 		text := screen.Plain
 		if !it.onPath {

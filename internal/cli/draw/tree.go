@@ -16,6 +16,7 @@ type TreeOptions struct {
 	Keep   func(transcript.Node) bool // only these, as a list; nil = all, as a tree
 	Full   bool                       // every step of a tool on a line of its own
 	Ends   int                        // of a straight run only so many lines at either end; 0 = all
+	Hidden map[uint64]int             // folded entries, by ordinal: how many hang below and are not shown
 }
 
 // Tree draws a tree, the root at the top. The line of the current path keeps to the left and is marked
@@ -92,7 +93,7 @@ func (d *drawer) lane(l lane, stack []lane) []lane {
 	d.rows(run, l)
 	end := run[len(run)-1]
 	it := d.fo.items[end]
-	if it.children == 0 {
+	if it.children == 0 || d.o.Hidden[it.ord] > 0 {
 		return stack
 	}
 	// At the head itself nothing goes on straight: what grows there is not on the current path.
@@ -126,7 +127,7 @@ func (d *drawer) hang(gutter string, last bool, at int32) lane {
 // run gives the items from one on until the line forks or ends.
 func (d *drawer) run(at int32) []int32 {
 	run := []int32{at}
-	for d.fo.items[at].children == 1 {
+	for d.fo.items[at].children == 1 && d.o.Hidden[d.fo.items[at].ord] == 0 {
 		it := d.fo.items[at]
 		if it.onPath && !d.fo.items[it.first].onPath {
 			break // the head: what grows on it hangs

@@ -1,4 +1,4 @@
-// Package look has the commands that show what is there and write nothing: list, resume, context, tree,
+// Package look has the commands that show what is there and write nothing: list, resume, context,
 // show, log, search, diff and export.
 package look
 

@@ -4,23 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/cli/recall"
 	"github.com/coppice-go/coppice/internal/cli/screen"
 )
 
 type searchOptions struct {
 	session, cwd string
 	limit        int
+	noIndex      bool
 }
 
 // Search is `coppice search`.
@@ -30,9 +30,13 @@ func Search(a *program.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search TEXT",
 		Short: "Find entries by what they say, in all sessions and branches",
-		Long: `Find entries whose text holds every word of TEXT, whatever the case; words in quotes must stand beside each other.
-Sessions with the newest activity come first. It reads the transcripts from end to end.`,
-		Example: "  coppice search flaky timezone\n  coppice search --cwd . 'database migration'",
+		Long: `Find entries whose text holds every word of TEXT, or part of a word, whatever the case; words in quotes must stand
+beside each other. re:EXPRESSION is a regular expression. What fits best comes first.
+
+It uses an index in your cache folder ($COPPICE_HISTORY names another file), which is brought up to date first; the
+first search reads all. The index knows the first 256 KiB of an entry's text: --no-index reads the transcripts from end
+to end instead, the sessions with the newest activity first.`,
+		Example: "  coppice search flaky timezone\n  coppice search --cwd . 'database migration'\n  coppice search 're:panic.*nil map'",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.search(cmd.Context(), args, o)
@@ -41,80 +45,100 @@ Sessions with the newest activity come first. It reads the transcripts from end 
 	cmd.Flags().StringVar(&o.session, "session", "", "only this session")
 	cmd.Flags().StringVar(&o.cwd, "cwd", "", "only sessions of this working directory")
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most so many; 0 = all")
+	cmd.Flags().BoolVar(&o.noIndex, "no-index", false, "read the transcripts instead of the index")
 	_ = cmd.RegisterFlagCompletionFunc("session", c.SessionIDs)
 	return cmd
 }
 
 // match is an entry that was found, as the JSON shows it.
 type match struct {
-	Session string    `json:"session"`
-	Title   string    `json:"title"`
-	Entry   string    `json:"entry"`
-	Ordinal uint64    `json:"ordinal"`
-	Type    string    `json:"type"`
-	Role    string    `json:"role"`
-	Time    time.Time `json:"time"`
-	Snippet string    `json:"snippet"`
+	Session  string    `json:"session"`
+	Title    string    `json:"title"`
+	Entry    string    `json:"entry"`
+	Ordinal  uint64    `json:"ordinal"`
+	Type     string    `json:"type"`
+	Role     string    `json:"role"`
+	Time     time.Time `json:"time"`
+	Snippet  string    `json:"snippet"`
+	Mark     [2]int    `json:"mark"`
+	Branches []string  `json:"branches"`
+	OnHead   bool      `json:"onHead"`
 }
 
-var errEnough = errors.New("enough")
-
 func (c *cli) search(ctx context.Context, args []string, o searchOptions) error {
-	var words []string
-	for _, arg := range args {
-		if word := strings.Join(strings.Fields(strings.ToLower(arg)), " "); word != "" {
-			words = append(words, word)
-		}
-	}
+	q, err := recall.Query(args)
 	switch {
-	case len(words) == 0:
+	case err != nil:
+		return err
+	case q.Empty():
 		return program.Usage("no words to look for")
 	case o.limit < 0:
 		return program.Usage("--limit %d: want 0 or more", o.limit)
 	}
-	var err error
 	if o.cwd, err = program.Absolute(o.cwd); err != nil {
 		return err
 	}
 	return c.WithStore(ctx, func(st *program.Store) error {
-		sums, err := c.searched(ctx, st, o)
+		if o.noIndex {
+			return c.scan(ctx, st, q, o)
+		}
+		if o.session != "" {
+			id, err := st.Resolve(ctx, o.session)
+			if err != nil {
+				return err
+			}
+			o.session = id
+		}
+		return c.searchIndex(ctx, st, q, o)
+	})
+}
+
+func (c *cli) searchIndex(ctx context.Context, st *program.Store, q history.Query, o searchOptions) error {
+	out := c.Array("matches")
+	n, more := 0, false
+	err := recall.With(ctx, c.App, st, o.session, func(x *history.Index) error {
+		var hits []history.Hit
+		var err error
+		hits, more, err = x.Search(ctx, q, &history.SearchOptions{Session: o.session, Cwd: o.cwd, Limit: o.limit})
 		if err != nil {
 			return err
 		}
-		var total int64
-		for _, s := range sums {
-			total += s.Bytes
-		}
-		bar := c.Err.Progress("searching", total, true, c.Now)
-		out := c.Array("matches")
-		n, last := 0, ""
-		found := func(m match) error {
-			bar.Close()
-			if n++; n > o.limit && o.limit > 0 {
-				return errEnough
-			}
-			if c.JSON {
-				return out.Add(m)
-			}
-			first := m.Session != last
-			last = m.Session
-			return c.matchText(m, first)
-		}
-		for _, sum := range sums {
-			err := searchSession(ctx, st, sum, words, bar, found)
-			switch {
-			case errors.Is(err, errEnough):
-				bar.Close()
-				return c.searchEnd(out, n-1, true, nil)
-			case errors.Is(err, fs.ErrNotExist): // deleted meanwhile
-			case err != nil:
-				bar.Close()
-				return c.searchEnd(out, n, false, err)
-			}
-		}
-		bar.Close()
-		return c.searchEnd(out, n, false, nil)
+		n = len(hits)
+		return c.showHits(out, hits)
 	})
+	return c.searchEnd(out, n, more, err)
+}
+
+// showHits shows what was found: as it is ranked in JSON, for people below the names of the sessions.
+func (c *cli) showHits(out *program.Array, hits []history.Hit) error {
+	list := make([]match, 0, len(hits))
+	rank := map[string]int{} // of a session: that of its best
+	for i, h := range hits {
+		if _, ok := rank[h.Session]; !ok {
+			rank[h.Session] = i
+		}
+		list = append(list, match{
+			h.Session, program.Title(checkpoint.Summary{Title: h.Title}), h.Entry, h.Ordinal, h.Type, h.Role, h.Time,
+			h.Snippet, h.Mark, h.Branches, h.OnHead,
+		})
+	}
+	if !c.JSON {
+		slices.SortStableFunc(list, func(a, b match) int { return rank[a.Session] - rank[b.Session] })
+	}
+	last := ""
+	for _, m := range list {
+		var err error
+		if c.JSON {
+			err = out.Add(m)
+		} else {
+			err = c.matchText(m, m.Session != last)
+		}
+		if err != nil {
+			return err
+		}
+		last = m.Session
+	}
+	return nil
 }
 
 func (c *cli) searchEnd(out *program.Array, n int, more bool, err error) error {
@@ -131,77 +155,7 @@ func (c *cli) searchEnd(out *program.Array, n int, more bool, err error) error {
 	return nil
 }
 
-// searched gives the sessions that are to be read, newest activity first.
-func (c *cli) searched(ctx context.Context, st *program.Store, o searchOptions) ([]checkpoint.Summary, error) {
-	if o.session != "" {
-		s, err := st.Session(ctx, o.session, program.Reading())
-		if err != nil {
-			return nil, err
-		}
-		return []checkpoint.Summary{s.Info()}, s.Close()
-	}
-	var sums []checkpoint.Summary
-	for s, err := range st.List(ctx, coppice.ListOptions{Cwd: o.cwd}) {
-		if err != nil {
-			return nil, err
-		}
-		sums = append(sums, s)
-	}
-	return sums, nil
-}
-
-func searchSession(ctx context.Context, st *program.Store, sum checkpoint.Summary, words []string, bar *screen.Progress, found func(match) error) (err error) {
-	s, err := st.Open(ctx, sum.ID, program.Reading())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	for e, err := range s.Entries(ctx) {
-		if err != nil {
-			return err
-		}
-		bar.Add(int64(len(e.Raw)) + 1)
-		text, role := draw.Said(e)
-		snippet, ok := snippetOf(text, words)
-		if !ok {
-			continue
-		}
-		if err := found(match{sum.ID, program.Title(sum), e.ID, e.Ordinal, e.Type, role, e.Time, snippet}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-const (
-	snippetBefore = 40 // bytes of text before what was found
-	snippetBytes  = 160
-)
-
-// snippetOf gives the place of the first word in a text that holds all of them. A word with a space in it
-// is several, with any white space between.
-func snippetOf(text string, words []string) (string, bool) {
-	if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") }) {
-		text = strings.Join(strings.Fields(text), " ")
-	}
-	low := strings.ToLower(text)
-	for _, w := range words {
-		if !strings.Contains(low, w) {
-			return "", false
-		}
-	}
-	at := min(strings.Index(low, words[0]), len(text)) // case may change the length of a text
-	from, to := max(0, at-snippetBefore), min(len(text), at-snippetBefore+snippetBytes)
-	to = max(to, min(len(text), at+len(words[0])))
-	snippet := screen.Line(strings.ToValidUTF8(text[from:to], ""))
-	if from > 0 {
-		snippet = "…" + snippet
-	}
-	if to < len(text) {
-		snippet += "…"
-	}
-	return snippet, true
-}
+var errEnough = errors.New("enough")
 
 // matchText shows a match below the name of its session, which is said once.
 func (c *cli) matchText(m match, first bool) error {
@@ -215,9 +169,16 @@ func (c *cli) matchText(m match, first bool) error {
 		}
 	}
 	head := fmt.Sprintf("  %s  %s  %-9s ", screen.Line(m.Entry), screen.Clock(m.Time), draw.Who(m.Type, m.Role))
+	if !m.OnHead && len(m.Branches) > 0 {
+		head += "(" + screen.Cut(screen.Line(m.Branches[0]), 20) + ") "
+	}
 	left := 0
 	if w := c.Out.Width(); w > 0 {
 		left = max(20, w-screen.Columns(head))
 	}
-	return c.Text("%s%s", c.Out.Paint(screen.Dim, head), screen.Cut(m.Snippet, left))
+	text := screen.Cut(m.Snippet, left)
+	if from, to := m.Mark[0], m.Mark[1]; to <= len(text) && text[:to] == m.Snippet[:to] {
+		text = text[:from] + c.Out.Paint(screen.Bold, text[from:to]) + text[to:]
+	}
+	return c.Text("%s%s", c.Out.Paint(screen.Dim, head), text)
 }

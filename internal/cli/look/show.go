@@ -119,7 +119,7 @@ func (c *cli) sink(ctx context.Context, s *coppice.Session, o showOptions) (add 
 		},
 	})
 	if o.entry == "" {
-		if err := c.treeTitle(s, t); err != nil {
+		if err := draw.Title(c.Out, s.Info(), t); err != nil {
 			return nil, nil, err
 		}
 	}

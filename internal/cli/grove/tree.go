@@ -1,4 +1,5 @@
-package look
+// Package grove has the command that shows the tree of a session, as a drawing, as a list, or as the rows of a view.
+package grove
 
 import (
 	"context"
@@ -12,16 +13,21 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 type treeOptions struct {
 	filter, search string
 	full, short    bool
+	view           bool
+	folded         []string
+	selected       string
 }
 
 var filters = []string{"default", "no-tools", "user-only", "labeled-only", "all"}
+
+// cli is one run of a command.
+type cli struct{ *program.App }
 
 // Tree is `coppice tree`.
 func Tree(a *program.App) *cobra.Command {
@@ -40,6 +46,9 @@ and ‹2/3› counts them. Runs of nothing but calls and results of tools are fo
 	cmd.Flags().StringVar(&o.search, "search", "", "only entries whose preview or label has all these words")
 	cmd.Flags().BoolVar(&o.full, "full", false, "each step of a tool on a line of its own")
 	cmd.Flags().BoolVar(&o.short, "short", false, "of long straight runs only the ends")
+	cmd.Flags().BoolVar(&o.view, "view", false, "with --json: rows in the order of drawing, the current line first at each fork")
+	cmd.Flags().StringSliceVar(&o.folded, "fold", nil, "hide what hangs below these entries")
+	cmd.Flags().StringVar(&o.selected, "select", "", "with --view: select this entry, or its nearest ancestor that is shown; default the head")
 	_ = cmd.RegisterFlagCompletionFunc("filter", program.Words(filters...))
 	return cmd
 }
@@ -56,6 +65,19 @@ type node struct {
 	OnPath   bool      `json:"onPath"`
 	Time     time.Time `json:"time"`
 	Size     int       `json:"size"`
+	*row
+}
+
+// row is what a view says of an entry beside the entry itself.
+type row struct {
+	Depth     int        `json:"depth"`
+	Indent    int        `json:"indent"`
+	Children  int        `json:"children"`
+	Version   int        `json:"version"`
+	Versions  int        `json:"versions"`
+	Folded    bool       `json:"folded"`
+	Hidden    int        `json:"hidden"`
+	LabelTime *time.Time `json:"labelTime"`
 }
 
 type branchRef struct {
@@ -66,6 +88,7 @@ type branchRef struct {
 type treeHead struct {
 	Head     *string     `json:"head"`
 	Branches []branchRef `json:"branches"`
+	Selected *string     `json:"selected,omitempty"`
 }
 
 func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
@@ -76,6 +99,13 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 		t, err := s.Tree(ctx)
 		if err != nil {
 			return err
+		}
+		v, err := viewOf(t, o)
+		if err != nil {
+			return err
+		}
+		if c.JSON && o.view {
+			return c.viewJSON(t, v)
 		}
 		var keep func(transcript.Node) bool
 		if o.search != "" {
@@ -93,40 +123,36 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 			ends = 3
 		}
 		opts := draw.TreeOptions{Filter: transcript.Filter(o.filter), Keep: keep, Full: o.full || keep != nil, Ends: ends}
-		return errors.Join(c.treeTitle(s, t), draw.Tree(c.Out, t, opts))
+		if len(o.folded) > 0 {
+			opts.Hidden = hidden(v)
+		}
+		return errors.Join(draw.Title(c.Out, s.Info(), t), draw.Tree(c.Out, t, opts))
 	})
 }
 
 func (c *cli) treeJSON(t *transcript.Tree, f transcript.Filter, keep func(transcript.Node) bool) error {
-	head := treeHead{Head: program.OrNull(t.Head()), Branches: []branchRef{}}
-	for _, b := range t.Branches() {
-		head.Branches = append(head.Branches, branchRef{b.Name, program.OrNull(b.Head)})
-	}
-	out := c.ArrayAfter(head, "nodes")
+	out := c.ArrayAfter(headOf(t), "nodes")
 	for n := range t.Nodes(f) {
 		if keep != nil && !keep(n) {
 			continue
 		}
-		if err := out.Add(node{
-			n.ID, program.OrNull(n.ParentID), n.Ordinal, n.Type, n.Role, n.Preview, n.Label, n.OnPath, n.Time, n.Size,
-		}); err != nil {
+		if err := out.Add(nodeOf(n, nil)); err != nil {
 			return err
 		}
 	}
 	return out.End(nil)
 }
 
-// treeTitle says above a tree what it is the tree of.
-func (c *cli) treeTitle(s *coppice.Session, t *transcript.Tree) error {
-	info := s.Info()
-	text := screen.Count(info.Entries, "entry", "entries")
-	if n := len(t.Branches()); n > 1 {
-		text += ", " + screen.Count(n, "branch", "branches")
+func headOf(t *transcript.Tree) treeHead {
+	head := treeHead{Head: program.OrNull(t.Head()), Branches: []branchRef{}}
+	for _, b := range t.Branches() {
+		head.Branches = append(head.Branches, branchRef{b.Name, program.OrNull(b.Head)})
 	}
-	title := screen.Line(info.Title) // the preview, which stands in for it elsewhere, is in the tree itself
-	if title != "" {
-		title += "  "
+	return head
+}
+
+func nodeOf(n transcript.Node, r *row) node {
+	return node{
+		n.ID, program.OrNull(n.ParentID), n.Ordinal, n.Type, n.Role, n.Preview, n.Label, n.OnPath, n.Time, n.Size, r,
 	}
-	return c.Text("%s%s", c.Out.Paint(screen.Bold, title),
-		c.Out.Paint(screen.Dim, screen.Cut(s.ID()+"  "+text, max(0, c.Out.Width()-screen.Columns(title)))))
 }

@@ -1,0 +1,15 @@
+// Package history finds things again: the prompts that were typed, newest first, and what was said in any
+// session, ranked. It keeps an index beside a store, in a file of SQLite with FTS5.
+//
+// The index is never the truth. It guarantees that
+//
+//   - it can be made anew from the store at any time, and is then what it would have become step by step;
+//   - one that is missing, damaged or of another version is noticed and made anew, never trusted;
+//   - several processes may use one file at once;
+//   - it finds exactly what reading every entry would find (Query.Find on Said), as far as Update has read:
+//     of one entry at most MaxText bytes, of the store what was committed before;
+//   - it never stands in the way of a turn: a Recorder takes note of commits without waiting.
+//
+// All branches are in it. It holds the words of transcripts: the file is readable by its owner alone, and
+// what was deleted from the store is in it until the next Update.
+package history

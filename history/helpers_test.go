@@ -1,0 +1,148 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clock gives times a second apart.
+func clock() func() time.Time {
+	var mu sync.Mutex
+	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(time.Second)
+		return now
+	}
+}
+
+// store is one whose listing lags behind, as on disk: the worse case.
+func store(t testing.TB, hooks coppice.Hooks) *coppice.Store {
+	t.Helper()
+	return storeOn(t, memory.NewAppender(), hooks)
+}
+
+func storeOn(t testing.TB, b backend.Backend, hooks coppice.Hooks) *coppice.Store {
+	t.Helper()
+	st := must(coppice.New(b, &coppice.Options{Now: clock(), Rand: rand.NewChaCha8([32]byte{7}), Writer: "test", Hooks: hooks}))(t)
+	t.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+// say appends messages and commits: "> " begins a user's, the others are the assistant's.
+func say(t testing.TB, s *coppice.Session, texts ...string) []string {
+	t.Helper()
+	var d []transcript.Draft
+	for _, text := range texts {
+		if user, ok := strings.CutPrefix(text, "> "); ok {
+			d = append(d, entry.User(user))
+		} else {
+			d = append(d, entry.Assistant(text))
+		}
+	}
+	ids := must(s.Append(t.Context(), d...))(t)
+	must(s.Commit(t.Context(), coppice.Turn{}))(t)
+	return ids
+}
+
+func create(t testing.TB, st *coppice.Store, id, cwd string, texts ...string) *coppice.Session {
+	t.Helper()
+	s := must(st.Create(id, &coppice.SessionOptions{Title: "about " + id, Cwd: cwd}))(t)
+	say(t, s, texts...)
+	return s
+}
+
+func index(t testing.TB) *Index {
+	t.Helper()
+	return reopen(t, filepath.Join(t.TempDir(), "sub", "history.db"))
+}
+
+func reopen(t testing.TB, path string) *Index {
+	t.Helper()
+	x := must(Open(t.Context(), path))(t)
+	t.Cleanup(func() { _ = x.Close() })
+	return x
+}
+
+func update(t testing.TB, x *Index, st *coppice.Store) Report {
+	t.Helper()
+	r := must(x.Update(t.Context(), st, nil))(t)
+	for _, err := range r.Problems {
+		t.Error(err)
+	}
+	return r
+}
+
+// find searches, and gives the texts of the snippets.
+func find(t testing.TB, x *Index, query string, o *SearchOptions) []Hit {
+	t.Helper()
+	hits, _, err := x.Search(t.Context(), must(Parse(query))(t), o)
+	ok(t, err)
+	return hits
+}
+
+func snippets(hits []Hit) string {
+	var out []string
+	for _, h := range hits {
+		out = append(out, h.Snippet)
+	}
+	return strings.Join(out, " | ")
+}
+
+func same(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+		t.Errorf("%s:\n got %s\nwant %s", what, g, w)
+	}
+}
+
+// dump gives all that an index says, in an order of its own.
+func dump(t testing.TB, x *Index) string {
+	t.Helper()
+	var b strings.Builder
+	rows := func(query string) {
+		ok(t, each(context.Background(), x.db, func(scan func(...any) error) error {
+			var line string
+			err := scan(&line)
+			b.WriteString(line + "\n")
+			return err
+		}, query))
+	}
+	rows(`SELECT id||'|'||title||'|'||cwd||'|'||bytes||'|'||"commit"||'|'||seq||'|'||next||'|'||last||'|'||tail||'|'||head FROM session ORDER BY id`)
+	rows(`SELECT s.id||'|'||e.ordinal||'|'||e.time||'|'||e.id||'|'||e.type||'|'||e.role||'|'||e.text||'|'||(SELECT count(*) FROM prompt p WHERE p.n=e.n)
+		FROM entry e JOIN session s ON s.n=e.session ORDER BY s.id, e.ordinal`)
+	rows(`SELECT s.id||'|'||r.first||'|'||r.parent FROM run r JOIN session s ON s.n=r.session ORDER BY s.id, r.first`)
+	rows(`SELECT s.id||'|'||r.name||'|'||r.head FROM branch r JOIN session s ON s.n=r.session ORDER BY s.id, r.name`)
+	rows(`SELECT 'words '||count(*) FROM words`)
+	return b.String()
+}

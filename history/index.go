@@ -1,0 +1,148 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// ErrDamaged is wrapped by the errors of an index that has to be made anew: Index.Rebuild does it.
+var ErrDamaged = errors.New("history: the index is damaged")
+
+// Index is an open index. Safe for concurrent use, by several processes too.
+type Index struct {
+	path string
+
+	mu sync.RWMutex // held for reading while db is used, for writing while it is exchanged
+	db *sql.DB
+}
+
+// Open opens the index in a file, or makes an empty one: with its folder, if there is none. What is there
+// and is damaged, of another version or something else that SQLite cannot read is replaced. "" = in memory,
+// for as long as it is open. Nothing is read from the store: that is Update's.
+func Open(ctx context.Context, path string) (*Index, error) {
+	x := &Index{path: path}
+	db, err := x.connect(ctx)
+	if err != nil && damaged(err) && path != "" {
+		if err = x.discard(); err == nil {
+			db, err = x.connect(ctx)
+		}
+	}
+	if err != nil {
+		return nil, x.fail("open", err)
+	}
+	x.db = db
+	return x, nil
+}
+
+// Close closes the index.
+func (x *Index) Close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.fail("close", x.db.Close())
+}
+
+// connect opens the file and sees that the tables are there.
+func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
+	source := ":memory:"
+	if x.path != "" {
+		if err := os.MkdirAll(filepath.Dir(x.path), 0o700); err != nil {
+			return nil, fmt.Errorf("make its folder: %w", err)
+		}
+		f, err := os.OpenFile(x.path, os.O_RDWR|os.O_CREATE, 0o600) // SQLite would let others read it
+		if err != nil {
+			return nil, fmt.Errorf("create: %w", err)
+		}
+		if err := f.Close(); err != nil {
+			return nil, fmt.Errorf("create: %w", err)
+		}
+		full, err := filepath.Abs(x.path)
+		if err != nil {
+			return nil, fmt.Errorf("where it is: %w", err)
+		}
+		if full = filepath.ToSlash(full); !strings.HasPrefix(full, "/") {
+			full = "/" + full // a drive
+		}
+		source = "file://" + (&url.URL{Path: full}).EscapedPath()
+	}
+	// Another process may be writing: wait for it. A crash may cost the last transactions, never the file.
+	source += "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_txlock=immediate"
+	db, err := sql.Open("sqlite", source)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if x.path == "" {
+		db.SetMaxOpenConns(1) // each connection would have a memory of its own
+	}
+	if err := setUp(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// discard removes the files. Others that have them open go on with what they have.
+func (x *Index) discard() error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if err := os.Remove(x.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove a damaged index: %w", err)
+		}
+	}
+	return nil
+}
+
+// renew makes the index empty: by a new file if it is damaged.
+func (x *Index) renew(ctx context.Context) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := inTx(ctx, x.db, func(tx *sql.Tx) error {
+		for _, name := range tables {
+			if _, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS "+name); err != nil {
+				return fmt.Errorf("drop %s: %w", name, err)
+			}
+		}
+		if _, err := tx.ExecContext(ctx, schema); err != nil {
+			return fmt.Errorf("make the tables: %w", err)
+		}
+		return nil
+	})
+	if err == nil || !damaged(err) || x.path == "" {
+		return err
+	}
+	if err := x.db.Close(); err != nil && !damaged(err) {
+		return fmt.Errorf("close: %w", err)
+	}
+	if err := x.discard(); err != nil {
+		return err
+	}
+	db, err := x.connect(ctx)
+	if err != nil {
+		return err
+	}
+	x.db = db
+	return nil
+}
+
+// with runs f on the database.
+func (x *Index) with(f func(db *sql.DB) error) error {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return f(x.db)
+}
+
+// fail makes the error of an operation.
+func (x *Index) fail(op string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case damaged(err):
+		return fmt.Errorf("history: %s %s: %w: %w", op, x.path, ErrDamaged, err)
+	}
+	return fmt.Errorf("history: %s %s: %w", op, x.path, err)
+}

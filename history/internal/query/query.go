@@ -1,0 +1,260 @@
+// Package query guarantees that what the index is asked for holds everything that reading would find: it
+// has what an entry says, what a query finds in it, and the questions to the index that let too much
+// through rather than too little. Package history names what is for the world.
+package query
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ErrQuery is wrapped by the error about an expression behind "re:" that is none.
+var ErrQuery = errors.New("history: not a query")
+
+// Bounds of queries (I15).
+const (
+	maxQuery   = 4 << 10 // bytes
+	maxTerms   = 32      // words and phrases; the others do not count
+	maxPattern = 1 << 10 // bytes of a regular expression
+	tokenRunes = 3       // what the index knows: any three runes
+	maxToken   = 64      // runes of a term that the index is asked for; the whole is compared afterwards
+)
+
+// Query says what is looked for. The zero Query finds everything.
+type Query struct {
+	terms   []string // folded; all must be there
+	pattern *regexp.Regexp
+}
+
+// Parse reads a query as people type it: words that must all be there, anywhere and whatever their case,
+// parts of words too; "words in quotes" in this order with any white space between; or re: and a regular
+// expression (RE2, whatever the case). Nothing that is typed is an error but an expression that is none.
+func Parse(text string) (Query, error) {
+	text = strings.TrimSpace(Cut(Clean(text), maxQuery))
+	if expr, ok := strings.CutPrefix(text, "re:"); ok {
+		return parsePattern(strings.TrimSpace(expr))
+	}
+	var words []string
+	for i, part := range strings.Split(text, `"`) {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return Words(words...), nil
+}
+
+func parsePattern(expr string) (Query, error) {
+	if len(expr) > maxPattern {
+		return Query{}, fmt.Errorf("%w: an expression of %d bytes, the limit is %d", ErrQuery, len(expr), maxPattern)
+	}
+	if expr == "" {
+		return Query{}, nil
+	}
+	re, err := regexp.Compile("(?i)" + expr)
+	if err != nil {
+		return Query{}, fmt.Errorf("%w: %w", ErrQuery, err)
+	}
+	return Query{pattern: re}, nil
+}
+
+// Words makes a query of words that must all be there; one with spaces is a phrase.
+func Words(words ...string) Query {
+	var q Query
+	for _, w := range words {
+		w = Fold(Cut(Clean(w), maxQuery))
+		if w != "" && !slices.Contains(q.terms, w) && len(q.terms) < maxTerms {
+			q.terms = append(q.terms, w)
+		}
+	}
+	return q
+}
+
+// Prefix makes the query that texts fulfil which begin so, and the beginning as Fold gives it.
+func Prefix(start string) (Query, string) {
+	start = Fold(Clean(Cut(start, maxQuery)))
+	return Words(start), start
+}
+
+// Empty tells that nothing is looked for.
+func (q Query) Empty() bool { return len(q.terms) == 0 && q.pattern == nil }
+
+// Find looks into a text as Said gives it. The snippet is one line around the first thing found, and
+// mark the place of that in it, in bytes. false: the text is not what is looked for.
+func (q Query) Find(text string) (snippet string, mark [2]int, ok bool) {
+	at, end := 0, 0
+	if q.pattern != nil {
+		where := q.pattern.FindStringIndex(text)
+		if where == nil {
+			return "", mark, false
+		}
+		at, end = len(oneLine(text[:where[0]])), len(oneLine(text[:where[1]]))
+		if text = oneLine(text); at > 0 && at < end && text[at] == ' ' {
+			at++
+		}
+		snippet, mark = around(text, min(at, end), end)
+		return snippet, mark, true
+	}
+	text = oneLine(text)
+	low := strings.ToLower(text)
+	for i, term := range q.terms {
+		where := strings.Index(low, term)
+		if where < 0 {
+			return "", mark, false
+		}
+		if i == 0 {
+			at, end = where, where+len(term)
+		}
+	}
+	snippet, mark = around(text, unfolded(text, at), unfolded(text, end))
+	return snippet, mark, true
+}
+
+// unfolded gives the place in a text of a place in it in lower case: case may change the length.
+func unfolded(text string, at int) int {
+	low := 0
+	for i, r := range text {
+		if low >= at {
+			return i
+		}
+		low += utf8.RuneLen(unicode.ToLower(r))
+	}
+	return len(text)
+}
+
+const (
+	snippetBefore = 40 // bytes of text before what was found
+	snippetBytes  = 160
+)
+
+// around cuts a line out of a text: what was found, and some of what stands beside it.
+func around(text string, at, end int) (string, [2]int) {
+	end = min(end, at+snippetBytes)
+	from := max(0, at-snippetBefore)
+	to := min(len(text), max(from+snippetBytes, end))
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end++
+	}
+	snippet := text[from:to]
+	mark := [2]int{at - from, end - from}
+	if from > 0 {
+		const dots = "…"
+		snippet = dots + snippet
+		mark[0] += len(dots)
+		mark[1] += len(dots)
+	}
+	if to < len(text) {
+		snippet += "…"
+	}
+	return snippet, mark
+}
+
+// Match gives the question to the full-text index whose answer holds all that the query can find; "" = it
+// cannot help. exact: its answer is just that.
+func Match(q Query) (expr string, exact bool) {
+	terms, exact := q.terms, true
+	if q.pattern != nil {
+		terms, exact = literals(q.pattern), false
+	}
+	var b strings.Builder
+	for _, t := range terms {
+		n := utf8.RuneCountInString(t)
+		if n < tokenRunes {
+			exact = false
+			continue
+		}
+		if n > maxToken {
+			t, exact = string([]rune(t)[:maxToken]), false
+		}
+		if b.Len() > 0 {
+			b.WriteString(" AND ")
+		}
+		b.WriteString(`"` + strings.ReplaceAll(t, `"`, `""`) + `"`)
+	}
+	return b.String(), exact && b.Len() > 0
+}
+
+// Like gives patterns of LIKE that let everything through that the query's words find, for words that are
+// too short for the full-text index. LIKE knows the case of ASCII letters alone.
+func Like(q Query) []string {
+	var out []string
+	for _, t := range q.terms {
+		if utf8.RuneCountInString(t) >= tokenRunes {
+			continue
+		}
+		var b strings.Builder
+		for _, r := range t {
+			switch {
+			case r == ' ':
+				b.WriteByte('%')
+			case r == '%' || r == '_' || r == '\\':
+				b.WriteString(`\` + string(r))
+			case r == 'k' || r == 'i', r > unicode.MaxASCII && hasCase(r): // K (U+212A) and İ are theirs too
+				b.WriteByte('_')
+			default:
+				b.WriteRune(r)
+			}
+		}
+		out = append(out, "%"+b.String()+"%")
+	}
+	return out
+}
+
+func hasCase(r rune) bool { return unicode.SimpleFold(r) != r || unicode.ToUpper(r) != r }
+
+// literals gives texts that everything that an expression finds must hold, folded.
+func literals(re *regexp.Regexp) []string {
+	tree, err := syntax.Parse(re.String(), syntax.Perl)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	var walk func(x *syntax.Regexp)
+	walk = func(x *syntax.Regexp) {
+		switch x.Op {
+		case syntax.OpLiteral:
+			for _, part := range strings.FieldsFunc(string(x.Rune), treacherous) {
+				out = append(out, strings.ToLower(part))
+			}
+		case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
+			for _, sub := range x.Sub {
+				walk(sub)
+			}
+		case syntax.OpRepeat:
+			if x.Min > 0 {
+				walk(x.Sub[0])
+			}
+		default: // it may be without
+		}
+	}
+	walk(tree)
+	return out[:min(len(out), maxTerms)]
+}
+
+// treacherous tells of a rune that it may stand for another one in the text that folds otherwise: white
+// space, and letters with more than two forms.
+func treacherous(r rune) bool {
+	if unicode.IsSpace(r) {
+		return true
+	}
+	low := unicode.ToLower(r)
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		if unicode.ToLower(f) != low {
+			return true
+		}
+	}
+	return false
+}

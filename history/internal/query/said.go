@@ -1,0 +1,171 @@
+package query
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// MaxText bounds what is indexed of one entry's text, in bytes.
+const MaxText = 256 << 10
+
+// Said gives what an entry can be found by, and the role of who said it; "" = it says nothing. results:
+// results of tools are in the message too, so that only its tree knows whether the text is theirs.
+func Said(e transcript.Entry) (text, role string, results bool) {
+	if m, ok := e.Message(); ok {
+		shape := transcript.Inspect(m.Raw)
+		text = shape.Text
+		if len(shape.Calls) > 0 {
+			text += arguments(m.Raw)
+		}
+		return Clean(text), shape.Role, len(shape.Results) > 0
+	}
+	if name, ok := e.Title(); ok {
+		return Clean(name), "", false
+	}
+	var f struct {
+		Summary json.RawMessage `json:"summary"`
+		Label   json.RawMessage `json:"label"`
+		Content json.RawMessage `json:"content"`
+	}
+	switch e.Type {
+	case "compaction", "branch_summary", "session_summary", "label", "custom_message":
+	default:
+		return "", "", false
+	}
+	if json.Unmarshal(e.Raw, &f) != nil {
+		return "", "", false
+	}
+	switch e.Type {
+	case "label":
+		return Clean(textOf(f.Label)), "", false
+	case "custom_message":
+		if len(f.Content) == 0 {
+			return "", "", false
+		}
+		raw := slices.Concat([]byte(`{"role":"custom","content":`), f.Content, []byte("}"))
+		return Clean(transcript.Inspect(raw).Text), "", false
+	}
+	return Clean(textOf(f.Summary)), "", false
+}
+
+func textOf(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// arguments gives a line for each call in a message: the tool's name, and every string and number that it
+// is called with.
+func arguments(raw json.RawMessage) string {
+	var v any
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return ""
+	}
+	var b strings.Builder
+	findCalls(&b, v)
+	return b.String()
+}
+
+// findCalls looks for objects with a name and arguments: calls of any provider.
+func findCalls(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			findCalls(b, item)
+		}
+	case map[string]any:
+		name, ok := v["name"].(string)
+		for _, key := range []string{"arguments", "input", "args"} {
+			if args, there := v[key]; there && ok && b.Len() < MaxText {
+				b.WriteString("\n" + name)
+				leaves(b, args)
+				return
+			}
+		}
+		for _, key := range sorted(v) {
+			findCalls(b, v[key])
+		}
+	}
+}
+
+// leaves writes every string and number of a value, those of a string that is JSON itself too.
+func leaves(b *strings.Builder, v any) {
+	if b.Len() > MaxText {
+		return
+	}
+	switch v := v.(type) {
+	case string:
+		var inner any
+		if strings.HasPrefix(v, "{") && json.Unmarshal([]byte(v), &inner) == nil {
+			leaves(b, inner)
+			return
+		}
+		b.WriteString(" " + v)
+	case json.Number:
+		b.WriteString(" " + v.String())
+	case []any:
+		for _, item := range v {
+			leaves(b, item)
+		}
+	case map[string]any:
+		for _, key := range sorted(v) {
+			leaves(b, v[key])
+		}
+	}
+}
+
+func sorted(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Clean takes out of a text what is not for reading, and what would fool a terminal.
+func Clean(text string) string {
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\ufffd")
+	}
+	text = strings.TrimSpace(text)
+	if !strings.ContainsFunc(text, unreadable) {
+		return text
+	}
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unreadable(r) {
+			return -1
+		}
+		return r
+	}, text))
+}
+
+func unreadable(r rune) bool {
+	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// Cut bounds a text, between runes.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// oneLine makes single spaces of all white space.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Fold makes texts comparable whatever their case and white space.
+func Fold(text string) string { return strings.ToLower(oneLine(text)) }

@@ -1,0 +1,83 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// place is how far a session is in the index. next moves with every batch, commit and seq with the last
+// one only: where commit is "" the session was read in part.
+type place struct {
+	n            int64  // 0 = the session is not in it
+	seen, commit string // the last commit by the listing, and by the session itself
+	seq          int64
+	next         int64  // all before this ordinal is in
+	last         string // id of the row before it, a commit's too: commits are never the same twice
+	tail         int64  // the entry from which the next one grows in the same run; -1 = none
+}
+
+func placeOf(ctx context.Context, tx *sql.Tx, id string) (place, error) {
+	at := place{tail: -1}
+	err := tx.QueryRowContext(ctx, `SELECT n, seen, "commit", seq, next, last, tail FROM session WHERE id=?`, id).
+		Scan(&at.n, &at.seen, &at.commit, &at.seq, &at.next, &at.last, &at.tail)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return at, fmt.Errorf("find session %s: %w", id, err)
+	}
+	return at, nil
+}
+
+// places gives the sessions in the index, and how many bytes of each were read.
+func (x *Index) places(ctx context.Context) (map[string]place, map[string]int64, error) {
+	at, bytes := map[string]place{}, map[string]int64{}
+	err := x.with(func(db *sql.DB) error {
+		return each(ctx, db, func(scan func(...any) error) error {
+			var p place
+			var id string
+			var n int64
+			err := scan(&id, &n, &p.n, &p.seen, &p.commit, &p.seq, &p.next, &p.last, &p.tail)
+			at[id], bytes[id] = p, n
+			return err
+		}, `SELECT id, bytes, n, seen, "commit", seq, next, last, tail FROM session`)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read sessions: %w", err)
+	}
+	return at, bytes, nil
+}
+
+// write runs f in one transaction.
+func (x *Index) write(ctx context.Context, f func(tx *sql.Tx) error) error {
+	return x.with(func(db *sql.DB) error { return inTx(ctx, db, f) })
+}
+
+// remove takes a session out of the index.
+func (x *Index) remove(ctx context.Context, id string) error {
+	return x.write(ctx, func(tx *sql.Tx) error {
+		at, err := placeOf(ctx, tx, id)
+		if err != nil || at.n == 0 {
+			return err
+		}
+		for _, q := range []string{
+			"DELETE FROM words WHERE rowid IN (SELECT n FROM entry WHERE session=?)",
+			"DELETE FROM prompt WHERE session=?", "DELETE FROM entry WHERE session=?",
+			"DELETE FROM run WHERE session=?", "DELETE FROM branch WHERE session=?", "DELETE FROM session WHERE n=?",
+		} {
+			if _, err := tx.ExecContext(ctx, q, at.n); err != nil {
+				return fmt.Errorf("forget session %s: %w", id, err)
+			}
+		}
+		return nil
+	})
+}
+
+// noteSeen notes that a session is up to date although its summary is another one.
+func noteSeen(ctx context.Context, session int64, listed string) func(db *sql.DB) error {
+	return func(db *sql.DB) error {
+		if _, err := db.ExecContext(ctx, "UPDATE session SET seen=? WHERE n=?", listed, session); err != nil {
+			return fmt.Errorf("note a summary: %w", err)
+		}
+		return nil
+	}
+}

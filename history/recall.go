@@ -1,0 +1,110 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/coppice-go/coppice/history/internal/query"
+)
+
+// RecallOptions narrow a recall.
+type RecallOptions struct {
+	Cwd     string // only prompts of sessions of this working directory; "" = all
+	Session string // only this one's; "" = all
+	Prefix  bool   // the query is how the prompt begins, whatever the case; else it is as Parse reads it
+	Limit   int    // at most so many; 0 = all
+	Offset  int    // so many are left out first
+}
+
+// Prompt is a message of a user, as it was typed but for control characters, and for what is beyond
+// MaxText.
+type Prompt struct {
+	Text                string
+	Session, Title, Cwd string
+	Entry               string
+	Ordinal             uint64
+	Time                time.Time
+	Uses                int // how often the same was typed, in all sessions
+}
+
+// Recall gives prompts, newest first; those that are the same as the one before are left out. An empty
+// text gives all.
+func (x *Index) Recall(ctx context.Context, text string, o *RecallOptions) (list []Prompt, more bool, err error) {
+	if o == nil {
+		o = &RecallOptions{}
+	}
+	if o.Limit < 0 || o.Offset < 0 {
+		return nil, false, x.fail("recall", errors.New("negative limit or offset"))
+	}
+	var q Query
+	start := ""
+	if o.Prefix {
+		q, start = query.Prefix(text)
+	} else if q, err = Parse(text); err != nil {
+		return nil, false, err
+	}
+	fits := func(text string) bool {
+		if o.Prefix {
+			return strings.HasPrefix(query.Fold(text), start)
+		}
+		_, _, ok := q.Find(text)
+		return ok
+	}
+	err = x.with(func(db *sql.DB) error {
+		list, more, err = prompts(ctx, db, q, fits, o)
+		return err
+	})
+	return list, more, x.fail("recall", err)
+}
+
+var errEnough = errors.New("enough")
+
+func prompts(ctx context.Context, db *sql.DB, q Query, fits func(string) bool, o *RecallOptions) (list []Prompt, more bool, err error) {
+	where, args := "1", []any{}
+	and := func(cond string, arg any) {
+		where += " AND " + cond
+		args = append(args, arg)
+	}
+	if expr, _ := query.Match(q); expr != "" {
+		and("p.n IN (SELECT rowid FROM words WHERE words MATCH ?)", expr)
+	}
+	if o.Session != "" {
+		and("s.id = ?", o.Session)
+	}
+	if o.Cwd != "" {
+		and("s.cwd = ?", o.Cwd)
+	}
+	skip, last, some := o.Offset, "", false
+	err = each(ctx, db, func(scan func(...any) error) error {
+		var p Prompt
+		var at, ordinal int64
+		if err := scan(&p.Session, &p.Title, &p.Cwd, &p.Entry, &ordinal, &at, &p.Text, &p.Uses); err != nil {
+			return err
+		}
+		if some && p.Text == last || !fits(p.Text) {
+			return nil
+		}
+		last, some = p.Text, true
+		switch {
+		case skip > 0:
+			skip--
+			return nil
+		case o.Limit > 0 && len(list) == o.Limit:
+			more = true
+			return errEnough
+		}
+		p.Ordinal, p.Time = uint64(ordinal), fromMilli(at)
+		list = append(list, p)
+		return nil
+	}, `SELECT s.id, s.title, s.cwd, e.id, e.ordinal, e.time, e.text, (SELECT count(*) FROM prompt same WHERE same.hash = p.hash)
+		FROM prompt p JOIN entry e ON e.n = p.n JOIN session s ON s.n = p.session
+		WHERE `+where+` ORDER BY p.time DESC, p.n DESC`, args...)
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, false, fmt.Errorf("read prompts: %w", err)
+	}
+	return list, more, nil
+}

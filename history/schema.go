@@ -1,0 +1,130 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite" // the driver, pure Go
+)
+
+// The file says whose it is and of which version: an index of another version is made anew.
+const (
+	applicationID = 0x636f7069 // "copi"
+	version       = 1
+)
+
+// schema of the index. words holds no text of its own: rowid = entry.n, and what it indexes is fold of
+// the entry's text. The tokenizer's tokens are any three runes, so that a query finds parts of words as
+// reading does, in languages without spaces too.
+//
+// A run is a row of entries each of which has the one before it as its parent; it is named by its first
+// entry, and parent is that one's (-1 = a root). What a branch reaches follows from its runs.
+const schema = `
+CREATE TABLE session(
+	n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, cwd TEXT NOT NULL, bytes INTEGER NOT NULL,
+	seen TEXT NOT NULL, "commit" TEXT NOT NULL, seq INTEGER NOT NULL, next INTEGER NOT NULL, last TEXT NOT NULL,
+	tail INTEGER NOT NULL, head INTEGER NOT NULL);
+CREATE INDEX session_cwd ON session(cwd);
+CREATE TABLE entry(
+	n INTEGER PRIMARY KEY, session INTEGER NOT NULL, ordinal INTEGER NOT NULL, time INTEGER NOT NULL,
+	id TEXT NOT NULL, type TEXT NOT NULL, role TEXT NOT NULL, text TEXT NOT NULL);
+CREATE UNIQUE INDEX entry_place ON entry(session, ordinal);
+CREATE INDEX entry_time ON entry(time, n);
+CREATE TABLE prompt(n INTEGER PRIMARY KEY, session INTEGER NOT NULL, time INTEGER NOT NULL, hash BLOB NOT NULL);
+CREATE INDEX prompt_time ON prompt(time, n);
+CREATE INDEX prompt_hash ON prompt(hash);
+CREATE INDEX prompt_session ON prompt(session);
+CREATE TABLE run(session INTEGER NOT NULL, first INTEGER NOT NULL, parent INTEGER NOT NULL, PRIMARY KEY(session, first)) WITHOUT ROWID;
+CREATE TABLE branch(session INTEGER NOT NULL, name TEXT NOT NULL, head INTEGER NOT NULL, PRIMARY KEY(session, name)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize='trigram case_sensitive 1');
+`
+
+// tables in the order in which they can go.
+var tables = []string{"words", "branch", "run", "prompt", "entry", "session"}
+
+// setUp makes the tables where there are none. errOther: the file is an index of another version, or none.
+func setUp(ctx context.Context, db *sql.DB) error {
+	app, ver, err := marks(ctx, db)
+	switch {
+	case err != nil:
+		return err
+	case app == applicationID && ver == version:
+		return nil
+	case app != 0 || ver != 0:
+		return errOther
+	}
+	return inTx(ctx, db, func(tx *sql.Tx) error {
+		var app, ver, some int // another process may have been first
+		if err := tx.QueryRowContext(ctx, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)").Scan(&app, &ver, &some); err != nil {
+			return fmt.Errorf("look into the index: %w", err)
+		}
+		if app == applicationID && ver == version {
+			return nil
+		}
+		if some > 0 {
+			return errOther
+		}
+		_, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, version))
+		if err != nil {
+			return fmt.Errorf("make the tables: %w", err)
+		}
+		return nil
+	})
+}
+
+func marks(ctx context.Context, db *sql.DB) (app, ver int, err error) {
+	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
+		return 0, 0, fmt.Errorf("look into the index: %w", err)
+	}
+	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&ver); err != nil {
+		return 0, 0, fmt.Errorf("look into the index: %w", err)
+	}
+	return app, ver, nil
+}
+
+// errOther says that a file is no index of this version.
+var errOther = errors.New("not an index of this version")
+
+// inTx runs f in one transaction, which begins as a writer: two of them wait for each other.
+func inTx(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(err, ignoreDone(tx.Rollback()))
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// ignoreDone takes the error of a rollback away that says that there is nothing left to roll back.
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+// damaged tells errors that only a new file mends: damage, no database at all, a table that is not there.
+func damaged(err error) bool {
+	if errors.Is(err, errOther) {
+		return true
+	}
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return false
+	}
+	const sqliteError, corrupt, notADB = 1, 11, 26
+	switch e.Code() & 0xff {
+	case corrupt, notADB:
+		return true
+	case sqliteError: // every statement here is fixed: what fails so misses its table or column
+		return true
+	}
+	return false
+}

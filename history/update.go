@@ -1,0 +1,226 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// UpdateOptions of Index.Update.
+type UpdateOptions struct {
+	// Shallow opens only sessions whose summary in the listing is another one than last time. That is all
+	// there is on stores that replace the checkpoint with every commit: S3. On disk a summary may be up to
+	// 64 commits behind the log, so there each session is opened, which reads its newest part alone.
+	Shallow bool
+	// Session is the only one that is looked at; "" = all that the store lists.
+	Session string
+	// Progress is told how many bytes of transcripts were read, and about how many there are to read.
+	Progress func(done, total int64)
+}
+
+// Report says what an update did.
+type Report struct {
+	Sessions int     // that the store has
+	Entries  int     // that were added
+	Removed  int     // sessions that are no longer in the store
+	Problems []error // sessions that could not be read, or not to their end: what was read of them is found
+}
+
+// Update reads what is new in the store. Two that run at once, in two processes too, come to the same. After
+// an error what was read so far is kept. An index that turns out to be damaged is made anew.
+func (x *Index) Update(ctx context.Context, st *coppice.Store, o *UpdateOptions) (Report, error) {
+	if o == nil {
+		o = &UpdateOptions{}
+	}
+	r, err := x.update(ctx, st, o)
+	if err != nil && damaged(err) {
+		if err = x.renew(ctx); err == nil {
+			r, err = x.update(ctx, st, o)
+		}
+	}
+	return r, x.fail("update", err)
+}
+
+// Rebuild makes the index anew from the store. Until it is done, others find what it has read so far.
+func (x *Index) Rebuild(ctx context.Context, st *coppice.Store, o *UpdateOptions) (Report, error) {
+	if err := x.renew(ctx); err != nil {
+		return Report{}, x.fail("rebuild", err)
+	}
+	return x.Update(ctx, st, o)
+}
+
+func (x *Index) update(ctx context.Context, st *coppice.Store, o *UpdateOptions) (Report, error) {
+	var r Report
+	sums, err := listed(ctx, st, o.Session)
+	if err != nil {
+		return r, err
+	}
+	r.Sessions = len(sums)
+	known, bytes, err := x.places(ctx)
+	if err != nil {
+		return r, err
+	}
+	u := updater{x: x, st: st, o: o}
+	here := map[string]bool{}
+	for _, sum := range sums {
+		u.total += max(0, sum.Bytes-bytes[sum.ID])
+		here[sum.ID] = true
+	}
+	for id := range known {
+		if here[id] || o.Session != "" {
+			continue
+		}
+		if err := x.remove(ctx, id); err != nil {
+			return r, err
+		}
+		r.Removed++
+	}
+	for _, sum := range sums {
+		at, ok := known[sum.ID]
+		if !ok {
+			at.tail = -1
+		}
+		n, err := u.session(ctx, sum.ID, sum.Commit, at)
+		r.Entries += n
+		if _, unreadable := errors.AsType[*unreadableError](err); unreadable && ctx.Err() == nil {
+			r.Problems = append(r.Problems, err)
+		} else if err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// listed gives the summaries of the store's sessions; of one, what need not be asked for.
+func listed(ctx context.Context, st *coppice.Store, one string) ([]checkpoint.Summary, error) {
+	if one != "" {
+		return []checkpoint.Summary{{ID: one}}, nil
+	}
+	var sums []checkpoint.Summary
+	for sum, err := range st.List(ctx, coppice.ListOptions{}) {
+		if err != nil {
+			return nil, err
+		}
+		sums = append(sums, sum)
+	}
+	return sums, nil
+}
+
+// unreadableError is the error of a session, not of the index.
+type unreadableError struct{ error }
+
+func (u *unreadableError) Unwrap() error { return u.error }
+
+// updater is one run over a store.
+type updater struct {
+	x           *Index
+	st          *coppice.Store
+	o           *UpdateOptions
+	done, total int64
+}
+
+// session brings one session up to date and gives how many entries it read. listed is the last commit by
+// the listing, "" = not known; at is where the index stands.
+func (u *updater) session(ctx context.Context, id, listed string, at place) (int, error) {
+	if u.o.Shallow && listed != "" && at.seen == listed {
+		return 0, nil
+	}
+	s, err := u.st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile
+		return 0, u.x.remove(ctx, id)
+	}
+	if err != nil {
+		return 0, &unreadableError{err}
+	}
+	n, err := u.opened(ctx, s, listed, at)
+	if errors.Is(err, errRaced) {
+		n, err = u.opened(ctx, s, listed, place{tail: -1})
+	}
+	if cerr := s.Close(); err == nil && cerr != nil {
+		err = &unreadableError{cerr}
+	}
+	return n, err
+}
+
+func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string, at place) (int, error) {
+	info := s.Info()
+	if at.commit != "" && at.commit == info.Commit {
+		if at.seen == listed || listed == "" {
+			return 0, nil
+		}
+		return 0, u.x.with(noteSeen(ctx, at.n, listed))
+	}
+	t, err := s.Tree(ctx)
+	if err != nil {
+		return 0, &unreadableError{err}
+	}
+	if at.n > 0 && at.next > 0 && (at.next > int64(t.Len()) || t.NodeAt(uint64(at.next-1)).ID != at.last) {
+		if err := u.x.remove(ctx, s.ID()); err != nil { // another past: the store was put back, say
+			return 0, err
+		}
+		at = place{tail: -1}
+	}
+	if listed == "" {
+		listed = at.seen
+	}
+	w := &writer{x: u.x, tree: t, info: info, seen: listed, place: at, from: at.next}
+	if at.commit == "" {
+		err = u.readAll(ctx, s, w)
+	} else {
+		err = u.readNew(ctx, s, w)
+	}
+	if _, unreadable := errors.AsType[*unreadableError](err); unreadable {
+		return w.added, errors.Join(err, w.flush(ctx, false))
+	}
+	if err == nil {
+		err = w.flush(ctx, true)
+	}
+	return w.added, err
+}
+
+// readAll reads a session that is not in the index yet.
+func (u *updater) readAll(ctx context.Context, s *coppice.Session, w *writer) error {
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			return &unreadableError{err}
+		}
+		if err := u.add(ctx, w, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readNew reads the commits that are new.
+func (u *updater) readNew(ctx context.Context, s *coppice.Session, w *writer) error {
+	if int64(w.info.Seq) <= w.place.seq {
+		return nil // Watch would wait for the next one
+	}
+	for change, err := range s.Watch(ctx, uint64(w.place.seq)) {
+		if err != nil {
+			return &unreadableError{err}
+		}
+		for _, e := range change.Entries {
+			if err := u.add(ctx, w, e); err != nil {
+				return err
+			}
+		}
+		if change.Commit.Seq >= w.info.Seq {
+			return nil
+		}
+	}
+	return fmt.Errorf("read session %s: %w", s.ID(), context.Cause(ctx))
+}
+
+func (u *updater) add(ctx context.Context, w *writer, e transcript.Entry) error {
+	u.done += int64(len(e.Raw)) + 1
+	if u.o.Progress != nil {
+		u.o.Progress(u.done, max(u.total, u.done))
+	}
+	return w.add(ctx, e)
+}

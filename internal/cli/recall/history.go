@@ -1,0 +1,165 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coppice-go/coppice/history"
+	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/cli/screen"
+)
+
+type cli struct{ *program.App }
+
+type historyOptions struct {
+	cwd    string
+	limit  int
+	prefix bool
+}
+
+// History is `coppice history`.
+func History(a *program.App) *cobra.Command {
+	c := &cli{a}
+	var o historyOptions
+	cmd := &cobra.Command{
+		Use:   "history [QUERY]",
+		Short: "Prompts that were typed, newest first",
+		Long: `Show what users typed, newest first, in all sessions and branches; the same one after the other is shown once.
+QUERY: words that must all be there, "words in quotes" beside each other, or re:EXPRESSION; with --prefix how the prompt
+begins. It reads an index in your cache folder ($COPPICE_HISTORY names another file), which is brought up to date first.`,
+		Example: "  coppice history --cwd .\n  coppice history flaky test\n  coppice history --prefix 'fix the'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.history(cmd.Context(), args, o)
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	cmd.Flags().StringVar(&o.cwd, "cwd", "", "only prompts of this working directory")
+	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most so many; 0 = all")
+	cmd.Flags().BoolVar(&o.prefix, "prefix", false, "QUERY is how the prompt begins")
+	cmd.AddCommand(&cobra.Command{
+		Use:   "rebuild",
+		Short: "Make the index of prompts and transcripts anew",
+		Long: `Make the index anew from the store. It is never needed to see what is new, nor for an index that is missing or
+damaged in a way that shows: those are mended by themselves.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.rebuild(cmd.Context()) },
+	})
+	return cmd
+}
+
+// prompt is one of them as the JSON shows it.
+type prompt struct {
+	Text    string    `json:"text"`
+	Session string    `json:"session"`
+	Title   string    `json:"title"`
+	Cwd     string    `json:"cwd"`
+	Entry   string    `json:"entry"`
+	Ordinal uint64    `json:"ordinal"`
+	Time    time.Time `json:"time"`
+	Uses    int       `json:"uses"`
+}
+
+func (c *cli) history(ctx context.Context, args []string, o historyOptions) error {
+	if o.limit < 0 {
+		return program.Usage("--limit %d: want 0 or more", o.limit)
+	}
+	var err error
+	if o.cwd, err = program.Absolute(o.cwd); err != nil {
+		return err
+	}
+	query := strings.Join(args, " ")
+	if _, err := history.Parse(query); err != nil && !o.prefix {
+		return program.Usage("%w", err)
+	}
+	return c.WithStore(ctx, func(st *program.Store) error {
+		out := c.Array("prompts")
+		more, n := false, 0
+		err := With(ctx, c.App, st, "", func(x *history.Index) error {
+			var list []history.Prompt
+			var err error
+			list, more, err = x.Recall(ctx, query, &history.RecallOptions{Cwd: o.cwd, Prefix: o.prefix, Limit: o.limit})
+			if err != nil {
+				return err
+			}
+			n = len(list)
+			return c.prompts(out, list)
+		})
+		switch {
+		case c.JSON:
+			return out.End(err)
+		case err != nil:
+			return err
+		case more:
+			c.Note("there are more; --limit shows them")
+		case n == 0:
+			c.Note("nothing found")
+		}
+		return nil
+	})
+}
+
+func (c *cli) prompts(out *program.Array, list []history.Prompt) error {
+	for _, p := range list {
+		var err error
+		if c.JSON {
+			err = out.Add(prompt{p.Text, p.Session, p.Title, p.Cwd, p.Entry, p.Ordinal, p.Time, p.Uses})
+		} else {
+			err = c.line(p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line shows a prompt.
+func (c *cli) line(p history.Prompt) error {
+	uses := ""
+	if p.Uses > 1 {
+		uses = fmt.Sprintf("%d×", p.Uses)
+	}
+	head := fmt.Sprintf("%s  %-8s %4s  ", screen.Clock(p.Time), screen.Cut(screen.Line(p.Session), 8), uses)
+	left := 0
+	if w := c.Out.Width(); w > 0 {
+		left = max(20, w-screen.Columns(head))
+	}
+	return c.Text("%s%s", c.Out.Paint(screen.Dim, head), screen.Cut(screen.Line(p.Text), left))
+}
+
+func (c *cli) rebuild(ctx context.Context) error {
+	return c.WithStore(ctx, func(st *program.Store) error {
+		return withIndex(ctx, c.App, st, func(x *history.Index, file string) error {
+			r, err := bring(ctx, c.App, st, "", x.Rebuild)
+			if err != nil {
+				return err
+			}
+			problems := []program.Problem{}
+			for _, err := range r.Problems {
+				p, _ := program.Describe(err)
+				problems = append(problems, p)
+			}
+			if c.JSON {
+				err = c.Emit(struct {
+					Sessions int               `json:"sessions"`
+					Entries  int               `json:"entries"`
+					File     *string           `json:"file"`
+					Problems []program.Problem `json:"problems"`
+				}{r.Sessions, r.Entries, program.OrNull(file), problems})
+			} else {
+				err = c.Text("%s, %s", screen.Count(r.Sessions, "session", "sessions"), screen.Count(r.Entries, "entry", "entries"))
+			}
+			if err != nil || len(problems) == 0 {
+				return err
+			}
+			if c.JSON {
+				return program.Reported(Problems(r))
+			}
+			return Problems(r)
+		})
+	})
+}

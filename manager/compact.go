@@ -1,0 +1,239 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/manager/tally"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Compaction says how Compact cuts.
+type Compaction struct {
+	Keep         int    // tokens, estimated, of the newest entries that stay; 0 = 20,000
+	FirstKept    string // the entry from which on all stays, by id or unique prefix; "" = found by Keep
+	Summary      string // "" = a hook's, else that of Options.Summarize
+	Instructions string
+}
+
+// keepTokens is how much of the end of a conversation stays where nobody says it: pi's default.
+const keepTokens = 20_000
+
+// Compact puts a summary in the place of the older part of the context: one commit. Nothing goes from the tree.
+// ErrNothing where there is nothing that a summary could stand for, or the last entry is a compaction already.
+func (m *Manager) Compact(ctx context.Context, o *Compaction) (Compacted, error) {
+	if m.s == nil {
+		return Compacted{}, errNone
+	}
+	if o == nil {
+		o = &Compaction{}
+	}
+	c, err := m.cut(ctx, o)
+	if err != nil {
+		return Compacted{}, err
+	}
+	if hook := m.o.Hooks.BeforeCompact; hook != nil {
+		if err := hook(ctx, c); err != nil {
+			return Compacted{}, stopped("compact", err)
+		}
+	}
+	out := Compacted{FirstKept: c.FirstKept, FromHook: c.Summary != nil}
+	if c.FirstKept != "" && !slices.ContainsFunc(c.Path, func(e transcript.Entry) bool { return e.ID == c.FirstKept }) {
+		return Compacted{}, fmt.Errorf("compact: entry %q, from which on all is to be kept, is not on the way to the head", c.FirstKept)
+	}
+	if err := m.compacted(ctx, c, o); err != nil {
+		return Compacted{}, err
+	}
+	body, err := json.Marshal(struct {
+		Summary   string          `json:"summary"`
+		FirstKept string          `json:"firstKeptEntryId,omitempty"`
+		Tokens    int             `json:"tokensBefore"`
+		Details   json.RawMessage `json:"details,omitempty"`
+		FromHook  bool            `json:"fromHook,omitempty"`
+	}{c.Summary.Text, c.FirstKept, c.TokensBefore, c.Summary.Details, out.FromHook})
+	ids, err := m.s.Append(ctx, transcript.Draft{Type: "compaction", Body: body, Err: err})
+	if err == nil {
+		out.ID, out.Summary = ids[0], c.Summary.Text
+		out.Receipt, err = m.s.Commit(ctx, coppice.Turn{Reason: "compaction"})
+	}
+	if err != nil {
+		return out, err
+	}
+	if hook := m.o.Hooks.Compact; hook != nil {
+		hook(ctx, out)
+	}
+	return out, nil
+}
+
+// compacted makes the summary of a cut.
+func (m *Manager) compacted(ctx context.Context, c *Cut, o *Compaction) error {
+	switch {
+	case c.Summary != nil:
+	case o.Summary != "":
+		c.Summary = &Summary{Text: o.Summary}
+	case m.o.Summarize == nil:
+		return fmt.Errorf("compact: %w", ErrNoSummary)
+	default:
+		s, err := m.o.Summarize(ctx, Job{Kind: "compaction", Entries: c.Entries, Previous: c.Previous, Instructions: c.Instructions})
+		if err != nil {
+			return fmt.Errorf("compact: summarise: %w", err)
+		}
+		c.Summary = &s
+	}
+	return nil
+}
+
+// cut finds out what a compaction would do.
+func (m *Manager) cut(ctx context.Context, o *Compaction) (*Cut, error) {
+	path, err := Path(ctx, m.s, "")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cut{Session: m.s, Path: path, Instructions: o.Instructions}
+	first, last := 0, -1 // where what is not summarised yet begins; the newest compaction
+	for i, e := range slices.Backward(path) {
+		if e.Type != "compaction" {
+			continue
+		}
+		var before struct {
+			Summary   string `json:"summary"`
+			FirstKept string `json:"firstKeptEntryId"`
+		}
+		if err := e.Decode(&before); err != nil {
+			return nil, err
+		}
+		c.Previous, first, last = before.Summary, i+1, i
+		if at := slices.IndexFunc(path[:i], func(e transcript.Entry) bool { return e.ID == before.FirstKept }); at >= 0 && before.FirstKept != "" {
+			first = at
+		}
+		break
+	}
+	if last == len(path)-1 {
+		return nil, ErrNothing
+	}
+	c.TokensBefore = tokens(path[first:], path[last+1:])
+	var kept int
+	if o.FirstKept != "" {
+		e, err := m.s.Entry(ctx, o.FirstKept)
+		if err != nil {
+			return nil, err
+		}
+		if kept = slices.IndexFunc(path, func(p transcript.Entry) bool { return p.Ordinal == e.Ordinal }); kept < 0 {
+			return nil, fmt.Errorf("compact: entry %s is not on the way to the head", e.ID)
+		}
+	} else {
+		keep := o.Keep
+		if keep == 0 {
+			keep = keepTokens
+		}
+		kept = first + FindCut(path[first:], keep)
+	}
+	if kept < len(path) {
+		c.FirstKept = path[kept].ID
+	}
+	for _, e := range path[first:max(first, kept)] {
+		if e.Type != "compaction" {
+			c.Entries = append(c.Entries, e)
+		}
+	}
+	if !slices.ContainsFunc(c.Entries, speaks) {
+		return nil, ErrNothing
+	}
+	return c, nil
+}
+
+// FindCut gives the place in a path from which on all is kept, so that at least so many tokens are, as far as they
+// are there. It never cuts between a call and its result: what is kept begins with something that is said, not
+// with a tool's answer. 0 = all is kept.
+func FindCut(path []transcript.Entry, keep int) int {
+	sum, cut := 0, 0
+	for i, e := range slices.Backward(path) {
+		if sum += Estimate(e); sum >= keep {
+			cut = i
+			break
+		}
+	}
+	for i := cut; i < len(path); i++ {
+		if begins(path[i]) {
+			return i
+		}
+	}
+	for i := cut; i > 0; i-- { // nothing behind it is a beginning
+		if begins(path[i]) {
+			return i
+		}
+	}
+	return 0
+}
+
+// begins tells that a kept part may begin with an entry.
+func begins(e transcript.Entry) bool {
+	if m, ok := e.Message(); ok {
+		return len(transcript.Inspect(m.Raw).Results) == 0
+	}
+	return e.Type == "custom_message" || e.Type == "branch_summary"
+}
+
+// speaks tells that the model sees an entry.
+func speaks(e transcript.Entry) bool {
+	return e.Type == "message" || e.Type == "custom_message" || e.Type == "branch_summary"
+}
+
+// An image counts as so many bytes of text; four bytes count as a token.
+const (
+	imageBytes = 4800
+	tokenBytes = 4
+)
+
+// Estimate gives how many tokens an entry takes in the context, about: a token for four bytes, 1,200 for an image.
+func Estimate(e transcript.Entry) int {
+	if !speaks(e) {
+		return 0
+	}
+	var body struct {
+		Message struct {
+			Content json.RawMessage `json:"content"`
+		} `json:"message"`
+		Content json.RawMessage `json:"content"`
+	}
+	n := len(e.Raw)
+	if err := e.Decode(&body); err == nil {
+		if body.Content = append(body.Content, body.Message.Content...); len(body.Content) > 0 {
+			n = len(body.Content)
+		}
+	}
+	var blocks []struct {
+		Data   string `json:"data"`
+		Source struct {
+			Data string `json:"data"`
+		} `json:"source"`
+	}
+	if err := json.Unmarshal(body.Content, &blocks); err == nil {
+		for _, b := range blocks {
+			if image := len(b.Data) + len(b.Source.Data); image > 0 {
+				n += imageBytes - image
+			}
+		}
+	}
+	return (max(n, 0) + tokenBytes - 1) / tokenBytes
+}
+
+// tokens gives the size of a context: what the last usage says and an estimate of what came after. Usage from
+// before the newest compaction is of another context, and does not count.
+func tokens(all, since []transcript.Entry) int {
+	after := 0
+	for _, e := range slices.Backward(since) {
+		if u, ok := tally.Of(e); ok && e.Type == "message" && u.Total > 0 {
+			return int(u.Total) + after
+		}
+		after += Estimate(e)
+	}
+	sum := 0
+	for _, e := range all {
+		sum += Estimate(e)
+	}
+	return sum
+}

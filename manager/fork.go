@@ -1,0 +1,122 @@
+package manager
+
+import (
+	"context"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Branch makes a session of its own of what came before a message of the user's, goes on in it, and gives the
+// message's text back. Of a message that nothing came before it is a new session, empty but for its parent.
+func (m *Manager) Branch(ctx context.Context, message string) (text string, err error) {
+	if m.s == nil {
+		return "", errNone
+	}
+	from := m.s
+	e, text, err := Before(ctx, from, message)
+	if err != nil {
+		return "", err
+	}
+	if hook := m.o.Hooks.BeforeBranch; hook != nil {
+		if err := hook(ctx, from, e.ID); err != nil {
+			return "", stopped("branch", err)
+		}
+	}
+	if err := m.beforeFork(ctx, e.ID); err != nil {
+		return "", err
+	}
+	id := from.ID()
+	if e.ParentID != "" {
+		err = m.into(ctx, "branch", e.ParentID, from.Info().Cwd)
+	} else {
+		_, err = m.begin(ctx, "branch", from.Info().Cwd, id)
+	}
+	if err != nil {
+		return "", err
+	}
+	if hook := m.o.Hooks.Branch; hook != nil {
+		hook(ctx, m.s, id)
+	}
+	return text, nil
+}
+
+// Fork makes a session of its own of the way to an entry ("" = the head), in a directory ("" = the same), and goes
+// on in it. It holds that line alone, the labels of what is on it beside its end, and the state in force there; its
+// header names this session as its parent.
+func (m *Manager) Fork(ctx context.Context, at, cwd string) (*coppice.Session, error) {
+	if m.s == nil {
+		return nil, errNone
+	}
+	if at == "" {
+		at = m.s.Head().Entry
+	}
+	if err := m.beforeFork(ctx, at); err != nil {
+		return nil, err
+	}
+	if cwd == "" {
+		cwd = m.s.Info().Cwd
+	}
+	if err := m.into(ctx, "fork", at, cwd); err != nil {
+		return nil, err
+	}
+	return m.s, nil
+}
+
+func (m *Manager) beforeFork(ctx context.Context, at string) error {
+	if hook := m.o.Hooks.BeforeFork; hook != nil {
+		if err := hook(ctx, m.s, at); err != nil {
+			return stopped("fork", err)
+		}
+	}
+	return nil
+}
+
+// into goes on in a fork of the present session.
+func (m *Manager) into(ctx context.Context, reason, at, cwd string) error {
+	from := m.s
+	_, err := m.take(ctx, reason, "", func() (*coppice.Session, error) {
+		return Fork(ctx, from, coppice.Target{Entry: at}, "", cwd, &m.o.Session)
+	})
+	return err
+}
+
+// Fork makes a session of its own of the way to a target, in another directory; id "" = a new one. It is listed
+// there and named as the old one, whatever the entries that were taken over say of directories and names. nil
+// options are the store's.
+func Fork(ctx context.Context, s *coppice.Session, t coppice.Target, id, cwd string, o *coppice.SessionOptions) (*coppice.Session, error) {
+	own := coppice.SessionOptions{}
+	if o != nil {
+		own = *o
+	}
+	if own.Title == "" {
+		own.Title = s.Info().Title
+	}
+	own.Cwd = cwd
+	f, err := s.Fork(ctx, t, id, &own)
+	if err != nil {
+		return nil, err
+	}
+	var say []transcript.Draft
+	if f.Info().Title != own.Title {
+		say = append(say, entry.Title(own.Title))
+	}
+	if len(cwd) < cutCwd && f.Info().Cwd != cwd {
+		say = append(say, moveTo(cwd))
+	}
+	if len(say) == 0 {
+		return f, nil
+	}
+	if _, err = f.Append(ctx, say...); err == nil {
+		_, err = f.Commit(ctx, coppice.Turn{Reason: "rename"})
+	}
+	return f, err
+}
+
+// cutCwd is from where on a summary may hold a directory cut, in bytes.
+const cutCwd = 1000
+
+func moveTo(cwd string) transcript.Draft {
+	return entry.Custom("coppice.move", map[string]string{"cwd": cwd})
+}

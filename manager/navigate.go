@@ -1,0 +1,241 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Navigate goes to an entry of the session, by its id or a unique prefix. Of a message of the user's, or a custom
+// message, the head goes to its parent and the text comes back, to be edited and sent again; of anything else the
+// head goes to the entry itself. Where the head is there already nothing is done. nil options: no summary.
+//
+// A summary tells the model, at the new place, of the line that was left. It is made before anything moves; where
+// it has details or a hook made it, its entry is a commit of its own behind that of the move. A label is one too.
+func (m *Manager) Navigate(ctx context.Context, target string, o *Navigation) (Moved, error) {
+	if m.s == nil {
+		return Moved{}, errNone
+	}
+	if o == nil {
+		o = &Navigation{}
+	}
+	p, text, err := m.plan(ctx, target, o)
+	if err != nil {
+		return Moved{}, err
+	}
+	if p.Target == p.From {
+		return Moved{Receipt: coppice.Receipt{Head: m.s.Head()}, From: p.From, Already: true}, nil
+	}
+	if hook := m.o.Hooks.BeforeTree; hook != nil {
+		if err := hook(ctx, p); err != nil {
+			return Moved{}, stopped("navigate", err)
+		}
+	}
+	fromHook := p.Summary != nil
+	if err := m.summarize(ctx, p, o.Summary); err != nil {
+		return Moved{}, err
+	}
+	moved, err := m.move(ctx, p, fromHook)
+	if err != nil {
+		return moved, err
+	}
+	moved.From, moved.Text = p.From, text
+	if moved, err = m.name(ctx, p, moved); err != nil {
+		return moved, err
+	}
+	if hook := m.o.Hooks.Tree; hook != nil {
+		hook(ctx, moved)
+	}
+	return moved, nil
+}
+
+// BranchForEdit goes to before a message of the user's and gives its text back: what is said next is another
+// version of it. Any other entry is an error.
+func (m *Manager) BranchForEdit(ctx context.Context, message string) (Moved, error) {
+	if m.s == nil {
+		return Moved{}, errNone
+	}
+	e, text, err := Before(ctx, m.s, message)
+	if err != nil {
+		return Moved{}, err
+	}
+	if e.ID != m.s.Head().Entry {
+		return m.Navigate(ctx, e.ID, nil)
+	}
+	r, err := m.s.Branch(ctx, e.ParentID, nil) // the head itself: a navigation there would do nothing
+	return Moved{Receipt: r, From: e.ID, Text: text}, err
+}
+
+// Before gives a message of the user's, or a custom one, with its text. ParentID is where the conversation stood
+// before it: an entry that is there, or "". Any other entry is an error.
+func Before(ctx context.Context, s *coppice.Session, message string) (e transcript.Entry, text string, err error) {
+	if e, err = s.Entry(ctx, message); err != nil {
+		return e, "", err
+	}
+	text, ok := Prompt(e)
+	if !ok {
+		return e, "", fmt.Errorf("entry %s is no message of the user's", e.ID)
+	}
+	t, err := s.Tree(ctx)
+	if err != nil {
+		return e, "", err
+	}
+	e.ParentID = ""
+	if up, ok := t.Parent(e.Ordinal); ok {
+		e.ParentID = t.NodeAt(up).ID
+	}
+	return e, text, nil
+}
+
+// Prompt gives the text of an entry that a user can edit and send again: a message of the user's, or a custom
+// message. false: it is none.
+func Prompt(e transcript.Entry) (text string, ok bool) {
+	if m, is := e.Message(); is {
+		shape := transcript.Inspect(m.Raw)
+		return shape.Text, shape.Role == "user" && (len(shape.Results) == 0 || shape.Text != "")
+	}
+	if e.Type != "custom_message" {
+		return "", false
+	}
+	var body struct {
+		Content json.RawMessage `json:"content"`
+	}
+	if err := e.Decode(&body); err != nil || len(body.Content) == 0 {
+		return "", true
+	}
+	raw := append(append([]byte(`{"role":"user","content":`), body.Content...), '}')
+	return transcript.Inspect(raw).Text, true
+}
+
+// plan finds out what a navigation would do.
+func (m *Manager) plan(ctx context.Context, target string, o *Navigation) (*Plan, string, error) {
+	t, err := m.s.Tree(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	e, err := m.s.Entry(ctx, target)
+	if err != nil {
+		return nil, "", err
+	}
+	p := &Plan{
+		Session: m.s, Target: e.ID, From: t.Head(), To: e.ID, Wanted: o.Summarize || o.Summary != "",
+		Instructions: o.Instructions, Label: o.Label,
+	}
+	text, again := Prompt(e)
+	if !again {
+		text = ""
+	} else {
+		p.To = ""
+		if ord, err := t.Ordinal(e.ID); err == nil {
+			if up, ok := t.Parent(ord); ok {
+				p.To = t.NodeAt(up).ID
+			}
+		}
+	}
+	var left []string
+	p.Ancestor, left = leave(t, p.From, p.Target)
+	if len(left) == 0 || !p.Wanted && m.o.Hooks.BeforeTree == nil {
+		return p, text, nil
+	}
+	for e, err := range m.s.Entries(ctx, left...) {
+		if err != nil {
+			return nil, "", err
+		}
+		p.Left = append(p.Left, e)
+	}
+	return p, text, nil
+}
+
+// leave gives the last entry that the ways to both have in common, and what is only on the way to from.
+func leave(t *transcript.Tree, from, to string) (ancestor string, left []string) {
+	if from == "" {
+		return "", nil
+	}
+	theirs := map[uint64]bool{}
+	for _, n := range t.Path(to) {
+		theirs[n.Ordinal] = true
+	}
+	for _, n := range t.Path(from) {
+		if theirs[n.Ordinal] {
+			ancestor, left = n.ID, nil
+			continue
+		}
+		left = append(left, n.ID)
+	}
+	return ancestor, left
+}
+
+// summarize makes the summary of a plan, if one is wanted and there is something to tell of.
+func (m *Manager) summarize(ctx context.Context, p *Plan, given string) error {
+	switch {
+	case !p.Wanted:
+		p.Summary = nil
+	case p.Summary != nil:
+	case given != "":
+		p.Summary = &Summary{Text: given}
+	case len(p.Left) == 0:
+	case m.o.Summarize == nil:
+		return fmt.Errorf("navigate to %s: %w", p.Target, ErrNoSummary)
+	default:
+		s, err := m.o.Summarize(ctx, Job{Kind: "branch", Entries: p.Left, Instructions: p.Instructions})
+		if err != nil {
+			return fmt.Errorf("navigate to %s: summarise: %w", p.Target, err)
+		}
+		p.Summary = &s
+	}
+	return nil
+}
+
+// move makes a planned move.
+func (m *Manager) move(ctx context.Context, p *Plan, fromHook bool) (Moved, error) {
+	if p.Summary == nil {
+		r, err := m.s.Branch(ctx, p.To, nil)
+		return Moved{Receipt: r}, err
+	}
+	if !fromHook && len(p.Summary.Details) == 0 {
+		r, err := m.s.Branch(ctx, p.To, &coppice.BranchOptions{Summary: p.Summary.Text})
+		return Moved{Receipt: r, Summary: r.Entry}, err
+	}
+	r, err := m.s.Branch(ctx, p.To, nil)
+	if err != nil {
+		return Moved{Receipt: r}, err
+	}
+	from := p.To
+	if from == "" {
+		from = "root"
+	}
+	body, err := json.Marshal(struct {
+		From     string          `json:"fromId"`
+		Summary  string          `json:"summary"`
+		Details  json.RawMessage `json:"details,omitempty"`
+		FromHook bool            `json:"fromHook"`
+	}{from, p.Summary.Text, p.Summary.Details, fromHook})
+	ids, err := m.s.Append(ctx, transcript.Draft{Type: "branch_summary", Body: body, Err: err})
+	if err == nil {
+		r, err = m.s.Commit(ctx, coppice.Turn{Reason: "summary"})
+	}
+	moved := Moved{Receipt: r, FromHook: fromHook}
+	if len(ids) > 0 {
+		moved.Summary = ids[0]
+	}
+	return moved, err
+}
+
+// name sets the label that a plan asks for.
+func (m *Manager) name(ctx context.Context, p *Plan, moved Moved) (Moved, error) {
+	if p.Label == "" {
+		return moved, nil
+	}
+	on := p.Target
+	if moved.Summary != "" {
+		on = moved.Summary
+	}
+	r, err := m.s.Label(ctx, on, p.Label)
+	if err == nil {
+		moved.Receipt = r
+	}
+	return moved, err
+}

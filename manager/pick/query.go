@@ -1,0 +1,101 @@
+package pick
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Query is what somebody looks for. The zero Query fits everything.
+type Query struct {
+	words   []string // their letters must occur in this order
+	phrases []string
+	pattern *regexp.Regexp
+}
+
+// maxQuery bounds a query, in bytes.
+const maxQuery = 1 << 10
+
+// Parse reads a query: words of which the letters occur in their order, whatever stands between; "phrases" that
+// stand there as they are; or re: and a regular expression for the whole. Case does not matter. All must fit.
+func Parse(text string) (Query, error) {
+	var q Query
+	if len(text) > maxQuery {
+		return q, fmt.Errorf("query of %d bytes: the limit is %d", len(text), maxQuery)
+	}
+	if pattern, ok := strings.CutPrefix(strings.TrimSpace(text), "re:"); ok {
+		re, err := regexp.Compile("(?i)" + pattern)
+		if err != nil {
+			return q, fmt.Errorf("query: %w", err)
+		}
+		q.pattern = re
+		return q, nil
+	}
+	for i, part := range strings.Split(strings.ToLower(text), `"`) {
+		if i%2 == 0 {
+			q.words = append(q.words, strings.Fields(part)...)
+		} else if phrase := strings.Join(strings.Fields(part), " "); phrase != "" {
+			q.phrases = append(q.phrases, phrase)
+		}
+	}
+	return q, nil
+}
+
+// Score tells whether a text fits, and how well: the lower the better. A word that stands there whole is better
+// than its letters, close letters are better than far ones, and the beginning is better than the end.
+func (q Query) Score(text string) (int, bool) {
+	if q.pattern != nil {
+		at := q.pattern.FindStringIndex(text)
+		if at == nil {
+			return 0, false
+		}
+		return at[0], true
+	}
+	low := strings.ToLower(text)
+	flat := strings.Join(strings.Fields(low), " ")
+	score := 0
+	for _, p := range q.phrases {
+		at := strings.Index(flat, p)
+		if at < 0 {
+			return 0, false
+		}
+		score += at
+	}
+	for _, w := range q.words {
+		if at := strings.Index(low, w); at >= 0 {
+			score += at
+			continue
+		}
+		gaps, ok := scattered(low, w)
+		if !ok {
+			return 0, false
+		}
+		score += 1000 + gaps
+	}
+	return score, true
+}
+
+// scattered finds the letters of a word in their order, on one line, and counts what stands between them.
+func scattered(text, word string) (gaps int, ok bool) {
+	best := -1
+	for line := range strings.SplitSeq(text, "\n") {
+		first, at := -1, 0
+		fits := true
+		for _, r := range word {
+			i := strings.IndexRune(line[at:], r)
+			if i < 0 {
+				fits = false
+				break
+			}
+			if first < 0 {
+				first = at + i
+			}
+			at += i + utf8.RuneLen(r)
+		}
+		if fits && (best < 0 || at-first-len(word) < best) {
+			best = at - first - len(word)
+		}
+	}
+	return best, best >= 0
+}

@@ -1,0 +1,131 @@
+package manager
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Path gives the entries from the root to one of them (an id or a unique prefix; "" = the head), whole.
+func Path(ctx context.Context, s *coppice.Session, to string) ([]transcript.Entry, error) {
+	var path []transcript.Entry
+	for e, err := range s.Path(ctx, to) {
+		if err != nil {
+			return nil, err
+		}
+		path = append(path, e)
+	}
+	slices.Reverse(path)
+	return path, nil
+}
+
+// Label is the name of an entry for people.
+type Label struct {
+	Entry, Text string
+	Time        time.Time // when it was set
+}
+
+// Labels gives the labels in force, in the order in which they were set. The texts are whole.
+func Labels(ctx context.Context, s *coppice.Session) ([]Label, error) {
+	t, err := s.Tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for n := range t.Nodes(transcript.FilterAll) {
+		if n.Type == "label" {
+			ids = append(ids, n.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var labels []Label
+	for e, err := range s.Entries(ctx, ids...) {
+		if err != nil {
+			return nil, err
+		}
+		var body struct {
+			Target string `json:"targetId"`
+			Label  string `json:"label"`
+		}
+		if err := e.Decode(&body); err != nil {
+			continue // of another shape: it names nothing, as the tree sees it too
+		}
+		labels = slices.DeleteFunc(labels, func(l Label) bool { return l.Entry == body.Target })
+		if _, there := t.Node(body.Target); there && body.Label != "" {
+			labels = append(labels, Label{body.Target, body.Label, e.Time})
+		}
+	}
+	return labels, nil
+}
+
+// Rescue writes the line that ends at the head as a session file of pi's, what is not committed included, and gives
+// the number of entries. It is for when commits fail: what only this handle holds comes from memory, so it is written
+// even where the store is gone. Then the file begins where the history could still be read, or holds the messages
+// that the model sees next, whichever is more; the error, which comes with the file written, says so.
+func Rescue(ctx context.Context, s *coppice.Session, w io.Writer) (entries int, err error) {
+	var lines [][]byte
+	var lost error
+	for e, err := range s.Path(ctx, "") {
+		if err != nil {
+			lost = fmt.Errorf("rescue session %s: not all of it could be read: %w", s.ID(), err)
+			break
+		}
+		lines = append(lines, e.Raw)
+	}
+	slices.Reverse(lines)
+	if lost != nil {
+		if seen := messages(ctx, s); len(seen) > len(lines) {
+			lines = seen
+		}
+	}
+	info := s.Info()
+	header, err := json.Marshal(struct {
+		Type    string    `json:"type"`
+		Version int       `json:"version"`
+		ID      string    `json:"id"`
+		Time    time.Time `json:"timestamp"`
+		Cwd     string    `json:"cwd"`
+		Title   string    `json:"title,omitempty"`
+	}{"session", 3, s.ID(), info.Created, info.Cwd, info.Title})
+	if err != nil {
+		return 0, fmt.Errorf("rescue session %s: %w", s.ID(), err)
+	}
+	lines = append([][]byte{header}, lines...)
+	if _, err := w.Write(append(bytes.Join(lines, []byte("\n")), '\n')); err != nil {
+		return 0, fmt.Errorf("rescue session %s: %w", s.ID(), err)
+	}
+	return len(lines) - 1, lost
+}
+
+// messages gives the context as lines, one below the other: it is in memory, whatever became of the store.
+func messages(ctx context.Context, s *coppice.Session) [][]byte {
+	c, err := s.Context(ctx)
+	if err != nil {
+		return nil // images that are gone: there is no more to be had
+	}
+	var lines [][]byte
+	parent := ""
+	for i, m := range c.Messages {
+		id := m.Entry
+		if id == "" {
+			id = fmt.Sprintf("rescued-%d", i) // made from a summary
+		}
+		d := entry.Message(m.Raw)
+		line, err := d.Line(id, parent, s.Info().Updated)
+		if err != nil {
+			continue // no message that a file could hold
+		}
+		lines, parent = append(lines, line), id
+	}
+	return lines
+}

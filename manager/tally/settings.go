@@ -1,0 +1,128 @@
+package tally
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Settings are what a path says about how the conversation is run, whichever peer wrote it.
+type Settings struct {
+	Models        map[string]string `json:"models"` // by role, "provider/id"; "default" = who speaks
+	ThinkingLevel string            `json:"thinkingLevel"`
+	Configured    string            `json:"configuredThinkingLevel,omitempty"` // what the user chose, where that is another
+	ServiceTier   string            `json:"serviceTier,omitempty"`             // "" = the usual one
+	Mode          string            `json:"mode"`                              // "none" = none
+	ModeData      json.RawMessage   `json:"modeData,omitempty"`
+	Tools         []string          `json:"tools,omitempty"`         // those that are active, where an entry says so
+	InjectedRules []string          `json:"injectedRules,omitempty"` // each once, in the order in which they came
+	Title         string            `json:"title,omitempty"`
+}
+
+// change holds the fields of all entries of settings.
+type change struct {
+	Model      string          `json:"model"`
+	ModelID    string          `json:"modelId"`
+	Provider   string          `json:"provider"`
+	Role       string          `json:"role"`
+	Thinking   string          `json:"thinkingLevel"`
+	Configured string          `json:"configured"`
+	Tier       string          `json:"serviceTier"`
+	Mode       string          `json:"mode"`
+	Data       json.RawMessage `json:"data"`
+	Tools      []string        `json:"activeToolNames"`
+	Rules      []string        `json:"injectedRules"`
+}
+
+// InForce gives the settings at the end of a path, root first: the last word of each kind of entry. A model_change
+// of the default role holds by the rules of omp, whatever assistants answer after it; by all others the last of the
+// two counts. Where no entry names a model an assistant's message does.
+func InForce(path []transcript.Entry, p transcript.Profile) Settings {
+	s := Settings{Models: map[string]string{}, ThinkingLevel: "off", Mode: "none"}
+	explicit := false
+	for _, e := range path {
+		if title, ok := e.Title(); ok {
+			s.Title = title
+			continue
+		}
+		if m, ok := e.Message(); ok {
+			if name := spoken(m); name != "" && !(explicit && p == transcript.OMP) && p != transcript.Operator {
+				s.Models["default"] = name
+			}
+			continue
+		}
+		if !slices.Contains(kinds, e.Type) {
+			continue
+		}
+		var c change
+		if err := e.Decode(&c); err != nil {
+			continue // a field of another type: the entry says nothing
+		}
+		explicit = s.take(e.Type, c) || explicit
+	}
+	return s
+}
+
+// kinds are the types of entries that are about settings.
+var kinds = []string{
+	"model_change", "thinking_level_change", "service_tier_change", "mode_change", "active_tools_change", "ttsr_injection",
+}
+
+// take applies one entry, and tells whether it named the default model.
+func (s *Settings) take(typ string, c change) bool {
+	switch typ {
+	case "model_change":
+		name := c.Model
+		if c.ModelID != "" {
+			name = join(c.Provider, c.ModelID)
+		}
+		role := c.Role
+		if role == "" {
+			role = "default"
+		}
+		if name != "" {
+			s.Models[role] = name
+			return role == "default"
+		}
+	case "thinking_level_change":
+		if s.ThinkingLevel = c.Thinking; c.Thinking == "" {
+			s.ThinkingLevel = "off"
+		}
+		s.Configured = c.Configured
+	case "service_tier_change":
+		s.ServiceTier = c.Tier
+	case "mode_change":
+		if s.Mode, s.ModeData = c.Mode, c.Data; c.Mode == "" {
+			s.Mode = "none"
+		}
+	case "active_tools_change":
+		s.Tools = c.Tools
+	case "ttsr_injection":
+		for _, r := range c.Rules {
+			if !slices.Contains(s.InjectedRules, r) {
+				s.InjectedRules = append(s.InjectedRules, r)
+			}
+		}
+	}
+	return false
+}
+
+// spoken gives the model that an assistant's message names.
+func spoken(m transcript.Message) string {
+	if m.Role != "assistant" {
+		return ""
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(m.Raw, &fields); err != nil {
+		return ""
+	}
+	return join(text(fields["provider"]), text(fields["model"]))
+}
+
+func join(provider, model string) string {
+	if provider == "" || model == "" {
+		return model
+	}
+	return provider + "/" + model
+}

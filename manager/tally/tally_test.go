@@ -1,0 +1,172 @@
+package tally_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/manager/tally"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// path makes entries of lines without id and parent.
+func path(t *testing.T, lines ...string) []transcript.Entry {
+	t.Helper()
+	var out []transcript.Entry
+	for i, line := range lines {
+		raw := strings.Replace(line, "{", fmt.Sprintf(`{"id":"e%d","parentId":null,`, i), 1)
+		l, err := transcript.ParseLine([]byte(raw))
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		out = append(out, l.Entry(uint64(i)))
+	}
+	return out
+}
+
+func sequence(list []transcript.Entry, err error) iter.Seq2[transcript.Entry, error] {
+	return func(yield func(transcript.Entry, error) bool) {
+		for _, e := range list {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(transcript.Entry{}, err)
+		}
+	}
+}
+
+func answer(fields string) string {
+	return `{"type":"message","message":{"role":"assistant","content":"x",` + fields + `}}`
+}
+
+func TestUsageOfEveryShape(t *testing.T) {
+	for name, tt := range map[string]struct {
+		line string
+		want tally.Usage
+		ok   bool
+	}{
+		"pi": {
+			answer(`"usage":{"input":10,"output":20,"cacheRead":30,"cacheWrite":40,"totalTokens":100,"cost":{"input":0.1,"total":0.5}}`),
+			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40, Total: 100, Cost: 0.5},
+			true,
+		},
+		"Anthropic": {
+			answer(`"usage":{"input_tokens":10,"output_tokens":20,"cache_read_input_tokens":30,"cache_creation_input_tokens":40,"service_tier":"x"}`),
+			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40, Total: 100},
+			true,
+		},
+		"OpenAI chat": {
+			answer(`"usage":{"prompt_tokens":40,"completion_tokens":20,"total_tokens":60,"prompt_tokens_details":{"cached_tokens":30},"completion_tokens_details":{"reasoning_tokens":5}}`),
+			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, Reasoning: 5, Total: 60},
+			true,
+		},
+		"OpenAI responses": {
+			answer(`"usage":{"input_tokens":40,"input_tokens_details":{"cached_tokens":30},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":5},"total_tokens":60}`),
+			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, Reasoning: 5, Total: 60},
+			true,
+		},
+		"Gemini": {
+			answer(`"usageMetadata":{"promptTokenCount":40,"cachedContentTokenCount":30,"candidatesTokenCount":15,"thoughtsTokenCount":5,"totalTokenCount":60}`),
+			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, Reasoning: 5, Total: 60},
+			true,
+		},
+		"a compaction's own": {
+			`{"type":"compaction","summary":"s","usage":{"input":1,"output":2}}`,
+			tally.Usage{Answers: 1, Input: 1, Output: 2, Total: 3},
+			true,
+		},
+		"a ledger's entry": {
+			`{"type":"model_usage","purpose":"title","provider":"p","model":"m","usage":{"input":1,"output":2}}`,
+			tally.Usage{Answers: 1, Input: 1, Output: 2, Total: 3},
+			true,
+		},
+		"missing usage":   {answer(`"n":1`), tally.Usage{}, false},
+		"null usage":      {answer(`"usage":null`), tally.Usage{}, false},
+		"of another type": {answer(`"usage":[1]`), tally.Usage{}, false},
+		"text for numbers": {
+			answer(`"usage":{"input":"many","output":20,"cost":"much","cacheRead":-5,"cacheWrite":1e300}`),
+			tally.Usage{Answers: 1, Output: 20, Total: 20},
+			true,
+		},
+		"the word in a custom entry": {`{"type":"custom","customType":"x","data":{},"usage":{"input":1}}`, tally.Usage{}, false},
+	} {
+		got, ok := tally.Of(path(t, tt.line)[0])
+		if got != tt.want || ok != tt.ok {
+			t.Errorf("%s: %+v %v, want %+v %v", name, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestSumByModel(t *testing.T) {
+	list := path(t,
+		`{"type":"message","message":{"role":"user","content":"usage"}}`,
+		answer(`"provider":"p","model":"m","usage":{"input":1,"output":2}`),
+		answer(`"model":"n","usage":{"input":10,"output":20}`),
+		answer(`"provider":"p","model":"m","usage":{"input":100,"output":200}`),
+		answer(`"usage":{"input":1000,"output":2000}`),
+	)
+	got, err := tally.Sum(sequence(list, nil))
+	if err != nil || got.Entries != 5 || got.Answers != 4 || got.Total != 3333 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if m := got.Models; len(m) != 3 || m["p/m"].Total != 303 || m["n"].Total != 30 || m[""].Total != 3000 {
+		t.Errorf("models %+v", m)
+	}
+	broken := errors.New("broken")
+	if got, err = tally.Sum(sequence(list[:2], broken)); !errors.Is(err, broken) || got.Total != 3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestSettingsInForce(t *testing.T) {
+	list := path(t,
+		answer(`"provider":"p","model":"spoke first"`),
+		`{"type":"model_change","model":"q/explicit"}`,
+		`{"type":"model_change","model":"q/small","role":"smol"}`,
+		`{"type":"thinking_level_change","thinkingLevel":"high","configured":"auto"}`,
+		`{"type":"service_tier_change","serviceTier":"flex"}`,
+		`{"type":"mode_change","mode":"plan","data":{"file":"/p"}}`,
+		`{"type":"ttsr_injection","injectedRules":["a","b"]}`,
+		`{"type":"ttsr_injection","injectedRules":["b","c"]}`,
+		`{"type":"session_info","name":"the title"}`,
+		`{"type":"active_tools_change","activeToolNames":["read"]}`,
+		`{"type":"mode_change","mode":7}`,
+		answer(`"provider":"p","model":"spoke last"`),
+	)
+	s := tally.InForce(list, transcript.OMP)
+	got := fmt.Sprintln(s.Models, s.ThinkingLevel, s.Configured, s.ServiceTier, s.Mode, string(s.ModeData), s.InjectedRules, s.Title, s.Tools)
+	want := `map[default:q/explicit smol:q/small] high auto flex plan {"file":"/p"} [a b c] the title [read]` + "\n"
+	if got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	for p, want := range map[transcript.Profile]string{
+		transcript.Pi: "p/spoke last", transcript.Coppice: "p/spoke last", transcript.Operator: "q/explicit",
+	} {
+		if m := tally.InForce(list, p).Models["default"]; m != want {
+			t.Errorf("profile %q: %s, want %s", p, m, want)
+		}
+	}
+	cleared := path(t, `{"type":"service_tier_change","serviceTier":"flex"}`, `{"type":"service_tier_change","serviceTier":null}`,
+		`{"type":"thinking_level_change","thinkingLevel":null}`, `{"type":"model_change","provider":"p","modelId":"m"}`)
+	if s = tally.InForce(cleared, transcript.OMP); s.ServiceTier != "" || s.ThinkingLevel != "off" || s.Mode != "none" || s.Models["default"] != "p/m" {
+		t.Errorf("cleared: %+v", s)
+	}
+}
+
+// What this says of the model and the level is what a context says.
+func TestSettingsAgreeWithTheContext(t *testing.T) {
+	list := path(t, `{"type":"model_change","provider":"p","modelId":"m"}`, answer(`"provider":"q","model":"n"`),
+		`{"type":"thinking_level_change","thinkingLevel":"low"}`, `{"type":"mode_change","mode":"plan"}`)
+	for n := range len(list) + 1 {
+		for _, p := range []transcript.Profile{transcript.Coppice, transcript.Pi, transcript.Operator} {
+			c, s := transcript.BuildContext(list[:n], p).Settings, tally.InForce(list[:n], p)
+			if c.Model != s.Models["default"] || c.ThinkingLevel != s.ThinkingLevel || max(c.Mode, "none") != max(s.Mode, "none") {
+				t.Errorf("%d entries, profile %q: %+v, %+v", n, p, c, s)
+			}
+		}
+	}
+}

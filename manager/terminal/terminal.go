@@ -1,0 +1,156 @@
+// Package terminal remembers which session a terminal was in, in one small file for each terminal.
+//
+// A crumb is replaced as a whole, so a reader finds the old one or the new one. At most 256 are kept, the newest:
+// terminals come and go. A file that is damaged, or too old to mean anything, counts as none.
+package terminal
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Crumb is what is remembered of a terminal.
+type Crumb struct {
+	Cwd     string    `json:"cwd"`             // where it was
+	Session string    `json:"session"`         // what it was in
+	Store   string    `json:"store,omitempty"` // of which store
+	Fresh   bool      `json:"fresh,omitempty"` // the session was begun there, and may not exist yet
+	Time    time.Time `json:"time"`
+}
+
+const (
+	most     = 256                 // crumbs that are kept
+	stale    = 90 * 24 * time.Hour // from when on one counts as none
+	maxBytes = 16 << 10            // of a crumb's file
+	suffix   = ".json"
+)
+
+// Dir is the folder of the crumbs. Now stamps them.
+type Dir struct {
+	Path string
+	Now  func() time.Time
+}
+
+// ID finds out what names this terminal: the first variable of the environment that does; "" = none.
+func ID(getenv func(string) string) string {
+	for _, name := range []string{
+		"COPPICE_TERMINAL", "TMUX_PANE", "WEZTERM_PANE", "KITTY_WINDOW_ID", "ITERM_SESSION_ID", "TERM_SESSION_ID",
+		"WT_SESSION", "ALACRITTY_WINDOW_ID", "KONSOLE_DBUS_SESSION", "STY", "WINDOWID", "SSH_TTY",
+	} {
+		if v := getenv(name); v != "" {
+			return strings.ToLower(name) + "-" + v
+		}
+	}
+	return ""
+}
+
+// file is where a terminal's crumb is. Names that differ in odd characters alone stay different.
+func (d *Dir) file(terminal string) (string, error) {
+	if terminal == "" || len(terminal) > 100 {
+		return "", fmt.Errorf("terminal %.40q: want 1 to 100 bytes", terminal)
+	}
+	var b strings.Builder
+	for _, c := range []byte(terminal) {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, ".%02x", c)
+		}
+	}
+	return filepath.Join(d.Path, b.String()+suffix), nil
+}
+
+// Get gives a terminal's crumb; fs.ErrNotExist if there is none that counts.
+func (d *Dir) Get(terminal string) (Crumb, error) {
+	name, err := d.file(terminal)
+	if err != nil {
+		return Crumb{}, err
+	}
+	none := fmt.Errorf("terminal %s: %w", terminal, fs.ErrNotExist)
+	if info, err := os.Stat(name); err != nil || info.Size() > maxBytes {
+		return Crumb{}, none
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return Crumb{}, err
+	}
+	var c Crumb
+	if err := json.Unmarshal(raw, &c); err != nil || c.Session == "" || d.Now().Sub(c.Time) > stale {
+		return Crumb{}, none
+	}
+	return c, nil
+}
+
+// Put remembers where a terminal is.
+func (d *Dir) Put(terminal string, c Crumb) (err error) {
+	name, err := d.file(terminal)
+	if err != nil {
+		return err
+	}
+	c.Time = d.Now().UTC()
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("terminal %s: %w", terminal, err)
+	}
+	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(d.Path, ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(raw, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return d.thin()
+}
+
+// Forget removes a terminal's crumb; none is no error.
+func (d *Dir) Forget(terminal string) error {
+	name, err := d.file(terminal)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// thin removes the oldest crumbs over the bound, and what a crash left.
+func (d *Dir) thin() error {
+	list, err := os.ReadDir(d.Path)
+	if err != nil || len(list) <= most {
+		return err
+	}
+	type old struct {
+		name string
+		at   time.Time
+	}
+	var all []old
+	for _, f := range list {
+		if info, err := f.Info(); err == nil && info.Mode().IsRegular() {
+			all = append(all, old{f.Name(), info.ModTime()})
+		}
+	}
+	slices.SortFunc(all, func(a, b old) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.name, b.name)) })
+	var errs []error
+	for _, f := range all[min(most, len(all)):] {
+		if err := os.Remove(filepath.Join(d.Path, f.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,155 @@
+package trash
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Restore brings an item back as a session of a store, under its old id if that can be had (in the store from which
+// it was deleted it cannot), and takes it out of the trash. The session is the caller's to close.
+func (t *Trash) Restore(ctx context.Context, st *coppice.Store, name string) (*coppice.Session, error) {
+	r, err := t.read(name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.bring(ctx, st, r, r.Session)
+	if errors.Is(err, os.ErrExist) {
+		s, err = t.bring(ctx, st, r, "")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("restore %s: %w", name, err)
+	}
+	if err := t.remove(name); err != nil {
+		return s, fmt.Errorf("restore %s: it is back, and still in the trash: %w", name, err)
+	}
+	return s, nil
+}
+
+// bring imports an item under an id; "" = a new one. Half a session does not stay.
+func (t *Trash) bring(ctx context.Context, st *coppice.Store, r record, id string) (*coppice.Session, error) {
+	dir := filepath.Join(t.Path, r.Name)
+	f, err := os.Open(filepath.Join(dir, linesFile))
+	if err != nil {
+		return nil, err
+	}
+	o := &coppice.SessionOptions{ID: id, Title: r.Title, Cwd: r.Cwd, Original: func() (io.Reader, error) {
+		same, err := same(filepath.Join(dir, originalFile), filepath.Join(dir, linesFile))
+		if err != nil || same {
+			return nil, err
+		}
+		return os.Open(filepath.Join(dir, originalFile)) // which Import closes
+	}}
+	s, err := st.Import(ctx, lines(f), o)
+	if err = errors.Join(err, f.Close()); err != nil {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+		return nil, err
+	}
+	if err := settle(ctx, s, r); err != nil {
+		return nil, errors.Join(err, s.Close(), st.Delete(ctx, s.ID()))
+	}
+	return s, nil
+}
+
+// same tells that what was imported are the lines that there are now, but for the one that says where the head is.
+func same(original, now string) (bool, error) {
+	a, err := os.Open(original)
+	if err != nil {
+		return false, err
+	}
+	b, err := os.Open(now)
+	if err != nil {
+		return false, errors.Join(err, a.Close())
+	}
+	whole, lines := bufio.NewReader(a), bufio.NewReader(b)
+	equal := true
+	for more := 0; equal && more < 2; {
+		x, err := whole.ReadByte()
+		y, end := lines.ReadByte()
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			return false, errors.Join(err, a.Close(), b.Close())
+		case err == nil:
+			equal = end == nil && x == y
+		case end != nil:
+			more = 2 // both end here
+		case y == '\n':
+			more++
+			_, end = lines.Peek(1)
+			equal = end != nil
+		}
+	}
+	return equal, errors.Join(a.Close(), b.Close())
+}
+
+// lines gives every line of a file as it is.
+func lines(r io.Reader) iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		in := bufio.NewReaderSize(r, 1<<16)
+		for {
+			line, err := in.ReadBytes('\n')
+			if len(line) > 0 && !yield(entry.Line(line), nil) {
+				return
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(transcript.Draft{}, err)
+				return
+			}
+		}
+	}
+}
+
+// settle gives a session its branches, its head and its state again.
+func settle(ctx context.Context, s *coppice.Session, r record) error {
+	slices.SortStableFunc(r.Branches, func(a, b transcript.Branch) int {
+		if a.Name == s.Info().Branch { // the name that an import stands on comes first, while it may be moved
+			return -1
+		}
+		if b.Name == s.Info().Branch {
+			return 1
+		}
+		return 0
+	})
+	for _, b := range r.Branches {
+		if _, err := s.Branch(ctx, b.Head, &coppice.BranchOptions{Name: b.Name}); err != nil {
+			return err
+		}
+	}
+	if r.Branch != "" && s.Info().Branch != r.Branch {
+		if _, err := s.Switch(ctx, r.Branch); err != nil {
+			return err
+		}
+	}
+	if s.Head().Entry != r.Head {
+		if _, err := s.Branch(ctx, r.Head, nil); err != nil {
+			return err
+		}
+	}
+	if len(r.State) == 0 && len(r.Manager) == 0 {
+		return nil
+	}
+	turn := coppice.Turn{Reason: "restore"}
+	if len(r.State) > 0 {
+		turn.State = r.State
+	}
+	if len(r.Manager) > 0 {
+		turn.Manager = r.Manager
+	}
+	_, err := s.Commit(ctx, turn)
+	return err
+}

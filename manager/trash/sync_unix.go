@@ -1,0 +1,17 @@
+//go:build !windows
+
+package trash
+
+import (
+	"errors"
+	"os"
+)
+
+// syncDir makes the names in a folder durable.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

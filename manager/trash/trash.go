@@ -1,0 +1,279 @@
+// Package trash keeps deleted sessions until they are restored or the trash is emptied: each in a folder of its
+// own, as a session file that pi reads too, with what such a file has no room for beside it.
+//
+// Put writes and syncs the copy first and deletes then, so a crash leaves the session, or the copy, or both. What
+// comes back is every entry of every branch byte for byte, the names of the branches, the head, and the agent's
+// state there. What does not: the id, which is never used again in the same store; the log of commits, with the
+// states of before; the snapshots.
+package trash
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Trash is the folder. Now stamps what is put into it.
+type Trash struct {
+	Path string
+	Now  func() time.Time
+}
+
+// Item is a session in the trash.
+type Item struct {
+	Name    string    `json:"name"` // of the item: what Restore and Empty take
+	Session string    `json:"session"`
+	Store   string    `json:"store"`
+	Title   string    `json:"title"`
+	Cwd     string    `json:"cwd"`
+	Deleted time.Time `json:"deleted"`
+	Entries uint64    `json:"entries"`
+	Bytes   int64     `json:"bytes"` // of its files
+}
+
+// record is what is kept of a session beside its lines.
+type record struct {
+	Item
+	Head     string              `json:"head"`
+	Branch   string              `json:"branch"`
+	Branches []transcript.Branch `json:"branches"`
+	State    json.RawMessage     `json:"state,omitempty"`
+	Manager  json.RawMessage     `json:"manager,omitempty"`
+}
+
+// The files of an item.
+const (
+	recordFile   = "info.json"
+	linesFile    = "session.jsonl"
+	originalFile = "original"
+)
+
+// Put moves a session to the trash: it is copied, and deleted. store names where it was.
+func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (Item, error) {
+	if err := os.MkdirAll(t.Path, 0o700); err != nil {
+		return Item{}, err
+	}
+	dir, err := os.MkdirTemp(t.Path, ".new-*")
+	if err != nil {
+		return Item{}, err
+	}
+	item, err := t.fill(ctx, st, id, store, dir)
+	if err == nil {
+		item.Name, err = t.place(dir, item)
+	}
+	if err != nil {
+		return Item{}, errors.Join(fmt.Errorf("trash session %s: %w", id, err), os.RemoveAll(dir))
+	}
+	return item, st.Delete(ctx, id)
+}
+
+// fill writes the files of an item into a folder, and syncs them.
+func (t *Trash) fill(ctx context.Context, st *coppice.Store, id, store, dir string) (Item, error) {
+	r, err := look(ctx, st, id)
+	if err != nil {
+		return Item{}, err
+	}
+	r.Store, r.Deleted = store, t.Now().UTC()
+	for name, write := range map[string]func(io.Writer) error{
+		linesFile:    func(w io.Writer) error { return st.ExportPi(ctx, id, w) },
+		originalFile: func(w io.Writer) error { return st.Export(ctx, id, w) },
+	} {
+		n, err := writeFile(filepath.Join(dir, name), write)
+		if err != nil {
+			return Item{}, err
+		}
+		r.Bytes += n
+	}
+	_, err = writeFile(filepath.Join(dir, recordFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(r) })
+	return r.Item, err
+}
+
+// look gives what is to be kept of a session beside its lines.
+func look(ctx context.Context, st *coppice.Store, id string) (r record, err error) {
+	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	v, err := s.At(ctx, coppice.Target{})
+	if err != nil {
+		return r, err
+	}
+	tree, err := s.Tree(ctx)
+	if err != nil {
+		return r, err
+	}
+	info, doc := s.Info(), v.Document()
+	r.Item = Item{Session: id, Title: info.Title, Cwd: info.Cwd, Entries: info.Entries}
+	r.Head, r.Branch, r.Branches = tree.Head(), info.Branch, tree.Branches()
+	r.State, r.Manager = doc.State, doc.Manager
+	return r, nil
+}
+
+// place gives a filled folder its name, durably.
+func (t *Trash) place(dir string, item Item) (string, error) {
+	if err := syncDir(dir); err != nil {
+		return "", err
+	}
+	base := item.Deleted.Format("20060102T150405Z") + "-" + strings.ToLower(item.Session)
+	for n := 1; ; n++ {
+		name := base
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		if _, err := os.Lstat(filepath.Join(t.Path, name)); err == nil {
+			continue
+		}
+		if err := os.Rename(dir, filepath.Join(t.Path, name)); err != nil {
+			return "", err
+		}
+		return name, syncDir(t.Path)
+	}
+}
+
+// List gives what is in the trash, the newest first. What is no item of ours is passed over.
+func (t *Trash) List() ([]Item, error) {
+	dirs, err := os.ReadDir(t.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var items []Item
+	for _, d := range dirs {
+		if strings.HasPrefix(d.Name(), ".") {
+			continue
+		}
+		if r, err := t.read(d.Name()); err == nil {
+			items = append(items, r.Item)
+		}
+	}
+	slices.SortFunc(items, func(a, b Item) int {
+		return cmp.Or(b.Deleted.Compare(a.Deleted), cmp.Compare(b.Name, a.Name))
+	})
+	return items, nil
+}
+
+// maxRecord bounds the record of an item, in bytes: state and manager's state are at most 4 MiB each.
+const maxRecord = 64 << 20
+
+func (t *Trash) read(name string) (record, error) {
+	var r record
+	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
+		return r, fmt.Errorf("%q is no item of the trash: %w", name, fs.ErrNotExist)
+	}
+	path := filepath.Join(t.Path, name, recordFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		return r, err
+	}
+	if info.Size() > maxRecord {
+		return r, fmt.Errorf("%s: %d bytes, the limit is %d", path, info.Size(), maxRecord)
+	}
+	raw, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(raw, &r)
+	}
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", path, err)
+	}
+	r.Name = name
+	return r, nil
+}
+
+// Find gives the one item by its name, or by the id of its session or a prefix of either. fs.ErrNotExist if there is
+// none; of several deletions of one name the newest counts, and prefixes of several sessions are
+// transcript.ErrAmbiguous.
+func (t *Trash) Find(word string) (Item, error) {
+	items, err := t.List()
+	if err != nil {
+		return Item{}, err
+	}
+	var found []Item
+	for _, it := range items {
+		if it.Name == word || it.Session == word {
+			return it, nil
+		}
+		if word != "" && (strings.HasPrefix(it.Name, word) || strings.HasPrefix(it.Session, word)) {
+			found = append(found, it)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Item{}, fmt.Errorf("nothing in the trash is called %q: %w", word, fs.ErrNotExist)
+	case 1:
+		return found[0], nil
+	}
+	return Item{}, fmt.Errorf("%q is not unique in the trash: %w", word, transcript.ErrAmbiguous)
+}
+
+// Empty removes items for good: those that were deleted before a time. It gives what went.
+func (t *Trash) Empty(before time.Time) ([]Item, error) {
+	items, err := t.List()
+	if err != nil {
+		return nil, err
+	}
+	half, err := filepath.Glob(filepath.Join(t.Path, goneMark+"*"))
+	for _, dir := range half { // what a crash left of an item that was on its way out
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var gone []Item
+	for _, it := range items {
+		if !it.Deleted.Before(before) {
+			continue
+		}
+		if err := t.remove(it.Name); err != nil {
+			return gone, err
+		}
+		gone = append(gone, it)
+	}
+	return gone, nil
+}
+
+// goneMark begins the name of an item that is on its way out.
+const goneMark = ".gone-"
+
+// remove takes the name away first, so that half an item is never seen.
+func (t *Trash) remove(name string) error {
+	dir := filepath.Join(t.Path, goneMark+name)
+	if err := os.Rename(filepath.Join(t.Path, name), dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// writeFile makes a file and syncs it, and gives its length.
+func writeFile(path string, write func(io.Writer) error) (n int64, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := write(f); err != nil {
+		return 0, err
+	}
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

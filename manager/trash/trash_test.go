@@ -1,0 +1,226 @@
+package trash_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/manager/trash"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+var bg = context.Background()
+
+func store(t *testing.T) *coppice.Store {
+	t.Helper()
+	s, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func bin(t *testing.T) *trash.Trash {
+	t.Helper()
+	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	return &trash.Trash{Path: filepath.Join(t.TempDir(), "trash"), Now: func() time.Time {
+		now = now.Add(time.Hour)
+		return now
+	}}
+}
+
+// grown is a session with two branches, a label, a state, and the head on the older line.
+func grown(t *testing.T, st *coppice.Store, id string) string {
+	t.Helper()
+	s := must(st.Create(id, &coppice.SessionOptions{Title: "the bug", Cwd: "/w"}))(t)
+	ids := must(s.Append(bg, entry.User("u1"), entry.Assistant("a1"), entry.User("u2")))(t)
+	must(s.Commit(bg, coppice.Turn{State: map[string]int{"n": 1}, Manager: []int{7}}))(t)
+	must(s.Label(bg, ids[0], "start"))(t)
+	must(s.Branch(bg, ids[1], &coppice.BranchOptions{Name: "try"}))(t)
+	must(s.Append(bg, entry.User("u3")))(t)
+	must(s.Commit(bg, coppice.Turn{State: map[string]int{"n": 2}}))(t)
+	must(s.Switch(bg, "main"))(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return ids[2]
+}
+
+func export(t *testing.T, write func(context.Context, string, io.Writer) error, id string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(bg, id, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestWhatIsRestoredIsWhatWasDeleted(t *testing.T) {
+	st, tr := store(t), bin(t)
+	head := grown(t, st, "s")
+	before := export(t, st.ExportPi, "s")
+	item := must(tr.Put(bg, st, "s", "mem:"))(t)
+	if _, err := st.Open(bg, "s", nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("the session is still there: %v", err)
+	}
+	items := must(tr.List())(t)
+	if len(items) != 1 || items[0] != item || item.Session != "s" || item.Title != "the bug" || item.Cwd != "/w" || item.Bytes == 0 {
+		t.Fatalf("items %+v, put %+v", items, item)
+	}
+	s := must(tr.Restore(bg, st, item.Name))(t)
+	if s.ID() == "s" || s.Info().Title != "the bug" || s.Info().Cwd != "/w" {
+		t.Errorf("restored %+v", s.Info())
+	}
+	if h := s.Head(); h.Entry != head || h.Branch != "main" {
+		t.Errorf("head %+v, want %s", h, head)
+	}
+	doc := must(s.At(bg, coppice.Target{}))(t).Document()
+	if string(doc.State) != `{"n":1}` || string(doc.Manager) != `[7]` {
+		t.Errorf("state %s, manager %s", doc.State, doc.Manager)
+	}
+	tree := must(s.Tree(bg))(t)
+	if n, _ := tree.Node(tree.Path(head)[0].ID); n.Label != "start" {
+		t.Errorf("label %q", n.Label)
+	}
+	must(s.Switch(bg, "try"))(t)
+	if c := must(s.Context(bg))(t); c.Messages[len(c.Messages)-1].Text() != "u3" {
+		t.Errorf("branch try: %v", c.Messages)
+	}
+	after := export(t, st.ExportPi, s.ID())
+	for line := range strings.Lines(before) {
+		if !strings.Contains(line, `"type":"session"`) && !strings.Contains(line, "coppice.head") && !strings.Contains(after, line) {
+			t.Errorf("lost: %s", line)
+		}
+	}
+	if items = must(tr.List())(t); len(items) != 0 {
+		t.Errorf("still in the trash: %v", items)
+	}
+	if original := export(t, st.Export, s.ID()); !strings.Contains(original, "coppice.head") {
+		t.Error("an original was kept where the lines are it") // those lines are what was imported now
+	}
+	other := store(t)
+	grown(t, st, "t")
+	item = must(tr.Put(bg, st, "t", "mem:"))(t)
+	if s = must(tr.Restore(bg, other, item.Name))(t); s.ID() != "t" {
+		t.Errorf("in another store it is %s", s.ID())
+	}
+}
+
+// The bytes of a file that was imported come back too.
+func TestTheOriginalIsKept(t *testing.T) {
+	st, tr := store(t), bin(t)
+	original := "\xef\xbb\xbf{\"type\":\"session\"}\r\nnot a line\r\n"
+	lines := []string{
+		`{"type":"session","version":3,"id":"x","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/w"}`,
+		`{"type":"message","id":"u1","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":"x"}}`,
+	}
+	seq := func(yield func(transcript.Draft, error) bool) {
+		for _, l := range lines {
+			if !yield(entry.Line([]byte(l)), nil) {
+				return
+			}
+		}
+	}
+	o := &coppice.SessionOptions{ID: "s", Original: func() (io.Reader, error) { return strings.NewReader(original), nil }}
+	must(must(st.Import(bg, seq, o))(t).Append(bg, entry.User("later")))(t)
+	item := must(tr.Put(bg, st, "s", ""))(t)
+	s := must(tr.Restore(bg, st, item.Name))(t)
+	if got := export(t, st.Export, s.ID()); got != original {
+		t.Errorf("original %q", got)
+	}
+}
+
+func TestACopyThatCannotBeMadeDeletesNothing(t *testing.T) {
+	st := store(t)
+	grown(t, st, "s")
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tr := &trash.Trash{Path: file, Now: time.Now}
+	if _, err := tr.Put(bg, st, "s", ""); err == nil {
+		t.Fatal("put into a file")
+	}
+	if s, err := st.Open(bg, "s", nil); err != nil || s.Info().Entries == 0 {
+		t.Errorf("the session is gone: %v", err)
+	}
+	tr = bin(t)
+	if _, err := tr.Put(bg, st, "nosuch", ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing was put: %v", err)
+	}
+	if left, err := os.ReadDir(tr.Path); err != nil || len(left) != 0 {
+		t.Errorf("%d leftovers, %v", len(left), err)
+	}
+}
+
+func TestFindAndEmpty(t *testing.T) {
+	st, tr := store(t), bin(t)
+	if items, err := tr.List(); err != nil || items != nil {
+		t.Errorf("a trash that was never used: %v, %v", items, err)
+	}
+	var items []trash.Item
+	for _, id := range []string{"abc-1", "abc-2", "other"} {
+		grown(t, st, id)
+		items = append(items, must(tr.Put(bg, st, id, ""))(t))
+	}
+	if got := must(tr.Find("o"))(t); got != items[2] {
+		t.Errorf("found %+v", got)
+	}
+	if got := must(tr.Find(items[0].Name))(t); got != items[0] {
+		t.Errorf("found %+v", got)
+	}
+	if _, err := tr.Find("abc"); !errors.Is(err, transcript.ErrAmbiguous) {
+		t.Errorf("not unique: %v", err)
+	}
+	for _, word := range []string{"", "zzz", "../x"} {
+		if _, err := tr.Find(word); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: %v", word, err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(tr.Path, "foreign"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"../trash/" + items[0].Name, ".", "", "foreign"} {
+		if _, err := tr.Restore(bg, st, name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("restore %q: %v", name, err)
+		}
+	}
+	half := filepath.Join(tr.Path, ".gone-x")
+	if err := os.MkdirAll(half, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	gone := must(tr.Empty(items[1].Deleted))(t)
+	if _, err := os.Stat(half); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("half an item is still there: %v", err)
+	}
+	if len(gone) != 1 || gone[0] != items[0] {
+		t.Errorf("gone %+v", gone)
+	}
+	if gone = must(tr.Empty(items[2].Deleted.Add(time.Second)))(t); len(gone) != 2 {
+		t.Errorf("gone %+v", gone)
+	}
+	if _, err := os.Stat(filepath.Join(tr.Path, "foreign")); err != nil {
+		t.Errorf("what is not ours went: %v", err)
+	}
+}

@@ -1,0 +1,156 @@
+// Package view keeps what a selector of entries shows of a tree: rows in the order of drawing, of which one is
+// selected, under a filter, a search and folds. It is data for user interfaces; it draws nothing.
+//
+// Guarantees:
+//
+//   - The line on which the head is comes first at every fork, the others in the order in which they came.
+//   - What is selected stays selected as long as it is shown. Where a filter or a fold hides it, the nearest
+//     ancestor that is shown is selected, and where there is none, the last row.
+//   - A filter or a search that shows nothing keeps the selection for the next one that does.
+//   - A new search or filter unfolds everything, so that what it finds is seen.
+//   - Time and memory are linear in the tree for each change, and no walk recurses.
+//
+// Use: New, then the methods as keys are pressed; Rows and Selected after each. Not safe for concurrent use.
+package view
+
+import (
+	"time"
+
+	"github.com/coppice-go/coppice/transcript/tree"
+)
+
+// Row is one entry as it is shown.
+type Row struct {
+	tree.Node           // ParentID: the nearest ancestor that is shown
+	Depth     int       // ancestors that are shown
+	Indent    int       // forks on the way from the root: what a drawing indents by
+	Children  int       // entries that hang directly below, folded ones too
+	Version   int       // from 1: its place among the rows with the same parent, in the order in which they came
+	Versions  int       // how many of them there are: ‹Version/Versions›
+	Folded    bool      // what hangs below is not shown
+	Hidden    int       // of a folded row: how many entries that is
+	LabelTime time.Time // when its label was set; zero = it has none
+}
+
+// View is what is shown of one tree.
+type View struct {
+	t        *tree.Tree
+	filter   tree.Filter
+	text     string
+	folded   map[uint64]bool // by ordinal, which stay as a tree grows
+	selected uint64          // ordinal
+	some     bool            // selected counts
+	rows     []Row
+	at       int // place of the selection in rows; -1 = none
+}
+
+// New shows a tree under the default filter, its head selected.
+func New(t *tree.Tree) *View {
+	v := &View{t: t, filter: tree.FilterDefault, folded: map[uint64]bool{}}
+	if ord, err := t.Ordinal(t.Head()); err == nil {
+		v.selected, v.some = ord, true
+	}
+	v.build()
+	return v
+}
+
+// Rows gives what is shown. The slice is the view's own: it must not be changed, and holds until the next
+// method that changes the view.
+func (v *View) Rows() []Row { return v.rows }
+
+// Selected gives the place of the selected row; -1 where nothing is shown.
+func (v *View) Selected() int { return v.at }
+
+// Filter shows what another filter lets through.
+func (v *View) Filter(f tree.Filter) {
+	if f == "" {
+		f = tree.FilterDefault
+	}
+	v.filter = f
+	clear(v.folded)
+	v.build()
+}
+
+// Search shows only the entries whose preview or label holds every word of text; "" = all again.
+func (v *View) Search(text string) {
+	v.text = text
+	clear(v.folded)
+	v.build()
+}
+
+// Grown shows the same of a later tree of the session.
+func (v *View) Grown(t *tree.Tree) {
+	v.t = t
+	v.build()
+}
+
+// Select goes to an entry, by its id or a unique prefix; where it is not shown, to its nearest ancestor that
+// is. false: there is no such entry.
+func (v *View) Select(id string) bool {
+	ord, err := v.t.Ordinal(id)
+	if err != nil {
+		return false
+	}
+	v.selected, v.some = ord, true
+	v.settle()
+	return true
+}
+
+// Move goes down by so many rows, up if it is negative, and stops at the ends.
+func (v *View) Move(by int) {
+	if len(v.rows) > 0 {
+		v.to(min(max(v.at+by, 0), len(v.rows)-1))
+	}
+}
+
+// Jump goes to the next fork below (1) or above (-1): a row with several children, or with other versions.
+// Where there is none it goes to the end.
+func (v *View) Jump(direction int) {
+	if len(v.rows) == 0 || direction == 0 {
+		return
+	}
+	step := 1
+	if direction < 0 {
+		step = -1
+	}
+	at := v.at + step
+	for ; at > 0 && at < len(v.rows)-1; at += step {
+		if v.rows[at].Children > 1 || v.rows[at].Versions > 1 {
+			break
+		}
+	}
+	v.to(min(max(at, 0), len(v.rows)-1))
+}
+
+func (v *View) to(at int) {
+	v.at, v.selected, v.some = at, v.rows[at].Ordinal, true
+}
+
+// Fold hides what hangs below an entry that is shown. false: nothing does, or it is folded already.
+func (v *View) Fold(id string) bool { return v.fold(id, true) }
+
+// Unfold shows it again.
+func (v *View) Unfold(id string) bool { return v.fold(id, false) }
+
+func (v *View) fold(id string, folded bool) bool {
+	ord, err := v.t.Ordinal(id)
+	if err != nil || v.folded[ord] == folded {
+		return false
+	}
+	for i := range v.rows {
+		if v.rows[i].Ordinal != ord {
+			continue
+		}
+		if v.rows[i].Children == 0 {
+			return false
+		}
+		if folded {
+			v.folded[ord] = true
+		} else {
+			delete(v.folded, ord)
+		}
+		v.build()
+		return true
+	}
+	return false
+}
