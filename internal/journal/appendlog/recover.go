@@ -121,6 +121,9 @@ func (a *Strategy) from(ctx context.Context, st *state.State) ([]byte, error) {
 		return data, nil
 	}
 	data, _, err = a.b.Get(ctx, key, backend.Bytes(ref.Bytes-back, info.Size-ref.Bytes+back))
+	if errors.Is(err, fs.ErrNotExist) { // sealed between two looks
+		return nil, errLost
+	}
 	return data, err
 }
 

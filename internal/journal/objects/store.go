@@ -67,32 +67,42 @@ func (s *Store) Checkpoint(ctx context.Context) (*checkpoint.Object, backend.Inf
 }
 
 // Create writes an immutable object whose name no other content ever has (I4): a name that is taken is
-// taken by these very bytes, from a try whose answer was lost.
+// taken by these very bytes, from a try whose answer was lost, or by a log that has grown behind them since.
+// Once a try may have had its effect, no later refusal says that the object is not there: Unknown (I2).
 func (s *Store) Create(ctx context.Context, key string, p []byte) error {
-	var err error
+	var err, doubt error
 	for try := range s.Attempts {
-		if try > 0 {
-			if werr := s.Pause(ctx, try); werr != nil {
-				return err
-			}
+		if try > 0 && s.Pause(ctx, try) != nil {
+			break
 		}
 		_, err = s.Backend.Put(ctx, key, p, backend.IfAbsent())
+		if errors.Is(err, backend.ErrPrecondition) {
+			have, info, gerr := s.Backend.Get(ctx, key, backend.Range{})
+			switch {
+			case gerr != nil:
+				err, doubt = gerr, errors.Join(doubt, gerr) // whose it is nobody has seen
+				continue
+			case !bytes.HasPrefix(have, p):
+				return Corrupt(key, 0, fmt.Errorf("other bytes have this name: %w", fs.ErrExist))
+			}
+			if err = s.Harden(ctx, key, have, info.Version); err == nil {
+				return nil
+			}
+			doubt = errors.Join(doubt, err)
+			continue
+		}
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, backend.ErrPrecondition):
-			have, info, gerr := s.Backend.Get(ctx, key, backend.Range{})
-			if gerr == nil && bytes.Equal(have, p) {
-				return s.Harden(ctx, key, p, info.Version)
-			}
-			if gerr == nil {
-				return Corrupt(key, 0, fmt.Errorf("other bytes have this name: %w", fs.ErrExist))
-			}
-			err = gerr
 		case errors.Is(err, backend.ErrBusy):
-		case backend.OutcomeOf(err) == backend.NotApplied:
+		case backend.OutcomeOf(err) != backend.NotApplied:
+			doubt = errors.Join(doubt, err)
+		case doubt == nil:
 			return err
 		}
+	}
+	if doubt != nil {
+		return &backend.Error{Op: "put", Key: key, Outcome: backend.Unknown, Err: doubt}
 	}
 	return err
 }

@@ -1,0 +1,221 @@
+package flip
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
+)
+
+// verdict is what a decoder made of damaged bytes.
+type verdict uint8
+
+const (
+	silent   verdict = iota // other content, and no error
+	detected                // an error
+	harmless                // the same content
+	lostTail                // a shorter log, and bytes behind it that are reported: what a torn write leaves
+	shorter                 // a log that ends with an earlier commit, and nothing behind it
+)
+
+// decoder reads the bytes of an object as the product does, and judges what comes out.
+type decoder func(q []byte) verdict
+
+// decoderOf makes the decoder of an object: it knows what the undamaged one says.
+func decoderOf(t testing.TB, s *stored, key string) decoder {
+	p := s.objects[key]
+	switch kind := kindOf(s, key); kind {
+	case "checkpoint", "tombstone", "snapshot":
+		return checkpoints(t, p)
+	case "sealed segment":
+		return sealed(t, p)
+	case "index":
+		refs, skeletons, err := codec.DecodeIndex(p)
+		ok(t, err)
+		want := fmt.Sprint(refs, skeletons)
+		return func(q []byte) verdict {
+			refs, skeletons, err := codec.DecodeIndex(q)
+			return judged(err, func() bool { return fmt.Sprint(refs, skeletons) == want })
+		}
+	case "blob":
+		return func(q []byte) verdict {
+			got, err := s.objectsWith(key, q).GetBlob(context.Background(), &state.State{}, path.Base(key))
+			return judged(err, func() bool { return bytes.Equal(got, p) })
+		}
+	case "original":
+		sum := strings.TrimSuffix(path.Base(key), ".zst")
+		want := must(s.objectsWith("", nil).GetOriginal(context.Background(), sum))(t)
+		return func(q []byte) verdict {
+			got, err := s.objectsWith(key, q).GetOriginal(context.Background(), sum)
+			return judged(err, func() bool { return bytes.Equal(got, want) })
+		}
+	case "active log", "plain segment":
+		return logs(t, key, p, kind == "plain segment")
+	default: // torn bytes and the proof of a store are what they are: nothing reads them as content
+		return func([]byte) verdict { return harmless }
+	}
+}
+
+func judged(err error, same func() bool) verdict {
+	switch {
+	case err != nil:
+		return detected
+	case same():
+		return harmless
+	}
+	return silent
+}
+
+// objectsWith reads single objects of the store, one of which is damaged.
+func (s *stored) objectsWith(key string, q []byte) *objects.Store {
+	return &objects.Store{Backend: s.backend(s.frozen().With(key, q)), Session: pictures}
+}
+
+func checkpoints(t testing.TB, p []byte) decoder {
+	want := must(checkpoint.DecodeSummary(p))(t)
+	whole := must(must(checkpoint.DecodeObject(p))(t).Encode())(t)
+	return func(q []byte) verdict {
+		o, err := checkpoint.DecodeObject(q)
+		v := judged(err, func() bool {
+			again, err := o.Encode()
+			return err == nil && bytes.Equal(again, whole)
+		})
+		sum, err := checkpoint.DecodeSummary(q[:min(len(q), 4<<10)])
+		if err == nil && sum != want {
+			return silent
+		}
+		return v
+	}
+}
+
+// sealed reads a segment whole, and as a reader of single entries does: by its index, a frame at a time.
+func sealed(t testing.TB, p []byte) decoder {
+	want, whole, err := codec.DecodeSegment(p, 1<<20)
+	ok(t, err)
+	rows := fmt.Sprint(must(whole.Skeleton())(t))
+	return func(q []byte) verdict {
+		raw, _, err := codec.DecodeSegment(q, 1<<20)
+		v := judged(err, func() bool { return bytes.Equal(raw, want) })
+		idx, need, err := codec.DecodeSegmentIndex(q, int64(len(q)))
+		if err != nil || need > 0 || v == silent {
+			return v
+		}
+		if idx.First != whole.First || idx.Count != whole.Count {
+			return detected // as the reference to it tells
+		}
+		if skel, err := idx.Skeleton(); err == nil && fmt.Sprint(skel) != rows {
+			return silent
+		}
+		at := 0
+		for i := range idx.Frames() {
+			off, n := idx.FrameRange(i)
+			if off < 0 || n < 0 || off+n > int64(len(q)) {
+				return detected
+			}
+			raw, _, err := idx.DecodeFrame(i, q[off:off+n])
+			if err != nil {
+				return detected
+			}
+			if at+len(raw) > len(want) || !bytes.Equal(raw, want[at:at+len(raw)]) {
+				return silent
+			}
+			at += len(raw)
+		}
+		return v
+	}
+}
+
+// logLines is what a reader finds in a plain segment.
+type logLines struct {
+	lines    []string
+	opening  int   // behind the first lines
+	ends     []int // behind each commit
+	good     int
+	promised bool
+}
+
+func readLog(name layout.Segment, q []byte) (l logLines, err error) {
+	o, err := segment.ParseOpening(q, name.First == 0)
+	if err != nil {
+		return l, err
+	}
+	l.opening = o.Size
+	next, head := o.Prelude.First, int64(-1)
+	var placeErr error
+	good := segment.Scan(q[o.Size:], o.Prelude.Key, o.Self(), func(c segment.Commit) bool {
+		if b := c.Record.Base; b != nil {
+			head = b.HeadOrd
+		}
+		lines, _, err := segment.Place(next, head, &c)
+		if err != nil {
+			placeErr = err
+			return false
+		}
+		for _, line := range lines {
+			l.lines = append(l.lines, fmt.Sprint(line.Ord, line.Parent, string(line.Raw)))
+		}
+		l.ends = append(l.ends, o.Size+c.End)
+		next, head = next+uint64(len(lines)), c.Record.HeadOrd
+		return true
+	})
+	l.good = o.Size + good
+	_, l.promised = segment.Promises(q[l.good:], o.Prelude.Key, int64(l.good))
+	return l, placeErr
+}
+
+// logs reads a plain segment. Whatever is damaged, what is read is a beginning of what was written. Of a closed
+// one the segment behind it tells where it ends; of any but the last append the last commit line tells, if that
+// is intact.
+//
+// A log that is cut at the end of a commit, and that no checkpoint is ahead of, is the one loss that nothing can
+// tell: it is a log that was never longer.
+func logs(t testing.TB, key string, p []byte, closed bool) decoder {
+	name, _, good := layout.ParseSegmentKey(key)
+	if !good {
+		t.Fatalf("segment key %q", key)
+	}
+	want := must(readLog(name, p))(t)
+	last := 0 // where the last append begins
+	if n := len(want.ends); n > 1 {
+		last = want.ends[n-2]
+	}
+	return func(q []byte) verdict {
+		got, err := readLog(name, q)
+		switch {
+		case err != nil:
+			return detected
+		case len(got.lines) > len(want.lines):
+			return silent
+		}
+		for i := range got.lines {
+			if got.lines[i] != want.lines[i] {
+				return silent
+			}
+		}
+		switch {
+		case len(got.lines) == len(want.lines) && got.good == len(q):
+			return harmless
+		case got.promised || closed:
+			return detected
+		case len(q) == len(p) && bytes.Equal(q[last:], p[last:]):
+			return silent
+		case got.good < len(q):
+			return lostTail
+		case bytes.Equal(q, p[:len(q)]):
+			return shorter
+		}
+		return silent
+	}
+}
+
+var _ backend.Backend = (*Frozen)(nil)

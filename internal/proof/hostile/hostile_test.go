@@ -1,0 +1,210 @@
+// Package hostile attacks: each row of the security table is made good by at least one attack through what
+// programs and people use (the facade, the command line, a driver), beside the tests that look closer.
+package hostile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/cli"
+	"github.com/coppice-go/coppice/internal/proof"
+)
+
+// row is a line of the security table.
+type row struct {
+	name   string // what is attacked, and how
+	rule   string // what holds
+	tests  string // those that look closer, elsewhere
+	attack func(a *attack)
+}
+
+var table = slices.Concat([]row{
+	{
+		"ids: .., separators, NUL, device names, 300 bytes, case clashes, Unicode", "refused, or one escaped name inside of the store",
+		"layout.FuzzEscape, layout.TestEscapeKeepsIDsApart, backend.FuzzValidKey", oddIDs,
+	},
+	{"ids: on a real disk", "nothing outside of the store's folder; every session keeps its own bytes", "local.TestForeignNames", idsOnDisk},
+}, diskRows, []row{
+	{
+		"decompression bombs: sizes that lie, frames in frames, windows, skippable frames", "refused before memory is taken",
+		"codec.TestContainerBomb, codec.TestDecompressRefuses, codec.FuzzDecompress", bombs,
+	},
+	{"bombs in a store: a checkpoint, an imported file's bytes, a segment", "ErrCorrupt with the object; memory is bounded", "flip.TestProofFlip", bombsInStore},
+	{
+		"msgpack: lengths, depth, extension types, duplicate keys, NaN, broken UTF-8, trailing bytes", "refused by a scan before the library sees it",
+		"codec.TestUnmarshalRefuses, codec.FuzzUnmarshal, checkpoint.TestObjectHostile, checkpoint.FuzzDecodeObjectBody", packed,
+	},
+	{
+		"JSON in messages, entries and state: depth, duplicate names, numbers, surrogates, BOM, CRLF, NUL", "kept token for token, or refused and nothing stored",
+		"transcript.FuzzParseLine, rawjson.FuzzValue, canon.FuzzScan, change.FuzzInput", oddJSON,
+	},
+	{"JSON in imported files", "the file comes back byte for byte; what is odd is reported", "ingest.FuzzImport, pi.FuzzFileReader, pi.TestDamagedFiles", oddFiles},
+	{
+		"trees: cycles, self parents, missing parents, duplicate ids", "walks end; each oddity is a diagnostic; a live append is refused",
+		"tree.TestTreeHostile, tree.TestTreeAnyParents, pathwindow.FuzzBuildContext", oddTrees,
+	},
+	{"trees: a chain and a fan without end", "nothing recurses; time is linear", "tree.TestTreeLarge, tree.TestResolveParentsIsLinear", hugeTrees},
+	{
+		"indexes that lie: another segment's bytes, another session's checkpoint, cut tails", "found by length, hash and name before anything is used",
+		"codec.TestSegmentIndexLies, codec.TestIndexRefuses, codec.TestPreviewsThatLie, flip.TestProofFlip", lyingObjects,
+	},
+	{"secrets: bodies in errors, logs, reports and on the error output", "ids, sizes and offsets only", "backend.FuzzOpen (passwords in addresses), s3.TestBadAddresses", leaks},
+	{"tenants of one bucket: ids and prefixes that reach for another's keys", "the prefix is the client's, never the id's", "backend.FuzzPrefix, backend.TestPrefixThatIsNoKey", tenants},
+	{"terminals: escape sequences in titles, texts, labels, branches and names", "none reaches the screen", "screen.FuzzText", terminals},
+	{"pages: markup and script in whatever is said", "text, under a policy that forbids the rest", "export.FuzzHTML, export.TestNothingIsMarkup", pages},
+})
+
+// TestProofHostile makes every row of the table good. With -v it prints the table.
+func TestProofHostile(t *testing.T) {
+	r := proof.Begin(t, "hostile")
+	for _, row := range table {
+		t.Run(strings.ReplaceAll(row.name, "/", " "), func(t *testing.T) {
+			a := &attack{T: t, r: r}
+			begun := time.Now()
+			row.attack(a)
+			if a.tried == 0 && !t.Skipped() {
+				a.broken("nothing was tried")
+			}
+			t.Logf("| %s | %s | %d | %s |", row.name, row.rule, a.tried, row.tests)
+			t.Logf("%.1f s", time.Since(begun).Seconds())
+		})
+	}
+}
+
+// attack is one row at work.
+type attack struct {
+	*testing.T
+	r     *proof.Report
+	tried int
+}
+
+// try counts n attacks.
+func (a *attack) try(n int) {
+	a.tried += n
+	a.r.Explored(n)
+}
+
+// broken says that the rule does not hold.
+func (a *attack) broken(format string, args ...any) {
+	a.Helper()
+	a.r.Violation(a.Name()+": "+format, args...)
+	a.Errorf(format, args...)
+}
+
+// must ends the row for what has nothing to do with the attack.
+func (a *attack) must(err error) {
+	a.Helper()
+	if err != nil {
+		a.Fatal(err)
+	}
+}
+
+func (a *attack) store(b backend.Backend) *coppice.Store {
+	a.Helper()
+	st, err := coppice.New(b, nil)
+	a.must(err)
+	a.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+func (a *attack) session(st *coppice.Store, id string) *coppice.Session {
+	a.Helper()
+	s, err := st.Create(id, nil)
+	a.must(err)
+	return s
+}
+
+// soon runs what must not hang.
+func (a *attack) soon(what string, f func()) {
+	a.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		a.broken("%s hangs", what)
+		a.FailNow()
+	}
+}
+
+// allocated measures what f allocates.
+func allocated(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+// coppice runs a command of the command line, in this process, with files for its three streams.
+func (a *attack) coppice(store, input string, args ...string) (out, errs string, code int) {
+	a.Helper()
+	dir := a.TempDir()
+	names := []string{"in", "out", "err"}
+	files := make([]*os.File, len(names))
+	for i, name := range names {
+		f, err := os.Create(filepath.Join(dir, name))
+		a.must(err)
+		defer func() { _ = f.Close() }()
+		files[i] = f
+	}
+	_, err := files[0].WriteString(input)
+	a.must(err)
+	_, err = files[0].Seek(0, 0)
+	a.must(err)
+	a.Setenv("COPPICE_STORE", store)
+	a.Setenv("COLUMNS", "100")
+	a.soon(fmt.Sprintf("coppice %.60q", args), func() {
+		old := [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
+		defer func() { os.Stdin, os.Stdout, os.Stderr = old[0], old[1], old[2] }()
+		os.Stdin, os.Stdout, os.Stderr = files[0], files[1], files[2]
+		code = cli.Main(args)
+	})
+	o, err := os.ReadFile(filepath.Join(dir, "out"))
+	a.must(err)
+	e, err := os.ReadFile(filepath.Join(dir, "err"))
+	a.must(err)
+	return string(o), string(e), code
+}
+
+// size picks a count and says it.
+func (a *attack) size(quick, ci, nightly int) int { return proof.Pick(a.T, quick, ci, nightly) }
+
+// objects reads all that is in a store.
+func (a *attack) objects(b backend.Backend) map[string][]byte {
+	a.Helper()
+	all := map[string][]byte{}
+	for info, err := range b.List(a.Context(), backend.ListOptions{}) {
+		a.must(err)
+		p, _, err := b.Get(a.Context(), info.Key, backend.Range{})
+		a.must(err)
+		all[info.Key] = p
+	}
+	return all
+}
+
+func (a *attack) put(b backend.Backend, key string, p []byte) {
+	a.Helper()
+	_, err := b.Put(a.Context(), key, p, backend.Cond{})
+	a.must(err)
+}
+
+// typed tells an error that callers can act on from one that only has a text.
+func typed(err error) bool {
+	var e *coppice.Error
+	return errors.As(err, &e)
+}
+
+func quoted(s string) string { return fmt.Sprintf("%.60q", s) }

@@ -1,0 +1,174 @@
+package hostile
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+func nested(open, end string, n int) string {
+	return strings.Repeat(open, n) + "1" + strings.Repeat(end, n)
+}
+
+// values are JSON that libraries disagree about, and what is none.
+var values = []string{
+	`{"a":1,"a":2,"A":3}`, `{"n":12345678901234567890.123456789e-30,"m":1e999999,"z":-0,"zz":-0.0}`, `"\ud800"`, `"\udc00\ud800"`, `"\u0000\u001f\u007f"`, `"` + "\u2028\u202e\ufeff" + `"`,
+	`{"":{"":""}}`, `{"__proto__":{"x":1},"constructor":null}`, "{\"a\"\r\n:\t1}", `"<\/script>"`, nested("[", "]", 400), nested(`{"a":`, "}", 400), `[` + strings.Repeat("0,", 100_000) + `0]`,
+	// none
+	nested("[", "]", 513), nested(`{"a":`, "}", 100_000), strings.Repeat("[", 4_000_000), "\xef\xbb\xbf1", `{"a":1}{"a":2}`, "01", "1.", "+1", ".5", "NaN", "Infinity", "'a'", `{"a":1,}`, `[1,]`, `{a:1}`,
+	"\"\x00\"", "\"\x1f\"", "\"a\nb\"", `"\x41"`, `"\u12"`, `"unfinished`, "nul", "// c\n1", "\xff", "\"\xff\"", "",
+}
+
+// oddJSON gives every value to a message, an entry, and the state: what is taken comes back token for token
+// from a new handle, what is refused leaves nothing.
+func oddJSON(a *attack) {
+	for i, v := range values {
+		for where, turn := range map[string]func(s *coppice.Session) error{
+			"message": func(s *coppice.Session) error {
+				_, err := s.Append(a.Context(), entry.Message(json.RawMessage(`{"role":"user","content":`+v+`}`)))
+				return err
+			},
+			"line": func(s *coppice.Session) error {
+				_, err := s.Append(a.Context(), entry.Line([]byte(`{"type":"message","id":"m1","parentId":null,"message":{"role":"user","content":`+v+`}}`)))
+				return err
+			},
+			"custom": func(s *coppice.Session) error {
+				_, err := s.Append(a.Context(), entry.Custom("x", json.RawMessage(v)))
+				return err
+			},
+			"state": func(s *coppice.Session) error {
+				_, err := s.Commit(a.Context(), coppice.Turn{State: json.RawMessage(v)})
+				return err
+			},
+		} {
+			oneJSON(a, fmt.Sprintf("value %d, %s, as %s", i, quoted(v), where), v, where, turn)
+			a.try(1)
+		}
+	}
+}
+
+func oneJSON(a *attack, what, v, where string, turn func(s *coppice.Session) error) {
+	b := memory.New()
+	s := a.session(a.store(b), "s")
+	var err error
+	a.soon(what, func() { err = turn(s) })
+	if err == nil && where != "state" {
+		_, err = s.Commit(a.Context(), coppice.Turn{State: 1})
+	}
+	if err != nil {
+		if !typed(err) {
+			a.broken("%s: an error of no kind: %v", what, err)
+		}
+		for key := range a.objects(b) {
+			if !strings.HasPrefix(key, layout.CAS) {
+				a.broken("%s was refused, and %s was stored: %v", what, key, err)
+			}
+		}
+		return
+	}
+	if !json.Valid([]byte(v)) && v != "" {
+		a.broken("%s was taken, and is no JSON", what)
+		return
+	}
+	again, err := a.store(b).Open(a.Context(), "s", nil)
+	if err != nil {
+		a.broken("%s was committed and cannot be read: %v", what, err)
+		return
+	}
+	var back json.RawMessage
+	if where == "state" {
+		err = again.State(&back)
+	} else {
+		for e, eerr := range again.Entries(a.Context()) {
+			back, err = e.Raw, eerr
+		}
+	}
+	want := tight(v)
+	if where == "line" {
+		want = v // byte for byte, white space too
+	}
+	if v == "" {
+		want = "" // no state, and custom data that is absent
+	}
+	if err != nil || !strings.Contains(string(back), want) {
+		a.broken("%s came back as %s: %v", what, quoted(string(back)), err)
+	}
+}
+
+// tight takes the white space between tokens out, and leaves every token as it is.
+func tight(v string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(v)) != nil {
+		return v
+	}
+	return b.String()
+}
+
+// drafts makes lines into what Import takes.
+func drafts(lines []string) iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		for _, l := range lines {
+			if !yield(entry.Line([]byte(l)), nil) {
+				return
+			}
+		}
+	}
+}
+
+func original(file []byte) *coppice.SessionOptions {
+	return &coppice.SessionOptions{ID: "s", Original: func() (io.Reader, error) { return bytes.NewReader(file), nil }}
+}
+
+const head = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`
+
+// oddFiles imports files by the command line and wants them back.
+func oddFiles(a *attack) {
+	line := func(v string) string {
+		return `{"type":"message","id":"m","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":` + v + `}}`
+	}
+	files := map[string]string{
+		"BOM": "\xef\xbb\xbf" + head + "\n" + line(`"x"`) + "\n", "CRLF": head + "\r\n" + line(`"x"`) + "\r\n", "no newline": head + "\n" + line(`"x"`), "NUL": head + "\n" + line(`"x"`) + "\n\x00\x00\x00\n",
+		"torn": head + "\n" + line(`"x"`) + "\n" + line(`"y"`)[:60], "an id twice": head + "\n" + line(`"x"`) + "\n" + line(`"y"`) + "\n", "an id of the store": strings.Replace(head, `"s"`, `"../../x"`, 1) + "\n" + line(`"x"`) + "\n",
+		"empty lines": head + "\n\n\n" + line(`"x"`) + "\n\n", "an array": head + "\n[1]\n" + line(`"x"`) + "\n", "a commit of ours": head + "\n" + `{"type":"custom","id":"c","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","customType":"coppice.commit","data":{"seq":0}}` + "\n",
+	}
+	for i, v := range values {
+		if !strings.ContainsAny(v, "\n") && len(v) < 1<<20 && (i%6 == 0 || a.size(0, 1, 1) > 0) {
+			files[fmt.Sprintf("value %d", i)] = head + "\n" + line(v) + "\n" + strings.Replace(line(`"good"`), `"m"`, `"n"`, 1) + "\n"
+		}
+	}
+	dir := a.TempDir()
+	for name, file := range files {
+		path := filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".jsonl")
+		a.must(os.WriteFile(path, []byte(file), 0o600))
+	}
+	store := filepath.Join(dir, "store")
+	out, errs, _ := a.coppice(store, "", "--json", "import", dir)
+	var doc struct {
+		Imported []struct{ File, Session string }
+	}
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || len(doc.Imported) != len(files) {
+		a.broken("%d of %d files were imported: %v %.300s %.300s", len(doc.Imported), len(files), err, out, errs)
+	}
+	for _, f := range doc.Imported {
+		name := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(f.File), ".jsonl"), "-", " ")
+		back, errs, code := a.coppice(store, "", "export", "--format", "original", f.Session)
+		if code != 0 || back != files[name] {
+			a.broken("%s: %d bytes came back of %d: %s", name, len(back), len(files[name]), errs)
+		}
+		a.try(1)
+	}
+	if out, _, code := a.coppice(store, "", "--json", "verify", "--deep"); code != 0 {
+		a.broken("verify: %.500s", out)
+	}
+}

@@ -1,0 +1,272 @@
+package model
+
+import (
+	"math/bits"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// key is a state packed into bits: equal states have equal keys, and nothing else has. Keys are stored whole,
+// so that no two states are ever taken for one.
+type key [6]uint64
+
+// event is what leads from one state to the next: which, of those that a model knows, and the numbers in it.
+type event struct {
+	what uint8 // below 64
+	a, b uint8
+}
+
+// space is a model as the search sees it.
+type space[S any] struct {
+	begin S
+	pack  func(s *S) key
+	open  func(k key) S
+	next  func(s *S, emit func(t *S, e event))
+	wrong func(s *S) string // "" = every invariant holds
+}
+
+// result is what a search found.
+type result struct {
+	states, edges int64
+	depth         int
+	wrong         string  // the first violation; "" = none
+	trace         []event // a shortest way to it
+	whole         bool    // every state within the model's bounds was visited
+	events        uint64  // which happened, a bit each: what never happens proves nothing
+}
+
+const (
+	shardBits = 6
+	shards    = 1 << shardBits
+)
+
+// shard is a part of the set of states that were seen: an open hash table of numbers into a list.
+type shard struct {
+	mu    sync.Mutex
+	table []uint64 // 1 + the place in keys, and 32 bits of the hash above it; 0 = free
+	keys  []key
+	from  []uint32 // where each was first reached from: place<<shardBits | shard
+	_     [64]byte // a cache line between neighbours
+}
+
+func hash(k *key) uint64 {
+	const m1, m2, m3 = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93, 0xa0761d6478bd642f
+	h1, l1 := bits.Mul64(k[0]^m1, k[1]^m2)
+	h2, l2 := bits.Mul64(k[2]^m2, k[3]^m3)
+	h3, l3 := bits.Mul64(k[4]^m3, k[5]^m1)
+	h, l := bits.Mul64(h1^l2^bits.RotateLeft64(h3, 17)^m1, l1^h2^bits.RotateLeft64(l3, 31)^m3)
+	return h ^ l
+}
+
+// add puts a key in; false where it was there.
+func (s *shard) add(k *key, h uint64, from uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if 4*(len(s.keys)+1) > 3*len(s.table) {
+		s.grow()
+	}
+	mask := uint64(len(s.table) - 1)
+	for i := h >> shardBits & mask; ; i = (i + 1) & mask {
+		n := s.table[i]
+		if n == 0 {
+			s.keys, s.from = append(s.keys, *k), append(s.from, from)
+			s.table[i] = h>>32<<32 | uint64(len(s.keys))
+			return true
+		}
+		if n>>32 == h>>32 && s.keys[uint32(n)-1] == *k {
+			return false
+		}
+	}
+}
+
+func (s *shard) grow() {
+	s.table = make([]uint64, max(64, 2*len(s.table)))
+	mask := uint64(len(s.table) - 1)
+	for n := range s.keys {
+		h := hash(&s.keys[n])
+		i := h >> shardBits & mask
+		for s.table[i] != 0 {
+			i = (i + 1) & mask
+		}
+		s.table[i] = h>>32<<32 | uint64(n+1)
+	}
+}
+
+// search visits every state that the model reaches, level by level, so that the first violation is one that
+// takes the fewest events. workers 0 = one for each core; with one the number of states until a violation is
+// always the same. limit bounds the states.
+func search[S any](sp *space[S], workers int, limit int64) result {
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	x := &running[S]{space: sp, limit: limit}
+	first := sp.pack(&sp.begin)
+	h := hash(&first)
+	x.seen[h%shards].add(&first, h, 0)
+	x.states.Store(1)
+	var lo, hi [shards]int
+	for r := (result{}); ; r.depth++ {
+		more := false
+		for i := range x.seen {
+			lo[i], hi[i] = hi[i], len(x.seen[i].keys)
+			more = more || hi[i] > lo[i]
+		}
+		r.states, r.edges, r.events = x.states.Load(), x.edges.Load(), x.events.Load()
+		if !more || x.found != nil || r.states >= limit {
+			r.whole = !more && x.found == nil
+			if x.found != nil {
+				r.wrong, r.trace = x.found.wrong, x.trace(first)
+			}
+			return r
+		}
+		x.level(&lo, &hi, workers)
+	}
+}
+
+// running is a search under way.
+type running[S any] struct {
+	*space[S]
+	seen          [shards]shard
+	states, edges atomic.Int64
+	events        atomic.Uint64
+	limit         int64
+
+	mu    sync.Mutex
+	found *violation
+	over  atomic.Bool
+}
+
+// violation is a state in which an invariant does not hold.
+type violation struct {
+	wrong string
+	last  key
+	from  uint32
+	by    event
+}
+
+// level expands the states that were added at the level before: keys lo to hi of each shard.
+func (x *running[S]) level(lo, hi *[shards]int, workers int) {
+	const chunk = 512
+	type job struct{ shard, lo, hi int }
+	var jobs []job
+	for i := range lo {
+		for at := lo[i]; at < hi[i]; at += chunk {
+			jobs = append(jobs, job{i, at, min(at+chunk, hi[i])})
+		}
+	}
+	var lists [shards][]key // what is there by now never changes; a shard's list may move when it grows
+	for i := range x.seen {
+		lists[i] = x.seen[i].keys[:hi[i]]
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(workers, len(jobs)) {
+		wg.Go(func() {
+			for !x.over.Load() {
+				n := int(next.Add(1)) - 1
+				if n >= len(jobs) || x.states.Load() >= x.limit {
+					return
+				}
+				j := jobs[n]
+				for at := j.lo; at < j.hi && !x.over.Load(); at++ {
+					x.expand(lists[j.shard][at], uint32(at)<<shardBits|uint32(j.shard))
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// expand adds what follows one state.
+func (x *running[S]) expand(k key, place uint32) {
+	s := x.open(k)
+	edges, added, events := int64(0), int64(0), uint64(0)
+	x.next(&s, func(t *S, e event) {
+		edges++
+		events |= 1 << e.what
+		tk := x.pack(t)
+		h := hash(&tk)
+		if x.over.Load() || !x.seen[h%shards].add(&tk, h, place) {
+			return
+		}
+		added++
+		if wrong := x.wrong(t); wrong != "" {
+			x.stop(&violation{wrong, tk, place, e})
+		}
+	})
+	x.edges.Add(edges)
+	x.states.Add(added)
+	if events&^x.events.Load() != 0 {
+		x.events.Or(events)
+	}
+}
+
+func (x *running[S]) stop(v *violation) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.found == nil {
+		x.found = v
+		x.over.Store(true)
+	}
+}
+
+// trace goes back from the violation to the beginning, and finds the events on the way by doing them again.
+func (x *running[S]) trace(first key) []event {
+	out := []event{x.found.by}
+	place := x.found.from
+	for {
+		s := &x.seen[place%shards]
+		k := s.keys[place>>shardBits]
+		if k == first {
+			break
+		}
+		place = s.from[place>>shardBits]
+		before := x.open(x.seen[place%shards].keys[place>>shardBits])
+		done := false
+		x.next(&before, func(t *S, e event) {
+			if !done && x.pack(t) == k {
+				done = true
+				out = append(out, e)
+			}
+		})
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+// bitWriter packs numbers into a key.
+type bitWriter struct {
+	k key
+	n uint
+}
+
+// put adds a number of at most 32 bits, which must fit.
+func (w *bitWriter) put(v uint64, width uint) {
+	i, at := w.n/64, w.n%64
+	w.k[i] |= v << at
+	if at+width > 64 {
+		w.k[i+1] |= v >> (64 - at)
+	}
+	w.n += width
+}
+
+// bitReader gives them back in the same order.
+type bitReader struct {
+	k *key
+	n uint
+}
+
+func (r *bitReader) get(width uint) uint8 {
+	i, at := r.n/64, r.n%64
+	v := r.k[i] >> at
+	if at+width > 64 {
+		v |= r.k[i+1] << (64 - at)
+	}
+	r.n += width
+	return uint8(v & (1<<width - 1))
+}
+
+func (r *bitReader) flag() bool { return r.get(1) == 1 }

@@ -1,0 +1,152 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/fault"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/snapshot"
+)
+
+const (
+	chance = 0.03 // that a request fails
+	most   = 400  // turns of a session: then its writers rest
+)
+
+// write is a writer's place: one life after the other, until the round is over.
+func (h *house) write(ctx context.Context, room *room, who int) {
+	rng := h.rng(who)
+	for n := 0; ctx.Err() == nil && !h.r.Full(); n++ {
+		if acked, _ := room.known(); len(acked) >= most {
+			return
+		}
+		h.life(ctx, room, rng, fmt.Sprintf("%d.%d", who, n))
+	}
+}
+
+// life is a writer from its start to its death: its time runs out in mid-call, or it ends as it should. What
+// it asked for may still arrive when it is dead.
+func (h *house) life(ctx context.Context, room *room, rng *rand.Rand, name string) {
+	rules := fault.Chaos(chance)
+	if h.dir != "" { // a disk does nothing after the call is over
+		rules = slices.DeleteFunc(rules, func(r fault.Rule) bool { return r.Kind == fault.Late })
+	}
+	inner := h.open()
+	network := fault.New(inner, rng.Uint64(), rules...)
+	h.mu.Lock()
+	h.networks[network] = true
+	h.mu.Unlock()
+	defer func() {
+		network.Deliver(h.t.Context())
+		h.mu.Lock()
+		delete(h.networks, network)
+		h.mu.Unlock()
+		_ = inner.Close() // under whatever the dead left running
+	}()
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(rng.Int64N(int64(400*time.Millisecond))))
+	defer cancel()
+	st, err := coppice.New(network, nil)
+	if err != nil {
+		h.broken("%v", err)
+		return
+	}
+	s, err := st.OpenOrCreate(ctx, room.id, &coppice.SessionOptions{KeepBoth: rng.IntN(2) == 0})
+	if err != nil {
+		return
+	}
+	for turn := 0; ctx.Err() == nil && turn < most; turn++ {
+		if !h.turn(ctx, room, s, fmt.Sprintf("%s.%d", name, turn), rng) {
+			break
+		}
+		if s = h.odd(ctx, room, st, s, rng); s == nil {
+			break
+		}
+	}
+	if rng.IntN(2) == 0 {
+		_ = st.Close() // an error counts what was never committed
+	}
+}
+
+// turn commits one turn, by all the ways that are open after an error. false = the handle is of no use.
+func (h *house) turn(ctx context.Context, room *room, s *coppice.Session, name string, rng *rand.Rand) bool {
+	if _, err := s.Append(ctx, entry.User(name), entry.Custom("filler", strings.Repeat("x", rng.IntN(3000)))); err != nil {
+		return false
+	}
+	state := coppice.Turn{State: map[string]string{"turn": name}}
+	_, err := s.Commit(ctx, state)
+	doubt := false
+	var told []error
+	for try := 0; err != nil && try < 3; try++ {
+		told = append(told, err)
+		switch {
+		case errors.Is(err, coppice.ErrCommitUnknown), errors.Is(err, coppice.ErrConflict), errors.Is(err, coppice.ErrFenced):
+			doubt = doubt || errors.Is(err, coppice.ErrCommitUnknown)
+			_, err = s.Rebase(ctx)
+		case backend.OutcomeOf(err) != backend.NotApplied || ctx.Err() != nil:
+			return h.gone(room, name, doubt, errors.Join(append(told, err)...), err)
+		default:
+			_, err = s.Commit(ctx, state)
+		}
+	}
+	if err != nil {
+		return h.gone(room, name, doubt, errors.Join(append(told, err)...), err)
+	}
+	room.tell(name, nil)
+	return true
+}
+
+// gone books a turn that its writer gives up: it is in doubt, or it was never applied.
+func (h *house) gone(room *room, name string, doubt bool, told, err error) bool {
+	if !doubt && !errors.Is(err, coppice.ErrCommitUnknown) && backend.OutcomeOf(err) == backend.NotApplied {
+		room.tell(name, told)
+	}
+	return false
+}
+
+// odd does what agents do now and then. It gives the handle to go on with; nil = none.
+func (h *house) odd(ctx context.Context, room *room, st *coppice.Store, s *coppice.Session, rng *rand.Rand) *coppice.Session {
+	var err error
+	seq := s.Head().Seq
+	switch rng.IntN(40) {
+	case 0:
+		_, err = s.Snapshot(ctx, "")
+	case 1:
+		_, err = s.Rollback(ctx, coppice.Target{Seq: 1 + rng.Uint64N(max(seq, 1))})
+	case 2:
+		_, err = s.Claim(ctx)
+	case 3:
+		_, err = st.GC(ctx, room.id, false)
+	case 4:
+		_, err = s.Prune(ctx, snapshot.Retention{Last: 2})
+	case 5:
+		_, err = s.Label(ctx, s.Head().Entry, "here")
+	case 6:
+		_, err = s.Branch(ctx, s.Head().Entry, nil)
+	case 7:
+		_, err = s.Tree(ctx)
+	case 8:
+		if err = s.Close(); err == nil {
+			s, err = st.Open(ctx, room.id, nil)
+		}
+	case 9:
+		pause(ctx, time.Duration(rng.Int64N(int64(30*time.Millisecond))))
+	}
+	if err == nil {
+		return s
+	}
+	if errors.Is(err, coppice.ErrCorrupt) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		h.broken("%s: %v", room.id, err)
+	}
+	if s == nil || s.Reload(ctx) != nil {
+		return nil
+	}
+	return s
+}
