@@ -184,6 +184,10 @@ func TestMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million entries")
 	}
+	children := 1_000_000
+	if slow {
+		children = 100_000
+	}
 	many := func(n int, parent func(i int) string) func() (io.ReadCloser, error) {
 		return func() (io.ReadCloser, error) {
 			r, w := io.Pipe()
@@ -198,7 +202,7 @@ func TestMany(t *testing.T) {
 		}
 	}
 	for name, open := range map[string]func() (io.ReadCloser, error){
-		"children": many(1_000_000, func(i int) string {
+		"children": many(children, func(i int) string {
 			if i == 0 {
 				return "null"
 			}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package coppice_test
+
+const slow = false

@@ -1,0 +1,6 @@
+//go:build race
+
+package coppice_test
+
+// slow: the race detector takes ten times the time.
+const slow = true
