@@ -149,8 +149,8 @@ func (w *world) keys(of string) []string {
 // reaches disappears (I3), and in the end what dead writers left is gone.
 func TestBesideWriters(t *testing.T) {
 	seeds := 60
-	if testing.Short() {
-		seeds = 6
+	if testing.Short() || slow {
+		seeds = 15
 	}
 	for _, kind := range []string{"replace", "append"} {
 		t.Run(kind, func(t *testing.T) {

@@ -57,8 +57,8 @@ func broken(t testing.TB, kind string, all map[string][]byte, seed uint64, lim j
 // the log is left the session is gone, and that is said.
 func TestRepairMany(t *testing.T) {
 	seeds := 50
-	if testing.Short() {
-		seeds = 4
+	if testing.Short() || slow {
+		seeds = 12
 	}
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {

@@ -21,9 +21,9 @@ func TestProofLinear(t *testing.T) {
 		quick, ci, nightly int
 		open               func(t *testing.T) backend.Backend
 	}{
-		"memory-replace": {20, 1000, 50_000, func(*testing.T) backend.Backend { return memory.New() }},
-		"memory-append":  {20, 900, 45_000, func(*testing.T) backend.Backend { return memory.NewAppender() }},
-		"local": {4, 100, 5_000, func(t *testing.T) backend.Backend {
+		"memory-replace": {8, 1000, 50_000, func(*testing.T) backend.Backend { return memory.New() }},
+		"memory-append":  {8, 900, 45_000, func(*testing.T) backend.Backend { return memory.NewAppender() }},
+		"local": {2, 100, 5_000, func(t *testing.T) backend.Backend {
 			b, err := local.Open(t.TempDir(), nil)
 			if err != nil {
 				t.Fatal(err)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package salvage_test
+
+const slow = false
