@@ -44,12 +44,12 @@ var mutants = []mutant{
 	{
 		name: "unknown-is-failed", broken: "a commit that was not found out is reported as not applied, and the handle goes on",
 		edits: []edit{{replaceGo, "\toutcome := backend.Unknown\n", "\toutcome := backend.NotApplied\n"}},
-		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
+		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace", size: "ci",
 	},
 	{
 		name: "rebase-does-not-look", broken: "a turn in doubt is committed again without looking for it",
 		edits: []edit{{rebaseGo, "\t\tif now.Has(d.rec.ID) {\n", "\t\tif now == nil {\n"}},
-		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
+		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace", size: "ci",
 	},
 	{
 		name: "repeated-bodies", broken: "commit ids are not fresh: equal turns give equal bodies and equal versions",
@@ -91,8 +91,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "unsynced-bytes-believed", broken: "what another writer left behind a failed sync is not written again before it is built upon",
-		edits: []edit{{mendGo, "if _, err := a.b.Resync(ctx, key, min(base.Durable, good), size); err != nil {", "if err := error(nil); err != nil || size < 0 {"}},
-		suite: "journal", pkg: "internal/journal", run1: "TestPowerLoss",
+		edits: []edit{{appendGo, "\t\tif err := rewrite(f, off, size); err != nil {\n", "\t\tif err := error(nil); err != nil {\n"}},
+		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults", size: "ci",
 	},
 	{
 		name: "torn-tail-stays", broken: "bytes of a torn append are left in front of the next one",
@@ -103,5 +103,20 @@ var mutants = []mutant{
 		name: "cut-without-judgement", broken: "damaged bytes that somebody has built upon are cut off as a torn tail",
 		edits: []edit{{mendGo, "if err := a.judge(ctx, base, torn); err != nil {", "if err := error(nil); err != nil {"}},
 		suite: "journal", pkg: "internal/journal", run1: "TestTorn|TestPowerLoss|TestDamage",
+	},
+	{
+		name: "unknown-does-not-stop", broken: "a handle goes on after a commit of which nobody knows what became",
+		edits: []edit{{"internal/journal/commit.go", "\t\tj.breakWith(&Failure{Err: fmt.Errorf(\"%w: %w\", ErrUnknown, err), Commit: id}, reqs)\n", "\t\tfailAll(reqs, &Failure{Err: fmt.Errorf(\"%w: %w\", ErrUnknown, err), Commit: id})\n"}},
+		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults",
+	},
+	{
+		name: "plain-removed-early", broken: "a plain segment goes before a checkpoint names its sealed form",
+		edits: []edit{{"internal/journal/appendlog/publish.go", "\tsaved := a.save(ctx, st)\n", "\tfor _, seg := range gone {\n\t\t_ = a.b.Delete(ctx, seg.PlainKey(a.cfg.Session))\n\t}\n\tsaved := a.save(ctx, st)\n"}},
+		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
+	},
+	{
+		name: "failed-sync-is-not-applied", broken: "an append whose sync failed is reported as not applied",
+		edits: []edit{{appendGo, "\t\treturn vfs.Stat{}, backend.Unknown, vfs.Step(\"sync\", err)\n", "\t\treturn vfs.Stat{}, backend.NotApplied, vfs.Step(\"sync\", err)\n"}},
+		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults",
 	},
 }
