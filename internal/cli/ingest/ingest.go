@@ -48,7 +48,7 @@ type Result struct {
 	Entries     int          `json:"entries"`
 	BadLines    int          `json:"badLines"`
 	Diagnostics []Diagnostic `json:"diagnostics"`
-	Children    []string     `json:"children,omitempty"` // sessions that were in the file too: sidechains, subagents
+	Children    []string     `json:"children,omitempty"` // sessions that were in the file too: sidechains, agents that it started
 }
 
 // Source is what a session is read from.
