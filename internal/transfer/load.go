@@ -36,12 +36,13 @@ type Into struct {
 	Config journal.Config
 	Screen func(ctx context.Context, d *transcript.Draft) error // nil = every draft as it is
 	Fresh  bool                                                 // the session's id is nobody else's
+	Memory int64                                                // bytes of lines that are held in memory at most; 0 = 64 MiB
 }
 
 // Import brings lines in, and gives the journal of the session. genesis completes what the session starts
 // with; original gives the imported bytes where the lines are not those, and may be nil.
 func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], genesis func(header []byte) (journal.Genesis, error), original func() (io.Reader, error)) (*journal.Journal, error) {
-	ld := &loader{in: in, j: journal.Create(in.Config, journal.Genesis{}), lines: spool{most: spoolMemory}}
+	ld := &loader{in: in, j: journal.Create(in.Config, journal.Genesis{}), lines: newSpool(in.Memory)}
 	header, err := ld.gather(ctx, lines)
 	var g journal.Genesis
 	if err == nil {
@@ -63,7 +64,7 @@ func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, erro
 
 // Fork brings the way to a view in: its entries, the labels on them, and the document in force there.
 func Fork(ctx context.Context, in Into, from *live.Handle, v *live.View, g journal.Genesis) (*journal.Journal, error) {
-	ld := &loader{in: in, j: journal.Create(in.Config, g), lines: spool{most: spoolMemory}}
+	ld := &loader{in: in, j: journal.Create(in.Config, g), lines: newSpool(in.Memory)}
 	m, err := from.Moment(ctx)
 	if err != nil {
 		return nil, err

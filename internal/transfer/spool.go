@@ -15,9 +15,16 @@ const spoolMemory = 64 << 20
 type spool struct {
 	held  [][]byte // the first lines
 	bytes int64    // of them
-	most  int64    // spoolMemory; tests take less
+	most  int64    // of them in memory
 	file  *os.File // the others
 	at    []int64  // where each of them ends in the file
+}
+
+func newSpool(memory int64) spool {
+	if memory == 0 {
+		memory = spoolMemory
+	}
+	return spool{most: memory}
 }
 
 // add takes a line in, which it keeps.

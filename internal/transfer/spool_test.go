@@ -2,9 +2,17 @@ package transfer
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // Lines come back as they went in, those in memory and those put aside; the file goes with the spool.
@@ -33,6 +41,55 @@ func TestSpool(t *testing.T) {
 	}
 	if err := s.close(); err != nil {
 		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// An import whose lines do not fit into memory brings in the same session, forward references included, and
+// leaves no file behind.
+func TestImportThroughAFile(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	lines := func(yield func(transcript.Draft, error) bool) {
+		for i := range 200 {
+			parent := (i + 7) % 200 // some stand behind their child
+			if i == 5 {
+				parent = 1000 // nowhere: a root
+			}
+			raw := fmt.Appendf(nil, `{"type":"message","id":"e%d","parentId":"e%d","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"%d"}}`, i, parent, i)
+			if !yield(transcript.Draft{Raw: raw}, nil) {
+				return
+			}
+		}
+	}
+	read := func(most int64) (all []string) {
+		clock := time.UnixMilli(1_800_000_000_000)
+		cfg := journal.Config{
+			Backend: memory.New(), Session: "s", Writer: "w", Now: func() time.Time { return clock }, Rand: rand.NewChaCha8([32]byte{3}),
+			Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }, Go: func(job func()) { job() },
+		}
+		genesis := func([]byte) (journal.Genesis, error) {
+			return journal.Genesis{Header: []byte(`{"type":"session","version":3,"id":"s"}`)}, nil
+		}
+		j, err := Import(t.Context(), Into{Config: cfg, Fresh: true, Memory: most}, lines, genesis, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close(t.Context())
+		for l, err := range j.Lines(t.Context(), j.State(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !l.Commit {
+				all = append(all, fmt.Sprintf("%d %d %s", l.Ord, l.Parent, l.Raw))
+			}
+		}
+		return all
+	}
+	want, got := read(0), read(1000)
+	if len(want) != 200 || !slices.Equal(got, want) {
+		t.Errorf("%d lines through a file, %d in memory", len(got), len(want))
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)

@@ -1,0 +1,70 @@
+package journal
+
+import (
+	"errors"
+	"io/fs"
+	"testing"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// What a writer left that died before its first commit can be deleted, and its id is never used again. Of an
+// id of which nothing is there nothing is written.
+func TestDeleteWhatNeverCameToBe(t *testing.T) {
+	backends(t, func(t *testing.T, b backend.Backend) {
+		w := newWorld(t, b)
+		if _, err := w.create("dead").PutBlob(t.Context(), []byte("an image")); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := Delete(t.Context(), w.config("dead")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Delete(t.Context(), w.config("never")); err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for info, err := range b.List(t.Context(), backend.ListOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			left = append(left, info.Key)
+		}
+		if len(left) != 1 || left[0] != layout.CheckpointKey("dead") {
+			t.Errorf("left: %v", left)
+		}
+		if _, err := Open(t.Context(), w.config("dead")); !errors.Is(err, ErrDeleted) {
+			t.Errorf("open: %v", err)
+		}
+		j := w.create("dead")
+		if _, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "e", "x")}}); err == nil || !errors.Is(err, fs.ErrExist) && !errors.Is(err, ErrDeleted) {
+			t.Errorf("the id is used again: %v", err)
+		}
+	})
+}
+
+// A handle that another writer has overtaken settles as far as it can, and says nothing of its own innards.
+func TestSettleOvertaken(t *testing.T) {
+	backends(t, func(t *testing.T, b backend.Backend) {
+		w := newWorld(t, b)
+		first := w.create("s1")
+		w.turn(first, "a", `1`)
+		rival := w.open("s1")
+		for _, id := range []string{"b", "c", "d"} {
+			w.turn(rival, id, `2`)
+		}
+		if err := rival.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		err := first.Settle(t.Context())
+		if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrFenced) {
+			t.Errorf("settle: %v", err)
+		}
+		again := w.open("s1")
+		if ids := w.ids(again); len(ids) != 4 {
+			t.Errorf("entries %v", ids)
+		}
+	})
+}
