@@ -17,7 +17,6 @@ type refSpan struct {
 // the result of a generated one, an image's URL. Whether an object is an image is known only when all of its
 // fields have been seen: its candidates wait until it closes.
 type refScan struct {
-	line  []byte
 	open  []refObject
 	found []refSpan
 }
@@ -30,50 +29,23 @@ type refObject struct {
 
 // findRefs gives the references of a line, in order; none if it is no JSON.
 func findRefs(line []byte) []refSpan {
-	s := refScan{line: line}
-	for i := rawjson.Space(line, 0); i < len(line); i = rawjson.Space(line, i) {
-		switch c := line[i]; c {
-		case '{', '[':
-			if len(s.open) >= rawjson.MaxDepth {
-				return nil
-			}
-			s.open = append(s.open, refObject{object: c == '{'})
-			i++
-		case '}', ']':
-			if len(s.open) == 0 {
-				return nil
-			}
-			s.close()
-			i++
-		case ',', ':':
-			i++
-		case '"':
-			end, _, err := rawjson.StringEnd(line, i)
-			if err != nil {
-				return nil
-			}
-			s.text(i+1, end-1)
-			i = end
-		default:
-			end, err := rawjson.ScalarEnd(line, i)
-			if err != nil {
-				return nil
-			}
-			s.valueDone()
-			i = end
-		}
+	s := refScan{}
+	if !rawjson.Visit(line, &s) {
+		return nil
 	}
 	slices.SortFunc(s.found, func(a, b refSpan) int { return a.from - b.from })
 	return s.found
 }
 
-// text takes a string: a key, or a value.
-func (s *refScan) text(from, to int) {
+// Open takes the beginning of an object or an array.
+func (s *refScan) Open(object bool) { s.open = append(s.open, refObject{object: object}) }
+
+// Text takes a string: a key, or a value.
+func (s *refScan) Text(from, to int, lit []byte, _ bool) {
 	if len(s.open) == 0 {
 		return
 	}
 	o := &s.open[len(s.open)-1]
-	lit := s.line[from:to]
 	if o.object && o.key == nil {
 		o.key = lit
 		return
@@ -95,16 +67,18 @@ func (s *refScan) text(from, to int) {
 	case "mimeType":
 		o.image = true
 	}
-	s.valueDone()
+	s.Scalar()
 }
 
-func (s *refScan) valueDone() {
+// Scalar ends a value: a key comes next.
+func (s *refScan) Scalar() {
 	if len(s.open) > 0 {
 		s.open[len(s.open)-1].key = nil
 	}
 }
 
-func (s *refScan) close() {
+// Close ends an object or an array.
+func (s *refScan) Close() {
 	o := s.open[len(s.open)-1]
 	if o.image {
 		s.found = append(s.found, o.data...)
@@ -113,5 +87,5 @@ func (s *refScan) close() {
 		s.found = append(s.found, o.result...)
 	}
 	s.open = s.open[:len(s.open)-1]
-	s.valueDone()
+	s.Scalar()
 }

@@ -13,7 +13,6 @@ type span struct{ from, to int }
 // imageScan looks for long base64 text in a line, in one pass over its tokens. Whether an object is an
 // image is known only when all of its fields have been seen: its candidates wait until it closes.
 type imageScan struct {
-	line  []byte
 	open  []imageObject
 	found []span
 }
@@ -26,62 +25,32 @@ type imageObject struct {
 
 // findImages gives the places of base64 text in a line, in order. A line that is no JSON has none.
 func findImages(line []byte) []span {
-	s := imageScan{line: line}
-	for i := rawjson.Space(line, 0); i < len(line); i = rawjson.Space(line, i) {
-		switch c := line[i]; c {
-		case '{', '[':
-			if len(s.open) >= rawjson.MaxDepth {
-				return nil
-			}
-			s.open = append(s.open, imageObject{object: c == '{'})
-			i++
-		case '}', ']':
-			if len(s.open) == 0 {
-				return nil
-			}
-			s.close()
-			i++
-		case ',', ':':
-			i++
-		case '"':
-			end, escaped, err := rawjson.StringEnd(line, i)
-			if err != nil {
-				return nil
-			}
-			s.text(span{i + 1, end - 1}, escaped)
-			i = end
-		default:
-			end, err := rawjson.ScalarEnd(line, i)
-			if err != nil {
-				return nil
-			}
-			s.valueDone()
-			i = end
-		}
-	}
-	if len(s.open) > 0 {
+	s := imageScan{}
+	if !rawjson.Visit(line, &s) {
 		return nil
 	}
 	slices.SortFunc(s.found, func(a, b span) int { return a.from - b.from })
 	return s.found
 }
 
-// text takes a string: a key, or a value.
-func (s *imageScan) text(at span, escaped bool) {
+// Open takes the beginning of an object or an array.
+func (s *imageScan) Open(object bool) { s.open = append(s.open, imageObject{object: object}) }
+
+// Text takes a string: a key, or a value.
+func (s *imageScan) Text(from, to int, lit []byte, escaped bool) {
 	if len(s.open) == 0 {
 		return
 	}
 	o := &s.open[len(s.open)-1]
-	lit := s.line[at.from:at.to]
 	if o.object && o.key == nil {
 		o.key = lit
 		return
 	}
 	if len(lit) >= minText && !escaped {
 		if url, ok := dataURL(lit); ok {
-			s.found = append(s.found, span{at.from + url, at.to})
+			s.found = append(s.found, span{from + url, to})
 		} else if string(o.key) == "data" {
-			o.waiting = append(o.waiting, at)
+			o.waiting = append(o.waiting, span{from, to})
 		}
 	}
 	switch string(o.key) {
@@ -90,22 +59,24 @@ func (s *imageScan) text(at span, escaped bool) {
 	case "mimeType", "mime_type", "mediaType", "media_type":
 		o.image = true
 	}
-	s.valueDone()
+	s.Scalar()
 }
 
-func (s *imageScan) valueDone() {
+// Scalar ends a value: a key comes next.
+func (s *imageScan) Scalar() {
 	if len(s.open) > 0 {
 		s.open[len(s.open)-1].key = nil
 	}
 }
 
-func (s *imageScan) close() {
+// Close ends an object or an array.
+func (s *imageScan) Close() {
 	o := s.open[len(s.open)-1]
 	if o.image {
 		s.found = append(s.found, o.waiting...)
 	}
 	s.open = s.open[:len(s.open)-1]
-	s.valueDone()
+	s.Scalar()
 }
 
 // dataURL gives the place of the base64 text in a data: URL that is long enough.
