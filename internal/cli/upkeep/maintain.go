@@ -171,51 +171,43 @@ func (c *cli) verified(out report) error {
 // Repair is `coppice repair`.
 func Repair(a *program.App) *cobra.Command {
 	c := &cli{a}
-	var dry bool
-	cmd := &cobra.Command{
-		Use:               "repair SESSION",
-		Short:             "Salvage a damaged session; destroy nothing",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: program.Complete(c.SessionIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			out, err := c.maintain(cmd.Context(), args, func(st *program.Store, id string) (coppice.Report, error) {
-				return st.Repair(cmd.Context(), id, dry)
-			})
-			if err != nil {
-				return err
-			}
-			if out.DryRun = dry; c.JSON {
-				return c.Emit(out)
-			}
-			if err := c.problems(out.Problems); err != nil {
-				return err
-			}
-			if len(out.Problems) == 0 {
-				return c.Text("nothing to repair")
-			}
-			found := screen.Count(len(out.Problems), "problem", "problems")
-			if dry {
-				return c.Text("%s would be repaired", found)
-			}
-			return c.Text("%s repaired, %s written", found, screen.Size(out.Bytes))
-		},
-	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
+	cmd := c.mending((*program.Store).Repair, "only say what would be done", func(out report) error {
+		if len(out.Problems) == 0 {
+			return c.Text("nothing to repair")
+		}
+		found := screen.Count(len(out.Problems), "problem", "problems")
+		if out.DryRun {
+			return c.Text("%s would be repaired", found)
+		}
+		return c.Text("%s repaired, %s written", found, screen.Size(out.Bytes))
+	})
+	cmd.Use, cmd.Short, cmd.Args = "repair SESSION", "Salvage a damaged session; destroy nothing", cobra.ExactArgs(1)
 	return cmd
 }
 
 // GC is `coppice gc`.
 func GC(a *program.App) *cobra.Command {
 	c := &cli{a}
+	cmd := c.mending((*program.Store).GC, "only say what would go", func(out report) error {
+		verb := "removed"
+		if out.DryRun {
+			verb = "would remove"
+		}
+		return c.Text("%s looked at: %s %s, %s", screen.Count(out.Sessions, "session", "sessions"), verb,
+			screen.Count(*out.Removed, "object", "objects"), screen.Size(out.Bytes))
+	})
+	cmd.Use, cmd.Short, cmd.Args = "gc [SESSION]", "Remove objects that nothing can refer to any more", cobra.MaximumNArgs(1)
+	return cmd
+}
+
+// mending is a command that changes sessions, or says what it would change, and tells people so by say.
+func (c *cli) mending(run func(st *program.Store, ctx context.Context, id string, dry bool) (coppice.Report, error), dryHelp string, say func(report) error) *cobra.Command {
 	var dry bool
 	cmd := &cobra.Command{
-		Use:               "gc [SESSION]",
-		Short:             "Remove objects that nothing can refer to any more",
-		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: program.Complete(c.SessionIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := c.maintain(cmd.Context(), args, func(st *program.Store, id string) (coppice.Report, error) {
-				return st.GC(cmd.Context(), id, dry)
+				return run(st, cmd.Context(), id, dry)
 			})
 			if err != nil {
 				return err
@@ -226,15 +218,10 @@ func GC(a *program.App) *cobra.Command {
 			if err := c.problems(out.Problems); err != nil {
 				return err
 			}
-			verb := "removed"
-			if dry {
-				verb = "would remove"
-			}
-			return c.Text("%s looked at: %s %s, %s", screen.Count(out.Sessions, "session", "sessions"), verb,
-				screen.Count(*out.Removed, "object", "objects"), screen.Size(out.Bytes))
+			return say(out)
 		},
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would go")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, dryHelp)
 	return cmd
 }
 
