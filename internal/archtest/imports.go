@@ -74,6 +74,7 @@ var table = []edge{
 	{dir: "internal/transfer", ours: join(pure, "backend", "internal/layout", "internal/journal", "internal/working", "internal/live")},
 	{dir: "internal/listing", ours: join(pure, "backend", "internal/layout", "internal/images")},
 	{dir: "internal/inventory", ours: join(pure, storage, "internal/layout")},
+	{dir: "internal/check/checktest", ours: anywhere},
 	{dir: "internal/check", ours: join(pure, storage, log, "internal/journal/...", "internal/inventory")},
 	{dir: "internal/gc", ours: join(pure, storage, log, "internal/inventory", "internal/check")},
 	{dir: "internal/salvage", ours: join(pure, storage, log, "internal/journal/...", "internal/inventory", "internal/check")},

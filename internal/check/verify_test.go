@@ -10,26 +10,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/check/checktest"
 )
 
 // A healthy store has no problems, and looking at it changes nothing (I14).
 func TestVerifyClean(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range checktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
-			w := newWorld(t, storeOf(kind))
-			w.session("s1", 30)
-			w.session("S2", 0)
-			before := objects(t, w.b)
+			w := checktest.New(t, checktest.StoreOf(kind))
+			w.Session("s1", 30)
+			w.Session("S2", 0)
+			before := checktest.Objects(t, w.B)
 			for _, deep := range []bool{false, true} {
-				r := w.verify("", deep)
+				r := w.Verify("", deep)
 				if len(r.Problems) > 0 {
-					t.Errorf("deep %v: %s", deep, list(r))
+					t.Errorf("deep %v: %s", deep, checktest.List(r))
 				}
 				if r.Sessions != 2 || r.Objects != len(before) || r.Bytes == 0 {
 					t.Errorf("deep %v: %d sessions, %d objects of %d, %d bytes", deep, r.Sessions, r.Objects, len(before), r.Bytes)
 				}
 			}
-			if diff := cmp.Diff(before, objects(t, w.b)); diff != "" {
+			if diff := cmp.Diff(before, checktest.Objects(t, w.B)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -38,21 +39,21 @@ func TestVerifyClean(t *testing.T) {
 
 // Sessions of so many segments that references fold are as clean.
 func TestVerifyFolded(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range checktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
-			w := newWorld(t, storeOf(kind))
-			w.lim.SealEntries, w.lim.RollEntries, w.lim.PublishCommits = 2, 2, 1
-			w.session("s1", 140)
-			all := objects(t, w.b)
-			if len(keys(all, "/index/")) == 0 {
+			w := checktest.New(t, checktest.StoreOf(kind))
+			w.Lim.SealEntries, w.Lim.RollEntries, w.Lim.PublishCommits = 2, 2, 1
+			w.Session("s1", 140)
+			all := checktest.Objects(t, w.B)
+			if len(checktest.Keys(all, "/index/")) == 0 {
 				t.Fatal("no index object")
 			}
 			for _, deep := range []bool{false, true} {
-				if r := w.verify("s1", deep); len(r.Problems) > 0 {
-					t.Errorf("deep %v: %s", deep, list(r))
+				if r := w.Verify("s1", deep); len(r.Problems) > 0 {
+					t.Errorf("deep %v: %s", deep, checktest.List(r))
 				}
 			}
-			damageTable(t, kind, w, keys(all, "/index/")[:1])
+			damageTable(t, kind, w, checktest.Keys(all, "/index/")[:1])
 		})
 	}
 }
@@ -81,25 +82,25 @@ var damages = []struct {
 
 // Every class of damage to every object that matters is found, and named.
 func TestVerifyFindsDamage(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range checktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
-			w := newWorld(t, storeOf(kind))
-			w.session("s1", 20)
-			w.session("s2", 20)
-			damageTable(t, kind, w, keys(objects(t, w.b), "s1"))
+			w := checktest.New(t, checktest.StoreOf(kind))
+			w.Session("s1", 20)
+			w.Session("s2", 20)
+			damageTable(t, kind, w, checktest.Keys(checktest.Objects(t, w.B), "s1"))
 		})
 	}
 }
 
-func damageTable(t *testing.T, kind string, w *world, list []string) {
-	all := objects(t, w.b)
+func damageTable(t *testing.T, kind string, w *checktest.World, list []string) {
+	all := checktest.Objects(t, w.B)
 	rng := rand.New(rand.NewPCG(1, 2))
 	rounds := 4
 	if testing.Short() {
 		rounds, list = 1, some(list, 6)
 	}
 	for _, key := range list {
-		others := keys(all, strings.Split(strings.ReplaceAll(key, "s1", "s2"), "-")[0])
+		others := checktest.Keys(all, strings.Split(strings.ReplaceAll(key, "s1", "s2"), "-")[0])
 		for _, d := range damages {
 			for range rounds {
 				other := []byte("nothing")
@@ -128,20 +129,20 @@ func some(list []string, most int) []string {
 	return out
 }
 
-func oneDamage(t *testing.T, kind string, w *world, all map[string][]byte, key, name string, q []byte) {
+func oneDamage(t *testing.T, kind string, w *checktest.World, all map[string][]byte, key, name string, q []byte) {
 	t.Helper()
-	b := storeOf(kind)
+	b := checktest.StoreOf(kind)
 	for k, p := range all {
 		if k != key {
-			put(t, b, k, p)
+			checktest.Put(t, b, k, p)
 		}
 	}
 	if q != nil {
-		put(t, b, key, q)
+		checktest.Put(t, b, key, q)
 	}
-	hurt := newWorld(t, b)
-	hurt.lim = w.lim
-	r := hurt.verify("s1", true)
+	hurt := checktest.New(t, b)
+	hurt.Lim = w.Lim
+	r := hurt.Verify("s1", true)
 	if unnoticed(key, name, q) {
 		return
 	}
@@ -163,9 +164,9 @@ func unnoticed(key, name string, _ []byte) bool {
 
 // Objects of others are told apart, do not count, and do not crowd out damage.
 func TestVerifyForeign(t *testing.T) {
-	w := newWorld(t, storeOf("replace"))
-	w.session("s1", 10)
-	want := w.verify("", true)
+	w := checktest.New(t, checktest.StoreOf("replace"))
+	w.Session("s1", 10)
+	want := w.Verify("", true)
 	foreign := []string{
 		"readme", "other/x", "checkpoint_latest/Upper", "checkpoint_latest/a/b", "sessions/loose", "sessions/Upper/x",
 		"sessions/s1/loose", "sessions/s1/transcript/x.jsonl", "sessions/s1/transcript/a/b", "sessions/s1/index/x",
@@ -175,11 +176,11 @@ func TestVerifyForeign(t *testing.T) {
 		foreign = append(foreign, fmt.Sprintf("sessions/s1/blobs/noise%d", i))
 	}
 	for _, key := range foreign {
-		put(t, w.b, key, []byte("x"))
+		checktest.Put(t, w.B, key, []byte("x"))
 	}
-	blob := keys(objects(t, w.b), "/originals/")[0]
-	put(t, w.b, blob, []byte("damaged"))
-	r := w.verify("", true)
+	blob := checktest.Keys(checktest.Objects(t, w.B), "/originals/")[0]
+	checktest.Put(t, w.B, blob, []byte("damaged"))
+	r := w.Verify("", true)
 	if r.Objects != want.Objects || r.Sessions != want.Sessions {
 		t.Errorf("%d objects of %d sessions, want %d of %d", r.Objects, r.Sessions, want.Objects, want.Sessions)
 	}

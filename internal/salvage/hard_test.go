@@ -12,18 +12,19 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/check/checktest"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/salvage"
 )
 
 // broken is a session with several damaged objects, as a seed decides.
-func broken(t testing.TB, kind string, all map[string][]byte, seed uint64, lim journal.Limits) (*world, string) {
+func broken(t testing.TB, kind string, all map[string][]byte, seed uint64, lim journal.Limits) (*checktest.World, string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 11))
-	b := storeOf(kind)
+	b := checktest.StoreOf(kind)
 	what := fmt.Sprintf("%s, seed %d:", kind, seed)
-	list := append(append(keys(all, "/transcript/"), keys(all, "/index/")...), "checkpoint_latest/s1")
+	list := append(append(checktest.Keys(all, "/transcript/"), checktest.Keys(all, "/index/")...), "checkpoint_latest/s1")
 	hit := map[string][]byte{}
 	for range 1 + rng.IntN(3) {
 		key := list[rng.IntN(len(list))]
@@ -45,11 +46,11 @@ func broken(t testing.TB, kind string, all map[string][]byte, seed uint64, lim j
 			p = q
 		}
 		if p != nil {
-			put(t, b, k, p)
+			checktest.Put(t, b, k, p)
 		}
 	}
-	w := newWorld(t, b)
-	w.rand, w.lim = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), 5}), lim
+	w := checktest.New(t, b)
+	w.Rand, w.Lim = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), 5}), lim
 	return w, what
 }
 
@@ -60,17 +61,17 @@ func TestRepairMany(t *testing.T) {
 	if testing.Short() || slow {
 		seeds = 12
 	}
-	for _, kind := range kinds {
+	for _, kind := range checktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
-			w := newWorld(t, storeOf(kind))
-			w.session("s1", 30)
-			all := objects(t, w.b)
+			w := checktest.New(t, checktest.StoreOf(kind))
+			w.Session("s1", 30)
+			all := checktest.Objects(t, w.B)
 			for seed := range seeds {
-				hurt, what := broken(t, kind, all, uint64(seed), w.lim)
-				r := hurt.repair("s1", false)
-				hurt.healthy(what)
+				hurt, what := broken(t, kind, all, uint64(seed), w.Lim)
+				r := repair(hurt, "s1", false)
+				healthy(hurt, what)
 				if t.Failed() {
-					t.Fatalf("%s\n%s", what, list(r))
+					t.Fatalf("%s\n%s", what, checktest.List(r))
 				}
 			}
 		})
@@ -87,26 +88,26 @@ func stride() int {
 
 // The same with so many segments that references fold: index objects are damaged too.
 func TestRepairFolded(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range checktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
-			w := newWorld(t, storeOf(kind))
-			w.lim.SealEntries, w.lim.RollEntries, w.lim.PublishCommits = 2, 2, 1
-			w.session("s1", 140)
-			all := objects(t, w.b)
-			index := keys(all, "/index/")
+			w := checktest.New(t, checktest.StoreOf(kind))
+			w.Lim.SealEntries, w.Lim.RollEntries, w.Lim.PublishCommits = 2, 2, 1
+			w.Session("s1", 140)
+			all := checktest.Objects(t, w.B)
+			index := checktest.Keys(all, "/index/")
 			if len(index) == 0 {
 				t.Fatal("no index object")
 			}
-			want := w.ids("s1")
-			segments := keys(all, "/transcript/")
+			want := w.IDs("s1")
+			segments := checktest.Keys(all, "/transcript/")
 			names := []string{index[0], segments[20], segments[0], segments[len(segments)-2]}
 			for _, key := range names[:4/stride()] {
 				for _, q := range [][]byte{nil, flip(rand.New(rand.NewPCG(1, 1)), all[key])} {
-					hurt := from(t, kind, all, key, q, w.lim)
-					r := hurt.repair("s1", false)
-					lost := missing(t, key, want, hurt.healthy(key))
+					hurt := from(t, kind, all, key, q, w.Lim)
+					r := repair(hurt, "s1", false)
+					lost := missing(t, key, want, healthy(hurt, key))
 					if strings.Contains(key, "/index/") && lost > 0 || lost > 3 {
-						t.Errorf("%s: %d entries lost\n%s", key, lost, list(r))
+						t.Errorf("%s: %d entries lost\n%s", key, lost, checktest.List(r))
 					}
 				}
 			}
@@ -116,29 +117,29 @@ func TestRepairFolded(t *testing.T) {
 
 // A repair that fails at any of its requests can be run again; a session that it did not get to is no worse.
 func TestRepairInterrupted(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range checktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
-			w := newWorld(t, storeOf(kind))
-			w.session("s1", 22)
-			want := w.ids("s1")
-			all := objects(t, w.b)
-			list := keys(all, "/transcript/")
+			w := checktest.New(t, checktest.StoreOf(kind))
+			w.Session("s1", 22)
+			want := w.IDs("s1")
+			all := checktest.Objects(t, w.B)
+			list := checktest.Keys(all, "/transcript/")
 			for _, key := range []string{list[1], list[len(list)-1], "checkpoint_latest/s1"} {
 				for n := 0; n < 12; n += stride() {
 					for _, fk := range []fault.Kind{fault.Before, fault.After} {
 						what := fmt.Sprintf("%s, write %d %v", key, n, fk)
-						hurt := from(t, kind, all, key, all[key][:len(all[key])*2/3], w.lim)
-						inner := hurt.b
+						hurt := from(t, kind, all, key, all[key][:len(all[key])*2/3], w.Lim)
+						inner := hurt.B
 						writes := func(c fault.Call) bool { return c.Op == "put" || c.Op == "append" || c.Op == "delete" }
-						hurt.b = fault.New(inner, 1, fault.Rule{When: writes, Skip: n, Count: -1, Kind: fk})
-						_, err := salvage.Repair(context.Background(), hurt.config("s1"), false)
-						hurt.b = inner
+						hurt.B = fault.New(inner, 1, fault.Rule{When: writes, Skip: n, Count: -1, Kind: fk})
+						_, err := salvage.Repair(context.Background(), hurt.Config("s1"), false)
+						hurt.B = inner
 						if err != nil {
-							if _, err := salvage.Repair(context.Background(), hurt.config("s1"), false); err != nil {
+							if _, err := salvage.Repair(context.Background(), hurt.Config("s1"), false); err != nil {
 								t.Fatalf("%s: the second run: %v", what, err)
 							}
 						}
-						if lost := missing(t, what, want, hurt.healthy(what)); lost > 8 {
+						if lost := missing(t, what, want, healthy(hurt, what)); lost > 8 {
 							t.Errorf("%s: %d entries lost", what, lost)
 						}
 						if t.Failed() {
@@ -154,25 +155,25 @@ func TestRepairInterrupted(t *testing.T) {
 // Writers who knew the session before it was repaired can add nothing to what is no longer the log: they
 // are told, and go on from the repaired head.
 func TestRepairFencesStaleWriters(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range checktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
-			w := newWorld(t, storeOf(kind))
-			w.session("s1", 20)
-			all := objects(t, w.b)
-			list := keys(all, "/transcript/")
+			w := checktest.New(t, checktest.StoreOf(kind))
+			w.Session("s1", 20)
+			all := checktest.Objects(t, w.B)
+			list := checktest.Keys(all, "/transcript/")
 			for _, key := range []string{list[2], list[len(list)-1]} {
-				stale, idle := w.open("s1"), w.open("s1")
-				w.turn(stale, "stale-1")
-				p, _, err := w.b.Get(context.Background(), key, backend.Range{})
+				stale, idle := w.Open("s1"), w.Open("s1")
+				w.Turn(stale, "stale-1")
+				p, _, err := w.B.Get(context.Background(), key, backend.Range{})
 				if err != nil {
 					continue // sealed meanwhile
 				}
 				q := bytes.Clone(p)
 				q[len(q)/2] ^= 1
-				put(t, w.b, key, q)
-				w.repair("s1", false)
+				checktest.Put(t, w.B, key, q)
+				repair(w, "s1", false)
 				for _, j := range []*journal.Journal{stale, idle} {
-					_, err := j.Commit(context.Background(), &journal.Step{Reason: "turn", Entries: []*journal.Entry{message(j, "late", "late")}})
+					_, err := j.Commit(context.Background(), &journal.Step{Reason: "turn", Entries: []*journal.Entry{checktest.Message(j, "late", "late")}})
 					if !errors.Is(err, journal.ErrFenced) && !errors.Is(err, journal.ErrConflict) {
 						t.Errorf("%s: a writer of before: %v", key, err)
 					}
@@ -180,17 +181,17 @@ func TestRepairFencesStaleWriters(t *testing.T) {
 						t.Errorf("%s: reload: %v", key, err)
 					}
 				}
-				w.turn(stale, "stale-2")
-				w.turn(w.open("s1"), "other")
-				for _, p := range w.verify("s1", true).Problems {
+				w.Turn(stale, "stale-2")
+				w.Turn(w.Open("s1"), "other")
+				for _, p := range w.Verify("s1", true).Problems {
 					if p.Kind.Damage() {
 						t.Errorf("%s: %v", key, p)
 					}
 				}
-				if _, err := gc.Run(context.Background(), w.config("s1"), false); err != nil {
+				if _, err := gc.Run(context.Background(), w.Config("s1"), false); err != nil {
 					t.Error(err)
 				}
-				w.healthy(key)
+				healthy(w, key)
 			}
 		})
 	}
@@ -199,16 +200,16 @@ func TestRepairFencesStaleWriters(t *testing.T) {
 // A segment that is gone altogether: the entries around it stay, those in it have stand-ins, and the report
 // counts them.
 func TestRepairMissingMiddle(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range checktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
-			w := newWorld(t, storeOf(kind))
-			w.session("s1", 30)
-			want := w.ids("s1")
-			all := objects(t, w.b)
-			key := keys(all, "/transcript/")[3]
-			hurt := from(t, kind, all, key, nil, w.lim)
-			r := hurt.repair("s1", false)
-			lost := missing(t, key, want, hurt.healthy(key))
+			w := checktest.New(t, checktest.StoreOf(kind))
+			w.Session("s1", 30)
+			want := w.IDs("s1")
+			all := checktest.Objects(t, w.B)
+			key := checktest.Keys(all, "/transcript/")[3]
+			hurt := from(t, kind, all, key, nil, w.Lim)
+			r := repair(hurt, "s1", false)
+			lost := missing(t, key, want, healthy(hurt, key))
 			told := 0
 			for _, p := range r.Problems {
 				if p.Kind == check.Lost {
@@ -216,10 +217,10 @@ func TestRepairMissingMiddle(t *testing.T) {
 				}
 			}
 			if lost > 7 || lost > 0 && told == 0 {
-				t.Errorf("%d entries lost; the report:\n%s", lost, list(r))
+				t.Errorf("%d entries lost; the report:\n%s", lost, checktest.List(r))
 			}
 			var left []string
-			left = append(left, keys(objects(t, hurt.b), "/transcript/")...)
+			left = append(left, checktest.Keys(checktest.Objects(t, hurt.B), "/transcript/")...)
 			if len(left) < 4 {
 				t.Errorf("segments: %v", left)
 			}

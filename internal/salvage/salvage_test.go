@@ -13,65 +13,66 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/check/checktest"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/salvage"
 )
 
-func (w *world) repair(id string, dry bool) check.Report {
-	w.t.Helper()
-	r, err := salvage.Repair(context.Background(), w.config(id), dry)
+func repair(w *checktest.World, id string, dry bool) check.Report {
+	w.T.Helper()
+	r, err := salvage.Repair(context.Background(), w.Config(id), dry)
 	if err != nil {
-		w.t.Fatalf("repair: %v", err)
+		w.T.Fatalf("repair: %v", err)
 	}
 	return r
 }
 
 // from is a world on a copy of the objects, one of which is changed; nil = it is gone.
-func from(t testing.TB, kind string, all map[string][]byte, key string, p []byte, lim journal.Limits) *world {
+func from(t testing.TB, kind string, all map[string][]byte, key string, p []byte, lim journal.Limits) *checktest.World {
 	t.Helper()
-	b := storeOf(kind)
+	b := checktest.StoreOf(kind)
 	for k, q := range all {
 		if k != key {
-			put(t, b, k, q)
+			checktest.Put(t, b, k, q)
 		}
 	}
 	if p != nil {
-		put(t, b, key, p)
+		checktest.Put(t, b, key, p)
 	}
-	w := newWorld(t, b)
-	w.rand = rand.NewChaCha8([32]byte{77})
-	w.lim = lim
+	w := checktest.New(t, b)
+	w.Rand = rand.NewChaCha8([32]byte{77})
+	w.Lim = lim
 	return w
 }
 
 // healthy checks what every repair promises: Verify finds no damage, the session opens, reads, and takes
 // commits, and stays so. It gives the entries that are there.
-func (w *world) healthy(what string) []string {
-	w.t.Helper()
-	for _, p := range w.verify("s1", true).Problems {
+func healthy(w *checktest.World, what string) []string {
+	w.T.Helper()
+	for _, p := range w.Verify("s1", true).Problems {
 		if p.Kind.Damage() {
-			w.t.Errorf("%s: after the repair: %v", what, p)
+			w.T.Errorf("%s: after the repair: %v", what, p)
 		}
 	}
-	got := w.ids("s1")
-	j := w.open("s1")
-	w.turn(j, "after")
+	got := w.IDs("s1")
+	j := w.Open("s1")
+	w.Turn(j, "after")
 	for b, err := range j.Since(context.Background(), j.State(), -1) {
 		if err != nil {
-			w.t.Errorf("%s: history: %v", what, err)
+			w.T.Errorf("%s: history: %v", what, err)
 		}
 		_ = b
 	}
 	if err := j.Close(context.Background()); err != nil {
-		w.t.Errorf("%s: close: %v", what, err)
+		w.T.Errorf("%s: close: %v", what, err)
 	}
-	for _, p := range w.verify("s1", true).Problems {
+	for _, p := range w.Verify("s1", true).Problems {
 		if p.Kind.Damage() {
-			w.t.Errorf("%s: a commit later: %v", what, p)
+			w.T.Errorf("%s: a commit later: %v", what, p)
 		}
 	}
-	if now := w.ids("s1"); len(now) != len(got)+1 || now[len(now)-1] != "after" {
-		w.t.Errorf("%s: %d entries, and a commit later %d", what, len(got), len(now))
+	if now := w.IDs("s1"); len(now) != len(got)+1 || now[len(now)-1] != "after" {
+		w.T.Errorf("%s: %d entries, and a commit later %d", what, len(got), len(now))
 	}
 	return got
 }
@@ -93,14 +94,14 @@ func missing(t testing.TB, what string, want, got []string) int {
 
 // Every segment and the checkpoint, each damaged in every way: repaired, all else is there.
 func TestRepairEach(t *testing.T) {
-	for _, kind := range kinds {
+	for _, kind := range checktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
-			w := newWorld(t, storeOf(kind))
-			w.session("s1", 22)
-			want := w.ids("s1")
-			all := objects(t, w.b)
+			w := checktest.New(t, checktest.StoreOf(kind))
+			w.Session("s1", 22)
+			want := w.IDs("s1")
+			all := checktest.Objects(t, w.B)
 			rng := rand.New(rand.NewPCG(3, 4))
-			names := keys(all, "/transcript/")
+			names := checktest.Keys(all, "/transcript/")
 			if testing.Short() {
 				names = []string{names[0], names[len(names)/2], names[len(names)-1]}
 			}
@@ -109,28 +110,28 @@ func TestRepairEach(t *testing.T) {
 					"flipped": flip(rng, all[key]), "cut": all[key][:rng.IntN(len(all[key]))], "gone": nil, "zeroed": zero(rng, all[key]),
 				} {
 					what := key + " " + name
-					if !named(from(t, kind, all, key, q, w.lim).verify("s1", true), key) {
+					if !named(from(t, kind, all, key, q, w.Lim).Verify("s1", true), key) {
 						continue // nothing refers to it
 					}
-					hurt := from(t, kind, all, key, q, w.lim)
-					before := objects(t, hurt.b)
-					dry := hurt.repair("s1", true)
-					if diff := cmp.Diff(before, objects(t, hurt.b)); diff != "" {
+					hurt := from(t, kind, all, key, q, w.Lim)
+					before := checktest.Objects(t, hurt.B)
+					dry := repair(hurt, "s1", true)
+					if diff := cmp.Diff(before, checktest.Objects(t, hurt.B)); diff != "" {
 						t.Errorf("%s: a dry run changed the store: %s", what, diff)
 					}
-					r := hurt.repair("s1", false)
+					r := repair(hurt, "s1", false)
 					if len(r.Problems) == 0 || len(dry.Problems) == 0 {
 						t.Errorf("%s: the repair says nothing; dry run: %v", what, dry.Problems)
 					}
 					if q != nil {
-						kept(t, what, hurt.b, q)
+						kept(t, what, hurt.B, q)
 					}
-					lost := missing(t, what, want, hurt.healthy(what))
+					lost := missing(t, what, want, healthy(hurt, what))
 					if most := mostLost(kind, key, name); lost > most {
-						t.Errorf("%s: %d entries are lost, at most %d may be:\n%s", what, lost, most, list(r))
+						t.Errorf("%s: %d entries are lost, at most %d may be:\n%s", what, lost, most, checktest.List(r))
 					}
 					if t.Failed() {
-						t.Fatalf("%s", list(r))
+						t.Fatalf("%s", checktest.List(r))
 					}
 				}
 			}
@@ -170,13 +171,13 @@ func zero(rng *rand.Rand, p []byte) []byte {
 // kept checks that the damaged bytes are somewhere still.
 func kept(t testing.TB, what string, b backend.Backend, q []byte) {
 	t.Helper()
-	for _, p := range objects(t, b) {
+	for _, p := range checktest.Objects(t, b) {
 		if bytes.Contains(p, q) {
 			return
 		}
 	}
 	tail := q[len(q)/2:]
-	for _, p := range objects(t, b) {
+	for _, p := range checktest.Objects(t, b) {
 		if bytes.Contains(p, tail) {
 			return
 		}
@@ -187,12 +188,12 @@ func kept(t testing.TB, what string, b backend.Backend, q []byte) {
 // A bit of the active segment, each eighth: at most the entry that it hits is lost, and the numbers of all
 // others stay (I6).
 func TestRepairActive(t *testing.T) {
-	w := newWorld(t, storeOf("append"))
-	w.lim.RollEntries = 100
-	w.session("s1", 12)
-	want := w.ids("s1")
-	all := objects(t, w.b)
-	for _, key := range keys(all, ".jsonl") {
+	w := checktest.New(t, checktest.StoreOf("append"))
+	w.Lim.RollEntries = 100
+	w.Session("s1", 12)
+	want := w.IDs("s1")
+	all := checktest.Objects(t, w.B)
+	for _, key := range checktest.Keys(all, ".jsonl") {
 		p := all[key]
 		step := max(1, len(p)/60)
 		if testing.Short() {
@@ -202,13 +203,13 @@ func TestRepairActive(t *testing.T) {
 			q := bytes.Clone(p)
 			q[at] ^= 1 << (at % 8)
 			what := fmt.Sprintf("%s at %d", key, at)
-			hurt := from(t, "append", all, key, q, w.lim)
-			r := hurt.repair("s1", false)
-			if lost := missing(t, what, want, hurt.healthy(what)); lost > 1 {
+			hurt := from(t, "append", all, key, q, w.Lim)
+			r := repair(hurt, "s1", false)
+			if lost := missing(t, what, want, healthy(hurt, what)); lost > 1 {
 				t.Errorf("%s: %d entries are lost", what, lost)
 			}
 			if t.Failed() {
-				t.Fatal(list(r))
+				t.Fatal(checktest.List(r))
 			}
 		}
 	}
@@ -216,14 +217,14 @@ func TestRepairActive(t *testing.T) {
 
 // Nothing to repair: nothing is done.
 func TestRepairHealthy(t *testing.T) {
-	for _, kind := range kinds {
-		w := newWorld(t, storeOf(kind))
-		w.session("s1", 10)
-		before := objects(t, w.b)
-		if r := w.repair("s1", false); len(r.Problems) != 0 || r.Objects != 0 {
-			t.Errorf("%s: %s", kind, list(r))
+	for _, kind := range checktest.Kinds {
+		w := checktest.New(t, checktest.StoreOf(kind))
+		w.Session("s1", 10)
+		before := checktest.Objects(t, w.B)
+		if r := repair(w, "s1", false); len(r.Problems) != 0 || r.Objects != 0 {
+			t.Errorf("%s: %s", kind, checktest.List(r))
 		}
-		if diff := cmp.Diff(before, objects(t, w.b)); diff != "" {
+		if diff := cmp.Diff(before, checktest.Objects(t, w.B)); diff != "" {
 			t.Errorf("%s: %s", kind, diff)
 		}
 	}
