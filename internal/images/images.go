@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
 )
@@ -57,7 +58,7 @@ func (im *Cache) Save(ctx context.Context, sums []string) error {
 		}
 	}
 	im.mu.Unlock()
-	return Each(ctx, len(todo), func(i int) error {
+	return parallel.Each(ctx, len(todo), func(i int) error {
 		if _, err := im.j.PutBlob(ctx, todo[i].Data); err != nil {
 			return fmt.Errorf("store an image: %w", err)
 		}
@@ -121,7 +122,7 @@ func (im *Cache) Line(ctx context.Context, st *journal.State, stored []byte) ([]
 func (im *Cache) internalise(ctx context.Context, st *journal.State, stored []byte) (line []byte, gone []string, err error) {
 	refs := blob.Refs(stored)
 	data := make([][]byte, len(refs))
-	err = Each(ctx, len(refs), func(i int) error {
+	err = parallel.Each(ctx, len(refs), func(i int) error {
 		var err error
 		data[i], err = im.Get(ctx, st, refs[i].Sum)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, journal.ErrCorrupt) {
@@ -156,7 +157,7 @@ func (im *Cache) PutBack(ctx context.Context, st *journal.State, out *transcript
 		}
 	}
 	var mu sync.Mutex
-	err := Each(ctx, len(at), func(k int) error {
+	err := parallel.Each(ctx, len(at), func(k int) error {
 		raw, missing, err := im.internalise(ctx, st, out.Messages[at[k]].Raw)
 		mu.Lock()
 		defer mu.Unlock()
@@ -175,33 +176,4 @@ func (im *Cache) PutBack(ctx context.Context, st *journal.State, out *transcript
 		}
 	}
 	return nil
-}
-
-// parallel bounds the small reads or writes under way at once.
-const parallel = 16
-
-// Each calls f for 0 to n-1, a bounded number at once, and gives the first error.
-func Each(ctx context.Context, n int, f func(i int) error) error {
-	if n == 1 {
-		return f(0)
-	}
-	slots, errs := make(chan struct{}, parallel), make(chan error, n)
-	for i := range n {
-		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots }()
-			if err := ctx.Err(); err != nil {
-				errs <- err
-				return
-			}
-			errs <- f(i)
-		}()
-	}
-	var first error
-	for range n {
-		if err := <-errs; err != nil && first == nil {
-			first = err
-		}
-	}
-	return first
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/images"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/parallel"
 )
 
 const (
@@ -88,7 +88,7 @@ func pages(ctx context.Context, b backend.Backend, o Options, take func(page []f
 			n++ // a group of one second is read as a whole
 		}
 		page := make([]found, n)
-		err := images.Each(ctx, n, func(i int) (err error) {
+		err := parallel.Each(ctx, n, func(i int) (err error) {
 			page[i].info = all[i]
 			page[i].sum, err = summary(ctx, b, all[i])
 			return err
