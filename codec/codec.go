@@ -53,6 +53,7 @@ const (
 	KindCheckpoint Kind = "ckpt"
 	KindSnapshot   Kind = "snap"
 	KindIndex      Kind = "indx"
+	KindOriginal   Kind = "orig"
 
 	Default Level = 0 // for what is written at every turn
 	Better  Level = 1 // for what is written once and kept

@@ -2,16 +2,17 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/journal/objects"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
@@ -120,8 +121,13 @@ func (v *verifier) snapshot(key string, o *checkpoint.Object) {
 // transcript names is there.
 func (v *verifier) content(ctx context.Context) error {
 	if v.st != nil && v.st.Original != "" {
-		if _, ok := v.inv.Originals[v.st.Original]; !ok {
-			v.note(Missing, layout.OriginalKey(v.id, v.st.Original), 0, errGone, "the bytes that were imported")
+		_, one := v.inv.Originals[v.st.Original]
+		if _, list := v.inv.Lists[v.st.Original]; !one && !list {
+			key := layout.OriginalKey(v.id, v.st.Original)
+			if len(v.inv.Originals) > 0 { // parts without a list
+				key = layout.OriginalListKey(v.id, v.st.Original)
+			}
+			v.note(Missing, key, 0, errGone, "the bytes that were imported")
 		}
 	}
 	for _, name := range sorted(v.aside) {
@@ -134,8 +140,8 @@ func (v *verifier) content(ctx context.Context) error {
 			v.note(Missing, layout.BlobKey(v.id, sum), 0, errGone, "an image that an entry shows")
 		}
 	}
-	if !v.deep {
-		return nil
+	if err := v.originals(ctx); err != nil || !v.deep {
+		return err
 	}
 	for _, sum := range sorted(v.inv.Blobs) {
 		key := layout.BlobKey(v.id, sum)
@@ -147,19 +153,6 @@ func (v *verifier) content(ctx context.Context) error {
 			v.note(Damaged, key, 0, codec.ErrChecksum, "the image is not what its name says")
 		}
 	}
-	for _, sum := range sorted(v.inv.Originals) {
-		key := layout.OriginalKey(v.id, sum)
-		p, _, err := v.get(ctx, key, backend.Range{})
-		if err != nil {
-			return err
-		}
-		if p == nil {
-			continue
-		}
-		if err := objects.CheckOriginal(p, sum); err != nil {
-			v.note(Damaged, key, 0, err, "the imported bytes are not what their name says")
-		}
-	}
 	return nil
 }
 
@@ -168,14 +161,7 @@ func hashes(p []byte, sum string) bool {
 	return hex.EncodeToString(h[:]) == sum
 }
 
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // places checks that head and branches are entries of the transcript. What was wished for while the log
 // was read and never came is not there.
@@ -183,20 +169,11 @@ func (v *verifier) places() {
 	if v.broken {
 		return
 	}
-	for _, ord := range sortedOrds(v.wishes) {
+	for _, ord := range sorted(v.wishes) {
 		for _, w := range v.wishes[ord] {
 			v.note(Mismatch, w.object, 0, nil, "%s: entry %d, %s, does not exist", w.what, ord, w.id)
 		}
 	}
-}
-
-func sortedOrds(m map[uint64][]wish) []uint64 {
-	ords := make([]uint64, 0, len(m))
-	for ord := range m {
-		ords = append(ords, ord)
-	}
-	slices.Sort(ords)
-	return ords
 }
 
 // diagnostics notes what is odd about the tree.

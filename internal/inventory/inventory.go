@@ -21,7 +21,8 @@ type Inventory struct {
 	Folds         map[string]backend.Info // index objects by key
 	Snapshots     []backend.Info
 	Blobs         map[string]backend.Info // by hex SHA-256
-	Originals     map[string]backend.Info // by hex SHA-256
+	Originals     map[string]backend.Info // by hex SHA-256: whole files, and parts of files
+	Lists         map[string]backend.Info // of the parts of originals, by hex SHA-256 of the whole
 	Torn          map[string]backend.Info // by key within the session
 	Count         int
 	Bytes         int64
@@ -31,7 +32,7 @@ type Inventory struct {
 func Take(ctx context.Context, b backend.Backend, id string, stranger func(key string)) (*Inventory, error) {
 	inv := &Inventory{
 		Plain: map[layout.Segment]backend.Info{}, Sealed: map[layout.Segment]backend.Info{}, Folds: map[string]backend.Info{},
-		Blobs: map[string]backend.Info{}, Originals: map[string]backend.Info{}, Torn: map[string]backend.Info{},
+		Blobs: map[string]backend.Info{}, Originals: map[string]backend.Info{}, Lists: map[string]backend.Info{}, Torn: map[string]backend.Info{},
 	}
 	prefix := layout.SessionPrefix(id)
 	for info, err := range b.List(ctx, backend.ListOptions{Prefix: prefix}) {
@@ -81,11 +82,16 @@ func (inv *Inventory) file(info backend.Info, name string) bool {
 		}
 		inv.Blobs[rest] = info
 	case layout.Originals:
-		sum, zst := strings.CutSuffix(rest, ".zst")
-		if !zst || !isSum(sum) {
+		sum, list := strings.CutSuffix(rest, ".parts")
+		one, zst := strings.CutSuffix(rest, ".zst")
+		switch {
+		case list && isSum(sum):
+			inv.Lists[sum] = info
+		case zst && isSum(one):
+			inv.Originals[one] = info
+		default:
 			return false
 		}
-		inv.Originals[sum] = info
 	case layout.Torn:
 		if _, ok := layout.ParseSegment(rest[:min(len(rest), 58)]); !ok {
 			return false

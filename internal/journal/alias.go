@@ -42,6 +42,3 @@ var (
 	ErrReadOnly = objects.ErrReadOnly
 	ErrDeleted  = objects.ErrDeleted
 )
-
-// OriginalMax bounds an imported file's bytes when they are read back: 4 GiB.
-const OriginalMax = objects.OriginalMax

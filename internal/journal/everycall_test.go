@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice/backend"
@@ -73,8 +75,8 @@ func (v *life) run(settle bool) {
 	if err == nil {
 		_, _ = j.GetBlob(v.ctx, j.State(), sum)
 	}
-	if sum, err = j.PutOriginal(v.ctx, []byte("an original")); err == nil {
-		_, _ = j.GetOriginal(v.ctx, sum)
+	if sum, err = j.PutOriginal(v.ctx, strings.NewReader("an original")); err == nil {
+		_ = j.WriteOriginal(v.ctx, sum, io.Discard)
 	}
 	if info, err := j.Snapshot(v.ctx, j.State(), "tag"); err == nil {
 		for range j.Snapshots(v.ctx) {

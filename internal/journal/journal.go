@@ -91,7 +91,7 @@ func Create(cfg Config, g Genesis) *Journal {
 func newJournal(cfg Config) *Journal {
 	cfg.Limits = cfg.Limits.OrDefaults()
 	j := &Journal{cfg: cfg, fresh: true}
-	j.store = &objects.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
+	j.store = &objects.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
 	j.past = history.New(j.store, j.Latest)
 	if a, ok := cfg.Backend.(backend.Appender); ok {
 		j.strategy = appendlog.New(&j.cfg, j.store, j.past, hands{j}, a)

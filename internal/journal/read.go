@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"io"
 	"iter"
 
 	"github.com/coppice-go/coppice/checkpoint"
@@ -56,15 +57,14 @@ func (j *Journal) GetBlob(ctx context.Context, st *State, sum string) ([]byte, e
 	return j.store.GetBlob(ctx, st, sum)
 }
 
-// PutOriginal stores the bytes of an imported file, compressed, by their SHA-256. At most 64 MiB
-// compressed.
-func (j *Journal) PutOriginal(ctx context.Context, raw []byte) (sum string, err error) {
-	return j.store.PutOriginal(ctx, raw)
+// PutOriginal stores the bytes of an imported file, compressed, by their SHA-256; of more than 8 MiB in parts.
+func (j *Journal) PutOriginal(ctx context.Context, r io.Reader) (sum string, err error) {
+	return j.store.PutOriginal(ctx, r)
 }
 
-// GetOriginal gives the bytes of an imported file back; their hash is checked.
-func (j *Journal) GetOriginal(ctx context.Context, sum string) ([]byte, error) {
-	return j.store.GetOriginal(ctx, sum)
+// WriteOriginal writes the bytes of an imported file; their hash is checked.
+func (j *Journal) WriteOriginal(ctx context.Context, sum string, w io.Writer) error {
+	return j.store.WriteOriginal(ctx, sum, w)
 }
 
 // Snapshot writes an immutable copy of st, which names no segment: state, head and working context with

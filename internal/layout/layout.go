@@ -8,6 +8,7 @@
 //	sessions/<sid>/snapshots/<seq>-<id8>
 //	sessions/<sid>/blobs/<sha256>
 //	sessions/<sid>/originals/<sha256>.zst
+//	sessions/<sid>/originals/<sha256>.parts
 //	sessions/<sid>/torn/<segment>-<from>-<rnd>
 //
 // Numbers have 20 digits, so that bytewise list order is their order. docs/format describes each object.
@@ -111,6 +112,10 @@ func BlobKey(id, sum string) string { return SessionPrefix(id) + Blobs + sum }
 
 // OriginalKey is the key of an imported file's bytes, zstd compressed, by the hex SHA-256 of the bytes.
 func OriginalKey(id, sum string) string { return SessionPrefix(id) + Originals + sum + ".zst" }
+
+// OriginalListKey is the key of the list of a file's parts, by the hex SHA-256 of the whole; each part lies under
+// its own OriginalKey.
+func OriginalListKey(id, sum string) string { return SessionPrefix(id) + Originals + sum + ".parts" }
 
 // TornKey is the key to which the torn bytes of segment s from offset from on are moved. The random
 // part keeps two tears at one offset apart (I4).

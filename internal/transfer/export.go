@@ -53,11 +53,7 @@ var importReasons = []string{"create", "import", "roll"}
 func (lw *lineWriter) original(ctx context.Context, h *live.Handle) error {
 	st := h.State()
 	if st.Original != "" {
-		raw, err := h.Journal().GetOriginal(ctx, st.Original)
-		if err == nil {
-			_, err = lw.w.Write(raw)
-		}
-		return err
+		return h.Journal().WriteOriginal(ctx, st.Original, lw.w)
 	}
 	if err := lw.line(st.Header); err != nil {
 		return err

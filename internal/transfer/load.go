@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/live"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/working"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
@@ -54,7 +55,7 @@ func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, erro
 	}
 	if err == nil {
 		ld.j = journal.Create(in.Config, g)
-		err = ld.commitAll(ctx, "import", func(st *journal.Step) { st.Original = sum })
+		err = ld.commitAll(ctx, "import", func(st *journal.Step) { st.Original, st.Head = sum, ld.head() })
 	}
 	if err = errors.Join(err, ld.lines.close()); err != nil {
 		return nil, errors.Join(err, ld.discard(ctx))
@@ -102,6 +103,7 @@ type loader struct {
 	heads   []transcript.Line // the same
 	lines   spool
 	small   []blob.Blob // the newest images that can ride in the checkpoint
+	target  []byte      // of the last entry, if it is a leaf entry: where it moves the head, as JSON
 }
 
 // gather takes all lines in; images are stored at once. The header is the first line, if it is one.
@@ -187,10 +189,30 @@ func (ld *loader) line(raw []byte) error {
 	if err != nil {
 		return err
 	}
+	ld.target = nil
+	if l.Type == "leaf" {
+		ld.target = bytes.Clone(rawjson.OrNull(rawjson.Field(raw, "targetId")))
+	}
 	l.Raw = nil
 	ld.heads = append(ld.heads, l)
 	ld.entries = append(ld.entries, &journal.Entry{ID: l.ID, ParentID: l.ParentID, ParentOrd: -1})
 	return ld.lines.add(raw)
+}
+
+// head gives the place that a leaf entry at the end of the file moves the head to, as pi's harness and operator
+// go on there: null is before the first entry. nil = the head stands at the last entry.
+func (ld *loader) head() *journal.Head {
+	if string(ld.target) == "null" {
+		return &journal.Head{Ord: -1}
+	}
+	if id := rawjson.Text(ld.target); id != "" {
+		for i := len(ld.heads) - 1; i >= 0; i-- {
+			if ld.heads[i].ID == id {
+				return &journal.Head{ID: id, Ord: -1, Entry: ld.entries[i]}
+			}
+		}
+	}
+	return nil
 }
 
 // original stores the bytes of the imported file, where the lines are not those bytes.
@@ -205,14 +227,7 @@ func (ld *loader) original(ctx context.Context, open func() (io.Reader, error)) 
 	if c, ok := r.(io.Closer); ok {
 		defer func() { err = errors.Join(err, c.Close()) }()
 	}
-	raw, err := io.ReadAll(io.LimitReader(r, journal.OriginalMax+1))
-	if err != nil {
-		return "", fmt.Errorf("read the original: %w", err)
-	}
-	if len(raw) > journal.OriginalMax {
-		return "", working.LimitError("original", journal.OriginalMax, len(raw))
-	}
-	return ld.j.PutOriginal(ctx, raw)
+	return ld.j.PutOriginal(ctx, r)
 }
 
 // commitAll commits what was taken in, in chunks, and brings the session to the shape of one that grew by

@@ -176,7 +176,7 @@ func (w *World) Session(id string, turns int) {
 	w.T.Helper()
 	ctx := context.Background()
 	j := journal.Create(w.Config(id), journal.Genesis{Header: Header(id), Title: "t", Cwd: "/w"})
-	original, err := j.PutOriginal(ctx, []byte("the original of "+id))
+	original, err := j.PutOriginal(ctx, strings.NewReader("the original of "+id))
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -19,13 +19,15 @@ type Limits struct {
 	PublishBytes   int64 // append: log bytes between two writes of checkpoint_latest
 	Keyframe       int   // commits between two that carry their document whole
 	WholeDoc       int   // bytes up to which a changed document always goes whole
+	PartBytes      int64 // of an imported file that is kept: bytes in one object
 	Attempts       int   // tries of one conditional PUT, and rounds of any other loop of the protocol
 }
 
 // DefaultLimits are the figures that the design gives.
 var DefaultLimits = Limits{
 	SealBytes: 256 << 10, SealEntries: 256, RollBytes: 1 << 20, RollEntries: 16384,
-	PublishCommits: 64, PublishBytes: 256 << 10, Keyframe: 64, WholeDoc: 4 << 10, Attempts: 12,
+	PublishCommits: 64, PublishBytes: 256 << 10, Keyframe: 64, WholeDoc: 4 << 10, PartBytes: 8 << 20,
+	Attempts: 12,
 }
 
 // Config is what a handle needs. Time, randomness and I/O come in here and nowhere else.
@@ -68,6 +70,7 @@ func (l Limits) OrDefaults() Limits {
 	pick64(&l.PublishBytes, d.PublishBytes)
 	pick(&l.Keyframe, d.Keyframe)
 	pick(&l.WholeDoc, d.WholeDoc)
+	pick64(&l.PartBytes, d.PartBytes)
 	pick(&l.Attempts, d.Attempts)
 	return l
 }

@@ -29,6 +29,7 @@ type Store struct {
 	Backend  backend.Backend
 	Session  string // its id
 	Attempts int    // tries of one write
+	Part     int64  // bytes of an imported file that go into one object
 	Sleep    func(ctx context.Context, d time.Duration) error
 	Rand     io.Reader // safe for concurrent use
 	Now      func() time.Time

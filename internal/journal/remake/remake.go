@@ -42,7 +42,7 @@ type tools struct {
 
 func toolsFor(cfg compose.Config) tools {
 	cfg.Limits = cfg.Limits.OrDefaults()
-	s := &objects.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
+	s := &objects.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
 	return tools{cfg: cfg, store: s, past: history.New(s, nil)}
 }
 

@@ -35,12 +35,13 @@ type stored struct {
 const (
 	sid      = "s"
 	pictures = "pictures"
+	parted   = "parted"
 	deleted  = "gone"
 )
 
 // sessionOf is the session that an object belongs to.
 func sessionOf(key string) string {
-	for _, id := range []string{sid, pictures, deleted} {
+	for _, id := range []string{sid, pictures, parted, deleted} {
 		if key == layout.CheckpointKey(id) || strings.HasPrefix(key, layout.SessionPrefix(id)) {
 			return id
 		}
@@ -140,6 +141,7 @@ func build(t testing.TB, name string, b backend.Backend, seed byte) *stored {
 	w := &builder{t: t, b: b, now: now, rand: chance(100 + seed), out: &stored{name: name, disk: appends, objects: map[string][]byte{}, older: map[string][]byte{}}}
 	w.store = must(coppice.New(b, &coppice.Options{Now: now, Rand: chance(seed), Writer: "w"}))(t)
 	w.imported()
+	w.large()
 	w.lived()
 	w.aged()
 	w.keep(layout.CheckpointKey(sid))
@@ -178,6 +180,21 @@ func (w *builder) imported() {
 	}))(t)
 	must(s.Snapshot(ctx, "tagged"))(t)
 	ok(t, s.Close())
+}
+
+// large is a session from a file that is kept in parts.
+func (w *builder) large() {
+	t, ctx := w.t, w.t.Context()
+	cfg := w.config(journal.Limits{PartBytes: 50}, func(job func()) { job() })
+	cfg.Session = parted
+	header := fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`, parted)
+	j := journal.Create(cfg, journal.Genesis{Header: header, Title: "a title", Cwd: "/w"})
+	sum := must(j.PutOriginal(ctx, strings.NewReader(strings.Repeat("a large file of some other program, ", 4))))(t)
+	_, err := j.Commit(ctx, &journal.Step{Reason: "import", Original: sum})
+	ok(t, err)
+	w.say(j, "of-the-large")
+	ok(t, j.Settle(ctx))
+	ok(t, j.Close(ctx))
 }
 
 // lived is a session in use: turns with state, a branch, a label, a snapshot, a rollback.
@@ -296,6 +313,9 @@ func kindOf(s *stored, key string) string {
 	case strings.HasSuffix(key, ".jsonl.zst"):
 		return "sealed segment"
 	}
+	if strings.HasSuffix(key, ".parts") {
+		return "list of parts"
+	}
 	for _, kind := range []string{"index", "snapshots", "blobs", "originals", "torn"} {
 		if strings.Contains(key, "/"+kind+"/") {
 			return strings.TrimSuffix(kind, "s")
@@ -307,8 +327,8 @@ func kindOf(s *stored, key string) string {
 // TestEveryKind holds the built stores against the list of kinds, so that none is left out unseen.
 func TestEveryKind(t *testing.T) {
 	want := map[string][]string{
-		"replace": {"blob", "checkpoint", "index", "original", "proof", "sealed segment", "snapshot", "tombstone"},
-		"disk":    {"active log", "blob", "checkpoint", "index", "original", "plain segment", "sealed segment", "snapshot", "tombstone", "torn"},
+		"replace": {"blob", "checkpoint", "index", "list of parts", "original", "proof", "sealed segment", "snapshot", "tombstone"},
+		"disk":    {"active log", "blob", "checkpoint", "index", "list of parts", "original", "plain segment", "sealed segment", "snapshot", "tombstone", "torn"},
 	}
 	for _, s := range built(t) {
 		have := map[string]int{}

@@ -49,15 +49,20 @@ func decoderOf(t testing.TB, s *stored, key string) decoder {
 		}
 	case "blob":
 		return func(q []byte) verdict {
-			got, err := s.objectsWith(key, q).GetBlob(context.Background(), &state.State{}, path.Base(key))
+			got, err := s.objectsWith(pictures, key, q).GetBlob(context.Background(), &state.State{}, path.Base(key))
 			return judged(err, func() bool { return bytes.Equal(got, p) })
 		}
-	case "original":
-		sum := strings.TrimSuffix(path.Base(key), ".zst")
-		want := must(s.objectsWith("", nil).GetOriginal(context.Background(), sum))(t)
+	case "original", "list of parts":
+		sum := strings.TrimSuffix(strings.TrimSuffix(path.Base(key), ".zst"), ".parts")
+		read := func(with string, q []byte) (string, error) {
+			var got strings.Builder
+			err := s.objectsWith(sessionOf(key), with, q).WriteOriginal(context.Background(), sum, &got)
+			return got.String(), err
+		}
+		want := must(read("", nil))(t)
 		return func(q []byte) verdict {
-			got, err := s.objectsWith(key, q).GetOriginal(context.Background(), sum)
-			return judged(err, func() bool { return bytes.Equal(got, want) })
+			got, err := read(key, q)
+			return judged(err, func() bool { return got == want })
 		}
 	case "active log", "plain segment":
 		return logs(t, key, p, kind == "plain segment")
@@ -77,8 +82,8 @@ func judged(err error, same func() bool) verdict {
 }
 
 // objectsWith reads single objects of the store, one of which is damaged.
-func (s *stored) objectsWith(key string, q []byte) *objects.Store {
-	return &objects.Store{Backend: s.backend(s.frozen().With(key, q)), Session: pictures}
+func (s *stored) objectsWith(id, key string, q []byte) *objects.Store {
+	return &objects.Store{Backend: s.backend(s.frozen().With(key, q)), Session: id}
 }
 
 func checkpoints(t testing.TB, p []byte) decoder {
@@ -110,7 +115,7 @@ func sealed(t testing.TB, p []byte) decoder {
 		if err != nil || need > 0 || v == silent {
 			return v
 		}
-		if idx.First != whole.First || idx.Count != whole.Count {
+		if idx.First != whole.First || idx.Count != whole.Count || len(q) != len(p) {
 			return detected // as the reference to it tells
 		}
 		if skel, err := idx.Skeleton(); err == nil && fmt.Sprint(skel) != rows {

@@ -22,7 +22,7 @@ type truths struct {
 
 func truthsOf(s *stored) *truths {
 	t := &truths{s: s, whole: map[string]*reading{}}
-	for _, id := range []string{sid, pictures, deleted} {
+	for _, id := range []string{sid, pictures, parted, deleted} {
 		r := readAll(s.backend(s.frozen()), id)
 		t.whole[id] = &r
 	}

@@ -261,7 +261,7 @@ func problemText(p *coppice.Error) string {
 // TestUndamaged: without damage nothing is told, nothing is written, and two readings are the same.
 func TestUndamaged(t *testing.T) {
 	for _, s := range built(t) {
-		for _, id := range []string{sid, pictures, deleted} {
+		for _, id := range []string{sid, pictures, parted, deleted} {
 			f := s.frozen()
 			truth, again := readAll(s.backend(f), id), readAll(s.backend(s.frozen()), id)
 			for name, a := range truth.answers {
