@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -55,6 +56,7 @@ func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, erro
 	}
 	if err == nil {
 		ld.j = journal.Create(in.Config, g)
+		ld.dated = g.Created
 		err = ld.commitAll(ctx, "import", func(st *journal.Step) { st.Original, st.Head = sum, ld.head() })
 	}
 	if err = errors.Join(err, ld.lines.close()); err != nil {
@@ -103,6 +105,7 @@ type loader struct {
 	heads   []transcript.Line // the same
 	lines   spool
 	small   []blob.Blob // the newest images that can ride in the checkpoint
+	dated   time.Time   // what is brought in is as old as it says, and no older than this; zero = it is new
 	target  []byte      // of the last entry, if it is a leaf entry: where it moves the head, as JSON
 }
 
@@ -236,7 +239,7 @@ func (ld *loader) commitAll(ctx context.Context, reason string, last func(*journ
 	parents, _ := tree.ResolveParents(ld.heads)
 	for at := 0; ; {
 		end := ld.chunk(at, parents)
-		step := &journal.Step{Reason: reason, Entries: ld.entries[at:end]}
+		step := &journal.Step{Reason: reason, Entries: ld.entries[at:end], Time: ld.age(at, end)}
 		for i := at; i < end; i++ {
 			raw, err := ld.lines.get(i)
 			if err != nil {
@@ -269,6 +272,21 @@ func (ld *loader) commitAll(ctx context.Context, reason string, last func(*journ
 			return ld.j.Settle(ctx)
 		}
 	}
+}
+
+// age is when the newest of some entries, or of those before them, was made: the activity that a commit of an
+// import stands for, so that what was brought in is listed by its own dates. A time to come counts as now.
+func (ld *loader) age(from, to int) time.Time {
+	if ld.dated.IsZero() {
+		return ld.dated
+	}
+	now := ld.in.Config.Now()
+	for _, l := range ld.heads[from:to] {
+		if l.Time.After(ld.dated) && !l.Time.After(now) {
+			ld.dated = l.Time
+		}
+	}
+	return ld.dated
 }
 
 // chunk gives the end of the chunk that begins at an entry: full, and with no parent behind it.

@@ -70,6 +70,7 @@ func (w *Window) trim() {
 		w.wait--
 		return
 	}
+	w.merge()
 	stays := w.staying()
 	g := w.groups()
 	start := w.cutPoint(g, stays)

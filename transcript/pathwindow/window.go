@@ -75,12 +75,33 @@ func Restore(p transcript.Profile, maxBytes int, base transcript.Settings, omitt
 // target where the profile has it so. false: it cannot be told from what the window holds, a compaction
 // that keeps from before it, say, or an entry with another parent; nothing has changed.
 func (w *Window) Push(e transcript.Entry) bool {
+	if !w.push(e, w.max) {
+		return false
+	}
+	w.trim()
+	return true
+}
+
+// PushAll adds entries that follow one another, and cuts once behind the last, so that much at once costs no more
+// than its bytes. false: one of them could not be pushed, and the window is of no more use.
+func (w *Window) PushAll(entries []transcript.Entry) bool {
+	for _, e := range entries {
+		if !w.push(e, -1) {
+			return false
+		}
+	}
+	w.trim()
+	return true
+}
+
+// push is Push without the cut. most bytes (-1 = any number) are held as they come, without a list being made of them.
+func (w *Window) push(e transcript.Entry, most int) bool {
 	if leaf, ok := w.Leaf(); ok && e.ParentID != leaf.ID {
 		return false
 	}
 	if !(w.rules.Moves && e.Type == "leaf") && !w.rules.Boundary(e) {
 		e = head(w.rules, e)
-		if w.max < 0 || w.bytes+len(e.Raw) <= w.max {
+		if most < 0 || w.bytes+len(e.Raw) <= most {
 			if len(w.fresh) == freshMax {
 				w.full, w.fresh = append(w.full[:len(w.full):len(w.full)], w.fresh), nil
 			}
@@ -107,7 +128,6 @@ func (w *Window) Push(e transcript.Entry) bool {
 		w.drop(from)
 		w.omitted = 0 // whatever was cut off before cannot reach the context any more
 	}
-	w.trim()
 	return true
 }
 

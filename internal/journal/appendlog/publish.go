@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -15,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/objects"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
@@ -63,15 +65,18 @@ func (a *Strategy) Tidy(ctx context.Context, st *state.State) (*state.State, []s
 	var made []state.Change
 	var gone []layout.Segment
 	for len(st.Plain) > 1 {
-		seg := history.SegmentOf(&st.Plain[0])
-		c, err := a.sealPlain(ctx, &st.Plain[0])
+		refs := slices.Clone(st.Plain[:min(len(st.Plain)-1, sealLanes)])
+		changes, err := a.sealPlain(ctx, refs)
 		if err != nil {
 			return nil, nil, err
 		}
-		if st, err = st.With(c); err != nil {
-			return nil, nil, err
+		for i, c := range changes {
+			seg := history.SegmentOf(&refs[i])
+			if st, err = st.With(c); err != nil {
+				return nil, nil, err
+			}
+			made, gone = append(made, c), append(gone, seg)
 		}
-		made, gone = append(made, c), append(gone, seg)
 	}
 	for level, refs, ok := st.Foldable(); ok; level, refs, ok = st.Foldable() {
 		c, err := a.past.Fold(ctx, level, refs, st.Summary.Epoch)
@@ -97,32 +102,59 @@ func (a *Strategy) Tidy(ctx context.Context, st *state.State) (*state.State, []s
 	return st, made, nil
 }
 
-// sealPlain writes the sealed form of a closed segment.
-func (a *Strategy) sealPlain(ctx context.Context, ref *checkpoint.PlainRef) (state.Change, error) {
+// sealLanes bounds the segments that are compressed at once, where a history was brought in in bulk.
+const sealLanes = 2
+
+// sealPlain writes the sealed forms of closed segments. Only the computing is done at once: what is read and written
+// comes in one order, whatever takes how long.
+func (a *Strategy) sealPlain(ctx context.Context, refs []checkpoint.PlainRef) ([]state.Change, error) {
+	changes, closed, sealed := make([]state.Change, len(refs)), make([]*segment.Contents, len(refs)), make([][]byte, len(refs))
+	for i := range refs {
+		var err error
+		if changes[i], closed[i], err = a.readPlain(ctx, &refs[i]); err != nil {
+			return nil, err
+		}
+	}
+	err := parallel.Each(ctx, len(refs), func(i int) (err error) {
+		if c := closed[i]; c != nil {
+			sealed[i], changes[i].Ref, err = segment.Seal(history.SegmentOf(&refs[i]), c.Opening.Lines, c.Lines, refs[i].FirstSeq)
+		}
+		return err
+	})
+	for i, p := range sealed {
+		if err == nil && p != nil {
+			changes[i], err = a.past.StoreSealed(ctx, history.SegmentOf(&refs[i]), p, changes[i].Ref)
+		}
+	}
+	return changes, err
+}
+
+// readPlain reads a closed segment that is to be sealed; nil, and what it became, where it was sealed before.
+func (a *Strategy) readPlain(ctx context.Context, ref *checkpoint.PlainRef) (state.Change, *segment.Contents, error) {
 	seg := history.SegmentOf(ref)
 	key := seg.PlainKey(a.cfg.Session)
 	raw, _, err := a.b.Get(ctx, key, backend.Range{})
 	if errors.Is(err, fs.ErrNotExist) { // somebody else sealed it, and was done
 		d, err := a.describe(ctx, seg)
 		if err != nil || d.sealed == nil {
-			return state.Change{}, errors.Join(err, state.ErrStale)
+			return state.Change{}, nil, errors.Join(err, state.ErrStale)
 		}
-		return state.Change{Level: -1, Ref: *d.sealed}, nil
+		return state.Change{Level: -1, Ref: *d.sealed}, nil, nil
 	}
 	if err != nil {
-		return state.Change{}, err
+		return state.Change{}, nil, err
 	}
 	if c, ok, err := a.sealedBefore(ctx, seg, raw); ok || err != nil {
-		return c, err
+		return c, nil, err
 	}
 	c, err := segment.Read(raw, seg)
 	if err != nil {
-		return state.Change{}, objects.Corrupt(key, 0, err)
+		return state.Change{}, nil, objects.Corrupt(key, 0, err)
 	}
 	if int64(len(raw)) != ref.Bytes || int64(c.End) != ref.Bytes || uint64(len(c.Lines)) != ref.Count {
-		return state.Change{}, objects.Corrupt(key, int64(c.End), fmt.Errorf("the closed segment has %d bytes, of them %d and %d lines committed, instead of %d and %d: %w", len(raw), c.End, len(c.Lines), ref.Bytes, ref.Count, codec.ErrFormat))
+		return state.Change{}, nil, objects.Corrupt(key, int64(c.End), fmt.Errorf("the closed segment has %d bytes, of them %d and %d lines committed, instead of %d and %d: %w", len(raw), c.End, len(c.Lines), ref.Bytes, ref.Count, codec.ErrFormat))
 	}
-	return a.past.WriteSealed(ctx, seg, c.Opening.Lines, c.Lines, ref.FirstSeq)
+	return state.Change{}, &c, nil
 }
 
 // sealedBefore takes a sealed form that stands beside the plain one: somebody died, or is still, between

@@ -130,6 +130,11 @@ func (c *Composer) commit(step *Step, from *state.State) error {
 	if st.Summary.Commit == "" {
 		rec.Seq = 0
 	}
+	if !step.Time.IsZero() {
+		rec.Time = step.Time.UTC().Truncate(time.Millisecond)
+	} else if step.idle() && rec.Seq > 0 {
+		rec.Time = st.Summary.Updated
+	}
 	since, err := c.entries(&rec, st, from, step)
 	if err != nil {
 		return err

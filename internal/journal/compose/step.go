@@ -1,6 +1,8 @@
 package compose
 
 import (
+	"time"
+
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
@@ -30,7 +32,8 @@ type Head struct {
 // Step is one commit that is asked for.
 type Step struct {
 	Reason  string
-	Key     string // idempotency key
+	Time    time.Time // of the activity that is committed; zero = now
+	Key     string    // idempotency key
 	Entries []*Entry
 	Head    *Head  // where the head stands afterwards; nil = at the last entry, or where it stood
 	Branch  string // the branch that the head is on afterwards; "" = as before
@@ -51,6 +54,9 @@ type Step struct {
 	settle   bool              // replace: what was written in bulk is sealed and folded first
 	KeepBoth bool              // on ErrConflict keep the turn as a branch at once
 }
+
+// idle tells that the step is none of the session's users: it does not count as activity.
+func (s *Step) idle() bool { return s.settle || s.Reason == state.ReasonRoll }
 
 // Settling is a step that changes nothing, by which what was written in bulk is sealed and folded.
 func Settling() *Step { return &Step{Reason: state.ReasonImport, settle: true} }

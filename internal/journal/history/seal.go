@@ -89,6 +89,11 @@ func (h *Past) WriteSealed(ctx context.Context, name layout.Segment, prelude [][
 	if err != nil {
 		return state.Change{}, err
 	}
+	return h.StoreSealed(ctx, name, p, ref)
+}
+
+// StoreSealed stores a segment that segment.Seal made.
+func (h *Past) StoreSealed(ctx context.Context, name layout.Segment, p []byte, ref codec.Ref) (state.Change, error) {
 	return state.Change{Level: -1, Ref: ref}, h.store.Create(ctx, name.SealedKey(h.store.Session), p)
 }
 

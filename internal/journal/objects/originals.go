@@ -63,7 +63,7 @@ func (s *Store) PutOriginal(ctx context.Context, r io.Reader) (sum string, err e
 		whole.Write(raw.Bytes())
 		return part{raw: raw}, err
 	}, func(p part) part {
-		p.sum, p.packed = sha256.Sum256(p.raw.Bytes()), codec.Compress(nil, p.raw.Bytes(), codec.Better)
+		p.sum, p.packed = sha256.Sum256(p.raw.Bytes()), codec.Compress(nil, p.raw.Bytes(), codec.Default) // Better takes 2.5 times the time for a twentieth less
 		return p
 	})
 	defer pipe.Close()

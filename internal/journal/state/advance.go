@@ -117,10 +117,8 @@ func extended(w *pathwindow.Window, onPath []transcript.Entry) *pathwindow.Windo
 		return w
 	}
 	w = w.Clone()
-	for _, e := range onPath {
-		if !w.Push(e) {
-			return nil
-		}
+	if !w.PushAll(onPath) {
+		return nil
 	}
 	return w
 }
@@ -170,7 +168,7 @@ func (st *State) settle(before *State, rec *checkpoint.Record, entries []transcr
 	sum.Seq, sum.Epoch, sum.Commit = rec.Seq, rec.Epoch, rec.ID
 	sum.Entry, sum.Branch = rec.Head, rec.Branch
 	sum.Updated, sum.Reason = rec.Time, rec.Reason
-	if rec.Seq == 0 {
+	if rec.Seq == 0 && sum.Created.IsZero() {
 		sum.Created = rec.Time
 	}
 	sum.Entries += uint64(len(entries))

@@ -8,6 +8,7 @@ package state
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -189,6 +190,7 @@ func (st *State) Remember(blobs map[string][]byte) {
 type Genesis struct {
 	Header             []byte // the session header line, without newline
 	Title, Cwd, Parent string
+	Created            time.Time // zero = with the first commit
 	Original           string
 }
 
@@ -201,6 +203,6 @@ func (g Genesis) State(session string, profile transcript.Profile, maxBytes int)
 		Self:   segment.GenesisSelf(g.Header),
 	}
 	st.Summary.ID, st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = session, g.Title, g.Cwd, g.Parent
-	st.Summary.Branch = "main"
+	st.Summary.Branch, st.Summary.Created = "main", g.Created
 	return st
 }
