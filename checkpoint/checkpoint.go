@@ -94,6 +94,7 @@ type Summary struct {
 	Entries                         uint64 // entries of the transcript, commits not counted
 	Bytes                           int64  // of the transcript, raw
 
+	Internal  bool   // an agent began it for its own ends: it is none of those that a person goes on with
 	Tombstone bool   // the session is deleted: nothing else is kept of it
 	Snapshot  string // id of this snapshot; "" = this is checkpoint_latest
 	Tag       string // of a snapshot

@@ -31,6 +31,7 @@ type wireSummary struct {
 	Updated   int64  `msgpack:"updated"`
 	Entries   uint64 `msgpack:"entries"`
 	Bytes     int64  `msgpack:"bytes"`
+	Internal  bool   `msgpack:"internal,omitempty"`
 	Tombstone bool   `msgpack:"gone,omitempty"`
 	Snapshot  string `msgpack:"snapshot,omitempty"`
 	Tag       string `msgpack:"tag,omitempty"`
@@ -42,7 +43,7 @@ func (s Summary) wire() wireSummary {
 		ID: s.ID, Seq: s.Seq, Epoch: s.Epoch, Commit: s.Commit, Entry: pack.Cut(s.Entry, 256), Branch: s.Branch,
 		Title: pack.Cut(s.Title, 256), Cwd: pack.Cut(s.Cwd, 1024), Parent: s.Parent, Preview: pack.Cut(s.Preview, 200),
 		Created: millis(s.Created), Updated: millis(s.Updated), Entries: s.Entries, Bytes: s.Bytes,
-		Tombstone: s.Tombstone, Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason,
+		Internal: s.Internal, Tombstone: s.Tombstone, Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason,
 	}
 }
 
@@ -58,7 +59,7 @@ func summaryFrom(p []byte, kind codec.Kind) (Summary, error) {
 		Head: Head{Seq: w.Seq, Epoch: w.Epoch, Commit: w.Commit, Entry: w.Entry, Branch: w.Branch},
 		ID:   w.ID, Title: w.Title, Cwd: w.Cwd, Parent: w.Parent, Preview: w.Preview,
 		Created: fromMillis(w.Created), Updated: fromMillis(w.Updated), Entries: w.Entries, Bytes: w.Bytes,
-		Tombstone: w.Tombstone, Snapshot: w.Snapshot, Tag: w.Tag, Reason: w.Reason,
+		Internal: w.Internal, Tombstone: w.Tombstone, Snapshot: w.Snapshot, Tag: w.Tag, Reason: w.Reason,
 	}, nil
 }
 

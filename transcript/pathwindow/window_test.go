@@ -200,43 +200,6 @@ func TestBoundedWindow(t *testing.T) {
 	})
 }
 
-// TestWindowPushAll: many at once, on clones as a state takes them in, show what one by one shows, but for where the
-// bound cut.
-func TestWindowPushAll(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := rapid.SampledFrom([]transcript.Profile{transcript.Coppice, transcript.Pi, transcript.Operator}).Draw(t, "profile")
-		bound := rapid.SampledFrom([]int{-1, 300, 1000, 4000}).Draw(t, "bound")
-		path := drawPath(t, rapid.IntRange(1, 80).Draw(t, "n"))
-		w := New(p, bound)
-		for at := 0; at < len(path); {
-			end := min(len(path), at+rapid.IntRange(1, 40).Draw(t, "batch"))
-			before, held := w.Context(), w.Len()
-			c := w.Clone()
-			if !c.PushAll(path[at:end]) {
-				c = Restore(p, bound, transcript.Settings{}, 0, path[:end])
-			}
-			if d := diff(before, w.Context()); d != "" || w.Len() != held {
-				t.Fatalf("a push on a clone changed the window:\n%s", d)
-			}
-			w, at = c, end
-			checkBytes(t, w)
-			checkCut(t, transcript.BuildContext(path[:end], p), w.Context(), w)
-			if bound < 0 && w.Omitted() > 0 {
-				t.Fatalf("%d omitted without a bound", w.Omitted())
-			}
-		}
-	})
-	const bound = 64 << 10
-	w, path := New(transcript.Coppice, bound), longPath(4000)
-	for len(path) > 0 {
-		n := min(len(path), 900)
-		if !w.PushAll(path[:n]) || w.Bytes() > bound || w.Bytes() < bound/2 {
-			t.Fatalf("%d bytes held of %d entries", w.Bytes(), n)
-		}
-		path = path[n:]
-	}
-}
-
 func checkCut(t *rapid.T, full, cut transcript.Context, w *Window) {
 	if cut.Settings != full.Settings || cut.Leaf != full.Leaf {
 		t.Fatalf("settings and leaf %+v %q, want %+v %q", cut.Settings, cut.Leaf, full.Settings, full.Leaf)

@@ -6,12 +6,14 @@
 package state
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/pathwindow"
@@ -194,6 +196,15 @@ type Genesis struct {
 	Original           string
 }
 
+// internal tells the header of a session that an agent began for its own ends: a stage of a workflow, an agent's work.
+func internal(header []byte) bool {
+	if !bytes.Contains(header, []byte(`"internal"`)) {
+		return false // the usual case
+	}
+	return rawjson.IsTrue(rawjson.Field(header, "internal")) &&
+		(bytes.HasPrefix(rawjson.Field(header, "workflow"), []byte("{")) || rawjson.IsString(rawjson.Field(header, "agent")))
+}
+
 // State makes the empty state of a session that does not exist yet.
 func (g Genesis) State(session string, profile transcript.Profile, maxBytes int) *State {
 	st := &State{
@@ -203,6 +214,6 @@ func (g Genesis) State(session string, profile transcript.Profile, maxBytes int)
 		Self:   segment.GenesisSelf(g.Header),
 	}
 	st.Summary.ID, st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = session, g.Title, g.Cwd, g.Parent
-	st.Summary.Branch, st.Summary.Created = "main", g.Created
+	st.Summary.Branch, st.Summary.Created, st.Summary.Internal = "main", g.Created, internal(g.Header)
 	return st
 }
