@@ -22,7 +22,6 @@ import (
 	"github.com/coppice-go/coppice/internal/working"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 const (
@@ -57,7 +56,7 @@ func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, erro
 	if err == nil {
 		ld.j = journal.Create(in.Config, g)
 		ld.dated = g.Created
-		err = ld.commitAll(ctx, "import", func(st *journal.Step) { st.Original, st.Head = sum, ld.head() })
+		err = ld.commitAll(ctx, "import", ld.target(), func(st *journal.Step) { st.Original = sum })
 	}
 	if err = errors.Join(err, ld.lines.close()); err != nil {
 		return nil, errors.Join(err, ld.discard(ctx))
@@ -79,15 +78,16 @@ func Fork(ctx context.Context, in Into, from *live.Handle, v *live.View, g journ
 		}
 	}
 	if err = ld.copyPath(ctx, from, m, path); err == nil {
-		err = ld.commitAll(ctx, "fork", func(st *journal.Step) {
+		head := here
+		if len(path) > 0 {
+			head = len(path) - 1 // labels hang beside it
+		}
+		err = ld.commitAll(ctx, "fork", head, func(st *journal.Step) {
 			doc := v.Doc
 			st.Keyframe = true
 			st.Edit = func(d checkpoint.Document) checkpoint.Document {
 				doc.Branch = d.Branch
 				return doc
-			}
-			if n := len(path); n > 0 { // labels hang beside the head
-				st.Head = &journal.Head{ID: ld.entries[n-1].ID, Ord: -1, Entry: ld.entries[n-1]}
 			}
 		})
 	}
@@ -97,16 +97,16 @@ func Fork(ctx context.Context, in Into, from *live.Handle, v *live.View, g journ
 	return ld.j, nil
 }
 
-// loader brings many lines into a new session.
+// loader brings many lines into a new session. Beside the lines it holds some 150 bytes of each until the last is
+// committed: any may be the parent of any other.
 type loader struct {
-	in      Into
-	j       *journal.Journal
-	entries []*journal.Entry  // their lines are in lines until they are committed
-	heads   []transcript.Line // the same
-	lines   spool
-	small   []blob.Blob // the newest images that can ride in the checkpoint
-	dated   time.Time   // what is brought in is as old as it says, and no older than this; zero = it is new
-	target  []byte      // of the last entry, if it is a leaf entry: where it moves the head, as JSON
+	in    Into
+	j     *journal.Journal
+	heads []transcript.Line // their lines are in lines until they are committed
+	lines spool
+	small []blob.Blob // the newest images that can ride in the checkpoint
+	dated time.Time   // what is brought in is as old as it says, and no older than this; zero = it is new
+	leaf  []byte      // of the last entry, if it is a leaf entry: where it moves the head, as JSON
 }
 
 // gather takes all lines in; images are stored at once. The header is the first line, if it is one.
@@ -132,7 +132,7 @@ func (ld *loader) gather(ctx context.Context, lines iter.Seq2[transcript.Draft, 
 			err = ld.take(ctx, d)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("entry %d: %w", len(ld.entries), err)
+			return nil, fmt.Errorf("entry %d: %w", len(ld.heads), err)
 		}
 	}
 	return header, nil
@@ -192,30 +192,16 @@ func (ld *loader) line(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	ld.target = nil
+	ld.leaf = nil
 	if l.Type == "leaf" {
-		ld.target = bytes.Clone(rawjson.OrNull(rawjson.Field(raw, "targetId")))
+		ld.leaf = bytes.Clone(rawjson.OrNull(rawjson.Field(raw, "targetId")))
+	}
+	if n := len(ld.heads); n > 0 && l.ParentID == ld.heads[n-1].ID {
+		l.ParentID = ld.heads[n-1].ID // the usual case: one text instead of two
 	}
 	l.Raw = nil
 	ld.heads = append(ld.heads, l)
-	ld.entries = append(ld.entries, &journal.Entry{ID: l.ID, ParentID: l.ParentID, ParentOrd: -1})
 	return ld.lines.add(raw)
-}
-
-// head gives the place that a leaf entry at the end of the file moves the head to, as pi's harness and operator
-// go on there: null is before the first entry. nil = the head stands at the last entry.
-func (ld *loader) head() *journal.Head {
-	if string(ld.target) == "null" {
-		return &journal.Head{Ord: -1}
-	}
-	if id := rawjson.Text(ld.target); id != "" {
-		for i := len(ld.heads) - 1; i >= 0; i-- {
-			if ld.heads[i].ID == id {
-				return &journal.Head{ID: id, Ord: -1, Entry: ld.entries[i]}
-			}
-		}
-	}
-	return nil
 }
 
 // original stores the bytes of the imported file, where the lines are not those bytes.
@@ -231,75 +217,6 @@ func (ld *loader) original(ctx context.Context, open func() (io.Reader, error)) 
 		defer func() { err = errors.Join(err, c.Close()) }()
 	}
 	return ld.j.PutOriginal(ctx, r)
-}
-
-// commitAll commits what was taken in, in chunks, and brings the session to the shape of one that grew by
-// itself; last completes the last step.
-func (ld *loader) commitAll(ctx context.Context, reason string, last func(*journal.Step)) error {
-	parents, _ := tree.ResolveParents(ld.heads)
-	for at := 0; ; {
-		end := ld.chunk(at, parents)
-		step := &journal.Step{Reason: reason, Entries: ld.entries[at:end], Time: ld.age(at, end)}
-		for i := at; i < end; i++ {
-			raw, err := ld.lines.get(i)
-			if err != nil {
-				return err
-			}
-			ld.entries[i].Raw = raw
-			switch p := parents[i]; {
-			case p >= int64(end): // further on than a commit can reach: a root, reported as an orphan
-			case p >= int64(at):
-				ld.entries[i].Parent = ld.entries[p]
-			case p >= 0:
-				ld.entries[i].ParentOrd = int64(ld.entries[p].Ord)
-			}
-		}
-		if end == len(ld.entries) {
-			step.Blobs = map[string][]byte{}
-			for _, b := range ld.small {
-				step.Blobs[b.Sum] = b.Data
-			}
-			last(step)
-		}
-		if _, err := ld.j.Commit(ctx, step); err != nil {
-			return err
-		}
-		for _, e := range ld.entries[at:end] {
-			e.Raw = nil
-		}
-		ld.lines.drop(at, end)
-		if at = end; at == len(ld.entries) {
-			return ld.j.Settle(ctx)
-		}
-	}
-}
-
-// age is when the newest of some entries, or of those before them, was made: the activity that a commit of an
-// import stands for, so that what was brought in is listed by its own dates. A time to come counts as now.
-func (ld *loader) age(from, to int) time.Time {
-	if ld.dated.IsZero() {
-		return ld.dated
-	}
-	now := ld.in.Config.Now()
-	for _, l := range ld.heads[from:to] {
-		if l.Time.After(ld.dated) && !l.Time.After(now) {
-			ld.dated = l.Time
-		}
-	}
-	return ld.dated
-}
-
-// chunk gives the end of the chunk that begins at an entry: full, and with no parent behind it.
-func (ld *loader) chunk(at int, parents []int64) int {
-	size, need := 0, int64(0)
-	for i := at; i < len(ld.entries); i++ {
-		n := ld.lines.size(i) + 1
-		if i > at && (size+n > chunkMost || size+n > chunkBytes && need < int64(i)) {
-			return i
-		}
-		size, need = size+n, max(need, parents[i])
-	}
-	return len(ld.entries)
 }
 
 // discard leaves nothing of a session that could not be made. If its id may be another's, all that was

@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/operator/internal/apart"
 	"github.com/coppice-go/coppice/interop/pi/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -30,7 +31,7 @@ func (r *Reader) setHeader(o jsonl.Object) error {
 				h.Version = int(min(max(n, 0), 1<<30))
 			}
 		case "timestamp":
-			out = add(out, "timestamp", isoTime(m.Val))
+			out = add(out, "timestamp", apart.ISO(m.Val))
 		case "cwd":
 			h.Cwd = rawjson.Text(m.Val)
 			out = add(out, "cwd", m.Val)
@@ -56,7 +57,7 @@ func (r *Reader) setOldHeader(o jsonl.Object) error {
 	h.Version, h.ID, h.Created = 1, o.ID, oldTime(created)
 	h.Cwd = rawjson.Text(rawjson.Field(meta, "cwd"))
 	h.Title = rawjson.Text(rawjson.Field(meta, "title"))
-	at := isoTime(created)
+	at := apart.ISO(created)
 	if !h.Created.IsZero() {
 		at = isoOf(h.Created)
 	}

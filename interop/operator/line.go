@@ -1,8 +1,11 @@
 package operator
 
 import (
+	"bytes"
+
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/operator/internal/apart"
 	"github.com/coppice-go/coppice/interop/pi/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -10,94 +13,60 @@ import (
 // foreign stands before the type of an entry that pi has no type for.
 const foreign = "operator."
 
-// camel gives pi's names of an entry's fields; others have the same.
-var camel = map[string]string{
-	"thinking_level": "thinkingLevel", "model_id": "modelId", "provider_id": "provider",
-	"first_kept_entry_id": "firstKeptEntryId", "tokens_before": "tokensBefore", "from_hook": "fromHook",
-	"from_id": "fromId", "target_id": "targetId", "custom_type": "customType",
-}
-
-func knownType(typ string) bool {
-	switch typ {
-	case "message", "thinking_level_change", "model_change", "compaction", "branch_summary", "label", "leaf", "custom", "custom_message", "session_info":
-		return true
-	}
-	return false
-}
-
 // convert gives the lines of an entry.
 func (r *Reader) convert(o jsonl.Object) ([][]byte, error) {
 	id, err := r.id(o)
 	if err != nil {
 		return nil, err
 	}
-	typ := o.Type
-	if !knownType(typ) {
-		typ = "custom"
+	s := &r.sheet
+	if s.Read(o); s.Message.Over {
+		return nil, errSpread
 	}
-	var parent, at []byte
-	var message []byte
-	body := []byte("{}")
-	for m := rawjson.Walk(o.Raw); m.Closing == '}' && m.Next(); {
-		name := string(m.Key)
-		switch name {
-		case "type", "id":
-			continue
-		case "parent_id", "parentId":
-			if rawjson.IsString(m.Val) && (parent == nil || name == "parent_id") {
-				parent = r.tail(m.Val)
-			}
-			continue
-		case "timestamp":
-			at = isoTime(m.Val)
-			continue
-		}
-		if typ != o.Type {
-			body = add(body, name, m.Val)
-			continue
-		}
-		if to, ok := camel[name]; ok {
-			name = to
-		}
-		switch {
-		case name == "message" && typ == "message":
-			message = m.Val
-		case name == "content" && typ == "custom_message":
-			body = add(body, name, blocksOf(m.Val))
-		case name == "targetId" && typ == "leaf":
-			body = add(body, name, r.tail(m.Val))
-		default:
-			body = add(body, name, m.Val)
-		}
+	p := place{typ: o.Type, id: id, parent: r.tail(s.Parent), at: s.At}
+	switch {
+	case s.Spoken:
+		return r.spread(p, &s.Message, s.Body)
+	case o.Type == "leaf":
+		r.moved(&p, s)
+	case !apart.Known(o.Type):
+		return r.foreign(o, p, s.Body), nil
 	}
-	if typ != o.Type {
-		body = rawjson.Object("customType", rawjson.AppendString(nil, foreign+o.Type), "data", body)
+	return r.line(p, s.Body), nil
+}
+
+// foreign gives the line of an entry that pi has no type for.
+func (r *Reader) foreign(o jsonl.Object, p place, body []byte) [][]byte {
+	p.typ = "custom"
+	name := append(rawjson.AppendString([]byte(`,"customType":`), foreign+o.Type), `,"data":`...)
+	from := len(name)
+	lines := r.line(p, apart.Closed(append(name, body...), from))
+	if _, err := transcript.ParseLine(lines[0]); err != nil { // one level deeper than it was
+		r.in.Note("", o, diag.Oversize, "nested too deeply for an entry: its data is left out, the bytes are in the original file")
+		lines = r.line(p, name[:from-len(`,"data":`)])
 	}
-	if typ == "leaf" {
-		parent, body = moved(parent, body)
-	}
-	p := place{typ: typ, id: id, parent: parent, at: at}
-	if message == nil {
-		line := p.line(nil, body)
-		if _, err := transcript.ParseLine(line); err != nil { // one level deeper than it was
-			r.in.Note("", o, diag.Oversize, "nested too deeply for an entry: its data is left out, the bytes are in the original file")
-			line = p.line(nil, rawjson.WithField(body, "data", nil))
-		}
-		return [][]byte{line}, nil
-	}
-	return r.spread(p, r.message(message), body), nil
+	return lines
 }
 
 // moved gives a move of the head its place: below the entry that the head moved to, so that the way to it is the
 // way that the session goes on from. Where it moved from is kept beside.
-func moved(parent, body []byte) (to, with []byte) {
-	if to = rawjson.Field(body, "targetId"); !rawjson.IsString(to) {
-		to = nil
+func (r *Reader) moved(p *place, s *apart.Entry) {
+	from := p.parent
+	p.parent = nil
+	body := apart.Closed(bytes.Clone(s.Body), 0)
+	s.Body = s.Body[:0]
+	for m := rawjson.Walk(body); m.Closing == '}' && m.Next(); {
+		if string(m.Key) == "targetId" {
+			if p.parent = nil; rawjson.IsString(m.Val) {
+				m.Val = r.tail(m.Val)
+				p.parent = m.Val
+			}
+		}
+		s.Body = append(append(rawjson.AppendString(append(s.Body, ','), string(m.Key)), ':'), m.Val...)
 	}
-	if parent != nil {
-		body = add(body, "fromId", parent)
+	if from != nil {
+		s.Body = apart.Member(s.Body, "fromId", from)
 	}
-	return to, body
 }
 
 // place is where an entry stands.
@@ -106,30 +75,15 @@ type place struct {
 	parent, at []byte
 }
 
-func (p place) line(message, body []byte) []byte {
-	out := rawjson.Object("type", rawjson.AppendString(nil, p.typ), "id", rawjson.AppendString(nil, p.id), "parentId", rawjson.OrNull(p.parent), "timestamp", p.at, "message", message)
-	if len(body) > len("{}") {
-		out = append(append(out[:len(out)-1], ','), body[1:]...)
+// open appends a line as far as its place goes.
+func (p place) open(dst []byte) []byte {
+	dst = rawjson.AppendString(append(dst, `{"type":`...), p.typ)
+	dst = rawjson.AppendString(append(dst, `,"id":`...), p.id)
+	dst = append(append(dst, `,"parentId":`...), rawjson.OrNull(p.parent)...)
+	if p.at != nil {
+		dst = apart.AppendISO(append(dst, `,"timestamp":`...), p.at)
 	}
-	return out
-}
-
-// spread writes the messages that an entry became one below the other. The first has the entry's id, for
-// that is what others name; its children hang on the last.
-func (r *Reader) spread(p place, messages [][]byte, body []byte) [][]byte {
-	lines := make([][]byte, 0, len(messages))
-	first := p.id
-	for i, m := range messages {
-		if i > 0 {
-			p.parent = rawjson.AppendString(nil, p.id)
-			p.id, body = partID(first, i), []byte("{}")
-		}
-		lines = append(lines, p.line(m, body))
-	}
-	if len(messages) > 1 {
-		r.tails[first] = p.id
-	}
-	return lines
+	return dst
 }
 
 // oldMessage gives the lines of a message of the older form: each hangs on the one before.
@@ -139,13 +93,18 @@ func (r *Reader) oldMessage(o jsonl.Object) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw := rawjson.Field(o.Raw, "timestamp")
-	at := isoTime(raw)
+	at := rawjson.Field(o.Raw, "timestamp")
 	if at == nil {
 		at = isoOf(r.stamp(o))
 	}
-	p := place{typ: "message", id: id, parent: nonEmpty(r.last), at: at}
-	lines := r.spread(p, r.message(o.Raw), []byte("{}"))
+	m := &r.sheet.Message
+	if m.Read(o.Raw); m.Over {
+		return nil, errSpread
+	}
+	lines, err := r.spread(place{typ: "message", id: id, parent: nonEmpty(r.last), at: at}, m, nil)
+	if err != nil {
+		return nil, err
+	}
 	if r.last = id; len(lines) > 1 {
 		r.last = r.tails[id]
 		delete(r.tails, id)

@@ -6,7 +6,10 @@
 // has no type for becomes a custom entry, its type behind "operator.". Write turns all of that back. The
 // lines are never the file's bytes, so the original is always kept.
 //
-// Bounds and damage: as package jsonl has them. Of a file with split messages the ids of those are held.
+// Bounds and damage: as package jsonl has them. Of a file with split messages the ids of those are held, and of the
+// newest 4,096 calls the tools. Lines without oddities are read ahead, 3 MiB of them, in a goroutine that Close
+// joins. The lines that one entry becomes take 128 MiB at most, or a stub stands in its place; the same again may be
+// held twice while they are made.
 package operator
 
 import (
@@ -20,6 +23,7 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/operator/internal/apart"
 	"github.com/coppice-go/coppice/interop/pi/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
@@ -30,7 +34,8 @@ type Reader struct {
 	src     interop.Source
 	o       interop.Options
 	close   func() error
-	in      *jsonl.Scanner
+	in      *jsonl.Scanner // not to be asked while a line may be read ahead
+	ahead   ahead
 	header  interop.Header
 	started bool
 	old     bool // metadata and messages
@@ -41,11 +46,16 @@ type Reader struct {
 	last   string            // old form: the id of the message before
 	tails  map[string]string // of messages that became several: the id of the last, by that of the first
 	called map[string]string // names of tools by the ids of their calls; the newest
+
+	// Used again for each entry.
+	sheet apart.Entry
+	out   []byte
+	ends  []int
+	lines [][]byte
 }
 
 const (
 	maxRefused = 1000
-	maxCalled  = 4096
 
 	transcriptName = 64 << 10 // what an id may have at most, in bytes
 )
@@ -65,6 +75,7 @@ func (r *Reader) Header() (interop.Header, error) {
 			r.close = f.Close
 			r.in = jsonl.New(f, isEntry)
 			r.in.Change()
+			r.ahead = ahead{in: r.in, plain: r.plain}
 		}
 	}
 	for !r.started && r.err == nil {
@@ -137,7 +148,7 @@ func (r *Reader) entry() ([][]byte, error) {
 		o, r.first = *r.first, nil
 	} else {
 		var err error
-		if o, err = r.in.Next(); err != nil {
+		if o, err = r.ahead.next(); err != nil {
 			return nil, err
 		}
 	}
@@ -167,6 +178,9 @@ func (r *Reader) entry() ([][]byte, error) {
 func (r *Reader) fit(o jsonl.Object, convert func(jsonl.Object) ([][]byte, error)) ([][]byte, error) {
 	last := r.last
 	lines, err := convert(o)
+	if errors.Is(err, errSpread) {
+		return r.large(o)
+	}
 	for _, raw := range lines {
 		if len(raw) <= jsonl.MaxEntry {
 			continue
@@ -181,18 +195,28 @@ func (r *Reader) fit(o jsonl.Object, convert func(jsonl.Object) ([][]byte, error
 
 func (r *Reader) shrunk(o jsonl.Object, convert func(jsonl.Object) ([][]byte, error)) ([][]byte, error) {
 	stub := rawjson.Field(r.in.Stub(o, nil, nil), "stub")
-	small := jsonl.Shrink(o.Raw)
+	small := o
+	small.Raw = jsonl.Shrink(o.Raw)
 	for _, name := range []string{"parent_id", "timestamp"} { // the place counts, wherever it was said
 		if val := rawjson.Field(o.Raw, name); len(val) < transcriptName {
-			small = rawjson.WithField(small, name, val)
+			small.Raw = rawjson.WithField(small.Raw, name, val)
 		}
 	}
-	o.Raw = small
-	lines, err := convert(o)
+	lines, err := convert(small)
+	if errors.Is(err, errSpread) || longest(lines) > jsonl.MaxEntry {
+		return r.large(o)
+	}
 	if err == nil && len(lines) > 0 {
 		lines[0] = rawjson.WithField(lines[0], "stub", stub)
 	}
 	return lines, err
+}
+
+func longest(lines [][]byte) (n int) {
+	for _, raw := range lines {
+		n = max(n, len(raw))
+	}
+	return n
 }
 
 // large gives what stands in the place of a line over the limit of one, of which only the beginning is there.
@@ -213,9 +237,15 @@ func (r *Reader) large(o jsonl.Object) ([][]byte, error) {
 	}
 	raw := r.in.Stub(o, parent, nil)
 	if at := rawjson.Field(raw, "timestamp"); at != nil {
-		raw = rawjson.WithField(raw, "timestamp", isoTime(at))
+		raw = rawjson.WithField(raw, "timestamp", apart.ISO(at))
 	}
 	return [][]byte{raw}, nil
+}
+
+// plain reports a line about which nothing is to be said, whatever is in its fields: of its length, it cannot
+// become more than an entry may have (apart.MaxSpread, jsonl.MaxEntry).
+func (r *Reader) plain(o jsonl.Object) bool {
+	return !r.old && !o.Part && len(o.Raw) <= maxPlain && o.ID != "" && len(o.ID) <= maxID && apart.Known(o.Type)
 }
 
 func (r *Reader) id(o jsonl.Object) (string, error) {
@@ -242,7 +272,11 @@ func (r *Reader) stamp(o jsonl.Object) time.Time {
 
 // tail gives the id, as JSON, of the entry that a parent has become: of several, the last.
 func (r *Reader) tail(id []byte) []byte {
-	if t, ok := r.tails[rawjson.Text(id)]; ok {
+	if len(r.tails) == 0 {
+		return id
+	}
+	s, _ := apart.Text(id)
+	if t, ok := r.tails[string(s)]; ok {
 		return rawjson.AppendString(nil, t)
 	}
 	return id
@@ -256,7 +290,7 @@ func (r *Reader) BadLines() int {
 	if r.in == nil {
 		return 0
 	}
-	return r.in.Bad()
+	return r.ahead.alone().Bad()
 }
 
 // Diagnostics gives what was found so far, at most 100 and then a count.
@@ -264,11 +298,12 @@ func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	if r.in == nil {
 		return nil
 	}
-	return r.in.Diagnostics()
+	return r.ahead.alone().Diagnostics()
 }
 
 // Close closes what was opened.
 func (r *Reader) Close() error {
+	r.ahead.close()
 	if r.close == nil {
 		return nil
 	}

@@ -9,71 +9,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Times keep every digit: seconds with a fraction become an ISO-8601 string with as many digits, at least
-// three; and milliseconds of messages have the fraction that the seconds had beyond them.
-
-const isoForm = "2006-01-02T15:04:05"
-
-// maxDigits bounds the digits of a fraction that are kept: a float has 17 in all.
-const maxDigits = 17
-
-// isoTime gives a time in seconds as an ISO-8601 string; anything else comes back as it is.
-func isoTime(val []byte) []byte {
-	seconds, fraction, ok := splitSeconds(val)
-	if !ok {
-		return val
-	}
-	for len(fraction) < 3 {
-		fraction += "0"
-	}
-	return []byte(`"` + time.Unix(seconds, 0).UTC().Format(isoForm) + "." + fraction + `Z"`)
-}
-
 func isoOf(t time.Time) []byte {
 	return []byte(t.UTC().Format(`"2006-01-02T15:04:05.000Z"`))
-}
-
-// splitSeconds takes a number of seconds apart: its digits, none of them rounded.
-func splitSeconds(val []byte) (seconds int64, fraction string, ok bool) {
-	if !rawjson.IsNumber(val) || val[0] == '-' {
-		return 0, "", false
-	}
-	s := string(val)
-	if strings.ContainsAny(s, "eE") {
-		f, err := strconv.ParseFloat(s, 64)
-		if err != nil || f < 0 || f > maxSeconds {
-			return 0, "", false
-		}
-		s = strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	whole, fraction, _ := strings.Cut(s, ".")
-	seconds, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil || seconds > maxSeconds {
-		return 0, "", false
-	}
-	return seconds, fraction[:min(len(fraction), maxDigits)], true
-}
-
-// maxSeconds is the end of the year 9999.
-const maxSeconds = 253402300799
-
-// millis gives a time in seconds as milliseconds.
-func millis(val []byte) []byte {
-	seconds, fraction, ok := splitSeconds(val)
-	if !ok {
-		return val
-	}
-	for len(fraction) < 3 {
-		fraction += "0"
-	}
-	out := strings.TrimLeft(strconv.FormatInt(seconds, 10)+fraction[:3], "0")
-	if out == "" {
-		out = "0"
-	}
-	if rest := strings.TrimRight(fraction[3:], "0"); rest != "" {
-		out += "." + rest
-	}
-	return []byte(out)
 }
 
 // secondsOf gives an ISO-8601 string as seconds; nil if it is none.

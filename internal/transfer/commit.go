@@ -1,0 +1,124 @@
+package transfer
+
+import (
+	"context"
+	"time"
+
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/tree"
+)
+
+// Heads that are none of the entries.
+const (
+	here   = -1 // at the last entry
+	nobody = -2 // before the first one
+)
+
+// commitAll commits what was taken in, in chunks, and brings the session to the shape of one that grew by
+// itself. head is the entry at which it opens; last completes the last step.
+func (ld *loader) commitAll(ctx context.Context, reason string, head int, last func(*journal.Step)) error {
+	parents, _ := tree.ResolveParents(ld.heads)
+	ords := make([]uint64, len(ld.heads)) // of what is committed
+	for at := 0; ; {
+		end := ld.chunk(at, parents)
+		entries, err := ld.entries(at, end, parents, ords)
+		if err != nil {
+			return err
+		}
+		step := &journal.Step{Reason: reason, Entries: entries, Time: ld.age(at, end)}
+		if end == len(ld.heads) {
+			step.Blobs = map[string][]byte{}
+			for _, b := range ld.small {
+				step.Blobs[b.Sum] = b.Data
+			}
+			switch {
+			case head == nobody:
+				step.Head = &journal.Head{Ord: -1}
+			case head >= at:
+				step.Head = &journal.Head{ID: ld.heads[head].ID, Ord: -1, Entry: entries[head-at]}
+			case head >= 0:
+				step.Head = &journal.Head{ID: ld.heads[head].ID, Ord: int64(ords[head])}
+			}
+			last(step)
+		}
+		if _, err := ld.j.Commit(ctx, step); err != nil {
+			return err
+		}
+		for i, e := range entries {
+			ords[at+i] = e.Ord
+		}
+		ld.lines.drop(at, end)
+		if at = end; at == len(ld.heads) {
+			return ld.j.Settle(ctx)
+		}
+	}
+}
+
+// entries makes the entries of a chunk.
+func (ld *loader) entries(at, end int, parents []int64, ords []uint64) ([]*journal.Entry, error) {
+	entries := make([]*journal.Entry, end-at)
+	for i := range entries {
+		raw, err := ld.lines.get(at + i)
+		if err != nil {
+			return nil, err
+		}
+		l := ld.heads[at+i]
+		l.Raw = raw
+		entries[i] = &journal.Entry{Raw: raw, Head: l, ID: l.ID, ParentID: l.ParentID, ParentOrd: -1}
+	}
+	for i, e := range entries {
+		switch p := parents[at+i]; {
+		case p >= int64(end): // further on than a commit can reach: a root, reported as an orphan
+		case p >= int64(at):
+			e.Parent = entries[p-int64(at)]
+		case p >= 0:
+			e.ParentOrd = int64(ords[p])
+		}
+	}
+	return entries, nil
+}
+
+// target is the entry to which a leaf entry at the end of the file moves the head, as pi's harness and operator go
+// on there.
+func (ld *loader) target() int {
+	if string(ld.leaf) == "null" {
+		return nobody
+	}
+	if id := rawjson.Text(ld.leaf); id != "" {
+		for i := len(ld.heads) - 1; i >= 0; i-- {
+			if ld.heads[i].ID == id {
+				return i
+			}
+		}
+	}
+	return here
+}
+
+// age is when the newest of some entries, or of those before them, was made: the activity that a commit of an
+// import stands for, so that what was brought in is listed by its own dates. A time to come counts as now.
+func (ld *loader) age(from, to int) time.Time {
+	if ld.dated.IsZero() {
+		return ld.dated
+	}
+	now := ld.in.Config.Now()
+	for _, l := range ld.heads[from:to] {
+		if l.Time.After(ld.dated) && !l.Time.After(now) {
+			ld.dated = l.Time
+		}
+	}
+	return ld.dated
+}
+
+// chunk gives the end of the chunk that begins at an entry: full, and with no parent behind it.
+func (ld *loader) chunk(at int, parents []int64) int {
+	size, need := 0, int64(0)
+	for i := at; i < len(ld.heads); i++ {
+		n := ld.lines.size(i) + 1
+		if i > at && (size+n > chunkMost || size+n > chunkBytes && need < int64(i)) {
+			return i
+		}
+		size, need = size+n, max(need, parents[i])
+	}
+	return len(ld.heads)
+}

@@ -1,0 +1,170 @@
+package operator
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/operator/internal/apart"
+)
+
+const (
+	maxCalled = 4096 // calls whose tool is known
+	maxName   = 128  // bytes of a tool's name, and maxID of its call's id: beyond them results have no name
+)
+
+// errSpread: the messages that an entry would become are over the limit, for each has its place and its head.
+var errSpread = errors.New("operator: an entry of too many messages")
+
+// roleOf gives pi's name of a role, as JSON; nil = none.
+func roleOf(val []byte) []byte {
+	role, plain := apart.Text(val)
+	switch string(role) {
+	case "":
+		return nil
+	case "human":
+		return []byte(`"user"`)
+	case "ai":
+		return []byte(`"assistant"`)
+	case "tool":
+		return []byte(`"toolResult"`)
+	case "branch_summary":
+		return []byte(`"branchSummary"`)
+	case "compaction_summary":
+		return []byte(`"compactionSummary"`)
+	}
+	if plain {
+		return val
+	}
+	return rawjson.AppendString(nil, string(role))
+}
+
+// size bounds the bytes of the lines that a message becomes.
+func size(m *apart.Message, p place) int {
+	const names = 256 // of fields, and times
+	each := len(p.typ) + 2*len(p.id) + names
+	n := len(m.Text) + len(m.Notes)*maxName + len(m.Raw) + len(m.ID) + len(p.parent)
+	for _, part := range m.Parts {
+		if n += each; part.Kind != apart.Result {
+			n += len(m.Role) + len(m.Head) + len(m.Contents)
+		}
+	}
+	return n
+}
+
+// spread writes the messages that an entry became one below the other. The first has the entry's id, for
+// that is what others name; its children hang on the last.
+func (r *Reader) spread(p place, m *apart.Message, body []byte) ([][]byte, error) {
+	if size(m, p) > apart.MaxSpread {
+		return nil, errSpread
+	}
+	if m.Raw != nil {
+		return r.line(p, append(apart.Member(nil, "message", m.Raw), body...)), nil
+	}
+	out, ends := apart.Reused(r.out), apart.Reused(r.ends)
+	first, role := p.id, roleOf(m.Role)
+	notes := m.Notes
+	for i, part := range m.Parts {
+		if i > 0 {
+			p.parent = rawjson.AppendString(nil, p.id)
+			p.id, body = partID(first, i), nil
+		}
+		out = append(p.open(out), `,"message":`...)
+		from := len(out)
+		if part.Kind == apart.Result {
+			out = append(out, `,"role":"toolResult"`...)
+			out, notes = r.named(out, m.Text[:part.To], part.From, notes, role)
+		} else {
+			out = said(m, out, part, role)
+		}
+		if m.At != nil {
+			out = apart.AppendMillis(append(out, `,"timestamp":`...), m.At)
+		}
+		if i == 0 && m.ID != nil {
+			out = apart.Member(out, "id", m.ID)
+		}
+		out = append(append(apart.Closed(out, from), body...), '}')
+		ends = append(ends, len(out))
+	}
+	r.named(nil, nil, 0, notes, role)
+	if len(m.Parts) > 1 {
+		r.tails[first] = p.id
+	}
+	r.out, r.ends = out, ends
+	return r.cut(), nil
+}
+
+// partID is the id of a further message of an entry.
+func partID(id string, i int) string { return id + "." + strconv.Itoa(i) }
+
+// said appends the fields of a message that is no result.
+func said(m *apart.Message, out []byte, p apart.Part, role []byte) []byte {
+	if role != nil {
+		out = apart.Member(out, "role", role)
+	}
+	switch out = append(out, m.Head...); {
+	case p.Kind == apart.List:
+		out = append(append(out, `,"content":[`...), m.Text[p.From:p.To]...)
+		out = append(out, ']')
+	case m.Contents != nil:
+		out = apart.Member(out, "content", m.Contents)
+	}
+	return out
+}
+
+// named appends text from a place on, and puts the names of tools where they belong. It keeps those of calls on
+// its way, for results may stand behind them in the same message; rest are the notes that come later.
+func (r *Reader) named(out, text []byte, from int, notes []apart.Note, role []byte) (named []byte, rest []apart.Note) {
+	for len(notes) > 0 && notes[0].At <= len(text) {
+		n := notes[0]
+		notes = notes[1:]
+		if n.At == apart.Call {
+			if string(role) == `"assistant"` {
+				r.noteCall(n)
+			}
+			continue
+		}
+		out = append(append(out, text[from:n.At]...), `,"toolName":`...)
+		out, from = rawjson.AppendString(out, r.toolOf(n.ID)), n.At
+	}
+	return append(out, text[from:]...), notes
+}
+
+// noteCall keeps the name of a called tool, which results do not say.
+func (r *Reader) noteCall(n apart.Note) {
+	if len(r.called) >= maxCalled {
+		clear(r.called)
+	}
+	id, _ := apart.Text(n.ID)
+	name, _ := apart.Text(n.Name)
+	switch {
+	case len(id) == 0:
+	case len(id) <= maxID && len(name) <= maxName:
+		r.called[string(id)] = string(name)
+	default:
+		delete(r.called, string(id))
+	}
+}
+
+func (r *Reader) toolOf(call []byte) string {
+	id, _ := apart.Text(call)
+	return r.called[string(id)]
+}
+
+// cut gives the lines in r.out, up to each of r.ends, in memory of their own.
+func (r *Reader) cut() [][]byte {
+	r.lines = apart.Reused(r.lines)
+	all, from := append(make([]byte, 0, len(r.out)), r.out...), 0
+	for _, to := range r.ends {
+		r.lines = append(r.lines, all[from:to:to])
+		from = to
+	}
+	return r.lines
+}
+
+// line gives one line.
+func (r *Reader) line(p place, body []byte) [][]byte {
+	r.out = append(append(p.open(apart.Reused(r.out)), body...), '}')
+	r.ends = append(apart.Reused(r.ends), len(r.out))
+	return r.cut()
+}
