@@ -2,18 +2,18 @@ package codex
 
 import (
 	"bytes"
-	"hash/maphash"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 )
 
 // answer collects the items of one answer of the model.
 type answer struct {
-	at     entryAt
-	blocks []byte // of the content, with commas between; nil = no answer
+	open   bool
+	at     rollout.At
+	blocks []byte // of the content, with commas between
 	called bool
 	usage  []byte
 	held   []aside // lines that came while it was collected
@@ -22,108 +22,37 @@ type answer struct {
 
 // aside is a line that comes behind the answer, or an event that may say what an item says.
 type aside struct {
-	at   entryAt
+	at   rollout.At
 	kind string
 	raw  []byte
 	hash uint64
 }
 
-// maxHeld bounds what comes behind an answer, in bytes.
-const maxHeld = 4 << 20
+// The bounds of an answer in bytes: what comes behind it, and what it is made of before the rest is another
+// answer (over 4 MiB a stub stands in its place in any case).
+const (
+	maxHeld   = 4 << 20
+	maxAnswer = 16 << 20
+)
 
-func (w *answer) begin(a entryAt, room int) {
-	if w.blocks == nil {
-		a.stamp = bytes.Clone(a.stamp)
-		w.at, w.blocks = a, make([]byte, 0, room+64)
+func (w *answer) begin(a rollout.At) {
+	if !w.open {
+		w.at, w.open = a.Kept(), true
 	}
 }
 
-func (w *answer) add(block []byte) {
-	if len(w.blocks) > 0 {
+func (w *answer) add(blocks []byte) {
+	if len(w.blocks) > 0 && len(blocks) > 0 {
 		w.blocks = append(w.blocks, ',')
 	}
-	w.blocks = append(w.blocks, block...)
-}
-
-// text adds what the model said.
-func (w *answer) text(content, id []byte) {
-	put := func(text []byte) {
-		block := append([]byte(`{"type":"text","text":`), text...)
-		if rawjson.IsString(id) && len(id) > 2 {
-			block = append(append(block, `,"textSignature":`...), id...)
-		}
-		w.add(append(block, '}'))
-	}
-	if rawjson.IsString(content) {
-		put(content)
-	}
-	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
-		text := rawjson.Field(m.Val, "text")
-		if !rawjson.IsString(text) {
-			text = rawjson.Field(m.Val, "refusal")
-		}
-		switch {
-		case rawjson.IsString(text):
-			put(text)
-		case m.Val[0] == '{':
-			w.add(m.Val)
-		}
-	}
+	w.blocks = append(w.blocks, blocks...)
 }
 
 // hold keeps a line until the answer is complete. full: it is time to end it.
-func (w *answer) hold(a entryAt, kind string, raw []byte) (full bool) {
-	a.stamp = bytes.Clone(a.stamp)
-	w.held = append(w.held, aside{at: a, kind: kind, raw: bytes.Clone(raw)})
+func (w *answer) hold(a rollout.At, kind string, raw []byte) (full bool) {
+	w.held = append(w.held, aside{at: a.Kept(), kind: kind, raw: bytes.Clone(raw)})
 	w.size += len(raw)
 	return w.size+len(w.blocks) > maxHeld
-}
-
-// appendContent appends a message's content as pi has it.
-func appendContent(dst, content []byte) []byte {
-	if rawjson.IsString(content) {
-		return append(dst, content...)
-	}
-	dst = append(dst, '[')
-	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
-		if dst[len(dst)-1] != '[' {
-			dst = append(dst, ',')
-		}
-		dst = appendBlock(dst, m.Val)
-	}
-	return append(dst, ']')
-}
-
-func appendBlock(dst, block []byte) []byte {
-	if block[0] != '{' {
-		if !rawjson.IsString(block) {
-			block = rawjson.AppendString(nil, string(block))
-		}
-		return append(append(append(dst, `{"type":"text","text":`...), block...), '}')
-	}
-	if text := rawjson.Field(block, "text"); rawjson.IsString(text) {
-		return append(append(append(dst, `{"type":"text","text":`...), text...), '}')
-	}
-	url := rawjson.Field(block, "image_url")
-	if mime, data, ok := bytes.Cut(bytes.TrimPrefix(url, []byte(`"data:`)), []byte(";base64,")); ok && bytes.HasPrefix(url, []byte(`"data:image/`)) && bytes.IndexByte(url, '\\') < 0 {
-		dst = append(append(dst, `{"type":"image","data":"`...), data...)
-		return append(append(append(dst, `,"mimeType":"`...), mime...), `"}`...)
-	}
-	return append(dst, block...)
-}
-
-// plainText gives the text of a content.
-func plainText(content []byte) string {
-	if rawjson.IsString(content) {
-		return rawjson.Text(content)
-	}
-	var parts []string
-	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
-		if t := rawjson.Text(rawjson.Field(m.Val, "text")); t != "" {
-			parts = append(parts, t)
-		}
-	}
-	return strings.Join(parts, "\n")
 }
 
 // appendUsage appends what was counted, in pi's words: input without what came from the cache.
@@ -157,50 +86,31 @@ type echoes struct {
 }
 
 // heard notes the texts of an item.
-func (r *Reader) heard(content []byte) {
-	if rawjson.IsString(content) {
-		r.hear(content)
-		return
-	}
-	parts := 0
-	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); parts++ {
-		r.hear(rawjson.Field(m.Val, "text"))
-	}
-	if parts > 1 {
-		r.hear(rawjson.AppendString(nil, plainText(content)))
-		r.hear(rawjson.AppendString(nil, strings.ReplaceAll(plainText(content), "\n", "")))
-	}
-}
-
-func (r *Reader) hear(text []byte) {
-	if !rawjson.IsString(text) {
-		return
-	}
-	e, hash := &r.echoes, maphash.Bytes(r.seed, text)
-	for i, w := range e.waiting {
-		if w.hash == hash {
-			e.size -= len(w.raw)
-			e.waiting = append(e.waiting[:i], e.waiting[i+1:]...)
-			e.dropped++
-			break
+func (r *Reader) heard(texts []uint64) {
+	e := &r.echoes
+	for _, hash := range texts {
+		for i, w := range e.waiting {
+			if w.hash == hash {
+				e.size -= len(w.raw)
+				e.waiting = append(e.waiting[:i], e.waiting[i+1:]...)
+				e.dropped++
+				break
+			}
 		}
+		e.heard[e.n%len(e.heard)] = hash
+		e.n++
 	}
-	e.heard[e.n%len(e.heard)] = hash
-	e.n++
 }
 
 // echo drops an event if an item says the same, or keeps it until one does.
-func (r *Reader) echo(a entryAt, kind string, text, raw []byte) {
-	e, hash := &r.echoes, maphash.Bytes(r.seed, text)
-	if rawjson.IsString(text) {
-		if slices.Contains(e.heard[:min(e.n, len(e.heard))], hash) {
-			e.dropped++
-			return
-		}
+func (r *Reader) echo(p *rollout.Piece) {
+	e, hash := &r.echoes, p.Texts[0]
+	if slices.Contains(e.heard[:min(e.n, len(e.heard))], hash) {
+		e.dropped++
+		return
 	}
-	a.stamp = bytes.Clone(a.stamp)
-	e.waiting = append(e.waiting, aside{a, kind, bytes.Clone(raw), hash})
-	e.size += len(raw)
+	e.waiting = append(e.waiting, aside{p.At.Kept(), p.Kind, bytes.Clone(p.Raw), hash})
+	e.size += len(p.Raw)
 	const most = 64
 	for len(e.waiting) > most || e.size > maxHeld {
 		w := e.waiting[0]

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 )
 
 // wholeHead is how much of a longer file is looked at.
@@ -14,7 +15,7 @@ const wholeHead = 64 << 10
 // Detect tells by the first bytes of a file, compressed or not, whether it is one of Codex's. The last line may
 // be torn.
 func Detect(head []byte) bool {
-	if bytes.HasPrefix(head, magic) {
+	if bytes.HasPrefix(head, rollout.Magic) {
 		packed := len(head)
 		if head = unpacked(head); len(head) == 0 {
 			return packed >= wholeHead // not one block of it is there; nobody else packs
@@ -26,14 +27,14 @@ func Detect(head []byte) bool {
 		line, rest, whole := bytes.Cut(head, []byte{'\n'})
 		line = bytes.Trim(line, " \t\r\x00")
 		if len(line) > 0 && line[0] == '{' {
-			l := readLine(line)
-			if string(l.typ) == `"session"` || string(l.typ) == `"title"` || string(l.typ) == `"metadata"` {
+			l := rollout.ReadLine(line)
+			if string(l.Type) == `"session"` || string(l.Type) == `"title"` || string(l.Type) == `"metadata"` {
 				return false // pi's family
 			}
-			if l.form == formEnvelope || l.form == formHeader || l.form == formBare {
+			if l.Form == rollout.Envelope || l.Form == rollout.Head || l.Form == rollout.Bare {
 				return true
 			}
-			if !whole && rawjson.IsString(l.stamp) && isType(l.typ) {
+			if !whole && rawjson.IsString(l.Stamp) && rollout.IsType(l.Type) {
 				return true
 			}
 		}
@@ -46,7 +47,7 @@ func Detect(head []byte) bool {
 
 // unpacked gives the beginning of what a compressed file holds.
 func unpacked(head []byte) []byte {
-	z, err := unpack(bytes.NewReader(head))
+	z, err := rollout.Unpack(bytes.NewReader(head))
 	if err != nil {
 		return nil
 	}

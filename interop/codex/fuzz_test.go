@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -34,9 +35,17 @@ func FuzzRead(f *testing.F) {
 func check(t *testing.T, text string) {
 	t.Helper()
 	Detect([]byte(text))
-	r := reader(text)
+	src := source(text)
+	around := folder{"rollout-1-0198aaaa-0000-7000-8000-000000000009.jsonl": text} // what a seed goes on from
+	src.List, src.Beside = around.list, around.open
+	r := NewReader(src, interop.Options{Now: now, Rand: rand.NewChaCha8([32]byte{1})})
+	defer func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	if _, err := r.Header(); err != nil {
-		packed := len(text) >= len(magic) && text[:len(magic)] == string(magic)
+		packed := len(text) >= len(rollout.Magic) && text[:len(rollout.Magic)] == string(rollout.Magic)
 		if !errors.Is(err, interop.ErrNotSession) && !packed {
 			t.Fatal(err)
 		}

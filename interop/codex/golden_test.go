@@ -1,19 +1,14 @@
 package codex
 
 import (
-	"bytes"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/coppice-go/coppice/interop"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -54,34 +49,5 @@ func TestGolden(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-func BenchmarkRead(b *testing.B) {
-	words := strings.Repeat("The quick brown fox jumps over the lazy dog.\n\tif err != nil { return \"x\" }\n", 20)
-	var text bytes.Buffer
-	text.WriteString(meta)
-	const turns = 2000
-	for i := range turns {
-		id := fmt.Sprint("c", i)
-		text.WriteString(user("do it") + event(`{"type":"user_message","message":"do it"}`) + said(words[:400]) + event(fmt.Sprintf(`{"type":"agent_message","message":%q}`, words[:400])) +
-			calls(id) + event(tokens) + output(id, words))
-	}
-	src := interop.Source{Name: "s", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text.Bytes())), nil }}
-	b.SetBytes(int64(text.Len()))
-	b.ReportAllocs()
-	for b.Loop() {
-		r := NewReader(src, interop.Options{Now: now})
-		n := 0
-		for ; ; n++ {
-			if _, err := r.Next(); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				b.Fatal(err)
-			}
-		}
-		if n < 4*turns {
-			b.Fatal(n)
-		}
 	}
 }

@@ -1,10 +1,12 @@
 package codex
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,9 +76,10 @@ func (s *session) path(id string) []transcript.Entry {
 	var out []transcript.Entry
 	for id != "" {
 		e := s.entries[s.byID[id]]
-		out = append([]transcript.Entry{e}, out...)
+		out = append(out, e)
 		id = e.ParentID
 	}
+	slices.Reverse(out)
 	return out
 }
 
@@ -132,3 +135,17 @@ func output(id, text string) string {
 }
 
 const tokens = `{"type":"token_count","info":{"last_token_usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":5,"reasoning_output_tokens":2,"total_tokens":15}}}`
+
+// with puts a text that needs no escapes, and may be long, in the place of the mark in a line.
+func with(line, text string) string { return strings.Replace(line, "@", text, 1) }
+
+// quoted gives a text as JSON has it; < and > as they are, as Codex writes them.
+func quoted(text string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(text); err != nil {
+		return `""`
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

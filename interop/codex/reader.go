@@ -8,9 +8,16 @@
 //     as messages that the model sees and that nobody said.
 //   - Events that say again what an item says are left out and counted. What the transcript cannot express is
 //     kept as it is, in entries of type custom named "codex.<type>", in the order of the file.
+//   - A fork that copied nothing (history_base) has the entries of the file that it goes on from first, up to the
+//     place that it names, if that file lies beside it: in the same folder, or in that of the day on which the
+//     thread began. Their ids begin with "cx-b1-", those of that file's own base with "cx-b2-", and so on, at most
+//     16 files. What cannot be found is said, and the file is read without it.
 //
-// A file is read once. A reader holds one line of at most 64 MiB (a longer one gives a stub), one answer, and
-// the calls without an output.
+// A file is read once, the first line of a base twice. A reader holds what package rollout has under way (at
+// most 7 batches of 512 KiB, two lines of at most 64 MiB, and what is made of them), an answer of up to 16 MiB,
+// 4 MiB each of lines behind it and of events that wait for their item, and the calls without an output; of a
+// compressed file 32 MiB more. A line over 64 MiB gives a stub. Three goroutines work beside the one that calls
+// Next, from the first call to the end of the file or Close.
 package codex
 
 import (
@@ -18,13 +25,13 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -35,11 +42,15 @@ const maxRefused = 1000
 type Reader struct {
 	src    interop.Source
 	o      interop.Options
-	in     *stream
+	in     *rollout.Stream
 	s      *jsonl.Scanner
 	header interop.Header
-	first  *pending // an item that came before any header
-	err    error    // sticky
+	first  *rollout.Piece // the line that the header is made of, or an item that came before any
+	feed   *rollout.Feed  // of the file that is being read; nil = the next one is to be opened
+	from   *part          // what feed gives
+	chain  []*part        // whose entries come before the file's own, the first ones last
+	traced bool           // chain was looked for
+	err    error          // sticky
 	bad    int
 	diag   diag.List
 
@@ -59,18 +70,9 @@ type Reader struct {
 	over     bool
 }
 
-// pending is an object that is kept beyond the next one.
-type pending struct {
-	raw    []byte
-	number int
-	part   bool
-	size   int64
-}
-
 // NewReader reads src, which is opened once.
 func NewReader(src interop.Source, o interop.Options) *Reader {
-	r := &Reader{src: src, o: o, calls: map[string]string{}, seed: maphash.MakeSeed()}
-	return r
+	return &Reader{src: src, o: o, calls: map[string]string{}, seed: maphash.MakeSeed()}
 }
 
 // Header reads as far as the session's first line.
@@ -85,11 +87,10 @@ func (r *Reader) Header() (interop.Header, error) {
 }
 
 func (r *Reader) begin() (err error) {
-	if r.in, err = openSource(r.src); err != nil {
+	if r.in, err = rollout.Open(r.src); err != nil {
 		return err
 	}
-	r.s = jsonl.NewScanner(r.in)
-	r.s.Accepts = func(object []byte) bool { return readLine(object).form != formUnknown }
+	r.s = rollout.NewScanner(r.in)
 	r.s.Note = func(number int, kind, detail string, bad int) {
 		r.bad += bad
 		r.diag.Add("", uint64(number), kind, detail)
@@ -102,25 +103,27 @@ func (r *Reader) begin() (err error) {
 		if err != nil {
 			return err
 		}
-		l := readLine(o.Raw)
+		p := rollout.Make(r.seed, o)
+		l := rollout.ReadLine(p.Raw)
 		switch {
-		case l.form == formUnknown || l.form == formState:
+		case l.Form == rollout.Unknown || l.Form == rollout.State:
 			r.bad++
 			r.diag.Add("", uint64(o.Number), diag.BadLine, "before the session's first line, and none of Codex's")
 			continue
-		case l.form == formEnvelope && string(l.typ) == `"session_meta"`, l.form == formHeader:
-			return r.setHeader(l, o)
+		case l.Form == rollout.Envelope && string(l.Type) == `"session_meta"`, l.Form == rollout.Head:
+			r.first = p
+			return r.setHeader(l)
 		}
-		r.first = &pending{append([]byte(nil), o.Raw...), o.Number, o.Part, o.Size}
+		r.first = p
 		r.diag.Add("", uint64(o.Number), diag.NoHeader, "the file does not begin with a session's line: a header was made")
-		return r.setHeader(line{stamp: l.stamp}, o)
+		return r.setHeader(rollout.Line{Stamp: l.Stamp})
 	}
 	return fmt.Errorf("%w: none of its first %d lines is one of Codex's", interop.ErrNotSession, r.s.Number())
 }
 
-// setHeader takes what is known of the session from its first line.
-func (r *Reader) setHeader(l line, o jsonl.Object) error {
-	p := l.payload
+// setHeader takes what is known of the session from its first line; without a payload it has none.
+func (r *Reader) setHeader(l rollout.Line) error {
+	p := l.Payload
 	h := interop.Header{ID: rawjson.Text(rawjson.Field(p, "id")), Cwd: rawjson.Text(rawjson.Field(p, "cwd")), Version: 1, Made: p == nil}
 	for _, name := range []string{"forked_from_id", "parent_thread_id"} {
 		if h.Parent == "" {
@@ -128,7 +131,7 @@ func (r *Reader) setHeader(l line, o jsonl.Object) error {
 		}
 	}
 	stamp := r.o.Now
-	for _, val := range [][]byte{l.stamp, rawjson.Field(p, "timestamp")} {
+	for _, val := range [][]byte{l.Stamp, rawjson.Field(p, "timestamp")} {
 		if t, ok := jsonl.Stamp(val); ok {
 			stamp, h.Created = t, t
 		}
@@ -153,12 +156,6 @@ func (r *Reader) setHeader(l line, o jsonl.Object) error {
 	if r.provider = rawjson.Text(rawjson.Field(p, "model_provider")); r.provider == "" {
 		r.provider = "openai"
 	}
-	if base := rawjson.Text(rawjson.Field(rawjson.Field(p, "history_base"), "thread_id")); base != "" {
-		r.diag.Add("", uint64(o.Number), diag.Noted, fmt.Sprintf("its beginning stands in the file of thread %.80q, which is not read", base))
-	}
-	if p != nil {
-		r.custom(entryAt{o.Number, 0, l.stamp}, "session_meta", o.Raw)
-	}
 	return nil
 }
 
@@ -181,27 +178,59 @@ func (r *Reader) Next() (transcript.Draft, error) {
 
 // advance takes one line in; io.EOF = there was none.
 func (r *Reader) advance() error {
-	if f := r.first; f != nil {
-		r.first = nil
-		r.take(jsonl.Object{Raw: f.raw, Number: f.number, Part: f.part, Size: f.size})
-		return nil
-	}
 	if r.over {
 		return io.EOF
 	}
-	o, err := r.s.Next()
-	if errors.Is(err, io.EOF) {
-		r.over = true
-		r.finish()
-		if err := r.in.Close(); err != nil {
-			return fmt.Errorf("close %s: %w", r.src.Name, err)
-		}
+	if r.feed == nil {
+		r.nextFile()
 		return nil
 	}
-	if err != nil {
+	from := r.from
+	p, found, err := r.feed.Next()
+	switch {
+	case p != nil && from.beyond(p):
+		r.leave(errBeyond)
+	case p != nil:
+		r.take(p)
+	case err == nil:
+		r.told(found)
+	case from.depth > 0 && errors.Is(err, io.EOF):
+		r.leave(nil)
+	case from.depth > 0:
+		r.leave(err)
+	case errors.Is(err, io.EOF):
+		return r.end()
+	default:
 		return fmt.Errorf("%s: %w", r.src.Name, err)
 	}
-	r.take(o)
+	return nil
+}
+
+// told takes over what a scanner found.
+func (r *Reader) told(n rollout.Notes) {
+	r.bad += n.Bad
+	for _, f := range n.List {
+		r.note("", f.Line, f.Kind, f.Detail)
+	}
+	r.diag.AddMore(n.More)
+}
+
+// note says something of a line, with the name of the file if it is not the session's own.
+func (r *Reader) note(entry string, number int, kind, detail string) {
+	if r.from.depth > 0 {
+		detail = r.from.name + ": " + detail
+	}
+	r.diag.Add(entry, uint64(number), kind, detail)
+}
+
+// end gives what was held, behind the last line.
+func (r *Reader) end() error {
+	r.over = true
+	r.finish()
+	r.feed.Close()
+	if err := r.in.Close(); err != nil {
+		return fmt.Errorf("close %s: %w", r.src.Name, err)
+	}
 	return nil
 }
 
@@ -225,31 +254,29 @@ func (r *Reader) BadLines() int { return r.bad }
 // Diagnostics gives what was found so far, at most 100 and then a count.
 func (r *Reader) Diagnostics() []transcript.Diagnostic { return r.diag.All() }
 
-// Close releases what the reader holds.
+// Close releases what the reader holds; every goroutine that it started has ended then.
 func (r *Reader) Close() error {
-	if r.in == nil || r.over {
+	if r.over {
 		return nil
 	}
-	r.over, r.err = true, errClosed
+	r.over = true
 	r.out, r.at = nil, 0
-	if err := r.in.Close(); err != nil {
+	if r.err == nil {
+		r.err = errClosed
+	}
+	if r.in == nil {
+		return nil
+	}
+	var err error
+	if r.feed != nil {
+		if r.feed.Close(); r.from.in != nil {
+			err = r.from.in.Close()
+		}
+	}
+	if err := errors.Join(err, r.in.Close()); err != nil {
 		return fmt.Errorf("close %s: %w", r.src.Name, err)
 	}
 	return nil
 }
 
 var errClosed = errors.New("codex: reader is closed")
-
-// contextual tells what Codex says in the user's name from what the user says.
-func contextual(text string) bool {
-	text = strings.TrimSpace(text)
-	for _, mark := range []string{
-		"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<INSTRUCTIONS>", "<skill>",
-		"<user_shell_command>", "<turn_aborted>", "<permissions instructions>", "<collaboration_mode>", "<subagent_notification>", "<ide_context>",
-	} {
-		if strings.HasPrefix(text, mark) {
-			return true
-		}
-	}
-	return false
-}

@@ -7,54 +7,43 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// entryAt is where an entry comes from: its line, its number among the entries of the line, its time.
-type entryAt struct {
-	line, n int
-	stamp   []byte
-}
-
-func (a entryAt) id() string {
-	if a.n == 0 {
-		return "cx-" + strconv.Itoa(a.line)
-	}
-	return "cx-" + strconv.Itoa(a.line) + "." + strconv.Itoa(a.n)
-}
-
-// open begins an entry that hangs on the tip.
-func (r *Reader) open(a entryAt, typ string, room int) []byte {
-	out := make([]byte, 0, room+256)
+// open begins an entry that hangs on the tip, with room for a body.
+func (r *Reader) open(a rollout.At, typ string, room int) []byte {
+	const around = 512 // bytes around a body: the most that an answer has
+	out := make([]byte, 0, room+around)
 	out = append(append(out, `{"type":"`...), typ...)
-	out = append(append(out, `","id":"`...), a.id()...)
+	out = append(append(out, `","id":"`...), a.ID()...)
 	if out = append(out, `","parentId":`...); r.tip == "" {
 		out = append(out, "null"...)
 	} else {
 		out = append(append(append(out, '"'), r.tip...), '"')
 	}
 	out = append(out, `,"timestamp":`...)
-	if t, ok := jsonl.Stamp(a.stamp); ok {
-		if r.last = t; a.stamp[0] == '"' {
-			return append(out, a.stamp...)
+	if a.Timed {
+		if r.last = a.When; a.Stamp[0] == '"' {
+			return append(out, a.Stamp...)
 		}
 	}
 	return jsonl.AppendTime(out, r.last)
 }
 
 // put hands an entry out, or its stub if it is too large; the next one hangs on it.
-func (r *Reader) put(a entryAt, raw []byte) {
+func (r *Reader) put(a rollout.At, raw []byte) {
 	fitted, whole := jsonl.Fit(raw)
 	if !whole {
-		r.diag.Add(a.id(), uint64(a.line), diag.Oversize,
+		r.note(a.ID(), a.Line, diag.Oversize,
 			fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", len(raw), jsonl.MaxEntry))
 	}
 	r.out = append(r.out, transcript.Draft{Raw: fitted})
-	r.tip = a.id()
+	r.tip = a.ID()
 }
 
 // custom keeps what has no other place, as it is.
-func (r *Reader) custom(a entryAt, kind string, data []byte) {
+func (r *Reader) custom(a rollout.At, kind string, data []byte) {
 	const most = 200
 	if len(kind) > most {
 		kind = "line"
@@ -64,41 +53,40 @@ func (r *Reader) custom(a entryAt, kind string, data []byte) {
 }
 
 // take turns one line into entries.
-func (r *Reader) take(o jsonl.Object) {
-	l := readLine(o.Raw)
-	a := entryAt{line: o.Number, n: o.At, stamp: l.stamp}
-	if o.Part {
-		r.diag.Add(a.id(), uint64(o.Number), diag.Oversize,
-			fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", o.Size, jsonl.MaxLine))
+func (r *Reader) take(p *rollout.Piece) {
+	r.told(p.Notes)
+	if p.Cut {
+		r.note(p.At.ID(), p.At.Line, diag.Oversize,
+			fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", p.Size, jsonl.MaxLine))
 		r.flush("")
-		r.custom(a, "line", fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, o.Size, jsonl.MaxLine))
+		r.custom(p.At, "line", fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, p.Size, jsonl.MaxLine))
 		return
 	}
 	switch {
-	case l.form == formUnknown && l.typ == nil:
+	case p.Form == rollout.Unknown && p.Type == nil:
 		r.bad++
-		r.diag.Add("", uint64(o.Number), diag.BadLine, "an object without a type")
-	case l.form == formUnknown, l.form == formState, l.form == formHeader:
-		r.aside(a, rawjson.Text(l.typ), o.Raw)
-	case string(l.typ) == `"response_item"`:
-		r.item(a, l, o.Raw)
-	case string(l.typ) == `"event_msg"`:
-		r.event(a, l, o.Raw)
-	case string(l.typ) == `"turn_context"`:
-		r.context(a, l, o.Raw)
-	case string(l.typ) == `"compacted"`:
-		r.compacted(a, l.payload)
+		r.note("", p.At.Line, diag.BadLine, "an object without a type")
+	case p.Form == rollout.Unknown, p.Form == rollout.State, p.Form == rollout.Head:
+		r.aside(p.At, rawjson.Text(p.Type), p.Raw)
+	case string(p.Type) == `"response_item"`:
+		r.item(p)
+	case string(p.Type) == `"event_msg"`:
+		r.event(p)
+	case string(p.Type) == `"turn_context"`:
+		r.context(p)
+	case string(p.Type) == `"compacted"`:
+		r.compacted(p.At, p.Payload)
 	default:
-		r.aside(a, rawjson.Text(l.typ), o.Raw)
+		r.aside(p.At, rawjson.Text(p.Type), p.Raw)
 	}
 }
 
 // aside keeps a line; inside an answer it comes behind it.
-func (r *Reader) aside(a entryAt, kind string, raw []byte) {
+func (r *Reader) aside(a rollout.At, kind string, raw []byte) {
 	if kind == "" {
 		kind = "line"
 	}
-	if r.answer.blocks == nil {
+	if !r.answer.open {
 		r.custom(a, kind, raw)
 		return
 	}
@@ -108,60 +96,59 @@ func (r *Reader) aside(a entryAt, kind string, raw []byte) {
 }
 
 // context notes the model and how hard it thinks.
-func (r *Reader) context(a entryAt, l line, raw []byte) {
+func (r *Reader) context(p *rollout.Piece) {
 	r.flush("")
-	r.custom(a, "turn_context", raw)
-	if m := rawjson.Text(rawjson.Field(l.payload, "model")); m != "" && m != r.model {
+	a := p.At
+	r.custom(a, "turn_context", p.Raw)
+	if m := rawjson.Text(p.Fields.Model); m != "" && m != r.model {
 		r.model = m
-		a.n++
+		a.N++
 		out := rawjson.AppendString(append(r.open(a, "model_change", len(m)), `,"provider":`...), r.provider)
 		r.put(a, append(rawjson.AppendString(append(out, `,"modelId":`...), m), '}'))
 	}
-	if e := rawjson.Text(rawjson.Field(l.payload, "effort")); e != "" && e != r.effort {
+	if e := rawjson.Text(p.Fields.Effort); e != "" && e != r.effort {
 		r.effort = e
 		if e == "none" {
 			e = "off"
 		}
-		a.n++
+		a.N++
 		out := r.open(a, "thinking_level_change", len(e))
 		r.put(a, append(rawjson.AppendString(append(out, `,"thinkingLevel":`...), e), '}'))
 	}
 }
 
 // event takes what happened: most of it is kept as it is.
-func (r *Reader) event(a entryAt, l line, raw []byte) {
-	kind := l.kind
+func (r *Reader) event(p *rollout.Piece) {
+	kind := p.Kind
 	if kind == "" {
 		kind = "event_msg"
 	}
 	switch kind {
-	case "user_message", "agent_message":
-		r.echo(a, kind, rawjson.Field(l.payload, "message"), raw)
-	case "agent_reasoning", "agent_reasoning_raw_content":
-		r.echo(a, kind, rawjson.Field(l.payload, "text"), raw)
+	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content":
+		r.echo(p)
 	case "agent_reasoning_section_break":
 		r.echoes.dropped++
 	case "token_count":
-		if u := rawjson.Field(rawjson.Field(l.payload, "info"), "last_token_usage"); len(u) > 0 && u[0] == '{' && r.answer.blocks != nil {
-			r.answer.usage = append([]byte(nil), u...)
+		if p.Body != nil && r.answer.open {
+			r.answer.usage = p.Body
 			r.flush("")
 		}
-		r.aside(a, kind, raw)
+		r.aside(p.At, kind, p.Raw)
 	case "turn_aborted":
 		r.flush("aborted")
-		r.custom(a, kind, raw)
+		r.custom(p.At, kind, p.Raw)
 	case "thread_rolled_back":
-		r.rollback(l.payload)
-		r.custom(a, kind, raw)
+		r.rollback(p.Fields.Turns)
+		r.custom(p.At, kind, p.Raw)
 	default:
-		r.aside(a, kind, raw)
+		r.aside(p.At, kind, p.Raw)
 	}
 }
 
 // rollback goes back to before the last turns of the user.
-func (r *Reader) rollback(payload []byte) {
+func (r *Reader) rollback(turns []byte) {
 	r.flush("")
-	n, err := strconv.Atoi(string(rawjson.Field(payload, "num_turns")))
+	n, err := strconv.Atoi(string(turns))
 	if err != nil || n <= 0 || len(r.turns) == 0 {
 		return
 	}
@@ -171,7 +158,7 @@ func (r *Reader) rollback(payload []byte) {
 }
 
 // compacted makes the entry of a compaction, and behind it what Codex put in the place of the history.
-func (r *Reader) compacted(a entryAt, payload []byte) {
+func (r *Reader) compacted(a rollout.At, payload []byte) {
 	r.flush("")
 	summary := rawjson.Field(payload, "message")
 	history := rawjson.Field(payload, "replacement_history")
@@ -179,7 +166,7 @@ func (r *Reader) compacted(a entryAt, payload []byte) {
 	n, text := 0, []byte(nil)
 	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); n++ {
 		if string(rawjson.Field(m.Val, "role")) == `"user"` {
-			skip, text = n, rawjson.AppendString(nil, plainText(rawjson.Field(m.Val, "content")))
+			skip, text = n, rawjson.AppendString(nil, rollout.PlainText(rawjson.Field(m.Val, "content")))
 		}
 	}
 	if !rawjson.IsString(summary) || len(summary) == 2 {
@@ -191,7 +178,7 @@ func (r *Reader) compacted(a entryAt, payload []byte) {
 		summary = []byte(`""`)
 	}
 	out := append(append(r.open(a, "compaction", len(payload)), `,"summary":`...), summary...)
-	out = append(append(append(out, `,"firstKeptEntryId":"`...), a.id()...), `","tokensBefore":0`...)
+	out = append(append(append(out, `,"firstKeptEntryId":"`...), a.ID()...), `","tokensBefore":0`...)
 	out = append(append(append(out, `,"details":{"codex":`...), rawjson.WithField(payload, "replacement_history", nil)...), '}')
 	if hidden(history) {
 		remote := rawjson.Object("provider", rawjson.AppendString(nil, r.provider), "replacementHistory", history)
@@ -201,7 +188,7 @@ func (r *Reader) compacted(a entryAt, payload []byte) {
 	n = 0
 	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); n++ {
 		if n != skip {
-			a.n++
+			a.N++
 			r.replacement(a, m.Val)
 		}
 	}

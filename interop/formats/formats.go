@@ -9,7 +9,8 @@
 //     own, a reference to a blob.
 //  4. atomic: a header of an internal session, or an entry that only atomic writes.
 //  5. Claude Code: lines with a uuid and a sessionId, or of one of its types.
-//  6. pi: a session header, or entries with ids and parents.
+//  6. pi: a session header, or entries with ids and parents; or, looked for before all others, the header or the
+//     writes of its agent-core harness.
 //
 // omp and atomic write plain pi files too, until they have something of their own to say: such a file is pi's,
 // unless it lies in the folder where one of them keeps its sessions. All three read it alike; what differs
@@ -31,6 +32,7 @@ import (
 	"github.com/coppice-go/coppice/interop/omp"
 	"github.com/coppice-go/coppice/interop/operator"
 	"github.com/coppice-go/coppice/interop/pi"
+	"github.com/coppice-go/coppice/interop/pi/harness"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -70,7 +72,7 @@ var table = []format{
 	},
 	{
 		name: interop.Pi, detect: isPi, write: pi.Write, extend: behind(pi.Append),
-		open: func(src interop.Source, o interop.Options) interop.Reader { return pi.Open(src, o) },
+		open: openPi,
 	},
 }
 
@@ -89,6 +91,9 @@ func find(f interop.Format) (format, error) {
 // Detect tells the format of a file by its beginning, 256 KiB of it or all there is. name is its path: it
 // decides only where the content is pi's. "" = it is none of the formats.
 func Detect(head []byte, name string) interop.Format {
+	if harness.Detect(head) {
+		return interop.Pi
+	}
 	for _, t := range table {
 		if !t.detect(head) {
 			continue

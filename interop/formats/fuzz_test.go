@@ -14,6 +14,9 @@ func FuzzWrite(f *testing.F) {
 		f.Add([]byte(lf(everyType(from, false)...)))
 	}
 	f.Add([]byte(lf(headers[interop.Pi][0], `{"type":"message","id":"a","parentId":"a","message":{"role":"tool","content":[{"type":"tool_result"},"x"]}}`)))
+	for _, data := range harnessFiles {
+		f.Add([]byte(data))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := tryRead("", source("x", data))
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode"
+	"github.com/coppice-go/coppice/interop/pi/harness"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -45,7 +46,8 @@ func Write(w io.Writer, f interop.Format, h interop.Header, entries iter.Seq2[tr
 // its format. entries are all of the session's in their order, the first known of which the file's reader gave
 // under the header h; each further one hangs on one before it. A last line without a newline gets one, else the
 // first addition would run into it. ErrNoAppend, before anything is written, for a file that has no place for
-// more: one without ids, as pi's version 1 and operator's older form, and Codex's.
+// more: one without ids, as pi's version 1 and operator's older form, Codex's, and one of pi's harness with
+// damage, which the harness would not load; of the harness's, original must be an io.Seeker.
 func Continue(w io.Writer, f interop.Format, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
 	t, err := find(f)
 	if err != nil {
@@ -56,7 +58,12 @@ func Continue(w io.Writer, f interop.Format, original io.Reader, h interop.Heade
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read the original: %w", err)
 	}
-	if t.extend == nil || !hasIDs(head) {
+	extend := t.extend
+	if f == interop.Pi && harness.Detect(head) {
+		if in, extend, err = toHarness(original); err != nil {
+			return nil, err
+		}
+	} else if extend == nil || !hasIDs(head) {
 		return nil, fmt.Errorf("%w: %s", ErrNoAppend, f)
 	}
 	end := &lastByte{w: w}
@@ -64,7 +71,7 @@ func Continue(w io.Writer, f interop.Format, original io.Reader, h interop.Heade
 		return nil, fmt.Errorf("copy the original: %w", err)
 	}
 	ended := &ender{w: w, need: end.any && end.last != '\n'}
-	return t.extend(ended, h, known, entries)
+	return extend(ended, h, known, entries)
 }
 
 // hasIDs tells a file of a tree from one that is only a sequence, by its header.

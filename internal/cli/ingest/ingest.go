@@ -8,9 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
@@ -53,20 +50,6 @@ type Result struct {
 
 // Source is what a session is read from.
 type Source = interop.Source
-
-// FromFile is a file as a source. What the file names beside it is found from its folder: below it, and what
-// a peer keeps two folders up (omp's images).
-func FromFile(path string) Source {
-	return Source{
-		Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) },
-		Beside: func(name string) (io.ReadCloser, error) {
-			if !filepath.IsLocal(name) && !strings.HasPrefix(name, "../../blobs/") {
-				return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
-			}
-			return os.Open(filepath.Join(filepath.Dir(path), filepath.FromSlash(name)))
-		},
-	}
-}
 
 // FromBytes is a file in memory as a source.
 func FromBytes(name string, p []byte) Source {

@@ -1,0 +1,61 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxListed bounds the names that are given of one folder.
+const maxListed = 10_000
+
+// FromFile is a file as a source. What the file names beside it is found from its folder: below it, and where a
+// peer keeps more of a session elsewhere (omp's images two folders up, Codex's files of another day).
+func FromFile(name string) Source {
+	from := filepath.Dir(name)
+	return Source{
+		Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) },
+		Beside: func(file string) (io.ReadCloser, error) {
+			if !filepath.IsLocal(file) && !strings.HasPrefix(file, "../../blobs/") && !ofADay.MatchString(path.Dir(file)) {
+				return nil, fmt.Errorf("%s: %w", file, fs.ErrNotExist)
+			}
+			return os.Open(filepath.Join(from, filepath.FromSlash(file)))
+		},
+		List: func(dir string) ([]string, error) {
+			if !filepath.IsLocal(dir) && !ofADay.MatchString(dir) {
+				return nil, fmt.Errorf("%s: %w", dir, fs.ErrNotExist)
+			}
+			return list(filepath.Join(from, filepath.FromSlash(dir)), dir)
+		},
+	}
+}
+
+// ofADay is a folder of Codex's, from the one of another day: sessions/YYYY/MM/DD.
+var ofADay = regexp.MustCompile(`^\.\./\.\./\.\./[0-9]{4}/[0-9]{2}/[0-9]{2}$`)
+
+// list gives the files in a folder, not those in folders below it, as Beside takes them. Links are none.
+func list(folder, dir string) (names []string, err error) {
+	d, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	found, err := d.ReadDir(maxListed)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	for _, f := range found {
+		if f.Type().IsRegular() {
+			names = append(names, path.Join(dir, f.Name()))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}

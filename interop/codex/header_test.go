@@ -1,0 +1,89 @@
+package codex
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/coppice-go/coppice/interop"
+)
+
+// TestHeader: what is known of a session by its first line, whatever of it is there.
+func TestHeader(t *testing.T) {
+	session := func(payload string) string {
+		return `{"timestamp":"2026-01-01T00:00:05.000Z","type":"session_meta","payload":` + payload + "}\n"
+	}
+	const old = `{"id":"s1","timestamp":"2025-06-01T00:00:00.000Z","git":{}}` + "\n"
+	bad := strings.Repeat("{}\n", maxRefused-1)
+	tests := []struct{ name, text, want string }{
+		{"all of it", session(`{"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`), `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`},
+		{"a fork", session(`{"id":"s1","forked_from_id":"f","parent_thread_id":"p"}`), `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:05.000Z","cwd":"","parentSession":"f"}`},
+		{"of an agent's", session(`{"id":"s1","parent_thread_id":"p"}`), `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:05.000Z","cwd":"","parentSession":"p"}`},
+		{"as it was", old, `{"type":"session","version":3,"id":"s1","timestamp":"2025-06-01T00:00:00.000Z","cwd":""}`},
+		{"behind much else", bad + old, `{"type":"session","version":3,"id":"s1","timestamp":"2025-06-01T00:00:00.000Z","cwd":""}`},
+		{"without an id", session(`{}`), `{"type":"session","version":3,"id":"019b76da-bb88-7000-aae6-783f4fbde91b","timestamp":"2026-01-01T00:00:05.000Z","cwd":""}`},
+		{"none", user("q"), `{"type":"session","version":3,"id":"019b76da-abe8-7000-aae6-783f4fbde91b","timestamp":"2026-01-01T00:00:01.000Z","cwd":""}`},
+		{"none, and no time", `{"type":"message","role":"user","content":"q"}` + "\n", `{"type":"session","version":3,"id":"019ca945-0a00-7000-aae6-783f4fbde91b","timestamp":"2026-03-01T12:00:00.000Z","cwd":""}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := reader(tt.text + user("q") + said("a"))
+			s := collect(t, r)
+			made := strings.HasPrefix(tt.name, "none")
+			told := strings.Contains(kinds(r.Diagnostics()), "no-header")
+			if string(s.header.Raw) != tt.want || s.header.Made != made || told != made || s.header.Version != 1 {
+				t.Errorf("made %v, told %v\n got %s\nwant %s", s.header.Made, told, s.header.Raw, tt.want)
+			}
+			if !strings.HasSuffix(s.talk(""), "u:q a:a") {
+				t.Error(s.talk(""))
+			}
+		})
+	}
+	if _, err := reader(bad + "{}\n" + old).Header(); !errors.Is(err, interop.ErrNotSession) {
+		t.Errorf("behind more lines than are looked at: %v", err)
+	}
+}
+
+// TestProvider: the provider that a session names is its messages'; without one it is openai.
+func TestProvider(t *testing.T) {
+	for provider, payload := range map[string]string{"oss": `{"id":"s","model_provider":"oss"}`, "openai": `{"id":"s"}`} {
+		s := collect(t, reader(wrap("session_meta", payload)+wrap("turn_context", `{"model":"m"}`)+user("q")+said("a")))
+		for _, e := range s.entries {
+			if has := strings.Contains(string(e.Raw), `"provider":"`+provider+`"`); has != (e.ID == "cx-2.1" || e.ID == "cx-4") {
+				t.Errorf("%s: %s", provider, e.Raw)
+			}
+		}
+	}
+}
+
+// TestWindow: a compressed file that refers further back than is held is refused, before room is made for it.
+func TestWindow(t *testing.T) {
+	for size, want := range map[int]error{maxBack: io.EOF, 2 * maxBack: zstd.ErrWindowSizeExceeded} {
+		var b bytes.Buffer
+		z, err := zstd.NewWriter(&b, zstd.WithWindowSize(size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{meta, user("q")} {
+			if _, err := z.Write([]byte(part)); err != nil || z.Flush() != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r := reader(b.String())
+		for err = nil; err == nil; {
+			_, err = r.Next()
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("%d bytes back: %v, want %v", size, err, want)
+		}
+	}
+}
+
+const maxBack = 32 << 20

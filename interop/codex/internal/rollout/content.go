@@ -1,0 +1,69 @@
+package rollout
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// appendContent appends a message's content as pi has it.
+func appendContent(dst, content []byte) []byte {
+	if rawjson.IsString(content) {
+		return append(dst, content...)
+	}
+	dst = append(dst, '[')
+	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
+		if dst[len(dst)-1] != '[' {
+			dst = append(dst, ',')
+		}
+		dst = appendBlock(dst, m.Val)
+	}
+	return append(dst, ']')
+}
+
+func appendBlock(dst, block []byte) []byte {
+	if block[0] != '{' {
+		if !rawjson.IsString(block) {
+			block = rawjson.AppendString(nil, string(block))
+		}
+		return append(append(append(dst, `{"type":"text","text":`...), block...), '}')
+	}
+	if text := rawjson.Field(block, "text"); rawjson.IsString(text) {
+		return append(append(append(dst, `{"type":"text","text":`...), text...), '}')
+	}
+	url := rawjson.Field(block, "image_url")
+	if mime, data, ok := bytes.Cut(bytes.TrimPrefix(url, []byte(`"data:`)), []byte(";base64,")); ok && bytes.HasPrefix(url, []byte(`"data:image/`)) && bytes.IndexByte(url, '\\') < 0 {
+		dst = append(append(dst, `{"type":"image","data":"`...), data...)
+		return append(append(append(dst, `,"mimeType":"`...), mime...), `"}`...)
+	}
+	return append(dst, block...)
+}
+
+// PlainText gives the text of a content.
+func PlainText(content []byte) string {
+	if rawjson.IsString(content) {
+		return rawjson.Text(content)
+	}
+	var parts []string
+	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
+		if t := rawjson.Text(rawjson.Field(m.Val, "text")); t != "" {
+			parts = append(parts, t)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// contextual tells what Codex says in the user's name from what the user says.
+func contextual(text string) bool {
+	text = strings.TrimSpace(text)
+	for _, mark := range []string{
+		"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<INSTRUCTIONS>", "<skill>",
+		"<user_shell_command>", "<turn_aborted>", "<permissions instructions>", "<collaboration_mode>", "<subagent_notification>", "<ide_context>",
+	} {
+		if strings.HasPrefix(text, mark) {
+			return true
+		}
+	}
+	return false
+}

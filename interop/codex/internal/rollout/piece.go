@@ -1,0 +1,225 @@
+package rollout
+
+import (
+	"bytes"
+	"hash/maphash"
+	"strconv"
+	"time"
+
+	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+)
+
+// Act is what an item does to the conversation.
+type Act uint8
+
+// The acts.
+const (
+	Aside  Act = iota // nothing: it is kept as it is
+	User              // the user speaks
+	Unsaid            // the model is told what nobody said
+	Answer            // the model speaks, thinks or calls
+	Output            // a call has its result
+)
+
+// Piece is one object of a file and what it says.
+type Piece struct {
+	Line
+	At     At
+	Raw    []byte // the object, or the beginning of a line that is too long
+	Cut    bool   // the latter
+	Size   int64  // of its line in bytes
+	Notes  Notes  // what was found before it
+	Act    Act    // of an item
+	Called bool   // it is a call
+	Failed bool   // it is the output of a call that failed
+	Name   string // of a tool, or the type of what nobody said
+	CallID string
+	Body   []byte   // content, or blocks with commas between; of a count of tokens the last one's
+	Texts  []uint64 // what is said, as hashes; of an event that an item may say too, one
+}
+
+// At is where an entry comes from: its file, its line, its number among the entries of the line, its time.
+type At struct {
+	Base, Line, N int // Base: 0 = the session's own file, 1 = the one that it goes on from, ...
+	Stamp         []byte
+	When          time.Time
+	Timed         bool // When is what Stamp says
+}
+
+// ID is the id of the entry.
+func (a At) ID() string {
+	id := append(make([]byte, 0, 32), "cx-"...)
+	if a.Base > 0 {
+		id = append(strconv.AppendInt(append(id, 'b'), int64(a.Base), 10), '-')
+	}
+	if id = strconv.AppendInt(id, int64(a.Line), 10); a.N > 0 {
+		id = strconv.AppendInt(append(id, '.'), int64(a.N), 10)
+	}
+	return string(id)
+}
+
+// Kept is the same beyond the piece.
+func (a At) Kept() At {
+	a.Stamp = bytes.Clone(a.Stamp)
+	return a
+}
+
+// Notes are what was found in the lines, bounded as a list of diagnostics is.
+type Notes struct {
+	List []Note
+	More int // beyond diag.Max
+	Bad  int // lines spoiled
+}
+
+// Note is said of a line.
+type Note struct {
+	Line         int
+	Kind, Detail string
+}
+
+func (n *Notes) add(number int, kind, detail string, bad int) {
+	if n.Bad += bad; len(n.List) < diag.Max {
+		n.List = append(n.List, Note{number, kind, detail})
+	} else {
+		n.More++
+	}
+}
+
+func (n *Notes) any() bool { return len(n.List) > 0 }
+
+// Make makes a piece of an object that stands alone.
+func Make(seed maphash.Seed, o jsonl.Object) *Piece {
+	p := &Piece{At: At{Line: o.Number}, Raw: bytes.Clone(o.Raw), Cut: o.Part, Size: o.Size}
+	w := shop{seed: seed}
+	w.work(p)
+	return p
+}
+
+// MakeItem makes a piece of an item that stands in another line.
+func MakeItem(seed maphash.Seed, at At, item []byte) *Piece {
+	p := &Piece{At: at, Raw: item, Line: Line{Payload: item}}
+	p.Kind = p.Fields.read(item)
+	w := shop{seed: seed}
+	w.item(p)
+	return p
+}
+
+// shop is where pieces are made: room that is used again, for one goroutine.
+type shop struct {
+	seed  maphash.Seed
+	room  []byte // bodies
+	texts []uint64
+	spare []byte
+	begun int // where the body that is being made starts in room
+	heard int // likewise in texts
+}
+
+// work makes a piece of an object.
+func (w *shop) work(p *Piece) {
+	if p.Cut {
+		return
+	}
+	p.Line = ReadLine(p.Raw)
+	p.At.Stamp = p.Stamp
+	p.At.When, p.At.Timed = jsonl.Stamp(p.Stamp)
+	switch string(p.Type) {
+	case `"response_item"`:
+		w.item(p)
+	case `"event_msg"`:
+		w.event(p)
+	}
+}
+
+func (w *shop) begin() { w.begun, w.heard = len(w.room), len(w.texts) }
+
+func (w *shop) end(p *Piece, a Act) {
+	p.Act, p.Body, p.Texts = a, w.room[w.begun:len(w.room):len(w.room)], w.texts[w.heard:len(w.texts):len(w.texts)]
+}
+
+// item works on one item of the conversation.
+func (w *shop) item(p *Piece) {
+	w.begin()
+	switch p.Kind {
+	case "message":
+		w.message(p)
+	case "reasoning":
+		w.reasoning(p)
+	case "function_call", "custom_tool_call", "local_shell_call", "tool_search_call":
+		w.call(p)
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output":
+		w.output(p)
+	}
+}
+
+func (w *shop) message(p *Piece) {
+	content := p.Fields.content
+	if !isContent(content) {
+		return
+	}
+	role := textOf(p.Fields.role)
+	w.hear(content)
+	if role == "assistant" {
+		w.said(content, p.Fields.id)
+		w.end(p, Answer)
+		return
+	}
+	w.room = appendContent(w.room, content)
+	switch {
+	case role != "user":
+		p.Name = "codex." + role
+	case contextual(PlainText(content)):
+		p.Name = "codex.context"
+	default:
+		w.end(p, User)
+		return
+	}
+	w.end(p, Unsaid)
+}
+
+func isContent(val []byte) bool { return len(val) > 0 && (val[0] == '[' || val[0] == '"') }
+
+// event works on what happened: on texts that an item may say too, and on counts of tokens.
+func (w *shop) event(p *Piece) {
+	w.begin()
+	var text []byte
+	switch p.Kind {
+	case "user_message", "agent_message":
+		text = p.Fields.message
+	case "agent_reasoning", "agent_reasoning_raw_content":
+		text = p.Fields.text
+	case "token_count":
+		if u := rawjson.Field(p.Fields.info, "last_token_usage"); len(u) > 0 && u[0] == '{' {
+			p.Body = u
+		}
+		return
+	default:
+		return
+	}
+	w.texts = append(w.texts, maphash.Bytes(w.seed, text))
+	w.end(p, Aside)
+}
+
+// hear notes the texts of a content: those of its parts, and of all together.
+func (w *shop) hear(content []byte) {
+	if rawjson.IsString(content) {
+		w.hash(content)
+		return
+	}
+	parts := 0
+	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); parts++ {
+		w.hash(rawjson.Field(m.Val, "text"))
+	}
+	if parts > 1 {
+		all := []byte(PlainText(content))
+		w.hash(appendQuoted(nil, all))
+		w.hash(appendQuoted(nil, bytes.ReplaceAll(all, []byte("\n"), nil)))
+	}
+}
+
+func (w *shop) hash(text []byte) {
+	if rawjson.IsString(text) {
+		w.texts = append(w.texts, maphash.Bytes(w.seed, text))
+	}
+}

@@ -1,0 +1,129 @@
+package formats
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/pi"
+	"github.com/coppice-go/coppice/interop/pi/harness"
+	"github.com/coppice-go/coppice/interop/pi/harness/extend"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// piFile reads a file of pi's: of its coding agent or of its agent-core harness, as the content tells when it is
+// opened. The source is opened once for both questions.
+type piFile struct {
+	src interop.Source
+	o   interop.Options
+	r   interop.Reader // nil = not opened yet
+	err error          // of opening
+}
+
+func openPi(src interop.Source, o interop.Options) interop.Reader { return &piFile{src: src, o: o} }
+
+// Header opens the file.
+func (p *piFile) Header() (interop.Header, error) {
+	if p.r == nil && p.err == nil {
+		p.r, p.err = p.open()
+	}
+	if p.err != nil {
+		return interop.Header{}, p.err
+	}
+	return p.r.Header()
+}
+
+func (p *piFile) open() (interop.Reader, error) {
+	f, err := p.src.Open()
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReaderSize(f, headBytes)
+	head, err := in.Peek(headBytes)
+	if err != nil && !errors.Is(err, io.EOF) && len(head) == 0 {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", p.src.Name, err), f.Close())
+	}
+	src := p.src
+	src.Open = func() (io.ReadCloser, error) {
+		return struct {
+			io.Reader
+			io.Closer
+		}{in, f}, nil
+	}
+	if harness.Detect(head) {
+		return begun(harness.NewReader(src, p.o)), nil
+	}
+	return begun(pi.Open(src, p.o)), nil
+}
+
+// begun makes a reader take its source over, so that closing the one closes the other. What is wrong with the
+// source the reader says again when it is asked.
+func begun(r interop.Reader) interop.Reader {
+	_, _ = r.Header()
+	return r
+}
+
+// Next gives the next entry.
+func (p *piFile) Next() (transcript.Draft, error) {
+	if _, err := p.Header(); err != nil {
+		return transcript.Draft{}, err
+	}
+	return p.r.Next()
+}
+
+// Verbatim asks the reader.
+func (p *piFile) Verbatim() bool { return p.r != nil && p.r.Verbatim() }
+
+// BadLines asks the reader.
+func (p *piFile) BadLines() int {
+	if p.r == nil {
+		return 0
+	}
+	return p.r.BadLines()
+}
+
+// Diagnostics asks the reader.
+func (p *piFile) Diagnostics() []transcript.Diagnostic {
+	if p.r == nil {
+		return nil
+	}
+	return p.r.Diagnostics()
+}
+
+// Close closes the reader, and with it the source.
+func (p *piFile) Close() error {
+	if p.r == nil {
+		return nil
+	}
+	return p.r.Close()
+}
+
+// toHarness reads a file of pi's harness to its end, which tells how it is continued, and goes back to its
+// beginning.
+func toHarness(original io.Reader) (*bufio.Reader, extender, error) {
+	seeker, ok := original.(io.ReadSeeker)
+	if !ok {
+		return nil, nil, fmt.Errorf("%w: %s's harness, of which the end must be read first", ErrNoAppend, interop.Pi)
+	}
+	rewind := func() (io.ReadCloser, error) {
+		_, err := seeker.Seek(0, io.SeekStart)
+		return io.NopCloser(seeker), err
+	}
+	end, err := extend.ReadEnd(interop.Source{Name: "the original", Open: rewind})
+	if errors.Is(err, extend.ErrNoEnd) {
+		return nil, nil, fmt.Errorf("%w: %w", ErrNoAppend, err)
+	}
+	if err == nil {
+		_, err = rewind()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	extend := func(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+		return end.Append(w, known, entries)
+	}
+	return bufio.NewReaderSize(seeker, headBytes), extend, nil
+}

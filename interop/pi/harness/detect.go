@@ -1,0 +1,81 @@
+package harness
+
+import (
+	"bytes"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// form is what a line looks like.
+type form uint8
+
+const (
+	aStranger form = iota
+	aHeader
+	aWrite
+)
+
+// Detect tells by the first bytes of a file whether it is one of the harness's version 4: by its header, or by
+// writes where that is lost. The last line may be torn.
+func Detect(head []byte) bool {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	for range maxRefused {
+		line, rest, _ := bytes.Cut(head, []byte{'\n'})
+		line = trim(line)
+		if kindOf(line) != aStranger {
+			return true
+		}
+		if typ := rawjson.Field(line, "type"); string(typ) == `"session"` || string(typ) == `"title"` || string(typ) == `"session_meta"` {
+			return false
+		}
+		if head = rest; len(head) == 0 {
+			break
+		}
+	}
+	return false
+}
+
+// kindOf tells what a line is by its fields.
+func kindOf(line []byte) form {
+	if len(line) == 0 {
+		return aStranger
+	}
+	if line[0] == '[' {
+		m := rawjson.Walk(line)
+		if m.Next(); kindOfObject(m.Val) == aWrite {
+			return aWrite
+		}
+		return aStranger
+	}
+	return kindOfObject(line)
+}
+
+func kindOfObject(object []byte) form {
+	if len(object) == 0 || object[0] != '{' {
+		return aStranger
+	}
+	w := readWrite(object)
+	switch string(w.kind) {
+	case `"header"`:
+		if rawjson.IsNumber(w.v) || rawjson.IsNumber(w.version) {
+			return aHeader
+		}
+	case `"entry"`:
+		if rawjson.IsString(w.id) && (w.seq != nil || w.typ != nil) {
+			return aWrite
+		}
+	case `"usage"`, `"record"`:
+		if rawjson.IsString(w.id) && rawjson.IsNumber(w.seq) {
+			return aWrite
+		}
+	case `"value"`, `"list"`:
+		if rawjson.IsString(w.op) && rawjson.IsString(w.namespace) && rawjson.IsNumber(w.seq) {
+			return aWrite
+		}
+	case `"lane"`, `"fact"`:
+		if rawjson.IsNumber(w.seq) && (w.lane != nil || w.fact != nil) {
+			return aWrite
+		}
+	}
+	return aStranger
+}

@@ -1,0 +1,155 @@
+package extend
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/pi/emit"
+	"github.com/coppice-go/coppice/interop/pi/family"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// LostHarness is the kind of loss of what a file of the harness has no write for.
+const LostHarness = "entries that the harness has no form for: kept as custom entries"
+
+// ours is what a session's entries are made of before they become writes.
+var ours = family.Member{Types: []string{"usage", "context_edit", "active_tools_change", "leaf"}}
+
+// Append writes what was added to a session as transactions that go behind the file's last line. entries are all
+// of the session's in their order, the first known of which came from the file; they are walked twice and must
+// give the same each time.
+func (e *End) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+	a := &appender{End: e, w: bufio.NewWriterSize(w, 1<<16), losses: interop.Losses{}, tails: map[string][]string{}, kept: map[string][][]byte{}}
+	if err := a.plan(known, entries); err != nil {
+		return nil, err
+	}
+	losses, err := emit.Append(a, a.added(known, entries), ours.Target())
+	if err == nil {
+		err = a.err
+	}
+	if err == nil {
+		err = a.w.Flush()
+	}
+	for kind, n := range losses {
+		a.losses[kind] += n
+	}
+	return a.losses, err
+}
+
+// appender turns lines of pi's version 3, which it is written, into writes.
+type appender struct {
+	*End
+	w      *bufio.Writer
+	losses interop.Losses
+	part   []byte              // of a line
+	tails  map[string][]string // by id of a compaction that was added: the entries that it keeps, in order
+	kept   map[string][][]byte // by id: the messages of these
+	err    error
+}
+
+// plan looks which entries compactions keep.
+func (a *appender) plan(known int, entries iter.Seq2[transcript.Draft, error]) error {
+	parents := map[string]string{}
+	n := 0
+	for d, err := range entries {
+		if err != nil {
+			return err
+		}
+		n++
+		l, err := transcript.ParseLine(bytes.TrimSuffix(d.Raw, []byte("\n")))
+		if err != nil {
+			continue
+		}
+		parents[l.ID] = l.ParentID
+		if n <= known || l.Type != "compaction" {
+			continue
+		}
+		first := rawjson.Text(rawjson.Field(l.Raw, "firstKeptEntryId"))
+		var way []string
+		for at := l.ParentID; at != "" && len(way) < len(parents); at = parents[at] {
+			if way = append(way, at); at == first {
+				slices.Reverse(way)
+				a.tails[l.ID] = way
+				for _, id := range way {
+					a.kept[id] = nil
+				}
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// added gives the entries that the file does not have, and notes on the way what is kept of the others.
+func (a *appender) added(known int, entries iter.Seq2[transcript.Draft, error]) iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		n := 0
+		for d, err := range entries {
+			if n++; n <= known && err == nil && len(a.kept) > 0 {
+				if l, err := transcript.ParseLine(bytes.TrimSuffix(d.Raw, []byte("\n"))); err == nil {
+					a.keep(l.ID, l)
+				}
+			}
+			if n <= known && err == nil {
+				continue
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// keep takes the message of an entry, or of a part of one, that a compaction keeps.
+func (a *appender) keep(id string, l transcript.Line) {
+	have, wanted := a.kept[id]
+	if m := messageOf(l); wanted && m != nil {
+		a.kept[id] = append(have, m)
+	}
+}
+
+// Write takes lines of pi's version 3.
+func (a *appender) Write(p []byte) (int, error) {
+	n := len(p)
+	for a.err == nil {
+		line, rest, whole := bytes.Cut(p, []byte{'\n'})
+		if !whole {
+			a.part = append(a.part, p...)
+			break
+		}
+		if len(a.part) > 0 {
+			line, a.part = append(a.part, line...), nil
+		}
+		a.line(line)
+		p = rest
+	}
+	return n, a.err
+}
+
+func (a *appender) line(raw []byte) {
+	l, err := transcript.ParseLine(raw)
+	if err != nil {
+		a.err = fmt.Errorf("an entry that was added: %w", err)
+		return
+	}
+	parent := a.at(l.ParentID)
+	at := strconv.AppendInt(nil, max(l.Time.UnixMilli(), 0), 10)
+	if body := a.body(l); body != nil {
+		whole, _, _ := strings.Cut(l.ID, ".") // an entry may have become several
+		a.keep(whole, l)
+		a.entry(l, parent, at, body)
+		return
+	}
+	a.place[l.ID] = parent // what hangs on it hangs there
+	if !a.setting(l, at) {
+		a.losses[LostHarness]++
+	}
+}

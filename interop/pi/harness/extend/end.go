@@ -1,0 +1,90 @@
+// Package extend writes what was added to a session of pi's agent-core harness behind the file that it came from,
+// as the harness would have written it: writes with the next numbers, on the lane "main", below entries that the
+// file has. The harness loads the file that this makes; where it would refuse the file as it is, nothing is
+// written.
+package extend
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/pi/harness"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// ErrNoEnd is wrapped by the error for a file behind which nothing can be written: the harness refuses a file
+// with damaged lines, and drops a last line that does not end.
+var ErrNoEnd = errors.New("the file's own program would refuse it")
+
+// End is the end of a file, where it is continued. It holds an id or two for each entry that the file does not
+// have itself.
+type End struct {
+	harness.Last
+	place map[string]string
+}
+
+// ReadEnd reads a file to its end.
+func ReadEnd(src interop.Source) (end *End, err error) {
+	zeros := strings.NewReader(strings.Repeat("0", 1<<10)) // an id that is made of them is used nowhere
+	r := harness.NewReader(src, interop.Options{Rand: zeros})
+	defer func() { err = errors.Join(err, r.Close()) }()
+	h, err := r.Header()
+	if err != nil {
+		return nil, err
+	}
+	e := &End{place: map[string]string{}}
+	for {
+		d, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		l, err := transcript.ParseLine(d.Raw)
+		if err != nil {
+			return nil, err
+		}
+		e.learn(l)
+	}
+	if h.Made || len(r.Diagnostics()) > 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoEnd, reason(r.Diagnostics()))
+	}
+	e.Last = r.Last()
+	return e, nil
+}
+
+func reason(found []transcript.Diagnostic) string {
+	if len(found) == 0 {
+		return "it has no header"
+	}
+	return fmt.Sprintf("line %d: %s", found[0].Ordinal, found[0].Detail)
+}
+
+// learn notes where an entry that the file does not have stands in it.
+func (e *End) learn(l transcript.Line) {
+	if !l.HasParent {
+		l.ParentID = ""
+	}
+	if harness.Made(l.ID) || l.Type == "usage" {
+		e.place[l.ID] = e.at(l.ParentID)
+	}
+}
+
+// at gives the entry of the file that stands for one of the session's, as a parent or a place.
+func (e *End) at(id string) string {
+	if at, ok := e.place[id]; ok {
+		return at
+	}
+	return id
+}
+
+// known tells an id that is an entry of the file, or stands for one.
+func (e *End) known(val []byte) ([]byte, bool) {
+	id := e.at(rawjson.Text(val))
+	return quoted(id), id != ""
+}

@@ -1,0 +1,96 @@
+package harness
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/transcript"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestGolden: what files become, to the byte: header, entries and diagnostics.
+func TestGolden(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(names) < 3 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !Detect(data) {
+				t.Error("is not told")
+			}
+			s := read(t, string(data))
+			var b strings.Builder
+			fmt.Fprintf(&b, "%s\n%s", s.header.Raw, s.outline())
+			for _, d := range s.reader.Diagnostics() {
+				fmt.Fprintf(&b, "line %d: %s: %s\n", d.Ordinal, d.Kind, d.Detail)
+			}
+			golden := strings.TrimSuffix(name, ".jsonl") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The contexts are those that the harness itself builds of these files, lane by lane.
+func TestContexts(t *testing.T) {
+	for _, c := range []struct {
+		file, lane string
+		want       []string
+		settings   string
+	}{
+		{"transactions", "main", []string{"compactionSummary: SUMMARY", "custom: again", "assistant: second answer", "custom: noted", "user: third question"}, "faux/m2 low"},
+		{"transactions", "scout", []string{"user: first question", "assistant: ", "toolResult: content of a.go", "assistant: first answer", "user: scout question", "user: scout goes on"}, "faux/m1 high"},
+		{"lanes", "main", []string{"compactionSummary: SUM", "custom: kept question", "assistant: kept answer", "user: two"}, "p/m high"},
+		{"lanes", "scout", []string{"user: one", "assistant: answer one", "user: scout asks"}, "p/m high"},
+	} {
+		data, err := os.ReadFile("testdata/" + c.file + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := read(t, string(data))
+		for _, profile := range []transcript.Profile{transcript.Coppice, transcript.Pi} {
+			got := transcript.BuildContext(s.path(s.laneEnd(c.lane)), profile)
+			if diff := cmp.Diff(c.want, says(got)); diff != "" {
+				t.Errorf("%s, %s, %q:\n%s", c.file, c.lane, profile, diff)
+			}
+			if have := got.Settings.Model + " " + got.Settings.ThinkingLevel; have != c.settings {
+				t.Errorf("%s, %s, %q: settings %q, want %q", c.file, c.lane, profile, have, c.settings)
+			}
+		}
+	}
+}
+
+// laneEnd is where a lane ends: the main one where the session opens, another where its name stands.
+func (s session) laneEnd(lane string) int64 {
+	if lane == mainLane {
+		return int64(len(s.entries)) - 1
+	}
+	for i, e := range s.entries {
+		if strings.Contains(string(e.Raw), `"customType":"pi-harness.branch","data":{"name":"`+lane+`"`) {
+			return int64(i)
+		}
+	}
+	return -1
+}

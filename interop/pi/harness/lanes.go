@@ -1,0 +1,182 @@
+package harness
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// mainLane is the lane that a harness opens.
+const mainLane = "main"
+
+// lane is a branch with a name, on which entries grow.
+type lane struct {
+	tip   string // the entry of the file at its end; "" = before the first
+	hang  string // what the next entry hangs on: tip, or the last of what was put behind it
+	named bool   // the file speaks of it
+	lost  bool   // its tip may be an entry that could not be read
+	want  settings
+	said  settings // as the branch says them so far
+}
+
+// settings are a lane's configuration.
+type settings struct{ provider, model, thinking, tools string }
+
+// tip is where a transaction leaves a lane.
+type tip struct{ lane, id string }
+
+// laneNamed gives a lane; nil = there are too many, or the name is too long.
+func (r *Reader) laneNamed(name string) *lane {
+	l := r.lanes[name]
+	if l == nil && len(name) <= maxName && len(r.lanes) < maxLanes {
+		l = &lane{}
+		r.lanes[name] = l
+	}
+	return l
+}
+
+// speakOf is laneNamed for a lane that the file names. What follows and names none is of this one.
+func (r *Reader) speakOf(name []byte) *lane {
+	l := r.laneNamed(rawjson.Text(name))
+	if l == nil {
+		r.once(diag.Noted, "lanes beyond the first 256, or with long names: their writes are kept, their places are not followed")
+		return r.lane
+	}
+	l.named, r.lane = true, l
+	return l
+}
+
+// tip tells a write that sets a lane's tip.
+func (w *write) tip() (lane, id string, ok bool) {
+	if string(w.kind) != `"value"` || string(w.op) != `"set"` || string(w.namespace) != nsTip || len(w.key) > maxID || !isPlace(w.value) {
+		return "", "", false
+	}
+	return rawjson.Text(w.key), rawjson.Text(w.value), true
+}
+
+func isPlace(val []byte) bool {
+	return string(val) == "null" || rawjson.IsString(val) && len(val) <= maxID
+}
+
+// laneOf tells on which lane an entry grows: the one that it names, else one whose tip its transaction sets and
+// which it continues or becomes the tip of. nil = it cannot be told.
+func (r *Reader) laneOf(w *write) *lane {
+	if rawjson.IsString(w.lane) {
+		return r.laneNamed(rawjson.Text(w.lane))
+	}
+	var becomes *lane
+	for _, t := range r.tips {
+		l := r.laneNamed(t.lane)
+		switch {
+		case l == nil:
+		case equal(w.parent, l.tip):
+			return l
+		case equal(w.id, t.id):
+			becomes = l
+		}
+	}
+	return becomes
+}
+
+// equal compares an id as it lies, null being "", with one that was read.
+func equal(val []byte, id string) bool {
+	if n := len(val) - 2; rawjson.IsString(val) && n == len(id) && string(val[1:n+1]) == id {
+		return true
+	}
+	return rawjson.Text(val) == id
+}
+
+// parentOf gives what an entry hangs on.
+func (r *Reader) parentOf(w *write, l *lane) string {
+	if !isPlace(rawjson.OrNull(w.parent)) {
+		r.note(diag.Noted, "a parent that is no id: a root from here on", 0)
+		return ""
+	}
+	switch {
+	case l != nil && equal(w.parent, l.tip):
+		l.lost = false
+		return l.hang
+	case l != nil && l.lost && rawjson.IsString(w.parent):
+		l.lost = false
+		r.note(diag.Noted, "its parent may be an entry that could not be read: it continues what is left of the lane", 0)
+		return l.hang
+	}
+	return r.end(rawjson.Text(w.parent))
+}
+
+// end gives the last of what was put behind an entry, or the entry itself.
+func (r *Reader) end(id string) string {
+	if b, ok := r.behind[id]; ok {
+		return b
+	}
+	return id
+}
+
+// moveTo sets a lane's tip. Where it is not the entry that was added last, the write that says so is kept.
+func (r *Reader) moveTo(l *lane, to []byte, kind string, raw []byte) {
+	if l.lost = false; equal(to, l.tip) {
+		return
+	}
+	l.tip = rawjson.Text(to)
+	l.hang, l.said = r.end(l.tip), settings{}
+	r.custom(l, kind, raw)
+}
+
+// settle says on a lane's branch what of its configuration the branch does not say yet.
+func (r *Reader) settle(l *lane) {
+	want, said := l.want, l.said
+	if want == said {
+		return
+	}
+	l.said = want
+	if want.model != "" && (want.model != said.model || want.provider != said.provider) {
+		id, out := r.open("model_change", l, 256)
+		out = rawjson.AppendString(append(out, `,"provider":`...), want.provider)
+		r.add(l, id, append(rawjson.AppendString(append(out, `,"modelId":`...), want.model), '}'))
+	}
+	if want.thinking != "" && want.thinking != said.thinking {
+		id, out := r.open("thinking_level_change", l, 64)
+		r.add(l, id, append(rawjson.AppendString(append(out, `,"thinkingLevel":`...), want.thinking), '}'))
+	}
+	if want.tools != "" && want.tools != said.tools {
+		id, out := r.open("active_tools_change", l, len(want.tools)+32)
+		r.add(l, id, append(append(append(out, `,"activeToolNames":`...), want.tools...), '}'))
+	}
+}
+
+// finish says what is known at the end: every lane's configuration, the names of lanes and their tips, and last
+// where the session goes on.
+func (r *Reader) finish() {
+	known := false
+	for _, name := range slices.Sorted(maps.Keys(r.lanes)) {
+		l := r.lanes[name]
+		r.settle(l)
+		known = known || l.named
+		if name != mainLane && l.named {
+			r.custom(l, "branch", rawjson.Object("name", rawjson.AppendString(nil, name), "tip", quoted(l.tip)))
+		}
+	}
+	head := r.lanes[mainLane]
+	if !head.named && known {
+		head = r.lane
+	}
+	at := head.hang
+	if !known && r.loose != "" {
+		at = r.loose // the file has lost all word of its lanes
+	}
+	if at != r.newest {
+		id := r.newID()
+		out := append(r.begun("leaf", quoted(id), quoted(at), 64), `,"targetId":`...)
+		r.put(id, append(append(out, quoted(at)...), '}'))
+	}
+}
+
+// quoted gives an id as JSON; "" is null.
+func quoted(id string) []byte {
+	if id == "" {
+		return []byte("null")
+	}
+	return rawjson.AppendString(nil, id)
+}

@@ -1,0 +1,203 @@
+package harness
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/internal/lines"
+)
+
+const around = " \t\r\x00"
+
+func trim(p []byte) []byte { return bytes.Trim(p, around) }
+
+// nextLine reads on to the next line and takes away what is around it: byte order mark, carriage return, white
+// space, runs of NUL as a crash leaves them.
+func (r *Reader) nextLine() error {
+	l, err := r.in.Next()
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.src.Name, err)
+	}
+	r.line, r.ids, r.rest = l, 0, nil
+	if l.Part() {
+		return nil
+	}
+	p := l.Bytes
+	if l.Number == 1 {
+		if cut, ok := bytes.CutPrefix(p, []byte("\xef\xbb\xbf")); ok {
+			p = cut
+			r.note(diag.Converted, "a byte order mark", 0)
+		}
+	}
+	if r.rest = p; len(p) == 0 || p[0] > ' ' && p[len(p)-1] > ' ' {
+		return nil // the usual case
+	}
+	if bytes.HasSuffix(p, []byte("\r")) {
+		r.once(diag.Converted, "lines end with CR LF")
+	}
+	r.rest = trim(p)
+	if n := bytes.Count(p, []byte{0}) - bytes.Count(r.rest, []byte{0}); n > 0 {
+		r.note(diag.BadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", n), 1)
+	}
+	return nil
+}
+
+// piece takes what comes next on the line: one write, or one transaction of them.
+func (r *Reader) piece() {
+	p := r.rest
+	r.rest = nil
+	end, err := r.transaction(p)
+	switch {
+	case err != nil:
+		r.batch, r.more = r.batch[:0], nil
+		r.salvage(p, err)
+	case end < len(p):
+		if r.rest = trim(p[end:]); len(r.rest) > 0 {
+			r.note(diag.Converted, "more than one transaction on the line", 0)
+		}
+	case !r.line.Ended:
+		r.note(diag.Converted, "the last line has no newline", 0)
+	}
+}
+
+// transaction reads the transaction at the start of p, and tells where it ends. Its writes are in batch then, and
+// where there are many the others in more; which tips it sets tells on which lanes its entries are.
+func (r *Reader) transaction(p []byte) (end int, err error) {
+	r.batch, r.more, r.tips = r.batch[:0], nil, r.tips[:0]
+	switch p[0] {
+	case '{':
+		r.batch = r.batch[:1]
+		return r.batch[0].check(p)
+	case '[':
+	default:
+		return 0, fmt.Errorf("no JSON object or array: %w", rawjson.SyntaxError(p, 0))
+	}
+	i := rawjson.Space(p, 1)
+	if i < len(p) && p[i] == ']' {
+		return i + 1, nil
+	}
+	for {
+		w := &r.extra
+		if n := len(r.batch); n < cap(r.batch) {
+			r.batch = r.batch[:n+1]
+			w = &r.batch[n]
+		} else if r.more == nil {
+			r.more = p[i:]
+		}
+		if i, err = w.element(p, i); err != nil {
+			return 0, err
+		}
+		if l, id, ok := w.tip(); ok && len(r.tips) < maxLanes {
+			r.tips = append(r.tips, tip{lane: l, id: id})
+		}
+		if i = rawjson.Space(p, i); i >= len(p) || p[i] != ',' {
+			break
+		}
+		i = rawjson.Space(p, i+1)
+	}
+	if i >= len(p) || p[i] != ']' {
+		return 0, rawjson.SyntaxError(p, i)
+	}
+	return i + 1, nil
+}
+
+// element reads the write at p[i], or whatever is there.
+func (w *write) element(p []byte, i int) (end int, err error) {
+	if i < len(p) && p[i] == '{' {
+		end, err = w.check(p[i:])
+		return i + end, err
+	}
+	end, err = rawjson.ValueEnd(p, i, maxDepth-1)
+	*w = write{raw: p[i:max(end, i)]}
+	return end, err
+}
+
+// nextWrite gives the next write of the transaction; nil = there is none. It is valid until the next call.
+func (r *Reader) nextWrite() *write {
+	if r.done < len(r.batch) {
+		r.done++
+		return &r.batch[r.done-1]
+	}
+	p := r.more
+	if len(p) == 0 {
+		r.batch, r.done, r.tips = r.batch[:0], 0, r.tips[:0]
+		return nil
+	}
+	end, err := r.extra.element(p, 0)
+	if err != nil { // it was read before
+		r.more = nil
+		return nil
+	}
+	if end = rawjson.Space(p, end); end < len(p) && p[end] == ',' {
+		r.more = p[rawjson.Space(p, end+1):]
+	} else {
+		r.more = nil
+	}
+	return &r.extra
+}
+
+// salvage looks for a whole transaction at the end of a damaged line: appended behind a torn one that had no
+// newline.
+func (r *Reader) salvage(p []byte, cause error) {
+	kind := diag.BadLine
+	if !r.line.Ended {
+		kind = diag.TornLine
+	}
+	r.note(kind, cause.Error(), 1)
+	for _, mark := range []string{`[{"kind":"`, `{"kind":"`} {
+		for from := range lines.Behind(p, mark) {
+			if kindOf(p[from:]) != aWrite {
+				continue
+			}
+			if end, err := r.transaction(p[from:]); err == nil && from+end == len(p) {
+				r.note(diag.Converted, "a transaction was found behind the damage, on the same line", 0)
+				return
+			}
+			r.batch, r.more = r.batch[:0], nil
+		}
+	}
+}
+
+// oversize gives a stub for a line that is too long to be held. Of an entry its place stays; of a transaction
+// the writes at its beginning.
+func (r *Reader) oversize() {
+	p := trim(r.line.Bytes)
+	r.note(diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", r.line.Size, lines.MaxLine), 0)
+	stub := fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, r.line.Size, lines.MaxLine)
+	if len(p) > 0 && p[0] == '[' {
+		for i := rawjson.Space(p, 1); i < len(p) && p[i] == '{'; {
+			end, err := r.extra.check(p[i:])
+			if err != nil {
+				break // it goes on behind what is held
+			}
+			if l, id, ok := r.extra.tip(); ok {
+				r.tips = append(r.tips[:0], tip{lane: l, id: id})
+			}
+			r.take(&r.extra)
+			if i = rawjson.Space(p, i+end); i < len(p) && p[i] == ',' {
+				i = rawjson.Space(p, i+1)
+			}
+		}
+		r.tips = r.tips[:0]
+		for _, l := range r.lanes {
+			l.lost = true
+		}
+		r.custom(r.lane, "line", stub)
+		return
+	}
+	w := readWrite(p)
+	if string(w.kind) != `"entry"` || !rawjson.IsString(w.id) || len(w.id) > maxName {
+		r.custom(r.lane, "line", stub)
+		return
+	}
+	w.typ, w.stamp = []byte(`"custom"`), nil
+	l := r.laneOf(w)
+	if w.parent == nil && l != nil { // 0.84 writes it behind the message
+		w.parent = quoted(l.tip)
+	}
+	r.place(w, l, "custom", func(out []byte) []byte {
+		return append(append(append(out, `,"customType":"pi-harness.entry","data":`...), stub...), '}')
+	})
+}

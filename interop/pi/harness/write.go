@@ -1,0 +1,210 @@
+package harness
+
+import (
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// write is one write of a transaction, each value where it lies. nil = absent.
+type write struct {
+	raw                               []byte
+	kind, id, typ, parent, stamp, seq []byte
+	lane, op, namespace, key, value   []byte
+	fact, name, label, target, leaf   []byte
+	tail, from                        []byte
+	usage, entry, adjustment, details []byte
+	v, version                        []byte
+
+	message said
+	rest    [4]member // what of an entry is its own, in order
+	n       int       // how many members that are; more than fit in rest have to be looked for
+}
+
+// member is a member of an object, its name in quotes.
+type member struct{ name, val []byte }
+
+// said is what a message says of itself.
+type said struct {
+	role, stop, provider, model []byte
+	usage                       bool
+}
+
+func (s *said) set(key, val []byte) {
+	switch string(key) {
+	case "role":
+		s.role = val
+	case "stopReason":
+		s.stop = val
+	case "provider":
+		s.provider = val
+	case "model":
+		s.model = val
+	case "usage":
+		s.usage = len(val) > 0 && val[0] == '{'
+	}
+}
+
+// readWrite reads a write of which it is not known whether it is whole.
+func readWrite(p []byte) *write {
+	w := &write{raw: p}
+	for m := rawjson.Walk(p); m.Closing == '}' && m.Next(); {
+		if to := w.field(m.Key); to != nil {
+			*to = m.Val
+		}
+	}
+	return w
+}
+
+// check reads the write at the start of p, and tells where it ends: one pass for both.
+func (w *write) check(p []byte) (end int, err error) {
+	*w = write{}
+	end, err = object(p, func(name, key []byte, at int) (int, error) {
+		var end int
+		var err error
+		if p[at] == '{' && string(key) == "message" {
+			end, err = w.message.check(p[at:])
+			end += at
+		} else {
+			end, err = rawjson.ValueEnd(p, at, maxDepth-2)
+		}
+		if err == nil {
+			w.set(name, key, p[at:end])
+		}
+		return end, err
+	})
+	w.raw = p[:end]
+	return end, err
+}
+
+func (s *said) check(p []byte) (end int, err error) {
+	return object(p, func(_, key []byte, at int) (int, error) {
+		end, err := rawjson.ValueEnd(p, at, maxDepth-3)
+		if err == nil {
+			s.set(key, p[at:end])
+		}
+		return end, err
+	})
+}
+
+// object walks over the object at the start of p. member gives the end of the value at p[at]; name is its name
+// as it lies, key what that means.
+func object(p []byte, member func(name, key []byte, at int) (end int, err error)) (end int, err error) {
+	i := rawjson.Space(p, 1)
+	for first := true; i < len(p); first = false {
+		switch {
+		case p[i] == '}':
+			return i + 1, nil
+		case !first && p[i] != ',':
+			return 0, rawjson.SyntaxError(p, i)
+		case !first:
+			i = rawjson.Space(p, i+1)
+		}
+		from := i
+		if i >= len(p) || p[i] != '"' {
+			return 0, rawjson.SyntaxError(p, i)
+		}
+		var escaped bool
+		if i, escaped, err = rawjson.StringEnd(p, i); err != nil {
+			return 0, err
+		}
+		name := p[from:i]
+		key := name[1 : len(name)-1]
+		if escaped {
+			key = []byte(rawjson.Text(name))
+		}
+		if i = rawjson.Space(p, i); i >= len(p) || p[i] != ':' {
+			return 0, rawjson.SyntaxError(p, i)
+		}
+		if i = rawjson.Space(p, i+1); i >= len(p) {
+			break
+		}
+		if i, err = member(name, key, i); err != nil {
+			return 0, err
+		}
+		i = rawjson.Space(p, i)
+	}
+	return 0, rawjson.SyntaxError(p, len(p))
+}
+
+// set takes a member in.
+func (w *write) set(name, key, val []byte) {
+	if to := w.field(key); to != nil {
+		*to = val
+	}
+	if isPlaceName(key) {
+		return
+	}
+	if w.n < len(w.rest) {
+		w.rest[w.n] = member{name, val}
+	}
+	w.n++
+}
+
+// isPlaceName tells the fields that are not an entry's own: its place, and what belongs to the form of the file.
+func isPlaceName(key []byte) bool {
+	switch string(key) {
+	case "kind", "id", "type", "parentId", "timestamp", "seq", "lane", "retainedTail", "firstKeptEntryId":
+		return true
+	}
+	return false
+}
+
+func (w *write) field(name []byte) *[]byte {
+	switch string(name) {
+	case "kind":
+		return &w.kind
+	case "id":
+		return &w.id
+	case "type":
+		return &w.typ
+	case "parentId":
+		return &w.parent
+	case "timestamp":
+		return &w.stamp
+	case "seq":
+		return &w.seq
+	case "lane":
+		return &w.lane
+	case "op":
+		return &w.op
+	case "namespace":
+		return &w.namespace
+	case "key":
+		return &w.key
+	case "value":
+		return &w.value
+	case "retainedTail":
+		return &w.tail
+	case "usage":
+		return &w.usage
+	case "entryId":
+		return &w.entry
+	case "adjustment":
+		return &w.adjustment
+	case "details":
+		return &w.details
+	case "fromId":
+		return &w.from
+	case "v":
+		return &w.v
+	case "version":
+		return &w.version
+	}
+	return w.older(name)
+}
+
+// older gives the fields that only 0.84 has.
+func (w *write) older(name []byte) *[]byte {
+	switch string(name) {
+	case "fact":
+		return &w.fact
+	case "name":
+		return &w.name
+	case "label":
+		return &w.label
+	case "targetId":
+		return &w.target
+	case "leafId":
+		return &w.leaf
+	}
+	return nil
+}
