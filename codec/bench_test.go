@@ -27,8 +27,9 @@ func BenchmarkSkeletons(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			var buf [64]byte
 			for row := range s.Len() {
-				sum += s.Parent(row) + int64(s.KindIndex(row)) + int64(s.Flags(row)) + int64(len(s.PackedID(row)))
+				sum += s.Parent(row) + int64(s.KindIndex(row)) + int64(s.Flags(row)) + int64(len(s.AppendPackedID(buf[:0], row)))
 			}
 		}
 	}

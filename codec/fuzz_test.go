@@ -85,7 +85,7 @@ func FuzzDecodeSkeleton(f *testing.F) {
 			if rows[i].Parent < NoParent {
 				t.Fatalf("row %d has parent %d", i, rows[i].Parent)
 			}
-			s.PackedID(i)
+			s.AppendPackedID(nil, i)
 		}
 	})
 }

@@ -23,10 +23,10 @@ type Row struct {
 	Preview string // up to 80 bytes of valid UTF-8, no line feed
 }
 
-// AppendPackedID appends the packed form of the row's id to dst: what Skeleton.PackedID returns for
-// it. Equal ids have equal packed forms; different ones nearly always differ, so a match has to be
-// confirmed by the id itself.
-func (r Row) AppendPackedID(dst []byte) []byte { return packid.AppendKey(dst, r.ID) }
+// AppendPackedID appends the packed form of the row's id to dst: what Skeleton.AppendPackedID
+// appends for it. Equal ids have equal packed forms, and different ones different ones, but for a text that is as
+// long as a packed id and spells one: a match has to be confirmed by the id itself.
+func (r Row) AppendPackedID(dst []byte) []byte { return packid.AppendKeyOf(dst, r.ID) }
 
 const (
 	skeletonMagic = "cskl"

@@ -74,9 +74,12 @@ func (s *Skeleton) ID(i int) string {
 	return string(s.AppendID(buf[:0], i))
 }
 
-// PackedID returns the packed form of row i's id (see Row.AppendPackedID) without copying it: what an index by
-// id is built from. It must not be changed.
-func (s *Skeleton) PackedID(i int) []byte { return packid.Key(s.idPayload(i)) }
+// AppendPackedID appends the packed form of row i's id (see Row.AppendPackedID) to dst: what an index by id is built
+// from.
+func (s *Skeleton) AppendPackedID(dst []byte, i int) []byte {
+	code, payload := s.idPayload(i)
+	return packid.AppendKey(dst, code, payload, s.Time(i))
+}
 
 // Target returns the id that row i speaks of, "" for none.
 func (s *Skeleton) Target(i int) string {

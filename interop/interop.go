@@ -53,6 +53,11 @@ type Source struct {
 	// transcript). nil, or fs.ErrNotExist = there is none. Readers check names: nothing outside of that
 	// folder is asked for but "../../blobs/<sha256>", where omp keeps images.
 	Beside func(name string) (io.ReadCloser, error)
+	// List gives the names of what lies in a folder, for what the session's file does not name: paths as Beside
+	// takes them, sorted, at most 10,000. dir is relative to the session's folder, "." = that one. nil, or
+	// fs.ErrNotExist = there is none. Readers check what they are given, and ask for no folder outside but
+	// "../../../YYYY/MM/DD", where Codex keeps the files of another day.
+	List func(dir string) ([]string, error)
 }
 
 // Options of a reader. Equal input, clock and randomness give equal output.

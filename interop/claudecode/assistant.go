@@ -13,7 +13,8 @@ type answer struct {
 	id, model, stop, usage []byte
 	more                   []byte // fields of the message that stand nowhere else
 	calls                  bool
-	seen                   map[string]bool // ids of its calls, if it has more than one piece
+	many                   bool               // it has more than one piece
+	seen                   map[graph.Key]bool // the calls of one in many pieces
 }
 
 // take adds a piece. A call that came twice is kept once.
@@ -52,17 +53,21 @@ func (a *answer) blocks(content []byte) {
 		return
 	}
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
-		if string(rawjson.Field(m.Val, "type")) == `"tool_use"` {
+		b := readBlock(m.Val)
+		if string(b.typ) == `"tool_use"` {
 			a.calls = true
-			if a.seen != nil {
-				id := rawjson.Text(rawjson.Field(m.Val, "id"))
+			if a.many {
+				if a.seen == nil {
+					a.seen = map[graph.Key]bool{}
+				}
+				id := graph.KeyOf(b.id)
 				if a.seen[id] {
 					continue
 				}
 				a.seen[id] = true
 			}
 		}
-		a.content = appendBlock(a.content, m.Val)
+		a.content = b.append(a.content)
 	}
 }
 
@@ -86,31 +91,24 @@ func (a *answer) stopReason(failed bool) string {
 	return "stop"
 }
 
-func (e *emitter) assistant(p place, pieces []piece) {
+func (c *converter) assistant(p place, pieces []piece) {
 	if p.row.Flags&graph.FlagModel != 0 {
 		m := p
-		m.id += ".model"
-		out := rawjson.AppendString(append(m.open("model_change"), `,"provider":"anthropic","modelId":`...), e.x.Models.Text(p.row.Model))
-		e.put(m, append(out, '}'))
+		m.id = longer(p.id, ".model")
+		out := rawjson.AppendString(append(c.open(m, "model_change"), `,"provider":"anthropic","modelId":`...), c.x.Models.Text(p.row.Model))
+		c.put(m, append(out, '}'))
 		p.parent = m.id
 	}
-	size := 0
-	for _, c := range pieces {
-		size += len(c.raw)
+	a := answer{content: append(spare(c.block), '['), many: len(pieces) > 1}
+	for _, piece := range pieces[:len(pieces)-1] {
+		a.take(rawjson.Field(piece.raw, "message"))
 	}
-	a := answer{content: append(make([]byte, 0, size+64), '[')}
-	if len(pieces) > 1 {
-		a.seen = map[string]bool{}
-	}
-	for _, c := range pieces[:len(pieces)-1] {
-		a.take(rawjson.Field(c.raw, "message"))
-	}
-	a.take(e.field("message"))
-	failed := rawjson.IsTrue(e.field("isApiErrorMessage"))
-	out := append(p.open("message"), `,"message":{"role":"assistant","content":`...)
+	a.take(c.field("message"))
+	failed := rawjson.IsTrue(c.field("isApiErrorMessage"))
+	out := append(c.open(p, "message"), `,"message":{"role":"assistant","content":`...)
 	a.content = append(a.content, ']')
 	out = append(append(out, a.content...), `,"api":"anthropic-messages","provider":"anthropic","model":`...)
-	out = rawjson.AppendString(out, e.x.Models.Text(p.row.Model))
+	out = rawjson.AppendString(out, c.x.Models.Text(p.row.Model))
 	if string(a.model) == `"<synthetic>"` {
 		out = append(append(out, `,"responseModel":`...), a.model...)
 	}
@@ -129,7 +127,8 @@ func (e *emitter) assistant(p place, pieces []piece) {
 	if a.more != nil {
 		a.more = append(a.more, '}')
 	}
-	e.put(p, append(e.x.Env.AppendRest(out, e.line, false, a.more), '}'))
+	c.put(p, append(c.x.Env.AppendRest(out, c.line, false, a.more), '}'))
+	c.block = a.content
 }
 
 // appendUsage appends what was counted, in pi's words. Costs are not in the file.

@@ -21,81 +21,116 @@ func appendBlocks(dst, content []byte) []byte {
 	return append(dst, ']')
 }
 
-// appendBlock appends one block to an open list. Blocks that pi does not have stay as they are.
-func appendBlock(dst, block []byte) []byte {
+// appendBlock appends one block to an open list.
+func appendBlock(dst, val []byte) []byte {
+	b := readBlock(val)
+	return b.append(dst)
+}
+
+// block is a block of a message, each field where it lies.
+type block struct {
+	raw, typ, thinking, signature, data, id, name, input, source, caller []byte
+	answers, content, failed                                             []byte // of a result
+}
+
+// readBlock reads a block; of what is no object only raw is there.
+func readBlock(val []byte) (b block) {
+	b.raw = val
+	for m := rawjson.Walk(val); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
+		case "type":
+			b.typ = m.Val
+		case "thinking":
+			b.thinking = m.Val
+		case "signature":
+			b.signature = m.Val
+		case "data":
+			b.data = m.Val
+		case "id":
+			b.id = m.Val
+		case "name":
+			b.name = m.Val
+		case "input":
+			b.input = m.Val
+		case "source":
+			b.source = m.Val
+		case "caller":
+			b.caller = m.Val
+		case "tool_use_id":
+			b.answers = m.Val
+		case "content":
+			b.content = m.Val
+		case "is_error":
+			b.failed = m.Val
+		}
+	}
+	return b
+}
+
+// append appends the block to an open list. Blocks that pi does not have stay as they are.
+func (b *block) append(dst []byte) []byte {
 	if dst[len(dst)-1] != '[' {
 		dst = append(dst, ',')
 	}
-	if rawjson.IsString(block) {
-		return append(append(append(dst, `{"type":"text","text":`...), block...), '}')
+	if rawjson.IsString(b.raw) {
+		return append(append(append(dst, `{"type":"text","text":`...), b.raw...), '}')
 	}
-	if block[0] != '{' { // neither text nor a block: shown as what it is
-		return append(rawjson.AppendString(append(dst, `{"type":"text","text":`...), string(block)), '}')
+	if b.raw[0] != '{' { // neither text nor a block: shown as what it is
+		return append(rawjson.AppendString(append(dst, `{"type":"text","text":`...), string(b.raw)), '}')
 	}
-	var typ, thinking, signature, data, id, name, input, source []byte
-	for m := rawjson.Walk(block); m.Closing == '}' && m.Next(); {
-		switch string(m.Key) {
-		case "type":
-			typ = m.Val
-		case "thinking":
-			thinking = m.Val
-		case "signature":
-			signature = m.Val
-		case "data":
-			data = m.Val
-		case "id":
-			id = m.Val
-		case "name":
-			name = m.Val
-		case "input":
-			input = m.Val
-		case "source":
-			source = m.Val
-		}
-	}
-	switch string(typ) {
+	switch string(b.typ) {
 	case `"thinking"`:
-		if !rawjson.IsString(thinking) {
+		if !rawjson.IsString(b.thinking) {
 			break
 		}
-		dst = append(append(dst, `{"type":"thinking","thinking":`...), thinking...)
-		if rawjson.IsString(signature) && len(signature) > 2 {
-			dst = append(append(dst, `,"thinkingSignature":`...), signature...)
+		dst = append(append(dst, `{"type":"thinking","thinking":`...), b.thinking...)
+		if rawjson.IsString(b.signature) && len(b.signature) > 2 {
+			dst = append(append(dst, `,"thinkingSignature":`...), b.signature...)
 		}
 		return append(dst, '}')
 	case `"redacted_thinking"`:
-		if rawjson.IsString(data) {
-			dst = append(append(dst, `{"type":"thinking","thinking":"","thinkingSignature":`...), data...)
+		if rawjson.IsString(b.data) {
+			dst = append(append(dst, `{"type":"thinking","thinking":"","thinkingSignature":`...), b.data...)
 			return append(dst, `,"redacted":true}`...)
 		}
 	case `"tool_use"`:
-		if rawjson.IsString(id) && rawjson.IsString(name) {
-			return appendCall(dst, block, id, name, input)
+		if rawjson.IsString(b.id) && rawjson.IsString(b.name) {
+			return b.appendCall(dst)
 		}
 	case `"image"`:
-		kind, mime, pixels := rawjson.Field(source, "type"), rawjson.Field(source, "media_type"), rawjson.Field(source, "data")
+		var kind, mime, pixels []byte
+		for m := rawjson.Walk(b.source); m.Closing == '}' && m.Next(); {
+			switch string(m.Key) {
+			case "type":
+				kind = m.Val
+			case "media_type":
+				mime = m.Val
+			case "data":
+				pixels = m.Val
+			}
+		}
 		if string(kind) == `"base64"` && rawjson.IsString(mime) && rawjson.IsString(pixels) {
 			dst = append(append(dst, `{"type":"image","data":`...), pixels...)
 			return append(append(append(dst, `,"mimeType":`...), mime...), '}')
 		}
 	}
-	return append(dst, block...)
+	return append(dst, b.raw...)
 }
 
 // appendCall appends a tool call. Arguments are an object; others are kept in one.
-func appendCall(dst, block, id, name, input []byte) []byte {
-	dst = append(append(dst, `{"type":"toolCall","id":`...), id...)
-	dst = append(append(dst, `,"name":`...), name...)
+func (b *block) appendCall(dst []byte) []byte {
+	dst = append(append(dst, `{"type":"toolCall","id":`...), b.id...)
+	dst = append(append(dst, `,"name":`...), b.name...)
 	switch {
-	case len(input) > 0 && input[0] == '{':
-		dst = append(append(dst, `,"arguments":`...), input...)
-	case len(input) == 0 || string(input) == "null":
+	case len(b.input) > 0 && b.input[0] == '{':
+		dst = append(append(dst, `,"arguments":`...), b.input...)
+	case len(b.input) == 0 || string(b.input) == "null":
 		dst = append(dst, `,"arguments":{}`...)
 	default:
-		dst = append(append(append(dst, `,"arguments":{"input":`...), input...), '}')
+		dst = append(append(append(dst, `,"arguments":{"input":`...), b.input...), '}')
 	}
-	if caller := rawjson.Field(block, "caller"); caller != nil {
-		dst = append(append(dst, `,"caller":`...), caller...)
+	if b.caller != nil {
+		dst = append(append(dst, `,"caller":`...), b.caller...)
 	}
 	return append(dst, '}')
 }

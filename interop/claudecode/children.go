@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
+	"time"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
@@ -20,7 +19,7 @@ import (
 const maxBatch = 16 << 20
 
 // Children yields the sidechains in the file, then the subagents' transcripts beside it. A file beside it that
-// is damaged hides graph.None of the others. Entries must be read before the next child is asked for.
+// is damaged hides none of the others. Entries must be read before the next child is asked for.
 func (r *Reader) Children() iter.Seq2[interop.Child, error] {
 	return func(yield func(interop.Child, error) bool) {
 		if _, err := r.Header(); err != nil {
@@ -48,7 +47,7 @@ func (r *Reader) sidechains(yield func(interop.Child, error) bool) bool {
 		}
 		line := in.get
 		if end > c+1 || size <= maxBatch {
-			line, err = batch(x, in, c, end)
+			line, err = together(x, in, c, end)
 		}
 		for ; c < end && err == nil; c++ {
 			child, fault := r.sidechain(c, line)
@@ -87,8 +86,8 @@ func (r *Reader) openAt(off int64, line int32) (*tape, error) {
 	return newTape(r.x, in), nil
 }
 
-// batch reads the lines of children from c up to end.
-func batch(x *graph.Index, in *tape, c, end int32) (func(int32) ([]byte, error), error) {
+// together reads the lines of children from c up to end.
+func together(x *graph.Index, in *tape, c, end int32) (func(int32) ([]byte, error), error) {
 	lines := map[int32][]byte{}
 	for i := x.List(c)[0]; int(i) < len(x.Rows); i++ {
 		if child := x.Rows[i].Child; child < c || child >= end {
@@ -110,11 +109,17 @@ func (r *Reader) sidechain(c int32, line func(int32) ([]byte, error)) (interop.C
 	if err != nil {
 		return interop.Child{}, err
 	}
-	e := newEmitter(x, c, r.o.Now, line)
-	stamp := e.stamp(rawjson.Field(raw, "timestamp"))
-	h := interop.Header{ID: x.ID(first), Cwd: x.Cwd, Parent: r.header.ID, Created: e.last, Version: 1}
+	o, created, stamp := newOrder(x, c, r.o.Now, line), x.Created, rawjson.Field(raw, "timestamp")
+	t, ok := jsonl.Stamp(stamp)
+	if ok {
+		created, o.last = t, t.UnixMilli()
+	}
+	if !ok || !rawjson.IsString(stamp) {
+		stamp = jsonl.AppendTime(nil, time.UnixMilli(o.last))
+	}
+	h := interop.Header{ID: x.ID(first), Cwd: x.Cwd, Parent: r.header.ID, Created: created, Version: 1}
 	h.Raw = headerLine(h, stamp)
-	return interop.Child{Header: h, Entries: each(e.next)}, nil
+	return interop.Child{Header: h, Entries: each(newEmitter(x, o, r.spare).next)}, nil
 }
 
 func each(next func() (transcript.Draft, error)) iter.Seq2[transcript.Draft, error] {
@@ -126,65 +131,4 @@ func each(next func() (transcript.Draft, error)) iter.Seq2[transcript.Draft, err
 			}
 		}
 	}
-}
-
-// beside yields the transcripts of subagents that the file speaks of and that lie beside it.
-func (r *Reader) beside(yield func(interop.Child, error) bool) {
-	if r.src.Beside == nil || r.x.AgentID != "" {
-		return
-	}
-	for _, id := range r.x.Agents {
-		in, name, err := r.find(id)
-		if err != nil {
-			r.x.Note(0, diag.Noted, fmt.Sprintf("subagent %s: %s", id, err))
-			continue
-		}
-		first := in
-		child := NewReader(interop.Source{Name: name, Open: func() (io.ReadCloser, error) {
-			if in := first; in != nil {
-				first = nil
-				return in, nil
-			}
-			return r.src.Beside(name)
-		}}, r.o)
-		h, err := child.Header()
-		if err != nil {
-			r.x.Note(0, diag.Noted, fmt.Sprintf("%s: %s", name, err))
-			continue
-		}
-		h.Parent = r.header.ID
-		h.Raw = headerLine(h, jsonl.AppendTime(nil, h.Created))
-		r.x.Bad += child.x.Bad
-		more := yield(interop.Child{Header: h, Entries: each(child.Next)}, nil)
-		for _, d := range child.Diagnostics() {
-			r.x.Diag.Add(d.Entry, d.Ordinal, d.Kind, name+": "+d.Detail)
-		}
-		if err := child.Close(); err != nil && more {
-			more = yield(interop.Child{}, err)
-		}
-		if !more {
-			return
-		}
-	}
-}
-
-// find opens the transcript of a subagent.
-func (r *Reader) find(id string) (in io.ReadCloser, name string, err error) {
-	file := id + ".jsonl"
-	if len(id) < len("agent-") || id[:len("agent-")] != "agent-" {
-		file = "agent-" + file
-	}
-	places := []string{file}
-	for _, dir := range []string{graph.AgentName(r.x.Session), r.base()} {
-		if dir != "" {
-			places = append([]string{dir + "/subagents/" + file}, places...)
-		}
-	}
-	for _, name := range places {
-		in, err = r.src.Beside(name)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return in, name, err
-		}
-	}
-	return nil, "", err
 }

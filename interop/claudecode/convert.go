@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"time"
@@ -9,217 +10,249 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
-	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/interop/internal/lines"
 )
 
 // maxType bounds the type of a custom entry.
 const maxType = 256
 
-// piece is one line of what becomes one entry.
-type piece struct {
-	row int32
-	raw []byte
+// converter makes entries of units. What a unit gives depends on it and on the index alone.
+type converter struct {
+	x     *graph.Index
+	title string
+	line  []graph.Member // of the line at hand
+	made  []byte         // the entry at hand
+	block []byte         // blocks that go into it
+	ids   []byte         // its id and its parent's
+	out   [][]byte
+	notes []note
 }
 
-// entries makes what becomes of a row: of a message in pieces the last one with all of them.
-func (e *emitter) entries(pieces []piece) {
-	i := pieces[len(pieces)-1].row
-	r := &e.x.Rows[i]
-	raw := pieces[len(pieces)-1].raw
-	e.line = graph.Split(e.line[:0], raw)
-	stamp := e.field("timestamp")
-	if len(pieces) > 1 {
-		stamp = rawjson.Field(pieces[0].raw, "timestamp")
+// unit makes what becomes of a unit: of a message in pieces, one entry with all of them.
+func (c *converter) unit(u *unit) {
+	switch u.what {
+	case beginning:
+		c.begin(u.at)
+	case ending:
+		p := place{id: []byte(`"cc-head"`), parent: c.x.AppendID(nil, u.row), at: u.at, row: &c.x.Rows[u.row]}
+		p.stamp = jsonl.AppendTime(nil, time.UnixMilli(u.at))
+		c.line = append(c.line[:0], graph.Member{Key: []byte("type"), Val: []byte(`"head"`)})
+		c.custom(p, []byte("{}"))
+	case waited:
+		c.note("", c.x.Rows[u.row].Line, diag.Converted, "too much waits for its parent: lines before this one come before theirs")
+	default:
+		c.entries(u)
 	}
-	p := place{id: e.x.ID(i), parent: parentID(e.x, r.Up), stamp: e.stamp(stamp), row: r}
+}
+
+// begin gives the entry on which everything hangs, so that several beginnings are one tree.
+func (c *converter) begin(at int64) {
+	data := []byte{'{'}
+	for _, f := range []struct{ name, val string }{{"sessionId", c.x.Session}, {"agentId", c.x.AgentID}} {
+		if f.val != "" {
+			data = graph.AddField(data, f.name, rawjson.AppendString(nil, f.val))
+		}
+	}
+	data = append(graph.AddField(data, "envelope", c.x.Env.Object()), '}')
+	p := place{id: rootID, stamp: jsonl.AppendTime(nil, time.UnixMilli(at)), at: at, row: &graph.Row{}}
+	c.line = append(c.line[:0], graph.Member{Key: []byte("type"), Val: []byte(`"session"`)})
+	c.custom(p, data)
+}
+
+func (c *converter) entries(u *unit) {
+	r := &c.x.Rows[u.row]
+	raw := u.pieces[len(u.pieces)-1].raw
+	c.line = graph.Split(c.line[:0], raw)
+	c.ids = c.x.AppendID(c.ids[:0], u.row)
+	p := place{id: c.ids, parent: rootID, at: u.at, row: r}
+	if r.Up != graph.None {
+		c.ids = c.x.AppendID(c.ids, r.Up)
+		p.parent = c.ids[len(p.id):]
+	}
+	p.stamp = c.stamp(u)
 	switch {
 	case r.Flags&graph.FlagPart != 0:
-		e.custom(p, fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, r.Size, jsonl.MaxLine))
+		c.custom(p, fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, r.Size, jsonl.MaxLine))
 	case r.Kind == graph.KindUser:
-		e.user(p)
+		c.user(p)
 	case r.Kind == graph.KindMeta:
-		e.meta(p)
+		c.meta(p)
 	case r.Kind == graph.KindAssistant:
-		e.assistant(p, pieces)
+		c.assistant(p, u.pieces)
 	case r.Kind >= graph.KindBoundary:
-		e.compaction(p, pieces)
+		c.compaction(p, u.pieces)
 	case r.Kind == graph.KindTitle:
-		out := p.open("session_info")
-		out = rawjson.AppendString(append(out, `,"name":`...), e.title)
-		e.put(p, append(append(append(out, `,"claudeCode":`...), raw...), '}'))
+		out := c.open(p, "session_info")
+		out = rawjson.AppendString(append(out, `,"name":`...), c.title)
+		c.put(p, append(append(append(out, `,"claudeCode":`...), raw...), '}'))
 	default:
-		e.custom(p, raw)
+		c.custom(p, raw)
 	}
 }
 
-// place is where an entry stands: its id, parent and time.
+// rootID is the id of the entry on which everything hangs.
+var rootID = rawjson.AppendString(nil, graph.RootID)
+
+// place is where an entry stands: its id, parent and time, as string literals.
 type place struct {
-	id, parent string
-	stamp      []byte // a string literal
+	id, parent []byte // parent nil = none
+	stamp      []byte
+	at         int64 // the same in milliseconds since 1970
 	row        *graph.Row
 }
 
-func (p place) open(typ string) []byte {
-	const room = 512
-	out := make([]byte, 0, int(p.row.Size)+room)
-	out = append(append(out, `{"type":"`...), typ...)
-	out = rawjson.AppendString(append(out, `","id":`...), p.id)
-	if p.parent == "" {
-		out = append(out, `,"parentId":null`...)
-	} else {
-		out = rawjson.AppendString(append(out, `,"parentId":`...), p.parent)
-	}
+// open begins an entry, where the one before it was made.
+func (c *converter) open(p place, typ string) []byte {
+	out := append(append(c.made[:0], `{"type":"`...), typ...)
+	out = append(append(out, `","id":`...), p.id...)
+	out = append(append(out, `,"parentId":`...), rawjson.OrNull(p.parent)...)
 	return append(append(out, `,"timestamp":`...), p.stamp...)
 }
 
 // millis appends the entry's time as messages have it.
 func (p place) millis(out []byte) []byte {
-	return jsonl.AppendMillis(append(out, `,"timestamp":`...), rawjson.Time(p.stamp))
+	return strconv.AppendInt(append(out, `,"timestamp":`...), p.at, 10)
 }
 
 // put hands an entry out, or its stub if it is too large.
-func (e *emitter) put(p place, raw []byte) {
+func (c *converter) put(p place, raw []byte) {
 	fitted, whole := jsonl.Fit(raw)
 	if !whole {
-		e.x.Diag.Add(p.id, uint64(p.row.Line), diag.Oversize,
+		c.note(rawjson.Text(p.id), p.row.Line, diag.Oversize,
 			fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", len(raw), jsonl.MaxEntry))
 	}
-	e.out = append(e.out, transcript.Draft{Raw: fitted})
+	c.out = append(c.out, bytes.Clone(fitted))
+	c.made = spare(raw)
+}
+
+// spare gives memory to make the next thing of its kind in; a long one's is let go of.
+func spare(used []byte) []byte {
+	if cap(used) > 4*lines.BatchSize {
+		return nil
+	}
+	return used[:0]
 }
 
 // field gives a field of the line at hand.
-func (e *emitter) field(name string) (val []byte) {
-	for i := range e.line {
-		if string(e.line[i].Key) == name {
-			val = e.line[i].Val
+func (c *converter) field(name string) (val []byte) {
+	for i := range c.line {
+		if string(c.line[i].Key) == name {
+			val = c.line[i].Val
 		}
 	}
 	return val
 }
 
-// stamp gives a line's time as it is, or what stands for it.
-func (e *emitter) stamp(val []byte) []byte {
-	if t, ok := jsonl.Stamp(val); ok {
-		if e.last = t; val[0] == '"' {
+// stamp gives the time of a unit's first line as it is, or what stands for it.
+func (c *converter) stamp(u *unit) []byte {
+	if first := &u.pieces[0]; c.x.Rows[first.row].Flags&graph.FlagTimed != 0 {
+		val := c.field("timestamp")
+		if len(u.pieces) > 1 {
+			val = rawjson.Field(first.raw, "timestamp")
+		}
+		if rawjson.IsString(val) {
 			return val
 		}
 	}
-	return jsonl.AppendTime(nil, e.time())
-}
-
-// time is the time of the line before, or now.
-func (e *emitter) time() time.Time {
-	if e.last.IsZero() {
-		return e.now
-	}
-	return e.last
+	return jsonl.AppendTime(nil, time.UnixMilli(u.at))
 }
 
 // custom keeps what has no other place, as it is.
-func (e *emitter) custom(p place, data []byte) {
+func (c *converter) custom(p place, data []byte) {
 	typ := "line"
-	if t := rawjson.Text(e.field("type")); t != "" && len(t) <= maxType {
+	if t := rawjson.Text(c.field("type")); t != "" && len(t) <= maxType {
 		typ = t
 	}
-	out := p.open("custom")
+	out := c.open(p, "custom")
 	out = rawjson.AppendString(append(out, `,"customType":`...), "claude-code."+typ)
-	e.put(p, append(append(append(out, `,"data":`...), data...), '}'))
+	c.put(p, append(append(append(out, `,"data":`...), data...), '}'))
 }
 
 // user makes the entries of a user's line: each result, then what was said.
-func (e *emitter) user(p place) {
-	content := rawjson.Field(e.field("message"), "content")
+func (c *converter) user(p place) {
+	content := rawjson.Field(c.field("message"), "content")
 	if p.row.Held == 0 {
-		out := append(p.open("message"), `,"message":{"role":"user","content":`...)
+		out := append(c.open(p, "message"), `,"message":{"role":"user","content":`...)
 		out = append(p.millis(appendContent(out, content)), '}')
-		e.put(p, append(e.x.Env.AppendRest(out, e.line, false, nil), '}'))
+		c.put(p, append(c.x.Env.AppendRest(out, c.line, false, nil), '}'))
 		return
 	}
 	last := p.row.Held
 	if p.row.Flags&graph.FlagText == 0 {
 		last--
 	}
-	details := e.field("toolUseResult")
+	details := c.field("toolUseResult")
 	used := p.row.Held == 1 && details != nil
-	own, said := p.id, []byte{'['}
-	n := int32(0)
+	own, n := p.id, int32(0)
+	said := append(spare(c.block), '[')
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
-		if string(rawjson.Field(m.Val, "type")) != `"tool_result"` {
-			said = appendBlock(said, m.Val)
+		b := readBlock(m.Val)
+		if string(b.typ) != `"tool_result"` {
+			said = b.append(said)
 			continue
 		}
 		if p.id = own; n < last {
-			p.id = own + "." + strconv.Itoa(int(n))
+			p.id = longer(own, "."+strconv.Itoa(int(n)))
 		}
-		out := e.result(p, m.Val)
+		out := c.result(p, &b)
 		if used {
 			out = append(append(out, `,"details":`...), details...)
 		}
 		out = append(p.millis(out), '}')
 		if n == last {
-			out = e.x.Env.AppendRest(out, e.line, used, nil)
+			out = c.x.Env.AppendRest(out, c.line, used, nil)
 		}
-		e.put(p, append(out, '}'))
+		c.put(p, append(out, '}'))
 		p.parent = p.id
 		n++
 	}
 	if p.row.Flags&graph.FlagText != 0 {
 		p.id = own
-		out := append(append(p.open("message"), `,"message":{"role":"user","content":`...), said...)
+		out := append(append(c.open(p, "message"), `,"message":{"role":"user","content":`...), said...)
 		out = append(p.millis(append(out, ']')), '}')
-		e.put(p, append(e.x.Env.AppendRest(out, e.line, used, nil), '}'))
+		c.put(p, append(c.x.Env.AppendRest(out, c.line, used, nil), '}'))
 	}
+	c.block = said
 }
 
 // result begins the entry of a tool's result.
-func (e *emitter) result(p place, block []byte) []byte {
-	var id, content, failed []byte
-	for m := rawjson.Walk(block); m.Closing == '}' && m.Next(); {
-		switch string(m.Key) {
-		case "tool_use_id":
-			id = m.Val
-		case "content":
-			content = m.Val
-		case "is_error":
-			failed = m.Val
-		}
-	}
+func (c *converter) result(p place, b *block) []byte {
+	id := b.answers
 	if !rawjson.IsString(id) {
 		id = []byte(`""`)
 	}
-	k, _ := graph.MakeKey(rawjson.Text(id))
-	out := append(append(p.open("message"), `,"message":{"role":"toolResult","toolCallId":`...), id...)
-	out = rawjson.AppendString(append(out, `,"toolName":`...), e.x.Tools.Text(e.x.Calls[k].Tool))
+	out := append(append(c.open(p, "message"), `,"message":{"role":"toolResult","toolCallId":`...), id...)
+	out = rawjson.AppendString(append(out, `,"toolName":`...), c.x.Tools.Text(c.x.Calls[graph.KeyOf(id)].Tool))
 	out = append(out, `,"content":`...)
-	if rawjson.IsString(content) {
-		out = append(append(append(out, `[{"type":"text","text":`...), content...), "}]"...)
+	if rawjson.IsString(b.content) {
+		out = append(append(append(out, `[{"type":"text","text":`...), b.content...), "}]"...)
 	} else {
-		out = appendBlocks(out, content)
+		out = appendBlocks(out, b.content)
 	}
-	return strconv.AppendBool(append(out, `,"isError":`...), rawjson.IsTrue(failed))
+	return strconv.AppendBool(append(out, `,"isError":`...), rawjson.IsTrue(b.failed))
 }
 
 // meta makes a message of the program's own: the model sees it, the user's words they are not.
-func (e *emitter) meta(p place) {
-	content := rawjson.Field(e.field("message"), "content")
-	out := append(p.open("custom_message"), `,"customType":"claude-code.meta","content":`...)
+func (c *converter) meta(p place) {
+	content := rawjson.Field(c.field("message"), "content")
+	out := append(c.open(p, "custom_message"), `,"customType":"claude-code.meta","content":`...)
 	out = append(appendContent(out, content), `,"display":false`...)
-	e.put(p, append(e.x.Env.AppendRest(out, e.line, false, nil), '}'))
+	c.put(p, append(c.x.Env.AppendRest(out, c.line, false, nil), '}'))
 }
 
 // compaction makes one entry of a boundary and the summary behind it, or of either alone.
-func (e *emitter) compaction(p place, pieces []piece) {
+func (c *converter) compaction(p place, pieces []piece) {
 	var summary, meta []byte
 	first := p.id // nothing is kept
-	for _, c := range pieces {
-		r := &e.x.Rows[c.row]
+	for _, piece := range pieces {
+		r := &c.x.Rows[piece.row]
 		if r.Kind == graph.KindSummary {
-			summary = plainText(rawjson.Field(rawjson.Field(c.raw, "message"), "content"))
+			summary = plainText(rawjson.Field(rawjson.Field(piece.raw, "message"), "content"))
 			continue
 		}
-		meta = rawjson.Field(c.raw, "compactMetadata")
-		if k, ok := e.x.Kept(r); ok {
-			first = firstID(e.x, k)
+		meta = rawjson.Field(piece.raw, "compactMetadata")
+		if k, ok := c.x.Kept(r); ok {
+			first = firstID(c.x, k)
 		}
 	}
 	if summary == nil {
@@ -229,28 +262,25 @@ func (e *emitter) compaction(p place, pieces []piece) {
 	if !rawjson.IsNumber(tokens) {
 		tokens = []byte("0")
 	}
-	out := append(append(p.open("compaction"), `,"summary":`...), summary...)
-	out = rawjson.AppendString(append(out, `,"firstKeptEntryId":`...), first)
+	out := append(append(c.open(p, "compaction"), `,"summary":`...), summary...)
+	out = append(append(out, `,"firstKeptEntryId":`...), first...)
 	out = append(append(out, `,"tokensBefore":`...), tokens...)
 	if meta != nil {
 		out = append(append(append(out, `,"details":{"compactMetadata":`...), meta...), '}')
 	}
-	e.put(p, append(e.x.Env.AppendRest(out, e.line, false, nil), '}'))
-}
-
-// parentID gives the id of the entry that ends a row.
-func parentID(x *graph.Index, i int32) string {
-	if i == graph.None {
-		return graph.RootID
-	}
-	return x.ID(i)
+	c.put(p, append(c.x.Env.AppendRest(out, c.line, false, nil), '}'))
 }
 
 // firstID gives the id of the entry that begins a row.
-func firstID(x *graph.Index, i int32) string {
-	r := &x.Rows[i]
-	if r.Held > 1 || r.Held == 1 && r.Flags&graph.FlagText != 0 {
-		return x.ID(i) + ".0"
+func firstID(x *graph.Index, i int32) []byte {
+	id := x.AppendID(nil, i)
+	if r := &x.Rows[i]; r.Held > 1 || r.Held == 1 && r.Flags&graph.FlagText != 0 {
+		return longer(id, ".0")
 	}
-	return x.ID(i)
+	return id
+}
+
+// longer gives an id with something behind it.
+func longer(id []byte, more string) []byte {
+	return append(append(bytes.Clone(id[:len(id)-1]), more...), '"')
 }

@@ -1,200 +1,157 @@
 package claudecode
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"slices"
-	"time"
+	"sync"
 
 	"github.com/coppice-go/coppice/internal/diag"
-	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/lines"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// maxHeld bounds the lines that wait for a parent that comes later in the file.
-const maxHeld = 64 << 20
-
-var errChanged = errors.New("the file changed while it was read")
-
-// emitter is the second reading: it turns the rows of one child into entries, parents first.
+// emitter hands out the entries of one child, parents first: what order says is cut into batches, and
+// each batch is converted by itself.
 type emitter struct {
 	x     *graph.Index
-	child int32
-	rows  []int32
-	fetch func(row int32) ([]byte, error)
-	now   time.Time
-	title string
-
-	begun, over bool
-	parts       map[int32][]piece   // by the last row of a message: its pieces so far
-	waits       map[int32][][]piece // by row: what hangs on it
-	held        int
-	given       int32 // the row that was given last
-	last        time.Time
-	line        []graph.Member // of the line at hand
-	out         []transcript.Draft
-	at          int
+	order *order
+	more  func() (*batch, error) // the next batch, converted
+	close func()
+	spare chan *batch // to be filled again
+	gate  *lines.Gate
+	now   *batch // what is handed out
+	at    int    // how much of its entries was, and of its notes
+	noted int
 }
 
-func newEmitter(x *graph.Index, child int32, now time.Time, fetch func(int32) ([]byte, error)) *emitter {
-	e := &emitter{
-		x: x, child: child, rows: x.List(child), fetch: fetch, now: now, title: x.Title(),
-		parts: map[int32][]piece{}, waits: map[int32][][]piece{}, given: graph.None, last: x.Created,
+// newEmitter converts where it is called.
+func newEmitter(x *graph.Index, o *order, spare chan *batch) *emitter {
+	e := &emitter{x: x, order: o, close: func() {}, spare: spare, gate: lines.NewGate()}
+	e.more = func() (*batch, error) {
+		b, err := e.fill()
+		if err == nil {
+			b.work()
+		}
+		return b, err
 	}
-	for _, i := range e.rows {
-		x.Done[i/64] &^= 1 << (i % 64)
-	}
+	return e
+}
+
+// newPipe reads ahead and converts in lanes, until it is closed.
+func newPipe(x *graph.Index, o *order, spare chan *batch) *emitter {
+	e := newEmitter(x, o, spare)
+	p := parallel.NewPipe(graph.Lanes, e.fill, (*batch).work)
+	e.more = p.Next
+	e.close = sync.OnceFunc(func() {
+		e.gate.Close()
+		p.Close()
+	})
 	return e
 }
 
 // next gives the next entry; io.EOF = no more.
 func (e *emitter) next() (transcript.Draft, error) {
-	for e.at == len(e.out) {
-		clear(e.out)
-		e.out, e.at = e.out[:0], 0
-		switch {
-		case !e.begun:
-			e.begin()
-		case len(e.rows) > 0:
-			i := e.rows[0]
-			e.rows = e.rows[1:]
-			raw, err := e.fetch(i)
-			if err != nil {
-				return transcript.Draft{}, err
-			}
-			e.step(i, raw)
-		case !e.over:
-			e.over = true
-			e.flush()
-			e.finish()
-		default:
-			return transcript.Draft{}, io.EOF
+	for e.now == nil || e.at == len(e.now.out) {
+		if e.now != nil {
+			e.tell(len(e.now.out))
+			e.gate.Back(e.now.held.Size())
+			e.keep(e.now)
+		}
+		b, err := e.more()
+		if e.now, e.at, e.noted = b, 0, 0; err != nil {
+			e.now = nil
+			return transcript.Draft{}, err
 		}
 	}
+	e.tell(e.at)
 	e.at++
-	return e.out[e.at-1], nil
+	return transcript.Draft{Raw: e.now.out[e.at-1]}, nil
 }
 
-// begin gives the entry on which everything hangs, so that several beginnings are one tree.
-func (e *emitter) begin() {
-	e.begun = true
-	data := []byte{'{'}
-	for _, f := range []struct{ name, val string }{{"sessionId", e.x.Session}, {"agentId", e.x.AgentID}} {
-		if f.val != "" {
-			data = graph.AddField(data, f.name, rawjson.AppendString(nil, f.val))
-		}
-	}
-	data = append(graph.AddField(data, "envelope", e.x.Env.Object()), '}')
-	p := place{id: graph.RootID, stamp: jsonl.AppendTime(nil, e.time()), row: &graph.Row{}}
-	e.line = []graph.Member{{Key: []byte("type"), Val: []byte(`"session"`)}}
-	e.custom(p, data)
-}
-
-// finish points at the end of the conversation if another entry came last.
-func (e *emitter) finish() {
-	if tip := e.x.Tips[e.child]; tip != graph.None && tip != e.given {
-		p := place{id: "cc-head", parent: e.x.ID(tip), stamp: jsonl.AppendTime(nil, e.time()), row: &e.x.Rows[tip]}
-		e.line = []graph.Member{{Key: []byte("type"), Val: []byte(`"head"`)}}
-		e.custom(p, []byte("{}"))
+// tell reports what there is to say about an entry, and about all before it.
+func (e *emitter) tell(at int) {
+	for ; e.noted < len(e.now.notes) && e.now.notes[e.noted].at <= at; e.noted++ {
+		n := &e.now.notes[e.noted]
+		e.x.Diag.Add(n.Entry, n.Ordinal, n.Kind, n.Detail)
 	}
 }
 
-func (e *emitter) isDone(i int32) bool { return e.x.Done[i/64]>>(i%64)&1 == 1 }
-
-// step takes one line in.
-func (e *emitter) step(i int32, raw []byte) {
-	r := &e.x.Rows[i]
-	if r.Unit != i {
-		e.parts[r.Unit] = append(e.parts[r.Unit], piece{i, bytes.Clone(raw)})
-		return
-	}
-	var one [1]piece
-	pieces := append(one[:0], e.parts[i]...)
-	delete(e.parts, i)
-	pieces = append(pieces, piece{i, raw})
-	if r.Up == graph.None || e.isDone(r.Up) {
-		e.give(pieces)
-		return
-	}
-	pieces[len(pieces)-1].raw = bytes.Clone(raw)
-	e.waits[r.Up] = append(e.waits[r.Up], slices.Clone(pieces))
-	if e.held += len(raw); e.held > maxHeld {
-		e.x.Note(r.Line, diag.Converted, "too much waits for its parent: lines before this one come before theirs")
-		e.flush()
-	}
+// batch is some units that follow each other, and what becomes of them.
+type batch struct {
+	units  []unit
+	pieces []piece
+	held   lines.Batch // their lines
+	size   int
+	converter
 }
 
-// give makes entries of a row, and of what waited for it.
-func (e *emitter) give(pieces []piece) {
-	todo := [][]piece{pieces}
-	for len(todo) > 0 {
-		pieces, todo = todo[0], todo[1:]
-		i := pieces[len(pieces)-1].row
-		e.entries(pieces)
-		e.x.Done[i/64] |= 1 << (i % 64)
-		e.given = i
-		if len(e.waits) > 0 {
-			waiting := e.waits[i]
-			delete(e.waits, i)
-			for _, w := range waiting {
-				e.held -= len(w[len(w)-1].raw)
-			}
-			todo = append(todo, waiting...)
-		}
-	}
-}
-
-// flush gives what waits, in the order of the file, whatever it waits for.
-func (e *emitter) flush() {
-	var all [][]piece
-	for _, w := range e.waits {
-		all = append(all, w...)
-	}
-	row := func(p []piece) int { return int(p[len(p)-1].row) }
-	slices.SortFunc(all, func(a, b []piece) int { return row(a) - row(b) })
-	clear(e.waits)
-	e.held = 0
-	for _, p := range all {
-		e.give(p)
-	}
-}
-
-// tape gives the rows' lines from a stream. Rows must be asked for in the order of the file.
-type tape struct {
-	x      *graph.Index
-	in     io.ReadCloser
-	s      *jsonl.Scanner
-	line   []byte
-	number int
-}
-
-func newTape(x *graph.Index, in io.ReadCloser) *tape {
-	return &tape{x: x, in: in, s: jsonl.NewScanner(in)}
-}
-
-func (t *tape) get(i int32) ([]byte, error) {
-	r := &t.x.Rows[i]
-	for t.number < int(r.Line) {
-		line, _, err := t.s.Line()
-		if errors.Is(err, io.EOF) {
-			err = errChanged
+// fill gives the next units: of at least lines.BatchSize bytes together if there are so many, and of less than
+// that and one unit.
+func (e *emitter) fill() (*batch, error) {
+	e.gate.Wait()
+	b := e.take()
+	b.units, b.pieces, b.size = b.units[:0], b.pieces[:0], 0
+	b.held.Clear()
+	for b.size < lines.BatchSize {
+		u, err := e.order.next()
+		if err != nil && len(b.units) > 0 {
+			break // it comes again
 		}
 		if err != nil {
+			e.keep(b)
 			return nil, err
 		}
-		t.line = line
-		t.number++
+		b.add(u)
 	}
-	if r.Flags&graph.FlagPart != 0 {
-		return t.line, nil
+	e.gate.Out(b.held.Size())
+	return b, nil
+}
+
+func (e *emitter) take() *batch {
+	select {
+	case b := <-e.spare:
+		return b
+	default:
+		return &batch{converter: converter{x: e.x, title: e.x.Title()}}
 	}
-	from, to := int(r.At), int(r.At)+int(r.Size)
-	if to > len(t.line) || t.line[from] != '{' || t.line[to-1] != '}' {
-		return nil, fmt.Errorf("line %d: %w", r.Line, errChanged)
+}
+
+func (e *emitter) keep(b *batch) {
+	select {
+	case e.spare <- b:
+	default:
 	}
-	return t.line[from:to], nil
+}
+
+func (b *batch) add(u unit) {
+	const fixed = 64 // bytes for what has no line
+	b.size += fixed
+	from := len(b.pieces)
+	for _, p := range u.pieces {
+		p.raw = b.held.Hold(p.raw)
+		b.size += len(p.raw)
+		b.pieces = append(b.pieces, p)
+	}
+	u.pieces = b.pieces[from:len(b.pieces):len(b.pieces)]
+	b.units = append(b.units, u)
+}
+
+// work converts the units.
+func (b *batch) work() *batch {
+	clear(b.out)
+	b.out, b.notes = b.out[:0], b.notes[:0]
+	for i := range b.units {
+		b.unit(&b.units[i])
+	}
+	return b
+}
+
+// note is something to say about an entry before it is given.
+type note struct {
+	at int // of the entry in its batch
+	transcript.Diagnostic
+}
+
+func (c *converter) note(entry string, line int32, kind, detail string) {
+	c.notes = append(c.notes, note{len(c.out), diag.Diagnostic{Entry: entry, Ordinal: uint64(line), Kind: kind, Detail: detail}})
 }

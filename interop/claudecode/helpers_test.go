@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,11 +27,20 @@ func source(name string, files map[string]string) interop.Source {
 	return interop.Source{
 		Name: name,
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(files[name])), nil },
-		Beside: func(path string) (io.ReadCloser, error) {
-			if text, ok := files[path]; ok {
+		Beside: func(name string) (io.ReadCloser, error) {
+			if text, ok := files[name]; ok {
 				return io.NopCloser(strings.NewReader(text)), nil
 			}
-			return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+			return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+		},
+		List: func(dir string) (names []string, err error) {
+			for other := range files {
+				if path.Dir(other) == dir {
+					names = append(names, other)
+				}
+			}
+			slices.Sort(names)
+			return names, nil
 		},
 	}
 }

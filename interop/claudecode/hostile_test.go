@@ -12,15 +12,15 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// lines is a stream that is made while it is read.
-type lines struct {
+// stream is a stream that is made while it is read.
+type stream struct {
 	n    int
 	line func(i int) string
 	i    int
 	rest string
 }
 
-func (l *lines) Read(p []byte) (int, error) {
+func (l *stream) Read(p []byte) (int, error) {
 	for l.rest == "" {
 		if l.i == l.n {
 			return 0, io.EOF
@@ -37,7 +37,7 @@ func (l *lines) Read(p []byte) (int, error) {
 func drain(t *testing.T, n int, line func(i int) string) (entries int, peak uint64, r *Reader) {
 	t.Helper()
 	r = NewReader(interop.Source{Name: "s", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(&lines{n: n, line: line}), nil
+		return io.NopCloser(&stream{n: n, line: line}), nil
 	}}, options())
 	measure := func() {
 		var m runtime.MemStats
@@ -162,6 +162,40 @@ func TestLongLine(t *testing.T) {
 	})
 	if entries != 5 || kinds(r.Diagnostics()) != "oversize" || peak > 400<<20 {
 		t.Errorf("%d entries, %d MiB, %v", entries, peak>>20, r.Diagnostics())
+	}
+}
+
+// TestLongLines: of lines of many megabytes only a few are held at a time, however many there are.
+func TestLongLines(t *testing.T) {
+	if underRace {
+		t.Skip("memory is not what it is")
+	}
+	const n, size = 12, 24 << 20
+	pixels := strings.Repeat("A", size)
+	src := interop.Source{Name: "s", Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(&stream{n: n, line: func(i int) string {
+			return node{id: fmt.Sprint("u", i), typ: "user", content: `[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + pixels + `"}}]`}.line() + "\n"
+		}}), nil
+	}}
+	runtime.GC()
+	r, m := NewReader(src, options()), runtime.MemStats{}
+	runtime.ReadMemStats(&m)
+	before, peak := m.HeapAlloc, uint64(0)
+	entries := 0
+	for ; ; entries++ {
+		d, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil || len(d.Raw) < size && entries > 0 {
+			t.Fatal(len(d.Raw), err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		peak = max(peak, m.HeapAlloc)
+	}
+	if held := (peak - before) / size; entries != n+1 || held > 8 {
+		t.Errorf("%d entries, memory of %d lines", entries, held)
 	}
 }
 

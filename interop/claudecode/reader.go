@@ -11,9 +11,11 @@
 //     entry's field "claudeCode".
 //   - An entry's id is the uuid of the last line that it is made of: new lines of Claude Code can hang on it.
 //
-// A file is read twice: first for an index of some 200 bytes a line, then line by line. Beside the index a
-// reader holds one line of at most 64 MiB, the pieces of messages that lie at most 32 MiB apart, and at most
-// 64 MiB of lines that come before their parents. A longer line gives a stub.
+// A file is read twice: first for an index of some 200 bytes a line, then line by line. Either reading works on
+// two batches of lines at once and holds at most five, of 256 KiB and one line each; only one at a time has more
+// than 1 MiB, at most a line of 64 MiB and what it becomes. Beside them and the index a reader holds the pieces of
+// messages that lie at most 32 MiB apart, and at most 64 MiB of lines that come before their parents. A longer
+// line gives a stub.
 package claudecode
 
 import (
@@ -31,19 +33,21 @@ import (
 )
 
 // Reader reads one file: a session, or the transcript of a subagent. It implements interop.Family: children
-// are the sidechains in the file, and the transcripts of subagents beside it that the file speaks of. Not safe
-// for concurrent use.
+// are the sidechains in the file, and the transcripts of subagents beside it that the file speaks of or that say
+// themselves that they are the session's. Not safe for concurrent use.
 type Reader struct {
 	src    interop.Source
 	o      interop.Options
 	x      *graph.Index
 	header interop.Header
-	in     *tape
+	in     io.ReadCloser // while entries are read
 	e      *emitter
-	err    error // sticky
+	spare  chan *batch // to be filled again
+	err    error       // sticky
 }
 
-// NewReader reads src, which is opened twice, and once or twice more for children.
+// NewReader reads src, which is opened twice, and once or twice more for children. What was opened is read ahead,
+// from another goroutine than the caller's, until the end or Close.
 func NewReader(src interop.Source, o interop.Options) *Reader { return &Reader{src: src, o: o} }
 
 // Header reads the whole file once, for what is said of a session may stand anywhere in it.
@@ -77,7 +81,7 @@ func (r *Reader) begin() error {
 		h.Made = true
 	}
 	h.Raw = headerLine(h, jsonl.AppendTime(nil, stamp))
-	r.header, r.x = h, x
+	r.header, r.x, r.spare = h, x, make(chan *batch, 2*graph.Lanes+1)
 	return nil
 }
 
@@ -106,8 +110,8 @@ func (r *Reader) Next() (transcript.Draft, error) {
 			r.err = err
 			return transcript.Draft{}, err
 		}
-		r.in = newTape(r.x, in)
-		r.e = newEmitter(r.x, 0, r.o.Now, r.in.get)
+		r.in = in
+		r.e = newPipe(r.x, newOrder(r.x, 0, r.o.Now, newTape(r.x, in).get), r.spare)
 	}
 	d, err := r.e.next()
 	if err != nil {
@@ -142,7 +146,7 @@ func (r *Reader) Diagnostics() []transcript.Diagnostic {
 // Close releases what the reader holds. Children cannot be read after it.
 func (r *Reader) Close() error {
 	err := r.release()
-	if r.e = nil; r.x != nil {
+	if r.e, r.spare = nil, nil; r.x != nil {
 		r.x = &graph.Index{Bad: r.x.Bad, Diag: r.x.Diag}
 	}
 	r.err = errClosed
@@ -155,8 +159,9 @@ func (r *Reader) release() error {
 	if r.in == nil {
 		return nil
 	}
-	in := r.in.in
+	in := r.in
 	r.in = nil
+	r.e.close()
 	if err := in.Close(); err != nil {
 		return fmt.Errorf("close %s: %w", r.src.Name, err)
 	}

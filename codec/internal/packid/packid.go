@@ -93,23 +93,27 @@ func Append(dst []byte, code byte, payload []byte, ms int64) []byte {
 	return append(dst, payload...)
 }
 
-// Key cuts a payload down to what is the same in every form in which an id may be stored.
-func Key(code byte, payload []byte) []byte {
+// AppendKey appends what is the same in every form in which an id may be stored, given its code, its payload without
+// the length of a long one, and its row's time: all of it, for an index that left a part out could be filled with ids
+// that differ in that part alone.
+func AppendKey(dst []byte, code byte, payload []byte, ms int64) []byte {
 	switch code {
-	case UUID:
-		return payload[timeSize:]
+	case Timed:
+		var t [8]byte
+		binary.BigEndian.PutUint64(t[:], uint64(ms))
+		dst = append(dst, t[8-timeSize:]...)
 	case Empty:
-		return payload[:0]
+		return dst
 	}
-	return payload
+	return append(dst, payload...)
 }
 
-// AppendKey appends the key of an id to dst: see Key.
-func AppendKey(dst []byte, id string) []byte {
+// AppendKeyOf appends the key of an id's text.
+func AppendKeyOf(dst []byte, id string) []byte {
 	at := len(dst)
 	dst, code := Pack(dst, id, 0, false)
 	_, skip, _ := Size(code, dst[at:])
-	return append(dst[:at], Key(code, dst[at+skip:])...)
+	return AppendKey(dst[:at], code, dst[at+skip:], 0)
 }
 
 // uuidTime is the time in the first six bytes of a UUIDv7.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/internal/lines"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -72,12 +73,9 @@ func (s *Scanner) clean(raw []byte, o Object) []byte {
 // block of the torn message does not pass for one, for it has no time stamp. It looks at the last few
 // places where an object with a type starts, and behind the last NUL.
 func (s *Scanner) lastEntry(line []byte) (transcript.Line, error) {
-	const tries, reach = 64, 1 << 20
 	nul := bytes.LastIndexByte(line, 0)
-	at := len(line)
-	for range tries {
-		at = bytes.LastIndex(line[:at], []byte(`{"type":"`))
-		if at <= nul || at == 0 || len(line)-at > reach {
+	for at := range lines.Behind(line, `{"type":"`) {
+		if at <= nul {
 			break
 		}
 		if l, err := transcript.ParseLine(line[at:]); err == nil && s.isEntry(l) && !l.Time.IsZero() {

@@ -7,13 +7,16 @@
 package jsonl
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 
 	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/interop/internal/lines"
 	"github.com/coppice-go/coppice/transcript"
 )
+
+// MaxLine bounds the lines that are held whole (I15).
+const MaxLine = lines.MaxLine
 
 // Object is one JSON object of the file. Raw is valid until the next call of Next.
 type Object struct {
@@ -25,7 +28,7 @@ type Object struct {
 
 // Scanner reads objects, and keeps what there is to say about the file. It is not safe for concurrent use.
 type Scanner struct {
-	in        lineReader
+	in        *lines.Reader
 	isEntry   func(transcript.Line) bool
 	rest      []byte // of the current line: what stands behind its first object
 	restEnded bool
@@ -39,7 +42,7 @@ type Scanner struct {
 // New reads from r. isEntry tells an entry of the format from a piece of one: a line that is damaged may hold
 // a whole entry at its end.
 func New(r io.Reader, isEntry func(transcript.Line) bool) *Scanner {
-	return &Scanner{in: lineReader{r: bufio.NewReaderSize(r, readBytes)}, isEntry: isEntry, noted: map[string]bool{}}
+	return &Scanner{in: lines.New(r), isEntry: isEntry, noted: map[string]bool{}}
 }
 
 // Next gives the next object, whatever is in it. io.EOF = the end; any other error is the reader's below.
@@ -75,17 +78,17 @@ func (s *Scanner) Next() (Object, error) {
 func (s *Scanner) line() (o Object, clean []byte, ended bool, err error) {
 	if len(s.rest) > 0 {
 		clean, s.rest = s.rest, nil
-		return Object{Number: s.in.number, Size: int64(len(clean))}, clean, s.restEnded, nil
+		return Object{Number: s.in.Number(), Size: int64(len(clean))}, clean, s.restEnded, nil
 	}
-	raw, size, ended, err := s.in.next()
+	l, err := s.in.Next()
 	if err != nil {
 		return Object{}, nil, false, err
 	}
-	o = Object{Number: s.in.number, Size: size, Part: size > int64(len(raw))}
+	o = Object{Number: l.Number, Size: l.Size, Part: l.Part()}
 	if o.Part {
-		return o, raw, ended, nil
+		return o, l.Bytes, l.Ended, nil
 	}
-	return o, s.clean(raw, o), ended, nil
+	return o, s.clean(l.Bytes, o), l.Ended, nil
 }
 
 // Note reports something that keeps the file from coming through byte for byte. once names what is said
@@ -121,7 +124,7 @@ func (s *Scanner) Change() { s.changed = true }
 func (s *Scanner) Changed() bool { return s.changed }
 
 // Lines counts the lines read.
-func (s *Scanner) Lines() int { return s.in.number }
+func (s *Scanner) Lines() int { return s.in.Number() }
 
 // Bad counts the lines of which bytes were passed over; blank ones aside.
 func (s *Scanner) Bad() int { return s.bad }

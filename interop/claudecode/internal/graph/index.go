@@ -5,19 +5,11 @@ package graph
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
-	"hash/maphash"
-	"io"
-	"math"
+	"strconv"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 )
 
 // Kind is what becomes of a line.
@@ -51,6 +43,7 @@ const None = int32(-1)
 type Row struct {
 	Key    Key
 	Offset int64 // of its line in the file
+	Time   int64 // in milliseconds since 1970, if FlagTimed
 	Line   int32 // its number, from 1
 	At     int32 // where the object starts in its line
 	Size   int32 // of the object
@@ -59,10 +52,10 @@ type Row struct {
 	Child  int32 // 0 = the session itself
 	Model  int32 // the one in force, numbered in Models; 0 = none
 	Held   int32 // results that it holds
+	parent int32 // the one that it names; None = it is not there
 	Kind   Kind
 	Flags  uint8
-
-	parent Key // the one it names
+	names  Key // the key of the one that it names
 	sum    uint64
 	msg    int32 // number of the provider's message, from 1; 0 = none
 	call   int32 // the last row whose call it answers
@@ -80,7 +73,8 @@ const (
 	FlagModel                    // the model changes here
 	FlagSystem                   // a line of type system that says nothing
 	FlagText                     // a user's line with text beside results
-	FlagLate                     // something hangs on it that came before it
+	FlagTimed                    // says when it was written
+	FlagPast                     // a later row has its id, and answers to it
 )
 
 // Bounds of the index: rows, and what is kept of names.
@@ -99,38 +93,6 @@ const (
 // Call is where a tool was called, and the tool, numbered in Tools.
 type Call struct{ Row, Tool int32 }
 
-// Names numbers texts that occur again and again, from 1; 0 stands for None and for those over the bounds.
-type Names struct {
-	list []string
-	by   map[string]int32
-}
-
-func (n *Names) of(text string) int32 {
-	if text == "" || len(text) > maxName {
-		return 0
-	}
-	if i, ok := n.by[text]; ok {
-		return i
-	}
-	if len(n.list) >= maxNames {
-		return 0
-	}
-	if n.by == nil {
-		n.by = map[string]int32{}
-	}
-	n.list = append(n.list, text)
-	n.by[text] = int32(len(n.list))
-	return int32(len(n.list))
-}
-
-// Text gives the text of a number.
-func (n *Names) Text(i int32) string {
-	if i == 0 {
-		return ""
-	}
-	return n.list[i-1]
-}
-
 // Index is what the first reading of a file leaves: some 200 bytes a line, ids and calls included.
 type Index struct {
 	Rows   []Row
@@ -146,9 +108,11 @@ type Index struct {
 	Bad          int       // lines of which bytes were passed over
 	Children     int32     // sidechains in the file, numbered from 1
 	Tips         []int32   // by child: the row with which it ends
-	Done         []uint64  // rows whose entries were given, for who reads
+	Done         []bool    // by row: its entries were given, for who reads
 	Diag         diag.List // what was found
 
+	pieces   [][]Row // the rows while they are entered,
+	entered  int32   // and how many were
 	byKey    map[Key]int32
 	odd      map[Key]string  // ids that are no UUIDs
 	unmet    map[int32][]Key // by row: calls that are answered and were not met before
@@ -159,7 +123,6 @@ type Index struct {
 	titles   []title
 	order    []int32 // the rows by child, in the order of the file
 	from     []int32 // by child: where its rows start in order
-	seed     maphash.Seed
 	genuine  int
 	refused  int
 	flat     bool // assistants without parents: the links mean nothing
@@ -180,178 +143,82 @@ func (x *Index) Note(line int32, kind, detail string) {
 	x.Diag.Add("", uint64(line), kind, detail)
 }
 
-// Scan is the first reading.
-func Scan(src interop.Source) (x *Index, err error) {
-	in, err := src.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	x = &Index{byKey: map[Key]int32{}, Calls: map[Key]Call{}, msgs: map[Key]int32{}, agent: map[string]bool{}, kept: map[Key]segment{}, replaced: map[int32]int32{}, seed: maphash.MakeSeed()}
-	s := jsonl.NewScanner(in)
-	var h head
-	s.Member = h.take
-	s.Accepts = func([]byte) bool { return h.known() }
-	s.Note = func(number int, kind, detail string, bad int) {
-		x.Bad += bad
-		x.refused += bad
-		x.Note(int32(number), kind, detail)
-	}
-	for {
-		o, err := s.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			if o.Part {
-				h = readHead(o.Raw)
-			}
-			err = x.add(o, &h)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if x.genuine == 0 && x.refused >= maxRefused {
-			break
-		}
-	}
-	if x.genuine == 0 {
-		return nil, fmt.Errorf("%w: None of its %d lines is one of Claude Code's", interop.ErrNotSession, s.Number())
-	}
-	x.resolve()
-	return x, nil
-}
-
-// add takes one object in.
-func (x *Index) add(o jsonl.Object, h *head) error {
-	if len(x.Rows) >= maxRows {
-		return fmt.Errorf("line %d: more than %d lines", o.Number, maxRows)
-	}
-	if h.typ == nil {
-		x.Bad++
-		x.refused++
-		x.Note(int32(o.Number), diag.BadLine, "an object without a type")
-		return nil
-	}
-	i := int32(len(x.Rows))
-	r := Row{
-		Offset: o.Offset, Line: int32(o.Number), At: int32(o.At), Size: int32(len(o.Raw)),
-		call: None, link: None, head: i, Unit: i, Up: None, end: None, tail: None,
-	}
-	if o.Part {
-		r.Flags |= FlagPart
-		r.Size = int32(min(o.Size, math.MaxInt32))
-		x.Note(r.Line, diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", o.Size, jsonl.MaxLine))
-	}
-	if h.known() {
-		x.genuine++
-	} else {
-		x.refused++
-	}
-	if rawjson.IsTrue(h.side) {
-		r.Flags |= FlagSide
-	}
-	parent := h.parent
-	if !rawjson.IsString(parent) {
-		parent = h.logical
-	}
-	if id := rawjson.Text(parent); id != "" {
-		r.parent = x.keyOf(id)
-		r.Flags |= FlagNamed
-	}
-	if id := rawjson.Text(h.uuid); id == "" || x.identify(&r, id, o.Raw, i) {
-		x.sort(&r, h, i)
-	}
-	if r.Kind >= KindOther {
-		x.about(h)
-	}
-	if x.Env == nil && r.Kind.Speaks() {
-		x.Env = envelopeOf(o.Raw)
-	}
-	x.Rows = append(x.Rows, r)
-	return nil
-}
-
-// identify enters a row under its id. The same line again says nothing new (false); another line of the same
-// id answers to it from then on.
-func (x *Index) identify(r *Row, id string, raw []byte, i int32) bool {
-	r.Key = x.keyOf(id)
-	r.sum = maphash.Bytes(x.seed, raw)
-	if before, ok := x.byKey[r.Key]; ok {
-		if x.Rows[before].sum == r.sum {
-			x.Note(r.Line, diag.DuplicateID, fmt.Sprintf("line %d again", x.Rows[before].Line))
-			return false
-		}
-		x.Note(r.Line, diag.DuplicateID, fmt.Sprintf("line %d has the same id: this one answers to it", x.Rows[before].Line))
-	}
-	x.byKey[r.Key] = i
-	return true
-}
-
-// keyOf gives the key of an id, and remembers those that are no UUIDs.
-func (x *Index) keyOf(id string) Key {
-	k, isUUID := MakeKey(id)
-	if !isUUID {
-		if _, ok := x.odd[k]; !ok {
-			if x.odd == nil {
-				x.odd = map[Key]string{}
-			}
-			if len(id) > maxID {
-				id = "cc-" + hex.EncodeToString(k[:])
-			}
-			x.odd[k] = id
-		}
-	}
+// KeyOf gives the key of an id as it stands in a line.
+func KeyOf(val []byte) Key {
+	k, _ := makeKey(text(val))
 	return k
 }
 
-// MakeKey gives the key of an id.
-func MakeKey(id string) (k Key, isUUID bool) {
-	if len(id) == 36 {
-		if u, err := uuid.Parse(id); err == nil && u.String() == id {
-			return Key(u), true
-		}
+func makeKey(id []byte) (k Key, isUUID bool) {
+	if k, isUUID = parseUUID(id); !isUUID {
+		sum := sha256.Sum256(id)
+		copy(k[:], sum[:])
 	}
-	sum := sha256.Sum256([]byte(id))
-	copy(k[:], sum[:])
-	return k, false
+	return k, isUUID
+}
+
+// IsUUID reports whether an id is a UUID as it is usually written.
+func IsUUID(id string) bool {
+	_, ok := parseUUID([]byte(id))
+	return ok
+}
+
+// parseUUID reads a UUID as it is usually written: 36 bytes, in lower case.
+func parseUUID(id []byte) (k Key, ok bool) {
+	if len(id) != 36 {
+		return Key{}, false
+	}
+	n := 0
+	for i := range 36 {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if id[i] != '-' {
+				return Key{}, false
+			}
+			continue
+		}
+		c := id[i] - '0'
+		if c > 9 {
+			if c = id[i] - 'a' + 10; c < 10 || c > 15 {
+				return Key{}, false
+			}
+		}
+		k[n/2] = k[n/2]<<4 | c
+		n++
+	}
+	return k, true
 }
 
 // ID gives the id of a row's last entry.
-func (x *Index) ID(i int32) string {
+func (x *Index) ID(i int32) string { return rawjson.Text(x.AppendID(nil, i)) }
+
+// AppendID appends the same as a JSON string.
+func (x *Index) AppendID(dst []byte, i int32) []byte {
 	r := &x.Rows[i]
 	if r.Key == (Key{}) || r.Kind == KindNone {
+		dst = strconv.AppendInt(append(dst, `"cc-`...), int64(r.Line), 10)
 		if r.At > 0 {
-			return fmt.Sprintf("cc-%d.%d", r.Line, r.At)
+			dst = strconv.AppendInt(append(dst, '.'), int64(r.At), 10)
 		}
-		return fmt.Sprintf("cc-%d", r.Line)
+		return append(dst, '"')
 	}
-	id, ok := x.odd[r.Key]
-	if !ok {
-		id = uuid.UUID(r.Key).String()
+	if id, ok := x.odd[r.Key]; ok {
+		dst = rawjson.AppendString(dst, id)
+	} else {
+		dst = appendUUID(dst, r.Key)
 	}
-	if x.byKey[r.Key] != i {
-		id = fmt.Sprintf("%s.line%d", id, r.Line)
+	if r.Flags&FlagPast != 0 {
+		dst = strconv.AppendInt(append(dst[:len(dst)-1], ".line"...), int64(r.Line), 10)
+		dst = append(dst, '"')
 	}
-	return id
+	return dst
 }
 
-// about takes from a line what is to be known of the session.
-func (x *Index) about(h *head) {
-	if x.Created.IsZero() {
-		if t, ok := jsonl.Stamp(h.stamp); ok {
-			x.Created = t
-		}
+func appendUUID(dst []byte, k Key) []byte {
+	dst = hex.AppendEncode(append(dst, '"'), k[:4])
+	for i := 4; i < 10; i += 2 {
+		dst = hex.AppendEncode(append(dst, '-'), k[i:i+2])
 	}
-	if x.Cwd == "" {
-		x.Cwd = rawjson.Text(h.cwd)
-	}
-	if id := rawjson.Text(h.session); id != "" && len(id) <= maxName && (x.Session == "" || !rawjson.IsTrue(h.side)) {
-		x.Session = id
-	}
-	if x.AgentID == "" && rawjson.IsTrue(h.side) {
-		x.AgentID = AgentName(rawjson.Text(h.agent))
-	}
+	return append(hex.AppendEncode(append(dst, '-'), k[10:]), '"')
 }
 
 // Kept gives the row with which begins what the compaction of a boundary keeps.

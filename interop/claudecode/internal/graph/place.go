@@ -167,7 +167,7 @@ func (x *Index) arrange() {
 		x.order[at[c]] = int32(i)
 		at[c]++
 	}
-	x.Done = make([]uint64, len(x.Rows)/64+1)
+	x.Done = make([]bool, len(x.Rows))
 	if t := x.best(); t.row != None {
 		x.Rows[t.row].Kind = KindTitle
 	}

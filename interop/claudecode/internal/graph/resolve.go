@@ -23,6 +23,7 @@ const (
 // the other, and what went on from any of them goes on from the last; a compaction hangs on what was last
 // before it. What is left are branches that somebody made.
 func (x *Index) resolve() {
+	x.link()
 	x.sidechains()
 	x.follow()
 	x.join()
@@ -95,11 +96,8 @@ func (x *Index) agentFile(own bool) {
 }
 
 func (x *Index) parentOf(i int32) (p int32, ok bool) {
-	if x.Rows[i].Flags&FlagNamed == 0 {
-		return None, false
-	}
-	p, ok = x.byKey[x.Rows[i].parent]
-	return p, ok
+	p = x.Rows[i].parent
+	return p, p != None
 }
 
 // follow finds for each row that speaks the one that speaks before it.

@@ -57,7 +57,7 @@ func Append(w io.Writer, header interop.Header, known int, entries iter.Seq2[tra
 func SessionID(header interop.Header) string { return asUUID("session", header.ID) }
 
 func asUUID(kind, id string) string {
-	if _, ok := graph.MakeKey(id); ok {
+	if graph.IsUUID(id) {
 		return id
 	}
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("coppice:claude-code:"+kind+":"+id)).String()

@@ -1,0 +1,195 @@
+package graph
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+)
+
+// add takes one object in.
+func (x *Index) add(o *jsonl.Object, f *fact) error {
+	i := x.entered
+	if i >= maxRows {
+		return fmt.Errorf("line %d: more than %d lines", o.Number, maxRows)
+	}
+	if !f.typed {
+		x.Bad++
+		x.refused++
+		x.Note(int32(o.Number), diag.BadLine, "an object without a type")
+		return nil
+	}
+	r := &f.row
+	r.head, r.Unit = i, i
+	if o.Part {
+		x.Note(r.Line, diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", o.Size, jsonl.MaxLine))
+	}
+	if f.known {
+		x.genuine++
+	} else {
+		x.refused++
+	}
+	x.keep(r.names, f.parent)
+	if !f.named || x.identify(r, f.uuid, i) {
+		x.connect(f, i)
+	} else {
+		r.Kind, r.Held = KindNone, 0
+		r.Flags &^= FlagSystem | FlagText
+	}
+	if r.Kind >= KindOther {
+		x.about(f)
+	}
+	if x.Env == nil && r.Kind.Speaks() {
+		x.Env = envelopeOf(o.Raw)
+	}
+	if i%rowsPiece == 0 {
+		x.pieces = append(x.pieces, make([]Row, 0, rowsPiece))
+	}
+	last := &x.pieces[len(x.pieces)-1]
+	*last = append(*last, *r)
+	x.entered++
+	return nil
+}
+
+// rowsPiece is how many rows are held in one piece of memory until their number is known.
+const rowsPiece = 1 << 10
+
+func (x *Index) early(i int32) *Row { return &x.pieces[i/rowsPiece][i%rowsPiece] }
+
+// link puts the rows in one piece and finds the ones that they name.
+func (x *Index) link() {
+	x.Rows = slices.Concat(x.pieces...)
+	x.pieces = nil
+	for i := range x.Rows {
+		if r := &x.Rows[i]; r.Flags&FlagNamed != 0 {
+			if p, ok := x.byKey[r.names]; ok {
+				r.parent = p
+			}
+		}
+	}
+}
+
+// identify enters a row under its id. The same line again says nothing new (false); another line of the same
+// id answers to it from then on.
+func (x *Index) identify(r *Row, odd []byte, i int32) bool {
+	x.keep(r.Key, odd)
+	if at, ok := x.byKey[r.Key]; ok {
+		before := x.early(at)
+		if before.sum == r.sum {
+			x.Note(r.Line, diag.DuplicateID, fmt.Sprintf("line %d again", before.Line))
+			return false
+		}
+		x.Note(r.Line, diag.DuplicateID, fmt.Sprintf("line %d has the same id: this one answers to it", before.Line))
+		before.Flags |= FlagPast
+	}
+	x.byKey[r.Key] = i
+	return true
+}
+
+// keep remembers an id that is no UUID.
+func (x *Index) keep(k Key, odd []byte) {
+	if len(odd) == 0 {
+		return
+	}
+	if _, ok := x.odd[k]; ok {
+		return
+	}
+	if x.odd == nil {
+		x.odd = map[Key]string{}
+	}
+	if x.odd[k] = string(odd); len(odd) > maxID {
+		x.odd[k] = "cc-" + hex.EncodeToString(k[:])
+	}
+}
+
+// connect notes what a row belongs to, calls and answers.
+func (x *Index) connect(f *fact, i int32) {
+	r := &f.row
+	r.Model = x.Models.of(f.model)
+	if f.sent {
+		if r.msg = x.msgs[f.msg]; r.msg == 0 {
+			r.msg = int32(len(x.msgs)) + 1
+			x.msgs[f.msg] = r.msg
+		}
+	}
+	for _, c := range f.calls {
+		x.Calls[c.id] = Call{i, x.Tools.of(c.tool)}
+	}
+	for _, k := range f.answers {
+		if c, ok := x.Calls[k]; ok {
+			r.call = max(r.call, c.Row)
+		} else {
+			x.unmet[i] = append(x.unmet[i], k)
+		}
+	}
+	x.mention(f.mention)
+	if f.kept != nil {
+		k := r.Key
+		if !f.named {
+			k = KeyOf(nil)
+		}
+		x.kept[k] = *f.kept
+	}
+	if f.rank > 0 {
+		x.name(f, i)
+	}
+}
+
+// name notes a line that may name the session.
+func (x *Index) name(f *fact, i int32) {
+	text := rawjson.Text(f.title)
+	if text == "" {
+		return
+	}
+	for len(text) > maxTitle {
+		cut := maxTitle
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut]
+	}
+	t := title{row: i, rank: f.rank, text: text, leaf: f.leaf}
+	for k := range x.titles {
+		if old := &x.titles[k]; old.rank == t.rank && (t.rank > 1 || old.leaf == t.leaf) {
+			*old = t // the later one counts
+			return
+		}
+	}
+	if len(x.titles) < maxTitles {
+		x.titles = append(x.titles, t)
+	}
+}
+
+// mention notes a subagent whose transcript may lie beside the file.
+func (x *Index) mention(id []byte) {
+	name := AgentName(rawjson.Text(id))
+	if name == "" || len(x.Agents) >= maxAgents {
+		return
+	}
+	if !x.agent[name] {
+		x.agent[name] = true
+		x.Agents = append(x.Agents, name)
+	}
+}
+
+// about takes from a line what is to be known of the session.
+func (x *Index) about(f *fact) {
+	if x.Created.IsZero() {
+		if t, ok := jsonl.Stamp(f.stamp); ok {
+			x.Created = t
+		}
+	}
+	if x.Cwd == "" {
+		x.Cwd = rawjson.Text(f.cwd)
+	}
+	if id := text(f.session); len(id) > 0 && len(id) <= maxName && (x.Session == "" || !f.side) && string(id) != x.Session {
+		x.Session = string(id)
+	}
+	if x.AgentID == "" && f.side {
+		x.AgentID = AgentName(rawjson.Text(f.agent))
+	}
+}

@@ -1,0 +1,33 @@
+package graph
+
+// Names numbers texts that occur again and again, from 1; 0 stands for None and for those over the bounds.
+type Names struct {
+	list []string
+	by   map[string]int32
+}
+
+func (n *Names) of(text []byte) int32 {
+	if len(text) == 0 || len(text) > maxName {
+		return 0
+	}
+	if i, ok := n.by[string(text)]; ok {
+		return i
+	}
+	if len(n.list) >= maxNames {
+		return 0
+	}
+	if n.by == nil {
+		n.by = map[string]int32{}
+	}
+	n.list = append(n.list, string(text))
+	n.by[string(text)] = int32(len(n.list))
+	return int32(len(n.list))
+}
+
+// Text gives the text of a number.
+func (n *Names) Text(i int32) string {
+	if i == 0 {
+		return ""
+	}
+	return n.list[i-1]
+}

@@ -1,0 +1,120 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"sync"
+
+	"github.com/coppice-go/coppice/internal/parallel"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/lines"
+)
+
+// Lanes is how many batches of lines are worked on at once, in either reading of a file.
+const Lanes = 2
+
+// Scan is the first reading. Lines are checked and understood in lanes, and entered in their order.
+func Scan(src interop.Source) (x *Index, err error) {
+	in, err := src.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	x = &Index{byKey: map[Key]int32{}, Calls: map[Key]Call{}, msgs: map[Key]int32{}, agent: map[string]bool{}, kept: map[Key]segment{}, unmet: map[int32][]Key{}, replaced: map[int32]int32{}}
+	count, err := x.enter(in)
+	if err != nil {
+		return nil, err
+	}
+	if x.genuine == 0 {
+		return nil, fmt.Errorf("%w: None of its %d lines is one of Claude Code's", interop.ErrNotSession, count)
+	}
+	x.resolve()
+	return x, nil
+}
+
+// enter takes every line in, and counts them. It gives up on a file that begins with too many of others.
+func (x *Index) enter(in io.Reader) (count int, err error) {
+	r, seed, gate := lines.New(in), maphash.MakeSeed(), lines.NewGate()
+	spare := sync.Pool{New: func() any { return newReading(seed) }}
+	p := parallel.NewPipe(Lanes, func() (*reading, error) {
+		gate.Wait()
+		rd, _ := spare.Get().(*reading)
+		err := rd.Fill(r)
+		gate.Out(rd.Size())
+		return rd, err
+	}, (*reading).work)
+	defer p.Close()
+	defer gate.Close()
+	var said jsonl.Said
+	for {
+		rd, err := p.Next()
+		if errors.Is(err, io.EOF) {
+			return r.Number(), nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		for i := range rd.found {
+			g := &rd.found[i]
+			if g.remark == nil {
+				err = x.add(&g.object, &g.fact)
+			} else if said.First(*g.remark) {
+				x.Bad += g.remark.Bad
+				x.refused += g.remark.Bad
+				x.Note(int32(g.remark.Number), g.remark.Kind, g.remark.Detail)
+			}
+			if err != nil {
+				return 0, err
+			}
+			if g.remark == nil && x.genuine == 0 && x.refused >= maxRefused {
+				return g.object.Number, nil
+			}
+		}
+		gate.Back(rd.Size())
+		spare.Put(rd)
+	}
+}
+
+// reading is a batch of lines and what was found in them.
+type reading struct {
+	lines.Batch
+	found   []finding
+	calls   []called // of all of them
+	answers []Key
+	find    jsonl.Finder
+	head    head // of the object that was checked last
+	seed    maphash.Seed
+}
+
+// finding is an object, or what there is to say about a line.
+type finding struct {
+	remark *jsonl.Remark
+	object jsonl.Object
+	fact   fact
+}
+
+func newReading(seed maphash.Seed) *reading {
+	rd := &reading{seed: seed}
+	rd.find.Member = rd.head.take
+	rd.find.Accepts = func([]byte) bool { return rd.head.known() }
+	rd.find.Note = func(r jsonl.Remark) { rd.found = append(rd.found, finding{remark: &r}) }
+	return rd
+}
+
+// work looks at every line.
+func (rd *reading) work() *reading {
+	rd.found, rd.calls, rd.answers = rd.found[:0], rd.calls[:0], rd.answers[:0]
+	for _, l := range rd.Lines {
+		rd.find.Take(l)
+		for o, ok := rd.find.Next(); ok; o, ok = rd.find.Next() {
+			if o.Part {
+				rd.head = readHead(o.Raw)
+			}
+			rd.found = append(rd.found, finding{object: o, fact: rd.factOf(&o, &rd.head)})
+		}
+	}
+	return rd
+}

@@ -1,0 +1,209 @@
+package claudecode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
+	"github.com/coppice-go/coppice/interop/internal/lines"
+)
+
+// maxHeld bounds the lines that wait for a parent that comes later in the file.
+const maxHeld = 64 << 20
+
+var errChanged = errors.New("the file changed while it was read")
+
+// piece is one line of what becomes one entry.
+type piece struct {
+	row int32
+	raw []byte
+}
+
+// unit is what becomes entries together.
+type unit struct {
+	what   uint8
+	row    int32   // whose entries they are
+	pieces []piece // its lines, the row's last
+	at     int64   // the time of its first line, or of the one before: in milliseconds since 1970
+}
+
+// What a unit is.
+const (
+	ofRow     uint8 = iota
+	beginning       // the entry on which everything hangs
+	ending          // where the conversation goes on
+	waited          // too much waits for its parent, and that is to be said
+)
+
+// order is the second reading: it says what becomes of the rows of one child, parents first.
+type order struct {
+	x     *graph.Index
+	rows  []int32
+	fetch func(row int32) ([]byte, error)
+	tip   int32
+	last  int64 // time of the line before, in milliseconds
+
+	begun, over bool
+	parts       map[int32][]piece // by the last row of a message: its pieces so far
+	waits       map[int32][]unit  // by row: what hangs on it
+	held        int
+	given       int32 // the row that was given last
+	one         [1]piece
+	out         []unit
+	at          int
+	err         error // sticky
+}
+
+func newOrder(x *graph.Index, child int32, now time.Time, fetch func(int32) ([]byte, error)) *order {
+	o := &order{
+		x: x, rows: x.List(child), fetch: fetch, tip: x.Tips[child], last: now.UnixMilli(),
+		parts: map[int32][]piece{}, waits: map[int32][]unit{}, given: graph.None,
+	}
+	if !x.Created.IsZero() {
+		o.last = x.Created.UnixMilli()
+	}
+	for _, i := range o.rows {
+		x.Done[i] = false
+	}
+	return o
+}
+
+// next gives the next unit, valid until the following call; io.EOF = no more.
+func (o *order) next() (unit, error) {
+	for o.at == len(o.out) && o.err == nil {
+		clear(o.out)
+		o.out, o.at = o.out[:0], 0
+		switch {
+		case !o.begun:
+			o.begun = true
+			o.out = append(o.out, unit{what: beginning, at: o.last})
+		case len(o.rows) > 0:
+			i := o.rows[0]
+			o.rows = o.rows[1:]
+			raw, err := o.fetch(i)
+			if o.err = err; err == nil {
+				o.step(i, raw)
+			}
+		case !o.over:
+			o.over = true
+			o.flush()
+			if o.tip != graph.None && o.tip != o.given {
+				o.out = append(o.out, unit{what: ending, row: o.tip, at: o.last})
+			}
+		default:
+			o.err = io.EOF
+		}
+	}
+	if o.err != nil {
+		return unit{}, o.err
+	}
+	o.at++
+	return o.out[o.at-1], nil
+}
+
+// step takes one line in.
+func (o *order) step(i int32, raw []byte) {
+	r := &o.x.Rows[i]
+	if r.Unit != i {
+		o.parts[r.Unit] = append(o.parts[r.Unit], piece{i, bytes.Clone(raw)})
+		return
+	}
+	u := unit{row: i}
+	if len(o.parts) > 0 {
+		u.pieces = o.parts[i]
+		delete(o.parts, i)
+	}
+	if u.pieces == nil {
+		u.pieces = o.one[:0]
+	}
+	u.pieces = append(u.pieces, piece{i, raw})
+	if r.Up == graph.None || o.x.Done[r.Up] {
+		o.give(u)
+		return
+	}
+	u.pieces = slices.Clone(u.pieces)
+	u.pieces[len(u.pieces)-1].raw = bytes.Clone(raw)
+	o.waits[r.Up] = append(o.waits[r.Up], u)
+	if o.held += len(raw); o.held > maxHeld {
+		o.out = append(o.out, unit{what: waited, row: i})
+		o.flush()
+	}
+}
+
+// give hands out a unit, and what waited for it.
+func (o *order) give(u unit) {
+	for todo := []unit(nil); ; u, todo = todo[0], todo[1:] {
+		if first := &o.x.Rows[u.pieces[0].row]; first.Flags&graph.FlagTimed != 0 {
+			o.last = first.Time
+		}
+		u.at = o.last
+		o.out = append(o.out, u)
+		o.x.Done[u.row] = true
+		o.given = u.row
+		if len(o.waits) > 0 {
+			waiting := o.waits[u.row]
+			delete(o.waits, u.row)
+			for _, w := range waiting {
+				o.held -= len(w.pieces[len(w.pieces)-1].raw)
+			}
+			todo = append(todo, waiting...)
+		}
+		if len(todo) == 0 {
+			return
+		}
+	}
+}
+
+// flush gives what waits, in the order of the file, whatever it waits for.
+func (o *order) flush() {
+	var all []unit
+	for _, w := range o.waits {
+		all = append(all, w...)
+	}
+	slices.SortFunc(all, func(a, b unit) int { return int(a.row) - int(b.row) })
+	clear(o.waits)
+	o.held = 0
+	for _, u := range all {
+		o.give(u)
+	}
+}
+
+// tape gives the rows' lines from a stream. Rows must be asked for in the order of the file.
+type tape struct {
+	x      *graph.Index
+	in     io.ReadCloser
+	s      *lines.Reader
+	line   []byte
+	number int
+}
+
+func newTape(x *graph.Index, in io.ReadCloser) *tape {
+	return &tape{x: x, in: in, s: lines.New(in)}
+}
+
+func (t *tape) get(i int32) ([]byte, error) {
+	r := &t.x.Rows[i]
+	for t.number < int(r.Line) {
+		line, err := t.s.Next()
+		if errors.Is(err, io.EOF) {
+			err = errChanged
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.line = line.Bytes
+		t.number++
+	}
+	if r.Flags&graph.FlagPart != 0 {
+		return t.line, nil
+	}
+	from, to := int(r.At), int(r.At)+int(r.Size)
+	if to > len(t.line) || t.line[from] != '{' || t.line[to-1] != '}' {
+		return nil, fmt.Errorf("line %d: %w", r.Line, errChanged)
+	}
+	return t.line[from:to], nil
+}

@@ -1,0 +1,119 @@
+// Package lines cuts a stream into lines within bounds, whatever is in it (I15): a line is there whole up to
+// MaxLine bytes, and of a longer one only its beginning.
+package lines
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// The bounds, in bytes.
+const (
+	MaxLine = 64 << 20 // of a line that is held whole
+	Prefix  = 64 << 10 // that are held of a longer one: enough for its head
+	chunk   = 1 << 20
+	buffer  = 1 << 18
+)
+
+// Line is one line of a stream.
+type Line struct {
+	Bytes  []byte // without the newline; of a line over MaxLine its beginning. Valid until the next call
+	Number int    // from 1
+	Offset int64  // of its first byte
+	Size   int64  // of the whole line in bytes, without the newline
+	Ended  bool   // a newline was there
+}
+
+// Part tells that only the beginning of a line is there.
+func (l Line) Part() bool { return l.Size > int64(len(l.Bytes)) }
+
+// Reader gives the lines of a stream. Not safe for concurrent use.
+type Reader struct {
+	in     *bufio.Reader
+	chunks [][]byte // of a line longer than the buffer; the first is kept for the next such line
+	number int
+	offset int64
+	err    error // sticky
+}
+
+// New reads from r.
+func New(r io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(r, buffer)} }
+
+// Number is the line that was given last, from 1.
+func (r *Reader) Number() int { return r.number }
+
+// Next gives the next line as it is. io.EOF = no more bytes; any other error is the stream's. After an error
+// there is nothing more.
+func (r *Reader) Next() (Line, error) {
+	if r.err != nil {
+		return Line{}, r.err
+	}
+	l, err := r.next()
+	r.err = err
+	return l, err
+}
+
+func (r *Reader) next() (Line, error) {
+	if len(r.chunks) > 0 {
+		r.chunks = r.chunks[:1:1]
+		r.chunks[0] = r.chunks[0][:0]
+	}
+	l := Line{Number: r.number + 1, Offset: r.offset}
+	for first := true; ; first = false {
+		part, err := r.in.ReadSlice('\n')
+		r.offset += int64(len(part))
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+			return Line{}, fmt.Errorf("read at offset %d: %w", r.offset, err)
+		}
+		if l.Size += int64(len(part)); l.Size == 0 {
+			return Line{}, io.EOF
+		}
+		if l.Ended = err == nil; l.Ended {
+			l.Size, part = l.Size-1, part[:len(part)-1]
+		}
+		done := !errors.Is(err, bufio.ErrBufferFull)
+		switch {
+		case done && first:
+			r.number++
+			l.Bytes = part // the usual case: nothing copied
+			return l, nil
+		case l.Size <= MaxLine:
+			r.keep(part)
+		case len(r.chunks) > 1:
+			r.chunks = r.chunks[:1:1] // the beginning is enough; let go of the rest
+		}
+		if done {
+			r.number++
+			l.Bytes = r.join(l.Size)
+			return l, nil
+		}
+	}
+}
+
+func (r *Reader) keep(part []byte) {
+	for len(part) > 0 {
+		n := len(r.chunks) - 1
+		if n < 0 || len(r.chunks[n]) == cap(r.chunks[n]) {
+			r.chunks = append(r.chunks, make([]byte, 0, chunk))
+			continue
+		}
+		c := r.chunks[n]
+		m := min(len(part), cap(c)-len(c))
+		r.chunks[n] = append(c, part[:m]...)
+		part = part[m:]
+	}
+}
+
+// join gives what was kept of a line, in one piece.
+func (r *Reader) join(size int64) []byte {
+	switch {
+	case size > MaxLine:
+		return r.chunks[0][:min(len(r.chunks[0]), Prefix)]
+	case len(r.chunks) == 1:
+		return r.chunks[0]
+	}
+	return bytes.Join(r.chunks, nil)
+}
