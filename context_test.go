@@ -126,5 +126,7 @@ func TestOtherProfile(t *testing.T) {
 		before := third.IO()
 		same(t, "the session's own by now", len(must(third.Context(bg))(t).Messages), 2)
 		same(t, "requests", cost(third.IO().Sub(before)), "none")
+		fork := must(third.Fork(bg, coppice.Target{}, "", nil))(t)
+		same(t, "a fork's own", len(must(fork.Context(bg))(t).Messages), 2)
 	})
 }

@@ -1,6 +1,7 @@
 package coppice_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,4 +77,71 @@ func TestPrefixes(t *testing.T) {
 	}
 	same(t, "listed", len(collect(t, two.List(bg, coppice.ListOptions{}))), 0)
 	same(t, "listed", len(collect(t, one.List(bg, coppice.ListOptions{}))), 1)
+}
+
+// A listing tells how far it is, at the cost of the one LIST; what was deleted is no part of it; results come
+// before all is read, and who has enough stops the reading.
+func TestListProgress(t *testing.T) {
+	b := memory.New()
+	tr := trace.New(b)
+	store := newStore(t, tr, nil)
+	for i := range 50 {
+		s := create(t, store, fmt.Sprintf("s%02d", i), &coppice.SessionOptions{Cwd: fmt.Sprint("/", i%2)})
+		say(t, s, "u1")
+		commit(t, s, nil)
+		ok(t, s.Close())
+	}
+	for i := range 4 {
+		ok(t, store.Delete(bg, fmt.Sprintf("s%02d", i)))
+	}
+	type told struct{ looked, total int }
+	run := func(o coppice.ListOptions, most int) (seen []told, n int, early int) {
+		tr.Reset()
+		o.Progress = func(looked, total int) { seen = append(seen, told{looked, total}) }
+		for _, err := range store.List(bg, o) {
+			ok(t, err)
+			if n++; n == 1 {
+				early = tr.IO().Get
+			}
+			if n == most {
+				break
+			}
+		}
+		return seen, n, early
+	}
+	seen, n, early := run(coppice.ListOptions{}, 0)
+	same(t, "sessions", n, 46)
+	same(t, "first", seen[0], told{0, 50})
+	same(t, "last", seen[len(seen)-1], told{46, 46})
+	same(t, "cost", cost(tr.IO()), "50 get 1 list")
+	same(t, "read before the first result", early, 16)
+	if !slices.IsSortedFunc(seen, func(a, b told) int { return a.looked - b.looked }) {
+		t.Errorf("it went back: %v", seen)
+	}
+	seen, n, _ = run(coppice.ListOptions{Cwd: "/1"}, 0)
+	same(t, "of a directory", n, 23)
+	same(t, "looked at, of a directory", seen[len(seen)-1], told{46, 46})
+	seen, n, _ = run(coppice.ListOptions{After: "s40", Limit: 5}, 0)
+	same(t, "of a page", n, 5)
+	same(t, "a page is not the whole", []bool{seen[len(seen)-1].looked < seen[len(seen)-1].total, seen[0].looked > 0}, []bool{true, true})
+	seen, _, _ = run(coppice.ListOptions{}, 3)
+	if last := seen[len(seen)-1]; last.looked != 3 || tr.IO().Get != 16 {
+		t.Errorf("after the third: %v, %s", last, cost(tr.IO()))
+	}
+
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	n = 0
+	var failed error
+	for _, err := range store.List(ctx, coppice.ListOptions{}) {
+		if err != nil {
+			failed = err
+			break
+		}
+		n++
+		cancel()
+	}
+	if !errors.Is(failed, context.Canceled) || n != 12 { // of the first sixteen four were deleted
+		t.Errorf("%d results and %v after a cancellation", n, failed)
+	}
 }

@@ -1,11 +1,15 @@
 package coppice_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -241,4 +245,58 @@ func TestSettings(t *testing.T) {
 		must(s.Branch(bg, first, nil))(t)
 		same(t, "settings", must(s.At(bg, coppice.Target{}))(t).Document().Settings.Model, "prov/m1")
 	})
+}
+
+// A summary is in the commit of the move, with what its maker keeps beside the text.
+func TestBranchSummary(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		one := say(t, s, "u1", "a1", "u2", "a2")
+		commit(t, s, state{Turns: 1})
+		o := &coppice.BranchOptions{Summary: "it failed", Details: json.RawMessage(`{"readFiles": ["a.go"],"n":1.50}`), FromHook: true}
+		r := must(s.Branch(bg, one[1], o))(t)
+		same(t, "commits", r.Seq, 2)
+		same(t, "entries", r.Entries, 1)
+		again := open(t, store, "s")
+		e := must(again.Entry(bg, r.Entry))(t)
+		same(t, "type", e.Type, "branch_summary")
+		for name, want := range map[string]string{
+			"fromId": `"` + one[1] + `"`, "summary": `"it failed"`, "details": `{"readFiles":["a.go"],"n":1.50}`, "fromHook": "true",
+		} {
+			var fields map[string]json.RawMessage
+			ok(t, e.Decode(&fields))
+			same(t, name, string(fields[name]), want)
+		}
+		same(t, "messages", len(must(again.Context(bg))(t).Messages), 3)
+
+		r = must(s.Branch(bg, one[1], &coppice.BranchOptions{Summary: "plain"}))(t)
+		if raw := string(must(s.Entry(bg, r.Entry))(t).Raw); strings.Contains(raw, "details") || strings.Contains(raw, "fromHook") {
+			t.Errorf("fields that nobody set: %s", raw)
+		}
+		head := s.Head()
+		if _, err := s.Branch(bg, one[1], &coppice.BranchOptions{Summary: "x", Details: json.RawMessage(`{"torn`)}); err == nil {
+			t.Error("details that are no JSON were taken")
+		}
+		same(t, "head after a refusal", s.Head(), head)
+		r = must(s.Branch(bg, one[1], &coppice.BranchOptions{Details: json.RawMessage("1")}))(t)
+		same(t, "details without a summary", r.Entries, 0)
+	})
+}
+
+// What Hooks.BeforeMove says is a summary of a hook.
+func TestBranchSummaryOfAHook(t *testing.T) {
+	o := fixedOptions()
+	o.Hooks.BeforeMove = func(context.Context, *coppice.Session, string, string) (string, error) { return "of the hook", nil }
+	s := create(t, newStore(t, memory.New(), o), "s", nil)
+	one := say(t, s, "u1", "a1", "u2")
+	commit(t, s, nil)
+	r := must(s.Branch(bg, one[1], nil))(t)
+	same(t, "commits", r.Seq, 2)
+	if raw := string(must(s.Entry(bg, r.Entry))(t).Raw); !strings.Contains(raw, `"summary":"of the hook","fromHook":true`) {
+		t.Errorf("entry %s", raw)
+	}
+	r = must(s.Branch(bg, one[0], &coppice.BranchOptions{Summary: "of the caller"}))(t)
+	if raw := string(must(s.Entry(bg, r.Entry))(t).Raw); !strings.Contains(raw, `"of the caller"`) || strings.Contains(raw, "fromHook") {
+		t.Errorf("entry %s", raw)
+	}
 }

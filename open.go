@@ -35,6 +35,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	open   map[*Session]struct{}
+	ending bool // Close was called
 	closed bool
 }
 
@@ -92,6 +93,9 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 	}
 	s.rand = &guarded{r: s.rand}
 	s.proof = cas.New(b, s.o.Now, s.rand, s.wait)
+	if hook := s.o.Hooks.Opened; hook != nil {
+		hook(s)
+	}
 	return s, nil
 }
 
@@ -180,6 +184,13 @@ func (s *Store) add(h *Session, j *journal.Journal) error {
 	return nil
 }
 
+// brought tells the hook of a history that came into a session as a whole.
+func (s *Store) brought(h *Session) {
+	if hook := s.o.Hooks.AfterCommit; hook != nil {
+		hook(h, Receipt{Head: h.Head(), Entries: int(h.Info().Entries), IO: h.IO()})
+	}
+}
+
 // forget takes a handle off the store's list.
 func (s *Store) forget(h *Session) {
 	s.mu.Lock()
@@ -263,10 +274,16 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 // Close closes the sessions that are still open, then, after Open, the backend. Idempotent.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	if s.closed {
+	if s.ending {
 		s.mu.Unlock()
 		return nil
 	}
+	s.ending = true
+	s.mu.Unlock()
+	if hook := s.o.Hooks.Closing; hook != nil {
+		hook(s)
+	}
+	s.mu.Lock()
 	s.closed = true
 	open := make([]*Session, 0, len(s.open))
 	for h := range s.open {

@@ -63,8 +63,12 @@ type Hooks struct {
 	// BeforeMove cancels a move, or supplies the branch summary of Branch and Switch. from and to are
 	// entry ids, "" = before every root.
 	BeforeMove func(ctx context.Context, s *Session, from, to string) (summary string, err error)
-	// AfterCommit sees every acknowledged commit of a handle.
+	// AfterCommit sees every acknowledged commit of a handle; of an import and of a fork the last one, with
+	// the entries of all.
 	AfterCommit func(s *Session, r Receipt)
+	// Opened is called once, with the store that was made, and Closing before it closes: its sessions can
+	// still be opened then. They are for what works beside the sessions, such as a history.Recorder.
+	Opened, Closing func(s *Store)
 }
 
 // ListOptions narrow a listing.
@@ -72,6 +76,11 @@ type ListOptions struct {
 	Cwd   string // only sessions of this working directory; "" = all
 	After string // the last id of the page before; "" = from the newest
 	Limit int    // at most so many; 0 = all
+
+	// Progress is told how many sessions were looked at so far and how many there are in all, those of other
+	// directories and of pages before included: once when the total is known, then before each session that
+	// is yielded or passed over. Deleted ones leave the total when they are come upon. nil = nobody asks.
+	Progress func(looked, total int)
 }
 
 // Report is what Verify, Repair and GC did and found.

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"strings"
+	"time"
 
+	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/live"
 	"github.com/coppice-go/coppice/internal/transfer"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -33,6 +37,7 @@ func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, er
 	if err != nil {
 		return nil, fail("import", "", err)
 	}
+	s.brought(h)
 	return h, nil
 }
 
@@ -61,6 +66,7 @@ func (s *Session) adopt(header []byte) (journal.Genesis, error) {
 		Title  string `json:"title"`
 		Cwd    string `json:"cwd"`
 		Parent string `json:"parentSession"`
+		Time   any    `json:"timestamp"`
 	}
 	if err := json.Unmarshal(header, &h); err != nil {
 		h.Title, h.Cwd, h.Parent = "", "", "" // fields of other types say nothing
@@ -72,6 +78,11 @@ func (s *Session) adopt(header []byte) (journal.Genesis, error) {
 	}{{&g.Title, h.Title}, {&g.Cwd, h.Cwd}, {&g.Parent, h.Parent}} {
 		if *f.to == "" {
 			*f.to = f.from
+		}
+	}
+	if stamp, ok := h.Time.(string); ok {
+		if t, err := time.Parse(time.RFC3339, stamp); err == nil && t.Before(s.store.o.Now()) {
+			g.Created = t.UTC()
 		}
 	}
 	return g, nil
@@ -86,6 +97,9 @@ func (s *Store) fork(ctx context.Context, from *Session, v *View, id string, o *
 		own.Title, own.Cwd = v.v.State.Summary.Title, v.v.State.Summary.Cwd
 	}
 	own.Parent = from.id
+	if w := from.h.State().Window; own.Profile == "" && w != nil {
+		own.Profile = w.Profile() // its context is built as it was
+	}
 	h, in, err := s.into(id, &own)
 	if err != nil {
 		return nil, err
@@ -98,7 +112,46 @@ func (s *Store) fork(ctx context.Context, from *Session, v *View, id string, o *
 	if err != nil {
 		return nil, err
 	}
-	return h, s.add(h, j)
+	if err := s.add(h, j); err != nil {
+		return nil, err
+	}
+	s.brought(h)
+	if err := h.introduce(ctx); err != nil {
+		return nil, errors.Join(err, h.Close(), s.Delete(context.WithoutCancel(ctx), h.id))
+	}
+	return h, nil
+}
+
+// moveKind is the kind of a custom entry that moves its session to another directory.
+const moveKind = "coppice.move"
+
+// introduce says title and directory once more, in a commit of its own, where entries that were taken over say
+// others: what the options ask for counts.
+func (s *Session) introduce(ctx context.Context) error {
+	var say []transcript.Draft
+	now := s.Info()
+	if !sameText(now.Title, s.o.Title) {
+		say = append(say, entry.Title(s.o.Title))
+	}
+	if !sameText(now.Cwd, s.o.Cwd) {
+		say = append(say, entry.Custom(moveKind, map[string]string{"cwd": s.o.Cwd}))
+	}
+	if len(say) == 0 {
+		return nil
+	}
+	_, err := s.h.Append(ctx, say, false)
+	if err == nil {
+		_, err = s.h.Commit(ctx, live.Commit{Reason: "fork"})
+	}
+	return err
+}
+
+// sameText compares a text with one that is wanted, which may come from a summary and be cut there; "" = any.
+func sameText(have, want string) bool {
+	if cut, ok := strings.CutSuffix(want, "…"); ok && strings.HasPrefix(have, cut) {
+		return true
+	}
+	return want == "" || have == want
 }
 
 // Export writes a session as it came: the imported bytes exactly, where they were not pi v3, or the

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/snapshot"
 )
 
@@ -238,5 +239,41 @@ func TestLog(t *testing.T) {
 		same(t, "from", collect(t, s.Log(bg, coppice.Target{Seq: 7}))[0].Seq, 7)
 		fresh := create(t, store, "fresh", nil)
 		same(t, "a new session", len(collect(t, fresh.Log(bg, coppice.Target{}))), 0)
+	})
+}
+
+// What the options of a fork say of title and directory holds, whatever the entries that came along say.
+func TestForkIsNamedByItsOptions(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", &coppice.SessionOptions{Title: "at first", Cwd: "/w"})
+		say(t, s, "u1", "a1")
+		must(s.Append(bg, entry.Title("on the path"), entry.Custom("coppice.move", map[string]string{"cwd": "/moved"})))(t)
+		commit(t, s, state{Turns: 1})
+		at := s.Head().Seq
+		must(s.Append(bg, entry.Title("afterwards")))(t)
+		commit(t, s, state{Turns: 2})
+		for id, c := range map[string]struct {
+			o     *coppice.SessionOptions
+			want  string
+			added uint64 // entries that were not on the path
+			seq   uint64 // where it ends
+		}{
+			"both":   {&coppice.SessionOptions{Title: "mine", Cwd: "/own"}, "mine /own", 2, at},
+			"title":  {&coppice.SessionOptions{Title: "mine"}, "mine /moved", 1, at},
+			"cwd":    {&coppice.SessionOptions{Cwd: "/own"}, "on the path /own", 1, at},
+			"none":   {&coppice.SessionOptions{}, "on the path /moved", 0, at},
+			"equal":  {&coppice.SessionOptions{Title: "on the path", Cwd: "/moved"}, "on the path /moved", 0, at},
+			"nil":    {nil, "afterwards /moved", 0, at + 1},
+			"nil-at": {nil, "afterwards /moved", 1, at},
+		} {
+			f := must(s.Fork(bg, coppice.Target{Seq: c.seq}, id, c.o))(t)
+			same(t, id+", entries", f.Info().Entries, 4+c.seq-at+c.added)
+			same(t, id+", parent", f.Info().Parent, "s")
+			ok(t, f.Close())
+			again := open(t, store, id)
+			same(t, id, again.Info().Title+" "+again.Info().Cwd, c.want)
+			same(t, id+", context", texts(t, again), "u1 a1")
+			same(t, id+", state", stateOf(t, again), state{Turns: int(c.seq)})
+		}
 	})
 }

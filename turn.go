@@ -43,7 +43,10 @@ type Change struct {
 // BranchOptions of Session.Branch.
 type BranchOptions struct {
 	Name    string // names the new branch; "" = the head keeps the name of the line that it is on
-	Summary string // adds a branch_summary entry of the line that is left
+	Summary string // adds a branch_summary entry of the line that is left, in the same commit
+
+	Details  json.RawMessage // of the summary: what its maker keeps beside the text; nil = none
+	FromHook bool            // a hook made the summary, not the program itself
 }
 
 // Commit makes what was appended before it was called durable, together with the turn's state: one PUT,
@@ -144,7 +147,7 @@ func (s *Session) Branch(ctx context.Context, entry string, o *BranchOptions) (R
 	if o == nil {
 		o = &BranchOptions{}
 	}
-	r, err := s.h.Branch(ctx, entry, o.Name, o.Summary)
+	r, err := s.h.Branch(ctx, entry, o.Name, live.Summary{Text: o.Summary, Details: o.Details, FromHook: o.FromHook})
 	return s.receipt("branch", r, err)
 }
 

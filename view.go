@@ -105,7 +105,8 @@ func (s *Session) Rollback(ctx context.Context, t Target) (Receipt, error) {
 
 // Fork makes a session of its own of the way to a target: its entries byte for byte, the labels on them,
 // and the document in force there. Its header names this session as its parent. id "" = a new UUIDv7; nil
-// options take title and working directory over.
+// options take title and working directory over. Where the entries say another title or directory than the
+// options, one more commit says those of the options.
 func (s *Session) Fork(ctx context.Context, t Target, id string, o *SessionOptions) (*Session, error) {
 	v, err := s.at(ctx, t)
 	var f *Session

@@ -8,7 +8,13 @@
 //   - several processes may use one file at once;
 //   - it finds exactly what reading every entry would find (Query.Find on Said), as far as Update has read:
 //     of one entry at most MaxText bytes, of the store what was committed before;
-//   - it never stands in the way of a turn: a Recorder takes note of commits without waiting.
+//   - it never stands in the way of a turn: a Recorder, which puts in what users say as it is committed, takes
+//     note of commits without waiting, and no turn fails by it.
+//
+// A store whose history fills by itself:
+//
+//	r := history.NewRecorderAt(file)
+//	st, err := coppice.Open(ctx, url, &coppice.Options{Hooks: r.Hooks(coppice.Hooks{})})
 //
 // All branches are in it. It holds the words of transcripts: the file is readable by its owner alone, and
 // what was deleted from the store is in it until the next Update.

@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/history/internal/table"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -131,7 +132,7 @@ func dump(t testing.TB, x *Index) string {
 	t.Helper()
 	var b strings.Builder
 	rows := func(query string) {
-		ok(t, each(context.Background(), x.db, func(scan func(...any) error) error {
+		ok(t, table.Each(context.Background(), x.db, func(scan func(...any) error) error {
 			var line string
 			err := scan(&line)
 			b.WriteString(line + "\n")

@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/coppice-go/coppice/history/internal/table"
 )
 
 // ErrDamaged is wrapped by the errors of an index that has to be made anew: Index.Rebuild does it.
@@ -19,6 +22,7 @@ var ErrDamaged = errors.New("history: the index is damaged")
 // Index is an open index. Safe for concurrent use, by several processes too.
 type Index struct {
 	path string
+	wait time.Duration // for another process that writes
 
 	mu sync.RWMutex // held for reading while db is used, for writing while it is exchanged
 	db *sql.DB
@@ -27,10 +31,16 @@ type Index struct {
 // Open opens the index in a file, or makes an empty one: with its folder, if there is none. What is there
 // and is damaged, of another version or something else that SQLite cannot read is replaced. "" = in memory,
 // for as long as it is open. Nothing is read from the store: that is Update's.
-func Open(ctx context.Context, path string) (*Index, error) {
-	x := &Index{path: path}
+func Open(ctx context.Context, path string) (*Index, error) { return open(ctx, path, waitMost, true) }
+
+// waitMost bounds how long an index waits for another process that writes.
+const waitMost = 10 * time.Second
+
+// open is Open; without mend what is damaged stays as it is.
+func open(ctx context.Context, path string, wait time.Duration, mend bool) (*Index, error) {
+	x := &Index{path: path, wait: wait}
 	db, err := x.connect(ctx)
-	if err != nil && damaged(err) && path != "" {
+	if err != nil && table.Damaged(err) && path != "" && mend {
 		if err = x.discard(); err == nil {
 			db, err = x.connect(ctx)
 		}
@@ -73,7 +83,7 @@ func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
 		source = "file://" + (&url.URL{Path: full}).EscapedPath()
 	}
 	// Another process may be writing: wait for it. A crash may cost the last transactions, never the file.
-	source += "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_txlock=immediate"
+	source += fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_txlock=immediate", x.wait.Milliseconds())
 	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
@@ -81,7 +91,7 @@ func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
 	if x.path == "" {
 		db.SetMaxOpenConns(1) // each connection would have a memory of its own
 	}
-	if err := setUp(ctx, db); err != nil {
+	if err := table.SetUp(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
@@ -101,21 +111,11 @@ func (x *Index) discard() error {
 func (x *Index) renew(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	err := inTx(ctx, x.db, func(tx *sql.Tx) error {
-		for _, name := range tables {
-			if _, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS "+name); err != nil {
-				return fmt.Errorf("drop %s: %w", name, err)
-			}
-		}
-		if _, err := tx.ExecContext(ctx, schema); err != nil {
-			return fmt.Errorf("make the tables: %w", err)
-		}
-		return nil
-	})
-	if err == nil || !damaged(err) || x.path == "" {
+	err := table.Clear(ctx, x.db)
+	if err == nil || !table.Damaged(err) || x.path == "" {
 		return err
 	}
-	if err := x.db.Close(); err != nil && !damaged(err) {
+	if err := x.db.Close(); err != nil && !table.Damaged(err) {
 		return fmt.Errorf("close: %w", err)
 	}
 	if err := x.discard(); err != nil {
@@ -141,7 +141,7 @@ func (x *Index) fail(op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case damaged(err):
+	case table.Damaged(err):
 		return fmt.Errorf("history: %s %s: %w: %w", op, x.path, ErrDamaged, err)
 	}
 	return fmt.Errorf("history: %s %s: %w", op, x.path, err)

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"github.com/coppice-go/coppice/history/internal/table"
 )
 
 // place is how far a session is in the index. next moves with every batch, commit and seq with the last
@@ -16,40 +18,53 @@ type place struct {
 	next         int64  // all before this ordinal is in
 	last         string // id of the row before it, a commit's too: commits are never the same twice
 	tail         int64  // the entry from which the next one grows in the same run; -1 = none
+	ahead        bool   // a Recorder put prompts in that stand at next or behind it
+}
+
+// placeColumns are those of a place, in the order of scan.
+const placeColumns = `n, seen, "commit", seq, next, last, tail,
+	EXISTS(SELECT 1 FROM entry e WHERE e.session=session.n AND e.ordinal>=session.next)`
+
+// into gives where the columns of a place are to be scanned to.
+func (at *place) into() []any {
+	return []any{&at.n, &at.seen, &at.commit, &at.seq, &at.next, &at.last, &at.tail, &at.ahead}
 }
 
 func placeOf(ctx context.Context, tx *sql.Tx, id string) (place, error) {
 	at := place{tail: -1}
-	err := tx.QueryRowContext(ctx, `SELECT n, seen, "commit", seq, next, last, tail FROM session WHERE id=?`, id).
-		Scan(&at.n, &at.seen, &at.commit, &at.seq, &at.next, &at.last, &at.tail)
+	err := tx.QueryRowContext(ctx, "SELECT "+placeColumns+" FROM session WHERE id=?", id).Scan(at.into()...)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return at, fmt.Errorf("find session %s: %w", id, err)
 	}
 	return at, nil
 }
 
-// places gives the sessions in the index, and how many bytes of each were read.
-func (x *Index) places(ctx context.Context) (map[string]place, map[string]int64, error) {
-	at, bytes := map[string]place{}, map[string]int64{}
-	err := x.with(func(db *sql.DB) error {
-		return each(ctx, db, func(scan func(...any) error) error {
+// places gives the sessions in the index, how many bytes of each were read, and the number of the newest
+// entry in it.
+func (x *Index) places(ctx context.Context) (at map[string]place, bytes map[string]int64, newest int64, err error) {
+	at, bytes = map[string]place{}, map[string]int64{}
+	err = x.with(func(db *sql.DB) error {
+		if err := db.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM entry").Scan(&newest); err != nil {
+			return err
+		}
+		return table.Each(ctx, db, func(scan func(...any) error) error {
 			var p place
 			var id string
 			var n int64
-			err := scan(&id, &n, &p.n, &p.seen, &p.commit, &p.seq, &p.next, &p.last, &p.tail)
+			err := scan(append([]any{&id, &n}, p.into()...)...)
 			at[id], bytes[id] = p, n
 			return err
-		}, `SELECT id, bytes, n, seen, "commit", seq, next, last, tail FROM session`)
+		}, "SELECT id, bytes, "+placeColumns+" FROM session")
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("read sessions: %w", err)
+		return nil, nil, 0, fmt.Errorf("read sessions: %w", err)
 	}
-	return at, bytes, nil
+	return at, bytes, newest, nil
 }
 
 // write runs f in one transaction.
 func (x *Index) write(ctx context.Context, f func(tx *sql.Tx) error) error {
-	return x.with(func(db *sql.DB) error { return inTx(ctx, db, f) })
+	return x.with(func(db *sql.DB) error { return table.InTx(ctx, db, f) })
 }
 
 // remove takes a session out of the index.

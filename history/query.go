@@ -1,6 +1,7 @@
 package history
 
 import (
+	"github.com/coppice-go/coppice/history/internal/lines"
 	"github.com/coppice-go/coppice/history/internal/query"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -21,6 +22,12 @@ func Parse(text string) (Query, error) { return query.Parse(text) }
 
 // Words makes a query of words that must all be there; one with spaces is a phrase.
 func Words(words ...string) Query { return query.Words(words...) }
+
+// Lines knows which branches of a session reach an entry.
+type Lines = lines.Lines
+
+// NewLines takes the lines of a session out of its tree.
+func NewLines(t *transcript.Tree) *Lines { return lines.New(t) }
 
 // Said gives what an entry can be found by, and the role of who said it: the text of a message, the names
 // and arguments of its calls, the words of summaries, labels and titles. Thinking is not in it. Control

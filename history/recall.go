@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/history/internal/query"
+	"github.com/coppice-go/coppice/history/internal/table"
 )
 
 // RecallOptions narrow a recall.
@@ -28,11 +29,11 @@ type Prompt struct {
 	Entry               string
 	Ordinal             uint64
 	Time                time.Time
-	Uses                int // how often the same was typed, in all sessions
+	Uses                int // how often the same was typed, in all sessions; a fork's copy is the same prompt
 }
 
-// Recall gives prompts, newest first; those that are the same as the one before are left out. An empty
-// text gives all.
+// Recall gives prompts, newest first; those that are the same as the one before are left out, and what agents said
+// to sessions that they began themselves. An empty text gives all.
 func (x *Index) Recall(ctx context.Context, text string, o *RecallOptions) (list []Prompt, more bool, err error) {
 	if o == nil {
 		o = &RecallOptions{}
@@ -79,7 +80,7 @@ func prompts(ctx context.Context, db *sql.DB, q Query, fits func(string) bool, o
 		and("s.cwd = ?", o.Cwd)
 	}
 	skip, last, some := o.Offset, "", false
-	err = each(ctx, db, func(scan func(...any) error) error {
+	err = table.Each(ctx, db, func(scan func(...any) error) error {
 		var p Prompt
 		var at, ordinal int64
 		if err := scan(&p.Session, &p.Title, &p.Cwd, &p.Entry, &ordinal, &at, &p.Text, &p.Uses); err != nil {
@@ -100,7 +101,8 @@ func prompts(ctx context.Context, db *sql.DB, q Query, fits func(string) bool, o
 		p.Ordinal, p.Time = uint64(ordinal), fromMilli(at)
 		list = append(list, p)
 		return nil
-	}, `SELECT s.id, s.title, s.cwd, e.id, e.ordinal, e.time, e.text, (SELECT count(*) FROM prompt same WHERE same.hash = p.hash)
+	}, `SELECT s.id, s.title, s.cwd, e.id, e.ordinal, e.time, e.text, 
+		(SELECT count(DISTINCT twin.id) FROM prompt same JOIN entry twin ON twin.n = same.n WHERE same.hash = p.hash)
 		FROM prompt p JOIN entry e ON e.n = p.n JOIN session s ON s.n = p.session
 		WHERE `+where+` ORDER BY p.time DESC, p.n DESC`, args...)
 	if err != nil && !errors.Is(err, errEnough) {

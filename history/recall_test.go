@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // Prompts come newest first, the same one after the other once, each with how often it was typed.
@@ -54,4 +56,40 @@ func TestRecall(t *testing.T) {
 	if _, _, err := x.Recall(t.Context(), "re:(", nil); err == nil {
 		t.Error("a broken expression is no error")
 	}
+}
+
+// What a fork took over was typed once.
+func TestForksAreNotTypedAgain(t *testing.T) {
+	t.Parallel()
+	st, x := store(t, coppice.Hooks{}), index(t)
+	s := create(t, st, "s", "/a", "> run the tests", "done", "> and again", "done", "> run the tests")
+	_ = must(s.Fork(t.Context(), coppice.Target{}, "f", nil))(t)
+	update(t, x, st)
+	list := must2(x.Recall(t.Context(), "", nil))(t)
+	same(t, "prompts", len(list), 3)
+	same(t, "uses", []int{list[0].Uses, list[1].Uses}, []int{2, 1})
+}
+
+// What an agent said to a session that it began was typed by nobody; it can be searched for all the same.
+func TestAgentsTypeNothing(t *testing.T) {
+	t.Parallel()
+	x := index(t)
+	r := NewRecorder(x)
+	st := store(t, r.Hooks(coppice.Hooks{}))
+	lines := func(yield func(transcript.Draft, error) bool) {
+		for _, line := range []string{
+			`{"type":"session","version":3,"id":"x","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/in","internal":true,"agent":"explore"}`,
+			`{"type":"message","id":"i1","parentId":null,"timestamp":"2026-03-02T09:00:00.000Z","message":{"role":"user","content":"look around"}}`,
+		} {
+			if !yield(entry.Line([]byte(line)), nil) {
+				return
+			}
+		}
+	}
+	_ = must(st.Import(t.Context(), lines, nil))(t)
+	create(t, st, "s", "/a", "> typed")
+	update(t, x, st)
+	ok(t, r.Close(t.Context()))
+	same(t, "prompts", texts(t, x), "typed")
+	same(t, "found", snippets(find(t, x, "look around", nil)), "look around")
 }

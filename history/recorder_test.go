@@ -2,76 +2,308 @@ package history
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 )
 
-// A recorder takes commits in by itself, and Close waits for what was noted.
+// recorded opens a store whose commits a recorder takes in; end closes it.
+func recorded(t testing.TB, b backend.Backend, r *Recorder) (st *coppice.Store, end func()) {
+	t.Helper()
+	st = storeOn(t, b, r.Hooks(coppice.Hooks{}))
+	return st, func() { t.Helper(); ok(t, st.Close()) }
+}
+
+// recalled gives the prompts that an index file has, newest first.
+func recalled(t testing.TB, path string) string {
+	t.Helper()
+	x := must(Open(t.Context(), path))(t)
+	defer func() { ok(t, x.Close()) }()
+	return texts(t, x)
+}
+
+func texts(t testing.TB, x *Index) string {
+	t.Helper()
+	var out []string
+	for _, p := range must2(x.Recall(t.Context(), "", nil))(t) {
+		out = append(out, p.Text)
+	}
+	return strings.Join(out, "|")
+}
+
+// A store that is opened with the hooks of a recorder fills the history by itself, whatever makes the commits;
+// what Update reads afterwards is the same as without it.
 func TestRecorder(t *testing.T) {
 	t.Parallel()
-	x := index(t)
-	r := NewRecorder(x)
-	st := store(t, coppice.Hooks{AfterCommit: r.AfterCommit})
-	s := create(t, st, "early", "/a", "> before the start")
-	r.Start(t.Context(), st)
-	r.Start(t.Context(), st) // does nothing
-	for i := range 8 {
-		say(t, s, fmt.Sprintf("> prompt %d", i))
-	}
-	create(t, st, "late", "/a", "> a late one")
-	ok(t, r.Close(t.Context()))
-	ok(t, r.Close(t.Context()))
-	if r.Dirty() {
-		t.Error("dirty")
-	}
-	same(t, "prompts", len(must2(x.Recall(t.Context(), "", nil))(t)), 10)
-	fresh := index(t)
-	update(t, fresh, st)
-	update(t, x, st)
-	same(t, "the index", dump(t, x), dump(t, fresh))
-	say(t, s, "> after the end")
-	if !r.Dirty() {
-		t.Error("a commit after Close is not noted as missed")
+	for name, b := range map[string]backend.Backend{"replace": memory.New(), "append": memory.NewAppender()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "sub", "h.db")
+			r := NewRecorderAt(path)
+			var hooks []string
+			st := storeOn(t, b, r.Hooks(coppice.Hooks{
+				Opened:      func(*coppice.Store) { hooks = append(hooks, "opened") },
+				AfterCommit: func(*coppice.Session, coppice.Receipt) { hooks = append(hooks, "commit") },
+				Closing:     func(*coppice.Store) { hooks = append(hooks, "closing") },
+			}))
+			s := create(t, st, "s", "/a", "> one", "answer", "> two", "answer")
+			say(t, s, "> three", "answer")
+			must(s.Edit(t.Context(), s.Head().Entry, entry.User("four, edited")))(t)
+			lines := func(yield func(transcript.Draft, error) bool) {
+				for _, line := range []string{
+					`{"type":"session","version":3,"id":"x","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/in"}`,
+					`{"type":"message","id":"i1","parentId":null,"timestamp":"2026-03-02T09:00:00.000Z","message":{"role":"user","content":"imported"}}`,
+					`{"type":"message","id":"i2","parentId":"i1","timestamp":"2026-03-02T09:00:01.000Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"result"}]}}`,
+				} {
+					if !yield(entry.Line([]byte(line)), nil) {
+						return
+					}
+				}
+			}
+			_ = must(st.Import(t.Context(), lines, nil))(t)
+			_ = must(s.Fork(t.Context(), coppice.Target{Seq: 1}, "f", nil))(t)
+			ok(t, st.Close())
+			same(t, "missed", r.Missed(), 0)
+			same(t, "prompts", recalled(t, path), "four, edited|three|two|one|imported")
+			same(t, "the caller's hooks", strings.Join(hooks, " "), "opened commit commit commit commit commit closing")
+
+			x, fresh := reopen(t, path), index(t)
+			p := must2(x.Recall(t.Context(), "three", nil))(t)[0]
+			same(t, "prompt", []any{p.Session, p.Cwd, p.Title, p.Uses}, []any{"s", "/a", "about s", 1})
+			again := storeOn(t, b, coppice.Hooks{})
+			update(t, x, again)
+			update(t, fresh, again)
+			same(t, "the index", dump(t, x), dump(t, fresh))
+		})
 	}
 }
 
-// Nobody reads the queue: commits go on, the recorder says that it is behind, and Update makes up for it.
+// Only the commits that are new are read: one read of the session on a store such as S3, however long it is.
+func TestRecorderReadsWhatIsNew(t *testing.T) {
+	t.Parallel()
+	b := trace.New(memory.New())
+	plain := storeOn(t, b, coppice.Hooks{})
+	s := create(t, plain, "s", "/a", "> before")
+	for i := range 300 {
+		say(t, s, fmt.Sprint("> old ", i), "answer")
+	}
+	ok(t, plain.Close())
+	path := filepath.Join(t.TempDir(), "h.db")
+	r := NewRecorderAt(path)
+	st := storeOn(t, b, coppice.Hooks{AfterCommit: r.AfterCommit})
+	s = must(st.Open(t.Context(), "s", nil))(t)
+	say(t, s, "> new", "answer")
+	say(t, s, "> newer", "answer")
+	before := b.IO()
+	r.Start(t.Context(), st)
+	ok(t, r.Close(t.Context()))
+	same(t, "prompts", recalled(t, path), "newer|new")
+	if io := b.IO().Sub(before); io.Get != 1 || io.List+io.Stat+io.Put != 0 {
+		t.Errorf("it asked %+v", io)
+	}
+}
+
+// Both lines of a lost race are noted, whichever way the loser keeps its turn.
+func TestRecorderKeepsBoth(t *testing.T) {
+	t.Parallel()
+	for _, keep := range []bool{true, false} {
+		b := memory.New()
+		path := filepath.Join(t.TempDir(), "h.db")
+		r := NewRecorderAt(path)
+		other := storeOn(t, b, coppice.Hooks{})
+		winner := create(t, other, "s", "/a", "> base")
+		st, end := recorded(t, b, r)
+		loser := must(st.Open(t.Context(), "s", &coppice.SessionOptions{KeepBoth: keep}))(t)
+		say(t, winner, "> the winner's")
+		if keep {
+			say(t, loser, "> the loser's")
+		} else {
+			must(loser.Append(t.Context(), entry.User("the loser's")))(t)
+			if _, err := loser.Commit(t.Context(), coppice.Turn{}); !errors.Is(err, coppice.ErrConflict) {
+				t.Fatal(err)
+			}
+			must(loser.Append(t.Context(), entry.User("said since")))(t)
+			if rc := must(loser.Rebase(t.Context()))(t); rc.Kept == "" {
+				t.Fatal("nothing was kept")
+			}
+		}
+		end()
+		if got := recalled(t, path); !strings.Contains(got, "the loser's") || strings.Contains(got, "since") == keep || r.Missed() != 0 {
+			t.Errorf("keep both %v: %q, %d missed", keep, got, r.Missed())
+		}
+	}
+}
+
+// Nobody reads the queue: commits go on, the recorder counts what it cannot hold, and Update makes up for it.
 func TestQueueOverflow(t *testing.T) {
 	t.Parallel()
 	x := index(t)
 	const most = 3
-	r := newRecorder(x, most)
+	r := newRecorder(func(context.Context) (*Index, error) { return x, nil }, most)
 	st := store(t, coppice.Hooks{AfterCommit: r.AfterCommit})
 	for i := range most + 2 {
-		create(t, st, fmt.Sprintf("s%03d", i), "/a", "> hello")
-		if r.Dirty() != (i >= most) {
-			t.Fatalf("session %d: dirty is %v", i, r.Dirty())
+		s := create(t, st, fmt.Sprintf("s%03d", i), "/a", "> hello")
+		if r.Missed() != max(0, i+1-most) {
+			t.Fatalf("session %d: missed %d", i, r.Missed())
+		}
+		if i == 0 {
+			say(t, s, "> hello again") // of a session that waits already
 		}
 	}
 	r.Start(t.Context(), st)
 	ok(t, r.Close(t.Context()))
-	same(t, "taken in", len(find(t, x, "hello", nil)), most)
-	same(t, "missing", update(t, x, st).Entries, 2)
-	same(t, "found", len(find(t, x, "hello", nil)), most+2)
+	ok(t, r.Close(t.Context()))
+	same(t, "taken in", len(find(t, x, "hello", nil)), most+1)
+	same(t, "missed", r.Missed(), 2)
+	update(t, x, st)
+	same(t, "found", len(find(t, x, "hello", nil)), most+3)
+	say(t, must(st.Open(t.Context(), "s000", nil))(t), "> after the end")
+	same(t, "a commit after Close", r.Missed(), 3)
 }
 
-// A recorder that is told to stop at once does.
+// A recorder that is told to stop at once does, and says what is missing; so does one that was never started.
 func TestRecorderStops(t *testing.T) {
 	t.Parallel()
 	x := index(t)
-	r := NewRecorder(x)
-	st := store(t, coppice.Hooks{AfterCommit: r.AfterCommit})
-	create(t, st, "s", "/a", "> hello")
+	r, never := NewRecorder(x), NewRecorder(x)
+	st := store(t, coppice.Hooks{AfterCommit: func(s *coppice.Session, rc coppice.Receipt) {
+		r.AfterCommit(s, rc)
+		never.AfterCommit(s, rc)
+	}})
+	s := create(t, st, "s", "/a", "> hello")
+	say(t, s, "> again")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r.Start(ctx, st)
 	_ = r.Close(ctx)
-	if !r.Dirty() {
-		t.Error("what was not read is not said to be missing")
-	}
-	never := NewRecorder(x)
-	never.Start(t.Context(), st)
+	same(t, "missed", r.Missed(), 2)
 	ok(t, never.Close(t.Context()))
+	same(t, "missed by one that was not started", never.Missed(), 2)
+	never.Start(t.Context(), st) // does nothing any more
+	idle := NewRecorderAt(filepath.Join(t.TempDir(), "h.db"))
+	idle.Start(t.Context(), st)
+	ok(t, idle.Close(t.Context()))
+}
+
+// An index that is locked, damaged, full or nowhere to be made stops no turn and no closing: the commits are
+// counted, what was there stays as it was, and Update makes up for it.
+func TestRecorderWithoutAnIndex(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(t *testing.T, path string) (undo func()){
+		"locked": func(t *testing.T, path string) func() {
+			ok(t, must(Open(t.Context(), path))(t).Close())
+			db := must(sql.Open("sqlite", path))(t)
+			conn := must(db.Conn(t.Context()))(t)
+			must(conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE"))(t)
+			return func() { ok(t, errors.Join(conn.Close(), db.Close())) }
+		},
+		"damaged": func(t *testing.T, path string) func() {
+			garbage := []byte(strings.Repeat("precious, and no database ", 500))
+			ok(t, os.WriteFile(path, garbage, 0o600))
+			return func() { same(t, "the file", string(must(os.ReadFile(path))(t)), string(garbage)) }
+		},
+		"no folder": func(t *testing.T, path string) func() {
+			ok(t, os.WriteFile(filepath.Dir(path), nil, 0o600))
+			return func() { ok(t, os.Remove(filepath.Dir(path))) }
+		},
+		"full": func(t *testing.T, path string) func() {
+			x := must(Open(t.Context(), path))(t)
+			must(x.db.Exec("CREATE TRIGGER full BEFORE INSERT ON prompt BEGIN SELECT RAISE(ROLLBACK, 'no room'); END"))(t)
+			return func() {
+				must(x.db.Exec("DROP TRIGGER full"))(t)
+				ok(t, x.Close())
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, "h", "h.db")
+			if name != "no folder" {
+				ok(t, os.Mkdir(filepath.Dir(path), 0o700))
+			}
+			undo := spoil(t, path)
+			b := memory.New()
+			r := NewRecorderAt(path)
+			begun := time.Now()
+			st, end := recorded(t, b, r)
+			s := create(t, st, "s", "/a", "> one")
+			for i := range 5 {
+				say(t, s, fmt.Sprint("> prompt ", i))
+			}
+			end()
+			if took := time.Since(begun); took > waitMost/2 {
+				t.Errorf("it took %v", took)
+			}
+			same(t, "missed", r.Missed(), 6)
+			undo()
+			st = storeOn(t, b, coppice.Hooks{})
+			x := reopen(t, path)
+			update(t, x, st)
+			same(t, "prompts after an update", texts(t, x), "prompt 4|prompt 3|prompt 2|prompt 1|prompt 0|one")
+		})
+	}
+}
+
+// What was recorded of a past that is no more is dropped by the next update, wherever that past ended.
+func TestRecordedAndPutBack(t *testing.T) {
+	t.Parallel()
+	now, seed := clock(), byte(0)
+	storeOn := func(t *testing.T, b backend.Backend, h coppice.Hooks) *coppice.Store {
+		seed++ // ids never repeat
+		st := must(coppice.New(b, &coppice.Options{Now: now, Rand: rand.NewChaCha8([32]byte{seed}), Hooks: h}))(t)
+		t.Cleanup(func() { _ = st.Close() })
+		return st
+	}
+	for _, known := range []bool{false, true} {
+		b := memory.NewAppender()
+		st := storeOn(t, b, coppice.Hooks{})
+		create(t, st, "s", "/a", "> kept")
+		path := filepath.Join(t.TempDir(), "h.db")
+		x := reopen(t, path)
+		if known {
+			update(t, x, st)
+		}
+		ok(t, st.Close())
+		old := copyOf(t, b)
+		r := NewRecorder(x)
+		st = storeOn(t, b, r.Hooks(coppice.Hooks{}))
+		say(t, must(st.Open(t.Context(), "s", nil))(t), "> lost one", "answer", "> lost two")
+		ok(t, st.Close())
+		same(t, "recorded", texts(t, x), map[bool]string{true: "lost two|lost one|kept", false: "lost two|lost one"}[known])
+		back := storeOn(t, old, coppice.Hooks{})
+		fresh := index(t)
+		update(t, x, back)
+		update(t, fresh, back)
+		same(t, "the index", dump(t, x), dump(t, fresh))
+		say(t, must(back.Open(t.Context(), "s", nil))(t), "> another")
+		update(t, x, back)
+		same(t, "prompts", texts(t, x), "another|kept")
+	}
+}
+
+// copyOf copies a store in memory.
+func copyOf(t testing.TB, b backend.Backend) backend.Backend {
+	t.Helper()
+	to := memory.NewAppender()
+	for info, err := range b.List(t.Context(), backend.ListOptions{}) {
+		ok(t, err)
+		p, _, err := b.Get(t.Context(), info.Key, backend.Range{})
+		ok(t, err)
+		must(to.Put(t.Context(), info.Key, p, backend.Cond{}))(t)
+	}
+	return to
 }

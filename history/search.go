@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coppice-go/coppice/history/internal/lines"
 	"github.com/coppice-go/coppice/history/internal/query"
+	"github.com/coppice-go/coppice/history/internal/table"
 )
 
 // MaxCandidates bounds how many entries a search compares one by one: for regular expressions, and for
@@ -112,7 +114,7 @@ func candidates(ctx context.Context, db *sql.DB, q Query, o *SearchOptions) (lis
 		and("?", 1)
 	}
 	stmt := fmt.Sprintf("SELECT e.n FROM %s WHERE %s ORDER BY %s e.time DESC, e.n DESC LIMIT ?", from.String(), where.String(), order.String())
-	err = each(ctx, db, func(scan func(...any) error) error {
+	err = table.Each(ctx, db, func(scan func(...any) error) error {
 		var n int64
 		err := scan(&n)
 		list = append(list, n)
@@ -172,7 +174,7 @@ func read(ctx context.Context, db *sql.DB, list []int64) ([]candidate, error) {
 		return nil, fmt.Errorf("ask for entries: %w", err)
 	}
 	out := make([]candidate, 0, len(list))
-	err = each(ctx, db, func(scan func(...any) error) error {
+	err = table.Each(ctx, db, func(scan func(...any) error) error {
 		var c candidate
 		var at, ordinal int64
 		err := scan(&c.session, &c.Session, &c.Title, &c.Cwd, &ordinal, &c.Entry, &c.Type, &c.Role, &at, &c.text)
@@ -189,16 +191,16 @@ func read(ctx context.Context, db *sql.DB, list []int64) ([]candidate, error) {
 
 // reachOf says of each hit which branches have it.
 func reachOf(ctx context.Context, db *sql.DB, hits []found) error {
-	lines := map[int64]*Lines{}
+	known := map[int64]*Lines{}
 	for i := range hits {
 		h := &hits[i]
-		l, ok := lines[h.session]
+		l, ok := known[h.session]
 		if !ok {
 			var err error
-			if l, err = readLines(ctx, db, h.session); err != nil {
+			if l, err = lines.Read(ctx, db, h.session); err != nil {
 				return err
 			}
-			lines[h.session] = l
+			known[h.session] = l
 		}
 		h.Branches, h.OnHead = l.Reach(h.Ordinal)
 	}

@@ -2,12 +2,14 @@ package history
 
 import (
 	"context"
+	"database/sql"
 	"errors"
-	"fmt"
 	"io/fs"
+	"math"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/history/internal/table"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -38,7 +40,7 @@ func (x *Index) Update(ctx context.Context, st *coppice.Store, o *UpdateOptions)
 		o = &UpdateOptions{}
 	}
 	r, err := x.update(ctx, st, o)
-	if err != nil && damaged(err) {
+	if err != nil && table.Damaged(err) {
 		if err = x.renew(ctx); err == nil {
 			r, err = x.update(ctx, st, o)
 		}
@@ -61,11 +63,11 @@ func (x *Index) update(ctx context.Context, st *coppice.Store, o *UpdateOptions)
 		return r, err
 	}
 	r.Sessions = len(sums)
-	known, bytes, err := x.places(ctx)
+	known, bytes, newest, err := x.places(ctx)
 	if err != nil {
 		return r, err
 	}
-	u := updater{x: x, st: st, o: o}
+	u := updater{x: x, st: st, o: o, newest: newest}
 	here := map[string]bool{}
 	for _, sum := range sums {
 		u.total += max(0, sum.Bytes-bytes[sum.ID])
@@ -122,12 +124,13 @@ type updater struct {
 	st          *coppice.Store
 	o           *UpdateOptions
 	done, total int64
+	newest      int64 // the entry that was the newest of the index when it began
 }
 
 // session brings one session up to date and gives how many entries it read. listed is the last commit by
 // the listing, "" = not known; at is where the index stands.
 func (u *updater) session(ctx context.Context, id, listed string, at place) (int, error) {
-	if u.o.Shallow && listed != "" && at.seen == listed {
+	if u.o.Shallow && listed != "" && at.seen == listed && !at.ahead {
 		return 0, nil
 	}
 	s, err := u.st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
@@ -150,6 +153,11 @@ func (u *updater) session(ctx context.Context, id, listed string, at place) (int
 func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string, at place) (int, error) {
 	info := s.Info()
 	if at.commit != "" && at.commit == info.Commit {
+		if at.ahead { // of a past that is no more: the store was put back
+			if err := u.x.write(ctx, func(tx *sql.Tx) error { return dropAhead(ctx, tx, at.n, at.next, math.MaxInt64, u.newest) }); err != nil {
+				return 0, err
+			}
+		}
 		if at.seen == listed || listed == "" {
 			return 0, nil
 		}
@@ -168,12 +176,12 @@ func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string,
 	if listed == "" {
 		listed = at.seen
 	}
-	w := &writer{x: u.x, tree: t, info: info, seen: listed, place: at, from: at.next}
+	w := &writer{x: u.x, tree: t, info: info, seen: listed, place: at, from: at.next, newest: u.newest}
+	after := uint64(at.seq)
 	if at.commit == "" {
-		err = u.readAll(ctx, s, w)
-	} else {
-		err = u.readNew(ctx, s, w)
+		after = 0 // it was read in part, or not at all
 	}
+	err = since(ctx, s, after, func(e transcript.Entry) error { return u.add(ctx, w, e) })
 	if _, unreadable := errors.AsType[*unreadableError](err); unreadable {
 		return w.added, errors.Join(err, w.flush(ctx, false))
 	}
@@ -181,40 +189,6 @@ func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string,
 		err = w.flush(ctx, true)
 	}
 	return w.added, err
-}
-
-// readAll reads a session that is not in the index yet.
-func (u *updater) readAll(ctx context.Context, s *coppice.Session, w *writer) error {
-	for e, err := range s.Entries(ctx) {
-		if err != nil {
-			return &unreadableError{err}
-		}
-		if err := u.add(ctx, w, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readNew reads the commits that are new.
-func (u *updater) readNew(ctx context.Context, s *coppice.Session, w *writer) error {
-	if int64(w.info.Seq) <= w.place.seq {
-		return nil // Watch would wait for the next one
-	}
-	for change, err := range s.Watch(ctx, uint64(w.place.seq)) {
-		if err != nil {
-			return &unreadableError{err}
-		}
-		for _, e := range change.Entries {
-			if err := u.add(ctx, w, e); err != nil {
-				return err
-			}
-		}
-		if change.Commit.Seq >= w.info.Seq {
-			return nil
-		}
-	}
-	return fmt.Errorf("read session %s: %w", s.ID(), context.Cause(ctx))
 }
 
 func (u *updater) add(ctx context.Context, w *writer, e transcript.Entry) error {

@@ -95,8 +95,9 @@ func TestIncrementalIsRebuiltIsNaive(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 5))
 			kinds := []backend.Backend{memory.New(), memory.NewAppender()}
-			st := storeOn(t, kinds[seed%2], coppice.Hooks{})
 			x := index(t)
+			r := NewRecorder(x)
+			st := storeOn(t, kinds[seed%2], r.Hooks(coppice.Hooks{}))
 			life(t, st, rng, 30, func() {
 				if rng.IntN(5) == 0 {
 					_ = must(x.Update(t.Context(), st, &UpdateOptions{Shallow: seed%2 == 0}))(t)

@@ -6,10 +6,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/history/internal/lines"
 	"github.com/coppice-go/coppice/history/internal/query"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // A transaction has at most so much, so that no other process waits long.
@@ -27,10 +30,12 @@ type writer struct {
 	seen  string
 	place place // with the batch
 
+	newest int64 // the entry that was the newest of the index before the session was opened
+
 	added int
 	from  int64 // place.next when the batch began
 	rows  []row
-	runs  []run
+	runs  []lines.Run
 	bytes int
 }
 
@@ -41,23 +46,37 @@ type row struct {
 	prompt              bool
 }
 
+// row makes the row of an entry; false: it says nothing. What an agent says to a session that it began is no
+// prompt: nobody typed it.
+func (w *writer) row(e transcript.Entry) (row, bool) {
+	text, role, results := query.Said(e)
+	if text = query.Cut(text, MaxText); text == "" {
+		return row{}, false
+	}
+	r := row{ordinal: int64(e.Ordinal), time: milli(e.Time), id: e.ID, typ: e.Type, role: role, text: text}
+	r.prompt = role == "user" && !w.info.Internal && (!results || asked(e))
+	return r, true
+}
+
+// asked tells that a user's message with results of tools says something of its own too.
+func asked(e transcript.Entry) bool {
+	l, err := transcript.ParseLine(e.Raw)
+	return err == nil && tree.Row(l, -1).Role == "user"
+}
+
 // add takes one more entry, and writes when a batch is full.
 func (w *writer) add(ctx context.Context, e transcript.Entry) error {
 	if int64(e.Ordinal) < w.place.next {
 		return nil
 	}
-	if r, ok := nextRun(w.tree, e.Ordinal, e.Type, &w.place.tail); ok {
+	if r, ok := lines.Next(w.tree, e.Ordinal, e.Type, &w.place.tail); ok {
 		w.runs = append(w.runs, r)
 	}
 	w.place.next, w.place.last = int64(e.Ordinal)+1, e.ID
 	w.added++
-	text, role, results := query.Said(e)
-	if text = query.Cut(text, MaxText); text != "" {
-		w.rows = append(w.rows, row{
-			ordinal: int64(e.Ordinal), time: milli(e.Time), id: e.ID, typ: e.Type, role: role, text: text,
-			prompt: role == "user" && (!results || w.tree.NodeAt(e.Ordinal).Role == "user"),
-		})
-		w.bytes += len(text)
+	if r, ok := w.row(e); ok {
+		w.rows = append(w.rows, r)
+		w.bytes += len(r.text)
 	}
 	if len(w.rows) < batchEntries && w.bytes < batchBytes {
 		return nil
@@ -86,11 +105,16 @@ func (w *writer) write(ctx context.Context, tx *sql.Tx, whole bool) error {
 	if have.next < w.from {
 		return errRaced
 	}
-	if have.n == 0 {
-		err = tx.QueryRowContext(ctx, `INSERT INTO session(id, title, cwd, bytes, seen, "commit", seq, next, last, tail, head)
-			VALUES(?, '', '', 0, '', '', 0, 0, '', -1, -1) RETURNING n`, w.info.ID).Scan(&have.n)
-		if err != nil {
-			return fmt.Errorf("add session %s: %w", w.info.ID, err)
+	if err := addSession(ctx, tx, w.info, &have); err != nil {
+		return err
+	}
+	if have.ahead {
+		end := w.place.next
+		if whole {
+			end = math.MaxInt64
+		}
+		if err := dropAhead(ctx, tx, have.n, have.next, end, w.newest); err != nil {
+			return err
 		}
 	}
 	if err := w.writeRows(ctx, tx, have.n); err != nil {
@@ -106,6 +130,27 @@ func (w *writer) write(ctx context.Context, tx *sql.Tx, whole bool) error {
 		return w.finish(ctx, tx, have.n)
 	}
 	return nil
+}
+
+// addSession puts a session in of which nothing was read yet, unless it is there.
+func addSession(ctx context.Context, tx *sql.Tx, info checkpoint.Summary, at *place) error {
+	if at.n != 0 {
+		return nil
+	}
+	err := tx.QueryRowContext(ctx, `INSERT INTO session(id, title, cwd, bytes, seen, "commit", seq, next, last, tail, head)
+		VALUES(?, ?, ?, 0, '', '', 0, 0, '', -1, -1) RETURNING n`, info.ID, nameOf(info), info.Cwd).Scan(&at.n)
+	if err != nil {
+		return fmt.Errorf("add session %s: %w", info.ID, err)
+	}
+	return nil
+}
+
+// nameOf is what people know a session by.
+func nameOf(info checkpoint.Summary) string {
+	if info.Title == "" {
+		return info.Preview
+	}
+	return info.Title
 }
 
 func (w *writer) writeRows(ctx context.Context, tx *sql.Tx, session int64) (err error) {
@@ -144,7 +189,7 @@ func (w *writer) writeRows(ctx context.Context, tx *sql.Tx, session int64) (err 
 		}
 	}
 	for _, r := range w.runs {
-		if _, err := runs.ExecContext(ctx, session, r.first, r.parent); err != nil {
+		if _, err := runs.ExecContext(ctx, session, r.First, r.Parent); err != nil {
 			return err
 		}
 	}
@@ -157,17 +202,13 @@ func (w *writer) finish(ctx context.Context, tx *sql.Tx, session int64) error {
 		return fmt.Errorf("index session %s: %w", w.info.ID, err)
 	}
 	for _, b := range w.tree.Branches() {
-		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO branch(session, name, head) VALUES(?,?,?)", session, b.Name, ordinalOf(w.tree, b.Head))
+		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO branch(session, name, head) VALUES(?,?,?)", session, b.Name, lines.Ordinal(w.tree, b.Head))
 		if err != nil {
 			return fmt.Errorf("index session %s: %w", w.info.ID, err)
 		}
 	}
-	title := w.info.Title
-	if title == "" {
-		title = w.info.Preview
-	}
 	_, err := tx.ExecContext(ctx, `UPDATE session SET title=?, cwd=?, bytes=?, seen=?, "commit"=?, seq=?, head=? WHERE n=?`,
-		title, w.info.Cwd, w.info.Bytes, w.seen, w.info.Commit, int64(w.info.Seq), ordinalOf(w.tree, w.tree.Head()), session)
+		nameOf(w.info), w.info.Cwd, w.info.Bytes, w.seen, w.info.Commit, int64(w.info.Seq), lines.Ordinal(w.tree, w.tree.Head()), session)
 	if err != nil {
 		return fmt.Errorf("index session %s: %w", w.info.ID, err)
 	}

@@ -98,24 +98,14 @@ func Fork(ctx context.Context, s *coppice.Session, t coppice.Target, id, cwd str
 	if err != nil {
 		return nil, err
 	}
-	var say []transcript.Draft
-	if f.Info().Title != own.Title {
-		say = append(say, entry.Title(own.Title))
-	}
-	if len(cwd) < cutCwd && f.Info().Cwd != cwd {
-		say = append(say, moveTo(cwd))
-	}
-	if len(say) == 0 {
+	if cwd != "" || f.Info().Cwd == "" {
 		return f, nil
 	}
-	if _, err = f.Append(ctx, say...); err == nil {
-		_, err = f.Commit(ctx, coppice.Turn{Reason: "rename"})
+	if _, err = f.Append(ctx, moveTo("")); err == nil { // the options say where to, not that it is nowhere
+		_, err = f.Commit(ctx, coppice.Turn{Reason: "move"})
 	}
 	return f, err
 }
-
-// cutCwd is from where on a summary may hold a directory cut, in bytes.
-const cutCwd = 1000
 
 func moveTo(cwd string) transcript.Draft {
 	return entry.Custom("coppice.move", map[string]string{"cwd": cwd})

@@ -109,7 +109,7 @@ func (m *Manager) open(ctx context.Context, reason, id string) (*coppice.Session
 }
 
 // Continue goes on where the user was: with the session that the terminal was in, if it was in this directory;
-// else with the one of the directory that had the newest activity; else it begins a new one. A terminal in which
+// else with the one of the directory that had the newest activity and that no agent began for itself; else it begins a new one. A terminal in which
 // a new session was begun, and nothing said yet, begins a new one again.
 func (m *Manager) Continue(ctx context.Context, cwd string) (*coppice.Session, error) {
 	crumb, known := m.crumb(cwd)
@@ -122,9 +122,12 @@ func (m *Manager) Continue(ctx context.Context, cwd string) (*coppice.Session, e
 			return m.begin(ctx, "new", cwd, "")
 		}
 	}
-	for sum, err := range m.store.List(ctx, coppice.ListOptions{Cwd: cwd, Limit: 1}) {
+	for sum, err := range m.store.List(ctx, coppice.ListOptions{Cwd: cwd}) {
 		if err != nil {
 			return nil, err
+		}
+		if sum.Internal {
+			continue
 		}
 		return m.open(ctx, "continue", sum.ID)
 	}

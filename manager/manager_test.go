@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -176,7 +177,9 @@ func TestHooksMayCancelOrSupply(t *testing.T) {
 		deny[what] = false
 	}
 	seen = nil
+	before := m.Session().Head().Seq
 	r := must(m.Navigate(bg, ids["u2"], &manager.Navigation{Summarize: true}))(t)
+	same(t, "commits: the move with the hook's summary, and its label", r.Seq-before, uint64(2))
 	var e struct {
 		Summary  string         `json:"summary"`
 		Details  map[string]int `json:"details"`
@@ -233,4 +236,32 @@ func TestRenameMoveReset(t *testing.T) {
 	same(t, "directory", s.Info().Cwd, "/elsewhere")
 	ok(t, m.Close(bg))
 	same(t, "found where it is now", must(m.Continue(bg, "/elsewhere"))(t).ID(), s.ID())
+}
+
+// What a tool answered is no prompt, whatever role its provider gives it; a user's words beside an answer are.
+func TestPrompt(t *testing.T) {
+	for _, c := range [][2]string{
+		{`{"role":"user","content":"words"}`, "words"},
+		{`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"files"}]}`, "-"},
+		{`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"files"}]}]}`, "-"},
+		{`{"role":"user","parts":[{"functionResponse":{"name":"ls","response":{"output":"files"}}}]}`, "-"},
+		{`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"files"},{"type":"text","text":"and now stop"}]}`, "stop"},
+		{`{"role":"toolResult","toolCallId":"t","content":[{"type":"text","text":"files"}]}`, "-"},
+		{`{"role":"assistant","content":"words"}`, "-"},
+	} {
+		raw, want := c[0], c[1]
+		m, _ := begin(t, nil, "u1", "a1")
+		must(m.Session().Append(bg, entry.Message(json.RawMessage(raw))))(t)
+		must(m.Session().Commit(bg, coppice.Turn{}))(t)
+		e := must(m.Session().Entry(bg, m.Session().Head().Entry))(t)
+		text, ok := manager.Prompt(e)
+		if ok != (want != "-") || ok && !strings.Contains(text, want) {
+			t.Errorf("%s: %q, %v", raw, text, ok)
+		}
+		say(t, m, "u2")
+		r := must(m.Navigate(bg, e.ID, nil))(t)
+		if head := m.Session().Head().Entry; (head == e.ID) != (want == "-") || (r.Text != "") != (want != "-") {
+			t.Errorf("%s: the head is at %s, text %q", raw, head, r.Text)
+		}
+	}
 }

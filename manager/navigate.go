@@ -6,15 +6,17 @@ import (
 	"fmt"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/parts"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // Navigate goes to an entry of the session, by its id or a unique prefix. Of a message of the user's, or a custom
 // message, the head goes to its parent and the text comes back, to be edited and sent again; of anything else the
 // head goes to the entry itself. Where the head is there already nothing is done. nil options: no summary.
 //
-// A summary tells the model, at the new place, of the line that was left. It is made before anything moves; where
-// it has details or a hook made it, its entry is a commit of its own behind that of the move. A label is one too.
+// A summary tells the model, at the new place, of the line that was left. It is made before anything moves, and is
+// in the commit of the move. A label is a commit of its own behind it.
 func (m *Manager) Navigate(ctx context.Context, target string, o *Navigation) (Moved, error) {
 	if m.s == nil {
 		return Moved{}, errNone
@@ -95,7 +97,8 @@ func Before(ctx context.Context, s *coppice.Session, message string) (e transcri
 func Prompt(e transcript.Entry) (text string, ok bool) {
 	if m, is := e.Message(); is {
 		shape := transcript.Inspect(m.Raw)
-		return shape.Text, shape.Role == "user" && (len(shape.Results) == 0 || shape.Text != "")
+		ok = shape.Role == "user" && (len(shape.Results) == 0 || speaksToo(e))
+		return shape.Text, ok
 	}
 	if e.Type != "custom_message" {
 		return "", false
@@ -103,11 +106,16 @@ func Prompt(e transcript.Entry) (text string, ok bool) {
 	var body struct {
 		Content json.RawMessage `json:"content"`
 	}
-	if err := e.Decode(&body); err != nil || len(body.Content) == 0 {
+	if err := e.Decode(&body); err != nil {
 		return "", true
 	}
-	raw := append(append([]byte(`{"role":"user","content":`), body.Content...), '}')
-	return transcript.Inspect(raw).Text, true
+	return transcript.Inspect(parts.Wrap("user", body.Content)).Text, true
+}
+
+// speaksToo tells that a user's message with results of tools says something of its own: else it is the tool's.
+func speaksToo(e transcript.Entry) bool {
+	l, err := transcript.ParseLine(e.Raw)
+	return err == nil && tree.Row(l, -1).Role == "user"
 }
 
 // plan finds out what a navigation would do.
@@ -189,39 +197,14 @@ func (m *Manager) summarize(ctx context.Context, p *Plan, given string) error {
 	return nil
 }
 
-// move makes a planned move.
+// move makes a planned move: one commit, its summary included. A summary without text is none.
 func (m *Manager) move(ctx context.Context, p *Plan, fromHook bool) (Moved, error) {
-	if p.Summary == nil {
+	if p.Summary == nil || p.Summary.Text == "" {
 		r, err := m.s.Branch(ctx, p.To, nil)
 		return Moved{Receipt: r}, err
 	}
-	if !fromHook && len(p.Summary.Details) == 0 {
-		r, err := m.s.Branch(ctx, p.To, &coppice.BranchOptions{Summary: p.Summary.Text})
-		return Moved{Receipt: r, Summary: r.Entry}, err
-	}
-	r, err := m.s.Branch(ctx, p.To, nil)
-	if err != nil {
-		return Moved{Receipt: r}, err
-	}
-	from := p.To
-	if from == "" {
-		from = "root"
-	}
-	body, err := json.Marshal(struct {
-		From     string          `json:"fromId"`
-		Summary  string          `json:"summary"`
-		Details  json.RawMessage `json:"details,omitempty"`
-		FromHook bool            `json:"fromHook"`
-	}{from, p.Summary.Text, p.Summary.Details, fromHook})
-	ids, err := m.s.Append(ctx, transcript.Draft{Type: "branch_summary", Body: body, Err: err})
-	if err == nil {
-		r, err = m.s.Commit(ctx, coppice.Turn{Reason: "summary"})
-	}
-	moved := Moved{Receipt: r, FromHook: fromHook}
-	if len(ids) > 0 {
-		moved.Summary = ids[0]
-	}
-	return moved, err
+	r, err := m.s.Branch(ctx, p.To, &coppice.BranchOptions{Summary: p.Summary.Text, Details: p.Summary.Details, FromHook: fromHook})
+	return Moved{Receipt: r, Summary: r.Entry, FromHook: fromHook}, err
 }
 
 // name sets the label that a plan asks for.

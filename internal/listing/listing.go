@@ -32,6 +32,28 @@ type Options struct {
 	Cwd   string // only sessions of this working directory; "" = all
 	After string // the last id of the page before; "" = from the newest. One that is not there: fs.ErrNotExist
 	Limit int    // at most so many; 0 = all
+
+	// Progress is told how many sessions were looked at and how many there are, those of pages before
+	// included; nil = nobody asks. Deleted ones leave the total when they are come upon.
+	Progress func(looked, total int)
+}
+
+// progress counts for Options.Progress.
+type progress struct {
+	tell          func(looked, total int)
+	looked, total int
+}
+
+// step counts n more that were looked at, or, where they are gone, no longer counts them.
+func (p *progress) step(n int, gone bool) {
+	if gone {
+		p.total -= n
+	} else {
+		p.looked += n
+	}
+	if p.tell != nil {
+		p.tell(p.looked, p.total)
+	}
 }
 
 // found is a checkpoint and what its summary says.
@@ -45,17 +67,22 @@ type found struct {
 func Sessions(ctx context.Context, b backend.Backend, o Options) iter.Seq2[checkpoint.Summary, error] {
 	return func(yield func(checkpoint.Summary, error) bool) {
 		left, after := o.Limit, o.After
-		err := pages(ctx, b, o, func(page []found) bool {
+		p := &progress{tell: o.Progress}
+		err := pages(ctx, b, o, p, func(page []found) bool {
 			if after != "" {
 				at := slices.IndexFunc(page, func(f found) bool { return f.info.Key == layout.CheckpointKey(after) })
 				if at < 0 {
+					p.step(len(page), false)
 					return true // behind more of one second than are put in order
 				}
+				p.step(at+1, false)
 				page, after = page[at+1:], ""
 			}
 			for i := range page {
 				sum := &page[i].sum
-				if sum.Tombstone || sum.ID == "" || o.Cwd != "" && !sameCwd(sum.Cwd, o.Cwd) {
+				gone := sum.Tombstone || sum.ID == ""
+				p.step(1, gone)
+				if gone || o.Cwd != "" && !sameCwd(sum.Cwd, o.Cwd) {
 					continue
 				}
 				if !yield(*sum, nil) {
@@ -74,11 +101,13 @@ func Sessions(ctx context.Context, b backend.Backend, o Options) iter.Seq2[check
 }
 
 // pages hands out the checkpoints in order, with their summaries, from the group that holds o.After on.
-func pages(ctx context.Context, b backend.Backend, o Options, take func(page []found) bool) error {
-	all, err := checkpoints(ctx, b, o.After)
+func pages(ctx context.Context, b backend.Backend, o Options, p *progress, take func(page []found) bool) error {
+	all, before, err := checkpoints(ctx, b, o.After)
 	if err != nil {
 		return err
 	}
+	p.total = before + len(all)
+	p.step(before, false)
 	for len(all) > 0 {
 		n := min(len(all), pageSize)
 		if o.Limit > 0 && o.Cwd == "" {
@@ -121,12 +150,12 @@ func sameCwd(have, want string) bool {
 	return have == want
 }
 
-// checkpoints lists checkpoint_latest, newest first, from the group on that holds the session after.
-func checkpoints(ctx context.Context, b backend.Backend, after string) ([]backend.Info, error) {
-	var all []backend.Info
+// checkpoints lists checkpoint_latest, newest first, from the group on that holds the session after, and
+// gives how many stand before those.
+func checkpoints(ctx context.Context, b backend.Backend, after string) (all []backend.Info, before int, err error) {
 	for info, err := range b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints}) {
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if _, ours := layout.Unescape(info.Key[len(layout.Checkpoints):]); ours {
 			all = append(all, info)
@@ -136,17 +165,17 @@ func checkpoints(ctx context.Context, b backend.Backend, after string) ([]backen
 		return cmp.Or(b.ModTime.Compare(a.ModTime), strings.Compare(b.Key, a.Key))
 	})
 	if after == "" {
-		return all, nil
+		return all, 0, nil
 	}
 	key := layout.CheckpointKey(after)
 	at := slices.IndexFunc(all, func(i backend.Info) bool { return i.Key == key })
 	if at < 0 {
-		return nil, fmt.Errorf("session %q: %w", after, fs.ErrNotExist)
+		return nil, 0, fmt.Errorf("session %q: %w", after, fs.ErrNotExist)
 	}
 	for at > 0 && tied(all[at-1], all[at]) {
 		at--
 	}
-	return all[at:], nil
+	return all[at:], at, nil
 }
 
 // summary reads one summary. That of a session which was deleted meanwhile is empty.

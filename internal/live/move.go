@@ -53,11 +53,11 @@ func (h *Handle) travel(ctx context.Context, find func(m *working.Moment) (*move
 	if err := h.Writable(ctx); err != nil {
 		return Receipt{}, err
 	}
-	var summary string
+	var given Summary
 	if hook := h.o.BeforeMove; hook != nil {
 		m, mv, err := h.plan(ctx, find)
 		if err == nil {
-			if summary, err = hook(ctx, m.Head.ID, mv.at.ID); err != nil {
+			if given.Text, err = hook(ctx, m.Head.ID, mv.at.ID); err != nil {
 				err = fmt.Errorf("hook: %w", err)
 			}
 		}
@@ -66,12 +66,13 @@ func (h *Handle) travel(ctx context.Context, find func(m *working.Moment) (*move
 		}
 	}
 	h.gate.Lock()
-	r, err := h.travelIn(ctx, find, summary)
+	given.FromHook = true
+	r, err := h.travelIn(ctx, find, given)
 	h.gate.Unlock()
 	return r, h.after(r, err)
 }
 
-func (h *Handle) travelIn(ctx context.Context, find func(m *working.Moment) (*move, error), summary string) (Receipt, error) {
+func (h *Handle) travelIn(ctx context.Context, find func(m *working.Moment) (*move, error), given Summary) (Receipt, error) {
 	before := h.IO()
 	if err := h.j.Broken(); err != nil {
 		return Receipt{}, err
@@ -88,11 +89,11 @@ func (h *Handle) travelIn(ctx context.Context, find func(m *working.Moment) (*mo
 			return Receipt{}, err
 		}
 	}
-	if mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch) && summary == "" {
+	if mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch) && given.Text == "" {
 		return Receipt{Head: m.State.Head(), IO: h.IO().Sub(before)}, nil
 	}
-	if summary != "" && mv.reason == "branch" && len(mv.drafts) == 0 {
-		mv.drafts = []transcript.Draft{branchSummary(mv.at.ID, summary)}
+	if given.Text != "" && mv.reason == "branch" && len(mv.drafts) == 0 {
+		mv.drafts = []transcript.Draft{given.draft(mv.at.ID)}
 	}
 	if err := h.prepare(ctx, m, mv); err != nil {
 		return Receipt{}, err
@@ -240,8 +241,8 @@ func branchAt(m *working.Moment, at working.Place) string {
 	return mainBranch
 }
 
-// Branch makes the head grow at an entry next; "" = a new root. summary "" = none.
-func (h *Handle) Branch(ctx context.Context, entry, name, summary string) (Receipt, error) {
+// Branch makes the head grow at an entry next; "" = a new root. A summary without text is none.
+func (h *Handle) Branch(ctx context.Context, entry, name string, summary Summary) (Receipt, error) {
 	if len(name) > checkpoint.MaxName {
 		return Receipt{}, working.LimitError("branch name", checkpoint.MaxName, len(name))
 	}
@@ -260,22 +261,34 @@ func (h *Handle) Branch(ctx context.Context, entry, name, summary string) (Recei
 		if name == "" {
 			mv.branch = branchAt(m, mv.at)
 		}
-		if summary != "" {
-			mv.drafts = []transcript.Draft{branchSummary(mv.at.ID, summary)}
+		if summary.Text != "" {
+			mv.drafts = []transcript.Draft{summary.draft(mv.at.ID)}
 		}
 		return mv, nil
 	})
 }
 
-// branchSummary is the entry that tells of a line that was left; from is where the new one begins.
-func branchSummary(from, summary string) transcript.Draft {
+// Summary tells of a line that is left.
+type Summary struct {
+	Text     string
+	Details  json.RawMessage // any JSON; nil = none
+	FromHook bool
+}
+
+// draft is the entry of a summary; from is where the new line begins.
+func (s Summary) draft(from string) transcript.Draft {
 	if from == "" {
 		from = "root"
 	}
 	body, err := json.Marshal(struct {
-		From    string `json:"fromId"`
-		Summary string `json:"summary"`
-	}{from, summary})
+		From     string          `json:"fromId"`
+		Summary  string          `json:"summary"`
+		Details  json.RawMessage `json:"details,omitempty"`
+		FromHook bool            `json:"fromHook,omitempty"`
+	}{from, s.Text, s.Details, s.FromHook})
+	if err != nil {
+		err = fmt.Errorf("branch summary: %w", err)
+	}
 	return transcript.Draft{Type: "branch_summary", Body: body, Err: err}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -29,13 +30,15 @@ type Options struct {
 	Cwd      string // only sessions of this working directory; "" = all
 	Query    string // see Parse; "" = all
 	Named    bool   // only those that somebody gave a title
+	Internal bool   // those that agents began for themselves, too
 	Sort     Sort
 	Limit    int              // at most so many; 0 = all
 	Progress func(p Progress) // told after each session that was looked at; nil = nobody asks
 }
 
-// Progress is how far a listing is.
-type Progress struct{ Looked, Found int }
+// Progress is how far a listing is. Total is how many sessions the store has, as far as the listing knows: deleted
+// ones leave it when they are come upon.
+type Progress struct{ Looked, Found, Total int }
 
 // Found is a session that was found.
 type Found struct {
@@ -56,20 +59,17 @@ func Sessions(ctx context.Context, st *coppice.Store, o Options) iter.Seq2[Found
 			return
 		}
 		var all []Found
-		var p Progress
-		for sum, err := range st.List(ctx, coppice.ListOptions{Cwd: o.Cwd}) {
+		p := follower{tell: o.Progress}
+		for sum, err := range st.List(ctx, coppice.ListOptions{Cwd: o.Cwd, Progress: p.listed}) {
 			if err != nil {
 				yield(Found{}, err)
 				return
 			}
-			p.Looked++
 			score, fits := q.Score(sum.Title + "\n" + sum.Preview + "\n" + sum.ID + "\n" + sum.Cwd)
-			if fits = fits && (sum.Title != "" || !o.Named); fits {
+			if fits = fits && (sum.Title != "" || !o.Named) && (!sum.Internal || o.Internal); fits {
 				p.Found++
 			}
-			if o.Progress != nil {
-				o.Progress(p)
-			}
+			p.upTo(p.seen)
 			f := Found{Summary: sum, Score: score}
 			switch {
 			case !fits:
@@ -79,6 +79,7 @@ func Sessions(ctx context.Context, st *coppice.Store, o Options) iter.Seq2[Found
 				return
 			}
 		}
+		p.upTo(p.seen)
 		if o.Sort == Relevance {
 			slices.SortStableFunc(all, func(a, b Found) int { return cmp.Compare(a.Score, b.Score) })
 		} else {
@@ -92,6 +93,28 @@ func Sessions(ctx context.Context, st *coppice.Store, o Options) iter.Seq2[Found
 	}
 }
 
+// follower tells of each session that was looked at, once.
+type follower struct {
+	Progress
+	tell func(p Progress)
+	seen int // by the listing
+}
+
+// listed is told by the listing before each session; those before that one were only passed over.
+func (f *follower) listed(looked, total int) {
+	f.upTo(min(f.seen, looked-1))
+	f.seen, f.Total = looked, total
+}
+
+func (f *follower) upTo(looked int) {
+	if looked > f.Looked {
+		f.Looked = looked
+		if f.tell != nil {
+			f.tell(f.Progress)
+		}
+	}
+}
+
 // thread puts forks below what they come from. A family stands where its newest member does.
 func thread(all []Found) []Found {
 	at := map[string]int{}
@@ -101,16 +124,16 @@ func thread(all []Found) []Found {
 	kids := make([][]int, len(all))
 	root := make([]int, len(all)) // the topmost session of each one's family
 	for i, f := range all {
-		if p, ok := at[f.Parent]; ok && f.Parent != "" && !leads(all, at, p, i) {
+		if p, ok := at[parent(f)]; ok && !leads(all, at, p, i) {
 			kids[p] = append(kids[p], i)
 		}
 		root[i] = i
-		for up, steps := f.Parent, 0; steps < len(all); steps++ {
+		for up, steps := parent(f), 0; steps < len(all); steps++ {
 			p, ok := at[up]
-			if up == "" || !ok {
+			if !ok {
 				break
 			}
-			root[i], up = p, all[p].Parent
+			root[i], up = p, parent(all[p])
 		}
 	}
 	var out []Found
@@ -148,11 +171,22 @@ func leads(all []Found, at map[string]int, from, to int) bool {
 		if from == to {
 			return true
 		}
-		p, ok := at[all[from].Parent]
-		if !ok || all[from].Parent == "" {
+		p, ok := at[parent(all[from])]
+		if !ok {
 			return false
 		}
 		from = p
 	}
 	return false // a circle that it is not in
+}
+
+// parent gives the id of the session that another comes from. Files of pi and its kin name it by its path there,
+// in which the id stands behind a time: /a/2026-01-02T03-04-05-000Z_<id>.jsonl.
+func parent(f Found) string {
+	name, isFile := strings.CutSuffix(f.Parent, ".jsonl")
+	if !isFile {
+		return f.Parent
+	}
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	return name[strings.LastIndexByte(name, '_')+1:]
 }

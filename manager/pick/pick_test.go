@@ -122,7 +122,7 @@ func TestProgressAndEarlyResults(t *testing.T) {
 	}}
 	n := 0
 	for range pick.Sessions(t.Context(), st, o) {
-		if n++; p.Looked != n || p.Found != n {
+		if n++; p.Looked != n || p.Found != n || p.Total != 5 {
 			t.Errorf("result %d after %+v", n, p)
 		}
 		if n == 3 {
@@ -131,6 +131,10 @@ func TestProgressAndEarlyResults(t *testing.T) {
 	}
 	if p.Looked != 3 {
 		t.Errorf("it went on after the end: %+v", p)
+	}
+	p, o = pick.Progress{}, pick.Options{Cwd: "/nowhere", Progress: o.Progress}
+	if got := found(t, st, o); got != "" || p != (pick.Progress{Looked: 5, Total: 5}) {
+		t.Errorf("of a directory without sessions: %q, %+v", got, p)
 	}
 }
 
@@ -152,5 +156,21 @@ func TestWhatFitsBest(t *testing.T) {
 		if _, ok := q.Score(text); ok {
 			t.Errorf("%q fits", text)
 		}
+	}
+}
+
+// A parent that a file of pi's names by its path is found by the id in it.
+func TestThreadsByPath(t *testing.T) {
+	st := stored(t, coppice.SessionOptions{}, coppice.SessionOptions{Parent: "/home/x/--a_b--/2026-01-02T03-04-05-000Z_s0.jsonl"},
+		coppice.SessionOptions{Parent: `C:\a_b\2026-01-02T03-04-05-000Z_s1.jsonl`}, coppice.SessionOptions{Parent: "/home/x/gone.jsonl"})
+	var got []string
+	for f, err := range pick.Sessions(t.Context(), st, pick.Options{Sort: pick.Threaded}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s@%d", f.ID, f.Depth))
+	}
+	if want := "s3@0 s0@0 s1@1 s2@2"; strings.Join(got, " ") != want {
+		t.Errorf("%s, want %s", strings.Join(got, " "), want)
 	}
 }

@@ -50,7 +50,7 @@ func (t *Trash) bring(ctx context.Context, st *coppice.Store, r record, id strin
 		}
 		return os.Open(filepath.Join(dir, originalFile)) // which Import closes
 	}}
-	s, err := st.Import(ctx, lines(f), o)
+	s, err := st.Import(ctx, lines(f, r.Entries), o)
 	if err = errors.Join(err, f.Close()); err != nil {
 		if s != nil {
 			err = errors.Join(err, s.Close())
@@ -94,11 +94,12 @@ func same(original, now string) (bool, error) {
 	return equal, errors.Join(a.Close(), b.Close())
 }
 
-// lines gives every line of a file as it is.
-func lines(r io.Reader) iter.Seq2[transcript.Draft, error] {
+// lines gives the header and every entry of a file as they are, but not the line behind them that says where the
+// head is: settle knows.
+func lines(r io.Reader, entries uint64) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		in := bufio.NewReaderSize(r, 1<<16)
-		for {
+		for n := uint64(0); n <= entries; n++ {
 			line, err := in.ReadBytes('\n')
 			if len(line) > 0 && !yield(entry.Line(line), nil) {
 				return

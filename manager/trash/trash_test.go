@@ -116,7 +116,10 @@ func TestWhatIsRestoredIsWhatWasDeleted(t *testing.T) {
 	if items = must(tr.List())(t); len(items) != 0 {
 		t.Errorf("still in the trash: %v", items)
 	}
-	if original := export(t, st.Export, s.ID()); !strings.Contains(original, "coppice.head") {
+	if got := s.Info().Entries; got != item.Entries {
+		t.Errorf("%d entries, there were %d", got, item.Entries)
+	}
+	if original := export(t, st.Export, s.ID()); !strings.HasPrefix(before, original) || strings.Contains(original, "coppice.head") {
 		t.Error("an original was kept where the lines are it") // those lines are what was imported now
 	}
 	other := store(t)

@@ -1,12 +1,14 @@
 package query
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/coppice-go/coppice/internal/parts"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -44,11 +46,7 @@ func Said(e transcript.Entry) (text, role string, results bool) {
 	case "label":
 		return Clean(textOf(f.Label)), "", false
 	case "custom_message":
-		if len(f.Content) == 0 {
-			return "", "", false
-		}
-		raw := slices.Concat([]byte(`{"role":"custom","content":`), f.Content, []byte("}"))
-		return Clean(transcript.Inspect(raw).Text), "", false
+		return Clean(transcript.Inspect(parts.Wrap("custom", f.Content)).Text), "", false
 	}
 	return Clean(textOf(f.Summary)), "", false
 }
@@ -64,37 +62,21 @@ func textOf(raw json.RawMessage) string {
 // arguments gives a line for each call in a message: the tool's name, and every string and number that it
 // is called with.
 func arguments(raw json.RawMessage) string {
-	var v any
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
-	dec.UseNumber()
-	if dec.Decode(&v) != nil {
-		return ""
-	}
 	var b strings.Builder
-	findCalls(&b, v)
-	return b.String()
-}
-
-// findCalls looks for objects with a name and arguments: calls of any provider.
-func findCalls(b *strings.Builder, v any) {
-	switch v := v.(type) {
-	case []any:
-		for _, item := range v {
-			findCalls(b, item)
+	for _, part := range parts.Of(raw).Blocks {
+		name, args, ok := part.Call()
+		if !ok || b.Len() >= MaxText {
+			continue
 		}
-	case map[string]any:
-		name, ok := v["name"].(string)
-		for _, key := range []string{"arguments", "input", "args"} {
-			if args, there := v[key]; there && ok && b.Len() < MaxText {
-				b.WriteString("\n" + name)
-				leaves(b, args)
-				return
-			}
-		}
-		for _, key := range sorted(v) {
-			findCalls(b, v[key])
+		b.WriteString("\n" + name)
+		var v any
+		dec := json.NewDecoder(bytes.NewReader(args))
+		dec.UseNumber()
+		if dec.Decode(&v) == nil {
+			leaves(&b, v)
 		}
 	}
+	return b.String()
 }
 
 // leaves writes every string and number of a value, those of a string that is JSON itself too.

@@ -67,7 +67,7 @@ func playBranches(ctx context.Context, w *World) error {
 	if err := w.Live(ctx, h, w.text()); err != nil {
 		return err
 	}
-	if err := w.Receipt(h.Branch(ctx, at, "other", "")); err != nil {
+	if err := w.Receipt(h.Branch(ctx, at, "other", live.Summary{})); err != nil {
 		return err
 	}
 	if err := w.Live(ctx, h, w.text()); err != nil {

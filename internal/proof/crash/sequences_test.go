@@ -42,7 +42,7 @@ var alphabet = []struct {
 	}},
 	{"branch", func(ctx context.Context, u *user) error {
 		u.made++
-		return u.Receipt(u.h.Branch(ctx, u.root, fmt.Sprintf("b%d", u.made), ""))
+		return u.Receipt(u.h.Branch(ctx, u.root, fmt.Sprintf("b%d", u.made), live.Summary{}))
 	}},
 	{"switch", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Switch(ctx, "main")) }},
 	{"rollback", func(ctx context.Context, u *user) error {

@@ -1,4 +1,6 @@
-package history
+// Package table guarantees that a database is an index of this version, with the tables that the code expects, or
+// says that it is none.
+package table
 
 import (
 	"context"
@@ -12,7 +14,7 @@ import (
 // The file says whose it is and of which version: an index of another version is made anew.
 const (
 	applicationID = 0x636f7069 // "copi"
-	version       = 1
+	version       = 2          // 1: what agents said to sessions of their own were prompts
 )
 
 // schema of the index. words holds no text of its own: rowid = entry.n, and what it indexes is fold of
@@ -44,8 +46,8 @@ CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, to
 // tables in the order in which they can go.
 var tables = []string{"words", "branch", "run", "prompt", "entry", "session"}
 
-// setUp makes the tables where there are none. errOther: the file is an index of another version, or none.
-func setUp(ctx context.Context, db *sql.DB) error {
+// SetUp makes the tables where there are none. errOther: the file is an index of another version, or none.
+func SetUp(ctx context.Context, db *sql.DB) error {
 	app, ver, err := marks(ctx, db)
 	switch {
 	case err != nil:
@@ -55,7 +57,7 @@ func setUp(ctx context.Context, db *sql.DB) error {
 	case app != 0 || ver != 0:
 		return errOther
 	}
-	return inTx(ctx, db, func(tx *sql.Tx) error {
+	return InTx(ctx, db, func(tx *sql.Tx) error {
 		var app, ver, some int // another process may have been first
 		if err := tx.QueryRowContext(ctx, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)").Scan(&app, &ver, &some); err != nil {
 			return fmt.Errorf("look into the index: %w", err)
@@ -68,6 +70,21 @@ func setUp(ctx context.Context, db *sql.DB) error {
 		}
 		_, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, version))
 		if err != nil {
+			return fmt.Errorf("make the tables: %w", err)
+		}
+		return nil
+	})
+}
+
+// Clear makes the tables anew, in one transaction.
+func Clear(ctx context.Context, db *sql.DB) error {
+	return InTx(ctx, db, func(tx *sql.Tx) error {
+		for _, name := range tables {
+			if _, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS "+name); err != nil {
+				return fmt.Errorf("drop %s: %w", name, err)
+			}
+		}
+		if _, err := tx.ExecContext(ctx, schema); err != nil {
 			return fmt.Errorf("make the tables: %w", err)
 		}
 		return nil
@@ -87,8 +104,8 @@ func marks(ctx context.Context, db *sql.DB) (app, ver int, err error) {
 // errOther says that a file is no index of this version.
 var errOther = errors.New("not an index of this version")
 
-// inTx runs f in one transaction, which begins as a writer: two of them wait for each other.
-func inTx(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
+// InTx runs f in one transaction, which begins as a writer: two of them wait for each other.
+func InTx(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
@@ -110,8 +127,8 @@ func ignoreDone(err error) error {
 	return err
 }
 
-// damaged tells errors that only a new file mends: damage, no database at all, a table that is not there.
-func damaged(err error) bool {
+// Damaged tells errors that only a new file mends: damage, no database at all, a table that is not there.
+func Damaged(err error) bool {
 	if errors.Is(err, errOther) {
 		return true
 	}

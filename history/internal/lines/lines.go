@@ -1,4 +1,6 @@
-package history
+// Package lines knows which branches of a session reach an entry, whatever the length of the session: by runs, rows of
+// entries each of which has the one before it as its parent.
+package lines
 
 import (
 	"context"
@@ -8,6 +10,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/coppice-go/coppice/history/internal/table"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -16,13 +19,13 @@ const maxBranches = 16
 
 // Lines knows which branches of a session reach an entry.
 type Lines struct {
-	runs     []run // by first
+	runs     []Run // by First
 	branches []reach
 	head     []span
 }
 
-// run is a row of entries each of which has the one before it as its parent.
-type run struct{ first, parent int64 }
+// Run is a row of entries each of which has the one before it as its parent; it is named by its first entry.
+type Run struct{ First, Parent int64 } // Parent: of the first; -1 = a root
 
 // span is a row of ordinals, both ends included.
 type span struct{ from, to int64 }
@@ -32,8 +35,8 @@ type reach struct {
 	spans []span // newest first
 }
 
-// NewLines takes the lines of a session out of its tree.
-func NewLines(t *transcript.Tree) *Lines {
+// New takes the lines of a session out of its tree.
+func New(t *transcript.Tree) *Lines {
 	l := &Lines{}
 	tail := int64(-1)
 	var nodes []transcript.Node
@@ -42,22 +45,22 @@ func NewLines(t *transcript.Tree) *Lines {
 	}
 	slices.SortFunc(nodes, func(a, b transcript.Node) int { return int(int64(a.Ordinal) - int64(b.Ordinal)) })
 	for _, n := range nodes {
-		if r, ok := nextRun(t, n.Ordinal, n.Type, &tail); ok {
+		if r, ok := Next(t, n.Ordinal, n.Type, &tail); ok {
 			l.runs = append(l.runs, r)
 		}
 	}
 	for _, b := range t.Branches() {
-		l.branches = append(l.branches, reach{b.Name, l.spans(ordinalOf(t, b.Head))})
+		l.branches = append(l.branches, reach{b.Name, l.spans(Ordinal(t, b.Head))})
 	}
-	l.head = l.spans(ordinalOf(t, t.Head()))
+	l.head = l.spans(Ordinal(t, t.Head()))
 	return l
 }
 
-// nextRun tells whether an entry begins a run; tail is the entry before it, which it replaces. What only
+// Next tells whether an entry begins a run; tail is the entry before it, which it replaces. What only
 // speaks about the tree is in no run: nothing grows from it.
-func nextRun(t *transcript.Tree, ordinal uint64, typ string, tail *int64) (run, bool) {
+func Next(t *transcript.Tree, ordinal uint64, typ string, tail *int64) (Run, bool) {
 	if typ == "label" || typ == "leaf" {
-		return run{}, false
+		return Run{}, false
 	}
 	parent := int64(-1)
 	if p, ok := t.Parent(ordinal); ok {
@@ -65,11 +68,11 @@ func nextRun(t *transcript.Tree, ordinal uint64, typ string, tail *int64) (run, 
 	}
 	before := *tail
 	*tail = int64(ordinal)
-	return run{int64(ordinal), parent}, before < 0 || parent != before
+	return Run{int64(ordinal), parent}, before < 0 || parent != before
 }
 
-// ordinalOf gives an entry's place; -1 = none.
-func ordinalOf(t *transcript.Tree, id string) int64 {
+// Ordinal gives an entry's place; -1 = none.
+func Ordinal(t *transcript.Tree, id string) int64 {
 	if id == "" {
 		return -1
 	}
@@ -85,12 +88,12 @@ func ordinalOf(t *transcript.Tree, id string) int64 {
 func (l *Lines) spans(head int64) []span {
 	var out []span
 	for head >= 0 && len(out) <= len(l.runs) {
-		i := sort.Search(len(l.runs), func(i int) bool { return l.runs[i].first > head }) - 1
+		i := sort.Search(len(l.runs), func(i int) bool { return l.runs[i].First > head }) - 1
 		if i < 0 {
 			break
 		}
-		out = append(out, span{l.runs[i].first, head})
-		head = l.runs[i].parent
+		out = append(out, span{l.runs[i].First, head})
+		head = l.runs[i].Parent
 	}
 	return out
 }
@@ -110,19 +113,19 @@ func within(spans []span, o int64) bool {
 	return slices.ContainsFunc(spans, func(s span) bool { return s.from <= o && o <= s.to })
 }
 
-// readLines reads the lines of a session.
-func readLines(ctx context.Context, db *sql.DB, session int64) (*Lines, error) {
+// Read reads the lines of a session.
+func Read(ctx context.Context, db *sql.DB, session int64) (*Lines, error) {
 	l := &Lines{}
-	err := each(ctx, db, func(scan func(...any) error) error {
-		var r run
-		err := scan(&r.first, &r.parent)
+	err := table.Each(ctx, db, func(scan func(...any) error) error {
+		var r Run
+		err := scan(&r.First, &r.Parent)
 		l.runs = append(l.runs, r)
 		return err
 	}, "SELECT first, parent FROM run WHERE session=? ORDER BY first", session)
 	if err != nil {
 		return nil, fmt.Errorf("read lines: %w", err)
 	}
-	err = each(ctx, db, func(scan func(...any) error) error {
+	err = table.Each(ctx, db, func(scan func(...any) error) error {
 		var name string
 		var head int64
 		err := scan(&name, &head)
@@ -139,23 +142,4 @@ func readLines(ctx context.Context, db *sql.DB, session int64) (*Lines, error) {
 	}
 	l.head = l.spans(head)
 	return l, nil
-}
-
-// each runs f on every row of a query.
-func each(ctx context.Context, db *sql.DB, f func(scan func(...any) error) error, query string, args ...any) (err error) {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := rows.Close(); err == nil {
-			err = cerr
-		}
-	}()
-	for rows.Next() {
-		if err := f(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
