@@ -20,10 +20,16 @@ import (
 // call runs one command in this process.
 func call(t *testing.T, store, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
+	return callWith(t, nil, store, stdin, args...)
+}
+
+// callWith is call in an environment.
+func callWith(t *testing.T, env map[string]string, store, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
 	var out, errs bytes.Buffer
-	none := func(string) string { return "" }
+	get := func(name string) string { return env[name] }
 	c := &cli{App: &program.App{
-		In: strings.NewReader(stdin), Out: screen.New(&out, none), Err: screen.New(&errs, none), Getenv: none, Now: time.Now,
+		In: strings.NewReader(stdin), Out: screen.New(&out, get), Err: screen.New(&errs, get), Getenv: get, Now: time.Now,
 	}}
 	code = c.run(t.Context(), append([]string{"--store", store}, args...))
 	return out.String(), errs.String(), code
@@ -57,7 +63,7 @@ func value(t *testing.T, v any, path string) string {
 func process(t *testing.T, store string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "coppice", append([]string{"--json", "--store", store}, args...)...)
-	cmd.Env = append(os.Environ(), "TZ=UTC", "GORACE="+clitest.NoWait)
+	cmd.Env = append(os.Environ(), "TZ=UTC", "COPPICE_HISTORY=off", "GORACE="+clitest.NoWait)
 	return cmd
 }
 

@@ -1,8 +1,17 @@
 package cli
 
 import (
+	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/cli/clitest"
 )
 
@@ -36,4 +45,126 @@ func TestSearchBesideDamage(t *testing.T) {
 	if code != 5 || value(t, doc, "problems.0.code") != "corrupt" || value(t, doc, "file") != "null" {
 		t.Errorf("rebuild: exit code %d\n%s", code, stdout)
 	}
+}
+
+// remembered gives the prompts that an index file has by itself, newest first.
+func remembered(t *testing.T, file string) []string {
+	t.Helper()
+	x, err := history.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = x.Close() }()
+	list, _, err := x.Recall(t.Context(), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := []string{}
+	for _, p := range list {
+		out = append(out, p.Text)
+	}
+	return out
+}
+
+// What commands commit is in the history without being asked for: nobody has to call history first.
+func TestCommandsRemember(t *testing.T) {
+	t.Parallel()
+	store, file := t.TempDir(), filepath.Join(t.TempDir(), "sub", "h.db")
+	run := func(env map[string]string, stdin string, args ...string) {
+		t.Helper()
+		if out, stderr, code := callWith(t, env, store, stdin, args...); code != 0 || stderr != "" {
+			t.Fatalf("%v: exit code %d\n%s%s", args, code, out, stderr)
+		}
+	}
+	env := map[string]string{"COPPICE_HISTORY": file}
+	run(env, "", "create", "--session", "s")
+	run(env, "", "list")
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an index although nothing was said: %v", err)
+	}
+	run(env, `{"role":"user","content":"the first"}`+"\n"+`{"role":"assistant","content":"answer"}`, "append", "s")
+	run(map[string]string{"COPPICE_HISTORY": "off", "HOME": t.TempDir()}, `{"role":"user","content":"unheard"}`, "append", "s")
+	run(env, `{"role":"user","content":"the second"}`, "append", "s")
+	if got := remembered(t, file); !slices.Equal(got, []string{"the second", "the first"}) {
+		t.Errorf("remembered %q", got)
+	}
+	run(env, "", "import", example(t))
+	if got := remembered(t, file); len(got) < 5 {
+		t.Errorf("an import is not remembered: %q", got)
+	}
+	run(env, "", "history", "rebuild")
+	if got := remembered(t, file); !slices.Contains(got, "unheard") {
+		t.Errorf("after a rebuild: %q", got)
+	}
+}
+
+// An index that is locked, damaged, full or nowhere to be made changes neither what a command answers nor its
+// exit code, and does not hold it up; the next history has all.
+func TestCommandsThatCannotRemember(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(t *testing.T, file string) (undo func() error){
+		"locked": func(t *testing.T, file string) func() error { return statement(t, file, "BEGIN EXCLUSIVE") },
+		"full": func(t *testing.T, file string) func() error {
+			end := statement(t, file, "CREATE TRIGGER full BEFORE INSERT ON entry BEGIN SELECT RAISE(ROLLBACK, 'no room'); END")
+			return func() error {
+				statement(t, file, "DROP TRIGGER full")
+				return end()
+			}
+		},
+		"damaged": func(_ *testing.T, file string) func() error {
+			return func() error { return nil }
+		},
+		"no folder": func(t *testing.T, file string) func() error {
+			dir := filepath.Dir(file)
+			if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			return func() error { return os.Remove(dir) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, file := t.TempDir(), filepath.Join(t.TempDir(), "h", "h.db")
+			env := map[string]string{"COPPICE_HISTORY": file}
+			must(t, store, "", "create", "--session", "s")
+			_ = remembered(t, file) // makes it
+			if name == "damaged" {
+				if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 500)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			undo := spoil(t, file)
+			begun := time.Now()
+			out, stderr, code := callWith(t, env, store, `{"role":"user","content":"hello"}`, "append", "s")
+			if took := time.Since(begun); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if code != 0 || out != "seq 1, 1 entry\n" || stderr != "" {
+				t.Errorf("exit code %d\n%s%s", code, out, stderr)
+			}
+			if err := undo(); err != nil {
+				t.Fatal(err)
+			}
+			if out, _, code := callWith(t, env, store, "", "history"); code != 0 || !strings.Contains(out, "hello") {
+				t.Errorf("history afterwards: exit code %d\n%s", code, out)
+			}
+		})
+	}
+}
+
+// statement runs one on an index file; the connection stays open until end.
+func statement(t *testing.T, file, text string) (end func() error) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), text); err != nil {
+		t.Fatal(err)
+	}
+	return func() error { return errors.Join(conn.Close(), db.Close()) }
 }

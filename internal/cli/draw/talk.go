@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/parts"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -96,22 +97,22 @@ func (t *Talk) body(b *strings.Builder, style screen.Style, text string, most in
 }
 
 func (t *Talk) message(b *strings.Builder, e transcript.Entry, m transcript.Message) {
-	shape := transcript.Inspect(m.Raw)
+	shape, apart := transcript.Inspect(m.Raw), parts.Of(m.Raw)
 	who := Who(e.Type, shape.Role)
 	if len(shape.Results) > 0 {
-		t.result(b, e, m, shape)
+		t.result(b, e, apart, shape)
 		return
 	}
 	t.head(b, e, who)
 	if t.o.Full {
-		if thought := thinking(m.Raw); thought != "" {
+		if thought := apart.Thoughts("\n"); thought != "" {
 			t.body(b, screen.Dim, thought, 0, indent)
 		}
 	}
 	if shape.Text != "" {
 		t.body(b, screen.Plain, shape.Text, 0, indent)
 	}
-	for _, c := range calls(m.Raw, shape) {
+	for _, c := range calls(apart, shape) {
 		text := screen.Line(c.name + " " + c.arg)
 		if w := t.s.Width(); w > 0 && !t.o.Full {
 			text = screen.Cut(text, min(w, textMost)-len(indent)-2)
@@ -124,19 +125,12 @@ func (t *Talk) message(b *strings.Builder, e transcript.Entry, m transcript.Mess
 }
 
 // result writes what a tool answered: the first lines, unless all is wanted.
-func (t *Talk) result(b *strings.Builder, e transcript.Entry, m transcript.Message, shape transcript.Shape) {
-	var f struct {
-		Tool  string `json:"toolName"`
-		Error bool   `json:"isError"`
-	}
-	if err := json.Unmarshal(m.Raw, &f); err != nil {
-		f.Tool, f.Error = "", false // of another shape: the text alone is shown
-	}
+func (t *Talk) result(b *strings.Builder, e transcript.Entry, m parts.Message, shape transcript.Shape) {
 	mark, style := "← ", screen.Dim
-	if f.Error {
+	if m.Failed {
 		mark, style = "✗ ", screen.Red
 	}
-	name := f.Tool
+	name := m.Tool
 	if name == "" {
 		name = "result"
 	}
@@ -192,7 +186,7 @@ func (t *Talk) other(b *strings.Builder, e transcript.Entry) {
 		t.body(b, screen.Plain, f.Summary, 0, indent)
 	case "custom_message":
 		t.head(b, e, "note")
-		text := transcript.Inspect(wrapContent(f.Content)).Text
+		text := transcript.Inspect(parts.Wrap("custom", f.Content)).Text
 		t.body(b, screen.Plain, text, 0, indent)
 	case "model_change":
 		t.remark(b, "model "+f.Provider+"/"+f.Model)
@@ -209,14 +203,6 @@ func (t *Talk) other(b *strings.Builder, e transcript.Entry) {
 	default:
 		t.remark(b, strings.TrimSpace(e.Type+" "+f.Kind))
 	}
-}
-
-// wrapContent makes a message of bare content.
-func wrapContent(content json.RawMessage) json.RawMessage {
-	if len(content) == 0 {
-		return json.RawMessage("{}")
-	}
-	return append(append(json.RawMessage(`{"role":"custom","content":`), content...), '}')
 }
 
 // remark writes a line about the session itself.

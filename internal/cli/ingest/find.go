@@ -10,7 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 )
 
 // File is a file that is to be imported, or Err, why it cannot be.
@@ -18,13 +20,19 @@ type File struct {
 	Path string
 	Size int64
 	Err  error
+
+	changed time.Time
 }
 
 var errNotRegular = errors.New("not a regular file")
 
-// Find gives the files that paths name, in their order: a file itself, whatever it is called; of a folder
-// every *.jsonl file below it, in the order of their names. Links below a folder are not followed. A path
-// that cannot be read, or a folder without such files, is a File with an error.
+// maxFolders bounds the folders that are read for one path, links to them included.
+const maxFolders = 100_000
+
+// Find gives the files that paths name, in their order: a file itself, whatever it is called; of a folder every
+// *.jsonl and *.jsonl.zst file below it, the one that was changed last at the end, so that what was used last comes to
+// be the newest session. Links are followed, and no file or folder comes twice by them. A path that cannot be read, or a
+// folder without such files, is a File with an error.
 func Find(ctx context.Context, paths []string) []File {
 	var found []File
 	for _, p := range paths {
@@ -33,11 +41,18 @@ func Find(ctx context.Context, paths []string) []File {
 		case err != nil:
 			found = append(found, File{Path: p, Err: err})
 		case info.IsDir():
-			below := walk(ctx, p)
-			if len(below) == 0 {
-				below = []File{{Path: p, Err: fmt.Errorf("no *.jsonl file in %s: %w", p, fs.ErrNotExist)}}
+			w := walker{ctx: ctx, seen: map[string]bool{}}
+			w.folder(p)
+			for len(w.links) > 0 { // what lies below p comes by its own name
+				link := w.links[0]
+				w.links = w.links[1:]
+				w.link(link)
 			}
-			found = append(found, below...)
+			if len(w.found) == 0 {
+				w.fail(p, fmt.Errorf("no *.jsonl file in %s: %w", p, fs.ErrNotExist))
+			}
+			slices.SortStableFunc(w.found, func(a, b File) int { return a.changed.Compare(b.changed) })
+			found = append(found, w.found...)
 		case !info.Mode().IsRegular():
 			found = append(found, File{Path: p, Err: fmt.Errorf("%s: %w", p, errNotRegular)})
 		default:
@@ -47,33 +62,81 @@ func Find(ctx context.Context, paths []string) []File {
 	return found
 }
 
-func walk(ctx context.Context, dir string) []File {
-	var found []File
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
+// walker looks through one folder.
+type walker struct {
+	ctx     context.Context
+	seen    map[string]bool // where links led to, and what they might lead to, links resolved
+	links   []string        // still to be followed
+	folders int
+	found   []File
+}
+
+func (w *walker) fail(path string, err error) { w.found = append(w.found, File{Path: path, Err: err}) }
+
+func (w *walker) folder(dir string) {
+	if err := w.ctx.Err(); err != nil {
+		if n := len(w.found); n == 0 || !errors.Is(w.found[n-1].Err, err) {
+			w.fail(dir, err)
 		}
-		if err != nil {
-			found = append(found, File{Path: p, Err: err})
-			if d != nil && d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(p, ".jsonl") && !strings.HasSuffix(p, ".jsonl.zst") || !d.Type().IsRegular() {
-			return nil
-		}
-		f := File{Path: p}
-		if info, err := d.Info(); err != nil {
-			f.Err = err
-		} else {
-			f.Size = info.Size()
-		}
-		found = append(found, f)
-		return nil
-	})
-	if err != nil {
-		found = append(found, File{Path: dir, Err: err})
+		return
 	}
-	return found
+	if !w.first(dir) {
+		return
+	}
+	if w.folders++; w.folders > maxFolders {
+		if w.folders == maxFolders+1 {
+			w.fail(dir, fmt.Errorf("%s: over %d folders: name the ones below it", dir, maxFolders))
+		}
+		return
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		w.fail(dir, err)
+	}
+	for _, e := range entries {
+		switch path := filepath.Join(dir, e.Name()); {
+		case e.IsDir():
+			w.folder(path)
+		case e.Type()&fs.ModeSymlink != 0:
+			w.links = append(w.links, path)
+		case isSession(path):
+			w.file(path)
+		}
+	}
+}
+
+func isSession(path string) bool {
+	return strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".jsonl.zst")
+}
+
+// first tells whether a file or folder comes for the first time.
+func (w *walker) first(path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path
+	}
+	if w.seen[real] {
+		return false
+	}
+	w.seen[real] = true
+	return true
+}
+
+func (w *walker) file(path string) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		w.fail(path, err)
+	case info.Mode().IsRegular() && w.first(path):
+		w.found = append(w.found, File{Path: path, Size: info.Size(), changed: info.ModTime()})
+	}
+}
+
+// link follows a link. One that leads nowhere is no session's unless it is called so.
+func (w *walker) link(path string) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		w.folder(path)
+	} else if isSession(path) {
+		w.file(path)
+	}
 }

@@ -56,81 +56,85 @@ func FromBytes(name string, p []byte) Source {
 	return Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p)), nil }}
 }
 
-// Import imports one file as one session. On an error the store holds nothing of it.
+// Import imports one file as one session, with the rules of its format for contexts. On an error the store holds
+// nothing of it.
 func Import(ctx context.Context, st *coppice.Store, src Source, o Options) (Result, error) {
-	if o.Session != "" {
-		return once(ctx, st, src, o.Session, o)
+	if o.Format == "" {
+		var err error
+		if o.Format, err = formats.Told(src); err != nil {
+			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+		}
 	}
-	id, err := headerID(src, o)
-	if err != nil {
-		return Result{}, err
-	}
-	if id == "" {
-		return once(ctx, st, src, "", o)
-	}
-	r, err := once(ctx, st, src, id, o)
-	if !errors.Is(err, fs.ErrExist) {
+	r, id, err := once(ctx, st, src, o, func(h interop.Header) string {
+		switch {
+		case o.Session != "":
+			return o.Session
+		case h.Made || layout.ValidID(h.ID) != nil:
+			return ""
+		}
+		return h.ID
+	})
+	if !errors.Is(err, fs.ErrExist) || o.Session != "" || id == "" {
 		return r, err
 	}
-	if r, err = once(ctx, st, src, "", o); err == nil {
+	if r, _, err = once(ctx, st, src, o, func(interop.Header) string { return "" }); err == nil {
 		taken := Diagnostic{Kind: "id-taken", Detail: "the id " + id + " is or was another session's: imported as a new one"}
 		r.Diagnostics = append([]Diagnostic{taken}, r.Diagnostics...)
 	}
 	return r, err
 }
 
-// headerID gives the id in the file's header, if it can be a session's.
-func headerID(src Source, o Options) (id string, err error) {
-	r, err := formats.Open(src, o.Format, interop.Options{Now: o.Now, Rand: o.Rand})
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", src.Name, err)
+// profile is the rules by which the program of a format builds contexts.
+func profile(f interop.Format) transcript.Profile {
+	switch f {
+	case interop.Pi:
+		return transcript.Pi
+	case interop.Omp:
+		return transcript.OMP
+	case interop.Atomic:
+		return transcript.Atomic
+	case interop.Operator:
+		return transcript.Operator
+	case interop.ClaudeCode, interop.Codex: // theirs are built by other means: the reader brings them into our form
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	h, err := r.Header()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", src.Name, err)
-	}
-	if h.Made || layout.ValidID(h.ID) != nil {
-		return "", nil
-	}
-	return h.ID, nil
+	return transcript.Coppice
 }
 
-// once imports a file under an id; "" = a new one.
-func once(ctx context.Context, st *coppice.Store, src Source, id string, o Options) (res Result, err error) {
-	format := o.Format
-	if format == "" {
-		if format, err = formats.Told(src); err != nil {
-			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
-		}
-	}
+// once imports a file under the id that name gives; "" = a new one.
+func once(ctx context.Context, st *coppice.Store, src Source, o Options, name func(interop.Header) string) (res Result, id string, err error) {
 	counted := src
 	counted.Open = func() (io.ReadCloser, error) {
 		f, err := src.Open()
 		return &counting{f, o.Read}, err
 	}
-	r, err := formats.Open(counted, format, interop.Options{Now: o.Now, Rand: o.Rand})
+	r, err := formats.Open(counted, o.Format, interop.Options{Now: o.Now, Rand: o.Rand})
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+		return Result{}, "", fmt.Errorf("%s: %w", src.Name, err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	h, err := r.Header()
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+		return Result{}, "", fmt.Errorf("%s: %w", src.Name, err)
 	}
-	res = Result{File: src.Name, Format: string(format), Diagnostics: []Diagnostic{}}
-	if format == "" {
-		res.Format = string(interop.Pi)
-	}
-	opts := &coppice.SessionOptions{
-		ID: id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent,
+	id = name(h)
+	res, err = bring(ctx, st, src, r, h, &coppice.SessionOptions{
+		ID: id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: profile(o.Format),
 		Original: func() (io.Reader, error) {
 			if r.Verbatim() {
 				return nil, nil
 			}
 			return src.Open()
 		},
+	})
+	if res.Format = string(o.Format); res.Format == "" {
+		res.Format = string(interop.Pi)
 	}
+	return res, id, err
+}
+
+// bring imports what a reader gives, and then the sessions within.
+func bring(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, h interop.Header, opts *coppice.SessionOptions) (res Result, err error) {
+	res = Result{File: src.Name, Diagnostics: []Diagnostic{}}
 	s, err := st.Import(ctx, lines(h, r.Next, &res.Entries), opts)
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", src.Name, err)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,11 +16,12 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/examples/session"
 	"github.com/coppice-go/coppice/interop/pi"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"b.jsonl", "a/x.jsonl", "a/y.txt", "empty/z.txt", "direct.txt"} {
+	for _, name := range []string{"a/x.jsonl", "b.jsonl", "a/y.txt", "empty/z.txt", "direct.txt"} {
 		p := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 			t.Fatal(err)
@@ -50,6 +52,42 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// Folders behind links are read, each file once, circles included; what was changed last comes last.
+func TestFindFollowsLinks(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	begun := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i, name := range []string{filepath.Join(dir, "z.jsonl"), filepath.Join(dir, "a.jsonl"), filepath.Join(other, "far.jsonl"), filepath.Join(dir, "m.jsonl.zst")} {
+		if err := os.WriteFile(name, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, begun, begun.Add(time.Duration(i)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"again": ".", "others": other, "others-too": other, "file.jsonl": "a.jsonl", "nowhere": "gone", "gone.jsonl": "gone"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Skip("no links here:", err)
+		}
+	}
+	top := filepath.Join(other, "top")
+	if err := os.Symlink(dir, top); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{dir, top} {
+		var got []string
+		for _, f := range Find(t.Context(), []string{from}) {
+			name, err := filepath.Rel(from, f.Path)
+			if err != nil || (f.Err == nil) == (name == "gone.jsonl") {
+				t.Errorf("%s: %v, %v", f.Path, f.Err, err)
+			}
+			got = append(got, name)
+		}
+		if want := []string{"gone.jsonl", "z.jsonl", "a.jsonl", filepath.Join("others", "far.jsonl"), "m.jsonl.zst"}; !slices.Equal(got, want) {
+			t.Errorf("from %s: %q, want %q", from, got, want)
+		}
+	}
+}
+
 func TestFindEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -73,6 +111,34 @@ func store(t *testing.T) *coppice.Store {
 		}
 	})
 	return st
+}
+
+// A session goes on by the rules of the program that it comes from, without anybody asking for them.
+func TestImportTakesTheRulesOfTheFormat(t *testing.T) {
+	const omp = `{"type":"title","v":1,"title":"t","updatedAt":"2026-01-01T00:00:00.000Z","pad":""}
+{"type":"session","version":3,"id":"o","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}
+{"type":"message","id":"u1","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"before","timestamp":1}}
+{"type":"reset_boundary","id":"r1","parentId":"u1","timestamp":"2026-01-01T00:00:02.000Z"}
+{"type":"message","id":"u2","parentId":"r1","timestamp":"2026-01-01T00:00:03.000Z","message":{"role":"user","content":"after","timestamp":1}}
+`
+	st := store(t)
+	r, err := Import(t.Context(), st, FromBytes("f", []byte(omp)), options())
+	if err != nil || r.Format != "omp" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, o := range []*coppice.SessionOptions{nil, {Profile: transcript.Pi}} {
+		s, err := st.Open(t.Context(), r.Session, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Context(t.Context())
+		if want := map[bool]int{true: 1, false: 2}[o == nil]; err != nil || len(c.Messages) != want {
+			t.Errorf("%d messages, want %d, %v", len(c.Messages), want, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // Reading that fails in the middle leaves no session.

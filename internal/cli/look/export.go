@@ -34,11 +34,11 @@ func Export(a *program.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export SESSION",
 		Short: "Write a session as a file: pi v3, or the bytes that were imported",
-		Long: `Write a session as a file. Format pi: every entry of every branch as a pi v3 session file. Format original: the
-bytes that were imported, exactly, and behind them what was added since, in their format; of a session that was made
-here, all its lines. Formats omp, atomic, operator and claude-code are for those programs; what they cannot be told is
-listed. Formats markdown and html are for
-people: the current line first, with every other branch; the page needs nothing else and runs no script.
+		Long: `Write a session as a file. Format pi: every entry of every branch as a pi v3 session file; lines that pi reads are
+as they came. Format original: the bytes that were imported, exactly, and behind them what was added since, in their
+format; of a session that was made here, all its lines. Formats omp, atomic, operator and claude-code are for those
+programs. What a program cannot be told is listed. Formats markdown and html are for people: the current line first,
+with every other branch; the page needs nothing else and runs no script.
 
 Without -o the file goes to the standard output, with --json too.`,
 		Args:              cobra.ExactArgs(1),
@@ -46,7 +46,7 @@ Without -o the file goes to the standard output, with --json too.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.export(cmd.Context(), args[0], o) },
 	}
 	cmd.Flags().StringVar(&o.format, "format", "pi", strings.Join(exportFormats, ", "))
-	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the file to write; one that is there is left alone")
+	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the file to write; one that is there is replaced as a whole")
 	cmd.Flags().BoolVar(&o.noClobber, "no-clobber", false, "refuse to replace a file that is there")
 	_ = cmd.RegisterFlagCompletionFunc("format", program.Words(exportFormats...))
 	return cmd
@@ -73,8 +73,6 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 				losses, err = c.original(ctx, st, full, w)
 			case "markdown", "html":
 				err = people(ctx, st, full, o.format, w)
-			case "pi":
-				err = st.ExportPi(ctx, full, w)
 			default:
 				losses, err = c.foreign(ctx, st, full, interop.Format(o.format), w)
 			}

@@ -54,6 +54,9 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 	}
 	return c.WithStore(ctx, func(st *program.Store) error {
 		var sums []checkpoint.Summary
+		var end func()
+		o.Progress, end = c.Listing()
+		defer end()
 		out := c.Array("sessions")
 		for s, err := range st.List(ctx, o) {
 			if err != nil {
@@ -69,7 +72,7 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 				return err
 			}
 		}
-		if c.JSON {
+		if end(); c.JSON {
 			return out.End(nil)
 		}
 		return c.listText(st, sums)

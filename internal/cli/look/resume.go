@@ -221,11 +221,7 @@ func (c *cli) contextText(con transcript.Context) error {
 		}
 		text := strings.TrimSpace(strings.Join(parts, " "))
 		line := fmt.Sprintf("%4d  %-17s %8s  ", i+1, screen.Cut(screen.Line(shape.Role), 17), screen.Size(int64(len(m.Raw))))
-		width := 100
-		if w := c.Out.Width(); w > 0 {
-			width = max(20, w-screen.Columns(line))
-		}
-		if err := c.Text("%s%s", c.Out.Paint(screen.Dim, line), screen.Cut(text, width)); err != nil {
+		if err := c.Text("%s%s", c.Out.Paint(screen.Dim, line), screen.Cut(text, c.Out.Behind(line, 100))); err != nil {
 			return err
 		}
 	}

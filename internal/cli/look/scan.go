@@ -27,7 +27,7 @@ func (c *cli) scan(ctx context.Context, st *program.Store, q history.Query, o se
 	n, last := 0, ""
 	found := func(m match) error {
 		bar.Close()
-		if n++; n > o.limit && o.limit > 0 {
+		if n++; n > o.Limit && o.Limit > 0 {
 			return errEnough
 		}
 		if c.JSON {
@@ -42,15 +42,15 @@ func (c *cli) scan(ctx context.Context, st *program.Store, q history.Query, o se
 		switch {
 		case errors.Is(err, errEnough):
 			bar.Close()
-			return c.searchEnd(out, n-1, true, nil)
+			return out.Found(n-1, true, nil)
 		case errors.Is(err, fs.ErrNotExist): // deleted meanwhile
 		case err != nil:
 			bar.Close()
-			return c.searchEnd(out, n, false, err)
+			return out.Found(n, false, err)
 		}
 	}
 	bar.Close()
-	return c.searchEnd(out, n, false, nil)
+	return out.Found(n, false, nil)
 }
 
 // searched gives the sessions that are to be read, newest activity first.
@@ -63,7 +63,7 @@ func (c *cli) searched(ctx context.Context, st *program.Store, o searchOptions) 
 		return []checkpoint.Summary{s.Info()}, s.Close()
 	}
 	var sums []checkpoint.Summary
-	for s, err := range st.List(ctx, coppice.ListOptions{Cwd: o.cwd}) {
+	for s, err := range st.List(ctx, coppice.ListOptions{Cwd: o.Cwd}) {
 		if err != nil {
 			return nil, err
 		}

@@ -18,9 +18,9 @@ import (
 )
 
 type searchOptions struct {
-	session, cwd string
-	limit        int
-	noIndex      bool
+	program.Narrow
+	session string
+	noIndex bool
 }
 
 // Search is `coppice search`.
@@ -43,8 +43,7 @@ to end instead, the sessions with the newest activity first.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.session, "session", "", "only this session")
-	cmd.Flags().StringVar(&o.cwd, "cwd", "", "only sessions of this working directory")
-	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most so many; 0 = all")
+	o.Flags(cmd.Flags(), "sessions")
 	cmd.Flags().BoolVar(&o.noIndex, "no-index", false, "read the transcripts instead of the index")
 	_ = cmd.RegisterFlagCompletionFunc("session", c.SessionIDs)
 	return cmd
@@ -72,10 +71,8 @@ func (c *cli) search(ctx context.Context, args []string, o searchOptions) error 
 		return err
 	case q.Empty():
 		return program.Usage("no words to look for")
-	case o.limit < 0:
-		return program.Usage("--limit %d: want 0 or more", o.limit)
 	}
-	if o.cwd, err = program.Absolute(o.cwd); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
 	return c.WithStore(ctx, func(st *program.Store) error {
@@ -99,14 +96,14 @@ func (c *cli) searchIndex(ctx context.Context, st *program.Store, q history.Quer
 	err := recall.With(ctx, c.App, st, o.session, func(x *history.Index) error {
 		var hits []history.Hit
 		var err error
-		hits, more, err = x.Search(ctx, q, &history.SearchOptions{Session: o.session, Cwd: o.cwd, Limit: o.limit})
+		hits, more, err = x.Search(ctx, q, &history.SearchOptions{Session: o.session, Cwd: o.Cwd, Limit: o.Limit})
 		if err != nil {
 			return err
 		}
 		n = len(hits)
 		return c.showHits(out, hits)
 	})
-	return c.searchEnd(out, n, more, err)
+	return out.Found(n, more, err)
 }
 
 // showHits shows what was found: as it is ranked in JSON, for people below the names of the sessions.
@@ -141,20 +138,6 @@ func (c *cli) showHits(out *program.Array, hits []history.Hit) error {
 	return nil
 }
 
-func (c *cli) searchEnd(out *program.Array, n int, more bool, err error) error {
-	switch {
-	case c.JSON:
-		return out.End(err)
-	case err != nil:
-		return err
-	case more:
-		c.Note("there are more; --limit shows them")
-	case n == 0:
-		c.Note("nothing found")
-	}
-	return nil
-}
-
 var errEnough = errors.New("enough")
 
 // matchText shows a match below the name of its session, which is said once.
@@ -168,17 +151,22 @@ func (c *cli) matchText(m match, first bool) error {
 			return err
 		}
 	}
-	head := fmt.Sprintf("  %s  %s  %-9s ", screen.Line(m.Entry), screen.Clock(m.Time), draw.Who(m.Type, m.Role))
-	if !m.OnHead && len(m.Branches) > 0 {
-		head += "(" + screen.Cut(screen.Line(m.Branches[0]), 20) + ") "
-	}
-	left := 0
-	if w := c.Out.Width(); w > 0 {
-		left = max(20, w-screen.Columns(head))
-	}
-	text := screen.Cut(m.Snippet, left)
+	head := fmt.Sprintf("  %s  %s  %-9s %s ", screen.Line(m.Entry), screen.Clock(m.Time), draw.Who(m.Type, m.Role), branchesOf(m))
+	text := screen.Cut(m.Snippet, c.Out.Behind(head, 0))
 	if from, to := m.Mark[0], m.Mark[1]; to <= len(text) && text[:to] == m.Snippet[:to] {
 		text = text[:from] + c.Out.Paint(screen.Bold, text[from:to]) + text[to:]
 	}
 	return c.Text("%s%s", c.Out.Paint(screen.Dim, head), text)
+}
+
+// branchesOf says where a match is: a branch, and how many others have it too.
+func branchesOf(m match) string {
+	if len(m.Branches) == 0 {
+		return "(no branch)"
+	}
+	name := screen.Cut(screen.Line(m.Branches[0]), 20)
+	if more := len(m.Branches) - 1; more > 0 {
+		name += fmt.Sprintf(" +%d", more)
+	}
+	return "(" + name + ")"
 }

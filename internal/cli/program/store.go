@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -32,12 +33,16 @@ func (a *App) Open(ctx context.Context) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", url, err)
 	}
-	counted := trace.New(b)
-	s, err := coppice.New(counted, &coppice.Options{SingleWriter: a.Alone})
-	if err != nil {
+	st := &Store{URL: url, b: trace.New(b)}
+	o := &coppice.Options{SingleWriter: a.Alone}
+	if file := a.HistoryFile(url); file != "" {
+		r := history.NewRecorderAt(file)
+		o.Hooks = coppice.Hooks{AfterCommit: r.AfterCommit, Closing: func(s *coppice.Store) { remember(ctx, s, r) }}
+	}
+	if st.Store, err = coppice.New(st.b, o); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	return &Store{Store: s, URL: url, b: counted}, nil
+	return st, nil
 }
 
 // IO is what was asked of the backend so far.

@@ -16,8 +16,7 @@ import (
 type cli struct{ *program.App }
 
 type historyOptions struct {
-	cwd    string
-	limit  int
+	program.Narrow
 	prefix bool
 }
 
@@ -30,15 +29,15 @@ func History(a *program.App) *cobra.Command {
 		Short: "Prompts that were typed, newest first",
 		Long: `Show what users typed, newest first, in all sessions and branches; the same one after the other is shown once.
 QUERY: words that must all be there, "words in quotes" beside each other, or re:EXPRESSION; with --prefix how the prompt
-begins. It reads an index in your cache folder ($COPPICE_HISTORY names another file), which is brought up to date first.`,
+begins. It reads an index in your cache folder ($COPPICE_HISTORY names another file; off = none is kept), which is brought
+up to date first. Commands that commit put the prompts there themselves, within half a second or not at all.`,
 		Example: "  coppice history --cwd .\n  coppice history flaky test\n  coppice history --prefix 'fix the'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.history(cmd.Context(), args, o)
 		},
 		Args: cobra.ArbitraryArgs,
 	}
-	cmd.Flags().StringVar(&o.cwd, "cwd", "", "only prompts of this working directory")
-	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most so many; 0 = all")
+	o.Flags(cmd.Flags(), "prompts")
 	cmd.Flags().BoolVar(&o.prefix, "prefix", false, "QUERY is how the prompt begins")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "rebuild",
@@ -64,11 +63,7 @@ type prompt struct {
 }
 
 func (c *cli) history(ctx context.Context, args []string, o historyOptions) error {
-	if o.limit < 0 {
-		return program.Usage("--limit %d: want 0 or more", o.limit)
-	}
-	var err error
-	if o.cwd, err = program.Absolute(o.cwd); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
 	query := strings.Join(args, " ")
@@ -81,24 +76,14 @@ func (c *cli) history(ctx context.Context, args []string, o historyOptions) erro
 		err := With(ctx, c.App, st, "", func(x *history.Index) error {
 			var list []history.Prompt
 			var err error
-			list, more, err = x.Recall(ctx, query, &history.RecallOptions{Cwd: o.cwd, Prefix: o.prefix, Limit: o.limit})
+			list, more, err = x.Recall(ctx, query, &history.RecallOptions{Cwd: o.Cwd, Prefix: o.prefix, Limit: o.Limit})
 			if err != nil {
 				return err
 			}
 			n = len(list)
 			return c.prompts(out, list)
 		})
-		switch {
-		case c.JSON:
-			return out.End(err)
-		case err != nil:
-			return err
-		case more:
-			c.Note("there are more; --limit shows them")
-		case n == 0:
-			c.Note("nothing found")
-		}
-		return nil
+		return out.Found(n, more, err)
 	})
 }
 
@@ -124,11 +109,7 @@ func (c *cli) line(p history.Prompt) error {
 		uses = fmt.Sprintf("%d×", p.Uses)
 	}
 	head := fmt.Sprintf("%s  %-8s %4s  ", screen.Clock(p.Time), screen.Cut(screen.Line(p.Session), 8), uses)
-	left := 0
-	if w := c.Out.Width(); w > 0 {
-		left = max(20, w-screen.Columns(head))
-	}
-	return c.Text("%s%s", c.Out.Paint(screen.Dim, head), screen.Cut(screen.Line(p.Text), left))
+	return c.Text("%s%s", c.Out.Paint(screen.Dim, head), screen.Cut(screen.Line(p.Text), c.Out.Behind(head, 0)))
 }
 
 func (c *cli) rebuild(ctx context.Context) error {

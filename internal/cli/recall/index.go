@@ -1,15 +1,10 @@
-// Package recall has the commands that find things again by the index of package history, and says where
-// that index is.
+// Package recall has the commands that find things again by the index of package history.
 package recall
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	coppice "github.com/coppice-go/coppice"
@@ -18,32 +13,10 @@ import (
 	"github.com/coppice-go/coppice/internal/cli/screen"
 )
 
-// path says where the index of a store is: in the user's cache, by the store's URL, unless COPPICE_HISTORY
-// names a file; "" = in memory. A store in memory has its index there, and so has a program without an
-// environment: it leaves nothing behind.
-func path(a *program.App, store string) string {
-	if name := a.Getenv("COPPICE_HISTORY"); name != "" {
-		return name
-	}
-	if strings.HasPrefix(store, "mem:") || a.Getenv("HOME") == "" && a.Getenv("LocalAppData") == "" {
-		return ""
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	where := strings.TrimPrefix(store, "file://")
-	if full, err := filepath.Abs(where); err == nil && !strings.Contains(where, "://") {
-		where = full
-	}
-	sum := sha256.Sum256([]byte(where)) // a URL may hold what is not for others to read
-	return filepath.Join(cache, "coppice", "history-"+hex.EncodeToString(sum[:8])+".db")
-}
-
 // Index opens the index of a store. Where its file cannot be had it is in memory, and is made anew each
 // time.
 func Index(ctx context.Context, a *program.App, st *program.Store) (*history.Index, string, error) {
-	file := path(a, st.URL)
+	file := a.HistoryFile(st.URL)
 	x, err := history.Open(ctx, file)
 	if err != nil && file != "" && ctx.Err() == nil {
 		a.Note("no index can be kept, so everything is read: %s", screen.Line(err.Error()))

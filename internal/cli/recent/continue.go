@@ -170,6 +170,9 @@ func (c *cli) pick(ctx context.Context, o pick.Options) (err error) {
 	return c.WithStore(ctx, func(st *program.Store) error {
 		out := c.Array("sessions")
 		var rows []pick.Found
+		tell, end := c.Listing()
+		defer end()
+		o.Progress = func(p pick.Progress) { tell(p.Looked, p.Total) }
 		for f, err := range pick.Sessions(ctx, st.Store, o) {
 			if err != nil {
 				return out.End(err)
@@ -183,7 +186,7 @@ func (c *cli) pick(ctx context.Context, o pick.Options) (err error) {
 				return err
 			}
 		}
-		if c.JSON {
+		if end(); c.JSON {
 			return out.End(nil)
 		}
 		return c.pickText(rows)

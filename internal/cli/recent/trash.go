@@ -25,7 +25,7 @@ func Delete(a *program.App) *cobra.Command {
 	forGood := cmd.RunE
 	var keep bool
 	var dir string
-	cmd.Flags().BoolVar(&keep, "trash", false, "keep a copy that `coppice trash restore` brings back")
+	cmd.Flags().BoolVar(&keep, "trash", false, "keep a copy, which 'coppice trash restore' brings back")
 	cmd.Flags().StringVar(&dir, "trash-dir", "", "where the trash is; default trash below $COPPICE_STATE")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !keep {

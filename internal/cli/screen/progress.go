@@ -40,15 +40,30 @@ func (p *Progress) Add(n int64) {
 		if p.now().Sub(p.begun) < patience {
 			return
 		}
-		p.bar = progressbar.NewOptions64(p.total,
+		o := []progressbar.Option{
 			progressbar.OptionSetWriter(p.s.w), progressbar.OptionSetDescription(p.what),
 			progressbar.OptionShowBytes(p.bytes), progressbar.OptionSetWidth(24),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+			progressbar.OptionThrottle(100 * time.Millisecond), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetPredictTime(true),
-		)
+		}
+		if !p.bytes {
+			o = append(o, progressbar.OptionShowCount())
+		}
+		p.bar = progressbar.NewOptions64(p.total, o...)
 		n = p.done
 	}
 	p.note(p.bar.Add64(n))
+}
+
+// Reach says how many of how many things are done: the total may be another one than it was.
+func (p *Progress) Reach(done, total int64) {
+	if p == nil {
+		return
+	}
+	if p.total = total; p.bar != nil {
+		p.bar.ChangeMax64(total)
+	}
+	p.Add(done - p.done)
 }
 
 // Close takes the bar away.

@@ -42,6 +42,11 @@ func New(w io.Writer, getenv func(string) string) *Screen {
 	return s
 }
 
+// NewTerminal is a screen on a terminal of so many columns; nothing is asked of w.
+func NewTerminal(w io.Writer, width int) *Screen {
+	return &Screen{w: w, tty: true, color: true, width: width}
+}
+
 // minWidth is the least width, in columns, for which lines are cut.
 const minWidth = 40
 
@@ -53,6 +58,15 @@ func (s *Screen) Terminal() bool { return s.tty }
 
 // Width is the width in columns; 0 = unlimited.
 func (s *Screen) Width() int { return s.width }
+
+// Behind gives the columns that are left of a line behind its head, at least 20; without a width so many as none
+// says.
+func (s *Screen) Behind(head string, none int) int {
+	if s.width == 0 {
+		return none
+	}
+	return max(20, s.width-Columns(head))
+}
 
 // Style is how a piece of text looks, on a terminal that shows colours.
 type Style uint8

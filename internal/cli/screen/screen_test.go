@@ -12,7 +12,7 @@ func none(string) string { return "" }
 
 // terminal is a screen as if a person were looking.
 func terminal(w *bytes.Buffer, width int) *Screen {
-	return &Screen{w: w, tty: true, color: true, width: width}
+	return NewTerminal(w, width)
 }
 
 func TestNew(t *testing.T) {
