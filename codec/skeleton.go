@@ -14,7 +14,7 @@ import (
 type Row struct {
 	ID      string // up to 1 MiB; canonical UUIDs and lower-case hex are stored in half the bytes
 	Parent  int64  // the parent's ordinal, also one that comes later; NoParent = a root
-	Target  string // the id that the entry speaks of: a label's target, a compaction's first kept; "" = none
+	Target  string // the id that the entry speaks of: a label's target, a compaction's first kept, the parent that an orphan names; "" = none
 	Type    string // entry type, up to 1 MiB
 	Role    string // role of a message, "" = none
 	Flags   uint8  // Flag bits

@@ -190,10 +190,10 @@ func (c *chunk) appendID(dst []byte, k int) []byte {
 	return append(dst, c.rows[k].ID...)
 }
 
-// packedID gives what the index by id is built from; dst is used if there is nothing to refer to.
-func (c *chunk) packedID(dst []byte, k int) []byte {
+// appendPackedID appends what the index by id is built from.
+func (c *chunk) appendPackedID(dst []byte, k int) []byte {
 	if c.sk != nil {
-		return c.sk.PackedID(k)
+		return c.sk.AppendPackedID(dst, k)
 	}
 	return c.rows[k].AppendPackedID(dst)
 }

@@ -123,7 +123,7 @@ func (x *idIndex) grow(t *Tree) {
 			if t.classes[ord]&classCommit != 0 {
 				continue
 			}
-			key := c.packedID(packed[:0], k)
+			key := c.appendPackedID(packed[:0], k)
 			if len(key) == 0 {
 				continue
 			}

@@ -64,10 +64,10 @@ func (t *Tree) fixParents() {
 		switch p := t.named(i); {
 		case p == i:
 			fixed[i] = none
-			t.odd.Add(t.id(i), uint64(i), diag.SelfParent, "it names itself as its parent: it starts a root")
+			t.odd.Add(t.id(i), uint64(i), diag.SelfParent, detailSelf)
 		case p >= t.n && p != none:
 			fixed[i] = none
-			t.odd.Add(t.id(i), uint64(i), diag.Orphan, "its parent is not there: it starts a root")
+			t.odd.Add(t.id(i), uint64(i), diag.Orphan, detailOrphan)
 		default:
 			fixed[i] = p
 		}
@@ -85,7 +85,7 @@ func (t *Tree) fixParents() {
 				first = min(first, j)
 			}
 			fixed[first] = none
-			t.odd.Add(t.id(first), uint64(first), diag.Cycle, "its parents lead back to it: it starts a root")
+			t.odd.Add(t.id(first), uint64(first), diag.Cycle, detailCycle)
 		}
 	}
 	t.skipCommits(fixed)

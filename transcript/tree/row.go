@@ -14,7 +14,8 @@ import (
 // FlagCommit, FlagOrphan and FlagDiagnosed are the caller's to set: a line does not know them.
 //
 // Role is the message's own, except that a user's message of nothing but results of tools has the role
-// "toolResult". Preview is one line of at most 80 bytes, cut at a rune with "…".
+// "toolResult". Preview is one line of at most 80 bytes, cut at a rune with "…". The target of a root that names a
+// parent is that parent, unless it is a label: so that it can be told why the parent is not above it.
 func Row(l entries.Line, parent int64) codec.Row {
 	r := codec.Row{ID: l.ID, Parent: parent, Type: l.Type, Size: uint32(min(len(l.Raw), math.MaxUint32))}
 	if !l.Time.IsZero() {
@@ -28,6 +29,9 @@ func Row(l entries.Line, parent int64) codec.Row {
 		messageRow(&r, &v, rawjson.Field(l.Raw, "message"))
 	} else {
 		r.Target = entryRow(&v, l)
+	}
+	if parent == codec.NoParent && l.ParentID != "" && l.Type != "label" {
+		r.Target = l.ParentID
 	}
 	if len(r.Role) > entries.NameMax {
 		r.Role = ""

@@ -156,7 +156,7 @@ func (t *Tree) Path(leaf string) []Node {
 	return t.nodes(path)
 }
 
-// Children gives the entries whose parent this is, in append order; of "" the roots.
+// Children gives the entries whose parent this is, oldest first, see SortByTime; of "" the roots.
 func (t *Tree) Children(id string) []Node {
 	p, err := t.findOrTop(id)
 	if err != nil {
@@ -168,7 +168,9 @@ func (t *Tree) Children(id string) []Node {
 			kids = append(kids, i)
 		}
 	}
-	return t.nodes(kids)
+	nodes := t.nodes(kids)
+	SortByTime(nodes)
+	return nodes
 }
 
 func (t *Tree) nodes(list []uint32) []Node {

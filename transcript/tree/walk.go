@@ -1,19 +1,14 @@
 package tree
 
 import (
-	"iter"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/diag"
 )
 
 // Siblings gives the versions of an entry, itself among them, and its place: ‹at+1/len(versions)›. Versions
 // are the entries that are said at one point of the conversation: those with the same nearest visible
 // ancestor, whatever structure (settings, labels, custom entries) stands between. Structure has no
-// versions: nil and -1, as for an id that is not there.
+// versions: nil and -1, as for an id that is not there. The oldest is the first, see SortByTime.
 func (t *Tree) Siblings(id string) (versions []Node, at int) {
 	i, err := t.find(id)
 	if err != nil || t.class(i)&classHidden != 0 {
@@ -32,8 +27,9 @@ func (t *Tree) Siblings(id string) (versions []Node, at int) {
 		}
 		return hidden, true
 	})
-	slices.Sort(list)
-	return t.nodes(list), slices.Index(list, i)
+	versions = t.nodes(list)
+	SortByTime(versions)
+	return versions, slices.IndexFunc(versions, func(n Node) bool { return n.Ordinal == uint64(i) })
 }
 
 // Newest gives the leaf below an entry that came last, the entry itself if nothing grows on it: where
@@ -114,43 +110,18 @@ func (t *Tree) CommitOn(ordinal uint64) (commit uint64, ok bool) {
 	}
 }
 
-// Search gives the entries whose preview or label holds every word of text, whatever the case, parents
-// first. No words: every entry.
-func (t *Tree) Search(text string) iter.Seq[Node] {
-	words := strings.Fields(strings.ToLower(text))
-	return func(yield func(Node) bool) {
-		t.ready()
-		for i := range t.topDown() {
-			if t.class(i)&classCommit == 0 && t.holds(i, words) && !yield(t.node(i)) {
-				return
-			}
-		}
-	}
-}
-
-func (t *Tree) holds(i uint32, words []string) bool {
-	if len(words) == 0 {
-		return true
-	}
-	c, k := t.at(i)
-	text := c.preview(k)
-	if label := t.label(i); label != "" {
-		text += "\n" + label
-	}
-	text = strings.ToLower(text)
-	for _, w := range words {
-		if !strings.Contains(text, w) {
-			return false
-		}
-	}
-	return true
-}
-
 func (c *chunk) preview(k int) string {
 	if c.sk != nil {
 		return c.sk.Preview(k)
 	}
 	return c.rows[k].Preview
+}
+
+func (c *chunk) target(k int) string {
+	if c.sk != nil {
+		return c.sk.Target(k)
+	}
+	return c.rows[k].Target
 }
 
 // label gives the label in force on an entry: the last one that was set, "" if that cleared it.
@@ -167,12 +138,7 @@ func (t *Tree) label(i uint32) string {
 func (t *Tree) readLabels() {
 	set := func(i uint32) {
 		c, k := t.at(i)
-		target := ""
-		if c.sk != nil {
-			target = c.sk.Target(k)
-		} else {
-			target = c.rows[k].Target
-		}
+		target := c.target(k)
 		if target == "" {
 			return
 		}
@@ -191,31 +157,6 @@ func (t *Tree) readLabels() {
 			set(t.committed + uint32(k))
 		}
 	}
-}
-
-// Diagnostics gives what is unusual about the tree: at most 100, then one that counts the rest.
-func (t *Tree) Diagnostics() []diag.Diagnostic {
-	t.ready()
-	list := t.odd.Clone()
-	list.AddMore(t.noted.more)
-	for _, i := range t.noted.rows {
-		c, k := t.at(i)
-		if c.row(k).Flags&codec.FlagOrphan != 0 {
-			list.Add(t.id(i), uint64(i), diag.Orphan, "its parent is not there: it starts a root")
-		} else {
-			list.Add(t.id(i), uint64(i), diag.Noted, "reported when it was committed")
-		}
-	}
-	t.lookup("") // so that the index knows what is double
-	t.ids.mu.RLock()
-	for _, i := range t.ids.doubles {
-		if i < t.n {
-			list.Add(t.id(i), uint64(i), diag.DuplicateID, "a later entry has the same id and answers to it")
-		}
-	}
-	list.AddMore(t.ids.doubled - len(t.ids.doubles))
-	t.ids.mu.RUnlock()
-	return list.All()
 }
 
 // LabelTime is when the label that is in force on an entry was set; zero where it has none, or its line no time.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/internal/parts"
 	"github.com/coppice-go/coppice/transcript"
@@ -85,6 +86,47 @@ func TestTreeShapes(t *testing.T) {
 		if got := atEnd.ReplaceAllString(drawn(t, build(t, tt.head, tt.entries...), TreeOptions{}), " @$1"); got != tt.want {
 			t.Errorf("%s:\n%swant\n%s", tt.name, got, tt.want)
 		}
+	}
+}
+
+// The head and the branches that stand on entries that are not drawn are named on the nearest one above.
+func TestMarksOfHiddenEntries(t *testing.T) {
+	b := tree.NewBuilder()
+	for i, r := range []codec.Row{
+		{ID: "u1", Type: "message", Role: "user"}, {ID: "a1", Type: "message", Role: "assistant"},
+		{ID: "k1", Type: "custom"}, {ID: "k2", Type: "custom"}, {ID: "u2", Type: "message", Role: "user"},
+	} {
+		if r.Parent = int64(i) - 1; r.ID == "u2" {
+			r.Parent = 1
+		}
+		b.AddRow(r)
+	}
+	tr := b.Tree("k2", []transcript.Branch{{Name: "main", Head: "k2"}, {Name: "old", Head: "k1"}, {Name: "side", Head: "u2"}}, nil)
+	for _, tt := range []struct {
+		o    TreeOptions
+		want string
+	}{
+		{TreeOptions{}, "● user @u1\n● assistant (head, main at k2, old at k1) @a1\n╰─○ user      (side) @u2\n"},
+		{TreeOptions{Filter: "user-only"}, "● user      (head, main at k2, old at k1) @u1\n╰─○ user      (side) @u2\n"},
+		{TreeOptions{Hidden: map[uint64]int{0: 2}}, "● user      (head, main at k2, old at k1, side at u2) +2 @u1\n"},
+		{TreeOptions{Keep: func(n transcript.Node) bool { return n.Role == "user" }}, "● user @u1\n○ user      (side) @u2\n"},
+	} {
+		if got := atEnd.ReplaceAllString(drawn(t, tr, tt.o), " @$1"); got != tt.want {
+			t.Errorf("%+v:\n%swant\n%s", tt.o, got, tt.want)
+		}
+	}
+}
+
+// Versions that do not go on the current line are drawn oldest first, whatever the order in which they came.
+func TestVersionsByTime(t *testing.T) {
+	b := tree.NewBuilder()
+	for i, r := range []codec.Row{{ID: "u1", Time: 1}, {ID: "b1", Time: 30_000}, {ID: "b2", Time: 20_000}, {ID: "b3", Time: 10_000}} {
+		r.Type, r.Role, r.Parent = "message", "user", int64(min(i, 1))-1
+		b.AddRow(r)
+	}
+	got := atEnd.ReplaceAllString(drawn(t, b.Tree("b2", nil, nil), TreeOptions{}), " @$1")
+	if want := "● user @u1\n├─○ user      ‹1/3› @b3\n├─○ user      ‹3/3› @b1\n● user      ‹2/3› (head) @b2\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 

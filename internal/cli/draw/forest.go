@@ -5,6 +5,7 @@ package draw
 
 import (
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // none is the absence of a row.
@@ -49,7 +50,42 @@ func grow(t *transcript.Tree, f transcript.Filter, keep func(transcript.Node) bo
 		fo.link(i)
 		at[n.ID] = i
 	}
+	fo.inTime()
 	return fo
+}
+
+// inTime puts siblings into the order of their times, as a view has them.
+func (fo *forest) inTime() {
+	fo.sort(&fo.first, &fo.last)
+	for i := range fo.items {
+		fo.sort(&fo.items[i].first, &fo.items[i].last)
+	}
+}
+
+// sort links the items of one list anew.
+func (fo *forest) sort(first, last *int32) {
+	if *first == *last {
+		return
+	}
+	var nodes []transcript.Node
+	place := map[uint64]int32{}
+	for c := *first; c != none; c = fo.items[c].next {
+		nodes = append(nodes, fo.t.NodeAt(fo.items[c].ord))
+		place[fo.items[c].ord] = c
+	}
+	tree.SortByTime(nodes)
+	before := int32(none)
+	for k, n := range nodes {
+		c := place[n.Ordinal]
+		fo.items[c].version, fo.items[c].next = int32(k+1), none
+		if before == none {
+			*first = c
+		} else {
+			fo.items[before].next = c
+		}
+		before = c
+	}
+	*last = before
 }
 
 // link puts an item behind its siblings.

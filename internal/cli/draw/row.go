@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // openWidth is where ids stand, in columns, where nothing limits the width.
@@ -33,7 +34,7 @@ func (d *drawer) row(at int32, mark string) {
 	if n.Label != "" {
 		b.add(screen.Yellow, " ["+screen.Line(n.Label)+"]")
 	}
-	if names := d.heads(n.ID); names != "" {
+	if names := d.heads(n); names != "" {
 		b.add(screen.Green, " ("+names+")")
 	}
 	if n := d.o.Hidden[it.ord]; n > 0 {
@@ -54,16 +55,35 @@ func (d *drawer) row(at int32, mark string) {
 	d.printf("%s%s%s\n", b.b.String(), pad, d.s.Paint(screen.Dim, id))
 }
 
-// heads names the branches whose head an entry is, and the head itself.
-func (d *drawer) heads(id string) string {
-	var names []string
-	if id == d.fo.t.Head() {
-		names = append(names, "head")
+// heads names the head and the branches that an entry carries the marks of; those that stand on an entry that is
+// not shown, with that entry: "head, main at 0c1f77aa".
+func (d *drawer) heads(n transcript.Node) string {
+	var out strings.Builder
+	on := n.ID
+	end := func() {
+		if on != n.ID {
+			out.WriteString(" at " + screen.Line(d.short(on)))
+		}
 	}
-	for _, name := range d.names[id] {
-		names = append(names, screen.Line(name))
+	for _, m := range d.marks[n.Ordinal] {
+		if d.o.Keep != nil && m.Entry != n.ID {
+			continue // hits stand in a list, where nothing hangs below them
+		}
+		if m.Entry != on {
+			end()
+		}
+		if out.Len() > 0 {
+			out.WriteString(", ")
+		}
+		on = m.Entry
+		name := m.Branch
+		if name == "" {
+			name = "head"
+		}
+		out.WriteString(screen.Line(name))
 	}
-	return strings.Join(names, ", ")
+	end()
+	return out.String()
 }
 
 // line gathers one line, cut to its limit, 0 = none.

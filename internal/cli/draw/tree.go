@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree/view"
 )
 
 // TreeOptions say how Tree draws.
@@ -20,14 +21,13 @@ type TreeOptions struct {
 }
 
 // Tree draws a tree, the root at the top. The line of the current path keeps to the left and is marked
-// ●; at a point where it has several versions the others hang on it, ○, each with its own line below.
+// ●; at a point where it has several versions the others hang on it, ○, each with its own line below. The head and
+// the branches are named where they stand, or on the nearest ancestor that is drawn.
 // Runs of nothing but calls and results of tools become one line.
 func Tree(s *screen.Screen, t *transcript.Tree, o TreeOptions) error {
 	w := bufio.NewWriterSize(s, 1<<16)
-	d := &drawer{s: s, w: w, fo: grow(t, o.Filter, o.Keep), o: o, short: ShortEntries(t), names: map[string][]string{}}
-	for _, b := range t.Branches() {
-		d.names[b.Head] = append(d.names[b.Head], b.Name)
-	}
+	d := &drawer{s: s, w: w, fo: grow(t, o.Filter, o.Keep), o: o, short: ShortEntries(t)}
+	d.marks = view.Marks(t, d.shown())
 	d.all()
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("draw the tree: %w", err)
@@ -42,8 +42,22 @@ type drawer struct {
 	fo    *forest
 	o     TreeOptions
 	short func(string) string
-	names map[string][]string
+	marks map[uint64][]view.Mark // by the ordinal of the entry that carries them
 	idLen int
+}
+
+// shown tells which entries get a line of their own, or one with others: those that hang below no folded one.
+func (d *drawer) shown() func(ordinal uint64) bool {
+	shown := map[uint64]bool{}
+	for i := range d.fo.items { // parents come first
+		it := &d.fo.items[i]
+		shown[it.ord] = true
+		if p := it.parent; p != none && d.o.Keep == nil {
+			above := d.fo.items[p].ord
+			shown[it.ord] = shown[above] && d.o.Hidden[above] == 0
+		}
+	}
+	return func(ordinal uint64) bool { return shown[ordinal] }
 }
 
 // lane is a line of the tree that is still to be drawn: it starts at an item, behind a gutter.
@@ -172,7 +186,7 @@ func (d *drawer) fold(run []int32) [][]int32 {
 	open := false
 	for i, at := range run {
 		n := d.fo.t.NodeAt(d.fo.items[at].ord)
-		quiet := d.fo.items[at].step && !d.o.Full && i > 0 && i < len(run)-1 && n.Label == "" && d.names[n.ID] == nil
+		quiet := d.fo.items[at].step && !d.o.Full && i > 0 && i < len(run)-1 && n.Label == "" && d.marks[n.Ordinal] == nil
 		if quiet && open {
 			rows[len(rows)-1] = append(rows[len(rows)-1], at)
 		} else {

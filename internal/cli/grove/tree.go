@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree/view"
 )
 
 type treeOptions struct {
@@ -43,7 +44,7 @@ and ‹2/3› counts them. Runs of nothing but calls and results of tools are fo
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.tree(cmd.Context(), args[0], o) },
 	}
 	cmd.Flags().StringVar(&o.filter, "filter", "default", "what to show: "+strings.Join(filters, ", "))
-	cmd.Flags().StringVar(&o.search, "search", "", "only entries whose preview or label has all these words")
+	cmd.Flags().StringVar(&o.search, "search", "", "only entries whose text, label, role or type has all these words")
 	cmd.Flags().BoolVar(&o.full, "full", false, "each step of a tool on a line of its own")
 	cmd.Flags().BoolVar(&o.short, "short", false, "of long straight runs only the ends")
 	cmd.Flags().BoolVar(&o.view, "view", false, "with --json: rows in the order of drawing, the current line first at each fork")
@@ -83,10 +84,12 @@ type row struct {
 type branchRef struct {
 	Name string  `json:"name"`
 	Head *string `json:"head"`
+	At   *string `json:"at,omitempty"` // where the head is not shown: its nearest ancestor that is
 }
 
 type treeHead struct {
 	Head     *string     `json:"head"`
+	HeadAt   *string     `json:"headAt,omitempty"` // as branchRef.At
 	Branches []branchRef `json:"branches"`
 	Selected *string     `json:"selected,omitempty"`
 }
@@ -100,20 +103,12 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 		if err != nil {
 			return err
 		}
-		v, err := viewOf(t, o)
+		v, keep, err := viewOf(ctx, s, t, o, c.JSON)
 		if err != nil {
 			return err
 		}
-		if c.JSON && o.view {
+		if o.view {
 			return c.viewJSON(t, v)
-		}
-		var keep func(transcript.Node) bool
-		if o.search != "" {
-			hits := map[uint64]bool{}
-			for n := range t.Search(o.search) {
-				hits[n.Ordinal] = true
-			}
-			keep = func(n transcript.Node) bool { return hits[n.Ordinal] }
 		}
 		if c.JSON {
 			return c.treeJSON(t, transcript.Filter(o.filter), keep)
@@ -126,14 +121,43 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 		if len(o.folded) > 0 {
 			opts.Hidden = hidden(v)
 		}
-		return errors.Join(draw.Title(c.Out, s.Info(), t), draw.Tree(c.Out, t, opts))
+		err = errors.Join(draw.Title(c.Out, s.Info(), t), draw.Tree(c.Out, t, opts))
+		if err == nil && !shows(t, opts) {
+			c.Note("%s", nothing(o))
+		}
+		return err
 	})
 }
 
+// shows tells that a drawing has a line.
+func shows(t *transcript.Tree, o draw.TreeOptions) bool {
+	for n := range t.Nodes(o.Filter) {
+		if o.Keep == nil || o.Keep(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// nothing says why a tree is empty.
+func nothing(o treeOptions) string {
+	switch {
+	case o.search != "":
+		return "nothing found"
+	case o.filter != "default":
+		return "no entry is shown by the filter " + o.filter
+	}
+	return "nothing was said yet"
+}
+
 func (c *cli) treeJSON(t *transcript.Tree, f transcript.Filter, keep func(transcript.Node) bool) error {
-	out := c.ArrayAfter(headOf(t), "nodes")
+	shown := make([]bool, t.Len())
 	for n := range t.Nodes(f) {
-		if keep != nil && !keep(n) {
+		shown[n.Ordinal] = keep == nil || keep(n)
+	}
+	out := c.ArrayAfter(headOf(t, func(ordinal uint64) bool { return shown[ordinal] }), "nodes")
+	for n := range t.Nodes(f) {
+		if !shown[n.Ordinal] {
 			continue
 		}
 		if err := out.Add(nodeOf(n, nil)); err != nil {
@@ -143,10 +167,20 @@ func (c *cli) treeJSON(t *transcript.Tree, f transcript.Filter, keep func(transc
 	return out.End(nil)
 }
 
-func headOf(t *transcript.Tree) treeHead {
-	head := treeHead{Head: program.OrNull(t.Head()), Branches: []branchRef{}}
+// headOf says where the head and the branches stand, and where that is not shown the nearest ancestor that is.
+func headOf(t *transcript.Tree, shown func(ordinal uint64) bool) treeHead {
+	at := map[string]*string{}
+	for ordinal, marks := range view.Marks(t, shown) {
+		id := t.NodeAt(ordinal).ID
+		for _, m := range marks {
+			if m.Entry != id {
+				at[m.Branch] = &id
+			}
+		}
+	}
+	head := treeHead{Head: program.OrNull(t.Head()), HeadAt: at[""], Branches: []branchRef{}}
 	for _, b := range t.Branches() {
-		head.Branches = append(head.Branches, branchRef{b.Name, program.OrNull(b.Head)})
+		head.Branches = append(head.Branches, branchRef{b.Name, program.OrNull(b.Head), at[b.Name]})
 	}
 	return head
 }

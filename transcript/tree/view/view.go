@@ -3,7 +3,8 @@
 //
 // Guarantees:
 //
-//   - The line on which the head is comes first at every fork, the others in the order in which they came.
+//   - The line on which the head is comes first at every fork, the others oldest first.
+//   - Where the head or a branch stands is marked on its entry, or on the nearest ancestor that is shown.
 //   - What is selected stays selected as long as it is shown. Where a filter or a fold hides it, the nearest
 //     ancestor that is shown is selected, and where there is none, the last row.
 //   - A filter or a search that shows nothing keeps the selection for the next one that does.
@@ -25,11 +26,12 @@ type Row struct {
 	Depth     int       // ancestors that are shown
 	Indent    int       // forks on the way from the root: what a drawing indents by
 	Children  int       // entries that hang directly below, folded ones too
-	Version   int       // from 1: its place among the rows with the same parent, in the order in which they came
+	Version   int       // from 1: its place among the rows with the same parent, the oldest first
 	Versions  int       // how many of them there are: ‹Version/Versions›
 	Folded    bool      // what hangs below is not shown
 	Hidden    int       // of a folded row: how many entries that is
 	LabelTime time.Time // when its label was set; zero = it has none
+	Marks     []Mark    // the head and the branches that stand here, or below on entries that are not shown
 }
 
 // View is what is shown of one tree.
@@ -37,11 +39,13 @@ type View struct {
 	t        *tree.Tree
 	filter   tree.Filter
 	text     string
+	whole    *hits           // of SearchIn; nil = the search is one of previews
 	folded   map[uint64]bool // by ordinal, which stay as a tree grows
 	selected uint64          // ordinal
 	some     bool            // selected counts
 	rows     []Row
-	at       int // place of the selection in rows; -1 = none
+	places   []int32 // of the rows, by ordinal; none = it has none
+	at       int     // place of the selection in rows; -1 = none
 }
 
 // New shows a tree under the default filter, its head selected.
@@ -67,13 +71,6 @@ func (v *View) Filter(f tree.Filter) {
 		f = tree.FilterDefault
 	}
 	v.filter = f
-	clear(v.folded)
-	v.build()
-}
-
-// Search shows only the entries whose preview or label holds every word of text; "" = all again.
-func (v *View) Search(text string) {
-	v.text = text
 	clear(v.folded)
 	v.build()
 }
@@ -126,31 +123,27 @@ func (v *View) to(at int) {
 	v.at, v.selected, v.some = at, v.rows[at].Ordinal, true
 }
 
-// Fold hides what hangs below an entry that is shown. false: nothing does, or it is folded already.
-func (v *View) Fold(id string) bool { return v.fold(id, true) }
+// Fold hides what hangs below entries that are shown. false: nothing does, or they are folded already.
+func (v *View) Fold(ids ...string) bool { return v.fold(ids, true) }
 
 // Unfold shows it again.
-func (v *View) Unfold(id string) bool { return v.fold(id, false) }
+func (v *View) Unfold(ids ...string) bool { return v.fold(ids, false) }
 
-func (v *View) fold(id string, folded bool) bool {
-	ord, err := v.t.Ordinal(id)
-	if err != nil || v.folded[ord] == folded {
-		return false
-	}
-	for i := range v.rows {
-		if v.rows[i].Ordinal != ord {
+func (v *View) fold(ids []string, folded bool) (changed bool) {
+	for _, id := range ids {
+		ord, err := v.t.Ordinal(id)
+		if err != nil || v.folded[ord] == folded || !v.shows(ord) || v.rows[v.places[ord]].Children == 0 {
 			continue
 		}
-		if v.rows[i].Children == 0 {
-			return false
-		}
+		changed = true
 		if folded {
 			v.folded[ord] = true
 		} else {
 			delete(v.folded, ord)
 		}
-		v.build()
-		return true
 	}
-	return false
+	if changed {
+		v.build()
+	}
+	return changed
 }

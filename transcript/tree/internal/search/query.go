@@ -1,0 +1,67 @@
+// Package search says whether an entry holds the words of a search. It looks at text, at the names of types and
+// roles, and knows the whole text that an entry shows.
+package search
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Query is what a search looks for: words, all of which an entry must hold.
+type Query struct{ words []string }
+
+// New takes the words of a search apart.
+func New(text string) Query { return Query{strings.Fields(strings.ToLower(text))} }
+
+// Holds says whether each word is somewhere in one of the texts, whatever the case, or names the type or the role.
+// A query without words holds always.
+func (q Query) Holds(typ, role string, texts ...string) bool {
+	if len(q.words) == 0 {
+		return true
+	}
+	lower := make([]string, 0, 4)
+	for _, t := range texts {
+		if t != "" {
+			lower = append(lower, strings.ToLower(t))
+		}
+	}
+	for _, w := range q.words {
+		if !within(w, lower) && !names(w, typ, role) {
+			return false
+		}
+	}
+	return true
+}
+
+func within(word string, texts []string) bool {
+	for _, t := range texts {
+		if strings.Contains(t, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// names says whether a word is a name of what an entry is: its role; of what is no message its type; or a part
+// of either, as "tool" is of "toolResult" and "model" of "model_change". Parts of parts do not count: "use" is
+// no user. Nor does the type of messages, which nearly all entries have.
+func names(word, typ, role string) bool {
+	return named(word, role) || typ != "message" && named(word, typ)
+}
+
+func named(word, name string) bool {
+	if strings.EqualFold(word, name) {
+		return true
+	}
+	for name != "" {
+		end := strings.IndexFunc(name[1:], func(r rune) bool { return r == '_' || r == '-' || unicode.IsUpper(r) }) + 1
+		if end == 0 {
+			end = len(name)
+		}
+		if strings.EqualFold(word, name[:end]) {
+			return true
+		}
+		name = strings.TrimLeft(name[end:], "_-")
+	}
+	return false
+}
