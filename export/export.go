@@ -1,8 +1,13 @@
 // Package export writes a session for people: as Markdown, and as one HTML page that needs nothing else.
 //
-// Guarantees: every message of every branch is there, the current line first; what a message holds is shown
-// as text and never as markup or script; both stream, so memory is bounded by one line of the tree for each
-// entry (about 300 bytes) and by the bodies of 64 entries.
+// Guarantees: every message of every branch is there, the current line first; what a message holds never becomes
+// markup or script of the document, and cannot hide or change what stands behind it; both stream, so memory is
+// bounded by one line of the tree for each entry (about 400 bytes) and by the bodies of 64 entries.
+//
+// The page shows what was said as it was written: Markdown in it is shown as its source. The Markdown document shows
+// it as a quotation, in which headings, lists, tables and code are what they were, while HTML, definitions of links
+// and pictures of elsewhere are text. Parts stand in their order: words, thoughts, calls of tools and their results,
+// images; of documents there is the name, the kind and the size. What terminals obey is left out.
 package export
 
 import (
@@ -12,6 +17,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // batch is how many bodies are read at once.
@@ -29,6 +35,9 @@ type step struct {
 	version int // of a message: its place among the versions of this point, from 1
 	of      int
 	others  []string // ids of the other versions
+	heads   []string // of a message: the branches whose head it is
+	along   []string // of a version: the branches that end on the line that it begins
+	within  []string // of a version: the branches that end in all that grows on it
 }
 
 type stepKind uint8
@@ -42,6 +51,7 @@ const (
 // forest is the tree as a filter shows it.
 type forest struct {
 	children map[string][]transcript.Node // by parent; "" = the roots
+	names    names
 }
 
 func plant(t *transcript.Tree, o *Options) *forest {
@@ -53,30 +63,42 @@ func plant(t *transcript.Tree, o *Options) *forest {
 	for n := range t.Nodes(filter) {
 		f.children[n.ParentID] = append(f.children[n.ParentID], n)
 	}
+	for _, versions := range f.children {
+		tree.SortByTime(versions)
+	}
+	f.names = f.name(t)
 	return f
 }
 
-// fork gives the versions below a node: the one that the conversation goes on with, which is the head's or
-// else the newest, and the others in the order in which they came.
+// chosen is the place of the version that the conversation goes on with: the head's, or else the newest.
+func chosen(versions []transcript.Node) int {
+	for i, n := range versions {
+		if n.OnPath {
+			return i
+		}
+	}
+	return len(versions) - 1
+}
+
+// fork gives the versions below a node: the one that the conversation goes on with, and the others, the
+// oldest first.
 func (f *forest) fork(parent string) (main step, others []step) {
 	all := f.children[parent]
 	if len(all) == 0 {
 		return step{}, nil
 	}
-	chosen := len(all) - 1
+	on := chosen(all)
 	for i, n := range all {
-		if n.OnPath {
-			chosen = i
+		s := step{
+			kind: show, node: n, version: i + 1, of: len(all),
+			heads: f.names.heads[n.ID], along: f.names.along[n.ID], within: f.names.within[n.ID],
 		}
-	}
-	for i, n := range all {
-		s := step{kind: show, node: n, version: i + 1, of: len(all)}
 		for j, other := range all {
 			if j != i && len(all) <= maxLinks {
 				s.others = append(s.others, other.ID)
 			}
 		}
-		if i == chosen {
+		if i == on {
 			main = s
 		} else {
 			others = append(others, s)

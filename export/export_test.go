@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -101,10 +102,41 @@ func htmlOf(ctx context.Context, s *coppice.Session) (string, error) {
 	return b.String(), err
 }
 
-// The whole output for a session that has everything.
+// providers is a session with what providers put into messages beside words, and with named branches: documents,
+// tools that ran at the provider's, results that hold more than text, an answer that was cut off.
+func providers(t *testing.T) *coppice.Session {
+	s := session(t, "Attachments")
+	pdf := base64.StdEncoding.EncodeToString(make([]byte, 5000))
+	say(t, s,
+		line("u1", "", `{"role":"user","content":[{"type":"text","text":"read these"},{"type":"document","title":"Report <1>.pdf","source":{"type":"base64","media_type":"application/pdf","data":"`+pdf+`"}},`+
+			`{"type":"file","file":{"filename":"b.txt","file_data":"data:text/plain;base64,QUJD"}},{"type":"image","source":{"type":"url","url":"https://example.com/x.png"}}]}`),
+		line("a1", "u1", `{"role":"assistant","content":[{"type":"text","text":"I search."},{"type":"server_tool_use","id":"w1","name":"web_search","input":{"query":"x"}},`+
+			`{"type":"web_search_tool_result","tool_use_id":"w1","content":[{"type":"web_search_result","title":"A page","url":"https://example.com/","encrypted_content":"c2VjcmV0"}]},{"type":"text","text":"It is old."},`+
+			`{"type":"tool_use","id":"t1","name":"Read","input":{"path":"c.pdf"}}]}`),
+		line("r1", "a1", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"\u001b[31mred\u001b[0m"},{"type":"document","title":"c.pdf","source":{"type":"base64","media_type":"application/pdf","data":"QUJD"}}]}]}`),
+		line("x1", "r1", `{"role":"bashExecution","command":"make","output":"no rule","exitCode":2}`),
+		line("u2", "x1", user("the first way")),
+		line("a2", "u2", `{"role":"assistant","content":[{"type":"text","text":"<!-- See:\n`+"```"+`go\nfunc main() {"}],"stopReason":"aborted","errorMessage":"Request was aborted."}`),
+		line("u3", "x1", user("the second way")), line("a3", "u3", `{"role":"assistant","content":"yes"}`))
+	if _, err := s.Branch(t.Context(), "a2", &coppice.BranchOptions{Name: "first <way>"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Switch(t.Context(), "a3"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The whole output for sessions that have everything.
 func TestGolden(t *testing.T) {
-	for name, f := range map[string]func(context.Context, *coppice.Session) (string, error){"session.md": markdownOf, "session.html": htmlOf} {
-		got := text(t, f, branched(t))
+	for name, made := range map[string]struct {
+		write func(context.Context, *coppice.Session) (string, error)
+		of    func(*testing.T) *coppice.Session
+	}{
+		"session.md": {markdownOf, branched}, "session.html": {htmlOf, branched},
+		"providers.md": {markdownOf, providers}, "providers.html": {htmlOf, providers},
+	} {
+		got := text(t, made.write, made.of(t))
 		file := "testdata/" + name
 		if *update {
 			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
@@ -145,7 +177,7 @@ func TestEveryBranchIsThere(t *testing.T) {
 			if got := strings.Count(page, fmt.Sprintf(`<div class="text">&lt;said %d.&gt;</div>`, i)); got != 1 {
 				t.Errorf("seed %d: message %d stands %d times in the page", seed, i, got)
 			}
-			if got := strings.Count(md, fmt.Sprintf("\n<said %d.>\n", i)); got != 1 {
+			if got := strings.Count(md, fmt.Sprintf("\n> \\<said %d.>\n", i)); got != 1 {
 				t.Errorf("seed %d: message %d stands %d times in the Markdown", seed, i, got)
 			}
 		}
@@ -214,6 +246,55 @@ func TestFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := b.String(); strings.Contains(got, "## assistant") || !strings.Contains(got, "left behind") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Branches are named where they end and where what leads to them is folded, nested ones too; many are bounded.
+func TestBranchNames(t *testing.T) {
+	s := session(t, "")
+	lines := []string{line("u", "", user("root"))}
+	for i := range 12 { // versions of one point, each with one below it that was left
+		lines = append(lines, line(fmt.Sprintf("v%d", i), "u", user("version")),
+			line(fmt.Sprintf("w%d", i), fmt.Sprintf("v%d", i), user("left")), line(fmt.Sprintf("x%d", i), fmt.Sprintf("v%d", i), user("newest")))
+	}
+	say(t, s, lines...)
+	for i := range 10 {
+		if _, err := s.Branch(t.Context(), fmt.Sprintf("w%d", i), &coppice.BranchOptions{Name: fmt.Sprintf("b%d", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 10 {
+		if _, err := s.Branch(t.Context(), "w10", &coppice.BranchOptions{Name: fmt.Sprintf("same%d", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Switch(t.Context(), "x11"); err != nil {
+		t.Fatal(err)
+	}
+	page, md := text(t, htmlOf, s), text(t, markdownOf, s)
+	for _, want := range []string{
+		`<summary><span class="name">branch b3</span> · version 4 of 12`, `<a class="name" href="#e-w3">b3</a>`, // around the version that holds it, and above all
+		`<span class="name">branches same0, same1, same2, same3, same4 and others</span> ends here`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	for _, want := range []string{"# Another line, branch `b3`: version 1 of 2", "# Another branch: version 4 of 12", "· branch `b3` ends here"} {
+		if !strings.Contains(md, want) {
+			t.Errorf("the Markdown has no %s", want)
+		}
+	}
+}
+
+// What a filter hides has no names; they stand at what is shown above it.
+func TestBranchNamesFiltered(t *testing.T) {
+	var b bytes.Buffer
+	if err := Markdown(t.Context(), providers(t), &b, &Options{Filter: transcript.FilterUserOnly}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.Contains(got, "`u2` · version 1 of 2 · branch `first <way>` ends here") {
 		t.Errorf("got %s", got)
 	}
 }

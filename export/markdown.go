@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/export/internal/quotation"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // Markdown writes a session as Markdown: the current line of the conversation, then every line that was left,
-// each under a heading that says where it began. What was said stands there as it was said; arguments and
+// each under a heading that says where it began. What was said is a quotation, in which Markdown stays Markdown:
+// nothing in it reaches beyond it, HTML and pictures of elsewhere are text, and code is as it was. Arguments and
 // results of tools stand in fences that they cannot close.
 func Markdown(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) error {
 	t, err := s.Tree(ctx)
@@ -25,14 +27,17 @@ func Markdown(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) 
 	return b.Flush()
 }
 
-type markdown struct{ k sink }
+type markdown struct {
+	reader
+	k sink
+}
 
 const clock = "2006-01-02 15:04:05 MST"
 
 func (m *markdown) begin(s *coppice.Session) error {
 	info := s.Info()
 	m.k.printf("# %s\n\n", inline(titleOf(info.Title, s.ID())))
-	m.k.printf("- session `%s`\n", s.ID())
+	m.k.printf("- session %s\n", code(s.ID()))
 	if info.Cwd != "" {
 		m.k.printf("- folder %s\n", code(info.Cwd))
 	}
@@ -52,51 +57,65 @@ func titleOf(title, id string) string {
 
 func (m *markdown) step(st step, e transcript.Entry) error {
 	if st.kind == open {
-		m.k.printf("\n---\n\n# Another branch: version %d of %d\n\nIt begins in place of %s, with: %s\n",
-			st.version, st.of, places(st.others), inline(st.node.Preview))
+		title := "Another branch"
+		if names := named(st.along, code); names != "" {
+			title = "Another line, " + names
+		}
+		m.k.printf("\n---\n\n# %s: version %d of %d\n\nIt begins in place of %s, with: %s\n",
+			title, st.version, st.of, places(st.others), inline(st.node.Preview))
 		return m.k.err
 	}
-	s := of(e)
+	s := m.of(e)
 	m.k.printf("\n## %s\n\n", inline(s.Who))
-	m.k.printf("<sub>%s · `%s`", e.Time.UTC().Format(clock), strings.ReplaceAll(e.ID, "`", ""))
+	m.k.printf("%s · %s", e.Time.UTC().Format(clock), code(e.ID))
 	if st.of > 1 {
 		m.k.printf(" · version %d of %d", st.version, st.of)
+	}
+	if names := named(st.heads, code); names != "" {
+		m.k.printf(" · %s ends here", names)
 	}
 	if st.node.Label != "" {
 		m.k.printf(" · label %s", inline(st.node.Label))
 	}
-	m.k.printf("</sub>\n")
-	if s.Thoughts != "" {
-		m.k.printf("\n%s\n", quote(s.Thoughts))
+	m.k.printf("\n")
+	for i, p := range s.Parts {
+		if i > 0 && p.Kind == kindWords && (s.Parts[i-1].Kind == kindWords || s.Parts[i-1].Kind == kindThoughts) {
+			m.k.printf("\n*said*\n") // some readers make one quotation of two
+		}
+		m.part(p)
 	}
-	switch {
-	case s.Who == "tool":
-		m.result(s)
-	case s.Text != "":
-		m.k.printf("\n%s\n", strings.TrimRight(s.Text, "\n"))
-	}
-	for _, c := range s.Calls {
-		m.k.printf("\n→ %s\n", code(c.Name))
-		m.fence("json", c.Args)
-	}
-	for _, i := range s.Images {
-		m.k.printf("\n![%s](data:%s;base64,%s)\n", i.Mime, i.Mime, i.Data)
-	}
-	m.fence("json", s.Raw)
 	return m.k.err
 }
 
-func (m *markdown) result(s said) {
-	name := s.Tool
-	if name == "" {
-		name = "result"
+func (m *markdown) part(p part) {
+	switch p.Kind {
+	case kindWords:
+		m.k.printf("\n%s\n", quotation.Of(p.Text))
+	case kindThoughts:
+		m.k.printf("\n*thoughts*\n\n%s\n", quotation.Of(p.Text))
+	case kindCall:
+		m.k.printf("\n→ %s\n", code(p.Name))
+		language := ""
+		if strings.HasPrefix(p.Text, "{") {
+			language = "json"
+		}
+		m.fence(language, p.Text)
+	case kindResult:
+		mark := "←"
+		if p.Failed {
+			mark = "✗"
+		}
+		m.k.printf("\n%s %s\n", mark, code(first(p.Name, "result")))
+		m.fence("", p.Text)
+	case kindImage:
+		m.k.printf("\n![%s](data:%s;base64,%s)\n", p.Image.Mime, p.Image.Mime, p.Image.Data)
+	case kindFile:
+		m.k.printf("\n%s\n", inline(about(p.File)))
+	case kindFailure:
+		m.k.printf("\n✗ %s\n", inline(p.Text))
+	case kindRaw:
+		m.fence("json", p.Text)
 	}
-	mark := "←"
-	if s.Failed {
-		mark = "✗"
-	}
-	m.k.printf("\n%s %s\n", mark, code(name))
-	m.fence("", s.Text)
 }
 
 // fence writes text between fences that are longer than any run of backticks in it.
@@ -104,26 +123,31 @@ func (m *markdown) fence(language, text string) {
 	if text == "" {
 		return
 	}
-	longest, run := 2, 0
-	for _, r := range text {
-		if r == '`' {
-			run++
-			longest = max(longest, run)
-		} else {
-			run = 0
-		}
-	}
-	bar := strings.Repeat("`", longest+1)
+	bar := strings.Repeat("`", max(longest(text, '`'), 2)+1)
 	m.k.printf("\n%s%s\n%s\n%s\n", bar, language, strings.TrimRight(text, "\n"), bar)
 }
 
 func (m *markdown) end() error { return m.k.err }
 
+// longest is the length of the longest run of a character.
+func longest(s string, c rune) (most int) {
+	run := 0
+	for _, r := range s {
+		if r == c {
+			run++
+			most = max(most, run)
+		} else {
+			run = 0
+		}
+	}
+	return most
+}
+
 // inline keeps a text on one line and takes its markup away.
 func inline(s string) string {
 	var b strings.Builder
-	for _, r := range strings.Join(strings.Fields(s), " ") {
-		if strings.ContainsRune("\\`*_{}[]<>#|!&", r) {
+	for _, r := range oneLine(s) {
+		if strings.ContainsRune("\\`*_{}[]<>#|!&~$", r) {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)
@@ -131,23 +155,32 @@ func inline(s string) string {
 	return b.String()
 }
 
-// code is a name in backticks.
+// code is a name between backticks, more than it has itself.
 func code(s string) string {
-	s = strings.Join(strings.Fields(strings.ReplaceAll(s, "`", "'")), " ")
-	return "`" + s + "`"
+	if s = oneLine(s); s == "" {
+		return "*none*"
+	}
+	bar := strings.Repeat("`", longest(s, '`')+1)
+	if bar == "`" {
+		return bar + s + bar
+	}
+	return bar + " " + s + " " + bar
 }
 
-func quote(text string) string {
-	return "> " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n> ")
-}
+// placesMost bounds the other versions that a heading names.
+const placesMost = 10
 
 func places(ids []string) string {
 	if len(ids) == 0 {
 		return "other versions"
 	}
+	more := ""
+	if len(ids) > placesMost {
+		ids, more = ids[:placesMost], ", and others"
+	}
 	out := make([]string, len(ids))
 	for i, id := range ids {
 		out[i] = code(id)
 	}
-	return strings.Join(out, ", ")
+	return strings.Join(out, ", ") + more
 }

@@ -6,132 +6,216 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/parts"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// said is what an entry says, in parts that a page can show.
+// said is what an entry says: parts in their order.
 type said struct {
-	Who      string // user, assistant, tool, summary, note, or what the message calls itself
-	Text     string
-	Thoughts string
-	Calls    []call
-	Images   []image
-	Tool     string // of a result: the tool
-	Failed   bool
-	Raw      string // of a message in which nothing was understood
+	Who   string // user, assistant, tool, summary, note, or what the message calls itself
+	Parts []part
 }
 
-type call struct{ Name, Args string }
+// part is one part of what an entry says, as a page can show it.
+type part struct {
+	Kind   kind
+	Text   string // of words, thoughts, an error, a call its arguments, a result what it says
+	Name   string // of a call or a result: the tool; "" = not known
+	Failed bool   // of a result: the tool did
+	Image  image
+	File   parts.File
+}
+
+type kind string
+
+const (
+	kindWords    kind = "words"
+	kindThoughts kind = "thoughts"
+	kindCall     kind = "call"
+	kindResult   kind = "result"
+	kindImage    kind = "image"
+	kindFile     kind = "file"
+	kindFailure  kind = "failure" // the model broke off
+	kindRaw      kind = "raw"     // a message in which nothing was understood
+)
+
+type image struct{ Mime, Data string } // Data is base64 that was checked
 
 // briefMost is how much of a call's arguments its folded line shows, in runes.
 const briefMost = 90
 
-// Brief is the arguments on one line, cut.
-func (c call) Brief() string {
-	line := []rune(strings.Join(strings.Fields(c.Args), " "))
+// Brief is the text on one line, cut.
+func (p part) Brief() string {
+	line := []rune(strings.Join(strings.Fields(p.Text), " "))
 	if len(line) > briefMost {
 		return string(line[:briefMost-1]) + "…"
 	}
 	return string(line)
 }
 
-type image struct{ Mime, Data string } // Data is base64 that was checked
+// reader reads entries; it knows the tools that were called a while ago, so that results can name theirs.
+type reader struct{ tools map[string]string } // by id of the call
 
-// block is what the providers' ways to write parts of a message have in common.
-type block struct {
-	Type         string          `json:"type"`
-	Name         string          `json:"name"`
-	Arguments    json.RawMessage `json:"arguments"` // pi; OpenAI: a string that holds them
-	Input        json.RawMessage `json:"input"`     // Anthropic
-	Args         json.RawMessage `json:"args"`      // Gemini
-	FunctionCall *block          `json:"functionCall"`
-	Function     *block          `json:"function"`
-	Thinking     string          `json:"thinking"`
-	Data         string          `json:"data"` // pi's images
-	Mime         string          `json:"mimeType"`
-	Source       *struct {
-		Data string `json:"data"`
-		Mime string `json:"media_type"`
-	} `json:"source"` // Anthropic's
-}
+// toolsMost bounds the calls that are remembered. Results come soon after their calls.
+const toolsMost = 4096
 
-// message is the outside of a message of any provider.
-type message struct {
-	Content  json.RawMessage `json:"content"`
-	Parts    []block         `json:"parts"`
-	Calls    []block         `json:"tool_calls"`
-	Tool     string          `json:"toolName"`
-	Failed   bool            `json:"isError"`
-	Summary  string          `json:"summary"`
-	Name     string          `json:"name"`
-	Kind     string          `json:"customType"`
-	Model    string          `json:"modelId"`
-	Provider string          `json:"provider"`
+func (r *reader) remember(id, tool string) {
+	if r.tools == nil || len(r.tools) >= toolsMost {
+		r.tools = map[string]string{}
+	}
+	r.tools[id] = tool
 }
 
 // of reads an entry. Fields of other types than they should be count as absent.
-func of(e transcript.Entry) said {
+func (r *reader) of(e transcript.Entry) said {
 	m, ok := e.Message()
 	if !ok {
 		return aside(e)
 	}
-	shape := transcript.Inspect(m.Raw)
-	outside, parts := takeApart(m.Raw)
-	s := said{Who: shape.Role, Text: shape.Text, Tool: outside.Tool, Failed: outside.Failed}
-	switch {
-	case len(shape.Results) > 0:
-		s.Who = "tool"
-	case s.Who == "":
+	shape, apart := transcript.Inspect(m.Raw), parts.Of(m.Raw)
+	s := said{Who: shape.Role}
+	if s.Who == "" {
 		s.Who = "message"
 	}
-	for _, b := range parts {
-		s.add(b)
+	for _, c := range shape.Calls {
+		r.remember(c.ID, c.Name)
 	}
-	if len(s.Calls) == 0 {
-		for _, c := range shape.Calls {
-			s.Calls = append(s.Calls, call{Name: c.Name})
-		}
+	switch {
+	case s.Who == "bashExecution" || s.Who == "pythonExecution":
+		s.command(m.Raw)
+	case len(shape.Results) > 0 && !answers(apart):
+		s.Who = "tool"
+		s.add(part{Kind: kindResult, Name: first(apart.Tool, r.tools[shape.Results[0]]), Text: plain(shape.Text), Failed: apart.Failed})
+		s.files(apart.Blocks)
+	default:
+		r.blocks(&s, apart)
+		s.settle(shape)
 	}
-	if s.Text == "" && s.Thoughts == "" && len(s.Calls)+len(s.Images)+len(shape.Results) == 0 {
-		s.Raw = string(m.Raw)
+	if apart.Stopped != "" {
+		s.add(part{Kind: kindFailure, Text: plain(apart.Stopped)})
+	}
+	if len(s.Parts) == 0 {
+		s.add(part{Kind: kindRaw, Text: plain(string(m.Raw))})
 	}
 	return s
 }
 
-// takeApart takes a message apart.
-func takeApart(raw json.RawMessage) (message, []block) {
-	var m message
-	if err := json.Unmarshal(raw, &m); err != nil && m.Content == nil {
-		return m, nil // what was read before the odd field is there
+func (s *said) add(p part) { s.Parts = append(s.Parts, p) }
+
+// lone is the result of a message that holds just one, and nothing else of a tool's or a person's; nil: it does not.
+func (s *said) lone() (out *part) {
+	for i, p := range s.Parts {
+		switch p.Kind {
+		case kindResult:
+			if out != nil {
+				return nil
+			}
+			out = &s.Parts[i]
+		case kindImage, kindFile:
+		default:
+			return nil
+		}
 	}
-	var parts []block
-	if err := json.Unmarshal(m.Content, &parts); err != nil {
-		parts = nil // plain text
+	if s.Who != "tool" {
+		return nil
 	}
-	return m, append(append(parts, m.Parts...), m.Calls...)
+	return out
 }
 
-func (s *said) add(b block) {
-	if b.Thinking != "" {
-		s.Thoughts = strings.TrimPrefix(s.Thoughts+"\n\n"+b.Thinking, "\n\n")
-	}
-	if src := b.Source; src != nil && b.Data == "" {
-		b.Data, b.Mime = src.Data, src.Mime
-	}
-	if b.Type == "image" && pictures[b.Mime] && validBase64(b.Data) {
-		s.Images = append(s.Images, image{b.Mime, b.Data})
-	}
-	for _, inner := range []*block{b.FunctionCall, b.Function} {
-		if inner != nil {
-			b = *inner
+func (s *said) has(k kind) bool {
+	for _, p := range s.Parts {
+		if p.Kind == k {
+			return true
 		}
 	}
-	for _, args := range []json.RawMessage{b.Arguments, b.Input, b.Args} {
-		if b.Name != "" && len(args) > 0 {
-			s.Calls = append(s.Calls, call{b.Name, pretty(args)})
-			break
+	return false
+}
+
+// answers reports that a message has results among its parts, and is not one as a whole.
+func answers(m parts.Message) bool {
+	for _, b := range m.Blocks {
+		if _, ok := b.Result(); ok {
+			return true
 		}
 	}
+	return false
+}
+
+// blocks takes over the parts of a message.
+func (r *reader) blocks(s *said, m parts.Message) {
+	for _, b := range m.Blocks {
+		if b.Thinking != "" {
+			s.add(part{Kind: kindThoughts, Text: plain(b.Thinking)})
+		}
+		if text, ok := b.Speech(); ok {
+			s.add(part{Kind: kindWords, Text: plain(text)})
+		}
+		if name, args, ok := b.Call(); ok {
+			s.add(part{Kind: kindCall, Name: name, Text: plain(pretty(args))})
+		}
+		if res, ok := b.Result(); ok {
+			s.add(part{Kind: kindResult, Name: r.tools[res.Call], Text: plain(indented(res.Text)), Failed: res.Failed})
+			s.files(res.Blocks)
+		}
+		s.files([]parts.Block{b})
+	}
+}
+
+// settle holds the parts against what the message says as a whole, which knows more shapes, and names who speaks.
+func (s *said) settle(shape transcript.Shape) {
+	var text strings.Builder
+	for _, p := range s.Parts {
+		if p.Kind == kindWords {
+			text.WriteString(p.Text)
+		}
+	}
+	squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
+	spoken := text.Len() > 0 || !s.has(kindResult)
+	if whole := plain(shape.Text); spoken && squeeze(whole) != squeeze(text.String()) {
+		kept := []part{{Kind: kindWords, Text: whole}}
+		for _, p := range s.Parts {
+			if p.Kind != kindWords {
+				kept = append(kept, p)
+			}
+		}
+		if s.Parts = kept; whole == "" {
+			s.Parts = kept[1:]
+		}
+	}
+	if !s.has(kindCall) {
+		for _, c := range shape.Calls {
+			s.add(part{Kind: kindCall, Name: c.Name})
+		}
+	}
+	if s.has(kindResult) && !s.has(kindWords) && !s.has(kindCall) && s.Who != "assistant" {
+		s.Who = "tool"
+	}
+}
+
+// files takes over images, and tells of the documents and images that a page does not show.
+func (s *said) files(blocks []parts.Block) {
+	for _, b := range blocks {
+		if mime, data, ok := b.Image(); ok && pictures[mime] && validBase64(data) {
+			s.add(part{Kind: kindImage, Image: image{mime, data}})
+		} else if f, ok := b.File(); ok {
+			s.add(part{Kind: kindFile, File: f})
+		}
+	}
+}
+
+// command takes over a command that the user ran.
+func (s *said) command(raw json.RawMessage) {
+	var f struct {
+		Command, Code, Output string
+		ExitCode              int
+	}
+	if err := json.Unmarshal(raw, &f); err != nil {
+		f.ExitCode = 0 // what was read before the odd field is there
+	}
+	tool := strings.TrimSuffix(s.Who, "Execution")
+	s.add(part{Kind: kindCall, Name: tool, Text: plain(f.Command + f.Code)})
+	s.add(part{Kind: kindResult, Name: tool, Text: plain(f.Output), Failed: f.ExitCode != 0})
+	s.Who = "user"
 }
 
 // pictures are the kinds of images that a page shows; others could be documents with a life of their own.
@@ -143,35 +227,53 @@ func validBase64(s string) bool {
 }
 
 // pretty indents arguments; a string that holds JSON counts as that.
-func pretty(raw json.RawMessage) string {
-	var inner string
-	if json.Unmarshal(raw, &inner) == nil {
-		raw = json.RawMessage(inner)
-	}
+func pretty(raw json.RawMessage) string { return indented(string(parts.Arguments(raw))) }
+
+// indented indents an object of JSON; other text stays as it is.
+func indented(text string) string {
 	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw)
+	if !strings.HasPrefix(text, "{") || json.Indent(&b, []byte(text), "", "  ") != nil {
+		return text
 	}
 	return b.String()
 }
 
 // aside reads an entry that is no message.
 func aside(e transcript.Entry) said {
-	var f message
+	var f struct {
+		Content  json.RawMessage `json:"content"`
+		Summary  string          `json:"summary"`
+		Name     string          `json:"name"`
+		Kind     string          `json:"customType"`
+		Model    string          `json:"modelId"`
+		Provider string          `json:"provider"`
+	}
 	if err := e.Decode(&f); err != nil {
 		f.Content = nil // what was read before the odd field is there
 	}
+	s := said{Who: e.Type}
+	var attached []parts.Block
+	text := strings.TrimSpace(strings.Join([]string{f.Kind, f.Name, f.Provider, f.Model}, " "))
 	switch e.Type {
 	case "compaction":
-		return said{Who: "summary", Text: f.Summary}
+		s.Who, text = "summary", f.Summary
 	case "branch_summary":
-		return said{Who: "summary of another branch", Text: f.Summary}
+		s.Who, text = "summary of another branch", f.Summary
 	case "custom_message":
-		s := said{Who: "note"}
-		if len(f.Content) > 0 {
-			s.Text = transcript.Inspect(append(append(json.RawMessage(`{"role":"custom","content":`), f.Content...), '}')).Text
-		}
-		return s
+		wrapped := parts.Wrap("custom", f.Content)
+		s.Who, text = "note", transcript.Inspect(wrapped).Text
+		attached = parts.Of(wrapped).Blocks
 	}
-	return said{Who: e.Type, Text: strings.TrimSpace(strings.Join([]string{f.Kind, f.Name, f.Provider, f.Model}, " "))}
+	if text != "" {
+		s.add(part{Kind: kindWords, Text: plain(text)})
+	}
+	s.files(attached)
+	return s
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
 }

@@ -281,6 +281,10 @@ func TestTalk(t *testing.T) {
 		`{"type":"custom_message","id":"j","customType":"k"}`,
 		`{"type":"branch_summary","id":"k","summary":"it went wrong"}`,
 		`{"type":"compaction","id":"l","summary":5}`,
+		`{"type":"message","id":"m","message":{"role":"user","content":[{"type":"document","title":"Q3","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}]}}`,
+		`{"type":"message","id":"n","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"document","source":{"type":"base64","media_type":"text/csv","data":"AAAA"}}]}]}}`,
+		`{"type":"message","id":"o","message":{"role":"assistant","content":[{"type":"server_tool_use","id":"w","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"w","content":[]},{"type":"text","text":"found it"}]}}`,
+		`{"type":"message","id":"p","message":{"role":"assistant","content":[],"stopReason":"error","errorMessage":"overloaded"}}`,
 	} {
 		l, err := transcript.ParseLine([]byte(raw))
 		if err != nil {
@@ -294,6 +298,7 @@ func TestTalk(t *testing.T) {
 	for _, want := range []string{
 		"x[2Jy", `{"weird":{"deep":[1,2]}}`, "← result", "    r1\n    r2\n", "✗ bash", "── custom my.kind", "── never-seen",
 		"── label [L] on a", "── label cleared on a", "── title T", "note it", "it went wrong",
+		"attached: Q3  application/pdf  3 B", "attached: text/csv  3 B", "found it", "→ web_search", "✗ overloaded",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

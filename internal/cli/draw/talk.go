@@ -99,8 +99,9 @@ func (t *Talk) body(b *strings.Builder, style screen.Style, text string, most in
 func (t *Talk) message(b *strings.Builder, e transcript.Entry, m transcript.Message) {
 	shape, apart := transcript.Inspect(m.Raw), parts.Of(m.Raw)
 	who := Who(e.Type, shape.Role)
-	if len(shape.Results) > 0 {
+	if len(shape.Results) > 0 && len(shape.Calls) == 0 && !speaks(apart) {
 		t.result(b, e, apart, shape)
+		t.attached(b, apart.Blocks)
 		return
 	}
 	t.head(b, e, who)
@@ -119,9 +120,52 @@ func (t *Talk) message(b *strings.Builder, e transcript.Entry, m transcript.Mess
 		}
 		b.WriteString(indent + t.s.Paint(screen.Blue, "→ "+text) + "\n")
 	}
-	if shape.Text == "" && len(shape.Calls) == 0 {
+	told := t.attached(b, apart.Blocks)
+	if apart.Stopped != "" {
+		b.WriteString(indent + t.s.Paint(screen.Red, "✗ "+screen.Line(apart.Stopped)) + "\n")
+		told = true
+	}
+	if shape.Text == "" && len(shape.Calls) == 0 && !told {
 		t.unknown(b, m.Raw)
 	}
+}
+
+// speaks reports that a message says something beside the results that it holds.
+func speaks(m parts.Message) bool {
+	results, words := false, false
+	for _, p := range m.Blocks {
+		_, is := p.Result()
+		_, says := p.Speech()
+		results, words = results || is, words || says
+	}
+	return results && words
+}
+
+// attached tells of what cannot be drawn: images and documents, and the results that tools at the provider's gave
+// within the same message. false: there is none.
+func (t *Talk) attached(b *strings.Builder, blocks []parts.Block) (any bool) {
+	for _, p := range blocks {
+		if r, ok := p.Result(); ok {
+			any = t.attached(b, r.Blocks) || any
+			continue
+		}
+		f, ok := p.File()
+		if !ok {
+			continue
+		}
+		var told []string
+		for _, s := range []string{f.Name, f.Mime} {
+			if s != "" {
+				told = append(told, screen.Line(s))
+			}
+		}
+		if f.Size >= 0 {
+			told = append(told, screen.Size(f.Size))
+		}
+		b.WriteString(indent + t.s.Paint(screen.Dim, "attached: "+strings.Join(told, "  ")) + "\n")
+		any = true
+	}
+	return any
 }
 
 // result writes what a tool answered: the first lines, unless all is wanted.

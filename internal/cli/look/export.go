@@ -38,7 +38,8 @@ func Export(a *program.App) *cobra.Command {
 as they came. Format original: the bytes that were imported, exactly, and behind them what was added since, in their
 format; of a session that was made here, all its lines. Formats omp, atomic, operator and claude-code are for those
 programs. What a program cannot be told is listed. Formats markdown and html are for people: the current line first,
-with every other branch; the page needs nothing else and runs no script.
+with every other branch and its name; the page needs nothing else, runs no script, and shows Markdown as it was written; in the
+Markdown document what was said is a quotation, so that nothing in it reaches beyond it.
 
 Without -o the file goes to the standard output, with --json too.`,
 		Args:              cobra.ExactArgs(1),
