@@ -11,7 +11,6 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/pathwindow"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // Advance makes the state after a commit from the state before it. Own commits and those read from the
@@ -186,7 +185,7 @@ func (st *State) settle(before *State, rec *checkpoint.Record, entries []transcr
 	if rec.Reason == ReasonDelete {
 		sum.Tombstone = true
 	}
-	sum.Preview = preview(before, st, entries)
+	st.said(before, entries)
 	commit := rec.Commit()
 	st.Lineage = append(st.Lineage, commit)
 	if n := len(st.Lineage) - lineageMax; n > 0 {
@@ -204,27 +203,6 @@ func (st *State) settle(before *State, rec *checkpoint.Record, entries []transcr
 	}
 	st.Self, st.Opening, st.Pending = rec.Self, false, ""
 	st.LastLine = int64(len(lines[len(lines)-1].Raw)) + 1
-}
-
-// preview is one line of the newest thing that was said on the way to the head.
-func preview(before, st *State, entries []transcript.Entry) string {
-	for i := len(entries) - 1; i >= 0; i-- {
-		e := &entries[i]
-		if e.Type != "message" {
-			continue
-		}
-		if p := tree.Row(transcript.Line{Type: e.Type, ID: e.ID, Raw: e.Raw}, -1).Preview; p != "" {
-			return p
-		}
-	}
-	if st.HeadOrd == before.HeadOrd || len(entries) > 0 || st.Window == nil {
-		return before.Summary.Preview
-	}
-	kept := st.Window.Entries()
-	if len(kept) > 64 {
-		kept = kept[len(kept)-64:]
-	}
-	return preview(st, st, kept)
 }
 
 // branch moves the names: the head's own, and the one that keeps a line that is left.
