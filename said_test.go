@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
 )
 
@@ -20,17 +19,17 @@ func TestSummaryTellsHowFar(t *testing.T) {
 		}
 		for _, c := range []struct {
 			raw    string
-			status checkpoint.Status
+			status string
 		}{
-			{`{"role":"assistant","content":"hello"}`, checkpoint.Answered},
-			{`{"role":"user","content":"what is it?"}`, checkpoint.Asked},
-			{`{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"ls","arguments":{}}]}`, checkpoint.Calling},
-			{`{"role":"toolResult","toolCallId":"c","content":"files"}`, checkpoint.Working},
-			{`{"role":"bashExecution","command":"ls","output":"files"}`, checkpoint.Working},
-			{`{"role":"assistant","content":[],"stopReason":"error","errorMessage":"overloaded"}`, checkpoint.Failed},
-			{`{"role":"assistant","content":[{"type":"text","text":"it"}],"stopReason":"aborted"}`, checkpoint.Aborted},
-			{`{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"y"}]}`, checkpoint.Working},
-			{`{"role":"assistant","content":[{"type":"text","text":"done"}],"stopReason":"stop"}`, checkpoint.Answered},
+			{`{"role":"user","content":"what is it?"}`, "asked"},
+			{`{"role":"assistant","content":"hello"}`, "answered"},
+			{`{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"ls","arguments":{}}]}`, "calling"},
+			{`{"role":"toolResult","toolCallId":"c","content":"files"}`, "working"},
+			{`{"role":"bashExecution","command":"ls","output":"files"}`, "working"},
+			{`{"role":"assistant","content":[],"stopReason":"error","errorMessage":"overloaded"}`, "failed"},
+			{`{"role":"assistant","content":[{"type":"text","text":"it"}],"stopReason":"aborted"}`, "aborted"},
+			{`{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"y"}]}`, "working"},
+			{`{"role":"assistant","content":[{"type":"text","text":"done"}],"stopReason":"stop"}`, "answered"},
 		} {
 			message(c.raw)
 			if c.raw == `{"role":"bashExecution","command":"ls","output":"files"}` {
@@ -42,12 +41,12 @@ func TestSummaryTellsHowFar(t *testing.T) {
 		asked := message(`{"role":"user","content":"and then?"}`)
 		message(`{"role":"assistant","content":"nothing"}`)
 		must(s.Branch(bg, asked, nil))(t)
-		same(t, "moved back", s.Info().Status, checkpoint.Asked)
+		same(t, "moved back", s.Info().Status, "asked")
 		same(t, "first, later", s.Info().First, "what is it?")
 		ok(t, s.Close())
 		sum := collect(t, store.List(bg, coppice.ListOptions{}))[0]
-		same(t, "listed", sum.First+" "+string(sum.Status), "what is it? asked")
+		same(t, "listed", sum.First+" "+sum.Status, "what is it? asked")
 		fork := must(open(t, store, "s").Fork(bg, coppice.Target{}, "", nil))(t)
-		same(t, "forked", fork.Info().First+" "+string(fork.Info().Status), "what is it? asked")
+		same(t, "forked", fork.Info().First+" "+fork.Info().Status, "what is it? asked")
 	})
 }

@@ -94,27 +94,17 @@ type Summary struct {
 	Entries                         uint64 // entries of the transcript, commits not counted
 	Bytes                           int64  // of the transcript, raw
 
-	First     string // one line of what the user asked first; "" = nothing yet, or too far back to know
-	Status    Status // how far the newest line is
+	First string // one line of what the user asked first, if it was among the first entries that were committed
+	// Status is how far the conversation is, by the newest message on the way to its head: "asked" (an answer is
+	// due), "calling" (results of tools are due), "working" (tools have answered), "answered", "failed" (the agent's
+	// last message is an error), "aborted" (it was broken off); "" = nobody has said anything.
+	Status    string
 	Internal  bool   // an agent began it for its own ends: it is none of those that a person goes on with
 	Tombstone bool   // the session is deleted: nothing else is kept of it
 	Snapshot  string // id of this snapshot; "" = this is checkpoint_latest
 	Tag       string // of a snapshot
 	Reason    string // of the commit: why it was made
 }
-
-// Status is how far a conversation is, by the newest message on the way to its head.
-type Status string
-
-// The statuses. "" = nobody has said anything.
-const (
-	Asked    Status = "asked"    // the user spoke last: an answer is due
-	Calling  Status = "calling"  // calls of tools are due
-	Working  Status = "working"  // tools have answered: the agent is due
-	Answered Status = "answered" // the agent has answered
-	Failed   Status = "failed"   // the agent's last message is an error
-	Aborted  Status = "aborted"  // it was broken off
-)
 
 // Diff is what lies between two points: the entries that only one of the paths has, and the change of
 // the state.

@@ -37,7 +37,7 @@ func mustEncode(t testing.TB, o *Object) []byte {
 func TestObjectRoundTrip(t *testing.T) {
 	empty := &Object{Summary: Summary{ID: "s"}, HeadOrd: -1}
 	gone := &Object{Summary: Summary{ID: "s", Tombstone: true, Head: Head{Seq: 9, Commit: "c"}}, HeadOrd: -1}
-	internal := &Object{Summary: Summary{ID: "s", Internal: true, First: "what is it?", Status: Calling}, HeadOrd: -1}
+	internal := &Object{Summary: Summary{ID: "s", Internal: true, First: "what is it?", Status: "calling"}, HeadOrd: -1}
 	for name, o := range map[string]*Object{"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal} {
 		p := mustEncode(t, o)
 		if !bytes.Equal(p, mustEncode(t, o)) {

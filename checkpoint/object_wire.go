@@ -45,7 +45,7 @@ func (s Summary) wire() wireSummary {
 		ID: s.ID, Seq: s.Seq, Epoch: s.Epoch, Commit: s.Commit, Entry: pack.Cut(s.Entry, 256), Branch: s.Branch,
 		Title: pack.Cut(s.Title, 256), Cwd: pack.Cut(s.Cwd, 1024), Parent: s.Parent, Preview: pack.Cut(s.Preview, 200),
 		Created: millis(s.Created), Updated: millis(s.Updated), Entries: s.Entries, Bytes: s.Bytes,
-		First: pack.Cut(s.First, 200), Status: string(s.Status), Internal: s.Internal, Tombstone: s.Tombstone, Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason,
+		First: pack.Cut(s.First, 200), Status: s.Status, Internal: s.Internal, Tombstone: s.Tombstone, Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason,
 	}
 }
 
@@ -61,7 +61,7 @@ func summaryFrom(p []byte, kind codec.Kind) (Summary, error) {
 		Head: Head{Seq: w.Seq, Epoch: w.Epoch, Commit: w.Commit, Entry: w.Entry, Branch: w.Branch},
 		ID:   w.ID, Title: w.Title, Cwd: w.Cwd, Parent: w.Parent, Preview: w.Preview,
 		Created: fromMillis(w.Created), Updated: fromMillis(w.Updated), Entries: w.Entries, Bytes: w.Bytes,
-		First: w.First, Status: Status(w.Status), Internal: w.Internal, Tombstone: w.Tombstone, Snapshot: w.Snapshot, Tag: w.Tag, Reason: w.Reason,
+		First: w.First, Status: w.Status, Internal: w.Internal, Tombstone: w.Tombstone, Snapshot: w.Snapshot, Tag: w.Tag, Reason: w.Reason,
 	}, nil
 }
 

@@ -3,22 +3,18 @@ package state
 import (
 	"bytes"
 
-	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 
-// The bounds of looking for what a summary tells of the conversation.
-const (
-	lookBack  = 64  // entries of the window, where a commit has none of its own
-	lookFirst = 256 // lines at a session's beginning, in commits that begin there, among which the first question is looked for
-)
+// lookBack bounds the entries of the window that are looked at where a commit has none of its own.
+const lookBack = 64
 
 // said brings up to date what the summary tells of the conversation: what was asked first, the newest thing that was
 // said on the way to the head, and how far that is.
 func (st *State) said(before *State, entries []transcript.Entry) {
-	if st.Summary.First == "" && before.Next < lookFirst {
+	if st.Summary.Entries == uint64(len(entries)) { // they are the first: later, a state that was made anew from the end of a log could not know
 		st.Summary.First = first(entries)
 	}
 	if preview, status, ok := newest(entries); ok {
@@ -51,7 +47,7 @@ func first(entries []transcript.Entry) string {
 }
 
 // newest is one line of the newest message that says something, and how far the newest message is.
-func newest(entries []transcript.Entry) (preview string, status checkpoint.Status, ok bool) {
+func newest(entries []transcript.Entry) (preview string, status string, ok bool) {
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
 		if e.Type != "message" {
@@ -68,23 +64,23 @@ func newest(entries []transcript.Entry) (preview string, status checkpoint.Statu
 	return "", status, false
 }
 
-func statusOf(r *codec.Row, raw []byte) checkpoint.Status {
+func statusOf(r *codec.Row, raw []byte) string {
 	switch r.Role {
 	case "user":
-		return checkpoint.Asked
+		return "asked"
 	case "toolResult", "tool", "function":
-		return checkpoint.Working
+		return "working"
 	case "assistant", "model":
 	default:
 		return "" // shells, notes: the message before tells
 	}
 	switch {
 	case r.Flags&codec.FlagFailed != 0 && bytes.Contains(raw, []byte(`"aborted"`)):
-		return checkpoint.Aborted
+		return "aborted"
 	case r.Flags&codec.FlagFailed != 0:
-		return checkpoint.Failed
+		return "failed"
 	case r.Flags&codec.FlagCalls != 0:
-		return checkpoint.Calling
+		return "calling"
 	}
-	return checkpoint.Answered
+	return "answered"
 }
