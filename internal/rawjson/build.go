@@ -1,24 +1,14 @@
 package rawjson
 
-import "encoding/json"
-
-// AppendString appends s as a JSON string.
-func AppendString(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			p, err := json.Marshal(s) // of a string: cannot fail
-			if err != nil {
-				return append(dst, `""`...)
-			}
-			return append(dst, p...)
-		}
-	}
-	return append(append(append(dst, '"'), s...), '"')
-}
-
 // Object makes a JSON object of names and values in turn; a nil value is left out.
 func Object(pairs ...any) []byte {
-	out := []byte{'{'}
+	size := 2
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, _ := pairs[i].(string)
+		val, _ := pairs[i+1].([]byte)
+		size += len(name) + len(val) + len(`"":,`)
+	}
+	out := append(make([]byte, 0, size), '{')
 	for i := 0; i+1 < len(pairs); i += 2 {
 		name, _ := pairs[i].(string)
 		val, _ := pairs[i+1].([]byte)
@@ -28,7 +18,7 @@ func Object(pairs ...any) []byte {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(AppendString(out, name), ':'), val...)
+		out = append(AppendKey(out, name), val...)
 	}
 	return append(out, '}')
 }
@@ -42,7 +32,7 @@ func WithField(obj []byte, name string, val []byte) []byte {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(AppendString(out, string(key)), ':'), v...)
+		out = append(AppendKey(out, key), v...)
 	}
 	done := false
 	m := Walk(obj)

@@ -1,7 +1,5 @@
 package rawjson
 
-import "encoding/json"
-
 // Members walks over the members of an object, or the elements of an array:
 //
 //	for m := Walk(p); m.Next(); { use m.Key, m.Val }
@@ -55,7 +53,7 @@ func (m *Members) Next() bool {
 			return false
 		}
 		if m.Key = m.p[i+1 : end-1]; escaped {
-			m.Key = []byte(Text(m.p[i:end]))
+			m.Key = AppendText(nil, m.p[i:end])
 		}
 		i = Space(m.p, value)
 	}
@@ -82,21 +80,4 @@ func Field(object []byte, name string) []byte {
 		}
 	}
 	return val
-}
-
-// Text unquotes a JSON string; "" if the value is none.
-func Text(val []byte) string {
-	if len(val) < 2 || val[0] != '"' {
-		return ""
-	}
-	for _, c := range val[1 : len(val)-1] {
-		if c == '\\' || c >= 0x80 {
-			var s string
-			if json.Unmarshal(val, &s) != nil {
-				return ""
-			}
-			return s
-		}
-	}
-	return string(val[1 : len(val)-1])
 }

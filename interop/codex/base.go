@@ -93,8 +93,9 @@ func (r *Reader) find(b *part, id string, from []byte, seen map[string]bool) (ne
 	return next, nil
 }
 
-// locate finds a thread's file by the end of its name: in the session's own folder, or in that of a day on which
-// the thread can have begun, which a UUID of version 7 says but for the time zone.
+// locate finds a thread's file by the end of its name: in the session's own folder, in that of a day on which
+// the thread can have begun, which a UUID of version 7 says but for the time zone, or among the archived ones. From
+// the folder of those the one of a day lies elsewhere.
 func (r *Reader) locate(id string) (name string, err error) {
 	if r.src.List == nil || r.src.Beside == nil {
 		return "", fs.ErrNotExist
@@ -106,10 +107,13 @@ func (r *Reader) locate(id string) (name string, err error) {
 	dirs := []string{"."}
 	if u.Version() == 7 {
 		began := time.Unix(u.Time().UnixTime()).UTC()
-		for days := -1; days <= 1; days++ {
-			dirs = append(dirs, began.AddDate(0, 0, days).Format("../../../2006/01/02"))
+		for _, days := range []string{"../../../", "../sessions/"} {
+			for day := -1; day <= 1; day++ {
+				dirs = append(dirs, days+began.AddDate(0, 0, day).Format("2006/01/02"))
+			}
 		}
 	}
+	dirs = append(dirs, "../../../../archived_sessions")
 	for _, dir := range dirs {
 		names, err := r.src.List(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

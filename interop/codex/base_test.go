@@ -88,6 +88,8 @@ func TestBase(t *testing.T) {
 		{"all of it", own(1, bytesEnd(one)), folder{file(1): one}, "u:q1 a:a1 u:q9 a:a9", nil},
 		{"nothing of it", own(1, `,"end_byte_offset":0`), folder{file(1): one}, goesOn, nil},
 		{"in the folder of another day", own(1, bytesEnd(one)), folder{day + file(1): one + rest, day + file(2): rest}, "u:q1 a:a1 u:q9 a:a9", nil},
+		{"archived", own(1, bytesEnd(one)), folder{"../../../../archived_sessions/" + file(1): one + rest}, "u:q1 a:a1 u:q9 a:a9", nil},
+		{"from among the archived ones", own(1, bytesEnd(one)), folder{"../sessions/2026/01/02/" + file(1): one + rest}, "u:q1 a:a1 u:q9 a:a9", nil},
 		{"compressed", own(1, bytesEnd(one)), folder{file(1) + ".zst": string(pack(t, []byte(one+rest)))}, "u:q1 a:a1 u:q9 a:a9", nil},
 		{"a base of a base", own(2, bytesEnd(two)), folder{file(1): one + rest, file(2): two + rest}, "u:q1 a:a1 u:q2 a:a2 u:q9 a:a9", nil},
 		{"by ordinal", own(1, `,"end_ordinal_exclusive":3`), folder{file(1): ordinals(0, one+rest)}, "u:q1 a:a1 u:q9 a:a9", nil},
@@ -216,8 +218,8 @@ func TestBaseDamaged(t *testing.T) {
 	}
 }
 
-// TestBaseAsked: no folder and no file is asked for but those where a thread can lie, and nothing before
-// somebody wants the entries.
+// TestBaseAsked: no folder and no file is asked for but those where a thread or its name can lie, and none of the
+// former before somebody wants the entries.
 func TestBaseAsked(t *testing.T) {
 	var asked []string
 	src := source(metaOn(9, 1, `,"end_byte_offset":1`))
@@ -230,11 +232,13 @@ func TestBaseAsked(t *testing.T) {
 		return nil, fs.ErrNotExist
 	}
 	r := NewReader(src, interop.Options{Now: now})
-	if _, err := r.Header(); err != nil || asked != nil {
+	want := []string{"../../../../session_index.jsonl", "../session_index.jsonl"}
+	if _, err := r.Header(); err != nil || !slices.Equal(asked, want) {
 		t.Errorf("%v, asked for %q", err, asked)
 	}
 	collect(t, r)
-	if want := []string{".", "../../../2025/12/31", "../../../2026/01/01", "../../../2026/01/02"}; !slices.Equal(asked, want) {
+	if want = append(want, ".", "../../../2025/12/31", "../../../2026/01/01", "../../../2026/01/02",
+		"../sessions/2025/12/31", "../sessions/2026/01/01", "../sessions/2026/01/02", "../../../../archived_sessions"); !slices.Equal(asked, want) {
 		t.Errorf("asked for %q", asked)
 	}
 	src.List = func(string) ([]string, error) { return nil, errors.New("no disk") }

@@ -18,11 +18,23 @@ func TestHeader(t *testing.T) {
 		return `{"timestamp":"2026-01-01T00:00:05.000Z","type":"session_meta","payload":` + payload + "}\n"
 	}
 	const old = `{"id":"s1","timestamp":"2025-06-01T00:00:00.000Z","git":{}}` + "\n"
+	const begun = `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:05.000Z","cwd":""`
 	bad := strings.Repeat("{}\n", maxRefused-1)
 	tests := []struct{ name, text, want string }{
 		{"all of it", session(`{"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`), `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`},
-		{"a fork", session(`{"id":"s1","forked_from_id":"f","parent_thread_id":"p"}`), `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:05.000Z","cwd":"","parentSession":"f"}`},
-		{"of an agent's", session(`{"id":"s1","parent_thread_id":"p"}`), `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:05.000Z","cwd":"","parentSession":"p"}`},
+		{"a fork", session(`{"id":"s1","forked_from_id":"f","source":"cli","thread_source":"user","agent_nickname":"x"}`), begun + `,"parentSession":"f"}`},
+		{"of an agent's", session(`{"id":"s1","parent_thread_id":"p"}`), begun + `,"parentSession":"p","internal":true,"agent":"s1"}`},
+		{"of an agent's, with what was said before", session(`{"id":"s1","forked_from_id":"p","parent_thread_id":"p"}`), begun + `,"parentSession":"p","internal":true,"agent":"s1"}`},
+		{"by its nickname", session(`{"id":"s1","thread_source":"subagent","agent_nickname":"Ada","agent_role":"explorer"}`), begun + `,"internal":true,"agent":"Ada"}`},
+		{"by its role", session(`{"id":"s1","thread_source":"subagent","agent_nickname":null,"agent_role":"explorer"}`), begun + `,"internal":true,"agent":"explorer"}`},
+		{"as its source says", session(`{"id":"s1","source":{"subagent":{"thread_spawn":{"parent_thread_id":"p","depth":1,"agent_nickname":"Ada"}}}}`), begun + `,"parentSession":"p","internal":true,"agent":"Ada"}`},
+		{"as its source said of old", session(`{"id":"s1","source":{"subagent":{"thread_spawn":{"parent_thread_id":"p","depth":1,"agent_nickname":null,"agent_type":"worker"}}}}`), begun + `,"parentSession":"p","internal":true,"agent":"worker"}`},
+		{"a review", session(`{"id":"s1","source":{"subagent":"review"}}`), begun + `,"internal":true,"agent":"review"}`},
+		{"a guard", session(`{"id":"s1","source":{"subagent":{"other":"guardian"}}}`), begun + `,"internal":true,"agent":"guardian"}`},
+		{"a thread of Codex's own", session(`{"id":"s1","source":{"internal":"memory_consolidation"}}`), begun + `,"internal":true,"agent":"memory_consolidation"}`},
+		{"an agent of unknown kind", session(`{"id":"s1","source":"subAgentReview"}`), begun + `,"internal":true,"agent":"s1"}`},
+		{"of a program", session(`{"id":"s1","source":{"custom":"subagent"}}`), begun + "}"},
+		{"of an editor", session(`{"id":"s1","source":"vscode","thread_source":"automation"}`), begun + "}"},
 		{"as it was", old, `{"type":"session","version":3,"id":"s1","timestamp":"2025-06-01T00:00:00.000Z","cwd":""}`},
 		{"behind much else", bad + old, `{"type":"session","version":3,"id":"s1","timestamp":"2025-06-01T00:00:00.000Z","cwd":""}`},
 		{"without an id", session(`{}`), `{"type":"session","version":3,"id":"019b76da-bb88-7000-aae6-783f4fbde91b","timestamp":"2026-01-01T00:00:05.000Z","cwd":""}`},

@@ -5,19 +5,22 @@
 //   - The items of one answer of the model (reasoning, text, calls) are one entry; outputs are results of their
 //     calls. A rollback starts a branch where it went back to; what it undid stays.
 //   - A compaction is an entry of type compaction, with what Codex put in the place of the history behind it,
-//     as messages that the model sees and that nobody said.
+//     as messages that the model sees and that nobody said. A summary that is encrypted is kept as it is, and the
+//     entry says so.
 //   - Events that say again what an item says are left out and counted. What the transcript cannot express is
 //     kept as it is, in entries of type custom named "codex.<type>", in the order of the file.
 //   - A fork that copied nothing (history_base) has the entries of the file that it goes on from first, up to the
-//     place that it names, if that file lies beside it: in the same folder, or in that of the day on which the
-//     thread began. Their ids begin with "cx-b1-", those of that file's own base with "cx-b2-", and so on, at most
-//     16 files. What cannot be found is said, and the file is read without it.
+//     place that it names, if that file lies beside it: in the same folder, in that of the day on which the
+//     thread began, or among the archived ones. Their ids begin with "cx-b1-", those of that file's own base with
+//     "cx-b2-", and so on, at most 16 files. What cannot be found is said, and the file is read without it.
+//   - A session's title is the name that its thread has in session_index.jsonl, in Codex's home. The header of a
+//     thread that an agent began, or Codex for its own ends, has "internal" and "agent".
 //
-// A file is read once, the first line of a base twice. A reader holds what package rollout has under way (at
-// most 7 batches of 512 KiB, two lines of at most 64 MiB, and what is made of them), an answer of up to 16 MiB,
-// 4 MiB each of lines behind it and of events that wait for their item, and the calls without an output; of a
-// compressed file 32 MiB more. A line over 64 MiB gives a stub. Three goroutines work beside the one that calls
-// Next, from the first call to the end of the file or Close.
+// A file is read once, the first line of a base twice, and of the list of names at most 8 MiB. A reader holds what
+// package rollout has under way (at most 7 batches of 512 KiB, two lines of at most 64 MiB, and what is made of
+// them), an answer of up to 16 MiB, 4 MiB each of lines behind it and of events that wait for their item, and the
+// calls without an output; of a compressed file 32 MiB more. A line over 64 MiB gives a stub. Three goroutines work
+// beside the one that calls Next, from the first call to the end of the file or Close.
 package codex
 
 import (
@@ -28,7 +31,6 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/internal/diag"
-	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
@@ -119,44 +121,6 @@ func (r *Reader) begin() (err error) {
 		return r.setHeader(rollout.Line{Stamp: l.Stamp})
 	}
 	return fmt.Errorf("%w: none of its first %d lines is one of Codex's", interop.ErrNotSession, r.s.Number())
-}
-
-// setHeader takes what is known of the session from its first line; without a payload it has none.
-func (r *Reader) setHeader(l rollout.Line) error {
-	p := l.Payload
-	h := interop.Header{ID: rawjson.Text(rawjson.Field(p, "id")), Cwd: rawjson.Text(rawjson.Field(p, "cwd")), Version: 1, Made: p == nil}
-	for _, name := range []string{"forked_from_id", "parent_thread_id"} {
-		if h.Parent == "" {
-			h.Parent = rawjson.Text(rawjson.Field(p, name))
-		}
-	}
-	stamp := r.o.Now
-	for _, val := range [][]byte{l.Stamp, rawjson.Field(p, "timestamp")} {
-		if t, ok := jsonl.Stamp(val); ok {
-			stamp, h.Created = t, t
-		}
-	}
-	r.last = stamp
-	if h.ID == "" {
-		id, err := transcript.NewID(stamp, r.o.Rand)
-		if err != nil {
-			return err
-		}
-		h.ID = id
-	}
-	text := func(s string) []byte {
-		if s == "" {
-			return nil
-		}
-		return rawjson.AppendString(nil, s)
-	}
-	h.Raw = rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", text(h.ID), "timestamp", jsonl.AppendTime(nil, stamp),
-		"cwd", rawjson.AppendString(nil, h.Cwd), "parentSession", text(h.Parent))
-	r.header = h
-	if r.provider = rawjson.Text(rawjson.Field(p, "model_provider")); r.provider == "" {
-		r.provider = "openai"
-	}
-	return nil
 }
 
 // Next gives the next entry.

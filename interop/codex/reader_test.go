@@ -48,6 +48,22 @@ func TestConversation(t *testing.T) {
 			"C:sum m:k a:old u:q2", "",
 		},
 		{
+			"a compaction that is encrypted", user("q") + wrap("compacted", `{"message":"","replacement_history":[{"type":"message","role":"user","content":"k"},{"type":"message","role":"user","content":"l"},{"type":"compaction","encrypted_content":"gAAA"}]}`) + user("q2"),
+			"C:Codex kept the summary of what was said before encrypted: nobody but its provider can read it. m:k m:l u:q2", "",
+		},
+		{
+			"a compaction that is encrypted, by its other name", user("q") + wrap("compacted", `{"replacement_history":[{"type":"compaction_summary","encrypted_content":"gAAA"},{"type":"message","role":"user","content":"k"}]}`),
+			"C:Codex kept the summary of what was said before encrypted: nobody but its provider can read it. m:k", "",
+		},
+		{
+			"an encrypted compaction that says something in clear", user("q") + wrap("compacted", `{"message":"sum","replacement_history":[{"type":"message","role":"user","content":"k"},{"type":"compaction","encrypted_content":"gAAA"}]}`),
+			"C:sum m:k", "",
+		},
+		{
+			"a compaction of which a mark is left", user("q") + wrap("compacted", `{"message":"","replacement_history":[{"type":"message","role":"user","content":"k"},{"type":"message","role":"user","content":"sum"},{"type":"context_compaction"}]}`),
+			"C:sum m:k", "",
+		},
+		{
 			"a compaction that ends with what the user said", user("q") + wrap("compacted", `{"message":"sum","replacement_history":[{"type":"message","role":"user","content":"k"},{"type":"message","role":"assistant","content":"old"}]}`) + said("new"),
 			"C:sum m:k a:old a:new", "",
 		},

@@ -170,7 +170,9 @@ func (r *Reader) compacted(a rollout.At, payload []byte) {
 		}
 	}
 	if !rawjson.IsString(summary) || len(summary) == 2 {
-		summary = text
+		if summary = text; encrypted(history) {
+			summary, skip = []byte(keptEncrypted), -1
+		}
 	} else if whole, said := rawjson.Text(text), rawjson.Text(summary); len(whole) < len(said) || whole[len(whole)-len(said):] != said {
 		skip = -1 // the last message is not the summary
 	}
@@ -195,13 +197,33 @@ func (r *Reader) compacted(a rollout.At, payload []byte) {
 	r.flush("")
 }
 
+// keptEncrypted is the summary of a compaction that says nothing in clear, as JSON.
+const keptEncrypted = `"Codex kept the summary of what was said before encrypted: nobody but its provider can read it."`
+
 // hidden tells a history of which a part is for the provider's eyes only.
 func hidden(history []byte) bool {
 	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); {
-		switch string(rawjson.Field(m.Val, "type")) {
-		case `"compaction"`, `"compaction_summary"`, `"context_compaction"`:
+		if isCompaction(m.Val) {
 			return true
 		}
+	}
+	return false
+}
+
+// encrypted tells a history whose summary is encrypted: what the user said in it is no summary.
+func encrypted(history []byte) bool {
+	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); {
+		if isCompaction(m.Val) && len(rawjson.Field(m.Val, "encrypted_content")) > len(`""`) && rawjson.IsString(rawjson.Field(m.Val, "encrypted_content")) {
+			return true
+		}
+	}
+	return false
+}
+
+func isCompaction(item []byte) bool {
+	switch string(rawjson.Field(item, "type")) {
+	case `"compaction"`, `"compaction_summary"`, `"context_compaction"`:
+		return true
 	}
 	return false
 }

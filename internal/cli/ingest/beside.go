@@ -17,19 +17,20 @@ import (
 const maxListed = 10_000
 
 // FromFile is a file as a source. What the file names beside it is found from its folder: below it, and where a
-// peer keeps more of a session elsewhere (omp's images two folders up, Codex's files of another day).
+// peer keeps more of a session elsewhere (omp's images two folders up, Codex's files of another day, those that are
+// archived, and its list of names).
 func FromFile(name string) Source {
 	from := filepath.Dir(name)
 	return Source{
 		Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) },
 		Beside: func(file string) (io.ReadCloser, error) {
-			if !filepath.IsLocal(file) && !strings.HasPrefix(file, "../../blobs/") && !ofADay.MatchString(path.Dir(file)) {
+			if !filepath.IsLocal(file) && !strings.HasPrefix(file, "../../blobs/") && !ofCodex.MatchString(path.Dir(file)) && !slices.Contains(indexes, file) {
 				return nil, fmt.Errorf("%s: %w", file, fs.ErrNotExist)
 			}
 			return os.Open(filepath.Join(from, filepath.FromSlash(file)))
 		},
 		List: func(dir string) ([]string, error) {
-			if !filepath.IsLocal(dir) && !ofADay.MatchString(dir) {
+			if !filepath.IsLocal(dir) && !ofCodex.MatchString(dir) {
 				return nil, fmt.Errorf("%s: %w", dir, fs.ErrNotExist)
 			}
 			return list(filepath.Join(from, filepath.FromSlash(dir)), dir)
@@ -37,8 +38,11 @@ func FromFile(name string) Source {
 	}
 }
 
-// ofADay is a folder of Codex's, from the one of another day: sessions/YYYY/MM/DD.
-var ofADay = regexp.MustCompile(`^\.\./\.\./\.\./[0-9]{4}/[0-9]{2}/[0-9]{2}$`)
+// ofCodex is a folder of Codex's, from another one: sessions/YYYY/MM/DD or archived_sessions, in its home.
+var ofCodex = regexp.MustCompile(`^(\.\./\.\./\.\./[0-9]{4}/[0-9]{2}/[0-9]{2}|\.\./\.\./\.\./\.\./archived_sessions|\.\./sessions/[0-9]{4}/[0-9]{2}/[0-9]{2})$`)
+
+// indexes are Codex's list of the names of sessions, in its home, from these folders.
+var indexes = []string{"../../../../session_index.jsonl", "../session_index.jsonl"}
 
 // list gives the files in a folder, not those in folders below it, as Beside takes them. Links are none.
 func list(folder, dir string) (names []string, err error) {

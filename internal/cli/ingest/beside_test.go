@@ -17,7 +17,7 @@ func TestBesideAFile(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{
 		"sessions/2026/01/02/s.jsonl", "sessions/2026/01/02/b.jsonl", "sessions/2026/01/02/a.txt", "sessions/2026/01/02/s/subagents/z.jsonl", "sessions/2026/01/02/s/subagents/y.jsonl",
-		"sessions/2026/01/03/other.jsonl", "sessions/2026/blobs/aa", "secret",
+		"sessions/2026/01/03/other.jsonl", "sessions/2026/blobs/aa", "secret", "session_index.jsonl", "archived_sessions/old.jsonl",
 	} {
 		p := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
@@ -37,6 +37,8 @@ func TestBesideAFile(t *testing.T) {
 		"s/subagents":         {"s/subagents/y.jsonl", "s/subagents/z.jsonl"},
 		"s":                   nil, // folders are no files
 		"../../../2026/01/03": {"../../../2026/01/03/other.jsonl"},
+
+		"../../../../archived_sessions": {"../../../../archived_sessions/old.jsonl"},
 	} {
 		got, err := src.List(dir)
 		if err != nil {
@@ -56,15 +58,36 @@ func TestBesideAFile(t *testing.T) {
 			}
 		}
 	}
-	for _, dir := range []string{"gone", "..", "/", "../..", root, "s/../..", "../../../2026/01/03/..", "../../../../..", ""} {
+	opens(t, src, "../../../../session_index.jsonl")
+	archived := FromFile(filepath.Join(root, "archived_sessions", "old.jsonl"))
+	opens(t, archived, "../session_index.jsonl")
+	if names, err := archived.List("../sessions/2026/01/03"); err != nil || len(names) != 1 {
+		t.Errorf("from among the archived ones: %q, %v", names, err)
+	} else {
+		opens(t, archived, names[0])
+	}
+	for _, dir := range []string{"gone", "..", "/", "../..", root, "s/../..", "../../../2026/01/03/..", "../../../../..", "../../../..", "../../../../archived_sessions/..", "../archived_sessions", ""} {
 		if names, err := src.List(dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%q lists %q, %v", dir, names, err)
 		}
 	}
-	for _, name := range []string{"gone", "../../../../secret", filepath.Join(root, "secret"), "../b.jsonl", "../../../2026/01/03/../../../../secret"} {
+	for _, name := range []string{"gone", "../../../../archived_sessions/../secret", "../../../session_index.jsonl", "../../../../archived_sessions", "../../../../secret", filepath.Join(root, "secret"), "../b.jsonl", "../../../2026/01/03/../../../../secret"} {
 		if f, err := src.Beside(name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%q opens %v, %v", name, f, err)
 		}
+	}
+}
+
+// opens wants a name to lead to the file of that name.
+func opens(t *testing.T, src Source, name string) {
+	t.Helper()
+	f, err := src.Beside(name)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if text, err := io.ReadAll(f); err != nil || f.Close() != nil || filepath.Base(string(text)) != filepath.Base(name) {
+		t.Errorf("%s has %q, %v", name, text, err)
 	}
 }
 

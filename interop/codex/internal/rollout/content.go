@@ -25,7 +25,7 @@ func appendContent(dst, content []byte) []byte {
 func appendBlock(dst, block []byte) []byte {
 	if block[0] != '{' {
 		if !rawjson.IsString(block) {
-			block = rawjson.AppendString(nil, string(block))
+			block = rawjson.AppendString(nil, block)
 		}
 		return append(append(append(dst, `{"type":"text","text":`...), block...), '}')
 	}

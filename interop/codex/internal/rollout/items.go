@@ -55,11 +55,11 @@ func (w *shop) reasoning(p *Piece) {
 			if thoughts++; thoughts > 1 {
 				w.spare = append(w.spare, "\n\n"...)
 			}
-			w.spare = appendText(w.spare, text)
+			w.spare = rawjson.AppendText(w.spare, text)
 		}
 	}
-	w.room = appendQuoted(append(w.room, `{"type":"thinking","thinking":`...), w.spare)
-	w.room = append(appendQuoted(append(w.room, `,"thinkingSignature":`...), p.Payload), '}')
+	w.room = rawjson.AppendString(append(w.room, `{"type":"thinking","thinking":`...), w.spare)
+	w.room = append(rawjson.AppendString(append(w.room, `,"thinkingSignature":`...), p.Payload), '}')
 	w.end(p, Answer)
 }
 
@@ -97,7 +97,7 @@ func (w *shop) arguments(dst, val []byte) []byte {
 	if val[0] == '{' {
 		return append(dst, val...)
 	}
-	w.spare = appendText(w.spare[:0], val)
+	w.spare = rawjson.AppendText(w.spare[:0], val)
 	inner := bytes.TrimSpace(w.spare)
 	const depth = rawjson.MaxDepth / 2
 	if end, err := rawjson.ValueEnd(inner, 0, depth); err == nil && end == len(inner) && inner[0] == '{' && bytes.IndexByte(inner, '\n') < 0 {
@@ -123,7 +123,7 @@ func (w *shop) output(p *Piece) {
 		p.Failed = p.Failed || w.exitedBadly(val)
 		w.room = append(append(append(w.room, `[{"type":"text","text":`...), val...), "}]"...)
 	case p.Kind == "tool_search_output":
-		w.room = append(appendQuoted(append(w.room, `[{"type":"text","text":`...), rawjson.OrNull(p.Fields.tools)), "}]"...)
+		w.room = append(rawjson.AppendString(append(w.room, `[{"type":"text","text":`...), rawjson.OrNull(p.Fields.tools)), "}]"...)
 	default:
 		w.room = append(w.room, "[]"...)
 	}
@@ -135,7 +135,7 @@ func (w *shop) exitedBadly(val []byte) bool {
 	if !bytes.HasPrefix(val, []byte(`"{\"output\"`)) {
 		return false
 	}
-	w.spare = appendText(w.spare[:0], val)
+	w.spare = rawjson.AppendText(w.spare[:0], val)
 	code := rawjson.Field(rawjson.Field(w.spare, "metadata"), "exit_code")
 	return code != nil && string(code) != "0" && rawjson.IsNumber(code)
 }

@@ -213,8 +213,8 @@ func (w *shop) hear(content []byte) {
 	}
 	if parts > 1 {
 		all := []byte(PlainText(content))
-		w.hash(appendQuoted(nil, all))
-		w.hash(appendQuoted(nil, bytes.ReplaceAll(all, []byte("\n"), nil)))
+		w.hash(rawjson.AppendString(nil, all))
+		w.hash(rawjson.AppendString(nil, bytes.ReplaceAll(all, []byte("\n"), nil)))
 	}
 }
 

@@ -1,0 +1,127 @@
+package rawjson_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// quotedByJSON quotes a text by way of package json, but for what is left as it is.
+func quotedByJSON(t testing.TB, s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r >= 0x7f }) < 0 {
+		return `"` + s + `"`
+	}
+	p, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(p)
+}
+
+// textByJSON reads a text by way of package json, but for what nobody checks: a text without an escape, of ASCII.
+func textByJSON(val []byte) string {
+	if len(val) < 2 || val[0] != '"' {
+		return ""
+	}
+	if in := val[1 : len(val)-1]; bytes.IndexFunc(in, func(r rune) bool { return r == '\\' || r >= 0x80 }) < 0 {
+		return string(in)
+	}
+	var s string
+	if json.Unmarshal(val, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// FuzzText holds the reading and the writing of texts against encoding/json: byte for byte the same, whatever
+// there is to read or to write.
+func FuzzText(f *testing.F) {
+	for _, s := range []string{
+		"", "plain", "<a> & b", `"quoted" \ and / 'so'`, "\b\f\n\r\t\x00\x1f\x7f", "é\u2028\u2029\u202a\ufffd\U0001f600", "<\x80", "\xff\xfe<", "a\xc3", "\"<", "\u00a0 <",
+		"\xe0\x80\x80\xe0\xa0\x80\xed\x9f\xbf\xed\xa0\x80\xee\x80\x80\xef\xbf\xbf", "\xf0\x8f\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\xf4\x90\x80\x80\xf5", "\xc0\x80\xc1\xbf\xc2\x80\xdf\xbf\xc2", "\xe1\x80<\xe2\x80\xe2\x80\xa8",
+		`\u0041\u00e9\u2028\ud83d\ude00`, `\ud800`, `\udc00x`, `\ud83dx`, `\ud83d\u0041`, `\ud83d\ud83d\ude00`, `\ud83d\n`, `\/\b\f\n\r\t\"\\`, `\u000`, `\`, `\x`, `\u00`, "\\u00e9\xff", `\ufffd`, `\uD7FF\uE000\ud7ff\ue000`,
+		"\\n\t", `\n" `, `é"`, `a"b`, `a"\n`, `"\n"  `, `"12345678\n"`, "1234567\x7f<", "1234567\x1f", "1234567\"", `1234567\\`, "1234567<", "01234567\x80", "\xe2\x80\\u00a8", strings.Repeat("a\\n", 300),
+	} {
+		f.Add([]byte(s))
+	}
+	for _, c := range "<>&\"\\\n\x7f\u00e9\u2028" { // in each place of eight
+		for at := range 8 {
+			f.Add([]byte("\t1234567" + "7654321"[:at] + string(c) + "12345678"))
+			f.Add([]byte("7654321"[:at] + string(c) + "12345678"))
+		}
+	}
+	f.Fuzz(func(t *testing.T, p []byte) {
+		want := "x" + quotedByJSON(t, string(p))
+		if got := rawjson.AppendString([]byte("x"), p); string(got) != want {
+			t.Errorf("%q is quoted as %s, want %s", p, got, want)
+		}
+		if got := rawjson.AppendKey([]byte("x"), string(p)); string(got) != want+":" {
+			t.Errorf("%q is a key as %s, want %s:", p, got, want)
+		}
+		for _, val := range [][]byte{append(append([]byte{'"'}, p...), '"'), p} {
+			want := textByJSON(val)
+			if got := rawjson.AppendText([]byte("x"), val); string(got) != "x"+want {
+				t.Errorf("%s is appended as %q, want %q", val, got, want)
+			}
+			if got := rawjson.Text(val); got != want {
+				t.Errorf("%s is read as %q, want %q", val, got, want)
+			}
+		}
+	})
+}
+
+// TestAllocations: texts and objects cost no more than the room of what they become.
+func TestAllocations(t *testing.T) {
+	val, key, obj := []byte(`"say \"yes\" \u00e9"`), []byte("na\"me"), []byte(`{"a":1,"b":2}`)
+	room := make([]byte, 0, 256)
+	for name, tt := range map[string]struct {
+		do   func()
+		most float64
+	}{
+		"text":           {func() { _ = rawjson.Text(val) }, 1},
+		"appended":       {func() { room = rawjson.AppendText(room[:0], val) }, 0},
+		"quoted":         {func() { room = rawjson.AppendString(room[:0], key) }, 0},
+		"a key":          {func() { room = rawjson.AppendKey(room[:0], key) }, 0},
+		"an object":      {func() { _ = rawjson.Object("type", val, "none", nil, "id", val) }, 1},
+		"a field is set": {func() { _ = rawjson.WithField(obj, "b", val) }, 1},
+	} {
+		if n := testing.AllocsPerRun(100, tt.do); n > tt.most {
+			t.Errorf("%s: %v allocations, want at most %v", name, n, tt.most)
+		}
+	}
+}
+
+// BenchmarkText measures the reading and writing of texts of 4 KiB, beside package json.
+func BenchmarkText(b *testing.B) {
+	for _, kind := range []struct{ name, text string }{
+		{"plain", "The quick brown fox jumps over the lazy dog. "},
+		{"code", "\tif err != nil {\n\t\treturn fmt.Errorf(\"open %s: <%w>\", name, err)\n\t}\n"},
+		{"russian", "Съешь же ещё этих мягких французских булок. "},
+	} {
+		text := strings.Repeat(kind.text, 4096/len(kind.text)+1)
+		val := rawjson.AppendString(nil, text)
+		var room []byte
+		for _, way := range []struct {
+			name string
+			do   func()
+		}{
+			{"text", func() { _ = rawjson.Text(val) }},
+			{"text by json", func() { _ = textByJSON(val) }},
+			{"append text", func() { room = rawjson.AppendText(room[:0], val) }},
+			{"string", func() { room = rawjson.AppendString(room[:0], text) }},
+			{"string of bytes", func() { room = rawjson.AppendString(room[:0], val) }},
+			{"string by json", func() { room = append(room[:0], quotedByJSON(b, text)...) }},
+		} {
+			b.Run(kind.name+"/"+way.name, func(b *testing.B) {
+				b.SetBytes(int64(len(text)))
+				b.ReportAllocs()
+				for b.Loop() {
+					way.do()
+				}
+			})
+		}
+	}
+}

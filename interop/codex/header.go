@@ -1,0 +1,99 @@
+package codex
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// setHeader takes what is known of the session from its first line; without a payload it has none.
+func (r *Reader) setHeader(l rollout.Line) error {
+	p := l.Payload
+	h := interop.Header{ID: textField(p, "id"), Cwd: textField(p, "cwd"), Version: 1, Made: p == nil}
+	agent, spawn := begunBy(p)
+	for _, parent := range []string{textField(p, "forked_from_id"), textField(p, "parent_thread_id"), textField(spawn, "parent_thread_id")} {
+		if h.Parent == "" {
+			h.Parent = parent
+		}
+	}
+	stamp := r.o.Now
+	for _, val := range [][]byte{l.Stamp, rawjson.Field(p, "timestamp")} {
+		if t, ok := jsonl.Stamp(val); ok {
+			stamp, h.Created = t, t
+		}
+	}
+	r.last = stamp
+	if h.ID == "" {
+		id, err := transcript.NewID(stamp, r.o.Rand)
+		if err != nil {
+			return err
+		}
+		h.ID = id
+	} else {
+		h.Title = r.threadName(h.ID)
+	}
+	text := func(s string) []byte {
+		if s == "" {
+			return nil
+		}
+		return rawjson.AppendString(nil, s)
+	}
+	var internal []byte
+	if agent != "" {
+		internal = []byte("true")
+	}
+	h.Raw = rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", text(h.ID), "timestamp", jsonl.AppendTime(nil, stamp),
+		"cwd", rawjson.AppendString(nil, h.Cwd), "title", text(h.Title), "parentSession", text(h.Parent), "internal", internal, "agent", text(agent))
+	r.header = h
+	if r.provider = textField(p, "model_provider"); r.provider == "" {
+		r.provider = "openai"
+	}
+	return nil
+}
+
+func textField(object []byte, name string) string { return rawjson.Text(rawjson.Field(object, name)) }
+
+// begunBy names the agent whose thread this is, if nobody but Codex began it: by its nickname, its role, what it is
+// for, or its thread; "" = a user's. spawn is what the thread says of where it comes from.
+//
+// Codex says that in three ways, of which older versions have one or two: parent_thread_id, thread_source, and
+// source: {"subagent":"review"}, {"subagent":{"other":"guardian"}}, {"subagent":{"thread_spawn":{...}}} or
+// {"internal":"memory_consolidation"}, where a user's thread has a text as "cli".
+func begunBy(meta []byte) (agent string, spawn []byte) {
+	source, kind := rawjson.Field(meta, "source"), ""
+	began := textField(meta, "parent_thread_id") != ""
+	for _, name := range []string{"subagent", "subAgent", "internal"} {
+		sub := rawjson.Field(source, name)
+		if sub == nil {
+			continue
+		}
+		began = true
+		if spawn = rawjson.Field(sub, "thread_spawn"); spawn == nil {
+			kind = rawjson.Text(sub)
+		}
+		if kind == "" {
+			kind = textField(sub, "other")
+		}
+	}
+	switch val := bytes.ToLower(rawjson.Field(meta, "thread_source")); {
+	case string(val) == `"subagent"`, string(val) == `"memory_consolidation"`, strings.HasPrefix(strings.ToLower(rawjson.Text(source)), "subagent"):
+		began = true
+	}
+	if !began {
+		return "", nil
+	}
+	for _, name := range []string{
+		textField(meta, "agent_nickname"), textField(spawn, "agent_nickname"), textField(meta, "agent_role"), textField(spawn, "agent_role"),
+		textField(spawn, "agent_type"), kind, textField(meta, "id"),
+	} {
+		if name != "" {
+			return name, spawn
+		}
+	}
+	return "agent", spawn
+}
