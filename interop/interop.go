@@ -51,12 +51,14 @@ type Source struct {
 	Open func() (io.ReadCloser, error)
 	// Beside opens a file that the session's names by a path relative to its folder (a blob, a subagent's
 	// transcript). nil, or fs.ErrNotExist = there is none. Readers check names: nothing outside of that
-	// folder is asked for but "../../blobs/<sha256>", where omp keeps images.
+	// folder is asked for but "../../blobs/<sha256>", where omp keeps images, Codex's "session_index.jsonl" four
+	// folders up or one, and what List gives.
 	Beside func(name string) (io.ReadCloser, error)
 	// List gives the names of what lies in a folder, for what the session's file does not name: paths as Beside
 	// takes them, sorted, at most 10,000. dir is relative to the session's folder, "." = that one. nil, or
 	// fs.ErrNotExist = there is none. Readers check what they are given, and ask for no folder outside but
-	// "../../../YYYY/MM/DD", where Codex keeps the files of another day.
+	// "../../../YYYY/MM/DD", where Codex keeps the files of another day, "../../../../archived_sessions", and from there
+	// "../sessions/YYYY/MM/DD".
 	List func(dir string) ([]string, error)
 }
 

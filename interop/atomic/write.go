@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/omp/outward"
 	"github.com/coppice-go/coppice/interop/pi/emit"
 	"github.com/coppice-go/coppice/interop/pi/family"
 	"github.com/coppice-go/coppice/transcript"
@@ -12,15 +13,19 @@ import (
 
 var self = family.Member{Types: []string{"context_compaction", "session_summary"}, NoSystem: true, Verbatim: true}
 
-// Write writes a session as a file that atomic loads and opens at head, "" = before the first entry. entries, pi
-// v3 lines in the session's order, is walked twice and must give the same each time. The losses say what atomic
-// could not be told, by kind.
+var format outward.Format
+
+// Write writes a session as a file that atomic loads and opens at head, "" = before the first entry. Its title is an
+// entry. entries, pi v3 lines in the session's order, is walked twice and must give the same each time. The losses
+// say what atomic could not be told, by kind.
 func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
-	return emit.File(w, family.Header(h), h.Title, entries, head, self.Target())
+	header, lost := family.Only(family.Header(h), "internal", "workflow")
+	losses, err := emit.File(w, header, h.Title, entries, head, format.Target(self.Target()))
+	return family.Counted(losses, err, lost)
 }
 
-// Append writes entries as lines that go behind a file's last one, which ends with a newline. Each hangs on an
-// entry of the file, or on one before it.
-func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
-	return emit.Append(w, entries, self.Target())
+// Extend writes what was added to a session as lines that go behind the last one of the file that it came from, which
+// ends with a newline. entries are all of the session's in their order, the first known of which came from the file.
+func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+	return format.Append(w, known, entries, self.Target(), nil, nil)
 }

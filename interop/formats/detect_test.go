@@ -29,6 +29,7 @@ func TestDetect(t *testing.T) {
 		{"pi in atomic's folder", lf(header, message), `C:\u\.atomic\agent\sessions\x\a.jsonl`, interop.Atomic},
 		{"omp: title line", lf(`{"type":"title","v":1,"title":"","updatedAt":"x","pad":"  "}`, header), "", interop.Omp},
 		{"omp: header", lf(`{"type":"session","version":3,"id":"s","titleSource":"auto"}`), "", interop.Omp},
+		{"a title alone", lf(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","title":"T"}`), "", interop.Pi},
 		{"omp: model", lf(header, `{"type":"model_change","id":"m","parentId":null,"model":"a/b"}`), "", interop.Omp},
 		{"omp: blob", lf(header, strings.Replace(message, `"a"}}`, `[{"type":"image","data":"blob:sha256:00"}]}}`, 1)), "", interop.Omp},
 		{"omp in another's folder", lf(header, `{"type":"reset_boundary","id":"m","parentId":null}`), "/.atomic/agent/sessions/a", interop.Omp},

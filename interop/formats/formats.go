@@ -55,15 +55,15 @@ var table = []format{
 		open: func(src interop.Source, o interop.Options) interop.Reader { return codex.NewReader(src, o) },
 	},
 	{
-		name: interop.Operator, detect: operator.Detect, write: operator.Write, extend: behind(operator.Append),
+		name: interop.Operator, detect: operator.Detect, write: operator.Write, extend: operator.Extend,
 		open: func(src interop.Source, o interop.Options) interop.Reader { return operator.NewReader(src, o) },
 	},
 	{
-		name: interop.Omp, detect: omp.Detect, write: omp.Write, extend: behind(omp.Append),
+		name: interop.Omp, detect: omp.Detect, write: omp.Write, extend: omp.Extend,
 		open: func(src interop.Source, o interop.Options) interop.Reader { return omp.NewReader(src, o) },
 	},
 	{
-		name: interop.Atomic, detect: atomic.Detect, write: atomic.Write, extend: behind(atomic.Append),
+		name: interop.Atomic, detect: atomic.Detect, write: atomic.Write, extend: atomic.Extend,
 		open: func(src interop.Source, o interop.Options) interop.Reader { return atomic.NewReader(src, o) },
 	},
 	{
@@ -71,7 +71,7 @@ var table = []format{
 		open: func(src interop.Source, o interop.Options) interop.Reader { return claudecode.NewReader(src, o) },
 	},
 	{
-		name: interop.Pi, detect: isPi, write: pi.Write, extend: behind(pi.Append),
+		name: interop.Pi, detect: isPi, write: pi.Write, extend: pi.Extend,
 		open: openPi,
 	},
 }

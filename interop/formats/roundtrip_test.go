@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/operator"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -141,7 +142,7 @@ func TestContextSurvives(t *testing.T) {
 		}
 		text, losses := write(t, to, s, head)
 		for kind := range losses {
-			if !strings.HasPrefix(kind, "compactions that atomic") && !strings.HasPrefix(kind, "images in results") {
+			if !strings.HasPrefix(kind, "compactions that atomic") && !strings.HasPrefix(kind, "images in results") && kind != operator.LostField {
 				t.Fatalf("%s: lost %v", to, losses)
 			}
 		}
@@ -240,6 +241,63 @@ func TestContinue(t *testing.T) {
 		var out bytes.Buffer
 		if _, err := Continue(&out, f, strings.NewReader(original), interop.Header{}, 0, none); !errors.Is(err, ErrNoAppend) || out.Len() > 0 {
 			t.Errorf("%s without ids: %v, %d bytes", f, err, out.Len())
+		}
+	}
+}
+
+// What is added behind a file of operator's that ends with a leaf entry goes on where that leads, for operator too,
+// which walks the ids in the file; and results of providers that do not say their tool find it in the file.
+func TestContinueBehindWhatTheFileSays(t *testing.T) {
+	next := func(parent, message string) string {
+		return `{"type":"message","id":"x","parentId":"` + parent + `","timestamp":"2026-02-01T00:00:00.000Z","message":` + message + `}`
+	}
+	user := `{"role":"user","content":"more"}`
+	said := `{"type":"message","id":"%s","parent_id":%s,"timestamp":1.0,"message":{"role":"user","contents":[],"timestamp":1}}`
+	call := `{"type":"message","id":"c","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"k","name":"ls","arguments":{}}]}}`
+	for _, tt := range []struct {
+		f            interop.Format
+		file         []string
+		added, wants string
+	}{
+		{interop.Operator, []string{fmt.Sprintf(said, "a", "null"), fmt.Sprintf(said, "b", `"a"`), `{"type":"leaf","id":"f","parent_id":"b","timestamp":2.0,"target_id":"a"}`}, next("f", user), `"parent_id":"a"`},
+		{interop.Omp, []string{call}, next("c", `{"role":"tool","tool_call_id":"k","content":"r"}`), `"toolName":"ls"`},
+		{interop.Atomic, []string{call}, next("c", `{"role":"tool","tool_call_id":"k","content":"r"}`), `"toolName":"ls"`},
+		{interop.Pi, []string{call}, next("c", `{"role":"tool","tool_call_id":"k","content":"r"}`), `"toolName":"ls"`},
+	} {
+		original := lf(append([]string{headers[tt.f][0]}, tt.file...)...)
+		s := read(t, tt.f, []byte(original))
+		var out bytes.Buffer
+		seq := func(yield func(transcript.Draft, error) bool) {
+			for _, d := range append(s.drafts, transcript.Draft{Raw: []byte(tt.added)}) {
+				if !yield(d, nil) {
+					return
+				}
+			}
+		}
+		if _, err := Continue(&out, tt.f, strings.NewReader(original), s.header, len(s.drafts), seq); err != nil {
+			t.Fatal(err)
+		}
+		if added, ok := strings.CutPrefix(out.String(), original); !ok || !strings.Contains(added, tt.wants) {
+			t.Errorf("%s: %q, want %s", tt.f, added, tt.wants)
+		}
+	}
+}
+
+// A session with a title that is written as pi's or atomic's is none of omp's when it comes back.
+func TestTitlesAreNoMark(t *testing.T) {
+	s := read(t, interop.Pi, []byte(lf(strings.Replace(headers[interop.Pi][0], `"cwd"`, `"title":"T","cwd"`, 1), `{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":`+piMessages[0]+`}`)))
+	for f, want := range map[interop.Format]interop.Format{interop.Pi: interop.Pi, interop.Atomic: interop.Pi, interop.Omp: interop.Omp, interop.Operator: interop.Operator} {
+		text, losses := write(t, f, s, s.last())
+		if told := Detect([]byte(text), ""); told != want || len(losses) > 0 {
+			t.Errorf("%s is told as %s, %v\n%s", f, told, losses, text)
+		}
+		title := false
+		for _, e := range read(t, f, []byte(text)).entries {
+			name, ok := e.Title()
+			title = title || ok && name == "T"
+		}
+		if title == (f == interop.Omp) {
+			t.Errorf("%s: the title is an entry: %v\n%s", f, title, text)
 		}
 	}
 }

@@ -100,23 +100,6 @@ func hasIDs(head []byte) bool {
 	return true
 }
 
-// behind is an extender that needs only what was added.
-func behind(add func(w io.Writer, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error)) extender {
-	return func(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
-		return add(w, func(yield func(transcript.Draft, error) bool) {
-			n := 0
-			for d, err := range entries {
-				if n++; n <= known && err == nil {
-					continue
-				}
-				if !yield(d, err) {
-					return
-				}
-			}
-		})
-	}
-}
-
 // toClaude writes a file of Claude Code's, which goes on at its last line: an entry that says nothing leads to
 // the head where that is another.
 func toClaude(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {

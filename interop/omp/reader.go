@@ -3,11 +3,12 @@
 //
 // Lines come through byte for byte, but for images: a reference to a blob that can be had becomes the image
 // again, for an omp file by itself is not the whole session. A blob that is missing, or that is not what its
-// name says, is reported and its reference stays. The title line has no place among the entries: its title
+// name says, is reported and its reference stays. Of the folder that omp keeps beside a session, its artifacts, what
+// an entry names is put beside what that entry says; the rest stays, and is reported. The title line has no place among the entries: its title
 // goes into the header, its bytes stay in the original.
 //
 // Bounds (I15), beside those of package pi: 32 MiB a blob, 48 MiB of blobs a line, 4 GiB of them a file; what is
-// over is reported and stays a reference.
+// over is reported and stays a reference. 1 MiB an artifact, 2 MiB of them a line, 256 MiB a file, of 10,000 files.
 package omp
 
 import (
@@ -23,15 +24,36 @@ import (
 // Reader reads one file. It is not safe for concurrent use.
 type Reader struct {
 	*pi.Reader
-	blobs blobs
+	blobs     blobs
+	artifacts artifacts
+	src       interop.Source
+	listed    bool
 }
 
 // NewReader reads from a source, which is opened when the header is asked for. Blobs are asked of
 // Source.Beside under "../../blobs/", "../blobs/" and "blobs/" and their SHA-256.
 func NewReader(src interop.Source, o interop.Options) *Reader {
-	r := &Reader{blobs: blobs{limits: usual, beside: src.Beside}}
-	r.Reader = pi.OpenDialect(src, o, pi.Dialect{Slots: true, Entry: r.blobs.entry})
+	r := &Reader{blobs: blobs{limits: usual, beside: src.Beside}, artifacts: artifacts{room: usualRoom}, src: src}
+	r.Reader = pi.OpenDialect(src, o, pi.Dialect{Slots: true, Entry: r.entry})
 	return r
+}
+
+// entry puts what lies beside the file back into a line.
+func (r *Reader) entry(l transcript.Line, say func(kind, detail string)) []byte {
+	if !r.listed {
+		r.listed = true
+		r.artifacts.list(r.src)
+	}
+	return r.artifacts.entry(r.blobs.entry(l, say))
+}
+
+// Diagnostics gives what was found so far, at most 100 and then a count, and what stays in the folder beside the file.
+func (r *Reader) Diagnostics() []transcript.Diagnostic {
+	found := r.Reader.Diagnostics()
+	if d, ok := r.artifacts.said(); ok {
+		found = append(found[:len(found):len(found)], d)
+	}
+	return found
 }
 
 // maxLooked bounds the lines that Detect looks at.
@@ -53,7 +75,8 @@ func Detect(head []byte) bool {
 	return false
 }
 
-// marked tells omp's lines. A field says more than a type where another program may have the same type.
+// marked tells omp's lines. A field says more than a type where another program may have the same type. A title in a
+// header says nothing: sessions that were made here have one too.
 func marked(l transcript.Line, first bool) bool {
 	has := func(names ...string) bool {
 		for _, name := range names {
@@ -67,7 +90,7 @@ func marked(l transcript.Line, first bool) bool {
 	case "title":
 		return first && l.ID == "" && has("title") && has("v", "pad")
 	case "session":
-		return has("titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey", "title")
+		return has("titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey")
 	case "model_change":
 		return rawjson.IsString(rawjson.Field(l.Raw, "model")) && !has("modelId", "model_id")
 	case "service_tier_change", "mode_change", "ttsr_injection", "session_init", "model_usage", "title_change", "credential_pin", "reset_boundary":

@@ -204,10 +204,11 @@ func FuzzReader(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	at := folder{"blobs/" + sum: []byte("x")}
+	f.Add([]byte(lf(header, `{"type":"x","id":"i","parentId":null,"a":"artifact://0, agent://A.","artifactId":"0"}`, `{"type":"x","id":"j","artifacts":1,"b":"agent://A"}`)))
+	at := folder{"blobs/" + sum: []byte("x"), "s/0.bash.log": []byte("out"), "s/A.md": []byte("done")}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		Detect(data)
-		r := open(data, at.open)
+		r := openAt("s.jsonl", string(data), at)
 		h, lines, err := readAll(r)
 		if err != nil {
 			if !errors.Is(err, interop.ErrNotSession) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/omp/outward"
 	"github.com/coppice-go/coppice/interop/pi/emit"
 	"github.com/coppice-go/coppice/interop/pi/family"
 	"github.com/coppice-go/coppice/interop/pi/shape"
@@ -23,20 +24,34 @@ var self = family.Member{
 	Models: true, Titles: true, NoSystem: true,
 }
 
+var format = outward.Format{Blobs: true}
+
 // Write writes a session as a file that omp loads and opens at head, "" = before the first entry. It has no title
-// line: the title is in the header, as in omp's own older files. Images stay in their lines, so the file is
-// the whole session. entries, pi v3 lines in the session's order, is walked twice and must give the same each
-// time. The losses say what omp could not be told, by kind.
+// line: the title is in the header, as in omp's own older files, and as one that the user gave, which omp does not
+// replace. Images stay in their lines, so the file is the whole session. entries, pi v3 lines in the session's order,
+// is walked twice and must give the same each time. The losses say what omp could not be told, by kind.
 func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
-	header := family.Header(h)
-	if h.Title != "" {
-		header = rawjson.WithField(header, "title", rawjson.AppendString(nil, h.Title))
-	}
-	return emit.File(w, header, "", entries, head, self.Target())
+	header, lost := family.Only(headerOf(h), "title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey")
+	losses, err := emit.File(w, header, "", entries, head, format.Target(self.Target()))
+	return family.Counted(losses, err, lost)
 }
 
-// Append writes entries as lines that go behind a file's last one, which ends with a newline. Each hangs on an
-// entry of the file, or on one before it.
-func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
-	return emit.Append(w, entries, self.Target())
+// headerOf gives the header with its title, and with who gave that, by which the file is known as omp's.
+func headerOf(h interop.Header) []byte {
+	header := family.Header(h)
+	if h.Title == "" {
+		return header
+	}
+	if rawjson.Text(rawjson.Field(header, "title")) != h.Title {
+		header = rawjson.WithField(header, "title", rawjson.AppendString(nil, h.Title))
+	} else if rawjson.Field(header, "titleSource") != nil {
+		return header
+	}
+	return rawjson.WithField(header, "titleSource", []byte(`"user"`))
+}
+
+// Extend writes what was added to a session as lines that go behind the last one of the file that it came from, which
+// ends with a newline. entries are all of the session's in their order, the first known of which came from the file.
+func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+	return format.Append(w, known, entries, self.Target(), nil, nil)
 }

@@ -105,7 +105,7 @@ func TestSeveralResults(t *testing.T) {
 	}
 	want := []string{
 		`{"type":"message","id":"r","parentId":"c","timestamp":"1970-01-01T00:00:02.000Z","message":{"role":"toolResult","toolCallId":"k1","toolName":"ls","content":[{"type":"text","text":"one"}],"details":{"m":1},"terminate":true,"isError":false,"timestamp":2000,"id":"uu"}}`,
-		`{"type":"message","id":"r.1","parentId":"r","timestamp":"1970-01-01T00:00:02.000Z","message":{"role":"toolResult","toolCallId":"k2","toolName":"cat","content":[{"type":"text","text":"two"}],"isError":true,"timestamp":2000}}`,
+		`{"type":"message","id":"r.1","parentId":"r","timestamp":"1970-01-01T00:00:02.000Z","message":{"role":"toolResult","toolCallId":"k2","toolName":"cat","content":[{"type":"text","text":"two"}],"isError":true,"timestamp":2000},"partOf":"r"}`,
 		`{"type":"label","id":"l","parentId":"r.1","timestamp":"1970-01-01T00:00:03.000Z","targetId":"r","label":"x"}`,
 		`{"type":"leaf","id":"f","parentId":"r.1","timestamp":"1970-01-01T00:00:04.000Z","targetId":"r.1","fromId":"l"}`,
 	}

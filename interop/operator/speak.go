@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/operator/internal/apart"
 	"github.com/coppice-go/coppice/interop/pi/shape"
 )
 
@@ -107,13 +108,23 @@ func blockOut(b []byte) []byte {
 		}
 		return []byte(`{"type":"audio","audio":[]}`)
 	case "image":
-		return rawjson.Object("type", []byte(`"image"`), "images", append(append([]byte("["), field("data")...), ']'))
+		return rawjson.Object("type", []byte(`"image"`), "images", append(append([]byte("["), imageOut(field("data"), field("mimeType"))...), ']'))
 	}
 	text := field("text")
 	if !rawjson.IsString(text) {
 		text = []byte(`""`)
 	}
 	return rawjson.Object("type", []byte(`"text"`), "content", text)
+}
+
+// imageOut gives an image as operator has it: base64 text, by whose beginning its kind is known; of another kind a
+// data URL, which says it.
+func imageOut(data, mime []byte) []byte {
+	if len(data) < 2 || apart.ImageKind(data[1:len(data)-1]) != "" || !rawjson.IsString(mime) {
+		return data
+	}
+	head := append([]byte(`"data:`), mime[1:len(mime)-1]...)
+	return append(append(head, ";base64,"...), data[1:]...)
 }
 
 // urlOf gives the place of an image that is elsewhere.

@@ -42,7 +42,7 @@ func roleOf(val []byte) []byte {
 // size bounds the bytes of the lines that a message becomes.
 func size(m *apart.Message, p place) int {
 	const names = 256 // of fields, and times
-	each := len(p.typ) + 2*len(p.id) + names
+	each := len(p.typ) + 3*len(p.id) + names
 	n := len(m.Text) + len(m.Notes)*maxName + len(m.Raw) + len(m.ID) + len(p.parent)
 	for _, part := range m.Parts {
 		if n += each; part.Kind != apart.Result {
@@ -67,7 +67,8 @@ func (r *Reader) spread(p place, m *apart.Message, body []byte) ([][]byte, error
 	for i, part := range m.Parts {
 		if i > 0 {
 			p.parent = rawjson.AppendString(nil, p.id)
-			p.id, body = partID(first, i), nil
+			p.id = partID(first, i)
+			body = rawjson.AppendString(append(body[:0:0], `,"`+partOf+`":`...), first)
 		}
 		out = append(p.open(out), `,"message":`...)
 		from := len(out)
@@ -93,6 +94,9 @@ func (r *Reader) spread(p place, m *apart.Message, body []byte) ([][]byte, error
 	r.out, r.ends = out, ends
 	return r.cut(), nil
 }
+
+// partOf is the field of a further message of an entry that names the entry: the file has only that one.
+const partOf = "partOf"
 
 // partID is the id of a further message of an entry.
 func partID(id string, i int) string { return id + "." + strconv.Itoa(i) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/omp/outward"
 	"github.com/coppice-go/coppice/interop/pi/emit"
 	"github.com/coppice-go/coppice/interop/pi/family"
 	"github.com/coppice-go/coppice/interop/pi/shape"
@@ -23,6 +24,8 @@ const (
 
 var target = emit.Target{Convert: convertOut, Count: count, Head: leaf, Title: named, Parent: "parent_id", Leaves: true}
 
+var format = outward.Format{Audio: true}
+
 // self makes pi's lines of whatever a session holds; those are then put into snake case.
 var self = family.Member{Shape: shape.Dialect{Blocks: []string{"image_url", "audio"}}}
 
@@ -31,13 +34,8 @@ var self = family.Member{Shape: shape.Dialect{Blocks: []string{"image_url", "aud
 // that it needs. entries, pi v3 lines in the session's order, is walked twice and must give the same each time.
 // The losses say what operator could not be told, by kind.
 func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
-	return emit.File(w, headerOut(h), h.Title, entries, head, target)
-}
-
-// Append writes entries as lines that go behind a file's last one, which ends with a newline. Each hangs on an
-// entry of the file, or on one before it.
-func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
-	return emit.Append(w, entries, target)
+	losses, err := emit.File(w, headerOut(h), h.Title, entries, head, format.Target(target))
+	return family.Counted(losses, err, unsaidHeader(h.Raw))
 }
 
 func headerOut(h interop.Header) []byte {
@@ -92,6 +90,7 @@ func count(l transcript.Line) int {
 // convertOut gives operator's lines for an entry.
 func convertOut(l transcript.Line, lose func(kind string)) [][]byte {
 	if l.Type == "leaf" {
+		unsaid(l.Raw, l.Type, lose)
 		target := rawjson.Field(l.Raw, "targetId")
 		if !rawjson.IsString(target) {
 			target = []byte("null")
@@ -131,6 +130,7 @@ var levels = map[string]bool{"off": true, "minimal": true, "low": true, "medium"
 func snake(raw []byte, lose func(kind string)) []byte {
 	field := func(name string) []byte { return rawjson.Field(raw, name) }
 	typ := rawjson.Text(field("type"))
+	unsaidEntry(raw, typ, lose)
 	line := func(typ string, body []byte) []byte {
 		return outLine(typ, field("id"), field("parentId"), seconds(field("timestamp")), body)
 	}

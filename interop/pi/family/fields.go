@@ -1,7 +1,10 @@
 package family
 
 import (
+	"slices"
+
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -43,6 +46,32 @@ var headerFields = []field{
 	{"providerPromptCacheKey", '"', "?"},
 	{"internal", 't', "?"},
 	{"workflow", '{', "?"},
+}
+
+// LostHeader is the kind of loss of what only other members have in a header.
+const LostHeader = "fields of the header that the format does not have: left out"
+
+// Only takes what other members have out of a header, for by it the file would be taken for theirs, and counts what
+// is lost by that: a title, and who gave it, the target says elsewhere. own are the member's fields.
+func Only(header []byte, own ...string) (raw []byte, lost int) {
+	for _, f := range headerFields {
+		if slices.Contains(own, f.name) || rawjson.Field(header, f.name) == nil {
+			continue
+		}
+		header = rawjson.WithField(header, f.name, nil)
+		if f.name != "title" && f.name != "titleSource" {
+			lost++
+		}
+	}
+	return header, lost
+}
+
+// Counted adds fields of a header that were left out to the losses of a file.
+func Counted(losses interop.Losses, err error, lost int) (interop.Losses, error) {
+	if err == nil && lost > 0 {
+		losses[LostHeader] += lost
+	}
+	return losses, err
 }
 
 func (f field) holds(val []byte) bool {

@@ -198,16 +198,24 @@ var kinds = []struct{ start, mime string }{
 	{"iVBOR", "image/png"}, {"/9j/", "image/jpeg"}, {"R0lG", "image/gif"}, {"UklG", "image/webp"},
 }
 
+// ImageKind gives the type of an image by its base64 text; "" = it is none that is known.
+func ImageKind(text []byte) (mime string) {
+	for _, k := range kinds {
+		if bytes.HasPrefix(text, []byte(k.start)) {
+			return k.mime
+		}
+	}
+	return ""
+}
+
 // appendImage appends a block for one image: base64 text, or where it is found.
 func appendImage(dst, val []byte) []byte {
 	s, plain := Text(val)
 	if head, data, ok := bytes.Cut(s, []byte(";base64,")); ok && bytes.HasPrefix(head, []byte("data:")) {
 		return imageBlock(dst, data, head[len("data:"):], plain)
 	}
-	for _, k := range kinds {
-		if bytes.HasPrefix(s, []byte(k.start)) {
-			return imageBlock(dst, s, []byte(k.mime), plain)
-		}
+	if mime := ImageKind(s); mime != "" {
+		return imageBlock(dst, s, []byte(mime), plain)
 	}
 	dst = append(dst, `{"type":"image_url","image_url":{"url":`...)
 	return append(append(dst, val...), '}', '}')

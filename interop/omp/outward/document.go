@@ -1,0 +1,256 @@
+package outward
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// Kinds of losses of blocks.
+const (
+	LostDocument = "documents, recordings and films: named in words, without their bytes"
+	LostForm     = "documents that are text, or elsewhere: kept as text"
+	LostImage    = "images of which only a reference to a blob is there: named in words"
+)
+
+// traces are what a line has that holds something of all this, or only speaks of it.
+var traces = [][]byte{
+	[]byte(`"document"`), []byte(`file"`), []byte(`"input_audio"`), []byte(`"audio"`), []byte(`"video"`), []byte(`"resource`), []byte(`"container_upload"`),
+	[]byte(`nlineData"`), []byte(`nline_data"`), []byte(`ileData"`), []byte(`ile_data"`), []byte(`"blob:sha256:`),
+}
+
+// mayHold reports that a line must be looked at: most need not.
+func mayHold(line []byte) bool {
+	return slices.ContainsFunc(traces, func(trace []byte) bool { return bytes.Contains(line, trace) })
+}
+
+// message gives a message whose blocks the target has words for; the same one if all are.
+func (f Format) message(raw []byte, lose func(kind string)) []byte {
+	switch rawjson.Text(rawjson.Field(raw, "role")) {
+	case "custom", "hookMessage", "toolResult", "tool", "function":
+		f.Audio = false
+	}
+	for _, name := range []string{"content", "parts", "contents"} {
+		was := rawjson.Field(raw, name)
+		if is := f.blocks(was, lose); !same(is, was) {
+			raw = rawjson.WithField(raw, name, is)
+		}
+	}
+	return raw
+}
+
+// blocks gives a list of blocks, those inside of results of tools too.
+func (f Format) blocks(list []byte, lose func(kind string)) []byte {
+	return f.list(list, lose, maxInside)
+}
+
+// maxInside bounds how deep results and the texts of documents may lie in each other.
+const maxInside = 4
+
+func (f Format) list(list []byte, lose func(kind string), deep int) []byte {
+	if len(list) == 0 || list[0] != '[' || deep == 0 {
+		return list
+	}
+	var out []byte
+	done := 0
+	for m := rawjson.Walk(list); m.Next(); {
+		is := f.block(m.Val, lose, deep)
+		if same(is, m.Val) {
+			continue
+		}
+		from := m.Pos - len(m.Val) // a walk stands behind the value that it gave
+		out = append(append(out, list[done:from]...), is...)
+		done = m.Pos
+	}
+	if done == 0 {
+		return list
+	}
+	return append(out, list[done:]...)
+}
+
+// block gives a block, or the one that stands for it.
+func (f Format) block(b []byte, lose func(kind string), deep int) []byte {
+	if len(b) == 0 || b[0] != '{' {
+		return b
+	}
+	typ := rawjson.Text(rawjson.Field(b, "type"))
+	switch {
+	case typ == "text", typ == "thinking", typ == "toolCall", f.Audio && typ == "audio" && rawjson.Field(b, "audio") != nil:
+		return b
+	case typ == "image" && !f.Blobs && bytes.HasPrefix(rawjson.Field(b, "data"), []byte(`"blob:sha256:`)):
+		lose(LostImage)
+		return words("[image: " + rawjson.Text(rawjson.Field(b, "data")) + "]")
+	case strings.HasSuffix(typ, "tool_result"):
+		return f.inside(b, lose, deep)
+	case typ == "" && rawjson.Field(b, "toolResult") != nil:
+		was := rawjson.Field(b, "toolResult")
+		if is := f.inside(was, lose, deep); !same(is, was) {
+			return rawjson.WithField(b, "toolResult", is)
+		}
+		return b
+	}
+	if d, ok := documentOf(typ, b); ok {
+		if heard := heardIn(typ, b); f.Audio && heard != nil {
+			return rawjson.Object("type", []byte(`"audio"`), "audio", append(append([]byte("["), heard...), ']'))
+		}
+		return d.words(lose)
+	}
+	return b
+}
+
+// heardIn gives the bytes of a recording, as JSON; nil = the block holds none.
+func heardIn(typ string, b []byte) []byte {
+	switch typ {
+	case "input_audio":
+		b = rawjson.Field(b, "input_audio")
+	case "audio":
+	default:
+		return nil
+	}
+	if data := rawjson.Field(b, "data"); rawjson.IsString(data) {
+		return data
+	}
+	return nil
+}
+
+func (f Format) inside(result []byte, lose func(kind string), deep int) []byte {
+	was := rawjson.Field(result, "content")
+	f.Audio = false
+	if is := f.list(was, lose, deep-1); !same(is, was) {
+		return rawjson.WithField(result, "content", is)
+	}
+	return result
+}
+
+func words(s string) []byte {
+	return rawjson.Object("type", []byte(`"text"`), "text", rawjson.AppendString(nil, s))
+}
+
+// document is what is known of one.
+type document struct {
+	kind, name, mime, place, text string
+	size                          int // of its bytes; 0 = they are not here
+}
+
+// kinds are the types of blocks that hold documents, in the words of any provider, and the fields that hold the same
+// without a type.
+var kinds = []string{"document", "file", "input_file", "input_audio", "audio", "video", "resource", "container_upload", "resource_link"}
+
+var untyped = []string{"inlineData", "inline_data", "fileData", "file_data", "document", "video", "audio"}
+
+// documentOf gives what a block says of a document; false: it holds none.
+func documentOf(typ string, b []byte) (document, bool) {
+	d := document{kind: typ}
+	switch {
+	case slices.Contains(kinds, typ):
+		d.read(b, maxInside)
+	case typ == "":
+		for _, name := range untyped {
+			if inner := rawjson.Field(b, name); len(inner) > 0 && inner[0] == '{' {
+				if d.kind = name; strings.Contains(strings.ToLower(name), "data") {
+					d.kind = "file"
+				}
+				d.read(inner, maxInside)
+				break
+			}
+		}
+	}
+	known := d.name != "" || d.mime != "" || d.place != "" || d.text != "" || d.size > 0
+	return d, known && !strings.HasPrefix(d.mime, "image/")
+}
+
+// read takes what the fields of a document say, and those of the objects in them.
+func (d *document) read(b []byte, deep int) {
+	first := func(to *string, val []byte) {
+		if s := rawjson.Text(val); *to == "" && s != "" && rawjson.IsString(val) {
+			*to = s[:min(len(s), maxName)]
+		}
+	}
+	for m := rawjson.Walk(b); m.Closing == '}' && m.Next(); {
+		switch key := string(m.Key); {
+		case m.Val[0] == '{' && deep > 0:
+			d.read(m.Val, deep-1)
+		case key == "title", key == "filename", key == "file_name", key == "displayName", key == "display_name", key == "name":
+			first(&d.name, m.Val)
+		case key == "media_type", key == "mimeType", key == "mime_type", key == "mediaType", key == "format":
+			first(&d.mime, m.Val)
+		case key == "url", key == "uri", key == "fileUri", key == "file_uri", key == "file_url", key == "file_id":
+			first(&d.place, m.Val)
+		case key == "data", key == "file_data", key == "bytes", key == "blob":
+			d.take(m.Val, string(rawjson.Field(b, "type")) == `"text"`)
+		case key == "audio" && m.Val[0] == '[': // operator's
+			for v := rawjson.Walk(m.Val); v.Next(); {
+				d.take(v.Val, false)
+			}
+		case key == "text" && rawjson.IsString(m.Val):
+			d.text = rawjson.Text(m.Val)
+		case key == "content" && m.Val[0] == '[':
+			d.texts(m.Val)
+		case key == "content" && rawjson.IsString(m.Val):
+			d.text = rawjson.Text(m.Val)
+		}
+	}
+}
+
+// maxName bounds a name, a type and a place, in bytes.
+const maxName = 1 << 10
+
+// take takes a document's bytes: its text, or base64, of which only the size counts here.
+func (d *document) take(val []byte, plain bool) {
+	if !rawjson.IsString(val) {
+		return
+	}
+	if plain {
+		d.text = rawjson.Text(val)
+		return
+	}
+	coded := val[1 : len(val)-1]
+	if head, _, ok := bytes.Cut(coded[:min(len(coded), maxName)], []byte(";base64,")); ok {
+		if mime, ok := bytes.CutPrefix(head, []byte("data:")); ok && d.mime == "" {
+			d.mime = string(mime)
+		}
+		coded = coded[len(head)+len(";base64,"):]
+	}
+	coded = bytes.TrimRight(coded, "=")
+	d.size += len(coded) * 3 / 4 // base64
+}
+
+// texts takes the text of a document that is a list of blocks.
+func (d *document) texts(list []byte) {
+	var all []string
+	for m := rawjson.Walk(list); m.Next(); {
+		if t := rawjson.Field(m.Val, "text"); rawjson.IsString(t) {
+			all = append(all, rawjson.Text(t))
+		}
+	}
+	d.text = strings.Join(all, "\n")
+}
+
+// words gives the block that stands for a document: its text whole, if it is one, else what it is.
+func (d document) words(lose func(kind string)) []byte {
+	said := []string{d.kind}
+	if d.name != "" {
+		said = []string{d.kind + ": " + d.name}
+	}
+	if d.mime != "" {
+		said = append(said, d.mime)
+	}
+	if d.size > 0 {
+		said = append(said, strconv.Itoa(d.size)+" bytes, not in this file")
+	} else if d.place != "" {
+		said = append(said, d.place)
+	}
+	head := "[" + strings.Join(said, ", ") + "]"
+	if d.size > 0 {
+		lose(LostDocument)
+	} else {
+		lose(LostForm)
+	}
+	if d.text != "" {
+		head += "\n" + d.text
+	}
+	return words(head)
+}

@@ -1,0 +1,76 @@
+package operator
+
+import (
+	"io"
+	"iter"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Extend writes what was added to a session as lines that go behind the last one of the file that it came from, which
+// ends with a newline. entries are all of the session's in their order, the first known of which the reader gave.
+//
+// What is added hangs on entries that the file has: on the whole where the reader made several of one, and never on a
+// leaf entry but on what it moved the head to, as operator itself goes on. In the file a leaf entry hangs on the line
+// that was left, and whoever hung on it would bring that line back.
+func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+	s := stands{parts: map[string]string{}, moves: map[string]string{}}
+	return format.Append(w, known, entries, target, s.known, s.added)
+}
+
+// stands has what stands in the file for entries of the session: for parts of an entry the whole, and for a move of
+// the head, on which nothing is to hang, the entry that it leads to, "" = none.
+type stands struct{ parts, moves map[string]string }
+
+// whole gives the id of the entry that the file has.
+func (s stands) whole(id string) string {
+	if of, ok := s.parts[id]; ok {
+		return of
+	}
+	return id
+}
+
+// hook gives the id of the entry to hang on.
+func (s stands) hook(id string) string {
+	if to, ok := s.moves[id]; ok {
+		return to
+	}
+	return s.whole(id)
+}
+
+// known takes an entry that the file has.
+func (s stands) known(l transcript.Line) {
+	delete(s.parts, l.ID)
+	if of := rawjson.Text(rawjson.Field(l.Raw, partOf)); of != "" && l.Type == "message" {
+		s.parts[l.ID] = of
+	}
+	s.move(l)
+}
+
+// move notes that a leaf entry leads to what it hangs on: the reader put it below its target.
+func (s stands) move(l transcript.Line) {
+	if l.Type == "leaf" {
+		s.moves[l.ID] = s.hook(l.ParentID)
+	} else {
+		delete(s.moves, l.ID)
+	}
+}
+
+// added gives the line of an entry that the file does not have yet.
+func (s stands) added(l transcript.Line) []byte {
+	raw := l.Raw
+	for _, name := range []string{"parentId", "targetId", "firstKeptEntryId", "fromId"} {
+		was := rawjson.Text(rawjson.Field(raw, name))
+		is := s.whole(was)
+		if name == "parentId" || name == "targetId" && l.Type == "leaf" {
+			is = s.hook(was)
+		}
+		if is != was {
+			raw = rawjson.WithField(raw, name, stringOrNull(is))
+		}
+	}
+	s.move(l)
+	return raw
+}
