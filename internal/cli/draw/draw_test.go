@@ -93,8 +93,11 @@ func TestTreeShapes(t *testing.T) {
 func TestMarksOfHiddenEntries(t *testing.T) {
 	b := tree.NewBuilder()
 	for i, r := range []codec.Row{
-		{ID: "u1", Type: "message", Role: "user"}, {ID: "a1", Type: "message", Role: "assistant"},
-		{ID: "k1", Type: "custom"}, {ID: "k2", Type: "custom"}, {ID: "u2", Type: "message", Role: "user"},
+		{ID: "u1", Type: "message", Role: "user"},
+		{ID: "a1", Type: "message", Role: "assistant"},
+		{ID: "k1", Type: "custom"},
+		{ID: "k2", Type: "custom"},
+		{ID: "u2", Type: "message", Role: "user"},
 	} {
 		if r.Parent = int64(i) - 1; r.ID == "u2" {
 			r.Parent = 1

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -82,7 +83,7 @@ func BenchmarkImport(b *testing.B) {
 				for err == nil {
 					_, err = r.Next()
 				}
-				if err != io.EOF || r.Close() != nil {
+				if !errors.Is(err, io.EOF) || r.Close() != nil {
 					b.Fatal(err)
 				}
 			}

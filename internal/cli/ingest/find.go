@@ -41,7 +41,7 @@ func Find(ctx context.Context, paths []string) []File {
 		case err != nil:
 			found = append(found, File{Path: p, Err: err})
 		case info.IsDir():
-			w := walker{ctx: ctx, seen: map[string]bool{}}
+			w := walker{stopped: ctx.Err, seen: map[string]bool{}}
 			w.folder(p)
 			for len(w.links) > 0 { // what lies below p comes by its own name
 				link := w.links[0]
@@ -64,7 +64,7 @@ func Find(ctx context.Context, paths []string) []File {
 
 // walker looks through one folder.
 type walker struct {
-	ctx     context.Context
+	stopped func() error    // why no more is wanted; nil = go on
 	seen    map[string]bool // where links led to, and what they might lead to, links resolved
 	links   []string        // still to be followed
 	folders int
@@ -74,7 +74,7 @@ type walker struct {
 func (w *walker) fail(path string, err error) { w.found = append(w.found, File{Path: path, Err: err}) }
 
 func (w *walker) folder(dir string) {
-	if err := w.ctx.Err(); err != nil {
+	if err := w.stopped(); err != nil {
 		if n := len(w.found); n == 0 || !errors.Is(w.found[n-1].Err, err) {
 			w.fail(dir, err)
 		}

@@ -3,16 +3,13 @@ package recent
 import (
 	"context"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/internal/cli/draw"
+	"github.com/coppice-go/coppice/internal/cli/look"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/manager"
-	"github.com/coppice-go/coppice/manager/pick"
 	"github.com/coppice-go/coppice/manager/terminal"
 )
 
@@ -116,101 +113,40 @@ func (c *cli) crumbs(st *program.Store, id string) (*manager.Options, *string, e
 	return o, reason, err
 }
 
-// Pick is `coppice pick`.
-func Pick(a *program.App) *cobra.Command {
+// Resume is `coppice resume`, which the terminal remembers.
+func Resume(a *program.App) *cobra.Command {
 	c := &cli{a}
-	var o pick.Options
-	cmd := &cobra.Command{
-		Use:   "pick [QUERY]",
-		Short: "Look for a session by title, preview, folder and id",
-		Long: `Look for a session by its title, the preview of its head, its folder and its id. QUERY is words, of which the
-letters must occur in their order; "phrases" that stand there as they are; or re: and a regular expression. All must
-fit; case does not matter. ` + "`coppice search`" + ` looks into what was said.`,
-		Example: "  coppice pick tide tbl\n  coppice pick --sort threaded --named\n  coppice pick 're:fix(es)? #\\d+'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			for i, arg := range args { // what the shell kept together is a phrase
-				if strings.Contains(arg, " ") && !strings.Contains(arg, `"`) && !strings.HasPrefix(arg, "re:") && len(args) > 1 {
-					args[i] = `"` + arg + `"`
-				}
-			}
-			o.Query = strings.Join(args, " ")
-			return c.pick(cmd.Context(), o)
-		},
+	cmd := look.Resume(a)
+	plain := cmd.RunE
+	var id string
+	cmd.Long += " Where the terminal is known `coppice continue` goes on with\nthis session there from now on; that costs a second read."
+	cmd.Flags().StringVar(&id, "terminal", "", "the terminal's id; none = remember nothing")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := plain(cmd, args); err != nil {
+			return err
+		}
+		c.remember(cmd.Context(), args[0], id)
+		return nil
 	}
-	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "only sessions of this working directory")
-	cmd.Flags().StringVar((*string)(&o.Sort), "sort", string(pick.Recent), "order: recent, relevance, threaded")
-	cmd.Flags().BoolVar(&o.Named, "named", false, "only sessions that have a title")
-	cmd.Flags().IntVar(&o.Limit, "limit", 0, "at most so many; 0 = all")
-	_ = cmd.RegisterFlagCompletionFunc("sort", program.Words(string(pick.Recent), string(pick.Relevance), string(pick.Threaded)))
 	return cmd
 }
 
-// picked is a session as the JSON shows it.
-type picked struct {
-	ID      string `json:"id"`
-	Title   string `json:"title"`
-	Cwd     string `json:"cwd"`
-	Preview string `json:"preview"`
-	Updated string `json:"updated"`
-	Entries uint64 `json:"entries"`
-	Parent  string `json:"parent,omitempty"`
-	Depth   int    `json:"depth"`
-}
-
-func (c *cli) pick(ctx context.Context, o pick.Options) (err error) {
-	if _, err := pick.Parse(o.Query); err != nil || o.Limit < 0 {
-		return program.Usage("query %q, limit %d: %w", o.Query, o.Limit, err)
-	}
-	if o.Sort != pick.Recent && o.Sort != pick.Relevance && o.Sort != pick.Threaded {
-		return program.Usage("unknown order %q; there are recent, relevance, threaded", o.Sort)
-	}
-	if o.Cwd, err = program.Absolute(o.Cwd); err != nil {
-		return err
-	}
-	return c.WithStore(ctx, func(st *program.Store) error {
-		out := c.Array("sessions")
-		var rows []pick.Found
-		tell, end := c.Listing()
-		defer end()
-		o.Progress = func(p pick.Progress) { tell(p.Looked, p.Total) }
-		for f, err := range pick.Sessions(ctx, st.Store, o) {
-			if err != nil {
-				return out.End(err)
-			}
-			if !c.JSON {
-				rows = append(rows, f)
-				continue
-			}
-			at := f.Updated.UTC().Format("2006-01-02T15:04:05.999Z07:00")
-			if err := out.Add(picked{f.ID, f.Title, f.Cwd, f.Preview, at, f.Entries, f.Parent, f.Depth}); err != nil {
-				return err
-			}
+// remember leaves a crumb for a terminal, if there is one. That it cannot is no fault of the command.
+func (c *cli) remember(ctx context.Context, session, id string) {
+	_ = c.WithStore(ctx, func(st *program.Store) error {
+		o, _, err := c.crumbs(st, id)
+		if err != nil || o.Terminal == "" {
+			return err
 		}
-		if end(); c.JSON {
-			return out.End(nil)
+		full, err := st.Resolve(ctx, session)
+		if err != nil {
+			return err
 		}
-		return c.pickText(rows)
+		o.Session.ReadOnly = true
+		m := manager.New(st.Store, o)
+		if _, err := m.Open(ctx, full); err != nil {
+			return err
+		}
+		return m.Close(ctx)
 	})
-}
-
-func (c *cli) pickText(found []pick.Found) error {
-	if len(found) == 0 {
-		c.Note("nothing found")
-		return nil
-	}
-	ids := make([]string, len(found))
-	for i, f := range found {
-		ids[i] = f.ID
-	}
-	short := draw.Short(ids)
-	rows := make([][]screen.Cell, len(found))
-	for i, f := range found {
-		rows[i] = []screen.Cell{
-			{Text: short(f.ID), Style: screen.Yellow},
-			{Text: screen.Ago(c.Now(), f.Updated)},
-			{Text: strings.Repeat("  ", min(f.Depth, 10)) + program.Title(f.Summary)},
-			{Text: screen.Line(screen.Home(f.Cwd, c.Home())), Style: screen.Dim},
-		}
-	}
-	return c.Out.Table([]screen.Column{{Head: "SESSION"}, {Head: "ACTIVE"}, {Head: "TITLE", Flex: true}, {Head: "FOLDER", Flex: true}}, rows)
 }

@@ -1,0 +1,146 @@
+package recent
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coppice-go/coppice/internal/cli/draw"
+	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/cli/recall"
+	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/manager/pick"
+)
+
+// Pick is `coppice pick`.
+func Pick(a *program.App) *cobra.Command {
+	c := &cli{a}
+	var o pick.Options
+	cmd := &cobra.Command{
+		Use:   "pick [QUERY]",
+		Short: "Look for a session by title, first words, folder and id, and by what was said",
+		Long: `Look for a session by its title, what was asked first, the preview of its head, its folder and its id. QUERY is
+words, of which the letters must occur in their order; "phrases" that stand there as they are; or re: and a regular
+expression. All must fit; case does not matter. Pinned sessions come first (` + "`coppice pin`" + `).
+
+Where there is an index of conversations (see ` + "`coppice history`" + `) sessions come behind those in which QUERY was said, each
+with the place. ` + "`coppice search`" + ` shows every such place, and makes the index.`,
+		Example: "  coppice pick tide tbl\n  coppice pick --sort threaded --named\n  coppice pick 're:fix(es)? #\\d+'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for i, arg := range args { // what the shell kept together is a phrase
+				if strings.Contains(arg, " ") && !strings.Contains(arg, `"`) && !strings.HasPrefix(arg, "re:") && len(args) > 1 {
+					args[i] = `"` + arg + `"`
+				}
+			}
+			o.Query = strings.Join(args, " ")
+			return c.pick(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "only sessions of this working directory")
+	cmd.Flags().StringVar((*string)(&o.Sort), "sort", string(pick.Recent), "order: recent, relevance, threaded")
+	cmd.Flags().BoolVar(&o.Named, "named", false, "only sessions that have a title")
+	cmd.Flags().BoolVar(&o.Internal, "internal", false, "sessions that agents began for their own ends, too")
+	cmd.Flags().IntVar(&o.Limit, "limit", 0, "at most so many; 0 = all")
+	_ = cmd.RegisterFlagCompletionFunc("sort", program.Words(string(pick.Recent), string(pick.Relevance), string(pick.Threaded)))
+	return cmd
+}
+
+// picked is a session as the JSON shows it.
+type picked struct {
+	ID       string `json:"id"`
+	Title    string `json:"title"`
+	First    string `json:"first,omitempty"`
+	Cwd      string `json:"cwd"`
+	Preview  string `json:"preview"`
+	Status   string `json:"status,omitempty"`
+	Updated  string `json:"updated"`
+	Entries  uint64 `json:"entries"`
+	Parent   string `json:"parent,omitempty"`
+	Depth    int    `json:"depth"`
+	Internal bool   `json:"internal,omitempty"`
+	Pinned   bool   `json:"pinned,omitempty"`
+	Said     string `json:"said,omitempty"`
+}
+
+func (c *cli) pick(ctx context.Context, o pick.Options) (err error) {
+	if _, err := pick.Parse(o.Query); err != nil || o.Limit < 0 {
+		return program.Usage("query %q, limit %d: %w", o.Query, o.Limit, err)
+	}
+	if o.Sort != pick.Recent && o.Sort != pick.Relevance && o.Sort != pick.Threaded {
+		return program.Usage("unknown order %q; there are recent, relevance, threaded", o.Sort)
+	}
+	if o.Cwd, err = program.Absolute(o.Cwd); err != nil {
+		return err
+	}
+	return c.WithStore(ctx, func(st *program.Store) error {
+		out := c.Array("sessions")
+		var rows []pick.Found
+		tell, end := c.Listing()
+		defer end()
+		o.Progress = func(p pick.Progress) { tell(p.Looked, p.Total) }
+		o.Pinned = c.pinned(st)
+		o.Said = func(ctx context.Context, query string) (map[string]string, error) {
+			return recall.Said(ctx, c.App, st, query, o.Cwd)
+		}
+		for f, err := range pick.Sessions(ctx, st.Store, o) {
+			if err != nil {
+				return out.End(err)
+			}
+			if !c.JSON {
+				rows = append(rows, f)
+				continue
+			}
+			at := f.Updated.UTC().Format("2006-01-02T15:04:05.999Z07:00")
+			if err := out.Add(picked{
+				f.ID, f.Title, f.First, f.Cwd, f.Preview, string(f.Status), at, f.Entries, f.Parent, f.Depth, f.Internal, f.Pinned, f.Said,
+			}); err != nil {
+				return err
+			}
+		}
+		if end(); c.JSON {
+			return out.End(nil)
+		}
+		return c.pickText(rows)
+	})
+}
+
+func (c *cli) pickText(found []pick.Found) error {
+	if len(found) == 0 {
+		c.Note("nothing found")
+		return nil
+	}
+	ids := make([]string, len(found))
+	columns := []screen.Column{{Head: "SESSION"}, {Head: "ACTIVE"}, {Head: "STATUS"}, {Head: "TITLE", Flex: true}, {Head: "FOLDER", Flex: true}}
+	for i, f := range found {
+		ids[i] = f.ID
+		if f.Said != "" && len(columns) == 5 {
+			columns = append(columns, screen.Column{Head: "SAID", Flex: true})
+		}
+	}
+	short := draw.Short(ids)
+	rows := make([][]screen.Cell, len(found))
+	for i, f := range found {
+		rows[i] = []screen.Cell{
+			{Text: short(f.ID), Style: screen.Yellow},
+			{Text: screen.Ago(c.Now(), f.Updated)},
+			{Text: screen.Line(string(f.Status))},
+			{Text: strings.Repeat("  ", min(f.Depth, 10)) + titled(f)},
+			{Text: screen.Line(screen.Home(f.Cwd, c.Home())), Style: screen.Dim},
+			{Text: screen.Line(f.Said), Style: screen.Dim},
+		}[:len(columns)]
+	}
+	return c.Out.Table(columns, rows)
+}
+
+// titled is what a person knows a session by, with the marks that it has.
+func titled(f pick.Found) string {
+	text := screen.Cut(screen.Line(pick.Name(f.Summary)), 60)
+	if f.Internal {
+		text = "(internal) " + text
+	}
+	if f.Pinned {
+		text = "(pinned) " + text
+	}
+	return text
+}
