@@ -8,7 +8,8 @@ import (
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 
-// lookBack bounds the entries of the window that are looked at where a commit has none of its own.
+// lookBack bounds the entries that are looked at: of the window, where a commit has none of its own, and for one that
+// tells how far the conversation is.
 const lookBack = 64
 
 // said brings up to date what the summary tells of the conversation: what was asked first, the newest thing that was
@@ -17,17 +18,22 @@ func (st *State) said(before *State, entries []transcript.Entry) {
 	if st.Summary.Entries == uint64(len(entries)) { // they are the first: later, a state that was made anew from the end of a log could not know
 		st.Summary.First = first(entries)
 	}
-	if preview, status, ok := newest(entries); ok {
-		st.Summary.Preview, st.Summary.Status = preview, status
-		return
-	}
-	if st.HeadOrd == before.HeadOrd || len(entries) > 0 || st.Window == nil {
+	if st.tell(newest(entries)) || st.HeadOrd == before.HeadOrd || len(entries) > 0 || st.Window == nil {
 		return
 	}
 	kept := st.Window.Entries()
-	if preview, status, ok := newest(kept[max(0, len(kept)-lookBack):]); ok {
-		st.Summary.Preview, st.Summary.Status = preview, status
+	st.tell(newest(kept[max(0, len(kept)-lookBack):]))
+}
+
+// tell takes over what is known. false: nothing was said.
+func (st *State) tell(preview, status string) bool {
+	if preview != "" {
+		st.Summary.Preview = preview
 	}
+	if status != "" {
+		st.Summary.Status = status
+	}
+	return preview != ""
 }
 
 func rowOf(e *transcript.Entry) codec.Row {
@@ -46,9 +52,10 @@ func first(entries []transcript.Entry) string {
 	return ""
 }
 
-// newest is one line of the newest message that says something, and how far the newest message is.
-func newest(entries []transcript.Entry) (preview string, status string, ok bool) {
-	for i := len(entries) - 1; i >= 0; i-- {
+// newest is one line of the newest message that says something, and how far the newest message is that tells; "" =
+// none of them.
+func newest(entries []transcript.Entry) (preview, status string) {
+	for i := len(entries) - 1; i >= 0 && (preview == "" || status == "" && i >= len(entries)-lookBack); i-- {
 		e := &entries[i]
 		if e.Type != "message" {
 			continue
@@ -57,11 +64,11 @@ func newest(entries []transcript.Entry) (preview string, status string, ok bool)
 		if status == "" {
 			status = statusOf(&r, e.Raw)
 		}
-		if r.Preview != "" {
-			return r.Preview, status, true
+		if preview == "" {
+			preview = r.Preview
 		}
 	}
-	return "", status, false
+	return preview, status
 }
 
 func statusOf(r *codec.Row, raw []byte) string {
