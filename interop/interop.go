@@ -46,13 +46,17 @@ type Header struct {
 
 // Source is what a session is read from. A reader may open it more than once; each opening begins at the
 // first byte. Name is a path, or what stands for one in messages.
+//
+// What Open and Beside give may be read from another goroutine than the one that opened it, one at a time; the
+// reader's Close waits for it.
 type Source struct {
 	Name string
 	Open func() (io.ReadCloser, error)
-	// Beside opens a file that the session's names by a path relative to its folder (a blob, a subagent's
-	// transcript). nil, or fs.ErrNotExist = there is none. Readers check names: nothing outside of that
-	// folder is asked for but "../../blobs/<sha256>", where omp keeps images, Codex's "session_index.jsonl" four
-	// folders up or one, and what List gives.
+	// Beside opens a file that the session's names by a path relative to its folder, or that List gave (a blob, a
+	// subagent's transcript, a tool's output). nil, or fs.ErrNotExist = there is none. Readers check names: nothing
+	// outside of that folder is asked for but omp's images, "../../blobs/<sha256>" or "../blobs/<sha256>", and of
+	// Codex's "../../../YYYY/MM/DD/rollout-*" and the like in the other folders that List is asked for, where it keeps
+	// the files of another day, and "session_index.jsonl" four folders up or one.
 	Beside func(name string) (io.ReadCloser, error)
 	// List gives the names of what lies in a folder, for what the session's file does not name: paths as Beside
 	// takes them, sorted, at most 10,000. dir is relative to the session's folder, "." = that one. nil, or

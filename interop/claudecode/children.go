@@ -118,7 +118,11 @@ func (r *Reader) sidechain(c int32, line func(int32) ([]byte, error)) (interop.C
 		stamp = jsonl.AppendTime(nil, time.UnixMilli(o.last))
 	}
 	h := interop.Header{ID: x.ID(first), Cwd: x.Cwd, Parent: r.header.ID, Created: created, Version: 1}
-	h.Raw = headerLine(h, stamp)
+	agent := graph.AgentName(rawjson.Text(rawjson.Field(raw, "agentId")))
+	if agent == "" {
+		agent = "sidechain"
+	}
+	h.Raw = headerLine(h, stamp, agent)
 	return interop.Child{Header: h, Entries: each(newEmitter(x, o, r.spare).next)}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/write"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 	"github.com/coppice-go/coppice/interop/internal/lines"
 )
@@ -32,7 +33,7 @@ type converter struct {
 func (c *converter) unit(u *unit) {
 	switch u.what {
 	case beginning:
-		c.begin(u.at)
+		c.begin(u.at, u.row)
 	case ending:
 		p := place{id: []byte(`"cc-head"`), parent: c.x.AppendID(nil, u.row), at: u.at, row: &c.x.Rows[u.row]}
 		p.stamp = jsonl.AppendTime(nil, time.UnixMilli(u.at))
@@ -46,14 +47,19 @@ func (c *converter) unit(u *unit) {
 }
 
 // begin gives the entry on which everything hangs, so that several beginnings are one tree.
-func (c *converter) begin(at int64) {
+func (c *converter) begin(at int64, child int32) {
 	data := []byte{'{'}
 	for _, f := range []struct{ name, val string }{{"sessionId", c.x.Session}, {"agentId", c.x.AgentID}} {
 		if f.val != "" {
 			data = graph.AddField(data, f.name, rawjson.AppendString(nil, f.val))
 		}
 	}
-	data = append(graph.AddField(data, "envelope", c.x.Env.Object()), '}')
+	data = graph.AddField(data, "envelope", c.x.Env.Object())
+	if c.x.Children > 0 && child == 0 {
+		n := len(c.x.Rows) - len(c.x.List(0))
+		data = graph.AddField(data, write.SidechainLines, strconv.AppendInt(nil, int64(n), 10))
+	}
+	data = append(data, '}')
 	p := place{id: rootID, stamp: jsonl.AppendTime(nil, time.UnixMilli(at)), at: at, row: &graph.Row{}}
 	c.line = append(c.line[:0], graph.Member{Key: []byte("type"), Val: []byte(`"session"`)})
 	c.custom(p, data)

@@ -1,11 +1,14 @@
 package claudecode
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,4 +116,41 @@ func TestMutations(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
+}
+
+// FuzzWrite: whatever messages a session holds, the file that it becomes is one that Claude Code loads, and one that
+// is read.
+func FuzzWrite(f *testing.F) {
+	for _, p := range providers {
+		for _, m := range append(p.answer("t", []string{"k", "l"}), p.results([]string{"k", "l"})...) {
+			f.Add(m, m)
+			f.Add(p.answer("t", []string{"k"})[0], m)
+		}
+	}
+	f.Add(`{"role":"user","content":[null,7,"s",[],{"type":"image"},{"type":"document","source":{}}]}`, `{"role":"user","parts":{"x":1}}`)
+	f.Fuzz(func(t *testing.T, first, second string) {
+		if !json.Valid([]byte(first)) || !json.Valid([]byte(second)) || strings.ContainsAny(first+second, "\r\n") {
+			t.Skip()
+		}
+		g := grove{}
+		g.add(g.add(g.add(g.add("", first), second), first), `{"role":"user","content":"end"}`)
+		g.add("e1", second)
+		var out bytes.Buffer
+		if _, err := Write(&out, interop.Header{ID: "mine", Cwd: "/w"}, func(yield func(transcript.Draft, error) bool) {
+			for _, d := range g.entries {
+				if _, err := d.Line("", "", now); err == nil && !yield(d, nil) {
+					return
+				}
+			}
+		}); err != nil {
+			t.Skip() // a line that is none
+		}
+		if err := loads(out.String()); err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+		s, _ := read(t, out.String())
+		if !slices.ContainsFunc(s.entries, func(e transcript.Entry) bool { return strings.Contains(string(e.Raw), `"content":"end"`) }) {
+			t.Fatalf("the end is gone\n%s", out.String())
+		}
+	})
 }

@@ -26,7 +26,7 @@ type piece struct {
 // unit is what becomes entries together.
 type unit struct {
 	what   uint8
-	row    int32   // whose entries they are
+	row    int32   // whose entries they are; of a beginning, the child's number
 	pieces []piece // its lines, the row's last
 	at     int64   // the time of its first line, or of the one before: in milliseconds since 1970
 }
@@ -42,6 +42,7 @@ const (
 // order is the second reading: it says what becomes of the rows of one child, parents first.
 type order struct {
 	x     *graph.Index
+	child int32
 	rows  []int32
 	fetch func(row int32) ([]byte, error)
 	tip   int32
@@ -60,7 +61,7 @@ type order struct {
 
 func newOrder(x *graph.Index, child int32, now time.Time, fetch func(int32) ([]byte, error)) *order {
 	o := &order{
-		x: x, rows: x.List(child), fetch: fetch, tip: x.Tips[child], last: now.UnixMilli(),
+		x: x, child: child, rows: x.List(child), fetch: fetch, tip: x.Tips[child], last: now.UnixMilli(),
 		parts: map[int32][]piece{}, waits: map[int32][]unit{}, given: graph.None,
 	}
 	if !x.Created.IsZero() {
@@ -80,7 +81,7 @@ func (o *order) next() (unit, error) {
 		switch {
 		case !o.begun:
 			o.begun = true
-			o.out = append(o.out, unit{what: beginning, at: o.last})
+			o.out = append(o.out, unit{what: beginning, row: o.child, at: o.last})
 		case len(o.rows) > 0:
 			i := o.rows[0]
 			o.rows = o.rows[1:]

@@ -9,6 +9,9 @@
 //   - What the transcript cannot express is kept as it is, in entries of type custom named
 //     "claude-code.<type>", in the order of the file. Fields of a line that pi does not have stand in its
 //     entry's field "claudeCode".
+//   - What tools gave that was too long for a line, and lies in files beside the session, is kept in entries of type
+//     custom named "claude-code.tool-output" with {"file","bytes","text"} ("base64" where it is no text) as data, on
+//     a branch of their own: 4 MiB of each and 64 MiB of all; files over that are named in a diagnostic.
 //   - An entry's id is the uuid of the last line that it is made of: new lines of Claude Code can hang on it.
 //
 // A file is read twice: first for an index of some 200 bytes a line, then line by line. Either reading works on
@@ -22,11 +25,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/beside"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 	"github.com/coppice-go/coppice/transcript"
@@ -42,8 +45,10 @@ type Reader struct {
 	header interop.Header
 	in     io.ReadCloser // while entries are read
 	e      *emitter
-	spare  chan *batch // to be filled again
-	err    error       // sticky
+	files  *beside.Outputs // of tools, to be given behind the first entry; nil = no more
+	begun  bool            // the first entry was given
+	spare  chan *batch     // to be filled again
+	err    error           // sticky
 }
 
 // NewReader reads src, which is opened twice, and once or twice more for children. What was opened is read ahead,
@@ -80,12 +85,17 @@ func (r *Reader) begin() error {
 		}
 		h.Made = true
 	}
-	h.Raw = headerLine(h, jsonl.AppendTime(nil, stamp))
+	h.Raw = headerLine(h, jsonl.AppendTime(nil, stamp), x.AgentID)
 	r.header, r.x, r.spare = h, x, make(chan *batch, 2*graph.Lanes+1)
 	return nil
 }
 
-func headerLine(h interop.Header, stamp []byte) []byte {
+// headerLine makes the header. A session of an agent's, "" = of nobody's, is internal: users do not go on with it.
+func headerLine(h interop.Header, stamp []byte, agent string) []byte {
+	var internal []byte
+	if agent != "" {
+		internal = []byte("true")
+	}
 	text := func(s string) []byte {
 		if s == "" {
 			return nil
@@ -93,7 +103,7 @@ func headerLine(h interop.Header, stamp []byte) []byte {
 		return rawjson.AppendString(nil, s)
 	}
 	return rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", text(h.ID), "timestamp", stamp,
-		"cwd", rawjson.AppendString(nil, h.Cwd), "title", text(h.Title), "parentSession", text(h.Parent))
+		"cwd", rawjson.AppendString(nil, h.Cwd), "title", text(h.Title), "parentSession", text(h.Parent), "internal", internal, "agent", text(agent))
 }
 
 // Next gives the next entry, parents first.
@@ -111,9 +121,19 @@ func (r *Reader) Next() (transcript.Draft, error) {
 			return transcript.Draft{}, err
 		}
 		r.in = in
+		if r.x.AgentID == "" {
+			r.files = r.search().Outputs(rawjson.Field(r.header.Raw, "timestamp"))
+		}
 		r.e = newPipe(r.x, newOrder(r.x, 0, r.o.Now, newTape(r.x, in).get), r.spare)
 	}
+	if r.begun && r.files != nil {
+		if raw := r.files.Next(); raw != nil {
+			return transcript.Draft{Raw: raw}, nil
+		}
+		r.files = nil
+	}
 	d, err := r.e.next()
+	r.begun = true
 	if err != nil {
 		if r.err = err; errors.Is(err, io.EOF) {
 			if err = r.release(); err != nil {
@@ -166,9 +186,4 @@ func (r *Reader) release() error {
 		return fmt.Errorf("close %s: %w", r.src.Name, err)
 	}
 	return nil
-}
-
-// base is the name of the session's file without its extension: its folder of subagents is called so.
-func (r *Reader) base() string {
-	return graph.AgentName(strings.TrimSuffix(path.Base(strings.ReplaceAll(r.src.Name, `\`, "/")), ".jsonl"))
 }

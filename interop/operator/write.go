@@ -9,10 +9,17 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/omp/outward"
+	"github.com/coppice-go/coppice/interop/operator/internal/unsaid"
 	"github.com/coppice-go/coppice/interop/pi/emit"
 	"github.com/coppice-go/coppice/interop/pi/family"
 	"github.com/coppice-go/coppice/interop/pi/shape"
 	"github.com/coppice-go/coppice/transcript"
+)
+
+// Kinds of losses of what pi's lines have beside what operator has.
+const (
+	LostField = unsaid.Field
+	LostStop  = unsaid.Stop
 )
 
 // Kinds of losses, beside those of the pi family.
@@ -35,7 +42,7 @@ var self = family.Member{Shape: shape.Dialect{Blocks: []string{"image_url", "aud
 // The losses say what operator could not be told, by kind.
 func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
 	losses, err := emit.File(w, headerOut(h), h.Title, entries, head, format.Target(target))
-	return family.Counted(losses, err, unsaidHeader(h.Raw))
+	return family.Counted(losses, err, unsaid.Header(h.Raw))
 }
 
 func headerOut(h interop.Header) []byte {
@@ -90,7 +97,7 @@ func count(l transcript.Line) int {
 // convertOut gives operator's lines for an entry.
 func convertOut(l transcript.Line, lose func(kind string)) [][]byte {
 	if l.Type == "leaf" {
-		unsaid(l.Raw, l.Type, lose)
+		unsaid.Object(l.Raw, l.Type, lose)
 		target := rawjson.Field(l.Raw, "targetId")
 		if !rawjson.IsString(target) {
 			target = []byte("null")
@@ -130,7 +137,10 @@ var levels = map[string]bool{"off": true, "minimal": true, "low": true, "medium"
 func snake(raw []byte, lose func(kind string)) []byte {
 	field := func(name string) []byte { return rawjson.Field(raw, name) }
 	typ := rawjson.Text(field("type"))
-	unsaidEntry(raw, typ, lose)
+	unsaid.Entry(raw, typ, lose)
+	if meta := rawjson.Field(raw, "meta"); typ == "message" && meta != nil && meta[0] != 'n' && metaOut(meta) == nil {
+		lose(LostField)
+	}
 	line := func(typ string, body []byte) []byte {
 		return outLine(typ, field("id"), field("parentId"), seconds(field("timestamp")), body)
 	}

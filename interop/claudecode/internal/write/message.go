@@ -1,63 +1,143 @@
 package write
 
 import (
-	"crypto/sha256"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/pi/shape"
 )
 
-// message writes a message of any role.
+// spoken is what becomes one line of the file.
+type spoken struct {
+	typ     string
+	message []byte
+	flags   []any // further fields of the line, names and values in turn
+}
+
+// message writes a message of any role, in any provider's shape: on several lines where it holds what is said
+// on different ones in Claude Code.
 func (w *writer) message(it item) {
-	content := rawjson.Field(it.message, "content")
+	var lines []spoken
 	switch role := rawjson.Text(rawjson.Field(it.message, "role")); role {
-	case "user":
-		w.said(it, content, false)
-	case "assistant":
-		w.assistant(it, content)
-	case "toolResult", "tool":
-		w.result(it, content)
+	case "custom", "hookMessage", "developer", "system":
+		w.lose("messages of role " + role + ": written as the program's own")
+		lines = w.program(rawjson.Field(it.message, "content"))
+	case "branchSummary", "compactionSummary":
+		w.lose("messages of role " + role + ": written as the program's own")
+		lines = w.program(rawjson.Field(it.message, "summary"))
 	case "bashExecution", "pythonExecution":
 		w.lose("commands of the user: written as text")
 		text := "$ " + rawjson.Text(rawjson.Field(it.message, "command")) + rawjson.Text(rawjson.Field(it.message, "code")) + "\n" +
 			rawjson.Text(rawjson.Field(it.message, "output"))
-		w.said(it, rawjson.AppendString(nil, text), false)
-	case "custom", "hookMessage", "developer", "system", "fileMention":
-		w.lose("messages of role " + role + ": written as the program's own")
-		w.said(it, content, true)
-	case "branchSummary", "compactionSummary":
-		w.lose("messages of role " + role + ": written as the program's own")
-		w.said(it, rawjson.Field(it.message, "summary"), true)
+		lines = w.said(rawjson.AppendString(nil, text), false)
 	default:
-		w.skip(it, "messages of role "+printable(role))
+		if len(it.message) == 0 || it.message[0] != '{' {
+			w.skip(it, "messages that are no objects")
+			return
+		}
+		if role == "" && string(rawjson.Field(it.message, "type")) == `"reasoning"` {
+			w.skip(it, lostThinking)
+			return
+		}
+		for _, p := range w.parts(it) {
+			lines = append(lines, w.part(it, p)...)
+		}
+	}
+	w.put(it, lines)
+}
+
+// put writes the lines of an entry. The last has the entry's id: what comes next hangs on it.
+func (w *writer) put(it item, lines []spoken) {
+	if len(lines) == 0 {
+		w.skip(it, "messages without content that Claude Code can show")
+		return
+	}
+	parent := w.place(it.ParentID)
+	for i, l := range lines {
+		id := w.place(it.ID)
+		if i < len(lines)-1 {
+			id = made("part", w.place(it.ID)+"."+strconv.Itoa(i))
+		}
+		if i == 0 && len(lines) > 1 {
+			w.firsts[it.ID] = id
+		}
+		w.tree(id, w.envelope(it, id, parent, `"`+l.typ+`"`, append([]any{"message", l.message}, l.flags...)...))
+		parent = id
 	}
 }
 
-// said writes what somebody says to the model. A message that is empty cannot be sent.
-func (w *writer) said(it item, content []byte, meta bool) {
+// part gives the lines of a message in pi's shape or Anthropic's.
+func (w *writer) part(it item, p shape.Part) []spoken {
+	switch {
+	case p.Type == "custom_message":
+		return w.program(rawjson.Field(p.Body, "content"))
+	case p.Type != "message":
+		return nil
+	}
+	content := rawjson.Field(p.Message, "content")
+	switch rawjson.Text(rawjson.Field(p.Message, "role")) {
+	case "assistant":
+		return w.assistant(it, p.Message, content)
+	case "toolResult", "tool":
+		return w.result(p.Message, content)
+	}
+	return w.user(content)
+}
+
+// program gives the line of what a program says to the model.
+func (w *writer) program(content []byte) []spoken {
+	if !rawjson.IsString(content) && !nativeBlocks("user", content) {
+		content = shape.Content(content, w.lose)
+	}
+	return w.said(content, true)
+}
+
+// said gives the line of what somebody says to the model; none for what is empty, which cannot be sent.
+func (w *writer) said(content []byte, meta bool) []spoken {
 	if !rawjson.IsString(content) {
 		content = w.blocks(content)
 	}
 	if s := string(content); s == `""` || s == "[]" {
-		w.skip(it, "messages without content that Claude Code can show")
-		return
+		return nil
 	}
-	var flag []byte
+	var flags []any
 	if meta {
-		flag = []byte("true")
+		flags = []any{"isMeta", []byte("true")}
 	}
-	w.tree(w.place(it.ID), w.envelope(it, w.place(it.ID), w.place(it.ParentID), `"user"`,
-		"message", rawjson.Object("role", []byte(`"user"`), "content", content), "isMeta", flag))
+	return []spoken{{"user", rawjson.Object("role", []byte(`"user"`), "content", content), flags}}
 }
 
-// blocks gives a list of blocks as Anthropic has them.
-func (w *writer) blocks(content []byte) []byte {
-	out := []byte{'['}
+// user gives the lines of a message of the user, in which results of tools may stand: first those whose call is
+// not there, as text, then all else on one line, the results in front.
+func (w *writer) user(content []byte) []spoken {
+	if rawjson.IsString(content) {
+		return w.said(content, false)
+	}
+	var lines []spoken
+	var results, rest [][]byte
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
-		b := w.block(m.Val)
-		if b == nil {
+		if string(rawjson.Field(m.Val, "type")) != `"tool_result"` {
+			if b := w.block(m.Val); b != nil {
+				rest = append(rest, b)
+			}
 			continue
 		}
+		block, alone := w.resultBlock(rawjson.Text(rawjson.Field(m.Val, "tool_use_id")), rawjson.Field(m.Val, "content"), rawjson.Field(m.Val, "is_error"))
+		if lines = append(lines, alone...); block != nil {
+			results = append(results, block)
+		}
+	}
+	if list := slices.Concat(results, rest); len(list) > 0 {
+		lines = append(lines, spoken{"user", rawjson.Object("role", []byte(`"user"`), "content", listOf(list)), nil})
+	}
+	return lines
+}
+
+func listOf(blocks [][]byte) []byte {
+	out := []byte{'['}
+	for _, b := range blocks {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
@@ -66,186 +146,133 @@ func (w *writer) blocks(content []byte) []byte {
 	return append(out, ']')
 }
 
-func (w *writer) block(block []byte) []byte {
-	if rawjson.IsString(block) && len(block) > 2 {
-		return rawjson.Object("type", []byte(`"text"`), "text", block)
+// resultBlock gives the block of a result. Without the call it would be refused, so it becomes text, on a line
+// of its own.
+func (w *writer) resultBlock(id string, content, isError []byte) (block []byte, alone []spoken) {
+	if content != nil && !rawjson.IsString(content) {
+		content = w.blocks(content)
 	}
-	typ := rawjson.Text(rawjson.Field(block, "type"))
-	switch typ {
-	case "text":
-		if text := rawjson.Field(block, "text"); rawjson.IsString(text) && strings.TrimSpace(rawjson.Text(text)) != "" {
-			return rawjson.Object("type", []byte(`"text"`), "text", text)
-		}
-		return nil // an empty one cannot be sent, and says nothing
-	case "image":
-		data, mime := rawjson.Field(block, "data"), rawjson.Field(block, "mimeType")
-		if rawjson.IsString(data) && rawjson.IsString(mime) && !strings.HasPrefix(string(data), `"blob:`) && !strings.HasPrefix(string(data), `"data:`) {
-			source := rawjson.Object("type", []byte(`"base64"`), "media_type", mime, "data", data)
-			return rawjson.Object("type", []byte(`"image"`), "source", source)
-		}
-		if src := rawjson.Field(block, "source"); w.ours && len(src) > 0 && src[0] == '{' {
-			return block
-		}
-	case "document", "tool_reference", "server_tool_use", "search_result":
-		return block
-	default:
-		if strings.HasSuffix(typ, "_tool_result") {
-			return block
-		}
+	written, again := w.answered(id)
+	if written == "" {
+		w.lose("results whose call is not there: written as text")
+		return nil, w.said(content, true)
 	}
-	w.lose("blocks of type " + printable(typ))
-	return nil
+	if again {
+		w.lose("results of calls that have another one, here or on another branch: Claude Code puts them behind each other")
+	}
+	w.results[shortKey(written)] = true
+	w.pass(step{answer: written})
+	var failed []byte
+	if rawjson.IsTrue(isError) {
+		failed = isError
+	}
+	return rawjson.Object("tool_use_id", rawjson.AppendString(nil, written), "type", []byte(`"tool_result"`), "content", content, "is_error", failed), nil
 }
 
-// assistant writes a message of the model, on one line.
-func (w *writer) assistant(it item, content []byte) {
-	signed := string(rawjson.Field(it.message, "api")) == `"anthropic-messages"` || string(rawjson.Field(it.message, "provider")) == `"anthropic"`
-	out := []byte{'['}
-	put := func(b []byte) {
-		if b == nil {
-			return
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, b...)
+// result gives the lines of a message that is the result of a tool.
+func (w *writer) result(message, content []byte) []spoken {
+	block, alone := w.resultBlock(rawjson.Text(rawjson.Field(message, "toolCallId")), content, rawjson.Field(message, "isError"))
+	if block == nil {
+		return alone
 	}
+	var flags []any
+	if details := rawjson.OrNull(rawjson.Field(message, "details")); w.ours && string(details) != "null" {
+		flags = []any{"toolUseResult", details}
+	} else if !w.ours && string(details) != "null" {
+		w.lose("details of results of tools")
+	}
+	return []spoken{{"user", rawjson.Object("role", []byte(`"user"`), "content", listOf([][]byte{block})), flags}}
+}
+
+// assistant gives the line of a message of the model.
+func (w *writer) assistant(it item, message, content []byte) []spoken {
+	said := answer{signed: bySigner(message)}
 	if rawjson.IsString(content) {
-		put(w.block(content))
+		said.put(w.block(content))
 	}
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
-		switch rawjson.Text(rawjson.Field(m.Val, "type")) {
-		case "thinking":
-			put(w.thinking(m.Val, signed))
-		case "toolCall":
-			put(w.call(m.Val))
-		default:
-			put(w.block(m.Val))
+		w.sayBlock(it, &said, m.Val)
+	}
+	failed := string(rawjson.Field(message, "stopReason")) == `"error"`
+	if fault := rawjson.Field(message, "errorMessage"); failed && rawjson.IsString(fault) && len(fault) > 2 {
+		if len(said.list) == 0 {
+			said.put(w.block(fault))
+		} else if it.more == nil && !strings.Contains(string(listOf(said.list)), string(fault[1:len(fault)-1])) {
+			w.lose("errors of messages that have content too")
 		}
 	}
-	failed := string(rawjson.Field(it.message, "stopReason")) == `"error"`
-	if fault := rawjson.Field(it.message, "errorMessage"); len(out) == 1 && failed {
-		put(w.block(fault))
+	if len(said.list) == 0 {
+		return nil
 	}
-	if len(out) == 1 {
-		w.skip(it, "messages without content that Claude Code can show")
-		return
-	}
-	var flag []byte
+	var flags []any
 	if failed && (it.more == nil || rawjson.Field(it.more, "isApiErrorMessage") == nil) {
-		flag = []byte("true")
+		flags = []any{"isApiErrorMessage", []byte("true")}
 	}
-	w.tree(w.place(it.ID), w.envelope(it, w.place(it.ID), w.place(it.ParentID), `"assistant"`, "message", w.provider(it, append(out, ']')), "isApiErrorMessage", flag))
+	made, model := w.provider(it, message, &said)
+	w.pass(step{calls: said.calls, model: model})
+	return []spoken{{"assistant", made, flags}}
 }
 
-// provider makes the provider's message object.
-func (w *writer) provider(it item, content []byte) []byte {
-	id := rawjson.Field(it.message, "responseId")
-	if !rawjson.IsString(id) || len(id) == 2 {
+// answer is the content of a message of the model, while it is put together.
+type answer struct {
+	list   [][]byte
+	calls  []call
+	signed bool // its thinking is Anthropic's
+}
+
+func (a *answer) put(block []byte) {
+	if block != nil {
+		a.list = append(a.list, block)
+	}
+}
+
+func (w *writer) sayBlock(it item, said *answer, block []byte) {
+	typ := rawjson.Text(rawjson.Field(block, "type"))
+	if typ == wrapper {
+		block = rawjson.Field(block, "block")
+		typ = rawjson.Text(rawjson.Field(block, "type"))
+	}
+	switch typ {
+	case "thinking", "redacted_thinking", "redactedThinking":
+		said.put(w.thinking(block, said.signed))
+	case "toolCall", "tool_use":
+		said.put(w.call(it, said, block))
+	default:
+		said.put(w.block(block))
+	}
+}
+
+// provider makes the provider's message object, of the model that it says or of the one in force.
+func (w *writer) provider(it item, message []byte, said *answer) (out, model []byte) {
+	id := rawjson.Field(message, "responseId")
+	if own := rawjson.Field(message, "id"); !rawjson.IsString(id) && rawjson.IsString(own) {
+		id = own
+	}
+	if !rawjson.IsString(id) || len(id) == 2 || w.sent[shortKey(rawjson.Text(id))] {
 		id = rawjson.AppendString(nil, "msg_"+strings.ReplaceAll(w.place(it.ID), "-", ""))
 	}
-	model := rawjson.Field(it.message, "responseModel")
-	if !rawjson.IsString(model) {
-		model = rawjson.Field(it.message, "model")
+	w.sent[shortKey(rawjson.Text(id))] = true
+	for _, name := range []string{"responseModel", "model", "modelVersion", "modelId"} {
+		if v := rawjson.Field(message, name); model == nil && rawjson.IsString(v) && len(v) > 2 && string(v) != `"unknown"` {
+			model = v
+		}
 	}
-	if !rawjson.IsString(model) || len(model) == 2 {
+	if model == nil {
+		model = w.model()
+	}
+	if model == nil {
 		model = []byte(`"unknown"`)
 	}
-	stop := rawjson.Field(it.message, "rawStopReason")
-	if !rawjson.IsString(stop) || !w.ours {
-		switch string(rawjson.Field(it.message, "stopReason")) {
-		case `"length"`:
-			stop = []byte(`"max_tokens"`)
-		case `"toolUse"`:
-			stop = []byte(`"tool_use"`)
-		case `"error"`, `"aborted"`:
-			stop = []byte("null")
-		default:
-			stop = []byte(`"end_turn"`)
+	sequence := rawjson.OrNull(rawjson.Field(message, "stop_sequence"))
+	out = rawjson.Object("id", id, "type", []byte(`"message"`), "role", []byte(`"assistant"`), "model", model, "content", listOf(said.list),
+		"stop_reason", w.stop(it.message, said.signed, said.calls != nil), "stop_sequence", sequence, "usage", w.usage(it.message))
+	for _, name := range []string{"container", "context_management", "stop_details"} {
+		if v := rawjson.OrNull(rawjson.Field(message, name)); string(v) != "null" {
+			out = rawjson.WithField(out, name, v)
 		}
 	}
-	u := rawjson.Field(it.message, "usage")
-	count := func(name string) []byte {
-		if n := rawjson.Field(u, name); rawjson.IsNumber(n) {
-			return n
-		}
-		return []byte("0")
-	}
-	usage := rawjson.Object("input_tokens", count("input"), "cache_creation_input_tokens", count("cacheWrite"),
-		"cache_read_input_tokens", count("cacheRead"), "output_tokens", count("output"))
-	out := rawjson.Object("id", id, "type", []byte(`"message"`), "role", []byte(`"assistant"`), "model", model, "content", content,
-		"stop_reason", stop, "stop_sequence", []byte("null"), "usage", usage)
 	for m := rawjson.Walk(rawjson.Field(it.more, "message")); m.Closing == '}' && m.Next(); {
 		out = rawjson.WithField(out, string(m.Key), m.Val)
 	}
-	return out
-}
-
-// thinking gives a block of thinking if Anthropic signed it: any other would be refused.
-func (w *writer) thinking(block []byte, signed bool) []byte {
-	signature := rawjson.Field(block, "thinkingSignature")
-	if !signed || !rawjson.IsString(signature) || len(signature) == 2 {
-		w.lose("thinking that Anthropic did not sign")
-		return nil
-	}
-	if rawjson.IsTrue(rawjson.Field(block, "redacted")) {
-		return rawjson.Object("type", []byte(`"redacted_thinking"`), "data", signature)
-	}
-	text := rawjson.Field(block, "thinking")
-	if !rawjson.IsString(text) {
-		text = []byte(`""`)
-	}
-	return rawjson.Object("type", []byte(`"thinking"`), "thinking", text, "signature", signature)
-}
-
-func shortKey(id string) (k [8]byte) {
-	sum := sha256.Sum256([]byte(id))
-	copy(k[:], sum[:])
-	return k
-}
-
-func (w *writer) call(block []byte) []byte {
-	id, name := rawjson.Text(rawjson.Field(block, "id")), rawjson.Field(block, "name")
-	if !rawjson.IsString(name) || len(name) == 2 {
-		w.lose("calls without a tool's name")
-		return nil
-	}
-	w.calls[shortKey(id)] = true
-	args := rawjson.Field(block, "arguments")
-	if len(args) == 0 || args[0] != '{' {
-		args = []byte("{}")
-	}
-	return rawjson.Object("type", []byte(`"tool_use"`), "id", rawjson.AppendString(nil, callID(id)), "name", name, "input", args, "caller", rawjson.Field(block, "caller"))
-}
-
-// noteCalls remembers the calls of a message that is in the original file.
-func (w *writer) noteCalls(message []byte) {
-	for m := rawjson.Walk(rawjson.Field(message, "content")); m.Closing == ']' && m.Next(); {
-		if string(rawjson.Field(m.Val, "type")) == `"toolCall"` {
-			w.calls[shortKey(rawjson.Text(rawjson.Field(m.Val, "id")))] = true
-		}
-	}
-}
-
-// result writes the result of a call; without the call it would be refused, so it becomes text.
-func (w *writer) result(it item, content []byte) {
-	id := rawjson.Text(rawjson.Field(it.message, "toolCallId"))
-	if !rawjson.IsString(content) {
-		content = w.blocks(content)
-	}
-	if !w.calls[shortKey(id)] {
-		w.lose("results whose call is not there: written as text")
-		w.said(it, content, true)
-		return
-	}
-	var failed, details []byte
-	if rawjson.IsTrue(rawjson.Field(it.message, "isError")) {
-		failed = []byte("true")
-	}
-	if w.ours {
-		details = rawjson.Field(it.message, "details")
-	}
-	block := rawjson.Object("tool_use_id", rawjson.AppendString(nil, callID(id)), "type", []byte(`"tool_result"`), "content", content, "is_error", failed)
-	w.tree(w.place(it.ID), w.envelope(it, w.place(it.ID), w.place(it.ParentID), `"user"`,
-		"message", rawjson.Object("role", []byte(`"user"`), "content", append(append([]byte{'['}, block...), ']')), "toolUseResult", details))
+	return out, model
 }

@@ -1,13 +1,14 @@
-// Package write makes lines of Claude Code of entries.
+// Package write makes lines of Claude Code of entries. Messages may be in any provider's shape.
+//
+// Bounds (I15): one entry and what it becomes; of each entry some 200 bytes, and its calls' ids.
 package write
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,10 +16,18 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/beside"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/interop/omp/outward"
 	"github.com/coppice-go/coppice/transcript"
 )
+
+// SidechainLines is the field of a session's first entry that counts the lines of its file that are in the
+// sessions of its sidechains.
+const SidechainLines = "sidechainLines"
+
+const lostSidechains = "lines of sidechains: they are in sessions of their own"
 
 // version is what lines say where nothing else is known: one that knows every kind of line written here.
 const version = "2.1.0"
@@ -27,7 +36,10 @@ const version = "2.1.0"
 // file. entries are all of the session's entries in their order, the first known of which the reader gave:
 // those are only read, for what the new ones hang on.
 func Append(w io.Writer, header interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
-	out := &writer{w: bufio.NewWriter(w), losses: interop.Losses{}, session: SessionID(header), places: map[string]string{}, calls: map[[8]byte]bool{}}
+	out := &writer{
+		w: bufio.NewWriter(w), losses: interop.Losses{}, session: SessionID(header), places: map[string]string{}, firsts: map[string]string{},
+		ways: map[string]*step{}, calls: map[[8]byte]bool{}, results: map[[8]byte]bool{}, sent: map[[8]byte]bool{},
+	}
 	out.env = graph.Envelope{
 		{Key: []byte("userType"), Val: []byte(`"external"`)},
 		{Key: []byte("cwd"), Val: rawjson.AppendString(nil, header.Cwd)},
@@ -60,7 +72,12 @@ func asUUID(kind, id string) string {
 	if graph.IsUUID(id) {
 		return id
 	}
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("coppice:claude-code:"+kind+":"+id)).String()
+	return made(kind, id)
+}
+
+// made makes an id that is the same each time.
+func made(kind, of string) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("coppice:claude-code:"+kind+":"+of)).String()
 }
 
 // writer turns entries into lines.
@@ -73,7 +90,12 @@ type writer struct {
 	ours    bool              // the session came from Claude Code
 	old     bool              // the entry at hand is in the original file
 	places  map[string]string // by entry: the line it hangs on, where that is not of its id's own making
-	calls   map[[8]byte]bool  // calls that were written
+	firsts  map[string]string // by entry of several lines: the first one
+	ways    map[string]*step  // by entry: what the way to it holds; none = nothing
+	way     *step             // that of the entry at hand
+	calls   map[[8]byte]bool  // ids of calls that were written,
+	results map[[8]byte]bool  // of those that have a result,
+	sent    map[[8]byte]bool  // and of messages of the provider
 	written string            // the line of the tree written last
 	head    string            // the line on which the last entry stands
 	last    time.Time
@@ -91,6 +113,15 @@ func (w *writer) place(id string) string {
 		return p
 	}
 	return asUUID(w.session, id)
+}
+
+// isStub tells an entry of which an import kept its head alone, or that stands for a line that it could not keep.
+func isStub(l transcript.Line) bool {
+	stub := rawjson.Field(l.Raw, "stub")
+	if stub == nil && l.Type == "custom" {
+		stub = rawjson.Field(rawjson.Field(l.Raw, "data"), "stub")
+	}
+	return rawjson.IsNumber(rawjson.Field(stub, "bytes")) && rawjson.IsNumber(rawjson.Field(stub, "limit"))
 }
 
 // item is an entry that is to be written.
@@ -115,10 +146,14 @@ func (w *writer) draft(d transcript.Draft, old bool) error {
 		w.last = l.Time
 	}
 	it.at = jsonl.AppendTime(nil, w.last)
+	w.way = w.ways[l.ParentID]
 	if w.old = old; old {
 		w.known(it)
 	} else {
 		w.entry(it)
+	}
+	if w.way != nil {
+		w.ways[l.ID] = w.way
 	}
 	w.head = w.place(l.ID)
 	return w.err
@@ -136,12 +171,23 @@ func (w *writer) known(it item) {
 			w.places[it.ID] = at
 		}
 		w.written = at
-		w.noteCalls(it.message)
+		w.note(it.message)
 	case it.ID == graph.RootID:
 		w.origin(it)
 		w.places[it.ID] = ""
 	default:
 		w.places[it.ID] = w.place(it.ParentID)
+		w.changed(it)
+	}
+}
+
+// changed notes the model in force from an entry on.
+func (w *writer) changed(it item) {
+	if it.Type != "model_change" {
+		return
+	}
+	if model := rawjson.Field(it.Raw, "modelId"); rawjson.IsString(model) && len(model) > 2 {
+		w.pass(step{model: model})
 	}
 }
 
@@ -160,6 +206,9 @@ func (w *writer) origin(it item) {
 	if len(env) == 0 || env[0] != '{' {
 		return
 	}
+	if n, err := strconv.Atoi(string(rawjson.Field(data, SidechainLines))); err == nil && n > 0 && !w.old {
+		w.losses[lostSidechains] += n
+	}
 	w.ours = true
 	w.agent = rawjson.Text(rawjson.Field(data, "agentId"))
 	if id := rawjson.Text(rawjson.Field(data, "sessionId")); id != "" && w.old {
@@ -175,6 +224,9 @@ func (w *writer) origin(it item) {
 
 // entry writes one entry.
 func (w *writer) entry(it item) {
+	if isStub(it.Line) {
+		w.lose(outward.LostStub)
+	}
 	switch it.Type {
 	case "message":
 		w.message(it)
@@ -182,12 +234,12 @@ func (w *writer) entry(it item) {
 		if rawjson.Text(rawjson.Field(it.Raw, "customType")) != "claude-code.meta" {
 			w.lose("messages of programs: written as the program's own, without their kind")
 		}
-		w.said(it, rawjson.Field(it.Raw, "content"), true)
+		w.put(it, w.program(rawjson.Field(it.Raw, "content")))
 	case "compaction":
 		w.compaction(it)
 	case "branch_summary":
 		w.lose("branch summaries: written as the program's own messages")
-		w.said(it, rawjson.Field(it.Raw, "summary"), true)
+		w.put(it, w.said(rawjson.Field(it.Raw, "summary"), true))
 	case "custom":
 		w.custom(it)
 	case "session_info":
@@ -199,6 +251,7 @@ func (w *writer) entry(it item) {
 		w.line(rawjson.Object("type", []byte(`"custom-title"`), "customTitle", name, "sessionId", rawjson.AppendString(nil, w.session)))
 	case "model_change":
 		w.places[it.ID] = w.place(it.ParentID) // every message names its model
+		w.changed(it)
 	default:
 		w.skip(it, "entries of type "+printable(it.Type))
 	}
@@ -220,13 +273,17 @@ func printable(s string) string {
 func (w *writer) custom(it item) {
 	kind := rawjson.Text(rawjson.Field(it.Raw, "customType"))
 	data := rawjson.Field(it.Raw, "data")
-	own := strings.HasPrefix(kind, "claude-code.") && len(data) > 0 && data[0] == '{' && rawjson.Field(data, "stub") == nil
+	own := strings.HasPrefix(kind, "claude-code.") && len(data) > 0 && data[0] == '{'
 	switch {
 	case it.ID == graph.RootID:
 		w.origin(it)
 		w.places[it.ID] = ""
 	case kind == "claude-code.head", strings.HasPrefix(kind, "coppice."):
 		w.skip(it, "")
+	case kind == beside.ToolOutput:
+		w.skip(it, "outputs of tools that lie in files of their own, beside the session")
+	case isStub(it.Line):
+		w.skip(it, "") // counted already
 	case !own:
 		w.skip(it, "entries of programs (custom)")
 	case rawjson.Field(data, "uuid") == nil:
@@ -250,7 +307,7 @@ func orNull(id string) []byte {
 
 // compaction writes a boundary and a summary behind it.
 func (w *writer) compaction(it item) {
-	boundary := uuid.NewSHA1(uuid.NameSpaceURL, []byte("coppice:claude-code:boundary:"+w.place(it.ID))).String()
+	boundary := made("boundary", w.place(it.ID))
 	meta := rawjson.Field(rawjson.Field(it.Raw, "details"), "compactMetadata")
 	if len(meta) == 0 || meta[0] != '{' {
 		tokens := rawjson.Field(it.Raw, "tokensBefore")
@@ -261,7 +318,11 @@ func (w *writer) compaction(it item) {
 	}
 	if kept := rawjson.Text(rawjson.Field(it.Raw, "firstKeptEntryId")); kept != "" && kept != it.ID {
 		w.lose("compactions that keep messages: only Claude Code 2.1 and later reads them so")
-		meta = rawjson.WithField(meta, "preservedSegment", rawjson.Object("headUuid", orNull(w.place(kept)),
+		first := w.place(kept)
+		if id, ok := w.firsts[kept]; ok {
+			first = id
+		}
+		meta = rawjson.WithField(meta, "preservedSegment", rawjson.Object("headUuid", orNull(first),
 			"anchorUuid", orNull(w.place(it.ID)), "tailUuid", orNull(w.place(it.ParentID))))
 	}
 	parent := w.place(it.ParentID)
@@ -324,17 +385,7 @@ func (w *writer) pointAtEnd() {
 		return
 	}
 	it := item{at: jsonl.AppendTime(nil, w.last)}
-	id := uuid.NewSHA1(uuid.NameSpaceURL, []byte("coppice:claude-code:head:"+w.head)).String()
+	id := made("head", w.head)
 	w.tree(id, w.envelope(it, id, w.head, `"system"`, "subtype", []byte(`"informational"`), "content", []byte(`"Continued from here"`),
 		"isMeta", []byte("false"), "level", []byte(`"info"`)))
-}
-
-// callID gives the id of a call as Anthropic takes it.
-func callID(id string) string {
-	const most = 64
-	if id != "" && len(id) <= most && graph.AgentName(id) != "" {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return "toolu_" + hex.EncodeToString(sum[:12])
 }

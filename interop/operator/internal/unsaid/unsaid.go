@@ -1,4 +1,5 @@
-package operator
+// Package unsaid counts what pi's lines say and operator has no fields for.
+package unsaid
 
 import (
 	"slices"
@@ -9,8 +10,8 @@ import (
 
 // Kinds of losses of what pi's lines have beside what operator has.
 const (
-	LostField = "entries, messages and blocks with fields that operator does not have: those fields are left out"
-	LostStop  = "answers whose end was still to come: operator has no word for that"
+	Field = "entries, messages and blocks with fields that operator does not have: those fields are left out"
+	Stop  = "answers whose end was still to come: operator has no word for that"
 )
 
 // sayable are the fields of pi's that operator has too, by the type of the entry, by the role of the message behind
@@ -42,18 +43,18 @@ var sayable = map[string][]string{
 }
 
 // everywhere are the fields of any object that are said, or counted elsewhere.
-var everywhere = []string{"type", "role", "id", "parentId", "timestamp", "stub", partOf}
+var everywhere = []string{"type", "role", "id", "parentId", "timestamp", "stub", "partOf"}
 
-// unsaid counts an object that says more than operator has fields for; kind is none of those above where the whole of
+// Object counts an object that says more than operator has fields for; kind is none of those above where the whole of
 // it is kept as something else.
-func unsaid(object []byte, kind string, lose func(kind string)) {
+func Object(object []byte, kind string, lose func(kind string)) {
 	fields, ok := sayable[kind]
 	if !ok {
 		return
 	}
 	for m := rawjson.Walk(object); m.Closing == '}' && m.Next(); {
 		if !nothing(m.Val) && !slices.Contains(fields, string(m.Key)) && !slices.Contains(everywhere, string(m.Key)) {
-			lose(LostField)
+			lose(Field)
 			return
 		}
 	}
@@ -68,44 +69,41 @@ func nothing(val []byte) bool {
 	return false
 }
 
-// unsaidMessage counts what of a message of pi's, of its blocks and of its account operator has no fields for.
-func unsaidMessage(raw []byte, lose func(kind string)) {
+// message counts what of a message of pi's, of its blocks and of its account operator has no fields for.
+func message(raw []byte, lose func(kind string)) {
 	role := rawjson.Text(rawjson.Field(raw, "role"))
-	unsaid(raw, "role "+role, lose)
+	Object(raw, "role "+role, lose)
 	if role == "custom" && string(rawjson.Field(raw, "display")) == "false" {
-		lose(LostField)
+		lose(Field)
 	}
 	if role == "assistant" {
-		unsaid(rawjson.Field(raw, "usage"), "usage", lose)
+		Object(rawjson.Field(raw, "usage"), "usage", lose)
 		if stop := rawjson.Text(rawjson.Field(raw, "stopReason")); stop == "pending" || stop == "deferred" {
-			lose(LostStop)
+			lose(Stop)
 		}
 	}
-	unsaidBlocks(rawjson.Field(raw, "content"), lose)
+	blocks(rawjson.Field(raw, "content"), lose)
 }
 
-func unsaidBlocks(list []byte, lose func(kind string)) {
+func blocks(list []byte, lose func(kind string)) {
 	for m := rawjson.Walk(list); m.Closing == ']' && m.Next(); {
-		unsaid(m.Val, "block "+rawjson.Text(rawjson.Field(m.Val, "type")), lose)
+		Object(m.Val, "block "+rawjson.Text(rawjson.Field(m.Val, "type")), lose)
 	}
 }
 
-// unsaidEntry counts what of a line that pi loads operator has no fields for.
-func unsaidEntry(raw []byte, typ string, lose func(kind string)) {
-	unsaid(raw, typ, lose)
+// Entry counts what of a line that pi loads operator has no fields for.
+func Entry(raw []byte, typ string, lose func(kind string)) {
+	Object(raw, typ, lose)
 	switch typ {
 	case "message":
-		unsaidMessage(rawjson.Field(raw, "message"), lose)
-		if meta := rawjson.Field(raw, "meta"); meta != nil && meta[0] != 'n' && metaOut(meta) == nil {
-			lose(LostField)
-		}
+		message(rawjson.Field(raw, "message"), lose)
 	case "custom_message":
-		unsaidBlocks(rawjson.Field(raw, "content"), lose)
+		blocks(rawjson.Field(raw, "content"), lose)
 	}
 }
 
-// unsaidHeader counts the fields of a session's header that operator does not have.
-func unsaidHeader(raw []byte) (lost int) {
+// Header counts the fields of a session's header that operator does not have.
+func Header(raw []byte) (lost int) {
 	l, err := transcript.ParseLine(raw)
 	if err != nil {
 		return 0

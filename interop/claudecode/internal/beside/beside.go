@@ -1,0 +1,156 @@
+// Package beside finds the files that belong to a session of Claude Code's and lie beside its own: transcripts of
+// agents that it started, and what tools gave that was too long for a line.
+package beside
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
+)
+
+// Bounds of the search.
+const (
+	MaxListed = 10_000  // names that are looked at, in all folders of a kind together
+	MinFirst  = 1 << 14 // bytes that are read of a file to learn whose it is,
+	MaxFirst  = 1 << 20 // and of one that does not say it so soon
+)
+
+const (
+	agents      = "/subagents" // where they lie, in the session's folder; of old beside its file
+	agentPrefix = "agent-"
+	extension   = ".jsonl"
+)
+
+// Search looks for the files of one session.
+type Search struct {
+	src     interop.Source
+	session string // its id
+	base    string // the name of its file without the extension; "" if it could be no folder's
+	note    func(detail string)
+}
+
+// New makes a search for what belongs to the session that src holds. note is told what is odd.
+func New(src interop.Source, session string, note func(detail string)) *Search {
+	name := path.Base(strings.ReplaceAll(src.Name, `\`, "/"))
+	return &Search{src: src, session: session, base: graph.AgentName(strings.TrimSuffix(name, extension)), note: note}
+}
+
+// folders gives the places that a folder of the session's may have: its own is called by its file or its id.
+func (s *Search) folders(kind string) []string {
+	var dirs []string
+	for _, id := range []string{s.base, graph.AgentName(s.session)} {
+		if dir := id + kind; id != "" && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// AgentFile gives the name of an agent's transcript.
+func AgentFile(id string) string {
+	return agentPrefix + strings.TrimPrefix(id, agentPrefix) + extension
+}
+
+// AgentOf gives the agent whose transcript a file is, by its name.
+func AgentOf(name string) string {
+	return strings.TrimPrefix(strings.TrimSuffix(path.Base(name), extension), agentPrefix)
+}
+
+// Find opens the transcript of an agent.
+func (s *Search) Find(file string) (in io.ReadCloser, name string, err error) {
+	for _, dir := range append(s.folders(agents), ".") {
+		name = path.Join(dir, file)
+		in, err = s.src.Beside(name)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return in, name, err
+		}
+	}
+	return nil, "", err
+}
+
+// Agents gives the files that may be transcripts of agents, by folder and name.
+func (s *Search) Agents() (found []string) {
+	for _, name := range s.list(append(s.folders(agents), ".")) {
+		dir, file := path.Split(name)
+		stem, ok := strings.CutSuffix(file, extension)
+		if ok && stem != "" && graph.AgentName(stem) == stem && (dir != "" || strings.HasPrefix(stem, agentPrefix) && stem != s.base) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// list gives what lies in folders, each name as it is asked for.
+func (s *Search) list(dirs []string) (found []string) {
+	if s.src.List == nil {
+		return nil
+	}
+	left := MaxListed
+	for _, dir := range dirs {
+		names, err := s.src.List(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			s.note(fmt.Sprintf("files in %s: %s", dir, err))
+		}
+		if len(names) > left {
+			s.note(fmt.Sprintf("files in %s: %d names are not looked at, over the limit of %d", dir, len(names)-left, MaxListed))
+			names = names[:left]
+		}
+		left -= len(names)
+		for _, name := range names {
+			if file := path.Base(name); file != "." && file != ".." && file != "/" && !strings.Contains(file, `\`) && name == path.Join(dir, file) {
+				found = append(found, name)
+			}
+		}
+	}
+	return found
+}
+
+// Owns reports whether a file says that it belongs to the session: by the first line that names a session,
+// within MaxFirst bytes. Of a file in the session's own folder that does not, a note is left.
+func (s *Search) Owns(name string) bool {
+	id, err := s.ownerOf(name)
+	if err == nil && id != "" && (id == s.session || id == s.base) {
+		return true
+	}
+	if path.Dir(name) != "." {
+		if err == nil {
+			err = fmt.Errorf("left out: it is of session %q", id)
+		}
+		s.note(fmt.Sprintf("%s: %s", name, err))
+	}
+	return false
+}
+
+func (s *Search) ownerOf(name string) (id string, err error) {
+	in, err := s.src.Beside(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var head []byte
+	for size := MinFirst; size <= MaxFirst; size *= 8 {
+		more, err := io.ReadAll(io.LimitReader(in, int64(size-len(head))))
+		if err != nil {
+			return "", fmt.Errorf("read: %w", err)
+		}
+		head = append(head, more...)
+		for line := range bytes.Lines(head) {
+			if id := rawjson.Text(rawjson.Field(bytes.Trim(line, "\xef\xbb\xbf \t\r\n\x00"), "sessionId")); id != "" {
+				return id, nil
+			}
+		}
+		if len(head) < size {
+			break
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,125 @@
+package beside
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
+	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+)
+
+// ToolOutput is the customType of an entry that holds a file of a tool's output.
+const ToolOutput = "claude-code.tool-output"
+
+// Bounds of what is kept of the files with outputs of tools, in bytes; what is over them is named in one note.
+const (
+	maxOutput  = jsonl.MaxEntry // of one file; its entry is held to that too
+	maxOutputs = 64 << 20       // of all files together
+	maxShown   = 20             // names in the note
+
+	outputs = "/tool-results"
+)
+
+// Outputs gives entries for the files with outputs of tools that lie in a session's folder. A result's text ends
+// early and names its file; others are called by their call's id. Agents that the session started keep theirs
+// there too.
+//
+// Each entry hangs on the one before, the first on the session's beginning, on a branch of their own: they are no
+// part of what models are told.
+type Outputs struct {
+	s      *Search
+	names  []string
+	parent string
+	stamp  []byte
+	left   int      // bytes that may still be kept
+	stay   []string // files that were not, by folder and name
+}
+
+// Outputs lists the files. stamp is the time of the entries, a string literal.
+func (s *Search) Outputs(stamp []byte) *Outputs {
+	o := &Outputs{s: s, parent: graph.RootID, stamp: stamp, left: maxOutputs}
+	if s.src.Beside != nil {
+		o.names = s.list(s.folders(outputs))
+	}
+	return o
+}
+
+// Next gives the next entry; nil = no more.
+func (o *Outputs) Next() []byte {
+	for len(o.names) > 0 {
+		name := o.names[0]
+		o.names = o.names[1:]
+		data, err := o.read(name)
+		if err != nil {
+			o.s.note(fmt.Sprintf("%s: %s", name, err))
+			continue
+		}
+		if raw := o.entry(name, data); data != nil && len(raw) <= jsonl.MaxEntry {
+			o.left -= len(data)
+			return raw
+		}
+		o.stay = append(o.stay, name)
+	}
+	if n := len(o.stay); n > 0 {
+		shown := o.stay[:min(n, maxShown)]
+		o.s.note(fmt.Sprintf("outputs of tools: %d files stay in %s, over the limit of %d bytes each and %d together: %s",
+			n, path.Dir(shown[0]), maxOutput, maxOutputs, strings.Join(shown, ", ")))
+		o.stay = nil
+	}
+	return nil
+}
+
+// read gives what is in a file; nil = more than may be kept.
+func (o *Outputs) read(name string) (data []byte, err error) {
+	if o.left <= 0 {
+		return nil, nil
+	}
+	in, err := o.s.src.Beside(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	most := min(o.left, maxOutput)
+	data, err = io.ReadAll(io.LimitReader(in, int64(most)+1))
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	if len(data) > most {
+		return nil, nil
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return data, nil
+}
+
+// entry makes the entry of a file: text as it is, other bytes in base64.
+func (o *Outputs) entry(name string, data []byte) []byte {
+	if data == nil {
+		return nil
+	}
+	kind, val := "text", []byte(nil)
+	if utf8.Valid(data) {
+		val = rawjson.AppendString(nil, data)
+	} else {
+		kind, val = "base64", rawjson.AppendString(nil, base64.StdEncoding.EncodeToString(data))
+	}
+	sum := sha256.Sum256([]byte(name))
+	id := "cc-output-" + hex.EncodeToString(sum[:]) // longer than what a line's own id gives
+	raw := rawjson.Object("type", []byte(`"custom"`), "id", rawjson.AppendString(nil, id), "parentId", rawjson.AppendString(nil, o.parent),
+		"timestamp", o.stamp, "customType", rawjson.AppendString(nil, ToolOutput),
+		"data", rawjson.Object("file", rawjson.AppendString(nil, name), "bytes", strconv.AppendInt(nil, int64(len(data)), 10), kind, val))
+	if len(raw) <= jsonl.MaxEntry {
+		o.parent = id
+	}
+	return raw
+}

@@ -1,0 +1,241 @@
+package write
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/pi/shape"
+)
+
+// wrapper is the type of a block that holds one of Anthropic's, on its way through package shape.
+const wrapper = "claude-code.block"
+
+var dialect = shape.Dialect{Blocks: []string{wrapper}}
+
+// parts gives the messages that a message becomes, in pi's shape or Anthropic's. One that is already in either
+// comes back as it is; those of other providers go through package shape.
+func (w *writer) parts(it item) []shape.Part {
+	if native(it.message) {
+		return []shape.Part{{Type: "message", Message: it.message}}
+	}
+	message := it.message
+	for _, name := range []string{"content", "parts", "contents"} {
+		if list := rawjson.Field(message, name); len(list) > 0 && list[0] == '[' {
+			message = rawjson.WithField(message, name, w.wrapped(list))
+		}
+	}
+	return shape.Messages(message, it.Time, dialect, w.lose)
+}
+
+// native reports a message in pi's shape or Anthropic's.
+func native(message []byte) bool {
+	role := rawjson.Text(rawjson.Field(message, "role"))
+	switch role {
+	case "user", "assistant", "toolResult":
+	default:
+		return false
+	}
+	for _, name := range []string{"parts", "contents", "tool_calls", "function_call"} {
+		if v := rawjson.Field(message, name); v != nil && string(v) != "null" && string(v) != "[]" {
+			return false
+		}
+	}
+	if role == "toolResult" && rawjson.Field(message, "toolCallId") == nil {
+		return false
+	}
+	content := rawjson.OrNull(rawjson.Field(message, "content"))
+	return rawjson.IsString(content) || string(content) == "null" || nativeBlocks(role, content)
+}
+
+func nativeBlocks(role string, list []byte) bool {
+	if len(list) == 0 || list[0] != '[' {
+		return false
+	}
+	for m := rawjson.Walk(list); m.Next(); {
+		if !nativeBlock(role, m.Val) {
+			return false
+		}
+	}
+	return true
+}
+
+// nativeBlock reports a block that has its place in a message of this role, in pi's shape or Anthropic's.
+func nativeBlock(role string, b []byte) bool {
+	if rawjson.IsString(b) {
+		return true
+	}
+	text := func(name string) bool { return rawjson.IsString(rawjson.Field(b, name)) }
+	switch typ := rawjson.Text(rawjson.Field(b, "type")); typ {
+	case "text":
+		return text("text")
+	case "image":
+		return rawjson.Field(b, "source") != nil || text("data") && text("mimeType")
+	case "thinking":
+		return role == "assistant" && text("thinking")
+	case "redacted_thinking", "redactedThinking":
+		return role == "assistant" && text("data")
+	case "toolCall", "tool_use":
+		return role == "assistant" && text("id") && text("name")
+	case "tool_result":
+		return role == "user" && text("tool_use_id")
+	case "document":
+		return bytes.HasPrefix(rawjson.Field(b, "source"), []byte("{"))
+	default:
+		return anthropics(typ)
+	}
+}
+
+// wrapped gives a list of blocks in which those that Anthropic has words for, and package shape has not, are
+// wrapped. Documents elsewhere than in the list itself, and recordings, are named in words.
+func (w *writer) wrapped(list []byte) []byte {
+	var out [][]byte
+	for m := rawjson.Walk(list); m.Next(); {
+		b := m.Val
+		switch inner := w.anthropic(b); {
+		case inner != nil:
+			b = rawjson.Object("type", []byte(`"`+wrapper+`"`), "block", inner)
+		case isResult(b):
+			b = w.plainResult(b)
+		default:
+			if d, ok := documentOf(b); ok {
+				w.lose(lostDocument)
+				b = d.words()
+			}
+		}
+		out = append(out, b)
+	}
+	return listOf(out)
+}
+
+// anthropic gives Anthropic's block for one that package shape has no counterpart of; nil = there is none.
+func (w *writer) anthropic(b []byte) []byte {
+	typ := rawjson.Text(rawjson.Field(b, "type"))
+	switch {
+	case typ == "image" && rawjson.Field(b, "source") != nil, typ == "document" && nativeBlock("user", b), anthropics(typ) && typ != "document":
+		return b
+	case typ == "thinking" && rawjson.IsString(rawjson.Field(b, "signature")), typ == "redacted_thinking", typ == "redactedThinking":
+		return b
+	case typ == "" && rawjson.IsTrue(rawjson.Field(b, "thought")) && rawjson.IsString(rawjson.Field(b, "text")):
+		return rawjson.Object("type", []byte(`"thinking"`), "thinking", rawjson.Field(b, "text"))
+	}
+	if r := rawjson.Field(rawjson.Field(b, "reasoningContent"), "reasoningText"); r != nil {
+		return rawjson.Object("type", []byte(`"thinking"`), "thinking", rawjson.Field(r, "text"), "signature", rawjson.Field(r, "signature"))
+	}
+	if typ == "image_url" || typ == "input_image" {
+		url := rawjson.Field(b, "image_url")
+		if inner := rawjson.Field(url, "url"); inner != nil {
+			url = inner
+		}
+		if strings.HasPrefix(string(url), `"https://`) || strings.HasPrefix(string(url), `"http://`) {
+			return rawjson.Object("type", []byte(`"image"`), "source", rawjson.Object("type", []byte(`"url"`), "url", url))
+		}
+	}
+	if d, ok := documentOf(b); ok {
+		return d.block()
+	}
+	return nil
+}
+
+func isResult(b []byte) bool {
+	return rawjson.Text(rawjson.Field(b, "type")) == "tool_result" || rawjson.Field(b, "toolResult") != nil
+}
+
+// plainResult gives a result whose documents are named in words: package shape has no place for them there.
+func (w *writer) plainResult(b []byte) []byte {
+	inner, in := rawjson.Field(b, "toolResult"), true
+	if inner == nil {
+		inner, in = b, false
+	}
+	list := rawjson.Field(inner, "content")
+	if len(list) == 0 || list[0] != '[' {
+		return b
+	}
+	var out [][]byte
+	for m := rawjson.Walk(list); m.Next(); {
+		is := m.Val
+		if d, ok := documentOf(is); ok {
+			w.lose(lostDocument)
+			is = d.words()
+		}
+		out = append(out, is)
+	}
+	inner = rawjson.WithField(inner, "content", listOf(out))
+	if in {
+		return rawjson.WithField(b, "toolResult", inner)
+	}
+	return inner
+}
+
+const lostDocument = "documents and recordings that Claude Code has no form for: named in words, without their bytes"
+
+// document is a file in another provider's block.
+type document struct{ name, mime, data string }
+
+// documentOf gives the file that is in a block of OpenAI's, Gemini's or Bedrock's; false: there is none, or it is
+// an image, or it lies elsewhere.
+func documentOf(b []byte) (d document, ok bool) {
+	text := func(object []byte, names ...string) string {
+		for _, n := range names {
+			if v := rawjson.Field(object, n); rawjson.IsString(v) {
+				return rawjson.Text(v)
+			}
+		}
+		return ""
+	}
+	inner := b
+	for _, name := range []string{"file", "inlineData", "inline_data", "document", "input_audio", "audio", "video", "source"} {
+		if v := rawjson.Field(b, name); len(v) > 0 && v[0] == '{' {
+			inner = v
+			break
+		}
+	}
+	d.name = text(inner, "filename", "file_name", "displayName", "display_name", "name", "title")
+	if d.name == "" {
+		d.name = text(b, "filename", "title", "name")
+	}
+	d.mime = text(inner, "mimeType", "mime_type", "media_type", "format")
+	d.data = text(inner, "file_data", "data")
+	if src := rawjson.Field(inner, "source"); d.data == "" && src != nil {
+		d.data = text(src, "bytes", "data")
+	}
+	if head, coded, found := strings.Cut(d.data, ";base64,"); found && strings.HasPrefix(head, "data:") {
+		d.mime, d.data = head[len("data:"):], coded
+	}
+	return d, d.data != "" && !strings.HasPrefix(d.mime, "image/") && rawjson.Text(rawjson.Field(b, "type")) != "image"
+}
+
+// block gives Anthropic's document; nil = it takes none of that kind.
+func (d document) block() []byte {
+	var title []byte
+	if d.name != "" {
+		title = rawjson.AppendString(nil, d.name)
+	}
+	source := func(kind, mime, data string) []byte {
+		return rawjson.Object("type", []byte(`"document"`), "source", rawjson.Object("type", rawjson.AppendString(nil, kind),
+			"media_type", rawjson.AppendString(nil, mime), "data", rawjson.AppendString(nil, data)), "title", title)
+	}
+	switch {
+	case d.mime == "application/pdf" || d.mime == "pdf" || d.mime == "" && strings.HasSuffix(strings.ToLower(d.name), ".pdf"):
+		return source("base64", "application/pdf", d.data)
+	case strings.HasPrefix(d.mime, "text/") || d.mime == "txt" || d.mime == "md" || d.mime == "csv" || d.mime == "html":
+		if plain, err := base64.StdEncoding.DecodeString(d.data); err == nil {
+			return source("text", "text/plain", string(plain))
+		}
+	}
+	return nil
+}
+
+func (d document) words() []byte {
+	said := "[file"
+	if d.name != "" {
+		said += ": " + d.name
+	}
+	if d.mime != "" {
+		said += ", " + d.mime
+	}
+	said += ", " + strconv.Itoa(len(d.data)*3/4) + " bytes, not in this file]"
+	return rawjson.Object("type", []byte(`"text"`), "text", rawjson.AppendString(nil, said))
+}
