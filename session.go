@@ -45,6 +45,14 @@ func (s *Session) Head() checkpoint.Head {
 	return h
 }
 
+// Profile is the rules by which the session's contexts are built.
+func (s *Session) Profile() transcript.Profile {
+	if w := s.h.State().Window; s.o.Profile == "" && w != nil {
+		return w.Profile()
+	}
+	return s.o.Profile
+}
+
 // State decodes the agent's state, as of the last acknowledged commit, into v. A session without state
 // leaves v alone.
 func (s *Session) State(v any) error {

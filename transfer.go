@@ -97,8 +97,8 @@ func (s *Store) fork(ctx context.Context, from *Session, v *View, id string, o *
 		own.Title, own.Cwd = v.v.State.Summary.Title, v.v.State.Summary.Cwd
 	}
 	own.Parent = from.id
-	if w := from.h.State().Window; own.Profile == "" && w != nil {
-		own.Profile = w.Profile() // its context is built as it was
+	if own.Profile == "" {
+		own.Profile = from.Profile() // its context is built as it was
 	}
 	h, in, err := s.into(id, &own)
 	if err != nil {

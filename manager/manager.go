@@ -12,8 +12,8 @@
 //   - Hooks run in the caller's goroutine with no lock held.
 //
 // What a session manager counts and lists is in packages of its own: tally sums usage and derives settings,
-// pick lists and searches sessions, terminal remembers which session a terminal was in, trash keeps deleted
-// sessions. All of them work without a Manager.
+// pick lists and searches sessions, pins remembers those that a person wants at hand, terminal which session a
+// terminal was in, trash keeps deleted sessions. All of them work without a Manager.
 package manager
 
 import (

@@ -366,7 +366,7 @@ var mutants = []struct {
 	}},
 	{"the walk", "Model/RandomWalk", func(m *mutant, a backend.Appender) {
 		m.remove = func(ctx context.Context, key string) error {
-			if i, err := a.Stat(ctx, key); err == nil && i.Size > 400 {
+			if i, err := a.Stat(ctx, key); err == nil && i.Size > 100 {
 				return nil
 			}
 			return a.Delete(ctx, key)

@@ -170,6 +170,7 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "rename", args: []string{"rename", "s", "title"}},
 		{name: "move", args: []string{"move", "s", "/elsewhere"}},
 		{name: "pick", args: []string{"pick", "title"}},
+		{name: "pin", args: []string{"pin"}},
 		{name: "labels", args: []string{"labels", "019cadab"}},
 		{name: "usage", args: []string{"usage", "019cadab"}},
 		{name: "settings", args: []string{"settings", "s"}},

@@ -1,6 +1,7 @@
 // Package pick lists and searches the sessions of a store for people who look for one: by fuzzy words, phrases and
-// patterns, newest first, best first, or forks below what they come from. Results of the newest-first order come
-// while the listing goes on, and how far it is is told.
+// patterns, newest first, best first, or forks below what they come from; pinned ones before all others, and behind
+// them what an index of conversations finds besides. Results of the newest-first order come while the listing goes
+// on, and how far it is is told.
 package pick
 
 import (
@@ -9,7 +10,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -30,10 +30,17 @@ type Options struct {
 	Cwd      string // only sessions of this working directory; "" = all
 	Query    string // see Parse; "" = all
 	Named    bool   // only those that somebody gave a title
-	Internal bool   // those that agents began for themselves, too
+	Internal bool   // those that agents began for themselves, too; pinned ones always
 	Sort     Sort
 	Limit    int              // at most so many; 0 = all
 	Progress func(p Progress) // told after each session that was looked at; nil = nobody asks
+
+	// Pinned are ids of sessions that come first if they fit, whatever the order. Each costs one read more, so that
+	// they need not be waited for; one that is gone is passed over.
+	Pinned []string
+	// Said gives the sessions in which a query was said, by their ids, with a line around it: those that do not fit
+	// by what they are called come behind those that do. Its error is the last result. nil = nobody knows.
+	Said func(ctx context.Context, query string) (map[string]string, error)
 }
 
 // Progress is how far a listing is. Total is how many sessions the store has, as far as the listing knows: deleted
@@ -43,9 +50,14 @@ type Progress struct{ Looked, Found, Total int }
 // Found is a session that was found.
 type Found struct {
 	checkpoint.Summary
-	Depth int // of Threaded: how many sessions of the list it hangs below
-	Score int // of a query: the lower the better
+	Depth  int    // of Threaded: how many sessions of the list it hangs below
+	Score  int    // of a query: the lower the better
+	Pinned bool   // it is one of Options.Pinned
+	Said   string // what Options.Said gives, of a session that does not fit by what it is called
 }
+
+// Name is what a person knows a session by: its title, else what was asked first, else the end of its conversation.
+func Name(s checkpoint.Summary) string { return cmp.Or(s.Title, s.First, s.Preview) }
 
 // Sessions yields what is found. An error comes last and once.
 func Sessions(ctx context.Context, st *coppice.Store, o Options) iter.Seq2[Found, error] {
@@ -58,39 +70,113 @@ func Sessions(ctx context.Context, st *coppice.Store, o Options) iter.Seq2[Found
 			yield(Found{}, err)
 			return
 		}
-		var all []Found
-		p := follower{tell: o.Progress}
-		for sum, err := range st.List(ctx, coppice.ListOptions{Cwd: o.Cwd, Progress: p.listed}) {
-			if err != nil {
-				yield(Found{}, err)
-				return
-			}
-			score, fits := q.Score(sum.Title + "\n" + sum.Preview + "\n" + sum.ID + "\n" + sum.Cwd)
-			if fits = fits && (sum.Title != "" || !o.Named) && (!sum.Internal || o.Internal); fits {
-				p.Found++
-			}
-			p.upTo(p.seen)
-			f := Found{Summary: sum, Score: score}
-			switch {
-			case !fits:
-			case o.Sort == Relevance || o.Sort == Threaded:
-				all = append(all, f)
-			case !yield(f, nil) || p.Found == o.Limit:
-				return
-			}
-		}
-		p.upTo(p.seen)
-		if o.Sort == Relevance {
-			slices.SortStableFunc(all, func(a, b Found) int { return cmp.Compare(a.Score, b.Score) })
-		} else {
-			all = thread(all)
-		}
-		for i, f := range all {
-			if o.Limit > 0 && i == o.Limit || !yield(f, nil) {
-				return
-			}
+		p := picker{o: o, q: q, follower: follower{tell: o.Progress}, yield: yield}
+		if err := p.run(ctx, st); err != nil && !p.done {
+			yield(Found{}, err)
 		}
 	}
+}
+
+// picker is one run of Sessions.
+type picker struct {
+	follower
+	o     Options
+	q     Query
+	said  map[string]string
+	yield func(Found, error) bool
+
+	first map[string]bool // the pinned ones that were given before the listing
+	held  []Found         // what fits, in an order that only the end of the listing tells
+	last  []Found         // what does not fit, and was said
+	given int
+	done  bool // nobody wants more
+}
+
+func (p *picker) run(ctx context.Context, st *coppice.Store) error {
+	var missed error // what was said is one way to find a session, and others are left
+	if p.o.Said != nil && p.o.Query != "" {
+		p.said, missed = p.o.Said(ctx, p.o.Query)
+	}
+	ordered := p.o.Sort == Relevance || p.o.Sort == Threaded
+	if !ordered {
+		for _, f := range p.pinned(ctx, st) {
+			p.give(f)
+		}
+	}
+	if p.done {
+		return nil
+	}
+	for sum, err := range st.List(ctx, coppice.ListOptions{Cwd: p.o.Cwd, Progress: p.listed}) {
+		if err != nil {
+			return err
+		}
+		f, fits := p.match(sum)
+		if fits && !p.first[sum.ID] {
+			p.Found++
+		}
+		p.upTo(p.seen)
+		switch {
+		case !fits || p.first[sum.ID]:
+		case f.Said != "":
+			p.last = append(p.last, f)
+		case ordered:
+			p.held = append(p.held, f)
+		default:
+			p.give(f)
+		}
+		if p.done {
+			return nil
+		}
+	}
+	p.upTo(p.seen)
+	for _, f := range p.inOrder() {
+		if p.give(f); p.done {
+			return nil
+		}
+	}
+	return missed
+}
+
+// match tells whether a session is one of those that are looked for, and how well it fits.
+func (p *picker) match(sum checkpoint.Summary) (Found, bool) {
+	f := Found{Summary: sum, Pinned: slices.Contains(p.o.Pinned, sum.ID)}
+	if p.o.Named && sum.Title == "" || sum.Internal && !p.o.Internal && !f.Pinned {
+		return f, false
+	}
+	fits := false
+	f.Score, fits = p.q.Score(sum.Title + "\n" + sum.First + "\n" + sum.Preview + "\n" + sum.ID + "\n" + sum.Cwd)
+	if !fits {
+		f.Said = p.said[sum.ID]
+	}
+	return f, fits || f.Said != ""
+}
+
+// give yields one, unless there are enough.
+func (p *picker) give(f Found) {
+	if !p.done {
+		p.given++
+		p.done = !p.yield(f, nil) || p.given == p.o.Limit
+	}
+}
+
+// inOrder gives what waited for the end of the listing.
+func (p *picker) inOrder() []Found {
+	if p.o.Sort == Relevance {
+		slices.SortStableFunc(p.held, func(a, b Found) int { return cmp.Compare(a.Score, b.Score) })
+	}
+	all := slices.Concat(p.held, p.last)
+	slices.SortStableFunc(all, func(a, b Found) int { return cmp.Compare(rank(a), rank(b)) })
+	if p.o.Sort == Threaded {
+		return thread(all)
+	}
+	return all
+}
+
+func rank(f Found) int {
+	if f.Pinned {
+		return 0
+	}
+	return 1
 }
 
 // follower tells of each session that was looked at, once.
@@ -113,80 +199,4 @@ func (f *follower) upTo(looked int) {
 			f.tell(f.Progress)
 		}
 	}
-}
-
-// thread puts forks below what they come from. A family stands where its newest member does.
-func thread(all []Found) []Found {
-	at := map[string]int{}
-	for i, f := range all {
-		at[f.ID] = i
-	}
-	kids := make([][]int, len(all))
-	root := make([]int, len(all)) // the topmost session of each one's family
-	for i, f := range all {
-		if p, ok := at[parent(f)]; ok && !leads(all, at, p, i) {
-			kids[p] = append(kids[p], i)
-		}
-		root[i] = i
-		for up, steps := parent(f), 0; steps < len(all); steps++ {
-			p, ok := at[up]
-			if !ok {
-				break
-			}
-			root[i], up = p, parent(all[p])
-		}
-	}
-	var out []Found
-	done := make([]bool, len(all))
-	for i := range all {
-		stack := []Found{}
-		for _, top := range []int{root[i], i} { // of a circle of parents the newest is the top
-			if !done[top] {
-				stack = append(stack, all[top])
-				break
-			}
-		}
-		for len(stack) > 0 {
-			f := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			n := at[f.ID]
-			if done[n] {
-				continue
-			}
-			done[n] = true
-			out = append(out, f)
-			for _, k := range slices.Backward(kids[n]) {
-				kid := all[k]
-				kid.Depth = f.Depth + 1
-				stack = append(stack, kid)
-			}
-		}
-	}
-	return out
-}
-
-// leads tells that the parents of from lead to a session.
-func leads(all []Found, at map[string]int, from, to int) bool {
-	for steps := 0; steps <= len(all); steps++ {
-		if from == to {
-			return true
-		}
-		p, ok := at[parent(all[from])]
-		if !ok {
-			return false
-		}
-		from = p
-	}
-	return false // a circle that it is not in
-}
-
-// parent gives the id of the session that another comes from. Files of pi and its kin name it by its path there,
-// in which the id stands behind a time: /a/2026-01-02T03-04-05-000Z_<id>.jsonl.
-func parent(f Found) string {
-	name, isFile := strings.CutSuffix(f.Parent, ".jsonl")
-	if !isFile {
-		return f.Parent
-	}
-	name = name[strings.LastIndexAny(name, `/\`)+1:]
-	return name[strings.LastIndexByte(name, '_')+1:]
 }

@@ -2,7 +2,9 @@ package pick_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/manager/pick"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 func stored(t *testing.T, sessions ...coppice.SessionOptions) *coppice.Store {
@@ -172,5 +175,154 @@ func TestThreadsByPath(t *testing.T) {
 	}
 	if want := "s3@0 s0@0 s1@1 s2@2"; strings.Join(got, " ") != want {
 		t.Errorf("%s, want %s", strings.Join(got, " "), want)
+	}
+}
+
+// Those that agents began stay out of sight unless they are asked for, or pinned; and a session is found by what was
+// asked first.
+func TestInternalSessions(t *testing.T) {
+	st := stored(t, coppice.SessionOptions{Cwd: "/w"}, coppice.SessionOptions{Cwd: "/w"})
+	header := entry.Line([]byte(`{"type":"session","version":3,"id":"x","cwd":"/w","internal":true,"workflow":{}}`))
+	s, err := st.Import(t.Context(), func(yield func(transcript.Draft, error) bool) {
+		_ = yield(header, nil) && yield(entry.User("collect the shells"), nil) && yield(entry.Assistant("done"), nil)
+	}, &coppice.SessionOptions{ID: "own"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := s.Info(); !info.Internal || pick.Name(info) != "collect the shells" {
+		t.Errorf("%+v", info)
+	}
+	for want, o := range map[string]pick.Options{
+		"s1 s0":     {},
+		"own s1 s0": {Internal: true},
+		"own":       {Internal: true, Query: "shells"},
+		"own s0":    {Pinned: []string{"own"}, Cwd: "/w", Query: "re:s0|own"},
+	} {
+		if got := found(t, st, o); got != want {
+			t.Errorf("%+v: %s, want %s", o, got, want)
+		}
+	}
+}
+
+// Pinned ones come first in every order, if they fit, and once.
+func TestPinnedComeFirst(t *testing.T) {
+	st := stored(t,
+		coppice.SessionOptions{Title: "table", Cwd: "/w"}, coppice.SessionOptions{Cwd: "/w"}, coppice.SessionOptions{Title: "the table"},
+		coppice.SessionOptions{Title: "lost", Parent: "s0"}, coppice.SessionOptions{Cwd: "/w"},
+	)
+	pinned := []string{"s0", "gone", "s2", "s0"}
+	for name, tt := range map[string]struct {
+		o    pick.Options
+		want string
+	}{
+		"newest first":      {pick.Options{}, "s2 s0 s4 s3 s1"},
+		"a limit":           {pick.Options{Limit: 3}, "s2 s0 s4"},
+		"a smaller limit":   {pick.Options{Limit: 1}, "s2"},
+		"of a directory":    {pick.Options{Cwd: "/w"}, "s0 s4 s1"},
+		"a query":           {pick.Options{Query: "say"}, "s2 s0 s4 s3 s1"},
+		"one of them fits":  {pick.Options{Query: `"the table"`}, "s2"},
+		"best first":        {pick.Options{Query: "table", Sort: pick.Relevance}, "s0 s2"},
+		"best first of all": {pick.Options{Query: "s", Sort: pick.Relevance, Limit: 3}, "s0 s2 s4"},
+		"threaded":          {pick.Options{Sort: pick.Threaded}, "s2 s0 >s3 s4 s1"},
+	} {
+		tt.o.Pinned = pinned
+		if got := found(t, st, tt.o); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+	var p pick.Progress
+	for f, err := range pick.Sessions(t.Context(), st, pick.Options{Pinned: pinned, Progress: func(now pick.Progress) { p = now }}) {
+		if err != nil || f.Pinned != (f.ID == "s0" || f.ID == "s2") || f.ID == "s2" && p.Looked > 0 {
+			t.Errorf("%s: pinned %v after %+v, %v", f.ID, f.Pinned, p, err)
+		}
+	}
+	if p != (pick.Progress{Looked: 5, Found: 5, Total: 5}) {
+		t.Errorf("%+v", p)
+	}
+}
+
+// What was said in a session finds it behind those that are called so.
+func TestWhatWasSaid(t *testing.T) {
+	st := stored(t, make([]coppice.SessionOptions, 5)...)
+	asked := ""
+	o := pick.Options{Query: `"say 1"`, Said: func(_ context.Context, query string) (map[string]string, error) {
+		asked = query
+		return map[string]string{"s4": "… say 1 …", "s1": "say 1", "s0": "say 1 too", "gone": "x"}, nil
+	}}
+	for sort, want := range map[pick.Sort]string{"": "s1 s4 s0", pick.Relevance: "s1 s4 s0", pick.Threaded: "s1 s4 s0"} {
+		o.Sort = sort
+		if got := found(t, st, o); got != want || asked != o.Query {
+			t.Errorf("%q: %s, want %s; asked for %s", sort, got, want, asked)
+		}
+	}
+	for f, err := range pick.Sessions(t.Context(), st, o) {
+		if want := map[string]string{"s4": "… say 1 …", "s0": "say 1 too"}[f.ID]; err != nil || f.Said != want {
+			t.Errorf("%s: %q, want %q, %v", f.ID, f.Said, want, err)
+		}
+	}
+	o.Limit = 2
+	if got := found(t, st, o); got != "s1 s4" {
+		t.Errorf("limit: %s", got)
+	}
+	lost := errors.New("no index")
+	o = pick.Options{Query: o.Query, Said: func(context.Context, string) (map[string]string, error) { return nil, lost }}
+	var got []string
+	for f, err := range pick.Sessions(t.Context(), st, o) {
+		got = append(got, fmt.Sprint(f.ID, err))
+	}
+	if strings.Join(got, " ") != "s1<nil> no index" {
+		t.Errorf("without an answer: %v", got)
+	}
+	asked, o.Query = "", ""
+	if found(t, st, o); asked != "" {
+		t.Error("it was asked for nothing")
+	}
+}
+
+// The newest summary on the way to the head stands for a session; one that is far back, or elsewhere, does not.
+func TestSummarized(t *testing.T) {
+	st := stored(t, coppice.SessionOptions{}, coppice.SessionOptions{})
+	s, err := st.Open(t.Context(), "s0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := s.Head().Entry
+	says := func(want string, drafts ...transcript.Draft) {
+		t.Helper()
+		_, err := s.Append(t.Context(), drafts...)
+		if err == nil {
+			_, err = s.Commit(t.Context(), coppice.Turn{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := pick.Summarized(t.Context(), st, "s0"); got != want || err != nil {
+			t.Errorf("%q, want %q, %v", got, want, err)
+		}
+	}
+	summary := func(body string) transcript.Draft {
+		return transcript.Draft{Type: "session_summary", Body: []byte(body)}
+	}
+	says("", entry.Assistant("yes"))
+	says("old", summary(`{"summary":"old"}`))
+	says("new", summary(`{"summary":"new","summarizedThroughId":"x"}`), summary(`{"summary":7}`), entry.User("more"))
+	far := make([]transcript.Draft, 70)
+	for i := range far {
+		far[i] = entry.User("more")
+	}
+	says("", far...)
+	says("newest", summary(`{"summary":"newest"}`))
+	if _, err := s.Branch(t.Context(), root, nil); err != nil {
+		t.Fatal(err)
+	}
+	says("")
+	if _, err := s.Branch(t.Context(), "", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := pick.Summarized(t.Context(), st, "s0"); got != "" || err != nil {
+		t.Errorf("before every root: %q, %v", got, err)
+	}
+	if _, err := pick.Summarized(t.Context(), st, "nosuch"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of nothing: %v", err)
 	}
 }

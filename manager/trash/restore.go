@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
@@ -43,7 +42,7 @@ func (t *Trash) bring(ctx context.Context, st *coppice.Store, r record, id strin
 	if err != nil {
 		return nil, err
 	}
-	o := &coppice.SessionOptions{ID: id, Title: r.Title, Cwd: r.Cwd, Original: func() (io.Reader, error) {
+	o := &coppice.SessionOptions{ID: id, Title: r.Title, Cwd: r.Cwd, Profile: r.Profile, Original: func() (io.Reader, error) {
 		same, err := same(filepath.Join(dir, originalFile), filepath.Join(dir, linesFile))
 		if err != nil || same {
 			return nil, err
@@ -57,7 +56,7 @@ func (t *Trash) bring(ctx context.Context, st *coppice.Store, r record, id strin
 		}
 		return nil, err
 	}
-	if err := settle(ctx, s, r); err != nil {
+	if err := r.Give(ctx, s, "restore"); err != nil {
 		return nil, errors.Join(err, s.Close(), st.Delete(ctx, s.ID()))
 	}
 	return s, nil
@@ -95,7 +94,7 @@ func same(original, now string) (bool, error) {
 }
 
 // lines gives the header and every entry of a file as they are, but not the line behind them that says where the
-// head is: settle knows.
+// head is: the record knows.
 func lines(r io.Reader, entries uint64) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		in := bufio.NewReaderSize(r, 1<<16)
@@ -113,44 +112,4 @@ func lines(r io.Reader, entries uint64) iter.Seq2[transcript.Draft, error] {
 			}
 		}
 	}
-}
-
-// settle gives a session its branches, its head and its state again.
-func settle(ctx context.Context, s *coppice.Session, r record) error {
-	slices.SortStableFunc(r.Branches, func(a, b transcript.Branch) int {
-		if a.Name == s.Info().Branch { // the name that an import stands on comes first, while it may be moved
-			return -1
-		}
-		if b.Name == s.Info().Branch {
-			return 1
-		}
-		return 0
-	})
-	for _, b := range r.Branches {
-		if _, err := s.Branch(ctx, b.Head, &coppice.BranchOptions{Name: b.Name}); err != nil {
-			return err
-		}
-	}
-	if r.Branch != "" && s.Info().Branch != r.Branch {
-		if _, err := s.Switch(ctx, r.Branch); err != nil {
-			return err
-		}
-	}
-	if s.Head().Entry != r.Head {
-		if _, err := s.Branch(ctx, r.Head, nil); err != nil {
-			return err
-		}
-	}
-	if len(r.State) == 0 && len(r.Manager) == 0 {
-		return nil
-	}
-	turn := coppice.Turn{Reason: "restore"}
-	if len(r.State) > 0 {
-		turn.State = r.State
-	}
-	if len(r.Manager) > 0 {
-		turn.Manager = r.Manager
-	}
-	_, err := s.Commit(ctx, turn)
-	return err
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/manager/internal/place"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -46,11 +47,9 @@ type Item struct {
 // record is what is kept of a session beside its lines.
 type record struct {
 	Item
-	Head     string              `json:"head"`
-	Branch   string              `json:"branch"`
-	Branches []transcript.Branch `json:"branches"`
-	State    json.RawMessage     `json:"state,omitempty"`
-	Manager  json.RawMessage     `json:"manager,omitempty"`
+	place.Place
+
+	Profile transcript.Profile `json:"profile,omitempty"` // the rules by which its contexts are built
 }
 
 // The files of an item.
@@ -107,19 +106,11 @@ func look(ctx context.Context, st *coppice.Store, id string) (r record, err erro
 		return r, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	v, err := s.At(ctx, coppice.Target{})
-	if err != nil {
-		return r, err
-	}
-	tree, err := s.Tree(ctx)
-	if err != nil {
-		return r, err
-	}
-	info, doc := s.Info(), v.Document()
+	info := s.Info()
 	r.Item = Item{Session: id, Title: info.Title, Cwd: info.Cwd, Entries: info.Entries}
-	r.Head, r.Branch, r.Branches = tree.Head(), info.Branch, tree.Branches()
-	r.State, r.Manager = doc.State, doc.Manager
-	return r, nil
+	r.Profile = s.Profile()
+	r.Place, err = place.Of(ctx, s)
+	return r, err
 }
 
 // place gives a filled folder its name, durably.

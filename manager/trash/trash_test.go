@@ -227,3 +227,18 @@ func TestFindAndEmpty(t *testing.T) {
 		t.Errorf("what is not ours went: %v", err)
 	}
 }
+
+// A session that is restored goes on by the rules that it went by.
+func TestTheRulesAreKept(t *testing.T) {
+	st, tr := store(t), bin(t)
+	s := must(st.Create("s", &coppice.SessionOptions{Profile: transcript.OMP}))(t)
+	must(s.Append(bg, entry.User("u")))(t)
+	must(s.Commit(bg, coppice.Turn{}))(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	item := must(tr.Put(bg, st, "s", "mem:"))(t)
+	if got := must(tr.Restore(bg, st, item.Name))(t).Profile(); got != transcript.OMP {
+		t.Errorf("profile %q", got)
+	}
+}

@@ -2,15 +2,20 @@ package look
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/manager/pick"
 )
 
 // List is `coppice list`.
@@ -31,17 +36,20 @@ func List(a *program.App) *cobra.Command {
 
 // listed is a session as the JSON shows it.
 type listed struct {
-	ID      string    `json:"id"`
-	Title   string    `json:"title"`
-	Cwd     string    `json:"cwd"`
-	Created time.Time `json:"created"`
-	Updated time.Time `json:"updated"`
-	Entries uint64    `json:"entries"`
-	Bytes   int64     `json:"bytes"`
-	Seq     uint64    `json:"seq"`
-	Branch  string    `json:"branch"`
-	Parent  string    `json:"parent,omitempty"`
-	Preview string    `json:"preview"`
+	ID       string    `json:"id"`
+	Title    string    `json:"title"`
+	First    string    `json:"first,omitempty"`
+	Cwd      string    `json:"cwd"`
+	Created  time.Time `json:"created"`
+	Updated  time.Time `json:"updated"`
+	Entries  uint64    `json:"entries"`
+	Bytes    int64     `json:"bytes"`
+	Seq      uint64    `json:"seq"`
+	Branch   string    `json:"branch"`
+	Status   string    `json:"status,omitempty"`
+	Parent   string    `json:"parent,omitempty"`
+	Preview  string    `json:"preview"`
+	Internal bool      `json:"internal,omitempty"`
 }
 
 func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
@@ -53,58 +61,204 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 		return err
 	}
 	return c.WithStore(ctx, func(st *program.Store) error {
-		var sums []checkpoint.Summary
-		var end func()
-		o.Progress, end = c.Listing()
+		tell, end := c.Listing()
 		defer end()
+		sh := &sheet{c: c, st: st, shown: end}
+		o.Progress = func(looked, total int) {
+			if sh.widths == nil { // from then on the lines themselves tell how far it is
+				tell(looked, total)
+			}
+		}
 		out := c.Array("sessions")
 		for s, err := range st.List(ctx, o) {
-			if err != nil {
+			switch {
+			case err != nil && c.JSON:
 				return out.End(err)
+			case err != nil:
+				return errors.Join(sh.end(), err)
+			case !c.JSON:
+				err = sh.add(ctx, s)
+			default:
+				err = out.Add(listed{
+					s.ID, s.Title, s.First, s.Cwd, s.Created, s.Updated, s.Entries, s.Bytes, s.Seq, s.Branch, string(s.Status),
+					s.Parent, s.Preview, s.Internal,
+				})
 			}
-			if !c.JSON {
-				sums = append(sums, s)
-				continue
-			}
-			if err := out.Add(listed{
-				s.ID, s.Title, s.Cwd, s.Created, s.Updated, s.Entries, s.Bytes, s.Seq, s.Branch, s.Parent, s.Preview,
-			}); err != nil {
+			if err != nil {
 				return err
 			}
 		}
 		if end(); c.JSON {
 			return out.End(nil)
 		}
-		return c.listText(st, sums)
+		if len(sh.held) == 0 && sh.widths == nil {
+			return c.Text("no sessions in %s; `coppice import` brings some in, `coppice demo` shows one", st.URL)
+		}
+		return sh.end()
 	})
 }
 
-func (c *cli) listText(st *program.Store, sums []checkpoint.Summary) error {
-	if len(sums) == 0 {
-		return c.Text("no sessions in %s; `coppice import` brings some in, `coppice demo` shows one", st.URL)
+// page is how many sessions are held back before the first is shown: the columns are as wide as they need.
+const page = 16
+
+// sheet is a list for people. A short one is a table; of a long one the lines come as they are read, in columns that
+// its first page sets. What turns out longer than its column is cut at a terminal, and elsewhere moves the rest.
+type sheet struct {
+	c      *cli
+	st     *program.Store
+	shown  func() // told before the first line
+	held   []checkpoint.Summary
+	widths []int // of the columns; nil = nothing is shown yet
+	short  func(id string) string
+}
+
+// columns are those of the list. The numbers are what a column has at least in a long one, whose later lines are not
+// known.
+var columns = []struct {
+	screen.Column
+	least int
+}{
+	{screen.Column{Head: "SESSION"}, 0},
+	{screen.Column{Head: "ACTIVE"}, len("4 weeks ago")},
+	{screen.Column{Head: "ENTRIES", Right: true}, 0},
+	{screen.Column{Head: "SIZE", Right: true}, len("1.2 MiB")},
+	{screen.Column{Head: "STATUS"}, len("answered")},
+	{screen.Column{Head: "TITLE", Flex: true}, 30},
+	{screen.Column{Head: "FOLDER", Flex: true}, 12},
+}
+
+// The columns that give way.
+const titleColumn, folderColumn = 5, 6
+
+func (sh *sheet) add(ctx context.Context, s checkpoint.Summary) error {
+	if sh.widths != nil {
+		return sh.line(sh.row(s))
 	}
-	ids := make([]string, len(sums))
-	for i, s := range sums {
-		ids[i] = s.ID
+	if sh.held = append(sh.held, s); len(sh.held) <= page {
+		return nil
 	}
-	short := draw.Short(ids)
-	rows := make([][]screen.Cell, len(sums))
-	for i, s := range sums {
-		rows[i] = []screen.Cell{
-			{Text: short(s.ID), Style: screen.Yellow},
-			{Text: screen.Ago(c.Now(), s.Updated)},
-			{Text: screen.Number(s.Entries)},
-			{Text: screen.Size(s.Bytes)},
-			{Text: program.Title(s)},
-			{Text: screen.Line(screen.Home(s.Cwd, c.Home())), Style: screen.Dim},
+	sh.shown()
+	sh.short = sh.c.unique(ctx, sh.st)
+	rows := sh.rows()
+	sh.measure(rows)
+	heads := make([]screen.Cell, len(columns))
+	for i, col := range columns {
+		heads[i] = screen.Cell{Text: col.Head, Style: screen.Bold}
+	}
+	for _, row := range append([][]screen.Cell{heads}, rows...) {
+		if err := sh.line(row); err != nil {
+			return err
 		}
 	}
-	return c.Out.Table([]screen.Column{
-		{Head: "SESSION"},
-		{Head: "ACTIVE"},
-		{Head: "ENTRIES", Right: true},
-		{Head: "SIZE", Right: true},
-		{Head: "TITLE", Flex: true},
-		{Head: "FOLDER", Flex: true},
-	}, rows)
+	sh.held = nil
+	return nil
+}
+
+// end shows what is held back.
+func (sh *sheet) end() error {
+	if len(sh.held) == 0 {
+		return nil
+	}
+	ids := make([]string, len(sh.held))
+	for i, s := range sh.held {
+		ids[i] = s.ID
+	}
+	sh.short = draw.Short(ids)
+	var cols []screen.Column
+	for _, col := range columns {
+		cols = append(cols, col.Column)
+	}
+	return sh.c.Out.Table(cols, sh.rows())
+}
+
+func (sh *sheet) rows() [][]screen.Cell {
+	rows := make([][]screen.Cell, len(sh.held))
+	for i, s := range sh.held {
+		rows[i] = sh.row(s)
+	}
+	return rows
+}
+
+func (sh *sheet) row(s checkpoint.Summary) []screen.Cell {
+	title := screen.Cut(screen.Line(pick.Name(s)), 60)
+	if s.Internal {
+		title = "(internal) " + title
+	}
+	return []screen.Cell{
+		{Text: sh.short(s.ID), Style: screen.Yellow},
+		{Text: screen.Ago(sh.c.Now(), s.Updated)},
+		{Text: screen.Number(s.Entries)},
+		{Text: screen.Size(s.Bytes)},
+		{Text: screen.Line(string(s.Status))},
+		{Text: title},
+		{Text: screen.Line(screen.Home(s.Cwd, sh.c.Home())), Style: screen.Dim},
+	}
+}
+
+// gap is what stands between two columns.
+const gap = "  "
+
+// measure sets the columns by the first page. At a terminal the two that give way share what the others leave: the
+// folder takes what it needs of two fifths, and what the title does not need.
+func (sh *sheet) measure(rows [][]screen.Cell) {
+	sh.widths = make([]int, len(columns))
+	left := sh.c.Out.Width() - len(gap)*(len(columns)-1)
+	for i, col := range columns {
+		sh.widths[i] = max(col.least, screen.Columns(col.Head))
+		for _, row := range rows {
+			sh.widths[i] = max(sh.widths[i], screen.Columns(row[i].Text))
+		}
+		if !col.Flex {
+			left -= sh.widths[i]
+		}
+	}
+	if sh.c.Out.Width() > 0 {
+		folder := min(sh.widths[folderColumn], max(columns[folderColumn].least, left*2/5))
+		sh.widths[titleColumn] = min(sh.widths[titleColumn], max(columns[folderColumn].least, left-folder))
+		sh.widths[folderColumn] = max(columns[folderColumn].least, left-sh.widths[titleColumn])
+	}
+}
+
+// line shows one line of a long list.
+func (sh *sheet) line(row []screen.Cell) error {
+	var b strings.Builder
+	for i, cell := range row {
+		text := cell.Text
+		if columns[i].Flex && sh.c.Out.Width() > 0 {
+			text = screen.Cut(text, sh.widths[i])
+		}
+		pad := strings.Repeat(" ", max(0, sh.widths[i]-screen.Columns(text)))
+		if text = sh.c.Out.Paint(cell.Style, text); columns[i].Right {
+			text = pad + text
+		} else if i < len(row)-1 {
+			text += pad
+		}
+		if i > 0 {
+			b.WriteString(gap)
+		}
+		b.WriteString(text)
+	}
+	return sh.c.Text("%s", strings.TrimRight(b.String(), " "))
+}
+
+// unique shortens ids to what tells all sessions of the store apart. Their summaries need not be read for it: the
+// names of their objects hold the ids. Where these cannot be listed ids stay whole.
+func (c *cli) unique(ctx context.Context, st *program.Store) func(id string) string {
+	b, err := backend.Open(ctx, st.URL)
+	if err != nil {
+		return draw.Whole
+	}
+	var ids []string
+	for info, lerr := range b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints}) {
+		if err = lerr; err != nil {
+			break
+		}
+		if id, ours := layout.Unescape(strings.TrimPrefix(info.Key, layout.Checkpoints)); ours {
+			ids = append(ids, id)
+		}
+	}
+	if err = errors.Join(err, b.Close()); err != nil {
+		return draw.Whole
+	}
+	return draw.Short(ids)
 }

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,11 +101,7 @@ func Itoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // Title is what a person knows a session by.
 func Title(s checkpoint.Summary) string {
-	title := screen.Line(s.Title)
-	if title == "" {
-		title = screen.Line(s.Preview)
-	}
-	return screen.Cut(title, 60)
+	return screen.Cut(screen.Line(cmp.Or(s.Title, s.First, s.Preview)), 60)
 }
 
 // Cost says what was asked of the backend, in words.

@@ -30,8 +30,13 @@ func Said(ctx context.Context, a *program.App, st *program.Store, query, cwd str
 	err = withIndex(ctx, a, st, func(x *history.Index, _ string) error {
 		soon, cancel := context.WithTimeout(ctx, catchUp)
 		defer cancel()
-		if _, err := bring(soon, a, st, "", x.Update); err != nil && ctx.Err() == nil {
-			a.Note("what was said last is not looked at: %s; `coppice search` brings the index up to date", screen.Line(err.Error()))
+		o := &history.UpdateOptions{Shallow: true} // what a summary on disk is behind by is not worth opening every session
+		if _, err := x.Update(soon, st.Store, o); err != nil && ctx.Err() == nil {
+			why := ""
+			if soon.Err() == nil {
+				why = ": " + screen.Line(err.Error())
+			}
+			a.Note("what was said last is not looked at, `coppice search` brings the index up to date%s", why)
 		}
 		var err error
 		hits, _, err = x.Search(ctx, q, &history.SearchOptions{Cwd: cwd, Limit: saidMost})

@@ -1,6 +1,7 @@
 package recent
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -13,10 +14,15 @@ import (
 	"github.com/coppice-go/coppice/manager/pick"
 )
 
+type pickOptions struct {
+	pick.Options
+	summaries bool
+}
+
 // Pick is `coppice pick`.
 func Pick(a *program.App) *cobra.Command {
 	c := &cli{a}
-	var o pick.Options
+	var o pickOptions
 	cmd := &cobra.Command{
 		Use:   "pick [QUERY]",
 		Short: "Look for a session by title, first words, folder and id, and by what was said",
@@ -41,6 +47,7 @@ with the place. ` + "`coppice search`" + ` shows every such place, and makes the
 	cmd.Flags().StringVar((*string)(&o.Sort), "sort", string(pick.Recent), "order: recent, relevance, threaded")
 	cmd.Flags().BoolVar(&o.Named, "named", false, "only sessions that have a title")
 	cmd.Flags().BoolVar(&o.Internal, "internal", false, "sessions that agents began for their own ends, too")
+	cmd.Flags().BoolVar(&o.summaries, "summaries", false, "show the summary that an agent left of a session that has no title; one read each")
 	cmd.Flags().IntVar(&o.Limit, "limit", 0, "at most so many; 0 = all")
 	_ = cmd.RegisterFlagCompletionFunc("sort", program.Words(string(pick.Recent), string(pick.Relevance), string(pick.Threaded)))
 	return cmd
@@ -61,9 +68,10 @@ type picked struct {
 	Internal bool   `json:"internal,omitempty"`
 	Pinned   bool   `json:"pinned,omitempty"`
 	Said     string `json:"said,omitempty"`
+	Summary  string `json:"summary,omitempty"`
 }
 
-func (c *cli) pick(ctx context.Context, o pick.Options) (err error) {
+func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
 	if _, err := pick.Parse(o.Query); err != nil || o.Limit < 0 {
 		return program.Usage("query %q, limit %d: %w", o.Query, o.Limit, err)
 	}
@@ -75,7 +83,7 @@ func (c *cli) pick(ctx context.Context, o pick.Options) (err error) {
 	}
 	return c.WithStore(ctx, func(st *program.Store) error {
 		out := c.Array("sessions")
-		var rows []pick.Found
+		var rows []shown
 		tell, end := c.Listing()
 		defer end()
 		o.Progress = func(p pick.Progress) { tell(p.Looked, p.Total) }
@@ -83,17 +91,21 @@ func (c *cli) pick(ctx context.Context, o pick.Options) (err error) {
 		o.Said = func(ctx context.Context, query string) (map[string]string, error) {
 			return recall.Said(ctx, c.App, st, query, o.Cwd)
 		}
-		for f, err := range pick.Sessions(ctx, st.Store, o) {
+		for f, err := range pick.Sessions(ctx, st.Store, o.Options) {
 			if err != nil {
 				return out.End(err)
 			}
+			row := shown{Found: f}
+			if o.summaries {
+				row.summary = c.summarized(ctx, st, f.ID)
+			}
 			if !c.JSON {
-				rows = append(rows, f)
+				rows = append(rows, row)
 				continue
 			}
 			at := f.Updated.UTC().Format("2006-01-02T15:04:05.999Z07:00")
 			if err := out.Add(picked{
-				f.ID, f.Title, f.First, f.Cwd, f.Preview, string(f.Status), at, f.Entries, f.Parent, f.Depth, f.Internal, f.Pinned, f.Said,
+				f.ID, f.Title, f.First, f.Cwd, f.Preview, string(f.Status), at, f.Entries, f.Parent, f.Depth, f.Internal, f.Pinned, f.Said, row.summary,
 			}); err != nil {
 				return err
 			}
@@ -105,7 +117,22 @@ func (c *cli) pick(ctx context.Context, o pick.Options) (err error) {
 	})
 }
 
-func (c *cli) pickText(found []pick.Found) error {
+// shown is a session as people see it.
+type shown struct {
+	pick.Found
+	summary string
+}
+
+// summarized gives the summary of a session on one line; one that cannot be read has none.
+func (c *cli) summarized(ctx context.Context, st *program.Store, id string) string {
+	text, err := pick.Summarized(ctx, st.Store, id)
+	if err != nil {
+		return ""
+	}
+	return screen.Cut(screen.Line(text), 200)
+}
+
+func (c *cli) pickText(found []shown) error {
 	if len(found) == 0 {
 		c.Note("nothing found")
 		return nil
@@ -134,8 +161,8 @@ func (c *cli) pickText(found []pick.Found) error {
 }
 
 // titled is what a person knows a session by, with the marks that it has.
-func titled(f pick.Found) string {
-	text := screen.Cut(screen.Line(pick.Name(f.Summary)), 60)
+func titled(f shown) string {
+	text := screen.Cut(screen.Line(cmp.Or(f.Title, f.summary, pick.Name(f.Summary))), 60)
 	if f.Internal {
 		text = "(internal) " + text
 	}

@@ -142,7 +142,7 @@ func (c *cli) pinned(st *program.Store) []string {
 // nameOf is what a store is called in the pins: a folder by its whole path, however it was named.
 func nameOf(url string) string {
 	where := strings.TrimPrefix(url, "file://")
-	if full, err := filepath.Abs(where); err == nil && !strings.Contains(where, ":") {
+	if full, err := filepath.Abs(where); err == nil && !strings.Contains(where, "://") {
 		return full
 	}
 	return where

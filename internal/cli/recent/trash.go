@@ -191,20 +191,30 @@ type forked struct {
 	Text    *string `json:"text,omitempty"`
 }
 
-// Fork is `coppice fork`, into another directory, or from before a message.
+// Fork is `coppice fork`, into another directory, from before a message, or of a whole session.
 func Fork(a *program.App) *cobra.Command {
 	c := &cli{a}
 	cmd := change.Fork(a)
 	plain := cmd.RunE
 	var cwd, before string
+	var all bool
+	cmd.Long = "Make a session of its own of the way to a TARGET, of the way to before a message, or with --all of a whole session: every\n" +
+		"branch with its name, the labels, the head and the state there. The log of commits and the snapshots stay with the old one."
 	cmd.Flags().StringVar(&cwd, "cwd", "", "its working directory; default that of the old one")
 	cmd.Flags().StringVar(&before, "before", "", "a user's message: it ends before that, and the text comes back for editing")
+	cmd.Flags().BoolVar(&all, "all", false, "every branch, not one line alone")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if cwd == "" && before == "" {
+		if cwd == "" && before == "" && !all {
 			return plain(cmd, args)
 		}
 		if cwd, err = program.Absolute(cwd); err != nil {
 			return err
+		}
+		if all {
+			if cmd.Flags().Changed("at") || before != "" {
+				return program.Usage("--all takes neither --at nor --before")
+			}
+			return c.copyAll(cmd, args[0], cwd)
 		}
 		if cmd.Flags().Changed("at") && before != "" {
 			return program.Usage("give --at or --before, not both")
@@ -248,6 +258,27 @@ func (c *cli) fork(cmd *cobra.Command, from, cwd, before string) error {
 		if out.Text != nil {
 			c.Note("%s", f.ID())
 			return c.Text("%s", screen.Text(*out.Text))
+		}
+		return c.Text("%s  %s", f.ID(), screen.Count(f.Info().Entries, "entry", "entries"))
+	})
+}
+
+// copyAll is fork --all.
+func (c *cli) copyAll(cmd *cobra.Command, from, cwd string) error {
+	ctx := cmd.Context()
+	return c.WithStore(ctx, func(st *program.Store) (err error) {
+		full, err := st.Resolve(ctx, from)
+		if err != nil {
+			return err
+		}
+		o := &coppice.SessionOptions{ID: cmd.Flag("session").Value.String(), Title: cmd.Flag("title").Value.String()}
+		f, err := manager.Copy(ctx, st.Store, full, cwd, o)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		if c.JSON {
+			return c.Emit(forked{Session: f.ID()})
 		}
 		return c.Text("%s  %s", f.ID(), screen.Count(f.Info().Entries, "entry", "entries"))
 	})

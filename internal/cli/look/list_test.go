@@ -1,0 +1,86 @@
+package look_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/cli/look"
+	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/cli/screen"
+)
+
+// counted is a store that counts what is read.
+type counted struct {
+	backend.Backend
+	reads *atomic.Int64
+}
+
+func (c counted) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
+	c.reads.Add(1)
+	return c.Backend.Get(ctx, key, r)
+}
+
+func (c counted) Close() error { return nil } // it is opened again
+
+// paper notes how much was read when each line came.
+type paper struct {
+	reads *atomic.Int64
+	lines []string
+	at    []int64
+}
+
+func (p *paper) Write(text []byte) (int, error) {
+	for line := range strings.Lines(string(text)) {
+		p.lines, p.at = append(p.lines, line), append(p.at, p.reads.Load())
+	}
+	return len(text), nil
+}
+
+// The first lines of a long list come while the rest is read, and a short id in them names one session of them all.
+func TestALongListComesWhileItIsRead(t *testing.T) {
+	const sessions = 300
+	mem, reads := memory.New(), new(atomic.Int64)
+	st, err := coppice.New(mem, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range sessions {
+		id := fmt.Sprintf("%04d-and-more", i)
+		if i == 3 || i == sessions-1 { // the oldest and the newest are alike for longer
+			id = "alike-for-long-" + id
+		}
+		s, err := st.Create(id, &coppice.SessionOptions{Title: "t"})
+		if err == nil {
+			_, err = s.Commit(t.Context(), coppice.Turn{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	backend.Register("counted", func(context.Context, *url.URL) (backend.Backend, error) { return counted{mem, reads}, nil })
+	p, none := &paper{reads: reads}, func(string) string { return "" }
+	reads.Store(0)
+	cmd := look.List(&program.App{Out: screen.New(p, none), Err: screen.New(p, none), Getenv: none, Now: time.Now, URL: "counted:"})
+	cmd.SetArgs(nil)
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.lines) != sessions+1 || p.at[0] > sessions/4 || p.at[sessions] < sessions {
+		t.Fatalf("%d lines, the first after %d reads, the last after %d", len(p.lines), p.at[0], p.at[len(p.at)-1])
+	}
+	seen := map[string]bool{}
+	for _, line := range p.lines[1:] {
+		seen[strings.Fields(line)[0]] = true
+	}
+	if len(seen) != sessions {
+		t.Errorf("%d names for %d sessions", len(seen), sessions)
+	}
+}

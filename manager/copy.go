@@ -1,0 +1,103 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/manager/internal/place"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Copy makes a session of its own of a whole one, every branch of it, in a directory ("" = the same): all entries byte
+// for byte, the labels, the names of the branches, the head, and the state of agent and manager there. Its header is
+// new and names the old one as its parent; o, which may be nil, gives its id, and a title where it is to have another.
+//
+// What the old one's log of commits holds stays there: the states of before, the snapshots. Where entries that were
+// taken over say another directory or title than is asked for, one more beside the head says it. The rules by which
+// contexts are built are o.Profile, else those of the old one. It streams, as
+// an import does: 150 bytes an entry in memory, and 64 MiB of lines. A copy that fails leaves no session.
+func Copy(ctx context.Context, st *coppice.Store, id, cwd string, o *coppice.SessionOptions) (*coppice.Session, error) {
+	from, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	s, err := whole(ctx, st, from, cwd, o)
+	if err = errors.Join(err, from.Close()); err == nil {
+		return s, nil
+	}
+	err = fmt.Errorf("copy session %s: %w", id, err)
+	if s == nil {
+		return nil, err
+	}
+	return nil, errors.Join(err, s.Close(), st.Delete(context.WithoutCancel(ctx), s.ID()))
+}
+
+// whole makes the copy. With an error it gives the session that is to be removed, if there is one.
+func whole(ctx context.Context, st *coppice.Store, from *coppice.Session, cwd string, o *coppice.SessionOptions) (*coppice.Session, error) {
+	own := coppice.SessionOptions{}
+	if o != nil {
+		own = *o
+	}
+	info := from.Info()
+	title := own.Title // that is asked for
+	if own.Title == "" {
+		own.Title = info.Title
+	}
+	if cwd == "" {
+		cwd = info.Cwd
+	}
+	if own.Profile == "" {
+		own.Profile = from.Profile()
+	}
+	own.Cwd, own.Parent, own.Original = cwd, info.ID, nil
+	at, err := place.Of(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	s, err := st.Import(ctx, lines(ctx, from), &own)
+	if err != nil {
+		return nil, err
+	}
+	if n := s.Info().Entries; n != info.Entries {
+		return s, fmt.Errorf("%d entries came of %d: verify the session", n, info.Entries)
+	}
+	if err := introduce(ctx, s, title, cwd); err != nil {
+		return s, err
+	}
+	return s, at.Give(ctx, s, "copy") // last: what introduces it hangs beside the head, as labels do
+}
+
+// introduce says title and directory once more, where the entries say others.
+func introduce(ctx context.Context, s *coppice.Session, title, cwd string) error {
+	var say []transcript.Draft
+	now := s.Info()
+	if title != "" && now.Title != title {
+		say = append(say, entry.Title(title))
+	}
+	if now.Cwd != cwd {
+		say = append(say, moveTo(cwd))
+	}
+	if len(say) == 0 {
+		return nil
+	}
+	if _, err := s.Append(ctx, say...); err != nil {
+		return err
+	}
+	_, err := s.Commit(ctx, coppice.Turn{Reason: "copy"})
+	return err
+}
+
+// lines gives every entry of a session as the line that it is.
+func lines(ctx context.Context, s *coppice.Session) iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		for e, err := range s.Entries(ctx) {
+			if !yield(entry.Line(e.Raw), err) || err != nil {
+				return
+			}
+		}
+	}
+}
