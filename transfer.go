@@ -1,6 +1,7 @@
 package coppice
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,10 +81,9 @@ func (s *Session) adopt(header []byte) (journal.Genesis, error) {
 			*f.to = f.from
 		}
 	}
-	if stamp, ok := h.Time.(string); ok {
-		if t, err := time.Parse(time.RFC3339, stamp); err == nil && t.Before(s.store.o.Now()) {
-			g.Created = t.UTC()
-		}
+	stamp, _ := h.Time.(string)
+	if t, err := time.Parse(time.RFC3339, stamp); err == nil && t.Before(s.store.o.Now()) {
+		g.Created = t.UTC()
 	}
 	return g, nil
 }
@@ -96,10 +96,7 @@ func (s *Store) fork(ctx context.Context, from *Session, v *View, id string, o *
 	} else {
 		own.Title, own.Cwd = v.v.State.Summary.Title, v.v.State.Summary.Cwd
 	}
-	own.Parent = from.id
-	if own.Profile == "" {
-		own.Profile = from.Profile() // its context is built as it was
-	}
+	own.Parent, own.Profile = from.id, cmp.Or(own.Profile, from.Profile())
 	h, in, err := s.into(id, &own)
 	if err != nil {
 		return nil, err
