@@ -71,6 +71,13 @@ func fullRecord() Record {
 	return r
 }
 
+// firstRecord is fullRecord of a session that knows what was asked first, as those before 2026-11-22 do not.
+func firstRecord() Record {
+	r := fullRecord()
+	r.Base.First = "what is \"it\"?"
+	return r
+}
+
 var testSince = []byte(`{"type":"message","id":"a","parentId":null,"timestamp":"2026-11-20T10:30:00.000Z","message":{"role":"user","content":"hi"}}` + "\n")
 
 func mustLine(t testing.TB, r Record, key uint64, prev uint32, since []byte) ([]byte, uint32) {

@@ -70,6 +70,7 @@ type Base struct {
 	Self               uint32 // of the commit line before; of the first commit: CRC-32C of the session header line and its newline
 	Original           string // hex SHA-256 of the imported bytes; "" = the lines are the original
 	Claimed            uint64 // seq of the newest claim
+	First              string // one line of what the user asked first
 }
 
 // BranchRef is a named head.
@@ -196,6 +197,9 @@ func (r Record) appendOptional(b []byte) ([]byte, error) {
 	b = canon.AppendHex(append(b, `,"self":"`...), uint64(r.Base.Self), 8)
 	b = canon.AppendString(append(b, `","original":`...), r.Base.Original)
 	b = strconv.AppendUint(append(b, `,"claimed":`...), r.Base.Claimed, 10)
+	if r.Base.First != "" {
+		b = canon.AppendString(append(b, `,"first":`...), r.Base.First)
+	}
 	return append(b, '}'), err
 }
 

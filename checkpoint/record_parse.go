@@ -148,6 +148,11 @@ func readBase(c *canon.Cursor) *Base {
 	b.Original = c.Text()
 	c.Want(`,"claimed":`)
 	b.Claimed = c.Uint()
+	if c.Has(`,"first":`) {
+		if b.First = c.Text(); b.First == "" {
+			c.Fail()
+		}
+	}
 	c.Want(`}`)
 	return b
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func TestRecordGolden(t *testing.T) {
-	for name, r := range map[string]Record{"commit-plain.jsonl": plainRecord(), "commit-full.jsonl": fullRecord()} {
+	for name, r := range map[string]Record{"commit-plain.jsonl": plainRecord(), "commit-full.jsonl": fullRecord(), "commit-first.jsonl": firstRecord()} {
 		line, self := mustLine(t, r, testKey, testPrev, testSince)
 		golden(t, name, append(bytes.Clone(line), '\n'))
 		got, ours, err := ParseRecord(line, testKey)

@@ -81,7 +81,7 @@ func (st *State) rebase(b *checkpoint.Base) {
 	st.Branches = slices.Clone(b.Branches)
 	st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = b.Title, b.Cwd, b.Parent
 	st.Summary.Created, st.Summary.Entries, st.Summary.Bytes = b.Created, b.Entries, b.Bytes
-	st.Original, st.Claimed = b.Original, b.Claimed
+	st.Original, st.Claimed, st.Summary.First = b.Original, b.Claimed, b.First
 }
 
 // follow moves the window along to the new head; it becomes nil where that takes more than is in memory.

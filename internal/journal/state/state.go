@@ -164,7 +164,7 @@ func (st *State) Base() *checkpoint.Base {
 	return &checkpoint.Base{
 		Branches: st.Branches, Title: st.Summary.Title, Cwd: st.Summary.Cwd, Parent: st.Summary.Parent,
 		Created: st.Summary.Created, Entries: st.Summary.Entries, Bytes: st.Summary.Bytes,
-		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.Self,
+		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.Self, First: st.Summary.First,
 	}
 }
 
