@@ -188,7 +188,7 @@ func TestMany(t *testing.T) {
 	}
 	children := 1_000_000
 	if slow {
-		children = 100_000
+		children = 30_000
 	}
 	many := func(n int, parent func(i int) string) func() (io.ReadCloser, error) {
 		return func() (io.ReadCloser, error) {
