@@ -203,21 +203,25 @@ func TestMany(t *testing.T) {
 			return r, nil
 		}
 	}
-	for name, open := range map[string]func() (io.ReadCloser, error){
-		"children": many(children, func(i int) string {
+	const chain = 50_000
+	for name, c := range map[string]struct {
+		n      int
+		parent func(i int) string
+	}{
+		"children": {children, func(i int) string {
 			if i == 0 {
 				return "null"
 			}
 			return `"0"`
-		}),
-		"a chain":        many(50_000, func(i int) string { return fmt.Sprintf(`"%x"`, i-1) }),
-		"backwards":      many(50_000, func(i int) string { return fmt.Sprintf(`"%x"`, i+1) }),
-		"one circle":     many(50_000, func(i int) string { return fmt.Sprintf(`"%x"`, (i+1)%50_000) }),
-		"all themselves": many(50_000, func(i int) string { return fmt.Sprintf(`"%x"`, i) }),
+		}},
+		"a chain":        {chain, func(i int) string { return fmt.Sprintf(`"%x"`, i-1) }},
+		"backwards":      {chain, func(i int) string { return fmt.Sprintf(`"%x"`, i+1) }},
+		"one circle":     {chain, func(i int) string { return fmt.Sprintf(`"%x"`, (i+1)%chain) }},
+		"all themselves": {chain, func(i int) string { return fmt.Sprintf(`"%x"`, i) }},
 	} {
-		s, err := tryRead(interop.Operator, interop.Source{Open: open})
-		if err != nil || len(s.entries) < 50_000 {
-			t.Fatalf("%s: %d entries, %v", name, len(s.entries), err)
+		s, err := tryRead(interop.Operator, interop.Source{Open: many(c.n, c.parent)})
+		if err != nil || len(s.entries) < c.n {
+			t.Fatalf("%s: %d entries of %d, %v", name, len(s.entries), c.n, err)
 		}
 		var n counter
 		if _, err := Write(&n, interop.Pi, s.header, s.seq(), s.last()); err != nil || n == 0 {
