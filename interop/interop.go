@@ -52,8 +52,8 @@ type Header struct {
 type Source struct {
 	Name string
 	Open func() (io.ReadCloser, error)
-	// Beside opens a file that the session's names by a path relative to its folder, or that List gave (a blob, a
-	// subagent's transcript, a tool's output). nil, or fs.ErrNotExist = there is none. Readers check names: nothing
+	// Beside opens a file that the session's names by a path relative to its folder, or that List gave (a blob, the
+	// transcript of an agent that it started, a tool's output). nil, or fs.ErrNotExist = there is none. Readers check names: nothing
 	// outside of that folder is asked for but omp's images, "../../blobs/<sha256>" or "../blobs/<sha256>", and of
 	// Codex's "../../../YYYY/MM/DD/rollout-*" and the like in the other folders that List is asked for, where it keeps
 	// the files of another day, and "session_index.jsonl" four folders up or one.
@@ -89,7 +89,7 @@ type Reader interface {
 	Close() error
 }
 
-// Child is a session that another one's file holds: a sidechain, a subagent's work.
+// Child is a session that another one's file holds: a sidechain, the work of an agent that it started.
 type Child struct {
 	Header  Header // Parent is the id of the session that it belongs to
 	Entries iter.Seq2[transcript.Draft, error]

@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -90,7 +91,7 @@ func (b Block) File() (File, bool) {
 
 // attached tells of OpenAI's files.
 func (b Block) attached() File {
-	f := File{Name: first(b.Filename, b.FileID), Size: -1}
+	f := File{Name: cmp.Or(b.Filename, b.FileID), Size: -1}
 	var url string
 	lenient(b.FileData, &url)
 	if mime, data, ok := dataURL(url); ok {
@@ -110,7 +111,7 @@ func (b Block) kept() File {
 
 // sourced tells of Anthropic's documents and images, and of pi's images.
 func (b Block) sourced() File {
-	f := File{Name: first(b.Title, b.Filename, b.Name), Mime: b.Mime, Size: -1}
+	f := File{Name: cmp.Or(b.Title, b.Filename, b.Name), Mime: b.Mime, Size: -1}
 	switch src := b.Source; {
 	case src == nil:
 		if b.Data != "" {
@@ -121,7 +122,7 @@ func (b Block) sourced() File {
 	case src.Data != "":
 		f.Mime, f.Size = src.Mime, decoded(src.Data)
 	default:
-		f.Name, f.Mime = first(f.Name, src.URL, src.File), src.Mime
+		f.Name, f.Mime = cmp.Or(f.Name, src.URL, src.File), src.Mime
 	}
 	return f
 }
@@ -132,19 +133,10 @@ func (b Block) pictured() File {
 	if mime, data, ok := dataURL(url); ok {
 		return File{Mime: mime, Size: decoded(data)}
 	}
-	return File{Name: first(url, b.FileID), Mime: "image", Size: -1}
+	return File{Name: cmp.Or(url, b.FileID), Mime: "image", Size: -1}
 }
 
 // decoded gives how many bytes base64 stands for.
 func decoded(data string) int64 {
 	return int64(base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "="))))
-}
-
-func first(list ...string) string {
-	for _, s := range list {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }

@@ -5,7 +5,7 @@ import (
 	"iter"
 
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/omp/outward"
+	"github.com/coppice-go/coppice/interop/internal/outward"
 	"github.com/coppice-go/coppice/interop/pi/emit"
 	"github.com/coppice-go/coppice/interop/pi/family"
 	"github.com/coppice-go/coppice/transcript"

@@ -16,7 +16,7 @@ func (r *Reader) search() *beside.Search {
 	return beside.New(r.src, r.x.Session, func(detail string) { r.x.Note(0, diag.Noted, detail) })
 }
 
-// beside yields the transcripts of subagents that the file speaks of and that lie beside it, then those that
+// beside yields the transcripts of agents that the file speaks of and that lie beside it, then those that
 // say themselves whose they are. Each comes once.
 func (r *Reader) beside(yield func(interop.Child, error) bool) {
 	if r.src.Beside == nil || r.x.AgentID != "" {
@@ -31,7 +31,7 @@ func (r *Reader) beside(yield func(interop.Child, error) bool) {
 		given[file] = true
 		in, name, err := s.Find(file)
 		if err != nil {
-			r.x.Note(0, diag.Noted, fmt.Sprintf("subagent %s: %s", id, err))
+			r.x.Note(0, diag.Noted, fmt.Sprintf("agent %s: %s", id, err))
 			continue
 		}
 		if !r.agent(name, in, yield) {

@@ -18,7 +18,7 @@ import (
 // maxBatch bounds the lines of small sidechains that are held together, so that many need few readings.
 const maxBatch = 16 << 20
 
-// Children yields the sidechains in the file, then the subagents' transcripts beside it. A file beside it that
+// Children yields the sidechains in the file, then the agents' transcripts beside it. A file beside it that
 // is damaged hides none of the others. Entries must be read before the next child is asked for.
 func (r *Reader) Children() iter.Seq2[interop.Child, error] {
 	return func(yield func(interop.Child, error) bool) {

@@ -32,7 +32,7 @@ func children(t testing.TB, r *Reader) []session {
 	return out
 }
 
-// TestSidechains: what subagents said stands in sessions of its own, and not in the conversation.
+// TestSidechains: what a session's agents said stands in sessions of its own, and not in the conversation.
 func TestSidechains(t *testing.T) {
 	const side = `,"isSidechain":true`
 	text := file(

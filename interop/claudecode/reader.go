@@ -35,8 +35,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Reader reads one file: a session, or the transcript of a subagent. It implements interop.Family: children
-// are the sidechains in the file, and the transcripts of subagents beside it that the file speaks of or that say
+// Reader reads one file: a session, or the transcript of an agent that one started. It implements interop.Family: children
+// are the sidechains in the file, and the transcripts of agents beside it that the file speaks of or that say
 // themselves that they are the session's. Not safe for concurrent use.
 type Reader struct {
 	src    interop.Source

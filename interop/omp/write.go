@@ -6,7 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/omp/outward"
+	"github.com/coppice-go/coppice/interop/internal/outward"
 	"github.com/coppice-go/coppice/interop/pi/emit"
 	"github.com/coppice-go/coppice/interop/pi/family"
 	"github.com/coppice-go/coppice/interop/pi/shape"

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/omp/outward"
+	"github.com/coppice-go/coppice/interop/internal/outward"
 	"github.com/coppice-go/coppice/interop/pi/family"
 	"github.com/coppice-go/coppice/interop/pi/shape"
 	"github.com/coppice-go/coppice/transcript"

@@ -164,7 +164,7 @@ func (x *Index) name(f *fact, i int32) {
 	}
 }
 
-// mention notes a subagent whose transcript may lie beside the file.
+// mention notes an agent whose transcript may lie beside the file.
 func (x *Index) mention(id []byte) {
 	name := AgentName(rawjson.Text(id))
 	if name == "" || len(x.Agents) >= maxAgents {

@@ -19,7 +19,7 @@ type fact struct {
 	model        []byte
 	calls        []called // what it calls, and answers
 	answers      []Key
-	mention      []byte // the id of a subagent that it speaks of
+	mention      []byte // the id of an agent that it speaks of
 	rank         int    // of a title; 0 = it is none
 	title        []byte
 	leaf         Key

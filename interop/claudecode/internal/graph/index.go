@@ -97,13 +97,13 @@ type Call struct{ Row, Tool int32 }
 type Index struct {
 	Rows   []Row
 	Calls  map[Key]Call // by the call's id
-	Agents []string     // subagents that the file speaks of
+	Agents []string     // agents that the file speaks of
 	Models Names
 	Tools  Names
 	Env    Envelope
 
 	Session, Cwd string
-	AgentID      string // of a subagent's transcript; "" = the file is a session's
+	AgentID      string // of an agent's transcript; "" = the file is a session's
 	Created      time.Time
 	Bad          int       // lines of which bytes were passed over
 	Children     int32     // sidechains in the file, numbered from 1

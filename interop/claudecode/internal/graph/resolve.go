@@ -35,7 +35,7 @@ func (x *Index) resolve() {
 }
 
 // sidechains sorts rows into the session and its children. A file of nothing but sidechains is itself the
-// transcript of a subagent, and has None.
+// transcript of an agent that a session started, and has None.
 func (x *Index) sidechains() {
 	own := false
 	for i := range x.Rows {

@@ -19,7 +19,7 @@ import (
 	"github.com/coppice-go/coppice/interop/claudecode/internal/beside"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
-	"github.com/coppice-go/coppice/interop/omp/outward"
+	"github.com/coppice-go/coppice/interop/internal/outward"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -85,7 +85,7 @@ type writer struct {
 	w       *bufio.Writer
 	losses  interop.Losses
 	session string
-	agent   string            // of a subagent's transcript
+	agent   string            // of an agent's transcript
 	env     graph.Envelope    // what every line says
 	ours    bool              // the session came from Claude Code
 	old     bool              // the entry at hand is in the original file

@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/atomic"
 	"github.com/coppice-go/coppice/interop/omp"
-	"github.com/coppice-go/coppice/interop/omp/outward"
+	"github.com/coppice-go/coppice/interop/internal/outward"
 	"github.com/coppice-go/coppice/interop/operator"
 	"github.com/coppice-go/coppice/transcript"
 )
