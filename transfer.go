@@ -17,10 +17,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Import commits foreign lines unchanged as one new session; interop packages and entry.Line yield them. A first line of type "session" is the header and gives title and working
-// directory where o does not. Parents are resolved over all lines: one may stand behind its child, and of
-// lines with one id the last answers to it; so all lines are held in memory until the last has come. The
-// session appears with several commits of at most 4 MiB each; an import that fails leaves none.
+// Import commits foreign lines unchanged as one new session; interop packages and entry.Line yield them. A first line
+// of type "session" is the header and gives title and working directory where o does not. Parents are resolved over
+// all lines: one may stand behind its child, and of lines with one id the last answers to it. So all are held until
+// the last has come: 64 MiB in memory, what is more in a temporary file. The session appears with several commits of at
+// most 4 MiB each; an import that fails leaves none.
 func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions) (*Session, error) {
 	if o == nil {
 		o = &s.o.Session
@@ -119,9 +120,6 @@ func (s *Store) fork(ctx context.Context, from *Session, v *View, id string, o *
 	return h, nil
 }
 
-// moveKind is the kind of a custom entry that moves its session to another directory.
-const moveKind = "coppice.move"
-
 // introduce says title and directory once more, in a commit of its own, where entries that were taken over say
 // others: what the options ask for counts.
 func (s *Session) introduce(ctx context.Context) error {
@@ -131,7 +129,7 @@ func (s *Session) introduce(ctx context.Context) error {
 		say = append(say, entry.Title(s.o.Title))
 	}
 	if !sameText(now.Cwd, s.o.Cwd) {
-		say = append(say, entry.Custom(moveKind, map[string]string{"cwd": s.o.Cwd}))
+		say = append(say, entry.Move(s.o.Cwd))
 	}
 	if len(say) == 0 {
 		return nil

@@ -79,7 +79,7 @@ func introduce(ctx context.Context, s *coppice.Session, title, cwd string) error
 		say = append(say, entry.Title(title))
 	}
 	if now.Cwd != cwd {
-		say = append(say, moveTo(cwd))
+		say = append(say, entry.Move(cwd))
 	}
 	if len(say) == 0 {
 		return nil

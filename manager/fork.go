@@ -5,7 +5,6 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // Branch makes a session of its own of what came before a message of the user's, goes on in it, and gives the
@@ -101,12 +100,8 @@ func Fork(ctx context.Context, s *coppice.Session, t coppice.Target, id, cwd str
 	if cwd != "" || f.Info().Cwd == "" {
 		return f, nil
 	}
-	if _, err = f.Append(ctx, moveTo("")); err == nil { // the options say where to, not that it is nowhere
+	if _, err = f.Append(ctx, entry.Move("")); err == nil { // the options say where to, not that it is nowhere
 		_, err = f.Commit(ctx, coppice.Turn{Reason: "move"})
 	}
 	return f, err
-}
-
-func moveTo(cwd string) transcript.Draft {
-	return entry.Custom("coppice.move", map[string]string{"cwd": cwd})
 }

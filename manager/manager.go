@@ -234,7 +234,7 @@ func (m *Manager) Rename(ctx context.Context, title string) (coppice.Receipt, er
 
 // Move takes the session to another directory: it is listed there from here on. Its history stays as it is.
 func (m *Manager) Move(ctx context.Context, cwd string) (coppice.Receipt, error) {
-	r, err := m.say(ctx, "move", moveTo(cwd))
+	r, err := m.say(ctx, "move", entry.Move(cwd))
 	if err == nil {
 		m.drop(false)
 	}

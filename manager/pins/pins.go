@@ -9,11 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/coppice-go/coppice/manager/internal/whole"
 )
 
 // Pin is a session that somebody pinned.
@@ -100,23 +100,5 @@ func (f *File) write(list []Pin) error {
 	if len(raw) >= maxBytes {
 		return fmt.Errorf("pins of %d bytes: %w", len(raw), ErrFull)
 	}
-	dir := filepath.Dir(f.Path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(dir, ".new-pins-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(append(raw, '\n'))
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), f.Path)
-	}
-	if err == nil {
-		return nil
-	}
-	if gone := os.Remove(tmp.Name()); !errors.Is(gone, fs.ErrNotExist) {
-		err = errors.Join(err, gone)
-	}
-	return err
+	return whole.Write(f.Path, append(raw, '\n'))
 }

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/coppice-go/coppice/manager/internal/whole"
 )
 
 // Crumb is what is remembered of a terminal.
@@ -90,7 +92,7 @@ func (d *Dir) Get(terminal string) (Crumb, error) {
 }
 
 // Put remembers where a terminal is.
-func (d *Dir) Put(terminal string, c Crumb) (err error) {
+func (d *Dir) Put(terminal string, c Crumb) error {
 	name, err := d.file(terminal)
 	if err != nil {
 		return err
@@ -100,19 +102,8 @@ func (d *Dir) Put(terminal string, c Crumb) (err error) {
 	if err != nil {
 		return fmt.Errorf("terminal %s: %w", terminal, err)
 	}
-	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+	if err := whole.Write(name, append(raw, '\n')); err != nil {
 		return err
-	}
-	f, err := os.CreateTemp(d.Path, ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(raw, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return d.thin()
 }

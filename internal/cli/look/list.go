@@ -9,12 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/internal/cli/screen"
-	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/manager/pick"
 )
 
@@ -80,7 +78,7 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 				err = sh.add(ctx, s)
 			default:
 				err = out.Add(listed{
-					s.ID, s.Title, s.First, s.Cwd, s.Created, s.Updated, s.Entries, s.Bytes, s.Seq, s.Branch, string(s.Status),
+					s.ID, s.Title, s.First, s.Cwd, s.Created, s.Updated, s.Entries, s.Bytes, s.Seq, s.Branch, s.Status,
 					s.Parent, s.Preview, s.Internal,
 				})
 			}
@@ -138,7 +136,7 @@ func (sh *sheet) add(ctx context.Context, s checkpoint.Summary) error {
 		return nil
 	}
 	sh.shown()
-	sh.short = sh.c.unique(ctx, sh.st)
+	sh.short = unique(ctx, sh.st)
 	rows := sh.rows()
 	sh.measure(rows)
 	heads := make([]screen.Cell, len(columns))
@@ -189,7 +187,7 @@ func (sh *sheet) row(s checkpoint.Summary) []screen.Cell {
 		{Text: screen.Ago(sh.c.Now(), s.Updated)},
 		{Text: screen.Number(s.Entries)},
 		{Text: screen.Size(s.Bytes)},
-		{Text: screen.Line(string(s.Status))},
+		{Text: screen.Line(s.Status)},
 		{Text: title},
 		{Text: screen.Line(screen.Home(s.Cwd, sh.c.Home())), Style: screen.Dim},
 	}
@@ -241,23 +239,10 @@ func (sh *sheet) line(row []screen.Cell) error {
 	return sh.c.Text("%s", strings.TrimRight(b.String(), " "))
 }
 
-// unique shortens ids to what tells all sessions of the store apart. Their summaries need not be read for it: the
-// names of their objects hold the ids. Where these cannot be listed ids stay whole.
-func (c *cli) unique(ctx context.Context, st *program.Store) func(id string) string {
-	b, err := backend.Open(ctx, st.URL)
+// unique shortens ids to what tells all sessions of the store apart. Where they cannot be listed ids stay whole.
+func unique(ctx context.Context, st *program.Store) func(id string) string {
+	ids, err := st.IDs(ctx)
 	if err != nil {
-		return draw.Whole
-	}
-	var ids []string
-	for info, lerr := range b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints}) {
-		if err = lerr; err != nil {
-			break
-		}
-		if id, ours := layout.Unescape(strings.TrimPrefix(info.Key, layout.Checkpoints)); ours {
-			ids = append(ids, id)
-		}
-	}
-	if err = errors.Join(err, b.Close()); err != nil {
 		return draw.Whole
 	}
 	return draw.Short(ids)

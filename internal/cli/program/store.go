@@ -81,7 +81,7 @@ func (s *Store) Resolve(ctx context.Context, id string) (string, error) {
 	return s.byPrefix(ctx, id)
 }
 
-// Few bounds how many sessions are named where a prefix is not unique.
+// few bounds how many sessions are named where a prefix is not unique.
 const few = 5
 
 // byPrefix finds the one session whose id begins so.
@@ -125,6 +125,21 @@ func (s *Store) Sessions(ctx context.Context, prefix string, limit int) ([]strin
 		}
 	}
 	return found, nil
+}
+
+// IDs gives the id of every session whose checkpoint is there, deleted ones too: as the names of the objects hold them,
+// so that none is read.
+func (s *Store) IDs(ctx context.Context) ([]string, error) {
+	var ids []string
+	for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints}) {
+		if err != nil {
+			return nil, fmt.Errorf("look for sessions: %w", err)
+		}
+		if id, ours := layout.Unescape(strings.TrimPrefix(info.Key, layout.Checkpoints)); ours {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
 }
 
 // summaryBytes is where the summary of a checkpoint lies.

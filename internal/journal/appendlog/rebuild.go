@@ -60,7 +60,8 @@ func (a *Strategy) begunIn(ctx context.Context, seg layout.Segment) (*state.Stat
 	ref := checkpoint.PlainRef{
 		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key, Self: o.Self(),
 	}
-	st := &state.State{HeadOrd: -1, Next: p.First, Key: p.Key, Self: o.Self(), Opening: true, Header: o.Header}
+	st := &state.State{HeadOrd: -1, Next: p.First, Key: p.Key, Self: o.Self(), Opening: true}
+	st.Begins(o.Header)
 	st.Summary.ID = a.cfg.Session
 	st.Plain = []checkpoint.PlainRef{ref}
 	if p.First == 0 {
@@ -103,7 +104,7 @@ func (a *Strategy) withHistory(ctx context.Context, st *state.State) (*state.Sta
 		}
 		past = append(past, d)
 		if d.header != nil {
-			next.Header = d.header
+			next.Begins(d.header)
 		}
 		seg = prev
 	}

@@ -53,7 +53,8 @@ func After(cfg compose.Config, seg layout.Segment, raw []byte) (*state.State, er
 	if err != nil {
 		return nil, objects.Corrupt(seg.PlainKey(cfg.Session), 0, err)
 	}
-	st := &state.State{HeadOrd: -1, Next: seg.First, Key: o.Prelude.Key, Self: o.Self(), Header: o.Header}
+	st := &state.State{HeadOrd: -1, Next: seg.First, Key: o.Prelude.Key, Self: o.Self()}
+	st.Begins(o.Header)
 	st.Summary.ID = cfg.Session
 	if seg.First == 0 {
 		st.Window = pathwindow.New(cfg.Profile, cfg.MaxBytes)
@@ -78,8 +79,9 @@ func After(cfg compose.Config, seg layout.Segment, raw []byte) (*state.State, er
 // that place, nil = the session begins there, with the given header line.
 func Begin(cfg compose.Config, before *state.State, header []byte, first, seq, epoch uint64) (*Remake, error) {
 	r := &Remake{tools: toolsFor(cfg), from: seq}
-	st := &state.State{HeadOrd: -1, Header: header, Doc: checkpoint.Document{Branch: "main"}, Self: segment.GenesisSelf(header)}
+	st := &state.State{HeadOrd: -1, Doc: checkpoint.Document{Branch: "main"}, Self: segment.GenesisSelf(header)}
 	st.Summary.ID, st.Summary.Branch = cfg.Session, "main"
+	st.Begins(header)
 	st.Window = pathwindow.New(cfg.Profile, cfg.MaxBytes)
 	if before != nil {
 		next := *before

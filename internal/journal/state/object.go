@@ -24,7 +24,6 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.SinceKey, Opening: st.Opening,
 		LastLine: st.LastLine,
 	}
-	o.Summary.Internal = st.Summary.Internal || internal(st.Header) // which a state that was made anew from the log does not say
 	if w := st.Window; w != nil {
 		o.Window = checkpoint.WindowState{
 			Profile: string(w.Profile()), MaxBytes: w.MaxBytes(), Base: w.Base(), Omitted: w.Omitted(), Known: true,

@@ -205,15 +205,21 @@ func internal(header []byte) bool {
 		(bytes.HasPrefix(rawjson.Field(header, "workflow"), []byte("{")) || rawjson.IsString(rawjson.Field(header, "agent")))
 }
 
+// Begins gives a state the header line of its session, and what the summary says of it.
+func (st *State) Begins(header []byte) {
+	st.Header, st.Summary.Internal = header, internal(header)
+}
+
 // State makes the empty state of a session that does not exist yet.
 func (g Genesis) State(session string, profile transcript.Profile, maxBytes int) *State {
 	st := &State{
-		Header: g.Header, HeadOrd: -1, Original: g.Original, Opening: true,
+		HeadOrd: -1, Original: g.Original, Opening: true,
 		Window: pathwindow.New(profile, maxBytes),
 		Doc:    checkpoint.Document{Branch: "main"},
 		Self:   segment.GenesisSelf(g.Header),
 	}
 	st.Summary.ID, st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = session, g.Title, g.Cwd, g.Parent
-	st.Summary.Branch, st.Summary.Created, st.Summary.Internal = "main", g.Created, internal(g.Header)
+	st.Summary.Branch, st.Summary.Created = "main", g.Created
+	st.Begins(g.Header)
 	return st
 }

@@ -1,0 +1,33 @@
+package whole_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/coppice-go/coppice/manager/internal/whole"
+)
+
+// A file is replaced, in a folder that need not be there; one that cannot be leaves nothing behind.
+func TestWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	name := filepath.Join(dir, "f.json")
+	for _, text := range []string{"a longer one", "short"} {
+		if err := whole.Write(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := os.ReadFile(name); err != nil || string(raw) != text {
+			t.Errorf("%q, %v: want %q", raw, err, text)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "taken", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := whole.Write(filepath.Join(dir, "taken"), []byte("x")); err == nil {
+		t.Error("a folder was replaced")
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil || len(list) != 2 {
+		t.Errorf("%v, %v: want the file and the folder", list, err)
+	}
+}
