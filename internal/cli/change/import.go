@@ -18,6 +18,7 @@ import (
 
 type importOptions struct {
 	format, session string
+	again           bool
 }
 
 // Import is `coppice import`.
@@ -33,13 +34,16 @@ Files are only read. What is damaged in them is passed over and reported, and st
 ` + "`coppice export --format original`" + ` gives back byte for byte. A file that cannot be imported does not stop
 the others; the exit code is 1 then.
 
-A session keeps the id of its file's header, if that is a valid id and no session has it.`,
+A session keeps the id of its file's header, if that is a valid id and no session has it. A file that was imported
+before, and has the same bytes still, is left alone, so that a folder can be imported again for what is new; --again
+imports it once more. One that has grown since becomes a session of its own beside the earlier one.`,
 		Example: "  coppice import ~/.pi/agent/sessions\n  coppice import --session release-42 session.jsonl",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.importFiles(cmd.Context(), args, o) },
 	}
 	cmd.Flags().StringVar(&o.format, "format", "auto", "what the files are: "+strings.Join(importFormats, ", "))
 	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; of a single file only")
+	cmd.Flags().BoolVar(&o.again, "again", false, "import files that the store has already once more, under new ids")
 	_ = cmd.RegisterFlagCompletionFunc("format", program.Words(importFormats...))
 	return cmd
 }
@@ -79,7 +83,9 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		out := c.Array("imported")
 		var failed []error
 		for _, f := range files {
-			res, err := c.importFile(ctx, st, f, ingest.Options{Session: o.session, Format: format, Now: c.Now(), Rand: rand.Reader, Read: bar.Add})
+			res, err := c.importFile(ctx, st, f, ingest.Options{
+				Session: o.session, Format: format, Again: o.again, Now: c.Now(), Rand: rand.Reader, Read: bar.Add,
+			})
 			if ctx.Err() != nil {
 				failed = append(failed, ctx.Err())
 				break
@@ -146,7 +152,10 @@ func (c *cli) importText(f imported, several bool) error {
 		return nil
 	}
 	note := ""
-	if f.BadLines > 0 {
+	switch {
+	case f.Unchanged:
+		note = ", here already"
+	case f.BadLines > 0:
 		note = ", " + screen.Count(f.BadLines, "bad line", "bad lines") + " passed over"
 	}
 	if err := c.Text("%s  %s%s  %s", f.Session, screen.Count(f.Entries, "entry", "entries"), note,

@@ -2,12 +2,14 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
+	"slices"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
@@ -24,6 +26,7 @@ type Options struct {
 	Format  interop.Format // "" = as the file's content tells
 	Now     time.Time
 	Rand    io.Reader
+	Again   bool          // import what the store has already once more, under a new id
 	Read    func(n int64) // told how many bytes were read; nil = nobody asks
 }
 
@@ -43,6 +46,7 @@ type Result struct {
 	Format      string       `json:"format"`
 	Session     string       `json:"session"`
 	Entries     int          `json:"entries"`
+	Unchanged   bool         `json:"unchanged,omitempty"` // the session is from an earlier import of these bytes: nothing was done
 	BadLines    int          `json:"badLines"`
 	Diagnostics []Diagnostic `json:"diagnostics"`
 	Children    []string     `json:"children,omitempty"` // sessions that were in the file too: sidechains, agents that it started
@@ -56,8 +60,9 @@ func FromBytes(name string, p []byte) Source {
 	return Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p)), nil }}
 }
 
-// Import imports one file as one session, with the rules of its format for contexts. On an error the store holds
-// nothing of it.
+// Import imports one file as one session, with the rules of its format for contexts. A file whose session is there
+// from an earlier import of the same bytes is left alone, whatever became of the session since. On an error the store
+// holds nothing of it.
 func Import(ctx context.Context, st *coppice.Store, src Source, o Options) (Result, error) {
 	if o.Format == "" {
 		var err error
@@ -65,21 +70,9 @@ func Import(ctx context.Context, st *coppice.Store, src Source, o Options) (Resu
 			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
 		}
 	}
-	r, id, err := once(ctx, st, src, o, func(h interop.Header) string {
-		switch {
-		case o.Session != "":
-			return o.Session
-		case h.Made || layout.ValidID(h.ID) != nil:
-			return ""
-		}
-		return h.ID
-	})
-	if !errors.Is(err, fs.ErrExist) || o.Session != "" || id == "" {
-		return r, err
-	}
-	if r, _, err = once(ctx, st, src, o, func(interop.Header) string { return "" }); err == nil {
-		taken := Diagnostic{Kind: "id-taken", Detail: "the id " + id + " is or was another session's: imported as a new one"}
-		r.Diagnostics = append([]Diagnostic{taken}, r.Diagnostics...)
+	r, err := once(ctx, st, src, o, false)
+	if errors.Is(err, fs.ErrExist) && o.Session == "" { // of a session that was deleted, or came in this moment
+		return once(ctx, st, src, o, true)
 	}
 	return r, err
 }
@@ -100,8 +93,8 @@ func profile(f interop.Format) transcript.Profile {
 	return transcript.Coppice
 }
 
-// once imports a file under the id that name gives; "" = a new one.
-func once(ctx context.Context, st *coppice.Store, src Source, o Options, name func(interop.Header) string) (res Result, id string, err error) {
+// once tries to import a file. fresh: under a new id, whatever the file says.
+func once(ctx context.Context, st *coppice.Store, src Source, o Options, fresh bool) (res Result, err error) {
 	counted := src
 	counted.Open = func() (io.ReadCloser, error) {
 		f, err := src.Open()
@@ -109,14 +102,30 @@ func once(ctx context.Context, st *coppice.Store, src Source, o Options, name fu
 	}
 	r, err := formats.Open(counted, o.Format, interop.Options{Now: o.Now, Rand: o.Rand})
 	if err != nil {
-		return Result{}, "", fmt.Errorf("%s: %w", src.Name, err)
+		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	h, err := r.Header()
 	if err != nil {
-		return Result{}, "", fmt.Errorf("%s: %w", src.Name, err)
+		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
 	}
-	id = name(h)
+	id, taken := o.Session, ""
+	if id == "" && !h.Made && layout.ValidID(h.ID) == nil {
+		has, entries := another, 0
+		if !fresh {
+			if has, entries, err = before(ctx, st, h.ID, src); err != nil {
+				return Result{}, fmt.Errorf("%s: compare it with session %s: %w", src.Name, h.ID, err)
+			}
+		}
+		switch {
+		case has == nothing:
+			id = h.ID
+		case has == whole && !o.Again:
+			return Result{File: src.Name, Format: format(o), Session: h.ID, Entries: entries, Unchanged: true, Diagnostics: []Diagnostic{}}, nil
+		default:
+			taken = has.of(h.ID) + ": imported as a new one"
+		}
+	}
 	res, err = bring(ctx, st, src, r, h, &coppice.SessionOptions{
 		ID: id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: profile(o.Format),
 		Original: func() (io.Reader, error) {
@@ -126,11 +135,15 @@ func once(ctx context.Context, st *coppice.Store, src Source, o Options, name fu
 			return src.Open()
 		},
 	})
-	if res.Format = string(o.Format); res.Format == "" {
-		res.Format = string(interop.Pi)
+	res.Format = format(o)
+	if err == nil && taken != "" {
+		res.Diagnostics = slices.Insert(res.Diagnostics, 0, Diagnostic{Kind: "id-taken", Detail: taken})
 	}
-	return res, id, err
+	return res, err
 }
+
+// format is the format's name, as results show it.
+func format(o Options) string { return string(cmp.Or(o.Format, interop.Pi)) }
 
 // bring imports what a reader gives, and then the sessions within.
 func bring(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, h interop.Header, opts *coppice.SessionOptions) (res Result, err error) {

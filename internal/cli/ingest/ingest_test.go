@@ -182,11 +182,6 @@ func TestImport(t *testing.T) {
 	if _, err := Import(t.Context(), st, FromBytes("it", session.JSONL), o); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a taken id: %v", err)
 	}
-	o.Session = ""
-	again, err := Import(t.Context(), st, FromBytes("it", session.JSONL), o)
-	if err != nil || again.Session == res.Session || len(again.Diagnostics) != 1 {
-		t.Errorf("again: %+v, %v", again, err)
-	}
 	if _, err := Import(t.Context(), st, FromBytes("prose", []byte("prose\n")), options()); !errors.Is(err, pi.ErrNotSession) {
 		t.Errorf("prose: %v", err)
 	}
