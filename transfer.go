@@ -20,7 +20,7 @@ import (
 // Import commits foreign lines unchanged as one new session; interop packages and entry.Line yield them. A first line
 // of type "session" is the header and gives title and working directory where o does not. Parents are resolved over
 // all lines: one may stand behind its child, and of lines with one id the last answers to it. So all are held until
-// the last has come: 64 MiB in memory, what is more in a temporary file. The session appears with several commits of at
+// the last has come: 16 MiB in memory, what is more in a temporary file. The session appears with several commits of at
 // most 4 MiB each; an import that fails leaves none.
 func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions) (*Session, error) {
 	if o == nil {

@@ -19,7 +19,7 @@ import (
 // What the old one's log of commits holds stays there: the states of before, the snapshots. Where entries that were
 // taken over say another directory or title than is asked for, one more beside the head says it. The rules by which
 // contexts are built are o.Profile, else those of the old one. It streams, as
-// an import does: 150 bytes an entry in memory, and 64 MiB of lines. A copy that fails leaves no session.
+// an import does: 150 bytes an entry in memory, and 16 MiB of lines. A copy that fails leaves no session.
 func Copy(ctx context.Context, st *coppice.Store, id, cwd string, o *coppice.SessionOptions) (*coppice.Session, error) {
 	from, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {

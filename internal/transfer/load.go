@@ -37,7 +37,7 @@ type Into struct {
 	Config journal.Config
 	Screen func(ctx context.Context, d *transcript.Draft) error // nil = every draft as it is
 	Fresh  bool                                                 // the session's id is nobody else's
-	Memory int64                                                // bytes of lines that are held in memory at most; 0 = 64 MiB
+	Memory int64                                                // bytes of lines that are held in memory at most; 0 = 16 MiB
 }
 
 // Import brings lines in, and gives the journal of the session. genesis completes what the session starts

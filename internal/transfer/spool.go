@@ -8,7 +8,7 @@ import (
 
 // spoolMemory is how many bytes of lines are held in memory while a history is gathered; more go to a file in
 // the system's folder for temporary files, which nobody else can read and which is gone with the import.
-const spoolMemory = 64 << 20
+const spoolMemory = 16 << 20
 
 // spool holds the lines of a history until all have come, for a parent may stand behind its child. Beside the
 // lines it needs 16 bytes for each.

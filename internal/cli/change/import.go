@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -73,6 +74,7 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 	if o.session != "" && len(files) != 1 {
 		return program.Usage("--session names one session, and there are %d files", len(files))
 	}
+	defer thrifty()()
 	return c.WithStore(ctx, func(st *program.Store) error {
 		var total int64
 		for _, f := range files {
@@ -105,6 +107,19 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		}
 		return c.importEnd(ctx, out, failed, len(files))
 	})
+}
+
+// garbage is how much of it may lie around during an import, in percent of what is in use. The usual 100 makes the
+// process a third larger, and an import less than a tenth faster.
+const garbage = 50
+
+// thrifty lets garbage be collected sooner, and gives what ends that.
+func thrifty() (end func()) {
+	before := debug.SetGCPercent(garbage)
+	if before >= 0 && before < garbage {
+		debug.SetGCPercent(before) // somebody wants it so
+	}
+	return func() { debug.SetGCPercent(before) }
 }
 
 // importEnd makes one error of those of the files.
