@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -10,14 +11,18 @@ import (
 // the system's folder for temporary files, which nobody else can read and which is gone with the import.
 const spoolMemory = 16 << 20
 
+// spoolAhead is how many bytes of lines go to the file at once.
+const spoolAhead = 256 << 10
+
 // spool holds the lines of a history until all have come, for a parent may stand behind its child. Beside the
 // lines it needs 16 bytes for each.
 type spool struct {
-	held  [][]byte // the first lines
-	bytes int64    // of them
-	most  int64    // of them in memory
-	file  *os.File // the others
-	at    []int64  // where each of them ends in the file
+	held  [][]byte      // the first lines
+	bytes int64         // of them
+	most  int64         // of them in memory
+	file  *os.File      // the others
+	ahead *bufio.Writer // before the file, until the first of them is asked for
+	at    []int64       // where each of them ends in the file
 }
 
 func newSpool(memory int64) spool {
@@ -39,9 +44,9 @@ func (s *spool) add(raw []byte) error {
 		if err != nil {
 			return fmt.Errorf("make a file for the lines: %w", err)
 		}
-		s.file = f
+		s.file, s.ahead = f, bufio.NewWriterSize(f, spoolAhead)
 	}
-	if _, err := s.file.Write(raw); err != nil {
+	if _, err := s.ahead.Write(raw); err != nil {
 		return fmt.Errorf("put a line aside: %w", err)
 	}
 	end := int64(len(raw))
@@ -61,6 +66,9 @@ func (s *spool) get(i int) ([]byte, error) {
 	begin := int64(0)
 	if i > 0 {
 		begin = s.at[i-1]
+	}
+	if err := s.ahead.Flush(); err != nil {
+		return nil, fmt.Errorf("put lines aside: %w", err)
 	}
 	raw := make([]byte, s.at[i]-begin)
 	if _, err := s.file.ReadAt(raw, begin); err != nil {
