@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/snapshot"
 )
@@ -174,6 +176,25 @@ func TestEveryStateIsRestored(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A state that is far from the last whole document costs a few copies of itself, not one for each commit between.
+func TestEarlierStateCosts(t *testing.T) {
+	const size = 200 << 10
+	store := newStore(t, memory.New(), nil)
+	s := create(t, store, "s", nil)
+	pad := strings.Repeat("x", size)
+	for i := range 80 {
+		must(s.Commit(bg, coppice.Turn{State: json.RawMessage(fmt.Sprintf(`{"pad":%q,"n":%d}`, pad, i))}))(t)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	v := must(s.At(bg, coppice.Target{Seq: 60}))(t)
+	runtime.ReadMemStats(&after)
+	same(t, "state", strings.HasSuffix(string(v.Document().State), `,"n":59}`), true)
+	if copies := (after.TotalAlloc - before.TotalAlloc) / size; copies > 40 {
+		t.Errorf("%d times the state were allocated", copies)
+	}
 }
 
 // Diff shows the messages that only one side has, and the change of the state.

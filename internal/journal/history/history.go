@@ -107,27 +107,22 @@ func tailStretch(st *state.State) (stretchOf, error) {
 	return s, nil
 }
 
-// each plays the commits of the stretch, with the document that each left; false from visit ends it.
-func (s stretchOf) each(visit func(m Moment, lines []state.Line) bool) error {
-	at := &state.State{HeadOrd: -1, Next: s.first}
+// each plays the commits of the stretch, without the documents that they left; false from visit ends it.
+func (s stretchOf) each(visit func(rec *checkpoint.Record, m Moment, lines []state.Line) bool) error {
+	next, head := s.first, int64(-1)
 	var err error
 	stopped := false
 	good := segment.Scan(s.raw, s.key, s.self, func(c segment.Commit) bool {
 		if c.Record.Base != nil {
-			at.HeadOrd = c.Record.Base.HeadOrd
-		}
-		next := *at
-		if err = next.Document(at, &c.Record); err != nil {
-			return false
+			head = c.Record.Base.HeadOrd
 		}
 		var lines []state.Line
-		if lines, _, err = segment.Place(at.Next, at.HeadOrd, &c); err != nil {
+		if lines, _, err = segment.Place(next, head, &c); err != nil {
 			return false
 		}
-		next.Next += uint64(len(lines))
-		next.HeadOrd, next.Summary.Commit = c.Record.HeadOrd, c.Record.ID
-		at = &next
-		stopped = !visit(Moment{Commit: c.Record.Commit(), Ord: at.Next - 1, Doc: at.Doc, DocRaw: at.DocJSON}, lines)
+		next += uint64(len(lines))
+		head = c.Record.HeadOrd
+		stopped = !visit(&c.Record, Moment{Commit: c.Record.Commit(), Ord: next - 1}, lines)
 		return !stopped
 	})
 	if err == nil && !stopped && good < len(s.raw) {
@@ -158,16 +153,51 @@ func (h *Past) moment(ctx context.Context, st *state.State, seq uint64, is func(
 		return found, err
 	}
 	ok := false
-	err = s.each(func(m Moment, _ []state.Line) bool {
+	var made []checkpoint.Record // of what the document is made: the last whole one, and the changes since
+	err = s.each(func(rec *checkpoint.Record, m Moment, _ []state.Line) bool {
+		if rec.Doc != nil {
+			made = made[:0]
+		}
+		made = append(made, *rec)
 		if ok = is(m); ok {
 			found = m
 		}
 		return !ok
 	})
-	if err == nil && !ok {
+	switch {
+	case err != nil:
+	case !ok:
 		err = objects.Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
+	default:
+		if err = found.document(made); err != nil {
+			err = objects.Corrupt(s.object, 0, err)
+		}
 	}
 	return found, err
+}
+
+// document makes the document of a moment. A change costs as much as the document is long, so as many as can be are
+// made at once; that the outcome is right the checksum tells, and if it is not they are made one by one.
+func (m *Moment) document(made []checkpoint.Record) (err error) {
+	for i := 0; i < len(made); {
+		end, texts := i, [][]byte(nil)
+		for ; end < len(made) && made[end].Doc == nil && !made[end].Sorted; end++ {
+			texts = append(texts, made[end].Patch)
+		}
+		if end-i > 1 {
+			raw, err := checkpoint.ApplyPatch(m.DocRaw, checkpoint.JoinPatches(texts), false)
+			if err == nil && codec.CRC(raw) == made[end-1].DocCRC {
+				m.DocRaw, i = raw, end
+				continue
+			}
+		}
+		if m.DocRaw, err = state.DocumentAfter(m.DocRaw, &made[i]); err != nil {
+			return err
+		}
+		i++
+	}
+	m.Doc, err = checkpoint.DecodeDocument(m.DocRaw)
+	return err
 }
 
 // CommitLine gives the moment of the commit whose line has ordinal ord.
@@ -207,7 +237,7 @@ func (h *Past) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq2[c
 			var commits []checkpoint.Commit
 			s, err := h.commitsAt(ctx, st, seq)
 			if err == nil {
-				err = s.each(func(m Moment, _ []state.Line) bool {
+				err = s.each(func(_ *checkpoint.Record, m Moment, _ []state.Line) bool {
 					if m.Commit.Seq <= seq {
 						commits = append(commits, m.Commit)
 					}
@@ -242,7 +272,7 @@ func (h *Past) Since(ctx context.Context, st *state.State, seq int64) iter.Seq2[
 				return
 			}
 			from, stop := next, false
-			err = s.each(func(m Moment, lines []state.Line) bool {
+			err = s.each(func(_ *checkpoint.Record, m Moment, lines []state.Line) bool {
 				if int64(m.Commit.Seq) != next {
 					return true
 				}

@@ -20,7 +20,7 @@ import (
 func Advance(st *State, c *segment.Commit, window *pathwindow.Window) (*State, error) {
 	next := *st
 	rec := &c.Record
-	if err := next.Document(st, rec); err != nil {
+	if err := next.document(st, rec); err != nil {
 		return nil, err
 	}
 	if b := rec.Base; b != nil && len(st.Lineage) == 0 {
@@ -49,21 +49,32 @@ func Advance(st *State, c *segment.Commit, window *pathwindow.Window) (*State, e
 	return &next, nil
 }
 
-// Document sets the document that the record carries: whole, as a patch, or as it was.
-func (st *State) Document(before *State, rec *checkpoint.Record) error {
-	raw := before.DocJSON
-	st.SinceKey = before.SinceKey + 1
+// DocumentAfter gives the encoded document that a record carries, whole, as a patch of the one before, or as it was.
+func DocumentAfter(before []byte, rec *checkpoint.Record) (raw []byte, err error) {
+	raw = before
 	switch {
 	case rec.Doc != nil:
-		raw, st.SinceKey = rec.Doc, 0
+		raw = rec.Doc
 	case rec.Patch != nil:
-		var err error
-		if raw, err = checkpoint.ApplyPatch(before.DocJSON, rec.Patch, rec.Sorted); err != nil {
-			return fmt.Errorf("commit %s: %w", rec.ID, err)
+		if raw, err = checkpoint.ApplyPatch(before, rec.Patch, rec.Sorted); err != nil {
+			return nil, fmt.Errorf("commit %s: %w", rec.ID, err)
 		}
 	}
 	if codec.CRC(raw) != rec.DocCRC {
-		return fmt.Errorf("commit %s: document: %w", rec.ID, codec.ErrChecksum)
+		return nil, fmt.Errorf("commit %s: document: %w", rec.ID, codec.ErrChecksum)
+	}
+	return raw, nil
+}
+
+// document sets the document that the record carries.
+func (st *State) document(before *State, rec *checkpoint.Record) error {
+	raw, err := DocumentAfter(before.DocJSON, rec)
+	if err != nil {
+		return err
+	}
+	st.SinceKey = before.SinceKey + 1
+	if rec.Doc != nil {
+		st.SinceKey = 0
 	}
 	if bytes.Equal(raw, before.DocJSON) && before.Summary.Commit != "" {
 		return nil
