@@ -100,7 +100,7 @@ func lengths() []int {
 		return []int{1000, 10000, 1000000}
 	}
 	if slow {
-		return []int{1000, 10000}
+		return []int{1000, 5000}
 	}
 	return []int{1000, 10000, 50000}
 }

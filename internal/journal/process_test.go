@@ -136,6 +136,9 @@ func onDisk(t *testing.T, dir string) map[string]int {
 // Processes die by SIGKILL at any moment: every reopen succeeds, and no acknowledged entry is lost.
 func TestKill9(t *testing.T) {
 	n := killed
+	if slow {
+		n = 50 // a process with the race detector takes 100 ms of CPU to begin
+	}
 	if testing.Short() {
 		n = 20
 	}

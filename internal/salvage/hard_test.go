@@ -3,9 +3,12 @@ package salvage_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,21 +81,20 @@ func TestRepairMany(t *testing.T) {
 	}
 }
 
-// stride thins out what is long.
-func stride() int {
-	if testing.Short() {
-		return 4
-	}
-	return 1
-}
-
 // The same with so many segments that references fold: index objects are damaged too.
 func TestRepairFolded(t *testing.T) {
+	turns, cases := 140, 4 // two index objects
+	if slow {
+		turns = 80 // one: every check of a session reads each of its segments
+	}
+	if testing.Short() {
+		cases = 1
+	}
 	for _, kind := range checktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
 			w := checktest.New(t, checktest.StoreOf(kind))
 			w.Lim.SealEntries, w.Lim.RollEntries, w.Lim.PublishCommits = 2, 2, 1
-			w.Session("s1", 140)
+			w.Session("s1", turns)
 			all := checktest.Objects(t, w.B)
 			index := checktest.Keys(all, "/index/")
 			if len(index) == 0 {
@@ -101,7 +103,7 @@ func TestRepairFolded(t *testing.T) {
 			want := w.IDs("s1")
 			segments := checktest.Keys(all, "/transcript/")
 			names := []string{index[0], segments[20], segments[0], segments[len(segments)-2]}
-			for _, key := range names[:4/stride()] {
+			for _, key := range names[:cases] {
 				for _, q := range [][]byte{nil, flip(rand.New(rand.NewPCG(1, 1)), all[key])} {
 					hurt := from(t, kind, all, key, q, w.Lim)
 					r := repair(hurt, "s1", false)
@@ -123,33 +125,76 @@ func TestRepairInterrupted(t *testing.T) {
 			w.Session("s1", 22)
 			want := w.IDs("s1")
 			all := checktest.Objects(t, w.B)
-			list := checktest.Keys(all, "/transcript/")
+			list := slices.DeleteFunc(checktest.Keys(all, "/transcript/"), func(key string) bool {
+				return !named(from(t, kind, all, key, nil, w.Lim).Verify("s1", true), key) // nothing refers to it
+			})
 			for _, key := range []string{list[1], list[len(list)-1], "checkpoint_latest/s1"} {
-				for n := 0; n < 12; n += stride() {
-					for _, fk := range []fault.Kind{fault.Before, fault.After} {
-						what := fmt.Sprintf("%s, write %d %v", key, n, fk)
-						hurt := from(t, kind, all, key, all[key][:len(all[key])*2/3], w.Lim)
-						inner := hurt.B
-						writes := func(c fault.Call) bool { return c.Op == "put" || c.Op == "append" || c.Op == "delete" }
-						hurt.B = fault.New(inner, 1, fault.Rule{When: writes, Skip: n, Count: -1, Kind: fk})
-						_, err := salvage.Repair(context.Background(), hurt.Config("s1"), false)
-						hurt.B = inner
-						if err != nil {
-							if _, err := salvage.Repair(context.Background(), hurt.Config("s1"), false); err != nil {
-								t.Fatalf("%s: the second run: %v", what, err)
-							}
-						}
-						if lost := missing(t, what, want, healthy(hurt, what)); lost > 8 {
-							t.Errorf("%s: %d entries lost", what, lost)
-						}
-						if t.Failed() {
-							t.Fatal(what)
-						}
+				cut := func() *checktest.World { return from(t, kind, all, key, all[key][:len(all[key])*2/3], w.Lim) }
+				for hurt, what := range interrupted(t, cut) {
+					what = key + ", " + what
+					if _, err := salvage.Repair(context.Background(), hurt.Config("s1"), false); err != nil {
+						t.Fatalf("%s: the second run: %v", what, err)
+					}
+					if lost := missing(t, what, want, healthy(hurt, what)); lost > 8 {
+						t.Errorf("%s: %d entries lost", what, lost)
+					}
+					if t.Failed() {
+						t.Fatal(what)
 					}
 				}
 			}
 		})
 	}
+}
+
+// interrupted gives every state in which a repair can leave a damaged session, once: each write is the first of those
+// that fail, before it reaches the store and after. Most are those of the write before it, told otherwise.
+func interrupted(t *testing.T, damaged func() *checktest.World) iter.Seq2[*checktest.World, string] {
+	const most = 64 // writes; a repair here makes up to 9
+	return func(yield func(*checktest.World, string) bool) {
+		seen := map[[sha256.Size]byte]bool{}
+		for n := range most {
+			for _, fk := range []fault.Kind{fault.Before, fault.After} {
+				hurt := damaged()
+				inner := hurt.B
+				writes := func(c fault.Call) bool { return c.Op == "put" || c.Op == "append" || c.Op == "delete" }
+				faulty := fault.New(inner, 1, fault.Rule{When: writes, Skip: n, Count: -1, Kind: fk})
+				hurt.B = faulty
+				_, err := salvage.Repair(context.Background(), hurt.Config("s1"), false)
+				hurt.B = inner
+				what := fmt.Sprintf("write %d %v", n, fk)
+				whole := len(faulty.Faults()) == 0 // so many writes it does not make
+				if (err == nil) != whole {
+					t.Errorf("%s: %d writes failed, and the repair says %v", what, len(faulty.Faults()), err)
+				}
+				if whole {
+					if n < 2 {
+						t.Errorf("%s: the repair wrote nothing that could fail", what)
+					}
+					return
+				}
+				if sum := sumOf(t, inner); !seen[sum] {
+					seen[sum] = true
+					if !yield(hurt, what) {
+						return
+					}
+				}
+			}
+		}
+		t.Errorf("after %d writes the repair is still at it", most)
+	}
+}
+
+// sumOf is a hash of all that a store has.
+func sumOf(t *testing.T, b backend.Backend) (sum [sha256.Size]byte) {
+	t.Helper()
+	all, h := checktest.Objects(t, b), sha256.New()
+	for _, key := range checktest.Keys(all, "") {
+		fmt.Fprintf(h, "%q %d ", key, len(all[key]))
+		h.Write(all[key])
+	}
+	h.Sum(sum[:0])
+	return sum
 }
 
 // Writers who knew the session before it was repaired can add nothing to what is no longer the log: they

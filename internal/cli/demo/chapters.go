@@ -37,7 +37,7 @@ func (d *story) importIt(ctx context.Context) error {
 	var res ingest.Result
 	err := d.do("import", func() (err error) {
 		src := ingest.FromBytes("the bundled session", session.JSONL)
-		res, err = ingest.Import(ctx, d.st.Store, src, ingest.Options{Now: d.Now(), Rand: rand.Reader})
+		res, err = ingest.Import(ctx, d.st.Store, src, ingest.Options{Again: true, Now: d.Now(), Rand: rand.Reader})
 		return err
 	})
 	if err != nil {
