@@ -93,6 +93,7 @@ type Reader interface {
 type Child struct {
 	Header  Header // Parent is the id of the session that it belongs to
 	Entries iter.Seq2[transcript.Draft, error]
+	File    string // the name by which Beside gave the file that holds it; "" = the session's own file does
 }
 
 // Family is a Reader whose file holds children too.

@@ -70,7 +70,7 @@ func (r *Reader) agent(name string, in io.ReadCloser, yield func(interop.Child, 
 	h.Parent = r.header.ID
 	h.Raw = headerLine(h, jsonl.AppendTime(nil, h.Created), id)
 	r.x.Bad += child.x.Bad
-	more := yield(interop.Child{Header: h, Entries: each(child.Next)}, nil)
+	more := yield(interop.Child{Header: h, Entries: each(child.Next), File: name}, nil)
 	for _, d := range child.Diagnostics() {
 		r.x.Diag.Add(d.Entry, d.Ordinal, d.Kind, name+": "+d.Detail)
 	}

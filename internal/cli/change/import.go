@@ -31,9 +31,9 @@ func Import(a *program.App) *cobra.Command {
 		Short: "Import session files, each as a session of its own",
 		Long: `Import session files, each as a session of its own. Of a folder every *.jsonl file below it is taken,
 and every *.jsonl.zst. Sessions of pi, omp, atomic, operator, Claude Code and Codex are told apart by their content.
-Files are only read. What is damaged in them is passed over and reported, and stays in the original, which
-` + "`coppice export --format original`" + ` gives back byte for byte. A file that cannot be imported does not stop
-the others; the exit code is 1 then.
+Transcripts of agents come with the session that started them. Files are only read. What is damaged in them is
+passed over and reported, and stays in the original, which ` + "`coppice export --format original`" + ` gives back byte for
+byte. A file that cannot be imported does not stop the others; the exit code is 1 then.
 
 A session keeps the id of its file's header, if that is a valid id and no session has it. A file that was imported
 before, and has the same bytes still, is left alone, so that a folder can be imported again for what is new; --again
@@ -84,7 +84,12 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		defer bar.Close()
 		out := c.Array("imported")
 		var failed []error
+		came := ingest.Came{}
 		for _, f := range files {
+			if came.With(f.Path) {
+				bar.Add(f.Size)
+				continue
+			}
 			res, err := c.importFile(ctx, st, f, ingest.Options{
 				Session: o.session, Format: format, Again: o.again, Now: c.Now(), Rand: rand.Reader, Read: bar.Add,
 			})
@@ -92,8 +97,13 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 				failed = append(failed, ctx.Err())
 				break
 			}
-			if err != nil {
+			switch {
+			case f.Beside && errors.Is(err, interop.ErrNotSession):
+				continue
+			case err != nil:
 				failed = append(failed, err)
+			default:
+				came.Note(f.Path, res.Result)
 			}
 			if c.JSON {
 				err = out.Add(res)

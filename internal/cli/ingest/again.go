@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/interop"
 )
 
 // earlier says what a store has of a file that is to be imported.
@@ -61,6 +62,29 @@ func before(ctx context.Context, st *coppice.Store, id string, src Source) (has 
 		}
 	}
 	return has, entries, errors.Join(ctx.Err(), f.Close())
+}
+
+// along gives the files that belong to the session of a file, as an import of it would.
+func along(r interop.Reader) (files []string, err error) {
+	family, ok := r.(interop.Family)
+	if !ok {
+		return nil, nil
+	}
+	for err == nil {
+		_, err = r.Next()
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	for child, err := range family.Children() {
+		if err != nil {
+			return files, err
+		}
+		if child.File != "" {
+			files = append(files, child.File)
+		}
+	}
+	return files, nil
 }
 
 // errDiffers stops an export where the file goes another way.

@@ -21,8 +21,17 @@ type File struct {
 	Size int64
 	Err  error
 
+	// Beside says that the file was found where programs keep lists and journals of that name beside their sessions:
+	// that it is none of these is no fault.
+	Beside bool
+
 	changed time.Time
+	agent   bool // called as a transcript of an agent, which may come with the session that started it
 }
+
+// lists are the names of files beside sessions: Codex's names of its threads, what was typed into Codex and Claude
+// Code, what an agents' workflow of Claude Code's did.
+var lists = []string{"session_index.jsonl", "history.jsonl", "journal.jsonl"}
 
 var errNotRegular = errors.New("not a regular file")
 
@@ -31,7 +40,7 @@ const maxFolders = 100_000
 
 // Find gives the files that paths name, in their order: a file itself, whatever it is called; of a folder every
 // *.jsonl and *.jsonl.zst file below it, the one that was changed last at the end, so that what was used last comes to
-// be the newest session. Links are followed, and no file or folder comes twice by them. A path that cannot be read, or a
+// be the newest session; transcripts of agents come after all others, for most come with the session that started them. Links are followed, and no file or folder comes twice by them. A path that cannot be read, or a
 // folder without such files, is a File with an error.
 func Find(ctx context.Context, paths []string) []File {
 	var found []File
@@ -51,7 +60,12 @@ func Find(ctx context.Context, paths []string) []File {
 			if len(w.found) == 0 {
 				w.fail(p, fmt.Errorf("no *.jsonl file in %s: %w", p, fs.ErrNotExist))
 			}
-			slices.SortStableFunc(w.found, func(a, b File) int { return a.changed.Compare(b.changed) })
+			slices.SortStableFunc(w.found, func(a, b File) int {
+				if a.agent != b.agent {
+					return map[bool]int{false: -1, true: 1}[a.agent]
+				}
+				return a.changed.Compare(b.changed)
+			})
 			found = append(found, w.found...)
 		case !info.Mode().IsRegular():
 			found = append(found, File{Path: p, Err: fmt.Errorf("%s: %w", p, errNotRegular)})
@@ -111,14 +125,11 @@ func isSession(path string) bool {
 
 // first tells whether a file or folder comes for the first time.
 func (w *walker) first(path string) bool {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		real = path
-	}
-	if w.seen[real] {
+	path = real(path)
+	if w.seen[path] {
 		return false
 	}
-	w.seen[real] = true
+	w.seen[path] = true
 	return true
 }
 
@@ -128,7 +139,10 @@ func (w *walker) file(path string) {
 	case err != nil:
 		w.fail(path, err)
 	case info.Mode().IsRegular() && w.first(path):
-		w.found = append(w.found, File{Path: path, Size: info.Size(), changed: info.ModTime()})
+		w.found = append(w.found, File{
+			Path: path, Size: info.Size(), changed: info.ModTime(),
+			Beside: slices.Contains(lists, filepath.Base(path)), agent: strings.HasPrefix(filepath.Base(path), "agent-"),
+		})
 	}
 }
 

@@ -50,6 +50,7 @@ type Result struct {
 	BadLines    int          `json:"badLines"`
 	Diagnostics []Diagnostic `json:"diagnostics"`
 	Children    []string     `json:"children,omitempty"` // sessions that were in the file too: sidechains, agents that it started
+	Files       []string     `json:"-"`                  // that hold some of these, by the names by which Beside gave them
 }
 
 // Source is what a session is read from.
@@ -121,7 +122,9 @@ func once(ctx context.Context, st *coppice.Store, src Source, o Options, fresh b
 		case has == nothing:
 			id = h.ID
 		case has == whole && !o.Again:
-			return Result{File: src.Name, Format: format(o), Session: h.ID, Entries: entries, Unchanged: true, Diagnostics: []Diagnostic{}}, nil
+			res = Result{File: src.Name, Format: format(o), Session: h.ID, Entries: entries, Unchanged: true, Diagnostics: []Diagnostic{}}
+			res.Files, err = along(r)
+			return res, err
 		default:
 			taken = has.of(h.ID) + ": imported as a new one"
 		}
@@ -200,6 +203,9 @@ func children(ctx context.Context, st *coppice.Store, f interop.Family, res *Res
 				return fmt.Errorf("%s: a session within: %w", res.File, err)
 			}
 			res.Children = append(res.Children, s.ID())
+			if child.File != "" {
+				res.Files = append(res.Files, child.File)
+			}
 			if err := s.Close(); err != nil {
 				return err
 			}
