@@ -19,7 +19,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"encoding/json"
 	"time"
 
@@ -61,19 +60,6 @@ func MakePatch(from, to []byte) (text []byte, sorted, ok bool) { return patch.Ma
 // the right one is for the caller to tell, by Record.DocCRC.
 func ApplyPatch(from, text []byte, sorted bool) ([]byte, error) {
 	return patch.Apply(from, text, sorted)
-}
-
-// JoinPatches makes one patch of some that are applied one after the other, none of them sorted.
-func JoinPatches(texts [][]byte) []byte {
-	out := []byte{'['}
-	for _, t := range texts {
-		ops := bytes.TrimSuffix(bytes.TrimPrefix(t, []byte("[")), []byte("]"))
-		if len(ops) > 0 && len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, ops...)
-	}
-	return append(out, ']')
 }
 
 // Head is where a session stands: its last commit, and the entry from which it grows.

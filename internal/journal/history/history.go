@@ -6,6 +6,7 @@
 package history
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -185,7 +186,7 @@ func (m *Moment) document(made []checkpoint.Record) (err error) {
 			texts = append(texts, made[end].Patch)
 		}
 		if end-i > 1 {
-			raw, err := checkpoint.ApplyPatch(m.DocRaw, checkpoint.JoinPatches(texts), false)
+			raw, err := checkpoint.ApplyPatch(m.DocRaw, joined(texts), false)
 			if err == nil && codec.CRC(raw) == made[end-1].DocCRC {
 				m.DocRaw, i = raw, end
 				continue
@@ -198,6 +199,19 @@ func (m *Moment) document(made []checkpoint.Record) (err error) {
 	}
 	m.Doc, err = checkpoint.DecodeDocument(m.DocRaw)
 	return err
+}
+
+// joined makes one patch of some that are applied one after the other, none of them sorted.
+func joined(texts [][]byte) []byte {
+	out := []byte{'['}
+	for _, t := range texts {
+		ops := bytes.TrimSuffix(bytes.TrimPrefix(t, []byte("[")), []byte("]"))
+		if len(ops) > 0 && len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, ops...)
+	}
+	return append(out, ']')
 }
 
 // CommitLine gives the moment of the commit whose line has ordinal ord.
