@@ -81,11 +81,12 @@ var table = []edge{
 	{dir: "internal/salvage", ours: join(pure, storage, log, "internal/journal/...", "internal/inventory", "internal/check")},
 	{dir: "", ours: join(pure, storage, log, rooms, "internal/cas", "internal/listing", "internal/check", "internal/gc", "internal/salvage"), ext: []string{uuid}},
 
-	{dir: "internal/parts"},
+	{dir: "internal/answers", ours: []string{"internal/rawjson"}},
+	{dir: "internal/parts", ours: []string{"internal/rawjson", "internal/answers"}},
 	{dir: "export", ours: join(pure, "", "internal/parts")},
-	{dir: "manager", ours: join(pure, "", "internal/parts")},
+	{dir: "manager", ours: join(pure, "", "internal/answers", "internal/parts")},
 	{dir: "history", ours: join(pure, "", "internal/parts"), ext: []string{"modernc.org/sqlite"}},
-	{dir: "interop/...", ours: []string{"codec", "internal/diag", "internal/parallel", "internal/rawjson", "transcript/...", "entry", "interop/..."}, ext: []string{uuid, zstd}},
+	{dir: "interop/...", ours: []string{"codec", "internal/diag", "internal/parallel", "internal/rawjson", "internal/answers", "transcript/...", "entry", "interop/..."}, ext: []string{uuid, zstd}},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
 	{
 		dir: "internal/cli", ours: anywhere,

@@ -7,6 +7,9 @@ package parts
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/coppice-go/coppice/internal/answers"
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // Message is the outside of a message, and its parts in their order.
@@ -30,7 +33,7 @@ type Block struct {
 	FunctionCall *Block          `json:"functionCall"`
 	Function     *Block          `json:"function"`
 	ToolUse      *Block          `json:"toolUse"`
-	Thinking     string          `json:"thinking"`
+	Thinking     string          `json:"-"`    // what the model thought, whatever the provider calls it
 	Data         string          `json:"data"` // pi's images, Gemini's
 	Mime         string          `json:"mimeType"`
 	Source       *Source         `json:"source"` // Anthropic's
@@ -51,21 +54,23 @@ type Source struct {
 // Of takes a message apart.
 func Of(raw json.RawMessage) Message {
 	var m struct {
+		Role    string          `json:"role"`
 		Type    string          `json:"type"`
 		Content json.RawMessage `json:"content"`
-		Parts   []Block         `json:"parts"`
-		Calls   []Block         `json:"tool_calls"`
+		Parts   json.RawMessage `json:"parts"`
+		Calls   json.RawMessage `json:"tool_calls"`
 		Tool    string          `json:"toolName"`
 		Failed  bool            `json:"isError"`
 		Stop    string          `json:"stopReason"`
 		Error   string          `json:"errorMessage"`
 	}
 	lenient(raw, &m)
-	out := Message{Blocks: append(append(list(m.Content), m.Parts...), m.Calls...), Tool: m.Tool, Failed: m.Failed}
-	if len(out.Blocks) == 0 && strings.HasSuffix(m.Type, "_call") { // OpenAI's items are messages of one part
-		var b Block
-		lenient(raw, &b)
-		out.Blocks = []Block{b}
+	out := Message{Blocks: append(append(list(m.Content), list(m.Parts)...), list(m.Calls)...), Tool: m.Tool, Failed: m.Failed}
+	// OpenAI's items are messages of one part. What one thought may be in its content too.
+	if m.Role == "" && m.Type == "reasoning" || len(out.Blocks) == 0 && strings.HasSuffix(m.Type, "_call") {
+		out.Blocks = []Block{partOf(raw)}
+	} else if text, _ := answers.Aside(raw); text != "" {
+		out.Blocks = append([]Block{{Type: "thinking", Thinking: text}}, out.Blocks...)
 	}
 	if m.Stop == "error" || m.Stop == "aborted" {
 		out.Stopped = m.Stop
@@ -78,8 +83,19 @@ func Of(raw json.RawMessage) Message {
 
 // list reads content that is a list of parts. Plain text has none.
 func list(content json.RawMessage) (blocks []Block) {
-	lenient(content, &blocks)
+	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
+		blocks = append(blocks, partOf(m.Val))
+	}
 	return blocks
+}
+
+// partOf reads a part.
+func partOf(raw []byte) (b Block) {
+	lenient(raw, &b)
+	if t, ok := answers.ThoughtOf(raw); ok {
+		b.Thinking = t.Text
+	}
+	return b
 }
 
 // lenient reads what fits: encoding/json goes on behind a field of another type, and says so at the end.
@@ -126,7 +142,7 @@ func (b Block) Speech() (text string, ok bool) {
 	return "", false
 }
 
-// Thoughts gives what the model thought, with a separator between the parts that say it.
+// Thoughts gives what the model thought, in any provider's shape, with a separator between the parts that say it.
 func (m Message) Thoughts(sep string) string {
 	var list []string
 	for _, b := range m.Blocks {

@@ -93,6 +93,33 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// What was thought is told of in any provider's shape, once, and is not among what was said.
+func TestThoughts(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"role":"assistant","content":[{"type":"thinking","thinking":"a","thinkingSignature":"s"},{"type":"text","text":"x"}]}`:                                         "a",
+		`{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"type":"text","text":"x"}]}`:             "ab",
+		`{"role":"model","parts":[{"text":"a","thought":true},{"text":"b","thought":true,"thoughtSignature":"s"},{"text":"x"}]}`:                                         "a|b",
+		`{"role":"model","parts":[{"text":"a","thought":true,"function_call":null},{"text":"x","thought":null}]}`:                                                        "a",
+		`{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"a","signature":"s"}}},{"reasoningContent":{"redactedContent":"r"}},{"text":"x"}]}`: "a",
+		`{"role":"assistant","reasoning_content":"a","content":"x"}`:                                                                                                     "a",
+		`{"role":"assistant","reasoning":"a","content":[{"type":"thinking","thinking":"b"},{"type":"text","text":"x"}]}`:                                                 "a|b",
+		`{"type":"reasoning","id":"r","summary":[{"type":"summary_text","text":"a"},{"type":"summary_text","text":"b"}]}`:                                                "a\n\nb",
+		`{"type":"reasoning","id":"r","summary":[],"content":[{"type":"reasoning_text","text":"a"}],"encrypted_content":"e"}`:                                            "a",
+		`{"type":"reasoning","id":"r","summary":[{"type":"summary_text","text":"a"}],"content":[{"type":"reasoning_text","text":"long"}]}`:                               "a",
+		`{"role":"assistant","content":[{"type":"redacted_thinking","data":"d"},{"type":"text","text":"x","thinking":7}]}`:                                               "",
+	} {
+		m := Of(json.RawMessage(in))
+		if got := m.Thoughts("|"); got != want {
+			t.Errorf("%s: %q, want %q", in, got, want)
+		}
+		for _, b := range m.Blocks {
+			if text, ok := b.Speech(); ok && text != "x" {
+				t.Errorf("%s: says %q", in, text)
+			}
+		}
+	}
+}
+
 func one(t *testing.T, block string) Block {
 	t.Helper()
 	m := Of(json.RawMessage(`{"role":"user","content":[` + block + `]}`))

@@ -22,29 +22,34 @@ func (r *Reader) beside(yield func(interop.Child, error) bool) {
 	if r.src.Beside == nil || r.x.AgentID != "" {
 		return
 	}
-	s, given := r.search(), map[string]bool{} // names of files, without folder
+	s, given, missed := r.search(), map[string]bool{}, map[string]error{} // by the names of files, without folder
 	for _, id := range r.x.Agents {
 		file := beside.AgentFile(id)
-		if given[file] {
+		if given[file] || missed[file] != nil {
+			continue
+		}
+		in, name, err := s.Find(file)
+		if missed[file] = err; err != nil {
 			continue
 		}
 		given[file] = true
-		in, name, err := s.Find(file)
-		if err != nil {
-			r.x.Note(0, diag.Noted, fmt.Sprintf("agent %s: %s", id, err))
-			continue
-		}
 		if !r.agent(name, in, yield) {
 			return
 		}
 	}
-	for _, name := range s.Agents() {
+	for _, name := range s.Agents(r.x.Runs) {
 		if file := path.Base(name); given[file] || !s.Owns(name) {
 			continue
 		}
 		given[path.Base(name)] = true
 		if !r.agent(name, nil, yield) {
 			return
+		}
+	}
+	for _, id := range r.x.Agents {
+		if file := beside.AgentFile(id); missed[file] != nil && !given[file] {
+			given[file] = true
+			r.x.Note(0, diag.Noted, fmt.Sprintf("agent %s: %s", id, missed[file]))
 		}
 	}
 }

@@ -92,6 +92,10 @@ func TestListedNames(t *testing.T) {
 			return []string{"../agent-x.jsonl", "/etc/agent-x.jsonl", "11/subagents/../../agent-x.jsonl", "agent-x.jsonl", `11/subagents\agent-x.jsonl`, ".jsonl", ""}, fs.ErrNotExist
 		case "s1/subagents":
 			return nil, broken
+		case "11/workflows":
+			return []string{"11/workflows/..json", "11/workflows/a b.json", "11/workflows/wf.js", "wf.json", "11/workflows/w/f.json"}, nil
+		case "s1/workflows":
+			return nil, fs.ErrNotExist
 		case ".":
 			return []string{"11.jsonl", "./agent-a.jsonl", "agent-a.jsonl", "agent-a.jsonl"}, nil
 		}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 )
 
@@ -41,7 +42,7 @@ func (a *answer) take(message []byte) {
 				if a.more == nil {
 					a.more = []byte{'{'}
 				}
-				a.more = graph.AddField(a.more, string(m.Key), m.Val)
+				a.more = field.Add(a.more, string(m.Key), m.Val)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/write"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
@@ -21,7 +22,7 @@ const maxType = 256
 type converter struct {
 	x     *graph.Index
 	title string
-	line  []graph.Member // of the line at hand
+	line  []field.Member // of the line at hand
 	made  []byte         // the entry at hand
 	block []byte         // blocks that go into it
 	ids   []byte         // its id and its parent's
@@ -37,7 +38,7 @@ func (c *converter) unit(u *unit) {
 	case ending:
 		p := place{id: []byte(`"cc-head"`), parent: c.x.AppendID(nil, u.row), at: u.at, row: &c.x.Rows[u.row]}
 		p.stamp = jsonl.AppendTime(nil, time.UnixMilli(u.at))
-		c.line = append(c.line[:0], graph.Member{Key: []byte("type"), Val: []byte(`"head"`)})
+		c.line = append(c.line[:0], field.Member{Key: []byte("type"), Val: []byte(`"head"`)})
 		c.custom(p, []byte("{}"))
 	case waited:
 		c.note("", c.x.Rows[u.row].Line, diag.Converted, "too much waits for its parent: lines before this one come before theirs")
@@ -51,24 +52,24 @@ func (c *converter) begin(at int64, child int32) {
 	data := []byte{'{'}
 	for _, f := range []struct{ name, val string }{{"sessionId", c.x.Session}, {"agentId", c.x.AgentID}} {
 		if f.val != "" {
-			data = graph.AddField(data, f.name, rawjson.AppendString(nil, f.val))
+			data = field.Add(data, f.name, rawjson.AppendString(nil, f.val))
 		}
 	}
-	data = graph.AddField(data, "envelope", c.x.Env.Object())
+	data = field.Add(data, "envelope", c.x.Env.Object())
 	if c.x.Children > 0 && child == 0 {
 		n := len(c.x.Rows) - len(c.x.List(0))
-		data = graph.AddField(data, write.SidechainLines, strconv.AppendInt(nil, int64(n), 10))
+		data = field.Add(data, write.SidechainLines, strconv.AppendInt(nil, int64(n), 10))
 	}
 	data = append(data, '}')
 	p := place{id: rootID, stamp: jsonl.AppendTime(nil, time.UnixMilli(at)), at: at, row: &graph.Row{}}
-	c.line = append(c.line[:0], graph.Member{Key: []byte("type"), Val: []byte(`"session"`)})
+	c.line = append(c.line[:0], field.Member{Key: []byte("type"), Val: []byte(`"session"`)})
 	c.custom(p, data)
 }
 
 func (c *converter) entries(u *unit) {
 	r := &c.x.Rows[u.row]
 	raw := u.pieces[len(u.pieces)-1].raw
-	c.line = graph.Split(c.line[:0], raw)
+	c.line = field.Split(c.line[:0], raw)
 	c.ids = c.x.AppendID(c.ids[:0], u.row)
 	p := place{id: c.ids, parent: rootID, at: u.at, row: r}
 	if r.Up != graph.None {
@@ -79,7 +80,7 @@ func (c *converter) entries(u *unit) {
 	switch {
 	case r.Flags&graph.FlagPart != 0:
 		c.custom(p, fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, r.Size, jsonl.MaxLine))
-	case r.Kind == graph.KindUser:
+	case r.Kind == graph.KindUser, r.Kind == graph.KindQueued:
 		c.user(p)
 	case r.Kind == graph.KindMeta:
 		c.meta(p)
@@ -174,9 +175,23 @@ func (c *converter) custom(p place, data []byte) {
 	c.put(p, append(append(append(out, `,"data":`...), data...), '}'))
 }
 
+// said takes from a line what is said: a message's content, or the prompt of what was queued while the model worked.
+func (c *converter) said() (content []byte) {
+	if string(c.field("type")) != `"attachment"` {
+		return rawjson.Field(c.field("message"), "content")
+	}
+	for i := range c.line {
+		if m := &c.line[i]; string(m.Key) == "attachment" {
+			content = rawjson.Field(m.Val, "prompt")
+			m.Val = rawjson.WithField(m.Val, "prompt", nil) // it is said once
+		}
+	}
+	return content
+}
+
 // user makes the entries of a user's line: each result, then what was said.
 func (c *converter) user(p place) {
-	content := rawjson.Field(c.field("message"), "content")
+	content := c.said()
 	if p.row.Held == 0 {
 		out := append(c.open(p, "message"), `,"message":{"role":"user","content":`...)
 		out = append(p.millis(appendContent(out, content)), '}')
@@ -240,7 +255,7 @@ func (c *converter) result(p place, b *block) []byte {
 
 // meta makes a message of the program's own: the model sees it, the user's words they are not.
 func (c *converter) meta(p place) {
-	content := rawjson.Field(c.field("message"), "content")
+	content := c.said()
 	out := append(c.open(p, "custom_message"), `,"customType":"claude-code.meta","content":`...)
 	out = append(appendContent(out, content), `,"display":false`...)
 	c.put(p, append(c.x.Env.AppendRest(out, c.line, false, nil), '}'))
@@ -257,7 +272,7 @@ func (c *converter) compaction(p place, pieces []piece) {
 			continue
 		}
 		meta = rawjson.Field(piece.raw, "compactMetadata")
-		if k, ok := c.x.Kept(r); ok {
+		if k, ok := c.x.Kept(piece.row); ok {
 			first = firstID(c.x, k)
 		}
 	}

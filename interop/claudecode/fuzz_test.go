@@ -30,6 +30,9 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(string(data))
 	}
+	for _, tt := range newer {
+		f.Add(file(tt.nodes...))
+	}
 	f.Add("\x00\x00{\"type\":\"user\"")
 	f.Fuzz(check)
 }

@@ -181,7 +181,7 @@ func TestWriteAgain(t *testing.T) {
 				last = l.ID
 			}
 			var tail bytes.Buffer
-			if losses, err = Append(&tail, s.header, known, drafts(&s)); err != nil || len(losses) > 0 {
+			if losses, err = Append(&tail, s.header, known, drafts(&s), last); err != nil || len(losses) > 0 {
 				rt.Fatal(losses, err)
 			}
 			more, _ := read(t, text+tail.String())

@@ -6,6 +6,10 @@
 //     branch that somebody made. The file's own links lead to little more than half of it.
 //   - A message of the model is one entry, however many lines it is written in; the results of its calls
 //     follow it, whatever lines they hang on in the file.
+//   - What the user typed while the model worked stands in attachments. It is a message like others; what the program
+//     told the model meanwhile is a custom_message "claude-code.meta".
+//   - A compaction keeps what Claude Code keeps when it loads the file, and what Claude Code hangs behind it goes on from
+//     it, whatever rows of before it the file names.
 //   - What the transcript cannot express is kept as it is, in entries of type custom named
 //     "claude-code.<type>", in the order of the file. Fields of a line that pi does not have stand in its
 //     entry's field "claudeCode".

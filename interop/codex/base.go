@@ -56,6 +56,7 @@ func (r *Reader) trace() (chain []*part) {
 				detail += ": " + err.Error()
 			}
 			r.diag.Add("", uint64(p.At.Line), diag.Noted, detail)
+			r.costs.before = true
 			return chain
 		}
 		chain = append(chain, b)

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/interop/codex/internal/names"
 	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -35,7 +37,9 @@ func (r *Reader) setHeader(l rollout.Line) error {
 		}
 		h.ID = id
 	} else {
-		h.Title = r.threadName(h.ID)
+		if err := r.title(&h); err != nil {
+			r.diag.Add("", 0, diag.Noted, err.Error())
+		}
 	}
 	text := func(s string) []byte {
 		if s == "" {
@@ -44,7 +48,8 @@ func (r *Reader) setHeader(l rollout.Line) error {
 		return rawjson.AppendString(nil, s)
 	}
 	var internal []byte
-	if agent != "" {
+	r.paged = string(rawjson.Field(p, "history_mode")) == `"paginated"`
+	if r.agent = agent != ""; r.agent {
 		internal = []byte("true")
 	}
 	h.Raw = rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", text(h.ID), "timestamp", jsonl.AppendTime(nil, stamp),
@@ -54,6 +59,14 @@ func (r *Reader) setHeader(l rollout.Line) error {
 		r.provider = "openai"
 	}
 	return nil
+}
+
+// title takes the name that a thread has in Codex's list of sessions.
+func (r *Reader) title(h *interop.Header) (err error) {
+	if r.src.Beside != nil {
+		h.Title, err = names.Of(r.src.Beside, h.ID)
+	}
+	return err
 }
 
 func textField(object []byte, name string) string { return rawjson.Text(rawjson.Field(object, name)) }

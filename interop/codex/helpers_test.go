@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/coppice-go/coppice/interop"
@@ -32,7 +31,7 @@ type session struct {
 }
 
 // collect reads all entries and checks what holds for all: whole lines, ids that are there once, parents first.
-func collect(t testing.TB, r *Reader) session {
+func collect(t fataler, r *Reader) session {
 	t.Helper()
 	h, err := r.Header()
 	if err != nil {

@@ -2,24 +2,32 @@
 //
 // What it guarantees of a file that it reads:
 //
-//   - The items of one answer of the model (reasoning, text, calls) are one entry; outputs are results of their
-//     calls. A rollback starts a branch where it went back to; what it undid stays.
+//   - The items of one answer of the model (reasoning, text, calls, and those that the provider answers itself) are
+//     one entry; outputs are results of their calls. A picture that the model drew is an image in its answer.
+//   - A rollback starts a branch where it went back to; what it undid stays. Where that is package turn says: the
+//     context is what Codex itself makes of the file, with one difference: where a message was sent to a turn
+//     behind a compaction of its own, and is taken back alone, the compaction still counts.
 //   - A compaction is an entry of type compaction, with what Codex put in the place of the history behind it,
-//     as messages that the model sees and that nobody said. A summary that is encrypted is kept as it is, and the
-//     entry says so.
+//     as messages that the model sees and that nobody said. Of a compaction of 2025, which brings no history, that is
+//     what the user had said. A summary that is encrypted is kept as it is, and the entry says so.
+//   - What other agents tell an agent is what the user says in its session: its task is the first of it. In a session
+//     that the user began it is a custom_message of type "codex.agent_message", shown.
+//   - Each answer has the count of tokens that is its own, wherever that stands; counts that are no answer's are
+//     entries of type usage. The sum is what the file's last count says of all, but for a beginning that is not read.
 //   - Events that say again what an item says are left out and counted. What the transcript cannot express is
 //     kept as it is, in entries of type custom named "codex.<type>", in the order of the file.
 //   - A fork that copied nothing (history_base) has the entries of the file that it goes on from first, up to the
 //     place that it names, if that file lies beside it: in the same folder, in that of the day on which the
 //     thread began, or among the archived ones. Their ids begin with "cx-b1-", those of that file's own base with
 //     "cx-b2-", and so on, at most 16 files. What cannot be found is said, and the file is read without it.
-//   - A session's title is the name that its thread has in session_index.jsonl, in Codex's home. The header of a
-//     thread that an agent began, or Codex for its own ends, has "internal" and "agent".
+//   - A session's title is the name that its thread has in session_index.jsonl, in Codex's home, or else in the file.
+//     The header of a thread that an agent began, or Codex for its own ends, has "internal" and "agent".
 //
 // A file is read once, the first line of a base twice, and of the list of names at most 8 MiB. A reader holds what
 // package rollout has under way (at most 7 batches of 512 KiB, two lines of at most 64 MiB, and what is made of
-// them), an answer of up to 16 MiB, 4 MiB each of lines behind it and of events that wait for their item, and the
-// calls without an output; of a compressed file 32 MiB more. A line over 64 MiB gives a stub. Three goroutines work
+// them), an answer of up to 16 MiB, 4 MiB each of lines behind it, of events that wait for their item, and of entries
+// behind an answer whose count may still come, the calls without an output, and what package turn has; of a compressed
+// file 32 MiB more. A line over 64 MiB gives a stub. Three goroutines work
 // beside the one that calls Next, from the first call to the end of the file or Close.
 package codex
 
@@ -33,7 +41,9 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/interop/codex/internal/echo"
 	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
+	"github.com/coppice-go/coppice/interop/codex/internal/turn"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -60,14 +70,17 @@ type Reader struct {
 	at   int
 	last time.Time
 
-	tip      string   // the entry on which the next one hangs
-	turns    []string // by turn of the user on the way to tip: what it hangs on
+	tip      string // the entry on which the next one hangs
+	line     turn.Line
 	model    string
 	provider string
 	effort   string
+	agent    bool // an agent began the session, or Codex
+	paged    bool
 	answer   answer
+	costs    costs
 	calls    map[string]string // by id of a call without an output: the tool
-	echoes   echoes
+	echoes   echo.Echoes
 	seed     maphash.Seed
 	over     bool
 }
@@ -128,13 +141,14 @@ func (r *Reader) Next() (transcript.Draft, error) {
 	if _, err := r.Header(); err != nil {
 		return transcript.Draft{}, err
 	}
-	for r.at == len(r.out) {
+	for r.at == r.ready() {
 		if r.err != nil {
 			return transcript.Draft{}, r.err
 		}
-		clear(r.out)
-		r.out, r.at = r.out[:0], 0
-		r.err = r.advance()
+		r.given()
+		if r.err = r.advance(); r.err != nil {
+			r.costs.due = due{}
+		}
 	}
 	r.at++
 	return r.out[r.at-1], nil
@@ -201,10 +215,11 @@ func (r *Reader) end() error {
 // finish gives what was held.
 func (r *Reader) finish() {
 	r.flush("")
-	for _, e := range r.echoes.drain() {
-		r.custom(e.at, e.kind, e.raw)
+	r.settle()
+	for _, e := range r.echoes.Drain() {
+		r.custom(e.At, e.Kind, e.Raw)
 	}
-	if n := r.echoes.dropped; n > 0 {
+	if n := r.echoes.Dropped; n > 0 {
 		r.diag.Add("", 0, diag.Noted, fmt.Sprintf("%d events say again what an item says: left out", n))
 	}
 }
@@ -224,7 +239,7 @@ func (r *Reader) Close() error {
 		return nil
 	}
 	r.over = true
-	r.out, r.at = nil, 0
+	r.out, r.at, r.costs.due = nil, 0, due{}
 	if r.err == nil {
 		r.err = errClosed
 	}

@@ -1,33 +1,54 @@
 package codex
 
 import (
+	"strconv"
+
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
+	"github.com/coppice-go/coppice/interop/codex/internal/turn"
 )
 
-// item takes one item of the conversation.
-func (r *Reader) item(p *rollout.Piece) {
+// item takes one item of the conversation. next: how far from its number that of a second entry of it is.
+func (r *Reader) item(p *rollout.Piece, next int) {
 	switch p.Act {
 	case rollout.User:
-		r.flush("")
-		r.heard(p.Texts)
-		r.turns = append(r.turns, r.tip)
-		out := append(r.open(p.At, "message", len(p.Body)), `,"message":{"role":"user","content":`...)
-		r.close(p.At, append(append(out, p.Body...), r.millis()...))
+		r.echoes.Heard(p.Texts)
+		r.ask(p, rollout.PlainText(p.Body))
 	case rollout.Unsaid:
-		r.flush("")
-		r.heard(p.Texts)
-		r.unsaid(p.At, p.Name, p.Body)
+		r.echoes.Heard(p.Texts)
+		switch r.flush(""); {
+		case p.Asks && r.agent: // its task, and what it is told while it is at it
+			r.ask(p, "")
+			return
+		case p.Asks:
+			r.settle()
+			r.line.Ask(r.place(), "")
+		case p.Told:
+			r.line.Tell(r.place())
+		default:
+			r.line.Note()
+		}
+		r.unsaid(p.At, p.Name, p.Body, p.Asks)
 	case rollout.Answer:
-		r.heard(p.Texts)
-		r.answer.begin(p.At)
+		r.echoes.Heard(p.Texts)
+		if !r.answer.open {
+			r.costs.due = due{}
+			r.line.Say()
+			r.answer.begin(p.At)
+		}
 		r.answer.add(p.Body)
 		if p.Called {
 			r.answer.called = true
 			r.expect(p.CallID, p.Name)
 		}
-		if len(r.answer.blocks) > maxAnswer {
+		full := false
+		if p.Image != nil {
+			a := p.At
+			a.N += next
+			full = r.answer.hold(a, "codex."+p.Kind, p.Image, true)
+		}
+		if full || len(r.answer.blocks) > maxAnswer {
 			r.flush("")
 		}
 	case rollout.Output:
@@ -36,6 +57,18 @@ func (r *Reader) item(p *rollout.Piece) {
 		r.aside(p.At, p.Kind, p.Raw)
 	}
 }
+
+// ask makes a message that the user sends, or to an agent another one.
+func (r *Reader) ask(p *rollout.Piece, said string) {
+	r.flush("")
+	r.settle()
+	r.line.Ask(r.place(), said)
+	out := append(r.open(p.At, "message", len(p.Body)), `,"message":{"role":"user","content":`...)
+	r.close(p.At, append(append(out, p.Body...), r.millis()...))
+}
+
+// place is where the conversation stands.
+func (r *Reader) place() turn.Place { return turn.Place{Tip: r.tip, Model: r.model, Effort: r.effort} }
 
 // expect notes a call whose output is to come.
 func (r *Reader) expect(id, name string) {
@@ -48,6 +81,7 @@ func (r *Reader) expect(id, name string) {
 // output makes the result of a call.
 func (r *Reader) output(p *rollout.Piece) {
 	r.flush("")
+	r.line.Say()
 	id := p.Fields.CallID
 	if !rawjson.IsString(id) {
 		id = []byte(`""`)
@@ -65,17 +99,18 @@ func (r *Reader) output(p *rollout.Piece) {
 	r.close(p.At, append(out, r.millis()...))
 }
 
-// unsaid makes a message that the model sees and nobody said.
-func (r *Reader) unsaid(a rollout.At, kind string, content []byte) {
+// unsaid makes a message that the model sees and the user did not say; shown: whoever reads the conversation sees it.
+func (r *Reader) unsaid(a rollout.At, kind string, content []byte, shown bool) {
 	out := rawjson.AppendString(append(r.open(a, "custom_message", len(content)), `,"customType":`...), kind)
-	r.put(a, append(append(append(out, `,"content":`...), content...), `,"display":false}`...))
+	out = append(append(append(out, `,"content":`...), content...), `,"display":`...)
+	r.put(a, append(strconv.AppendBool(out, shown), '}'))
 }
 
 func (r *Reader) millis() []byte {
 	return append(jsonl.AppendMillis([]byte(`,"timestamp":`), r.last), '}')
 }
 
-func (r *Reader) close(a rollout.At, out []byte) { r.put(a, append(out, '}')) }
+func (r *Reader) close(a rollout.At, out []byte) bool { return r.put(a, append(out, '}')) }
 
 // replacement takes one item of a history that stands in the place of another.
 func (r *Reader) replacement(a rollout.At, item []byte) {
@@ -85,13 +120,14 @@ func (r *Reader) replacement(a rollout.At, item []byte) {
 	p := rollout.MakeItem(r.seed, a, item)
 	if p.Act == rollout.User || p.Act == rollout.Unsaid {
 		r.flush("")
-		if p.Act == rollout.User {
-			r.turns = append(r.turns, r.tip)
+		if p.Act == rollout.User || p.Asks {
+			r.line.Keep(r.place(), rollout.PlainText(p.Body))
 		}
-		r.unsaid(a, "codex.replacement", p.Body)
+		r.unsaid(a, "codex.replacement", p.Body, false)
 		return
 	}
-	r.item(p)
+	const apart = 1 << 30 // beyond the numbers of the history's items
+	r.item(p, apart)
 }
 
 // flush hands out the answer that was collected; stop "" = as it looks.
@@ -108,15 +144,31 @@ func (r *Reader) flush(stop string) {
 	out := append(r.open(w.at, "message", len(w.blocks)+len(r.model)), `,"message":{"role":"assistant","content":[`...)
 	out = append(append(out, w.blocks...), `],"api":"openai-responses","provider":`...)
 	out = rawjson.AppendString(append(rawjson.AppendString(out, r.provider), `,"model":`...), r.model)
-	out = appendUsage(append(out, `,"usage":`...), w.usage)
+	cost := w.cost
+	if o := r.costs.owed; o.known {
+		cost.add(o.Usage, o.at)
+		r.costs.owed = spent{}
+	}
+	d := due{open: !cost.known, at: len(r.out), from: len(out) + len(`,"usage":`)}
+	out = cost.Append(append(out, `,"usage":`...))
+	d.to = len(out)
 	out = append(append(append(out, `,"stopReason":"`...), stop...), '"')
-	r.close(w.at, append(out, r.millis()...))
+	if whole := r.close(w.at, append(out, r.millis()...)); whole {
+		r.costs.due = d
+	} else if cost.known && rawjson.Field(rawjson.Field(r.out[d.at].Raw, "message"), "usage") == nil { // its stub does not say it
+		cost.at.N++
+		r.spend(cost.at, cost.Usage)
+	}
 	held, room := w.held, w.blocks
 	const keep = 1 << 20 // bytes of room for the next one
 	if r.answer = (answer{}); cap(room) <= keep {
 		r.answer.blocks = room[:0]
 	}
 	for _, h := range held {
-		r.custom(h.at, h.kind, h.raw)
+		if h.said {
+			r.unsaid(h.at, h.kind, h.raw, true)
+		} else {
+			r.custom(h.at, h.kind, h.raw)
+		}
 	}
 }

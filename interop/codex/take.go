@@ -2,7 +2,6 @@ package codex
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -32,7 +31,7 @@ func (r *Reader) open(a rollout.At, typ string, room int) []byte {
 }
 
 // put hands an entry out, or its stub if it is too large; the next one hangs on it.
-func (r *Reader) put(a rollout.At, raw []byte) {
+func (r *Reader) put(a rollout.At, raw []byte) (whole bool) {
 	fitted, whole := jsonl.Fit(raw)
 	if !whole {
 		r.note(a.ID(), a.Line, diag.Oversize,
@@ -40,6 +39,12 @@ func (r *Reader) put(a rollout.At, raw []byte) {
 	}
 	r.out = append(r.out, transcript.Draft{Raw: fitted})
 	r.tip = a.ID()
+	if d := &r.costs.due; d.open {
+		if d.size += len(fitted); d.size > maxHeld {
+			*d = due{late: true}
+		}
+	}
+	return whole
 }
 
 // custom keeps what has no other place, as it is.
@@ -68,8 +73,8 @@ func (r *Reader) take(p *rollout.Piece) {
 		r.note("", p.At.Line, diag.BadLine, "an object without a type")
 	case p.Form == rollout.Unknown, p.Form == rollout.State, p.Form == rollout.Head:
 		r.aside(p.At, rawjson.Text(p.Type), p.Raw)
-	case string(p.Type) == `"response_item"`:
-		r.item(p)
+	case string(p.Type) == `"response_item"`, string(p.Type) == `"inter_agent_communication"` && p.Act == rollout.Unsaid:
+		r.item(p, 1)
 	case string(p.Type) == `"event_msg"`:
 		r.event(p)
 	case string(p.Type) == `"turn_context"`:
@@ -90,7 +95,7 @@ func (r *Reader) aside(a rollout.At, kind string, raw []byte) {
 		r.custom(a, kind, raw)
 		return
 	}
-	if r.answer.hold(a, kind, raw) {
+	if r.answer.hold(a, kind, raw, false) {
 		r.flush("")
 	}
 }
@@ -125,105 +130,27 @@ func (r *Reader) event(p *rollout.Piece) {
 	}
 	switch kind {
 	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content":
-		r.echo(p)
-	case "agent_reasoning_section_break":
-		r.echoes.dropped++
-	case "token_count":
-		if p.Body != nil && r.answer.open {
-			r.answer.usage = p.Body
-			r.flush("")
+		for _, e := range r.echoes.Event(p) {
+			r.aside(e.At, e.Kind, e.Raw)
 		}
+	case "agent_reasoning_section_break":
+		r.echoes.Dropped++
+	case "token_count":
+		r.counted(p)
+		r.aside(p.At, kind, p.Raw)
+	case "task_started", "turn_started":
+		r.started(p)
 		r.aside(p.At, kind, p.Raw)
 	case "turn_aborted":
 		r.flush("aborted")
 		r.custom(p.At, kind, p.Raw)
+	case "thread_name_updated":
+		r.aside(p.At, kind, p.Raw)
+		r.named(p)
 	case "thread_rolled_back":
 		r.rollback(p.Fields.Turns)
 		r.custom(p.At, kind, p.Raw)
 	default:
 		r.aside(p.At, kind, p.Raw)
 	}
-}
-
-// rollback goes back to before the last turns of the user.
-func (r *Reader) rollback(turns []byte) {
-	r.flush("")
-	n, err := strconv.Atoi(string(turns))
-	if err != nil || n <= 0 || len(r.turns) == 0 {
-		return
-	}
-	at := max(len(r.turns)-n, 0)
-	r.tip = r.turns[at]
-	r.turns = r.turns[:at]
-}
-
-// compacted makes the entry of a compaction, and behind it what Codex put in the place of the history.
-func (r *Reader) compacted(a rollout.At, payload []byte) {
-	r.flush("")
-	summary := rawjson.Field(payload, "message")
-	history := rawjson.Field(payload, "replacement_history")
-	skip := -1
-	n, text := 0, []byte(nil)
-	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); n++ {
-		if string(rawjson.Field(m.Val, "role")) == `"user"` {
-			skip, text = n, rawjson.AppendString(nil, rollout.PlainText(rawjson.Field(m.Val, "content")))
-		}
-	}
-	if !rawjson.IsString(summary) || len(summary) == 2 {
-		if summary = text; encrypted(history) {
-			summary, skip = []byte(keptEncrypted), -1
-		}
-	} else if whole, said := rawjson.Text(text), rawjson.Text(summary); len(whole) < len(said) || whole[len(whole)-len(said):] != said {
-		skip = -1 // the last message is not the summary
-	}
-	if summary == nil {
-		summary = []byte(`""`)
-	}
-	out := append(append(r.open(a, "compaction", len(payload)), `,"summary":`...), summary...)
-	out = append(append(append(out, `,"firstKeptEntryId":"`...), a.ID()...), `","tokensBefore":0`...)
-	out = append(append(append(out, `,"details":{"codex":`...), rawjson.WithField(payload, "replacement_history", nil)...), '}')
-	if hidden(history) {
-		remote := rawjson.Object("provider", rawjson.AppendString(nil, r.provider), "replacementHistory", history)
-		out = append(append(append(out, `,"preserveData":{"openaiRemoteCompaction":`...), remote...), '}')
-	}
-	r.put(a, append(out, '}'))
-	n = 0
-	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); n++ {
-		if n != skip {
-			a.N++
-			r.replacement(a, m.Val)
-		}
-	}
-	r.flush("")
-}
-
-// keptEncrypted is the summary of a compaction that says nothing in clear, as JSON.
-const keptEncrypted = `"Codex kept the summary of what was said before encrypted: nobody but its provider can read it."`
-
-// hidden tells a history of which a part is for the provider's eyes only.
-func hidden(history []byte) bool {
-	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); {
-		if isCompaction(m.Val) {
-			return true
-		}
-	}
-	return false
-}
-
-// encrypted tells a history whose summary is encrypted: what the user said in it is no summary.
-func encrypted(history []byte) bool {
-	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); {
-		if isCompaction(m.Val) && len(rawjson.Field(m.Val, "encrypted_content")) > len(`""`) && rawjson.IsString(rawjson.Field(m.Val, "encrypted_content")) {
-			return true
-		}
-	}
-	return false
-}
-
-func isCompaction(item []byte) bool {
-	switch string(rawjson.Field(item, "type")) {
-	case `"compaction"`, `"compaction_summary"`, `"context_compaction"`:
-		return true
-	}
-	return false
 }

@@ -51,7 +51,7 @@ type format struct {
 // table has the formats in the order in which they are looked for.
 var table = []format{
 	{
-		name: interop.Codex, detect: codex.Detect,
+		name: interop.Codex, detect: codex.Detect, write: codex.Write,
 		open: func(src interop.Source, o interop.Options) interop.Reader { return codex.NewReader(src, o) },
 	},
 	{

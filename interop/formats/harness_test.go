@@ -161,7 +161,7 @@ func TestContinueHarness(t *testing.T) {
 		known := len(s.entries)
 		s.drafts = append(s.drafts, transcript.Draft{Raw: fmt.Appendf(nil, `{"type":"message","id":"q1","parentId":%q,"timestamp":"2026-02-01T00:00:00.000Z","message":{"role":"user","content":"more","timestamp":1769904000000}}`, head)})
 		var out bytes.Buffer
-		losses, err := Continue(&out, interop.Pi, strings.NewReader(data), s.header, known, s.seq())
+		losses, err := Continue(&out, interop.Pi, strings.NewReader(data), s.header, known, s.seq(), "q1")
 		if err != nil || len(losses) > 0 || !strings.HasPrefix(out.String(), data) {
 			t.Fatalf("%s: %v, %v\n%s", name, losses, err, out.String())
 		}
@@ -170,7 +170,7 @@ func TestContinueHarness(t *testing.T) {
 		}
 		for _, original := range []io.Reader{strings.NewReader(data[:len(data)-1]), strings.NewReader(data + "x\n"), bytes.NewBufferString(data)} {
 			out.Reset()
-			if _, err := Continue(&out, interop.Pi, original, s.header, known, s.seq()); !errors.Is(err, ErrNoAppend) || out.Len() > 0 {
+			if _, err := Continue(&out, interop.Pi, original, s.header, known, s.seq(), "q1"); !errors.Is(err, ErrNoAppend) || out.Len() > 0 {
 				t.Errorf("%s: %v, and %d bytes are written", name, err, out.Len())
 			}
 		}

@@ -122,8 +122,8 @@ func toHarness(original io.Reader) (*bufio.Reader, extender, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	extend := func(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
-		return end.Append(w, known, entries)
+	extend := func(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+		return end.Append(w, known, entries, head)
 	}
 	return bufio.NewReaderSize(seeker, headBytes), extend, nil
 }

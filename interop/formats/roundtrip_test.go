@@ -214,7 +214,7 @@ func TestContinue(t *testing.T) {
 				}
 			}
 			var out bytes.Buffer
-			if _, err := Continue(&out, f, strings.NewReader(original), s.header, len(s.drafts), seq); err != nil {
+			if _, err := Continue(&out, f, strings.NewReader(original), s.header, len(s.drafts), seq, "b3"); err != nil {
 				t.Fatalf("%s: %v", f, err)
 			}
 			if !strings.HasPrefix(out.String(), original) {
@@ -239,7 +239,7 @@ func TestContinue(t *testing.T) {
 		interop.Operator: `{"type":"metadata","id":"s","created_at":"2026-01-01T00:00:00","metadata":{}}`,
 	} {
 		var out bytes.Buffer
-		if _, err := Continue(&out, f, strings.NewReader(original), interop.Header{}, 0, none); !errors.Is(err, ErrNoAppend) || out.Len() > 0 {
+		if _, err := Continue(&out, f, strings.NewReader(original), interop.Header{}, 0, none, ""); !errors.Is(err, ErrNoAppend) || out.Len() > 0 {
 			t.Errorf("%s without ids: %v, %d bytes", f, err, out.Len())
 		}
 	}
@@ -274,7 +274,7 @@ func TestContinueBehindWhatTheFileSays(t *testing.T) {
 				}
 			}
 		}
-		if _, err := Continue(&out, tt.f, strings.NewReader(original), s.header, len(s.drafts), seq); err != nil {
+		if _, err := Continue(&out, tt.f, strings.NewReader(original), s.header, len(s.drafts), seq, "x"); err != nil {
 			t.Fatal(err)
 		}
 		if added, ok := strings.CutPrefix(out.String(), original); !ok || !strings.Contains(added, tt.wants) {

@@ -39,7 +39,7 @@ func TestProvidersShapes(t *testing.T) {
 		{"openai refusal", `{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`, `assistant[text:no] stop 0/0`},
 		{"responses call", `{"type":"function_call","call_id":"k","name":"n","arguments":"{}"}`, `assistant[call:k(n){}] toolUse 0/0`},
 		{"responses result", `{"type":"function_call_output","call_id":"k","output":"done"}`, `toolResult(k)[text:done]`},
-		{"gemini model", `{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"n","args":{"x":1}}}]}`, `assistant[text:a call:n(n){"x":1}] toolUse 0/0`},
+		{"gemini model", `{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"n","args":{"x":1}}}]}`, `assistant[text:a call:call_b0e8de8d4e6b1207f3869a7d(n){"x":1}] toolUse 0/0`},
 		{"gemini result", `{"role":"user","parts":[{"functionResponse":{"name":"n","response":{"ok":true}}}]}`, `toolResult(n)[text:{"ok":true}]`},
 		{"bedrock", `{"role":"assistant","content":[{"text":"a"},{"toolUse":{"toolUseId":"k","name":"n","input":{}}}]}`, `assistant[text:a call:k(n){}] toolUse 0/0`},
 		{"bedrock result", `{"role":"user","content":[{"toolResult":{"toolUseId":"k","content":[{"text":"r"}],"status":"error"}}]}`, `toolResult(k!)[text:r]`},

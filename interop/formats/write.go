@@ -12,13 +12,14 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode"
+	"github.com/coppice-go/coppice/interop/codex"
 	"github.com/coppice-go/coppice/interop/pi/harness"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 type (
 	writer   func(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error)
-	extender func(w io.Writer, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error)
+	extender func(w io.Writer, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error)
 )
 
 var (
@@ -44,26 +45,31 @@ func Write(w io.Writer, f interop.Format, h interop.Header, entries iter.Seq2[tr
 
 // Continue writes the bytes of an imported file as they are, and behind them what was added since as lines of
 // its format. entries are all of the session's in their order, the first known of which the file's reader gave
-// under the header h; each further one hangs on one before it. A last line without a newline gets one, else the
-// first addition would run into it. ErrNoAppend, before anything is written, for a file that has no place for
-// more: one without ids, as pi's version 1 and operator's older form, Codex's, and one of pi's harness with
-// damage, which the harness would not load; of the harness's, original must be an io.Seeker.
-func Continue(w io.Writer, f interop.Format, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+// under the header h; each further one hangs on one before it. head is the entry at which the format's program is to
+// open the file, "" = before the first: where it would open it elsewhere, and an import did not put the head there, a
+// last line leads to it. A last line without a newline gets one, else the first addition would run into it.
+// Codex's rollouts are continued as package codex says. ErrNoAppend, before anything is written, for a file that has no
+// place for more: one without ids, as pi's version 1 and operator's older form, and one of pi's harness with damage,
+// which the harness would not load; of the harness's, original must be an io.Seeker.
+func Continue(w io.Writer, f interop.Format, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
 	t, err := find(f)
 	if err != nil {
 		return nil, err
 	}
+	if f == interop.Codex {
+		return codex.Continue(w, original, h, known, entries, head)
+	}
 	in := bufio.NewReaderSize(original, headBytes)
-	head, err := in.Peek(headBytes)
+	start, err := in.Peek(headBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read the original: %w", err)
 	}
 	extend := t.extend
-	if f == interop.Pi && harness.Detect(head) {
+	if f == interop.Pi && harness.Detect(start) {
 		if in, extend, err = toHarness(original); err != nil {
 			return nil, err
 		}
-	} else if extend == nil || !hasIDs(head) {
+	} else if extend == nil || !hasIDs(start) {
 		return nil, fmt.Errorf("%w: %s", ErrNoAppend, f)
 	}
 	end := &lastByte{w: w}
@@ -71,7 +77,7 @@ func Continue(w io.Writer, f interop.Format, original io.Reader, h interop.Heade
 		return nil, fmt.Errorf("copy the original: %w", err)
 	}
 	ended := &ender{w: w, need: end.any && end.last != '\n'}
-	return extend(ended, h, known, entries)
+	return extend(ended, h, known, entries, head)
 }
 
 // hasIDs tells a file of a tree from one that is only a sequence, by its header.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/outward"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -15,14 +16,23 @@ import (
 // What is added hangs on entries that the file has: on the whole where the reader made several of one, and never on a
 // leaf entry but on what it moved the head to, as operator itself goes on. In the file a leaf entry hangs on the line
 // that was left, and whoever hung on it would bring that line back.
-func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
-	s := stands{parts: map[string]string{}, moves: map[string]string{}}
-	return format.Append(w, known, entries, target, s.known, s.added)
+//
+// A leaf entry behind them leads to head, "" = before the first entry, where the last line does not.
+func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+	s := stands{parts: map[string]string{}, moves: map[string]string{}, ends: map[string]string{}}
+	losses, err := format.Append(w, known, entries, head, target, outward.File{See: s.known, Fit: s.added, Place: s.hook})
+	if end, ok := s.ends[s.whole(head)]; err == nil && ok && end != head {
+		losses[LostWithin]++
+	}
+	return losses, err
 }
 
+// LostWithin is the kind of loss of a head that is one of the messages of an entry, and not the last.
+const LostWithin = "the place where the session stands, among the results of tools in one entry: the file opens behind them all"
+
 // stands has what stands in the file for entries of the session: for parts of an entry the whole, and for a move of
-// the head, on which nothing is to hang, the entry that it leads to, "" = none.
-type stands struct{ parts, moves map[string]string }
+// the head, on which nothing is to hang, the entry that it leads to, "" = none. ends has the last part of a whole.
+type stands struct{ parts, moves, ends map[string]string }
 
 // whole gives the id of the entry that the file has.
 func (s stands) whole(id string) string {
@@ -44,7 +54,7 @@ func (s stands) hook(id string) string {
 func (s stands) known(l transcript.Line) {
 	delete(s.parts, l.ID)
 	if of := rawjson.Text(rawjson.Field(l.Raw, partOf)); of != "" && l.Type == "message" {
-		s.parts[l.ID] = of
+		s.parts[l.ID], s.ends[of] = of, l.ID
 	}
 	s.move(l)
 }

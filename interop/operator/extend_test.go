@@ -63,8 +63,12 @@ func continued(t testing.TB, data string, added ...string) (string, interop.Loss
 			}
 		}
 	}
+	last := lines[len(lines)-1].ID
+	if len(added) > 0 {
+		last = rawjson.Text(rawjson.Field([]byte(added[len(added)-1]), "id"))
+	}
 	var out bytes.Buffer
-	losses, err := Extend(&out, h, len(lines), iter.Seq2[transcript.Draft, error](seq))
+	losses, err := Extend(&out, h, len(lines), iter.Seq2[transcript.Draft, error](seq), last)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,11 +117,37 @@ func TestExtend(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" || !whole || len(losses) > 0 {
 			t.Errorf("%s: %v, parents are there: %v\n%s\n%s", tt.name, losses, whole, diff, text)
 		}
+		if strings.Count(text, "\n") != len(tt.file)+len(tt.added) {
+			t.Errorf("%s: it ends there anyway\n%s", tt.name, text)
+		}
 	}
 	text, _ := continued(t, lf(results...), `{"type":"compaction","id":"k","parentId":"r.1","timestamp":"2026-01-01T00:00:00.000Z","summary":"S","firstKeptEntryId":"r.1","tokensBefore":1}`,
 		`{"type":"label","id":"l","parentId":"k","timestamp":"2026-01-01T00:00:00.000Z","targetId":"r.1","label":"x"}`)
 	if !strings.Contains(text, `"first_kept_entry_id":"r"`) || !strings.Contains(text, `"target_id":"r"`) {
 		t.Errorf("parts are named:\n%s", text)
+	}
+}
+
+// Who stands among the results of one entry stands in operator's file behind all of them, and that is said; at the last
+// one nothing is lost, and a leaf entry leads there where the file ends elsewhere.
+func TestExtendAmongResults(t *testing.T) {
+	data := lf(head, `{"type":"message","id":"r","parent_id":null,"timestamp":2.0,"message":{"role":"tool","contents":[{"type":"tool_result","id":"k1","content":"1"},{"type":"tool_result","id":"k2","content":"2"}],"timestamp":2}}`, spoke("u", `"r"`))
+	h, lines, err := readAll(open([]byte(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, lost := range map[string]int{"r": 1, "r.1": 0} {
+		var out bytes.Buffer
+		losses, err := Extend(&out, h, len(lines), func(yield func(transcript.Draft, error) bool) {
+			for _, l := range lines {
+				if !yield(transcript.Draft{Raw: l.Raw}, nil) {
+					return
+				}
+			}
+		}, at)
+		if got, _ := walked(t, data+out.String()); err != nil || losses[LostWithin] != lost || !cmp.Equal(got, []string{"r"}) {
+			t.Errorf("at %s: %v, %v, %v\n%s", at, got, losses, err, out.String())
+		}
 	}
 }
 

@@ -120,6 +120,14 @@ func spoken(m transcript.Message) string {
 	return join(text(fields["provider"]), text(fields["model"]))
 }
 
+func text(raw json.RawMessage) string {
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return ""
+	}
+	return s
+}
+
 func join(provider, model string) string {
 	if provider == "" || model == "" {
 		return model

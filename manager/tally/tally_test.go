@@ -14,16 +14,23 @@ import (
 // path makes entries of lines without id and parent.
 func path(t *testing.T, lines ...string) []transcript.Entry {
 	t.Helper()
-	var out []transcript.Entry
+	out, err := parsed(lines...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func parsed(lines ...string) (out []transcript.Entry, err error) {
 	for i, line := range lines {
 		raw := strings.Replace(line, "{", fmt.Sprintf(`{"id":"e%d","parentId":null,`, i), 1)
 		l, err := transcript.ParseLine([]byte(raw))
 		if err != nil {
-			t.Fatalf("%s: %v", raw, err)
+			return nil, fmt.Errorf("%s: %w", raw, err)
 		}
 		out = append(out, l.Entry(uint64(i)))
 	}
-	return out
+	return out, nil
 }
 
 func sequence(list []transcript.Entry, err error) iter.Seq2[transcript.Entry, error] {
@@ -84,9 +91,19 @@ func TestUsageOfEveryShape(t *testing.T) {
 			tally.Usage{Answers: 1, Input: 1, Output: 2, Total: 3},
 			true,
 		},
-		"missing usage":   {answer(`"n":1`), tally.Usage{}, false},
-		"null usage":      {answer(`"usage":null`), tally.Usage{}, false},
-		"of another type": {answer(`"usage":[1]`), tally.Usage{}, false},
+		"Bedrock": {
+			answer(`"usage":{"inputTokens":10,"outputTokens":20,"cacheReadInputTokens":30,"cacheWriteInputTokens":40,"totalTokens":100}`),
+			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40, Total: 100},
+			true,
+		},
+		"nothing counted": {answer(`"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"total":0}}`), tally.Usage{Answers: 1}, true},
+		"an item":         {`{"type":"message","message":{"type":"reasoning","summary":[]}}`, tally.Usage{Answers: 1}, true},
+		"a user":          {`{"type":"message","message":{"role":"user","content":"x","usage":{"input":0}}}`, tally.Usage{}, false},
+		"a tool's own":    {`{"type":"message","message":{"role":"toolResult","content":[],"usage":{"input":1}}}`, tally.Usage{Answers: 1, Input: 1, Total: 1}, true},
+		"a summary alone": {`{"type":"compaction","summary":"s"}`, tally.Usage{}, false},
+		"missing usage":   {answer(`"n":1`), tally.Usage{Answers: 1}, true},
+		"null usage":      {answer(`"usage":null`), tally.Usage{Answers: 1}, true},
+		"of another type": {answer(`"usage":[1]`), tally.Usage{Answers: 1}, true},
 		"text for numbers": {
 			answer(`"usage":{"input":"many","output":20,"cost":"much","cacheRead":-5,"cacheWrite":1e300}`),
 			tally.Usage{Answers: 1, Output: 20, Total: 20},

@@ -1,20 +1,21 @@
-// Package tally adds up what a conversation used and says how it was run: tokens and cost in the shapes of pi,
-// Anthropic, OpenAI and Gemini, and the settings in force at the end of a path. It streams: of each entry it keeps
+// Package tally adds up what a conversation used and says how it was run: tokens and cost in any provider's shape
+// (package answers knows them), and the settings in force at the end of a path. It streams: of each entry it keeps
 // nothing but numbers and names. It never fails on what it reads: a field of another type counts as absent.
 package tally
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"iter"
+	"strconv"
 
+	"github.com/coppice-go/coppice/internal/answers"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // Usage is what answers of models used, in tokens. Input does not count what came from a cache or went to one.
 type Usage struct {
-	Answers    int     `json:"answers"` // how many of them said it
+	Answers    int     `json:"answers"` // how many there are; and what else has a usage of its own
 	Input      int64   `json:"input"`
 	Output     int64   `json:"output"` // reasoning included
 	CacheRead  int64   `json:"cacheRead"`
@@ -63,129 +64,54 @@ func Sum(entries iter.Seq2[transcript.Entry, error]) (Totals, error) {
 	return t, nil
 }
 
-// Of gives what one entry says of usage: an assistant's message, and a summary, a tool's result or an entry of the
-// ledger that has a usage of its own. false: it says nothing.
+// Of gives what one entry says of usage: an answer of a model, whether or not it says anything, and a summary, a tool's
+// result or an entry of the ledger that has a usage of its own. false: it says nothing.
 func Of(e transcript.Entry) (Usage, bool) {
 	u, _, ok := of(e)
 	return u, ok
 }
 
-// bearer is what has a usage: an entry, or the message in it.
-type bearer struct {
-	Role          string          `json:"role"`
-	Provider      string          `json:"provider"`
-	Model         string          `json:"model"`
-	Usage         json.RawMessage `json:"usage"`
-	UsageMetadata json.RawMessage `json:"usageMetadata"`
+// bearer gives what may have a usage of its own: an entry, the message in it, or what an export made a custom entry of.
+// nil = nothing has. answer: it is an answer of a model.
+func bearer(e transcript.Entry) (raw []byte, answer bool) {
+	if e.Type == "message" {
+		m, _ := e.Message()
+		return m.Raw, answers.ByModel(m.Role, m.Raw)
+	}
+	if !bytes.Contains(e.Raw, field) {
+		return nil, false
+	}
+	typ, raw := e.Type, e.Raw
+	if typ == "custom" {
+		typ, raw = answers.KeptEntry(raw)
+	}
+	switch typ {
+	case "usage", "model_usage", "compaction", "branch_summary", "session_summary":
+		return raw, false
+	case "custom_message":
+		return answers.KeptMessage(raw), false
+	}
+	return nil, false
 }
+
+// field begins the names of all fields that hold a usage.
+var field = []byte(`"usage`)
 
 func of(e transcript.Entry) (Usage, string, bool) {
-	if !bytes.Contains(e.Raw, []byte(`"usage`)) {
+	raw, answer := bearer(e)
+	var c answers.Usage
+	if answer || bytes.Contains(raw, field) {
+		c = answers.UsageOf(raw)
+	}
+	if !answer && c.Nothing() {
 		return Usage{}, "", false
 	}
-	raw := e.Raw
-	switch e.Type {
-	case "message":
-		m, ok := e.Message()
-		if !ok {
-			return Usage{}, "", false
-		}
-		raw = m.Raw
-	case "usage", "model_usage", "compaction", "branch_summary", "session_summary":
-	default:
-		return Usage{}, "", false
+	cost, err := strconv.ParseFloat(string(c.Cost), 64)
+	if err != nil {
+		cost = 0 // it is not said
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return Usage{}, "", false
-	}
-	b := bearer{Provider: text(fields["provider"]), Model: text(fields["model"]), Usage: fields["usage"], UsageMetadata: fields["usageMetadata"]}
-	u, ok := parse(b)
-	model := b.Model
-	if model != "" && b.Provider != "" {
-		model = b.Provider + "/" + model
-	}
-	return u, model, ok
-}
-
-func text(raw json.RawMessage) string {
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return ""
-	}
-	return s
-}
-
-// numbers are the numbers of an object, and of the objects in it by "outer.inner".
-func numbers(raw json.RawMessage) map[string]float64 {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil
-	}
-	out := map[string]float64{}
-	for name, val := range fields {
-		var n float64
-		var inner map[string]json.RawMessage
-		switch {
-		case json.Unmarshal(val, &n) == nil && string(val) != "null":
-			out[name] = n
-		case json.Unmarshal(val, &inner) == nil:
-			for in, val := range inner {
-				if json.Unmarshal(val, &n) == nil && string(val) != "null" {
-					out[name+"."+in] = n
-				}
-			}
-		}
-	}
-	return out
-}
-
-// parse reads a usage in any of the shapes; false: it is none.
-func parse(b bearer) (Usage, bool) {
-	n := numbers(b.Usage)
-	count := func(names ...string) int64 {
-		for _, name := range names {
-			if v, ok := n[name]; ok && v > 0 && v < 1<<53 {
-				return int64(v)
-			}
-		}
-		return 0
-	}
-	has := func(name string) bool { _, ok := n[name]; return ok }
-	u := Usage{Answers: 1}
-	switch {
-	case has("input") || has("output"): // pi and its family
-		u.Input, u.Output = count("input"), count("output")
-		u.CacheRead, u.CacheWrite = count("cacheRead"), count("cacheWrite")
-		u.Reasoning = count("reasoning")
-	case has("prompt_tokens") || has("completion_tokens"): // OpenAI, chat completions: the prompt includes the cache
-		u.CacheRead = count("prompt_tokens_details.cached_tokens")
-		u.Input, u.Output = max(0, count("prompt_tokens")-u.CacheRead), count("completion_tokens")
-		u.Reasoning = count("completion_tokens_details.reasoning_tokens")
-	case has("input_tokens_details.cached_tokens") || has("total_tokens"): // OpenAI, responses
-		u.CacheRead = count("input_tokens_details.cached_tokens")
-		u.Input, u.Output = max(0, count("input_tokens")-u.CacheRead), count("output_tokens")
-		u.Reasoning = count("output_tokens_details.reasoning_tokens")
-	case has("input_tokens") || has("output_tokens"): // Anthropic
-		u.Input, u.Output = count("input_tokens"), count("output_tokens")
-		u.CacheRead, u.CacheWrite = count("cache_read_input_tokens"), count("cache_creation_input_tokens")
-	default:
-		if n = numbers(b.UsageMetadata); !has("promptTokenCount") && !has("candidatesTokenCount") { // Gemini
-			return Usage{}, false
-		}
-		u.CacheRead, u.Reasoning = count("cachedContentTokenCount"), count("thoughtsTokenCount")
-		u.Input = max(0, count("promptTokenCount")-u.CacheRead)
-		u.Output = count("candidatesTokenCount") + u.Reasoning
-	}
-	u.Total = count("totalTokens", "total_tokens", "totalTokenCount")
-	if u.Total == 0 {
-		u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
-	}
-	for _, name := range []string{"cost.total", "cost", "total_cost"} {
-		if v, ok := n[name]; ok && v > 0 {
-			u.Cost = v
-			break
-		}
-	}
-	return u, true
+	return Usage{
+		Answers: 1, Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite,
+		Reasoning: c.Reasoning, Total: c.Total, Cost: cost,
+	}, answers.Name(raw), true
 }

@@ -105,10 +105,13 @@ func (t *Talk) message(b *strings.Builder, e transcript.Entry, m transcript.Mess
 		return
 	}
 	t.head(b, e, who)
-	if t.o.Full {
-		if thought := apart.Thoughts("\n"); thought != "" {
-			t.body(b, screen.Dim, thought, 0, indent)
+	thought := apart.Thoughts("\n")
+	silent := shape.Text == "" && len(shape.Calls) == 0
+	if most := resultLines; thought != "" && (t.o.Full || silent) {
+		if t.o.Full {
+			most = 0
 		}
+		t.body(b, screen.Dim, thought, most, indent)
 	}
 	if shape.Text != "" {
 		t.body(b, screen.Plain, shape.Text, 0, indent)
@@ -125,7 +128,7 @@ func (t *Talk) message(b *strings.Builder, e transcript.Entry, m transcript.Mess
 		b.WriteString(indent + t.s.Paint(screen.Red, "✗ "+screen.Line(apart.Stopped)) + "\n")
 		told = true
 	}
-	if shape.Text == "" && len(shape.Calls) == 0 && !told {
+	if silent && thought == "" && !told {
 		t.unknown(b, m.Raw)
 	}
 }

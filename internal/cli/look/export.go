@@ -36,8 +36,9 @@ func Export(a *program.App) *cobra.Command {
 		Short: "Write a session as a file: pi v3, or the bytes that were imported",
 		Long: `Write a session as a file. Format pi: every entry of every branch as a pi v3 session file; lines that pi reads are
 as they came. Format original: the bytes that were imported, exactly, and behind them what was added since, in their
-format; of a session that was made here, all its lines. Formats omp, atomic, operator and claude-code are for those
-programs. What a program cannot be told is listed. Formats markdown and html are for people: the current line first,
+format, and where it stands elsewhere than the file would be opened, what leads there; of a session that was made here,
+all its lines. Formats omp, atomic, operator, claude-code and codex are for those
+programs; a file of codex's has one line of conversation, that of the head. What a program cannot be told is listed. Formats markdown and html are for people: the current line first,
 with every other branch and its name; the page needs nothing else, runs no script, and shows Markdown as it was written; in the
 Markdown document what was said is a quotation, so that nothing in it reaches beyond it.
 
@@ -54,13 +55,8 @@ Without -o the file goes to the standard output, with --json too.`,
 }
 
 func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
-	switch o.format {
-	case "codex":
-		return program.Unsupported("sessions are not written as codex's; there are " + strings.Join(exportFormats, ", "))
-	default:
-		if !slices.Contains(exportFormats, o.format) {
-			return program.Usage("unknown format %q; there are %s", o.format, strings.Join(exportFormats, ", "))
-		}
+	if !slices.Contains(exportFormats, o.format) {
+		return program.Usage("unknown format %q; there are %s", o.format, strings.Join(exportFormats, ", "))
 	}
 	return c.WithStore(ctx, func(st *program.Store) error {
 		full, err := st.Resolve(ctx, id)
@@ -97,7 +93,7 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 }
 
 // exportFormats are those in which sessions are written.
-var exportFormats = []string{"pi", "original", "omp", "atomic", "operator", "claude-code", "markdown", "html"}
+var exportFormats = []string{"pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown", "html"}
 
 // exported is the JSON of an export to a file. Losses are what the format could not be told, by kind.
 type exported struct {

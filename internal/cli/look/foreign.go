@@ -11,30 +11,33 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // foreign writes a session in another program's format, and says what that format could not be told.
-func (c *cli) foreign(ctx context.Context, st *program.Store, id string, f interop.Format, w io.Writer) (interop.Losses, error) {
-	var losses interop.Losses
-	err := c.asPi(ctx, st, id, func(s *coppice.Session, src interop.Source, h interop.Header) (err error) {
-		losses, err = formats.Write(w, f, h, c.entries(src), s.Head().Entry)
+func (c *cli) foreign(ctx context.Context, st *program.Store, id string, f interop.Format, w io.Writer) (losses interop.Losses, err error) {
+	err = c.asPi(ctx, st, id, func(s *coppice.Session, src interop.Source, h interop.Header) (err error) {
+		losses, err = formats.Write(w, f, h, c.entries(src, s.Head().Entry), s.Head().Entry)
 		return err
 	})
 	return losses, err
 }
 
-// original writes the bytes that were imported, and behind them what was added since as lines of their format.
-// Where that format has no place for more it writes the bytes alone, and says how much stayed behind.
-func (c *cli) original(ctx context.Context, st *program.Store, id string, w io.Writer) (interop.Losses, error) {
-	known, total, err := c.counts(ctx, st, id)
-	if err != nil || known == 0 || known == total {
-		if err == nil {
-			err = st.Export(ctx, id, w)
-		}
+// original writes the bytes that were imported, and behind them what was added since as lines of their format, and
+// what leads to the head where it is not where the import put it. Where that format has no place for more it writes
+// the bytes alone, and says what stayed behind. What was not imported is a pi v3 file.
+func (c *cli) original(ctx context.Context, st *program.Store, id string, w io.Writer) (losses interop.Losses, err error) {
+	is, was, err := c.since(ctx, st, id)
+	switch {
+	case err != nil:
 		return nil, err
+	case was.entries < 0:
+		return nil, st.ExportPi(ctx, id, w)
+	case is == was:
+		return nil, st.Export(ctx, id, w)
 	}
 	first, err := spool(func(w io.Writer) error { return st.Export(ctx, id, w) })
 	if err != nil {
@@ -45,48 +48,64 @@ func (c *cli) original(ctx context.Context, st *program.Store, id string, w io.W
 	if err != nil {
 		return nil, fmt.Errorf("export %s: %w", id, err)
 	}
-	var losses interop.Losses
-	err = c.asPi(ctx, st, id, func(_ *coppice.Session, src interop.Source, h interop.Header) error {
+	err = c.asPi(ctx, st, id, func(s *coppice.Session, src interop.Source, h interop.Header) error {
 		in, err := os.Open(first.name)
 		if err != nil {
 			return err
 		}
 		defer in.Close()
-		losses, err = formats.Continue(w, f, in, h, known, c.entries(src))
+		losses, err = formats.Continue(w, f, in, h, was.entries, c.entries(src, s.Head().Entry), s.Head().Entry)
 		if !errors.Is(err, formats.ErrNoAppend) {
 			return err
 		}
-		if _, err := in.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		losses = interop.Losses{fmt.Sprintf("entries added since, for which %s has no place", f): total - known}
-		_, err = io.Copy(w, in)
-		return err
+		losses = behind(f, is, was)
+		return st.Export(ctx, id, w)
 	})
 	return losses, err
 }
 
-// counts tells how many entries came with the import, and how many there are. 0 = it was not imported.
-func (c *cli) counts(ctx context.Context, st *program.Store, id string) (known, total int, err error) {
+// extent is how far a session has come: its entries, and the ordinal at which it stands; -1 = before the first.
+type extent struct {
+	entries int
+	head    int64
+}
+
+// behind are the losses of a file that nothing can be added to.
+func behind(f interop.Format, is, was extent) interop.Losses {
+	losses := interop.Losses{}
+	if n := is.entries - was.entries; n > 0 {
+		losses[fmt.Sprintf("entries added since, for which %s has no place", f)] = n
+	}
+	if is.head != was.head {
+		losses[fmt.Sprintf("the place where the session stands: %s opens the file where it ends", f)] = 1
+	}
+	return losses
+}
+
+// since tells how far a session has come, and how far it was when it was imported: -1 entries = it was not.
+func (c *cli) since(ctx context.Context, st *program.Store, id string) (is, was extent, err error) {
+	was.entries = -1
 	s, err := st.Open(ctx, id, program.Reading())
 	if err != nil {
-		return 0, 0, err
+		return is, was, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	imported := false
+	first, since := true, 0
 	for com, err := range s.Log(ctx, coppice.Target{}) { // newest first
 		if err != nil {
-			return 0, 0, err
+			return is, was, err
 		}
-		imported = imported || com.Reason == "import"
-		if total += com.Entries; imported {
-			known += com.Entries
+		if first {
+			first, is.head = false, com.HeadOrd
+		}
+		if com.Reason == "import" && was.entries < 0 {
+			was, since = extent{head: com.HeadOrd}, is.entries
+		}
+		if is.entries += com.Entries; was.entries >= 0 {
+			was.entries = is.entries - since
 		}
 	}
-	if !imported {
-		known = 0
-	}
-	return known, total, nil
+	return is, was, nil
 }
 
 // asPi gives a session as a pi v3 file that can be read more than once.
@@ -116,8 +135,9 @@ func (c *cli) asPi(ctx context.Context, st *program.Store, id string, use func(s
 	return use(s, src, h)
 }
 
-// entries are those of a pi v3 file of ours; the line that makes pi go on at the head is none of the session's.
-func (c *cli) entries(src interop.Source) iter.Seq2[transcript.Draft, error] {
+// entries are those of a pi v3 file of ours. The last line is none of the session's where it makes pi go on at the
+// head; such lines of a file that was imported are.
+func (c *cli) entries(src interop.Source, head string) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		r, err := formats.Open(src, interop.Pi, interop.Options{Now: c.Now(), Rand: rand.Reader})
 		if err != nil {
@@ -129,31 +149,26 @@ func (c *cli) entries(src interop.Source) iter.Seq2[transcript.Draft, error] {
 			yield(transcript.Draft{}, err)
 			return
 		}
+		var held transcript.Draft // the line before
 		for {
 			d, err := r.Next()
-			if errors.Is(err, io.EOF) {
+			end := errors.Is(err, io.EOF)
+			if held.Raw != nil && !(end && leadsTo(held.Raw, head)) && !yield(held, nil) || end {
 				return
 			}
-			if err == nil && isHead(d.Raw) {
-				continue
-			}
-			if !yield(d, err) || err != nil {
+			if err != nil {
+				yield(transcript.Draft{}, err)
 				return
 			}
+			held = d
 		}
 	}
 }
 
-// isHead tells the line that ExportPi puts behind the others.
-func isHead(raw []byte) bool {
+// leadsTo tells the line that ExportPi puts behind the others from one at which the session stands.
+func leadsTo(raw []byte, head string) bool {
 	l, err := transcript.ParseLine(raw)
-	if err != nil || l.Type != "custom" {
-		return false
-	}
-	var f struct {
-		Kind string `json:"customType"`
-	}
-	return transcript.Entry{Type: l.Type, Raw: raw}.Decode(&f) == nil && f.Kind == "coppice.head"
+	return err == nil && l.Type == "custom" && l.ID != head && string(rawjson.Field(raw, "customType")) == `"coppice.head"`
 }
 
 // spooled is a file of the command's own.

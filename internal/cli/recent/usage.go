@@ -42,7 +42,7 @@ func Usage(a *program.App) *cobra.Command {
 		Short: "Add up tokens and cost: of a session, or of one line of it",
 		Long: `Add up the tokens and the cost that the answers of models say, and by model: of the whole session with all its
 branches, with --path of the current line, or with --to of the line to an entry or a branch. The shapes of pi,
-Anthropic, OpenAI and Gemini are understood.`,
+Anthropic, OpenAI, Bedrock and Gemini are understood. An answer that says none is counted as an answer.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: program.Complete(c.SessionIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {

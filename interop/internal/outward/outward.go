@@ -11,10 +11,14 @@ import (
 	"bytes"
 	"io"
 	"iter"
+	"math"
+	"strconv"
+	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/pi/emit"
+	"github.com/coppice-go/coppice/interop/pi/shape"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -30,12 +34,12 @@ type Format struct {
 // Target is a target that gets its entries ready. It is for one file: of its entries, in their order, Convert is
 // asked, as often as one likes.
 func (f Format) Target(t emit.Target) emit.Target {
-	convert, count, named := t.Convert, t.Count, names{}
+	convert, count, ids, named := t.Convert, t.Count, shape.IDs{}, names{}
 	t.Convert = func(l transcript.Line, lose func(kind string)) [][]byte {
 		if isStub(l) {
 			lose(LostStub)
 		}
-		lines := convert(f.ready(l, lose), lose)
+		lines := convert(f.ready(withIDs(ids, l), lose), lose)
 		named.pass(l, lines)
 		return lines
 	}
@@ -43,6 +47,18 @@ func (f Format) Target(t emit.Target) emit.Target {
 		t.Count = func(l transcript.Line) int { return count(f.ready(l, func(string) {})) }
 	}
 	return t
+}
+
+// withIDs gives an entry whose calls and results have ids.
+func withIDs(ids shape.IDs, l transcript.Line) transcript.Line {
+	var was []byte
+	if l.Type == "message" {
+		was = rawjson.Field(l.Raw, "message")
+	}
+	if is := ids.Message(l.ID, l.ParentID, was); !same(is, was) {
+		l.Raw = rawjson.WithField(l.Raw, "message", is)
+	}
+	return l
 }
 
 // isStub tells an entry of which an import kept its head alone, or that stands for a line that it could not keep.
@@ -83,24 +99,36 @@ func same(is, was []byte) bool {
 	return len(is) == len(was) && (len(is) == 0 || &is[0] == &was[0])
 }
 
+// File is a file behind which entries are written, where its entries are not the session's line by line. nil = they
+// are.
+type File struct {
+	See   func(l transcript.Line)        // is shown the entries that the file has
+	Fit   func(l transcript.Line) []byte // gives what is to be written of another one
+	Place func(id string) string         // gives the entry of the file at which somebody stands who stands at one
+}
+
 // Append writes what was added to a session behind a file of it, as emit.Append does. entries are all of the session's
-// in their order, the first known of which came from the file. see is shown those, and fit the others, of which it
-// gives what is to be written; either may be nil.
-func (f Format) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], t emit.Target, see func(l transcript.Line), fit func(l transcript.Line) []byte) (interop.Losses, error) {
+// in their order, the first known of which came from the file; head is where it is to be opened, "" = before the first.
+// A head where an import puts it adds nothing: at the last entry, or where that leads if it is of type leaf.
+func (f Format) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string, t emit.Target, file File) (interop.Losses, error) {
 	t = f.Target(t)
+	o := &emit.Opening{Head: head}
 	added := func(yield func(transcript.Draft, error) bool) {
-		n := 0
+		n, heads, last := 0, 0, ""
 		for d, err := range entries {
 			n++
-			if l, ok := lineOf(d); err == nil && ok {
+			l, ok := lineOf(d)
+			if err == nil && ok {
+				heads = max(heads, headNumber(l.ID))
 				switch {
 				case n <= known:
 					t.Convert(l, func(string) {}) // which notes its calls
-					if see != nil {
-						see(l)
+					last, o.At, o.Time = l.ID, opensAt(l), l.Time
+					if file.See != nil {
+						file.See(l)
 					}
-				case fit != nil:
-					d.Raw = fit(l)
+				case file.Fit != nil:
+					d.Raw = file.Fit(l)
 				}
 			}
 			if n <= known && err == nil {
@@ -110,8 +138,35 @@ func (f Format) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draf
 				return
 			}
 		}
+		o.ID = headID + strconv.Itoa(heads+1)
+		if head == last {
+			o.At = head // a leaf entry that leads nowhere
+		}
+		if file.Place != nil {
+			o.At, o.Head = file.Place(o.At), file.Place(head)
+		}
 	}
-	return emit.Append(w, added, t)
+	return emit.Append(w, added, o, t)
+}
+
+// headID begins the id of a line that leads to the head; a number that no other of the session has follows.
+const headID = "coppice-head."
+
+func headNumber(id string) int {
+	digits, ok := strings.CutPrefix(id, headID)
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil || n < 0 || n > math.MaxInt32 {
+		return 0
+	}
+	return n
+}
+
+// opensAt gives the entry at which a file that ends with one is opened, "" = at none.
+func opensAt(l transcript.Line) string {
+	if l.Type == "leaf" {
+		return rawjson.Text(rawjson.Field(l.Raw, "targetId"))
+	}
+	return l.ID
 }
 
 // lineOf gives the line of a draft that has one.

@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/atomic"
-	"github.com/coppice-go/coppice/interop/omp"
 	"github.com/coppice-go/coppice/interop/internal/outward"
+	"github.com/coppice-go/coppice/interop/omp"
 	"github.com/coppice-go/coppice/interop/operator"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -22,7 +23,7 @@ var header = interop.Header{ID: "s", Raw: []byte(`{"type":"session","version":3,
 
 type (
 	writer   func(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error)
-	extender func(w io.Writer, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error)
+	extender func(w io.Writer, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error)
 )
 
 func seq(lines ...string) iter.Seq2[transcript.Draft, error] {
@@ -95,12 +96,33 @@ func TestNamesOfTools(t *testing.T) {
 		}
 		for name, extend := range map[string]extender{"omp": omp.Extend, "atomic": atomic.Extend} {
 			var out bytes.Buffer
-			if _, err := extend(&out, header, 1, seq(line("a", "", fmt.Sprintf(call, "ls")), line("b", "a", results[shape]))); err != nil {
+			if _, err := extend(&out, header, 1, seq(line("a", "", fmt.Sprintf(call, "ls")), line("b", "a", results[shape])), "b"); err != nil {
 				t.Fatal(err)
 			}
 			if got := byID(out.String()); len(got) != 1 || toolOf(got["b"]) != "ls" {
 				t.Errorf("%s added to a file of %s: %s", shape, name, out.String())
 			}
+		}
+	}
+}
+
+// Calls without ids get one each, and what their tools gave has it too: in a new file, and behind one.
+func TestIDsOfCalls(t *testing.T) {
+	entries := []string{
+		line("a", "", `{"role":"model","parts":[{"functionCall":{"name":"ls","args":{"n":1}}},{"functionCall":{"name":"ls","args":{"n":2}}}]}`),
+		line("b", "a", `{"role":"user","parts":[{"functionResponse":{"name":"ls","response":{"output":"one"}}},{"functionResponse":{"name":"ls","response":{"output":"two"}}}]}`),
+		line("c", "b", `{"role":"model","parts":[{"functionCall":{"name":"ls","args":{"n":3}}}]}`),
+		line("d", "c", `{"role":"user","parts":[{"functionResponse":{"name":"ls","response":{"output":"three"}}}]}`),
+	}
+	id := regexp.MustCompile(`call_[0-9a-f]{24}`)
+	for name, write := range map[string]writer{"omp": omp.Write, "atomic": atomic.Write, "operator": operator.Write} {
+		var out bytes.Buffer
+		if _, err := write(&out, header, seq(entries...), "d"); err != nil {
+			t.Fatal(err)
+		}
+		got := id.FindAllString(out.String(), -1)
+		if len(got) != 6 || got[0] == got[1] || got[2] != got[0] || got[3] != got[1] || got[4] == got[0] || got[4] == got[1] || got[5] != got[4] {
+			t.Errorf("%s: %v\n%s", name, got, out.String())
 		}
 	}
 }
@@ -171,7 +193,7 @@ func TestStubs(t *testing.T) {
 		}
 	}
 	for name, extend := range map[string]extender{"omp": omp.Extend, "atomic": atomic.Extend, "operator": operator.Extend} {
-		if losses, err := extend(io.Discard, header, 2, seq(whole, bare, line("d", "b", `{"role":"user","content":"x","timestamp":1}`))); err != nil || losses[outward.LostStub] != 0 {
+		if losses, err := extend(io.Discard, header, 2, seq(whole, bare, line("d", "b", `{"role":"user","content":"x","timestamp":1}`)), "d"); err != nil || losses[outward.LostStub] != 0 {
 			t.Errorf("%s: the file has them whole: %v, %v", name, losses, err)
 		}
 	}

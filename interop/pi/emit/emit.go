@@ -34,7 +34,7 @@ type Target struct {
 	// Count tells how many lines Convert gives; nil = it has to be asked itself.
 	Count func(l transcript.Line) int
 	// Head makes a line that leads to an entry ("" = to no entry: a new root comes next). last is the id of
-	// the line before.
+	// the line before; behind a file that is there, of the entry at which it would be opened.
 	Head func(id, head, last string, at time.Time) []byte
 	// Title makes an entry that names the session; nil = the header does.
 	Title func(id, title, parent string, at time.Time) []byte
@@ -109,12 +109,24 @@ func File(w io.Writer, header []byte, title string, entries iter.Seq2[transcript
 	return losses, out.flush()
 }
 
+// Opening says of a file behind which entries are written where it is opened, and where it is to be opened. Append
+// reads it behind the last entry: it may be filled in while they are walked.
+type Opening struct {
+	At     string    // the entry at which the file is opened as it is; "" = before the first
+	Time   time.Time // of its last entry
+	Head   string    // the entry at which it is to be opened; "" = before the first
+	ID     string    // for the line that leads there
+	Always bool      // that line is there, wherever the last entry leads
+}
+
 // Append writes entries that are to stand behind a file's last line: each hangs on an entry of the file, or on
-// one before it. It walks them once.
-func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error], t Target) (interop.Losses, error) {
+// one before it. It walks them once. Where the file would then be opened at another entry than it is to be, a line
+// behind them leads there.
+func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error], o *Opening, t Target) (interop.Losses, error) {
 	losses := interop.Losses{}
 	p := &plan{tails: map[string]string{}}
 	out := &lines{w: bufio.NewWriterSize(w, 1<<16)}
+	leads, wrote := "", false
 	for d, err := range entries {
 		l, ok, err := lineOf(d, err)
 		if err != nil {
@@ -141,6 +153,9 @@ func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error], t Target) (
 			}
 			out.put(placed(raw, l, id, last, t.Parent, k == 0))
 			last = id
+			if leads, wrote, o.Time = id, true, l.Time; t.Leaves && l.Type == "leaf" {
+				leads = rawjson.Text(rawjson.Field(l.Raw, "targetId"))
+			}
 		}
 		if len(raws) != 1 {
 			p.tails[l.ID] = last
@@ -149,7 +164,22 @@ func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error], t Target) (
 			return nil, out.err
 		}
 	}
+	if !wrote {
+		leads = o.At
+	}
+	p.lead(out, leads, o, t)
 	return losses, out.flush()
+}
+
+// lead writes the line that leads to the head, where the lines before it lead elsewhere.
+func (p *plan) lead(out *lines, leads string, o *Opening, t Target) {
+	to := o.Head
+	if tail, ok := p.tails[to]; ok {
+		to = tail
+	}
+	if o.Always || leads != to {
+		out.put(t.Head(o.ID, to, leads, o.Time))
+	}
 }
 
 // lineOf gives the line of a draft; false: it is no entry.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/answers"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // result is the result of a tool, wherever it stood. content is a list of pi's blocks.
@@ -78,7 +78,7 @@ func (n *normal) block(b []byte) ([]byte, *result) {
 	if rawjson.IsString(b) {
 		return textBlock(b), nil
 	}
-	if blockFine(b, n.shown...) || blockFine(b, n.said...) || blockFine(b, "image") {
+	if (blockFine(b, n.shown...) || blockFine(b, n.said...) || blockFine(b, "image")) && !anthropicThinking(b) {
 		return b, nil
 	}
 	if inner := innerOf(b, "functionCall", "function_call", "toolUse", "function", "custom"); inner != nil {
@@ -87,19 +87,20 @@ func (n *normal) block(b []byte) ([]byte, *result) {
 	if inner := innerOf(b, "functionResponse", "function_response", "toolResult"); inner != nil {
 		return nil, n.toolResult(inner)
 	}
+	if thinking := Thinking(b); thinking != nil {
+		return thinking, nil
+	}
 	switch typ := rawjson.Text(rawjson.Field(b, "type")); {
-	case typ == "thinking", typ == "reasoning":
-		return rawjson.Object("type", []byte(`"thinking"`), "thinking", stringOr(firstOf(b, "thinking", "text", "content"), ""),
-			"thinkingSignature", first(b, "thinkingSignature", "signature", "encrypted_content")), nil
-	case typ == "redactedThinking", typ == "redacted_thinking":
-		return rawjson.Object("type", []byte(`"thinking"`), "thinking", []byte(`""`), "thinkingSignature", first(b, "data"), "redacted", []byte("true")), nil
 	case typ == "toolCall", typ == "tool_call", typ == "function_call", typ == "custom_tool_call", strings.HasSuffix(typ, "tool_use"):
 		return n.call(b, b), nil
 	case strings.HasSuffix(typ, "tool_result"):
 		return nil, n.toolResult(b)
 	case typ == "text", typ == "input_text", typ == "output_text", typ == "refusal", typ == "":
-		if t := firstOf(b, "text", "content", "refusal"); t != nil {
-			return textBlock(t), nil
+		if t := first(b, "text", "content", "refusal"); t != nil || answers.GeminiSignature(b) != nil {
+			return rawjson.Object("type", []byte(`"text"`), "text", stringOr(t, ""), "textSignature", answers.GeminiSignature(b)), nil
+		}
+		if v := rawjson.Field(b, "json"); v != nil { // Bedrock's results
+			return textBlock(rawjson.AppendString(nil, v)), nil
 		}
 	}
 	if img := image(b); img != nil {
@@ -118,7 +119,10 @@ func innerOf(b []byte, names ...string) []byte {
 	return nil
 }
 
-func firstOf(b []byte, names ...string) []byte { return first(b, names...) }
+// anthropicThinking tells Anthropic's thinking from pi's, which calls the signature otherwise.
+func anthropicThinking(b []byte) bool {
+	return rawjson.IsString(rawjson.Field(b, "signature")) && string(rawjson.Field(b, "type")) == `"thinking"` && rawjson.Field(b, "thinkingSignature") == nil
+}
 
 // call gives pi's block of a call. The id may stand on either level.
 func (n *normal) call(outer, inner []byte) []byte {
@@ -147,7 +151,7 @@ func (n *normal) call(outer, inner []byte) []byte {
 	if len(args) == 0 || args[0] != '{' {
 		args = []byte("{}")
 	}
-	return rawjson.Object("type", []byte(`"toolCall"`), "id", stringOr(id, "unknown"), "name", stringOr(name, "unknown"), "arguments", args)
+	return rawjson.Object("type", []byte(`"toolCall"`), "id", stringOr(id, "unknown"), "name", stringOr(name, "unknown"), "arguments", args, "thoughtSignature", answers.GeminiSignature(outer))
 }
 
 // compact takes line feeds out of JSON text: a line holds none.
@@ -164,68 +168,40 @@ func (n *normal) toolResult(b []byte) *result {
 		r.isError = []byte("true")
 	}
 	content := rawjson.Field(b, "content")
-	if content == nil {
-		if resp := rawjson.Field(b, "response"); resp != nil {
-			content = rawjson.AppendString(nil, string(resp))
+	if resp := rawjson.Field(b, "response"); content == nil && resp != nil {
+		var failed bool
+		if content, failed = response(resp); failed {
+			r.isError = []byte("true")
 		}
 	}
 	r.content = []byte("[]")
-	for _, part := range n.runs(content) {
-		if part.result == nil {
-			r.content = joined(r.content, part.content)
+	for _, list := range [][]byte{content, rawjson.Field(b, "parts")} {
+		for _, part := range n.runs(list) {
+			if part.result == nil {
+				r.content = joined(r.content, part.content)
+			}
 		}
 	}
 	return r
 }
 
-// image gives pi's block for any provider's image whose bytes are there; nil = there are none.
-func image(b []byte) []byte {
-	block := func(data, mime []byte) []byte {
-		return rawjson.Object("type", []byte(`"image"`), "data", data, "mimeType", stringOr(mime, "image/png"))
-	}
-	for _, src := range [][]byte{b, rawjson.Field(b, "source"), rawjson.Field(b, "inlineData"), rawjson.Field(b, "inline_data")} {
-		if data := first(src, "data"); data != nil {
-			if mime := first(src, "mimeType", "mime_type", "media_type", "mediaType"); mime != nil && strings.HasPrefix(rawjson.Text(mime), "image/") {
-				return block(data, mime)
-			}
+// response gives the text of what a function of Gemini's gave: that of its one field output, result or error, else
+// the whole of it.
+func response(val []byte) (text []byte, failed bool) {
+	inner, fields := val, 0
+	for m := rawjson.Walk(val); m.Closing == '}' && m.Next(); fields++ {
+		switch string(m.Key) {
+		case "output", "result":
+			inner = m.Val
+		case "error":
+			inner, failed = m.Val, true
 		}
 	}
-	url := rawjson.Field(b, "image_url")
-	if len(url) > 0 && url[0] == '{' {
-		url = rawjson.Field(url, "url")
+	if fields != 1 {
+		inner, failed = val, false
 	}
-	if url == nil {
-		url = rawjson.Field(b, "url")
+	if rawjson.IsString(inner) {
+		return inner, failed
 	}
-	if head, data, ok := strings.Cut(rawjson.Text(url), ";base64,"); ok && strings.HasPrefix(head, "data:image/") {
-		return block(rawjson.AppendString(nil, data), rawjson.AppendString(nil, strings.TrimPrefix(head, "data:")))
-	}
-	return nil
-}
-
-// maxShown bounds the text that stands in the place of a block.
-const maxShown = 16 << 10
-
-// blockText says in words what a block was.
-func blockText(b []byte) string {
-	wrapped := append(append([]byte(`{"role":"user","content":[`), b...), "]}"...)
-	if t := transcript.Inspect(wrapped).Text; t != "" {
-		return t
-	}
-	typ := rawjson.Text(rawjson.Field(b, "type"))
-	if typ == "" {
-		typ = "block"
-	}
-	if inner := rawjson.Field(b, "image_url"); len(inner) > 0 && inner[0] == '{' {
-		b = inner
-	}
-	for _, name := range []string{"url", "path", "name", "title"} {
-		if s := rawjson.Text(rawjson.Field(b, name)); s != "" {
-			return "[" + typ + ": " + s[:min(len(s), maxShown)] + "]"
-		}
-	}
-	if len(b) <= maxShown && len(b) > 0 {
-		return "[" + typ + "] " + string(b)
-	}
-	return "[" + typ + "]"
+	return rawjson.AppendString(nil, inner), failed
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/answers"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -34,7 +35,8 @@ type Dialect struct {
 	Blocks []string // in messages of the model
 }
 
-// Messages gives the parts of a message: never none. at is the entry's time.
+// Messages gives the parts of a message: never none. at is the entry's time. A call without an id is called by the name
+// of its tool, and so is its result: whoever has the whole session asks IDs for better ones first.
 func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Part {
 	if len(raw) == 0 || raw[0] != '{' {
 		lose(LostNobody)
@@ -57,11 +59,12 @@ func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Par
 
 // known gives the parts of a message that has a counterpart among pi's; nil = it has none.
 func (n *normal) known(role string) []Part {
+	if answers.ByModel(role, n.raw) {
+		return n.assistant()
+	}
 	switch role {
 	case "user", "human":
 		return n.user("user")
-	case "assistant", "model", "ai":
-		return n.assistant()
 	case "toolResult", "tool", "function":
 		return n.results()
 	case "bashExecution":
@@ -72,8 +75,6 @@ func (n *normal) known(role string) []Part {
 		return n.custom()
 	case "":
 		switch rawjson.Text(rawjson.Field(n.raw, "type")) {
-		case "function_call", "custom_tool_call":
-			return n.assistant()
 		case "function_call_output", "custom_tool_call_output":
 			return n.results()
 		}
@@ -254,9 +255,7 @@ func (n *normal) custom() []Part {
 // other keeps a message of another role as a custom message, which models see as the user's.
 func (n *normal) other(role string) []Part {
 	n.lose(LostRole)
-	if role == "" {
-		role = "message"
-	}
+	role = answers.KeptAs(role)
 	text := transcript.Inspect(n.raw).Text
 	if s := rawjson.Text(rawjson.Field(n.raw, "summary")); text == "" {
 		text = s

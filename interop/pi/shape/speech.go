@@ -1,11 +1,11 @@
 package shape
 
 import (
+	"slices"
+
+	"github.com/coppice-go/coppice/internal/answers"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
-
-// noUsage is what pi's programs read of every message of the model: nothing was counted.
-const noUsage = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
 
 // run is a run of blocks, or a result of a tool between two.
 type run struct {
@@ -64,13 +64,15 @@ func (n *normal) user(role string) []Part {
 		return []Part{{Type: "message", Message: add(n.keep(role, "content", "parts", "contents"), "content", content)}}
 	}
 	var parts []Part
+	without := []string{"content", "parts", "contents"}
 	for _, r := range n.runs(content) {
 		if r.result != nil {
 			parts = append(parts, Part{Type: "message", Message: n.resultMessage(r.result)})
 			continue
 		}
 		r.content = n.only(r.content, n.shown...)
-		parts = append(parts, Part{Type: "message", Message: add(n.keep(role, "content", "parts", "contents"), "content", r.content)})
+		parts = append(parts, Part{Type: "message", Message: add(n.keep(role, without...), "content", r.content)})
+		without = append(without, answers.Bearers()...) // what was counted, was once
 	}
 	return parts
 }
@@ -111,78 +113,46 @@ func (n *normal) assistant() []Part {
 			}
 		}
 	}
+	without := []string{
+		"content", "parts", "contents", "tool_calls", "function_call", "stop_reason", "finish_reason", "finishReason", "stopReason", "api", "provider",
+	}
+	without = slices.Concat(without, answers.Models(), answers.Bearers())
+	if b := beside(n.raw); b != nil {
+		take(listOf(b))
+		without = append(without, answers.Asides()...)
+	}
 	take(n.content())
 	if list := rawjson.Field(n.raw, "tool_calls"); list != nil {
 		take(list)
 	}
-	if call := rawjson.Field(n.raw, "function_call"); len(call) > 0 && call[0] == '{' {
-		take(append(append([]byte("["), rawjson.WithField(call, "type", []byte(`"function_call"`))...), ']'))
+	if call := innerOf(n.raw, "function_call"); call != nil {
+		take(listOf(rawjson.WithField(call, "type", []byte(`"function_call"`))))
 	}
-	if typ := rawjson.Text(rawjson.Field(n.raw, "type")); typ == "function_call" || typ == "custom_tool_call" {
-		take(append(append([]byte("["), n.raw...), ']'))
+	if answers.IsItem(n.raw) {
+		take(listOf(n.raw))
+		without = append(without, "type", "call_id", "name", "arguments", "input", "summary", "encrypted_content")
 	}
 	content = n.only(content, n.said...)
 	for m := rawjson.Walk(content); m.Next(); {
 		calls = calls || string(rawjson.Field(m.Val, "type")) == `"toolCall"`
 	}
-	out := n.keep("assistant", "content", "parts", "contents", "tool_calls", "function_call", "stop_reason", "finish_reason", "stopReason", "usage", "api", "provider", "model")
-	out = add(out, "content", content)
-	for _, name := range []string{"api", "provider", "model"} {
-		out = add(out, name, stringOr(rawjson.Field(n.raw, name), "unknown"))
+	out := add(n.keep("assistant", without...), "content", content)
+	out = add(add(out, "api", stringOr(rawjson.Field(n.raw, "api"), "unknown")), "provider", stringOr(rawjson.Field(n.raw, "provider"), answers.Unknown))
+	out = add(out, "model", stringOr(answers.Model(n.raw), answers.Unknown))
+	word, raw, _ := Stop(n.raw, calls)
+	out = add(add(out, "usage", Usage(n.raw)), "stopReason", rawjson.AppendString(nil, word))
+	if raw != "" && rawjson.Field(out, "rawStopReason") == nil {
+		out = add(out, "rawStopReason", rawjson.AppendString(nil, raw))
 	}
-	out = add(out, "usage", usageOf(rawjson.Field(n.raw, "usage")))
-	return []Part{{Type: "message", Message: add(out, "stopReason", n.stop(calls))}}
+	return []Part{{Type: "message", Message: out}}
 }
 
-// stop gives pi's word for why the model stopped.
-func (n *normal) stop(calls bool) []byte {
-	for _, name := range []string{"stopReason", "stop_reason", "finish_reason", "finishReason"} {
-		val := rawjson.Field(n.raw, name)
-		if stopFine(val) {
-			return val
-		}
-		switch rawjson.Text(val) {
-		case "max_tokens", "MAX_TOKENS":
-			return []byte(`"length"`)
-		case "tool_use", "tool_calls", "function_call":
-			return []byte(`"toolUse"`)
-		case "content_filter", "refusal", "SAFETY":
-			return []byte(`"error"`)
-		}
-	}
-	if calls {
-		return []byte(`"toolUse"`)
-	}
-	return []byte(`"stop"`)
-}
-
-// usageOf gives counts of tokens under pi's names; what is not there is 0.
-func usageOf(val []byte) []byte {
-	if usageFine(val) {
-		return val
-	}
-	first := func(object []byte, names ...string) []byte {
-		for _, name := range names {
-			if v := rawjson.Field(object, name); rawjson.IsNumber(v) {
-				return v
-			}
-		}
-		return []byte("0")
-	}
-	if len(val) == 0 || val[0] != '{' {
-		return []byte(noUsage)
-	}
-	cost := rawjson.Field(val, "cost")
-	costs := rawjson.Object("input", first(cost, "input"), "output", first(cost, "output"), "cacheRead", first(cost, "cacheRead"), "cacheWrite", first(cost, "cacheWrite"), "total", first(cost, "total"))
-	return rawjson.Object("input", first(val, "input", "input_tokens", "prompt_tokens"), "output", first(val, "output", "output_tokens", "completion_tokens"),
-		"cacheRead", first(val, "cacheRead", "cache_read_input_tokens"), "cacheWrite", first(val, "cacheWrite", "cache_creation_input_tokens"),
-		"totalTokens", first(val, "totalTokens", "total_tokens"), "cost", costs)
-}
+func listOf(block []byte) []byte { return append(append([]byte("["), block...), ']') }
 
 // results gives the messages of a result of a tool, or of several.
 func (n *normal) results() []Part {
 	var parts []Part
-	plain := &result{id: first(n.raw, "toolCallId", "tool_call_id", "call_id"), name: first(n.raw, "toolName", "name"), content: []byte("[]"), isError: rawjson.Field(n.raw, "isError")}
+	plain := &result{id: first(n.raw, "toolCallId", "tool_call_id", "call_id"), name: first(n.raw, "toolName", "tool_name", "name"), content: []byte("[]"), isError: rawjson.Field(n.raw, "isError")}
 	if plain.id == nil {
 		plain.id = plain.name
 	}
@@ -198,7 +168,7 @@ func (n *normal) results() []Part {
 		}
 	}
 	if len(parts) == 0 || len(plain.content) > 2 {
-		keep := n.keep("toolResult", "content", "parts", "contents", "tool_call_id", "call_id", "toolCallId", "toolName", "name", "isError", "output", "type")
+		keep := n.keep("toolResult", "content", "parts", "contents", "tool_call_id", "call_id", "toolCallId", "toolName", "tool_name", "name", "isError", "output", "type")
 		parts = append([]Part{{Type: "message", Message: n.resultFields(keep, plain)}}, parts...)
 	}
 	return parts

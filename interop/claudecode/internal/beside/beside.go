@@ -20,12 +20,14 @@ import (
 // Bounds of the search.
 const (
 	MaxListed = 10_000  // names that are looked at, in all folders of a kind together
+	MaxRuns   = 1000    // of workflows, each of which has a folder
 	MinFirst  = 1 << 14 // bytes that are read of a file to learn whose it is,
 	MaxFirst  = 1 << 20 // and of one that does not say it so soon
 )
 
 const (
 	agents      = "/subagents" // where they lie, in the session's folder; of old beside its file
+	workflows   = "/workflows" // there each run of one has a file, and below agents a folder for its agents
 	agentPrefix = "agent-"
 	extension   = ".jsonl"
 )
@@ -77,16 +79,41 @@ func (s *Search) Find(file string) (in io.ReadCloser, name string, err error) {
 	return nil, "", err
 }
 
-// Agents gives the files that may be transcripts of agents, by folder and name.
-func (s *Search) Agents() (found []string) {
-	for _, name := range s.list(append(s.folders(agents), ".")) {
-		dir, file := path.Split(name)
-		stem, ok := strings.CutSuffix(file, extension)
-		if ok && stem != "" && graph.AgentName(stem) == stem && (dir != "" || strings.HasPrefix(stem, agentPrefix) && stem != s.base) {
+// Agents gives the files that may be transcripts of agents, by folder and name. runs are those of workflows that the
+// session's file speaks of.
+func (s *Search) Agents(runs []string) (found []string) {
+	own := s.folders(agents)
+	for _, name := range s.list(slices.Concat(own, s.runs(runs), []string{"."})) {
+		stem, ok := strings.CutSuffix(path.Base(name), extension)
+		called := strings.HasPrefix(stem, agentPrefix) && name != s.base+extension
+		if ok && stem != "" && graph.AgentName(stem) == stem && (called || slices.Contains(own, path.Dir(name))) {
 			found = append(found, name)
 		}
 	}
 	return found
+}
+
+// runs gives the folders with the agents of each run of a workflow: of those that are named, and of those that have a file.
+func (s *Search) runs(named []string) (dirs []string) {
+	ids := slices.Clone(named)
+	for _, name := range s.list(s.folders(workflows)) {
+		id, ok := strings.CutSuffix(path.Base(name), ".json")
+		if ok && id != "" && graph.AgentName(id) == id {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if len(ids) > MaxRuns {
+		s.note(fmt.Sprintf("workflows: agents of %d runs are not looked for, over the limit of %d", len(ids)-MaxRuns, MaxRuns))
+		ids = ids[:MaxRuns]
+	}
+	for _, dir := range s.folders(agents + workflows) {
+		for _, id := range ids {
+			dirs = append(dirs, path.Join(dir, id))
+		}
+	}
+	return dirs
 }
 
 // list gives what lies in folders, each name as it is asked for.

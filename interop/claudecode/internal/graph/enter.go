@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 )
 
@@ -44,7 +45,7 @@ func (x *Index) add(o *jsonl.Object, f *fact) error {
 		x.about(f)
 	}
 	if x.Env == nil && r.Kind.Speaks() {
-		x.Env = envelopeOf(o.Raw)
+		x.Env = field.EnvelopeOf(o.Raw)
 	}
 	if i%rowsPiece == 0 {
 		x.pieces = append(x.pieces, make([]Row, 0, rowsPiece))
@@ -126,13 +127,17 @@ func (x *Index) connect(f *fact, i int32) {
 			x.unmet[i] = append(x.unmet[i], k)
 		}
 	}
-	x.mention(f.mention)
-	if f.kept != nil {
-		k := r.Key
-		if !f.named {
-			k = KeyOf(nil)
-		}
-		x.kept[k] = *f.kept
+	x.mention(f.mention, &x.Agents, "")
+	x.mention(f.run, &x.Runs, workflow)
+	switch {
+	case r.Kind == KindBoundary:
+		x.preserved(f.compacted, i)
+	case f.forked != nil:
+		x.forked = KeyOf(f.forked)
+	case f.prompted && f.outright:
+		x.explicit = f.leaf
+	case r.Kind.Speaks() && !f.side, f.prompted && f.leaf != x.explicit:
+		x.explicit = Key{} // it went on
 	}
 	if f.rank > 0 {
 		x.name(f, i)
@@ -164,16 +169,17 @@ func (x *Index) name(f *fact, i int32) {
 	}
 }
 
-// mention notes an agent whose transcript may lie beside the file.
-func (x *Index) mention(id []byte) {
+// workflow marks the name of a run among those of agents, which have no slash.
+const workflow = "workflows/"
+
+// mention notes, once, an agent whose transcript may lie beside the file, or a run of a workflow with agents.
+func (x *Index) mention(id []byte, list *[]string, mark string) {
 	name := AgentName(rawjson.Text(id))
-	if name == "" || len(x.Agents) >= maxAgents {
+	if name == "" || len(*list) >= maxAgents || x.agent[mark+name] {
 		return
 	}
-	if !x.agent[name] {
-		x.agent[name] = true
-		x.Agents = append(x.Agents, name)
-	}
+	x.agent[mark+name] = true
+	*list = append(*list, name)
 }
 
 // about takes from a line what is to be known of the session.
@@ -186,7 +192,7 @@ func (x *Index) about(f *fact) {
 	if x.Cwd == "" {
 		x.Cwd = rawjson.Text(f.cwd)
 	}
-	if id := text(f.session); len(id) > 0 && len(id) <= maxName && (x.Session == "" || !f.side) && string(id) != x.Session {
+	if id := field.Text(f.session); len(id) > 0 && len(id) <= maxName && (x.Session == "" || !f.side) && string(id) != x.Session {
 		x.Session = string(id)
 	}
 	if x.AgentID == "" && f.side {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 )
 
@@ -19,11 +20,15 @@ type fact struct {
 	model        []byte
 	calls        []called // what it calls, and answers
 	answers      []Key
-	mention      []byte // the id of an agent that it speaks of
+	mention      []byte // the id of an agent that it speaks of,
+	run          []byte // and of a run of a workflow
 	rank         int    // of a title; 0 = it is none
 	title        []byte
 	leaf         Key
-	kept         *segment // of a compaction's boundary that keeps something
+	prompted     bool   // leaf is where the session stands then,
+	outright     bool   // and because somebody went back there
+	compacted    []byte // what a compaction's boundary says of it
+	forked       []byte // the id of the row of another file behind which this one begins
 
 	stamp, cwd, session, agent []byte // of one that has a place in the file's tree
 	side                       bool
@@ -36,9 +41,9 @@ type called struct {
 }
 
 // factOf reads an object by its head.
-func (rd *reading) factOf(o *jsonl.Object, h *head) (f fact) {
-	f.typed, f.known, f.side = h.typ != nil, h.known(), rawjson.IsTrue(h.side)
-	f.stamp, f.cwd, f.session, f.agent = h.stamp, h.cwd, h.session, h.agent
+func (rd *reading) factOf(o *jsonl.Object, h *field.Head) (f fact) {
+	f.typed, f.known, f.side = h.Type != nil, h.Known(), rawjson.IsTrue(h.Side)
+	f.stamp, f.cwd, f.session, f.agent = h.Stamp, h.Cwd, h.Session, h.Agent
 	r := &f.row
 	*r = Row{Offset: o.Offset, Line: int32(o.Number), At: int32(o.At), Size: int32(len(o.Raw)), parent: None, call: None, link: None, Up: None, end: None, tail: None}
 	if o.Part {
@@ -48,15 +53,15 @@ func (rd *reading) factOf(o *jsonl.Object, h *head) (f fact) {
 	if f.side {
 		r.Flags |= FlagSide
 	}
-	if t, ok := jsonl.Stamp(h.stamp); ok {
+	if t, ok := jsonl.Stamp(h.Stamp); ok {
 		r.Time = t.UnixMilli()
 		r.Flags |= FlagTimed
 	}
-	parent := h.parent
+	parent := h.Parent
 	if !rawjson.IsString(parent) {
-		parent = h.logical
+		parent = h.Logical
 	}
-	if id := text(parent); len(id) > 0 {
+	if id := field.Text(parent); len(id) > 0 {
 		r.Flags |= FlagNamed
 		if k, isUUID := makeKey(id); isUUID {
 			r.names = k
@@ -64,16 +69,16 @@ func (rd *reading) factOf(o *jsonl.Object, h *head) (f fact) {
 			r.names, f.parent = k, id
 		}
 	}
-	if id := text(h.uuid); len(id) > 0 {
+	if id := field.Text(h.UUID); len(id) > 0 {
 		f.named = true
 		if k, isUUID := makeKey(id); isUUID {
 			r.Key = k
 		} else {
 			r.Key, f.uuid = k, id
 		}
-		r.sum = maphash.Bytes(rd.seed, o.Raw)
+		r.sum = rd.sum(o, h)
 	}
-	if rawjson.IsString(h.uuid) && len(h.uuid) > 2 {
+	if rawjson.IsString(h.UUID) && len(h.UUID) > 2 {
 		r.Kind = KindOther
 	}
 	if !o.Part {
@@ -82,41 +87,75 @@ func (rd *reading) factOf(o *jsonl.Object, h *head) (f fact) {
 	return f
 }
 
+// sum tells a line from another one of its id. A compaction may write the history once more: each line with its id,
+// parent, time and message, and with what is said of the session by then. That says nothing new.
+func (rd *reading) sum(o *jsonl.Object, h *field.Head) (sum uint64) {
+	if o.Part || h.Stamp == nil || h.Message == nil && h.Attachment == nil && h.Compacted == nil {
+		return maphash.Bytes(rd.seed, o.Raw)
+	}
+	const prime = 1_099_511_628_211
+	for _, val := range [][]byte{h.Type, h.Parent, h.Logical, h.Stamp, h.Side, h.Meta, h.Compact, h.Message, h.Used, h.Attachment, h.Compacted} {
+		sum = sum*prime + maphash.Bytes(rd.seed, val)
+	}
+	return sum
+}
+
 // sort decides what becomes of a line, and notes what it calls and answers.
-func (rd *reading) sort(f *fact, h *head) {
-	switch string(h.typ) {
+func (rd *reading) sort(f *fact, h *field.Head) {
+	switch string(h.Type) {
 	case `"user"`:
 		rd.user(f, h)
 	case `"assistant"`:
 		rd.assistant(f, h)
 	case `"system"`:
 		f.row.Flags |= FlagSystem
-		if string(h.subtype) == `"compact_boundary"` {
-			f.row.Kind = KindBoundary
-			kept := rawjson.Field(h.compacted, "preservedSegment")
-			if first := rawjson.Field(kept, "headUuid"); len(text(first)) > 0 {
-				f.kept = &segment{KeyOf(first), KeyOf(rawjson.Field(kept, "tailUuid"))}
-			}
+		if string(h.Subtype) == `"compact_boundary"` {
+			f.row.Kind, f.compacted = KindBoundary, h.Compacted
 		}
+	case `"attachment"`:
+		f.queued(h.Attachment)
 	case `"progress"`:
-		f.mention = rawjson.Field(h.data, "agentId")
+		f.mention = rawjson.Field(h.Data, "agentId")
+	case `"last-prompt"`:
+		f.leaf, f.outright = KeyOf(h.Leaf), rawjson.IsTrue(h.Explicit)
+		f.prompted = len(field.Text(h.Leaf)) > 0
+	case `"fork-context-ref"`:
+		f.forked = h.Forked
 	case `"summary"`:
-		f.rank, f.title, f.leaf = 1, h.title, KeyOf(h.leaf)
+		f.rank, f.title, f.leaf = 1, h.Title, KeyOf(h.Leaf)
 	case `"ai-title"`:
-		f.rank, f.title = 2, h.title
+		f.rank, f.title = 2, h.Title
 	case `"agent-name"`:
-		f.rank, f.title = 3, h.title
+		f.rank, f.title = 3, h.Title
 	case `"custom-title"`:
-		f.rank, f.title = 4, h.title
+		f.rank, f.title = 4, h.Title
 	}
 }
 
-func (rd *reading) user(f *fact, h *head) {
-	content := rawjson.Field(h.message, "content")
+// queued takes what was typed, or told, while the model worked: an attachment is all that ever says it.
+func (f *fact) queued(attachment []byte) {
+	prompt := rawjson.Field(attachment, "prompt")
+	if string(rawjson.Field(attachment, "type")) != `"queued_command"` || len(prompt) < 3 || prompt[0] != '"' && prompt[0] != '[' {
+		return
+	}
+	f.row.Kind = KindMeta // of the program, or of another agent: a task has ended
+	switch string(rawjson.Field(attachment, "commandMode")) {
+	case "", `"prompt"`, `"bash"`:
+		switch string(rawjson.Field(rawjson.Field(attachment, "origin"), "kind")) {
+		case "", `"human"`, `"channel"`, `"unclassified"`:
+			if !rawjson.IsTrue(rawjson.Field(attachment, "isMeta")) {
+				f.row.Kind = KindQueued
+			}
+		}
+	}
+}
+
+func (rd *reading) user(f *fact, h *field.Head) {
+	content := rawjson.Field(h.Message, "content")
 	switch {
 	case len(content) == 0 || content[0] != '"' && content[0] != '[':
 		return // nothing that could be said
-	case rawjson.IsTrue(h.compact):
+	case rawjson.IsTrue(h.Compact):
 		f.row.Kind = KindSummary
 		return
 	}
@@ -140,17 +179,25 @@ func (rd *reading) user(f *fact, h *head) {
 		rd.answers = append(rd.answers, KeyOf(id))
 	}
 	f.answers = rd.answers[from:]
-	if f.row.Held == 0 && rawjson.IsTrue(h.meta) {
+	if f.row.Held == 0 && rawjson.IsTrue(h.Meta) {
 		f.row.Kind = KindMeta
 	}
-	if f.row.Held > 0 && len(h.used) > 0 && h.used[0] == '{' {
-		f.mention = rawjson.Field(h.used, "agentId")
+	if f.row.Held == 0 {
+		return
+	}
+	for m := rawjson.Walk(h.Used); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
+		case "agentId":
+			f.mention = m.Val
+		case "runId":
+			f.run = m.Val
+		}
 	}
 }
 
-func (rd *reading) assistant(f *fact, h *head) {
+func (rd *reading) assistant(f *fact, h *field.Head) {
 	var content, model, id []byte
-	for m := rawjson.Walk(h.message); m.Closing == '}' && m.Next(); {
+	for m := rawjson.Walk(h.Message); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
 		case "content":
 			content = m.Val
@@ -165,9 +212,9 @@ func (rd *reading) assistant(f *fact, h *head) {
 	}
 	f.row.Kind = KindAssistant
 	if string(model) != `"<synthetic>"` {
-		f.model = text(model)
+		f.model = field.Text(model)
 	}
-	if len(text(id)) > 0 {
+	if len(field.Text(id)) > 0 {
 		f.sent, f.msg = true, KeyOf(id)
 	}
 	from := len(rd.calls)
@@ -183,8 +230,8 @@ func (rd *reading) assistant(f *fact, h *head) {
 				tool = b.Val
 			}
 		}
-		if string(typ) == `"tool_use"` && len(text(call)) > 0 {
-			rd.calls = append(rd.calls, called{KeyOf(call), text(tool)})
+		if string(typ) == `"tool_use"` && len(field.Text(call)) > 0 {
+			rd.calls = append(rd.calls, called{KeyOf(call), field.Text(tool)})
 		}
 	}
 	f.calls = rd.calls[from:]

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 )
 
 // Kind is what becomes of a line.
@@ -21,6 +22,7 @@ const (
 	KindTitle                 // likewise, and a name of the session
 	KindOther                 // custom entry: part of the file's tree, but nothing is said
 	KindUser                  // user message, tool results, or both
+	KindQueued                // what the user typed while the model worked
 	KindMeta                  // what the program says in the user's name
 	KindAssistant             // a piece of a message of the model
 	KindBoundary              // compaction: where
@@ -97,10 +99,11 @@ type Call struct{ Row, Tool int32 }
 type Index struct {
 	Rows   []Row
 	Calls  map[Key]Call // by the call's id
-	Agents []string     // agents that the file speaks of
+	Agents []string     // agents that the file speaks of,
+	Runs   []string     // and runs of workflows
 	Models Names
 	Tools  Names
-	Env    Envelope
+	Env    field.Envelope
 
 	Session, Cwd string
 	AgentID      string // of an agent's transcript; "" = the file is a session's
@@ -114,11 +117,14 @@ type Index struct {
 	pieces   [][]Row // the rows while they are entered,
 	entered  int32   // and how many were
 	byKey    map[Key]int32
-	odd      map[Key]string  // ids that are no UUIDs
-	unmet    map[int32][]Key // by row: calls that are answered and were not met before
-	msgs     map[Key]int32   // numbers of the provider's messages
-	kept     map[Key]segment // by the id of a compaction's boundary
-	replaced map[int32]int32 // by the end of what a compaction keeps: the compaction
+	odd      map[Key]string    // ids that are no UUIDs
+	unmet    map[int32][]Key   // by row: calls that are answered and were not met before
+	msgs     map[Key]int32     // numbers of the provider's messages
+	kept     map[int32]segment // by a compaction's boundary: what it keeps of the rows before it
+	goesOn   map[int32]int32   // by the message that is the end of what a compaction keeps: the compaction
+	listed   []int32           // by child: the last boundary with a list of what it keeps
+	forked   Key               // the row of another file behind which this one begins,
+	explicit Key               // and the one at which it goes on, because it says so outright
 	agent    map[string]bool
 	titles   []title
 	order    []int32 // the rows by child, in the order of the file
@@ -127,9 +133,6 @@ type Index struct {
 	refused  int
 	flat     bool // assistants without parents: the links mean nothing
 }
-
-// segment is what a compaction keeps, from its first message to the last.
-type segment struct{ head, tail Key }
 
 type title struct {
 	row  int32
@@ -145,7 +148,7 @@ func (x *Index) Note(line int32, kind, detail string) {
 
 // KeyOf gives the key of an id as it stands in a line.
 func KeyOf(val []byte) Key {
-	k, _ := makeKey(text(val))
+	k, _ := makeKey(field.Text(val))
 	return k
 }
 
@@ -219,13 +222,4 @@ func appendUUID(dst []byte, k Key) []byte {
 		dst = hex.AppendEncode(append(dst, '-'), k[i:i+2])
 	}
 	return append(hex.AppendEncode(append(dst, '-'), k[10:]), '"')
-}
-
-// Kept gives the row with which begins what the compaction of a boundary keeps.
-func (x *Index) Kept(boundary *Row) (row int32, ok bool) {
-	k, ok := x.byKey[x.kept[boundary.Key].head]
-	if !ok || !x.Rows[k].Kind.Speaks() {
-		return None, false
-	}
-	return x.Rows[k].Unit, true
 }

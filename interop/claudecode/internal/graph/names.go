@@ -31,3 +31,16 @@ func (n *Names) Text(i int32) string {
 	}
 	return n.list[i-1]
 }
+
+// AgentName gives the name of an agent if it can be part of a file's name; else "".
+func AgentName(s string) string {
+	if len(s) > 128 {
+		return ""
+	}
+	for _, c := range []byte(s) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return ""
+		}
+	}
+	return s
+}

@@ -110,9 +110,15 @@ func (x *Index) place() {
 	}
 }
 
-// pointed lets the last line say where the session goes on: a system line on another branch does.
+// pointed lets the last line say where the session goes on: a system line on another branch does, and one by which
+// Claude Code notes that the user went back.
 func (x *Index) pointed() {
 	seen := make([]bool, x.Children+1)
+	if i, ok := x.byKey[x.explicit]; ok && x.Rows[i].Child == 0 {
+		if at := x.climb(i); at >= 0 {
+			x.Tips[0], seen[0] = x.placeOf(at), true
+		}
+	}
 	for i := len(x.Rows) - 1; i >= 0; i-- {
 		r := &x.Rows[i]
 		if r.Kind < KindOther || seen[r.Child] {
@@ -122,7 +128,11 @@ func (x *Index) pointed() {
 		if r.Flags&FlagSystem == 0 {
 			continue
 		}
-		if at := x.climb(int32(i)); at >= 0 && x.placeOf(at) != x.Tips[r.Child] {
+		at := x.climb(int32(i))
+		if at >= 0 && r.names != x.explicit {
+			at = x.onward(at, int32(i))
+		}
+		if at >= 0 && x.placeOf(at) != x.Tips[r.Child] {
 			x.Tips[r.Child] = x.placeOf(at)
 		}
 	}

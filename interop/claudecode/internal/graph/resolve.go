@@ -30,6 +30,7 @@ func (x *Index) resolve() {
 	x.answers()
 	x.hang()
 	x.settle()
+	x.begin()
 	x.place()
 	x.arrange()
 }
@@ -128,12 +129,20 @@ func (x *Index) follow() {
 		}
 		before := last[r.Child]
 		last[r.Child] = int32(i)
+		if r.link = x.follows(int32(i)); r.link >= 0 {
+			continue
+		}
 		p, ok := x.parentOf(int32(i))
+		if r.Kind == KindBoundary && p > int32(i) {
+			ok = false // what comes behind it goes on from it
+		}
 		switch {
 		case r.Flags&FlagNamed == 0:
 			r.link = fresh
 		case ok && x.Rows[p].Child == r.Child && p != int32(i):
 			r.link = x.climb(p)
+		case r.names == x.forked:
+			r.link = before
 		case r.Flags&FlagNamed != 0 && !(ok && r.Child != 0):
 			x.Note(r.Line, diag.Orphan, "its parent is not in the file, or not before it: it goes on from the line before it")
 			fallthrough
@@ -266,26 +275,41 @@ func (x *Index) answers() {
 	x.unmet = nil
 }
 
-// hang gives every entry its place in the conversation. What goes on from the end of what a compaction keeps
-// goes on from the compaction.
+// hang gives every entry its place in the conversation.
 func (x *Index) hang() {
+	x.listed = x.perChild()
 	for i := range x.Rows {
 		r := &x.Rows[i]
-		if k, ok := x.kept[x.Rows[r.head].Key]; ok && r.Unit == int32(i) && r.Kind >= KindBoundary {
-			if end, ok := x.byKey[k.tail]; ok {
-				x.replaced[end] = int32(i)
-			}
+		switch at := x.Rows[r.head].link; {
+		case r.call != None:
+			x.between(r, at)
+		case r.Unit == int32(i) && r.Kind.Speaks() && at != None:
+			r.Up = x.placeOf(x.onward(at, r.head))
 		}
-		if r.Unit != int32(i) || !r.Kind.Speaks() || r.call != None {
+		if r.Unit == int32(i) {
+			x.passed(r)
+		}
+	}
+}
+
+// between keeps on the way what was said between the results of one message's calls: those stand behind the message
+// without a gap, so it comes behind them, and what goes on from them goes on from it.
+func (x *Index) between(r *Row, at int32) {
+	if at < 0 || x.Rows[at].Up == None || x.Rows[at].Kind == KindAssistant || x.Rows[at].call != None {
+		return
+	}
+	m := x.message(r.call)
+	if _, kept := x.goesOn[m]; kept {
+		return // a compaction came between
+	}
+	const most = 16 // lines between two results
+	for up, n := at, 0; up >= 0 && n < most; up, n = x.Rows[up].link, n+1 {
+		if k := &x.Rows[up]; k.call == None && (k.Kind == KindQueued || k.Kind == KindMeta || k.Kind == KindUser && k.Held == 0) {
 			continue
 		}
-		at := x.Rows[r.head].link
-		if at == None {
-			continue
+		if x.message(up) == m {
+			x.Rows[m].end = at
 		}
-		if c, ok := x.replaced[at]; ok && c != int32(i) {
-			at = c
-		}
-		r.Up = x.placeOf(at)
+		return
 	}
 }

@@ -9,12 +9,16 @@ import (
 
 	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 	"github.com/coppice-go/coppice/interop/internal/lines"
 )
 
 // Lanes is how many batches of lines are worked on at once, in either reading of a file.
 const Lanes = 2
+
+// Detect tells by the first bytes of a file whether it is one of Claude Code's.
+func Detect(head []byte) bool { return field.Detect(head) }
 
 // Scan is the first reading. Lines are checked and understood in lanes, and entered in their order.
 func Scan(src interop.Source) (x *Index, err error) {
@@ -23,7 +27,7 @@ func Scan(src interop.Source) (x *Index, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	x = &Index{byKey: map[Key]int32{}, Calls: map[Key]Call{}, msgs: map[Key]int32{}, agent: map[string]bool{}, kept: map[Key]segment{}, unmet: map[int32][]Key{}, replaced: map[int32]int32{}}
+	x = &Index{byKey: map[Key]int32{}, Calls: map[Key]Call{}, msgs: map[Key]int32{}, agent: map[string]bool{}, kept: map[int32]segment{}, goesOn: map[int32]int32{}, unmet: map[int32][]Key{}}
 	count, err := x.enter(in)
 	if err != nil {
 		return nil, err
@@ -85,7 +89,7 @@ type reading struct {
 	calls   []called // of all of them
 	answers []Key
 	find    jsonl.Finder
-	head    head // of the object that was checked last
+	head    field.Head // of the object that was checked last
 	seed    maphash.Seed
 }
 
@@ -98,8 +102,8 @@ type finding struct {
 
 func newReading(seed maphash.Seed) *reading {
 	rd := &reading{seed: seed}
-	rd.find.Member = rd.head.take
-	rd.find.Accepts = func([]byte) bool { return rd.head.known() }
+	rd.find.Member = rd.head.Take
+	rd.find.Accepts = func([]byte) bool { return rd.head.Known() }
 	rd.find.Note = func(r jsonl.Remark) { rd.found = append(rd.found, finding{remark: &r}) }
 	return rd
 }
@@ -111,7 +115,7 @@ func (rd *reading) work() *reading {
 		rd.find.Take(l)
 		for o, ok := rd.find.Next(); ok; o, ok = rd.find.Next() {
 			if o.Part {
-				rd.head = readHead(o.Raw)
+				rd.head = field.Read(o.Raw)
 			}
 			rd.found = append(rd.found, finding{object: o, fact: rd.factOf(&o, &rd.head)})
 		}

@@ -82,7 +82,7 @@ func bySigner(message []byte) bool {
 const lostThinking = "thinking that Anthropic did not sign"
 
 // thinking gives a block of thinking if Anthropic signed it: any other would be refused. One in Anthropic's own
-// shape is taken for signed.
+// shape, or in Bedrock's, is taken for signed.
 func (w *writer) thinking(block []byte, signed bool) []byte {
 	text, signature := rawjson.Field(block, "thinking"), rawjson.Field(block, "thinkingSignature")
 	redacted := rawjson.IsTrue(rawjson.Field(block, "redacted"))

@@ -38,7 +38,7 @@ func native(message []byte) bool {
 	default:
 		return false
 	}
-	for _, name := range []string{"parts", "contents", "tool_calls", "function_call"} {
+	for _, name := range []string{"parts", "contents", "tool_calls", "function_call", "reasoning_content", "reasoning", "reasoning_text"} {
 		if v := rawjson.Field(message, name); v != nil && string(v) != "null" && string(v) != "[]" {
 			return false
 		}
@@ -118,11 +118,8 @@ func (w *writer) anthropic(b []byte) []byte {
 		return b
 	case typ == "thinking" && rawjson.IsString(rawjson.Field(b, "signature")), typ == "redacted_thinking", typ == "redactedThinking":
 		return b
-	case typ == "" && rawjson.IsTrue(rawjson.Field(b, "thought")) && rawjson.IsString(rawjson.Field(b, "text")):
-		return rawjson.Object("type", []byte(`"thinking"`), "thinking", rawjson.Field(b, "text"))
-	}
-	if r := rawjson.Field(rawjson.Field(b, "reasoningContent"), "reasoningText"); r != nil {
-		return rawjson.Object("type", []byte(`"thinking"`), "thinking", rawjson.Field(r, "text"), "signature", rawjson.Field(r, "signature"))
+	case rawjson.Field(b, "reasoningContent") != nil: // what is signed at Bedrock is Anthropic's
+		return shape.Thinking(b)
 	}
 	if typ == "image_url" || typ == "input_image" {
 		url := rawjson.Field(b, "image_url")

@@ -228,13 +228,14 @@ func (a *answer) put(block []byte) {
 
 func (w *writer) sayBlock(it item, said *answer, block []byte) {
 	typ := rawjson.Text(rawjson.Field(block, "type"))
-	if typ == wrapper {
+	wrapped := typ == wrapper
+	if wrapped {
 		block = rawjson.Field(block, "block")
 		typ = rawjson.Text(rawjson.Field(block, "type"))
 	}
 	switch typ {
 	case "thinking", "redacted_thinking", "redactedThinking":
-		said.put(w.thinking(block, said.signed))
+		said.put(w.thinking(block, said.signed || wrapped))
 	case "toolCall", "tool_use":
 		said.put(w.call(it, said, block))
 	default:
@@ -252,7 +253,7 @@ func (w *writer) provider(it item, message []byte, said *answer) (out, model []b
 		id = rawjson.AppendString(nil, "msg_"+strings.ReplaceAll(w.place(it.ID), "-", ""))
 	}
 	w.sent[shortKey(rawjson.Text(id))] = true
-	for _, name := range []string{"responseModel", "model", "modelVersion", "modelId"} {
+	for _, name := range []string{"responseModel", "model"} {
 		if v := rawjson.Field(message, name); model == nil && rawjson.IsString(v) && len(v) > 2 && string(v) != `"unknown"` {
 			model = v
 		}

@@ -17,9 +17,11 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/beside"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 	"github.com/coppice-go/coppice/interop/internal/outward"
+	"github.com/coppice-go/coppice/interop/pi/shape"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -34,13 +36,13 @@ const version = "2.1.0"
 
 // Append writes the lines for what was added to an imported session, to stand behind the bytes of its original
 // file. entries are all of the session's entries in their order, the first known of which the reader gave:
-// those are only read, for what the new ones hang on.
-func Append(w io.Writer, header interop.Header, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+// those are only read, for what the new ones hang on. head is the entry at which the file is to go on; nil = the last.
+func Append(w io.Writer, header interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head *string) (interop.Losses, error) {
 	out := &writer{
 		w: bufio.NewWriter(w), losses: interop.Losses{}, session: SessionID(header), places: map[string]string{}, firsts: map[string]string{},
-		ways: map[string]*step{}, calls: map[[8]byte]bool{}, results: map[[8]byte]bool{}, sent: map[[8]byte]bool{},
+		ids: shape.IDs{}, ways: map[string]*step{}, calls: map[[8]byte]bool{}, results: map[[8]byte]bool{}, sent: map[[8]byte]bool{},
 	}
-	out.env = graph.Envelope{
+	out.env = field.Envelope{
 		{Key: []byte("userType"), Val: []byte(`"external"`)},
 		{Key: []byte("cwd"), Val: rawjson.AppendString(nil, header.Cwd)},
 		{Key: []byte("version"), Val: []byte(`"` + version + `"`)},
@@ -56,9 +58,10 @@ func Append(w io.Writer, header interop.Header, known int, entries iter.Seq2[tra
 		}
 		n++
 	}
-	if n > known {
-		out.pointAtEnd()
+	if head != nil {
+		out.head = out.place(*head)
 	}
+	out.pointAtHead(n)
 	if err := out.w.Flush(); err != nil {
 		return out.losses, fmt.Errorf("write: %w", err)
 	}
@@ -86,18 +89,21 @@ type writer struct {
 	losses  interop.Losses
 	session string
 	agent   string            // of an agent's transcript
-	env     graph.Envelope    // what every line says
+	env     field.Envelope    // what every line says
 	ours    bool              // the session came from Claude Code
 	old     bool              // the entry at hand is in the original file
+	added   bool              // lines of the tree were written
 	places  map[string]string // by entry: the line it hangs on, where that is not of its id's own making
 	firsts  map[string]string // by entry of several lines: the first one
+	ids     shape.IDs         // of calls that came without
 	ways    map[string]*step  // by entry: what the way to it holds; none = nothing
 	way     *step             // that of the entry at hand
 	calls   map[[8]byte]bool  // ids of calls that were written,
 	results map[[8]byte]bool  // of those that have a result,
 	sent    map[[8]byte]bool  // and of messages of the provider
-	written string            // the line of the tree written last
-	head    string            // the line on which the last entry stands
+	opens   string            // the line of the tree at which the file goes on: the one written last,
+	named   string            // or this one, which the file says outright; "" = it does not
+	head    string            // the line at which it is to go on: that of the last entry, unless another is asked for
 	last    time.Time
 	err     error
 }
@@ -141,7 +147,7 @@ func (w *writer) draft(d transcript.Draft, old bool) error {
 	if err != nil {
 		return err
 	}
-	it := item{Line: l, message: rawjson.Field(raw, "message"), more: rawjson.Field(raw, "claudeCode")}
+	it := item{Line: l, message: w.ids.Message(l.ID, l.ParentID, rawjson.Field(raw, "message")), more: rawjson.Field(raw, "claudeCode")}
 	if y := l.Time.Year(); !l.Time.IsZero() && y >= 1970 && y <= 9999 {
 		w.last = l.Time
 	}
@@ -155,7 +161,9 @@ func (w *writer) draft(d transcript.Draft, old bool) error {
 	if w.way != nil {
 		w.ways[l.ID] = w.way
 	}
-	w.head = w.place(l.ID)
+	if w.head = w.place(l.ID); old {
+		w.opens = w.head // the reader's last entry is where the file goes on
+	}
 	return w.err
 }
 
@@ -170,7 +178,6 @@ func (w *writer) known(it item) {
 		if at != w.place(it.ID) {
 			w.places[it.ID] = at
 		}
-		w.written = at
 		w.note(it.message)
 	case it.ID == graph.RootID:
 		w.origin(it)
@@ -178,6 +185,7 @@ func (w *writer) known(it item) {
 	default:
 		w.places[it.ID] = w.place(it.ParentID)
 		w.changed(it)
+		w.pointed(it)
 	}
 }
 
@@ -217,7 +225,7 @@ func (w *writer) origin(it item) {
 	w.env = w.env[:0:0]
 	for m := rawjson.Walk(env); m.Closing == '}' && m.Next(); {
 		if name := string(m.Key); name != "sessionId" && name != "agentId" {
-			w.env = append(w.env, graph.Member{Key: m.Key, Val: m.Val})
+			w.env = append(w.env, field.Member{Key: m.Key, Val: m.Val})
 		}
 	}
 }
@@ -316,6 +324,9 @@ func (w *writer) compaction(it item) {
 		}
 		meta = rawjson.Object("trigger", []byte(`"manual"`), "preTokens", tokens)
 	}
+	for _, name := range []string{"preservedMessages", "preservedSegment"} {
+		meta = rawjson.WithField(meta, name, nil) // rows of the file that it came from
+	}
 	if kept := rawjson.Text(rawjson.Field(it.Raw, "firstKeptEntryId")); kept != "" && kept != it.ID {
 		w.lose("compactions that keep messages: only Claude Code 2.1 and later reads them so")
 		first := w.place(kept)
@@ -346,30 +357,30 @@ func (w *writer) envelope(it item, id, parent, typ string, fields ...any) []byte
 	}
 	for _, m := range w.env {
 		if rawjson.Field(it.more, string(m.Key)) == nil {
-			out = graph.AddField(out, string(m.Key), m.Val)
+			out = field.Add(out, string(m.Key), m.Val)
 		}
 	}
-	out = graph.AddField(out, "sessionId", rawjson.AppendString(nil, w.session))
-	out = graph.AddField(out, "type", []byte(typ))
+	out = field.Add(out, "sessionId", rawjson.AppendString(nil, w.session))
+	out = field.Add(out, "type", []byte(typ))
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, _ := fields[i].(string)
 		if val, _ := fields[i+1].([]byte); val != nil {
-			out = graph.AddField(out, name, val)
+			out = field.Add(out, name, val)
 		}
 	}
-	out = graph.AddField(graph.AddField(out, "uuid", rawjson.AppendString(nil, id)), "timestamp", it.at)
+	out = field.Add(field.Add(out, "uuid", rawjson.AppendString(nil, id)), "timestamp", it.at)
 	for m := rawjson.Walk(it.more); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
 		case "message", "sessionId", "isSidechain", "agentId", "logicalParentUuid", "subtype", "compactMetadata", "isVisibleInTranscriptOnly", "sourceToolAssistantUUID":
 		default:
-			out = graph.AddField(out, string(m.Key), m.Val)
+			out = field.Add(out, string(m.Key), m.Val)
 		}
 	}
 	return append(out, '}')
 }
 
 func (w *writer) tree(id string, line []byte) {
-	w.written = id
+	w.opens, w.added = id, true
 	w.line(line)
 }
 
@@ -377,15 +388,4 @@ func (w *writer) line(line []byte) {
 	if w.err == nil {
 		_, w.err = w.w.Write(append(line, '\n'))
 	}
-}
-
-// pointAtEnd makes the last line one on which the conversation goes on.
-func (w *writer) pointAtEnd() {
-	if w.head == "" || w.head == w.written {
-		return
-	}
-	it := item{at: jsonl.AppendTime(nil, w.last)}
-	id := made("head", w.head)
-	w.tree(id, w.envelope(it, id, w.head, `"system"`, "subtype", []byte(`"informational"`), "content", []byte(`"Continued from here"`),
-		"isMeta", []byte("false"), "level", []byte(`"info"`)))
 }

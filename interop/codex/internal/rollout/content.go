@@ -53,17 +53,3 @@ func PlainText(content []byte) string {
 	}
 	return strings.Join(parts, "\n")
 }
-
-// contextual tells what Codex says in the user's name from what the user says.
-func contextual(text string) bool {
-	text = strings.TrimSpace(text)
-	for _, mark := range []string{
-		"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<INSTRUCTIONS>", "<skill>",
-		"<user_shell_command>", "<turn_aborted>", "<permissions instructions>", "<collaboration_mode>", "<subagent_notification>", "<ide_context>",
-	} {
-		if strings.HasPrefix(text, mark) {
-			return true
-		}
-	}
-	return false
-}

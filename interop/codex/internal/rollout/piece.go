@@ -34,10 +34,20 @@ type Piece struct {
 	Act    Act    // of an item
 	Called bool   // it is a call
 	Failed bool   // it is the output of a call that failed
+	Told   bool   // Codex says it by itself before a turn, and goes back with it
+	Asks   bool   // an agent says it to this one, which answers it as it answers the user
 	Name   string // of a tool, or the type of what nobody said
 	CallID string
-	Body   []byte   // content, or blocks with commas between; of a count of tokens the last one's
+	Body   []byte   // content, or blocks with commas between
+	Image  []byte   // content: a picture that the model drew, beside its body
 	Texts  []uint64 // what is said, as hashes; of an event that an item may say too, one
+	Count  Count    // of tokens
+}
+
+// Count is what an event says of tokens.
+type Count struct {
+	Last, Total       Usage // of the last answer, and of all
+	HasLast, HasTotal bool
 }
 
 // At is where an entry comes from: its file, its line, its number among the entries of the line, its time.
@@ -129,6 +139,9 @@ func (w *shop) work(p *Piece) {
 		w.item(p)
 	case `"event_msg"`:
 		w.event(p)
+	case `"inter_agent_communication"`:
+		w.begin()
+		w.letter(p, p.Payload)
 	}
 }
 
@@ -150,6 +163,13 @@ func (w *shop) item(p *Piece) {
 		w.call(p)
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output":
 		w.output(p)
+	case "web_search_call", "image_generation_call":
+		w.hosted(p)
+	case "agent_message":
+		if isContent(p.Fields.content) {
+			w.room = appendContent(w.room, p.Fields.content)
+			w.told(p)
+		}
 	}
 }
 
@@ -160,6 +180,10 @@ func (w *shop) message(p *Piece) {
 	}
 	role := textOf(p.Fields.role)
 	w.hear(content)
+	if inner := letterIn(content); inner != nil {
+		w.letter(p, inner)
+		return
+	}
 	if role == "assistant" {
 		w.said(content, p.Fields.id)
 		w.end(p, Answer)
@@ -168,9 +192,9 @@ func (w *shop) message(p *Piece) {
 	w.room = appendContent(w.room, content)
 	switch {
 	case role != "user":
-		p.Name = "codex." + role
-	case contextual(PlainText(content)):
-		p.Name = "codex.context"
+		p.Name, p.Told = "codex."+role, role == "developer" && marked(content, tags)
+	case contextual(content, rawjson.Field(rawjson.Field(p.Payload, "internal_chat_message_metadata_passthrough"), "content_item_kinds")):
+		p.Name, p.Told = "codex.context", true
 	default:
 		w.end(p, User)
 		return
@@ -190,8 +214,13 @@ func (w *shop) event(p *Piece) {
 	case "agent_reasoning", "agent_reasoning_raw_content":
 		text = p.Fields.text
 	case "token_count":
-		if u := rawjson.Field(p.Fields.info, "last_token_usage"); len(u) > 0 && u[0] == '{' {
-			p.Body = u
+		for m := rawjson.Walk(p.Fields.info); m.Closing == '}' && m.Next(); {
+			switch is := len(m.Val) > 0 && m.Val[0] == '{'; string(m.Key) {
+			case "last_token_usage":
+				p.Count.Last, p.Count.HasLast = usageOf(m.Val), is
+			case "total_token_usage":
+				p.Count.Total, p.Count.HasTotal = usageOf(m.Val), is
+			}
 		}
 		return
 	default:

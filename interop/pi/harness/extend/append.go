@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
@@ -25,13 +26,22 @@ var ours = family.Member{Types: []string{"usage", "context_edit", "active_tools_
 
 // Append writes what was added to a session as transactions that go behind the file's last line. entries are all
 // of the session's in their order, the first known of which came from the file; they are walked twice and must
-// give the same each time.
-func (e *End) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft, error]) (interop.Losses, error) {
+// give the same each time. The lane "main" ends at head then, "" = before the first entry. Where nothing was added, and
+// the head is where an import puts it, nothing is written: the session may stand on another lane.
+func (e *End) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
 	a := &appender{End: e, w: bufio.NewWriterSize(w, 1<<16), losses: interop.Losses{}, tails: map[string][]string{}, kept: map[string][][]byte{}}
 	if err := a.plan(known, entries); err != nil {
 		return nil, err
 	}
-	losses, err := emit.Append(a, a.added(known, entries), ours.Target())
+	if a.total <= known && (head == a.opens || head == a.last) {
+		return a.losses, nil
+	}
+	if head == a.last {
+		head = a.opens
+	}
+	t := ours.Target()
+	t.Head = leaf
+	losses, err := emit.Append(a, a.added(known, entries), &emit.Opening{Head: head, ID: "head", Always: true}, t)
 	if err == nil {
 		err = a.err
 	}
@@ -44,6 +54,12 @@ func (e *End) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft,
 	return a.losses, err
 }
 
+// leaf makes the line of a move of the head, as version 3 has it.
+func leaf(id, head, last string, at time.Time) []byte {
+	stamp := rawjson.AppendString(nil, at.UTC().Format(time.RFC3339Nano))
+	return rawjson.Object("type", []byte(`"leaf"`), "id", quoted(id), "parentId", quoted(last), "timestamp", stamp, "targetId", quoted(head))
+}
+
 // appender turns lines of pi's version 3, which it is written, into writes.
 type appender struct {
 	*End
@@ -52,24 +68,29 @@ type appender struct {
 	part   []byte              // of a line
 	tails  map[string][]string // by id of a compaction that was added: the entries that it keeps, in order
 	kept   map[string][][]byte // by id: the messages of these
+	total  int                 // entries of the session
+	last   string              // the id of the last one,
+	opens  string              // and the one at which a file that ends with it is opened
 	err    error
 }
 
 // plan looks which entries compactions keep.
 func (a *appender) plan(known int, entries iter.Seq2[transcript.Draft, error]) error {
 	parents := map[string]string{}
-	n := 0
 	for d, err := range entries {
 		if err != nil {
 			return err
 		}
-		n++
+		a.total++
 		l, err := transcript.ParseLine(bytes.TrimSuffix(d.Raw, []byte("\n")))
 		if err != nil {
 			continue
 		}
 		parents[l.ID] = l.ParentID
-		if n <= known || l.Type != "compaction" {
+		if a.last, a.opens = l.ID, l.ID; l.Type == "leaf" {
+			a.opens = rawjson.Text(rawjson.Field(l.Raw, "targetId"))
+		}
+		if a.total <= known || l.Type != "compaction" {
 			continue
 		}
 		first := rawjson.Text(rawjson.Field(l.Raw, "firstKeptEntryId"))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/pi/harness"
 	"github.com/coppice-go/coppice/transcript"
@@ -106,6 +107,15 @@ func (s session) drafts(added ...string) iter.Seq2[transcript.Draft, error] {
 	}
 }
 
+// last gives the id of the last entry.
+func (s session) last(added ...string) string {
+	raw := []byte(s.entries[len(s.entries)-1].Raw)
+	if len(added) > 0 {
+		raw = []byte(added[len(added)-1])
+	}
+	return rawjson.Text(rawjson.Field(raw, "id"))
+}
+
 // continued reads a file, adds entries to it as a session does, and gives the file with what was written behind it.
 func continued(t *testing.T, data string, added ...string) (string, interop.Losses) {
 	t.Helper()
@@ -115,7 +125,7 @@ func continued(t *testing.T, data string, added ...string) (string, interop.Loss
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	losses, err := end.Append(&out, len(s.entries), s.drafts(added...))
+	losses, err := end.Append(&out, len(s.entries), s.drafts(added...), s.last(added...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +326,7 @@ func FuzzAppend(f *testing.F) {
 			`{"type":"message","id":"q 4","parentId":"q 3","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"q"}}`,
 		}
 		var out strings.Builder
-		if _, err := end.Append(&out, len(s.entries), s.drafts(added...)); err != nil {
+		if _, err := end.Append(&out, len(s.entries), s.drafts(added...), "q 4"); err != nil {
 			t.Fatal(err)
 		}
 		if err := strict(data + out.String()); err != nil {

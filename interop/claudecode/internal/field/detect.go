@@ -1,4 +1,4 @@
-package graph
+package field
 
 import (
 	"bytes"
@@ -15,12 +15,12 @@ func Detect(head []byte) bool {
 		line, rest, _ := bytes.Cut(head, []byte{'\n'})
 		line = bytes.Trim(line, " \t\r\x00")
 		if len(line) > 0 && line[0] == '{' {
-			h := readHead(line)
-			if string(h.typ) == `"session"` || string(h.typ) == `"session_meta"` {
+			h := Read(line)
+			if string(h.Type) == `"session"` || string(h.Type) == `"session_meta"` {
 				return false // pi's family, Codex
 			}
-			torn := len(rest) == 0 && h.parent != nil && rawjson.Field(line, "isSidechain") != nil && h.session != nil
-			found = found || h.known() || torn
+			torn := len(rest) == 0 && h.Parent != nil && rawjson.Field(line, "isSidechain") != nil && h.Session != nil
+			found = found || h.Known() || torn
 		}
 		if head = rest; len(head) == 0 {
 			break

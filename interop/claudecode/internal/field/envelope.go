@@ -1,4 +1,4 @@
-package graph
+package field
 
 import (
 	"bytes"
@@ -19,17 +19,18 @@ type Member struct {
 func ofLine(name string) bool {
 	switch name {
 	case "type", "uuid", "parentUuid", "message", "timestamp", "requestId", "toolUseResult", "isSidechain", "isMeta", "isCompactSummary",
-		"logicalParentUuid", "compactMetadata", "content", "subtype", "level", "sourceToolAssistantUUID", "todos":
+		"logicalParentUuid", "compactMetadata", "attachment", "content", "subtype", "level", "sourceToolAssistantUUID", "todos":
 		return true
 	}
 	return false
 }
 
-func envelopeOf(line []byte) Envelope {
+// EnvelopeOf takes the envelope from a line.
+func EnvelopeOf(line []byte) Envelope {
 	env := Envelope{}
 	const fields = 16
 	for m := rawjson.Walk(line); m.Closing == '}' && m.Next() && len(env) < fields; {
-		if name := string(m.Key); !ofLine(name) && len(m.Val) <= maxTitle && len(name) <= maxName {
+		if name := string(m.Key); !ofLine(name) && len(m.Val) <= maxValue && len(name) <= maxName {
 			env = append(env, Member{[]byte(name), bytes.Clone(m.Val)})
 		}
 	}
@@ -40,7 +41,7 @@ func envelopeOf(line []byte) Envelope {
 func (e Envelope) Object() []byte {
 	out := []byte{'{'}
 	for _, m := range e {
-		out = AddField(out, string(m.Key), m.Val)
+		out = Add(out, string(m.Key), m.Val)
 	}
 	return append(out, '}')
 }
@@ -82,11 +83,11 @@ func (e Envelope) AppendRest(dst []byte, line []Member, used bool, more []byte) 
 			}
 		}
 		if !e.has(m.Key, m.Val) {
-			dst = AddField(dst, string(m.Key), m.Val)
+			dst = Add(dst, string(m.Key), m.Val)
 		}
 	}
 	if len(more) > 0 {
-		dst = AddField(dst, "message", more)
+		dst = Add(dst, "message", more)
 	}
 	if len(dst) == empty {
 		return dst[:mark]
@@ -94,8 +95,8 @@ func (e Envelope) AppendRest(dst []byte, line []Member, used bool, more []byte) 
 	return append(dst, '}')
 }
 
-// AddField appends a member to an open object.
-func AddField(dst []byte, name string, val []byte) []byte {
+// Add appends a member to an open object.
+func Add(dst []byte, name string, val []byte) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
 	}

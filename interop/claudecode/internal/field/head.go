@@ -1,0 +1,112 @@
+// Package field reads the fields of a line: those that tell what it is, and the envelope that every line repeats.
+package field
+
+import (
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// Bounds of what is read, in bytes.
+const (
+	maxName  = 256     // of a type, or a field's name
+	maxValue = 1 << 10 // of what an envelope says in one field
+)
+
+// Head is what the index reads of a line, each value where it lies.
+type Head struct {
+	Type, UUID, Parent, Logical, Session, Stamp, Side, Meta, Compact []byte
+	Agent, Message, Subtype, Cwd, Leaf, Title, Data, Used, Compacted []byte
+	Attachment, Explicit, Forked                                     []byte
+}
+
+// Read reads the head of an object.
+func Read(object []byte) Head {
+	var h Head
+	for m := rawjson.Walk(object); m.Closing == '}' && m.Next(); {
+		h.Take(m.Key, m.Val)
+	}
+	return h
+}
+
+// Take is shown one member after the other; key nil begins.
+func (h *Head) Take(key, val []byte) {
+	if key == nil {
+		*h = Head{}
+		return
+	}
+	switch string(key) {
+	case "type":
+		if h.Type = val; len(Text(val)) == 0 || len(val) > maxName {
+			h.Type = nil
+		}
+	case "uuid":
+		h.UUID = val
+	case "parentUuid":
+		h.Parent = val
+	case "logicalParentUuid":
+		h.Logical = val
+	case "sessionId":
+		h.Session = val
+	case "timestamp":
+		h.Stamp = val
+	case "isSidechain":
+		h.Side = val
+	case "isMeta":
+		h.Meta = val
+	case "isCompactSummary":
+		h.Compact = val
+	case "agentId":
+		h.Agent = val
+	case "message":
+		h.Message = val
+	case "subtype":
+		h.Subtype = val
+	case "cwd":
+		h.Cwd = val
+	case "leafUuid":
+		h.Leaf = val
+	case "summary", "customTitle", "aiTitle", "agentName":
+		h.Title = val
+	case "compactMetadata":
+		h.Compacted = val
+	case "attachment":
+		h.Attachment = val
+	case "explicit":
+		h.Explicit = val
+	case "parentLastUuid":
+		h.Forked = val
+	case "data":
+		h.Data = val
+	case "toolUseResult":
+		h.Used = val
+	}
+}
+
+// Known tells a line of Claude Code's from one of another program, by more than its type.
+func (h *Head) Known() bool {
+	switch string(h.Type) {
+	case `"user"`, `"assistant"`, `"system"`, `"progress"`, `"attachment"`:
+		return rawjson.IsString(h.UUID) && (h.Parent != nil || h.Logical != nil || h.Session != nil)
+	case `"summary"`:
+		return h.Leaf != nil && h.Title != nil
+	case `"file-history-snapshot"`:
+		return true
+	case `"queue-operation"`, `"custom-title"`, `"ai-title"`, `"agent-name"`, `"agent-setting"`, `"permission-mode"`,
+		`"mode"`, `"pr-link"`, `"last-prompt"`, `"bridge-session"`, `"worktree-state"`:
+		return h.Session != nil
+	}
+	return false
+}
+
+// Text gives what a string value says, without a copy if it can be; nil = it is none.
+func Text(val []byte) []byte {
+	if len(val) < 2 || val[0] != '"' {
+		return nil
+	}
+	inner := val[1 : len(val)-1]
+	for _, c := range inner {
+		if c == '\\' || c >= 0x80 {
+			return []byte(rawjson.Text(val))
+		}
+	}
+	return inner
+}

@@ -1,0 +1,148 @@
+package graph
+
+import (
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
+)
+
+// segment is what a compaction keeps of the rows before it; None = that is not there.
+type segment struct {
+	first, last int32
+	listed      bool // row by row
+}
+
+// preserved notes what the boundary in row i says that its compaction keeps: a list of rows, or, as of old and besides, the
+// first and the last. Of a list those count that speak: what it keeps and writes behind the boundary hangs there by itself.
+func (x *Index) preserved(meta []byte, i int32) {
+	s := segment{None, None, true}
+	for m := rawjson.Walk(rawjson.Field(rawjson.Field(meta, "preservedMessages"), "uuids")); m.Closing == ']' && m.Next(); {
+		k := x.earlier(m.Val, i)
+		if k == None || !x.early(k).Kind.Speaks() {
+			continue
+		}
+		if s.last = k; s.first == None {
+			s.first = k
+		}
+	}
+	if s.last == None {
+		ends := rawjson.Field(meta, "preservedSegment")
+		s = segment{x.earlier(rawjson.Field(ends, "headUuid"), i), x.earlier(rawjson.Field(ends, "tailUuid"), i), false}
+	}
+	if s.first != None || s.last != None {
+		x.kept[i] = s
+	}
+}
+
+// earlier gives the row before i that has an id, while rows are entered.
+func (x *Index) earlier(id []byte, i int32) int32 {
+	if k, ok := x.byKey[KeyOf(id)]; ok && k < i && len(field.Text(id)) > 0 {
+		return k
+	}
+	return None
+}
+
+// follows gives the row that speaks behind which a boundary stands by what its compaction keeps, whatever it names as its
+// parent: often a row that was never written. None = it keeps nothing, or i is none.
+func (x *Index) follows(i int32) int32 {
+	r := &x.Rows[i]
+	if r.Kind != KindBoundary {
+		return None
+	}
+	s, ok := x.kept[i]
+	if !ok || s.last == None || x.Rows[s.last].Child != r.Child {
+		return None
+	}
+	at := x.climb(s.last)
+	for at >= 0 && x.Rows[at].Flags&FlagPast != 0 && x.byKey[x.Rows[at].Key] > i {
+		next := x.Rows[at].link // at is written again behind the boundary, and hangs there by itself
+		if next >= at {
+			return None
+		}
+		at = next
+	}
+	if at >= 0 {
+		s.last = at
+		x.kept[i] = s
+	}
+	return max(at, None)
+}
+
+// message gives the last row of the message that a row belongs to: of a result, the one with its call.
+func (x *Index) message(at int32) int32 {
+	if c := x.Rows[at].call; c != None {
+		at = c
+	}
+	return x.Rows[at].Unit
+}
+
+// passed notes, at the last row of a compaction that keeps something, what goes on from it from then on.
+func (x *Index) passed(r *Row) {
+	if x.Rows[r.head].Kind != KindBoundary {
+		return
+	}
+	s, ok := x.kept[r.head]
+	if !ok || s.last == None || x.Rows[s.last].Child != r.Child {
+		return
+	}
+	if x.goesOn[x.message(s.last)] = r.head; s.listed {
+		x.listed[r.Child] = r.head
+	}
+}
+
+// onward gives the row from which goes on what names a row that speaks. What names the end of what a compaction keeps goes on
+// from the compaction. With a list of what is kept so does all behind it that names a row before it: Claude Code drops
+// the rows that are not in the list, and hangs what is left without a parent on the last that is.
+func (x *Index) onward(at, i int32) int32 {
+	m := x.message(at)
+	last := x.listed[x.Rows[i].Child]
+	if b, ok := x.goesOn[m]; ok && b > last && b < i {
+		return b
+	}
+	if last != None && last < i && x.Rows[m].head < last {
+		return last
+	}
+	return at
+}
+
+// begin finds where begins what each compaction keeps, on the way that leads to it: at the first row that it names, or,
+// where that says nothing or stands elsewhere, at the first that came after it. A result does not begin it, but its call.
+// After so many steps the first row that it names is taken as it is.
+func (x *Index) begin() {
+	steps := 4 * len(x.Rows) // of all such ways together
+	for i := range x.Rows {
+		s, ok := segment{}, false
+		if x.Rows[i].Kind == KindBoundary {
+			s, ok = x.kept[int32(i)]
+		}
+		if !ok {
+			continue
+		}
+		first := s.first
+		if s.first = None; first != None {
+			end := first
+			if x.Rows[first].Kind.Speaks() {
+				end = x.message(first)
+			}
+			for at := x.Rows[x.Rows[i].Unit].Up; at != None && steps > 0; at = x.Rows[at].Up {
+				steps--
+				m := x.message(at)
+				if m != end && x.Rows[m].head < first {
+					break
+				}
+				if s.first = m; m == end {
+					break
+				}
+			}
+			if steps == 0 && x.Rows[first].Kind.Speaks() {
+				s.first = end
+			}
+		}
+		x.kept[int32(i)] = s
+	}
+}
+
+// Kept gives the row with which begins what the compaction of a boundary's row keeps.
+func (x *Index) Kept(boundary int32) (row int32, ok bool) {
+	s, ok := x.kept[boundary]
+	return s.first, ok && s.first != None
+}

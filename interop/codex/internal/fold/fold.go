@@ -1,0 +1,78 @@
+// Package fold reads what a compaction says.
+package fold
+
+import (
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
+)
+
+// keptEncrypted is the summary of a compaction that says nothing in clear, as JSON.
+const keptEncrypted = `"Codex kept the summary of what was said before encrypted: nobody but its provider can read it."`
+
+// Summary gives the summary of a compaction as JSON, and which item of its history it is, -1 = none of them.
+func Summary(payload []byte) (summary []byte, at int) {
+	summary = rawjson.Field(payload, "message")
+	history := rawjson.Field(payload, "replacement_history")
+	at, first := -1, false // it may be the first one, with what is kept behind it
+	n, text := 0, []byte(nil)
+	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); n++ {
+		if string(rawjson.Field(m.Val, "role")) == `"user"` && !first {
+			at, text = n, rawjson.AppendString(nil, rollout.PlainText(rawjson.Field(m.Val, "content")))
+			first = n == 0 && endsWith(text, summary)
+		}
+	}
+	if !rawjson.IsString(summary) || len(summary) == 2 {
+		if summary = text; encrypted(history) {
+			summary, at = []byte(keptEncrypted), -1
+		}
+	} else if !endsWith(text, summary) {
+		at = -1
+	}
+	if summary == nil {
+		summary = []byte(`""`)
+	}
+	return summary, at
+}
+
+// endsWith reports that a text, as JSON, ends with another one that is not empty.
+func endsWith(text, end []byte) bool {
+	said := rawjson.Text(end)
+	return said != "" && strings.HasSuffix(rawjson.Text(text), said)
+}
+
+// Hidden tells a history of which a part is for the provider's eyes only.
+func Hidden(history []byte) bool {
+	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); {
+		if isCompaction(m.Val) {
+			return true
+		}
+	}
+	return false
+}
+
+// encrypted tells a history whose summary is encrypted: what the user said in it is no summary.
+func encrypted(history []byte) bool {
+	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); {
+		if isCompaction(m.Val) && len(rawjson.Field(m.Val, "encrypted_content")) > len(`""`) && rawjson.IsString(rawjson.Field(m.Val, "encrypted_content")) {
+			return true
+		}
+	}
+	return false
+}
+
+func isCompaction(item []byte) bool {
+	switch string(rawjson.Field(item, "type")) {
+	case `"compaction"`, `"compaction_summary"`, `"context_compaction"`:
+		return true
+	}
+	return false
+}
+
+// Stays tells a compaction that Codex's newest versions hold on to, whatever is taken back: from it on they load what
+// the file says. paged: the session is one of pages.
+func Stays(payload []byte, paged bool) bool {
+	return rawjson.IsNumber(rawjson.Field(payload, "window_number")) && (paged || rawjson.Field(payload, "resume_metadata") != nil &&
+		string(rawjson.Field(payload, "resume_metadata")) != "null")
+}

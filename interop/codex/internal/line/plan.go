@@ -1,0 +1,281 @@
+// Package line finds what of a session is written where there is room for one line of conversation: that of the head,
+// and the way to it from where a file ends.
+//
+// Bounds (I15): about 200 bytes an entry, and 16 for each result of a call.
+package line
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
+	"github.com/coppice-go/coppice/interop/pi/emit"
+	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
+)
+
+// Ours begins the ids of entries that came from a rollout.
+const Ours = "cx-"
+
+// seed is of the hashes of ids, which never leave the process.
+var seed = maphash.MakeSeed()
+
+// Hash stands for the id of a call.
+func Hash(id string) uint64 { return maphash.String(seed, id) }
+
+// What an entry is to the conversation.
+const (
+	silent  byte = iota
+	told         // Codex says it by itself before a turn: it goes with the turn
+	speaks       // the model sees it
+	ran          // likewise, and Codex takes it for what it says before a turn: a command of the user's
+	asks         // the user speaks: a turn begins
+	summary      // a compaction
+)
+
+// Plan is what the first walk found.
+type Plan struct {
+	Lines   []transcript.Line // heads only
+	class   []byte
+	known   int // entries that the original has
+	parents []int64
+	last    map[string]int   // by id
+	Results map[int][]uint64 // of an entry: the calls that it answers
+	kept    map[int]string   // of a compaction: the first entry that it keeps
+	Parts   map[string]int   // of a compaction from a rollout: the entries of its history
+	Meta    []byte           // payload of the session's first line in a rollout
+	Path    []int            // the line of the head, its root first
+	needs   []need           // by the place where each is wanted
+	from    []int            // by need: where the first of it and of those behind it begins
+	next    int              // need
+}
+
+// need is what of the line has to be said at a place further on: by a compaction, or where the file goes back.
+type need struct{ from, at int }
+
+// Of gives the line of a draft; false: it is no entry.
+func Of(d transcript.Draft, err error) (transcript.Line, bool, error) {
+	if err != nil {
+		return transcript.Line{}, false, err
+	}
+	raw := bytes.TrimSuffix(d.Raw, []byte("\n"))
+	if d.Raw == nil || d.Err != nil {
+		if raw, err = d.Line(d.ID, d.Parent, d.Time); err != nil && !errors.Is(err, transcript.ErrLine) {
+			return transcript.Line{}, false, err
+		}
+	}
+	l, err := transcript.ParseLine(raw)
+	return l, err == nil && l.Type != "" && l.ID != "" && l.Type != "session" && bytes.IndexByte(raw, '\n') < 0, nil
+}
+
+// New walks the entries, the first known of which a file has already.
+func New(entries iter.Seq2[transcript.Draft, error], known int, head string) (*Plan, interop.Losses, error) {
+	p := &Plan{last: map[string]int{}, Results: map[int][]uint64{}, kept: map[int]string{}, Parts: map[string]int{}}
+	losses, ids, n := interop.Losses{}, shape.IDs{}, 0
+	for d, err := range entries {
+		l, ok, err := Of(d, err)
+		if err != nil {
+			return nil, nil, err
+		}
+		n++
+		if !ok {
+			losses[emit.LostEntry]++
+			continue
+		}
+		i := len(p.Lines)
+		if n <= known {
+			p.known = i + 1
+		}
+		p.look(i, l, ids.Message(l.ID, l.ParentID, rawjson.Field(l.Raw, "message")))
+		target := ""
+		if l.Type == "leaf" {
+			target = rawjson.Text(rawjson.Field(l.Raw, "targetId"))
+		}
+		l.Raw = []byte(target)
+		p.last[l.ID] = i
+		p.Lines = append(p.Lines, l)
+	}
+	p.parents, _ = tree.ResolveParents(p.Lines)
+	to, err := p.headOf(head)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Path = p.wayTo(to)
+	p.orphans(losses)
+	for i, on := 0, 0; i < len(p.Lines); i++ {
+		if on < len(p.Path) && p.Path[on] == i {
+			on++
+		} else if i >= p.known && p.class[i] != silent {
+			losses[LostBranch]++
+		}
+	}
+	p.needs = p.compactions()
+	return p, losses, nil
+}
+
+// look notes what is to be known of an entry before it is written.
+func (p *Plan) look(i int, l transcript.Line, message []byte) {
+	class := silent
+	switch l.Type {
+	case "message":
+		class = speaks
+		s := transcript.Inspect(message)
+		for _, id := range s.Results {
+			p.Results[i] = append(p.Results[i], Hash(id))
+		}
+		if string(rawjson.Field(message, "role")) == `"user"` && len(s.Results) == 0 {
+			class = asks
+		}
+	case "custom_message":
+		class = toldBy(l.Raw)
+	case "branch_summary":
+		class = speaks
+	case "compaction":
+		class = summary
+		if id := rawjson.Text(rawjson.Field(l.Raw, "firstKeptEntryId")); id != l.ID {
+			p.kept[i] = strings.Clone(id)
+		}
+	case "custom":
+		if string(rawjson.Field(l.Raw, "customType")) == `"codex.session_meta"` {
+			if m := rawjson.Field(rawjson.Field(l.Raw, "data"), "payload"); len(m) > 0 && m[0] == '{' && (p.Meta == nil || !strings.HasPrefix(l.ID, Ours+"b")) {
+				p.Meta = bytes.Clone(m)
+			}
+		}
+	}
+	p.class = append(p.class, class)
+	if dot := strings.LastIndexByte(l.ID, '.'); dot > 0 && strings.HasPrefix(l.ID, Ours) && l.Type != "model_change" && l.Type != "thinking_level_change" {
+		p.Parts[l.ID[:dot]]++
+	}
+}
+
+// tags begin what Codex tells the model as the developer before a turn, and says anew where it went back.
+var tags = []string{
+	"<permissions instructions>", "<model_switch>", "<collaboration_mode>", "<multi_agent_mode>", "<realtime_conversation>",
+	"<skills_instructions>", "<personality_spec>", "<token_budget", "<context_window", "<rollout_budget>",
+}
+
+// toldBy gives the class of a message that nobody said.
+func toldBy(raw []byte) byte {
+	begins := func(tags ...string) bool {
+		text := strings.TrimSpace(rollout.PlainText(rawjson.Field(raw, "content")))
+		return slices.ContainsFunc(tags, func(tag string) bool { return strings.HasPrefix(text, tag) })
+	}
+	switch string(rawjson.Field(raw, "customType")) {
+	case `"codex.agent_message"`:
+		return asks
+	case `"codex.context"`:
+		if begins("<user_shell_command>") {
+			return ran
+		}
+		return told
+	case `"codex.developer"`:
+		if begins(tags...) {
+			return told
+		}
+	}
+	return speaks
+}
+
+// headOf gives the entry of a head, -1 = none; a leaf entry leads on to its target, if that is there.
+func (p *Plan) headOf(head string) (int, error) {
+	if head == "" {
+		return -1, nil
+	}
+	i, ok := p.last[head]
+	if !ok {
+		return -1, fmt.Errorf("%w: %q", emit.ErrHead, head)
+	}
+	for range len(p.Lines) {
+		if p.Lines[i].Type != "leaf" {
+			break
+		}
+		target := string(p.Lines[i].Raw)
+		if target == "" {
+			return -1, nil
+		}
+		next, ok := p.last[target]
+		if !ok {
+			break
+		}
+		i = next
+	}
+	return i, nil
+}
+
+// wayTo gives the entries from the root to one.
+func (p *Plan) wayTo(i int) (path []int) {
+	for i >= 0 && (len(path) == 0 || i < path[len(path)-1]) { // what stands before its parent has lost it
+		path = append(path, i)
+		i = int(p.parents[i])
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// orphans counts a line whose beginning is not there.
+func (p *Plan) orphans(losses interop.Losses) {
+	if len(p.Path) > 0 && p.Lines[p.Path[0]].ParentID != "" {
+		losses[LostOrphan]++
+	}
+}
+
+// Answers counts the results that come on the line, by the call that they answer.
+func (p *Plan) Answers() map[uint64]int {
+	left := map[uint64]int{}
+	for _, i := range p.Path {
+		for _, h := range p.Results[i] {
+			left[h]++
+		}
+	}
+	return left
+}
+
+// compactions gives what those on the line keep.
+func (p *Plan) compactions() (needs []need) {
+	places := map[string]int{}
+	for at, i := range p.Path {
+		if id, ok := p.kept[i]; ok && p.class[i] == summary {
+			if from, ok := places[id]; ok {
+				needs = append(needs, need{from, at})
+			}
+		}
+		places[p.Lines[i].ID] = at
+	}
+	p.begin(needs)
+	return needs
+}
+
+// begin notes by need where the first of it and of those behind it begins.
+func (p *Plan) begin(needs []need) {
+	p.next, p.from = 0, make([]int, len(needs)+1)
+	p.from[len(needs)] = len(p.Path)
+	for i, n := range slices.Backward(needs) {
+		p.from[i] = min(n.from, p.from[i+1])
+	}
+}
+
+// Wants gives from where on what is said is wanted at a place or behind it; len(path) = nothing is. Places are asked
+// for in their order.
+func (p *Plan) Wants(at int) int {
+	for p.next < len(p.needs) && p.needs[p.next].at < at {
+		p.next++
+	}
+	return p.from[p.next]
+}
+
+// Keeps gives where what is wanted at a place begins; false: nothing is.
+func (p *Plan) Keeps(at int) (from int, ok bool) {
+	n, ok := slices.BinarySearchFunc(p.needs, at, func(n need, at int) int { return n.at - at })
+	if !ok {
+		return 0, false
+	}
+	return p.needs[n].from, true
+}

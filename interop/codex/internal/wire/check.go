@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"bytes"
+
+	"github.com/google/uuid"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// IsReasoning reports an item that Codex loads.
+func IsReasoning(item []byte) bool {
+	if end, err := rawjson.ValueEnd(item, 0, rawjson.MaxDepth-8); err != nil || end != len(item) || len(item) == 0 || item[0] != '{' || bytes.IndexByte(item, '\n') >= 0 {
+		return false
+	}
+	if string(rawjson.Field(item, "type")) != `"reasoning"` || !typedTexts(rawjson.Field(item, "summary"), "summary_text") {
+		return false
+	}
+	if c := rawjson.OrNull(rawjson.Field(item, "content")); string(c) != "null" && !typedTexts(c, "reasoning_text", "text") {
+		return false
+	}
+	for _, name := range []string{"id", "encrypted_content"} {
+		if v := rawjson.OrNull(rawjson.Field(item, name)); string(v) != "null" && !rawjson.IsString(v) {
+			return false
+		}
+	}
+	return true
+}
+
+func typedTexts(list []byte, types ...string) bool {
+	if len(list) == 0 || list[0] != '[' {
+		return false
+	}
+	for m := rawjson.Walk(list); m.Next(); {
+		typ, fits := rawjson.Text(rawjson.Field(m.Val, "type")), false
+		for _, t := range types {
+			fits = fits || typ == t
+		}
+		if !fits || !rawjson.IsString(rawjson.Field(m.Val, "text")) {
+			return false
+		}
+	}
+	return true
+}
+
+// AreTexts reports a list of texts.
+func AreTexts(list []byte) bool {
+	if len(list) == 0 || list[0] != '[' {
+		return false
+	}
+	for m := rawjson.Walk(list); m.Next(); {
+		if !rawjson.IsString(m.Val) {
+			return false
+		}
+	}
+	return true
+}
+
+// IsObject reports an object.
+func IsObject(val []byte) bool { return len(val) > 0 && val[0] == '{' }
+
+// HasTexts reports that these fields are texts.
+func HasTexts(object []byte, names ...string) bool {
+	for _, name := range names {
+		if !rawjson.IsString(rawjson.Field(object, name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// MayHaveTexts reports that these fields are texts, null, or absent.
+func MayHaveTexts(object []byte, names ...string) bool {
+	for _, name := range names {
+		if v := rawjson.OrNull(rawjson.Field(object, name)); v[0] != 'n' && !rawjson.IsString(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// AreItems reports a list of items of a conversation.
+func AreItems(list []byte) bool {
+	if len(list) == 0 || list[0] != '[' {
+		return false
+	}
+	for m := rawjson.Walk(list); m.Next(); {
+		if !rawjson.IsString(rawjson.Field(m.Val, "type")) {
+			return false
+		}
+	}
+	return true
+}
+
+// IsCount reports a whole number that is not below 0.
+func IsCount(v []byte) bool {
+	for _, c := range v {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(v) > 0 && len(v) < 16
+}
+
+// IsUUID reports an id that a thread may have.
+func IsUUID(id string) bool {
+	const long = 36
+	return len(id) == long && uuid.Validate(id) == nil
+}
+
+// IsThread reports such an id as a JSON text.
+func IsThread(val []byte) bool { return IsUUID(rawjson.Text(val)) }
+
+// IsThreadSource reports who began a thread, in one of Codex's words.
+func IsThreadSource(val []byte) bool {
+	switch string(val) {
+	case `"user"`, `"subagent"`, `"memory_consolidation"`:
+		return true
+	}
+	return false
+}
+
+// IsSource reports where a session comes from, in one of the ways that Codex loads.
+func IsSource(val []byte) bool {
+	if rawjson.IsString(val) {
+		return true // a word that it does not know stands for an unknown source
+	}
+	sub := rawjson.Field(val, "subagent")
+	if rawjson.IsString(rawjson.Field(val, "custom")) {
+		return oneField(val)
+	}
+	switch string(sub) {
+	case `"review"`, `"compact"`, `"memory_consolidation"`:
+		return oneField(val)
+	}
+	spawn := rawjson.Field(sub, "thread_spawn")
+	return oneField(val) && oneField(sub) && (rawjson.IsString(rawjson.Field(sub, "other")) ||
+		IsThread(rawjson.Field(spawn, "parent_thread_id")) && IsCount(rawjson.Field(spawn, "depth")) && MayHaveTexts(spawn, "agent_path", "agent_nickname", "agent_role"))
+}
+
+func oneField(object []byte) bool {
+	n := 0
+	for m := rawjson.Walk(object); m.Closing == '}' && m.Next(); {
+		n++
+	}
+	return n == 1
+}
+
+// IsGit reports what Codex says of a repository.
+func IsGit(val []byte) bool {
+	return IsObject(val) && MayHaveTexts(val, "commit_hash", "branch", "repository_url")
+}

@@ -1,0 +1,90 @@
+package codex
+
+import (
+	"strconv"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/codex/internal/fold"
+	"github.com/coppice-go/coppice/interop/codex/internal/names"
+	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
+)
+
+// started notes the beginning of a turn. Versions before 2026 do not name it, and say it in the middle of things.
+func (r *Reader) started(p *rollout.Piece) {
+	switch {
+	case rawjson.IsString(rawjson.Field(p.Payload, "turn_id")):
+		r.flush("")
+		r.line.Begin(r.place())
+	case !r.answer.open:
+		r.line.Tell(r.place())
+	}
+}
+
+// named takes the name that the session's thread is given in its own file: the newest one, unless the list of names
+// has one.
+func (r *Reader) named(p *rollout.Piece) {
+	thread := rawjson.Text(rawjson.Field(p.Payload, "thread_id"))
+	name := names.Text(rawjson.Field(p.Payload, "thread_name"))
+	if name == "" || r.header.Title != "" || thread != "" && thread != r.header.ID {
+		return
+	}
+	r.flush("")
+	a := p.At
+	a.N++
+	r.put(a, append(rawjson.AppendString(append(r.open(a, "session_info", len(name)), `,"name":`...), name), '}'))
+}
+
+// rollback takes back the last messages of the user.
+func (r *Reader) rollback(turns []byte) {
+	r.flush("")
+	r.settle()
+	n, err := strconv.Atoi(string(turns))
+	if err != nil {
+		return
+	}
+	if to, ok := r.line.Back(n); ok {
+		r.tip, r.model, r.effort = to.Tip, to.Model, to.Effort
+	}
+}
+
+// compacted makes the entry of a compaction, and behind it what Codex put in the place of the history.
+func (r *Reader) compacted(a rollout.At, payload []byte) {
+	r.flush("")
+	r.settle()
+	history := rawjson.Field(payload, "replacement_history")
+	summary, skip := fold.Summary(payload)
+	before := r.place()
+	out := append(append(r.open(a, "compaction", len(payload)), `,"summary":`...), summary...)
+	out = append(append(append(out, `,"firstKeptEntryId":"`...), a.ID()...), `","tokensBefore":0`...)
+	out = append(append(append(out, `,"details":{"codex":`...), rawjson.WithField(payload, "replacement_history", nil)...), '}')
+	if fold.Hidden(history) {
+		remote := rawjson.Object("provider", rawjson.AppendString(nil, r.provider), "replacementHistory", history)
+		out = append(append(append(out, `,"preserveData":{"openaiRemoteCompaction":`...), remote...), '}')
+	}
+	r.put(a, append(out, '}'))
+	if len(history) == 0 || history[0] != '[' {
+		r.remembered(a)
+		return
+	}
+	r.line.Fold(before, fold.Stays(payload, r.paged))
+	n := 0
+	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); n++ {
+		if n != skip {
+			a.N++
+			r.replacement(a, m.Val)
+		}
+	}
+	r.flush("")
+	r.settle()
+	r.line.Folded(skip >= 0)
+}
+
+// remembered says what the user said before a compaction that brings no history, as those of 2025: Codex keeps it.
+func (r *Reader) remembered(a rollout.At) {
+	r.line.Say()
+	for _, said := range r.line.Words() {
+		a.N++
+		text := append(rawjson.AppendString([]byte(`[{"type":"text","text":`), said), "}]"...)
+		r.unsaid(a, "codex.replacement", text, false)
+	}
+}

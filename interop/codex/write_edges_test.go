@@ -1,0 +1,143 @@
+package codex
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/interop/codex/internal/line"
+	"github.com/coppice-go/coppice/interop/codex/internal/write"
+)
+
+// TestWriteKept: what a compaction keeps stands behind its summary, at the time of the compaction: without the
+// program's own words, and with text in the place of a result whose call is not kept.
+func TestWriteKept(t *testing.T) {
+	s := talk{header: begun}
+	s.message("u1", "", ask("one"))
+	s.message("a1", "u1", replied(call("k", "n", "{}")))
+	s.message("s1", "a1", `{"role":"system","content":"rules",`+at+`}`)
+	s.message("r1", "s1", gave("k", "given"))
+	s.message("a2", "r1", replied(text("two")))
+	s.add("c", "a2", "compaction", `"summary":"short","firstKeptEntryId":"s1"`)
+	s.message("u2", "c", ask("three"))
+	file, losses := s.write(t, "u2")
+	same(t, &s, "u2", file)
+	if diff := cmp.Diff([]string{"s:short", "s:given", "a:two", "s:three"}, heard(t, rebuilt(valid(t, file)))); diff != "" || losses[write.LostResult] != 1 {
+		t.Errorf("%v\n%s", losses, diff)
+	}
+	if !strings.Contains(file, `{"timestamp":"2026-01-01T00:00:05.000Z","type":"compacted"`) {
+		t.Errorf("the compaction has another's time\n%s", file)
+	}
+}
+
+// TestWriteIDs: each call has an id of its own, and its result the same one.
+func TestWriteIDs(t *testing.T) {
+	s := talk{header: begun}
+	s.message("u", "", ask("q"))
+	parent := "u"
+	for _, id := range []string{"1", "2", "3"} {
+		s.message("a"+id, parent, replied(call("same", "n", `{"n":`+id+`}`)+","+call(strings.Repeat("long", 20), "n", "{}")))
+		s.message("r"+id, "a"+id, gave("same", id))
+		s.message("l"+id, "r"+id, gave(strings.Repeat("long", 20), "l"+id))
+		parent = "l" + id
+	}
+	file, losses := s.write(t, parent)
+	same(t, &s, parent, file)
+	if losses[write.LostCallID] != 5 || losses[write.LostResult] > 0 || losses[write.LostAborted] > 0 {
+		t.Errorf("%v\n%s", losses, file)
+	}
+}
+
+// TestWriteApart: answers of which nothing was counted are told apart by who reads the file; pictures are the user's;
+// thinking in a rollout's clothes is not sent to its provider.
+func TestWriteApart(t *testing.T) {
+	uncounted := func(s string) string { return `{"role":"assistant","content":"` + s + `"}` }
+	s := talk{header: begun}
+	s.message("u", "", ask("q"))
+	s.message("a1", "u", uncounted("1"))
+	s.message("a2", "a1", uncounted("2"))
+	s.add("m", "a2", "custom_message", `"customType":"x","content":[`+text("look")+`,{"type":"image","data":"AAAA","mimeType":"image/png"}],"display":true`)
+	s.message("cx-9", "m", replied(`{"type":"thinking","thinking":"hm","thinkingSignature":`+quoted(`{"type":"reasoning","summary":"none"}`)+`},`+text("3")))
+	file, losses := s.write(t, "cx-9")
+	same(t, &s, "cx-9", file)
+	back, _ := taken(t, file)
+	if n := strings.Count(strings.Join(back.lines, ""), `"role":"assistant"`); n != 3 {
+		t.Errorf("%d answers\n%s", n, file)
+	}
+	if strings.Contains(file, `"role":"developer"`) || losses[write.LostThinking] != 1 {
+		t.Errorf("%v\n%s", losses, file)
+	}
+}
+
+// TestWriteForward: an entry that stands before its parent begins the line, and that is said.
+func TestWriteForward(t *testing.T) {
+	s := talk{header: begun}
+	s.message("b", "a", ask("child"))
+	s.message("a", "", ask("parent"))
+	s.message("c", "b", ask("grandchild"))
+	file, losses := s.write(t, "c")
+	got := heard(t, rebuilt(valid(t, file)))
+	if !slices.Equal(got, []string{"s:child", "s:grandchild"}) || losses[line.LostOrphan] != 1 {
+		t.Errorf("%v, %v", got, losses)
+	}
+}
+
+// TestContinueTorn: a line that has no end gets one, before the first thing that stands behind it.
+func TestContinueTorn(t *testing.T) {
+	s, tip := taken(t, threeTurns)
+	known := len(s.lines)
+	s.message("n1", tip, ask("more"))
+	torn := threeTurns + `{"timestamp":`
+	for original, want := range map[string]string{threeTurns: "{", torn: "\n{", strings.TrimSuffix(threeTurns, "\n"): "\n{"} {
+		if file, _ := s.goOn(t, original, known, "n1"); !strings.HasPrefix(file, original+want) {
+			t.Errorf("behind %q: %q", original[len(original)-10:], file[len(original):][:10])
+		}
+	}
+}
+
+// TestContinueOwed: a call whose result is taken back with its turn is answered, if it stays.
+func TestContinueOwed(t *testing.T) {
+	original := metaOf + user("one") + calls("c1") + user("two") + user("three") + output("c1", "late")
+	for at, want := range map[string]string{
+		`"text":"two"`: "thread_rolled_back-1 function_call_output task_started message user_message", `"type":"toolCall"`: "thread_rolled_back-2 function_call_output",
+	} {
+		s, _ := taken(t, original)
+		known, head := len(s.lines), s.at(t, at)
+		if strings.Contains(want, "message") {
+			s.message("n1", head, ask("more"))
+			head = "n1"
+		}
+		file, losses := s.goOn(t, original, known, head)
+		paired(t, rebuilt(valid(t, file)))
+		if got := kindsOf(t, strings.TrimPrefix(file, original)); got != want || losses[write.LostAborted] != 1 {
+			t.Errorf("%s, want %s: %v", got, want, losses)
+		}
+	}
+}
+
+// BenchmarkWrite measures the writing of 20,000 turns of 2 KiB.
+func BenchmarkWrite(b *testing.B) {
+	s := talk{header: begun}
+	parent, size := "", 0
+	for i := range 20_000 {
+		id := fmt.Sprint(i)
+		s.message("u"+id, parent, ask(strings.Repeat("word ", 100)))
+		s.message("a"+id, "u"+id, replied(text(strings.Repeat("word ", 100))+","+call("k"+id, "read", `{"path":"x"}`)))
+		s.message("r"+id, "a"+id, gave("k"+id, strings.Repeat("word ", 200)))
+		parent = "r" + id
+	}
+	for _, l := range s.lines {
+		size += len(l)
+	}
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Write(io.Discard, s.header, s.all(), parent); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

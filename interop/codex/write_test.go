@@ -1,0 +1,296 @@
+package codex
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/codex/internal/line"
+	"github.com/coppice-go/coppice/interop/codex/internal/write"
+	"github.com/coppice-go/coppice/interop/internal/outward"
+	"github.com/coppice-go/coppice/interop/pi/emit"
+	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+const (
+	counted = `"api":"x","provider":"openai","model":"m1","usage":{"input":12,"output":3,"cacheRead":4,"cacheWrite":1,"reasoning":2,"totalTokens":19,"cost":{"total":0}}`
+	at      = `"timestamp":1767225600123`
+)
+
+func ask(text string) string { return `{"role":"user","content":` + quoted(text) + `,` + at + `}` }
+
+func replied(blocks string) string {
+	return `{"role":"assistant","content":[` + blocks + `],` + counted + `,"stopReason":"stop",` + at + `}`
+}
+
+func text(s string) string { return `{"type":"text","text":` + quoted(s) + `}` }
+
+func call(id, name, args string) string {
+	return `{"type":"toolCall","id":` + quoted(id) + `,"name":` + quoted(name) + `,"arguments":` + args + `}`
+}
+
+func gave(id, s string) string {
+	return `{"role":"toolResult","toolCallId":` + quoted(id) + `,"toolName":"read","content":[` + text(s) + `],"isError":false,` + at + `}`
+}
+
+// same fails where what Codex makes of a file, and what an import makes of it, is not what the session's context is.
+func same(t fataler, s *talk, head, file string, drop ...string) {
+	t.Helper()
+	drop = append(drop, "r:aborted")
+	lines := valid(t, file)
+	items := rebuilt(lines)
+	paired(t, items)
+	want := but(s.words(t, head), drop...)
+	if diff := cmp.Diff(want, but(heard(t, items), drop...)); diff != "" {
+		t.Fatalf("Codex's context (-ours +its):\n%s\n%s", diff, file)
+	}
+	back, tip := taken(t, file)
+	if diff := cmp.Diff(want, but(unled(back.words(t, tip)), drop...)); diff != "" {
+		t.Fatalf("the context of an import (-ours +its):\n%s\n%s", diff, file)
+	}
+}
+
+func unled(words []string) []string {
+	for i, w := range words {
+		words[i] = strings.Replace(w, "s:"+lead, "s:", 1)
+	}
+	return words
+}
+
+// TestWriteTurns: what is said, called and given is Codex's context; the other branch is counted; ids and names are
+// such that OpenAI takes them.
+func TestWriteTurns(t *testing.T) {
+	s := talk{header: begun}
+	s.add("m", "", "model_change", `"provider":"openai","modelId":"m1"`)
+	s.add("t", "m", "thinking_level_change", `"thinkingLevel":"high"`)
+	s.message("u1", "t", ask("hello"))
+	s.message("a1", "u1", replied(text("hm")+","+call("k1|fc_1", "read", `{"p":"a\nb"}`)+","+call("k2", "mcp.tool two", `{}`)))
+	s.message("r1", "a1", gave("k1|fc_1", "one"))
+	s.message("r2", "r1", gave("k2", ""))
+	s.message("a2", "r2", replied(text("done")))
+	s.message("u2", "a2", `{"role":"user","content":[`+text("look")+`,{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}],`+at+`}`)
+	s.message("a3", "u2", replied(text("left")))
+	s.message("a4", "u2", replied(text("seen")))
+	file, losses := s.write(t, "a4")
+	same(t, &s, "a4", file, "c:mcp.tool two{}", "c:mcp_tool_two{}")
+	golden(t, "session", file)
+	if back, _ := taken(t, file); strings.Contains(strings.Join(back.lines, ""), "codex.user_message") || strings.Contains(strings.Join(back.lines, ""), "codex.agent_message") {
+		t.Error("an event says something else than its item")
+	}
+	want := interop.Losses{line.LostBranch: 1, write.LostToolName: 1}
+	if diff := cmp.Diff(want, losses); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// golden holds what was written against a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	name = "testdata/write/" + name + ".golden"
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWriteFixtures: what came from a rollout is the same conversation when it is written again; what only Codex's
+// provider can read is as it was, calls are of the kind that they were, and lines of Codex's own come back.
+func TestWriteFixtures(t *testing.T) {
+	for name, want := range map[string][]string{
+		"turns": {
+			`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"**Listing**"}],"content":null,"encrypted_content":"gAAA"}`,
+			`{"type":"custom_tool_call","call_id":"call_2","name":"apply_patch","input":"*** Begin Patch"}`, `{"type":"custom_tool_call_output","call_id":"call_2","output":"{\"output\":\"failed\"`,
+			`{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"ls\"}","call_id":"call_1"}`, `{"type":"message","id":"m_1","role":"assistant"`,
+			`"turn_id":"t1","cwd":"/home/u/p","model":"gpt-5-codex","effort":"medium"`, `"last_token_usage":{"input_tokens":100,"cached_input_tokens":60`,
+			`"git":{"branch":"main"}`, `"originator":"codex_cli_rs"`, `{"type":"agent_reasoning","text":"**Listing**"}`, `{"type":"user_message","message":"List the files."`,
+		},
+		"compacted": {`"encrypted_content"`, `"window_number":1`},
+		"rollback":  {`"thread_rolled_back"`},
+		"bare":      nil, "agent": {`{"type":"web_search_call","id":"ws_1"`, `"result":"iVBORw0KGgo="`}, "older": nil, "taken_back": nil,
+	} {
+		data, err := os.ReadFile("testdata/" + name + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, tip := taken(t, string(data))
+		file, losses := s.write(t, tip)
+		same(t, &s, tip, file, "s:[data:image/png;base6]") // which is in its call again
+		for _, w := range want {
+			if strings.Contains(file, w) == (name == "rollback") {
+				t.Errorf("%s: %s\n%s", name, w, file)
+			}
+		}
+		if again, _ := s.write(t, tip); again != file {
+			t.Errorf("%s: another file", name)
+		}
+		if strings.Contains(file, "history_base") || losses[write.LostAborted] > 0 || losses[write.LostResult] > 0 {
+			t.Errorf("%s: %v\n%s", name, losses, file)
+		}
+	}
+}
+
+// TestWriteLosses: what Codex cannot be told is counted, and only that.
+func TestWriteLosses(t *testing.T) {
+	stub := `"customType":"codex.line","data":{"stub":{"bytes":9,"limit":4}}`
+	for name, c := range map[string]struct {
+		typ, fields string
+		want        interop.Losses
+	}{
+		"label":         {"label", `"targetId":"u"`, interop.Losses{`entries of type "label"`: 1}},
+		"custom":        {"custom", `"customType":"x"`, interop.Losses{write.LostCustom: 1}},
+		"ours":          {"custom", `"customType":"coppice.commit"`, interop.Losses{}},
+		"stub":          {"custom", stub, interop.Losses{outward.LostStub: 1}},
+		"edit":          {"context_edit", `"targetId":"u","replacement":null`, interop.Losses{write.LostEdit: 1}},
+		"level":         {"thinking_level_change", `"thinkingLevel":"max"`, interop.Losses{write.LostLevel: 1}},
+		"summary":       {"branch_summary", `"fromId":"u","summary":"s"`, interop.Losses{write.LostSummary: 1}},
+		"told":          {"custom_message", `"customType":"x","content":"c","display":true`, interop.Losses{write.LostTold: 1}},
+		"hidden":        {"message", `"message":{"role":"bashExecution","command":"ls","output":"","cancelled":false,"truncated":false,"excludeFromContext":true,` + at + `}`, interop.Losses{write.LostHidden: 1}},
+		"command":       {"message", `"message":{"role":"bashExecution","command":"ls","output":"","cancelled":false,"truncated":false,` + at + `}`, interop.Losses{write.LostCommand: 1}},
+		"thinking":      {"message", `"message":` + replied(`{"type":"thinking","thinking":"hm","thinkingSignature":"s"},`+text("a")), interop.Losses{write.LostThinking: 1}},
+		"empty":         {"message", `"message":` + ask(""), interop.Losses{write.LostEmpty: 1}},
+		"open":          {"message", `"message":` + replied(call("k", "n", "{}")), interop.Losses{write.LostAborted: 1}},
+		"orphan":        {"message", `"message":` + gave("k", "r"), interop.Losses{write.LostResult: 1}},
+		"document":      {"message", `"message":{"role":"user","content":[{"type":"document","title":"T","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}]}`, interop.Losses{outward.LostDocument: 1, shape.LostShape: 1}},
+		"length":        {"message", `"message":` + strings.Replace(replied(text("a")), `"stop"`, `"length"`, 1), interop.Losses{write.LostStop: 1}},
+		"cost":          {"message", `"message":` + strings.Replace(replied(text("a")), `"total":0`, `"total":0.5`, 1), interop.Losses{write.LostCost: 1}},
+		"provider":      {"message", `"message":` + strings.Replace(replied(text("a")), `"openai"`, `"other"`, 1), interop.Losses{write.LostProvider: 1}},
+		"a picture":     {"message", `"message":` + replied(`{"type":"image","data":"AAAA","mimeType":"image/png"}`), interop.Losses{shape.LostBlock: 1}},
+		"nothing":       {"message", `"message":` + replied(text("a")), interop.Losses{}},
+		"world":         {"custom", `"customType":"codex.world_state","data":{"timestamp":"2026-01-01T00:00:00Z","type":"world_state","payload":{}}`, interop.Losses{write.LostLine: 1}},
+		"a search":      {"custom", `"customType":"codex.web_search_call","data":{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}}`, interop.Losses{}},
+		"a bad search":  {"custom", `"customType":"codex.web_search_call","data":{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"web_search_call","action":7}}`, interop.Losses{write.LostLine: 1}},
+		"a forged call": {"custom", `"customType":"codex.function_call","data":{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"function_call","call_id":"x","name":"n","arguments":"{}"}}`, interop.Losses{write.LostLine: 1}},
+		"a bad turn":    {"custom", `"customType":"codex.turn_context","data":{"timestamp":"2026-01-01T00:00:00Z","type":"turn_context","payload":{"model":"m"}}`, interop.Losses{write.LostLine: 1}},
+		"an undone one": {"custom", `"customType":"codex.thread_rolled_back","data":{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}`, interop.Losses{}},
+	} {
+		s := talk{header: begun}
+		s.message("u", "", ask("q"))
+		s.add("x", "u", c.typ, c.fields)
+		file, losses := s.write(t, "x")
+		paired(t, rebuilt(valid(t, file)))
+		taken(t, file)
+		if diff := cmp.Diff(c.want, losses); diff != "" {
+			t.Errorf("%s (-want +got):\n%s%s", name, diff, file)
+		}
+	}
+}
+
+// TestWriteMeta: Codex finds an id that it takes, whatever the session's, and who began it.
+func TestWriteMeta(t *testing.T) {
+	h := interop.Header{ID: "mine", Cwd: "/w", Title: "T", Parent: "not a thread", Raw: []byte(`{"type":"session","internal":true,"agent":"scout"}`)}
+	s := talk{header: h}
+	s.message("u", "", ask("q"))
+	file, losses := s.write(t, "u")
+	first := valid(t, file)[0].payload
+	if first["id"] != SessionID(h) || SessionID(h) == SessionID(begun) || SessionID(begun) != begun.ID || losses[write.LostTitle] != 1 {
+		t.Errorf("%v, %v", first, losses)
+	}
+	if got, want := fmt.Sprint(first["source"]), "map[subagent:map[other:scout]]"; got != want {
+		t.Errorf("source %s, want %s", got, want)
+	}
+	if back, _ := taken(t, file); rawjson.Text(rawjson.Field(back.header.Raw, "agent")) != "scout" || back.header.Cwd != "/w" {
+		t.Errorf("%s", back.header.Raw)
+	}
+	if got, want := FileName(begun), "2026/01/01/rollout-2026-01-01T00-00-00-"+begun.ID+".jsonl"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestWriteStart: before anything was said there is a session, and nothing else; a head that is not there is an error.
+func TestWriteStart(t *testing.T) {
+	s := talk{header: begun}
+	s.message("u", "", ask("q"))
+	if file, _ := s.write(t, ""); len(valid(t, file)) != 1 {
+		t.Error(file)
+	}
+	if _, err := Write(io.Discard, begun, s.all(), "gone"); !errors.Is(err, emit.ErrHead) {
+		t.Error(err)
+	}
+	other := &talk{header: begun}
+	turn := 0
+	two := func(yield func(transcript.Draft, error) bool) {
+		if turn++; turn == 1 {
+			s.all()(yield)
+		} else {
+			other.all()(yield)
+		}
+	}
+	if _, err := Write(io.Discard, begun, two, "u"); err == nil {
+		t.Error("other entries at the second walk, and no error")
+	}
+	if _, err := Write(broken{}, begun, s.all(), "u"); !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+}
+
+var errBroken = errors.New("broken")
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+// TestWriteHostile: entries that are none, that stand in circles, before their parents, or twice.
+func TestWriteHostile(t *testing.T) {
+	s := talk{header: begun}
+	s.lines = append(s.lines, `{"type":"session","version":3,"id":"s"}`, `no line`)
+	s.message("a", "b", ask("a"))
+	s.message("b", "a", ask("b"))
+	s.message("c", "gone", ask("<environment_context>"))
+	s.message("c", "c", ask("again"))
+	s.message("d", "c", `{"role":"user","content":[{"type":"text"},7,null,{"type":"image","data":1},{"type":"text","text":"\u0000 </script> \u2028"}],`+at+`}`)
+	s.add("e", "d", "compaction", `"summary":7,"firstKeptEntryId":{},"details":{"codex":[]},"preserveData":{"openaiRemoteCompaction":{"replacementHistory":[7]}}`)
+	s.message("f", "e", `{"role":"assistant","content":[{"type":"toolCall","id":"","name":"","arguments":{}},{"type":"toolCall","id":"\u0001","name":"é","arguments":{}}],"usage":{"input":-1,"output":1e99},"stopReason":7}`)
+	s.message("g", "f", `7`)
+	s.message("h", "g", ``+`null`)
+	for _, head := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		file, _ := s.write(t, head)
+		paired(t, rebuilt(valid(t, file)))
+		taken(t, file)
+	}
+}
+
+// TestWriteBounded: of what compactions keep no more is held than the bound; over it the summary alone counts.
+func TestWriteBounded(t *testing.T) {
+	s := talk{header: begun}
+	long := strings.Repeat("x", 4<<20)
+	parent := ""
+	for i := range 9 {
+		id := fmt.Sprint("u", i)
+		s.message(id, parent, ask(long))
+		parent = id
+	}
+	for from, want := range map[string]int{"u0": 1, "u2": 0} {
+		c := talk{header: begun, lines: slices.Clone(s.lines)}
+		c.add("c", parent, "compaction", `"summary":"short","firstKeptEntryId":"`+from+`"`)
+		if slow { // 100 MB of JSON
+			if losses, err := Write(io.Discard, c.header, c.all(), "c"); err != nil || losses[write.LostKept] != want {
+				t.Errorf("from %s: %v, %v", from, losses, err)
+			}
+			continue
+		}
+		file, losses := c.write(t, "c")
+		if losses[write.LostKept] != want {
+			t.Errorf("from %s: %v", from, losses)
+		}
+		if items := rebuilt(valid(t, file)); len(items) != 1+7*(1-want) {
+			t.Errorf("from %s: %d items", from, len(items))
+		}
+	}
+}

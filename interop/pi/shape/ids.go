@@ -1,0 +1,215 @@
+package shape
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// maxOpen bounds the calls of one round whose results are waited for; results of further ones keep no id.
+const maxOpen = 256
+
+// IDs gives ids to calls of tools that have none, as Gemini's, Ollama's and OpenAI's oldest, and to their results: what
+// a tool gave is the result of its oldest call that has none yet. Calls are waited for until the user speaks, or until the
+// model calls again after a result. It is for one session, whose entries it is shown in their order, as often as one
+// likes: an id is made of that of the entry, so it is the same each time.
+//
+// Bounds (I15): of each entry behind a call without a result some 100 bytes, and of its calls at most maxOpen.
+type IDs map[string]*round
+
+// round is what an entry adds to calls that wait for results. Branches share those above them.
+type round struct {
+	up    *round
+	calls []called
+	done  []string // ids of calls
+	open  int      // calls without a result, here and above
+	said  int      // calls, here and above
+}
+
+type called struct{ id, name string }
+
+// Message gives the message of an entry, nil = it has none, in which calls and results have ids. Where none was
+// missing it is the same one.
+func (ids IDs) Message(id, parent string, message []byte) []byte {
+	at := ids[parent]
+	if at == nil && !mayCall(message) {
+		delete(ids, id)
+		return message
+	}
+	w := idWriter{entry: id, at: at}
+	message = w.message(message)
+	switch {
+	case w.now.calls != nil || w.now.done != nil:
+		now := w.now
+		at = &now
+	case string(rawjson.Field(message, "role")) == `"user"`:
+		at = nil
+	}
+	if at != nil && at.open > 0 {
+		ids[id] = at
+	} else {
+		delete(ids, id)
+	}
+	return message
+}
+
+// mayCall reports that a message must be looked at: those of most providers never need it.
+func mayCall(message []byte) bool {
+	for _, name := range []string{`"functionCall"`, `"function_call"`, `"tool_calls"`} {
+		if bytes.Contains(message, []byte(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// idWriter goes over one message.
+type idWriter struct {
+	entry   string
+	at      *round // before it
+	now     round
+	made    int
+	asked   bool     // what is waiting
+	waiting []called // before the message, oldest first
+}
+
+func (w *idWriter) message(message []byte) []byte {
+	for _, name := range []string{"content", "parts", "contents", "tool_calls"} {
+		was := rawjson.Field(message, name)
+		if is := w.list(was); !same(is, was) {
+			message = rawjson.WithField(message, name, is)
+		}
+	}
+	if call := innerOf(message, "function_call"); call != nil {
+		if is := w.call(call); !same(is, call) {
+			message = rawjson.WithField(message, "function_call", is)
+		}
+	}
+	switch rawjson.Text(rawjson.Field(message, "role")) {
+	case "function", "tool":
+		own := rawjson.Text(first(message, "tool_call_id", "toolCallId", "call_id"))
+		if id := w.answered(own, rawjson.Text(first(message, "name", "tool_name", "toolName"))); own == "" && id != "" {
+			message = rawjson.WithField(message, "tool_call_id", rawjson.AppendString(nil, id))
+		}
+	}
+	return message
+}
+
+// same reports that a value was not touched.
+func same(is, was []byte) bool {
+	return len(is) == len(was) && (len(is) == 0 || &is[0] == &was[0])
+}
+
+// list gives a list of blocks in which calls and results have ids.
+func (w *idWriter) list(list []byte) []byte {
+	if len(list) == 0 || list[0] != '[' {
+		return list
+	}
+	out, done := []byte(nil), 0
+	for m := rawjson.Walk(list); m.Next(); {
+		is := w.block(m.Val)
+		if same(is, m.Val) {
+			continue
+		}
+		out = append(append(out, list[done:m.Pos-len(m.Val)]...), is...) // a walk stands behind its value
+		done = m.Pos
+	}
+	if done == 0 {
+		return list
+	}
+	return append(out, list[done:]...)
+}
+
+func (w *idWriter) block(b []byte) []byte {
+	for _, name := range []string{"functionCall", "function_call", "function"} {
+		call := innerOf(b, name)
+		if call == nil {
+			continue
+		}
+		if own := rawjson.Text(first(b, "id", "call_id")); own != "" {
+			w.called(own, call)
+		} else if is := w.call(call); !same(is, call) {
+			return rawjson.WithField(b, name, is)
+		}
+		return b
+	}
+	for _, name := range []string{"functionResponse", "function_response"} {
+		if said := innerOf(b, name); said != nil {
+			own := rawjson.Text(rawjson.Field(said, "id"))
+			if id := w.answered(own, rawjson.Text(rawjson.Field(said, "name"))); own == "" && id != "" {
+				return rawjson.WithField(b, name, rawjson.WithField(said, "id", rawjson.AppendString(nil, id)))
+			}
+			return b
+		}
+	}
+	return b
+}
+
+// call gives a call with an id.
+func (w *idWriter) call(call []byte) []byte {
+	id := rawjson.Text(rawjson.Field(call, "id"))
+	if id == "" {
+		sum := sha256.Sum256([]byte(w.entry + "\x00" + strconv.Itoa(w.made)))
+		w.made++
+		id = "call_" + hex.EncodeToString(sum[:12])
+		call = rawjson.WithField(call, "id", rawjson.AppendString(nil, id))
+	}
+	w.called(id, call)
+	return call
+}
+
+// called notes a call. The first of a message begins a round, unless none of the round before has a result.
+func (w *idWriter) called(id string, call []byte) {
+	if w.now.calls == nil && w.now.done == nil && w.at != nil && w.at.open == w.at.said {
+		w.now.up, w.now.open, w.now.said = w.at, w.at.open, w.at.said
+	}
+	if w.now.said < maxOpen {
+		w.now.calls = append(w.now.calls, called{id, rawjson.Text(rawjson.Field(call, "name"))})
+		w.now.open++
+		w.now.said++
+	}
+}
+
+// answered gives the id of the call that a result belongs to, by its own or by the name of its tool; "" = none waits.
+func (w *idWriter) answered(own, name string) (id string) {
+	if w.at == nil || w.now.calls != nil {
+		return ""
+	}
+	if !w.asked {
+		w.asked, w.waiting = true, w.at.waiting()
+		w.now.open, w.now.said, w.now.up = w.at.open, w.at.said, w.at
+	}
+	for i, c := range w.waiting {
+		if own != "" && own == c.id || own == "" && name == c.name {
+			w.waiting = slices.Delete(w.waiting, i, i+1)
+			w.now.done = append(w.now.done, c.id)
+			w.now.open--
+			return c.id
+		}
+	}
+	return ""
+}
+
+// waiting gives the calls that have no result.
+func (r *round) waiting() (list []called) {
+	done := map[string]bool{}
+	var way []*round
+	for at := r; at != nil; at = at.up { // at most one for each call and each result of a round
+		way = append(way, at)
+		for _, id := range at.done {
+			done[id] = true
+		}
+	}
+	for _, at := range slices.Backward(way) {
+		for _, c := range at.calls {
+			if !done[c.id] {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
