@@ -1,4 +1,5 @@
-// Package codex reads the rollouts of the Codex command line: .jsonl and .jsonl.zst, of every age.
+// Package codex reads and writes the rollouts of the Codex command line: .jsonl and .jsonl.zst, of every age. Write and
+// Continue say what they write.
 //
 // What it guarantees of a file that it reads:
 //
@@ -27,8 +28,8 @@
 // package rollout has under way (at most 7 batches of 512 KiB, two lines of at most 64 MiB, and what is made of
 // them), an answer of up to 16 MiB, 4 MiB each of lines behind it, of events that wait for their item, and of entries
 // behind an answer whose count may still come, the calls without an output, and what package turn has; of a compressed
-// file 32 MiB more. A line over 64 MiB gives a stub. Three goroutines work
-// beside the one that calls Next, from the first call to the end of the file or Close.
+// file 32 MiB more. A line over 64 MiB gives a stub. Three goroutines work beside the one that calls Next, from the
+// first call to the end of the file or Close.
 package codex
 
 import (

@@ -37,10 +37,10 @@ func Export(a *program.App) *cobra.Command {
 		Long: `Write a session as a file. Format pi: every entry of every branch as a pi v3 session file; lines that pi reads are
 as they came. Format original: the bytes that were imported, exactly, and behind them what was added since, in their
 format, and where it stands elsewhere than the file would be opened, what leads there; of a session that was made here,
-all its lines. Formats omp, atomic, operator, claude-code and codex are for those
-programs; a file of codex's has one line of conversation, that of the head. What a program cannot be told is listed. Formats markdown and html are for people: the current line first,
-with every other branch and its name; the page needs nothing else, runs no script, and shows Markdown as it was written; in the
-Markdown document what was said is a quotation, so that nothing in it reaches beyond it.
+all its lines. Formats omp, atomic, operator, claude-code and codex are for those programs; a file of codex's has one
+line of conversation, that of the head. What a program cannot be told is listed. Formats markdown and html are for people:
+the current line first, with every other branch and its name; the page needs nothing else, runs no script, and shows
+Markdown as it was written; in the Markdown document what was said is a quotation, so that nothing in it reaches beyond it.
 
 Without -o the file goes to the standard output, with --json too.`,
 		Args:              cobra.ExactArgs(1),

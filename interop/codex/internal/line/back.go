@@ -51,7 +51,7 @@ func (p *Plan) Back(losses interop.Losses) Way {
 			before = before || w.Turns == 0
 		}
 	}
-	if !before && !folded && (w.Turns == 0 || p.stays(tip[:shared])) {
+	if !before && !folded && (w.Turns == 0 || p.stays(tip[:shared]) && p.holds(tip, shared, w.Turns)) {
 		return p.undoing(w, tip[shared:])
 	}
 	turns := w.Turns
@@ -59,7 +59,7 @@ func (p *Plan) Back(losses interop.Losses) Way {
 		if p.class[tip[at]] != asks {
 			continue
 		}
-		if turns++; p.stays(tip[:at]) {
+		if turns++; p.stays(tip[:at]) && p.holds(tip, at, turns) {
 			losses[LostTurn]++
 			w.Said, w.Turns = at-1, turns
 			return p.undoing(w, tip[at:])
@@ -81,13 +81,35 @@ func (p *Plan) undoing(w Way, rest []int) Way {
 	return w
 }
 
+// holds tells whether the compaction before a place of a file's line stays in force where so many messages behind the
+// place are taken back. It goes with the turn in which it was made, and Codex takes back as many turns in which
+// somebody asks, however many messages each has.
+func (p *Plan) holds(tip []int, place, messages int) bool {
+	last := -1
+	for at, i := range tip[:place] {
+		if p.class[i] == summary {
+			last = at
+		}
+	}
+	named, open, asking := false, false, 0
+	for at, i := range tip {
+		switch {
+		case p.begun[i]:
+			named, open = true, at > last
+		case p.class[i] == asks && open:
+			asking, open = asking+1, false
+		}
+	}
+	return last < 0 || !named || asking >= messages
+}
+
 // stays tells whether all that was said on a line stays where the turn behind it is taken back: commands that the user
-// ran right before a turn go with it, unless it is the first one.
+// ran right before a turn go with it, unless it is the first one; the summary of a compaction may count as one.
 func (p *Plan) stays(line []int) bool {
 	for i := len(line) - 1; i >= 0; i-- {
 		switch p.class[line[i]] {
 		case ran:
-			return !slices.ContainsFunc(line[:i], func(i int) bool { return p.class[i] == asks })
+			return !slices.ContainsFunc(line[:i], func(i int) bool { return p.class[i] == asks || p.class[i] == summary })
 		case silent, told:
 		default:
 			return true

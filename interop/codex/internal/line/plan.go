@@ -51,6 +51,7 @@ type Plan struct {
 	Results map[int][]uint64 // of an entry: the calls that it answers
 	kept    map[int]string   // of a compaction: the first entry that it keeps
 	Parts   map[string]int   // of a compaction from a rollout: the entries of its history
+	begun   map[int]bool     // the entries by which a file names the beginning of a turn
 	Meta    []byte           // payload of the session's first line in a rollout
 	Path    []int            // the line of the head, its root first
 	needs   []need           // by the place where each is wanted
@@ -78,7 +79,7 @@ func Of(d transcript.Draft, err error) (transcript.Line, bool, error) {
 
 // New walks the entries, the first known of which a file has already.
 func New(entries iter.Seq2[transcript.Draft, error], known int, head string) (*Plan, interop.Losses, error) {
-	p := &Plan{last: map[string]int{}, Results: map[int][]uint64{}, kept: map[int]string{}, Parts: map[string]int{}}
+	p := &Plan{last: map[string]int{}, Results: map[int][]uint64{}, kept: map[int]string{}, Parts: map[string]int{}, begun: map[int]bool{}}
 	losses, ids, n := interop.Losses{}, shape.IDs{}, 0
 	for d, err := range entries {
 		l, ok, err := Of(d, err)
@@ -144,10 +145,14 @@ func (p *Plan) look(i int, l transcript.Line, message []byte) {
 			p.kept[i] = strings.Clone(id)
 		}
 	case "custom":
-		if string(rawjson.Field(l.Raw, "customType")) == `"codex.session_meta"` {
-			if m := rawjson.Field(rawjson.Field(l.Raw, "data"), "payload"); len(m) > 0 && m[0] == '{' && (p.Meta == nil || !strings.HasPrefix(l.ID, Ours+"b")) {
-				p.Meta = bytes.Clone(m)
+		payload := rawjson.Field(rawjson.Field(l.Raw, "data"), "payload")
+		switch string(rawjson.Field(l.Raw, "customType")) {
+		case `"codex.session_meta"`:
+			if len(payload) > 0 && payload[0] == '{' && (p.Meta == nil || !strings.HasPrefix(l.ID, Ours+"b")) {
+				p.Meta = bytes.Clone(payload)
 			}
+		case `"codex.task_started"`, `"codex.turn_started"`:
+			p.begun[i] = rawjson.IsString(rawjson.Field(payload, "turn_id"))
 		}
 	}
 	p.class = append(p.class, class)
@@ -156,28 +161,19 @@ func (p *Plan) look(i int, l transcript.Line, message []byte) {
 	}
 }
 
-// tags begin what Codex tells the model as the developer before a turn, and says anew where it went back.
-var tags = []string{
-	"<permissions instructions>", "<model_switch>", "<collaboration_mode>", "<multi_agent_mode>", "<realtime_conversation>",
-	"<skills_instructions>", "<personality_spec>", "<token_budget", "<context_window", "<rollout_budget>",
-}
-
 // toldBy gives the class of a message that nobody said.
 func toldBy(raw []byte) byte {
-	begins := func(tags ...string) bool {
-		text := strings.TrimSpace(rollout.PlainText(rawjson.Field(raw, "content")))
-		return slices.ContainsFunc(tags, func(tag string) bool { return strings.HasPrefix(text, tag) })
-	}
+	content := rawjson.Field(raw, "content")
 	switch string(rawjson.Field(raw, "customType")) {
 	case `"codex.agent_message"`:
 		return asks
 	case `"codex.context"`:
-		if begins("<user_shell_command>") {
+		if strings.HasPrefix(strings.TrimSpace(rollout.PlainText(content)), "<user_shell_command>") {
 			return ran
 		}
 		return told
 	case `"codex.developer"`:
-		if begins(tags...) {
+		if rollout.Prelude(content) {
 			return told
 		}
 	}

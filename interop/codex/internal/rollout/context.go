@@ -67,6 +67,9 @@ func contextual(content, kinds []byte) bool {
 	return known > 0 && known == parts || marked(content, marks)
 }
 
+// Prelude reports that a content is what Codex says as the developer before a turn, and says anew where it went back.
+func Prelude(content []byte) bool { return marked(content, tags) }
+
 // marked reports that a part of a content has one of these marks.
 func marked(content []byte, by []mark) bool {
 	if rawjson.IsString(content) {
