@@ -75,7 +75,7 @@ func File(w io.Writer, header []byte, title string, entries iter.Seq2[transcript
 	last, leads, at := "", "", time.Time{} // leads: the entry at which a file that ended here would open
 	i := 0
 	for d, err := range entries {
-		l, ok, err := lineOf(d, err)
+		l, ok, err := LineOf(d, err)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error], o *Opening,
 	out := &lines{w: bufio.NewWriterSize(w, 1<<16)}
 	leads, wrote := "", false
 	for d, err := range entries {
-		l, ok, err := lineOf(d, err)
+		l, ok, err := LineOf(d, err)
 		if err != nil {
 			return nil, err
 		}
@@ -182,8 +182,8 @@ func (p *plan) lead(out *lines, leads string, o *Opening, t Target) {
 	}
 }
 
-// lineOf gives the line of a draft; false: it is no entry.
-func lineOf(d transcript.Draft, err error) (transcript.Line, bool, error) {
+// LineOf gives the line of a draft; false: it is no entry.
+func LineOf(d transcript.Draft, err error) (transcript.Line, bool, error) {
 	if err != nil {
 		return transcript.Line{}, false, err
 	}

@@ -28,7 +28,7 @@ type plan struct {
 func newPlan(entries iter.Seq2[transcript.Draft, error], t Target, losses interop.Losses) (*plan, error) {
 	p := &plan{last: map[string]int{}, made: map[string]bool{}, next: map[string]int{}, more: map[int][]string{}}
 	for d, err := range entries {
-		l, ok, err := lineOf(d, err)
+		l, ok, err := LineOf(d, err)
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ package line
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
@@ -62,27 +61,12 @@ type Plan struct {
 // need is what of the line has to be said at a place further on: by a compaction, or where the file goes back.
 type need struct{ from, at int }
 
-// Of gives the line of a draft; false: it is no entry.
-func Of(d transcript.Draft, err error) (transcript.Line, bool, error) {
-	if err != nil {
-		return transcript.Line{}, false, err
-	}
-	raw := bytes.TrimSuffix(d.Raw, []byte("\n"))
-	if d.Raw == nil || d.Err != nil {
-		if raw, err = d.Line(d.ID, d.Parent, d.Time); err != nil && !errors.Is(err, transcript.ErrLine) {
-			return transcript.Line{}, false, err
-		}
-	}
-	l, err := transcript.ParseLine(raw)
-	return l, err == nil && l.Type != "" && l.ID != "" && l.Type != "session" && bytes.IndexByte(raw, '\n') < 0, nil
-}
-
 // New walks the entries, the first known of which a file has already.
 func New(entries iter.Seq2[transcript.Draft, error], known int, head string) (*Plan, interop.Losses, error) {
 	p := &Plan{last: map[string]int{}, Results: map[int][]uint64{}, kept: map[int]string{}, Parts: map[string]int{}, begun: map[int]bool{}}
 	losses, ids, n := interop.Losses{}, shape.IDs{}, 0
 	for d, err := range entries {
-		l, ok, err := Of(d, err)
+		l, ok, err := emit.LineOf(d, err)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -34,6 +34,7 @@ import (
 	"github.com/coppice-go/coppice/interop/codex/internal/original"
 	"github.com/coppice-go/coppice/interop/codex/internal/wire"
 	"github.com/coppice-go/coppice/interop/internal/outward"
+	"github.com/coppice-go/coppice/interop/pi/emit"
 	"github.com/coppice-go/coppice/interop/pi/family"
 	"github.com/coppice-go/coppice/interop/pi/shape"
 	"github.com/coppice-go/coppice/transcript"
@@ -131,7 +132,7 @@ func (w *writer) lose(what string) {
 func (w *writer) run(entries iter.Seq2[transcript.Draft, error]) error {
 	i, on := 0, 0
 	for d, err := range entries {
-		l, ok, err := line.Of(d, err)
+		l, ok, err := emit.LineOf(d, err)
 		if err != nil {
 			return err
 		}
