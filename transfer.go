@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/live"
@@ -20,8 +21,7 @@ import (
 // Import commits foreign lines unchanged as one new session; interop packages and entry.Line yield them. A first line
 // of type "session" is the header and gives title and working directory where o does not. Parents are resolved over
 // all lines: one may stand behind its child, and of lines with one id the last answers to it. So all are held until
-// the last has come: 16 MiB in memory, what is more in a temporary file. The session appears with several commits of at
-// most 4 MiB each; an import that fails leaves none.
+// the last has come: 16 MiB in memory, the rest in a temporary file. It takes commits of at most 4 MiB each, or leaves none.
 func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions) (*Session, error) {
 	if o == nil {
 		o = &s.o.Session
@@ -72,6 +72,8 @@ func (s *Session) adopt(header []byte) (journal.Genesis, error) {
 	}
 	if err := json.Unmarshal(header, &h); err != nil {
 		h.Title, h.Cwd, h.Parent = "", "", "" // fields of other types say nothing
+	} else if len(h.Parent) > checkpoint.MaxName {
+		h.Parent = "" // a path, as pi has it: the header keeps it
 	}
 	g := journal.Genesis{Header: header, Title: s.o.Title, Cwd: s.o.Cwd, Parent: s.o.Parent}
 	for _, f := range []struct {

@@ -271,3 +271,17 @@ func TestContinueFixtures(t *testing.T) {
 		}
 	}
 }
+
+// TestContinueCountsOnce: what is said again was paid for once.
+func TestContinueCountsOnce(t *testing.T) {
+	original := metaOf + user("one") + calls("c1") + count(10, 10) + output("c1", "r") + said("1") + count(20, 30)
+	s, _ := taken(t, original)
+	file, losses := s.goOn(t, original, len(s.lines), s.at(t, `"r"`))
+	if losses[line.LostTurn] != 1 && losses[line.LostAgain] != 1 {
+		t.Fatalf("nothing is said again: %v", losses)
+	}
+	_, _, before := spentOn(t, collect(t, reader(original)))
+	if _, _, after := spentOn(t, collect(t, reader(file))); after != before {
+		t.Errorf("%d tokens, there were %d:\n%s", after, before, file[len(original):])
+	}
+}

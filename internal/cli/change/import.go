@@ -99,6 +99,9 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 			}
 			switch {
 			case f.Beside && errors.Is(err, interop.ErrNotSession):
+				if len(files) == 1 {
+					c.Note("%s is no session, but a list beside sessions: there is none here", screen.Line(f.Path))
+				}
 				continue
 			case err != nil:
 				failed = append(failed, err)

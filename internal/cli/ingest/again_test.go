@@ -2,6 +2,10 @@ package ingest
 
 import (
 	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -103,5 +107,146 @@ func add(t *testing.T, st *coppice.Store, id string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// agents are the files of a session of Claude Code's: its own, and that of an agent that it started.
+func agents(t *testing.T, answer, more string) (file string) {
+	t.Helper()
+	const sid = "22220000-0000-4000-8000-000000000002"
+	row := func(typ, id, parent, rest string) string {
+		return fmt.Sprintf(`{"parentUuid":%s,"type":%q,"uuid":%q,"timestamp":"2026-07-01T10:00:00.000Z","sessionId":%q,"cwd":"/w","version":"2.1.0",%s}`+"\n", parent, typ, id, sid, rest)
+	}
+	dir := t.TempDir()
+	file = filepath.Join(dir, sid+".jsonl")
+	agent := filepath.Join(dir, sid, "subagents", "agent-ab12.jsonl")
+	for name, text := range map[string]string{
+		file: row("user", "u1", "null", `"isSidechain":false,"message":{"role":"user","content":"run"}`) +
+			row("assistant", "a1", `"u1"`, `"isSidechain":false,"message":{"id":"m1","role":"assistant","model":"c","content":[{"type":"tool_use","id":"t1","name":"Task","input":{}}]}`) +
+			row("user", "r1", `"a1"`, `"isSidechain":false,"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"done"}]},"toolUseResult":{"agentId":"ab12"}`) + more,
+		agent: row("user", "s1", "null", `"isSidechain":true,"agentId":"ab12","message":{"role":"user","content":"task"}`) + answer,
+	} {
+		err := os.MkdirAll(filepath.Dir(name), 0o755)
+		if err == nil {
+			err = os.WriteFile(name, []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file
+}
+
+// Whatever became of the sessions of an earlier import, what agents wrote comes in whole, and once.
+func TestChildrenAgain(t *testing.T) {
+	answer := func(n int) string {
+		return fmt.Sprintf(`{"parentUuid":"s%d","type":"assistant","uuid":"s%d","timestamp":"2026-07-01T10:00:00.000Z","sessionId":"22220000-0000-4000-8000-000000000002","isSidechain":true,"agentId":"ab12","message":{"id":"m%d","role":"assistant","model":"c","content":[{"type":"text","text":"done"}]}}`+"\n", n, n+1, n+10)
+	}
+	const more = `{"parentUuid":"r1","isSidechain":false,"type":"user","uuid":"u2","timestamp":"2026-07-01T11:00:00.000Z","sessionId":"22220000-0000-4000-8000-000000000002","cwd":"/w","version":"2.1.0","message":{"role":"user","content":"more"}}` + "\n"
+	for _, c := range []struct {
+		name      string
+		between   func(t *testing.T, st *coppice.Store, child string)
+		answer    string // of the agent, by the second time
+		more      string // of the session
+		again     bool
+		unchanged bool
+		children  int // that the second import brings
+	}{
+		{name: "nothing is new", answer: answer(1), unchanged: true},
+		{name: "the agent went on", answer: answer(1) + answer(2), unchanged: true, children: 1},
+		{name: "the session went on", answer: answer(1), more: more, children: 1},
+		{name: "asked for", answer: answer(1), again: true, children: 1},
+		{name: "the child was gone on with", answer: answer(1), unchanged: true, between: add},
+		{name: "the child was deleted", answer: answer(1), unchanged: true, between: func(t *testing.T, st *coppice.Store, child string) {
+			t.Helper()
+			if err := st.Delete(t.Context(), child); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			st := store(t)
+			first, err := Import(t.Context(), st, FromFile(agents(t, answer(1), "")), options())
+			if err != nil || len(first.Children) != 1 {
+				t.Fatalf("%+v, %v", first, err)
+			}
+			if c.between != nil {
+				c.between(t, st, first.Children[0])
+			}
+			file, o := agents(t, c.answer, c.more), options()
+			for turn := range 2 { // once more: then nothing is new
+				o.Again = c.again && turn == 0
+				r, err := Import(t.Context(), st, FromFile(file), o)
+				if err != nil || r.Unchanged != (c.unchanged || turn == 1) || len(r.Files) != 1 {
+					t.Fatalf("turn %d: %+v, %v", turn, r, err)
+				}
+				if want := c.children * (1 - turn); len(r.Children) != want {
+					t.Fatalf("turn %d: %d children: want %d", turn, len(r.Children), want)
+				}
+				for _, id := range r.Children {
+					info, _, err := look(t.Context(), st, id)
+					// An entry each, one for its model, and one that says whose the transcript is.
+					if want := uint64(3 + strings.Count(c.answer, "\n")); err != nil || info.Entries != want || info.Parent != r.Session {
+						t.Errorf("child: %+v, %v: want %d entries", info, err, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// An import that was broken off behind the session brings what is missing the next time.
+func TestChildrenBrokenOff(t *testing.T) {
+	st, file := store(t), agents(t, "", "")
+	src := FromFile(file)
+	beside := src.Beside
+	src.Beside = func(name string) (io.ReadCloser, error) {
+		return nil, errDisk
+	}
+	src.List = nil
+	first, err := Import(t.Context(), st, src, options())
+	if err == nil && len(first.Children) > 0 {
+		t.Fatalf("%+v", first)
+	}
+	src.Beside = beside
+	r, err := Import(t.Context(), st, src, options())
+	if err != nil || !r.Unchanged || len(r.Children) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A file comes once whatever it says of its id; one that grows, once for each state in which it was seen.
+func TestImportOnce(t *testing.T) {
+	const old = `{"type":"session","id":"%s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n" +
+		`{"type":"message","timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}` + "\n"
+	line := `{"type":"message","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"user","content":"ho","timestamp":1}}` + "\n"
+	for _, id := range []string{"o", "../x"} {
+		st, seen := store(t), map[string]string{}
+		text := fmt.Sprintf(old, id)
+		for range 3 {
+			for again := range 2 {
+				r, err := Import(t.Context(), st, FromBytes("f", []byte(text)), options())
+				if err != nil || r.Unchanged != (again == 1) || again == 1 && seen[text] != r.Session {
+					t.Fatalf("id %q: %+v, %v", id, r, err)
+				}
+				seen[text] = r.Session
+			}
+			text += line
+		}
+	}
+}
+
+// What stands where a parent's id does, and is too long for one, stays in the header alone.
+func TestLongParent(t *testing.T) {
+	st := store(t)
+	text := fmt.Sprintf(`{"type":"session","version":3,"id":"o","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","parentSession":%q}`+"\n", "/"+strings.Repeat("deep/", 100)) +
+		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}` + "\n"
+	r, err := Import(t.Context(), st, FromBytes("f", []byte(text)), options())
+	if err != nil || r.Entries != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var out bytes.Buffer
+	if err := st.Export(t.Context(), r.Session, &out); err != nil || out.String() != text {
+		t.Errorf("%s, %v", &out, err)
 	}
 }

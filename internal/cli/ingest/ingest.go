@@ -2,19 +2,16 @@ package ingest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
-	"slices"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/transcript"
@@ -71,11 +68,59 @@ func Import(ctx context.Context, st *coppice.Store, src Source, o Options) (Resu
 			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
 		}
 	}
-	r, err := once(ctx, st, src, o, false)
-	if errors.Is(err, fs.ErrExist) && o.Session == "" { // of a session that was deleted, or came in this moment
-		return once(ctx, st, src, o, true)
+	counted := src
+	counted.Open = func() (io.ReadCloser, error) {
+		f, err := src.Open()
+		return &counting{f, o.Read}, err
 	}
-	return r, err
+	r, err := formats.Open(counted, o.Format, interop.Options{Now: o.Now, Rand: o.Rand})
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+	}
+	res, err := read(ctx, st, src, r, o)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+	}
+	return res, nil
+}
+
+// read imports what a reader gives, and the sessions within.
+func read(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, o Options) (Result, error) {
+	h, err := r.Header()
+	if err != nil {
+		return Result{}, err
+	}
+	if len(h.Parent) > checkpoint.MaxName {
+		h.Parent = "" // a path, as pi has it: the header line keeps it
+	}
+	is := place{id: o.Session}
+	if o.Session == "" {
+		if is, err = find(ctx, st, h, src, o); err != nil {
+			return Result{}, err
+		}
+	}
+	res := Result{File: src.Name, Session: is.id, Entries: is.entries, Unchanged: is.unchanged, Diagnostics: []Diagnostic{}}
+	if res.Format = string(o.Format); res.Format == "" {
+		res.Format = string(interop.Pi)
+	}
+	if is.taken != "" {
+		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: "id-taken", Detail: is.taken})
+	}
+	if !is.unchanged {
+		err = bring(ctx, st, r, h, &res, &coppice.SessionOptions{
+			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: profile(o.Format),
+			Original: func() (io.Reader, error) {
+				if r.Verbatim() {
+					return nil, nil
+				}
+				return src.Open()
+			},
+		})
+	}
+	if family, ok := r.(interop.Family); ok && err == nil {
+		err = children(ctx, st, family, &res)
+	}
+	return res, err
 }
 
 // profile is the rules by which the program of a format builds contexts.
@@ -94,66 +139,11 @@ func profile(f interop.Format) transcript.Profile {
 	return transcript.Coppice
 }
 
-// once tries to import a file. fresh: under a new id, whatever the file says.
-func once(ctx context.Context, st *coppice.Store, src Source, o Options, fresh bool) (res Result, err error) {
-	counted := src
-	counted.Open = func() (io.ReadCloser, error) {
-		f, err := src.Open()
-		return &counting{f, o.Read}, err
-	}
-	r, err := formats.Open(counted, o.Format, interop.Options{Now: o.Now, Rand: o.Rand})
-	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	h, err := r.Header()
-	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
-	}
-	id, taken := o.Session, ""
-	if id == "" && !h.Made && layout.ValidID(h.ID) == nil {
-		has, entries := another, 0
-		if !fresh {
-			if has, entries, err = before(ctx, st, h.ID, src); err != nil {
-				return Result{}, fmt.Errorf("%s: compare it with session %s: %w", src.Name, h.ID, err)
-			}
-		}
-		switch {
-		case has == nothing:
-			id = h.ID
-		case has == whole && !o.Again:
-			res = Result{File: src.Name, Format: format(o), Session: h.ID, Entries: entries, Unchanged: true, Diagnostics: []Diagnostic{}}
-			res.Files, err = along(r)
-			return res, err
-		default:
-			taken = has.of(h.ID) + ": imported as a new one"
-		}
-	}
-	res, err = bring(ctx, st, src, r, h, &coppice.SessionOptions{
-		ID: id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: profile(o.Format),
-		Original: func() (io.Reader, error) {
-			if r.Verbatim() {
-				return nil, nil
-			}
-			return src.Open()
-		},
-	})
-	res.Format = format(o)
-	if err == nil && taken != "" {
-		res.Diagnostics = slices.Insert(res.Diagnostics, 0, Diagnostic{Kind: "id-taken", Detail: taken})
-	}
-	return res, err
-}
-
-// format is the format's name, as results show it.
-func format(o Options) string { return string(cmp.Or(o.Format, interop.Pi)) }
-
-// bring imports what a reader gives, and then the sessions within.
-func bring(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, h interop.Header, opts *coppice.SessionOptions) (res Result, err error) {
-	res = Result{File: src.Name, Diagnostics: []Diagnostic{}}
+// bring imports what a reader gives.
+func bring(ctx context.Context, st *coppice.Store, r interop.Reader, h interop.Header, res *Result, opts *coppice.SessionOptions) (err error) {
 	s, err := st.Import(ctx, lines(h, r.Next, &res.Entries), opts)
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	res.Session, res.BadLines = s.ID(), r.BadLines()
@@ -162,55 +152,10 @@ func bring(ctx context.Context, st *coppice.Store, src Source, r interop.Reader,
 	}
 	tree, err := s.Tree(ctx)
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: imported as %s: %w", src.Name, s.ID(), err)
+		return fmt.Errorf("imported as %s: %w", s.ID(), err)
 	}
 	for _, d := range tree.Diagnostics() {
 		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: d.Kind, Entry: d.Entry, Ordinal: d.Ordinal, Detail: d.Detail})
-	}
-	if family, ok := r.(interop.Family); ok {
-		err = children(ctx, st, family, &res)
-	}
-	return res, err
-}
-
-// children imports the sessions that a file holds beside its own, each as a child of it. One that was
-// imported before, or whose id is another's, gets a new id.
-func children(ctx context.Context, st *coppice.Store, f interop.Family, res *Result) error {
-	for child, err := range f.Children() {
-		if err != nil {
-			return fmt.Errorf("%s: a session within: %w", res.File, err)
-		}
-		h, id := child.Header, child.Header.ID
-		if layout.ValidID(id) != nil {
-			id = ""
-		}
-		for {
-			next, stop := iter.Pull2(child.Entries)
-			n := 0
-			s, err := st.Import(ctx, lines(h, func() (transcript.Draft, error) {
-				d, err, more := next()
-				if !more {
-					return d, io.EOF
-				}
-				return d, err
-			}, &n), &coppice.SessionOptions{ID: id, Title: h.Title, Cwd: h.Cwd, Parent: res.Session})
-			stop()
-			if errors.Is(err, fs.ErrExist) && id != "" {
-				id = ""
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("%s: a session within: %w", res.File, err)
-			}
-			res.Children = append(res.Children, s.ID())
-			if child.File != "" {
-				res.Files = append(res.Files, child.File)
-			}
-			if err := s.Close(); err != nil {
-				return err
-			}
-			break
-		}
 	}
 	return nil
 }

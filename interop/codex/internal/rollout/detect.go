@@ -33,7 +33,7 @@ func Detect(head []byte) bool {
 			if l.Form == Envelope || l.Form == Head || l.Form == Bare {
 				return true
 			}
-			if !whole && rawjson.IsString(l.Stamp) && IsType(l.Type) {
+			if !whole && rawjson.IsString(l.Stamp) && isType(l.Type) {
 				return true
 			}
 		}

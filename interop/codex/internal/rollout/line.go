@@ -40,8 +40,8 @@ type Fields struct {
 	summary                                       []byte
 }
 
-// IsType tells the types of envelopes.
-func IsType(typ []byte) bool {
+// isType tells the types of envelopes.
+func isType(typ []byte) bool {
 	switch string(typ) {
 	case `"session_meta"`, `"response_item"`, `"event_msg"`, `"turn_context"`, `"compacted"`, `"world_state"`, `"token_usage_record"`,
 		`"inter_agent_communication"`, `"inter_agent_communication_metadata"`, `"retained_context"`, `"security_risk_score"`, `"realtime_item"`:
@@ -93,7 +93,7 @@ func ReadLine(object []byte) Line {
 	typ := textOf(l.Type)
 	switch {
 	case bytes.HasPrefix(l.Payload, []byte("{")) && typ != "":
-		if l.Kind = l.Fields.read(l.Payload); IsType(l.Type) {
+		if l.Kind = l.Fields.read(l.Payload); isType(l.Type) {
 			l.Form = Envelope
 		}
 	case record != nil:

@@ -61,6 +61,10 @@ func (w *writer) happened(kind string, payload []byte) {
 		w.said = said{}
 	case "token_count":
 		info := rawjson.Field(payload, "info")
+		if w.retold() { // it was counted where the file says it first
+			w.count(wire.Usage{})
+			return
+		}
 		last, total := rawjson.Field(info, "last_token_usage"), rawjson.Field(info, "total_token_usage")
 		if last != nil {
 			if wire.IsUsage(total) {

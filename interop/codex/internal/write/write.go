@@ -64,7 +64,7 @@ func Append(w io.Writer, h interop.Header, known int, entries iter.Seq2[transcri
 		return nil, err
 	}
 	out := newWriter(w, h, p, losses)
-	out.end, out.ordinal, out.mute = &end, end.Next, true
+	out.end, out.ordinal, out.mute, out.known = &end, end.Next, true, known
 	out.way = p.Back(losses)
 	return losses, out.run(entries)
 }
@@ -90,6 +90,7 @@ type writer struct {
 	ordinal uint64        // of the next line, where lines have one
 	way     line.Way
 	mute    bool      // the file has what is said
+	known   int       // entries of that file
 	owed    []pending // calls to which it has no result on the line
 
 	at    int // on the line
@@ -230,6 +231,9 @@ func (w *writer) finish() {
 		w.complete()
 	}
 }
+
+// retold tells whether the entry at hand is in the file, and said a second time.
+func (w *writer) retold() bool { return !w.mute && w.plan.Path[w.at] < w.known }
 
 // fromCodex reports that the entry at hand came from a rollout.
 func (w *writer) fromCodex() bool { return strings.HasPrefix(w.item.ID, line.Ours) }
