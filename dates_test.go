@@ -32,7 +32,7 @@ func TestImportKeepsItsDates(t *testing.T) {
 		last time.Time
 	}{
 		"in one commit":              {file(0, day(1), day(3), day(2)), day(3)},
-		"in several":                 {file(1<<20, day(1), day(9), day(2), day(3), day(4), day(5), day(6), day(7), day(8)), day(9)},
+		"in several":                 {file(600<<10, day(1), day(9), day(2), day(3), day(4), day(5), day(6), day(7), day(8)), day(9)},
 		"without entries":            {file(0), begun},
 		"older than its header":      {file(0, day(-5)), begun},
 		"with a time that is coming": {file(0, day(1), time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)), day(1)},

@@ -180,7 +180,7 @@ func TestEveryStateIsRestored(t *testing.T) {
 
 // A state that is far from the last whole document costs a few copies of itself, not one for each commit between.
 func TestEarlierStateCosts(t *testing.T) {
-	const size = 200 << 10
+	const size = 40 << 10
 	store := newStore(t, memory.New(), nil)
 	s := create(t, store, "s", nil)
 	pad := strings.Repeat("x", size)

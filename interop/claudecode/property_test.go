@@ -159,13 +159,10 @@ func TestWriteAgain(t *testing.T) {
 		if got := again.talk(t, ""); got != w.head || len(r.Diagnostics()) > 0 {
 			rt.Fatalf("again\n got %s\nwant %s\n%v\n%s", got, w.head, r.Diagnostics(), out.String())
 		}
-		var settled []transcript.Entry // nobody goes on between the results of one message
-		for _, e := range s.entries {
-			if len(transcript.BuildContext(s.path(t, e.ID), transcript.Coppice).OpenCalls) == 0 {
-				settled = append(settled, e)
-			}
-		}
-		places := rapid.SliceOfN(rapid.SampledFrom(settled), 1, 3).Draw(rt, "places")
+		settled := rapid.SampledFrom(s.entries).Filter(func(e transcript.Entry) bool { // nobody goes on between the results of one message
+			return len(transcript.BuildContext(s.path(t, e.ID), transcript.Coppice).OpenCalls) == 0
+		})
+		places := rapid.SliceOfN(settled, 1, 3).Draw(rt, "places")
 		known := len(s.entries)
 		for i, p := range places {
 			want := strings.TrimSpace(s.talk(t, p.ID) + fmt.Sprintf(" u:q%d a:+k%d r:done=k%d", i, i, i))

@@ -280,6 +280,9 @@ func TestWriteBounded(t *testing.T) {
 		c := talk{header: begun, lines: slices.Clone(s.lines)}
 		c.add("c", parent, "compaction", `"summary":"short","firstKeptEntryId":"`+from+`"`)
 		if slow { // 100 MB of JSON
+			if want == 0 {
+				continue
+			}
 			if losses, err := Write(io.Discard, c.header, c.all(), "c"); err != nil || losses[write.LostKept] != want {
 				t.Errorf("from %s: %v, %v", from, losses, err)
 			}
