@@ -20,12 +20,12 @@ func KeptAs(role string) string {
 	return role
 }
 
-// keptEntry is the kind of custom entry that exports make of an entry of a type that a format does not have.
-const keptEntry = `"coppice.entry"`
+// KeptKind is the kind of custom entry that exports make of an entry of a type that a format does not have.
+const KeptKind = "coppice.entry"
 
 // KeptEntry gives the type and the fields of the entry that one of type custom was made of; nil = it was made of none.
 func KeptEntry(entry []byte) (typ string, data []byte) {
-	if string(first(entry, "customType", "custom_type")) != keptEntry {
+	if rawjson.Text(first(entry, "customType", "custom_type")) != KeptKind {
 		return "", nil
 	}
 	data = rawjson.Field(entry, "data")

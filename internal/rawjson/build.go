@@ -57,3 +57,15 @@ func OrNull(val []byte) []byte {
 	}
 	return val
 }
+
+// List writes an array of values, each JSON already.
+func List(items [][]byte) []byte {
+	out := []byte{'['}
+	for _, v := range items {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, v...)
+	}
+	return append(out, ']')
+}

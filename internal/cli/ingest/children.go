@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 
 	coppice "github.com/coppice-go/coppice"
@@ -20,15 +21,17 @@ func children(ctx context.Context, st *coppice.Store, f interop.Family, res *Res
 	var places []place // of those of a file that was imported before
 	if res.Unchanged {
 		var err error
-		if places, err = placesOf(ctx, st, f, res.Session); err != nil {
+		if places, err = placesOf(ctx, st, f, res); err != nil {
 			return fmt.Errorf("sessions within: %w", err)
 		}
+		if !slices.ContainsFunc(places, func(is place) bool { return !is.unchanged }) {
+			return nil
+		}
+		res.Files = nil // they come again
 	}
 	i := 0
 	for child, err := range f.Children() {
-		if err == nil && child.File != "" {
-			res.Files = append(res.Files, child.File)
-		}
+		res.note(child)
 		var is place
 		switch {
 		case err != nil:
@@ -49,7 +52,7 @@ func children(ctx context.Context, st *coppice.Store, f interop.Family, res *Res
 
 // placesOf finds where the children of a session are that was imported before. Whether one is whole only its entries
 // tell, and these come once: who wants them asks for the children again.
-func placesOf(ctx context.Context, st *coppice.Store, f interop.Family, parent string) (places []place, err error) {
+func placesOf(ctx context.Context, st *coppice.Store, f interop.Family, res *Result) (places []place, err error) {
 	for err == nil {
 		_, err = f.Next()
 	}
@@ -67,13 +70,21 @@ func placesOf(ctx context.Context, st *coppice.Store, f interop.Family, parent s
 			}
 			n++
 		}
-		is, err := childPlace(ctx, st, child.Header.ID, parent, n)
+		is, err := childPlace(ctx, st, child.Header.ID, res.Session, n)
 		if err != nil {
 			return nil, err
 		}
+		res.note(child)
 		places = append(places, is)
 	}
 	return places, nil
+}
+
+// note notes the file that holds a child.
+func (r *Result) note(child interop.Child) {
+	if child.File != "" {
+		r.Files = append(r.Files, child.File)
+	}
 }
 
 // childPlace finds where a child of a session goes: under its own id, if that is another's under one that is made of

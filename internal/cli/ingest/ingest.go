@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func FromBytes(name string, p []byte) Source {
 
 // Import imports one file as one session, with the rules of its format for contexts. A file whose session is there
 // from an earlier import of the same bytes is left alone, whatever became of the session since. On an error the store
-// holds nothing of it.
+// holds nothing of it, or, where a session within was what failed, all before that: the next import brings the others.
 func Import(ctx context.Context, st *coppice.Store, src Source, o Options) (Result, error) {
 	if o.Format == "" {
 		var err error
@@ -99,9 +100,9 @@ func read(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, 
 			return Result{}, err
 		}
 	}
-	res := Result{File: src.Name, Session: is.id, Entries: is.entries, Unchanged: is.unchanged, Diagnostics: []Diagnostic{}}
-	if res.Format = string(o.Format); res.Format == "" {
-		res.Format = string(interop.Pi)
+	res := Result{
+		File: src.Name, Format: string(cmp.Or(o.Format, interop.Pi)), Session: is.id, Entries: is.entries, Unchanged: is.unchanged,
+		Diagnostics: []Diagnostic{},
 	}
 	if is.taken != "" {
 		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: "id-taken", Detail: is.taken})

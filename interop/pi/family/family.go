@@ -28,9 +28,6 @@ const (
 	LostLeaf       = "moves of the head: kept as custom entries, the file ends at the head"
 )
 
-// customEntry is the customType of an entry of a type that the member does not have.
-const customEntry = "coppice.entry"
-
 // Member is a program of the family.
 type Member struct {
 	Types    []string      // of entries that it has beside pi 0.73's

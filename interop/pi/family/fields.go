@@ -3,6 +3,7 @@ package family
 import (
 	"slices"
 
+	"github.com/coppice-go/coppice/internal/answers"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
@@ -132,7 +133,7 @@ func foreign(l transcript.Line) []byte {
 		data = append(rawjson.AppendString(append(data[:len(data)-1], ','), string(m.Key)), ':')
 		data = append(append(data, m.Val...), '}')
 	}
-	out := retyped(l, "custom", rawjson.Object("customType", []byte(`"`+customEntry+`"`), "data", data))
+	out := retyped(l, "custom", rawjson.Object("customType", rawjson.AppendString(nil, answers.KeptKind), "data", data))
 	if _, err := transcript.ParseLine(out); err != nil { // one level deeper than it was
 		out = rawjson.WithField(out, "data", nil)
 	}
@@ -141,7 +142,7 @@ func foreign(l transcript.Line) []byte {
 
 // restored gives back an entry that another member did not have and this one has.
 func (m Member) restored(l transcript.Line) transcript.Line {
-	if string(rawjson.Field(l.Raw, "customType")) != `"`+customEntry+`"` {
+	if rawjson.Text(rawjson.Field(l.Raw, "customType")) != answers.KeptKind {
 		return l
 	}
 	data := rawjson.Field(l.Raw, "data")

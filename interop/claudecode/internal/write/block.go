@@ -14,7 +14,7 @@ func (w *writer) blocks(content []byte) []byte {
 			list = append(list, b)
 		}
 	}
-	return listOf(list)
+	return rawjson.List(list)
 }
 
 // block gives a block as Anthropic has it; nil = it says nothing, or there are no words for it.

@@ -107,7 +107,7 @@ func (w *writer) wrapped(list []byte) []byte {
 		}
 		out = append(out, b)
 	}
-	return listOf(out)
+	return rawjson.List(out)
 }
 
 // anthropic gives Anthropic's block for one that package shape has no counterpart of; nil = there is none.
@@ -159,7 +159,7 @@ func (w *writer) plainResult(b []byte) []byte {
 		}
 		out = append(out, is)
 	}
-	inner = rawjson.WithField(inner, "content", listOf(out))
+	inner = rawjson.WithField(inner, "content", rawjson.List(out))
 	if in {
 		return rawjson.WithField(b, "toolResult", inner)
 	}

@@ -130,20 +130,9 @@ func (w *writer) user(content []byte) []spoken {
 		}
 	}
 	if list := slices.Concat(results, rest); len(list) > 0 {
-		lines = append(lines, spoken{"user", rawjson.Object("role", []byte(`"user"`), "content", listOf(list)), nil})
+		lines = append(lines, spoken{"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List(list)), nil})
 	}
 	return lines
-}
-
-func listOf(blocks [][]byte) []byte {
-	out := []byte{'['}
-	for _, b := range blocks {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, b...)
-	}
-	return append(out, ']')
 }
 
 // resultBlock gives the block of a result. Without the call it would be refused, so it becomes text, on a line
@@ -181,7 +170,7 @@ func (w *writer) result(message, content []byte) []spoken {
 	} else if !w.ours && string(details) != "null" {
 		w.lose("details of results of tools")
 	}
-	return []spoken{{"user", rawjson.Object("role", []byte(`"user"`), "content", listOf([][]byte{block})), flags}}
+	return []spoken{{"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List([][]byte{block})), flags}}
 }
 
 // assistant gives the line of a message of the model.
@@ -197,7 +186,7 @@ func (w *writer) assistant(it item, message, content []byte) []spoken {
 	if fault := rawjson.Field(message, "errorMessage"); failed && rawjson.IsString(fault) && len(fault) > 2 {
 		if len(said.list) == 0 {
 			said.put(w.block(fault))
-		} else if it.more == nil && !strings.Contains(string(listOf(said.list)), string(fault[1:len(fault)-1])) {
+		} else if it.more == nil && !strings.Contains(string(rawjson.List(said.list)), string(fault[1:len(fault)-1])) {
 			w.lose("errors of messages that have content too")
 		}
 	}
@@ -265,7 +254,7 @@ func (w *writer) provider(it item, message []byte, said *answer) (out, model []b
 		model = []byte(`"unknown"`)
 	}
 	sequence := rawjson.OrNull(rawjson.Field(message, "stop_sequence"))
-	out = rawjson.Object("id", id, "type", []byte(`"message"`), "role", []byte(`"assistant"`), "model", model, "content", listOf(said.list),
+	out = rawjson.Object("id", id, "type", []byte(`"message"`), "role", []byte(`"assistant"`), "model", model, "content", rawjson.List(said.list),
 		"stop_reason", w.stop(it.message, said.signed, said.calls != nil), "stop_sequence", sequence, "usage", w.usage(it.message))
 	for _, name := range []string{"container", "context_management", "stop_details"} {
 		if v := rawjson.OrNull(rawjson.Field(message, name)); string(v) != "null" {

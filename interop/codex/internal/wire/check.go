@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -28,28 +29,26 @@ func IsReasoning(item []byte) bool {
 }
 
 func typedTexts(list []byte, types ...string) bool {
-	if len(list) == 0 || list[0] != '[' {
-		return false
-	}
-	for m := rawjson.Walk(list); m.Next(); {
-		typ, fits := rawjson.Text(rawjson.Field(m.Val, "type")), false
-		for _, t := range types {
-			fits = fits || typ == t
-		}
-		if !fits || !rawjson.IsString(rawjson.Field(m.Val, "text")) {
-			return false
-		}
-	}
-	return true
+	return every(list, func(b []byte) bool {
+		return slices.Contains(types, rawjson.Text(rawjson.Field(b, "type"))) && rawjson.IsString(rawjson.Field(b, "text"))
+	})
 }
 
 // AreTexts reports a list of texts.
-func AreTexts(list []byte) bool {
+func AreTexts(list []byte) bool { return every(list, rawjson.IsString) }
+
+// AreItems reports a list of items of a conversation.
+func AreItems(list []byte) bool {
+	return every(list, func(item []byte) bool { return rawjson.IsString(rawjson.Field(item, "type")) })
+}
+
+// every reports a list of which all that stands in it fits.
+func every(list []byte, fits func(val []byte) bool) bool {
 	if len(list) == 0 || list[0] != '[' {
 		return false
 	}
 	for m := rawjson.Walk(list); m.Next(); {
-		if !rawjson.IsString(m.Val) {
+		if !fits(m.Val) {
 			return false
 		}
 	}
@@ -73,19 +72,6 @@ func HasTexts(object []byte, names ...string) bool {
 func MayHaveTexts(object []byte, names ...string) bool {
 	for _, name := range names {
 		if v := rawjson.OrNull(rawjson.Field(object, name)); v[0] != 'n' && !rawjson.IsString(v) {
-			return false
-		}
-	}
-	return true
-}
-
-// AreItems reports a list of items of a conversation.
-func AreItems(list []byte) bool {
-	if len(list) == 0 || list[0] != '[' {
-		return false
-	}
-	for m := rawjson.Walk(list); m.Next(); {
-		if !rawjson.IsString(rawjson.Field(m.Val, "type")) {
 			return false
 		}
 	}

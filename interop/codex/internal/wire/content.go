@@ -67,18 +67,6 @@ func Message(role string, content []byte) []byte {
 	return rawjson.Object("type", []byte(`"message"`), "role", []byte(`"`+role+`"`), "content", content)
 }
 
-// List gives a list of values.
-func List(items [][]byte) []byte {
-	out := []byte{'['}
-	for _, b := range items {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, b...)
-	}
-	return append(out, ']')
-}
-
 // Output gives what a tool gave: a text, or a list where it is more.
 func Output(content []byte) []byte {
 	if rawjson.IsString(content) {
@@ -93,7 +81,7 @@ func Output(content []byte) []byte {
 			return text
 		}
 	}
-	return List(list)
+	return rawjson.List(list)
 }
 
 // ToolName gives a name that OpenAI takes.

@@ -108,7 +108,7 @@ func (w *writer) text(id []byte, list [][]byte) {
 	if !w.fromCodex() || !rawjson.IsString(id) || len(id) == 2 {
 		id = nil
 	}
-	all := wire.List(list)
+	all := rawjson.List(list)
 	w.say(piece{payload: rawjson.Object("type", []byte(`"message"`), "id", id, "role", []byte(`"assistant"`), "content", all)})
 	w.event("agent_message", "message", wire.Words(list, all))
 }

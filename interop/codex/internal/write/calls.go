@@ -263,7 +263,7 @@ func (w *writer) paired(list []piece) (out []piece, open []pending) {
 func orphaned(payload []byte) []byte {
 	output := rawjson.Field(payload, "output")
 	if rawjson.IsString(output) {
-		return wire.List([][]byte{wire.Text("input_text", output)})
+		return rawjson.List([][]byte{wire.Text("input_text", output)})
 	}
 	return rawjson.OrNull(output)
 }

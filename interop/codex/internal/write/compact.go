@@ -107,7 +107,7 @@ const lead = "What was said before, in short:\n\n"
 
 func summaryItem(summary []byte) piece {
 	text := rawjson.AppendString(nil, lead+rawjson.Text(summary))
-	return piece{payload: wire.Message("user", wire.List([][]byte{wire.Text("input_text", text)}))}
+	return piece{payload: wire.Message("user", rawjson.List([][]byte{wire.Text("input_text", text)}))}
 }
 
 // compacted writes the compaction whose history is complete.
@@ -153,7 +153,7 @@ func payloads(list []piece) []byte {
 	for i, p := range list {
 		items[i] = p.payload
 	}
-	return wire.List(items)
+	return rawjson.List(items)
 }
 
 func itemsOf(history []byte) (list []piece) {

@@ -105,7 +105,7 @@ func (w *writer) tell(p piece, role string, content []byte) {
 		}
 	}
 	w.settle()
-	p.payload = wire.Message(role, wire.List(list))
+	p.payload = wire.Message(role, rawjson.List(list))
 	w.say(p)
 	w.said = said{}
 }
@@ -124,7 +124,7 @@ func (w *writer) user(content []byte) {
 	}
 	w.settle()
 	w.begin()
-	all := wire.List(list)
+	all := rawjson.List(list)
 	w.say(piece{payload: wire.Message("user", all)})
 	w.event("user_message", "message", wire.Words(list, all), "local_images", []byte("[]"), "text_elements", []byte("[]"))
 	w.said = said{}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/coppice-go/coppice/internal/answers"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -71,7 +72,7 @@ func (a *appender) body(l transcript.Line) []byte {
 		}
 	case "context_edit":
 		a.losses[LostHarness]++
-		return fields("custom", "customType", []byte(`"coppice.entry"`), "data", rawjson.Object("type", []byte(`"context_edit"`), "targetId", get("targetId"), "replacement", get("replacement")))
+		return fields("custom", "customType", rawjson.AppendString(nil, answers.KeptKind), "data", rawjson.Object("type", []byte(`"context_edit"`), "targetId", get("targetId"), "replacement", get("replacement")))
 	}
 	return nil
 }
