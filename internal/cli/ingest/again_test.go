@@ -137,11 +137,13 @@ func agents(t *testing.T, answer, more string) (file string) {
 	return file
 }
 
+// said is the nth line of an agent's answer.
+func said(n int) string {
+	return fmt.Sprintf(`{"parentUuid":"s%d","type":"assistant","uuid":"s%d","timestamp":"2026-07-01T10:00:00.000Z","sessionId":"22220000-0000-4000-8000-000000000002","isSidechain":true,"agentId":"ab12","message":{"id":"m%d","role":"assistant","model":"c","content":[{"type":"text","text":"done"}]}}`+"\n", n, n+1, n+10)
+}
+
 // Whatever became of the sessions of an earlier import, what agents wrote comes in whole, and once.
 func TestChildrenAgain(t *testing.T) {
-	answer := func(n int) string {
-		return fmt.Sprintf(`{"parentUuid":"s%d","type":"assistant","uuid":"s%d","timestamp":"2026-07-01T10:00:00.000Z","sessionId":"22220000-0000-4000-8000-000000000002","isSidechain":true,"agentId":"ab12","message":{"id":"m%d","role":"assistant","model":"c","content":[{"type":"text","text":"done"}]}}`+"\n", n, n+1, n+10)
-	}
 	const more = `{"parentUuid":"r1","isSidechain":false,"type":"user","uuid":"u2","timestamp":"2026-07-01T11:00:00.000Z","sessionId":"22220000-0000-4000-8000-000000000002","cwd":"/w","version":"2.1.0","message":{"role":"user","content":"more"}}` + "\n"
 	for _, c := range []struct {
 		name      string
@@ -152,12 +154,12 @@ func TestChildrenAgain(t *testing.T) {
 		unchanged bool
 		children  int // that the second import brings
 	}{
-		{name: "nothing is new", answer: answer(1), unchanged: true},
-		{name: "the agent went on", answer: answer(1) + answer(2), unchanged: true, children: 1},
-		{name: "the session went on", answer: answer(1), more: more, children: 1},
-		{name: "asked for", answer: answer(1), again: true, children: 1},
-		{name: "the child was gone on with", answer: answer(1), unchanged: true, between: add},
-		{name: "the child was deleted", answer: answer(1), unchanged: true, between: func(t *testing.T, st *coppice.Store, child string) {
+		{name: "nothing is new", answer: said(1), unchanged: true},
+		{name: "the agent went on", answer: said(1) + said(2), unchanged: true, children: 1},
+		{name: "the session went on", answer: said(1), more: more, children: 1},
+		{name: "asked for", answer: said(1), again: true, children: 1},
+		{name: "the child was gone on with", answer: said(1), unchanged: true, between: add},
+		{name: "the child was deleted", answer: said(1), unchanged: true, between: func(t *testing.T, st *coppice.Store, child string) {
 			t.Helper()
 			if err := st.Delete(t.Context(), child); err != nil {
 				t.Fatal(err)
@@ -166,7 +168,7 @@ func TestChildrenAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			st := store(t)
-			first, err := Import(t.Context(), st, FromFile(agents(t, answer(1), "")), options())
+			first, err := Import(t.Context(), st, FromFile(agents(t, said(1), "")), options())
 			if err != nil || len(first.Children) != 1 {
 				t.Fatalf("%+v, %v", first, err)
 			}
@@ -192,6 +194,20 @@ func TestChildrenAgain(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An agent that goes on while its session does not comes once in each state in which it was seen.
+func TestChildGrows(t *testing.T) {
+	st, text := store(t), ""
+	for n := 1; n <= 5; n++ {
+		text += said(n)
+		for again := range 2 {
+			r, err := Import(t.Context(), st, FromFile(agents(t, text, "")), options())
+			if err != nil || len(r.Children) != 1-again {
+				t.Fatalf("%d lines: %+v, %v: want %d children", n, r, err, 1-again)
+			}
+		}
 	}
 }
 

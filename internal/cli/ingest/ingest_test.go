@@ -189,3 +189,28 @@ func TestImport(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// Transcripts of agents come behind the sessions that may have started them, however old they are.
+func TestFindAgentsLast(t *testing.T) {
+	dir := t.TempDir()
+	begun := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	want := []string{"z.jsonl", "b.jsonl", "agent-2.jsonl", "agent-1.jsonl"}
+	for i, name := range []string{"agent-2.jsonl", "z.jsonl", "agent-1.jsonl", "b.jsonl"} { // as they were changed
+		file := filepath.Join(dir, name)
+		at := begun.AddDate(0, 0, i)
+		err := os.WriteFile(file, []byte("x"), 0o600)
+		if err == nil {
+			err = os.Chtimes(file, at, at)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, f := range Find(t.Context(), []string{dir}) {
+		got = append(got, filepath.Base(f.Path))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
