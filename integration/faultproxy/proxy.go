@@ -147,7 +147,8 @@ func (p *Proxy) Decide(f func(r *http.Request) Fault) {
 	p.decide = f
 }
 
-// Log gives what happened so far, in the order in which it ended.
+// Log gives what happened so far, in the order in which it was answered: who has an answer, or the loss of
+// one, finds it there.
 func (p *Proxy) Log() []Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,22 +208,19 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 			e.Cond = name + ": " + v
 		}
 	}
-	defer func() {
-		p.mu.Lock()
-		p.events = append(p.events, e)
-		p.mu.Unlock()
-	}()
 	if f.Then == nil {
 		f.Then = func() {}
 	}
 	switch f.Kind {
 	case LoseRequest:
 		f.Then()
+		p.note(e)
 		reset(w, nil)
 		return
 	case Refuse:
 		f.Then()
 		e.Client = f.Status
+		p.note(e)
 		refuse(w, f)
 		return
 	case Hold:
@@ -230,6 +228,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		p.held = append(p.held, req)
 		p.mu.Unlock()
 		f.Then()
+		p.note(e)
 		reset(w, nil)
 		return
 	case None, LoseAnswer, CutAnswer, DelayAnswer, ReplaceAnswer:
@@ -237,12 +236,26 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	// A client that leaves does not take back what it has sent.
 	a, err := p.forward(context.WithoutCancel(r.Context()), req)
 	if err != nil {
+		p.note(e)
 		reset(w, nil)
 		return
 	}
 	e.Server = a.status
 	f.Then()
-	e.Client = a.answer(w, r, f)
+	if f.delay(r.Context()) {
+		e.Client = a.told(f)
+	}
+	p.note(e)
+	if e.Client != 0 || f.Kind != DelayAnswer {
+		a.answer(w, f)
+	}
+}
+
+// note puts an event in the log: before the client hears of it, so that whoever was answered finds it.
+func (p *Proxy) note(e Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events = append(p.events, e)
 }
 
 func (p *Proxy) choose(r *http.Request) Fault {
@@ -297,27 +310,46 @@ type answer struct {
 	length int64
 }
 
-// answer tells the client, as the fault wants it, and gives the status that arrived whole.
-func (a *answer) answer(w http.ResponseWriter, r *http.Request, f Fault) int {
+// delay waits as the fault says, and is false if the client has gone meanwhile.
+func (f Fault) delay(ctx context.Context) bool {
+	if f.Kind != DelayAnswer {
+		return true
+	}
+	t := time.NewTimer(f.Delay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// told is the status that arrives whole; 0 = none.
+func (a *answer) told(f Fault) int {
+	switch f.Kind {
+	case LoseAnswer, CutAnswer:
+		return 0
+	case ReplaceAnswer:
+		return f.Status
+	case None, LoseRequest, Refuse, DelayAnswer, Hold:
+	}
+	return a.status
+}
+
+// answer tells the client, as the fault wants it.
+func (a *answer) answer(w http.ResponseWriter, f Fault) {
 	switch f.Kind {
 	case LoseAnswer:
 		reset(w, nil)
-		return 0
+		return
 	case CutAnswer:
 		reset(w, a.part())
-		return 0
+		return
 	case ReplaceAnswer:
 		refuse(w, f)
-		return f.Status
-	case DelayAnswer:
-		t := time.NewTimer(f.Delay)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-r.Context().Done():
-			return 0
-		}
-	case None, LoseRequest, Refuse, Hold:
+		return
+	case None, LoseRequest, Refuse, DelayAnswer, Hold:
 	}
 	maps.Copy(w.Header(), a.header)
 	if a.length >= 0 {
@@ -325,7 +357,6 @@ func (a *answer) answer(w http.ResponseWriter, r *http.Request, f Fault) int {
 	}
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body)
-	return a.status
 }
 
 // part is a beginning of the answer: half of the body where there is one, else half a header.

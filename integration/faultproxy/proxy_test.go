@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -110,7 +111,15 @@ func TestFaults(t *testing.T) {
 
 // A fault waits for the request that it is meant for, and a server that is gone is a reset.
 func TestScript(t *testing.T) {
-	upstream := httptest.NewServer(&counter{})
+	// Its port stays its own while it is gone, lest another process gets the request.
+	var gone atomic.Bool
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if gone.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		(&counter{}).ServeHTTP(w, r)
+	}))
+	defer upstream.Close()
 	p, err := New(upstream.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +131,7 @@ func TestScript(t *testing.T) {
 		t.Errorf("%d, %v; %d faults wait", status, err, p.Waiting())
 	}
 	p.Decide(nil)
-	upstream.Close()
+	gone.Store(true)
 	if status, _, err := put(t, p.URL); err == nil || errors.Is(err, io.EOF) && status != 0 {
 		t.Errorf("without a server: %d, %v", status, err)
 	}
