@@ -7,6 +7,12 @@ COUNT    ?= 1
 REF      ?= HEAD
 DURATION ?= 10m
 PROOFTIME ?= 15m
+# The packages of PKG with tests of sizes: the others need no second binary.
+SIZED     = $$($(GO) list -f '{{range .TestGoFiles}}{{$$.Dir}}/{{.}} {{end}}{{range .XTestGoFiles}}{{$$.Dir}}/{{.}} {{end}}' $(PKG) | xargs grep -l '^func TestSize' | xargs -n 1 dirname | sort -u)
+
+# A program with the race detector sleeps for a second when it ends, in case something still runs: the tests
+# start thousands of them. What outlives its test is found by the tests themselves, which count goroutines.
+export GORACE ?= atexit_sleep_ms=10
 
 # golangci-lint and benchstat are pinned in a module of their own, so that the library does not see
 # what they depend on.
@@ -25,8 +31,9 @@ build: ## the command, as bin/coppice
 	@mkdir -p bin
 	$(GO) build -trimpath -o bin/coppice ./cmd/coppice
 
-test: ## every test, with the race detector and in random order
+test: ## every test, with the race detector and in random order; then those of sizes, without it
 	$(GO) test -race -shuffle=on $(PKG)
+	$(GO) test -run '^TestSize' $(SIZED)
 
 lint: ## golangci-lint with .golangci.yml, and the modules of the integration tests too
 	$(TOOL) golangci-lint run $(PKG)
@@ -91,8 +98,9 @@ s3server: ## the S3 server of the integration tests, as bin/s3server
 	cd integration/s3server && CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags='-s -w' -o $(S3SERVER) .
 
 # Without a package as its argument `go test` says what it has to say as it comes: that there is no Docker.
-integration: s3server ## real S3 servers, as a process, behind TLS, and in a container if there is Docker
-	cd integration && S3TEST_BIN=$(S3SERVER) $(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m
+integration: s3server build ## real S3 servers, as a process, behind TLS, and in a container if there is Docker
+	cd integration && S3TEST_BIN=$(S3SERVER) S3TEST_COPPICE=$(CURDIR)/bin/coppice \
+		$(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m
 	cd integration && S3TEST_BIN=$(S3SERVER) $(GO) test -race -shuffle=on -count=$(COUNT) ./faultproxy/... ./s3test/...
 
 integration-minio: ## the same on MinIO, which is built first, once: minutes

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -10,14 +11,25 @@ import (
 	"github.com/coppice-go/coppice/internal/cli"
 )
 
+// commandEnv names a built coppice for the scripts. The race detector watches the command in the scripts'
+// own package; here, where it would take most of the time, what users run is tried.
+const commandEnv = "S3TEST_COPPICE"
+
 // suite is this package's tests on a target.
 type suite struct{ m *testing.M }
 
 func (s suite) Run() int { return s3test.Main(s.m) }
 
-// The test binary, started as "coppice", is the command.
+// The command "coppice" is the built one, or the test binary started under that name.
 func TestMain(m *testing.M) {
-	testscript.Main(suite{m}, map[string]func(){
-		"coppice": func() { os.Exit(cli.Main(os.Args[1:])) },
-	})
+	commands := map[string]func(){}
+	if built := os.Getenv(commandEnv); built != "" {
+		path := filepath.Dir(built) + string(os.PathListSeparator) + os.Getenv("PATH")
+		if err := os.Setenv("PATH", path); err != nil {
+			panic(err)
+		}
+	} else {
+		commands["coppice"] = func() { os.Exit(cli.Main(os.Args[1:])) }
+	}
+	testscript.Main(suite{m}, commands)
 }

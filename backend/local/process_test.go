@@ -15,6 +15,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/internal/race"
 )
 
 // childEnv makes the test binary one of the processes below: "mode dir id n".
@@ -120,8 +121,8 @@ func start(t *testing.T, mode, dir, id string, n int) (*exec.Cmd, io.Reader) {
 	return cmd, out
 }
 
-// race runs processes against each other, and gives what each printed.
-func race(t *testing.T, mode, dir string, processes, n int) [][]string {
+// compete runs processes against each other, and gives what each printed.
+func compete(t *testing.T, mode, dir string, processes, n int) [][]string {
 	t.Helper()
 	cmds, outs := make([]*exec.Cmd, processes), make([]io.Reader, processes)
 	for i := range cmds {
@@ -157,7 +158,7 @@ func TestProcessesAppend(t *testing.T) {
 	t.Parallel()
 	const processes, n = 3, 60
 	b, dir := openWith(t, logKey, nil)
-	race(t, "append", dir, processes, n)
+	compete(t, "append", dir, processes, n)
 	p, _, err := b.Get(ctx, logKey, backend.Range{})
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +183,7 @@ func TestProcessesIfMatch(t *testing.T) {
 	t.Parallel()
 	const processes, n = 3, 40
 	b, dir := openWith(t, "count/x", []byte("0"))
-	race(t, "count", dir, processes, n)
+	compete(t, "count", dir, processes, n)
 	if p, _, err := b.Get(ctx, "count/x", backend.Range{}); err != nil || string(p) != strconv.Itoa(processes*n) {
 		t.Errorf("%q, %v; want %d", p, err, processes*n)
 	}
@@ -194,7 +195,7 @@ func TestProcessesIfAbsent(t *testing.T) {
 	const processes, n = 3, 60
 	b, dir := openWith(t, "other/x", nil)
 	winner := map[string]int{}
-	for id, won := range race(t, "create", dir, processes, n) {
+	for id, won := range compete(t, "create", dir, processes, n) {
 		for _, key := range won {
 			if other, twice := winner[key]; twice {
 				t.Errorf("key %s: won by %d and %d", key, other, id)
@@ -217,7 +218,7 @@ func TestProcessesIfAbsent(t *testing.T) {
 func TestKilledInMidAppend(t *testing.T) {
 	t.Parallel()
 	kills := 50
-	if slow {
+	if race.Enabled {
 		kills = 14 // each number of lines twice; a process with the race detector takes 100 ms of CPU to begin
 	}
 	b, dir := openWith(t, logKey, nil)

@@ -14,6 +14,7 @@
 //	                   bucket has to be in the path. Each test works below a prefix of its own and removes
 //	                   what it wrote.
 //	S3TEST_BIN         a built integration/s3server, static, for it goes into the image too
+//	S3TEST_COPPICE     a built coppice for the scripts; without it the test binary is the command
 //	REQUIRE_DOCKER=1   makes it a failure that there is no Docker; else the container lane is skipped
 //
 // Without S3TEST_BIN the server is built from integration/s3server and kept in the user's cache folder

@@ -42,6 +42,7 @@ var table = []edge{
 	{dir: "codec", ext: []string{zstd, msgpack}},
 	{dir: "internal/diag"},
 	{dir: "internal/parallel"},
+	{dir: "internal/race"},
 	{dir: "internal/rawjson"},
 	{dir: "internal/sharedtest"},
 	{dir: "transcript", ours: []string{"codec", "internal/diag", "internal/rawjson"}, ext: []string{uuid}},

@@ -20,6 +20,7 @@ import (
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
@@ -149,7 +150,7 @@ func (w *world) keys(of string) []string {
 // reaches disappears (I3), and in the end what dead writers left is gone.
 func TestBesideWriters(t *testing.T) {
 	seeds := 60
-	if testing.Short() || slow {
+	if testing.Short() || race.Enabled {
 		seeds = 15
 	}
 	for _, kind := range []string{"replace", "append"} {

@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
@@ -111,7 +112,7 @@ func (l *ledger) settle(ctx context.Context, rng *rand.Rand, j *Journal, e *Entr
 // is in the history once, what failed is not (I1, I2).
 func TestChaos(t *testing.T) {
 	seeds := 300
-	if testing.Short() || slow {
+	if testing.Short() || race.Enabled {
 		seeds = 24 // of each kind; the writers take turns, so that there is nothing that the race detector could find
 	}
 	for _, kind := range []string{"replace", "append"} {
@@ -197,7 +198,7 @@ func chaos(t *testing.T, kind string, seed uint64) {
 // during what follows: the session opens again, with all that was acknowledged, and takes commits (I13).
 func TestPowerLoss(t *testing.T) {
 	seeds := 600
-	if testing.Short() || slow {
+	if testing.Short() || race.Enabled {
 		seeds = 60
 	}
 	for seed := range seeds {

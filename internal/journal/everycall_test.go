@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/race"
 )
 
 // life is one scripted life of a session on which every kind of call is made. It goes on after whatever
@@ -128,7 +129,7 @@ func TestEveryCallFails(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/%v/%v/%d", kind, way.Kind, way.Outcome, way.Count), func(t *testing.T) {
 				step := 1
-				if slow {
+				if race.Enabled {
 					step = 7
 				}
 				for at := 0; ; at += step {

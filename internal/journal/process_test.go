@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/internal/race"
 )
 
 const (
@@ -136,7 +137,7 @@ func onDisk(t *testing.T, dir string) map[string]int {
 // Processes die by SIGKILL at any moment: every reopen succeeds, and no acknowledged entry is lost.
 func TestKill9(t *testing.T) {
 	n := killed
-	if slow {
+	if race.Enabled {
 		n = 50 // a process with the race detector takes 100 ms of CPU to begin
 	}
 	if testing.Short() {

@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/race"
 )
 
 // object reads an object whole.
@@ -67,7 +68,7 @@ func TestTornTailAtEveryByte(t *testing.T) {
 	mid := before + bytes.Index(whole[before:], []byte(`"id":"c"`))
 	mid = bytes.LastIndexByte(whole[:mid], '\n') + 1
 	step := 1
-	if slow {
+	if race.Enabled {
 		step = 7
 	}
 	for cut := before; cut <= len(whole); cut += step {
@@ -258,7 +259,7 @@ func TestTornKeepBoth(t *testing.T) {
 	w, key, before := build(t)
 	whole := w.object(key)
 	step := 1
-	if slow {
+	if race.Enabled {
 		step = 7
 	}
 	for cut := before; cut <= len(whole); cut += step {

@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-go/coppice/internal/check/checktest"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/salvage"
 )
 
@@ -61,7 +62,7 @@ func broken(t testing.TB, kind string, all map[string][]byte, seed uint64, lim j
 // the log is left the session is gone, and that is said.
 func TestRepairMany(t *testing.T) {
 	seeds := 50
-	if testing.Short() || slow {
+	if testing.Short() || race.Enabled {
 		seeds = 12
 	}
 	for _, kind := range checktest.Kinds {
@@ -84,7 +85,7 @@ func TestRepairMany(t *testing.T) {
 // The same with so many segments that references fold: index objects are damaged too.
 func TestRepairFolded(t *testing.T) {
 	turns, cases := 140, 4 // two index objects
-	if slow {
+	if race.Enabled {
 		turns = 80 // one: every check of a session reads each of its segments
 	}
 	if testing.Short() {

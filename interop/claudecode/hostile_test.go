@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/interop"
 )
 
@@ -62,17 +63,15 @@ func drain(t *testing.T, n int, line func(i int) string) (entries int, peak uint
 
 // size is how many lines: a million where there is time for them.
 func size() int {
-	if os.Getenv("COPPICE_PROOF") != "" && !underRace {
+	if os.Getenv("COPPICE_PROOF") != "" {
 		return 1_000_000
-	}
-	if underRace {
-		return 4_000
 	}
 	return 20_000
 }
 
-// TestManyLines: what a file holds of lines costs time in proportion, and some 200 bytes of memory each.
-func TestManyLines(t *testing.T) {
+// TestSizeLines: what a file holds of lines costs time in proportion, and some 200 bytes of memory each.
+func TestSizeLines(t *testing.T) {
+	race.Sizes(t)
 	n := size()
 	id := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", i) }
 	line := func(i int, typ, parent, content string) string {
@@ -123,11 +122,9 @@ func TestManyLines(t *testing.T) {
 	}
 }
 
-// TestMemory: the index is what a long file costs.
-func TestMemory(t *testing.T) {
-	if underRace {
-		t.Skip("memory is not what it is")
-	}
+// TestSizeMemory: the index is what a long file costs.
+func TestSizeMemory(t *testing.T) {
+	race.Sizes(t)
 	n := size()
 	n = max(n, 100_000)
 	pad := strings.Repeat("x", 500)
@@ -142,8 +139,9 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestLongLine: of a line without end only the beginning is held; it gives a stub, and hides nothing.
-func TestLongLine(t *testing.T) {
+// TestSizeLongLine: of a line without end only the beginning is held; it gives a stub, and hides nothing.
+func TestSizeLongLine(t *testing.T) {
+	race.Sizes(t)
 	const blocks = 200
 	block := strings.Repeat("y", 1<<20)
 	u, a := node{id: "u1", typ: "user"}.line(), node{id: "a1", parent: "u1", typ: "assistant"}.line()
@@ -165,11 +163,9 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestLongLines: of lines of many megabytes only a few are held at a time, however many there are.
-func TestLongLines(t *testing.T) {
-	if underRace {
-		t.Skip("memory is not what it is")
-	}
+// TestSizeLongLines: of lines of many megabytes only a few are held at a time, however many there are.
+func TestSizeLongLines(t *testing.T) {
+	race.Sizes(t)
 	const n, size = 12, 24 << 20
 	pixels := strings.Repeat("A", size)
 	src := interop.Source{Name: "s", Open: func() (io.ReadCloser, error) {
@@ -199,8 +195,9 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestLargeEntry: an entry over the bound becomes a stub that keeps who spoke; images do not count.
-func TestLargeEntry(t *testing.T) {
+// TestSizeEntry: an entry over the bound becomes a stub that keeps who spoke; images do not count.
+func TestSizeEntry(t *testing.T) {
+	race.Sizes(t)
 	long := strings.Repeat("z", 5<<20)
 	s, r := read(t, file(
 		node{id: "u1", typ: "user", content: `[{"type":"text","text":"hi"},{"type":"text","text":"` + long + `"}]`},

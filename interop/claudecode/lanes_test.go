@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/lines"
 )
@@ -57,7 +58,7 @@ func longFile(pairs int) string {
 // header, half-way, at the end, or at an error in either reading; and nobody reads a file that was closed.
 func TestNothingIsLeftRunning(t *testing.T) {
 	batches := 20
-	if underRace {
+	if race.Enabled {
 		batches = 12 // more than are read ahead
 	}
 	text := longFile(batches * lines.BatchSize / (4 << 10))

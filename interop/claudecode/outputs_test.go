@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/beside"
 	"github.com/coppice-go/coppice/transcript"
@@ -55,65 +56,80 @@ func outputsOf(t *testing.T, s session) (files map[string]string, ids map[string
 	return files, ids
 }
 
+// kept says how many of a session's files of outputs come along, and what is said of the others.
+type kept struct {
+	files map[string]string
+	want  int
+	note  string
+}
+
 // TestOutputs: what tools gave that Claude Code wrote to files of their own comes along, whatever it is, outside of
 // what is said; what is too much is named.
 func TestOutputs(t *testing.T) {
-	const text = "<persisted-output>\\nOutput too large (60KB). Full output saved to: /home/u/.claude/projects/p/s1/tool-results/c1.txt\\n\\nPreview (first 2KB):\\nbegin"
-	main := file(node{id: "u1", typ: "user"}, node{id: "a1", parent: "u1", typ: "assistant", content: call("c1")},
-		node{id: "r1", parent: "a1", typ: "user", content: `[{"type":"tool_result","tool_use_id":"c1","content":"` + text + `"}]`})
+	for name, c := range map[string]kept{
+		"text":               {map[string]string{"s1/tool-results/c1.txt": "begin and \"end\"\n\x00é"}, 1, ""},
+		"no text":            {map[string]string{"s1/tool-results/c1.bin": "\xff\x00\xfe"}, 1, ""},
+		"nothing in it":      {map[string]string{"s1/tool-results/c1.txt": ""}, 1, ""},
+		"by the file's name": {map[string]string{"11/tool-results/b.json": "{}", "s1/tool-results/c1.txt": "x"}, 2, ""},
+		"elsewhere":          {map[string]string{"tool-results/c1.txt": "x", "s2/tool-results/c1.txt": "x", "s1/tool-results/deep/c1.txt": "x"}, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) { checkOutputs(t, c) })
+	}
+}
+
+// TestSizeOutputs: what is too much is named, and the rest comes along.
+func TestSizeOutputs(t *testing.T) {
+	race.Sizes(t)
 	long := strings.Repeat(mebibyte, 4)
 	many := map[string]string{}
 	for i := range 30 {
 		many[fmt.Sprintf("s1/tool-results/%02d.txt", i)] = long[:3<<20]
 	}
-	for name, c := range map[string]struct {
-		files map[string]string
-		want  int
-		note  string
-	}{
-		"text":                 {map[string]string{"s1/tool-results/c1.txt": "begin and \"end\"\n\x00é"}, 1, ""},
-		"no text":              {map[string]string{"s1/tool-results/c1.bin": "\xff\x00\xfe"}, 1, ""},
-		"nothing in it":        {map[string]string{"s1/tool-results/c1.txt": ""}, 1, ""},
-		"by the file's name":   {map[string]string{"11/tool-results/b.json": "{}", "s1/tool-results/c1.txt": "x"}, 2, ""},
-		"elsewhere":            {map[string]string{"tool-results/c1.txt": "x", "s2/tool-results/c1.txt": "x", "s1/tool-results/deep/c1.txt": "x"}, 0, ""},
+	for name, c := range map[string]kept{
 		"one that is too long": {map[string]string{"s1/tool-results/a.txt": "x", "s1/tool-results/b.txt": long + "x"}, 1, "1 files stay in s1/tool-results, over the limit of 4194304 bytes each and 67108864 together: s1/tool-results/b.txt"},
 		"too long as an entry": {map[string]string{"s1/tool-results/b.txt": long}, 0, "1 files stay"},
 		"too many":             {many, 21, "9 files stay"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			files := map[string]string{"/home/11.jsonl": main}
-			maps.Copy(files, c.files)
-			s, r := readFile(t, "/home/11.jsonl", files)
-			got, ids := outputsOf(t, s)
-			if len(got) != c.want {
-				t.Errorf("%d files are kept, want %d", len(got), c.want)
-			}
-			for name, text := range got {
-				if text != c.files[name] {
-					t.Errorf("%s is another: %.100q", name, text)
-				}
-			}
-			for _, e := range s.path(t, "") {
-				if ids[e.ID] {
-					t.Errorf("%s is part of the conversation", e.ID)
-				}
-			}
-			if !strings.HasPrefix(s.talk(t, ""), "u:u1 a:+c1 r:<persisted-output>") {
-				t.Error(s.talk(t, ""))
-			}
-			if d := r.Diagnostics(); (len(d) > 0) != (c.note != "") || len(d) > 0 && !strings.Contains(d[0].Detail, c.note) {
-				t.Error(d)
-			}
-			var out bytes.Buffer
-			losses, err := Write(&out, s.header, drafts(&s))
-			if n := losses["outputs of tools that lie in files of their own, beside the session"]; err != nil || n != c.want || len(losses) > 1 {
-				t.Errorf("losses %v, %v", losses, err)
-			}
-			again, _ := read(t, out.String())
-			if a, b := again.talk(t, ""), s.talk(t, ""); a != b {
-				t.Errorf("written again: %s", a)
-			}
-		})
+		t.Run(name, func(t *testing.T) { checkOutputs(t, c) })
+	}
+}
+
+func checkOutputs(t *testing.T, c kept) {
+	t.Helper()
+	const text = "<persisted-output>\\nOutput too large (60KB). Full output saved to: /home/u/.claude/projects/p/s1/tool-results/c1.txt\\n\\nPreview (first 2KB):\\nbegin"
+	main := file(node{id: "u1", typ: "user"}, node{id: "a1", parent: "u1", typ: "assistant", content: call("c1")},
+		node{id: "r1", parent: "a1", typ: "user", content: `[{"type":"tool_result","tool_use_id":"c1","content":"` + text + `"}]`})
+	files := map[string]string{"/home/11.jsonl": main}
+	maps.Copy(files, c.files)
+	s, r := readFile(t, "/home/11.jsonl", files)
+	got, ids := outputsOf(t, s)
+	if len(got) != c.want {
+		t.Errorf("%d files are kept, want %d", len(got), c.want)
+	}
+	for name, text := range got {
+		if text != c.files[name] {
+			t.Errorf("%s is another: %.100q", name, text)
+		}
+	}
+	for _, e := range s.path(t, "") {
+		if ids[e.ID] {
+			t.Errorf("%s is part of the conversation", e.ID)
+		}
+	}
+	if !strings.HasPrefix(s.talk(t, ""), "u:u1 a:+c1 r:<persisted-output>") {
+		t.Error(s.talk(t, ""))
+	}
+	if d := r.Diagnostics(); (len(d) > 0) != (c.note != "") || len(d) > 0 && !strings.Contains(d[0].Detail, c.note) {
+		t.Error(d)
+	}
+	var out bytes.Buffer
+	losses, err := Write(&out, s.header, drafts(&s))
+	if n := losses["outputs of tools that lie in files of their own, beside the session"]; err != nil || n != c.want || len(losses) > 1 {
+		t.Errorf("losses %v, %v", losses, err)
+	}
+	again, _ := read(t, out.String())
+	if a, b := again.talk(t, ""), s.talk(t, ""); a != b {
+		t.Errorf("written again: %s", a)
 	}
 }
 

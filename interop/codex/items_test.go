@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -88,12 +89,10 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestManyCalls: an output has the name of its call's tool however many calls there were; of calls that wait for
+// TestSizeCalls: an output has the name of its call's tool however many calls there were; of calls that wait for
 // their output 65,536 are known.
-func TestManyCalls(t *testing.T) {
-	if slow {
-		t.Skip("it takes long, and nothing of it is done at once that others do not do")
-	}
+func TestSizeCalls(t *testing.T) {
+	race.Sizes(t)
 	const most = 1 << 16
 	call, out := calls("@"), output("@", "o")
 	var text strings.Builder

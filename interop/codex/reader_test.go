@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 
+	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
@@ -327,12 +328,10 @@ func (l *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestHostile: long files and lines without end cost no more than is written down.
-func TestHostile(t *testing.T) {
-	many, long, end := 10_000, 6, 1000
-	if slow {
-		many, long, end = 2_000, 2, 250 // 250 lines of 64 KiB make two entries
-	}
+// TestSizeHostile: long files and lines without end cost no more than is written down.
+func TestSizeHostile(t *testing.T) {
+	race.Sizes(t)
+	const many, long, end = 10_000, 6, 1000
 	block := strings.Repeat("y", 1<<20)
 	call := said(block[:64<<10])
 	longUser, longOutput, large := with(user("@"), strings.Repeat(block, 24)), with(output("c", "@"), strings.Repeat(block, 24)), with(said("@"), block)
@@ -380,7 +379,7 @@ func TestHostile(t *testing.T) {
 				if _, err := transcript.ParseLine(d.Raw); err != nil {
 					t.Fatal(err)
 				}
-				if n++; !slow && n < 30 || n%every == 0 {
+				if n++; n < 30 || n%every == 0 {
 					runtime.GC() // what is held counts, and not what was
 					var m runtime.MemStats
 					runtime.ReadMemStats(&m)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/codex/internal/line"
@@ -267,7 +268,8 @@ func TestWriteHostile(t *testing.T) {
 }
 
 // TestWriteBounded: of what compactions keep no more is held than the bound; over it the summary alone counts.
-func TestWriteBounded(t *testing.T) {
+func TestSizeWrite(t *testing.T) {
+	race.Sizes(t)
 	s := talk{header: begun}
 	long := strings.Repeat("x", 4<<20)
 	parent := ""
@@ -279,15 +281,6 @@ func TestWriteBounded(t *testing.T) {
 	for from, want := range map[string]int{"u0": 1, "u2": 0} {
 		c := talk{header: begun, lines: slices.Clone(s.lines)}
 		c.add("c", parent, "compaction", `"summary":"short","firstKeptEntryId":"`+from+`"`)
-		if slow { // 100 MB of JSON
-			if want == 0 {
-				continue
-			}
-			if losses, err := Write(io.Discard, c.header, c.all(), "c"); err != nil || losses[write.LostKept] != want {
-				t.Errorf("from %s: %v, %v", from, losses, err)
-			}
-			continue
-		}
 		file, losses := c.write(t, "c")
 		if losses[write.LostKept] != want {
 			t.Errorf("from %s: %v", from, losses)

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/pi/family"
 	"github.com/coppice-go/coppice/transcript"
@@ -153,10 +154,8 @@ func (f *fill) Read(p []byte) (int, error) {
 }
 
 // A line of 200 MB passes through in bounded memory, and hides nothing behind it.
-func TestHugeLine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads 800 MB")
-	}
+func TestSizeLine(t *testing.T) {
+	race.Sizes(t)
 	for _, f := range written {
 		lines := everyType(f, false)
 		open := func() (io.ReadCloser, error) {
@@ -182,14 +181,9 @@ func TestHugeLine(t *testing.T) {
 }
 
 // A million children of one entry, and a chain of a hundred thousand: time and memory are linear.
-func TestMany(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a million entries")
-	}
-	children, chain := 1_000_000, 50_000
-	if slow {
-		children, chain = 30_000, 20_000 // a comparison of each with each still takes minutes
-	}
+func TestSizeMany(t *testing.T) {
+	race.Sizes(t)
+	const children, chain = 1_000_000, 50_000
 	many := func(n int, parent func(i int) string) func() (io.ReadCloser, error) {
 		return func() (io.ReadCloser, error) {
 			r, w := io.Pipe()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/race"
 )
 
 // largeSkeletons gives the skeletons of a session of n entries, 4,096 each, with UUIDv7 ids; parent says
@@ -73,13 +74,11 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestTreeMemory holds the promise of less than 100 bytes of heap an entry, skeletons included, and
+// TestSizeTreeMemory holds the promise of less than 100 bytes of heap an entry, skeletons included, and
 // before and after everything that the tree makes on demand.
-func TestTreeMemory(t *testing.T) {
-	n := 100_000
-	if raceEnabled {
-		n = 20_000
-	}
+func TestSizeTreeMemory(t *testing.T) {
+	race.Sizes(t)
+	const n = 100_000
 	skeletons := largeSkeletons(t, n, inTurn)
 	before := heap()
 	copies := make([][]byte, len(skeletons))
@@ -99,20 +98,10 @@ func TestTreeMemory(t *testing.T) {
 	runtime.KeepAlive(tree)
 }
 
-// largeSize shrinks n where a million takes too long.
-func largeSize(n int) int {
-	switch {
-	case raceEnabled:
-		return n / 100
-	case testing.Short():
-		return n / 20
-	}
-	return n
-}
-
 // A chain of a million entries, one of a million structure entries, and a million children of one entry:
 // no recursion, nothing quadratic.
-func TestTreeLarge(t *testing.T) {
+func TestSizeTree(t *testing.T) {
+	race.Sizes(t)
 	shapes := []struct {
 		name, typ string
 		n         int
@@ -126,7 +115,7 @@ func TestTreeLarge(t *testing.T) {
 	}
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
-			b, n := NewBuilder(), largeSize(shape.n)
+			b, n := NewBuilder(), shape.n
 			rows := make([]codec.Row, 0, 4096)
 			for i := range n {
 				rows = append(rows, codec.Row{ID: fmt.Sprintf("%08x", i), Parent: int64(shape.parent(i, n)), Type: shape.typ, Role: "user"})

@@ -17,7 +17,7 @@ func TestBatches(t *testing.T) {
 	broken := errors.New("broken")
 	rapid.Check(t, func(t *rapid.T) {
 		var text []byte
-		for i := range rapid.IntRange(0, 10).Draw(t, "lines") {
+		for i := range rapid.IntRange(0, most(10)).Draw(t, "lines") {
 			n := rapid.SampledFrom([]int{0, 1, 100, 10_000, BatchSize / 2, BatchSize, long + 1}).Draw(t, "size")
 			text = append(append(text, bytes.Repeat([]byte{byte('a' + i)}, n)...), '\n')
 		}

@@ -10,13 +10,15 @@ import (
 	"testing/iotest"
 
 	"pgregory.net/rapid"
+
+	"github.com/coppice-go/coppice/internal/race"
 )
 
 // TestLines: the lines of a stream are those between its newlines, each at its place, however the bytes come.
 func TestLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var text []byte
-		for range rapid.IntRange(0, 6).Draw(t, "lines") {
+		for range rapid.IntRange(0, most(6)).Draw(t, "lines") {
 			n := rapid.SampledFrom([]int{0, 1, 3, 100, buffer - 1, buffer, buffer + 1, 2*buffer - 1, chunk, 3*chunk + 7}).Draw(t, "size")
 			text = append(append(text, bytes.Repeat([]byte{byte('a' + n%26)}, n)...), '\n')
 		}
@@ -46,6 +48,14 @@ func TestLines(t *testing.T) {
 	})
 }
 
+// most is n where there is time for it.
+func most(n int) int {
+	if race.Enabled {
+		return n / 2
+	}
+	return n
+}
+
 // endless is a stream of n times the letter x, then a tail; it is not held.
 func endless(n int64, tail string) io.Reader {
 	return io.MultiReader(io.LimitReader(xs{}, n), strings.NewReader(tail))
@@ -57,9 +67,10 @@ var block = bytes.Repeat([]byte{'x'}, buffer)
 
 func (xs) Read(p []byte) (int, error) { return copy(p, block), nil }
 
-// TestLongLine: up to MaxLine a line is there whole; of a longer one the beginning, and the line behind it is
+// TestSizeLine: up to MaxLine a line is there whole; of a longer one the beginning, and the line behind it is
 // found.
-func TestLongLine(t *testing.T) {
+func TestSizeLine(t *testing.T) {
+	race.Sizes(t)
 	for _, c := range []struct {
 		size, held int64
 	}{{MaxLine, MaxLine}, {MaxLine + 1, Prefix}, {3 * MaxLine, Prefix}} {

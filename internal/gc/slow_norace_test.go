@@ -1,5 +1,0 @@
-//go:build !race
-
-package gc_test
-
-const slow = false

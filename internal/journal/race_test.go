@@ -1,6 +1,0 @@
-//go:build race
-
-package journal
-
-// slow says that the race detector is on: everything takes ten times as long.
-const slow = true

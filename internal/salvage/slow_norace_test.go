@@ -1,5 +1,0 @@
-//go:build !race
-
-package salvage_test
-
-const slow = false

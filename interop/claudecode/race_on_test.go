@@ -1,5 +1,0 @@
-//go:build race
-
-package claudecode
-
-const underRace = true

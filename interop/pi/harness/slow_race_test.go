@@ -1,6 +1,0 @@
-//go:build race
-
-package harness
-
-// slow: the race detector takes ten times the time.
-const slow = true

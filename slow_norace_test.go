@@ -1,5 +1,0 @@
-//go:build !race
-
-package coppice_test
-
-const slow = false
