@@ -21,7 +21,6 @@ const maxType = 256
 // converter makes entries of units. What a unit gives depends on it and on the index alone.
 type converter struct {
 	x     *graph.Index
-	title string
 	line  []field.Member // of the line at hand
 	made  []byte         // the entry at hand
 	block []byte         // blocks that go into it
@@ -90,7 +89,7 @@ func (c *converter) entries(u *unit) {
 		c.compaction(p, u.pieces)
 	case r.Kind == graph.KindTitle:
 		out := c.open(p, "session_info")
-		out = rawjson.AppendString(append(out, `,"name":`...), c.title)
+		out = append(append(out, `,"name":`...), field.Named(raw)...)
 		c.put(p, append(append(append(out, `,"claudeCode":`...), raw...), '}'))
 	default:
 		c.custom(p, raw)

@@ -112,7 +112,7 @@ func (e *emitter) take() *batch {
 	case b := <-e.spare:
 		return b
 	default:
-		return &batch{converter: converter{x: e.x, title: e.x.Title()}}
+		return &batch{converter: converter{x: e.x}}
 	}
 }
 

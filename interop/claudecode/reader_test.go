@@ -202,10 +202,12 @@ func TestTitles(t *testing.T) {
 	const other, own = `{"type":"summary","summary":"other","leafUuid":"gone"}` + "\n", `{"type":"summary","summary":"own","leafUuid":"u1"}` + "\n"
 	const made, agent = `{"type":"ai-title","aiTitle":"made","sessionId":"s1"}` + "\n", `{"type":"agent-name","agentName":"agent","sessionId":"s1"}` + "\n"
 	const first, second = `{"type":"custom-title","customTitle":"first","sessionId":"s1"}` + "\n", `{"type":"custom-title","customTitle":"second","sessionId":"s1"}` + "\n"
-	for text, want := range map[string]string{
-		talk + other: "", other + own + talk: "own", own + made + talk: "made", made + talk + agent: "agent", talk + first + made + agent: "first", first + talk + second + own: "second",
+	for text, names := range map[string]string{
+		talk + other: "", other + own + talk: "own", own + made + talk: "made", made + talk + agent: "made agent",
+		talk + first + made + agent: "first", first + talk + second + own: "first second", first + talk + first + second + made: "first second",
 	} {
 		s, _ := read(t, text)
+		want := names[strings.LastIndex(names, " ")+1:] // the last one is the session's name
 		if s.header.Title != want || rawjson.Text(rawjson.Field(s.header.Raw, "title")) != want {
 			t.Errorf("title %q, want %q", s.header.Title, want)
 		}
@@ -215,8 +217,8 @@ func TestTitles(t *testing.T) {
 				named = append(named, name)
 			}
 		}
-		if strings.Join(named, " ") != want {
-			t.Errorf("named %q, want %q", named, want)
+		if strings.Join(named, " ") != names {
+			t.Errorf("named %q, want %q", named, names)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -144,22 +143,26 @@ func (x *Index) connect(f *fact, i int32) {
 	}
 }
 
-// name notes a line that may name the session.
+// name notes a line that may name the session. One that says so outright does from there on, where it counts for as
+// much as what named it before; a summary is seen to when all is known.
 func (x *Index) name(f *fact, i int32) {
-	text := rawjson.Text(f.title)
+	text := field.Name(f.title)
 	if text == "" {
 		return
 	}
-	for len(text) > maxTitle {
-		cut := maxTitle
-		for cut > 0 && !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut]
-	}
 	t := title{row: i, rank: f.rank, text: text, leaf: f.leaf}
+	if t.rank > 1 {
+		if t.rank < x.named.rank {
+			return
+		}
+		if t.text != x.named.text && f.row.Kind == KindNone {
+			f.row.Kind = KindTitle
+		}
+		x.named = t
+		return
+	}
 	for k := range x.titles {
-		if old := &x.titles[k]; old.rank == t.rank && (t.rank > 1 || old.leaf == t.leaf) {
+		if old := &x.titles[k]; old.leaf == t.leaf {
 			*old = t // the later one counts
 			return
 		}

@@ -19,7 +19,7 @@ type Kind uint8
 // The kinds.
 const (
 	KindNone      Kind = iota // custom entry: no part of the file's tree
-	KindTitle                 // likewise, and a name of the session
+	KindTitle                 // likewise, and names the session from there on
 	KindOther                 // custom entry: part of the file's tree, but nothing is said
 	KindUser                  // user message, tool results, or both
 	KindQueued                // what the user typed while the model worked
@@ -84,10 +84,9 @@ const (
 	maxRows   = 1 << 23
 	maxName   = 256
 	maxNames  = 1 << 16
-	maxTitle  = 1 << 10
 	maxID     = 64
 	maxAgents = 10_000
-	maxTitles = 64 // that name the ends of branches
+	maxTitles = 64 // summaries of what ends at a row
 	// maxRefused lines without any of Claude Code's, and the file is given up.
 	maxRefused = 1000
 )
@@ -126,7 +125,8 @@ type Index struct {
 	forked   Key               // the row of another file behind which this one begins,
 	explicit Key               // and the one at which it goes on, because it says so outright
 	agent    map[string]bool
-	titles   []title
+	titles   []title // summaries of what ends at a row
+	named    title   // by what names the session outright
 	order    []int32 // the rows by child, in the order of the file
 	from     []int32 // by child: where its rows start in order
 	genuine  int

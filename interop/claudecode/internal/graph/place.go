@@ -178,7 +178,7 @@ func (x *Index) arrange() {
 		at[c]++
 	}
 	x.Done = make([]bool, len(x.Rows))
-	if t := x.best(); t.row != None {
+	if t := x.best(); t.rank == 1 {
 		x.Rows[t.row].Kind = KindTitle
 	}
 }
@@ -190,13 +190,10 @@ func (x *Index) List(child int32) []int32 { return x.order[x.from[child]:x.from[
 func (x *Index) Title() string { return x.best().text }
 
 func (x *Index) best() title {
-	best := title{row: None}
+	best := x.named
 	for _, t := range x.titles {
-		if _, here := x.byKey[t.leaf]; t.rank == 1 && !here {
-			continue // of another session
-		}
-		if t.rank > best.rank || t.rank == best.rank && t.row > best.row {
-			best = t
+		if _, here := x.byKey[t.leaf]; here && best.rank < 2 && (best.rank == 0 || t.row > best.row) {
+			best = t // a summary of another session names nothing here
 		}
 	}
 	return best
