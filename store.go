@@ -38,9 +38,9 @@ type SessionOptions struct {
 	ContextBytes        int                // bound of the working context; 0 = the session's own, 1 MiB for a new one; < 0 = none
 	Snapshots           snapshot.Policy    // zero = every 50 commits; on a store that appends, none by count
 
-	ID string // of Import alone: the session's id; "" = a new UUIDv7, taken = fs.ErrExist
+	ID string // of Import and Grow alone: the session's id; for Import "" = a new UUIDv7, taken = fs.ErrExist
 
-	// Original is asked by Import after the last line: the bytes of the imported file, where its lines
+	// Original is asked by Import and Grow after the last line: the bytes of the imported file, where its lines
 	// are not those bytes. A nil reader, or a nil function, says that they are.
 	Original func() (io.Reader, error)
 }

@@ -3,14 +3,11 @@ package coppice
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
 	"strings"
-	"time"
 
-	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/live"
@@ -31,8 +28,11 @@ func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, er
 		return nil, fail("import", "", err)
 	}
 	in.Screen = s.o.Hooks.BeforeAppend
-	begin := func(header []byte) (journal.Genesis, error) { return h.adopt(header) }
-	j, err := transfer.Import(ctx, in, lines, begin, o.Original)
+	g, err := genesis(h.id, &h.o, s.o.Now())
+	var j *journal.Journal
+	if err == nil {
+		j, err = transfer.Import(ctx, in, lines, g, o.Original)
+	}
 	if err == nil {
 		err = s.add(h, j)
 	}
@@ -41,6 +41,29 @@ func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, er
 	}
 	s.brought(h)
 	return h, nil
+}
+
+// Grow brings into the session o.ID what lines have beyond those that it was imported from, and gives how many entries
+// those are: the session is then what Import of all of them would have made. Title, directory and header stay. Lines
+// that do not begin as the session does, and a session to which anything but imports was committed, are fs.ErrExist,
+// and nothing is done. It takes commits of at most 4 MiB each; of one that fails the next Grow brings the rest.
+func (s *Store) Grow(ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions) (*Session, int, error) {
+	h, in, err := s.into(o.ID, o)
+	if err != nil {
+		return nil, 0, fail("grow", o.ID, err)
+	}
+	in.Screen = s.o.Hooks.BeforeAppend
+	j, added, err := transfer.Grow(ctx, in, lines, o.Original)
+	if err == nil {
+		err = s.add(h, j)
+	}
+	if err != nil {
+		return nil, 0, fail("grow", o.ID, err)
+	}
+	if added > 0 {
+		s.brought(h)
+	}
+	return h, added, nil
 }
 
 // into makes a handle whose history is still to come. id "" = a new UUIDv7.
@@ -57,38 +80,6 @@ func (s *Store) into(id string, o *SessionOptions) (*Session, transfer.Into, err
 		in.Config = h.config()
 	}
 	return h, in, err
-}
-
-// adopt begins the session with a foreign header line; nil = with one of its own.
-func (s *Session) adopt(header []byte) (journal.Genesis, error) {
-	if header == nil {
-		return genesis(s.id, &s.o, s.store.o.Now())
-	}
-	var h struct {
-		Title  string `json:"title"`
-		Cwd    string `json:"cwd"`
-		Parent string `json:"parentSession"`
-		Time   any    `json:"timestamp"`
-	}
-	if err := json.Unmarshal(header, &h); err != nil {
-		h.Title, h.Cwd, h.Parent = "", "", "" // fields of other types say nothing
-	} else if len(h.Parent) > checkpoint.MaxName {
-		h.Parent = "" // a path, as pi has it: the header keeps it
-	}
-	g := journal.Genesis{Header: header, Title: s.o.Title, Cwd: s.o.Cwd, Parent: s.o.Parent}
-	for _, f := range []struct {
-		to   *string
-		from string
-	}{{&g.Title, h.Title}, {&g.Cwd, h.Cwd}, {&g.Parent, h.Parent}} {
-		if *f.to == "" {
-			*f.to = f.from
-		}
-	}
-	stamp, _ := h.Time.(string)
-	if t, err := time.Parse(time.RFC3339, stamp); err == nil && t.Before(s.store.o.Now()) {
-		g.Created = t.UTC()
-	}
-	return g, nil
 }
 
 // fork makes the session of a fork.

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/coppice-go/coppice/internal/journal"
@@ -15,14 +16,14 @@ const (
 	nobody = -2 // before the first one
 )
 
-// commitAll commits what was taken in, in chunks, and brings the session to the shape of one that grew by
+// commitAll commits what was taken in and is not committed yet, in chunks, and brings the session to the shape of one that grew by
 // itself. head is the entry at which it opens; last completes the last step.
 func (ld *loader) commitAll(ctx context.Context, reason string, head int, last func(*journal.Step)) error {
 	parents, _ := tree.ResolveParents(ld.heads)
-	ords := make([]uint64, len(ld.heads)) // of what is committed
-	for at := 0; ; {
+	ld.ords = slices.Grow(ld.ords, len(ld.heads)-len(ld.ords))
+	for at := len(ld.ords); ; {
 		end := ld.chunk(at, parents)
-		entries, err := ld.entries(at, end, parents, ords)
+		entries, err := ld.entries(at, end, parents)
 		if err != nil {
 			return err
 		}
@@ -38,15 +39,15 @@ func (ld *loader) commitAll(ctx context.Context, reason string, head int, last f
 			case head >= at:
 				step.Head = &journal.Head{ID: ld.heads[head].ID, Ord: -1, Entry: entries[head-at]}
 			case head >= 0:
-				step.Head = &journal.Head{ID: ld.heads[head].ID, Ord: int64(ords[head])}
+				step.Head = &journal.Head{ID: ld.heads[head].ID, Ord: int64(ld.ords[head])}
 			}
 			last(step)
 		}
 		if _, err := ld.j.Commit(ctx, step); err != nil {
 			return err
 		}
-		for i, e := range entries {
-			ords[at+i] = e.Ord
+		for _, e := range entries {
+			ld.ords = append(ld.ords, e.Ord)
 		}
 		ld.lines.drop(at, end)
 		if at = end; at == len(ld.heads) {
@@ -56,7 +57,7 @@ func (ld *loader) commitAll(ctx context.Context, reason string, head int, last f
 }
 
 // entries makes the entries of a chunk.
-func (ld *loader) entries(at, end int, parents []int64, ords []uint64) ([]*journal.Entry, error) {
+func (ld *loader) entries(at, end int, parents []int64) ([]*journal.Entry, error) {
 	entries := make([]*journal.Entry, end-at)
 	for i := range entries {
 		raw, err := ld.lines.get(at + i)
@@ -73,7 +74,7 @@ func (ld *loader) entries(at, end int, parents []int64, ords []uint64) ([]*journ
 		case p >= int64(at):
 			e.Parent = entries[p-int64(at)]
 		case p >= 0:
-			e.ParentOrd = int64(ords[p])
+			e.ParentOrd = int64(ld.ords[p])
 		}
 	}
 	return entries, nil

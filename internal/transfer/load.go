@@ -40,14 +40,14 @@ type Into struct {
 	Memory int64                                                // bytes of lines that are held in memory at most; 0 = 16 MiB
 }
 
-// Import brings lines in, and gives the journal of the session. genesis completes what the session starts
-// with; original gives the imported bytes where the lines are not those, and may be nil.
-func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], genesis func(header []byte) (journal.Genesis, error), original func() (io.Reader, error)) (*journal.Journal, error) {
+// Import brings lines in, and gives the journal of the session. g is what the session starts with where the lines say
+// nothing else; original gives the imported bytes where the lines are not those, and may be nil.
+func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], g journal.Genesis, original func() (io.Reader, error)) (*journal.Journal, error) {
 	ld := &loader{in: in, j: journal.Create(in.Config, journal.Genesis{}), lines: newSpool(in.Memory)}
-	header, err := ld.gather(ctx, lines)
-	var g journal.Genesis
-	if err == nil {
-		g, err = genesis(header)
+	var header []byte
+	err := ld.gather(ctx, headless(lines, &header))
+	if header != nil {
+		g = adopt(g, header, in.Config.Now())
 	}
 	var sum string
 	if err == nil {
@@ -103,27 +103,22 @@ type loader struct {
 	in    Into
 	j     *journal.Journal
 	heads []transcript.Line // their lines are in lines until they are committed
+	ords  []uint64          // of those that are committed
 	lines spool
 	small []blob.Blob // the newest images that can ride in the checkpoint
 	dated time.Time   // what is brought in is as old as it says, and no older than this; zero = it is new
 	leaf  []byte      // of the last entry, if it is a leaf entry: where it moves the head, as JSON
 }
 
-// gather takes all lines in; images are stored at once. The header is the first line, if it is one.
-func (ld *loader) gather(ctx context.Context, lines iter.Seq2[transcript.Draft, error]) (header []byte, err error) {
-	first := true
+// gather takes all lines in; images are stored at once.
+func (ld *loader) gather(ctx context.Context, lines iter.Seq2[transcript.Draft, error]) error {
 	for d, err := range lines {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if first && isHeader(d.Raw) {
-			first, header = false, bytes.Clone(bytes.TrimSuffix(d.Raw, []byte("\n")))
-			continue
-		}
-		first = false
 		if ld.in.Screen != nil && d.Err == nil {
 			d.Body, d.Raw = bytes.Clone(d.Body), bytes.Clone(d.Raw)
 			err = ld.in.Screen(ctx, &d)
@@ -132,10 +127,27 @@ func (ld *loader) gather(ctx context.Context, lines iter.Seq2[transcript.Draft, 
 			err = ld.take(ctx, d)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("entry %d: %w", len(ld.heads), err)
+			return fmt.Errorf("entry %d: %w", len(ld.heads), err)
 		}
 	}
-	return header, nil
+	return nil
+}
+
+// headless gives lines without the header, which is the first, if it is one.
+func headless(lines iter.Seq2[transcript.Draft, error], header *[]byte) iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		first := true
+		for d, err := range lines {
+			if first && err == nil && isHeader(d.Raw) {
+				first, *header = false, bytes.Clone(bytes.TrimSuffix(d.Raw, []byte("\n")))
+				continue
+			}
+			first = false
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
 }
 
 func isHeader(raw []byte) bool {
@@ -196,12 +208,17 @@ func (ld *loader) line(raw []byte) error {
 	if l.Type == "leaf" {
 		ld.leaf = bytes.Clone(rawjson.OrNull(rawjson.Field(raw, "targetId")))
 	}
+	ld.hold(l)
+	return ld.lines.add(raw)
+}
+
+// hold remembers what a line says of itself.
+func (ld *loader) hold(l transcript.Line) {
 	if n := len(ld.heads); n > 0 && l.ParentID == ld.heads[n-1].ID {
 		l.ParentID = ld.heads[n-1].ID // the usual case: one text instead of two
 	}
 	l.Raw = nil
 	ld.heads = append(ld.heads, l)
-	return ld.lines.add(raw)
 }
 
 // original stores the bytes of the imported file, where the lines are not those bytes.

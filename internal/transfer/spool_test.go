@@ -69,9 +69,7 @@ func TestImportThroughAFile(t *testing.T) {
 			Backend: memory.New(), Session: "s", Writer: "w", Now: func() time.Time { return clock }, Rand: rand.NewChaCha8([32]byte{3}),
 			Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }, Go: func(job func()) { job() },
 		}
-		genesis := func([]byte) (journal.Genesis, error) {
-			return journal.Genesis{Header: []byte(`{"type":"session","version":3,"id":"s"}`)}, nil
-		}
+		genesis := journal.Genesis{Header: []byte(`{"type":"session","version":3,"id":"s"}`)}
 		j, err := Import(t.Context(), Into{Config: cfg, Fresh: true, Memory: most}, lines, genesis, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 
 type importOptions struct {
 	format, session string
-	again           bool
+	again, grow     bool
 }
 
 // Import is `coppice import`.
@@ -37,14 +37,16 @@ byte. A file that cannot be imported does not stop the others; the exit code is 
 
 A session keeps the id of its file's header, if that is a valid id and no session has it. A file that was imported
 before, and has the same bytes still, is left alone, so that a folder can be imported again for what is new; --again
-imports it once more. One that has grown since becomes a session of its own beside the earlier one.`,
-		Example: "  coppice import ~/.pi/agent/sessions\n  coppice import --session release-42 session.jsonl",
+imports it once more. One that has grown since becomes a session of its own beside the earlier one. With --grow it goes
+on in its session, unless more than imports was done with that one, or it does not begin as the file does by now.`,
+		Example: "  coppice import ~/.pi/agent/sessions\n  coppice import --grow ~/.claude/projects\n  coppice import --session release-42 session.jsonl",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.importFiles(cmd.Context(), args, o) },
 	}
 	cmd.Flags().StringVar(&o.format, "format", "auto", "what the files are: "+strings.Join(importFormats, ", "))
 	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; of a single file only")
 	cmd.Flags().BoolVar(&o.again, "again", false, "import files that the store has already once more, under new ids")
+	cmd.Flags().BoolVar(&o.grow, "grow", false, "let files that have grown since they were imported go on in their sessions")
 	_ = cmd.RegisterFlagCompletionFunc("format", program.Words(importFormats...))
 	return cmd
 }
@@ -62,6 +64,9 @@ type imported struct {
 func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) error {
 	if !slices.Contains(importFormats, o.format) {
 		return program.Usage("unknown format %q; there are %s", o.format, strings.Join(importFormats, ", "))
+	}
+	if o.again && o.grow {
+		return program.Usage("--again imports once more, --grow goes on: choose one")
 	}
 	format := interop.Format(o.format)
 	if o.format == "auto" {
@@ -91,7 +96,7 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 				continue
 			}
 			res, err := c.importFile(ctx, st, f, ingest.Options{
-				Session: o.session, Format: format, Again: o.again, Now: c.Now(), Rand: rand.Reader, Read: bar.Add,
+				Session: o.session, Format: format, Again: o.again, Grow: o.grow, Now: c.Now(), Rand: rand.Reader, Read: bar.Add,
 			})
 			if ctx.Err() != nil {
 				failed = append(failed, ctx.Err())
@@ -183,6 +188,8 @@ func (c *cli) importText(f imported, several bool) error {
 	switch {
 	case f.Unchanged:
 		note = ", here already"
+	case f.Grew:
+		note = fmt.Sprintf(", %d of them new", f.Added)
 	case f.BadLines > 0:
 		note = ", " + screen.Count(f.BadLines, "bad line", "bad lines") + " passed over"
 	}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
+	"strconv"
 
 	"github.com/google/uuid"
 
@@ -19,29 +21,50 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
+// maxApart bounds the sessions that are compared with a file that says their id.
+const maxApart = 32
+
 // place is where a file's session goes, or is.
 type place struct {
 	id        string // "" = a new one
 	unchanged bool   // it is there, from these bytes
+	grows     bool   // it is there, from when the file was shorter
+	apart     string // of a child that grows: where it goes if it cannot go on there
 	entries   int    // that it has
 	taken     string // why the id is not that of the file
 }
 
 // find looks for the place of a file's session: under the id that the file says, if that is another's under one that is
-// made of the file's bytes. So a file comes once, whatever it says, and once more when its bytes are others.
-func find(ctx context.Context, st *coppice.Store, h interop.Header, src Source, o Options) (place, error) {
-	is := place{}
+// made of the file's bytes, or, if it may grow, of the id. So a file comes once, whatever it says, and once more when its
+// bytes are others. apart are sessions that the file cannot be brought into though it begins as they do.
+func find(ctx context.Context, st *coppice.Store, h interop.Header, src Source, o Options, apart []string) (is place, err error) {
+	next := "" // the first id of the file's that nobody has
 	if !h.Made && layout.ValidID(h.ID) == nil {
-		has, entries, err := before(ctx, st, h.ID, src)
-		switch {
-		case err != nil:
-			return is, fmt.Errorf("compare it with session %s: %w", h.ID, err)
-		case has == nothing:
-			return place{id: h.ID}, nil
-		case has == whole && !o.Again:
-			return place{id: h.ID, unchanged: true, entries: entries}, nil
+		for k := range maxApart {
+			id := apartFrom(h.ID, k)
+			has, entries, err := before(ctx, st, id, src)
+			switch {
+			case err != nil:
+				return is, fmt.Errorf("compare it with session %s: %w", id, err)
+			case has == whole && !o.Again:
+				return place{id: id, unchanged: true, entries: entries}, nil
+			case has == beginning && o.Grow && !o.Again && !slices.Contains(apart, id):
+				return place{id: id, grows: true, entries: entries}, nil
+			case k == 0 && has == nothing:
+				return place{id: id}, nil
+			case k == 0:
+				is.taken = has.of(id) + ": imported as a new one"
+				if has == beginning && !o.Grow && !o.Again {
+					is.taken += "; --grow lets it go on there"
+				}
+			}
+			if has == nothing {
+				next = id
+			}
+			if has == nothing || o.Again {
+				break
+			}
 		}
-		is.taken = has.of(h.ID) + ": imported as a new one"
 	}
 	if o.Again {
 		return is, nil
@@ -50,15 +73,26 @@ func find(ctx context.Context, st *coppice.Store, h interop.Header, src Source, 
 	if err != nil {
 		return is, err
 	}
-	switch has, entries, err := before(ctx, st, id, src); {
+	has, entries, err := before(ctx, st, id, src)
+	switch {
 	case err != nil:
 		return is, fmt.Errorf("compare it with session %s: %w", id, err)
+	case has == whole:
+		return place{id: id, unchanged: true, entries: entries}, nil
+	case o.Grow && next != "":
+		is.id = next
 	case has == nothing:
 		is.id = id
-	case has == whole:
-		is = place{id: id, unchanged: true, entries: entries}
 	}
 	return is, nil
+}
+
+// apartFrom is the id of the kth session of files that say the same id.
+func apartFrom(id string, k int) string {
+	if k == 0 {
+		return id
+	}
+	return derived([]byte(id + "\x00apart\x00" + strconv.Itoa(k)))
 }
 
 // ownID makes an id of the bytes of a file.
@@ -119,8 +153,14 @@ func before(ctx context.Context, st *coppice.Store, id string, src Source) (has 
 	return has, int(info.Entries), errors.Join(ctx.Err(), f.Close())
 }
 
-// look gives the summary of a session; nil, with another, of one that was deleted or cannot be read.
-func look(ctx context.Context, st *coppice.Store, id string) (*checkpoint.Summary, earlier, error) {
+// found is a session that there is.
+type found struct {
+	checkpoint.Summary
+	imported uint64 // of its entries
+}
+
+// look gives what there is under an id; nil, with another, of a session that was deleted or cannot be read.
+func look(ctx context.Context, st *coppice.Store, id string) (*found, earlier, error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrDeleted):
@@ -128,8 +168,15 @@ func look(ctx context.Context, st *coppice.Store, id string) (*checkpoint.Summar
 	case err != nil:
 		return nil, another, ctx.Err()
 	}
-	info := s.Info()
-	return &info, another, s.Close()
+	is := found{Summary: s.Info()}
+	is.imported = is.Entries
+	for c, err := range s.Log(ctx, coppice.Target{}) { // newest first
+		if err != nil || c.Reason == "import" {
+			break // one that cannot be read is compared by all that it has
+		}
+		is.imported -= min(is.imported, uint64(c.Entries))
+	}
+	return &is, another, s.Close()
 }
 
 // errDiffers stops an export where the file goes another way.

@@ -15,7 +15,7 @@ import (
 )
 
 // What was imported before is left alone, whatever its format and whatever was added to the session; what has other
-// bytes becomes a session of its own.
+// bytes becomes a session of its own, or goes on in its session if it has grown and may.
 func TestImportAgain(t *testing.T) {
 	const omp = `{"type":"title","v":1,"title":"T","updatedAt":"2026-01-01T00:00:00.000Z","pad":""}` + "\n" +
 		`{"type":"session","version":3,"id":"o","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n" +
@@ -23,8 +23,9 @@ func TestImportAgain(t *testing.T) {
 	line := `{"type":"custom","id":"z","parentId":null,"timestamp":"2026-01-01T00:00:02.000Z","customType":"x"}` + "\n"
 	for _, c := range []struct {
 		name, first, second string
-		again, added        bool
+		again, added, grow  bool
 		unchanged           bool
+		grows               int
 		detail              string
 	}{
 		{name: "the same", first: string(session.JSONL), second: string(session.JSONL), unchanged: true},
@@ -33,7 +34,11 @@ func TestImportAgain(t *testing.T) {
 		{name: "with an original, added to since", first: omp, second: omp, added: true, unchanged: true},
 		{name: "asked for", first: omp, second: omp, again: true, detail: "this file's already"},
 		{name: "grown", first: omp, second: omp + line, detail: "when it was shorter"},
-		{name: "grown, of the store's own form", first: string(session.JSONL), second: string(session.JSONL) + line, detail: "when it was shorter"},
+		{name: "grown, and may", first: omp, second: omp + line, grow: true, grows: 1},
+		{name: "grown, asked for", first: omp, second: omp + line, again: true, detail: "when it was shorter"},
+		{name: "grown, of the store's own form", first: string(session.JSONL), second: string(session.JSONL) + line + line, grow: true, grows: 2},
+		{name: "grown, by what is no entry", first: omp, second: omp + "torn", grow: true, grows: -1},
+		{name: "grown, added to since", first: omp, second: omp + line, added: true, grow: true, detail: "when it was shorter"},
 		{name: "shorter", first: omp + line, second: omp, detail: "another session's"},
 		{name: "other bytes", first: omp, second: strings.Replace(omp, "hi", "ho", 1), detail: "another session's"},
 	} {
@@ -48,15 +53,16 @@ func TestImportAgain(t *testing.T) {
 				first.Entries++
 			}
 			o := options()
-			o.Again = c.again
+			o.Again, o.Grow = c.again, c.grow
 			r, err := Import(t.Context(), st, FromBytes("f", []byte(c.second)), o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Unchanged != c.unchanged || c.unchanged != (r.Session == first.Session) || r.Unchanged && (r.Entries != first.Entries || r.Format != first.Format) {
+			if there := c.unchanged || c.grows != 0; r.Unchanged != c.unchanged || r.Grew != (c.grows != 0) || r.Added != max(0, c.grows) ||
+				there != (r.Session == first.Session) || r.Unchanged && (r.Entries != first.Entries || r.Format != first.Format) {
 				t.Errorf("%+v after %+v", r, first)
 			}
-			if found := len(r.Diagnostics) > 0; found == c.unchanged || found && !strings.Contains(r.Diagnostics[0].Detail, c.detail) {
+			if n := len(r.Diagnostics); n > 0 != (c.detail != "") && c.grows == 0 || c.detail != "" && !strings.Contains(r.Diagnostics[0].Detail, c.detail) {
 				t.Errorf("%+v: want %q", r.Diagnostics, c.detail)
 			}
 			sessions := 0
@@ -65,7 +71,7 @@ func TestImportAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if want := map[bool]int{true: 1, false: 2}[c.unchanged]; sessions != want {
+			if want := map[bool]int{true: 1, false: 2}[c.unchanged || c.grows != 0]; sessions != want {
 				t.Errorf("%d sessions: want %d", sessions, want)
 			}
 			var out bytes.Buffer
@@ -152,11 +158,17 @@ func TestChildrenAgain(t *testing.T) {
 		more      string // of the session
 		again     bool
 		unchanged bool
+		grow      bool
 		children  int // that the second import brings
 	}{
 		{name: "nothing is new", answer: said(1), unchanged: true},
 		{name: "the agent went on", answer: said(1) + said(2), unchanged: true, children: 1},
 		{name: "the session went on", answer: said(1), more: more, children: 1},
+		{name: "the session goes on", answer: said(1), more: more, grow: true},
+		{name: "the agent goes on", answer: said(1) + said(2), unchanged: true, grow: true, children: 1},
+		{name: "both go on", answer: said(1) + said(2), more: more, grow: true, children: 1},
+		{name: "the agent went on, and here too", answer: said(1) + said(2), unchanged: true, between: add, children: 1},
+		{name: "the agent goes on, and did here", answer: said(1) + said(2), unchanged: true, between: add, grow: true, children: 1},
 		{name: "asked for", answer: said(1), again: true, children: 1},
 		{name: "the child was gone on with", answer: said(1), unchanged: true, between: add},
 		{name: "the child was deleted", answer: said(1), unchanged: true, between: func(t *testing.T, st *coppice.Store, child string) {
@@ -177,9 +189,9 @@ func TestChildrenAgain(t *testing.T) {
 			}
 			file, o := agents(t, c.answer, c.more), options()
 			for turn := range 2 { // once more: then nothing is new
-				o.Again = c.again && turn == 0
+				o.Again, o.Grow = c.again && turn == 0, c.grow
 				r, err := Import(t.Context(), st, FromFile(file), o)
-				if err != nil || r.Unchanged != (c.unchanged || turn == 1) || len(r.Files) != 1 {
+				if err != nil || r.Unchanged != (c.unchanged || turn == 1) || r.Grew != (c.grow && c.more != "" && turn == 0) || len(r.Files) != 1 {
 					t.Fatalf("turn %d: %+v, %v", turn, r, err)
 				}
 				if want := c.children * (1 - turn); len(r.Children) != want {
@@ -197,16 +209,30 @@ func TestChildrenAgain(t *testing.T) {
 	}
 }
 
-// An agent that goes on while its session does not comes once in each state in which it was seen.
+// An agent that goes on while its session does not comes once in each state in which it was seen; if it may grow it
+// stays one session, or goes on in another where that one was gone on with here.
 func TestChildGrows(t *testing.T) {
-	st, text := store(t), ""
-	for n := 1; n <= 5; n++ {
-		text += said(n)
-		for again := range 2 {
-			r, err := Import(t.Context(), st, FromFile(agents(t, text, "")), options())
-			if err != nil || len(r.Children) != 1-again {
-				t.Fatalf("%d lines: %+v, %v: want %d children", n, r, err, 1-again)
+	for _, grow := range []bool{false, true} {
+		st, text, seen := store(t), "", map[string]bool{}
+		o := options()
+		o.Grow = grow
+		for n := 1; n <= 6; n++ {
+			text += said(n)
+			for again := range 2 {
+				r, err := Import(t.Context(), st, FromFile(agents(t, text, "")), o)
+				if err != nil || len(r.Children) != 1-again {
+					t.Fatalf("%d lines: %+v, %v: want %d children", n, r, err, 1-again)
+				}
+				for _, id := range r.Children {
+					seen[id] = true
+					if n == 3 {
+						add(t, st, id)
+					}
+				}
 			}
+		}
+		if want := map[bool]int{false: 6, true: 2}[grow]; len(seen) != want {
+			t.Errorf("%d sessions of one agent: want %d", len(seen), want)
 		}
 	}
 }

@@ -16,43 +16,61 @@ import (
 )
 
 // children sees to the sessions that a file holds beside its own: each becomes a child of its session. Of a file that
-// was imported before those come that are missing, because that import was broken off, or that have grown since.
-func children(ctx context.Context, st *coppice.Store, f interop.Family, res *Result) error {
-	var places []place // of those of a file that was imported before
-	if res.Unchanged {
-		var err error
-		if places, err = placesOf(ctx, st, f, res); err != nil {
-			return fmt.Errorf("sessions within: %w", err)
-		}
+// was imported before those come that are missing, because that import was broken off, and those that have grown since,
+// in the sessions that they have, if they may grow and these were not gone on with.
+func children(ctx context.Context, st *coppice.Store, f interop.Family, grow bool, res *Result) error {
+	if !res.Unchanged && !res.Grew {
+		_, err := births(ctx, st, f, nil, res)
+		return err
+	}
+	places, err := placesOf(ctx, st, f, grow, res)
+	if err != nil {
+		return fmt.Errorf("sessions within: %w", err)
+	}
+	for range 2 { // once more for those that could not go on where they were
 		if !slices.ContainsFunc(places, func(is place) bool { return !is.unchanged }) {
 			return nil
 		}
-		res.Files = nil // they come again
+		if places, err = births(ctx, st, f, places, res); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// births brings each child to its place, nil = wherever there is one, and gives the places of those that are left: they
+// began otherwise than the sessions that were there.
+func births(ctx context.Context, st *coppice.Store, f interop.Family, places []place, res *Result) (left []place, err error) {
 	i := 0
 	for child, err := range f.Children() {
-		res.note(child)
 		var is place
 		switch {
 		case err != nil:
 		case i < len(places):
 			is = places[i]
 		default:
+			res.note(child)
 			is, err = childPlace(ctx, st, child.Header.ID, res.Session, -1)
 		}
-		if i++; err == nil && !is.unchanged {
-			err = bear(ctx, st, child, is.id, res)
+		i++
+		stays := place{unchanged: true}
+		if err == nil && !is.unchanged {
+			err = bear(ctx, st, child, is, res)
+		}
+		if _, other := errors.AsType[*otherError](err); other {
+			stays, err = place{id: is.apart}, nil
 		}
 		if err != nil {
-			return fmt.Errorf("a session within: %w", err)
+			return nil, fmt.Errorf("a session within: %w", err)
 		}
+		left = append(left, stays)
 	}
-	return nil
+	return left, nil
 }
 
 // placesOf finds where the children of a session are that was imported before. Whether one is whole only its entries
 // tell, and these come once: who wants them asks for the children again.
-func placesOf(ctx context.Context, st *coppice.Store, f interop.Family, res *Result) (places []place, err error) {
+func placesOf(ctx context.Context, st *coppice.Store, f interop.Family, grow bool, res *Result) (places []place, err error) {
 	for err == nil {
 		_, err = f.Next()
 	}
@@ -71,6 +89,9 @@ func placesOf(ctx context.Context, st *coppice.Store, f interop.Family, res *Res
 			n++
 		}
 		is, err := childPlace(ctx, st, child.Header.ID, res.Session, n)
+		if err == nil && is.grows && !grow {
+			is = place{id: is.apart}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -87,41 +108,57 @@ func (r *Result) note(child interop.Child) {
 	}
 }
 
-// childPlace finds where a child of a session goes: under its own id, if that is another's under one that is made of
-// both, and if it has grown since under one that is made of its length too. It is unchanged if one of these has its
-// entries, or was deleted. n < 0: whatever there is is another's.
-func childPlace(ctx context.Context, st *coppice.Store, id, parent string, n int) (place, error) {
+// childPlace finds where a child of a session goes: under its own id, or, where that is another's, under one that is
+// made of both. It is unchanged if one of these has its entries, or was deleted; if it has grown since, the newest of
+// them may go on. n < 0: whatever there is is another's.
+func childPlace(ctx context.Context, st *coppice.Store, id, parent string, n int) (is place, err error) {
 	of := parent + "\x00" + id
-	ids := []string{id, derived([]byte(of)), derived([]byte(of + "\x00" + strconv.Itoa(n)))}
+	ids := []string{id}
 	if layout.ValidID(id) != nil {
-		ids = ids[1:]
+		ids = nil
 	}
-	for _, id := range ids {
+	for k := 1; k < maxApart; k++ {
+		ids = append(ids, apartFrom(derived([]byte(of)), k))
+	}
+	for _, id := range append(ids, derived([]byte(of+"\x00"+strconv.Itoa(n)))) {
 		info, has, err := look(ctx, st, id)
 		switch {
 		case err != nil:
 			return place{}, err
+		case has == nothing && is.grows:
+			is.apart = id
+			return is, nil
 		case has == nothing:
 			return place{id: id}, nil
-		case n >= 0 && (info == nil || info.Parent == parent && info.Entries >= uint64(n)):
+		case n >= 0 && (info == nil || info.Parent == parent && info.imported >= uint64(n)):
 			return place{id: id, unchanged: true}, nil
+		case n >= 0 && info.Parent == parent:
+			is = place{id: id, grows: true}
 		}
 	}
-	return place{}, nil
+	return is, nil
 }
 
-// bear imports a child under an id.
-func bear(ctx context.Context, st *coppice.Store, child interop.Child, id string, res *Result) error {
+// bear brings a child to its place.
+func bear(ctx context.Context, st *coppice.Store, child interop.Child, is place, res *Result) error {
 	next, stop := iter.Pull2(child.Entries)
 	defer stop()
 	h, n := child.Header, 0
-	s, err := st.Import(ctx, lines(h, func() (transcript.Draft, error) {
+	all := lines(h, func() (transcript.Draft, error) {
 		d, err, more := next()
 		if !more {
 			return d, io.EOF
 		}
 		return d, err
-	}, &n), &coppice.SessionOptions{ID: id, Title: h.Title, Cwd: h.Cwd, Parent: res.Session})
+	}, &n)
+	opts := &coppice.SessionOptions{ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: res.Session}
+	var s *coppice.Session
+	var err error
+	if is.grows {
+		s, _, err = grow(ctx, st, all, opts)
+	} else {
+		s, err = st.Import(ctx, all, opts)
+	}
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"time"
 
@@ -25,6 +26,7 @@ type Options struct {
 	Now     time.Time
 	Rand    io.Reader
 	Again   bool          // import what the store has already once more, under a new id
+	Grow    bool          // let a file that has grown go on in its session
 	Read    func(n int64) // told how many bytes were read; nil = nobody asks
 }
 
@@ -45,6 +47,8 @@ type Result struct {
 	Session     string       `json:"session"`
 	Entries     int          `json:"entries"`
 	Unchanged   bool         `json:"unchanged,omitempty"` // the session is from an earlier import of these bytes: nothing was done
+	Grew        bool         `json:"grew,omitempty"`      // it is from an earlier import of the file, which was shorter
+	Added       int          `json:"added,omitempty"`     // entries that it grew by
 	BadLines    int          `json:"badLines"`
 	Diagnostics []Diagnostic `json:"diagnostics"`
 	Children    []string     `json:"children,omitempty"` // sessions that were in the file too: sidechains, agents that it started
@@ -60,8 +64,10 @@ func FromBytes(name string, p []byte) Source {
 }
 
 // Import imports one file as one session, with the rules of its format for contexts. A file whose session is there
-// from an earlier import of the same bytes is left alone, whatever became of the session since. On an error the store
-// holds nothing of it, or, where a session within was what failed, all before that: the next import brings the others.
+// from an earlier import of the same bytes is left alone, whatever became of the session since. One that was shorter
+// then becomes another session; if it may grow it goes on in its session, if that was left alone and holds how the file
+// begins now. On an error the store holds nothing of it, or, where a session grew or one within was what failed, all
+// before that: the next import brings the others.
 func Import(ctx context.Context, st *coppice.Store, src Source, o Options) (Result, error) {
 	if o.Format == "" {
 		var err error
@@ -74,19 +80,25 @@ func Import(ctx context.Context, st *coppice.Store, src Source, o Options) (Resu
 		f, err := src.Open()
 		return &counting{f, o.Read}, err
 	}
-	r, err := formats.Open(counted, o.Format, interop.Options{Now: o.Now, Rand: o.Rand})
-	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+	for apart := []string(nil); ; { // at most maxApart of them
+		r, err := formats.Open(counted, o.Format, interop.Options{Now: o.Now, Rand: o.Rand})
+		if err != nil {
+			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+		}
+		res, err := read(ctx, st, src, r, o, apart)
+		if err = errors.Join(err, r.Close()); err == nil {
+			return res, nil
+		}
+		other, ok := errors.AsType[*otherError](err)
+		if !ok {
+			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+		}
+		apart = append(apart, other.id)
 	}
-	res, err := read(ctx, st, src, r, o)
-	if err = errors.Join(err, r.Close()); err != nil {
-		return Result{}, fmt.Errorf("%s: %w", src.Name, err)
-	}
-	return res, nil
 }
 
 // read imports what a reader gives, and the sessions within.
-func read(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, o Options) (Result, error) {
+func read(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, o Options, apart []string) (Result, error) {
 	h, err := r.Header()
 	if err != nil {
 		return Result{}, err
@@ -96,13 +108,13 @@ func read(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, 
 	}
 	is := place{id: o.Session}
 	if o.Session == "" {
-		if is, err = find(ctx, st, h, src, o); err != nil {
+		if is, err = find(ctx, st, h, src, o, apart); err != nil {
 			return Result{}, err
 		}
 	}
 	res := Result{
 		File: src.Name, Format: string(cmp.Or(o.Format, interop.Pi)), Session: is.id, Entries: is.entries, Unchanged: is.unchanged,
-		Diagnostics: []Diagnostic{},
+		Grew: is.grows, Diagnostics: []Diagnostic{},
 	}
 	if is.taken != "" {
 		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: "id-taken", Detail: is.taken})
@@ -119,7 +131,7 @@ func read(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, 
 		})
 	}
 	if family, ok := r.(interop.Family); ok && err == nil {
-		err = children(ctx, st, family, &res)
+		err = children(ctx, st, family, o.Grow, &res)
 	}
 	return res, err
 }
@@ -142,7 +154,14 @@ func profile(f interop.Format) transcript.Profile {
 
 // bring imports what a reader gives.
 func bring(ctx context.Context, st *coppice.Store, r interop.Reader, h interop.Header, res *Result, opts *coppice.SessionOptions) (err error) {
-	s, err := st.Import(ctx, lines(h, r.Next, &res.Entries), opts)
+	res.Entries = 0
+	all := lines(h, r.Next, &res.Entries)
+	var s *coppice.Session
+	if res.Grew {
+		s, res.Added, err = grow(ctx, st, all, opts)
+	} else {
+		s, err = st.Import(ctx, all, opts)
+	}
 	if err != nil {
 		return err
 	}
@@ -159,6 +178,24 @@ func bring(ctx context.Context, st *coppice.Store, r interop.Reader, h interop.H
 		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: d.Kind, Entry: d.Entry, Ordinal: d.Ordinal, Detail: d.Detail})
 	}
 	return nil
+}
+
+// otherError says that a session is not what a file was when it was shorter.
+type otherError struct {
+	id  string
+	err error
+}
+
+func (e *otherError) Error() string { return e.err.Error() }
+func (e *otherError) Unwrap() error { return e.err }
+
+// grow brings into a session what a file has by now.
+func grow(ctx context.Context, st *coppice.Store, lines iter.Seq2[transcript.Draft, error], o *coppice.SessionOptions) (*coppice.Session, int, error) {
+	s, added, err := st.Grow(ctx, lines, o)
+	if errors.Is(err, fs.ErrExist) {
+		err = &otherError{o.ID, err}
+	}
+	return s, added, err
 }
 
 // lines gives the header, then every entry, and counts the entries.

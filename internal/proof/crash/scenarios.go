@@ -35,6 +35,7 @@ var Scenarios = []Scenario{
 	{"collect", 5, leaveGarbage, playCollect},
 	{"delete", 5, nil, playDelete},
 	{"import", 0, nil, playImport},
+	{"grow", 0, importFirst, playGrow},
 	{"rollback", 3, nil, playRollback},
 	{"branches", 2, nil, playBranches},
 	{"keepboth", 2, nil, playKeepBoth},
@@ -218,23 +219,49 @@ func playDelete(ctx context.Context, w *World) error {
 }
 
 func playImport(ctx context.Context, w *World) error {
-	var raw [][]byte
-	st := &journal.State{}
-	for range 3 + w.Rng.IntN(6) {
-		e := w.Entry(st, w.text())
-		st.Summary.Entry = e.ID
-		raw = append(raw, e.Raw)
+	j, err := transfer.Import(ctx, transfer.Into{Config: w.Config()}, w.lines(3+w.Rng.IntN(6)), Genesis(), nil)
+	return w.brought(ctx, j, err)
+}
+
+// importFirst imports the beginning of what playGrow brings.
+func importFirst(ctx context.Context, w *World) error {
+	w.file = w.lines(6 + w.Rng.IntN(6))
+	first := func(yield func(transcript.Draft, error) bool) {
+		n := 0
+		for d, err := range w.file {
+			if n++; n > 3 || !yield(d, err) {
+				return
+			}
+		}
 	}
-	lines := func(yield func(transcript.Draft, error) bool) {
+	j, err := transfer.Import(ctx, transfer.Into{Config: w.Config()}, first, Genesis(), nil)
+	return w.brought(ctx, j, err)
+}
+
+func playGrow(ctx context.Context, w *World) error {
+	j, _, err := transfer.Grow(ctx, transfer.Into{Config: w.Config()}, w.file, nil)
+	return w.brought(ctx, j, err)
+}
+
+// lines makes so many lines of a file, each behind the one before.
+func (w *World) lines(n int) iter.Seq2[transcript.Draft, error] {
+	raw := make([][]byte, n)
+	st := &journal.State{}
+	for i := range raw {
+		e := w.Entry(st, w.text())
+		st.Summary.Entry, raw[i] = e.ID, e.Raw
+	}
+	return func(yield func(transcript.Draft, error) bool) {
 		for _, l := range raw {
 			if !yield(entry.Line(l), nil) {
 				return
 			}
 		}
 	}
-	in := transfer.Into{Config: w.Config()}
-	j, err := transfer.Import(ctx, in, iter.Seq2[transcript.Draft, error](lines),
-		func([]byte) (journal.Genesis, error) { return Genesis(), nil }, nil)
+}
+
+// brought books what an import acknowledged.
+func (w *World) brought(ctx context.Context, j *journal.Journal, err error) error {
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/live"
 	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // Session is the id of the session of every scenario.
@@ -43,7 +45,8 @@ type World struct {
 	seed  uint64
 	rand  *rand.ChaCha8
 	clock time.Time
-	made  int // entries
+	made  int                                // entries
+	file  iter.Seq2[transcript.Draft, error] // what a scenario imports
 }
 
 // Promise is what callers were told by some moment.

@@ -1,0 +1,64 @@
+package coppice_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+)
+
+// fileOf is a file of messages, each behind the one before, told apart by how they begin.
+func fileOf(text string, n int) []byte {
+	raw := []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n")
+	parent := "null"
+	for i := range n {
+		raw = fmt.Appendf(raw, `{"type":"message","id":"m%d","parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"%s %d","timestamp":1}}`+"\n", i, parent, text, i)
+		parent = fmt.Sprintf(`"m%d"`, i)
+	}
+	return raw
+}
+
+// Grow brings what is new, tells observers of it, and does nothing where it cannot.
+func TestGrow(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend.Backend) {
+		told := 0
+		store := newStore(t, b, &coppice.Options{Hooks: coppice.Hooks{AfterCommit: func(*coppice.Session, coppice.Receipt) { told++ }}})
+		grow := func(id string, raw []byte) (int, error) {
+			lines, o := fileLines(raw)
+			o.ID = id
+			s, added, err := store.Grow(bg, lines, o)
+			if err == nil {
+				same(t, "entries", int(s.Info().Entries), added+3)
+				err = s.Close()
+			}
+			return added, err
+		}
+		lines, o := fileLines(fileOf("say", 3))
+		o.ID = "s"
+		must(store.Import(bg, lines, o))(t)
+		for _, c := range []struct {
+			id    string
+			raw   []byte
+			added int
+			err   error
+		}{
+			{"s", fileOf("say", 3), 0, nil},
+			{"other", fileOf("say", 5), 0, fs.ErrNotExist},
+			{"s", fileOf("tell", 5), 0, fs.ErrExist},
+			{"s", fileOf("say", 2), 0, fs.ErrExist},
+			{"s", fileOf("say", 5), 2, nil},
+			{"s", fileOf("say", 3), 0, fs.ErrExist},
+		} {
+			added, err := grow(c.id, c.raw)
+			var e *coppice.Error
+			if !errors.Is(err, c.err) || added != c.added || err != nil && (!errors.As(err, &e) || e.Op != "grow" || e.Session != c.id) {
+				t.Errorf("%s: %d, %v: want %d, %v", c.id, added, err, c.added, c.err)
+			}
+		}
+		same(t, "told", told, 2)
+		same(t, "head", open(t, store, "s").Head().Entry, "m4")
+	})
+}

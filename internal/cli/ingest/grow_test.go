@@ -1,0 +1,330 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/fault"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/formats"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// growing lets files go on in their sessions.
+func growing() Options {
+	o := options()
+	o.Grow = true
+	return o
+}
+
+// shown is what a user sees of a session.
+type shown struct {
+	Lines             []string
+	Head, Title, Cwd  string
+	Context, Original string
+	Diagnostics       []string
+	Updated           time.Time
+}
+
+func show(t *testing.T, st *coppice.Store, id string) (is shown) {
+	t.Helper()
+	s, err := st.Open(t.Context(), id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range s.Entries(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		is.Lines = append(is.Lines, string(e.Raw))
+	}
+	is.Head, is.Title, is.Cwd, is.Updated = s.Head().Entry, s.Info().Title, s.Info().Cwd, s.Info().Updated
+	c, err := s.Context(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.Diagnostics {
+		c.Diagnostics[i].Ordinal = 0 // commits have ordinals too, and those are others
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is.Context = string(text)
+	tree, err := s.Tree(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range tree.Diagnostics() {
+		is.Diagnostics = append(is.Diagnostics, d.Kind+" "+d.Entry)
+	}
+	var out bytes.Buffer
+	if err := st.Export(t.Context(), id, &out); err != nil {
+		t.Fatal(err)
+	}
+	is.Original = out.String()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
+// files are sessions of every format.
+func files(t *testing.T) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{"pi": session.JSONL}
+	for _, pattern := range []string{"claudecode/testdata/*.jsonl", "codex/testdata/*.jsonl", "pi/harness/testdata/*.jsonl"} {
+		found, err := filepath.Glob("../../../interop/" + pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, name := range found {
+			p, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[strings.TrimSuffix(filepath.Base(name), ".jsonl")+" of "+strings.Split(pattern, "/")[0]] = p
+		}
+	}
+	for _, f := range []interop.Format{interop.Omp, interop.Atomic, interop.Operator, interop.ClaudeCode, interop.Codex} {
+		begin := func() (interop.Reader, interop.Header) {
+			r, err := formats.Open(FromBytes("f", session.JSONL), interop.Pi, interop.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := r.Header()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r, h
+		}
+		_, h := begin()
+		var out bytes.Buffer
+		_, err := formats.Write(&out, f, h, func(yield func(transcript.Draft, error) bool) {
+			r, _ := begin()
+			for range 60 {
+				if d, err := r.Next(); err != nil || !yield(d, nil) {
+					return
+				}
+			}
+		}, "")
+		if err != nil {
+			t.Fatal(f, err)
+		}
+		all["written as "+string(f)] = out.Bytes()
+	}
+	return all
+}
+
+// stores are new ones, one for each way to commit.
+var stores = map[string]func() backend.Backend{
+	"replace": func() backend.Backend { return memory.New() },
+	"append":  func() backend.Backend { return memory.NewAppender() },
+}
+
+func storeOn(t *testing.T, b backend.Backend) *coppice.Store {
+	t.Helper()
+	st, err := coppice.New(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
+// A file that was imported before it was whole is one session afterwards, the same as if it had been imported once; or,
+// where its beginning meant something else then, two, of which the second is that.
+func TestGrows(t *testing.T) {
+	const cuts = 7
+	for name, whole := range files(t) {
+		for kind, open := range stores {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				o := growing()
+				var err error
+				if o.Format, err = formats.Told(FromBytes("f", whole)); err != nil {
+					t.Fatal(err)
+				}
+				bring := func(st *coppice.Store, p []byte) (Result, error) {
+					return Import(t.Context(), st, FromBytes("f", p), o)
+				}
+				st := storeOn(t, open())
+				r, err := bring(st, whole)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := show(t, st, r.Session)
+				lines, grew := bytes.SplitAfter(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n")), 0
+				for i := range cuts {
+					cut := max(1, len(lines)*(i+1)/(cuts+1))
+					st := storeOn(t, open())
+					first, err := bring(st, bytes.Join(lines[:cut], nil))
+					if err != nil {
+						continue // no session yet
+					}
+					r, err := bring(st, whole)
+					if err != nil {
+						t.Fatalf("behind line %d: %v", cut, err)
+					}
+					if diff := cmp.Diff(want, show(t, st, r.Session)); diff != "" {
+						t.Errorf("behind line %d: %+v:\n%s", cut, r, diff)
+					}
+					if r.Grew != (r.Session == first.Session) || r.Grew && r.Added != r.Entries-first.Entries {
+						t.Errorf("behind line %d: %+v after %+v", cut, r, first)
+					}
+					if r.Grew {
+						grew++
+					}
+					again, err := bring(st, whole)
+					if err != nil || !again.Unchanged || again.Session != r.Session {
+						t.Errorf("behind line %d: once more: %+v, %v after %+v", cut, again, err, r)
+					}
+				}
+				if grew < cuts/3 {
+					t.Errorf("%d of %d went on where they were", grew, cuts)
+				}
+			})
+		}
+	}
+}
+
+// Wherever a growth breaks off, what the session had is there, and the next import brings the rest.
+func TestSizeGrowthBrokenOff(t *testing.T) {
+	race.Sizes(t)
+	whole := []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n")
+	var short []byte
+	for i := range 9 {
+		parent := "null"
+		if i > 0 {
+			parent = fmt.Sprintf(`"e%d"`, i-1)
+		}
+		if i == 2 {
+			short = bytes.Clone(whole)
+		}
+		whole = fmt.Appendf(whole, `{"type":"message","id":"e%d","parentId":%s,"timestamp":"2026-01-01T00:00:%02d.000Z","message":{"role":"user","content":%q,"timestamp":1}}`+"\n", i, parent, i, strings.Repeat("long ", 160_000))
+	}
+	for kind, open := range stores {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			for n, faults := 0, 1; faults > 0 && n < 100; n++ {
+				faults = breakOff(t, open(), n, short, whole)
+			}
+		})
+	}
+}
+
+// breakOff lets all writes fail from the nth of a growth on, and gives how many that were.
+func breakOff(t *testing.T, on backend.Backend, n int, short, whole []byte) (faults int) {
+	t.Helper()
+	b := fault.New(on, 1)
+	st := storeOn(t, b)
+	if _, err := Import(t.Context(), st, FromBytes("f", short), growing()); err != nil {
+		t.Fatal(err)
+	}
+	b.Add(fault.Rule{
+		When: func(c fault.Call) bool { return c.Op == "put" || c.Op == "append" },
+		Skip: n, Count: -1, Outcome: backend.NotApplied, Err: fs.ErrPermission,
+	})
+	_, err := Import(t.Context(), st, FromBytes("f", whole), growing())
+	faults = len(b.Faults())
+	b.Clear()
+	if got := show(t, st, "s"); !strings.HasPrefix(got.Original, string(short)) || !strings.HasPrefix(string(whole), got.Original) {
+		t.Fatalf("call %d: %d bytes of the file are there", n, len(got.Original))
+	}
+	r, rerr := Import(t.Context(), st, FromBytes("f", whole), growing())
+	if rerr != nil || r.Session != "s" || r.Entries != 9 {
+		t.Fatalf("call %d: %v, then %+v, %v", n, err, r, rerr)
+	}
+	if got := show(t, st, "s"); len(got.Lines) != 9 || got.Original != string(whole) || got.Head != "e8" {
+		t.Fatalf("call %d: %d lines, head %s", n, len(got.Lines), got.Head)
+	}
+	return faults
+}
+
+// Where a session would not become what an import of the whole file makes, it stays as it is, and the file becomes
+// another: one for all that comes later.
+func TestGrowsApart(t *testing.T) {
+	const head = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n"
+	line := func(id, parent string) string {
+		return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":%q,"timestamp":1}}`+"\n", id, parent, "say "+id)
+	}
+	first := head + line("a", "null") + line("b", `"a"`)
+	for name, c := range map[string]struct {
+		short, whole string
+		between      func(ctx context.Context, s *coppice.Session) error
+	}{
+		"the head was moved": {first, first + line("c", `"b"`), func(ctx context.Context, s *coppice.Session) error {
+			_, err := s.Branch(ctx, "a", nil)
+			return err
+		}},
+		"it was named": {first, first + line("c", `"b"`), func(ctx context.Context, s *coppice.Session) error {
+			_, err := s.Append(ctx, entry.Title("mine"))
+			if err == nil {
+				_, err = s.Commit(ctx, coppice.Turn{})
+			}
+			return err
+		}},
+		"a parent came later":   {head + line("b", `"a"`), head + line("b", `"a"`) + line("a", "null"), nil},
+		"a parent came twice":   {first, first + line("a", "null") + line("c", `"a"`), nil},
+		"a line was cut off":    {first + line("c", `"b"`)[:30], first + line("c", `"b"`), nil},
+		"an entry is another's": {first, head + line("a", "null") + line("d", `"a"`) + line("b", `"a"`), nil},
+	} {
+		for kind, open := range stores {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				once, st := storeOn(t, open()), storeOn(t, open())
+				bring := func(st *coppice.Store, text string) Result {
+					r, err := Import(t.Context(), st, FromBytes("f", []byte(text)), growing())
+					if err != nil {
+						t.Fatal(err)
+					}
+					return r
+				}
+				want := show(t, once, bring(once, c.whole).Session)
+				if r := bring(st, c.short); r.Session != "s" {
+					t.Fatalf("%+v", r)
+				}
+				if c.between != nil {
+					s, err := st.Open(t.Context(), "s", nil)
+					if err == nil {
+						err = errors.Join(c.between(t.Context(), s), s.Close())
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				before := show(t, st, "s")
+				other := bring(st, c.whole)
+				if diff := cmp.Diff(want, show(t, st, other.Session)); other.Session == "s" || other.Grew || diff != "" {
+					t.Errorf("%+v:\n%s", other, diff)
+				}
+				if diff := cmp.Diff(before, show(t, st, "s")); diff != "" {
+					t.Errorf("the session is another:\n%s", diff)
+				}
+				if r := bring(st, c.whole+line("z", "null")); !r.Grew || r.Added != 1 || r.Session != other.Session {
+					t.Errorf("then %+v", r)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
+	"github.com/coppice-go/coppice/transcript/tree"
+)
+
+// errOther says that a session is not what lines were when there were fewer of them.
+var errOther = fmt.Errorf("the session does not hold how these lines begin, or was gone on with: %w", fs.ErrExist)
+
+// Grow brings into a session what lines have beyond those that it was imported from, and gives how many entries
+// those are. The session becomes what an import of all lines would have made; where it would not, nothing is done
+// and the error is fs.ErrExist. A failure in between leaves it with a part of what is new: the next Grow goes on there.
+func Grow(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], original func() (io.Reader, error)) (*journal.Journal, int, error) {
+	j, err := journal.Open(ctx, in.Config)
+	if err != nil {
+		return nil, 0, err
+	}
+	ld := &loader{in: in, j: j, lines: newSpool(in.Memory)}
+	added, err := ld.grow(ctx, lines, original)
+	if err = errors.Join(err, ld.lines.close()); err != nil {
+		return nil, 0, errors.Join(err, j.Close(context.WithoutCancel(ctx)))
+	}
+	return j, added, nil
+}
+
+func (ld *loader) grow(ctx context.Context, lines iter.Seq2[transcript.Draft, error], original func() (io.Reader, error)) (added int, err error) {
+	var header []byte // the session keeps its own
+	next, stop := iter.Pull2(headless(lines, &header))
+	defer stop()
+	st := ld.j.State()
+	if err := ld.meet(ctx, st, next); err != nil {
+		return 0, err
+	}
+	had := len(ld.heads)
+	if err := ld.gather(ctx, rest(next)); err != nil {
+		return 0, err
+	}
+	before, _ := tree.ResolveParents(ld.heads[:had])
+	if after, _ := tree.ResolveParents(ld.heads); !slices.Equal(before, after[:had]) {
+		return 0, errOther // what was an orphan has its parent now
+	}
+	sum, err := ld.original(ctx, original)
+	switch {
+	case err != nil:
+		return 0, err
+	case sum == "" && st.Original != "":
+		return 0, errOther // the lines are the original now: that of before would stay in force
+	case had == len(ld.heads) && sum == st.Original:
+		return 0, nil
+	}
+	ld.dated = st.Summary.Updated
+	return len(ld.heads) - had, ld.commitAll(ctx, "import", ld.target(), func(step *journal.Step) { step.Original = sum })
+}
+
+// meet takes from next what the session has, line by line. It must have been imported and left alone since.
+func (ld *loader) meet(ctx context.Context, st *journal.State, next func() (transcript.Draft, error, bool)) error {
+	for batch, err := range ld.j.Since(ctx, st, -1) {
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(importReasons, batch.Commit.Reason) {
+			return errOther
+		}
+		for _, l := range batch.Lines {
+			if l.Commit {
+				continue
+			}
+			d, err, more := next()
+			if err == nil && !more {
+				err = errOther
+			}
+			if err == nil {
+				err = ld.same(d, l)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// same compares a line with one that the session has, and remembers where that is.
+func (ld *loader) same(d transcript.Draft, l journal.Line) error {
+	raw, err := d.Line(d.ID, d.Parent, ld.in.Config.Now())
+	if err != nil {
+		return err
+	}
+	if stored, _ := blob.Externalise(raw); !bytes.Equal(stored, l.Raw) {
+		return errOther
+	}
+	head, err := transcript.ParseLine(l.Raw)
+	if err != nil {
+		return err
+	}
+	ld.hold(head)
+	ld.ords = append(ld.ords, l.Ord)
+	return ld.lines.add(nil)
+}
+
+// rest is what has not come yet.
+func rest(next func() (transcript.Draft, error, bool)) iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		for {
+			d, err, more := next()
+			if !more || !yield(d, err) {
+				return
+			}
+		}
+	}
+}
