@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -180,9 +181,14 @@ func bytesCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(b.String()), 0o644))
 }
 
-// flip FILE OFFSET: changes one bit of the byte there; a negative offset counts from the end.
+// flip FILE OFFSET: changes one bit of a byte of the file, which a pattern may name; a negative offset counts from the end.
 func flipCmd(ts *testscript.TestScript, _ bool, args []string) {
-	name := ts.MkAbs(args[0])
+	names, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(names) != 1 {
+		ts.Fatalf("%s names %d files", args[0], len(names))
+	}
+	name := names[0]
 	p, err := os.ReadFile(name)
 	ts.Check(err)
 	off, err := strconv.Atoi(args[1])
