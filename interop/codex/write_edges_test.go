@@ -141,3 +141,21 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	}
 }
+
+// TestWriteLate: a result behind a compaction that left its call out is text; in one that keeps the call again it is the
+// call's result.
+func TestWriteLate(t *testing.T) {
+	for _, c := range []struct{ kept, want string }{{"a1", "s:short c:n{} s:wait r:late"}, {"u1", "s:short s:wait s:late"}} {
+		s := talk{header: begun}
+		s.message("a1", "", replied(call("k", "n", "{}")))
+		s.message("u1", "a1", ask("wait"))
+		s.add("c1", "u1", "compaction", `"summary":"first","firstKeptEntryId":null`)
+		s.message("r1", "c1", gave("k", "late"))
+		s.add("c2", "r1", "compaction", `"summary":"short","firstKeptEntryId":`+quoted(c.kept))
+		file, losses := s.write(t, "c2")
+		same(t, &s, "c2", file)
+		if got := strings.Join(heard(t, rebuilt(valid(t, file))), " "); got != c.want || losses[write.LostResult] == 0 {
+			t.Errorf("kept from %s: %s: want %s, %v\n%s", c.kept, got, c.want, losses, file)
+		}
+	}
+}

@@ -47,7 +47,7 @@ func TestProofCrash(t *testing.T) {
 	r := proof.Begin(t, "crash")
 	rounds := proof.Pick(t, 1, 4, 300)
 	plan := Plan{
-		First:  simfs.Spread{Contents: 30, States: proof.Pick(t, 6, 80, 200)},
+		First:  simfs.Spread{Contents: 30, States: proof.Pick(t, 6, 69, 200)},
 		Second: simfs.Spread{Contents: 24, States: proof.Pick(t, 4, 40, 80)},
 		Every:  proof.Pick(t, 20, 1, 1),
 		Kill:   proof.Pick(t, 12, 1, 1),

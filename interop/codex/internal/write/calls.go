@@ -41,6 +41,7 @@ type pending struct {
 // calls are those on the line so far.
 type calls struct {
 	open []pending
+	late []pending       // calls that a compaction took out of what is open, though their results are still to come
 	used map[uint64]bool // ids that were written
 	left map[uint64]int  // results that are still to come, by the call that they answer
 }
@@ -83,15 +84,31 @@ func madeID(of string) string {
 	return "call_" + hex.EncodeToString(sum[:12])
 }
 
-// answer takes the oldest open call of an id.
-func (c *calls) answer(id string) (p pending, ok bool) {
-	i := slices.IndexFunc(c.open, func(p pending) bool { return p.raw == id })
+// answer takes the oldest call of an id out of a list.
+func answer(list *[]pending, id string) (p pending, ok bool) {
+	i := slices.IndexFunc(*list, func(p pending) bool { return p.raw == id })
 	if i < 0 {
 		return p, false
 	}
-	p = c.open[i]
-	c.open = slices.Delete(c.open, i, i+1)
+	p = (*list)[i]
+	*list = slices.Delete(*list, i, i+1)
 	return p, true
+}
+
+// shut closes all calls: those to which a result is still to come are late.
+func (c *calls) shut() {
+	for _, p := range c.open {
+		if c.left[line.Hash(p.raw)] > 0 {
+			c.late = append(c.late, p)
+		}
+	}
+	c.open = nil
+}
+
+// reopen opens the calls that a compaction keeps.
+func (c *calls) reopen(kept []pending) {
+	c.open = kept
+	c.late = slices.DeleteFunc(c.late, func(p pending) bool { return slices.Contains(kept, p) })
 }
 
 // unanswered takes the calls to which no result is to come, or all.
@@ -198,14 +215,20 @@ func (w *writer) kindOf(id, name string, args []byte) kind {
 	return function
 }
 
-// result says a result; without its call it is text.
+// result says a result; without its call it is text. A compaction further on may keep the call again, and has both.
 func (w *writer) result(message []byte) {
-	content := rawjson.Field(message, "content")
+	content, id := rawjson.Field(message, "content"), rawjson.Text(rawjson.Field(message, "toolCallId"))
 	output := wire.Output(content)
-	p, ok := w.calls.answer(rawjson.Text(rawjson.Field(message, "toolCallId")))
+	p, ok := answer(&w.calls.open, id)
 	if !ok {
 		w.lose(LostResult)
+		on := w.keep.on
+		if late, ok := answer(&w.calls.late, id); ok && w.fold == nil {
+			w.keep.add(piece{payload: outputOf(late.kind, late.written, output), output: late.written, raw: late.raw, kind: late.kind})
+			w.keep.on = false
+		}
 		w.tell(piece{}, "developer", content)
+		w.keep.on = on
 		return
 	}
 	if rawjson.IsTrue(rawjson.Field(message, "isError")) && !w.fromCodex() {

@@ -98,8 +98,8 @@ func (w *writer) compaction(raw []byte) {
 			w.lose(LostAborted)
 		}
 	}
-	w.said, w.calls.open = said{}, nil
-	w.fold = f
+	w.calls.shut()
+	w.said, w.fold = said{}, f
 }
 
 // lead stands before a summary, which the model sees as the user's words.
@@ -125,7 +125,7 @@ func (w *writer) compacted() {
 		}
 	}
 	list, open := w.paired(append(list, f.pieces...))
-	w.calls.open = open
+	w.calls.reopen(open)
 	payload := rawjson.Object("message", f.summary)
 	history := payloads(list)
 	if complete := f.count == w.plan.Parts[f.id]; f.history != nil && complete {
