@@ -16,8 +16,8 @@ const (
 	nobody = -2 // before the first one
 )
 
-// commitAll commits what was taken in and is not committed yet, in chunks, and brings the session to the shape of one that grew by
-// itself. head is the entry at which it opens; last completes the last step.
+// commitAll commits what was taken in and is not committed yet, in chunks, and brings the session to the shape of one
+// that grew by itself. head is the entry at which it opens; last completes the last step.
 func (ld *loader) commitAll(ctx context.Context, reason string, head int, last func(*journal.Step)) error {
 	parents, _ := tree.ResolveParents(ld.heads)
 	ld.ords = slices.Grow(ld.ords, len(ld.heads)-len(ld.ords))

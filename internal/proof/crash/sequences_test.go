@@ -189,7 +189,7 @@ func TestProofSequences(t *testing.T) {
 	}
 	var blank sync.Map
 	plan := Plan{
-		First: simfs.Spread{Contents: 10, States: proof.Pick(t, 2, 48, 100)}, Second: simfs.Spread{Contents: 3, States: proof.Pick(t, 1, 2, 8)},
+		First: simfs.Spread{Contents: 10, States: proof.Pick(t, 2, 20, 100)}, Second: simfs.Spread{Contents: 3, States: proof.Pick(t, 1, 2, 8)},
 		Every: proof.Pick(t, 8, 12, 4), Kill: proof.Pick(t, 8, 4, 1), Verify: 32,
 	}
 	stride := proof.Pick(t, 4, 1, 1)
