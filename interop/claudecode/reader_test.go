@@ -202,9 +202,11 @@ func TestTitles(t *testing.T) {
 	const other, own = `{"type":"summary","summary":"other","leafUuid":"gone"}` + "\n", `{"type":"summary","summary":"own","leafUuid":"u1"}` + "\n"
 	const made, agent = `{"type":"ai-title","aiTitle":"made","sessionId":"s1"}` + "\n", `{"type":"agent-name","agentName":"agent","sessionId":"s1"}` + "\n"
 	const first, second = `{"type":"custom-title","customTitle":"first","sessionId":"s1"}` + "\n", `{"type":"custom-title","customTitle":"second","sessionId":"s1"}` + "\n"
+	const placed = `{"type":"custom-title","customTitle":"placed","sessionId":"s1","uuid":"c1","parentUuid":"u1"}` + "\n"
 	for text, names := range map[string]string{
 		talk + other: "", other + own + talk: "own", own + made + talk: "made", made + talk + agent: "made agent",
 		talk + first + made + agent: "first", first + talk + second + own: "first second", first + talk + first + second + made: "first second",
+		talk + placed + second: "placed second",
 	} {
 		s, _ := read(t, text)
 		want := names[strings.LastIndex(names, " ")+1:] // the last one is the session's name

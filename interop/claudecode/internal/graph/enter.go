@@ -146,17 +146,13 @@ func (x *Index) connect(f *fact, i int32) {
 // name notes a line that may name the session. One that says so outright does from there on, where it counts for as
 // much as what named it before; a summary is seen to when all is known.
 func (x *Index) name(f *fact, i int32) {
-	text := field.Name(f.title)
-	if text == "" {
+	t := title{row: i, rank: f.rank, text: field.Name(f.title), leaf: f.leaf}
+	if t.text == "" || t.rank > 1 && t.rank < x.named.rank {
 		return
 	}
-	t := title{row: i, rank: f.rank, text: text, leaf: f.leaf}
 	if t.rank > 1 {
-		if t.rank < x.named.rank {
-			return
-		}
-		if t.text != x.named.text && f.row.Kind == KindNone {
-			f.row.Kind = KindTitle
+		if t.text != x.named.text {
+			x.names = append(x.names, i)
 		}
 		x.named = t
 		return

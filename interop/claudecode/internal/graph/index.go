@@ -126,7 +126,8 @@ type Index struct {
 	explicit Key               // and the one at which it goes on, because it says so outright
 	agent    map[string]bool
 	titles   []title // summaries of what ends at a row
-	named    title   // by what names the session outright
+	named    title   // by what names the session outright,
+	names    []int32 // and the rows at which that changed
 	order    []int32 // the rows by child, in the order of the file
 	from     []int32 // by child: where its rows start in order
 	genuine  int

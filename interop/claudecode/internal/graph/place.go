@@ -179,7 +179,10 @@ func (x *Index) arrange() {
 	}
 	x.Done = make([]bool, len(x.Rows))
 	if t := x.best(); t.rank == 1 {
-		x.Rows[t.row].Kind = KindTitle
+		x.names = append(x.names, t.row)
+	}
+	for _, i := range x.names {
+		x.Rows[i].Kind = KindTitle
 	}
 }
 
