@@ -58,6 +58,9 @@ func TestGrow(t *testing.T) {
 				t.Errorf("%s: %d, %v: want %d, %v", c.id, added, err, c.added, c.err)
 			}
 		}
+		if _, _, err := store.Grow(bg, lines, nil); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("no session: %v", err)
+		}
 		same(t, "told", told, 2)
 		same(t, "head", open(t, store, "s").Head().Entry, "m4")
 	})

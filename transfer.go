@@ -48,6 +48,9 @@ func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, er
 // that do not begin as the session does, and a session to which anything but imports was committed, are fs.ErrExist,
 // and nothing is done. It takes commits of at most 4 MiB each; of one that fails the next Grow brings the rest.
 func (s *Store) Grow(ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions) (*Session, int, error) {
+	if o == nil {
+		o = &s.o.Session
+	}
 	h, in, err := s.into(o.ID, o)
 	if err != nil {
 		return nil, 0, fail("grow", o.ID, err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"slices"
 	"strconv"
 
@@ -38,32 +39,10 @@ type place struct {
 // made of the file's bytes, or, if it may grow, of the id. So a file comes once, whatever it says, and once more when its
 // bytes are others. apart are sessions that the file cannot be brought into though it begins as they do.
 func find(ctx context.Context, st *coppice.Store, h interop.Header, src Source, o Options, apart []string) (is place, err error) {
-	next := "" // the first id of the file's that nobody has
+	free := ""
 	if !h.Made && layout.ValidID(h.ID) == nil {
-		for k := range maxApart {
-			id := apartFrom(h.ID, k)
-			has, entries, err := before(ctx, st, id, src)
-			switch {
-			case err != nil:
-				return is, fmt.Errorf("compare it with session %s: %w", id, err)
-			case has == whole && !o.Again:
-				return place{id: id, unchanged: true, entries: entries}, nil
-			case has == beginning && o.Grow && !o.Again && !slices.Contains(apart, id):
-				return place{id: id, grows: true, entries: entries}, nil
-			case k == 0 && has == nothing:
-				return place{id: id}, nil
-			case k == 0:
-				is.taken = has.of(id) + ": imported as a new one"
-				if has == beginning && !o.Grow && !o.Again {
-					is.taken += "; --grow lets it go on there"
-				}
-			}
-			if has == nothing {
-				next = id
-			}
-			if has == nothing || o.Again {
-				break
-			}
+		if is, free, err = findNamed(ctx, st, h.ID, src, o, apart); err != nil || is.id != "" {
+			return is, err
 		}
 	}
 	if o.Again {
@@ -76,15 +55,45 @@ func find(ctx context.Context, st *coppice.Store, h interop.Header, src Source, 
 	has, entries, err := before(ctx, st, id, src)
 	switch {
 	case err != nil:
-		return is, fmt.Errorf("compare it with session %s: %w", id, err)
+		return is, err
 	case has == whole:
 		return place{id: id, unchanged: true, entries: entries}, nil
-	case o.Grow && next != "":
-		is.id = next
+	case o.Grow && free != "":
+		is.id = free
 	case has == nothing:
 		is.id = id
 	}
 	return is, nil
+}
+
+// findNamed looks among the sessions of files that say an id. If it is none of these there is no id in the place, and
+// free is the first that a file of this name may have.
+func findNamed(ctx context.Context, st *coppice.Store, id string, src Source, o Options, apart []string) (is place, free string, err error) {
+	for k := range maxApart {
+		at := apartFrom(id, k)
+		has, entries, err := before(ctx, st, at, src)
+		switch {
+		case err != nil:
+			return is, "", err
+		case has == nothing && k == 0:
+			return place{id: at}, "", nil
+		case has == nothing:
+			return is, at, nil
+		case o.Again:
+			is.taken = has.of(at) + ": imported as a new one"
+			return is, "", nil
+		case has == whole:
+			return place{id: at, unchanged: true, entries: entries}, "", nil
+		case has == beginning && o.Grow && !slices.Contains(apart, at):
+			return place{id: at, grows: true, entries: entries}, "", nil
+		case k == 0:
+			is.taken = has.of(at) + ": imported as a new one"
+			if has == beginning && !o.Grow {
+				is.taken += "; --grow lets it go on there"
+			}
+		}
+	}
+	return is, "", nil
 }
 
 // apartFrom is the id of the kth session of files that say the same id.
@@ -135,7 +144,12 @@ func (has earlier) of(id string) string {
 // be read of that session counts as another's: then the file is imported, and nothing of either is lost. entries is
 // how many the session has.
 func before(ctx context.Context, st *coppice.Store, id string, src Source) (has earlier, entries int, err error) {
-	info, has, err := look(ctx, st, id)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("compare it with session %s: %w", id, err)
+		}
+	}()
+	info, has, err := look(ctx, st, id, math.MaxInt)
 	if has == nothing || err != nil || info == nil {
 		return has, 0, err
 	}
@@ -156,11 +170,12 @@ func before(ctx context.Context, st *coppice.Store, id string, src Source) (has 
 // found is a session that there is.
 type found struct {
 	checkpoint.Summary
-	imported uint64 // of its entries
+	imported int // of its entries
 }
 
-// look gives what there is under an id; nil, with another, of a session that was deleted or cannot be read.
-func look(ctx context.Context, st *coppice.Store, id string) (*found, earlier, error) {
+// look gives what there is under an id; nil, with another, of a session that was deleted or cannot be read. Which of its
+// entries were imported is asked of the log only where there are enough of them.
+func look(ctx context.Context, st *coppice.Store, id string, enough int) (*found, earlier, error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrDeleted):
@@ -169,12 +184,13 @@ func look(ctx context.Context, st *coppice.Store, id string) (*found, earlier, e
 		return nil, another, ctx.Err()
 	}
 	is := found{Summary: s.Info()}
-	is.imported = is.Entries
-	for c, err := range s.Log(ctx, coppice.Target{}) { // newest first
-		if err != nil || c.Reason == "import" {
-			break // one that cannot be read is compared by all that it has
+	if is.imported = int(is.Entries); is.imported >= enough {
+		for c, err := range s.Log(ctx, coppice.Target{}) { // newest first
+			if err != nil || c.Reason == "import" {
+				break // one that cannot be read is compared by all that it has
+			}
+			is.imported -= min(is.imported, c.Entries)
 		}
-		is.imported -= min(is.imported, uint64(c.Entries))
 	}
 	return &is, another, s.Close()
 }

@@ -198,7 +198,7 @@ func TestChildrenAgain(t *testing.T) {
 					t.Fatalf("turn %d: %d children: want %d", turn, len(r.Children), want)
 				}
 				for _, id := range r.Children {
-					info, _, err := look(t.Context(), st, id)
+					info, _, err := look(t.Context(), st, id, 0)
 					// An entry each, one for its model, and one that says whose the transcript is.
 					if want := uint64(3 + strings.Count(c.answer, "\n")); err != nil || info.Entries != want || info.Parent != r.Session {
 						t.Errorf("child: %+v, %v: want %d entries", info, err, want)

@@ -121,7 +121,7 @@ func childPlace(ctx context.Context, st *coppice.Store, id, parent string, n int
 		ids = append(ids, apartFrom(derived([]byte(of)), k))
 	}
 	for _, id := range append(ids, derived([]byte(of+"\x00"+strconv.Itoa(n)))) {
-		info, has, err := look(ctx, st, id)
+		info, has, err := look(ctx, st, id, n)
 		switch {
 		case err != nil:
 			return place{}, err
@@ -130,7 +130,7 @@ func childPlace(ctx context.Context, st *coppice.Store, id, parent string, n int
 			return is, nil
 		case has == nothing:
 			return place{id: id}, nil
-		case n >= 0 && (info == nil || info.Parent == parent && info.imported >= uint64(n)):
+		case n >= 0 && (info == nil || info.Parent == parent && info.imported >= n):
 			return place{id: id, unchanged: true}, nil
 		case n >= 0 && info.Parent == parent:
 			is = place{id: id, grows: true}

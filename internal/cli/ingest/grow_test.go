@@ -139,20 +139,6 @@ var stores = map[string]func() backend.Backend{
 	"append":  func() backend.Backend { return memory.NewAppender() },
 }
 
-func storeOn(t *testing.T, b backend.Backend) *coppice.Store {
-	t.Helper()
-	st, err := coppice.New(b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return st
-}
-
 // A file that was imported before it was whole is one session afterwards, the same as if it had been imported once; or,
 // where its beginning meant something else then, two, of which the second is that.
 func TestGrows(t *testing.T) {
@@ -209,11 +195,28 @@ func TestGrows(t *testing.T) {
 	}
 }
 
-// Wherever a growth breaks off, what the session had is there, and the next import brings the rest.
+// Wherever a growth breaks off, what the session had is there, and the next import brings the rest; also where the
+// file's bytes are kept beside its lines, because they are others.
 func TestSizeGrowthBrokenOff(t *testing.T) {
 	race.Sizes(t)
-	whole := []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + "\n")
-	var short []byte
+	for name, end := range map[string]string{"lines": "\n", "original": "\r\n"} {
+		short, whole := longFile(end)
+		for kind, open := range stores {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				for n := 0; breakOff(t, open(), n, short, whole) > 0; n++ {
+					if n > 100 {
+						t.Fatal("a growth writes over 100 times")
+					}
+				}
+			})
+		}
+	}
+}
+
+// longFile is a file of which what is new takes two commits, and how it began.
+func longFile(end string) (short, whole []byte) {
+	whole = []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}` + end)
 	for i := range 9 {
 		parent := "null"
 		if i > 0 {
@@ -222,16 +225,9 @@ func TestSizeGrowthBrokenOff(t *testing.T) {
 		if i == 2 {
 			short = bytes.Clone(whole)
 		}
-		whole = fmt.Appendf(whole, `{"type":"message","id":"e%d","parentId":%s,"timestamp":"2026-01-01T00:00:%02d.000Z","message":{"role":"user","content":%q,"timestamp":1}}`+"\n", i, parent, i, strings.Repeat("long ", 160_000))
+		whole = fmt.Appendf(whole, `{"type":"message","id":"e%d","parentId":%s,"timestamp":"2026-01-01T00:00:%02d.000Z","message":{"role":"user","content":%q,"timestamp":1}}`+end, i, parent, i, strings.Repeat("long ", 160_000))
 	}
-	for kind, open := range stores {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			for n, faults := 0, 1; faults > 0 && n < 100; n++ {
-				faults = breakOff(t, open(), n, short, whole)
-			}
-		})
-	}
+	return short, whole
 }
 
 // breakOff lets all writes fail from the nth of a growth on, and gives how many that were.

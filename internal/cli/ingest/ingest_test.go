@@ -13,6 +13,7 @@ import (
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/examples/session"
 	"github.com/coppice-go/coppice/interop/pi"
@@ -101,7 +102,12 @@ func options() Options { return Options{Now: time.Unix(1_700_000_000, 0), Rand: 
 
 func store(t *testing.T) *coppice.Store {
 	t.Helper()
-	st, err := coppice.New(memory.New(), nil)
+	return storeOn(t, memory.New())
+}
+
+func storeOn(t *testing.T, b backend.Backend) *coppice.Store {
+	t.Helper()
+	st, err := coppice.New(b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,9 @@ func (w *writer) abort(p pending) {
 }
 
 func aborted(p pending) piece {
-	return piece{payload: outputOf(p.kind, p.written, []byte(`"aborted"`)), output: p.written, raw: p.raw, kind: p.kind, pad: true}
+	out := outputFor(p, []byte(`"aborted"`))
+	out.pad = true
+	return out
 }
 
 func outputOf(k kind, id string, output []byte) []byte {
@@ -222,13 +224,7 @@ func (w *writer) result(message []byte) {
 	p, ok := answer(&w.calls.open, id)
 	if !ok {
 		w.lose(LostResult)
-		on := w.keep.on
-		if late, ok := answer(&w.calls.late, id); ok && w.fold == nil {
-			w.keep.add(piece{payload: outputOf(late.kind, late.written, output), output: late.written, raw: late.raw, kind: late.kind})
-			w.keep.on = false
-		}
-		w.tell(piece{}, "developer", content)
-		w.keep.on = on
+		w.belated(id, content, output)
 		return
 	}
 	if rawjson.IsTrue(rawjson.Field(message, "isError")) && !w.fromCodex() {
@@ -237,8 +233,26 @@ func (w *writer) result(message []byte) {
 	if d := rawjson.Field(message, "details"); string(rawjson.OrNull(d)) != "null" {
 		w.lose(LostDetails)
 	}
-	w.say(piece{payload: outputOf(p.kind, p.written, output), output: p.written, raw: p.raw, kind: p.kind})
+	w.say(outputFor(p, output))
 	w.said = said{}
+}
+
+// belated says a result without its call. If a compaction took the call away, that is what is kept for those that come.
+func (w *writer) belated(id string, content, output []byte) {
+	if w.fold == nil {
+		if p, ok := answer(&w.calls.late, id); ok {
+			w.keep.add(outputFor(p, output))
+			on := w.keep.on
+			w.keep.on = false
+			defer func() { w.keep.on = on }()
+		}
+	}
+	w.tell(piece{}, "developer", content)
+}
+
+// outputFor is what a call gave.
+func outputFor(p pending, output []byte) piece {
+	return piece{payload: outputOf(p.kind, p.written, output), output: p.written, raw: p.raw, kind: p.kind}
 }
 
 // paired gives a history in which each call has its output and each output its call; open are the calls to which a
