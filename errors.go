@@ -23,6 +23,7 @@ var (
 	ErrCommitUnknown = errors.New("coppice: outcome of the commit is unknown")
 	ErrCorrupt       = errors.New("coppice: corrupt")
 	ErrReadOnly      = errors.New("coppice: read-only session")
+	ErrKeyReused     = errors.New("coppice: the idempotency key belongs to another turn")
 )
 
 // Error is what every failed operation returns (errors.As); errors.Is finds the sentinel and the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,15 @@ type Turn struct {
 	Manager any    // the conversation manager's own state; nil = unchanged
 	Reason  string // default "turn"; own words: [a-z0-9.-]{1,32}
 	Key     string // idempotency: a turn with a key that is known is not applied again; its receipt comes back
+
+	// Entries belong to this turn: they are stored with it or withdrawn with it, and stay pending only when
+	// their own outcome is unknown. Several callers of one handle commit this way; Append is for a single one.
+	// They grow from the head of the commit Base, one from another, unless Draft.Parent says otherwise.
+	Entries []transcript.Draft
+
+	// Base is the id of the commit that the turn was made on; "" = where the handle is when Commit is called.
+	// If head or document moved since, the turn is ErrConflict, or with KeepBoth a sibling branch.
+	Base string
 }
 
 // Receipt says what a commit did.
@@ -32,6 +42,10 @@ type Receipt struct {
 	Warnings        []string // soft limits passed, with value and limit
 	Bytes           int      // size of the checkpoint or of the append
 	IO              backend.IO
+
+	IDs      []string // of Turn.Entries, in order
+	Repeated bool     // Turn.Key was known: this is the receipt of then, and nothing was applied
+	Pending  int      // with Repeated: entries from Append that are still pending
 }
 
 // Change is one commit as Watch yields it, with the entries that it made durable.
@@ -71,6 +85,9 @@ func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 // options checks a turn and marshals what it holds.
 func (t Turn) options() (o live.Commit, err error) {
 	o = live.Commit{Reason: t.Reason, Key: t.Key, Edit: &working.Edit{}, Turn: true}
+	if len(t.Entries) > 0 || t.Base != "" {
+		return o, errors.ErrUnsupported
+	}
 	if o.Edit.State, err = marshal("state", t.State); err != nil {
 		return o, err
 	}

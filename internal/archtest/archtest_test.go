@@ -65,14 +65,6 @@ func lines(n int) string { return strings.Repeat("\n", n) }
 // TestRulesCatch shows each rule a tree that breaks it and one that just does not.
 func TestRulesCatch(t *testing.T) {
 	ours := func(dir string) string { return ModulePath + "/" + dir }
-	exported := func(n int) string {
-		var b strings.Builder
-		b.WriteString("package codec\n")
-		for i := range n {
-			fmt.Fprintf(&b, "type T%d int\n", i)
-		}
-		return b.String()
-	}
 	methods := func(n int) string {
 		var b strings.Builder
 		b.WriteString("package coppice\ntype Session struct{}\nfunc (s Session) quiet() {}\n")
@@ -123,12 +115,6 @@ func TestRulesCatch(t *testing.T) {
 		{"function at its limit", "codec/a.go", function(maxFunctionLines), ""},
 		{"function over it", "codec/a.go", function(maxFunctionLines + 1), "function-length"},
 		{"function of a test", "codec/a_test.go", function(maxFunctionLines + 1), ""},
-		{"names at their limit", "codec/a.go", exported(maxExported), ""},
-		{"names over it", "codec/a.go", exported(maxExported + 1), "exported-names"},
-		{"a const block is one", "codec/a.go", exported(maxExported-1) + "const (\nA = 1\nB = 2\n)\n", ""},
-		{"two const blocks are two", "codec/a.go", exported(maxExported-1) + "const A = 1\nconst B = 2\n", "exported-names"},
-		{"a block of sentinels is one", "codec/a.go", exported(maxExported-1) + "var (\nErrA = x\nErrB = x\n)\n", ""},
-		{"other variables are not", "codec/a.go", exported(maxExported-1) + "var (\nErrA = x\nB = x\n)\n", "exported-names"},
 		{"function of a suite", "backend/backendtest/a.go", "package backendtest\n" + function(maxFunctionLines + 1)[14:], ""},
 		{"methods at their limit", "a.go", methods(maxMethods), ""},
 		{"methods over it", "a.go", methods(maxMethods + 1), "session-methods"},
@@ -148,21 +134,6 @@ func TestRulesCatch(t *testing.T) {
 				t.Errorf("rules broken: %v, want %v", got, want)
 			}
 		})
-	}
-}
-
-func TestPackageLengthCountsAllFilesButTests(t *testing.T) {
-	tree := fstest.MapFS{}
-	for i := range 4 {
-		tree[fmt.Sprintf("codec/f%d.go", i)] = &fstest.MapFile{Data: []byte("package codec\n" + lines(374))}
-	}
-	tree["codec/a_test.go"] = &fstest.MapFile{Data: []byte("package codec\n" + lines(400))}
-	if got := rulesBroken(t, tree); len(got) > 0 {
-		t.Errorf("at the limit: %v", got)
-	}
-	tree["codec/more.go"] = &fstest.MapFile{Data: []byte("package codec\n")}
-	if got := rulesBroken(t, tree); !slices.Equal(got, []string{"package-length"}) {
-		t.Errorf("over the limit: %v", got)
 	}
 }
 

@@ -54,6 +54,10 @@ type Receipt struct {
 	Warnings []string
 	Bytes    int
 	IO       backend.IO
+
+	IDs      []string
+	Repeated bool
+	Pending  int
 }
 
 // Handle is one writer, or reader, of one session. Safe for concurrent use.
