@@ -11,7 +11,8 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/working"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/session"
 )
 
 // What went wrong, found by errors.Is, beside fs.ErrNotExist, fs.ErrExist, fs.ErrClosed,
@@ -56,7 +57,7 @@ var hints = []struct {
 	is   error
 	hint string
 }{
-	{journal.ErrDeleted, "the id is never used again: create a session with another"},
+	{store.ErrDeleted, "the id is never used again: create a session with another"},
 	{ErrConflict, "call Rebase to keep this turn beside the winner's, or Reload to drop it"},
 	{ErrFenced, "stop side effects; Rebase keeps this turn as a branch, Claim takes the session back"},
 	{ErrCommitUnknown, "call Rebase, which looks first and repeats only what is missing, or Reload, which drops the turn"},
@@ -77,7 +78,7 @@ var causes = []struct{ from, to error }{
 	{journal.ErrConflict, ErrConflict},
 	{journal.ErrFenced, ErrFenced},
 	{journal.ErrUnknown, ErrCommitUnknown},
-	{journal.ErrCorrupt, ErrCorrupt},
+	{store.ErrCorrupt, ErrCorrupt},
 	{journal.ErrReadOnly, ErrReadOnly},
 }
 
@@ -98,15 +99,15 @@ func (s *sentinel) Error() string {
 func (s *sentinel) Unwrap() []error { return append(slices.Clone(s.is), s.err) }
 
 // fail makes the error of an operation. It keeps one that is made already.
-func fail(op, session string, err error) error {
+func fail(op, id string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, made := errors.AsType[*Error](err); made {
 		return err
 	}
-	e := &Error{Op: op, Session: session, Err: err}
-	if f, ok := errors.AsType[*journal.Failure](err); ok {
+	e := &Error{Op: op, Session: id, Err: err}
+	if f, ok := errors.AsType[*store.Failure](err); ok {
 		e.Winner, e.Commit, e.Object, e.Offset = f.Winner, f.Commit, f.Object, f.Offset
 	}
 	var is []error // a commit in doubt that met damage is both
@@ -122,7 +123,7 @@ func fail(op, session string, err error) error {
 	switch {
 	case errors.As(err, &limit):
 		e.Object, e.Err = limit.What, &sentinel{[]error{backend.ErrTooLarge}, err}
-	case errors.Is(err, journal.ErrDeleted):
+	case errors.Is(err, store.ErrDeleted):
 		e.Err = &sentinel{[]error{fs.ErrNotExist}, err}
 	}
 	for _, h := range hints {
@@ -135,4 +136,4 @@ func fail(op, session string, err error) error {
 }
 
 // stopped reports whether an iteration ended because its consumer had enough.
-func stopped(err error) bool { return errors.Is(err, working.ErrStop) }
+func stopped(err error) bool { return errors.Is(err, session.ErrStop) }

@@ -18,9 +18,10 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/cas"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/live"
-	"github.com/coppice-go/coppice/internal/working"
+	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -67,7 +68,7 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 	case s.o.Poll < 0:
 		return nil, fail("new", "", fmt.Errorf("poll every %v", s.o.Poll))
 	case len(s.o.Writer) > checkpoint.MaxName:
-		return nil, fail("new", "", working.LimitError("writer", checkpoint.MaxName, len(s.o.Writer)))
+		return nil, fail("new", "", session.LimitError("writer", checkpoint.MaxName, len(s.o.Writer)))
 	}
 	if err := s.o.Session.valid(); err != nil {
 		return nil, fail("new", "", err)
@@ -164,7 +165,7 @@ func (s *Session) config() journal.Config {
 
 // add completes a handle and enters it into the store's list.
 func (s *Store) add(h *Session, j *journal.Journal) error {
-	o := live.Options{
+	o := session.Options{
 		Journal: h.config(), Profile: h.o.Profile, Bound: h.o.ContextBytes, KeepBoth: h.o.KeepBoth,
 		Defer: h.o.DeferUntilAssistant, Snapshots: h.o.Snapshots, Poll: s.o.Poll, BeforeAppend: s.o.Hooks.BeforeAppend,
 	}
@@ -172,9 +173,9 @@ func (s *Store) add(h *Session, j *journal.Journal) error {
 		o.BeforeMove = func(ctx context.Context, from, to string) (string, error) { return hook(ctx, h, from, to) }
 	}
 	if hook := s.o.Hooks.AfterCommit; hook != nil {
-		o.AfterCommit = func(r live.Receipt) { hook(h, Receipt(r)) }
+		o.AfterCommit = func(r session.Receipt) { hook(h, Receipt(r)) }
 	}
-	h.h = live.New(j, h.b, o)
+	h.h = session.New(j, h.b, o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -218,7 +219,7 @@ func (s *Store) Open(ctx context.Context, id string, o *SessionOptions) (*Sessio
 // says that it is new.
 func (s *Store) OpenOrCreate(ctx context.Context, id string, o *SessionOptions) (*Session, error) {
 	h, err := s.Open(ctx, id, o)
-	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrDeleted) {
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrDeleted) {
 		return s.Create(id, o)
 	}
 	return h, err
@@ -236,7 +237,7 @@ func (s *Store) Create(id string, o *SessionOptions) (*Session, error) {
 	}
 	h, err := s.session(id, o)
 	if err == nil {
-		var g journal.Genesis
+		var g state.Genesis
 		if g, err = genesis(id, &h.o, now); err == nil {
 			err = s.add(h, journal.Create(h.config(), g))
 		}
@@ -248,7 +249,7 @@ func (s *Store) Create(id string, o *SessionOptions) (*Session, error) {
 }
 
 // genesis makes the header line of a new session, in pi's form.
-func genesis(id string, o *SessionOptions, now time.Time) (journal.Genesis, error) {
+func genesis(id string, o *SessionOptions, now time.Time) (state.Genesis, error) {
 	header, err := json.Marshal(struct {
 		Type      string `json:"type"`
 		Version   int    `json:"version"`
@@ -258,7 +259,7 @@ func genesis(id string, o *SessionOptions, now time.Time) (journal.Genesis, erro
 		Parent    string `json:"parentSession,omitempty"`
 		Title     string `json:"title,omitempty"`
 	}{"session", 3, id, now.UTC().Format("2006-01-02T15:04:05.000Z"), o.Cwd, o.Parent, o.Title})
-	return journal.Genesis{Header: header, Title: o.Title, Cwd: o.Cwd, Parent: o.Parent}, err
+	return state.Genesis{Header: header, Title: o.Title, Cwd: o.Cwd, Parent: o.Parent}, err
 }
 
 // Delete removes a session: first a tombstone, so that the id is never used again and no open handle

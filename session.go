@@ -9,8 +9,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/live"
-	"github.com/coppice-go/coppice/internal/working"
+	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -20,14 +19,14 @@ type Session struct {
 	id    string
 	o     SessionOptions
 	b     trace.Backend
-	h     *live.Handle
+	h     *session.Handle
 }
 
 // fail makes the error of an operation on this session.
 func (s *Session) fail(op string, err error) error { return fail(op, s.id, err) }
 
 // receipt is what an operation gives back.
-func (s *Session) receipt(op string, r live.Receipt, err error) (Receipt, error) {
+func (s *Session) receipt(op string, r session.Receipt, err error) (Receipt, error) {
 	return Receipt(r), s.fail(op, err)
 }
 
@@ -130,7 +129,7 @@ func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error
 	for e, err := range s.Entries(ctx, id) {
 		return e, err
 	}
-	return transcript.Entry{}, s.fail("entry", working.Missing("entry", id))
+	return transcript.Entry{}, s.fail("entry", session.Missing("entry", id))
 }
 
 // Entries gives the entries with these ids in their order; none = all, in append order. Neighbours share
@@ -172,7 +171,7 @@ func forward[T any](seq iter.Seq2[T, error], yield func(T, error) bool) error {
 			return err
 		}
 		if !yield(v, nil) {
-			return working.ErrStop
+			return session.ErrStop
 		}
 	}
 	return nil

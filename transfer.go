@@ -10,7 +10,7 @@ import (
 
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/live"
+	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/internal/transfer"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -132,7 +132,7 @@ func (s *Session) introduce(ctx context.Context) error {
 	}
 	_, err := s.h.Append(ctx, say, false)
 	if err == nil {
-		_, err = s.h.Commit(ctx, live.Commit{Reason: "fork"})
+		_, err = s.h.Commit(ctx, session.Commit{Reason: "fork"})
 	}
 	return err
 }

@@ -11,8 +11,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/live"
-	"github.com/coppice-go/coppice/internal/working"
+	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -83,8 +82,8 @@ func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 }
 
 // options checks a turn and marshals what it holds.
-func (t Turn) options() (o live.Commit, err error) {
-	o = live.Commit{Reason: t.Reason, Key: t.Key, Edit: &working.Edit{}, Turn: true}
+func (t Turn) options() (o session.Commit, err error) {
+	o = session.Commit{Reason: t.Reason, Key: t.Key, Edit: &session.Edit{}, Turn: true}
 	if len(t.Entries) > 0 || t.Base != "" {
 		return o, errors.ErrUnsupported
 	}
@@ -95,7 +94,7 @@ func (t Turn) options() (o live.Commit, err error) {
 		return o, err
 	}
 	if len(t.Key) > checkpoint.MaxName {
-		return o, working.LimitError("idempotency key", checkpoint.MaxName, len(t.Key))
+		return o, session.LimitError("idempotency key", checkpoint.MaxName, len(t.Key))
 	}
 	return o, checkReason(t.Reason)
 }
@@ -113,7 +112,7 @@ func marshal(what string, v any) ([]byte, error) {
 	}
 	p := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	if len(p) > checkpoint.MaxState {
-		return nil, working.LimitError(what, checkpoint.MaxState, len(p))
+		return nil, session.LimitError(what, checkpoint.MaxState, len(p))
 	}
 	return p, nil
 }
@@ -164,7 +163,7 @@ func (s *Session) Branch(ctx context.Context, entry string, o *BranchOptions) (R
 	if o == nil {
 		o = &BranchOptions{}
 	}
-	r, err := s.h.Branch(ctx, entry, o.Name, live.Summary{Text: o.Summary, Details: o.Details, FromHook: o.FromHook})
+	r, err := s.h.Branch(ctx, entry, o.Name, session.Summary{Text: o.Summary, Details: o.Details, FromHook: o.FromHook})
 	return s.receipt("branch", r, err)
 }
 

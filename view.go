@@ -8,8 +8,8 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/live"
-	"github.com/coppice-go/coppice/internal/working"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -18,7 +18,7 @@ import (
 // It never changes. Its handle has to stay open while the view is read.
 type View struct {
 	s *Session
-	v *live.View
+	v *session.View
 }
 
 // At gives the session as it was at a target. Nothing moves. It costs what the nearest snapshot or
@@ -35,7 +35,7 @@ func (s *Session) at(ctx context.Context, t Target) (*View, error) {
 	if err := t.valid(); err != nil {
 		return nil, err
 	}
-	v, err := s.h.At(ctx, live.Target{
+	v, err := s.h.At(ctx, session.Target{
 		Seq: t.Seq, Commit: t.Commit, Entry: t.Entry, Snapshot: t.Snapshot, Tag: t.Tag, Time: t.Time,
 		First: t.first, Word: t.bare, Text: t.String(),
 	})
@@ -126,9 +126,9 @@ func (s *Session) Snapshot(ctx context.Context, tag string) (snapshot.Info, erro
 	switch {
 	case err != nil:
 	case st.Summary.Commit == "":
-		err = working.Missing("commit", "head")
+		err = session.Missing("commit", "head")
 	case len(tag) > checkpoint.MaxName:
-		err = working.LimitError("tag", checkpoint.MaxName, len(tag))
+		err = session.LimitError("tag", checkpoint.MaxName, len(tag))
 	}
 	if err != nil {
 		return snapshot.Info{}, s.fail("snapshot", err)
@@ -175,7 +175,7 @@ func (s *Session) Prune(ctx context.Context, keep snapshot.Retention) ([]snapsho
 // It moves a read-only handle along. The end of ctx is no error.
 func (s *Session) Watch(ctx context.Context, after uint64) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		err := s.h.Watch(ctx, after, func(b journal.Batch, entries []transcript.Entry) bool {
+		err := s.h.Watch(ctx, after, func(b store.Batch, entries []transcript.Entry) bool {
 			return yield(Change{Commit: b.Commit, Entries: entries}, nil)
 		})
 		if err != nil && ctx.Err() == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/integration/faultproxy"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
 // faults that one conditional PUT may meet. Whatever the answer says, the commit is there once and is
@@ -143,7 +144,7 @@ func TestLostRequestThenConflict(t *testing.T) {
 			}
 		}})
 		_, err := j.Commit(t.Context(), step(j, "turn"))
-		var f *journal.Failure
+		var f *store.Failure
 		if !errors.Is(err, journal.ErrConflict) || !errors.As(err, &f) || f.Winner == nil {
 			t.Fatalf("commit: %v", err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/snapshot"
 )
 
@@ -52,7 +53,7 @@ func (m *machine) journal(create bool) *journal.Journal {
 	cfg := m.w.config(m)
 	cfg.Writer, cfg.Go = m.name, func(job func()) { job() }
 	if create {
-		return journal.Create(cfg, journal.Genesis{Header: fmt.Appendf(nil, `{"type":"session","version":3,"id":%q}`, sid)})
+		return journal.Create(cfg, state.Genesis{Header: fmt.Appendf(nil, `{"type":"session","version":3,"id":%q}`, sid)})
 	}
 	return must(journal.Open(m.w.t.Context(), cfg))(m.w.t)
 }
@@ -275,7 +276,7 @@ func TestProcessATurn(t *testing.T) {
 		w.limits = journal.Limits{SealEntries: 2, Attempts: 4}
 		l := newLedger()
 		l.acked["first"] = w.turn(w.machine("first").journal(true), "first").Commit.Commit
-		var last *journal.State
+		var last *state.State
 		for i := range 200 { // a segment every other turn
 			id := fmt.Sprintf("turn-%d", i)
 			j := w.machine(id).journal(false)

@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
@@ -116,7 +117,7 @@ func (m *market) read(news chan struct{}, rng *rand.Rand) {
 
 // whole checks that all of st can be read: every line, every skeleton, one commit of long ago; and that
 // what was acknowledged is in it.
-func (m *market) whole(j *journal.Journal, st *journal.State, known map[string]string, rng *rand.Rand) error {
+func (m *market) whole(j *journal.Journal, st *state.State, known map[string]string, rng *rand.Rand) error {
 	ctx := m.t.Context()
 	found, next := map[string]bool{}, uint64(0)
 	for l, err := range j.Lines(ctx, st, nil) {

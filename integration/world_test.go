@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/integration/faultproxy"
 	"github.com/coppice-go/coppice/integration/s3test"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
@@ -58,7 +59,7 @@ func (w *world) config(b backend.Backend) journal.Config {
 // create makes a handle on a new session; its first commit creates it.
 func (w *world) create(b backend.Backend) *journal.Journal {
 	header := fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`, sid)
-	return w.closes(journal.Create(w.config(b), journal.Genesis{Header: header, Title: "t", Cwd: "/w"}))
+	return w.closes(journal.Create(w.config(b), state.Genesis{Header: header, Title: "t", Cwd: "/w"}))
 }
 
 func (w *world) open(b backend.Backend) *journal.Journal {
@@ -164,7 +165,7 @@ func (w *world) history() (entries, commits map[string]int, last journal.Result)
 }
 
 // check holds the ledger against the history: what was acknowledged is there once, what failed is not.
-func (w *world) check(l *ledger) *journal.State {
+func (w *world) check(l *ledger) *state.State {
 	w.t.Helper()
 	entries, commits, last := w.history()
 	for e, c := range l.acked {

@@ -19,9 +19,8 @@ var (
 	pure     = []string{"codec", "transcript/...", "entry", "checkpoint", "snapshot"}
 	storage  = []string{"backend", "backend/trace"}
 	format   = []string{"internal/layout", "internal/segment"}
-	past     = []string{"internal/journal/state", "internal/journal/objects"}
-	log      = join(format, "internal/journal") // what lies below the journal is its own business
-	rooms    = []string{"internal/images", "internal/working", "internal/live", "internal/transfer"}
+	log      = join(format, "internal/journal", "internal/journal/state", "internal/journal/store")
+	rooms    = []string{"internal/session", "internal/transfer"}
 	facade   = join(pure, storage, "", "interop/...")
 	anywhere = join(pure, "", "backend/...", "export", "manager/...", "history", "interop/...", "internal/...", "examples/...")
 )
@@ -63,17 +62,10 @@ var table = []edge{
 	{dir: "internal/layout", ours: join(pure, "backend")},
 	{dir: "internal/segment", ours: join(pure, "internal/layout")},
 	{dir: "internal/journal/state", ours: join(pure, "backend", "internal/rawjson", "internal/segment")},
-	{dir: "internal/journal/compose", ours: join(pure, "backend", "internal/segment", "internal/journal/state")},
-	{dir: "internal/journal/objects", ours: join(pure, "backend", "internal/layout", "internal/parallel", "internal/journal/state")},
-	{dir: "internal/journal/history", ours: join(pure, "backend", format, past)},
-	{dir: "internal/journal/appendlog", ours: join(pure, "backend", format, "internal/parallel", past, "internal/journal/history", "internal/journal/compose")},
-	{dir: "internal/journal/replace", ours: join(pure, "backend", format, past, "internal/journal/history", "internal/journal/compose")},
-	{dir: "internal/journal/remake", ours: join(pure, "backend", format, past, "internal/journal/history", "internal/journal/compose")},
-	{dir: "internal/journal", ours: join(pure, storage, "internal/layout", "internal/journal/..."), ext: []string{uuid}},
-	{dir: "internal/images", ours: join(pure, "internal/parallel", "internal/journal")},
-	{dir: "internal/working", ours: join(pure, "backend", "internal/journal", "internal/images")},
-	{dir: "internal/live", ours: join(pure, storage, "internal/journal", "internal/working")},
-	{dir: "internal/transfer", ours: join(pure, "backend", "internal/layout", "internal/rawjson", "internal/journal", "internal/working", "internal/live")},
+	{dir: "internal/journal/store", ours: join(pure, "backend", format, "internal/parallel", "internal/journal/state")},
+	{dir: "internal/journal", ours: join(pure, storage, format, "internal/parallel", "internal/journal/..."), ext: []string{uuid}},
+	{dir: "internal/session", ours: join(pure, storage, "internal/parallel", "internal/journal/...")},
+	{dir: "internal/transfer", ours: join(pure, "backend", "internal/layout", "internal/rawjson", "internal/journal/...", "internal/journal", "internal/session")},
 	{dir: "internal/listing", ours: join(pure, "backend", "internal/layout", "internal/parallel")},
 	{dir: "internal/inventory", ours: join(pure, storage, "internal/layout")},
 	{dir: "internal/check/checktest", ours: anywhere},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/journal/objects"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
@@ -42,7 +42,7 @@ func (v *verifier) parts(ctx context.Context, sum string, read map[string]bool) 
 	if err != nil || p == nil {
 		return err
 	}
-	parts, _, err := objects.DecodeOriginalList(p, sum)
+	parts, _, err := store.DecodeOriginalList(p, sum)
 	if err != nil {
 		v.note(Damaged, key, 0, err, "the list of an imported file's parts cannot be read")
 		return nil
@@ -78,7 +78,7 @@ func (v *verifier) original(ctx context.Context, sum string, w io.Writer) (good 
 	if err != nil || p == nil {
 		return false, err
 	}
-	if err := objects.CheckOriginal(w, p, sum); err != nil {
+	if err := store.CheckOriginal(w, p, sum); err != nil {
 		v.note(Damaged, key, 0, err, "the imported bytes are not what their name says")
 		return false, nil
 	}

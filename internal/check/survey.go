@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -26,7 +27,7 @@ type Survey struct {
 	Summary   *checkpoint.Summary  // of it, where at least that can be read
 	Raw       []byte               // its bytes; nil = it is not there
 	Version   backend.Version      // of it
-	State     *journal.State       // the newest state that opening gives; nil = none
+	State     *state.State         // the newest state that opening gives; nil = none
 	Snapshots []*checkpoint.Object // intact ones, oldest first
 	Remap     bool                 // index objects are damaged
 	Epoch     uint64               // the highest that anything names

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
@@ -46,7 +47,7 @@ type verifier struct {
 	inv  *inventory.Inventory
 
 	o       *checkpoint.Object // checkpoint_latest; nil = not to be read
-	st      *journal.State     // the newest state; nil = none can be had
+	st      *state.State       // the newest state; nil = none can be had
 	chain   []link
 	at      place
 	broken  bool // the chain was left somewhere: what lies behind cannot all be checked
@@ -189,7 +190,7 @@ func (v *verifier) state(ctx context.Context) error {
 		return nil
 	}
 	j, err := journal.Open(ctx, v.cfg)
-	var f *journal.Failure
+	var f *store.Failure
 	switch {
 	case err == nil:
 		v.st = j.State()

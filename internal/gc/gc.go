@@ -25,6 +25,7 @@ import (
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -152,7 +153,7 @@ func (c *collection) head(ctx context.Context) (*checkpoint.Object, bool, error)
 // problem says why nothing is collected.
 func (c *collection) problem(key string, err error) {
 	p := &check.Problem{Session: c.id, Object: key, Kind: check.Damaged, Detail: "nothing is collected: " + err.Error(), Err: err}
-	if f, ok := errors.AsType[*journal.Failure](err); ok {
+	if f, ok := errors.AsType[*store.Failure](err); ok {
 		p.Object, p.Offset = f.Object, f.Offset
 	}
 	c.r.Problems = append(c.r.Problems, p)
@@ -178,11 +179,11 @@ func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, err
 	}
 	j, err := journal.Open(ctx, c.cfg)
 	switch {
-	case errors.Is(err, journal.ErrDeleted):
+	case errors.Is(err, store.ErrDeleted):
 		return false, nil // just now: the next run removes the rest
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
-	case errors.Is(err, journal.ErrCorrupt), errors.Is(err, codec.ErrVersion):
+	case errors.Is(err, store.ErrCorrupt), errors.Is(err, codec.ErrVersion):
 		c.problem(layout.SessionPrefix(c.id), err)
 		return false, nil
 	case err != nil:

@@ -20,6 +20,7 @@ import (
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -67,7 +68,7 @@ func (w *world) work(all bool) {
 }
 
 func (w *world) create() *journal.Journal {
-	j := journal.Create(w.config(), journal.Genesis{Header: []byte(`{"type":"session","version":3,"id":"s1"}`)})
+	j := journal.Create(w.config(), state.Genesis{Header: []byte(`{"type":"session","version":3,"id":"s1"}`)})
 	w.turn(j, "root")
 	return j
 }
@@ -118,7 +119,7 @@ func (w *world) collect(dry bool) check.Report {
 }
 
 // read gives the ids of all entries of st, as a reader that holds st sees them.
-func (w *world) read(j *journal.Journal, st *journal.State) []string {
+func (w *world) read(j *journal.Journal, st *state.State) []string {
 	w.t.Helper()
 	var out []string
 	for l, err := range j.Lines(context.Background(), st, nil) {

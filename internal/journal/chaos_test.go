@@ -11,6 +11,8 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -263,13 +265,13 @@ func live(t *testing.T, w *world, l *ledger, p *plug, life int) {
 	cfg.Go = func(job func()) { job() } // one order of events for each seed
 	j, err := Open(t.Context(), cfg)
 	if err != nil {
-		j = Create(cfg, Genesis{Header: header("s1")})
+		j = Create(cfg, state.Genesis{Header: header("s1")})
 	}
 	for i := range 8 {
 		e := say(j, fmt.Sprintf("e%d-%d", life, i), "x")
 		r, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{e}, Edit: setState(fmt.Sprintf(`{"life":%d,"turn":%d}`, life, i))})
 		if err != nil {
-			if errors.Is(err, ErrCorrupt) {
+			if errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("commit %d of life %d: %v", i, life, err)
 			}
 			if res, rerr := j.Rebase(t.Context(), nil); p.crashed == nil && rerr == nil && len(res) == 1 {

@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/internal/journal/compose"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
 const (
@@ -54,7 +55,7 @@ func (j *Journal) refuses() error {
 	case j.closed:
 		return &backend.Error{Op: "commit", Key: j.cfg.Session, Outcome: backend.NotApplied, Err: backend.ErrClosed}
 	case j.cfg.ReadOnly:
-		return &Failure{Err: ErrReadOnly}
+		return &store.Failure{Err: ErrReadOnly}
 	}
 	return j.broken
 }
@@ -180,7 +181,7 @@ func (j *Journal) publish(ctx context.Context, reqs []*request) {
 // attempt publishes the requests, which were made on from, on top of base. Where the head moves
 // meanwhile it folds in what changed neither head nor document, keeps both where that is wished, and
 // else breaks the handle with a conflict.
-func (j *Journal) attempt(ctx context.Context, reqs []*request, from, base *State, fresh bool) {
+func (j *Journal) attempt(ctx context.Context, reqs []*request, from, base *state.State, fresh bool) {
 	for range j.cfg.Limits.Attempts {
 		c := j.compose(base, fresh)
 		c.Settle = slices.ContainsFunc(reqs, func(r *request) bool { return r.step.Settles() })
@@ -190,13 +191,13 @@ func (j *Journal) attempt(ctx context.Context, reqs []*request, from, base *Stat
 				j.acceptNothing(base)
 				return
 			}
-			var next *State
+			var next *state.State
 			if next, err = j.strategy.Publish(ctx, base, c.Composer); err == nil {
 				j.accept(c, next)
 				return
 			}
 		}
-		var m *compose.Moved
+		var m *Moved
 		if !errors.As(err, &m) {
 			j.settle(reqs, base, err)
 			return
@@ -219,20 +220,20 @@ func (j *Journal) attempt(ctx context.Context, reqs []*request, from, base *Stat
 
 // lostTo tells whether somebody else's state now is a conflict for commits made on from: nil where
 // neither head nor document moved.
-func lostTo(from, now *State) *Failure {
+func lostTo(from, now *state.State) *store.Failure {
 	winner := now.Newest()
 	switch {
 	case now.Summary.Tombstone:
-		return &Failure{Err: ErrFenced, Winner: &winner}
+		return &store.Failure{Err: ErrFenced, Winner: &winner}
 	case now.Claimed > from.Summary.Seq && from.Summary.Commit != "":
-		return &Failure{Err: ErrFenced, Winner: &winner}
+		return &store.Failure{Err: ErrFenced, Winner: &winner}
 	case sameHead(from, now):
 		return nil
 	}
-	return &Failure{Err: ErrConflict, Winner: &winner}
+	return &store.Failure{Err: ErrConflict, Winner: &winner}
 }
 
-func sameHead(a, b *State) bool {
+func sameHead(a, b *state.State) bool {
 	return a.HeadOrd == b.HeadOrd && a.Summary.Branch == b.Summary.Branch && string(a.DocJSON) == string(b.DocJSON)
 }
 
@@ -246,7 +247,7 @@ func keepsBoth(reqs []*request) bool {
 }
 
 // accept makes next the handle's state and settles the requests of the batch.
-func (j *Journal) accept(c *draft, next *State) {
+func (j *Journal) accept(c *draft, next *state.State) {
 	j.mu.Lock()
 	j.st, j.fresh, j.broken, j.limbo = next, false, nil, nil
 	j.bg.taken = nil
@@ -264,7 +265,7 @@ func (j *Journal) accept(c *draft, next *State) {
 }
 
 // acceptNothing is accept for a batch in which every key was known already.
-func (j *Journal) acceptNothing(base *State) {
+func (j *Journal) acceptNothing(base *state.State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.giveBack()
@@ -274,8 +275,8 @@ func (j *Journal) acceptNothing(base *State) {
 }
 
 // settle gives the requests an error that is no conflict. Only a certain outcome leaves the handle alive.
-func (j *Journal) settle(reqs []*request, base *State, err error) {
-	var f *Failure
+func (j *Journal) settle(reqs []*request, base *state.State, err error) {
+	var f *store.Failure
 	switch {
 	case errors.As(err, &f):
 		if errors.Is(f.Err, ErrUnknown) {
@@ -296,12 +297,12 @@ func (j *Journal) settle(reqs []*request, base *State, err error) {
 			id = reqs[0].rec.ID
 		}
 		inDoubt(reqs)
-		j.breakWith(&Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: id}, reqs)
+		j.breakWith(&store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: id}, reqs)
 	}
 }
 
 // breakWith makes the handle refuse commits; the requests stay in it.
-func (j *Journal) breakWith(f *Failure, reqs []*request) {
+func (j *Journal) breakWith(f *store.Failure, reqs []*request) {
 	j.mu.Lock()
 	j.broken = f
 	j.limbo = append(j.limbo, reqs...)

@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
@@ -21,7 +22,7 @@ func Delete(ctx context.Context, cfg Config) error {
 	defer j.Close(ctx)
 	err := j.bury(ctx)
 	switch {
-	case errors.Is(err, ErrDeleted): // before, and perhaps not to the end
+	case errors.Is(err, store.ErrDeleted): // before, and perhaps not to the end
 		if err := j.hardenTombstone(ctx); err != nil {
 			return err
 		}
@@ -43,7 +44,7 @@ func Delete(ctx context.Context, cfg Config) error {
 func (j *Journal) bury(ctx context.Context) error {
 	for range j.cfg.Limits.Attempts {
 		st, err := j.strategy.Load(ctx)
-		if errors.Is(err, ErrCorrupt) {
+		if errors.Is(err, store.ErrCorrupt) {
 			return j.buryDamaged(ctx)
 		}
 		if err != nil {
@@ -84,7 +85,7 @@ func (j *Journal) buryDamaged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st := &State{HeadOrd: -1}
+	st := &state.State{HeadOrd: -1}
 	st.Summary = checkpoint.Summary{ID: j.cfg.Session, Tombstone: true, Updated: now}
 	st.Summary.Commit, st.Summary.Seq = id, ^uint64(0)>>1 // above any that a delayed writer has
 	body, err := st.Object(false).Encode()

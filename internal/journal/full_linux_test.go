@@ -11,6 +11,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
 // The disk runs full in mid-turn: the commit says so and is not applied, nothing acknowledged is lost, and
@@ -36,7 +37,7 @@ func TestFullDisk(t *testing.T) {
 	defer b.Close()
 	cfg := diskConfig(b)
 	cfg.Limits = Limits{RollBytes: 64 << 10, PublishCommits: 4}
-	j := Create(cfg, Genesis{Header: header("s1")})
+	j := Create(cfg, state.Genesis{Header: header("s1")})
 	acked, full := []string{}, 0
 	turn := func(i int) error {
 		e := say(j, fmt.Sprintf("e%d", i), strings.Repeat("x", 3000))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -19,7 +20,7 @@ func entriesOf(t *testing.T, j *Journal) (ids []string, damage error) {
 		t.Fatal(err)
 	}
 	for l, err := range j.Lines(t.Context(), st, nil) {
-		if err != nil && !errors.Is(err, ErrCorrupt) {
+		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			t.Fatalf("read: an error of no kind: %v", err)
 		}
 		if err != nil {
@@ -71,7 +72,7 @@ func FuzzTail(f *testing.F) {
 		w.put(key, damaged)
 		j, err := Open(t.Context(), w.config("s1"))
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, codec.ErrVersion) {
+			if !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, codec.ErrVersion) {
 				t.Fatalf("open: an error of no kind: %v", err)
 			}
 			return
@@ -86,7 +87,7 @@ func FuzzTail(f *testing.F) {
 		}
 		_, err = j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "new", "text")}})
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) {
+			if !errors.Is(err, store.ErrCorrupt) {
 				t.Fatalf("commit: an error of no kind: %v", err)
 			}
 			if !bytes.Equal(w.object(key), damaged) {

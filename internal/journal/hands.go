@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 
-	"github.com/coppice-go/coppice/internal/journal/compose"
 	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
@@ -11,7 +10,7 @@ import (
 type hands struct{ j *Journal }
 
 // State is the newest state that the handle acknowledged or read.
-func (h hands) State() *State { return h.j.State() }
+func (h hands) State() *state.State { return h.j.State() }
 
 // Broken is nil, or what makes the handle refuse commits.
 func (h hands) Broken() error { return h.j.Broken() }
@@ -45,7 +44,7 @@ func (h hands) Start(job func(ctx context.Context) ([]state.Change, error)) {
 }
 
 // TakeIn applies to st what the background has made.
-func (h hands) TakeIn(st *State) *State {
+func (h hands) TakeIn(st *state.State) *state.State {
 	j := h.j
 	j.mu.Lock()
 	made := j.bg.made
@@ -89,7 +88,7 @@ func (h hands) Bound(first, end uint64) bool {
 }
 
 // Compose begins a batch of the strategy's own. The handle leads.
-func (h hands) Compose(base *State) *compose.Composer {
+func (h hands) Compose(base *state.State) *Composer {
 	h.j.mu.Lock()
 	fresh := h.j.fresh
 	h.j.mu.Unlock()
@@ -97,10 +96,10 @@ func (h hands) Compose(base *State) *compose.Composer {
 }
 
 // Accept makes next the handle's state: what the strategy composed is durable.
-func (h hands) Accept(c *compose.Composer, next *State) { h.j.accept(&draft{Composer: c}, next) }
+func (h hands) Accept(c *Composer, next *state.State) { h.j.accept(&draft{Composer: c}, next) }
 
 // Adopt makes st the handle's state: of the same commit, but tidier. The handle leads.
-func (h hands) Adopt(st *State) {
+func (h hands) Adopt(st *state.State) {
 	h.j.mu.Lock()
 	defer h.j.mu.Unlock()
 	h.j.st, h.j.bg.taken = st, nil

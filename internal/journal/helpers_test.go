@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
@@ -84,7 +85,7 @@ func header(id string) []byte {
 }
 
 func (w *world) create(id string) *Journal {
-	j := Create(w.config(id), Genesis{Header: header(id), Title: "t", Cwd: "/w"})
+	j := Create(w.config(id), state.Genesis{Header: header(id), Title: "t", Cwd: "/w"})
 	w.closes(j)
 	return j
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/internal/journal/appendlog"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
@@ -28,7 +28,7 @@ func TestCheckpointOnlyGoesForward(t *testing.T) {
 	if err := j.Reload(t.Context()); err != nil { // it sees the version in force
 		t.Fatal(err)
 	}
-	a := j.strategy.(*appendlog.Strategy)
+	a := j.strategy.(*appendStrategy)
 	if _, _, err := a.Tidy(t.Context(), left); err != nil {
 		t.Fatal(err)
 	}
@@ -64,13 +64,13 @@ func TestReadBesideDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	hurt := w.open("s1")
-	var f *Failure
+	var f *store.Failure
 	for _, err = range hurt.Lines(t.Context(), hurt.State(), nil) {
 		if err != nil {
 			break
 		}
 	}
-	if !errors.As(err, &f) || !errors.Is(err, ErrCorrupt) || f.Object != key || f.Offset <= 0 || f.Offset > int64(at) {
+	if !errors.As(err, &f) || !errors.Is(err, store.ErrCorrupt) || f.Object != key || f.Offset <= 0 || f.Offset > int64(at) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -92,7 +92,7 @@ func TestLostActiveSegment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Open(t.Context(), w.config("s1")); !errors.Is(err, ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open(t.Context(), w.config("s1")); !errors.Is(err, store.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

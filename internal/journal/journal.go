@@ -7,8 +7,8 @@
 // of it. Where it can append, the active segment is the truth, a commit is one append, and
 // checkpoint_latest is a cache behind it.
 //
-// Everything that a handle knows of the session is a State, an immutable value. A commit composes the
-// next State from the last one, and reading somebody else's commits from the log makes the same value
+// Everything that a handle knows of the session is a state.State, an immutable value. A commit composes the
+// next state.State from the last one, and reading somebody else's commits from the log makes the same value
 // by the same code (state.Advance), so what is acknowledged and what is recovered cannot differ.
 //
 // This package is the handle: the queue, who leads it, conflicts and upkeep. The packages below it are its
@@ -22,22 +22,19 @@ import (
 	"sync"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/internal/journal/appendlog"
-	"github.com/coppice-go/coppice/internal/journal/compose"
-	"github.com/coppice-go/coppice/internal/journal/history"
-	"github.com/coppice-go/coppice/internal/journal/objects"
-	"github.com/coppice-go/coppice/internal/journal/replace"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
 // Journal is one writer's handle on one session. Its methods are safe for concurrent use.
 type Journal struct {
 	cfg      Config
-	store    *objects.Store
-	past     *history.Past
+	store    *store.Store
+	past     *store.History
 	strategy strategy
 
 	mu      sync.Mutex
-	st      *State // the newest state that this handle acknowledged or read
+	st      *state.State // the newest state that this handle acknowledged or read
 	queue   []*request
 	leading bool       // somebody publishes; who arrives meanwhile waits in the queue
 	turns   []*request // who waits to be alone: Rebase, Reload
@@ -51,22 +48,22 @@ type Journal struct {
 
 // strategy is what differs between stores that append and stores that only replace.
 type strategy interface {
-	// Load reads the newest state: ErrNotExist if there is no session, ErrDeleted if there was one.
-	Load(ctx context.Context) (*State, error)
+	// Load reads the newest state: ErrNotExist if there is no session, store.ErrDeleted if there was one.
+	Load(ctx context.Context) (*state.State, error)
 	// Prepare readies the composer before the first commit of a batch: what was sealed meanwhile is
 	// swapped in, and what must be durable before anything is written to the log again is.
-	Prepare(ctx context.Context, c *compose.Composer) error
+	Prepare(ctx context.Context, c *Composer) error
 	// Confirm makes sure that all that st was read from survives power loss, before it is acknowledged.
-	Confirm(ctx context.Context, st *State) (*State, error)
-	// Publish makes what was composed on base durable. When it returns a *compose.Moved, nothing was stored and
+	Confirm(ctx context.Context, st *state.State) (*state.State, error)
+	// Publish makes what was composed on base durable. When it returns a *Moved, nothing was stored and
 	// somebody else's state is newer than base.
-	Publish(ctx context.Context, base *State, c *compose.Composer) (*State, error)
+	Publish(ctx context.Context, base *state.State, c *Composer) (*state.State, error)
 	// Acknowledged runs after a publish, off the acknowledgement path.
-	Acknowledged(st *State)
+	Acknowledged(st *state.State)
 	// Finish runs at Close: what is still owed and cheap is done.
-	Finish(ctx context.Context, st *State) error
+	Finish(ctx context.Context, st *state.State) error
 	// Changed tells cheaply whether anyone committed after st.
-	Changed(ctx context.Context, st *State) (bool, error)
+	Changed(ctx context.Context, st *state.State) (bool, error)
 }
 
 // Open reads the newest state of an existing session: one object read on a store that only replaces,
@@ -82,7 +79,7 @@ func Open(ctx context.Context, cfg Config) (*Journal, error) {
 }
 
 // Create makes a handle on a session that does not exist yet; its first commit creates it. No I/O.
-func Create(cfg Config, g Genesis) *Journal {
+func Create(cfg Config, g state.Genesis) *Journal {
 	j := newJournal(cfg)
 	j.st = g.State(j.cfg.Session, j.cfg.Profile, j.cfg.MaxBytes)
 	return j
@@ -91,18 +88,18 @@ func Create(cfg Config, g Genesis) *Journal {
 func newJournal(cfg Config) *Journal {
 	cfg.Limits = cfg.Limits.OrDefaults()
 	j := &Journal{cfg: cfg, fresh: true}
-	j.store = &objects.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
-	j.past = history.New(j.store, j.Latest)
+	j.store = &store.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
+	j.past = store.NewHistory(j.store, j.Latest)
 	if a, ok := cfg.Backend.(backend.Appender); ok {
-		j.strategy = appendlog.New(&j.cfg, j.store, j.past, hands{j}, a)
+		j.strategy = newAppend(&j.cfg, j.store, j.past, hands{j}, a)
 	} else {
-		j.strategy = replace.New(&j.cfg, j.store, j.past, hands{j})
+		j.strategy = newReplace(&j.cfg, j.store, j.past, hands{j})
 	}
 	return j
 }
 
 // State is the newest state that this handle acknowledged or read. It is immutable.
-func (j *Journal) State() *State {
+func (j *Journal) State() *state.State {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.st
@@ -110,22 +107,22 @@ func (j *Journal) State() *State {
 
 // Peek calls f with that state while no commit can be acknowledged, so that Entry.Done and the state are of
 // one moment. f must not call the journal.
-func (j *Journal) Peek(f func(st *State)) {
+func (j *Journal) Peek(f func(st *state.State)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	f(j.st)
 }
 
 // Latest reads the newest state that anyone acknowledged; the handle stays where it is.
-func (j *Journal) Latest(ctx context.Context) (*State, error) { return j.strategy.Load(ctx) }
+func (j *Journal) Latest(ctx context.Context) (*state.State, error) { return j.strategy.Load(ctx) }
 
 // Changed tells, at the cost of one Stat, whether anyone committed after st.
-func (j *Journal) Changed(ctx context.Context, st *State) (bool, error) {
+func (j *Journal) Changed(ctx context.Context, st *state.State) (bool, error) {
 	return j.strategy.Changed(ctx, st)
 }
 
 // Follow moves the handle to st, which Latest gave: how a read-only handle goes along.
-func (j *Journal) Follow(st *State) {
+func (j *Journal) Follow(st *state.State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.stand(st)

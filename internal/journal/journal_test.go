@@ -10,6 +10,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
@@ -71,7 +72,7 @@ func TestSecondWriterIsTold(t *testing.T) {
 		j1, j2 := w.open("s1"), w.open("s1")
 		w.turn(j1, "b", `2`)
 		_, err := j2.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j2, "c", "c")}, Edit: setState(`3`)})
-		var f *Failure
+		var f *store.Failure
 		if !errors.As(err, &f) || !errors.Is(err, ErrConflict) || f.Winner == nil || f.Winner.Entry != "b" {
 			t.Fatalf("got %v", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
@@ -35,11 +36,11 @@ func TestDeleteWhatNeverCameToBe(t *testing.T) {
 		if len(left) != 1 || left[0] != layout.CheckpointKey("dead") {
 			t.Errorf("left: %v", left)
 		}
-		if _, err := Open(t.Context(), w.config("dead")); !errors.Is(err, ErrDeleted) {
+		if _, err := Open(t.Context(), w.config("dead")); !errors.Is(err, store.ErrDeleted) {
 			t.Errorf("open: %v", err)
 		}
 		j := w.create("dead")
-		if _, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "e", "x")}}); err == nil || !errors.Is(err, fs.ErrExist) && !errors.Is(err, ErrDeleted) {
+		if _, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "e", "x")}}); err == nil || !errors.Is(err, fs.ErrExist) && !errors.Is(err, store.ErrDeleted) {
 			t.Errorf("the id is used again: %v", err)
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/race"
 )
 
@@ -104,7 +105,7 @@ func newDisk(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	j := Create(diskConfig(b), Genesis{Header: header("s1")})
+	j := Create(diskConfig(b), state.Genesis{Header: header("s1")})
 	if _, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "root", "root")}}); err != nil {
 		t.Fatal(err)
 	}

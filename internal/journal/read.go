@@ -7,41 +7,43 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/snapshot"
 )
 
 // Lines yields durable lines by ordinal, in the order of ords, which must ascend; nil = all of them.
 // Neighbours share a range read. Images are not put back.
-func (j *Journal) Lines(ctx context.Context, st *State, ords []uint64) iter.Seq2[Line, error] {
+func (j *Journal) Lines(ctx context.Context, st *state.State, ords []uint64) iter.Seq2[state.Line, error] {
 	return j.past.Lines(ctx, st, ords)
 }
 
 // Skeletons yields the skeletons of all durable lines of st, in order and dense, from ordinal from on; the
 // first may begin below it. Sealed lines cost one read per index object, and one per segment that is not
 // folded yet.
-func (j *Journal) Skeletons(ctx context.Context, st *State, from uint64) iter.Seq2[*codec.Skeleton, error] {
+func (j *Journal) Skeletons(ctx context.Context, st *state.State, from uint64) iter.Seq2[*codec.Skeleton, error] {
 	return j.past.Skeletons(ctx, st, from)
 }
 
 // At gives the session as commit seq left it: one segment read, nothing for the newest commit.
-func (j *Journal) At(ctx context.Context, st *State, seq uint64) (Moment, error) {
+func (j *Journal) At(ctx context.Context, st *state.State, seq uint64) (store.Moment, error) {
 	return j.past.At(ctx, st, seq)
 }
 
 // CommitLine gives the moment of the commit whose line has ordinal ord.
-func (j *Journal) CommitLine(ctx context.Context, st *State, ord uint64) (Moment, error) {
+func (j *Journal) CommitLine(ctx context.Context, st *state.State, ord uint64) (store.Moment, error) {
 	return j.past.CommitLine(ctx, st, ord)
 }
 
 // Log yields commits newest first, from seq on downwards: the last 64 from memory, then one segment read
 // for each segment.
-func (j *Journal) Log(ctx context.Context, st *State, seq uint64) iter.Seq2[checkpoint.Commit, error] {
+func (j *Journal) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq2[checkpoint.Commit, error] {
 	return j.past.Log(ctx, st, seq)
 }
 
 // Since yields, oldest first, the commits after seq with the lines that each made durable. seq -1 means
 // all of them.
-func (j *Journal) Since(ctx context.Context, st *State, seq int64) iter.Seq2[Batch, error] {
+func (j *Journal) Since(ctx context.Context, st *state.State, seq int64) iter.Seq2[store.Batch, error] {
 	return j.past.Since(ctx, st, seq)
 }
 
@@ -53,7 +55,7 @@ func (j *Journal) PutBlob(ctx context.Context, data []byte) (sum string, err err
 
 // GetBlob reads an image: from memory where it rode along with the checkpoint, else one object, whose
 // hash is checked.
-func (j *Journal) GetBlob(ctx context.Context, st *State, sum string) ([]byte, error) {
+func (j *Journal) GetBlob(ctx context.Context, st *state.State, sum string) ([]byte, error) {
 	return j.store.GetBlob(ctx, st, sum)
 }
 
@@ -69,7 +71,7 @@ func (j *Journal) WriteOriginal(ctx context.Context, sum string, w io.Writer) er
 
 // Snapshot writes an immutable copy of st, which names no segment: state, head and working context with
 // one read (I9). Each has a name of its own, so one commit may have several, with different tags.
-func (j *Journal) Snapshot(ctx context.Context, st *State, tag string) (snapshot.Info, error) {
+func (j *Journal) Snapshot(ctx context.Context, st *state.State, tag string) (snapshot.Info, error) {
 	return j.store.Snapshot(ctx, st, tag)
 }
 
@@ -79,7 +81,7 @@ func (j *Journal) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error]
 }
 
 // ReadSnapshot reads one snapshot by name: one object.
-func (j *Journal) ReadSnapshot(ctx context.Context, name string) (*State, error) {
+func (j *Journal) ReadSnapshot(ctx context.Context, name string) (*state.State, error) {
 	return j.store.ReadSnapshot(ctx, name)
 }
 

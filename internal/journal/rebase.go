@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/internal/journal/compose"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
 // Rebase keeps the turns of failed commits. It looks first: what was in doubt and is in the history is
@@ -47,12 +48,12 @@ func (j *Journal) Rebase(ctx context.Context, extra *Step) ([]Result, error) {
 }
 
 // unborn tells whether the session does not exist because its first commit never came to be.
-func unborn(from *State, err error) bool {
-	return from.Summary.Commit == "" && errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDeleted)
+func unborn(from *state.State, err error) bool {
+	return from.Summary.Commit == "" && errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrDeleted)
 }
 
 // confirmed reads the newest state, of which all survives power loss: what is found in it is acknowledged.
-func (j *Journal) confirmed(ctx context.Context) (*State, error) {
+func (j *Journal) confirmed(ctx context.Context) (*state.State, error) {
 	for range j.cfg.Limits.Attempts {
 		now, err := j.strategy.Load(ctx)
 		if err == nil {
@@ -73,7 +74,7 @@ func (j *Journal) confirmed(ctx context.Context) (*State, error) {
 
 // lookFor settles the requests of which an attempt is in the history of now, and returns the others with
 // the state on which they stand.
-func (j *Journal) lookFor(ctx context.Context, reqs []*request, from, now *State) ([]*request, *State, error) {
+func (j *Journal) lookFor(ctx context.Context, reqs []*request, from, now *state.State) ([]*request, *state.State, error) {
 	left := reqs
 	for len(left) > 0 {
 		r := left[0]
@@ -97,7 +98,7 @@ func (j *Journal) lookFor(ctx context.Context, reqs []*request, from, now *State
 }
 
 // inHistory gives the attempt of the request whose commit is one of now's history; nil = none is.
-func (j *Journal) inHistory(ctx context.Context, now *State, r *request) (*attempted, error) {
+func (j *Journal) inHistory(ctx context.Context, now *state.State, r *request) (*attempted, error) {
 	for i := range r.doubts {
 		d := &r.doubts[i]
 		if now.Has(d.rec.ID) {
@@ -121,7 +122,7 @@ func (j *Journal) inHistory(ctx context.Context, now *State, r *request) (*attem
 
 // commitAgain looks for what is in doubt and publishes what is left, beside the winner's line where there is
 // one; again for each state that somebody else puts in between.
-func (j *Journal) commitAgain(ctx context.Context, left []*request, from, base *State) error {
+func (j *Journal) commitAgain(ctx context.Context, left []*request, from, base *state.State) error {
 	for range j.cfg.Limits.Attempts {
 		left, now, err := j.lookFor(ctx, left, from, base)
 		if err != nil {
@@ -137,7 +138,7 @@ func (j *Journal) commitAgain(ctx context.Context, left []*request, from, base *
 			return err
 		}
 		if moved.Now.Summary.Tombstone {
-			return fmt.Errorf("session %s: %w: %w", j.cfg.Session, ErrDeleted, fs.ErrNotExist)
+			return fmt.Errorf("session %s: %w: %w", j.cfg.Session, store.ErrDeleted, fs.ErrNotExist)
 		}
 		// What was in doubt may have come to be just now, and then never can again. What is found is
 		// acknowledged, so it has to be sure.
@@ -154,7 +155,7 @@ func (j *Journal) commitAgain(ctx context.Context, left []*request, from, base *
 }
 
 // rest makes the handle stand at a state with nothing left to repeat.
-func (j *Journal) rest(st *State) {
+func (j *Journal) rest(st *state.State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.stand(st)
@@ -162,11 +163,11 @@ func (j *Journal) rest(st *State) {
 }
 
 // publishAgain is one try of commitAgain. It returns what moved the head where somebody else did.
-func (j *Journal) publishAgain(ctx context.Context, left []*request, from, base *State) (*compose.Moved, error) {
+func (j *Journal) publishAgain(ctx context.Context, left []*request, from, base *state.State) (*Moved, error) {
 	j.mu.Lock()
 	j.forget()
 	j.mu.Unlock()
-	var moved *compose.Moved
+	var moved *Moved
 	c := j.compose(base, true)
 	c.Settle = slices.ContainsFunc(left, func(r *request) bool { return r.step.Settles() })
 	if err := j.strategy.Prepare(ctx, c.Composer); err != nil {
@@ -192,7 +193,7 @@ func (j *Journal) publishAgain(ctx context.Context, left []*request, from, base 
 		inDoubt(reqs)
 		j.mu.Lock()
 		j.st, j.limbo = from, left
-		j.broken = &Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: left[0].rec.ID}
+		j.broken = &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: left[0].rec.ID}
 		err = j.broken
 		j.mu.Unlock()
 	}

@@ -6,24 +6,24 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/journal/compose"
+	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
 // Result is what an acknowledged step became.
 type Result struct {
 	Commit   checkpoint.Commit
-	State    *State   // the state right after the step's batch
-	Kept     string   // branch on which a losing turn lives now
-	Bytes    int      // size of the checkpoint object or of the append that carried it
-	Warnings []string // soft limits passed, torn bytes moved aside
-	Repeated bool     // the idempotency key was known: nothing was done
+	State    *state.State // the state right after the step's batch
+	Kept     string       // branch on which a losing turn lives now
+	Bytes    int          // size of the checkpoint object or of the append that carried it
+	Warnings []string     // soft limits passed, torn bytes moved aside
+	Repeated bool         // the idempotency key was known: nothing was done
 }
 
 type request struct {
 	step   *Step
 	ctx    context.Context   //nolint:containedctx // a queued call: its leader publishes under the contexts of all
 	rec    checkpoint.Record // as composed for the last attempt
-	after  *State            // the state after that record
+	after  *state.State      // the state after that record
 	doubts []attempted       // attempts of which it is not known what became of them
 	result Result
 	err    error
@@ -34,7 +34,7 @@ type request struct {
 // attempted is a request as it was composed for one attempt.
 type attempted struct {
 	rec    checkpoint.Record
-	after  *State
+	after  *state.State
 	result Result
 }
 
@@ -60,25 +60,25 @@ func queued(s *Step) {
 }
 
 // note remembers what the request's commit became.
-func (r *request) note(c *compose.Composer) {
+func (r *request) note(c *Composer) {
 	r.rec, r.after = *c.Record, c.Next
 	r.result = Result{Commit: c.Record.Commit(), Kept: c.Record.Kept}
 }
 
 // draft is a batch and the requests whose steps it holds.
 type draft struct {
-	*compose.Composer
+	*Composer
 	reqs []*request
 }
 
 // compose begins a batch on base; fresh: it takes the next epoch.
-func (j *Journal) compose(base *State, fresh bool) *draft {
-	return &draft{Composer: compose.New(&j.cfg, base, fresh)}
+func (j *Journal) compose(base *state.State, fresh bool) *draft {
+	return &draft{Composer: NewComposer(&j.cfg, base, fresh)}
 }
 
 // addAll composes the requests and returns those that are left: one whose idempotency key is known is
 // settled with the receipt of then, one that cannot be composed with its error.
-func (d *draft) addAll(session string, reqs []*request, from, base *State) []*request {
+func (d *draft) addAll(session string, reqs []*request, from, base *state.State) []*request {
 	kept := base != from && lostTo(from, base) != nil
 	left := reqs[:0:0]
 	for _, r := range reqs {

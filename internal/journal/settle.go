@@ -2,8 +2,6 @@ package journal
 
 import (
 	"context"
-
-	"github.com/coppice-go/coppice/internal/journal/compose"
 )
 
 // Settle brings a session that was written in bulk to the shape in which a long life would have left it:
@@ -21,7 +19,7 @@ func (j *Journal) Settle(ctx context.Context) error {
 	}
 	s, ok := j.strategy.(settler)
 	if !ok {
-		_, err := j.Commit(ctx, compose.Settling())
+		_, err := j.Commit(ctx, Settling())
 		return err
 	}
 	if err := j.takeLead(ctx); err != nil {

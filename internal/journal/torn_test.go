@@ -12,6 +12,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/race"
 )
@@ -147,9 +148,9 @@ func TestDamageInTheMiddleStopsWriting(t *testing.T) {
 		t.Error(diff)
 	}
 	_, err := damaged.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(damaged, "x", "x")}})
-	var f *Failure
-	if !errors.As(err, &f) || !errors.Is(err, ErrCorrupt) || f.Object != key || f.Offset >= int64(at) || f.Offset == 0 {
-		t.Errorf("got %v, want ErrCorrupt with the offset of the damaged commit", err)
+	var f *store.Failure
+	if !errors.As(err, &f) || !errors.Is(err, store.ErrCorrupt) || f.Object != key || f.Offset >= int64(at) || f.Offset == 0 {
+		t.Errorf("got %v, want store.ErrCorrupt with the offset of the damaged commit", err)
 	}
 	if !bytes.Equal(w.object(key), p) {
 		t.Error("the damaged log was changed")

@@ -48,7 +48,7 @@ func (j *Journal) giveBack() {
 }
 
 // stand moves the handle to a state that it did not make itself. j.mu is held.
-func (j *Journal) stand(st *State) {
+func (j *Journal) stand(st *state.State) {
 	j.st, j.fresh = st, true
 	j.forget()
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/journal/remake"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
@@ -72,7 +71,7 @@ func whole(typ string) bool {
 
 // made is a part that was made anew, and what it lacks.
 type made struct {
-	*remake.Remake
+	*journal.Remake
 	total, entries, commits, documents int
 }
 
@@ -208,7 +207,7 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	if c.Commits == 0 {
 		return nil // it was just begun
 	}
-	if r.before, err = remake.After(r.cfg, p.Seg, raw[:c.End]); err != nil {
+	if r.before, err = journal.After(r.cfg, p.Seg, raw[:c.End]); err != nil {
 		return fmt.Errorf("repair session %s: %w", id, err)
 	}
 	r.last, r.lastN = p.Seg.Name(), int64(c.End)
@@ -262,7 +261,7 @@ func (r *repair) remake(d *Damaged, follower string) (*made, error) {
 			return nil, err
 		}
 	}
-	rm, err := remake.Begin(r.cfg, r.before, r.header, d.First, d.Seq, r.epoch)
+	rm, err := journal.Begin(r.cfg, r.before, r.header, d.First, d.Seq, r.epoch)
 	if err != nil {
 		return nil, err
 	}

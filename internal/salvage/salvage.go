@@ -26,7 +26,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/journal/remake"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
@@ -73,9 +73,9 @@ type repair struct {
 	rep check.Report
 	know
 	epoch  uint64
-	before *journal.State // at the end of what was gone through
-	last   string         // name of the segment there
-	lastN  int64          // and the bytes of its lines
+	before *state.State // at the end of what was gone through
+	last   string       // name of the segment there
+	lastN  int64        // and the bytes of its lines
 	refs   []codec.Ref
 	gone   []string // keys to remove once the result is in force
 	torn   string   // the newest object that bytes were moved to, within the session
@@ -232,7 +232,7 @@ func (r *repair) fence(ctx context.Context, parts []check.Part) error {
 			return nil
 		}
 		if err == nil {
-			err = remake.Fence(ctx, r.cfg, p.Seg, p.Key, int64(len(raw)), p.Seg.Name())
+			err = journal.Fence(ctx, r.cfg, p.Seg, p.Key, int64(len(raw)), p.Seg.Name())
 		}
 		if err != nil {
 			return fmt.Errorf("repair session %s: close %s: %w", r.cfg.Session, p.Seg.Name(), err)
@@ -253,7 +253,7 @@ func (r *repair) finish(ctx context.Context) error {
 	if r.dry {
 		return nil
 	}
-	m, err := remake.Remap(ctx, r.cfg, r.refs, r.epoch)
+	m, err := journal.Remap(ctx, r.cfg, r.refs, r.epoch)
 	if err != nil {
 		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
 	}
@@ -273,7 +273,7 @@ func (r *repair) finish(ctx context.Context) error {
 
 // end makes the part of the log behind the last segment: the tail that rides in a checkpoint, what only a
 // checkpoint or a snapshot knows of, and the commit that says that there was a repair.
-func (r *repair) end(ctx context.Context) (*remake.Remake, error) {
+func (r *repair) end(ctx context.Context) (*journal.Remake, error) {
 	next, seq := uint64(0), uint64(0)
 	if r.before != nil {
 		next, seq = r.before.Next, r.before.Summary.Seq+1

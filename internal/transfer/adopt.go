@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
 // adopt begins a session with a foreign header line: what g does not say already it says. A beginning that is still
 // to come counts for nothing.
-func adopt(g journal.Genesis, header []byte, now time.Time) journal.Genesis {
+func adopt(g state.Genesis, header []byte, now time.Time) state.Genesis {
 	var h struct {
 		Title  string `json:"title"`
 		Cwd    string `json:"cwd"`

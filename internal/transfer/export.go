@@ -9,21 +9,20 @@ import (
 	"io"
 	"slices"
 
-	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/live"
-	"github.com/coppice-go/coppice/internal/working"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // Original writes a session as it came: the imported bytes exactly, or the lines that were imported; of a
 // session that was made here every line.
-func Original(ctx context.Context, h *live.Handle, w io.Writer) error {
+func Original(ctx context.Context, h *session.Handle, w io.Writer) error {
 	return write(w, func(lw *lineWriter) error { return lw.original(ctx, h) })
 }
 
 // Pi writes a session as a pi v3 file that goes on at the head. tail makes a line of a draft that hangs on
 // an entry.
-func Pi(ctx context.Context, h *live.Handle, w io.Writer, tail func(d transcript.Draft, parent string) ([]byte, error)) error {
+func Pi(ctx context.Context, h *session.Handle, w io.Writer, tail func(d transcript.Draft, parent string) ([]byte, error)) error {
 	return write(w, func(lw *lineWriter) error { return lw.pi(ctx, h, tail) })
 }
 
@@ -50,7 +49,7 @@ func (lw *lineWriter) line(raw []byte) error {
 // importReasons are those of the commits that stand among and before an import's.
 var importReasons = []string{"create", "import", "roll"}
 
-func (lw *lineWriter) original(ctx context.Context, h *live.Handle) error {
+func (lw *lineWriter) original(ctx context.Context, h *session.Handle) error {
 	st := h.State()
 	if st.Original != "" {
 		return h.Journal().WriteOriginal(ctx, st.Original, lw.w)
@@ -60,7 +59,7 @@ func (lw *lineWriter) original(ctx context.Context, h *live.Handle) error {
 	}
 	imported := false
 	var batch [][]byte // the lines since the last commit
-	return eachLine(ctx, h, st, func(l journal.Line, raw []byte) error {
+	return eachLine(ctx, h, st, func(l state.Line, raw []byte) error {
 		if !l.Commit {
 			batch = append(batch, raw)
 			return nil
@@ -75,7 +74,7 @@ func (lw *lineWriter) original(ctx context.Context, h *live.Handle) error {
 		}
 		imported = imported || commit.Data.Reason == "import"
 		if imported && !slices.Contains(importReasons, commit.Data.Reason) {
-			return working.ErrStop // what was appended since is not of the original
+			return session.ErrStop // what was appended since is not of the original
 		}
 		for _, raw := range batch {
 			if err := lw.line(raw); err != nil {
@@ -87,13 +86,13 @@ func (lw *lineWriter) original(ctx context.Context, h *live.Handle) error {
 	})
 }
 
-func (lw *lineWriter) pi(ctx context.Context, h *live.Handle, tail func(d transcript.Draft, parent string) ([]byte, error)) error {
+func (lw *lineWriter) pi(ctx context.Context, h *session.Handle, tail func(d transcript.Draft, parent string) ([]byte, error)) error {
 	st := h.State()
 	if err := lw.line(st.Header); err != nil {
 		return err
 	}
 	last := int64(-1)
-	err := eachLine(ctx, h, st, func(l journal.Line, raw []byte) error {
+	err := eachLine(ctx, h, st, func(l state.Line, raw []byte) error {
 		if l.Commit {
 			return nil
 		}
@@ -111,8 +110,8 @@ func (lw *lineWriter) pi(ctx context.Context, h *live.Handle, tail func(d transc
 	return lw.line(line)
 }
 
-// eachLine gives every durable line, images put back in those that are no commits; working.ErrStop ends it.
-func eachLine(ctx context.Context, h *live.Handle, st *journal.State, f func(l journal.Line, raw []byte) error) error {
+// eachLine gives every durable line, images put back in those that are no commits; session.ErrStop ends it.
+func eachLine(ctx context.Context, h *session.Handle, st *state.State, f func(l state.Line, raw []byte) error) error {
 	for l, err := range h.Journal().Lines(ctx, st, nil) {
 		if err != nil {
 			return err
@@ -124,7 +123,7 @@ func eachLine(ctx context.Context, h *live.Handle, st *journal.State, f func(l j
 			}
 		}
 		if err := f(l, raw); err != nil {
-			if errors.Is(err, working.ErrStop) {
+			if errors.Is(err, session.ErrStop) {
 				return nil
 			}
 			return err

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
 	"github.com/coppice-go/coppice/transcript/tree"
@@ -65,7 +66,7 @@ func (ld *loader) grow(ctx context.Context, lines iter.Seq2[transcript.Draft, er
 }
 
 // meet takes from next what the session has, line by line. It must have been imported and left alone since.
-func (ld *loader) meet(ctx context.Context, st *journal.State, next func() (transcript.Draft, error, bool)) error {
+func (ld *loader) meet(ctx context.Context, st *state.State, next func() (transcript.Draft, error, bool)) error {
 	for batch, err := range ld.j.Since(ctx, st, -1) {
 		if err != nil {
 			return err
@@ -93,7 +94,7 @@ func (ld *loader) meet(ctx context.Context, st *journal.State, next func() (tran
 }
 
 // same compares a line with one that the session has, and remembers where that is.
-func (ld *loader) same(d transcript.Draft, l journal.Line) error {
+func (ld *loader) same(d transcript.Draft, l state.Line) error {
 	raw, err := d.Line(d.ID, d.Parent, ld.in.Config.Now())
 	if err != nil {
 		return err

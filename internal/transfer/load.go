@@ -16,10 +16,10 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/live"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/internal/working"
+	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
 )
@@ -42,8 +42,8 @@ type Into struct {
 
 // Import brings lines in, and gives the journal of the session. g is what the session starts with where the lines say
 // nothing else; original gives the imported bytes where the lines are not those, and may be nil.
-func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], g journal.Genesis, original func() (io.Reader, error)) (*journal.Journal, error) {
-	ld := &loader{in: in, j: journal.Create(in.Config, journal.Genesis{}), lines: newSpool(in.Memory)}
+func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], g state.Genesis, original func() (io.Reader, error)) (*journal.Journal, error) {
+	ld := &loader{in: in, j: journal.Create(in.Config, state.Genesis{}), lines: newSpool(in.Memory)}
 	var header []byte
 	err := ld.gather(ctx, headless(lines, &header))
 	if header != nil {
@@ -65,7 +65,7 @@ func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, erro
 }
 
 // Fork brings the way to a view in: its entries, the labels on them, and the document in force there.
-func Fork(ctx context.Context, in Into, from *live.Handle, v *live.View, g journal.Genesis) (*journal.Journal, error) {
+func Fork(ctx context.Context, in Into, from *session.Handle, v *session.View, g state.Genesis) (*journal.Journal, error) {
 	ld := &loader{in: in, j: journal.Create(in.Config, g), lines: newSpool(in.Memory)}
 	m, err := from.Moment(ctx)
 	if err != nil {
@@ -174,8 +174,8 @@ func (ld *loader) take(ctx context.Context, d transcript.Draft) error {
 		return err
 	}
 	stored, blobs := blob.Externalise(raw)
-	if len(stored) > working.EntryMax {
-		return working.LimitError("entry", working.EntryMax, len(stored))
+	if len(stored) > session.EntryMax {
+		return session.LimitError("entry", session.EntryMax, len(stored))
 	}
 	for _, b := range blobs {
 		if err := ld.image(ctx, b.Data); err != nil {
@@ -259,7 +259,7 @@ func (ld *loader) discard(ctx context.Context) error {
 }
 
 // copyPath takes the lines of a path in, which is given from the head down, with their images and labels.
-func (ld *loader) copyPath(ctx context.Context, from *live.Handle, m *working.Moment, path []uint64) error {
+func (ld *loader) copyPath(ctx context.Context, from *session.Handle, m *session.Moment, path []uint64) error {
 	var labels []transcript.Draft
 	for n := len(path); n > 0; n = max(0, n-pathPart) {
 		part := make([]uint64, 0, pathPart)
@@ -284,7 +284,7 @@ func (ld *loader) copyPath(ctx context.Context, from *live.Handle, m *working.Mo
 				return err
 			}
 			if label := m.Tree.NodeAt(e.Ordinal).Label; label != "" {
-				labels = append(labels, live.LabelDraft(e.ID, label))
+				labels = append(labels, session.LabelDraft(e.ID, label))
 			}
 		}
 	}

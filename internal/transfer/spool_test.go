@@ -12,6 +12,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -69,7 +70,7 @@ func TestImportThroughAFile(t *testing.T) {
 			Backend: memory.New(), Session: "s", Writer: "w", Now: func() time.Time { return clock }, Rand: rand.NewChaCha8([32]byte{3}),
 			Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }, Go: func(job func()) { job() },
 		}
-		genesis := journal.Genesis{Header: []byte(`{"type":"session","version":3,"id":"s"}`)}
+		genesis := state.Genesis{Header: []byte(`{"type":"session","version":3,"id":"s"}`)}
 		j, err := Import(t.Context(), Into{Config: cfg, Fresh: true, Memory: most}, lines, genesis, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
@@ -175,7 +176,7 @@ func (w *World) Turn(j *journal.Journal, id string) {
 func (w *World) Session(id string, turns int) {
 	w.T.Helper()
 	ctx := context.Background()
-	j := journal.Create(w.Config(id), journal.Genesis{Header: Header(id), Title: "t", Cwd: "/w"})
+	j := journal.Create(w.Config(id), state.Genesis{Header: Header(id), Title: "t", Cwd: "/w"})
 	original, err := j.PutOriginal(ctx, strings.NewReader("the original of "+id))
 	if err != nil {
 		w.T.Fatal(err)

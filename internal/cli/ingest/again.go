@@ -17,7 +17,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop"
 )
@@ -178,7 +178,7 @@ type found struct {
 func look(ctx context.Context, st *coppice.Store, id string, enough int) (*found, earlier, error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrDeleted):
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrDeleted):
 		return nil, nothing, nil
 	case err != nil:
 		return nil, another, ctx.Err()

@@ -43,7 +43,7 @@ func TestImportAgain(t *testing.T) {
 		{name: "other bytes", first: omp, second: strings.Replace(omp, "hi", "ho", 1), detail: "another session's"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			st := store(t)
+			st := newStore(t)
 			first, err := Import(t.Context(), st, FromBytes("f", []byte(c.first)), options())
 			if err != nil {
 				t.Fatal(err)
@@ -84,7 +84,7 @@ func TestImportAgain(t *testing.T) {
 
 // A session that was deleted does not come back under its id.
 func TestImportOfDeleted(t *testing.T) {
-	st := store(t)
+	st := newStore(t)
 	first, err := Import(t.Context(), st, FromBytes("f", session.JSONL), options())
 	if err == nil {
 		err = st.Delete(t.Context(), first.Session)
@@ -179,7 +179,7 @@ func TestChildrenAgain(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			st := store(t)
+			st := newStore(t)
 			first, err := Import(t.Context(), st, FromFile(agents(t, said(1), "")), options())
 			if err != nil || len(first.Children) != 1 {
 				t.Fatalf("%+v, %v", first, err)
@@ -213,7 +213,7 @@ func TestChildrenAgain(t *testing.T) {
 // stays one session, or goes on in another where that one was gone on with here.
 func TestChildGrows(t *testing.T) {
 	for _, grow := range []bool{false, true} {
-		st, text, seen := store(t), "", map[string]bool{}
+		st, text, seen := newStore(t), "", map[string]bool{}
 		o := options()
 		o.Grow = grow
 		for n := 1; n <= 6; n++ {
@@ -239,7 +239,7 @@ func TestChildGrows(t *testing.T) {
 
 // An import that was broken off behind the session brings what is missing the next time.
 func TestChildrenBrokenOff(t *testing.T) {
-	st, file := store(t), agents(t, "", "")
+	st, file := newStore(t), agents(t, "", "")
 	src := FromFile(file)
 	beside := src.Beside
 	src.Beside = func(name string) (io.ReadCloser, error) {
@@ -263,7 +263,7 @@ func TestImportOnce(t *testing.T) {
 		`{"type":"message","timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}` + "\n"
 	line := `{"type":"message","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"user","content":"ho","timestamp":1}}` + "\n"
 	for _, id := range []string{"o", "../x"} {
-		st, seen := store(t), map[string]string{}
+		st, seen := newStore(t), map[string]string{}
 		text := fmt.Sprintf(old, id)
 		for range 3 {
 			for again := range 2 {
@@ -280,7 +280,7 @@ func TestImportOnce(t *testing.T) {
 
 // What stands where a parent's id does, and is too long for one, stays in the header alone.
 func TestLongParent(t *testing.T) {
-	st := store(t)
+	st := newStore(t)
 	text := fmt.Sprintf(`{"type":"session","version":3,"id":"o","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","parentSession":%q}`+"\n", "/"+strings.Repeat("deep/", 100)) +
 		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}` + "\n"
 	r, err := Import(t.Context(), st, FromBytes("f", []byte(text)), options())

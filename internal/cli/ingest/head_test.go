@@ -33,7 +33,7 @@ func TestALeafEntryAtTheEndMovesTheHead(t *testing.T) {
 		{"operator, before the first", operator + `{"type":"leaf","id":"l","parent_id":"d","timestamp":1.5}` + "\n", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			st := store(t)
+			st := newStore(t)
 			r, err := Import(t.Context(), st, FromBytes("f", []byte(c.file)), options())
 			if err != nil {
 				t.Fatal(err)

@@ -100,7 +100,7 @@ func TestFindEndsWithItsContext(t *testing.T) {
 
 func options() Options { return Options{Now: time.Unix(1_700_000_000, 0), Rand: rand.Reader} }
 
-func store(t *testing.T) *coppice.Store {
+func newStore(t *testing.T) *coppice.Store {
 	t.Helper()
 	return storeOn(t, memory.New())
 }
@@ -127,7 +127,7 @@ func TestImportTakesTheRulesOfTheFormat(t *testing.T) {
 {"type":"reset_boundary","id":"r1","parentId":"u1","timestamp":"2026-01-01T00:00:02.000Z"}
 {"type":"message","id":"u2","parentId":"r1","timestamp":"2026-01-01T00:00:03.000Z","message":{"role":"user","content":"after","timestamp":1}}
 `
-	st := store(t)
+	st := newStore(t)
 	r, err := Import(t.Context(), st, FromBytes("f", []byte(omp)), options())
 	if err != nil || r.Format != "omp" {
 		t.Fatalf("%+v, %v", r, err)
@@ -149,7 +149,7 @@ func TestImportTakesTheRulesOfTheFormat(t *testing.T) {
 
 // Reading that fails in the middle leaves no session.
 func TestAnImportThatFailsLeavesNothing(t *testing.T) {
-	st := store(t)
+	st := newStore(t)
 	src := Source{Name: "half", Open: func() (io.ReadCloser, error) { return io.NopCloser(&failing{p: session.JSONL[:100_000]}), nil }}
 	if _, err := Import(t.Context(), st, src, options()); !errors.Is(err, errDisk) {
 		t.Errorf("error %v", err)
@@ -173,7 +173,7 @@ func (f *failing) Read(p []byte) (int, error) {
 }
 
 func TestImport(t *testing.T) {
-	st := store(t)
+	st := newStore(t)
 	var read int64
 	o := options()
 	o.Read = func(n int64) { read += n }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
 // Commit is one commit of a history.
@@ -62,7 +63,7 @@ func selfOf(line []byte) string {
 }
 
 // Holds tells whether st is exactly what commit number seq of the history left; else what is wrong.
-func (h *History) Holds(st *journal.State) error {
+func (h *History) Holds(st *state.State) error {
 	s := &st.Summary
 	if int(s.Seq) >= len(h.Commits) {
 		return fmt.Errorf("I10: commit %d (%s) was never made: the history ends with %d", s.Seq, s.Commit, len(h.Commits)-1)
@@ -86,7 +87,7 @@ func (h *History) Holds(st *journal.State) error {
 }
 
 // Reads holds every line of st against the history's, byte for byte.
-func (h *History) Reads(ctx context.Context, j *journal.Journal, st *journal.State) error {
+func (h *History) Reads(ctx context.Context, j *journal.Journal, st *state.State) error {
 	n := 0
 	for l, err := range j.Lines(ctx, st, nil) {
 		if err != nil {

@@ -12,14 +12,13 @@ import (
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/live"
 	"github.com/coppice-go/coppice/internal/proof/simfs"
-	"github.com/coppice-go/coppice/internal/working"
+	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // Receipt books what a call on a live handle acknowledged.
-func (w *World) Receipt(r live.Receipt, err error) error {
+func (w *World) Receipt(r session.Receipt, err error) error {
 	if err == nil && r.Commit != "" {
 		w.Acked(r.Seq)
 	}
@@ -27,7 +26,7 @@ func (w *World) Receipt(r live.Receipt, err error) error {
 }
 
 // Live makes a turn on a live handle.
-func (w *World) Live(ctx context.Context, h *live.Handle, text int) error {
+func (w *World) Live(ctx context.Context, h *session.Handle, text int) error {
 	w.made++
 	msg := map[string]string{"role": "user", "content": fmt.Sprintf("%d %s", w.made, bytes.Repeat([]byte("x"), text))}
 	if _, err := h.Append(ctx, []transcript.Draft{entry.Message(msg)}, false); err != nil {
@@ -37,7 +36,7 @@ func (w *World) Live(ctx context.Context, h *live.Handle, text int) error {
 	if err != nil {
 		return err
 	}
-	return w.Receipt(h.Commit(ctx, live.Commit{Reason: "turn", Edit: &working.Edit{State: state}, Turn: true}))
+	return w.Receipt(h.Commit(ctx, session.Commit{Reason: "turn", Edit: &session.Edit{State: state}, Turn: true}))
 }
 
 func playRollback(ctx context.Context, w *World) error {
@@ -45,7 +44,7 @@ func playRollback(ctx context.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.At(ctx, live.Target{Seq: 1})
+	v, err := h.At(ctx, session.Target{Seq: 1})
 	if err != nil {
 		return err
 	}
@@ -67,7 +66,7 @@ func playBranches(ctx context.Context, w *World) error {
 	if err := w.Live(ctx, h, w.text()); err != nil {
 		return err
 	}
-	if err := w.Receipt(h.Branch(ctx, at, "other", live.Summary{})); err != nil {
+	if err := w.Receipt(h.Branch(ctx, at, "other", session.Summary{})); err != nil {
 		return err
 	}
 	if err := w.Live(ctx, h, w.text()); err != nil {
@@ -189,7 +188,7 @@ func playImages(ctx context.Context, w *World) error {
 	if _, err := h.Append(ctx, []transcript.Draft{entry.Message(msg)}, false); err != nil {
 		return err
 	}
-	if err := w.Receipt(h.Commit(ctx, live.Commit{Reason: "turn", Turn: true})); err != nil {
+	if err := w.Receipt(h.Commit(ctx, session.Commit{Reason: "turn", Turn: true})); err != nil {
 		return err
 	}
 	return w.Live(ctx, h, w.text())

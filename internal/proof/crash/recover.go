@@ -10,6 +10,8 @@ import (
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/proof/simfs"
 )
@@ -47,7 +49,7 @@ func (w *World) Look(ctx context.Context, cfg journal.Config, told *Promise, h *
 	before := w.FS.Ops()
 	j, err := journal.Open(ctx, cfg)
 	switch {
-	case errors.Is(err, journal.ErrDeleted):
+	case errors.Is(err, store.ErrDeleted):
 		f.Deleted = true
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -115,7 +117,7 @@ func (w *World) Resume(ctx context.Context, cfg journal.Config, f Found, j *jour
 }
 
 // behind are the bytes of the active segment behind the last commit.
-func (w *World) behind(st *journal.State) []byte {
+func (w *World) behind(st *state.State) []byte {
 	ref := st.Active()
 	if ref == nil {
 		return nil
@@ -151,7 +153,7 @@ func (w *World) Again(ctx context.Context, f Found) error {
 		if err == nil {
 			return errors.New("I1: after the deletion the session opens")
 		}
-		if !errors.Is(err, journal.ErrDeleted) {
+		if !errors.Is(err, store.ErrDeleted) {
 			return fmt.Errorf("I1: after the deletion opening gives: %w", err)
 		}
 		return w.empty(ctx)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/proof"
 	"github.com/coppice-go/coppice/internal/proof/simfs"
@@ -64,7 +65,7 @@ func (w *World) mended(ctx context.Context, want map[string]string, repaired boo
 		return err
 	}
 	err := commit()
-	if errors.Is(err, journal.ErrCorrupt) && !repaired {
+	if errors.Is(err, store.ErrCorrupt) && !repaired {
 		if _, err = salvage.Repair(ctx, w.Config(), false); err == nil {
 			err = commit()
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/proof/simfs"
 	"github.com/coppice-go/coppice/internal/transfer"
@@ -246,7 +247,7 @@ func playGrow(ctx context.Context, w *World) error {
 // lines makes so many lines of a file, each behind the one before.
 func (w *World) lines(n int) iter.Seq2[transcript.Draft, error] {
 	raw := make([][]byte, n)
-	st := &journal.State{}
+	st := &state.State{}
 	for i := range raw {
 		e := w.Entry(st, w.text())
 		st.Summary.Entry, raw[i] = e.ID, e.Raw

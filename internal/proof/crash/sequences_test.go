@@ -13,16 +13,16 @@ import (
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/live"
 	"github.com/coppice-go/coppice/internal/proof"
 	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // user is somebody who works on a session, one call after the other.
 type user struct {
 	*World
-	h    *live.Handle
+	h    *session.Handle
 	root string // the first entry
 	made int    // branches
 }
@@ -42,11 +42,11 @@ var alphabet = []struct {
 	}},
 	{"branch", func(ctx context.Context, u *user) error {
 		u.made++
-		return u.Receipt(u.h.Branch(ctx, u.root, fmt.Sprintf("b%d", u.made), live.Summary{}))
+		return u.Receipt(u.h.Branch(ctx, u.root, fmt.Sprintf("b%d", u.made), session.Summary{}))
 	}},
 	{"switch", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Switch(ctx, "main")) }},
 	{"rollback", func(ctx context.Context, u *user) error {
-		v, err := u.h.At(ctx, live.Target{First: true})
+		v, err := u.h.At(ctx, session.Target{First: true})
 		if err != nil {
 			return err
 		}

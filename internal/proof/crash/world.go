@@ -25,8 +25,9 @@ import (
 	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/live"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -87,17 +88,17 @@ func (w *World) Config() journal.Config {
 var header = []byte(`{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`)
 
 // Genesis is what the scenarios' session starts with.
-func Genesis() journal.Genesis { return journal.Genesis{Header: header, Cwd: "/w"} }
+func Genesis() state.Genesis { return state.Genesis{Header: header, Cwd: "/w"} }
 
 // Create makes a handle on a session that does not exist yet.
-func (w *World) Create() *live.Handle {
+func (w *World) Create() *session.Handle {
 	cfg := w.Config()
 	return w.handle(cfg, func(cfg journal.Config) (*journal.Journal, error) { return journal.Create(cfg, Genesis()), nil })
 }
 
 // Open opens the session as a new process; nil where that fails, which Told cannot allow in a scenario
 // without faults.
-func (w *World) Open() (*live.Handle, error) {
+func (w *World) Open() (*session.Handle, error) {
 	cfg := w.Config()
 	var j *journal.Journal
 	var err error
@@ -108,18 +109,18 @@ func (w *World) Open() (*live.Handle, error) {
 	return h, err
 }
 
-func (w *World) handle(cfg journal.Config, open func(cfg journal.Config) (*journal.Journal, error)) *live.Handle {
+func (w *World) handle(cfg journal.Config, open func(cfg journal.Config) (*journal.Journal, error)) *session.Handle {
 	tr := trace.New(cfg.Backend)
 	cfg.Backend = tr
 	j, err := open(cfg)
 	if err != nil {
 		return nil
 	}
-	return live.New(j, tr, live.Options{Journal: cfg})
+	return session.New(j, tr, session.Options{Journal: cfg})
 }
 
 // Entry makes an entry that hangs on the head of j, with a text of that many bytes.
-func (w *World) Entry(st *journal.State, text int) *journal.Entry {
+func (w *World) Entry(st *state.State, text int) *journal.Entry {
 	w.made++
 	id := fmt.Sprintf("e%x-%d", w.seed, w.made)
 	parent := "null"
@@ -137,7 +138,7 @@ func (w *World) Entry(st *journal.State, text int) *journal.Entry {
 }
 
 // Step is a turn of one entry that changes the state.
-func (w *World) Step(st *journal.State, text int) *journal.Step {
+func (w *World) Step(st *state.State, text int) *journal.Step {
 	e := w.Entry(st, text)
 	return &journal.Step{Reason: "turn", Entries: []*journal.Entry{e}, Edit: func(d checkpoint.Document) checkpoint.Document {
 		d.State = json.RawMessage(fmt.Sprintf(`{"at":%q}`, e.ID))

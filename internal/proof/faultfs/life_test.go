@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/proof/crash"
 	"github.com/coppice-go/coppice/internal/proof/simfs"
 	"github.com/coppice-go/coppice/internal/segment"
@@ -61,7 +62,7 @@ func (l *life) open(ctx context.Context) *journal.Journal {
 		switch {
 		case err == nil:
 			return j
-		case errors.Is(err, journal.ErrCorrupt):
+		case errors.Is(err, store.ErrCorrupt):
 			l.violated("I10: a fault is taken for damage: %w", err)
 		case errors.Is(err, fs.ErrNotExist) && len(l.acked) > 0:
 			l.violated("I1: a fault makes the session count as missing: %w", err)
@@ -88,7 +89,7 @@ func (l *life) turn(ctx context.Context, j *journal.Journal, text int, keep bool
 	case err == nil:
 		l.acked[e] = res.Commit.Commit
 		return j
-	case errors.Is(err, journal.ErrCorrupt):
+	case errors.Is(err, store.ErrCorrupt):
 		l.violated("I10: a fault is taken for damage: %w", err)
 		return nil
 	case j.Broken() == nil:
@@ -123,7 +124,7 @@ func (l *life) broken(ctx context.Context, j *journal.Journal, e string, cause e
 			l.acked[e], l.acked[again.Entries[0].ID] = res[0].Commit.Commit, res[1].Commit.Commit
 			return j
 		}
-		if errors.Is(err, journal.ErrCorrupt) {
+		if errors.Is(err, store.ErrCorrupt) {
 			l.violated("I10: a fault is taken for damage: %w", err)
 		}
 	}
@@ -133,7 +134,7 @@ func (l *life) broken(ctx context.Context, j *journal.Journal, e string, cause e
 // close ends a handle; what it owes may fail.
 func (l *life) close(ctx context.Context, j *journal.Journal) {
 	if j != nil {
-		if err := j.Close(ctx); errors.Is(err, journal.ErrCorrupt) {
+		if err := j.Close(ctx); errors.Is(err, store.ErrCorrupt) {
 			l.violated("I10: a fault is taken for damage: %w", err)
 		}
 		l.told()
@@ -184,7 +185,7 @@ var lives = []struct {
 		}
 		_, _ = gc.Run(ctx, l.Config(), false)
 		l.told()
-		if err := j.Settle(ctx); errors.Is(err, journal.ErrCorrupt) {
+		if err := j.Settle(ctx); errors.Is(err, store.ErrCorrupt) {
 			l.violated("I10: a fault is taken for damage: %w", err)
 		}
 		l.told()
@@ -207,7 +208,7 @@ var lives = []struct {
 func (l *ledger) check(ctx context.Context, w *crash.World, deep bool) error {
 	j, err := journal.Open(ctx, w.Config())
 	switch {
-	case errors.Is(err, journal.ErrDeleted) && l.deleting:
+	case errors.Is(err, store.ErrDeleted) && l.deleting:
 		return nil
 	case l.deleted && err == nil:
 		return errors.New("I1: after a deletion the session opens")

@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -188,7 +189,7 @@ func (w *builder) large() {
 	cfg := w.config(journal.Limits{PartBytes: 50}, func(job func()) { job() })
 	cfg.Session = parted
 	header := fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`, parted)
-	j := journal.Create(cfg, journal.Genesis{Header: header, Title: "a title", Cwd: "/w"})
+	j := journal.Create(cfg, state.Genesis{Header: header, Title: "a title", Cwd: "/w"})
 	sum := must(j.PutOriginal(ctx, strings.NewReader(strings.Repeat("a large file of some other program, ", 4))))(t)
 	_, err := j.Commit(ctx, &journal.Step{Reason: "import", Original: sum})
 	ok(t, err)

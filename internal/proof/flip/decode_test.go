@@ -11,8 +11,8 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/journal/objects"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -82,8 +82,8 @@ func judged(err error, same func() bool) verdict {
 }
 
 // objectsWith reads single objects of the store, one of which is damaged.
-func (s *stored) objectsWith(id, key string, q []byte) *objects.Store {
-	return &objects.Store{Backend: s.backend(s.frozen().With(key, q)), Session: id}
+func (s *stored) objectsWith(id, key string, q []byte) *store.Store {
+	return &store.Store{Backend: s.backend(s.frozen().With(key, q)), Session: id}
 }
 
 func checkpoints(t testing.TB, p []byte) decoder {

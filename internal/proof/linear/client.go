@@ -9,6 +9,8 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
 // tries bounds how often a client asks a store that fails before it gives the handle up.
@@ -73,7 +75,7 @@ func (c *client) load(ctx context.Context) {
 }
 
 // saw takes a reading down: its head for the model, its lineage for the log.
-func (c *client) saw(call int64, st *journal.State) {
+func (c *client) saw(call int64, st *state.State) {
 	c.r.note(c.n, call, effect{kind: read, id: st.Summary.Commit})
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
@@ -97,7 +99,7 @@ func (c *client) claim(ctx context.Context) {
 func (c *client) failed(call int64, base string, err error) bool {
 	switch {
 	case errors.Is(err, journal.ErrUnknown):
-		if f, ok := errors.AsType[*journal.Failure](err); ok {
+		if f, ok := errors.AsType[*store.Failure](err); ok {
 			c.r.note(c.n, call, effect{kind: doubted, id: f.Commit})
 		}
 		return true
@@ -165,7 +167,7 @@ func (c *client) reload(ctx context.Context) bool {
 func (c *client) rebase(ctx context.Context, id string, err error, doubt bool) {
 	tried := map[string]bool{}
 	for range tries {
-		if f, ok := errors.AsType[*journal.Failure](err); ok && doubt {
+		if f, ok := errors.AsType[*store.Failure](err); ok && doubt {
 			tried[f.Commit] = true
 		}
 		call := c.r.now()

@@ -26,6 +26,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
@@ -77,7 +78,7 @@ type recorder struct {
 func Run(ctx context.Context, o Options) (int, error) {
 	r := &recorder{o: o, acked: map[string]string{}, failed: map[string]bool{}}
 	rng := &locked{r: rand.NewChaCha8(seedOf(o.Seed))}
-	first := journal.Create(r.config(o.Clean, rng), journal.Genesis{
+	first := journal.Create(r.config(o.Clean, rng), state.Genesis{
 		Header: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`),
 	})
 	if _, err := first.Commit(ctx, r.turn("root", first.State())); err != nil {
@@ -128,7 +129,7 @@ func (r *recorder) config(b backend.Backend, rng io.Reader) journal.Config {
 }
 
 // turn is a step with one entry, which hangs on the head of st.
-func (r *recorder) turn(id string, st *journal.State) *journal.Step {
+func (r *recorder) turn(id string, st *state.State) *journal.Step {
 	parent := "null"
 	if st.Summary.Entry != "" {
 		parent = strconv.Quote(st.Summary.Entry)

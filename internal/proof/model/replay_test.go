@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -78,7 +79,7 @@ func config(b backend.Backend) journal.Config {
 }
 
 func create(cfg journal.Config) *journal.Journal {
-	return journal.Create(cfg, journal.Genesis{
+	return journal.Create(cfg, state.Genesis{
 		Header: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`),
 	})
 }

@@ -15,13 +15,13 @@ type mutant struct {
 }
 
 const (
-	replaceGo = "internal/journal/replace/replace.go"
+	replaceGo = "internal/journal/replace.go"
 	gcGo      = "internal/gc/gc.go"
 	appendGo  = "backend/local/append.go"
-	mendGo    = "internal/journal/appendlog/mend.go"
+	mendGo    = "internal/journal/append_mend.go"
 	dirsGo    = "backend/local/vfs/dirs.go"
-	sealGo    = "internal/journal/history/seal.go"
-	composeGo = "internal/journal/compose/compose.go"
+	sealGo    = "internal/journal/store/seal.go"
+	composeGo = "internal/journal/compose.go"
 	rebaseGo  = "internal/journal/rebase.go"
 )
 
@@ -111,7 +111,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "plain-removed-early", broken: "a plain segment goes before a checkpoint names its sealed form",
-		edits: []edit{{"internal/journal/appendlog/publish.go", "\tsaved := a.save(ctx, st)\n", "\tfor _, seg := range gone {\n\t\t_ = a.b.Delete(ctx, seg.PlainKey(a.cfg.Session))\n\t}\n\tsaved := a.save(ctx, st)\n"}},
+		edits: []edit{{"internal/journal/append_publish.go", "\tsaved := a.save(ctx, st)\n", "\tfor _, seg := range gone {\n\t\t_ = a.b.Delete(ctx, seg.PlainKey(a.cfg.Session))\n\t}\n\tsaved := a.save(ctx, st)\n"}},
 		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
 	},
 	{

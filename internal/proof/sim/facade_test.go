@@ -9,7 +9,8 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -82,7 +83,7 @@ func (a *agent) run() {
 // enter opens the session, or makes it, in a process of its own.
 func (a *agent) enter() {
 	a.c = a.w.client(false)
-	store, err := coppice.New(a.c, &coppice.Options{
+	own, err := coppice.New(a.c, &coppice.Options{
 		Now: a.c.Now, Rand: a.c, Writer: fmt.Sprintf("h%d", a.c.id), SingleWriter: a.d.one(2),
 	})
 	if err != nil {
@@ -97,18 +98,18 @@ func (a *agent) enter() {
 		o.Snapshots.Every = 2
 	}
 	floor, born, buried := a.w.ledger.floor()
-	s, err := store.Open(a.ctx, session, o)
+	s, err := own.Open(a.ctx, session, o)
 	a.say(a.ctx, a.d, "open", err)
-	var st *journal.State
+	var st *state.State
 	if err == nil {
-		st = &journal.State{Summary: s.Info()}
+		st = &state.State{Summary: s.Info()}
 	}
 	a.w.ledger.opened(a.name(a.ctx), floor, born, buried, st, err)
-	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrDeleted) {
-		s, err = store.Create(session, o)
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrDeleted) {
+		s, err = own.Create(session, o)
 	}
 	if err == nil {
-		a.store, a.s = store, s
+		a.store, a.s = own, s
 	}
 }
 

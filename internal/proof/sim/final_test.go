@@ -13,16 +13,18 @@ import (
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
 // history is the whole session as a reader without faults finds it.
 type history struct {
 	j       *journal.Journal
-	st      *journal.State
+	st      *state.State
 	commits []checkpoint.Commit
 	ids     []string            // of entries, in order
-	lines   []journal.Line      // by ordinal
+	lines   []state.Line        // by ordinal
 	at      map[string][]uint64 // entry -> ordinals
 	seqOf   map[string]uint64   // entry -> the commit that made it durable
 	found   map[string]int      // commit -> its place in commits
@@ -33,7 +35,7 @@ func (w *world) recall() (h *history, deleted bool) {
 	ctx := context.Background()
 	j, err := journal.Open(ctx, w.client(true).config())
 	switch {
-	case errors.Is(err, journal.ErrDeleted):
+	case errors.Is(err, store.ErrDeleted):
 		return nil, true
 	case err != nil:
 		if w.ledger.born || !errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +59,7 @@ func (w *world) recall() (h *history, deleted bool) {
 }
 
 // chain adds a commit that has to follow what is there.
-func (w *world) chain(h *history, b journal.Batch) {
+func (w *world) chain(h *history, b store.Batch) {
 	c, n := b.Commit, len(h.commits)
 	switch {
 	case int(c.Seq) != n:
@@ -352,7 +354,7 @@ func (w *world) finishDeleted() {
 			w.violation("I1: turn %d was acknowledged by commit %s, which the tombstone does not know", t.n, t.commit)
 		}
 	}
-	if _, err := journal.Create(c.config(), journal.Genesis{Header: header}).Commit(ctx, &journal.Step{Reason: "turn"}); err == nil {
+	if _, err := journal.Create(c.config(), state.Genesis{Header: header}).Commit(ctx, &journal.Step{Reason: "turn"}); err == nil {
 		w.violation("a deleted id was used again")
 	} else if backend.OutcomeOf(err) != backend.NotApplied {
 		w.violation("creating what is deleted: %v", err)

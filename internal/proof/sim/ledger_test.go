@@ -12,6 +12,8 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
 // fate is what somebody was told of a turn.
@@ -72,7 +74,7 @@ type ledger struct {
 }
 
 // newTurn books a turn of n entries that grow from a place of st.
-func (l *ledger) newTurn(st *journal.State, d *chance, n int) *turn {
+func (l *ledger) newTurn(st *state.State, d *chance, n int) *turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := &turn{n: len(l.turns), began: l.w.now(), step: &journal.Step{Reason: "turn"}}
@@ -109,7 +111,7 @@ func (t *turn) edits(state string) {
 }
 
 // place is an entry that st has, or the place before every root; l.mu is held.
-func (l *ledger) place(st *journal.State, d *chance) (string, int64) {
+func (l *ledger) place(st *state.State, d *chance) (string, int64) {
 	for range 8 {
 		t := l.turns[d.n(len(l.turns))]
 		if t.fate == acked && len(t.entries) > 0 {
@@ -122,7 +124,7 @@ func (l *ledger) place(st *journal.State, d *chance) (string, int64) {
 }
 
 // somewhere is place for who does not hold the lock.
-func (l *ledger) somewhere(st *journal.State, d *chance) *journal.Head {
+func (l *ledger) somewhere(st *state.State, d *chance) *journal.Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	id, ord := l.place(st, d)
@@ -160,7 +162,7 @@ func (l *ledger) floor() (seq uint64, born bool, buried bool) {
 }
 
 // opened judges what came of reading the head.
-func (l *ledger) opened(who string, floor uint64, born, buried bool, st *journal.State, err error) {
+func (l *ledger) opened(who string, floor uint64, born, buried bool, st *state.State, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -168,9 +170,9 @@ func (l *ledger) opened(who string, floor uint64, born, buried bool, st *journal
 		l.w.violation("%s opened a session that is deleted, at commit %d", who, st.Summary.Seq)
 	case err == nil && born && st.Summary.Seq < floor:
 		l.w.violation("I1: %s reads commit %d, and %d was acknowledged before", who, st.Summary.Seq, floor)
-	case errors.Is(err, journal.ErrDeleted) && l.buries == 0:
+	case errors.Is(err, store.ErrDeleted) && l.buries == 0:
 		l.w.violation("%s: nobody deleted the session: %v", who, err)
-	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, journal.ErrDeleted) && born:
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrDeleted) && born:
 		l.w.violation("%s does not find the session: %v", who, err)
 	}
 }
@@ -182,7 +184,7 @@ func (l *ledger) sound(who string, err error) {
 	defer l.mu.Unlock()
 	switch {
 	case err == nil, l.w.plan.faults&cutBody != 0:
-	case errors.Is(err, journal.ErrCorrupt):
+	case errors.Is(err, store.ErrCorrupt):
 		l.w.violation("I3: %s: %v", who, err)
 	case strings.HasSuffix(who, " read") && errors.Is(err, fs.ErrNotExist) && l.buries == 0:
 		l.w.violation("I3: %s: %v", who, err)
@@ -197,7 +199,7 @@ func (l *ledger) saw(who string, ids []string) {
 }
 
 // entriesOf reads the ids of all entries of st, in order.
-func entriesOf(ctx context.Context, j *journal.Journal, st *journal.State) ([]string, error) {
+func entriesOf(ctx context.Context, j *journal.Journal, st *state.State) ([]string, error) {
 	var ids []string
 	next := uint64(0)
 	for line, err := range j.Lines(ctx, st, nil) {

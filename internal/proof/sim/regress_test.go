@@ -13,6 +13,8 @@ import (
 	faulty "github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 )
 
@@ -33,7 +35,7 @@ func plain(b backend.Backend, n byte) journal.Config {
 
 func made(t *testing.T, b backend.Backend) *journal.Journal {
 	t.Helper()
-	j := journal.Create(plain(b, 1), journal.Genesis{Header: header})
+	j := journal.Create(plain(b, 1), state.Genesis{Header: header})
 	commitOne(t, j, "first")
 	return j
 }
@@ -167,13 +169,13 @@ func TestFirstCommitLeftBehind(t *testing.T) {
 			commitOne(t, j, fmt.Sprintf("b%d", i))
 		}
 	}
-	j := journal.Create(plain(faulty.New(m, 1, faulty.Rule{When: faulty.On("put", checkpointKey), Kind: faulty.After}), 1), journal.Genesis{Header: header})
+	j := journal.Create(plain(faulty.New(m, 1, faulty.Rule{When: faulty.On("put", checkpointKey), Kind: faulty.After}), 1), state.Genesis{Header: header})
 	_, err := j.Commit(t.Context(), stepOf(j, "a"))
 	if n := times(t, inner, "a"); err != nil || n != 1 {
 		t.Errorf("the entry stands %d times in the history, and its commit was said to be %v", n, err)
 	}
 	// Who really comes second is told so.
-	j = journal.Create(plain(inner, 3), journal.Genesis{Header: header})
+	j = journal.Create(plain(inner, 3), state.Genesis{Header: header})
 	if _, err := j.Commit(t.Context(), stepOf(j, "c")); !errors.Is(err, fs.ErrExist) || backend.OutcomeOf(err) != backend.NotApplied {
 		t.Errorf("a second first commit: %v", err)
 	}
@@ -224,8 +226,8 @@ func TestRebaseMeetsDeletion(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := j.Rebase(t.Context(), nil); !errors.Is(err, journal.ErrDeleted) {
-		t.Errorf("rebase: got %v, want %v", err, journal.ErrDeleted)
+	if _, err := j.Rebase(t.Context(), nil); !errors.Is(err, store.ErrDeleted) {
+		t.Errorf("rebase: got %v, want %v", err, store.ErrDeleted)
 	}
 	if _, err := j.Commit(t.Context(), stepOf(j, "c")); err == nil {
 		t.Error("a commit was acknowledged of a session that is deleted")

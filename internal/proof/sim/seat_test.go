@@ -10,6 +10,8 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
@@ -142,7 +144,7 @@ func (s *seat) enter() {
 	c := s.w.client(false)
 	floor, born, buried := s.w.ledger.floor()
 	j, err := journal.Open(s.ctx, c.config())
-	var st *journal.State
+	var st *state.State
 	if err == nil {
 		st = j.State()
 	}
@@ -151,8 +153,8 @@ func (s *seat) enter() {
 	switch {
 	case err == nil:
 		s.h = &hand{c: c, j: j}
-	case errors.Is(err, journal.ErrDeleted) && s.d.one(2), errors.Is(err, backend.ErrNotExist) && s.d.p(0.8):
-		s.h = &hand{c: c, j: journal.Create(c.config(), journal.Genesis{Header: header, Title: "t", Cwd: "/w"})}
+	case errors.Is(err, store.ErrDeleted) && s.d.one(2), errors.Is(err, backend.ErrNotExist) && s.d.p(0.8):
+		s.h = &hand{c: c, j: journal.Create(c.config(), state.Genesis{Header: header, Title: "t", Cwd: "/w"})}
 	}
 }
 
@@ -235,7 +237,7 @@ func (s *seat) book(h *hand, t *turn, res journal.Result, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := s.w.ledger
-	var f *journal.Failure
+	var f *store.Failure
 	kept := errors.As(err, &f)
 	switch {
 	case err == nil && res.Repeated:

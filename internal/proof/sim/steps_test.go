@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
 // move sets the head to an earlier place: a branch, or a rollback that leaves a name behind.
@@ -69,7 +70,7 @@ func (s *seat) look(d *chance) {
 		cfg.ReadOnly = true
 		floor, born, buried := l.floor()
 		reader, err := journal.Open(s.ctx, cfg)
-		var st *journal.State
+		var st *state.State
 		if err == nil {
 			st = reader.State()
 		}

@@ -1,0 +1,329 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// appendStrategy is the commit protocol of one handle on a store that appends.
+type appendStrategy struct {
+	cfg    *Config
+	store  *store.Store
+	past   *store.History
+	handle appendHost
+	b      backend.Appender
+
+	mu      sync.Mutex
+	version backend.Version // of checkpoint_latest, as this handle last saw it
+	exists  bool            // there is a checkpoint_latest
+	seq     uint64          // of the commit that it holds
+	batches uint64          // writes to the log by then
+	bytes   int64           // of the transcript then
+}
+
+// appendHost is what the strategy needs of the handle that it serves.
+type appendHost interface {
+	State() *state.State
+	Broken() error
+	// TakeIn gives st with what background work has made.
+	TakeIn(st *state.State) *state.State
+	// Start runs a job in the background unless one runs already; what it makes is for TakeIn.
+	Start(job func(ctx context.Context) ([]state.Change, error))
+	// Wait waits until no job is under way.
+	Wait()
+	// Compose begins a batch of the strategy's own; Accept acknowledges it. The handle leads.
+	Compose(base *state.State) *Composer
+	Accept(c *Composer, next *state.State)
+	// Adopt makes st the handle's state: of the same commit, but tidier. The handle leads.
+	Adopt(st *state.State)
+}
+
+// New makes the strategy of a handle on the store's session. No I/O.
+func newAppend(cfg *Config, s *store.Store, past *store.History, h appendHost, b backend.Appender) *appendStrategy {
+	return &appendStrategy{cfg: cfg, store: s, past: past, handle: h, b: b}
+}
+
+func (a *appendStrategy) activeKey(st *state.State) string {
+	return store.SegmentOf(st.Active()).PlainKey(a.cfg.Session)
+}
+
+// Prepare begins a new session's first segment, or confirms what the batch builds upon.
+func (a *appendStrategy) Prepare(ctx context.Context, c *Composer) error {
+	st := a.handle.TakeIn(c.Next)
+	c.Next = st
+	if st.Active() == nil {
+		return a.begin(c)
+	}
+	st, err := a.Confirm(ctx, st)
+	if err == nil && !st.Sure() {
+		err = a.reread(ctx, st)
+	}
+	if err != nil {
+		return err
+	}
+	c.Next, c.Synced = st, st.Durable
+	return nil
+}
+
+// Confirm sees to it that all of the log up to st is on disk: a sync that failed in another process leaves
+// pages that look clean and never reached it, so what nobody promised is written in place again (I13).
+func (a *appendStrategy) Confirm(ctx context.Context, st *state.State) (*state.State, error) {
+	spans := st.Unsure
+	if end := st.Active().Bytes; st.Durable < end {
+		spans = append(slices.Clone(spans), state.Span{Key: a.activeKey(st), From: st.Durable, End: end})
+	}
+	if len(spans) == 0 {
+		return st, nil
+	}
+	for _, s := range spans {
+		size, err := a.size(ctx, s.Key)
+		if err == nil && size < s.End {
+			err = backend.ErrPrecondition
+		}
+		if err == nil {
+			_, err = a.b.Resync(ctx, s.Key, s.From, size)
+		}
+		if errors.Is(err, backend.ErrPrecondition) || errors.Is(err, fs.ErrNotExist) {
+			return st, nil // somebody else was here just now: the state says that nothing is confirmed
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	next := *st
+	next.Durable, next.Unsure = st.Active().Bytes, nil
+	return &next, nil
+}
+
+// begin composes the start of a session's first segment.
+func (a *appendStrategy) begin(c *Composer) error {
+	next := *c.Next
+	ref, lines, err := a.newSegment(&next, layout.Segment{Epoch: c.Epoch, Rnd: layout.FirstRandom}, 0)
+	if err != nil {
+		return err
+	}
+	next.Plain, next.Key = []checkpoint.PlainRef{ref}, ref.Key
+	c.Next, c.Bytes = &next, lines
+	return nil
+}
+
+// newSegment makes the reference to a segment that begins behind st, and the lines that it starts with.
+// firstSeq is the seq of the first commit in it.
+func (a *appendStrategy) newSegment(st *state.State, name layout.Segment, firstSeq uint64) (checkpoint.PlainRef, []byte, error) {
+	key, err := a.store.NewKey()
+	if err != nil {
+		return checkpoint.PlainRef{}, nil, err
+	}
+	id, now, err := a.store.LineID()
+	if err != nil {
+		return checkpoint.PlainRef{}, nil, err
+	}
+	p := checkpoint.Prelude{
+		ID: id, Time: now, Session: a.cfg.Session, First: name.First, FirstSeq: firstSeq, Epoch: name.Epoch, Key: key,
+	}
+	var lines []byte
+	if prev := st.Active(); prev != nil {
+		p.PrevName, p.PrevBytes, p.PrevSelf = prev.Name, prev.Bytes, st.Self
+	} else {
+		lines = append(append(lines, st.Header...), '\n')
+	}
+	line, err := p.Line()
+	if err != nil {
+		return checkpoint.PlainRef{}, nil, err
+	}
+	lines = append(append(lines, line...), '\n')
+	return checkpoint.PlainRef{
+		Name: name.Name(), First: name.First, FirstSeq: firstSeq, Bytes: int64(len(lines)), Epoch: name.Epoch, Key: key, Self: st.Self,
+	}, lines, nil
+}
+
+// Publish appends what was composed to the active segment, iff that ends where base does.
+func (a *appendStrategy) Publish(ctx context.Context, base *state.State, c *Composer) (*state.State, error) {
+	begun := base.Active() == nil
+	if err := a.roll(ctx, c); err != nil {
+		return nil, err
+	}
+	c.Size = len(c.Bytes)
+	next := c.Next
+	next.Batches++
+	if begun {
+		return a.create(ctx, c)
+	}
+	info, err := a.b.Append(ctx, a.activeKey(base), base.Active().Bytes, c.Bytes)
+	switch {
+	case err == nil:
+		if next.Active().Name == base.Active().Name {
+			next.Durable = info.Size
+		}
+		return next, nil
+	case errors.Is(err, backend.ErrPrecondition):
+		return nil, a.unchanged(ctx, base)
+	}
+	return nil, err
+}
+
+// unchanged is behind for an append that had no effect, whatever else failed.
+func (a *appendStrategy) unchanged(ctx context.Context, base *state.State) error {
+	err := a.behind(ctx, base)
+	var m *Moved
+	var f *store.Failure
+	if errors.As(err, &m) || errors.As(err, &f) {
+		return err
+	}
+	return notApplied("append", a.activeKey(base), err)
+}
+
+// create writes a session's first segment: that is the creation of the session.
+func (a *appendStrategy) create(ctx context.Context, c *Composer) (*state.State, error) {
+	next := c.Next
+	first := layout.Segment{Epoch: c.Epoch, Rnd: layout.FirstRandom}
+	o, _, err := a.store.Checkpoint(ctx)
+	switch {
+	case err == nil:
+		return nil, a.taken(o.Summary.Tombstone)
+	case errors.Is(err, store.ErrCorrupt):
+		return nil, a.taken(false)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, notApplied("create", a.cfg.Session, err)
+	}
+	// The first segment of a session whose checkpoint is lost may be sealed by now.
+	_, _, err = a.b.Get(ctx, first.SealedKey(a.cfg.Session), backend.Tail(0))
+	if err == nil {
+		return nil, a.taken(false)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, notApplied("create", a.cfg.Session, err)
+	}
+	err = a.store.Create(ctx, first.PlainKey(a.cfg.Session), c.Bytes)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil, a.taken(false)
+	case err != nil:
+		return nil, err
+	}
+	if next.Active().Name == first.Name() {
+		next.Durable = next.Active().Bytes
+	}
+	_ = a.save(ctx, next) // a cache: what is acknowledged is in the log
+	return next, nil
+}
+
+func (a *appendStrategy) taken(deleted bool) error {
+	cause := fmt.Errorf("the session exists already: %w", fs.ErrExist)
+	if deleted {
+		cause = fmt.Errorf("the id was used by a session that is deleted, and is never used again: %w", fs.ErrExist)
+	}
+	return &backend.Error{Op: "create", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: cause}
+}
+
+// roll closes the active segment with the batch where that makes it large enough: the next segment is
+// created first, and the last commit line of the batch names it. So there is one chain, and a stale
+// writer meets a changed length.
+func (a *appendStrategy) roll(ctx context.Context, c *Composer) error {
+	st := c.Next
+	l := &a.cfg.Limits
+	ref := st.Active()
+	if ref.Bytes < l.RollBytes && ref.Count < uint64(l.RollEntries) && !c.MustRoll {
+		return nil
+	}
+	rnd, err := a.store.Random()
+	if err != nil {
+		return err
+	}
+	name := layout.Segment{First: st.Next + 1, Epoch: c.Epoch, Rnd: rnd}
+	if err := c.Roll(name.Name()); err != nil {
+		return err
+	}
+	next := *c.Next
+	opened, lines, err := a.newSegment(&next, name, next.Summary.Seq+1)
+	if err != nil {
+		return err
+	}
+	if err := a.store.Create(ctx, name.PlainKey(a.cfg.Session), lines); err != nil {
+		return err
+	}
+	c.Next = next.Rolled(opened)
+	return nil
+}
+
+// behind finds out why the active segment does not end where base does. It returns a *moved with the
+// newest state, which is base itself where only torn bytes stood there and have been moved aside.
+func (a *appendStrategy) behind(ctx context.Context, base *state.State) error {
+	key := a.activeKey(base)
+	size, err := a.size(ctx, key)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil || size == base.Active().Bytes {
+		return a.reread(ctx, base)
+	}
+	if size < base.Active().Bytes {
+		return store.Corrupt(key, size, fmt.Errorf("the segment had %d committed bytes: %w", base.Active().Bytes, codec.ErrFormat))
+	}
+	now, rest, err := a.play(ctx, base)
+	if err != nil {
+		return err
+	}
+	if now.Summary.Seq > base.Summary.Seq {
+		return &Moved{Now: now}
+	}
+	if rest == 0 {
+		return a.reread(ctx, base)
+	}
+	now, err = a.mend(ctx, base)
+	if err != nil {
+		return err
+	}
+	return &Moved{Now: now}
+}
+
+// reread answers with the newest state, read from the start. Where that is base again, and the segment that
+// the next append goes to is not there, nothing will change by itself: a repair died before its end.
+func (a *appendStrategy) reread(ctx context.Context, base *state.State) error {
+	now, err := a.read(ctx)
+	switch {
+	case errors.Is(err, store.ErrDeleted):
+		return &store.Failure{Err: ErrFenced}
+	case err != nil:
+		return err
+	}
+	if now.Summary.Commit == base.Summary.Commit && now.Active().Name == base.Active().Name {
+		key := a.activeKey(now)
+		if _, err := a.size(ctx, key); errors.Is(err, fs.ErrNotExist) {
+			return store.Corrupt(key, 0, fmt.Errorf("the active segment is not there: %w", codec.ErrFormat))
+		}
+	}
+	return &Moved{Now: now}
+}
+
+// Changed tells by the length of the active segment whether anyone committed after st.
+func (a *appendStrategy) Changed(ctx context.Context, st *state.State) (bool, error) {
+	size, err := a.size(ctx, a.activeKey(st))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return err == nil && size != st.Active().Bytes, err
+}
+
+// size is the length of an object. Stat would do as well, but a disk has to read the whole object to tell
+// its version.
+func (a *appendStrategy) size(ctx context.Context, key string) (int64, error) {
+	_, info, err := a.b.Get(ctx, key, backend.Tail(0))
+	return info.Size, err
+}
+
+// notApplied is a failed read in the course of a write that had no effect.
+func notApplied(op, key string, err error) error {
+	return &backend.Error{Op: op, Key: key, Outcome: backend.NotApplied, Err: err}
+}

@@ -1,0 +1,268 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/parallel"
+	"github.com/coppice-go/coppice/internal/segment"
+)
+
+// Acknowledged has checkpoint_latest written in the background once enough was committed since: 64 appends
+// (each of one commit, or of many that shared it), or 256 KiB of log (or as much as the window holds), or a
+// segment that can be sealed.
+func (a *appendStrategy) Acknowledged(st *state.State) {
+	l := &a.cfg.Limits
+	enough := l.PublishBytes
+	if w := st.Window; w != nil { // so that, over time, the cache costs no more than the log
+		enough = max(enough, int64(w.Bytes()))
+	}
+	a.mu.Lock()
+	due := len(st.Plain) > 1 || st.Batches >= a.batches+uint64(l.PublishCommits) || st.Summary.Bytes >= a.bytes+enough
+	a.mu.Unlock()
+	if due {
+		a.handle.Start(func(ctx context.Context) ([]state.Change, error) {
+			_, made, err := a.Tidy(ctx, st)
+			return made, err
+		})
+	}
+}
+
+// Finish writes what Close owes: the checkpoint, so that the next Open reads no tail. A segment that has
+// grown to a quarter of what it may is closed and sealed: on disk a session rests compressed.
+func (a *appendStrategy) Finish(ctx context.Context, st *state.State) error {
+	st = a.handle.TakeIn(st)
+	if st.Active().Bytes >= a.cfg.Limits.RollBytes/4 && !st.Summary.Tombstone && a.handle.Broken() == nil {
+		if rolled, err := a.rollNow(ctx, st); err == nil { // else it stays as it is: no promise hangs on it
+			st = rolled
+		}
+	}
+	a.mu.Lock()
+	due := len(st.Plain) > 1 || st.Summary.Seq != a.seq || !a.exists
+	a.mu.Unlock()
+	if !due {
+		return nil
+	}
+	_, _, err := a.Tidy(ctx, st)
+	return err
+}
+
+// Tidy seals the segments that are closed, folds references that are due, writes checkpoint_latest, and
+// then removes the plain form of what that names as sealed. It returns st as it is then.
+func (a *appendStrategy) Tidy(ctx context.Context, st *state.State) (*state.State, []state.Change, error) {
+	var made []state.Change
+	var gone []layout.Segment
+	for len(st.Plain) > 1 {
+		refs := slices.Clone(st.Plain[:min(len(st.Plain)-1, sealLanes)])
+		changes, err := a.sealPlain(ctx, refs)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, c := range changes {
+			seg := store.SegmentOf(&refs[i])
+			if st, err = st.With(c); err != nil {
+				return nil, nil, err
+			}
+			made, gone = append(made, c), append(gone, seg)
+		}
+	}
+	for level, refs, ok := st.Foldable(); ok; level, refs, ok = st.Foldable() {
+		c, err := a.past.Fold(ctx, level, refs, st.Summary.Epoch)
+		if err != nil {
+			return nil, nil, err
+		}
+		if st, err = st.With(c); err != nil {
+			return nil, nil, err
+		}
+		made = append(made, c)
+	}
+	saved := a.save(ctx, st)
+	if saved != nil && !errors.Is(saved, errOlder) {
+		return st, made, saved
+	}
+	if saved == nil {
+		for _, seg := range gone {
+			if err := a.b.Delete(ctx, seg.PlainKey(a.cfg.Session)); err != nil {
+				return st, made, err
+			}
+		}
+	}
+	return st, made, nil
+}
+
+// sealLanes bounds the segments that are compressed at once, where a history was brought in in bulk.
+const sealLanes = 2
+
+// sealPlain writes the sealed forms of closed segments. Only the computing is done at once: what is read and written
+// comes in one order, whatever takes how long.
+func (a *appendStrategy) sealPlain(ctx context.Context, refs []checkpoint.PlainRef) ([]state.Change, error) {
+	changes, closed, sealed := make([]state.Change, len(refs)), make([]*segment.Contents, len(refs)), make([][]byte, len(refs))
+	for i := range refs {
+		var err error
+		if changes[i], closed[i], err = a.readPlain(ctx, &refs[i]); err != nil {
+			return nil, err
+		}
+	}
+	err := parallel.Each(ctx, len(refs), func(i int) (err error) {
+		if c := closed[i]; c != nil {
+			sealed[i], changes[i].Ref, err = segment.Seal(store.SegmentOf(&refs[i]), c.Opening.Lines, c.Lines, refs[i].FirstSeq)
+		}
+		return err
+	})
+	for i, p := range sealed {
+		if err == nil && p != nil {
+			changes[i], err = a.past.StoreSealed(ctx, store.SegmentOf(&refs[i]), p, changes[i].Ref)
+		}
+	}
+	return changes, err
+}
+
+// readPlain reads a closed segment that is to be sealed; nil, and what it became, where it was sealed before.
+func (a *appendStrategy) readPlain(ctx context.Context, ref *checkpoint.PlainRef) (state.Change, *segment.Contents, error) {
+	seg := store.SegmentOf(ref)
+	key := seg.PlainKey(a.cfg.Session)
+	raw, _, err := a.b.Get(ctx, key, backend.Range{})
+	if errors.Is(err, fs.ErrNotExist) { // somebody else sealed it, and was done
+		d, err := a.describe(ctx, seg)
+		if err != nil || d.sealed == nil {
+			return state.Change{}, nil, errors.Join(err, state.ErrStale)
+		}
+		return state.Change{Level: -1, Ref: *d.sealed}, nil, nil
+	}
+	if err != nil {
+		return state.Change{}, nil, err
+	}
+	if c, ok, err := a.sealedBefore(ctx, seg, raw); ok || err != nil {
+		return c, nil, err
+	}
+	c, err := segment.Read(raw, seg)
+	if err != nil {
+		return state.Change{}, nil, store.Corrupt(key, 0, err)
+	}
+	if int64(len(raw)) != ref.Bytes || int64(c.End) != ref.Bytes || uint64(len(c.Lines)) != ref.Count {
+		return state.Change{}, nil, store.Corrupt(key, int64(c.End), fmt.Errorf("the closed segment has %d bytes, of them %d and %d lines committed, instead of %d and %d: %w", len(raw), c.End, len(c.Lines), ref.Bytes, ref.Count, codec.ErrFormat))
+	}
+	return state.Change{}, &c, nil
+}
+
+// sealedBefore takes a sealed form that stands beside the plain one: somebody died, or is still, between
+// writing it and removing the other. Its sync may have failed, so it is made durable first.
+func (a *appendStrategy) sealedBefore(ctx context.Context, seg layout.Segment, raw []byte) (state.Change, bool, error) {
+	key := seg.SealedKey(a.cfg.Session)
+	p, info, err := a.b.Get(ctx, key, backend.Range{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return state.Change{}, false, nil
+	}
+	if err != nil {
+		return state.Change{}, false, err
+	}
+	have, _, err := codec.DecodeSegment(p, backend.MaxObjectSize)
+	if err != nil || !bytes.Equal(have, raw) {
+		return state.Change{}, false, store.Corrupt(key, 0, fmt.Errorf("it is not the sealed form of the plain segment: %w", codec.ErrChecksum))
+	}
+	if err := a.store.Harden(ctx, key, p, info.Version); err != nil {
+		return state.Change{}, false, err
+	}
+	d, err := a.describe(ctx, seg)
+	if err != nil || d.sealed == nil {
+		return state.Change{}, false, errors.Join(err, state.ErrStale)
+	}
+	return state.Change{Level: -1, Ref: *d.sealed}, true, nil
+}
+
+// errOlder says that the checkpoint in force is of a later commit than the one that was to be written.
+var errOlder = errors.New("a newer checkpoint is in force")
+
+// save writes checkpoint_latest for st: under the version seen last, and only forward. The log up to st
+// is durable already (I13).
+func (a *appendStrategy) save(ctx context.Context, st *state.State) error {
+	body, err := st.Object(false).Encode()
+	if err != nil {
+		return err
+	}
+	key := layout.CheckpointKey(a.cfg.Session)
+	for range a.cfg.Limits.Attempts {
+		a.mu.Lock()
+		cond, older := backend.IfMatch(a.version), a.seq > st.Summary.Seq
+		if !a.exists {
+			cond = backend.IfAbsent()
+		}
+		a.mu.Unlock()
+		if older { // the version in force is known, and st is of before it
+			return errOlder
+		}
+		info, err := a.b.Put(ctx, key, body, cond)
+		if err == nil {
+			a.mu.Lock()
+			a.version, a.exists, a.seq, a.bytes, a.batches = info.Version, true, st.Summary.Seq, st.Summary.Bytes, st.Batches
+			a.mu.Unlock()
+			return nil
+		}
+		if !errors.Is(err, backend.ErrPrecondition) {
+			return err
+		}
+		o, info, err := a.store.Checkpoint(ctx)
+		a.saw(o, info, err)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrCorrupt):
+		case err != nil:
+			return err
+		case o.Summary.Tombstone || o.Summary.Seq > st.Summary.Seq:
+			return errOlder
+		case o.Summary.Seq == st.Summary.Seq && o.Segments.Next() >= st.Segments.Next():
+			return errOlder
+		}
+	}
+	return fmt.Errorf("write %s: it changed %d times in a row", key, a.cfg.Limits.Attempts)
+}
+
+// Settle writes a checkpoint of the settled state: the log itself stays as it is. The handle leads.
+func (a *appendStrategy) Settle(ctx context.Context) error {
+	h := a.handle
+	if _, err := a.rollNow(ctx, h.TakeIn(h.State())); err != nil {
+		return err
+	}
+	h.Wait() // nobody else tidies from here on
+	st, err := h.TakeIn(h.State()), error(nil)
+	if st, _, err = a.Tidy(ctx, st); err != nil {
+		return err
+	}
+	if st, err = a.past.FoldAll(ctx, st); err != nil {
+		return err
+	}
+	h.Adopt(st)
+	if err := a.save(ctx, st); err != nil && !errors.Is(err, errOlder) { // another writer's is newer: it does as well
+		return err
+	}
+	return nil
+}
+
+// rollNow closes the active segment, so that it can be sealed. The handle leads. Where another writer was
+// there meanwhile, nothing is done.
+func (a *appendStrategy) rollNow(ctx context.Context, st *state.State) (*state.State, error) {
+	c := a.handle.Compose(st)
+	c.MustRoll = true
+	err := a.Prepare(ctx, c)
+	var next *state.State
+	if err == nil {
+		next, err = a.Publish(ctx, st, c)
+	}
+	if _, ok := errors.AsType[*Moved](err); ok {
+		return st, nil
+	}
+	if err != nil {
+		return st, err
+	}
+	a.handle.Accept(c, next)
+	return next, nil
+}

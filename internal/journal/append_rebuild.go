@@ -1,0 +1,201 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
+)
+
+// rebuild reads the state from the log alone. The first commit of a segment holds the session's table
+// of branches and its document whole, so only the newest segment with commits is played; those before
+// it are looked up for the map.
+func (a *appendStrategy) rebuild(ctx context.Context) (*state.State, error) {
+	all, err := a.store.Segments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, &backend.Error{Op: "open", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+	}
+	var damage error
+	for i := len(all) - 1; i >= 0; i-- {
+		st, err := a.begunIn(ctx, all[i].Seg)
+		if err == nil && st == nil {
+			continue // nothing was ever committed to it
+		}
+		if err == nil {
+			st, err = a.withHistory(ctx, st)
+		}
+		if err == nil {
+			return st, nil
+		}
+		if damage == nil {
+			damage = err
+		}
+	}
+	if damage == nil {
+		damage = &backend.Error{Op: "open", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+	}
+	return nil, damage
+}
+
+// begunIn plays the commits of one segment and of those that it rolls over to; nil where it has none.
+func (a *appendStrategy) begunIn(ctx context.Context, seg layout.Segment) (*state.State, error) {
+	raw, key, _, o, err := a.linked(ctx, seg)
+	if err != nil {
+		return nil, err
+	}
+	p := &o.Prelude
+	ref := checkpoint.PlainRef{
+		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key, Self: o.Self(),
+	}
+	st := &state.State{HeadOrd: -1, Next: p.First, Key: p.Key, Self: o.Self(), Opening: true}
+	st.Begins(o.Header)
+	st.Summary.ID = a.cfg.Session
+	st.Plain = []checkpoint.PlainRef{ref}
+	if p.First == 0 {
+		st.Window = pathwindow.New(a.cfg.Profile, a.cfg.MaxBytes)
+	}
+	first := true
+	segment.Scan(raw[o.Size:], p.Key, o.Self(), func(s segment.Commit) bool {
+		first = false
+		if b := s.Record.Base; b != nil {
+			st.HeadOrd = b.HeadOrd
+		}
+		return false
+	})
+	if first && p.First == 0 {
+		// A session's first segment is made with commit 0 in it, at once: without one it is damaged, and the
+		// session is there all the same.
+		return nil, store.Corrupt(key, int64(o.Size), codec.ErrChecksum)
+	}
+	if first {
+		return nil, nil
+	}
+	now, _, err := a.playFrom(ctx, st, raw[o.Size:])
+	return now, err
+}
+
+// withHistory completes a rebuilt state by the segments before it and the session header.
+func (a *appendStrategy) withHistory(ctx context.Context, st *state.State) (*state.State, error) {
+	next := *st
+	next.Plain = append([]checkpoint.PlainRef(nil), st.Plain...)
+	next.Version = a.seenVersion()
+	var past []described // newest first
+	for seg := store.SegmentOf(&st.Plain[0]); seg.First > 0; {
+		prev, err := a.before(ctx, seg)
+		if err != nil {
+			return nil, err
+		}
+		d, err := a.describe(ctx, prev)
+		if err != nil {
+			return nil, err
+		}
+		past = append(past, d)
+		if d.header != nil {
+			next.Begins(d.header)
+		}
+		seg = prev
+	}
+	oldest := len(past)
+	for oldest > 0 && past[oldest-1].sealed != nil {
+		oldest--
+		if err := next.Segments.Append(*past[oldest].sealed); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range past[:oldest] {
+		next.Plain = append([]checkpoint.PlainRef{d.plain}, next.Plain...)
+	}
+	return &next, nil
+}
+
+// linked reads a segment to which the log leads. One that is not there, or whose first line is of another
+// segment, is damage: a session of which a part is gone is not one that never was.
+func (a *appendStrategy) linked(ctx context.Context, seg layout.Segment) (raw []byte, key string, isSealed bool, o segment.Opening, err error) {
+	for range 2 { // it may be sealed between two looks
+		if raw, key, isSealed, err = a.store.SegmentRaw(ctx, seg); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = store.Corrupt(key, 0, fmt.Errorf("the log leads to it, and it is not there: %w", codec.ErrFormat))
+	}
+	if err != nil {
+		return nil, key, isSealed, o, err
+	}
+	if o, err = segment.ParseOpening(raw, seg.First == 0); err != nil {
+		return nil, key, isSealed, o, store.Corrupt(key, 0, err)
+	}
+	if p := &o.Prelude; p.Session != a.cfg.Session || p.First != seg.First || p.Epoch != seg.Epoch {
+		err = store.Corrupt(key, 0, fmt.Errorf("its first line is of session %q, entry %d, epoch %d: %w", p.Session, p.First, p.Epoch, codec.ErrFormat))
+	}
+	return raw, key, isSealed, o, err
+}
+
+// before is the segment that seg names as its predecessor.
+func (a *appendStrategy) before(ctx context.Context, seg layout.Segment) (layout.Segment, error) {
+	_, key, _, o, err := a.linked(ctx, seg)
+	if err != nil {
+		return seg, err
+	}
+	prev, ok := layout.ParseSegment(o.Prelude.PrevName)
+	if !ok || prev.First >= seg.First {
+		return seg, store.Corrupt(key, 0, fmt.Errorf("the segment before it is %q: %w", o.Prelude.PrevName, codec.ErrFormat))
+	}
+	return prev, nil
+}
+
+func (a *appendStrategy) seenVersion() backend.Version {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.version
+}
+
+// described is a segment of the past.
+type described struct {
+	plain  checkpoint.PlainRef
+	sealed *codec.Ref // nil where it is plain still
+	header []byte     // of the first segment
+}
+
+// describe reads a segment of the past and makes the references to it.
+func (a *appendStrategy) describe(ctx context.Context, seg layout.Segment) (described, error) {
+	raw, key, isSealed, _, err := a.linked(ctx, seg)
+	if err != nil {
+		return described{}, err
+	}
+	c, err := segment.Read(raw, seg)
+	if err != nil {
+		return described{}, store.Corrupt(key, 0, err)
+	}
+	o := &c.Opening
+	d := described{header: o.Header, plain: checkpoint.PlainRef{
+		Name: seg.Name(), First: seg.First, FirstSeq: o.Prelude.FirstSeq, Bytes: int64(o.Size), Epoch: seg.Epoch, Key: o.Prelude.Key,
+	}}
+	ref := &d.plain
+	ref.Count, ref.Bytes, ref.Self = uint64(len(c.Lines)), int64(c.End), c.Self
+	if !isSealed {
+		return d, nil
+	}
+	p, _, err := a.b.Get(ctx, key, backend.Range{})
+	if err != nil {
+		return described{}, err
+	}
+	d.sealed = &codec.Ref{
+		First: ref.First, Count: uint32(ref.Count), FirstSeq: ref.FirstSeq, RawBytes: int64(len(raw)),
+		Epoch: seg.Epoch, Rnd: seg.Rnd,
+	}
+	d.sealed.Seal(p)
+	return d, nil
+}

@@ -1,0 +1,220 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
+)
+
+// Load reads the newest state: checkpoint_latest and the log behind it.
+func (a *appendStrategy) Load(ctx context.Context) (*state.State, error) {
+	st, err := a.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// read reads checkpoint_latest and the log behind it. A checkpoint that is lost or damaged, that names a
+// missing segment, or that ends where its own commit line does not, counts as lost: then the log alone
+// tells (rebuild). Nothing is judged or written here (I14).
+func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
+	o, info, err := a.store.Checkpoint(ctx)
+	a.saw(o, info, err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return a.rebuild(ctx)
+	case errors.Is(err, store.ErrCorrupt):
+		st, rerr := a.rebuild(ctx)
+		if errors.Is(rerr, fs.ErrNotExist) {
+			return nil, err
+		}
+		return st, rerr
+	case err != nil:
+		return nil, err
+	case o.Summary.Tombstone:
+		return nil, fmt.Errorf("session %s: %w: %w", a.cfg.Session, store.ErrDeleted, fs.ErrNotExist)
+	}
+	st, err := state.Restore(o, info)
+	if err != nil || st.Active() == nil {
+		return a.rebuild(ctx)
+	}
+	now, err := a.catchUp(ctx, st)
+	if errors.Is(err, errLost) {
+		return a.rebuild(ctx)
+	}
+	return now, err
+}
+
+// saw notes what checkpoint_latest was when it was read last.
+func (a *appendStrategy) saw(o *checkpoint.Object, info backend.Info, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if o != nil {
+		a.seq, a.bytes, a.batches = o.Summary.Seq, o.Summary.Bytes, 0
+	}
+	a.exists = !errors.Is(err, fs.ErrNotExist)
+	if info.Version != "" || !a.exists {
+		a.version = info.Version
+	}
+}
+
+// errLost says that a checkpoint does not fit the log.
+var errLost = errors.New("checkpoint does not fit the log")
+
+// catchUp holds the checkpoint's end against the log and plays what was committed behind it.
+func (a *appendStrategy) catchUp(ctx context.Context, st *state.State) (*state.State, error) {
+	ref := st.Active()
+	data, err := a.from(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	if st.LastLine > 0 {
+		if !bytes.HasSuffix(data[:min(len(data), lineEnd)], fmt.Appendf(nil, `,"self":"%08x"}}`+"\n", st.Self)) {
+			return nil, errLost
+		}
+		data = data[lineEnd:]
+	} else {
+		o, err := segment.ParseOpening(data, ref.First == 0)
+		if err != nil || o.Prelude.Key != ref.Key || int64(o.Size) != ref.Bytes {
+			return nil, errLost
+		}
+		data = data[o.Size:]
+	}
+	now, _, err := a.playFrom(ctx, st, data)
+	return now, err
+}
+
+// lineEnd is how much of the last commit line is held against a checkpoint: its self, which is keyed and
+// covers the line, which covers all before it.
+const lineEnd = 32
+
+// from reads the active segment from the end of its last commit line, which st knows, to its own; errLost
+// where it does not reach that far. It is one read where nothing was committed since. A segment without
+// commits yet is read from its start.
+func (a *appendStrategy) from(ctx context.Context, st *state.State) ([]byte, error) {
+	ref := st.Active()
+	key, back := a.activeKey(st), int64(lineEnd)
+	if st.LastLine == 0 {
+		back = ref.Bytes
+	}
+	data, info, err := a.b.Get(ctx, key, backend.Tail(back))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errLost
+	case err != nil:
+		return nil, err
+	case back > ref.Bytes || info.Size < ref.Bytes:
+		return nil, errLost
+	case info.Size == ref.Bytes:
+		return data, nil
+	}
+	data, _, err = a.b.Get(ctx, key, backend.Bytes(ref.Bytes-back, info.Size-ref.Bytes+back))
+	if errors.Is(err, fs.ErrNotExist) { // sealed between two looks
+		return nil, errLost
+	}
+	return data, err
+}
+
+// play reads on from where st ends in its active segment. rest is how many bytes stand there that are no
+// commit.
+func (a *appendStrategy) play(ctx context.Context, st *state.State) (now *state.State, rest int64, err error) {
+	key, off := a.activeKey(st), st.Active().Bytes
+	size, err := a.size(ctx, key)
+	if err != nil || size <= off {
+		return st, 0, err
+	}
+	data, _, err := a.b.Get(ctx, key, backend.Bytes(off, size-off))
+	if err != nil {
+		return st, 0, err
+	}
+	return a.playFrom(ctx, st, data)
+}
+
+// playFrom advances st over the commits in data, the bytes behind it, and over the segments that those
+// roll over to (at most rollsMax).
+func (a *appendStrategy) playFrom(ctx context.Context, st *state.State, data []byte) (now *state.State, rest int64, err error) {
+	const rollsMax = 1 << 16
+	for range rollsMax {
+		now, next, good, err := a.replay(st, data)
+		if err != nil {
+			return nil, 0, err
+		}
+		st = now
+		if next == "" {
+			return st, int64(len(data) - good), nil
+		}
+		if st, data, err = a.enter(ctx, st, next); err != nil {
+			return nil, 0, err
+		}
+	}
+	return nil, 0, store.Corrupt(a.activeKey(st), 0, fmt.Errorf("%d segments roll over to one another: %w", rollsMax, codec.ErrLimit))
+}
+
+// replay advances st over the commits of one segment's bytes; next names the segment that goes on. A losing
+// turn counts only with the commit behind it that goes back to the winner: they were one append, and one that
+// was torn between them was never acknowledged.
+func (a *appendStrategy) replay(st *state.State, data []byte) (whole *state.State, next string, good int, err error) {
+	whole = st
+	now, start := st, st.Active().Bytes
+	segment.Scan(data, st.Key, st.Self, func(s segment.Commit) bool {
+		advanced, aerr := now.Follows(&s)
+		if aerr != nil {
+			err = store.Corrupt(a.activeKey(st), start+int64(s.End), aerr)
+			return false
+		}
+		now = advanced
+		now.Unsure = nil // its writer confirmed all before it
+		now.Durable = max(now.Durable, s.Record.Synced)
+		if r := &s.Record; r.Kept == "" || r.Kept != r.Branch {
+			whole, next, good = now, r.Next, s.End
+		}
+		return next == ""
+	})
+	return whole, next, good, err
+}
+
+// enter opens the segment that the last commit of st rolled over to.
+func (a *appendStrategy) enter(ctx context.Context, st *state.State, name string) (*state.State, []byte, error) {
+	seg, ok := layout.ParseSegment(name)
+	if !ok {
+		return nil, nil, store.Corrupt(a.activeKey(st), st.Active().Bytes, fmt.Errorf("next segment %q: %w", name, codec.ErrFormat))
+	}
+	raw, key, _, err := a.store.SegmentRaw(ctx, seg)
+	if errors.Is(err, fs.ErrNotExist) { // sealed between two looks, or lost
+		raw, key, _, err = a.store.SegmentRaw(ctx, seg)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = store.Corrupt(key, 0, fmt.Errorf("%s rolls over to it, and it is not there: %w", st.Active().Name, codec.ErrFormat))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := segment.ParseOpening(raw, seg.First == 0)
+	if err != nil {
+		return nil, nil, store.Corrupt(key, 0, err)
+	}
+	p := &o.Prelude
+	if p.PrevName != st.Active().Name || p.PrevSelf != st.Self || p.First != st.Next || p.Session != a.cfg.Session {
+		return nil, nil, store.Corrupt(key, 0, fmt.Errorf("it does not go on from %s: %w", st.Active().Name, codec.ErrFormat))
+	}
+	ref := checkpoint.PlainRef{
+		Name: name, First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key, Self: p.PrevSelf,
+	}
+	next := st.Rolled(ref)
+	if st.Durable < st.Active().Bytes {
+		next.Unsure = append(slices.Clone(st.Unsure), state.Span{Key: a.activeKey(st), From: st.Durable, End: st.Active().Bytes})
+	}
+	return next, raw[o.Size:], nil
+}

@@ -1,0 +1,298 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
+)
+
+// Remake makes commits of a damaged part of the log anew: the same entries under the same ordinals, the same
+// commits under the same numbers, with checksums of their own. What it makes is either sealed, to stand in
+// the place of the damaged segment, or goes on as the end of the log.
+type Remake struct {
+	tools
+	st   *state.State
+	name layout.Segment
+	pre  checkpoint.Prelude
+	head []byte // the session header line; nil = not the first segment
+	from uint64 // seq of its first commit
+}
+
+// tools are what a handle on the session would write with.
+type tools struct {
+	cfg   Config
+	store *store.Store
+	past  *store.History
+}
+
+func toolsFor(cfg Config) tools {
+	cfg.Limits = cfg.Limits.OrDefaults()
+	s := &store.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
+	return tools{cfg: cfg, store: s, past: store.NewHistory(s, nil)}
+}
+
+// After gives the state as the intact commits of a segment leave it, as far as the segment alone tells: its
+// sealed past is not in it.
+func After(cfg Config, seg layout.Segment, raw []byte) (*state.State, error) {
+	o, err := segment.ParseOpening(raw, seg.First == 0)
+	if err != nil {
+		return nil, store.Corrupt(seg.PlainKey(cfg.Session), 0, err)
+	}
+	st := &state.State{HeadOrd: -1, Next: seg.First, Key: o.Prelude.Key, Self: o.Self()}
+	st.Begins(o.Header)
+	st.Summary.ID = cfg.Session
+	if seg.First == 0 {
+		st.Window = pathwindow.New(cfg.Profile, cfg.MaxBytes)
+	}
+	segment.Scan(raw[o.Size:], o.Prelude.Key, o.Self(), func(c segment.Commit) bool {
+		if b := c.Record.Base; b != nil {
+			st.HeadOrd = b.HeadOrd
+		}
+		next, aerr := st.Follows(&c)
+		if aerr != nil {
+			err = store.Corrupt(seg.PlainKey(cfg.Session), int64(o.Size+c.End), aerr)
+			return false
+		}
+		st = next
+		return true
+	})
+	st.Tail, st.TailBytes = nil, 0
+	return st, err
+}
+
+// Begin starts to make the part anew that begins with ordinal first and commit seq. before is the state at
+// that place, nil = the session begins there, with the given header line.
+func Begin(cfg Config, before *state.State, header []byte, first, seq, epoch uint64) (*Remake, error) {
+	r := &Remake{tools: toolsFor(cfg), from: seq}
+	st := &state.State{HeadOrd: -1, Doc: checkpoint.Document{Branch: "main"}, Self: segment.GenesisSelf(header)}
+	st.Summary.ID, st.Summary.Branch = cfg.Session, "main"
+	st.Begins(header)
+	st.Window = pathwindow.New(cfg.Profile, cfg.MaxBytes)
+	if before != nil {
+		next := *before
+		st = &next
+	}
+	rnd, err := r.store.Random()
+	if err != nil {
+		return nil, err
+	}
+	if st.Key, err = r.store.NewKey(); err != nil {
+		return nil, err
+	}
+	id, now, err := r.store.LineID()
+	if err != nil {
+		return nil, err
+	}
+	r.name = layout.Segment{First: first, Epoch: epoch, Rnd: rnd}
+	r.pre = checkpoint.Prelude{
+		ID: id, Time: now, Session: cfg.Session, First: first, FirstSeq: seq, Epoch: epoch, Key: st.Key, PrevSelf: st.Self,
+	}
+	if first == 0 {
+		r.head, r.pre.PrevSelf = header, 0
+		st.Self = segment.GenesisSelf(header)
+	}
+	st.Next, st.Opening, st.Tail, st.TailBytes, st.Plain, st.Segments = first, true, nil, 0, nil, checkpoint.SegmentMap{}
+	if st.Lineage == nil { // nothing is known of what was before: seq is what it is said to be
+		st.Summary.Seq = seq - 1
+		if seq > 0 {
+			st.Summary.Commit = id
+		}
+	}
+	r.st = st
+	return r, nil
+}
+
+// Follows names the segment that stands before, for a later reader to go back by.
+func (r *Remake) Follows(name string, bytes int64) { r.pre.PrevName, r.pre.PrevBytes = name, bytes }
+
+// State is the session as the commits so far leave it.
+func (r *Remake) State() *state.State { return r.st }
+
+// Name is that of the segment which Seal makes.
+func (r *Remake) Name() layout.Segment { return r.name }
+
+// Commit makes one commit: entries hang where parents says (ordinals, -1 = a root), the record says the
+// rest. Its seq, parent and checksums are made here. Of the document it takes Doc, or Patch where that
+// fits, else it stays as it was; fits tells whether the document is the one that DocCRC names.
+func (r *Remake) Commit(rec checkpoint.Record, entries [][]byte, parents []int64) (fits bool, err error) {
+	st := r.st
+	rec.Seq, rec.Parent, rec.Parents, rec.Base = st.Summary.Seq+1, st.Summary.Commit, nil, nil
+	if st.Summary.Commit == "" {
+		rec.Seq = 0
+	}
+	rec.Entries, rec.ParentID = len(entries), rec.Head
+	prev := st.HeadOrd
+	var since []byte
+	for i, raw := range entries {
+		ord := st.Next + uint64(i)
+		if parents[i] != prev {
+			d := checkpoint.ParentDelta{Index: i}
+			if parents[i] >= 0 {
+				d.Delta = int64(ord) - parents[i]
+			}
+			rec.Parents = append(rec.Parents, d)
+		}
+		prev = int64(ord)
+		since = append(append(since, raw...), '\n')
+	}
+	want := rec.DocCRC
+	doc := []byte(st.DocJSON)
+	switch {
+	case rec.Doc != nil:
+		doc = rec.Doc
+	case rec.Patch != nil && doc != nil:
+		if patched, err := checkpoint.ApplyPatch(doc, rec.Patch, rec.Sorted); err == nil && codec.CRC(patched) == want {
+			doc = patched
+		} else {
+			rec.Patch, rec.Sorted = nil, false
+		}
+	}
+	if doc == nil {
+		if doc, err = st.Doc.Encode(); err != nil {
+			return false, err
+		}
+	}
+	rec.DocCRC = codec.CRC(doc)
+	if st.Opening || st.DocJSON == nil {
+		rec.Doc, rec.Patch, rec.Sorted = json.RawMessage(doc), nil, false
+	}
+	if st.Opening {
+		rec.Base = st.Base()
+	}
+	line, self, err := rec.AppendLine(nil, st.Key, st.Self, since)
+	if err != nil {
+		return false, err
+	}
+	rec.Self = self
+	r.st, err = state.Advance(st, &segment.Commit{Record: rec, Entries: entries, Line: line}, nil)
+	return rec.DocCRC == want, err
+}
+
+// Adopt takes over what an object knows better than the log, if it is of the commit at which r stands: the
+// working window, the table of branches, what a listing shows.
+func (r *Remake) Adopt(o *checkpoint.Object) {
+	if o.Summary.Commit != r.st.Summary.Commit || o.HeadOrd != r.st.HeadOrd {
+		return
+	}
+	next := *r.st
+	next.Branches, next.Original, next.Claimed, next.CAS = o.Branches, o.Original, o.Claimed, o.CAS
+	next.Summary.Title, next.Summary.Cwd, next.Summary.Preview = o.Summary.Title, o.Summary.Cwd, o.Summary.Preview
+	next.Summary.Created, next.Summary.Parent, next.Blobs = o.Summary.Created, o.Summary.Parent, o.Blobs
+	if of, err := state.FromObject(o); err == nil && of.Window != nil {
+		next.Window = of.Window
+	}
+	r.st = &next
+}
+
+// Seal stores what was made as a sealed segment.
+func (r *Remake) Seal(ctx context.Context) (codec.Ref, error) {
+	line, err := r.pre.Line()
+	if err != nil {
+		return codec.Ref{}, err
+	}
+	prelude := [][]byte{line}
+	if r.head != nil {
+		prelude = [][]byte{r.head, line}
+	}
+	c, err := r.past.WriteSealed(ctx, r.name, prelude, r.st.Tail, r.from)
+	return c.Ref, err
+}
+
+// Remap makes the segment map over references in order, with the index objects that it takes.
+func Remap(ctx context.Context, cfg Config, refs []codec.Ref, epoch uint64) (checkpoint.SegmentMap, error) {
+	t := toolsFor(cfg)
+	st := &state.State{}
+	for _, ref := range refs {
+		if err := st.Segments.Append(ref); err != nil {
+			return st.Segments, err
+		}
+		for level, due, ok := st.Foldable(); ok; level, due, ok = st.Foldable() {
+			c, err := t.past.Fold(ctx, level, due, epoch)
+			if err == nil {
+				st, err = st.With(c)
+			}
+			if err != nil {
+				return checkpoint.SegmentMap{}, err
+			}
+		}
+	}
+	return st.Segments, nil
+}
+
+// Install puts the end of a repaired log in force, with the map of its sealed part: where objects are only
+// replaced as checkpoint_latest, under the version that the damaged one had; on a disk as a new active
+// segment, and checkpoint_latest for it.
+func (r *Remake) Install(ctx context.Context, m checkpoint.SegmentMap, was backend.Version, exists bool) error {
+	st := *r.st
+	st.Segments = m
+	st.Opening = false
+	cond := backend.IfMatch(was)
+	if !exists {
+		cond = backend.IfAbsent()
+	}
+	key := layout.CheckpointKey(r.cfg.Session)
+	if _, disk := r.cfg.Backend.(backend.Appender); disk {
+		line, err := r.pre.Line()
+		if err != nil {
+			return err
+		}
+		raw := append(slices.Clone(line), '\n')
+		if r.head != nil {
+			raw = append(append(slices.Clone(r.head), '\n'), raw...)
+		}
+		for _, l := range st.Tail {
+			raw = append(append(raw, l.Raw...), '\n')
+		}
+		if err := r.store.Create(ctx, r.name.PlainKey(r.cfg.Session), raw); err != nil {
+			return err
+		}
+		st.Plain = []checkpoint.PlainRef{{
+			Name: r.name.Name(), First: r.name.First, Count: uint64(len(st.Tail)), FirstSeq: r.from,
+			Bytes: int64(len(raw)), Epoch: r.name.Epoch, Key: st.Key, Self: st.Self,
+		}}
+		body, err := st.Object(false).Encode()
+		if err != nil {
+			return err
+		}
+		_, err = r.cfg.Backend.Put(ctx, key, body, cond)
+		return err
+	}
+	body, err := st.Object(true).Encode()
+	if err != nil {
+		return err
+	}
+	_, err = r.cfg.Backend.Put(ctx, key, body, cond)
+	return err
+}
+
+// Fence closes a damaged active segment of size bytes for good, so that no writer who knows it appends to
+// it any more: behind its end comes a line that is no commit and says that all before it was durable.
+func Fence(ctx context.Context, cfg Config, seg layout.Segment, key uint64, size int64, next string) error {
+	a, ok := cfg.Backend.(backend.Appender)
+	if !ok {
+		return fmt.Errorf("fence %s: %w", seg.Name(), backend.ErrPrecondition)
+	}
+	id, now, err := toolsFor(cfg).store.LineID()
+	if err != nil {
+		return err
+	}
+	rec := checkpoint.Record{
+		ID: id, Time: now, Writer: cfg.Writer, Reason: "repair", HeadOrd: -1, Branch: "main", Next: next, Synced: size, Seq: 1 << 62,
+	}
+	line, _, err := rec.AppendLine([]byte("\n"), key, ^uint32(0), []byte("fence"))
+	if err != nil {
+		return err
+	}
+	_, err = a.Append(ctx, seg.PlainKey(cfg.Session), size, append(line, '\n'))
+	return err
+}

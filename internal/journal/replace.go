@@ -1,0 +1,364 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// replaceStrategy is the commit protocol of one handle on a store that only replaces.
+type replaceStrategy struct {
+	cfg    *Config
+	store  *store.Store
+	past   *store.History
+	handle replaceHost
+	acked  int                // commits that the handle has acknowledged; whoever leads counts
+	last   *checkpoint.Object // as encoded last: the next shares what is compressed
+}
+
+// replaceHost is what the strategy needs of the handle that it serves.
+type replaceHost interface {
+	// TakeIn gives st with what background work has made.
+	TakeIn(st *state.State) *state.State
+	// Start runs a job in the background unless one runs already; what it makes is for TakeIn.
+	Start(job func(ctx context.Context) ([]state.Change, error))
+	// Wait waits until no job is under way.
+	Wait()
+	// Idle tells whether no job is under way, and all that was made is taken in.
+	Idle() bool
+	// Boundary is the ordinal up to which the tail is being sealed, or was: the commit behind it begins a
+	// segment. 0 = none.
+	Boundary() uint64
+	// Bound sets the boundary; false where a job is under way, or one beyond first is set already.
+	Bound(first, end uint64) bool
+}
+
+// New makes the strategy of a handle on the store's session. No I/O.
+func newReplace(cfg *Config, s *store.Store, past *store.History, h replaceHost) *replaceStrategy {
+	return &replaceStrategy{cfg: cfg, store: s, past: past, handle: h}
+}
+
+// Load reads the newest state: one object.
+func (r *replaceStrategy) Load(ctx context.Context) (*state.State, error) {
+	st, err := r.read(ctx)
+	if err == nil && st.Summary.Tombstone {
+		return nil, fmt.Errorf("session %s: %w: %w", r.cfg.Session, store.ErrDeleted, fs.ErrNotExist)
+	}
+	return st, err
+}
+
+// read is Load that returns a tombstone as well.
+func (r *replaceStrategy) read(ctx context.Context) (*state.State, error) {
+	o, info, err := r.store.Checkpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st, err := state.Restore(o, info)
+	if err != nil {
+		return nil, store.Corrupt(info.Key, 0, err)
+	}
+	return st, nil
+}
+
+// Changed tells by the version of checkpoint_latest whether anyone committed after st.
+func (r *replaceStrategy) Changed(ctx context.Context, st *state.State) (bool, error) {
+	info, err := r.store.Backend.Stat(ctx, layout.CheckpointKey(r.cfg.Session))
+	return err == nil && info.Version != st.Version, err
+}
+
+// Prepare takes in what was sealed in the background. Where sealing is two thresholds behind (a process
+// a turn that exits before its background work), it is done now: one more PUT.
+func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer) error {
+	if !c.Next.CAS && r.cfg.Proof != nil {
+		if err := r.cfg.Proof(ctx); err != nil {
+			return err
+		}
+		proven := *c.Next
+		proven.CAS = true
+		c.Next = &proven
+	}
+	st := r.handle.TakeIn(c.Next)
+	l := &r.cfg.Limits
+	if c.Settle {
+		r.handle.Wait()
+		var err error
+		if st = r.handle.TakeIn(st); len(st.Tail) > 0 {
+			if st, err = r.sealNow(ctx, st); err != nil {
+				return err
+			}
+		}
+		if st, err = r.past.FoldAll(ctx, st); err != nil {
+			return err
+		}
+		st.Lineage = nil
+	}
+	if st.TailBytes >= 2*l.SealBytes || len(st.Tail) >= 2*l.SealEntries {
+		if r.handle.Idle() {
+			var err error
+			if st, err = r.sealNow(ctx, st); err != nil {
+				return err
+			}
+			c.Warnings = append(c.Warnings, "sealing was behind: this commit wrote a segment first")
+			if st, err = r.foldNow(ctx, st, c); err != nil {
+				return err
+			}
+		}
+	}
+	if boundary := r.handle.Boundary(); boundary != 0 && boundary == st.Next && !st.Opening {
+		next := *st
+		next.Opening = true
+		st = &next
+	}
+	if st.Key == 0 && st.Summary.Commit == "" {
+		next := *st
+		var err error
+		if next.Key, err = r.store.NewKey(); err != nil {
+			return err
+		}
+		st = &next
+	}
+	c.Next = st
+	return nil
+}
+
+// sealNow writes the whole tail as a segment and takes it in.
+func (r *replaceStrategy) sealNow(ctx context.Context, st *state.State) (*state.State, error) {
+	made, err := r.past.SealTail(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	next, err := st.With(made)
+	if err != nil {
+		return nil, err
+	}
+	opened := *next
+	opened.Opening = true
+	return &opened, nil
+}
+
+// foldNow writes the index object that is due, if one is: a process a turn would never come to it.
+func (r *replaceStrategy) foldNow(ctx context.Context, st *state.State, c *Composer) (*state.State, error) {
+	level, refs, ok := st.Foldable()
+	if !ok {
+		return st, nil
+	}
+	made, err := r.past.Fold(ctx, level, refs, st.Summary.Epoch)
+	if err != nil {
+		return nil, err
+	}
+	c.Warnings = append(c.Warnings, "folding was behind: this commit wrote an index object first")
+	return st.With(made)
+}
+
+// Confirm has nothing to do: an object that can be read is durable.
+func (r *replaceStrategy) Confirm(_ context.Context, st *state.State) (*state.State, error) {
+	return st, nil
+}
+
+// Publish PUTs the checkpoint of what was composed under the version of base, and finds out what became
+// of it.
+func (r *replaceStrategy) Publish(ctx context.Context, base *state.State, c *Composer) (*state.State, error) {
+	next := c.Next
+	o := next.Object(true)
+	o.Reuse(r.last)
+	body, err := o.Encode()
+	if err != nil {
+		return nil, r.tooLarge(err)
+	}
+	r.last = o
+	c.Size = len(body)
+	if len(body) > checkpoint.SoftObject {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("checkpoint has %d bytes, over the soft limit of %d", len(body), checkpoint.SoftObject))
+	}
+	p := &put{r: r, base: base, next: next, body: body, mine: c.Record.ID, cond: backend.IfMatch(base.Version)}
+	if base.Summary.Commit == "" {
+		p.cond = backend.IfAbsent()
+	}
+	return p.run(ctx)
+}
+
+func (r *replaceStrategy) tooLarge(err error) error {
+	return &backend.Error{Op: "put", Key: layout.CheckpointKey(r.cfg.Session), Outcome: backend.NotApplied, Err: err}
+}
+
+// put is one conditional PUT until it is known what became of it.
+type put struct {
+	r     *replaceStrategy
+	base  *state.State
+	next  *state.State
+	body  []byte
+	mine  string // id of the newest commit in body
+	cond  backend.Cond
+	doubt error // an answer was lost: the body may be in force, or may still come to be
+}
+
+// run sends the same bytes, under the same condition, until an answer or a read tells what became of
+// them. Every try is bounded; what is not found out by then is Unknown.
+func (p *put) run(ctx context.Context) (*state.State, error) {
+	objects := p.r.store
+	key := layout.CheckpointKey(p.r.cfg.Session)
+	var last error
+	for try := range objects.Attempts {
+		if try > 0 {
+			if err := objects.Pause(ctx, try-1); err != nil {
+				last = errors.Join(last, err)
+				break
+			}
+		}
+		info, err := objects.Backend.Put(ctx, key, p.body, p.cond)
+		if err == nil {
+			return p.done(info.Version), nil
+		}
+		last = err
+		switch {
+		case busy(err):
+			if p.doubt == nil {
+				continue
+			}
+		case errors.Is(err, backend.ErrPrecondition):
+			if p.doubt == nil {
+				p.doubt = err // a copy of this request may be what it was refused for: only a read tells
+			}
+		case backend.OutcomeOf(err) == backend.NotApplied:
+			if p.doubt == nil {
+				return nil, err
+			}
+		default:
+			p.doubt = err
+		}
+		if st, over, err := p.look(ctx); over {
+			return st, err
+		}
+	}
+	return nil, p.giveUp(key, last)
+}
+
+func (p *put) done(v backend.Version) *state.State {
+	p.next.Version = v
+	return p.next
+}
+
+// giveUp is the error when the tries are over: certain only if no answer was ever lost.
+func (p *put) giveUp(key string, last error) error {
+	outcome := backend.Unknown
+	if p.doubt == nil {
+		outcome = backend.NotApplied
+	} else {
+		last = errors.Join(p.doubt, last)
+	}
+	return &backend.Error{Op: "put", Key: key, Outcome: outcome, Err: last}
+}
+
+// look reads the object and judges. over is false where the same bytes are to be sent again.
+func (p *put) look(ctx context.Context) (st *state.State, over bool, err error) {
+	now, err := p.r.read(ctx)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && p.base.Summary.Commit == "":
+		return nil, false, nil // nothing there yet
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, true, store.Corrupt(layout.CheckpointKey(p.r.cfg.Session), 0, fmt.Errorf("the object is gone: %w", codec.ErrFormat))
+	case errors.Is(err, store.ErrCorrupt), errors.Is(err, codec.ErrVersion):
+		return nil, true, p.unreadable(err)
+	case err != nil:
+		return nil, false, nil //nolint:nilerr // the store does not answer: try again while tries are left
+	case now.Summary.Commit == p.mine:
+		return p.done(now.Version), true, nil
+	case now.Has(p.mine):
+		return p.next, true, nil // in force, and superseded since: the next commit will see it
+	case p.base.Summary.Commit == "":
+		return p.born(ctx, now)
+	case now.Summary.Commit == p.base.Summary.Commit:
+		p.cond = backend.IfMatch(now.Version) // an old version was paired with a new body, or a try was lost
+		return nil, false, nil
+	case now.Has(p.base.Summary.Commit):
+		return nil, true, &Moved{Now: now}
+	}
+	return p.search(ctx, now)
+}
+
+// unreadable is the error where what is in force cannot be read: certain, unless an answer was lost.
+func (p *put) unreadable(err error) error {
+	if p.doubt == nil {
+		return err
+	}
+	err = &backend.Error{Op: "put", Key: layout.CheckpointKey(p.r.cfg.Session), Err: errors.Join(p.doubt, err)}
+	return &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: p.mine, Object: layout.CheckpointKey(p.r.cfg.Session)}
+}
+
+// search decides where the lineage no longer reaches back to base: our commit is at its seq in the log,
+// or it is nowhere.
+func (p *put) search(ctx context.Context, now *state.State) (*state.State, bool, error) {
+	for c, err := range p.r.past.Log(ctx, now, p.next.Summary.Seq) {
+		if err != nil {
+			return nil, false, nil //nolint:nilerr // not found out: try again while tries are left
+		}
+		if c.Commit == p.mine {
+			return p.next, true, nil
+		}
+		break
+	}
+	return nil, true, &Moved{Now: now}
+}
+
+// born decides for the first commit of a session that exists: it is ours, and the lineage has left it
+// behind, or the id is taken.
+func (p *put) born(ctx context.Context, now *state.State) (*state.State, bool, error) {
+	if now.Summary.Tombstone || len(now.Lineage) == 0 || now.Lineage[0].Seq <= p.next.Summary.Seq {
+		return nil, true, p.taken()
+	}
+	st, over, err := p.search(ctx, now)
+	if _, moved := errors.AsType[*Moved](err); moved {
+		err = p.taken()
+	}
+	return st, over, err
+}
+
+// taken is the error of a first commit whose session exists already.
+func (p *put) taken() error {
+	return &backend.Error{
+		Op: "create", Key: p.r.cfg.Session, Outcome: backend.NotApplied,
+		Err: fmt.Errorf("the session exists already: %w", fs.ErrExist),
+	}
+}
+
+// Acknowledged seals and folds in the background once the thresholds are passed. A handle's first commit may
+// be its last (a process a turn): what it made then nobody would name.
+func (r *replaceStrategy) Acknowledged(st *state.State) {
+	if r.acked++; r.acked == 1 {
+		return
+	}
+	l := &r.cfg.Limits
+	if level, refs, ok := st.Foldable(); ok {
+		r.handle.Start(func(ctx context.Context) ([]state.Change, error) {
+			made, err := r.past.Fold(ctx, level, refs, st.Summary.Epoch)
+			return []state.Change{made}, err
+		})
+		return
+	}
+	if st.TailBytes < l.SealBytes && len(st.Tail) < l.SealEntries {
+		return
+	}
+	if !r.handle.Bound(st.Tail[0].Ord, st.Next) {
+		return
+	}
+	r.handle.Start(func(ctx context.Context) ([]state.Change, error) {
+		made, err := r.past.SealTail(ctx, st)
+		return []state.Change{made}, err
+	})
+}
+
+// Finish owes nothing: every commit wrote the whole checkpoint.
+func (r *replaceStrategy) Finish(context.Context, *state.State) error { return nil }
+
+// busy is the error of a store that asks to try again: nothing was applied.
+func busy(err error) bool {
+	return errors.Is(err, backend.ErrBusy) && backend.OutcomeOf(err) == backend.NotApplied
+}

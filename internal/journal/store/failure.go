@@ -1,0 +1,39 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+)
+
+// What readers of objects report beside failures of the backend.
+var (
+	ErrCorrupt  = errors.New("corrupt")
+	ErrDeleted  = errors.New("session was deleted")
+	ErrNoCommit = fmt.Errorf("no such commit: %w", fs.ErrNotExist)
+)
+
+// Failure carries what a failed operation knows beyond its cause.
+type Failure struct {
+	Err    error              // one of the errors above, wrapping the cause
+	Winner *checkpoint.Commit // of ErrConflict and ErrFenced: the commit at the head now
+	Commit string             // the id that was tried
+	Object string             // of ErrCorrupt
+	Offset int64              // of ErrCorrupt: byte offset in the object
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap gives the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Corrupt is the failure for bytes that are not what they must be; what is too new to read is no damage.
+func Corrupt(object string, offset int64, cause error) error {
+	if errors.Is(cause, codec.ErrVersion) {
+		return fmt.Errorf("read %s: %w", object, cause)
+	}
+	return &Failure{Err: fmt.Errorf("%w: %s at byte %d: %w", ErrCorrupt, object, offset, cause), Object: object, Offset: offset}
+}

@@ -1,0 +1,303 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"sort"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
+)
+
+// Moment is a session as one commit left it.
+type Moment struct {
+	Commit checkpoint.Commit
+	Ord    uint64 // ordinal of the commit's line
+	Doc    checkpoint.Document
+	DocRaw []byte
+}
+
+// Batch is a commit and the lines that it made durable, its own last.
+type Batch struct {
+	Commit checkpoint.Commit
+	Lines  []state.Line
+}
+
+// stretchOf is what is in one place of the log: the commits of a segment, or of the tail in memory.
+type stretchOf struct {
+	key     uint64
+	self    uint32
+	first   uint64 // ordinal of the first line
+	headOrd int64
+	raw     []byte
+	object  string
+}
+
+// commitsAt finds the place that holds commit seq; once more in the newest state where a segment was
+// collected or sealed meanwhile.
+func (h *History) commitsAt(ctx context.Context, st *state.State, seq uint64) (stretchOf, error) {
+	s, err := h.locate(ctx, st, seq)
+	if gone(err) {
+		if st, err = h.latest(ctx); err == nil {
+			s, err = h.locate(ctx, st, seq)
+			err = lost(err)
+		}
+	}
+	return s, err
+}
+
+func (h *History) locate(ctx context.Context, st *state.State, seq uint64) (stretchOf, error) {
+	if len(st.Plain) == 0 && len(st.Tail) > 0 && seq >= st.TailSeq() {
+		return tailStretch(st)
+	}
+	for i := len(st.Plain) - 1; i >= 0; i-- {
+		if p := &st.Plain[i]; seq >= p.FirstSeq && p.Count > 0 {
+			r, err := h.plainRaw(ctx, p)
+			if err != nil {
+				return stretchOf{}, err
+			}
+			return r.stretch(r.seg.PlainKey(h.store.Session)), nil
+		}
+	}
+	level, ref, ok := st.Segments.FindSeq(seq)
+	if !ok {
+		return stretchOf{}, fmt.Errorf("commit %d: no segment holds it: %w", seq, codec.ErrFormat)
+	}
+	ref, err := h.descend(ctx, level, ref, func(refs []codec.Ref) int {
+		return sort.Search(len(refs), func(i int) bool { return refs[i].FirstSeq > seq }) - 1
+	})
+	if err != nil {
+		return stretchOf{}, err
+	}
+	r, err := h.sealedRaw(ctx, ref)
+	if err != nil {
+		return stretchOf{}, err
+	}
+	return r.stretch(r.seg.SealedKey(h.store.Session)), nil
+}
+
+func (r *rawSegment) stretch(object string) stretchOf {
+	return stretchOf{
+		key: r.open.Prelude.Key, self: r.open.Self(), first: r.seg.First, raw: r.raw[r.open.Size:], object: object,
+	}
+}
+
+// tailStretch is the tail that rides in the checkpoint.
+func tailStretch(st *state.State) (stretchOf, error) {
+	s := stretchOf{key: st.Key, first: st.Tail[0].Ord, object: layout.CheckpointKey(st.Summary.ID)}
+	rec, ok, err := firstRecord(st.Tail, st.Key)
+	if err != nil || !ok || rec.Base == nil {
+		return s, Corrupt(s.object, 0, fmt.Errorf("the first commit of the tail: %w", codec.ErrFormat))
+	}
+	s.self, s.headOrd = rec.Base.Self, rec.Base.HeadOrd
+	s.raw = make([]byte, 0, st.TailBytes)
+	for _, l := range st.Tail {
+		s.raw = append(append(s.raw, l.Raw...), '\n')
+	}
+	return s, nil
+}
+
+// each plays the commits of the stretch, without the documents that they left; false from visit ends it.
+func (s stretchOf) each(visit func(rec *checkpoint.Record, m Moment, lines []state.Line) bool) error {
+	next, head := s.first, int64(-1)
+	var err error
+	stopped := false
+	good := segment.Scan(s.raw, s.key, s.self, func(c segment.Commit) bool {
+		if c.Record.Base != nil {
+			head = c.Record.Base.HeadOrd
+		}
+		var lines []state.Line
+		if lines, _, err = segment.Place(next, head, &c); err != nil {
+			return false
+		}
+		next += uint64(len(lines))
+		head = c.Record.HeadOrd
+		stopped = !visit(&c.Record, Moment{Commit: c.Record.Commit(), Ord: next - 1}, lines)
+		return !stopped
+	})
+	if err == nil && !stopped && good < len(s.raw) {
+		err = fmt.Errorf("%d bytes behind the last commit: %w", len(s.raw)-good, codec.ErrChecksum)
+	}
+	if err != nil {
+		return Corrupt(s.object, int64(good), err)
+	}
+	return nil
+}
+
+// At gives the session as commit seq left it: one segment read, nothing for the newest commit.
+func (h *History) At(ctx context.Context, st *state.State, seq uint64) (Moment, error) {
+	if seq == st.Summary.Seq && st.Summary.Commit != "" {
+		return Moment{Commit: st.Newest(), Ord: st.Next - 1, Doc: st.Doc, DocRaw: st.DocJSON}, nil
+	}
+	return h.moment(ctx, st, seq, func(m Moment) bool { return m.Commit.Seq == seq })
+}
+
+// moment finds a commit in the place that holds seq.
+func (h *History) moment(ctx context.Context, st *state.State, seq uint64, is func(Moment) bool) (Moment, error) {
+	var found Moment
+	if st.Summary.Commit == "" || seq > st.Summary.Seq {
+		return found, fmt.Errorf("commit %d of %d: %w", seq, st.Summary.Seq, ErrNoCommit)
+	}
+	s, err := h.commitsAt(ctx, st, seq)
+	if err != nil {
+		return found, err
+	}
+	ok := false
+	var made []checkpoint.Record // of what the document is made: the last whole one, and the changes since
+	err = s.each(func(rec *checkpoint.Record, m Moment, _ []state.Line) bool {
+		if rec.Doc != nil {
+			made = made[:0]
+		}
+		made = append(made, *rec)
+		if ok = is(m); ok {
+			found = m
+		}
+		return !ok
+	})
+	switch {
+	case err != nil:
+	case !ok:
+		err = Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
+	default:
+		if err = found.document(made); err != nil {
+			err = Corrupt(s.object, 0, err)
+		}
+	}
+	return found, err
+}
+
+// document makes the document of a moment. A change costs as much as the document is long, so as many as can be are
+// made at once; that the outcome is right the checksum tells, and if it is not they are made one by one.
+func (m *Moment) document(made []checkpoint.Record) (err error) {
+	for i := 0; i < len(made); {
+		end, texts := i, [][]byte(nil)
+		for ; end < len(made) && made[end].Doc == nil && !made[end].Sorted; end++ {
+			texts = append(texts, made[end].Patch)
+		}
+		if end-i > 1 {
+			raw, err := checkpoint.ApplyPatch(m.DocRaw, joined(texts), false)
+			if err == nil && codec.CRC(raw) == made[end-1].DocCRC {
+				m.DocRaw, i = raw, end
+				continue
+			}
+		}
+		if m.DocRaw, err = state.DocumentAfter(m.DocRaw, &made[i]); err != nil {
+			return err
+		}
+		i++
+	}
+	m.Doc, err = checkpoint.DecodeDocument(m.DocRaw)
+	return err
+}
+
+// joined makes one patch of some that are applied one after the other, none of them sorted.
+func joined(texts [][]byte) []byte {
+	out := []byte{'['}
+	for _, t := range texts {
+		ops := bytes.TrimSuffix(bytes.TrimPrefix(t, []byte("[")), []byte("]"))
+		if len(ops) > 0 && len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, ops...)
+	}
+	return append(out, ']')
+}
+
+// CommitLine gives the moment of the commit whose line has ordinal ord.
+func (h *History) CommitLine(ctx context.Context, st *state.State, ord uint64) (Moment, error) {
+	for l, err := range h.Lines(ctx, st, []uint64{ord}) {
+		if err != nil {
+			return Moment{}, err
+		}
+		seq, ok := checkpoint.RecordSeq(l.Raw)
+		if !l.Commit || !ok {
+			return Moment{}, fmt.Errorf("entry %d: %w", ord, ErrNoCommit)
+		}
+		if seq == st.Summary.Seq {
+			return h.At(ctx, st, seq)
+		}
+		return h.moment(ctx, st, seq, func(m Moment) bool { return m.Ord == ord })
+	}
+	return Moment{}, fmt.Errorf("entry %d: %w", ord, ErrNoCommit)
+}
+
+// Log yields commits newest first, from seq on downwards: the last 64 from memory, then one segment read
+// for each segment.
+func (h *History) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq2[checkpoint.Commit, error] {
+	return func(yield func(checkpoint.Commit, error) bool) {
+		for i := len(st.Lineage) - 1; i >= 0; i-- {
+			if c := st.Lineage[i]; c.Seq <= seq {
+				if !yield(c, nil) || c.Seq == 0 {
+					return
+				}
+				seq = c.Seq - 1
+			}
+		}
+		if len(st.Lineage) == 0 || st.Lineage[0].Seq == 0 {
+			return
+		}
+		for {
+			var commits []checkpoint.Commit
+			s, err := h.commitsAt(ctx, st, seq)
+			if err == nil {
+				err = s.each(func(_ *checkpoint.Record, m Moment, _ []state.Line) bool {
+					if m.Commit.Seq <= seq {
+						commits = append(commits, m.Commit)
+					}
+					return true
+				})
+			}
+			if err == nil && len(commits) == 0 {
+				err = Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
+			}
+			if err != nil {
+				yield(checkpoint.Commit{}, err)
+				return
+			}
+			for i := len(commits) - 1; i >= 0; i-- {
+				if !yield(commits[i], nil) || commits[i].Seq == 0 {
+					return
+				}
+				seq = commits[i].Seq - 1
+			}
+		}
+	}
+}
+
+// Since yields, oldest first, the commits after seq with the lines that each made durable. seq -1 means
+// all of them.
+func (h *History) Since(ctx context.Context, st *state.State, seq int64) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		for next := seq + 1; st.Summary.Commit != "" && next <= int64(st.Summary.Seq); {
+			s, err := h.commitsAt(ctx, st, uint64(next))
+			if err != nil {
+				yield(Batch{}, err)
+				return
+			}
+			from, stop := next, false
+			err = s.each(func(_ *checkpoint.Record, m Moment, lines []state.Line) bool {
+				if int64(m.Commit.Seq) != next {
+					return true
+				}
+				next++
+				stop = !yield(Batch{Commit: m.Commit, Lines: lines}, nil)
+				return !stop && next <= int64(st.Summary.Seq)
+			})
+			if stop {
+				return
+			}
+			if err == nil && next == from {
+				err = Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", next, codec.ErrFormat))
+			}
+			if err != nil {
+				yield(Batch{}, err)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sort"
+	"sync"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
+)
+
+// History is the durable past of one session: its lines and its commits, wherever they lie. What it has
+// read of immutable objects it keeps for a while. It is safe for concurrent use.
+type History struct {
+	store  *Store
+	latest func(ctx context.Context) (*state.State, error) // reads the newest state
+	cache  cache
+}
+
+// New makes the past of the store's session. latest reads the newest state, for where a segment was
+// collected or sealed while it was being looked for.
+func NewHistory(s *Store, latest func(ctx context.Context) (*state.State, error)) *History {
+	return &History{store: s, latest: latest}
+}
+
+// cache keeps what was read of immutable objects, the newest few of each kind.
+type cache struct {
+	mu      sync.Mutex
+	indexes recent[*codec.SegmentIndex]
+	folds   recent[*folded]
+	raws    recent[*rawSegment]
+}
+
+const (
+	indexesMax = 256 // segment indexes in memory, a few KiB each
+	foldsMax   = 64  // index objects
+	rawsMax    = 2   // whole segments, at most RollBytes and a batch each
+)
+
+// recent is a small map that forgets what was put in first.
+type recent[T any] struct {
+	items map[string]T
+	order []string
+}
+
+func (r *recent[T]) get(key string) (T, bool) {
+	v, ok := r.items[key]
+	return v, ok
+}
+
+func (r *recent[T]) put(key string, v T, limit int) {
+	if r.items == nil {
+		r.items = map[string]T{}
+	}
+	if _, ok := r.items[key]; !ok {
+		if len(r.order) >= limit {
+			delete(r.items, r.order[0])
+			r.order = r.order[1:]
+		}
+		r.order = append(r.order, key)
+	}
+	r.items[key] = v
+}
+
+// folded is an index object.
+type folded struct {
+	refs      []codec.Ref
+	skeletons [][]byte // of level 1 only
+}
+
+// rawSegment is a whole segment as lines.
+type rawSegment struct {
+	seg  layout.Segment
+	raw  []byte
+	open segment.Opening
+}
+
+func refSegment(ref codec.Ref) layout.Segment {
+	return layout.Segment{First: ref.First, Epoch: ref.Epoch, Rnd: ref.Rnd}
+}
+
+// indexGuess is the first suffix read of a segment: most indexes are smaller.
+const indexGuess = 32 << 10
+
+// segmentIndex reads the index of a sealed segment by one suffix read, or two.
+func (h *History) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.SegmentIndex, error) {
+	key := refSegment(ref).SealedKey(h.store.Session)
+	h.cache.mu.Lock()
+	idx, ok := h.cache.indexes.get(key)
+	h.cache.mu.Unlock()
+	if ok {
+		return idx, nil
+	}
+	for want := int64(indexGuess); ; {
+		tail, info, err := h.store.Backend.Get(ctx, key, backend.Tail(want))
+		if err != nil {
+			return nil, err
+		}
+		idx, need, err := codec.DecodeSegmentIndex(tail, info.Size)
+		if err != nil {
+			return nil, Corrupt(key, info.Size-int64(len(tail)), err)
+		}
+		if need == 0 {
+			if err := isOf(idx, tail, &ref); err != nil {
+				return nil, Corrupt(key, 0, err)
+			}
+			h.cache.mu.Lock()
+			h.cache.indexes.put(key, idx, indexesMax)
+			h.cache.mu.Unlock()
+			return idx, nil
+		}
+		if need <= want {
+			return nil, Corrupt(key, 0, fmt.Errorf("the index asks for %d bytes: %w", need, codec.ErrFormat))
+		}
+		want = need
+	}
+}
+
+// isOf holds the index of a segment against the reference that led to it: an intact segment under another's
+// name must not pass for it. Where the suffix that was read is the whole object, its hash tells.
+func isOf(idx *codec.SegmentIndex, tail []byte, ref *codec.Ref) error {
+	if idx.First != ref.First || idx.Count != int(ref.Count) {
+		return fmt.Errorf("it holds entries %d+%d instead of %d+%d: %w", idx.First, idx.Count, ref.First, ref.Count, codec.ErrFormat)
+	}
+	if idx.FirstSeq != ref.FirstSeq || idx.RawBytes != ref.RawBytes || idx.Bytes != ref.Bytes {
+		return fmt.Errorf("it holds commits from %d in %d bytes of %d instead of from %d in %d of %d: %w", idx.FirstSeq, idx.Bytes, idx.RawBytes, ref.FirstSeq, ref.Bytes, ref.RawBytes, codec.ErrFormat)
+	}
+	if int64(len(tail)) == idx.Bytes {
+		return ref.Verify(tail)
+	}
+	return nil
+}
+
+// folded reads an index object; its hash is checked.
+func (h *History) folded(ctx context.Context, level int, ref codec.Ref) (*folded, error) {
+	key := layout.IndexKey(h.store.Session, level, refSegment(ref))
+	h.cache.mu.Lock()
+	f, ok := h.cache.folds.get(key)
+	h.cache.mu.Unlock()
+	if ok {
+		return f, nil
+	}
+	p, _, err := h.store.Backend.Get(ctx, key, backend.Range{})
+	if err != nil {
+		return nil, err
+	}
+	if err := ref.Verify(p); err != nil {
+		return nil, Corrupt(key, 0, err)
+	}
+	f = &folded{}
+	if f.refs, f.skeletons, err = codec.DecodeIndex(p); err != nil {
+		return nil, Corrupt(key, 0, err)
+	}
+	h.cache.mu.Lock()
+	h.cache.folds.put(key, f, foldsMax)
+	h.cache.mu.Unlock()
+	return f, nil
+}
+
+// descend goes from a reference of some level down to the segment; pick chooses among an index object's
+// references.
+func (h *History) descend(ctx context.Context, level int, ref codec.Ref, pick func([]codec.Ref) int) (codec.Ref, error) {
+	for ; level > 0; level-- {
+		f, err := h.folded(ctx, level, ref)
+		if err != nil {
+			return ref, err
+		}
+		i := pick(f.refs)
+		if i < 0 {
+			return ref, Corrupt(layout.IndexKey(h.store.Session, level, refSegment(ref)), 0, fmt.Errorf("it does not cover what it is said to: %w", codec.ErrFormat))
+		}
+		ref = f.refs[i]
+	}
+	return ref, nil
+}
+
+// holding finds the sealed segment that holds an ordinal.
+func (h *History) holding(ctx context.Context, st *state.State, ord uint64) (codec.Ref, bool, error) {
+	level, ref, ok := st.Segments.Find(ord)
+	if !ok {
+		return ref, false, nil
+	}
+	ref, err := h.descend(ctx, level, ref, func(refs []codec.Ref) int {
+		return sort.Search(len(refs), func(i int) bool { return refs[i].First > ord }) - 1
+	})
+	return ref, err == nil, err
+}
+
+// plainRaw reads an unsealed segment as far as st knows it.
+func (h *History) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawSegment, error) {
+	seg := SegmentOf(ref)
+	cacheKey := fmt.Sprintf("%s+%d", ref.Name, ref.Bytes)
+	if r, ok := h.cachedRaw(cacheKey); ok {
+		return r, nil
+	}
+	key := seg.PlainKey(h.store.Session)
+	raw, _, err := h.store.Backend.Get(ctx, key, backend.Range{})
+	if gone(err) {
+		raw, key, _, err = h.store.SegmentRaw(ctx, seg) // it was sealed meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(raw)) < ref.Bytes {
+		return nil, Corrupt(key, int64(len(raw)), fmt.Errorf("the segment had %d committed bytes: %w", ref.Bytes, codec.ErrFormat))
+	}
+	return h.keepRaw(cacheKey, key, seg, raw[:ref.Bytes])
+}
+
+// sealedRaw reads a whole sealed segment.
+func (h *History) sealedRaw(ctx context.Context, ref codec.Ref) (*rawSegment, error) {
+	seg := refSegment(ref)
+	if r, ok := h.cachedRaw(seg.Name()); ok {
+		return r, nil
+	}
+	key := seg.SealedKey(h.store.Session)
+	p, _, err := h.store.Backend.Get(ctx, key, backend.Range{})
+	if err != nil {
+		return nil, err
+	}
+	if err := ref.Verify(p); err != nil {
+		return nil, Corrupt(key, 0, err)
+	}
+	raw, _, err := codec.DecodeSegment(p, backend.MaxObjectSize)
+	if err != nil {
+		return nil, Corrupt(key, 0, err)
+	}
+	return h.keepRaw(seg.Name(), key, seg, raw)
+}
+
+func (h *History) cachedRaw(name string) (*rawSegment, bool) {
+	h.cache.mu.Lock()
+	defer h.cache.mu.Unlock()
+	return h.cache.raws.get(name)
+}
+
+func (h *History) keepRaw(name, key string, seg layout.Segment, raw []byte) (*rawSegment, error) {
+	o, err := segment.ParseOpening(raw, seg.First == 0)
+	if err != nil {
+		return nil, Corrupt(key, 0, err)
+	}
+	r := &rawSegment{seg: seg, raw: raw, open: o}
+	h.cache.mu.Lock()
+	h.cache.raws.put(name, r, rawsMax)
+	h.cache.mu.Unlock()
+	return r, nil
+}
+
+// gone tells whether a read failed because an object was collected or sealed meanwhile: then the newest
+// state says where its entries are now.
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// lost makes damage of it where the newest state leads to an object that is not there (I3).
+func lost(err error) error {
+	if e, ok := errors.AsType[*backend.Error](err); ok && gone(err) {
+		return Corrupt(e.Key, 0, fmt.Errorf("the newest head leads to it, and it is not there: %w", codec.ErrFormat))
+	}
+	return err
+}
+
+// SegmentOf is the name of a plain segment.
+func SegmentOf(ref *checkpoint.PlainRef) layout.Segment {
+	s, _ := layout.ParseSegment(ref.Name)
+	return s
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/snapshot"
+)
+
+// summaryBytes is what a listing reads of an object.
+const summaryBytes = 4 << 10
+
+// Snapshot writes an immutable copy of st, which names no segment: state, head and working context with
+// one read (I9). Each has a name of its own, so one commit may have several, with different tags.
+func (s *Store) Snapshot(ctx context.Context, st *state.State, tag string) (snapshot.Info, error) {
+	if st.Summary.Commit == "" {
+		return snapshot.Info{}, fmt.Errorf("snapshot of session %s: %w", s.Session, ErrNoCommit)
+	}
+	id, _, err := s.LineID()
+	if err != nil {
+		return snapshot.Info{}, err
+	}
+	o := st.Object(false)
+	o.Segments, o.Plain, o.Tail = checkpoint.SegmentMap{}, nil, checkpoint.TailState{}
+	o.Summary.Snapshot, o.Summary.Tag = snapshot.Name(st.Summary.Seq, id), tag
+	body, err := o.Encode()
+	if err != nil {
+		return snapshot.Info{}, err
+	}
+	if err := s.Create(ctx, layout.SnapshotKey(s.Session, o.Summary.Snapshot), body); err != nil {
+		return snapshot.Info{}, err
+	}
+	return snapshot.FromSummary(o.Summary, int64(len(body))), nil
+}
+
+// Snapshots yields the session's snapshots, newest first: one LIST, and one range read for each.
+func (s *Store) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error] {
+	return func(yield func(snapshot.Info, error) bool) {
+		var all []backend.Info
+		for info, err := range s.Backend.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(s.Session) + layout.Snapshots}) {
+			if err != nil {
+				yield(snapshot.Info{}, err)
+				return
+			}
+			all = append(all, info)
+		}
+		for _, object := range slices.Backward(all) {
+			if _, _, ok := snapshot.ParseName(nameOf(object.Key)); !ok {
+				continue // a foreign object
+			}
+			info, err := s.snapshotInfo(ctx, object)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // pruned meanwhile
+			}
+			if !yield(info, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) snapshotInfo(ctx context.Context, object backend.Info) (snapshot.Info, error) {
+	p, _, err := s.Backend.Get(ctx, object.Key, backend.Bytes(0, min(object.Size, summaryBytes)))
+	if err != nil {
+		return snapshot.Info{}, err
+	}
+	sum, err := checkpoint.DecodeSummary(p)
+	if err == nil && (sum.ID != s.Session || sum.Snapshot != nameOf(object.Key)) {
+		err = fmt.Errorf("it is snapshot %s of session %s: %w", sum.Snapshot, sum.ID, codec.ErrFormat)
+	}
+	if err != nil {
+		return snapshot.Info{}, Corrupt(object.Key, 0, err)
+	}
+	return snapshot.FromSummary(sum, object.Size), nil
+}
+
+func nameOf(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
+
+// ReadSnapshot reads one snapshot by name: one object.
+func (s *Store) ReadSnapshot(ctx context.Context, name string) (*state.State, error) {
+	if _, _, ok := snapshot.ParseName(name); !ok {
+		return nil, fmt.Errorf("snapshot %q: no such name: %w", name, fs.ErrNotExist)
+	}
+	key := layout.SnapshotKey(s.Session, name)
+	p, info, err := s.Backend.Get(ctx, key, backend.Range{})
+	if err != nil {
+		return nil, err
+	}
+	o, err := checkpoint.DecodeObject(p)
+	if err == nil && (o.Summary.ID != s.Session || o.Summary.Snapshot != name) {
+		err = fmt.Errorf("it is snapshot %s of session %s: %w", o.Summary.Snapshot, o.Summary.ID, codec.ErrFormat)
+	}
+	if err != nil {
+		return nil, Corrupt(key, 0, err)
+	}
+	st, err := state.Restore(o, info)
+	if err != nil {
+		return nil, Corrupt(key, 0, err)
+	}
+	return st, nil
+}
+
+// DropSnapshot removes a snapshot; a missing one is no error.
+func (s *Store) DropSnapshot(ctx context.Context, name string) error {
+	if _, _, ok := snapshot.ParseName(name); !ok {
+		return fmt.Errorf("snapshot %q: no such name: %w", name, fs.ErrNotExist)
+	}
+	return s.Backend.Delete(ctx, layout.SnapshotKey(s.Session, name))
+}

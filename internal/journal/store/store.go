@@ -1,0 +1,148 @@
+// Package store guarantees that an object of a session, once written, is durable and never stands for
+// other bytes (I4, I13), and that one that is read is what it must be, or is reported as damage with its
+// name and offset.
+//
+// Store writes and reads single objects by their names: checkpoint_latest, segments, snapshots, blobs and
+// originals. History finds every durable line and every commit of a state, wherever it lies by now: in the
+// tail in memory, in a plain segment, in a sealed one, or in one that was sealed or collected while it was
+// being looked for; it also makes what it reads, sealed segments and index objects. Failure is how the
+// protocol says what went wrong.
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Store is the backend as one session sees it. It is safe for concurrent use.
+type Store struct {
+	Backend  backend.Backend
+	Session  string // its id
+	Attempts int    // tries of one write
+	Part     int64  // bytes of an imported file that go into one object
+	Sleep    func(ctx context.Context, d time.Duration) error
+	Rand     io.Reader // safe for concurrent use
+	Now      func() time.Time
+}
+
+const (
+	backoffMin = 20 * time.Millisecond
+	backoffMax = 2 * time.Second
+)
+
+// Pause waits before the n-th further try: doubling from 20 ms to 2 s, of which a random half.
+func (s *Store) Pause(ctx context.Context, n int) error {
+	d := min(backoffMax, backoffMin<<min(n, 10))
+	var b [1]byte
+	if _, err := io.ReadFull(s.Rand, b[:]); err != nil {
+		return err
+	}
+	return s.Sleep(ctx, d/2+d/2*time.Duration(b[0])/256)
+}
+
+// Checkpoint reads checkpoint_latest.
+func (s *Store) Checkpoint(ctx context.Context) (*checkpoint.Object, backend.Info, error) {
+	key := layout.CheckpointKey(s.Session)
+	p, info, err := s.Backend.Get(ctx, key, backend.Range{})
+	if err != nil {
+		return nil, info, err
+	}
+	o, err := checkpoint.DecodeObject(p)
+	if err == nil && o.Summary.ID != s.Session {
+		err = fmt.Errorf("it is of session %q: %w", o.Summary.ID, codec.ErrFormat)
+	}
+	if err != nil {
+		return nil, info, Corrupt(key, 0, err)
+	}
+	return o, info, nil
+}
+
+// Create writes an immutable object whose name no other content ever has (I4): a name that is taken is
+// taken by these very bytes, from a try whose answer was lost, or by a log that has grown behind them since.
+// Once a try may have had its effect, no later refusal says that the object is not there: Unknown (I2).
+func (s *Store) Create(ctx context.Context, key string, p []byte) error {
+	var err, doubt error
+	for try := range s.Attempts {
+		if try > 0 && s.Pause(ctx, try) != nil {
+			break
+		}
+		_, err = s.Backend.Put(ctx, key, p, backend.IfAbsent())
+		if errors.Is(err, backend.ErrPrecondition) {
+			have, info, gerr := s.Backend.Get(ctx, key, backend.Range{})
+			switch {
+			case gerr != nil:
+				err, doubt = gerr, errors.Join(doubt, gerr) // whose it is nobody has seen
+				continue
+			case !bytes.HasPrefix(have, p):
+				return Corrupt(key, 0, fmt.Errorf("other bytes have this name: %w", fs.ErrExist))
+			}
+			if err = s.Harden(ctx, key, have, info.Version); err == nil {
+				return nil
+			}
+			doubt = errors.Join(doubt, err)
+			continue
+		}
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, backend.ErrBusy):
+		case backend.OutcomeOf(err) != backend.NotApplied:
+			doubt = errors.Join(doubt, err)
+		case doubt == nil:
+			return err
+		}
+	}
+	if doubt != nil {
+		return &backend.Error{Op: "put", Key: key, Outcome: backend.Unknown, Err: doubt}
+	}
+	return err
+}
+
+// Harden makes an object durable that somebody else, or an earlier try, has written: on a disk it may be
+// visible by a write whose sync failed, so the same bytes are put once more (I13). Where objects can only
+// be replaced, what can be read is durable.
+func (s *Store) Harden(ctx context.Context, key string, p []byte, v backend.Version) error {
+	if _, disk := s.Backend.(backend.Appender); !disk {
+		return nil
+	}
+	_, err := s.Backend.Put(ctx, key, p, backend.IfMatch(v))
+	return err
+}
+
+// LineID makes an id and a time for a line of the protocol's own.
+func (s *Store) LineID() (string, time.Time, error) {
+	now := s.Now().UTC().Truncate(time.Millisecond)
+	id, err := transcript.NewID(now, s.Rand)
+	return id, now, err
+}
+
+// Random is 16 hex digits that no two names share.
+func (s *Store) Random() (string, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(s.Rand, b[:]); err != nil {
+		return "", fmt.Errorf("read randomness: %w", err)
+	}
+	return hex.EncodeToString(b[:]), nil
+}
+
+// NewKey is a new key for commit lines; never 0.
+func (s *Store) NewKey() (uint64, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(s.Rand, b[:]); err != nil {
+		return 0, fmt.Errorf("read randomness: %w", err)
+	}
+	return binary.LittleEndian.Uint64(b[:]) | 1, nil
+}

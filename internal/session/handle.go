@@ -1,0 +1,198 @@
+// Package live is a handle on one session at work: it commits, moves, travels in time and watches. What
+// it sees is a Copy, what makes things durable a journal.Journal; this package holds them to the
+// rules that hold between calls:
+//
+//   - Commits share the journal's queue; a move, Claim, Rebase and Reload have the handle to themselves.
+//   - A commit takes what was inserted before it was called, and steps enter the queue in the order in
+//     which they were made.
+//   - A move takes what is pending along, and brings back the document in force at the place it goes to.
+//   - No lock is held while a hook runs.
+//
+// Errors are those of the layers below.
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/snapshot"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Options of a handle.
+type Options struct {
+	Journal   journal.Config // but for Backend, which is the traced one
+	Profile   transcript.Profile
+	Bound     int
+	KeepBoth  bool
+	Defer     bool // commits before the first assistant message stay in memory
+	Snapshots snapshot.Policy
+	Poll      time.Duration
+
+	BeforeAppend func(ctx context.Context, d *transcript.Draft) error
+	BeforeMove   func(ctx context.Context, from, to string) (summary string, err error)
+	AfterCommit  func(r Receipt)
+}
+
+// Receipt says what a commit did.
+type Receipt struct {
+	checkpoint.Head
+	Entries  int
+	Kept     string
+	Snapshot string
+	Warnings []string
+	Bytes    int
+	IO       backend.IO
+
+	IDs      []string
+	Repeated bool
+	Pending  int
+}
+
+// Handle is one writer, or reader, of one session. Safe for concurrent use.
+//
+// Locks, in the order in which they are taken: gate, order, the working copy's.
+type Handle struct {
+	o Options
+	b trace.Backend
+	j *journal.Journal
+
+	gate  sync.RWMutex // commits share it; a move, Claim, Rebase and Reload have it alone
+	order sync.Mutex   // steps enter the journal's queue in the order in which they were made
+
+	snapshots snapshots
+
+	mu     sync.Mutex
+	w      work
+	closed bool
+	wake   chan struct{} // closed and replaced whenever the acknowledged state moves
+
+	trees  trees
+	images *Images
+}
+
+// New makes a handle on a journal that is on b.
+func New(j *journal.Journal, b trace.Backend, o Options) *Handle {
+	h := &Handle{o: o, b: b, j: j, images: newImages(j), wake: make(chan struct{})}
+	h.w.ids, h.w.wish = map[string]*Pending{}, o
+	h.w.reset(j.State())
+	// Where commits are appended, the log holds a keyframe every 64 of them, and a commit is one write: a
+	// snapshot by count would be a second one for what is at hand already.
+	if _, appends := b.(backend.Appender); appends && o.Snapshots.Every == 0 {
+		o.Snapshots.Every = -1
+	}
+	h.snapshots.start(j.State().Summary.Seq, o.Snapshots)
+	return h
+}
+
+// IO is all that the handle asked of the backend.
+func (h *Handle) IO() backend.IO { return h.b.IO() }
+
+// Journal is what makes the handle's commits durable.
+func (h *Handle) Journal() *journal.Journal { return h.j }
+
+// Writable refuses a handle that may not write.
+func (h *Handle) Writable(ctx context.Context) error {
+	if h.o.Journal.ReadOnly {
+		return journal.ErrReadOnly
+	}
+	return h.Ready(ctx)
+}
+
+// closeWithin bounds how long Close waits for background work.
+const closeWithin = 10 * time.Second
+
+// Close ends the handle. Its error counts the entries that were never committed. Idempotent.
+func (h *Handle) Close() error {
+	left, first := h.shut()
+	if !first {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	err := h.j.Close(ctx)
+	if left > 0 {
+		err = errors.Join(fmt.Errorf("%d entries were never committed and are gone", left), err)
+	}
+	return err
+}
+
+// Append inserts drafts behind the head and, if durable is set, commits them. The ids come back with the
+// error of the commit.
+func (h *Handle) Append(ctx context.Context, d []transcript.Draft, durable bool) ([]string, error) {
+	err := h.Writable(ctx)
+	var drafts []transcript.Draft
+	if err == nil {
+		drafts, err = h.Screen(ctx, d)
+	}
+	var added []*Pending
+	if err == nil {
+		added, err = h.Insert(ctx, drafts, nil, true)
+	}
+	if err != nil || len(added) == 0 {
+		return nil, err
+	}
+	ids := make([]string, len(added))
+	for i, p := range added {
+		ids[i] = p.ID()
+	}
+	if durable {
+		_, err = h.Commit(ctx, Commit{Reason: "append"})
+	}
+	return ids, err
+}
+
+// Screen lets the hook see copies of drafts.
+func (h *Handle) Screen(ctx context.Context, d []transcript.Draft) ([]transcript.Draft, error) {
+	drafts := make([]transcript.Draft, len(d))
+	for i := range d {
+		drafts[i] = d[i]
+		drafts[i].Body, drafts[i].Raw = bytes.Clone(d[i].Body), bytes.Clone(d[i].Raw)
+		if hook := h.o.BeforeAppend; hook != nil && d[i].Err == nil {
+			if err := hook(ctx, &drafts[i]); err != nil {
+				return nil, fmt.Errorf("hook: %w", err)
+			}
+		}
+		if drafts[i].Err != nil {
+			return nil, drafts[i].Err
+		}
+	}
+	return drafts, nil
+}
+
+// ScreenItems lets the hook see copies of inline messages, each as the draft of a message entry.
+func (h *Handle) ScreenItems(ctx context.Context, items []transcript.Item) ([]transcript.Item, error) {
+	if h.o.BeforeAppend == nil {
+		return items, nil
+	}
+	out := slices.Clone(items)
+	for i := range out {
+		if out[i].Message == nil {
+			continue
+		}
+		body, err := json.Marshal(map[string]json.RawMessage{"message": out[i].Message})
+		if err != nil {
+			return nil, fmt.Errorf("item %d: %w", i, err)
+		}
+		drafts, err := h.Screen(ctx, []transcript.Draft{{Type: "message", Body: body}})
+		if err != nil {
+			return nil, err
+		}
+		var back struct{ Message json.RawMessage }
+		if err := json.Unmarshal(drafts[0].Body, &back); err != nil {
+			return nil, fmt.Errorf("item %d: the hook's draft: %w", i, err)
+		}
+		out[i].Message = back.Message
+	}
+	return out, nil
+}

@@ -1,0 +1,178 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/parallel"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
+)
+
+// imagesMax bounds the images that a handle keeps in memory, in bytes; those not stored yet are beside it.
+const imagesMax = 16 << 20
+
+// Images are the images of one handle. Safe for concurrent use.
+type Images struct {
+	j       *journal.Journal
+	mu      sync.Mutex
+	unsaved map[string][]byte // to be stored before the commit of the entry that refers to them
+	kept    map[string][]byte
+	size    int
+}
+
+// newImages makes the cache of a handle.
+func newImages(j *journal.Journal) *Images { return &Images{j: j} }
+
+// Hold keeps blobs until save has stored them.
+func (im *Images) Hold(blobs []blob.Blob) {
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	for _, b := range blobs {
+		if im.unsaved == nil {
+			im.unsaved = map[string][]byte{}
+		}
+		im.unsaved[b.Sum] = b.Data
+	}
+}
+
+// Save stores those of the images with these sums that are not stored yet.
+func (im *Images) Save(ctx context.Context, sums []string) error {
+	sums = slices.Clone(sums)
+	slices.Sort(sums)
+	var todo []blob.Blob
+	im.mu.Lock()
+	for _, sum := range slices.Compact(sums) {
+		if data, ok := im.unsaved[sum]; ok {
+			todo = append(todo, blob.Blob{Sum: sum, Data: data})
+		}
+	}
+	im.mu.Unlock()
+	return parallel.Each(ctx, len(todo), func(i int) error {
+		if _, err := im.j.PutBlob(ctx, todo[i].Data); err != nil {
+			return fmt.Errorf("store an image: %w", err)
+		}
+		im.mu.Lock()
+		defer im.mu.Unlock()
+		delete(im.unsaved, todo[i].Sum)
+		im.keep(todo[i].Sum, todo[i].Data)
+		return nil
+	})
+}
+
+// keep remembers an image; im.mu is held.
+func (im *Images) keep(sum string, data []byte) {
+	if im.kept == nil || im.size+len(data) > imagesMax {
+		im.kept, im.size = map[string][]byte{}, 0
+	}
+	if _, ok := im.kept[sum]; !ok && len(data) <= imagesMax {
+		im.kept[sum] = data
+		im.size += len(data)
+	}
+}
+
+// Get gives an image by its SHA-256.
+func (im *Images) Get(ctx context.Context, st *state.State, sum string) ([]byte, error) {
+	im.mu.Lock()
+	data, ok := im.unsaved[sum]
+	if !ok {
+		data, ok = im.kept[sum]
+	}
+	im.mu.Unlock()
+	if ok {
+		return data, nil
+	}
+	data, err := im.j.GetBlob(ctx, st, sum)
+	if err != nil {
+		return nil, err
+	}
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	im.keep(sum, data)
+	return data, nil
+}
+
+// refMark occurs in every stored line that Internalise would change.
+var refMark = []byte("coppice-blob:")
+
+// Line puts the images of one stored line back. One that is gone is fs.ErrNotExist.
+func (im *Images) Line(ctx context.Context, st *state.State, stored []byte) ([]byte, error) {
+	if !bytes.Contains(stored, refMark) {
+		return stored, nil
+	}
+	line, gone, err := im.internalise(ctx, st, stored)
+	if err == nil && len(gone) > 0 {
+		err = fmt.Errorf("image %s of the session: %w", gone[0], fs.ErrNotExist)
+	}
+	return line, err
+}
+
+// internalise reads the images that a stored line refers to, in parallel, and puts them back; gone are
+// those that do not exist or fail their checksum.
+func (im *Images) internalise(ctx context.Context, st *state.State, stored []byte) (line []byte, gone []string, err error) {
+	refs := blob.Refs(stored)
+	data := make([][]byte, len(refs))
+	err = parallel.Each(ctx, len(refs), func(i int) error {
+		var err error
+		data[i], err = im.Get(ctx, st, refs[i].Sum)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrCorrupt) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	line, gone = blob.Internalise(stored, func(sum string) ([]byte, bool) {
+		for i := range refs {
+			if refs[i].Sum == sum && data[i] != nil {
+				return data[i], true
+			}
+		}
+		return nil, false
+	})
+	return line, gone, nil
+}
+
+// PutBack makes the context the caller's own: messages become copies, with their images.
+func (im *Images) PutBack(ctx context.Context, st *state.State, out *transcript.Context) error {
+	marked := map[int]json.RawMessage{}
+	gone := make([][]string, len(out.Messages))
+	var at []int
+	for i, m := range out.Messages {
+		if bytes.Contains(m.Raw, refMark) {
+			at = append(at, i)
+		} else {
+			out.Messages[i].Raw = bytes.Clone(m.Raw)
+		}
+	}
+	var mu sync.Mutex
+	err := parallel.Each(ctx, len(at), func(k int) error {
+		raw, missing, err := im.internalise(ctx, st, out.Messages[at[k]].Raw)
+		mu.Lock()
+		defer mu.Unlock()
+		marked[at[k]], gone[at[k]] = bytes.Clone(raw), missing
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, i := range at {
+		out.Messages[i].Raw = marked[i]
+		for _, sum := range gone[i] {
+			out.Diagnostics = append(out.Diagnostics, transcript.Diagnostic{
+				Entry: out.Messages[i].Entry, Kind: "missing-image", Detail: "image " + sum + " is gone: its reference stays",
+			})
+		}
+	}
+	return nil
+}

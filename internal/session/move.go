@@ -1,0 +1,359 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
+)
+
+// mainBranch is the name that every session starts with.
+const mainBranch = "main"
+
+// move is where a navigation goes, and what it brings along.
+type move struct {
+	at      Place  // where the head goes; with drafts, where the first of them hangs
+	branch  string // that the head is on afterwards; "" = as before
+	drafts  []transcript.Draft
+	doc     *checkpoint.Document // nil = the one in force there
+	reason  string
+	kept    string // names the line that is left
+	stay    bool   // nothing to do if the head is there
+	window  *pathwindow.Window
+	added   []*Pending
+	setting transcript.Settings
+}
+
+// into puts the move into a step.
+func (mv *move) into(step *journal.Step) {
+	step.Reason, step.Branch, step.Kept, step.Window = mv.reason, mv.branch, mv.kept, mv.window
+	step.Keyframe = mv.reason == "rollback"
+	if n := len(mv.added); n > 0 {
+		step.Head = mv.added[n-1].Head()
+	} else {
+		step.Head = mv.at.Head()
+	}
+	doc := *mv.doc
+	doc.Settings = mv.setting
+	step.Edit = func(checkpoint.Document) checkpoint.Document { return doc }
+}
+
+// travel makes a move: one commit, which takes what is pending along. Where the line that is left keeps
+// its name, what is pending is committed on it first. find says where to go; it is asked twice, since
+// the hook between may change the session.
+func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)) (Receipt, error) {
+	if err := h.Writable(ctx); err != nil {
+		return Receipt{}, err
+	}
+	var given Summary
+	if hook := h.o.BeforeMove; hook != nil {
+		m, mv, err := h.plan(ctx, find)
+		if err == nil {
+			if given.Text, err = hook(ctx, m.Head.ID, mv.at.ID); err != nil {
+				err = fmt.Errorf("hook: %w", err)
+			}
+		}
+		if err != nil {
+			return Receipt{}, err
+		}
+	}
+	h.gate.Lock()
+	given.FromHook = true
+	r, err := h.travelIn(ctx, find, given)
+	h.gate.Unlock()
+	return r, h.after(r, err)
+}
+
+func (h *Handle) travelIn(ctx context.Context, find func(m *Moment) (*move, error), given Summary) (Receipt, error) {
+	before := h.IO()
+	if err := h.j.Broken(); err != nil {
+		return Receipt{}, err
+	}
+	m, mv, err := h.plan(ctx, find)
+	if err != nil {
+		return Receipt{}, err
+	}
+	if mv.branch != "" && mv.branch != m.State.Summary.Branch && !m.Idle() {
+		if _, err := h.commit(ctx, Commit{}); err != nil {
+			return Receipt{}, err
+		}
+		if m, mv, err = h.plan(ctx, find); err != nil {
+			return Receipt{}, err
+		}
+	}
+	if mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch) && given.Text == "" {
+		return Receipt{Head: m.State.Head(), IO: h.IO().Sub(before)}, nil
+	}
+	if given.Text != "" && mv.reason == "branch" && len(mv.drafts) == 0 {
+		mv.drafts = []transcript.Draft{given.draft(mv.at.ID)}
+	}
+	if err := h.prepare(ctx, m, mv); err != nil {
+		return Receipt{}, err
+	}
+	r, err := h.commit(ctx, Commit{Reason: mv.reason, move: mv})
+	if err != nil {
+		if !Kept(err) { // the move's own entries go with it
+			h.Drop(mv.added)
+		}
+		return Receipt{}, err
+	}
+	if r.Kept == "" {
+		r.Kept = mv.kept
+	}
+	r.IO = h.IO().Sub(before)
+	return r, nil
+}
+
+func (h *Handle) plan(ctx context.Context, find func(m *Moment) (*move, error)) (*Moment, *move, error) {
+	m, err := h.Moment(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	mv, err := find(m)
+	return m, mv, err
+}
+
+// prepare reads what a move needs, document and window, and adds its entries to the pending ones.
+func (h *Handle) prepare(ctx context.Context, m *Moment, mv *move) error {
+	var err error
+	if mv.doc == nil {
+		var doc checkpoint.Document
+		if doc, err = h.documentAt(ctx, m, mv.at); err != nil {
+			return err
+		}
+		mv.doc = &doc
+	}
+	profile, bound := h.Rules()
+	anchor := mv.at.Anchor()
+	if mv.window, err = h.WindowAt(ctx, m, anchor, profile, bound); err != nil {
+		return err
+	}
+	here := mv.window
+	if !anchor.Is(mv.at.Settled()) {
+		if here, err = h.WindowAt(ctx, m, mv.at, profile, bound); err != nil {
+			return err
+		}
+	}
+	mv.setting = here.Context().Settings
+	if len(mv.drafts) == 0 {
+		return nil
+	}
+	drafts, err := h.Screen(ctx, mv.drafts)
+	if err != nil {
+		return err
+	}
+	if mv.added, err = h.Insert(ctx, drafts, &mv.at, false); err != nil {
+		return err
+	}
+	var path []transcript.Entry
+	doc := *mv.doc
+	for _, p := range mv.added {
+		e := p.Entry()
+		path = append(path, e)
+		if doc.Context != nil && Speaks(e.Type) {
+			doc.Context = append(slices.Clip(doc.Context), transcript.Item{Entry: e.ID})
+		}
+	}
+	mv.doc, mv.setting = &doc, Settings(profile, mv.setting, path)
+	return nil
+}
+
+// documentAt gives the document in force at a place: that of the newest commit on the way to the root. An
+// explicit context grows by what was said since.
+func (h *Handle) documentAt(ctx context.Context, m *Moment, at Place) (checkpoint.Document, error) {
+	ord, ok := m.Ordinal(at)
+	commit, found := uint64(0), false
+	if ok {
+		commit, found = m.Tree.CommitOn(ord)
+	} else {
+		commit, found = rootCommit(m)
+	}
+	if !found {
+		return checkpoint.Document{}, nil
+	}
+	mo := store.Moment{Doc: m.State.Doc, Commit: m.State.Newest()}
+	if commit+1 != m.State.Next { // the newest line is the newest commit's
+		var err error
+		if mo, err = h.j.CommitLine(ctx, m.State, commit); err != nil {
+			return checkpoint.Document{}, err
+		}
+	}
+	if mo.Doc.Context == nil || !ok {
+		return mo.Doc, nil
+	}
+	var since []transcript.Item
+	for up := range m.Up(ord) {
+		if int64(up) == mo.Commit.HeadOrd {
+			break
+		}
+		if n := m.Tree.NodeAt(up); Speaks(n.Type) {
+			since = append(since, transcript.Item{Entry: n.ID})
+		}
+	}
+	slices.Reverse(since)
+	mo.Doc.Context = append(slices.Clip(mo.Doc.Context), since...)
+	return mo.Doc, nil
+}
+
+// rootCommit is the newest commit that was made before every root.
+func rootCommit(m *Moment) (uint64, bool) {
+	for ord := m.State.Next; ord > 0; ord-- {
+		if _, ok := m.Tree.Parent(ord - 1); ok {
+			continue
+		}
+		if c, ok := m.Tree.CommitOn(ord - 1); ok && c == ord-1 {
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+// branchAt is the branch that the head is on after a move without a name: the one whose head is there;
+// the present one, where the move goes back on its own line; the nearest one below; else main.
+func branchAt(m *Moment, at Place) string {
+	now := m.State.Summary.Branch
+	names := map[string]string{}
+	for _, b := range m.State.Branches {
+		if _, ok := names[b.Head]; !ok || b.Name == now {
+			names[b.Head] = b.Name
+		}
+	}
+	if name, ok := names[at.ID]; ok && at.ID != "" {
+		return name
+	}
+	ord, ok := m.Ordinal(at)
+	if !ok || m.Tree.NodeAt(ord).OnPath {
+		return now
+	}
+	for up := range m.Up(ord) {
+		if name, ok := names[m.Tree.NodeAt(up).ID]; ok {
+			return name
+		}
+	}
+	return mainBranch
+}
+
+// Branch makes the head grow at an entry next; "" = a new root. A summary without text is none.
+func (h *Handle) Branch(ctx context.Context, entry, name string, summary Summary) (Receipt, error) {
+	if len(name) > checkpoint.MaxName {
+		return Receipt{}, LimitError("branch name", checkpoint.MaxName, len(name))
+	}
+	return h.travel(ctx, func(m *Moment) (*move, error) {
+		mv := &move{at: Place{Ord: -1}, reason: "branch", branch: name}
+		if entry != "" {
+			ord, err := m.Find(entry)
+			if err != nil {
+				return nil, err
+			}
+			mv.at = m.Place(ord)
+		}
+		if _, taken := m.State.Branch(name); taken && name != m.State.Summary.Branch {
+			return nil, fmt.Errorf("branch %q: %w", name, fs.ErrExist)
+		}
+		if name == "" {
+			mv.branch = branchAt(m, mv.at)
+		}
+		if summary.Text != "" {
+			mv.drafts = []transcript.Draft{summary.draft(mv.at.ID)}
+		}
+		return mv, nil
+	})
+}
+
+// Summary tells of a line that is left.
+type Summary struct {
+	Text     string
+	Details  json.RawMessage // any JSON; nil = none
+	FromHook bool
+}
+
+// draft is the entry of a summary; from is where the new line begins.
+func (s Summary) draft(from string) transcript.Draft {
+	if from == "" {
+		from = "root"
+	}
+	body, err := json.Marshal(struct {
+		From     string          `json:"fromId"`
+		Summary  string          `json:"summary"`
+		Details  json.RawMessage `json:"details,omitempty"`
+		FromHook bool            `json:"fromHook,omitempty"`
+	}{from, s.Text, s.Details, s.FromHook})
+	if err != nil {
+		err = fmt.Errorf("branch summary: %w", err)
+	}
+	return transcript.Draft{Type: "branch_summary", Body: body, Err: err}
+}
+
+// Switch goes to a branch by name, or to the newest leaf below an entry.
+func (h *Handle) Switch(ctx context.Context, entryOrBranch string) (Receipt, error) {
+	return h.travel(ctx, func(m *Moment) (*move, error) {
+		if b, ok := m.State.Branch(entryOrBranch); ok {
+			return &move{at: Place{ID: b.Head, Ord: b.Ord}, reason: "branch", branch: b.Name, stay: true}, nil
+		}
+		ord, err := m.Find(entryOrBranch)
+		if err != nil {
+			return nil, err
+		}
+		leaf, ok := m.Tree.Newest(m.Tree.NodeAt(ord).ID)
+		if !ok {
+			return nil, Missing("entry", entryOrBranch)
+		}
+		at := m.Place(leaf.Ordinal)
+		return &move{at: at, reason: "branch", branch: branchAt(m, at), stay: true}, nil
+	})
+}
+
+// Edit makes d a sibling of an entry, and the head.
+func (h *Handle) Edit(ctx context.Context, entry string, d transcript.Draft) (Receipt, error) {
+	if d.Raw != nil {
+		return Receipt{}, errors.New("a whole line brings its own place: use Append")
+	}
+	d.Parent = ""
+	return h.travel(ctx, func(m *Moment) (*move, error) {
+		ord, err := m.Find(entry)
+		if err != nil {
+			return nil, err
+		}
+		at := Place{Ord: -1}
+		if parent, ok := m.Tree.Parent(ord); ok {
+			at = m.Place(parent)
+		}
+		return &move{at: at, reason: "branch", branch: branchAt(m, m.Place(ord)), drafts: []transcript.Draft{d}}, nil
+	})
+}
+
+// Label names an entry for people; "" clears. The head stays.
+func (h *Handle) Label(ctx context.Context, entry, label string) (Receipt, error) {
+	if err := h.Writable(ctx); err != nil {
+		return Receipt{}, err
+	}
+	at, err := h.Locate(ctx, entry)
+	if err != nil {
+		return Receipt{}, err
+	}
+	drafts, err := h.Screen(ctx, []transcript.Draft{LabelDraft(at.ID, label)})
+	if err == nil {
+		_, err = h.Insert(ctx, drafts, nil, false)
+	}
+	if err != nil {
+		return Receipt{}, err
+	}
+	return h.Commit(ctx, Commit{Reason: "label"})
+}
+
+// LabelDraft is the entry that names another.
+func LabelDraft(target, label string) transcript.Draft {
+	body, err := json.Marshal(struct {
+		Target string `json:"targetId"`
+		Label  string `json:"label,omitempty"`
+	}{target, label})
+	return transcript.Draft{Type: "label", Body: body, Err: err}
+}

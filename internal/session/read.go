@@ -1,0 +1,343 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree"
+)
+
+// trees keeps the tree of a session once it was asked for; it grows with the session.
+type trees struct {
+	mu   sync.Mutex
+	b    *tree.Builder
+	last *Moment
+}
+
+// Moment is the tree together with what it was made of.
+type Moment struct {
+	Tree    *transcript.Tree
+	State   *state.State
+	Head    Place
+	open    []*Pending // their rows stand behind the acknowledged ones
+	version uint64
+}
+
+// Moment gives the tree of now, reading the skeletons that are missing.
+func (h *Handle) Moment(ctx context.Context) (*Moment, error) {
+	h.trees.mu.Lock()
+	defer h.trees.mu.Unlock()
+	m := &Moment{}
+	h.look(func(w *work) {
+		m.State, m.open, m.Head, m.version = w.st, slices.Clone(w.open), w.head, w.version
+	})
+	if last := h.trees.last; last != nil && last.version == m.version {
+		return last, nil
+	}
+	if h.trees.b == nil {
+		h.trees.b = tree.NewBuilder()
+	}
+	b := h.trees.b
+	if m.State.Next > uint64(b.Len()) {
+		for sk, err := range h.j.Skeletons(ctx, m.State, uint64(b.Len())) {
+			if err == nil {
+				err = grow(b, sk)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	branches := make([]transcript.Branch, len(m.State.Branches))
+	for i, br := range m.State.Branches {
+		branches[i] = transcript.Branch{Name: br.Name, Head: br.Head}
+	}
+	m.Tree = b.Tree(m.Head.ID, branches, m.rows(int64(b.Len())))
+	h.trees.last = m
+	return m, nil
+}
+
+// grow adds what b does not have yet of a skeleton that may begin before its end.
+func grow(b *tree.Builder, sk *codec.Skeleton) error {
+	if sk.First() == uint64(b.Len()) {
+		return b.AddSkeleton(sk)
+	}
+	if sk.First() > uint64(b.Len()) {
+		return fmt.Errorf("skeleton begins at ordinal %d, the tree ends at %d", sk.First(), b.Len())
+	}
+	for i := b.Len() - int(sk.First()); i < sk.Len(); i++ {
+		b.AddRow(sk.Row(i))
+	}
+	return nil
+}
+
+// rows are those of the pending entries; the first one's ordinal is next.
+func (m *Moment) rows(next int64) []codec.Row {
+	at := make(map[*Pending]int64, len(m.open))
+	rows := make([]codec.Row, len(m.open))
+	for i, p := range m.open {
+		at[p] = next + int64(i)
+		parent, ok := at[p.at.p]
+		if !ok {
+			parent = p.at.Settled().Ord
+		}
+		rows[i] = tree.Row(p.line, parent)
+	}
+	return rows
+}
+
+// Place is where the entry with an ordinal of the tree stands.
+func (m *Moment) Place(ord uint64) Place {
+	if ord >= m.State.Next {
+		p := m.open[ord-m.State.Next]
+		return Place{ID: p.line.ID, Ord: -1, p: p}
+	}
+	return Place{ID: m.Tree.NodeAt(ord).ID, Ord: int64(ord)}
+}
+
+// Ordinal is that of a place in the tree; false = before every root.
+func (m *Moment) Ordinal(p Place) (uint64, bool) {
+	if i := slices.Index(m.open, p.p); p.p != nil && i >= 0 {
+		return m.State.Next + uint64(i), true
+	}
+	p = p.Settled()
+	return uint64(max(p.Ord, 0)), p.Ord >= 0
+}
+
+// Find gives the ordinal of an entry by its id or a unique prefix of it.
+func (m *Moment) Find(id string) (uint64, error) {
+	ord, err := m.Tree.Ordinal(id)
+	switch {
+	case errors.Is(err, transcript.ErrNotFound):
+		return 0, fmt.Errorf("%w: %w", err, fs.ErrNotExist)
+	case err != nil:
+		return 0, err
+	}
+	if c, ok := m.Tree.CommitOn(ord); ok && c == ord {
+		return 0, fmt.Errorf("%s is a commit, not an entry: %w", id, fs.ErrNotExist)
+	}
+	return ord, nil
+}
+
+// Locate finds an entry, without the tree if it is in memory.
+func (h *Handle) Locate(ctx context.Context, id string) (Place, error) {
+	var at Place
+	found := false
+	h.look(func(w *work) {
+		if p, ok := w.ids[id]; ok {
+			at, found = Place{ID: id, Ord: -1, p: p}, true
+			return
+		}
+		if id != "" && id == w.st.Summary.Entry {
+			at, found = HeadOf(w.st), true
+			return
+		}
+		if w.st.Window == nil {
+			return
+		}
+		for e := range w.st.Window.All {
+			if e.ID == id {
+				at, found = Place{ID: id, Ord: int64(e.Ordinal)}, true
+			}
+		}
+	})
+	if found {
+		return at, nil
+	}
+	m, err := h.Moment(ctx)
+	if err != nil {
+		return Place{}, err
+	}
+	ord, err := m.Find(id)
+	if err != nil {
+		return Place{}, err
+	}
+	return m.Place(ord), nil
+}
+
+// ErrStop ends an iteration whose consumer has had enough.
+var ErrStop = errors.New("stop")
+
+// All yields every entry in append order, the pending ones last.
+func (h *Handle) All(ctx context.Context, yield func(transcript.Entry, error) bool) error {
+	var st *state.State
+	var open []*Pending
+	h.look(func(w *work) { st, open = w.st, slices.Clone(w.open) })
+	give := func(e transcript.Entry) error {
+		var err error
+		if e.Raw, err = h.images.Line(ctx, st, e.Raw); err == nil && !yield(e, nil) {
+			err = ErrStop
+		}
+		return err
+	}
+	if st.Next > 0 {
+		for l, err := range h.j.Lines(ctx, st, nil) {
+			if err != nil {
+				return err
+			}
+			if l.Commit {
+				continue
+			}
+			e, err := Stored(l)
+			if err != nil {
+				return err
+			}
+			if err := give(e); err != nil {
+				return err
+			}
+		}
+	}
+	for i, p := range open {
+		if err := give(p.line.Entry(st.Next + uint64(i))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stored is a durable line as an entry, images not put back.
+func Stored(l state.Line) (transcript.Entry, error) {
+	head, err := transcript.ParseLine(l.Raw)
+	if err != nil {
+		return transcript.Entry{}, fmt.Errorf("entry %d: %w", l.Ord, err)
+	}
+	e := head.Entry(l.Ord)
+	if l.Parent < 0 {
+		e.ParentID = ""
+	}
+	return e, nil
+}
+
+// ReadIDs yields the entries with these ids in their order.
+func (h *Handle) ReadIDs(ctx context.Context, ids []string, yield func(transcript.Entry, error) bool) error {
+	m, err := h.Moment(ctx)
+	if err != nil {
+		return err
+	}
+	ords := make([]uint64, len(ids))
+	for i, id := range ids {
+		if ords[i], err = m.Find(id); err != nil {
+			return err
+		}
+	}
+	return h.Read(ctx, m, slices.Values(ords), yield)
+}
+
+// ReadPath yields the entries from one, "" = the head, towards the root.
+func (h *Handle) ReadPath(ctx context.Context, from string, yield func(transcript.Entry, error) bool) error {
+	m, err := h.Moment(ctx)
+	if err != nil {
+		return err
+	}
+	ord, ok := m.Ordinal(m.Head)
+	if from != "" {
+		ok = true
+		ord, err = m.Find(from)
+	}
+	if err != nil || !ok {
+		return err
+	}
+	return h.Read(ctx, m, m.Up(ord), yield)
+}
+
+// Up gives the ordinals from an entry to its root.
+func (m *Moment) Up(ord uint64) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for ok := true; ok && yield(ord); {
+			ord, ok = m.Tree.Parent(ord)
+		}
+	}
+}
+
+const (
+	readFirst = 32  // entries that are read at first
+	readMost  = 512 // and at most at once, after doubling
+)
+
+// Read yields entries by ordinal, in the order given, images put back.
+func (h *Handle) Read(ctx context.Context, m *Moment, ords iter.Seq[uint64], yield func(transcript.Entry, error) bool) error {
+	size := readFirst
+	chunk := make([]uint64, 0, size)
+	flush := func() error {
+		entries, err := h.Bodies(ctx, m, chunk)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if e.Raw, err = h.images.Line(ctx, m.State, e.Raw); err != nil {
+				return err
+			}
+			if !yield(e, nil) {
+				return ErrStop
+			}
+		}
+		chunk, size = chunk[:0], min(2*size, readMost)
+		return nil
+	}
+	for ord := range ords {
+		if chunk = append(chunk, ord); len(chunk) == size {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// Bodies gives entries as they are stored, in the order of ords, which may repeat.
+func (h *Handle) Bodies(ctx context.Context, m *Moment, ords []uint64) ([]transcript.Entry, error) {
+	have := make(map[uint64]transcript.Entry, len(ords))
+	var want []uint64
+	for _, ord := range ords {
+		if ord >= m.State.Next {
+			have[ord] = m.open[ord-m.State.Next].line.Entry(ord)
+		} else {
+			want = append(want, ord)
+		}
+	}
+	slices.Sort(want)
+	want = slices.Compact(want)
+	if w := m.State.Window; w != nil {
+		for e := range w.All {
+			at, ok := slices.BinarySearch(want, e.Ordinal)
+			if ok && Speaks(e.Type) { // others are held by their heads only
+				have[e.Ordinal], want = e, slices.Delete(want, at, at+1)
+			}
+		}
+	}
+	if len(want) > 0 {
+		for l, err := range h.j.Lines(ctx, m.State, want) {
+			if err != nil {
+				return nil, err
+			}
+			e, err := Stored(l)
+			if err != nil {
+				return nil, err
+			}
+			have[l.Ord] = e
+		}
+	}
+	entries := make([]transcript.Entry, len(ords))
+	for i, ord := range ords {
+		e, ok := have[ord]
+		if !ok {
+			return nil, fmt.Errorf("entry %d: %w", ord, fs.ErrNotExist)
+		}
+		if _, ok := m.Tree.Parent(ord); !ok {
+			e.ParentID = ""
+		}
+		entries[i] = e
+	}
+	return entries, nil
+}
+
+// Idle reports whether nothing was pending.
+func (m *Moment) Idle() bool { return len(m.open) == 0 }

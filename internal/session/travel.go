@@ -1,0 +1,285 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/snapshot"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
+)
+
+// Target is a point in time; at most one field is set, and the zero Target is the head.
+type Target struct {
+	Seq                          uint64
+	Commit, Entry, Snapshot, Tag string
+	Time                         time.Time
+	First                        bool   // seq 0
+	Word                         string // a branch, an entry, a commit, a snapshot or a tag
+	Text                         string // of the target, for errors
+}
+
+// View is the session as it was at one commit, or at one entry.
+type View struct {
+	h      *Handle
+	State  *state.State // in which the view was found
+	Commit checkpoint.Commit
+	Doc    checkpoint.Document
+	Head   Place
+
+	window *pathwindow.Window // not cut; nil = has to be read
+}
+
+// At gives the session as it was at a target. Nothing moves.
+func (h *Handle) At(ctx context.Context, t Target) (*View, error) {
+	if err := h.Ready(ctx); err != nil {
+		return nil, err
+	}
+	st := h.State()
+	if st.Summary.Commit == "" {
+		return nil, Missing("commit", t.Text)
+	}
+	switch {
+	case t.Seq > 0 || t.First:
+		return h.atSeq(ctx, st, t.Seq)
+	case t.Commit != "":
+		return h.atCommit(ctx, st, t.Commit)
+	case t.Entry != "":
+		return h.atEntry(ctx, t.Entry)
+	case t.Snapshot != "" || t.Tag != "":
+		return h.atSnapshot(ctx, st, t.Snapshot, t.Tag)
+	case t.Word != "":
+		return h.atWord(ctx, st, t.Word)
+	case !t.Time.IsZero():
+		for c, err := range h.j.Log(ctx, st, st.Summary.Seq) {
+			if err != nil {
+				return nil, err
+			}
+			if !c.Time.After(t.Time) {
+				return h.atSeq(ctx, st, c.Seq)
+			}
+		}
+		return nil, Missing("commit at or before", t.Text)
+	}
+	return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: HeadOf(st)}, nil
+}
+
+func (h *Handle) atSeq(ctx context.Context, st *state.State, seq uint64) (*View, error) {
+	switch {
+	case seq == st.Summary.Seq:
+		return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: HeadOf(st)}, nil
+	case seq > st.Summary.Seq:
+		return nil, Missing("commit", fmt.Sprintf("seq:%d", seq))
+	}
+	mo, err := h.j.At(ctx, st, seq)
+	return h.viewOf(st, mo), err
+}
+
+func (h *Handle) viewOf(st *state.State, mo store.Moment) *View {
+	return &View{h: h, State: st, Commit: mo.Commit, Doc: mo.Doc, Head: Place{ID: mo.Commit.Entry, Ord: mo.Commit.HeadOrd}}
+}
+
+// atCommit finds a commit by its id or a unique prefix: in memory, then in the log.
+func (h *Handle) atCommit(ctx context.Context, st *state.State, id string) (*View, error) {
+	for _, c := range st.Lineage {
+		if c.Commit == id {
+			return h.atSeq(ctx, st, c.Seq)
+		}
+	}
+	var found []uint64
+	for c, err := range h.j.Log(ctx, st, st.Summary.Seq) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Commit == id {
+			return h.atSeq(ctx, st, c.Seq)
+		}
+		if strings.HasPrefix(c.Commit, id) {
+			found = append(found, c.Seq)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, Missing("commit", id)
+	case 1:
+		return h.atSeq(ctx, st, found[0])
+	}
+	return nil, fmt.Errorf("commit %q: %w", id, transcript.ErrAmbiguous)
+}
+
+func (h *Handle) atEntry(ctx context.Context, id string) (*View, error) {
+	m, err := h.Moment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ord, err := m.Find(id)
+	if err != nil {
+		return nil, err
+	}
+	v := &View{h: h, State: m.State, Head: m.Place(ord)}
+	if c, ok := m.Tree.CommitOn(ord); ok {
+		mo, err := h.j.CommitLine(ctx, m.State, c)
+		if err != nil {
+			return nil, err
+		}
+		v.Commit = mo.Commit
+	}
+	v.Doc, err = h.documentAt(ctx, m, v.Head)
+	return v, err
+}
+
+// atSnapshot reads a snapshot by its id, or a unique prefix, or the newest one with a tag: state, head
+// and window come with it (I9).
+func (h *Handle) atSnapshot(ctx context.Context, st *state.State, id, tag string) (*View, error) {
+	if _, _, whole := snapshot.ParseName(id); !whole {
+		var found []string
+		for info, err := range h.j.Snapshots(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if tag != "" && info.Tag == tag || tag == "" && strings.HasPrefix(info.ID, id) {
+				if found = append(found, info.ID); tag != "" {
+					break
+				}
+			}
+		}
+		switch {
+		case len(found) == 0:
+			return nil, Missing("snapshot", id+tag)
+		case len(found) > 1:
+			return nil, fmt.Errorf("snapshot %q: %w", id, transcript.ErrAmbiguous)
+		}
+		id = found[0]
+	}
+	then, err := h.j.ReadSnapshot(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	v := &View{h: h, State: st, Commit: then.Newest(), Doc: then.Doc, Head: HeadOf(then)}
+	if w := then.Window; w != nil && w.Omitted() == 0 {
+		v.window = w
+	}
+	return v, nil
+}
+
+// atWord looks for a bare word: a branch, an entry, a commit, a snapshot, a tag.
+func (h *Handle) atWord(ctx context.Context, st *state.State, word string) (*View, error) {
+	id := word
+	if b, ok := st.Branch(word); ok && b.Head != "" {
+		id = b.Head
+	}
+	v, err := h.atEntry(ctx, id)
+	if !isMissing(err) {
+		return v, err
+	}
+	if v, err = h.atCommit(ctx, st, word); !isMissing(err) {
+		return v, err
+	}
+	if v, err = h.atSnapshot(ctx, st, word, ""); !isMissing(err) {
+		return v, err
+	}
+	if v, err = h.atSnapshot(ctx, st, "", word); !isMissing(err) {
+		return v, err
+	}
+	return nil, Missing("branch, entry, commit, snapshot or tag", word)
+}
+
+// Context gives the whole context then, not cut to any bound.
+func (v *View) Context(ctx context.Context) (transcript.Context, error) {
+	if err := v.h.Ready(ctx); err != nil {
+		return transcript.Context{}, err
+	}
+	win, err := v.whole(ctx)
+	if err != nil {
+		return transcript.Context{}, err
+	}
+	return v.h.ContextOf(ctx, win, v.Doc.Context)
+}
+
+// whole gives the window without a bound.
+func (v *View) whole(ctx context.Context) (*pathwindow.Window, error) {
+	profile, _ := v.h.Rules()
+	if w := v.window; w != nil && w.Profile() == profile {
+		return w, nil
+	}
+	if w := v.State.Window; w != nil && v.Head.Is(HeadOf(v.State)) && w.Omitted() == 0 && w.Profile() == profile {
+		return w, nil
+	}
+	m, err := v.h.Moment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.h.WindowAt(ctx, m, v.Head, profile, -1)
+}
+
+// Path yields the entries from the view's head towards the root, newest first.
+func (v *View) Path(ctx context.Context, yield func(transcript.Entry, error) bool) error {
+	if v.Head.ID == "" {
+		return nil
+	}
+	m, err := v.h.Moment(ctx)
+	if err != nil {
+		return err
+	}
+	ord, _ := m.Ordinal(v.Head)
+	return v.h.Read(ctx, m, m.Up(ord), yield)
+}
+
+// Diff gives what lies between this view, A, and another of the same session, B.
+func (v *View) Diff(ctx context.Context, to *View) (d checkpoint.Diff, err error) {
+	if to == nil || to.State.Summary.ID != v.State.Summary.ID {
+		return d, errors.New("a view of another session")
+	}
+	m, err := v.h.Moment(ctx)
+	if err != nil {
+		return d, err
+	}
+	paths := [2][]uint64{}
+	for i, head := range []Place{v.Head, to.Head} {
+		if ord, ok := m.Ordinal(head); ok {
+			paths[i] = slices.Collect(m.Up(ord))
+			slices.Reverse(paths[i])
+		}
+	}
+	a, b := paths[0], paths[1]
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		d.Base = m.Tree.NodeAt(a[0]).ID
+		a, b = a[1:], b[1:]
+	}
+	collect := func(ords []uint64, into *[]transcript.Entry) error {
+		return v.h.Read(ctx, m, slices.Values(ords), func(e transcript.Entry, _ error) bool {
+			*into = append(*into, e)
+			return true
+		})
+	}
+	if err := errors.Join(collect(a, &d.OnlyA), collect(b, &d.OnlyB)); err != nil {
+		return d, err
+	}
+	d.State, err = v.Doc.DiffState(to.Doc)
+	return d, err
+}
+
+// Rollback goes back to a view: its state, context and head, as a new commit on a new branch. The line
+// that is left keeps its name, which the receipt gives.
+func (h *Handle) Rollback(ctx context.Context, v *View) (Receipt, error) {
+	return h.travel(ctx, func(m *Moment) (*move, error) {
+		name := fmt.Sprintf("rollback-%d", v.Commit.Seq)
+		for n := 2; ; n++ {
+			if _, taken := m.State.Branch(name); !taken {
+				break
+			}
+			name = fmt.Sprintf("rollback-%d-%d", v.Commit.Seq, n)
+		}
+		return &move{at: v.Head.Settled(), reason: "rollback", branch: name, kept: m.State.Summary.Branch, doc: &v.Doc}, nil
+	})
+}
+
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

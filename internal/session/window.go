@@ -1,0 +1,235 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
+)
+
+// Context gives the messages that the model sees next: a copy, with its images.
+func (h *Handle) Context(ctx context.Context) (transcript.Context, error) {
+	win, items, err := h.window(ctx)
+	if err != nil {
+		return transcript.Context{}, err
+	}
+	return h.ContextOf(ctx, win, items)
+}
+
+// ContextOf makes the context of a window, or of the items of an explicit context if they are not nil.
+func (h *Handle) ContextOf(ctx context.Context, win *pathwindow.Window, items []transcript.Item) (transcript.Context, error) {
+	out := win.Context()
+	if items != nil {
+		var err error
+		if out, err = h.explicit(ctx, out, win, items); err != nil {
+			return transcript.Context{}, err
+		}
+	}
+	return out, h.images.PutBack(ctx, h.State(), &out)
+}
+
+// window gives the working context at the head, and the explicit context if there is one. It reads the
+// path where the window is not known.
+func (h *Handle) window(ctx context.Context) (win *pathwindow.Window, items []transcript.Item, err error) {
+	for range windowTries {
+		h.look(func(w *work) {
+			if w.win == nil && w.base != nil && w.head.Is(HeadOf(w.st)) {
+				w.win = w.base
+			}
+			win, items = w.win, slices.Clone(w.items)
+		})
+		if win != nil {
+			break
+		}
+		m, err := h.Moment(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		profile, bound := h.Rules()
+		if win, err = h.WindowAt(ctx, m, m.Head, profile, bound); err != nil {
+			return nil, nil, err
+		}
+		fresh := false
+		h.look(func(w *work) {
+			if fresh = w.version == m.version; !fresh {
+				return // something was inserted meanwhile: once more
+			}
+			if w.win = win; len(w.open) == 0 {
+				w.base = win
+			}
+		})
+		if fresh {
+			break
+		}
+	}
+	return win, items, nil
+}
+
+// windowTries bounds how often a window is read anew while others insert; the last one is good enough.
+const windowTries = 8
+
+// Rules are the profile and the bound of this handle's working context.
+func (h *Handle) Rules() (p transcript.Profile, bound int) {
+	h.look(func(w *work) { p, bound = w.profile, w.bound })
+	return p, bound
+}
+
+// WindowAt reads the working context at a place. It reads back to what the latest compaction keeps, and
+// before that only the settings.
+func (h *Handle) WindowAt(ctx context.Context, m *Moment, at Place, p transcript.Profile, bound int) (*pathwindow.Window, error) {
+	ord, ok := m.Ordinal(at)
+	if !ok {
+		return pathwindow.New(p, bound), nil
+	}
+	path := slices.Collect(m.Up(ord))
+	slices.Reverse(path)
+	from, err := h.keptFrom(ctx, m, path, p)
+	if err != nil {
+		return nil, err
+	}
+	base, err := h.settingsBefore(ctx, m, path[:from], p)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := h.Bodies(ctx, m, path[from:])
+	if err != nil {
+		return nil, err
+	}
+	return pathwindow.Restore(p, bound, base, 0, entries), nil
+}
+
+// keptFrom gives the place on the path from which on entries can reach the context.
+func (h *Handle) keptFrom(ctx context.Context, m *Moment, path []uint64, p transcript.Profile) (int, error) {
+	if p == transcript.OMP || p == transcript.Atomic {
+		return 0, nil // what ends a context there cannot be told from an entry's type
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		if m.Tree.NodeAt(path[i]).Type != "compaction" {
+			continue
+		}
+		entries, err := h.Bodies(ctx, m, path[i:i+1])
+		if err != nil {
+			return 0, err
+		}
+		var kept struct {
+			Pi       string `json:"firstKeptEntryId"`
+			Operator string `json:"first_kept_entry_id"`
+		}
+		if json.Unmarshal(entries[0].Raw, &kept) != nil {
+			return 0, nil
+		}
+		for k := i - 1; k >= 0; k-- {
+			if id := m.Tree.NodeAt(path[k]).ID; id == kept.Pi || id == kept.Operator {
+				return k, nil
+			}
+		}
+		return i, nil
+	}
+	return 0, nil
+}
+
+// settingsBefore gives the settings in force at the end of a path, of which it reads no more than the
+// last entry of each kind that can say something.
+func (h *Handle) settingsBefore(ctx context.Context, m *Moment, path []uint64, p transcript.Profile) (transcript.Settings, error) {
+	var last []uint64
+	seen := map[string]bool{}
+	for i := len(path) - 1; i >= 0 && len(seen) < 4; i-- {
+		n := m.Tree.NodeAt(path[i])
+		kind := n.Type
+		switch {
+		case kind == "message" && n.Role == "assistant":
+		case kind == "model_change", kind == "thinking_level_change", kind == "mode_change":
+		default:
+			continue
+		}
+		if !seen[kind] {
+			seen[kind] = true
+			last = append(last, path[i])
+		}
+	}
+	if len(last) == 0 {
+		return transcript.Settings{}, nil
+	}
+	slices.Reverse(last)
+	entries, err := h.Bodies(ctx, m, last)
+	if err != nil {
+		return transcript.Settings{}, err
+	}
+	return pathwindow.Restore(p, -1, transcript.Settings{}, 0, entries).Context().Settings, nil
+}
+
+// explicit makes the context that SetContext, or the document, says. derived gives the settings.
+func (h *Handle) explicit(ctx context.Context, derived transcript.Context, win *pathwindow.Window, items []transcript.Item) (transcript.Context, error) {
+	have, err := h.readItems(ctx, win, items)
+	if err != nil {
+		return transcript.Context{}, err
+	}
+	var path []transcript.Entry
+	for _, it := range items {
+		for _, m := range messagesOf(have, it) {
+			raw := slices.Concat([]byte(`{"type":"message","message":`), m.Raw, []byte{'}'})
+			path = append(path, transcript.Entry{Ordinal: uint64(len(path)), ID: m.Entry, Type: "message", Raw: raw})
+		}
+	}
+	out := transcript.BuildContext(path, transcript.Coppice) // no profile leaves out what was asked for
+	out.Settings, out.Leaf, out.Explicit = derived.Settings, derived.Leaf, true
+	return out, nil
+}
+
+// messagesOf gives what an item puts into a context: one message, none for an entry that says nothing.
+func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcript.Message {
+	e := have[it.Entry]
+	if len(it.Message) > 0 {
+		e = transcript.Entry{ID: it.Entry, Type: "message", Raw: slices.Concat([]byte(`{"message":`), it.Message, []byte{'}'})}
+	}
+	if m, ok := e.Message(); ok {
+		return []transcript.Message{m}
+	}
+	list := transcript.BuildContext([]transcript.Entry{e}, transcript.Coppice).Messages
+	for i := range list {
+		list[i].Entry = e.ID
+	}
+	return list
+}
+
+// readItems gives the entries that items name, by id. Those that are neither pending nor in the window,
+// nor carried by their item, are read.
+func (h *Handle) readItems(ctx context.Context, win *pathwindow.Window, items []transcript.Item) (map[string]transcript.Entry, error) {
+	have := map[string]transcript.Entry{}
+	for e := range win.All {
+		have[e.ID] = e
+	}
+	h.look(func(w *work) {
+		for id, p := range w.ids {
+			have[id] = p.line.Entry(0)
+		}
+	})
+	var m *Moment
+	var ords []uint64
+	for _, it := range items {
+		if _, ok := have[it.Entry]; ok || len(it.Message) > 0 {
+			continue
+		}
+		if m == nil {
+			var err error
+			if m, err = h.Moment(ctx); err != nil {
+				return nil, err
+			}
+		}
+		ord, err := m.Find(it.Entry)
+		if err != nil {
+			return nil, err
+		}
+		ords = append(ords, ord)
+	}
+	if len(ords) == 0 {
+		return have, nil
+	}
+	entries, err := h.Bodies(ctx, m, ords)
+	for _, e := range entries {
+		have[e.ID] = e
+	}
+	return have, err
+}
