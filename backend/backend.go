@@ -66,12 +66,15 @@ type Appender interface {
 	// cut back and synced, the outcome is NotApplied; after any other failure, a failed sync included,
 	// it is Unknown.
 	Append(ctx context.Context, key string, off int64, p []byte) (Info, error)
-	// Cut shortens an object to off iff its size equals size, durably. Another size, or no object, is
-	// ErrPrecondition; an off outside 0 to size is ErrRange.
-	Cut(ctx context.Context, key string, off, size int64) (Info, error)
+	// Cut removes torn from the end of an object iff the object is off bytes followed by exactly torn,
+	// and returns once that is durable. Any other length, any other bytes after off, a negative off and
+	// a missing object are ErrPrecondition. The bytes are compared, and not only their number, because
+	// another writer may have removed the same tail and appended as many bytes of its own. An empty torn
+	// removes nothing.
+	Cut(ctx context.Context, key string, off int64, torn []byte) error
 	// Resync writes the bytes from off to size again in place, iff the object's size equals size, and
-	// syncs them: pages that another process's failed sync left clean reach the disk by it. It is
-	// refused as Cut is.
+	// syncs them: pages that another process's failed sync left clean reach the disk by it. Another
+	// size, or no object, is ErrPrecondition; an off outside 0 to size is ErrRange.
 	Resync(ctx context.Context, key string, off, size int64) (Info, error)
 }
 

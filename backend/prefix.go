@@ -135,8 +135,11 @@ func (v *appenderView) Append(ctx context.Context, key string, off int64, p []by
 	return v.change("append", key, func(key string) (Info, error) { return v.appender.Append(ctx, key, off, p) })
 }
 
-func (v *appenderView) Cut(ctx context.Context, key string, off, size int64) (Info, error) {
-	return v.change("cut", key, func(key string) (Info, error) { return v.appender.Cut(ctx, key, off, size) })
+func (v *appenderView) Cut(ctx context.Context, key string, off int64, torn []byte) error {
+	_, err := v.change("cut", key, func(key string) (Info, error) {
+		return Info{}, v.appender.Cut(ctx, key, off, torn)
+	})
+	return err
 }
 
 func (v *appenderView) Resync(ctx context.Context, key string, off, size int64) (Info, error) {

@@ -59,7 +59,47 @@ func testAppendRules(e *env) {
 	e.absent("log")
 }
 
-// badSpans are arguments of Cut and Resync that no object of six bytes takes, and why.
+// badCuts are arguments of Cut that an object of "abcdef" does not match.
+var badCuts = []struct {
+	off  int64
+	torn string
+}{
+	{4, ""}, {4, "e"}, {4, "efg"}, {0, ""}, {0, "abcdefg"}, {3, "ef"}, {5, "ef"},
+	{6, "f"}, {7, ""}, {7, "g"}, {-1, ""}, {-1, "Xabcdef"}, {-6, "abcdef"},
+	{1<<63 - 1, ""}, {1<<63 - 1, "ef"}, {-1 << 63, "abcdef"},
+}
+
+func testCut(e *env) {
+	for _, torn := range []string{"", "x"} {
+		e.refused(e.a.Cut(e.ctx(), "log", 0, []byte(torn)), "cut", "log", backend.ErrPrecondition)
+	}
+	e.absent("log")
+	before := e.put("log", []byte("abcdef"), backend.Cond{}).Version
+	for _, c := range badCuts {
+		torn := []byte(c.torn)
+		e.refused(e.a.Cut(e.ctx(), "log", c.off, torn), "cut", "log", backend.ErrPrecondition)
+		e.holds("log", []byte("abcdef"))
+		if string(torn) != c.torn {
+			e.Fatal("Cut modified its argument")
+		}
+	}
+	if v := e.stat("log").Version; v != before {
+		e.Errorf("version %q after refused cuts, want %q still", v, before)
+	}
+	for _, c := range []struct {
+		off        int64
+		torn, want string
+	}{{6, "", "abcdef"}, {4, "ef", "abcd"}, {1, "bcd", "a"}, {0, "a", ""}, {0, "", ""}} {
+		if err := e.a.Cut(e.ctx(), "log", c.off, []byte(c.torn)); err != nil {
+			e.Fatalf("cut %q after %d: %v", c.torn, c.off, err)
+		}
+		e.holds("log", []byte(c.want))
+	}
+	e.append("log", 0, []byte("xyz")) // nothing of what was cut comes back
+	e.holds("log", []byte("xyz"))
+}
+
+// badSpans are arguments of Resync that no object of six bytes takes, and why.
 var badSpans = []struct {
 	off, size int64
 	err       error
@@ -71,29 +111,6 @@ var badSpans = []struct {
 	{-1, 6, backend.ErrRange},
 	{7, 6, backend.ErrRange},
 	{1<<63 - 1, 6, backend.ErrRange},
-}
-
-func testCut(e *env) {
-	_, err := e.a.Cut(e.ctx(), "log", 0, 0)
-	e.refused(err, "cut", "log", backend.ErrPrecondition)
-	e.put("log", []byte("abcdef"), backend.Cond{})
-	for _, c := range badSpans {
-		_, err := e.a.Cut(e.ctx(), "log", c.off, c.size)
-		e.refused(err, "cut", "log", c.err)
-	}
-	e.holds("log", []byte("abcdef"))
-	for _, c := range []struct {
-		off, size int64
-		want      string
-	}{{6, 6, "abcdef"}, {4, 6, "abcd"}, {1, 4, "a"}, {0, 1, ""}, {0, 0, ""}} {
-		info, err := e.a.Cut(e.ctx(), "log", c.off, c.size)
-		if err != nil || info.Size != c.off || info.Key != "log" {
-			e.Fatalf("cut from %d to %d: %+v, %v", c.size, c.off, info, err)
-		}
-		e.holds("log", []byte(c.want))
-	}
-	e.append("log", 0, []byte("xyz")) // nothing of what was cut comes back
-	e.holds("log", []byte("xyz"))
 }
 
 func testResync(e *env) {
@@ -136,11 +153,10 @@ func testAppendVersions(e *env) {
 		old = got.Version
 	}
 	step("append", e.append("log", 3, []byte("def")))
-	info, err := e.a.Cut(e.ctx(), "log", 5, 6)
-	if err != nil {
+	if err := e.a.Cut(e.ctx(), "log", 5, []byte("f")); err != nil {
 		e.Fatal(err)
 	}
-	step("cut", info)
+	step("cut", backend.Info{})
 	step("append", e.append("log", 5, []byte("xyz")))
 	_, got := e.get("log", backend.Range{})
 	e.put("log", []byte("swapped"), backend.IfMatch(got.Version))

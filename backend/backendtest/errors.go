@@ -44,7 +44,7 @@ func ops(b backend.Backend) map[string]func(ctx context.Context, key string) err
 		_, err := a.Append(ctx, key, 6, []byte(" and more"))
 		return err
 	}
-	m["cut"] = func(ctx context.Context, key string) error { _, err := a.Cut(ctx, key, 2, 6); return err }
+	m["cut"] = func(ctx context.Context, key string) error { return a.Cut(ctx, key, 2, []byte("fore")) }
 	m["resync"] = func(ctx context.Context, key string) error { _, err := a.Resync(ctx, key, 0, 6); return err }
 	return m
 }

@@ -73,7 +73,7 @@ func testPersist(e *env) {
 		if _, err := a.Append(e.ctx(), "replaced", 3, []byte("er")); err != nil {
 			e.Fatal(err)
 		}
-		if _, err := a.Cut(e.ctx(), "replaced", 4, 5); err != nil {
+		if err := a.Cut(e.ctx(), "replaced", 4, []byte("r")); err != nil {
 			e.Fatal(err)
 		}
 	} else {
@@ -121,16 +121,15 @@ func testFencing(e *env) {
 		e.holds("log", want)
 	}
 	size := int64(len(want))
-	if _, err := handles[1].Cut(e.ctx(), "log", size-1, size); err != nil {
+	if err := handles[1].Cut(e.ctx(), "log", size-1, want[size-1:]); err != nil {
 		e.Fatal(err)
 	}
-	for op, call := range map[string]func() (backend.Info, error){
-		"append": func() (backend.Info, error) { return handles[0].Append(e.ctx(), "log", size, []byte("stale")) },
-		"cut":    func() (backend.Info, error) { return handles[0].Cut(e.ctx(), "log", 0, size) },
-		"resync": func() (backend.Info, error) { return handles[0].Resync(e.ctx(), "log", 0, size) },
+	for op, call := range map[string]func() error{
+		"append": func() error { _, err := handles[0].Append(e.ctx(), "log", size, []byte("stale")); return err },
+		"cut":    func() error { return handles[0].Cut(e.ctx(), "log", 0, want) },
+		"resync": func() error { _, err := handles[0].Resync(e.ctx(), "log", 0, size); return err },
 	} {
-		_, err := call()
-		e.refused(err, op, "log", backend.ErrPrecondition)
+		e.refused(call(), op, "log", backend.ErrPrecondition)
 	}
 	e.holds("log", want[:size-1])
 }

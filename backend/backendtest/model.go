@@ -180,24 +180,35 @@ func (m *model) append(key string) {
 	m.after("append", key, info, err, want, slices.Concat(o.bytes, p))
 }
 
-func (m *model) span(key string) (o object, off, size int64, want error) {
+// cut takes away a tail, or now and then fails to: another offset, a byte too many or too few.
+func (m *model) cut(key string) {
 	o, exists := m.objects[key]
-	size = max(m.near(int64(len(o.bytes))), 0)
-	off = m.e.rng.Int64N(size + 1)
-	if !exists || size != int64(len(o.bytes)) {
+	size := int64(len(o.bytes))
+	from := m.e.rng.Int64N(size + 1)
+	off, torn := m.near(from), bytes.Clone(o.bytes[from:])
+	switch n := len(torn); m.e.rng.IntN(8) {
+	case 0:
+		torn = append(torn, 'x')
+	case 1:
+		torn = torn[:max(n-1, 0)]
+	}
+	var want error
+	if !exists || off < 0 || off > size || !bytes.Equal(torn, o.bytes[off:]) {
 		want = backend.ErrPrecondition
 	}
-	return o, off, size, want
-}
-
-func (m *model) cut(key string) {
-	o, off, size, want := m.span(key)
-	info, err := m.a.Cut(m.e.ctx(), key, off, size)
-	m.after("cut", key, info, err, want, o.bytes[:min(off, int64(len(o.bytes)))])
+	err := m.a.Cut(m.e.ctx(), key, off, torn)
+	left := o.bytes[:max(min(off, size), 0)]
+	m.after("cut", key, backend.Info{Size: int64(len(left))}, err, want, left)
 }
 
 func (m *model) resync(key string) {
-	o, off, size, want := m.span(key)
+	o, exists := m.objects[key]
+	size := max(m.near(int64(len(o.bytes))), 0)
+	off := m.e.rng.Int64N(size + 1)
+	var want error
+	if !exists || size != int64(len(o.bytes)) {
+		want = backend.ErrPrecondition
+	}
 	info, err := m.a.Resync(m.e.ctx(), key, off, size)
 	m.after("resync", key, info, err, want, o.bytes)
 }

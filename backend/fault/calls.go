@@ -135,10 +135,11 @@ func (a *appender) Append(ctx context.Context, key string, off int64, p []byte) 
 	})
 }
 
-func (a *appender) Cut(ctx context.Context, key string, off, size int64) (backend.Info, error) {
-	return a.write(ctx, "cut", key, nil, func(ctx context.Context, _ []byte) (backend.Info, error) {
-		return a.inner.Cut(ctx, key, off, size)
+func (a *appender) Cut(ctx context.Context, key string, off int64, torn []byte) error {
+	_, err := a.write(ctx, "cut", key, torn, func(ctx context.Context, torn []byte) (backend.Info, error) {
+		return backend.Info{}, a.inner.Cut(ctx, key, off, torn)
 	})
+	return err
 }
 
 func (a *appender) Resync(ctx context.Context, key string, off, size int64) (backend.Info, error) {

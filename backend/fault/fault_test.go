@@ -66,7 +66,7 @@ func calls(b backend.Backend, p []byte) map[string]struct {
 	return map[string]call{
 		"put":    {func(ctx context.Context) error { _, err := b.Put(ctx, "log", p, backend.Cond{}); return err }, "new"},
 		"append": {func(ctx context.Context) error { _, err := a.Append(ctx, "log", 4, p); return err }, "basenew"},
-		"cut":    {func(ctx context.Context) error { _, err := a.Cut(ctx, "log", 2, 4); return err }, "ba"},
+		"cut":    {func(ctx context.Context) error { return a.Cut(ctx, "log", 2, []byte("se")) }, "ba"},
 		"resync": {func(ctx context.Context) error { _, err := a.Resync(ctx, "log", 2, 4); return err }, "base"},
 		"delete": {func(ctx context.Context) error { return b.Delete(ctx, "log") }, ""},
 	}

@@ -170,45 +170,84 @@ func (d *domain) landed(off int64, p []byte) (vfs.Stat, bool) {
 	return st, readAt(d.file, got, off) == nil && bytes.Equal(got, p)
 }
 
-// Cut shortens the object from size to off bytes.
-func (b *Backend) Cut(ctx context.Context, key string, off, size int64) (backend.Info, error) {
+// Cut removes torn from the end of the object iff the object is off bytes followed by exactly torn.
+func (b *Backend) Cut(ctx context.Context, key string, off int64, torn []byte) error {
 	const op = "cut"
-	return b.change(ctx, op, key, off, size, off, func(d *domain) (backend.Outcome, error) {
-		if err := d.file.Truncate(off); err != nil {
-			out := backend.Unknown
-			if st, serr := d.file.Stat(); serr == nil && st.Size == size {
-				out = backend.NotApplied
-			}
-			d.dropFile()
-			return out, vfs.Step("truncate", err)
+	if err := b.enterKey(ctx, op, key); err != nil {
+		return err
+	}
+	defer b.leave()
+	size := off + int64(len(torn))
+	if off < 0 || size < off {
+		return fail(op, key, backend.NotApplied, backend.ErrPrecondition)
+	}
+	d, _, err := b.hold(ctx, key, size)
+	if err != nil {
+		return fail(op, key, backend.NotApplied, err)
+	}
+	defer b.release(d)
+	if out, err := d.cut(off, torn); err != nil {
+		return fail(op, key, out, err)
+	}
+	return nil
+}
+
+// cut shortens the object to off bytes and syncs; the caller has made sure of its length.
+func (d *domain) cut(off int64, torn []byte) (backend.Outcome, error) {
+	if err := d.file.Truncate(off); err != nil {
+		out := backend.Unknown
+		if st, serr := d.file.Stat(); serr == nil && st.Size == off+int64(len(torn)) {
+			out = backend.NotApplied
 		}
-		if err := d.file.Datasync(); err != nil {
-			d.dropFile()
-			return backend.Unknown, vfs.Step("sync", err)
-		}
-		return backend.Applied, nil
-	})
+		d.dropFile()
+		return out, vfs.Step("truncate", err)
+	}
+	if err := d.file.Datasync(); err != nil {
+		d.dropFile()
+		return backend.Unknown, vfs.Step("sync", err)
+	}
+	return backend.Applied, nil
 }
 
 // Resync writes the bytes from off to size again and syncs them.
 func (b *Backend) Resync(ctx context.Context, key string, off, size int64) (backend.Info, error) {
 	const op = "resync"
-	return b.change(ctx, op, key, off, size, size, func(d *domain) (backend.Outcome, error) {
-		// Another open file: with O_APPEND the system would put the bytes at the end.
-		f, st, err := vfs.OpenPlain(b.fs, key, os.O_RDWR)
-		if err != nil {
-			return backend.NotApplied, err
-		}
-		defer f.Close()
-		if st.ID != d.fileID {
-			return backend.NotApplied, vfs.ErrUnsettled
-		}
-		if err := rewrite(f, off, size); err != nil {
-			d.dropFile()
-			return backend.Unknown, err
-		}
-		return backend.Applied, nil
-	})
+	if err := b.enterKey(ctx, op, key); err != nil {
+		return backend.Info{}, err
+	}
+	defer b.leave()
+	if off < 0 || off > size {
+		return backend.Info{}, fail(op, key, backend.NotApplied, backend.ErrRange)
+	}
+	d, st, err := b.hold(ctx, key, size)
+	if err != nil {
+		return backend.Info{}, fail(op, key, backend.NotApplied, err)
+	}
+	defer b.release(d)
+	if out, err := b.resync(d, key, off, size); err != nil {
+		return backend.Info{}, fail(op, key, out, err)
+	}
+	if now, err := d.file.Stat(); err == nil {
+		st.ModTime = now.ModTime
+	}
+	return infoOf(key, st), nil
+}
+
+func (b *Backend) resync(d *domain, key string, off, size int64) (backend.Outcome, error) {
+	// Another open file: with O_APPEND the system would put the bytes at the end.
+	f, st, err := vfs.OpenPlain(b.fs, key, os.O_RDWR)
+	if err != nil {
+		return backend.NotApplied, err
+	}
+	defer f.Close()
+	if st.ID != d.fileID {
+		return backend.NotApplied, vfs.ErrUnsettled
+	}
+	if err := rewrite(f, off, size); err != nil {
+		d.dropFile()
+		return backend.Unknown, err
+	}
+	return backend.Applied, nil
 }
 
 func rewrite(f vfs.File, off, size int64) error {
@@ -231,30 +270,4 @@ func rewrite(f vfs.File, off, size int64) error {
 		return vfs.Step("sync", err)
 	}
 	return nil
-}
-
-// change runs a change in place of the bytes from off to size under the locks. It leaves end bytes.
-func (b *Backend) change(
-	ctx context.Context, op, key string, off, size, end int64, do func(*domain) (backend.Outcome, error),
-) (backend.Info, error) {
-	if err := b.enterKey(ctx, op, key); err != nil {
-		return backend.Info{}, err
-	}
-	defer b.leave()
-	if off < 0 || off > size {
-		return backend.Info{}, fail(op, key, backend.NotApplied, backend.ErrRange)
-	}
-	d, st, err := b.hold(ctx, key, size)
-	if err != nil {
-		return backend.Info{}, fail(op, key, backend.NotApplied, err)
-	}
-	defer b.release(d)
-	if out, err := do(d); err != nil {
-		return backend.Info{}, fail(op, key, out, err)
-	}
-	if now, err := d.file.Stat(); err == nil {
-		st.ModTime = now.ModTime
-	}
-	st.Size = end
-	return infoOf(key, st), nil
 }

@@ -26,7 +26,7 @@ func calls(b *local.Backend, key string) map[string]func() error {
 		"absent": func() error { _, err := b.Put(ctx, key, newData, backend.IfAbsent()); return err },
 		"match":  func() error { _, err := b.Put(ctx, key, newData, backend.IfMatch(oldVersion)); return err },
 		"append": func() error { _, err := b.Append(ctx, key, int64(len(oldData)), newData); return err },
-		"cut":    func() error { _, err := b.Cut(ctx, key, 0, int64(len(oldData))); return err },
+		"cut":    func() error { return b.Cut(ctx, key, 0, oldData) },
 		"resync": func() error { _, err := b.Resync(ctx, key, 0, int64(len(oldData))); return err },
 		"delete": func() error { return b.Delete(ctx, key) },
 	}

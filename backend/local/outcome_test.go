@@ -48,8 +48,7 @@ func changes() []change {
 			return err
 		}, append(bytes.Clone(oldData), newData...), oldData},
 		{"cut", logKey, func(b *local.Backend) error {
-			_, err := b.Cut(ctx, logKey, 3, int64(len(oldData)))
-			return err
+			return b.Cut(ctx, logKey, 3, oldData[3:])
 		}, oldData[:3], oldData},
 		{"resync", logKey, func(b *local.Backend) error {
 			_, err := b.Resync(ctx, logKey, 3, int64(len(oldData)))

@@ -268,7 +268,7 @@ func verifyKilled(t *testing.T, b *local.Backend, k, acked int, size int64) int6
 		t.Fatalf("kill %d: %d lines, acknowledged %d", k, n, acked+1)
 	}
 	if whole < info.Size {
-		if _, err := b.Cut(ctx, logKey, whole, info.Size); err != nil {
+		if err := b.Cut(ctx, logKey, whole, p[whole:]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -209,20 +209,33 @@ func (a *Appender) Append(ctx context.Context, key string, off int64, p []byte) 
 	return w.run(ctx)
 }
 
-// Cut shortens an object to off iff its size equals size.
-func (a *Appender) Cut(ctx context.Context, key string, off, size int64) (backend.Info, error) {
+// Cut removes torn from the end of an object iff the object is off bytes followed by exactly torn.
+func (a *Appender) Cut(ctx context.Context, key string, off int64, torn []byte) error {
 	if err := a.enter(ctx, "cut", key); err != nil {
-		return backend.Info{}, err
+		return err
 	}
 	w := write{b: a.Backend, op: "cut", key: key}
 	w.plan = func(now *state) (*state, error) {
-		if err := spanned(now, off, size); err != nil || off == size {
+		if err := endsWith(now, off, torn); err != nil || len(torn) == 0 {
 			return now, err
 		}
 		doubt := without(now.doubt, off, math.MaxInt64)
 		return a.store.next(now.data[:off:off], changeVersion(now.version, off, nil), doubt), nil
 	}
-	return w.run(ctx)
+	_, err := w.run(ctx)
+	return err
+}
+
+// endsWith refuses a write to an object that is missing or is not off bytes followed by exactly torn.
+func endsWith(now *state, off int64, torn []byte) error {
+	size := int64(len(now.data))
+	if now.gone || off < 0 || off > size {
+		return fmt.Errorf("%w: no object of %d bytes and more", backend.ErrPrecondition, off)
+	}
+	if size-off != int64(len(torn)) {
+		return fmt.Errorf("%w: %d bytes after %d, not %d", backend.ErrPrecondition, size-off, off, len(torn))
+	}
+	return nil
 }
 
 // Resync settles the bytes from off to size.

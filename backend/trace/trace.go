@@ -174,11 +174,11 @@ func (a *appender) Append(ctx context.Context, key string, off int64, p []byte) 
 	return info, err
 }
 
-func (a *appender) Cut(ctx context.Context, key string, off, size int64) (backend.Info, error) {
+func (a *appender) Cut(ctx context.Context, key string, off int64, torn []byte) error {
 	a.appends.Add(1)
-	info, err := a.inner.Cut(ctx, key, off, size)
-	a.record(Op{Op: "cut", Key: key, Detail: at(off), Bytes: size - off, Err: err})
-	return info, err
+	err := a.inner.Cut(ctx, key, off, torn)
+	a.record(Op{Op: "cut", Key: key, Detail: at(off), Bytes: int64(len(torn)), Err: err})
+	return err
 }
 
 func (a *appender) Resync(ctx context.Context, key string, off, size int64) (backend.Info, error) {

@@ -77,7 +77,7 @@ func script(t *testing.T, f fault.Backend, b trace.Backend) {
 	_, _ = a.Append(ctx, "sessions/x/log", 5, []byte("678"))
 	_, _ = a.Append(ctx, "sessions/x/log", 5, []byte("678"))
 	_, _ = a.Resync(ctx, "sessions/x/log", 0, 8)
-	_, _ = a.Cut(ctx, "sessions/x/log", 6, 8)
+	_ = a.Cut(ctx, "sessions/x/log", 6, []byte("78"))
 	_, _ = b.Stat(ctx, "sessions/x/log")
 	_, _ = b.Stat(ctx, "nothing")
 	for range b.List(ctx, backend.ListOptions{}) {

@@ -53,7 +53,7 @@ func (a *appendStrategy) mend(ctx context.Context, base *state.State) (*state.St
 	if err := a.store.Create(ctx, aside, torn); err != nil {
 		return nil, err
 	}
-	if _, err := a.b.Cut(ctx, key, good, good+rest); err != nil && !errors.Is(err, backend.ErrPrecondition) {
+	if err := a.b.Cut(ctx, key, good, torn); err != nil && !errors.Is(err, backend.ErrPrecondition) {
 		return nil, err
 	}
 	next := *base

@@ -187,7 +187,7 @@ func (p *prober) appending(ctx context.Context, a backend.Appender) error {
 	if _, err := a.Append(ctx, "log/a", 4, []byte("three\n")); !errors.Is(err, backend.ErrPrecondition) {
 		return fmt.Errorf("an append that was not at the end was not refused: %w", orIgnored(err))
 	}
-	if _, err := a.Cut(ctx, "log/a", 4, 8); err != nil {
+	if err := a.Cut(ctx, "log/a", 4, []byte("two\n")); err != nil {
 		return err
 	}
 	got, _, err := a.Get(ctx, "log/a", backend.Range{})

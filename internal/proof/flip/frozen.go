@@ -162,8 +162,8 @@ func (f frozenAppender) Append(_ context.Context, key string, _ int64, _ []byte)
 	return backend.Info{}, f.write("append", key)
 }
 
-func (f frozenAppender) Cut(_ context.Context, key string, _, _ int64) (backend.Info, error) {
-	return backend.Info{}, f.write("cut", key)
+func (f frozenAppender) Cut(_ context.Context, key string, _ int64, _ []byte) error {
+	return f.write("cut", key)
 }
 
 func (f frozenAppender) Resync(_ context.Context, key string, _, _ int64) (backend.Info, error) {
