@@ -14,9 +14,11 @@ import (
 var appendCases = []testCase{
 	{name: "Append/Rules", needs: appender, run: testAppendRules},
 	{name: "Append/Cut", needs: appender, run: testCut},
+	{name: "Append/CutLarge", needs: appender, run: testCutLarge},
 	{name: "Append/Resync", needs: appender, run: testResync},
 	{name: "Append/Versions", needs: appender, run: testAppendVersions},
 	{name: "Append/Race", needs: appender, run: func(e *env) { raceAppend(e, e.a, e.a) }},
+	{name: "Append/RaceOfCuts", needs: appender, run: func(e *env) { raceCut(e, e.a) }},
 }
 
 func testAppendRules(e *env) {
@@ -65,6 +67,7 @@ var badCuts = []struct {
 	torn string
 }{
 	{4, ""}, {4, "e"}, {4, "efg"}, {0, ""}, {0, "abcdefg"}, {3, "ef"}, {5, "ef"},
+	{4, "eF"}, {4, "Ef"}, {4, "fe"}, {0, "abcdeF"}, {0, "Abcdef"}, // as many bytes, but others
 	{6, "f"}, {7, ""}, {7, "g"}, {-1, ""}, {-1, "Xabcdef"}, {-6, "abcdef"},
 	{1<<63 - 1, ""}, {1<<63 - 1, "ef"}, {-1 << 63, "abcdef"},
 }
@@ -97,6 +100,72 @@ func testCut(e *env) {
 	}
 	e.append("log", 0, []byte("xyz")) // nothing of what was cut comes back
 	e.holds("log", []byte("xyz"))
+}
+
+// testCutLarge: the bytes are compared to the last one, also where they are more than a driver reads at
+// once.
+func testCutLarge(e *env) {
+	n := e.size(700_000, 70_000)
+	base, torn := []byte("base"), fill("torn", n)
+	want := append(bytes.Clone(base), torn...)
+	e.put("log", want, backend.Cond{})
+	for _, at := range []int{0, 1, n / 2, n - 1} {
+		other := bytes.Clone(torn)
+		other[at] ^= 1
+		e.refused(e.a.Cut(e.ctx(), "log", 4, other), "cut", "log", backend.ErrPrecondition)
+	}
+	e.holds("log", want)
+	if err := e.a.Cut(e.ctx(), "log", 4, torn); err != nil {
+		e.Fatal(err)
+	}
+	e.holds("log", base)
+}
+
+// raceCut: in each round writers find the same torn tail. Each cuts it, appends a record of the same
+// length, and cuts the tail once more, as one that was slow would. The tail is cut once, one append
+// wins, and what was acknowledged stays.
+func raceCut(e *env, handles ...backend.Appender) {
+	const writers = 6
+	base := []byte("base")
+	for round := range e.size(60, 10) {
+		key := fmt.Sprintf("race/cut%03d", round)
+		own := func(w int) []byte { return fmt.Appendf(nil, "writer %d in round %06d", w, round) }
+		torn := bytes.Repeat([]byte("t"), len(own(0)))
+		e.put(key, append(bytes.Clone(base), torn...), backend.IfAbsent())
+		var cuts, winner atomic.Int64
+		winner.Store(-1)
+		cut := func(a backend.Appender) error {
+			err := a.Cut(e.ctx(), key, int64(len(base)), torn)
+			if err == nil {
+				cuts.Add(1)
+				return nil
+			}
+			if !errors.Is(err, backend.ErrPrecondition) || backend.OutcomeOf(err) != backend.NotApplied {
+				return err
+			}
+			return nil
+		}
+		e.together(writers, func(w int) error {
+			a := handles[w%len(handles)]
+			if err := cut(a); err != nil {
+				return err
+			}
+			_, err := a.Append(e.ctx(), key, int64(len(base)), own(w))
+			switch {
+			case err == nil:
+				if !winner.CompareAndSwap(-1, int64(w)) {
+					return fmt.Errorf("%s: writers %d and %d both appended at %d", key, winner.Load(), w, len(base))
+				}
+			case !errors.Is(err, backend.ErrPrecondition) || backend.OutcomeOf(err) != backend.NotApplied:
+				return err
+			}
+			return cut(a)
+		})
+		if winner.Load() < 0 || cuts.Load() != 1 {
+			e.Fatalf("%s: %d cuts, the append of writer %d; want one of each", key, cuts.Load(), winner.Load())
+		}
+		e.holds(key, append(bytes.Clone(base), own(int(winner.Load()))...))
+	}
 }
 
 // badSpans are arguments of Resync that no object of six bytes takes, and why.

@@ -16,6 +16,7 @@ var handleCases = []testCase{
 	{name: "Handles/Overwrite", needs: twoHandles, run: func(e *env) { raceOverwrite(e, e.b, e.second()) }},
 	{name: "Handles/Fencing", needs: twoAppenders, run: testFencing},
 	{name: "Handles/Append", needs: twoAppenders, run: func(e *env) { raceAppend(e, e.a, e.secondAppender()) }},
+	{name: "Handles/Cut", needs: twoAppenders, run: func(e *env) { raceCut(e, e.a, e.secondAppender()) }},
 	{name: "Handles/AppendAgainstPut", needs: twoAppenders, run: testAppendAgainstPut},
 }
 

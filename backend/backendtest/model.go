@@ -180,7 +180,8 @@ func (m *model) append(key string) {
 	m.after("append", key, info, err, want, slices.Concat(o.bytes, p))
 }
 
-// cut takes away a tail, or now and then fails to: another offset, a byte too many or too few.
+// cut takes away a tail, or now and then fails to: another offset, a byte too many or too few, a byte
+// that differs.
 func (m *model) cut(key string) {
 	o, exists := m.objects[key]
 	size := int64(len(o.bytes))
@@ -191,6 +192,10 @@ func (m *model) cut(key string) {
 		torn = append(torn, 'x')
 	case 1:
 		torn = torn[:max(n-1, 0)]
+	case 2:
+		if n > 0 {
+			torn[m.e.rng.IntN(n)] ^= 1
+		}
 	}
 	var want error
 	if !exists || off < 0 || off > size || !bytes.Equal(torn, o.bytes[off:]) {

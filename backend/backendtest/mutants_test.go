@@ -357,6 +357,36 @@ var mutants = []struct {
 			return a.Cut(ctx, key, off, torn)
 		}
 	}},
+	{"cut compares lengths", "Append/Cut", func(m *mutant, a backend.Appender) {
+		m.cut = func(ctx context.Context, key string, off int64, torn []byte) error {
+			if p, _, err := a.Get(ctx, key, backend.Range{}); err == nil && off >= 0 && off == int64(len(p)-len(torn)) {
+				torn = p[off:]
+			}
+			return a.Cut(ctx, key, off, torn)
+		}
+	}},
+	{"cut compares a beginning", "Append/CutLarge", func(m *mutant, a backend.Appender) {
+		m.cut = func(ctx context.Context, key string, off int64, torn []byte) error {
+			p, _, err := a.Get(ctx, key, backend.Range{})
+			if err == nil && bytes.HasPrefix(torn, p[off:min(int(off)+4096, len(p))]) {
+				torn = p[off:]
+			}
+			return a.Cut(ctx, key, off, torn)
+		}
+	}},
+	{"cut compares, then cuts", "Append/RaceOfCuts", func(m *mutant, a backend.Appender) {
+		m.cut = func(ctx context.Context, key string, off int64, torn []byte) error {
+			p, _, err := a.Get(ctx, key, backend.Range{})
+			if err != nil || !bytes.Equal(p[off:], torn) {
+				return a.Cut(ctx, key, off, torn)
+			}
+			runtime.Gosched() // a disk leaves more time than this
+			if p, _, err = a.Get(ctx, key, backend.Range{}); err == nil {
+				torn = p[off:]
+			}
+			return a.Cut(ctx, key, off, torn)
+		}
+	}},
 	{"resync cuts", "Append/Resync", func(m *mutant, a backend.Appender) {
 		m.resync = func(ctx context.Context, key string, off, size int64) (backend.Info, error) {
 			i, err := a.Resync(ctx, key, off, size)

@@ -53,7 +53,7 @@ func TestIsAppenderIffInnerIs(t *testing.T) {
 	}
 }
 
-// calls is every write and what it leaves of a log that holds "base".
+// calls is every write and what it leaves of a log that holds "bane". p begins with the bytes that Cut takes away.
 func calls(b backend.Backend, p []byte) map[string]struct {
 	do   func(ctx context.Context) error
 	want string
@@ -65,9 +65,9 @@ func calls(b backend.Backend, p []byte) map[string]struct {
 	}
 	return map[string]call{
 		"put":    {func(ctx context.Context) error { _, err := b.Put(ctx, "log", p, backend.Cond{}); return err }, "new"},
-		"append": {func(ctx context.Context) error { _, err := a.Append(ctx, "log", 4, p); return err }, "basenew"},
-		"cut":    {func(ctx context.Context) error { return a.Cut(ctx, "log", 2, []byte("se")) }, "ba"},
-		"resync": {func(ctx context.Context) error { _, err := a.Resync(ctx, "log", 2, 4); return err }, "base"},
+		"append": {func(ctx context.Context) error { _, err := a.Append(ctx, "log", 4, p); return err }, "banenew"},
+		"cut":    {func(ctx context.Context) error { return a.Cut(ctx, "log", 2, p[:2]) }, "ba"},
+		"resync": {func(ctx context.Context) error { _, err := a.Resync(ctx, "log", 2, 4); return err }, "bane"},
 		"delete": {func(ctx context.Context) error { return b.Delete(ctx, "log") }, ""},
 	}
 }
@@ -98,7 +98,7 @@ func TestWrites(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(op, "/", c.rule.Kind, "/", c.rule.Outcome), func(t *testing.T) {
 				f := fault.New(memory.NewAppender(), 1)
-				if _, err := f.Put(t.Context(), "log", []byte("base"), backend.Cond{}); err != nil {
+				if _, err := f.Put(t.Context(), "log", []byte("bane"), backend.Cond{}); err != nil {
 					t.Fatal(err)
 				}
 				p := []byte("new")
@@ -113,7 +113,7 @@ func TestWrites(t *testing.T) {
 				if got := backend.OutcomeOf(err); got != c.out {
 					t.Errorf("outcome %s, want %s", got, c.out)
 				}
-				want := "base"
+				want := "bane"
 				if c.applied {
 					want = call.want
 				}

@@ -123,7 +123,7 @@ func (d *domain) extend(off int64, p []byte) (vfs.Stat, backend.Outcome, error) 
 	}
 	if err != nil {
 		err = vfs.Step("write", err)
-		if d.cutBack(off, int64(n)) {
+		if d.cutBack(off, p[:max(n, 0)]) {
 			return vfs.Stat{}, backend.NotApplied, err
 		}
 		d.dropFile()
@@ -141,17 +141,36 @@ func (d *domain) extend(off int64, p []byte) (vfs.Stat, backend.Outcome, error) 
 	return st, backend.Applied, nil
 }
 
-// cutBack undoes a short write of n bytes. It touches nothing unless the file ends where that write
-// ended: what is behind it is somebody else's.
-func (d *domain) cutBack(off, n int64) bool {
+// cutBack undoes a short write, of which p arrived. It changes nothing unless the file ends with
+// exactly p after off: other bytes are another program's.
+func (d *domain) cutBack(off int64, p []byte) bool {
 	st, err := d.file.Stat()
-	if err != nil || st.Size != off+n {
+	if err != nil || st.Size != off+int64(len(p)) {
 		return false
 	}
-	if n == 0 {
+	if len(p) == 0 {
 		return true
 	}
+	if same, err := d.has(off, p); err != nil || !same {
+		return false
+	}
 	return d.file.Truncate(off) == nil && d.file.Datasync() == nil
+}
+
+// has reports whether the object has p at off. It reads in chunks.
+func (d *domain) has(off int64, p []byte) (bool, error) {
+	buf := make([]byte, min(len(p), hashChunk))
+	for len(p) > 0 {
+		chunk := buf[:min(len(p), len(buf))]
+		if err := readAt(d.file, chunk, off); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(chunk, p[:len(chunk)]) {
+			return false, nil
+		}
+		off, p = off+int64(len(chunk)), p[len(chunk):]
+	}
+	return true, nil
 }
 
 // landed tells whether p lies at off. It does where the file ends with it; only a program that
@@ -166,8 +185,8 @@ func (d *domain) landed(off int64, p []byte) (vfs.Stat, bool) {
 	if err == nil && st.Size == end {
 		return st, true
 	}
-	got := make([]byte, len(p))
-	return st, readAt(d.file, got, off) == nil && bytes.Equal(got, p)
+	same, err := d.has(off, p)
+	return st, err == nil && same
 }
 
 // Cut removes torn from the end of the object iff the object is off bytes followed by exactly torn.
@@ -192,8 +211,16 @@ func (b *Backend) Cut(ctx context.Context, key string, off int64, torn []byte) e
 	return nil
 }
 
-// cut shortens the object to off bytes and syncs; the caller has made sure of its length.
+// cut compares what is after off with torn, shortens the object to off bytes and syncs. The caller
+// holds the locks and has made sure of the length.
 func (d *domain) cut(off int64, torn []byte) (backend.Outcome, error) {
+	same, err := d.has(off, torn)
+	if err != nil {
+		return backend.NotApplied, vfs.Step("read", err)
+	}
+	if !same {
+		return backend.NotApplied, fmt.Errorf("%w: other bytes after %d", backend.ErrPrecondition, off)
+	}
 	if err := d.file.Truncate(off); err != nil {
 		out := backend.Unknown
 		if st, serr := d.file.Stat(); serr == nil && st.Size == off+int64(len(torn)) {

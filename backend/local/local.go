@@ -13,7 +13,8 @@
 // the one winner; rename else) and syncs the directory. Append, Cut and Resync change the file in
 // place: an append is one write at the end of the file (O_APPEND, never at an offset, so that a
 // program that ignores the lock loses nothing) and one fdatasync. A short write is cut back before
-// the lock is let go. A failed sync is never repeated, and its descriptor never used again.
+// the lock is let go. Cut reads the bytes that it is to remove under the same lock and compares them.
+// A failed sync is never repeated, and its descriptor never used again.
 //
 // # Locks
 //
@@ -34,7 +35,7 @@
 // A version is the first half of the SHA-256 of the content: inode and time stamps would be cheaper,
 // but inodes are reused within one tick of the clock, and a condition must not depend on one (I12).
 // Get of a whole object and Put have the bytes in hand; Stat reads the object. A ranged Get, List,
-// Append, Cut and Resync report none. Who needs no more than the size asks Get for Tail(0), which
+// Append and Resync report none. Who needs no more than the size asks Get for Tail(0), which
 // reads nothing.
 //
 // # Leftovers

@@ -205,6 +205,32 @@ func TestShortAppendIsCutBack(t *testing.T) {
 	}
 }
 
+// TestShortAppendIsOthers: where other bytes of the same length are in the place of a short write, put
+// there by a program that takes no lock, nothing is cut back.
+func TestShortAppendIsOthers(t *testing.T) {
+	b, s, dir := stage(t, true)
+	s.short = true
+	write, wrote := failCall("write", syscall.ENOSPC), false
+	s.reset(func(n int, call string) error {
+		if err := write(n, call); err != nil {
+			wrote = true
+			return err
+		}
+		if wrote && strings.HasPrefix(call, "stat ") {
+			wrote = false
+			return os.WriteFile(filepath.Join(dir, logKey), append(bytes.Clone(oldData), "XX"...), 0o600)
+		}
+		return nil
+	})
+	_, err := b.Append(ctx, logKey, int64(len(oldData)), newData)
+	if err == nil || backend.OutcomeOf(err) != backend.Unknown {
+		t.Errorf("%v, outcome %v", err, backend.OutcomeOf(err))
+	}
+	if got, _ := os.ReadFile(filepath.Join(dir, logKey)); string(got) != string(oldData)+"XX" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestShortAppendThatStays: where cutting back fails too, nobody may take the append for undone.
 func TestShortAppendThatStays(t *testing.T) {
 	for _, second := range []string{"truncate", "datasync", "stat"} {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -229,11 +230,13 @@ func (a *Appender) Cut(ctx context.Context, key string, off int64, torn []byte) 
 // endsWith refuses a write to an object that is missing or is not off bytes followed by exactly torn.
 func endsWith(now *state, off int64, torn []byte) error {
 	size := int64(len(now.data))
-	if now.gone || off < 0 || off > size {
-		return fmt.Errorf("%w: no object of %d bytes and more", backend.ErrPrecondition, off)
-	}
-	if size-off != int64(len(torn)) {
-		return fmt.Errorf("%w: %d bytes after %d, not %d", backend.ErrPrecondition, size-off, off, len(torn))
+	switch {
+	case now.gone:
+		return fmt.Errorf("%w: no such object", backend.ErrPrecondition)
+	case off < 0 || off > size || size-off != int64(len(torn)):
+		return fmt.Errorf("%w: size %d, not %d and %d", backend.ErrPrecondition, size, off, len(torn))
+	case !bytes.Equal(now.data[off:], torn):
+		return fmt.Errorf("%w: other bytes after %d", backend.ErrPrecondition, off)
 	}
 	return nil
 }

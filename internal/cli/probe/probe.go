@@ -187,6 +187,9 @@ func (p *prober) appending(ctx context.Context, a backend.Appender) error {
 	if _, err := a.Append(ctx, "log/a", 4, []byte("three\n")); !errors.Is(err, backend.ErrPrecondition) {
 		return fmt.Errorf("an append that was not at the end was not refused: %w", orIgnored(err))
 	}
+	if err := a.Cut(ctx, "log/a", 4, []byte("one\n")); !errors.Is(err, backend.ErrPrecondition) {
+		return fmt.Errorf("a cut of other bytes than those at the end was not refused: %w", orIgnored(err))
+	}
 	if err := a.Cut(ctx, "log/a", 4, []byte("two\n")); err != nil {
 		return err
 	}
