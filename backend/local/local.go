@@ -3,8 +3,8 @@
 // and several handles in one, may use the same directory at once.
 //
 // On disk the key is the path. Files are 0600, directories 0700. Names that start with a dot are the
-// driver's: ".tmp/" at the root holds files that are being written, and ".lock" in a folder is the
-// lock of its objects. Nothing but plain files is ever opened: a symbolic link, a pipe or a device
+// driver's: ".tmp/" at the root holds files that are being written, and what starts with ".lock" in a
+// folder are the locks of its objects. Nothing but plain files is ever opened: a symbolic link, a pipe or a device
 // in an object's place is ErrForeign, and os.Root keeps every path inside the directory.
 //
 // # Writing
@@ -20,9 +20,15 @@
 //
 // Whatever can replace or change an object holds an advisory lock (flock, LockFileEx) for the length
 // of that one call, until its sync has returned. The lock file of a key below "sessions/<id>/" is
-// "sessions/<id>/.lock", that of any other key ".lock" in the key's own folder: both stay the same
-// when a store is opened further up or down the tree. It is never replaced nor removed, and neither
-// is a directory: so who has found either may rely on it.
+// "sessions/<id>/.lock". That of any other key is one of 64 in the key's own folder, ".lock-00" to
+// ".lock-3f": the CRC-32 (IEEE) of the key's last component, modulo 64. So publishing the checkpoint of
+// one session rarely waits for the directory sync of another's, and lock files do not grow in number
+// with the objects. Both stay the same when a store is opened further up or down the tree. A lock file
+// is never replaced nor removed, and neither is a directory: so who has found either may rely on it.
+//
+// Releases before these 64 locks took ".lock" in the folder instead, exclusively. This one takes it too,
+// shared and after its own, so that both kinds may use a directory at once. A process of the older kind
+// can wait long where many others publish all the time.
 //
 // The object itself is locked as well while it is written, and for the moment in which a reader takes
 // its size. A reader therefore sees whole appends only, and only what is durable; it waits for
@@ -77,8 +83,8 @@ var _ backend.Appender = (*Backend)(nil)
 type Options struct {
 	// FS stands in for the real file system; Open's directory is not used then.
 	FS vfs.FS
-	// MaxOpen bounds the folders whose lock and last appended file stay open between calls, two file
-	// descriptors each; 64.
+	// MaxOpen bounds the locks that stay open between calls, each with the file that was last appended
+	// to under it: two file descriptors, and a third where the folder's own lock belongs to it; 64.
 	MaxOpen int
 }
 

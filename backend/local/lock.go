@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"strings"
@@ -16,6 +18,9 @@ import (
 
 const (
 	lockFile = ".lock"
+	// stripes is how many lock files the objects of a folder share. It is part of the format: all
+	// processes must agree on it.
+	stripes = 64
 	// lockTries bounds how often the lock is taken anew because its file was replaced meanwhile.
 	lockTries = 64
 	// Waiting for another process polls: the context must be able to end it, and a blocking flock
@@ -24,9 +29,15 @@ const (
 	pollLast  = time.Millisecond
 )
 
-// lockName is the lock file of a key: that of its session, else that of its folder. The last
-// "sessions" counts, so that the name is the same file from wherever in the tree a store is opened.
-func lockName(key string) string {
+// lockNames returns the lock files of a key. One below a session has the session's, which is taken
+// exclusively; shared is empty then. The last "sessions" counts, so that the name is the same file from
+// wherever in the tree a store is opened.
+//
+// Of any other key, the lock to take exclusively is one of a fixed number in its folder, chosen by the
+// last component: objects of one folder do not wait for each other's syncs, and no number of them makes
+// more lock files. The lock of the folder is taken too, shared, because releases without these stripes
+// take that one alone, exclusively.
+func lockNames(key string) (exclusive, shared string) {
 	const mark = "sessions/"
 	for end := len(key); ; {
 		i := strings.LastIndex(key[:end], mark)
@@ -36,25 +47,33 @@ func lockName(key string) string {
 		if i == 0 || key[i-1] == '/' {
 			id, _, below := strings.Cut(key[i+len(mark):], "/")
 			if below {
-				return key[:i+len(mark)+len(id)+1] + lockFile
+				return key[:i+len(mark)+len(id)+1] + lockFile, ""
 			}
 		}
 		end = i
 	}
-	if dir := vfs.Folder(key); dir != "." {
-		return dir + "/" + lockFile
-	}
-	return lockFile
+	name := key[strings.LastIndexByte(key, '/')+1:]
+	shared = strings.TrimSuffix(key, name) + lockFile
+	return fmt.Sprintf("%s-%02x", shared, crc32.ChecksumIEEE([]byte(name))%stripes), shared
 }
 
-// A domain is what one lock file guards. Within the process the semaphore excludes, so that only one
-// goroutine asks the system. What follows sem belongs to who holds it.
+// lock is a lock file.
+type lock struct {
+	name      string
+	exclusive bool
+	file      vfs.File // nil until it is needed
+	id        vfs.ID
+}
+
+// A domain is what one lock file guards that is taken exclusively. Within the process the semaphore
+// excludes, so that only one goroutine asks the system. What follows sem belongs to who holds it.
 type domain struct {
 	name string
 	sem  chan struct{}
 
-	lock   vfs.File // nil until it is needed
-	lockID vfs.ID
+	// locks are taken in this order. The folder's is last, so that it is held while the call works and
+	// not while it waits.
+	locks []lock
 	// The file that was appended to last. flock belongs to the open file, so it can stay open.
 	key    string
 	file   vfs.File
@@ -73,12 +92,16 @@ type domains struct {
 	recent list.List // of *domain, newest first
 }
 
-func (s *domains) get(name string) *domain {
+func (s *domains) get(key string) *domain {
+	name, shared := lockNames(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.byName[name]
 	if d == nil {
-		d = &domain{name: name, sem: make(chan struct{}, 1)}
+		d = &domain{name: name, sem: make(chan struct{}, 1), locks: []lock{{name: name, exclusive: true}}}
+		if shared != "" {
+			d.locks = append(d.locks, lock{name: shared})
+		}
 		if s.byName == nil {
 			s.byName = make(map[string]*domain)
 		}
@@ -120,12 +143,14 @@ func (s *domains) evict(keep int) int {
 	return n
 }
 
-// drop closes both files; a lock ends with its file.
+// drop closes all files; a lock ends with its file.
 func (d *domain) drop() {
 	d.dropFile()
-	if d.lock != nil {
-		d.lock.Close()
-		d.lock = nil
+	for i := range d.locks {
+		if l := &d.locks[i]; l.file != nil {
+			l.file.Close()
+			l.file = nil
+		}
 	}
 }
 
@@ -139,7 +164,7 @@ func (d *domain) dropFile() {
 // acquire takes the lock of key against every other call, here and in other processes. The error is
 // missing where the key's folder does not exist. Nothing has been changed when it fails.
 func (b *Backend) acquire(ctx context.Context, key string) (*domain, error) {
-	d := b.locks.get(lockName(key))
+	d := b.locks.get(key)
 	select {
 	case d.sem <- struct{}{}:
 	default:
@@ -162,25 +187,14 @@ func (b *Backend) acquire(ctx context.Context, key string) (*domain, error) {
 	return d, nil
 }
 
-// lockDomain locks the file that has the lock's name now. The name never moves to another file by our
+// lockDomain locks the files that have the locks' names now. The names never move to other files by our
 // doing, but someone may have removed the folder and made it anew: then a lock on the old file
 // would exclude nobody.
 func (b *Backend) lockDomain(ctx context.Context, d *domain) error {
 	for range lockTries {
-		if d.lock == nil {
-			if err := b.openLock(d); err != nil {
-				return err
-			}
-		}
-		if err := b.await(ctx, d.lock, true); err != nil {
+		current, err := b.takeAll(ctx, d)
+		if err != nil || current {
 			return err
-		}
-		st, err := b.fs.Lstat(d.name)
-		if err == nil && st.ID == d.lockID {
-			return nil
-		}
-		if err != nil && !vfs.Missing(err) {
-			return vfs.Step("look at lock", err)
 		}
 		d.drop()
 		b.dirs.Forget()
@@ -188,11 +202,38 @@ func (b *Backend) lockDomain(ctx context.Context, d *domain) error {
 	return vfs.ErrUnsettled
 }
 
-func (b *Backend) openLock(d *domain) error {
-	if _, err := vfs.Lookup(b.fs, d.name); err != nil && !vfs.Missing(err) {
+// takeAll waits for one lock after the other; current = their names lead to the files that are locked.
+func (b *Backend) takeAll(ctx context.Context, d *domain) (current bool, err error) {
+	for i := range d.locks {
+		current, err := b.take(ctx, &d.locks[i])
+		if err != nil || !current {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (b *Backend) take(ctx context.Context, l *lock) (current bool, err error) {
+	if l.file == nil {
+		if err := b.openLock(l); err != nil {
+			return false, err
+		}
+	}
+	if err := b.await(ctx, l.file, l.exclusive); err != nil {
+		return false, err
+	}
+	st, err := b.fs.Lstat(l.name)
+	if err != nil && !vfs.Missing(err) {
+		return false, vfs.Step("look at lock", err)
+	}
+	return err == nil && st.ID == l.id, nil
+}
+
+func (b *Backend) openLock(l *lock) error {
+	if _, err := vfs.Lookup(b.fs, l.name); err != nil && !vfs.Missing(err) {
 		return err
 	}
-	f, err := b.fs.OpenFile(d.name, os.O_RDWR|os.O_CREATE)
+	f, err := b.fs.OpenFile(l.name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return backend.ErrNotExist // the folder
@@ -206,9 +247,9 @@ func (b *Backend) openLock(d *domain) error {
 	}
 	if !got.Mode.IsRegular() {
 		f.Close()
-		return vfs.Foreign(d.name, got.Mode)
+		return vfs.Foreign(l.name, got.Mode)
 	}
-	d.lock, d.lockID = f, got.ID
+	l.file, l.id = f, got.ID
 	return nil
 }
 
@@ -217,8 +258,10 @@ func (b *Backend) release(d *domain) {
 	if d.file != nil && d.file.Unlock() != nil {
 		d.dropFile()
 	}
-	if d.lock != nil && d.lock.Unlock() != nil {
-		d.drop()
+	for i := range d.locks {
+		if l := &d.locks[i]; l.file != nil && l.file.Unlock() != nil {
+			d.drop()
+		}
 	}
 	<-d.sem
 	b.locks.put(d)

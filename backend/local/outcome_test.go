@@ -16,9 +16,12 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 )
 
-const logKey = "sessions/s1/transcript/log"
+const (
+	logKey    = "sessions/s1/transcript/log"
+	latestKey = "checkpoint_latest/s1" // its locks are the folder's
+)
 
-// change is one write on a store that holds oldData under logKey.
+// change is one write on a store that holds oldData under logKey and latestKey.
 type change struct {
 	name string
 	key  string // of the object that it changes
@@ -56,6 +59,13 @@ func changes() []change {
 		}, oldData, oldData},
 		{"put", logKey, put(logKey, always), newData, oldData},
 		{"put if-match", logKey, put(logKey, func(*local.Backend) backend.Cond { return backend.IfMatch(oldVersion) }), newData, oldData},
+		{"put in a folder", latestKey, put(latestKey, func(*local.Backend) backend.Cond { return backend.IfMatch(oldVersion) }), newData, oldData},
+		{"append in a folder", latestKey, func(b *local.Backend) error {
+			_, err := b.Append(ctx, latestKey, int64(len(oldData)), newData)
+			return err
+		}, append(bytes.Clone(oldData), newData...), oldData},
+		{"cut in a folder", latestKey, func(b *local.Backend) error { return b.Cut(ctx, latestKey, 3, oldData[3:]) }, oldData[:3], oldData},
+		{"delete in a folder", latestKey, func(b *local.Backend) error { return b.Delete(ctx, latestKey) }, nil, oldData},
 		{"put if-absent", "new/folder/x", put("new/folder/x", absent), newData, nil},
 		{"delete", logKey, func(b *local.Backend) error { return b.Delete(ctx, logKey) }, nil, oldData},
 	}
@@ -80,7 +90,7 @@ var oldVersion = func() backend.Version {
 	return info.Version
 }()
 
-// stage makes a store with oldData; warm = the handle has appended before.
+// stage makes a store with oldData under both keys; warm = the handle has appended before.
 func stage(t *testing.T, warm bool) (*local.Backend, *script, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -101,11 +111,14 @@ func stage(t *testing.T, warm bool) (*local.Backend, *script, string) {
 	if warm {
 		first = oldData[:4]
 	}
-	if _, err := b.Put(ctx, logKey, first, backend.IfAbsent()); err != nil {
-		t.Fatal(err)
-	}
-	if warm {
-		if _, err := b.Append(ctx, logKey, 4, oldData[4:]); err != nil {
+	for _, key := range []string{logKey, latestKey} {
+		if _, err := b.Put(ctx, key, first, backend.IfAbsent()); err != nil {
+			t.Fatal(err)
+		}
+		if !warm {
+			continue
+		}
+		if _, err := b.Append(ctx, key, 4, oldData[4:]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -275,9 +288,28 @@ func TestPutCalls(t *testing.T) {
 	if _, err := b.Put(ctx, logKey, newData, backend.IfMatch(oldVersion)); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"write .tmp/2", "sync .tmp/2", "rename .tmp/2 " + logKey, "syncdir " + "sessions/s1/transcript"}
+	want := []string{"write .tmp/3", "sync .tmp/3", "rename .tmp/3 " + logKey, "syncdir " + "sessions/s1/transcript"}
 	if got := writes(s.calls); !reflect.DeepEqual(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+// TestDeleteCalls: outside of sessions an object's own lock is taken, then the folder's, and both are held
+// until the name is durable.
+func TestDeleteCalls(t *testing.T) {
+	b, s, _ := stage(t, true)
+	s.reset(nil)
+	if err := b.Delete(ctx, latestKey); err != nil {
+		t.Fatal(err)
+	}
+	const own, folder = "checkpoint_latest/.lock-30", "checkpoint_latest/.lock"
+	want := []string{
+		"lock " + own, "lstat " + own, "lock " + folder, "lstat " + folder,
+		"lstat checkpoint_latest", "lstat " + latestKey, "opendir checkpoint_latest",
+		"remove " + latestKey, "syncdir checkpoint_latest", "unlock " + own, "unlock " + folder,
+	}
+	if !reflect.DeepEqual(s.calls, want) {
+		t.Errorf("%q\nwant %q", s.calls, want)
 	}
 }
 
