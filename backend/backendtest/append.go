@@ -66,10 +66,27 @@ var badCuts = []struct {
 	off  int64
 	torn string
 }{
-	{4, ""}, {4, "e"}, {4, "efg"}, {0, ""}, {0, "abcdefg"}, {3, "ef"}, {5, "ef"},
-	{4, "eF"}, {4, "Ef"}, {4, "fe"}, {0, "abcdeF"}, {0, "Abcdef"}, // as many bytes, but others
-	{6, "f"}, {7, ""}, {7, "g"}, {-1, ""}, {-1, "Xabcdef"}, {-6, "abcdef"},
-	{1<<63 - 1, ""}, {1<<63 - 1, "ef"}, {-1 << 63, "abcdef"},
+	{4, ""},
+	{4, "e"},
+	{4, "efg"},
+	{0, ""},
+	{0, "abcdefg"},
+	{3, "ef"},
+	{5, "ef"},
+	{4, "eF"}, // as many bytes, but others
+	{4, "Ef"},
+	{4, "fe"},
+	{0, "abcdeF"},
+	{0, "Abcdef"},
+	{6, "f"},
+	{7, ""},
+	{7, "g"},
+	{-1, ""},
+	{-1, "Xabcdef"},
+	{-6, "abcdef"},
+	{1<<63 - 1, ""},
+	{1<<63 - 1, "ef"},
+	{-1 << 63, "abcdef"},
 }
 
 func testCut(e *env) {
