@@ -26,9 +26,11 @@ type state struct {
 }
 
 // clock gives times a millisecond apart.
-func clock() func() time.Time {
+func clock() func() time.Time { return clockAt(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)) }
+
+// clockAt returns a clock that starts at now and advances by a millisecond with each call.
+func clockAt(now time.Time) func() time.Time {
 	var mu sync.Mutex
-	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	return func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
