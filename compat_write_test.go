@@ -36,7 +36,7 @@ const (
 )
 
 // compatPiLines are the lines of a pi session, header first: settings, a tool call, an edit, a label, a
-// compaction, fields and a type that nobody knows, and one line that the session grows by in tests.
+// compaction, fields and an unknown type, and one line that the session grows by in tests.
 var compatPiLines = []string{
 	`{"type":"session","version":3,"id":"pi-file","timestamp":"2026-02-03T08:00:00.000Z","cwd":"/home/you/boat","future":{"kept":true}}`,
 	`{"type":"model_change","id":"m1","parentId":null,"timestamp":"2026-02-03T08:00:01.000Z","provider":"anthropic","modelId":"claude-x"}`,
