@@ -25,6 +25,7 @@ var (
 	ErrCorrupt       = errors.New("coppice: corrupt")
 	ErrReadOnly      = errors.New("coppice: read-only session")
 	ErrKeyReused     = errors.New("coppice: the idempotency key belongs to another turn")
+	ErrInDoubt       = errors.New("coppice: an earlier commit of this handle is in doubt")
 )
 
 // Error is what every failed operation returns (errors.As); errors.Is finds the sentinel and the
@@ -61,6 +62,8 @@ var hints = []struct {
 	{ErrConflict, "call Rebase to keep this turn beside the winner's, or Reload to drop it"},
 	{ErrFenced, "stop side effects; Rebase keeps this turn as a branch, Claim takes the session back"},
 	{ErrCommitUnknown, "call Rebase, which looks first and repeats only what is missing, or Reload, which drops the turn"},
+	{ErrInDoubt, "nothing of this turn was applied: call Rebase, which settles the earlier one, then commit again"},
+	{ErrKeyReused, "nothing of this turn was applied: commit it with a key of its own"},
 	{ErrCorrupt, "run repair; what is intact can still be read"},
 	{ErrReadOnly, "open the session without ReadOnly"},
 	{fs.ErrClosed, "open the session again"},
@@ -80,6 +83,8 @@ var causes = []struct{ from, to error }{
 	{journal.ErrUnknown, ErrCommitUnknown},
 	{store.ErrCorrupt, ErrCorrupt},
 	{journal.ErrReadOnly, ErrReadOnly},
+	{journal.ErrInDoubt, ErrInDoubt},
+	{journal.ErrKeyReused, ErrKeyReused},
 }
 
 // sentinel puts sentinels of this package on top of a cause, whose text already says them.
@@ -90,7 +95,7 @@ type sentinel struct {
 
 func (s *sentinel) Error() string {
 	text := s.err.Error()
-	if own := strings.TrimPrefix(s.is[0].Error(), "coppice: "); !strings.HasPrefix(text, own) {
+	if own := strings.TrimPrefix(s.is[0].Error(), "coppice: "); !strings.Contains(text, own) {
 		return own + ": " + text
 	}
 	return text

@@ -10,5 +10,5 @@ func SetSleep(s *Store, f func(ctx context.Context) error) {
 	s.sleep = func(ctx context.Context, _ time.Duration) error { return f(ctx) }
 }
 
-// Waiting counts the steps that the journal has.
-func (s *Session) Waiting() int { return s.h.Flying() }
+// Waiting counts the commits that wait for their outcome.
+func (s *Session) Waiting() int { return s.h.Waiting() }

@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/snapshot"
 )
 
 // Many goroutines on one handle: every appended entry is there once, in one line, and every commit has
@@ -152,11 +153,12 @@ func TestManyHandles(t *testing.T) {
 	})
 }
 
-// Equal clocks and equal randomness give equal bytes, ids included.
+// Equal clocks and equal randomness give equal bytes, ids included, but for what is done in the background: which commit
+// names a snapshot depends on when it was written.
 func TestDeterminism(t *testing.T) {
 	run := func(b backend.Backend) string {
 		store := newStore(t, b, &coppice.Options{Now: clock(), Rand: rand.NewChaCha8([32]byte{1}), Writer: "test"})
-		s, rs := grown(t, store, "", 60, nil)
+		s, rs := grown(t, store, "", 60, &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: -1}})
 		must(s.Edit(bg, rs[3].Entry, entry.User("again")))(t)
 		must(s.Snapshot(bg, "tag"))(t)
 		must(s.Fork(bg, coppice.Target{Seq: 5}, "", nil))(t)

@@ -418,13 +418,12 @@ func TestPerAppend(t *testing.T) {
 func TestIdempotency(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
-		say(t, s, "u1", "a1")
-		r := must(s.Commit(bg, coppice.Turn{State: state{Turns: 1}, Key: "job-1"}))(t)
+		turn := coppice.Turn{State: state{Turns: 1}, Key: "job-1", Entries: []transcript.Draft{entry.User("u1"), entry.Assistant("a1")}}
+		r := must(s.Commit(bg, turn))(t)
 		ok(t, s.Close())
 
 		again := open(t, store, "s")
-		say(t, again, "u1", "a1")
-		r2 := must(again.Commit(bg, coppice.Turn{State: state{Turns: 2}, Key: "job-1"}))(t)
+		r2 := must(again.Commit(bg, turn))(t)
 		same(t, "receipt", r2.Head, r.Head)
 		same(t, "context", texts(t, again), "u1 a1")
 		same(t, "state", stateOf(t, again), state{Turns: 1})

@@ -270,7 +270,7 @@ func TestResumeMidRun(t *testing.T) {
 		if _, err := store.Open(bg, "run.c", nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a node that never ran: %v", err)
 		}
-		r := must(again.Commit(bg, coppice.Turn{State: run{Pending: []string{"all over"}}, Key: "node-b"}))(t)
+		r := must(again.Commit(bg, coppice.Turn{State: run{Done: []string{"a", "b"}, Pending: []string{"c"}}, Reason: "node", Key: "node-b"}))(t)
 		same(t, "a node that reports twice", r.Seq, again.Head().Seq)
 		ok(t, again.State(&v))
 		same(t, "done once", v.Done, []string{"a", "b"})

@@ -17,7 +17,7 @@ type Options struct {
 	Writer  string           // who commits, in the log; default host and pid
 	Poll    time.Duration    // how often Watch looks for others' commits; default 2 s
 	Logger  *slog.Logger     // best-effort work that failed, at debug level; default silent
-	Now     func() time.Time // tests: with Rand, equal calls give equal bytes, ids included; called from many goroutines
+	Now     func() time.Time // tests: with Rand, equal calls give equal bytes, ids included, but for background work; called from many goroutines
 	Rand    io.Reader        // default crypto/rand; it need not be safe for concurrent use
 
 	// SingleWriter lets sessions be kept on a store that does not honour conditional writes, where others

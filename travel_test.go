@@ -103,25 +103,35 @@ func TestSnapshots(t *testing.T) {
 	})
 }
 
-// Snapshots are taken by policy, and the log names them.
+// Snapshots are taken by policy, in the background: by one handle for many turns, and by a handle a turn. The log
+// names those that a later commit of their handle knew of.
 func TestSnapshotPolicy(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
-		s, rs := grown(t, store, "s", 12, &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: 5}})
-		taken := 0
-		for _, r := range rs {
-			if r.Snapshot != "" {
-				taken++
+		o := &coppice.SessionOptions{Snapshots: snapshot.Policy{Every: 5}}
+		s, _ := grown(t, store, "s", 12, o)
+		named := map[string]bool{}
+		for n := 0; len(named) == 0 && n < 10_000; n++ {
+			if r := commit(t, s, state{Turns: 100 + n}); r.Snapshot != "" {
+				named[r.Snapshot] = true
 			}
 		}
-		same(t, "taken", taken, 2)
-		same(t, "there", len(collect(t, s.Snapshots(bg))), 2)
-		named := 0
 		for _, c := range collect(t, s.Log(bg, coppice.Target{})) {
-			if c.Snapshot != "" {
-				named++
-			}
+			delete(named, c.Snapshot)
 		}
-		same(t, "named in the log", named, 2)
+		same(t, "receipts that the log does not confirm", len(named), 0)
+		ok(t, s.Close())
+
+		for i := range 12 {
+			h := must(store.OpenOrCreate(bg, "a-handle-a-turn", o))(t)
+			commit(t, h, state{Turns: i})
+			ok(t, h.Close())
+		}
+		h := open(t, store, "a-handle-a-turn")
+		var of []uint64
+		for _, info := range collect(t, h.Snapshots(bg)) {
+			of = append(of, info.Seq)
+		}
+		same(t, "snapshots of a handle a turn", of, []uint64{10, 5})
 	})
 }
 

@@ -3,8 +3,10 @@ package coppice
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,10 +85,7 @@ func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 
 // options checks a turn and marshals what it holds.
 func (t Turn) options() (o session.Commit, err error) {
-	o = session.Commit{Reason: t.Reason, Key: t.Key, Edit: &session.Edit{}, Turn: true}
-	if len(t.Entries) > 0 || t.Base != "" {
-		return o, errors.ErrUnsupported
-	}
+	o = session.Commit{Reason: t.Reason, Key: t.Key, Edit: &session.Edit{}, Turn: true, Entries: t.Entries, Base: t.Base}
 	if o.Edit.State, err = marshal("state", t.State); err != nil {
 		return o, err
 	}
@@ -96,7 +95,37 @@ func (t Turn) options() (o session.Commit, err error) {
 	if len(t.Key) > checkpoint.MaxName {
 		return o, session.LimitError("idempotency key", checkpoint.MaxName, len(t.Key))
 	}
+	if t.Key != "" {
+		o.Digest = t.digest(o.Edit)
+	}
 	return o, checkReason(t.Reason)
+}
+
+// digest says in 16 hex digits what a turn with an idempotency key holds: reason, state, manager and its entries, but not
+// the commit that it was made on, nor what was appended.
+func (t Turn) digest(e *session.Edit) string {
+	h := sha256.New()
+	part := func(present bool, p []byte) {
+		var size [9]byte
+		binary.BigEndian.PutUint64(size[1:], uint64(len(p)))
+		if present {
+			size[0] = 1
+		}
+		h.Write(size[:])
+		h.Write(p)
+	}
+	part(true, []byte(t.Reason))
+	part(e.State != nil, e.State)
+	part(e.Manager != nil, e.Manager)
+	for i := range t.Entries {
+		d := &t.Entries[i]
+		for _, text := range []string{d.Type, d.ID, d.Parent} {
+			part(true, []byte(text))
+		}
+		part(d.Body != nil, d.Body)
+		part(d.Raw != nil, d.Raw)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // marshal gives v as JSON; nil for nil and for no bytes.

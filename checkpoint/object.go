@@ -36,6 +36,7 @@ type Object struct {
 	SinceKey int               // commits since the last that carried its document whole
 	Opening  bool              // the next commit is the first of its segment
 	LastLine int64             // bytes of the last commit line with its newline; 0 = none in the active segment
+	Keys     []KeyRef          // the newest idempotency keys, oldest first
 
 	memo *frames.Memo // what Encode keeps compressed, see Reuse; nil = nothing
 }

@@ -87,6 +87,7 @@ func (o *Object) pack() (body.Packed, error) {
 		Base:      [3]string{o.Window.Base.Model, o.Window.Base.ThinkingLevel, o.Window.Base.Mode},
 		TailFirst: o.Tail.First, TailSeq: o.Tail.FirstSeq,
 		Original: o.Original, Claimed: o.Claimed, SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine,
+		Keys: encodeKeys(o.Keys),
 	}
 	var err error
 	if b.Branches, err = pack.List("branches", o.Branches); err != nil {
@@ -156,6 +157,9 @@ func (o *Object) fill(w *body.Body) error {
 	o.Original, o.Claimed, o.SinceKey, o.Opening, o.LastLine = w.Original, w.Claimed, w.SinceKey, w.Opening, w.LastLine
 	commits, err := pack.Unlist[body.Commit]("lineage", w.Lineage, MaxLineage)
 	if err != nil {
+		return err
+	}
+	if o.Keys, err = decodeKeys(w.Keys); err != nil {
 		return err
 	}
 	for _, c := range commits {

@@ -29,14 +29,16 @@ type Record struct {
 	Entries  int           // entries that this commit makes durable, itself not counted
 	Parents  []ParentDelta // where the parent is not the usual one
 
-	Key      string // idempotency key of the turn; this and the next six are absent when empty
-	Kept     string // branch on which the losing turn or the abandoned line lives
-	Snapshot string // id of a snapshot taken of the state before
-	Torn     string // object that holds the torn bytes that were cut off before this commit
-	Next     string // reason roll or repair: name of the segment that goes on
-	Original string // object that holds the bytes that were imported
-	Claim    bool   // takes the session: older writers are fenced from here on
-	Base     *Base  // on the first commit of a segment
+	Key      string   // idempotency key of the turn; this and the next seven are absent when empty
+	Digest   string   // of the turn that carried Key, as 16 hex digits: the same key with other content is another turn
+	Kept     string   // branch on which the losing turn or the abandoned line lives
+	Snapshot string   // id of a snapshot taken of the state before
+	Torn     string   // object that holds the torn bytes that were cut off before this commit
+	Next     string   // reason roll or repair: name of the segment that goes on
+	Original string   // object that holds the bytes that were imported
+	Claim    bool     // takes the session: older writers are fenced from here on
+	Base     *Base    // on the first commit of a segment
+	Outline  *Outline // where the head moves to a place that the entries of the commit do not describe
 
 	// The document: Doc whole (a keyframe), or a Patch against the parent commit's document, or neither
 	// (it equals the parent's). Compact JSON, as Encode and MakePatch give it.
@@ -71,7 +73,12 @@ type Base struct {
 	Original           string // hex SHA-256 of the imported bytes; "" = the lines are the original
 	Claimed            uint64 // seq of the newest claim
 	First              string // one line of what the user asked first
+	Outline            Outline
 }
+
+// Outline is what a summary says of the conversation at a head: one line of the newest message on the way to
+// it that says something, and how far the conversation is (see Summary.Preview and Summary.Status).
+type Outline struct{ Preview, Status string }
 
 // BranchRef is a named head.
 type BranchRef struct {
@@ -178,6 +185,9 @@ func (r Record) appendOptional(b []byte) ([]byte, error) {
 	if r.Claim {
 		b = append(b, `,"claim":true`...)
 	}
+	if r.Outline != nil {
+		b = r.Outline.append(b)
+	}
 	if r.Base == nil {
 		return b, nil
 	}
@@ -200,12 +210,22 @@ func (r Record) appendOptional(b []byte) ([]byte, error) {
 	if r.Base.First != "" {
 		b = canon.AppendString(append(b, `,"first":`...), r.Base.First)
 	}
+	if r.Base.Outline != (Outline{}) {
+		b = r.Base.Outline.append(b)
+	}
 	return append(b, '}'), err
 }
 
-func optionalTexts(r *Record) [6]canon.Field {
+func (o Outline) append(b []byte) []byte {
+	b = canon.AppendString(append(b, `,"outline":{"preview":`...), o.Preview)
+	b = canon.AppendString(append(b, `,"status":`...), o.Status)
+	return append(b, '}')
+}
+
+func optionalTexts(r *Record) [7]canon.Field {
 	return [...]canon.Field{
 		{Name: `,"key":`, Value: &r.Key},
+		{Name: `,"digest":`, Value: &r.Digest},
 		{Name: `,"kept":`, Value: &r.Kept},
 		{Name: `,"snapshot":`, Value: &r.Snapshot},
 		{Name: `,"torn":`, Value: &r.Torn},

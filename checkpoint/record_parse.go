@@ -72,6 +72,9 @@ func readRecord(c *canon.Cursor, r *Record) {
 		}
 	}
 	r.Claim = c.Has(`,"claim":true`)
+	if o, ok := readOutline(c); ok {
+		r.Outline = &o
+	}
 	if c.Has(`,"base":{"branches":[`) {
 		r.Base = readBase(c)
 	}
@@ -153,8 +156,24 @@ func readBase(c *canon.Cursor) *Base {
 			c.Fail()
 		}
 	}
+	if o, ok := readOutline(c); ok {
+		if b.Outline = o; o == (Outline{}) {
+			c.Fail()
+		}
+	}
 	c.Want(`}`)
 	return b
+}
+
+func readOutline(c *canon.Cursor) (o Outline, ok bool) {
+	if !c.Has(`,"outline":{"preview":`) {
+		return o, false
+	}
+	o.Preview = c.Text()
+	c.Want(`,"status":`)
+	o.Status = c.Text()
+	c.Want(`}`)
+	return o, true
 }
 
 // RecordSeq reads the seq of a line that was verified as a commit line before, without its key.
@@ -166,4 +185,18 @@ func RecordSeq(line []byte) (seq uint64, ok bool) {
 	c := readHead(line, &r)
 	c.Want(`"seq":`)
 	return c.Uint(), c.OK
+}
+
+// VerifiedRecord reads a line that was verified as a commit line before, without its key.
+func VerifiedRecord(line []byte) (Record, error) {
+	var r Record
+	if !isLine(line) {
+		return r, canon.Malformed("a line that is not a commit line")
+	}
+	c := readHead(line[:len(line)-selfBytes], &r)
+	readRecord(c, &r)
+	if !c.Done() {
+		return r, canon.Malformed("commit %s: unexpected bytes at %d of the line", r.ID, c.At)
+	}
+	return r, r.check()
 }

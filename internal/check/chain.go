@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/inventory"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -29,8 +30,10 @@ type place struct {
 	self      uint32 // of the commit line before
 	id        string // of that commit
 	epoch     uint64
-	head      int64
-	doc       []byte
+	head      int64  // that the newest line names
+	doc       []byte // of the newest line
+	session   int64  // the session's head: that of the newest line which keeps no losing turn
+	document  []byte // its document
 	name      string // of the segment before
 }
 
@@ -140,10 +143,10 @@ func (r *reading) commits(data []byte, key uint64, self uint32, base int) int {
 			r.wrong(Mismatch, off, nil, "commit %s opens a segment and does not say where the session stood", rec.ID)
 		}
 		if b := rec.Base; b != nil {
-			if at.known && b.HeadOrd != at.head || first && b.Self != self {
+			if at.known && b.HeadOrd != at.session || first && b.Self != self {
 				r.wrong(Mismatch, off, nil, "commit %s says that the head stood at entry %d", rec.ID, b.HeadOrd)
 			}
-			at.head = b.HeadOrd
+			at.head, at.session = b.HeadOrd, b.HeadOrd
 		}
 		first = false
 		r.document(rec, off)
@@ -158,6 +161,9 @@ func (r *reading) commits(data []byte, key uint64, self uint32, base int) int {
 		r.lines = append(r.lines, lines...)
 		at.next, at.seq, at.known = at.next+uint64(len(lines)), rec.Seq+1, true
 		at.self, at.id, at.epoch, at.head = rec.Self, rec.ID, rec.Epoch, rec.HeadOrd
+		if !state.Kept(rec) { // a losing turn's line moves nothing
+			at.session, at.document = rec.HeadOrd, at.doc
+		}
 		return true
 	})
 	return good

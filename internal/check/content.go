@@ -60,9 +60,9 @@ func firstBase(o *checkpoint.Object) *checkpoint.Base {
 // end holds the end of the log against the head.
 func (v *verifier) end(key string) {
 	st, at := v.st, v.at
-	if at.id != st.Summary.Commit || at.next != st.Next || at.head != st.HeadOrd || at.seq != st.Summary.Seq+1 {
+	if at.id != st.Summary.Commit || at.next != st.Next || at.session != st.HeadOrd || at.seq != st.Summary.Seq+1 {
 		v.note(Mismatch, key, 0, nil, "the head is commit %s of seq %d, the log ends with %s of seq %d", st.Summary.Commit, st.Summary.Seq, at.id, int64(at.seq)-1)
-	} else if at.doc != nil && !bytes.Equal(at.doc, st.DocJSON) {
+	} else if at.document != nil && !bytes.Equal(at.document, st.DocJSON) {
 		v.note(Mismatch, key, 0, nil, "the document of the head is not that of its commit %s", at.id)
 	}
 	if st.Next != st.Summary.Entries+st.Summary.Seq+1 {

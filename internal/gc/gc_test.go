@@ -87,7 +87,7 @@ func (w *world) turn(j *journal.Journal, id string) bool {
 	w.t.Helper()
 	st := j.State()
 	e := &journal.Entry{
-		ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd,
+		ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd},
 		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"x"}}`, id),
 	}
 	_, err := j.Commit(context.Background(), &journal.Step{

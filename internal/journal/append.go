@@ -18,11 +18,10 @@ import (
 
 // appendStrategy is the commit protocol of one handle on a store that appends.
 type appendStrategy struct {
-	cfg    *Config
-	store  *store.Store
-	past   *store.History
-	handle appendHost
-	b      backend.Appender
+	cfg   *Config
+	store *store.Store
+	past  *store.History
+	b     backend.Appender
 
 	mu      sync.Mutex
 	version backend.Version // of checkpoint_latest, as this handle last saw it
@@ -32,26 +31,8 @@ type appendStrategy struct {
 	bytes   int64           // of the transcript then
 }
 
-// appendHost is what the strategy needs of the handle that it serves.
-type appendHost interface {
-	State() *state.State
-	Broken() error
-	// TakeIn gives st with what background work has made.
-	TakeIn(st *state.State) *state.State
-	// Start runs a job in the background unless one runs already; what it makes is for TakeIn.
-	Start(job func(ctx context.Context) ([]state.Change, error))
-	// Wait waits until no job is under way.
-	Wait()
-	// Compose begins a batch of the strategy's own; Accept acknowledges it. The handle leads.
-	Compose(base *state.State) *Composer
-	Accept(c *Composer, next *state.State)
-	// Adopt makes st the handle's state: of the same commit, but tidier. The handle leads.
-	Adopt(st *state.State)
-}
-
-// New makes the strategy of a handle on the store's session. No I/O.
-func newAppend(cfg *Config, s *store.Store, past *store.History, h appendHost, b backend.Appender) *appendStrategy {
-	return &appendStrategy{cfg: cfg, store: s, past: past, handle: h, b: b}
+func newAppend(cfg *Config, s *store.Store, past *store.History, b backend.Appender) *appendStrategy {
+	return &appendStrategy{cfg: cfg, store: s, past: past, b: b}
 }
 
 func (a *appendStrategy) activeKey(st *state.State) string {
@@ -59,9 +40,8 @@ func (a *appendStrategy) activeKey(st *state.State) string {
 }
 
 // Prepare begins a new session's first segment, or confirms what the batch builds upon.
-func (a *appendStrategy) Prepare(ctx context.Context, c *Composer) error {
-	st := a.handle.TakeIn(c.Next)
-	c.Next = st
+func (a *appendStrategy) Prepare(ctx context.Context, c *Composer, _ sealing) error {
+	st := c.Next
 	if st.Active() == nil {
 		return a.begin(c)
 	}
@@ -176,7 +156,7 @@ func (a *appendStrategy) Publish(ctx context.Context, base *state.State, c *Comp
 // unchanged is behind for an append that had no effect, whatever else failed.
 func (a *appendStrategy) unchanged(ctx context.Context, base *state.State) error {
 	err := a.behind(ctx, base)
-	var m *Moved
+	var m *moved
 	var f *store.Failure
 	if errors.As(err, &m) || errors.As(err, &f) {
 		return err
@@ -211,6 +191,13 @@ func (a *appendStrategy) create(ctx context.Context, c *Composer) (*state.State,
 		return nil, a.taken(false)
 	case err != nil:
 		return nil, err
+	}
+	// Another process may have created and deleted the session since: then the tombstone is there by now, since it comes
+	// before the first object goes.
+	if o, _, err := a.store.Checkpoint(ctx); err == nil && o.Summary.Tombstone {
+		return nil, errors.Join(a.taken(true), a.b.Delete(ctx, first.PlainKey(a.cfg.Session)))
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrCorrupt) {
+		return nil, &backend.Error{Op: "create", Key: a.cfg.Session, Outcome: backend.Unknown, Err: err} // the segment is there
 	}
 	if next.Active().Name == first.Name() {
 		next.Durable = next.Active().Bytes
@@ -251,7 +238,7 @@ func (a *appendStrategy) roll(ctx context.Context, c *Composer) error {
 		return err
 	}
 	if err := a.store.Create(ctx, name.PlainKey(a.cfg.Session), lines); err != nil {
-		return err
+		return notApplied("roll", name.PlainKey(a.cfg.Session), err) // the batch itself was not sent
 	}
 	c.Next = next.Rolled(opened)
 	return nil
@@ -276,7 +263,7 @@ func (a *appendStrategy) behind(ctx context.Context, base *state.State) error {
 		return err
 	}
 	if now.Summary.Seq > base.Summary.Seq {
-		return &Moved{Now: now}
+		return &moved{now: now}
 	}
 	if rest == 0 {
 		return a.reread(ctx, base)
@@ -285,7 +272,7 @@ func (a *appendStrategy) behind(ctx context.Context, base *state.State) error {
 	if err != nil {
 		return err
 	}
-	return &Moved{Now: now}
+	return &moved{now: now}
 }
 
 // reread answers with the newest state, read from the start. Where that is base again, and the segment that
@@ -304,7 +291,7 @@ func (a *appendStrategy) reread(ctx context.Context, base *state.State) error {
 			return store.Corrupt(key, 0, fmt.Errorf("the active segment is not there: %w", codec.ErrFormat))
 		}
 	}
-	return &Moved{Now: now}
+	return &moved{now: now}
 }
 
 // Changed tells by the length of the active segment whether anyone committed after st.

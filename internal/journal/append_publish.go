@@ -18,10 +18,9 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// Acknowledged has checkpoint_latest written in the background once enough was committed since: 64 appends
-// (each of one commit, or of many that shared it), or 256 KiB of log (or as much as the window holds), or a
-// segment that can be sealed.
-func (a *appendStrategy) Acknowledged(st *state.State) {
+// Upkeep has checkpoint_latest written once enough was committed since: 64 appends (each of one commit, or of many
+// that shared it), or 256 KiB of log (or as much as the window holds), or a segment that can be sealed.
+func (a *appendStrategy) Upkeep(st *state.State, bg sealing) *job {
 	l := &a.cfg.Limits
 	enough := l.PublishBytes
 	if w := st.Window; w != nil { // so that, over time, the cache costs no more than the log
@@ -30,36 +29,30 @@ func (a *appendStrategy) Acknowledged(st *state.State) {
 	a.mu.Lock()
 	due := len(st.Plain) > 1 || st.Batches >= a.batches+uint64(l.PublishCommits) || st.Summary.Bytes >= a.bytes+enough
 	a.mu.Unlock()
-	if due {
-		a.handle.Start(func(ctx context.Context) ([]state.Change, error) {
-			_, made, err := a.Tidy(ctx, st)
-			return made, err
-		})
+	if !due {
+		return nil
 	}
+	return &job{run: func(ctx context.Context) ([]state.Change, error) {
+		_, made, err := a.tidy(ctx, st)
+		return made, err
+	}}
 }
 
-// Finish writes what Close owes: the checkpoint, so that the next Open reads no tail. A segment that has
-// grown to a quarter of what it may is closed and sealed: on disk a session rests compressed.
+// Finish writes what Close owes: the checkpoint, so that the next Open reads no tail.
 func (a *appendStrategy) Finish(ctx context.Context, st *state.State) error {
-	st = a.handle.TakeIn(st)
-	if st.Active().Bytes >= a.cfg.Limits.RollBytes/4 && !st.Summary.Tombstone && a.handle.Broken() == nil {
-		if rolled, err := a.rollNow(ctx, st); err == nil { // else it stays as it is: no promise hangs on it
-			st = rolled
-		}
-	}
 	a.mu.Lock()
 	due := len(st.Plain) > 1 || st.Summary.Seq != a.seq || !a.exists
 	a.mu.Unlock()
 	if !due {
 		return nil
 	}
-	_, _, err := a.Tidy(ctx, st)
+	_, _, err := a.tidy(ctx, st)
 	return err
 }
 
-// Tidy seals the segments that are closed, folds references that are due, writes checkpoint_latest, and
+// tidy seals the segments that are closed, folds references that are due, writes checkpoint_latest, and
 // then removes the plain form of what that names as sealed. It returns st as it is then.
-func (a *appendStrategy) Tidy(ctx context.Context, st *state.State) (*state.State, []state.Change, error) {
+func (a *appendStrategy) tidy(ctx context.Context, st *state.State) (*state.State, []state.Change, error) {
 	var made []state.Change
 	var gone []layout.Segment
 	for len(st.Plain) > 1 {
@@ -226,43 +219,17 @@ func (a *appendStrategy) save(ctx context.Context, st *state.State) error {
 	return fmt.Errorf("write %s: it changed %d times in a row", key, a.cfg.Limits.Attempts)
 }
 
-// Settle writes a checkpoint of the settled state: the log itself stays as it is. The handle leads.
-func (a *appendStrategy) Settle(ctx context.Context) error {
-	h := a.handle
-	if _, err := a.rollNow(ctx, h.TakeIn(h.State())); err != nil {
-		return err
-	}
-	h.Wait() // nobody else tidies from here on
-	st, err := h.TakeIn(h.State()), error(nil)
-	if st, _, err = a.Tidy(ctx, st); err != nil {
-		return err
+// settle writes a checkpoint of the settled state, and returns that: the log itself stays as it is.
+func (a *appendStrategy) settle(ctx context.Context, st *state.State) (*state.State, error) {
+	st, _, err := a.tidy(ctx, st)
+	if err != nil {
+		return nil, err
 	}
 	if st, err = a.past.FoldAll(ctx, st); err != nil {
-		return err
+		return nil, err
 	}
-	h.Adopt(st)
 	if err := a.save(ctx, st); err != nil && !errors.Is(err, errOlder) { // another writer's is newer: it does as well
-		return err
+		return nil, err
 	}
-	return nil
-}
-
-// rollNow closes the active segment, so that it can be sealed. The handle leads. Where another writer was
-// there meanwhile, nothing is done.
-func (a *appendStrategy) rollNow(ctx context.Context, st *state.State) (*state.State, error) {
-	c := a.handle.Compose(st)
-	c.MustRoll = true
-	err := a.Prepare(ctx, c)
-	var next *state.State
-	if err == nil {
-		next, err = a.Publish(ctx, st, c)
-	}
-	if _, ok := errors.AsType[*Moved](err); ok {
-		return st, nil
-	}
-	if err != nil {
-		return st, err
-	}
-	a.handle.Accept(c, next)
-	return next, nil
+	return st, nil
 }

@@ -19,7 +19,7 @@ import (
 // rebuild reads the state from the log alone. The first commit of a segment holds the session's table
 // of branches and its document whole, so only the newest segment with commits is played; those before
 // it are looked up for the map.
-func (a *appendStrategy) rebuild(ctx context.Context) (*state.State, error) {
+func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info) (*state.State, error) {
 	all, err := a.store.Segments(ctx)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,11 @@ func (a *appendStrategy) rebuild(ctx context.Context) (*state.State, error) {
 		if err == nil {
 			st, err = a.withHistory(ctx, st)
 		}
+		if err == nil && st.Summary.Tombstone {
+			return nil, deleted(a.cfg.Session)
+		}
 		if err == nil {
+			st.Version, st.Saved = info.Version, state.Saved{Exists: info.Version != ""}
 			return st, nil
 		}
 		if damage == nil {
@@ -66,9 +70,9 @@ func (a *appendStrategy) begunIn(ctx context.Context, seg layout.Segment) (*stat
 	if p.First == 0 {
 		st.Window = pathwindow.New(a.cfg.Profile, a.cfg.MaxBytes)
 	}
-	first := true
+	first, kept := true, false
 	segment.Scan(raw[o.Size:], p.Key, o.Self(), func(s segment.Commit) bool {
-		first = false
+		first, kept = false, state.Kept(&s.Record)
 		if b := s.Record.Base; b != nil {
 			st.HeadOrd = b.HeadOrd
 		}
@@ -79,7 +83,7 @@ func (a *appendStrategy) begunIn(ctx context.Context, seg layout.Segment) (*stat
 		// session is there all the same.
 		return nil, store.Corrupt(key, int64(o.Size), codec.ErrChecksum)
 	}
-	if first {
+	if first || kept { // what the session's document is, only the segment before says
 		return nil, nil
 	}
 	now, _, err := a.playFrom(ctx, st, raw[o.Size:])
@@ -90,7 +94,6 @@ func (a *appendStrategy) begunIn(ctx context.Context, seg layout.Segment) (*stat
 func (a *appendStrategy) withHistory(ctx context.Context, st *state.State) (*state.State, error) {
 	next := *st
 	next.Plain = append([]checkpoint.PlainRef(nil), st.Plain...)
-	next.Version = a.seenVersion()
 	var past []described // newest first
 	for seg := store.SegmentOf(&st.Plain[0]); seg.First > 0; {
 		prev, err := a.before(ctx, seg)
@@ -154,12 +157,6 @@ func (a *appendStrategy) before(ctx context.Context, seg layout.Segment) (layout
 		return seg, store.Corrupt(key, 0, fmt.Errorf("the segment before it is %q: %w", o.Prelude.PrevName, codec.ErrFormat))
 	}
 	return prev, nil
-}
-
-func (a *appendStrategy) seenVersion() backend.Version {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.version
 }
 
 // described is a segment of the past.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
@@ -31,12 +32,11 @@ func (a *appendStrategy) Load(ctx context.Context) (*state.State, error) {
 // tells (rebuild). Nothing is judged or written here (I14).
 func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 	o, info, err := a.store.Checkpoint(ctx)
-	a.saw(o, info, err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return a.rebuild(ctx)
+		return a.rebuild(ctx, info)
 	case errors.Is(err, store.ErrCorrupt):
-		st, rerr := a.rebuild(ctx)
+		st, rerr := a.rebuild(ctx, info)
 		if errors.Is(rerr, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -44,25 +44,45 @@ func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 	case err != nil:
 		return nil, err
 	case o.Summary.Tombstone:
-		return nil, fmt.Errorf("session %s: %w: %w", a.cfg.Session, store.ErrDeleted, fs.ErrNotExist)
+		return nil, deleted(a.cfg.Session)
 	}
 	st, err := state.Restore(o, info)
 	if err != nil || st.Active() == nil {
-		return a.rebuild(ctx)
+		return a.rebuild(ctx, info)
 	}
 	now, err := a.catchUp(ctx, st)
 	if errors.Is(err, errLost) {
-		return a.rebuild(ctx)
+		return a.rebuild(ctx, info)
+	}
+	if err == nil && now.Summary.Tombstone { // its deletion has begun, and was broken off
+		return nil, deleted(a.cfg.Session)
 	}
 	return now, err
 }
 
-// saw notes what checkpoint_latest was when it was read last.
+func deleted(session string) error {
+	return fmt.Errorf("session %s: %w: %w", session, store.ErrDeleted, fs.ErrNotExist)
+}
+
+// Stand notes what checkpoint_latest was when the state was read.
+func (a *appendStrategy) Stand(st *state.State) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if st.Saved.Seq < a.seq && a.exists { // this handle has written a newer one since
+		return
+	}
+	a.version, a.exists, a.seq, a.bytes, a.batches = st.Version, st.Saved.Exists, st.Saved.Seq, st.Saved.Bytes, st.Batches
+}
+
+// saw notes what checkpoint_latest was when it was read to be replaced.
 func (a *appendStrategy) saw(o *checkpoint.Object, info backend.Info, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if o != nil {
 		a.seq, a.bytes, a.batches = o.Summary.Seq, o.Summary.Bytes, 0
+		if o.Summary.Tombstone { // nothing is ever put in its place
+			a.seq = math.MaxUint64
+		}
 	}
 	a.exists = !errors.Is(err, fs.ErrNotExist)
 	if info.Version != "" || !a.exists {
@@ -162,27 +182,22 @@ func (a *appendStrategy) playFrom(ctx context.Context, st *state.State, data []b
 	return nil, 0, store.Corrupt(a.activeKey(st), 0, fmt.Errorf("%d segments roll over to one another: %w", rollsMax, codec.ErrLimit))
 }
 
-// replay advances st over the commits of one segment's bytes; next names the segment that goes on. A losing
-// turn counts only with the commit behind it that goes back to the winner: they were one append, and one that
-// was torn between them was never acknowledged.
-func (a *appendStrategy) replay(st *state.State, data []byte) (whole *state.State, next string, good int, err error) {
-	whole = st
+// replay advances st over the commits of one segment's bytes; next names the segment that goes on, good is where they
+// end. A losing turn's line counts too: it moves nothing.
+func (a *appendStrategy) replay(st *state.State, data []byte) (now *state.State, next string, good int, err error) {
 	now, start := st, st.Active().Bytes
-	segment.Scan(data, st.Key, st.Self, func(s segment.Commit) bool {
+	good = segment.Scan(data, st.Key, st.Self, func(s segment.Commit) bool {
 		advanced, aerr := now.Follows(&s)
 		if aerr != nil {
 			err = store.Corrupt(a.activeKey(st), start+int64(s.End), aerr)
 			return false
 		}
-		now = advanced
+		now, next = advanced, s.Record.Next
 		now.Unsure = nil // its writer confirmed all before it
 		now.Durable = max(now.Durable, s.Record.Synced)
-		if r := &s.Record; r.Kept == "" || r.Kept != r.Branch {
-			whole, next, good = now, r.Next, s.End
-		}
 		return next == ""
 	})
-	return whole, next, good, err
+	return now, next, good, err
 }
 
 // enter opens the segment that the last commit of st rolled over to.

@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"time"
@@ -11,28 +13,26 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
-// batch is what one PUT or one append makes durable: the commits of one or more steps.
-type batch struct {
-	Next     *state.State // after all commits
+// Composer makes commit lines, one after the other, on top of a state: what one PUT or one append makes durable. It
+// does no I/O. A line that cannot be composed leaves no trace.
+type Composer struct {
+	Next     *state.State // after all lines
 	Bytes    []byte       // all lines, each with its newline
 	Warnings []string
-	Ords     map[*Entry]uint64
-	Size     int // bytes of the object or the append that carries it
-}
+	Size     int                // bytes of the object or the append that carries them
+	Record   *checkpoint.Record // of the line composed last
 
-// Composer makes commits, one after the other, on top of a state.
-type Composer struct {
-	batch
 	cfg      *Config
+	ords     map[*Entry]uint64 // of the entries in the lines
 	Epoch    uint64
 	Synced   int64
-	Record   *checkpoint.Record // of the commit composed last
-	losing   bool               // the next commit opens the branch of a losing turn
-	kept     string             // that branch
-	Settle   bool               // one of the steps wants everything sealed and folded first
-	MustRoll bool               // append: this batch closes the segment, whatever its size
+	kept     string // name of the losing line composed last
+	keptHead int64  // its head
+	Settle   bool   // replace: everything is to be sealed and folded first
+	MustRoll bool   // append: this batch closes the segment, whatever its size
 }
 
 // NewComposer begins a batch on base; fresh: it takes the next epoch.
@@ -41,86 +41,70 @@ func NewComposer(cfg *Config, base *state.State, fresh bool) *Composer {
 	if fresh {
 		epoch++
 	}
-	c := &Composer{cfg: cfg, Epoch: epoch, Synced: base.Durable, batch: batch{Next: base, Ords: map[*Entry]uint64{}}}
+	c := &Composer{cfg: cfg, Epoch: epoch, Synced: base.Durable, Next: base, ords: map[*Entry]uint64{}, keptHead: -2}
 	if base.Pending != "" {
-		c.Warnings = append(c.Warnings, "bytes behind the last commit that were none were moved aside to "+base.Pending)
+		c.Warnings = append(c.Warnings, "moved uncommitted bytes after the last commit to "+base.Pending)
 	}
 	return c
 }
 
-// Add composes the commit of one step. A session that does not exist yet gets its commit 0 first. On an
-// error nothing was added.
-func (c *Composer) Add(step *Step) error {
-	before := c.batch
-	if err := c.addStep(step); err != nil {
-		c.batch = before
-		return err
-	}
-	return nil
+// origin is what a commit line grows from: head, branch and document.
+type origin struct {
+	ord    int64
+	entry  string
+	branch string
+	doc    checkpoint.Document
+	json   json.RawMessage
 }
 
-func (c *Composer) addStep(step *Step) error {
-	if c.Next.Summary.Tombstone { // whoever has come so far did not look: nothing grows on a deleted session
-		return &backend.Error{Op: "commit", Key: c.Next.Summary.ID, Outcome: backend.NotApplied, Err: fmt.Errorf("the session is deleted: %w", fs.ErrNotExist)}
+func originOf(st *state.State) origin {
+	return origin{ord: st.HeadOrd, entry: st.Summary.Entry, branch: st.Summary.Branch, doc: st.Doc, json: st.DocJSON}
+}
+
+// Add composes the line of one step with its own entries, on the session's head.
+func (c *Composer) Add(step *Step) error {
+	_, err := c.add(step, step.Entries, originOf(c.Next), false)
+	return err
+}
+
+// Roll composes the commit that closes the active segment; the segment named next follows it.
+func (c *Composer) Roll(next string) error {
+	return c.Add(&Step{Reason: state.ReasonRoll, next: next})
+}
+
+// add composes one commit line and returns what it leaves at its head. kept: it is a losing turn's, beside the session's
+// line. A session that does not exist yet gets its commit 0 first.
+func (c *Composer) add(step *Step, entries []*Entry, from origin, kept bool) (origin, error) {
+	before := *c
+	if c.Next.Summary.Tombstone { // Delete raced with this caller: nothing grows on a deleted session
+		return from, &backend.Error{Op: "commit", Key: c.Next.Summary.ID, Outcome: backend.NotApplied, Err: fmt.Errorf("the session is deleted: %w", fs.ErrNotExist)}
 	}
 	if c.Next.Summary.Commit == "" && step.Reason != state.ReasonCreate {
-		if err := c.commit(&Step{Reason: state.ReasonCreate}, nil); err != nil {
-			return err
+		if _, err := c.line(&Step{Reason: state.ReasonCreate}, nil, originOf(c.Next), false); err != nil {
+			*c = before
+			return from, err
+		}
+		if !kept {
+			from = originOf(c.Next)
 		}
 	}
-	return c.commit(step, nil)
-}
-
-// AddKept composes a losing step as a branch of its own: its entries hang where they were meant to, its
-// document is its own. from is the state that it was made on.
-func (c *Composer) AddKept(lost *Step, from *state.State) error {
-	before := c.batch
-	step := *lost
-	step.Window = nil
-	if c.kept == "" {
-		c.losing = true
-	} else {
-		step.Branch, step.Kept, from = c.kept, c.kept, nil
+	tip, err := c.line(step, entries, from, kept)
+	if err != nil {
+		*c = before
 	}
-	if err := c.commit(&step, from); err != nil {
-		c.batch = before
-		return err
-	}
-	c.losing, c.kept = false, c.Record.Kept
-	return nil
+	return tip, err
 }
 
-// Back composes the commit that returns to the winner's head and document: the last commit line is
-// always the session's.
-func (c *Composer) Back(winner *state.State) error {
-	return c.commit(&Step{
-		Reason: state.ReasonConflict,
-		Head:   &Head{ID: winner.Summary.Entry, Ord: winner.HeadOrd}, Branch: winner.Summary.Branch,
-		Edit:   func(checkpoint.Document) checkpoint.Document { return winner.Doc },
-		Window: winner.Window,
-	}, nil)
-}
-
-// Roll composes the commit that closes the active segment; the segment named next goes on.
-func (c *Composer) Roll(next string) error {
-	return c.commit(&Step{Reason: state.ReasonRoll, next: next}, nil)
-}
-
-// commit composes one commit. from, where it is not nil, is the state on which the step was meant to
-// stand: a loser's, whose document and head are its own.
-func (c *Composer) commit(step *Step, from *state.State) error {
+func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (origin, error) {
 	st := c.Next
-	if from == nil {
-		from = st
-	}
 	id, now, err := c.newID()
 	if err != nil {
-		return err
+		return from, err
 	}
-	rec := checkpoint.Record{
+	rec := &checkpoint.Record{
 		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: c.Epoch, Writer: c.cfg.Writer,
-		Reason: step.Reason, Key: step.Key, Kept: step.Kept, Claim: step.Claim, Original: step.Original,
-		Snapshot: step.Snapshot, Next: step.next, Entries: len(step.Entries), Synced: c.Synced, Torn: st.Pending,
+		Reason: reasonOf(step, entries), Key: step.Key, Digest: step.Digest, Kept: step.Kept, Claim: step.Claim && !kept,
+		Original: step.Original, Snapshot: step.Snapshot, Next: step.next, Entries: len(entries), Synced: c.Synced, Torn: st.Pending,
 	}
 	if st.Summary.Commit == "" {
 		rec.Seq = 0
@@ -130,48 +114,83 @@ func (c *Composer) commit(step *Step, from *state.State) error {
 	} else if step.idle() && rec.Seq > 0 {
 		rec.Time = st.Summary.Updated
 	}
-	since, err := c.entries(&rec, st, from, step)
-	if err != nil {
-		return err
+	p := placing{c: c, rec: rec, from: from}
+	if err := p.place(step, entries); err != nil {
+		return from, err
 	}
 	if rec.Branch = step.Branch; rec.Branch == "" {
-		rec.Branch = from.Summary.Branch
+		rec.Branch = from.branch
 	}
-	if c.losing {
-		rec.Branch = "conflict-" + id[len(id)-8:]
-		rec.Kept = rec.Branch
+	if kept {
+		c.nameKept(rec, p.growsFrom())
+	} else {
+		rec.Outline = step.Outline
 	}
-	if err := c.document(&rec, st, from, step); err != nil {
-		return err
+	tip, err := c.document(rec, step, entries, from)
+	if err != nil {
+		return from, err
 	}
 	if st.Opening {
 		rec.Base = st.Base()
 	}
-	return c.append(&rec, st, step, since)
+	window := step.Window
+	if kept {
+		window = nil
+	}
+	return tip, c.append(rec, step, entries, p.since, window)
 }
 
-// append writes the commit's lines and advances the state.
-func (c *Composer) append(rec *checkpoint.Record, st *state.State, step *Step, since []byte) error {
+func reasonOf(step *Step, entries []*Entry) string {
+	if step.Reason != "" {
+		return step.Reason
+	}
+	for _, e := range entries {
+		if e.Head.Type == "compaction" {
+			return "compaction"
+		}
+	}
+	return "turn"
+}
+
+// nameKept names the branch of a losing line: that of the one before where it grows from there.
+func (c *Composer) nameKept(rec *checkpoint.Record, from int64) {
+	if c.kept == "" || from != c.keptHead {
+		c.kept = "conflict-" + rec.ID[len(rec.ID)-8:]
+	}
+	rec.Branch, rec.Kept = c.kept, c.kept
+	c.keptHead = rec.HeadOrd
+}
+
+// append writes the lines of a commit and advances the state.
+func (c *Composer) append(rec *checkpoint.Record, step *Step, entries []*Entry, since []byte, window *pathwindow.Window) error {
+	st := c.Next
 	line, self, err := rec.AppendLine(nil, st.Key, st.Self, since)
 	if err != nil {
 		return err
 	}
 	rec.Self = self
 	own := segment.Commit{Record: *rec, Line: line}
-	if n := len(step.Entries); n > 0 {
+	if n := len(entries); n > 0 {
 		own.Entries, own.Heads = make([][]byte, n), make([]transcript.Line, n)
 	}
-	for i, e := range step.Entries {
+	small := step.Blobs
+	for i, e := range entries {
 		own.Entries[i], own.Heads[i] = e.Raw, e.Head
+		for _, b := range e.Blobs {
+			if small == nil {
+				small = map[string][]byte{}
+			}
+			small[b.Sum] = b.Data
+		}
 	}
-	next, err := state.Advance(st, &own, step.Window)
+	next, err := state.Advance(st, &own, window)
 	if err != nil {
 		return err
 	}
-	for i, e := range step.Entries {
-		c.Ords[e] = st.Next + uint64(i)
+	for i, e := range entries {
+		c.ords[e] = st.Next + uint64(i)
 	}
-	next.Remember(step.Blobs)
+	next.Remember(small)
 	c.Bytes = append(append(append(c.Bytes, since...), line...), '\n')
 	c.Next, c.Record = next, rec
 	return nil
@@ -187,88 +206,114 @@ func (c *Composer) newID() (string, time.Time, error) {
 	return id, now, nil
 }
 
-// entries resolves the parents of the step's entries and says where the head stands after them.
-func (c *Composer) entries(rec *checkpoint.Record, st, from *state.State, step *Step) (since []byte, err error) {
-	size := 0
-	local := make(map[*Entry]uint64, len(step.Entries)) // an import may refer forward
-	for i, e := range step.Entries {
-		size += len(e.Raw) + 1
-		local[e] = st.Next + uint64(i)
+// placing resolves the parents of a line's entries and says where the head is after them.
+type placing struct {
+	c       *Composer
+	rec     *checkpoint.Record
+	from    origin
+	since   []byte
+	parents []int64 // of the entries, by ordinal
+}
+
+func (p *placing) place(step *Step, entries []*Entry) error {
+	st, size := p.c.Next, 0
+	var local map[*Entry]uint64 // an import may refer forward
+	if len(entries) > 1 || step.Head != nil {
+		local = make(map[*Entry]uint64, len(entries))
 	}
-	since = make([]byte, 0, size)
-	prev := st.HeadOrd
-	rec.HeadOrd, rec.Head = from.HeadOrd, from.Summary.Entry
-	for i, e := range step.Entries {
+	for i, e := range entries {
+		size += len(e.Raw) + 1
+		if local != nil {
+			local[e] = st.Next + uint64(i)
+		}
+	}
+	p.since = make([]byte, 0, size)
+	prev := st.LineHead()
+	if st.AfterKept {
+		prev = -2 // readers that start at a checkpoint here do not know the kept line's head
+	}
+	p.rec.HeadOrd, p.rec.Head = p.from.ord, p.from.entry
+	for i, e := range entries {
 		ord := st.Next + uint64(i)
-		parent, err := c.parent(e, local)
+		parent, err := p.c.ordinal(e.At(), local)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if parent != prev {
 			d := checkpoint.ParentDelta{Index: i}
 			if parent >= 0 {
 				d.Delta = int64(ord) - parent
 			}
-			rec.Parents = append(rec.Parents, d)
+			p.rec.Parents = append(p.rec.Parents, d)
 		}
+		p.parents = append(p.parents, parent)
 		prev = int64(ord)
-		rec.HeadOrd, rec.Head = int64(ord), e.ID
-		since = append(append(since, e.Raw...), '\n')
+		if !e.Aside {
+			p.rec.HeadOrd, p.rec.Head = int64(ord), e.ID
+		}
+		p.since = append(append(p.since, e.Raw...), '\n')
 	}
 	if h := step.Head; h != nil {
-		rec.HeadOrd, rec.Head = h.Ord, h.ID
-		if h.Entry != nil {
-			if rec.HeadOrd, err = c.ordinal(h.Entry, local); err != nil {
-				return nil, err
-			}
-			rec.Head = h.Entry.ID
+		ord, err := p.c.ordinal(h.Settled(), local)
+		if err != nil {
+			return err
 		}
+		p.rec.HeadOrd, p.rec.Head = ord, h.ID
 	}
-	rec.ParentID = rec.Head
-	return since, nil
+	p.rec.ParentID = p.rec.Head
+	return nil
 }
 
-func (c *Composer) parent(e *Entry, local map[*Entry]uint64) (int64, error) {
-	if e.Parent == nil {
-		return e.ParentOrd, nil
+// growsFrom returns the ordinal from which the line's own entries lead to its head: the head itself where they do not.
+func (p *placing) growsFrom() int64 {
+	at, first := p.rec.HeadOrd, int64(p.c.Next.Next)
+	for range p.parents {
+		if at < first {
+			break
+		}
+		at = p.parents[at-first]
 	}
-	return c.ordinal(e.Parent, local)
+	return at
 }
 
-func (c *Composer) ordinal(e *Entry, local map[*Entry]uint64) (int64, error) {
-	if ord, ok := local[e]; ok {
+// ordinal returns the ordinal of a place, which may be an entry of this line, or of one before it in the batch.
+func (c *Composer) ordinal(p Place, local map[*Entry]uint64) (int64, error) {
+	if p.Entry == nil {
+		return p.Ord, nil
+	}
+	if ord, ok := local[p.Entry]; ok {
 		return int64(ord), nil
 	}
-	if ord, ok := c.Ords[e]; ok {
+	if ord, ok := c.ords[p.Entry]; ok {
 		return int64(ord), nil
 	}
-	if e.Done {
-		return int64(e.Ord), nil
-	}
-	return 0, fmt.Errorf("entry %s: it was never committed", e.ID)
+	return 0, fmt.Errorf("entry %s was withdrawn: what grows from it has no place: %w", p.ID, fs.ErrNotExist)
 }
 
 // document sets the record's document: whole on keyframes, else a patch that was seen to give it back
 // byte for byte, else nothing where it is the same.
-func (c *Composer) document(rec *checkpoint.Record, st, from *state.State, step *Step) error {
-	doc := from.Doc
+func (c *Composer) document(rec *checkpoint.Record, step *Step, entries []*Entry, from origin) (origin, error) {
+	st, doc := c.Next, from.doc
 	if step.Edit != nil {
 		doc = step.Edit(doc)
 	}
+	settings := doc.Settings
+	if step.Settings && len(entries) > 0 {
+		doc.Settings = settingsAfter(step.Profile, settings, entries)
+	}
 	doc.Branch = rec.Branch
-	raw := []byte(st.DocJSON)
-	if step.Edit != nil || from != st || doc.Branch != st.Doc.Branch || st.Summary.Commit == "" {
+	raw := []byte(from.json)
+	if step.Edit != nil || doc.Settings != settings || doc.Branch != from.doc.Branch || raw == nil {
 		var err error
 		if raw, err = doc.Encode(); err != nil {
-			return err
+			return from, err
 		}
 	}
 	rec.DocCRC = codec.CRC(raw)
-	same := st.Summary.Commit != "" && string(raw) == string(st.DocJSON)
 	switch {
 	case st.Opening, step.Keyframe, st.SinceKey+1 >= c.cfg.Limits.Keyframe:
 		rec.Doc = raw
-	case same:
+	case st.Summary.Commit != "" && bytes.Equal(raw, st.DocJSON):
 	case len(raw) <= c.cfg.Limits.WholeDoc:
 		rec.Doc = raw
 	default:
@@ -278,5 +323,14 @@ func (c *Composer) document(rec *checkpoint.Record, st, from *state.State, step 
 			rec.Doc = raw
 		}
 	}
-	return nil
+	return origin{ord: rec.HeadOrd, entry: rec.Head, branch: from.branch, doc: doc, json: raw}, nil
+}
+
+// settingsAfter returns the settings in force after entries, where now is in force before them.
+func settingsAfter(p transcript.Profile, now transcript.Settings, entries []*Entry) transcript.Settings {
+	path := make([]transcript.Entry, len(entries))
+	for i, e := range entries {
+		path[i] = e.Head.Entry(uint64(i))
+	}
+	return pathwindow.Restore(p, -1, now, 0, path).Settings()
 }

@@ -52,7 +52,6 @@ func (j *Journal) bury(ctx context.Context) error {
 		}
 		j.mu.Lock()
 		j.stand(st)
-		j.broken, j.limbo = nil, nil
 		j.mu.Unlock()
 		_, err = j.Commit(ctx, &Step{Reason: state.ReasonDelete, Claim: true})
 		if errors.Is(err, ErrConflict) || errors.Is(err, ErrFenced) {
@@ -103,12 +102,15 @@ func (j *Journal) buryDamaged(ctx context.Context) error {
 }
 
 // hardenTombstone makes the tombstone of an earlier try durable: on a disk it may be known to the system
-// only, and the objects must not go before it (I13).
+// only, and the objects must not go before it (I13). Where that try came as far as the log, it is written first.
 func (j *Journal) hardenTombstone(ctx context.Context) error {
 	key := layout.CheckpointKey(j.cfg.Session)
 	p, info, err := j.store.Backend.Get(ctx, key, backend.Range{})
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	if o, derr := checkpoint.DecodeObject(p); err != nil || derr != nil || !o.Summary.Tombstone {
+		return j.buryDamaged(ctx)
 	}
 	return j.store.Harden(ctx, key, p, info.Version)
 }

@@ -28,6 +28,11 @@ func (v *life) commit(j *Journal, id string, step *Step) {
 	e := say(j, id, "text of "+id)
 	step.Reason, step.Entries, step.Edit = "turn", []*Entry{e}, setState(fmt.Sprintf(`{"at":%q}`, id))
 	r, err := j.Commit(v.ctx, step)
+	if errors.Is(err, ErrInDoubt) { // something before it is: this turn was not sent, and is dropped
+		v.l.failed[id] = true
+		_, _ = j.Rebase(v.ctx, nil)
+		return
+	}
 	for try := 0; err != nil && try < 3; try++ {
 		if j.Broken() == nil {
 			if backend.OutcomeOf(err) == backend.NotApplied {

@@ -120,7 +120,7 @@ func under(id, text, parent string, ord int64) *Entry {
 		p = fmt.Sprintf("%q", parent)
 	}
 	return &Entry{
-		ID: id, ParentID: parent, ParentOrd: ord,
+		ID: id, Parent: Place{ID: parent, Ord: ord},
 		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":%q}}`, id, p, text),
 	}
 }

@@ -47,18 +47,6 @@ func (j *Journal) Since(ctx context.Context, st *state.State, seq int64) iter.Se
 	return j.past.Since(ctx, st, seq)
 }
 
-// PutBlob stores an image by its content; storing it twice is no error. It must be durable before the
-// commit that names it.
-func (j *Journal) PutBlob(ctx context.Context, data []byte) (sum string, err error) {
-	return j.store.PutBlob(ctx, data)
-}
-
-// GetBlob reads an image: from memory where it rode along with the checkpoint, else one object, whose
-// hash is checked.
-func (j *Journal) GetBlob(ctx context.Context, st *state.State, sum string) ([]byte, error) {
-	return j.store.GetBlob(ctx, st, sum)
-}
-
 // PutOriginal stores the bytes of an imported file, compressed, by their SHA-256; of more than 8 MiB in parts.
 func (j *Journal) PutOriginal(ctx context.Context, r io.Reader) (sum string, err error) {
 	return j.store.PutOriginal(ctx, r)
@@ -72,7 +60,11 @@ func (j *Journal) WriteOriginal(ctx context.Context, sum string, w io.Writer) er
 // Snapshot writes an immutable copy of st, which names no segment: state, head and working context with
 // one read (I9). Each has a name of its own, so one commit may have several, with different tags.
 func (j *Journal) Snapshot(ctx context.Context, st *state.State, tag string) (snapshot.Info, error) {
-	return j.store.Snapshot(ctx, st, tag)
+	id, _, err := j.store.LineID()
+	if err != nil {
+		return snapshot.Info{}, err
+	}
+	return j.store.Snapshot(ctx, st, id, tag)
 }
 
 // Snapshots yields the session's snapshots, newest first: one LIST, and one range read for each.

@@ -131,7 +131,10 @@ func (r *Remake) Commit(rec checkpoint.Record, entries [][]byte, parents []int64
 		rec.Seq = 0
 	}
 	rec.Entries, rec.ParentID = len(entries), rec.Head
-	prev := st.HeadOrd
+	prev := st.LineHead()
+	if st.AfterKept {
+		prev = -2 // readers that start at a checkpoint here do not know the kept line's head
+	}
 	var since []byte
 	for i, raw := range entries {
 		ord := st.Next + uint64(i)
@@ -146,7 +149,7 @@ func (r *Remake) Commit(rec checkpoint.Record, entries [][]byte, parents []int64
 		since = append(append(since, raw...), '\n')
 	}
 	want := rec.DocCRC
-	doc := []byte(st.DocJSON)
+	doc := []byte(st.DocumentOfLine())
 	switch {
 	case rec.Doc != nil:
 		doc = rec.Doc
@@ -163,7 +166,7 @@ func (r *Remake) Commit(rec checkpoint.Record, entries [][]byte, parents []int64
 		}
 	}
 	rec.DocCRC = codec.CRC(doc)
-	if st.Opening || st.DocJSON == nil {
+	if st.Opening || st.DocJSON == nil || st.AfterKept {
 		rec.Doc, rec.Patch, rec.Sorted = json.RawMessage(doc), nil, false
 	}
 	if st.Opening {

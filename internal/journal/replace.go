@@ -16,41 +16,25 @@ import (
 
 // replaceStrategy is the commit protocol of one handle on a store that only replaces.
 type replaceStrategy struct {
-	cfg    *Config
-	store  *store.Store
-	past   *store.History
-	handle replaceHost
-	acked  int                // commits that the handle has acknowledged; whoever leads counts
-	last   *checkpoint.Object // as encoded last: the next shares what is compressed
+	cfg   *Config
+	store *store.Store
+	past  *store.History
+	acked int                // commits that the handle has acknowledged; whoever leads counts
+	last  *checkpoint.Object // as encoded last: the next shares what is compressed
 }
 
-// replaceHost is what the strategy needs of the handle that it serves.
-type replaceHost interface {
-	// TakeIn gives st with what background work has made.
-	TakeIn(st *state.State) *state.State
-	// Start runs a job in the background unless one runs already; what it makes is for TakeIn.
-	Start(job func(ctx context.Context) ([]state.Change, error))
-	// Wait waits until no job is under way.
-	Wait()
-	// Idle tells whether no job is under way, and all that was made is taken in.
-	Idle() bool
-	// Boundary is the ordinal up to which the tail is being sealed, or was: the commit behind it begins a
-	// segment. 0 = none.
-	Boundary() uint64
-	// Bound sets the boundary; false where a job is under way, or one beyond first is set already.
-	Bound(first, end uint64) bool
+func newReplace(cfg *Config, s *store.Store, past *store.History) *replaceStrategy {
+	return &replaceStrategy{cfg: cfg, store: s, past: past}
 }
 
-// New makes the strategy of a handle on the store's session. No I/O.
-func newReplace(cfg *Config, s *store.Store, past *store.History, h replaceHost) *replaceStrategy {
-	return &replaceStrategy{cfg: cfg, store: s, past: past, handle: h}
-}
+// Stand has nothing to note: a state names the version that it was read under.
+func (r *replaceStrategy) Stand(*state.State) {}
 
 // Load reads the newest state: one object.
 func (r *replaceStrategy) Load(ctx context.Context) (*state.State, error) {
 	st, err := r.read(ctx)
 	if err == nil && st.Summary.Tombstone {
-		return nil, fmt.Errorf("session %s: %w: %w", r.cfg.Session, store.ErrDeleted, fs.ErrNotExist)
+		return nil, deleted(r.cfg.Session)
 	}
 	return st, err
 }
@@ -74,9 +58,9 @@ func (r *replaceStrategy) Changed(ctx context.Context, st *state.State) (bool, e
 	return err == nil && info.Version != st.Version, err
 }
 
-// Prepare takes in what was sealed in the background. Where sealing is two thresholds behind (a process
-// a turn that exits before its background work), it is done now: one more PUT.
-func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer) error {
+// Prepare seals now where sealing is two thresholds behind (a process a turn that exits before its background work): one
+// more PUT.
+func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer, bg sealing) error {
 	if !c.Next.CAS && r.cfg.Proof != nil {
 		if err := r.cfg.Proof(ctx); err != nil {
 			return err
@@ -85,12 +69,11 @@ func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer) error {
 		proven.CAS = true
 		c.Next = &proven
 	}
-	st := r.handle.TakeIn(c.Next)
+	st := c.Next
 	l := &r.cfg.Limits
 	if c.Settle {
-		r.handle.Wait()
 		var err error
-		if st = r.handle.TakeIn(st); len(st.Tail) > 0 {
+		if len(st.Tail) > 0 {
 			if st, err = r.sealNow(ctx, st); err != nil {
 				return err
 			}
@@ -101,7 +84,7 @@ func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer) error {
 		st.Lineage = nil
 	}
 	if st.TailBytes >= 2*l.SealBytes || len(st.Tail) >= 2*l.SealEntries {
-		if r.handle.Idle() {
+		if bg.idle {
 			var err error
 			if st, err = r.sealNow(ctx, st); err != nil {
 				return err
@@ -112,7 +95,7 @@ func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer) error {
 			}
 		}
 	}
-	if boundary := r.handle.Boundary(); boundary != 0 && boundary == st.Next && !st.Opening {
+	if bg.boundary != 0 && bg.boundary == st.Next && !st.Opening {
 		next := *st
 		next.Opening = true
 		st = &next
@@ -279,7 +262,7 @@ func (p *put) look(ctx context.Context) (st *state.State, over bool, err error) 
 		p.cond = backend.IfMatch(now.Version) // an old version was paired with a new body, or a try was lost
 		return nil, false, nil
 	case now.Has(p.base.Summary.Commit):
-		return nil, true, &Moved{Now: now}
+		return nil, true, &moved{now: now}
 	}
 	return p.search(ctx, now)
 }
@@ -305,7 +288,7 @@ func (p *put) search(ctx context.Context, now *state.State) (*state.State, bool,
 		}
 		break
 	}
-	return nil, true, &Moved{Now: now}
+	return nil, true, &moved{now: now}
 }
 
 // born decides for the first commit of a session that exists: it is ours, and the lineage has left it
@@ -315,7 +298,7 @@ func (p *put) born(ctx context.Context, now *state.State) (*state.State, bool, e
 		return nil, true, p.taken()
 	}
 	st, over, err := p.search(ctx, now)
-	if _, moved := errors.AsType[*Moved](err); moved {
+	if _, moved := errors.AsType[*moved](err); moved {
 		err = p.taken()
 	}
 	return st, over, err
@@ -329,30 +312,26 @@ func (p *put) taken() error {
 	}
 }
 
-// Acknowledged seals and folds in the background once the thresholds are passed. A handle's first commit may
-// be its last (a process a turn): what it made then nobody would name.
-func (r *replaceStrategy) Acknowledged(st *state.State) {
+// Upkeep seals and folds once the thresholds are passed. A handle's first commit may be its last (a process a turn):
+// nobody would name what it made then.
+func (r *replaceStrategy) Upkeep(st *state.State, bg sealing) *job {
 	if r.acked++; r.acked == 1 {
-		return
+		return nil
 	}
 	l := &r.cfg.Limits
 	if level, refs, ok := st.Foldable(); ok {
-		r.handle.Start(func(ctx context.Context) ([]state.Change, error) {
+		return &job{run: func(ctx context.Context) ([]state.Change, error) {
 			made, err := r.past.Fold(ctx, level, refs, st.Summary.Epoch)
 			return []state.Change{made}, err
-		})
-		return
+		}}
 	}
-	if st.TailBytes < l.SealBytes && len(st.Tail) < l.SealEntries {
-		return
+	if st.TailBytes < l.SealBytes && len(st.Tail) < l.SealEntries || bg.boundary > st.Tail[0].Ord || bg.busy {
+		return nil
 	}
-	if !r.handle.Bound(st.Tail[0].Ord, st.Next) {
-		return
-	}
-	r.handle.Start(func(ctx context.Context) ([]state.Change, error) {
+	return &job{boundary: st.Next, run: func(ctx context.Context) ([]state.Change, error) {
 		made, err := r.past.SealTail(ctx, st)
 		return []state.Change{made}, err
-	})
+	}}
 }
 
 // Finish owes nothing: every commit wrote the whole checkpoint.

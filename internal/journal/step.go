@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
@@ -9,62 +11,103 @@ import (
 	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
-// Entry is an entry on its way into the transcript.
-type Entry struct {
-	Raw       []byte          // the stored line, without its newline
-	Head      transcript.Line // of Raw, where it was read already
-	ID        string
-	ParentID  string // "" = a root
-	ParentOrd int64  // ordinal of the parent; -1 = a root, or a parent that the session does not have
-	Parent    *Entry // instead of ParentOrd: a parent that has no ordinal yet. Cleared when this entry has one.
-	Ord       uint64 // set when the commit that holds it is acknowledged
-	Done      bool   // it has been acknowledged
-}
-
-// Head is a place in the tree. The zero Head is not one: Ord -1 with ID "" is the place before every root.
-type Head struct {
-	ID  string
-	Ord int64
-	// Entry is the place instead, where it has no ordinal yet.
-	Entry *Entry
-}
-
 // Step is one commit that is asked for.
 type Step struct {
-	Reason  string
-	Time    time.Time // of the activity that is committed; zero = now
-	Key     string    // idempotency key
+	Reason string    // "" = turn, or compaction where one is among the entries
+	Time   time.Time // of the activity that is committed; zero = now
+	Key    string    // idempotency key
+	Digest string    // of what the turn holds: the same key with another digest is ErrKeyReused; "" = not compared
+	Upto   uint64    // View.Pos when it was made: it takes what was appended before that; 0 = all so far
+
+	// Entries belong to the step: they are stored with it or withdrawn with it.
 	Entries []*Entry
-	Head    *Head  // where the head stands afterwards; nil = at the last entry, or where it stood
-	Branch  string // the branch that the head is on afterwards; "" = as before
+	Anchor  *Anchor // what Entries were made on, and must still be in force; nil = anything
+	Head    *Place  // where the head stands afterwards; nil = at the last entry that moves it, or where it stood
+	Branch  string  // the branch that the head is on afterwards; "" = as before
+
 	// Edit makes the document from the one before; nil = unchanged. It must not keep or change its argument.
 	Edit func(checkpoint.Document) checkpoint.Document
-	// Window is that of the place from which Head grows: of Head itself, or of the parent of the first of
-	// Entries that leads there. nil = it follows from the window before.
-	Window *pathwindow.Window
-	// Kept names the line that the head leaves: rollback and the like.
-	Kept     string
+	// Settings: the document's settings follow the entries, by the rules of Profile.
+	Settings bool
+	Profile  transcript.Profile
+	// Window is that of the place from which the head grows; it is used where the state has none, or another.
+	Window  *pathwindow.Window
+	Outline *checkpoint.Outline // of the place that the head moves to; nil = the entries describe it
+
+	Kept     string            // names the line that the head leaves: rollback and the like
 	Claim    bool              // fences every older writer
 	Keyframe bool              // the document goes whole
 	Original string            // hex SHA-256 of the imported bytes
-	Snapshot string            // name of the snapshot that is taken of this commit
-	Blobs    map[string][]byte // small images (at most 64 KiB each) of the entries, by SHA-256: they ride in the checkpoint
-	Queued   func()            // called once, when the step stands in line: later ones come behind it
-	next     string            // reason roll: name of the segment that goes on
-	settle   bool              // replace: what was written in bulk is sealed and folded first
+	Snapshot string            // name of the snapshot that this commit is the first to name
+	Blobs    map[string][]byte // small images (at most 64 KiB each) that ride in the checkpoint, by SHA-256
 	KeepBoth bool              // on ErrConflict keep the turn as a branch at once
+
+	moves  bool   // a navigation: it is not kept when it loses
+	next   string // reason roll: name of the segment that follows
+	settle bool   // replace: what was written in bulk is sealed and folded first
 }
 
-// idle tells that the step is none of the session's users: it does not count as activity.
+// Anchor is what a turn that carries its entries was made on.
+type Anchor struct {
+	At     Place // from which the first of the entries grows
+	Branch string
+	Doc    checkpoint.Document
+	JSON   json.RawMessage // Doc, encoded
+}
+
+// idle reports whether the step counts as activity of the session's users.
 func (s *Step) idle() bool { return s.settle || s.Reason == state.ReasonRoll }
 
-// Settling is a step that changes nothing, by which what was written in bulk is sealed and folded.
-func Settling() *Step { return &Step{Reason: state.ReasonImport, settle: true} }
+// settling returns a step that changes nothing, by which what was written in bulk is sealed and folded.
+func settling() *Step { return &Step{Reason: state.ReasonImport, settle: true} }
 
-// Settles tells whether the step is one of settling.
-func (s *Step) Settles() bool { return s.settle }
+// Result is what an acknowledged step became.
+type Result struct {
+	Commit   checkpoint.Commit
+	State    *state.State // the state right after the step's batch
+	Kept     string       // branch on which a losing turn lives now
+	Bytes    int          // size of the checkpoint object or of the append that carried it
+	Warnings []string     // soft limits passed, torn bytes moved aside
+	Repeated bool         // the idempotency key was known: nothing was done
+	Line     uint64       // with Repeated: ordinal of the commit's line; 0 = not known
+	Along    int          // of a move: entries that were pending, and that its request stored before it
+	Pending  int          // with Repeated: entries of the handle that are still to be committed
+}
 
-// Moved says that base is no longer the head. It is turned into a conflict or folded by the caller.
-type Moved struct{ Now *state.State }
+// turn is a step on its way: a cut in the list of entries, after those that it takes along.
+type turn struct {
+	step   *Step
+	ctx    context.Context //nolint:containedctx // a queued call: a request is given up when all who share it are cancelled
+	upto   uint64          // it takes the entries before this position
+	joined *turn           // a turn that was sent or had failed, with the same key: it gets that one's answer
+	twin   *turn           // the same, within a batch
 
-func (m *Moved) Error() string { return "the head moved" }
+	kept   bool      // it failed, and Rebase knows it
+	found  *sentLine // it was in doubt, and is in the history
+	known  *keyed    // its key is in the history
+	lost   error     // why it has no line in the batch: told when the batch is decided
+	line   *sentLine // that carries it, once it was composed
+	tried  string    // id of the line that carried it last
+	result Result    // with err: stand when done is closed
+	err    error
+	done   chan struct{}
+	lead   chan struct{} // receives the lead
+	over   bool          // done is closed; guarded by Journal.mu
+}
+
+func newTurn(ctx context.Context, step *Step) *turn {
+	return &turn{step: step, ctx: ctx, done: make(chan struct{}), lead: make(chan struct{}, 1)}
+}
+
+// answer ends the turn for its caller, once; j.mu is held. A turn that Rebase stores later has its result too.
+func (t *turn) answer(r Result, err error) {
+	t.result, t.err = r, err
+	if !t.over {
+		t.over = true
+		close(t.done)
+	}
+}
+
+// withdrawn reports whether the step leaves nothing to Rebase when it loses: navigations, and turns that carry their
+// entries on an anchor, which their callers still have.
+func (s *Step) withdrawn() bool { return s.moves || s.Anchor != nil }

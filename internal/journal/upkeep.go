@@ -2,25 +2,87 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/snapshot"
 )
 
-// background is the one job that a handle has under way beside its commits, and what earlier ones made.
-// It is guarded by Journal.mu.
+// background is the work that a handle has under way beside its commits, and what it made. It writes only what is
+// confirmed, so it needs no lead. Guarded by Journal.mu.
 type background struct {
 	ctx      context.Context //nolint:containedctx // cancelled by Close; jobs outlive the calls that start them
 	cancel   context.CancelFunc
 	busy     bool
 	made     []state.Change // for the next state to take in
 	taken    []state.Change // taken in by a state that is not acknowledged yet
-	boundary uint64         // the tail up to this ordinal is being sealed, or was: the commit behind it begins a segment
-	age      int            // grows whenever the handle stands somewhere else: what was made before is forgotten
+	boundary uint64         // the tail up to this ordinal is being sealed, or was: the commit after it begins a segment
+	age      int            // grows whenever the handle takes another's state: what was made before is forgotten
+	shooting bool           // a snapshot is being written
 }
 
 // closeWait bounds how long Close waits for background work.
 const closeWait = 10 * time.Second
+
+// job is work that a strategy wants done in the background.
+type job struct {
+	run      func(ctx context.Context) ([]state.Change, error)
+	boundary uint64 // that it sets; 0 = none
+}
+
+// sealing is what a strategy needs to know of the background.
+type sealing struct {
+	boundary uint64 // the tail up to this ordinal is being sealed, or was
+	busy     bool   // a job is under way
+	idle     bool   // none is, and all that was made is taken in
+}
+
+func (j *Journal) sealing() sealing {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return sealing{boundary: j.bg.boundary, busy: j.bg.busy, idle: !j.bg.busy && len(j.bg.made) == 0}
+}
+
+// upkeep starts the work that is due after a commit, unless some is under way.
+func (j *Journal) upkeep(st *state.State) {
+	work := j.strategy.Upkeep(st, j.sealing())
+	if work == nil {
+		return
+	}
+	j.mu.Lock()
+	if j.bg.busy || j.closed {
+		j.mu.Unlock()
+		return
+	}
+	if work.boundary != 0 {
+		j.bg.boundary = work.boundary
+	}
+	ctx, age := j.backgroundContext(), j.bg.age
+	j.bg.busy = true
+	j.work.Add(1)
+	j.mu.Unlock()
+	j.start(func() {
+		defer j.work.Done()
+		made, err := work.run(ctx)
+		j.ended(age, made, err)
+	})
+}
+
+func (j *Journal) start(run func()) {
+	if j.cfg.Go != nil {
+		j.cfg.Go(run)
+		return
+	}
+	go run()
+}
+
+func (j *Journal) backgroundContext() context.Context {
+	if j.bg.ctx == nil {
+		j.bg.ctx, j.bg.cancel = context.WithCancel(context.Background())
+	}
+	return j.bg.ctx
+}
 
 // ended books what a job has made.
 func (j *Journal) ended(age int, made []state.Change, err error) {
@@ -36,19 +98,104 @@ func (j *Journal) ended(age int, made []state.Change, err error) {
 	}
 }
 
-// forget drops what the background made: the handle stands somewhere else now. j.mu is held.
+// takeIn returns st with what the background has made.
+func (j *Journal) takeIn(st *state.State) *state.State {
+	j.mu.Lock()
+	made := j.bg.made
+	j.bg.made, j.bg.taken = nil, append(j.bg.taken, made...)
+	j.mu.Unlock()
+	for _, c := range made {
+		if next, err := st.With(c); err == nil {
+			st = next
+		}
+	}
+	return st
+}
+
+// returnChanges keeps what a state had taken in that came to nothing: the next one takes it in. j.mu is held.
+func (j *Journal) returnChanges() {
+	j.bg.made, j.bg.taken = append(j.bg.taken, j.bg.made...), nil
+}
+
+// forget drops what the background made: the handle takes another's state. j.mu is held.
 func (j *Journal) forget() {
 	j.bg.age++
 	j.bg.made, j.bg.taken, j.bg.boundary = nil, nil, 0
 }
 
-// giveBack keeps what a state had taken in that came to nothing: the next one takes it in. j.mu is held.
-func (j *Journal) giveBack() {
-	j.bg.made, j.bg.taken = append(j.bg.taken, j.bg.made...), nil
+// SnapshotLater writes a snapshot of an acknowledged state in the background and calls done with what became of it; false
+// where one is being written already, or the handle is closed. Close waits for it.
+func (j *Journal) SnapshotLater(st *state.State, done func(info snapshot.Info, err error)) bool {
+	id, _, err := j.store.LineID()
+	if err != nil {
+		return false
+	}
+	j.mu.Lock()
+	if j.bg.shooting || j.closed {
+		j.mu.Unlock()
+		return false
+	}
+	j.bg.shooting = true
+	ctx := j.backgroundContext()
+	j.work.Add(1)
+	j.mu.Unlock()
+	j.start(func() {
+		defer j.work.Done()
+		info, err := j.store.Snapshot(ctx, st, id, "")
+		j.mu.Lock()
+		j.bg.shooting = false
+		j.mu.Unlock()
+		done(info, err)
+	})
+	return true
 }
 
-// stand moves the handle to a state that it did not make itself. j.mu is held.
-func (j *Journal) stand(st *state.State) {
-	j.st, j.fresh = st, true
-	j.forget()
+// Settle brings a session that was written in bulk to the shape in which a long life would have left it:
+// everything sealed, the references folded into one, and a lineage that begins here, so that what a resume
+// reads does not depend on how much was imported. It commits nothing that a reader sees.
+func (j *Journal) Settle(ctx context.Context) error {
+	st := j.State()
+	refs := 0
+	if len(st.Segments.Levels) > 0 {
+		refs = len(st.Segments.Levels[0])
+	}
+	small := st.TailBytes < j.cfg.Limits.SealBytes && len(st.Tail) < j.cfg.Limits.SealEntries
+	if len(st.Plain) == 0 && small && refs == 0 {
+		return nil
+	}
+	a, appends := j.strategy.(*appendStrategy)
+	if !appends {
+		_, err := j.Commit(ctx, settling())
+		return err
+	}
+	if err := j.takeLead(ctx, "settle"); err != nil {
+		return err
+	}
+	defer j.dropLead()
+	if err := j.rollNow(ctx); err != nil {
+		return err
+	}
+	j.work.Wait() // nobody else tidies from here on
+	st, err := a.settle(ctx, j.takeIn(j.State()))
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.st, j.stood, j.bg.taken = st, st, nil
+	j.version++
+	return nil
+}
+
+// rollNow closes the active segment, so that it can be sealed. The caller leads. Where another writer was there
+// meanwhile, nothing is done.
+func (j *Journal) rollNow(ctx context.Context) error {
+	if err := j.Broken(); err != nil {
+		return err
+	}
+	err := j.publish(&operation{ctx: ctx, roll: true})
+	if errors.Is(err, ErrConflict) || errors.Is(err, ErrFenced) {
+		return nil
+	}
+	return err
 }

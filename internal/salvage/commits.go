@@ -19,7 +19,7 @@ type writer struct {
 func (w *writer) commit(c *Commit, after string) error {
 	st := w.made.State()
 	rec := checkpoint.Record{Reason: reason, Writer: w.cfg.Writer, Branch: st.Summary.Branch, Head: st.Summary.Entry, HeadOrd: st.HeadOrd}
-	head := st.HeadOrd
+	head := st.LineHead()
 	if c.Record != nil {
 		rec = *c.Record
 		if rec.Base != nil {

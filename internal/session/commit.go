@@ -3,192 +3,331 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"sync"
+	"slices"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // Commit says what a commit saves beside the pending entries.
 type Commit struct {
-	Reason, Key string
-	Edit        *Edit
-	Turn        bool // the caller's own: may be deferred, and may be the reason for a snapshot
+	Reason, Key, Digest string
+	Edit                *Edit
+	Turn                bool // the caller's own: may be deferred, and may be the reason for a snapshot
 
-	claim bool // fences, and takes no entries
-	move  *move
+	Entries []transcript.Draft // that belong to the turn
+	Base    string             // id of the commit that the turn was made on; "" = where the handle is now
 }
+
+// carries reports whether the commit brings entries of its own, or names what it was made on.
+func (o *Commit) carries() bool { return len(o.Entries) > 0 || o.Base != "" }
 
 // Commit makes one step of what is pending and has it committed.
 func (h *Handle) Commit(ctx context.Context, o Commit) (Receipt, error) {
-	h.gate.RLock()
+	before := h.IO()
 	r, err := h.commit(ctx, o)
-	h.gate.RUnlock()
-	return r, h.after(r, err)
+	if err != nil {
+		return Receipt{}, err
+	}
+	r.IO = h.IO().Sub(before)
+	return r, h.after(r, nil)
 }
 
 // after runs the hook for an acknowledged commit.
 func (h *Handle) after(r Receipt, err error) error {
-	if hook := h.o.AfterCommit; hook != nil && err == nil && r.Commit != "" {
+	if hook := h.o.AfterCommit; hook != nil && err == nil && r.Commit != "" && !r.Repeated {
 		hook(r)
 	}
 	return err
 }
 
-// commit is Commit with the gate held.
 func (h *Handle) commit(ctx context.Context, o Commit) (Receipt, error) {
-	before := h.IO()
-	if err := h.j.Broken(); err != nil {
-		return Receipt{}, err
+	if o.Turn && h.o.Defer && o.Base == "" {
+		r, deferred, err := h.deferTurn(ctx, &o)
+		if deferred || err != nil {
+			return r, err
+		}
 	}
-	if o.Turn && h.o.Defer && h.Defer(o.Edit) {
-		return Receipt{Head: checkpoint.Head{Entry: h.Head(), Branch: h.State().Summary.Branch}}, nil
-	}
-	list, _ := h.Waiting()
-	if o.claim {
-		list = nil
-	}
-	if err := h.Store(ctx, list); err != nil {
-		return Receipt{}, err
-	}
-	w := Wish{Reason: o.Reason, Key: o.Key, Edit: o.Edit, Claim: o.claim, Snapshot: h.snapshots.taken()}
-	if o.move != nil {
-		w.Move = o.move.into
-	}
-	h.order.Lock()
-	unlock := sync.OnceFunc(h.order.Unlock)
-	defer unlock()
-	f, err := h.Take(list, w)
+	p, err := h.step(ctx, o)
 	if err != nil {
 		return Receipt{}, err
 	}
-	f.Step.Queued = unlock
-	res, err := h.j.Commit(ctx, f.Step)
-	h.Settle(f, res, err)
-	if err != nil {
+	if err := h.images.store(ctx, p.blobs); err != nil {
 		return Receipt{}, err
 	}
+	p.step.Snapshot = h.snapshots.taken()
+	res, err := h.j.Commit(ctx, p.step)
+	if err != nil {
+		h.snapshots.giveBack(p.step.Snapshot)
+		return Receipt{}, err
+	}
+	h.saved(p, res)
 	r := receipt(res)
-	if o.Turn {
-		r.Snapshot, r.Warnings = h.snapshots.due(ctx, h.j, f.From, f.Step.Reason, r.Warnings)
+	r.Snapshot, r.Warnings = p.step.Snapshot, h.snapshots.warnings(r.Warnings)
+	if r.IDs, err = h.idsOf(ctx, p.step.Entries, res); err != nil {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the ids of the repeated turn cannot be read: %v", err))
 	}
-	r.IO = h.IO().Sub(before)
+	if o.Turn {
+		h.snapshots.due(h.j, p.from, res.Commit.Reason)
+	}
 	return r, nil
+}
+
+// deferTurn keeps a turn in memory, as pi does before the first assistant message.
+func (h *Handle) deferTurn(ctx context.Context, o *Commit) (Receipt, bool, error) {
+	if h.State().Summary.Commit != "" {
+		return Receipt{}, false, nil
+	}
+	ids, err := h.Append(ctx, o.Entries, false)
+	o.Entries = nil
+	if err != nil || !h.hold(o.Edit) {
+		return Receipt{}, false, err
+	}
+	return Receipt{Head: checkpoint.Head{Entry: h.Head(), Branch: h.State().Summary.Branch}, IDs: ids}, true, nil
+}
+
+// prepared is a step, and what the handle has to remember of the moment at which it was made.
+type prepared struct {
+	step    *journal.Step
+	from    *state.State // acknowledged then
+	blobs   []string     // of what it takes along
+	itemsAt int
+	held    *Edit
+}
+
+// step makes the step of a commit: it takes what was appended before it was called.
+func (h *Handle) step(ctx context.Context, o Commit) (*prepared, error) {
+	drafts, err := h.Screen(ctx, o.Entries)
+	if err != nil {
+		return nil, err
+	}
+	var based *journal.Anchor
+	if o.Base != "" {
+		if based, err = h.baseOf(ctx, o.Base); err != nil {
+			return nil, err
+		}
+	}
+	known, err := h.parents(ctx, drafts)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	v := h.sync()
+	p := &prepared{from: v.State, itemsAt: v.itemsAt, held: v.held}
+	p.step = &journal.Step{
+		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Upto: v.Pos, KeepBoth: h.o.KeepBoth, Settings: true, Profile: v.profile,
+	}
+	if o.carries() {
+		if based == nil {
+			based = &journal.Anchor{At: v.View.Head, Branch: v.State.Summary.Branch, Doc: v.State.Doc, JSON: v.State.DocJSON}
+		}
+		p.step.Anchor = based
+		if p.step.Entries, err = h.build(drafts, based.At, known, h.j.Pending); err != nil {
+			return nil, err
+		}
+		for _, e := range p.step.Entries {
+			h.j.HoldBlobs(e.Blobs)
+		}
+	}
+	if v.window() == nil {
+		p.step.Window = v.base
+	}
+	edit := v.held.then(o.Edit)
+	if v.items != nil || v.unsaved {
+		edit = edit.then(&Edit{context: withOwn(v.encodeItems(), p.step.Entries), setContext: true})
+	}
+	if edit.changes() {
+		p.step.Edit = edit.apply
+	}
+	p.blobs = v.blobs(p.step.Entries)
+	return p, nil
+}
+
+// withOwn adds the entries of a turn to an explicit context.
+func withOwn(items []transcript.Item, own []*journal.Entry) []transcript.Item {
+	for _, e := range own {
+		if items != nil && Speaks(e.Head.Type) {
+			items = append(items, transcript.Item{Entry: e.ID})
+		}
+	}
+	return items
+}
+
+// blobs are the sums of the images that a commit refers to.
+func (v *view) blobs(own []*journal.Entry) (sums []string) {
+	for _, list := range [][]*journal.Entry{v.Open, own} {
+		for _, e := range list {
+			for _, b := range e.Blobs {
+				sums = append(sums, b.Sum)
+			}
+		}
+	}
+	for _, it := range v.items {
+		for _, ref := range blob.Refs(it.Message) {
+			sums = append(sums, ref.Sum)
+		}
+	}
+	return sums
+}
+
+// saved takes over that a step is stored.
+func (h *Handle) saved(p *prepared, res journal.Result) {
+	if res.Repeated {
+		return
+	}
+	h.look(func(v *view) {
+		if v.held == p.held {
+			v.held = nil
+		}
+		if v.itemsAt == p.itemsAt {
+			v.unsaved = false
+		}
+	})
+}
+
+// baseOf finds the commit that a turn was made on.
+func (h *Handle) baseOf(ctx context.Context, id string) (*journal.Anchor, error) {
+	st := h.State()
+	view := &View{Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st)}
+	if st.Summary.Commit != id {
+		var err error
+		if view, err = h.commitByID(ctx, st, id); errors.Is(err, fs.ErrNotExist) {
+			if st, err = h.j.Latest(ctx); err == nil { // another writer's, of after what this handle has seen
+				view, err = h.commitByID(ctx, st, id)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("base: %w", err)
+		}
+	}
+	raw, err := view.Doc.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return &journal.Anchor{At: view.Head, Branch: view.Doc.Branch, Doc: view.Doc, JSON: raw}, nil
+}
+
+// commitByID finds a commit of st by its whole id.
+func (h *Handle) commitByID(ctx context.Context, st *state.State, id string) (*View, error) {
+	for c, err := range h.j.Log(ctx, st, st.Summary.Seq) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Commit == id {
+			return h.atSeq(ctx, st, c.Seq)
+		}
+	}
+	return nil, Missing("commit", id)
+}
+
+// idsOf returns the ids of a turn's own entries: of one that was repeated, those of the first time.
+func (h *Handle) idsOf(ctx context.Context, own []*journal.Entry, res journal.Result) (ids []string, err error) {
+	if !res.Repeated {
+		for _, e := range own {
+			ids = append(ids, e.ID)
+		}
+		return ids, nil
+	}
+	n := uint64(min(len(own), res.Commit.Entries))
+	if n == 0 || res.Line < n {
+		return nil, nil
+	}
+	ords := make([]uint64, n)
+	for i := range ords {
+		ords[i] = res.Line - n + uint64(i)
+	}
+	for l, err := range h.j.Lines(ctx, res.State, ords) {
+		if err != nil {
+			return nil, err
+		}
+		e, err := Stored(l)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, e.ID)
+	}
+	return ids, nil
 }
 
 // receipt says what the journal did.
 func receipt(res journal.Result) Receipt {
 	return Receipt{
-		Head: res.Commit.Head, Entries: res.Commit.Entries, Kept: res.Kept, Warnings: res.Warnings, Bytes: res.Bytes,
+		Head: res.Commit.Head, Entries: res.Commit.Entries, Kept: res.Kept, Warnings: slices.Clone(res.Warnings), Bytes: res.Bytes,
+		Repeated: res.Repeated, Pending: res.Pending,
 	}
 }
-
-// claimTries bounds how often Claim begins anew when others commit meanwhile.
-const claimTries = 8
 
 // Claim takes the session. What is pending is committed first, or kept as Rebase keeps it.
 func (h *Handle) Claim(ctx context.Context) (Receipt, error) {
-	if err := h.Writable(ctx); err != nil {
-		return Receipt{}, err
-	}
-	h.gate.Lock()
-	r, err := h.claim(ctx)
-	h.gate.Unlock()
-	return r, h.after(r, err)
+	return h.mend(ctx, func() ([]journal.Result, error) {
+		return h.j.Claim(ctx, &journal.Step{Reason: state.ReasonClaim, Claim: true})
+	})
 }
 
-func (h *Handle) claim(ctx context.Context) (Receipt, error) {
-	before, branch := h.IO(), ""
-	if list, _ := h.Waiting(); len(list) > 0 && h.j.Broken() == nil {
-		r, err := h.commit(ctx, Commit{})
-		if branch = r.Kept; err != nil && !lostRace(err) {
-			return Receipt{}, err
-		}
-	}
-	if h.j.Broken() != nil {
-		r, err := h.rebase(ctx)
-		if err != nil {
-			return Receipt{}, err
-		}
-		branch = r.Kept
-	}
-	for try := 1; ; try++ {
-		r, err := h.commit(ctx, Commit{Reason: "claim", claim: true})
-		if err == nil {
-			r.Kept, r.IO = branch, h.IO().Sub(before)
-		}
-		if try == claimTries || !lostRace(err) {
-			return r, err
-		}
-		// The step that lost held nothing but the claim: it is made anew on the newest head.
-		if err := h.j.Reload(ctx); err != nil {
-			return Receipt{}, err
-		}
-	}
-}
-
-func lostRace(err error) bool {
-	return errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced)
-}
-
-// Rebase keeps the turn of a failed commit, and what is pending: see journal.Journal.Rebase.
+// Rebase stores the turns of failed commits, and what is pending: see journal.Journal.Rebase.
 func (h *Handle) Rebase(ctx context.Context) (Receipt, error) {
+	return h.mend(ctx, func() ([]journal.Result, error) {
+		var extra *prepared
+		var err error
+		h.look(func(v *view) {
+			if v.unsaved || v.held != nil {
+				extra = &prepared{}
+			}
+		})
+		if extra != nil {
+			if extra, err = h.step(ctx, Commit{}); err != nil {
+				return nil, err
+			}
+			res, err := h.j.Rebase(ctx, extra.step)
+			if err == nil {
+				h.saved(extra, journal.Result{})
+			}
+			return res, err
+		}
+		return h.j.Rebase(ctx, nil)
+	})
+}
+
+// mend runs Rebase or Claim, and makes one receipt of the results: the last one's, with what all of them stored.
+func (h *Handle) mend(ctx context.Context, run func() ([]journal.Result, error)) (Receipt, error) {
 	if err := h.Writable(ctx); err != nil {
 		return Receipt{}, err
 	}
-	h.gate.Lock()
-	r, err := h.rebase(ctx)
-	h.gate.Unlock()
-	return r, h.after(r, err)
-}
-
-func (h *Handle) rebase(ctx context.Context) (Receipt, error) {
 	before := h.IO()
-	list, more := h.Waiting()
-	if err := h.Store(ctx, list); err != nil {
-		return Receipt{}, err
-	}
-	var f *Flight
-	var extra *journal.Step
-	if len(list) > 0 || more {
-		var err error
-		if f, err = h.Take(list, Wish{}); err != nil {
-			return Receipt{}, err
-		}
-		extra = f.Step
-	}
-	results, err := h.j.Rebase(ctx, extra)
-	h.SettleRebase(f, err)
+	results, err := run()
 	if err != nil {
 		return Receipt{}, err
 	}
 	r := Receipt{Head: h.State().Head()}
 	for _, res := range results {
 		sum := receipt(res)
-		r.Head, r.Bytes, r.Warnings = sum.Head, sum.Bytes, sum.Warnings
-		r.Entries += sum.Entries
-		if sum.Kept != "" {
-			r.Kept = sum.Kept
+		sum.Entries += r.Entries
+		if sum.Kept == "" {
+			sum.Kept = r.Kept
 		}
+		r = sum
 	}
 	r.IO = h.IO().Sub(before)
-	return r, nil
+	return r, h.after(r, nil)
 }
 
-// Reload drops what is pending, the turn of a failed commit too, and stands at the newest head.
+// Reload drops what is pending, the turns of failed commits too, and takes the newest state.
 func (h *Handle) Reload(ctx context.Context) error {
 	if err := h.Ready(ctx); err != nil {
 		return err
 	}
-	h.gate.Lock()
-	defer h.gate.Unlock()
-	err := h.j.Reload(ctx)
-	if errors.Is(err, fs.ErrNotExist) && h.State().Summary.Commit == "" {
-		err = nil // never committed, by nobody
+	if err := h.j.Reload(ctx); err != nil {
+		return err
 	}
-	if err == nil {
-		h.Reset()
-	}
-	return err
+	h.look(func(v *view) {
+		v.held, v.unsaved = nil, false
+		v.settle()
+	})
+	return nil
 }

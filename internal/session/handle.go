@@ -1,14 +1,13 @@
-// Package live is a handle on one session at work: it commits, moves, travels in time and watches. What
-// it sees is a Copy, what makes things durable a journal.Journal; this package holds them to the
-// rules that hold between calls:
+// Package session is a handle on one session at work: it appends, commits, moves, travels in time, reads and watches.
+// It guarantees:
 //
-//   - Commits share the journal's queue; a move, Claim, Rebase and Reload have the handle to themselves.
-//   - A commit takes what was inserted before it was called, and steps enter the queue in the order in
-//     which they were made.
+//   - Read-your-writes. What was appended is in every answer from then on, also while a commit is on its way.
+//   - One picture. An answer is made of one state and the entries that were pending after it (Moment).
 //   - A move takes what is pending along, and brings back the document in force at the place it goes to.
-//   - No lock is held while a hook runs.
+//   - No lock is held while a hook runs or I/O is done.
 //
-// Errors are those of the layers below.
+// What makes things durable, and in which order, is internal/journal's: this package says what a commit holds. Errors are
+// those of the layers below.
 package session
 
 import (
@@ -61,31 +60,27 @@ type Receipt struct {
 
 // Handle is one writer, or reader, of one session. Safe for concurrent use.
 //
-// Locks, in the order in which they are taken: gate, order, the working copy's.
+// Locks, in the order in which they are taken: trees.mu, mu, the journal's.
 type Handle struct {
 	o Options
 	b trace.Backend
 	j *journal.Journal
 
-	gate  sync.RWMutex // commits share it; a move, Claim, Rebase and Reload have it alone
-	order sync.Mutex   // steps enter the journal's queue in the order in which they were made
-
-	snapshots snapshots
-
 	mu     sync.Mutex
-	w      work
+	v      view
 	closed bool
 	wake   chan struct{} // closed and replaced whenever the acknowledged state moves
 
-	trees  trees
-	images *Images
+	trees     trees
+	images    *Images
+	snapshots snapshots
 }
 
 // New makes a handle on a journal that is on b.
 func New(j *journal.Journal, b trace.Backend, o Options) *Handle {
 	h := &Handle{o: o, b: b, j: j, images: newImages(j), wake: make(chan struct{})}
-	h.w.ids, h.w.wish = map[string]*Pending{}, o
-	h.w.reset(j.State())
+	h.v.wish = &h.o
+	h.look(func(*view) {})
 	// Where commits are appended, the log holds a keyframe every 64 of them, and a commit is one write: a
 	// snapshot by count would be a second one for what is at hand already.
 	if _, appends := b.(backend.Appender); appends && o.Snapshots.Every == 0 {
@@ -97,6 +92,9 @@ func New(j *journal.Journal, b trace.Backend, o Options) *Handle {
 
 // IO is all that the handle asked of the backend.
 func (h *Handle) IO() backend.IO { return h.b.IO() }
+
+// Waiting counts the commits that wait for their outcome.
+func (h *Handle) Waiting() int { return h.j.Waiting() }
 
 // Journal is what makes the handle's commits durable.
 func (h *Handle) Journal() *journal.Journal { return h.j }
@@ -112,44 +110,22 @@ func (h *Handle) Writable(ctx context.Context) error {
 // closeWithin bounds how long Close waits for background work.
 const closeWithin = 10 * time.Second
 
-// Close ends the handle. Its error counts the entries that were never committed. Idempotent.
+// Close ends the handle. Its error counts the entries that were never committed, and those in doubt. Idempotent.
 func (h *Handle) Close() error {
-	left, first := h.shut()
-	if !first {
+	if !h.shut() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
 	err := h.j.Close(ctx)
-	if left > 0 {
-		err = errors.Join(fmt.Errorf("%d entries were never committed and are gone", left), err)
+	pending, doubtful := h.j.Abandoned()
+	if doubtful > 0 {
+		err = errors.Join(fmt.Errorf("in doubt: whether %d entries were committed is unknown", doubtful), err)
+	}
+	if pending > 0 {
+		err = errors.Join(fmt.Errorf("%d entries were never committed and are gone", pending), err)
 	}
 	return err
-}
-
-// Append inserts drafts behind the head and, if durable is set, commits them. The ids come back with the
-// error of the commit.
-func (h *Handle) Append(ctx context.Context, d []transcript.Draft, durable bool) ([]string, error) {
-	err := h.Writable(ctx)
-	var drafts []transcript.Draft
-	if err == nil {
-		drafts, err = h.Screen(ctx, d)
-	}
-	var added []*Pending
-	if err == nil {
-		added, err = h.Insert(ctx, drafts, nil, true)
-	}
-	if err != nil || len(added) == 0 {
-		return nil, err
-	}
-	ids := make([]string, len(added))
-	for i, p := range added {
-		ids[i] = p.ID()
-	}
-	if durable {
-		_, err = h.Commit(ctx, Commit{Reason: "append"})
-	}
-	return ids, err
 }
 
 // Screen lets the hook see copies of drafts.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync"
 
 	"github.com/coppice-go/coppice/internal/journal"
@@ -23,50 +22,25 @@ const imagesMax = 16 << 20
 
 // Images are the images of one handle. Safe for concurrent use.
 type Images struct {
-	j       *journal.Journal
-	mu      sync.Mutex
-	unsaved map[string][]byte // to be stored before the commit of the entry that refers to them
-	kept    map[string][]byte
-	size    int
+	j    *journal.Journal
+	mu   sync.Mutex
+	kept map[string][]byte
+	size int
 }
 
 // newImages makes the cache of a handle.
 func newImages(j *journal.Journal) *Images { return &Images{j: j} }
 
-// Hold keeps blobs until save has stored them.
-func (im *Images) Hold(blobs []blob.Blob) {
-	im.mu.Lock()
-	defer im.mu.Unlock()
-	for _, b := range blobs {
-		if im.unsaved == nil {
-			im.unsaved = map[string][]byte{}
-		}
-		im.unsaved[b.Sum] = b.Data
-	}
-}
-
-// Save stores those of the images with these sums that are not stored yet.
-func (im *Images) Save(ctx context.Context, sums []string) error {
-	sums = slices.Clone(sums)
-	slices.Sort(sums)
-	var todo []blob.Blob
-	im.mu.Lock()
-	for _, sum := range slices.Compact(sums) {
-		if data, ok := im.unsaved[sum]; ok {
-			todo = append(todo, blob.Blob{Sum: sum, Data: data})
+// store stores those of the images with these sums that are not stored yet.
+func (im *Images) store(ctx context.Context, sums []string) error {
+	for _, sum := range sums {
+		if data, ok := im.j.HeldBlob(sum); ok {
+			im.mu.Lock()
+			im.keep(sum, data)
+			im.mu.Unlock()
 		}
 	}
-	im.mu.Unlock()
-	return parallel.Each(ctx, len(todo), func(i int) error {
-		if _, err := im.j.PutBlob(ctx, todo[i].Data); err != nil {
-			return fmt.Errorf("store an image: %w", err)
-		}
-		im.mu.Lock()
-		defer im.mu.Unlock()
-		delete(im.unsaved, todo[i].Sum)
-		im.keep(todo[i].Sum, todo[i].Data)
-		return nil
-	})
+	return im.j.StoreBlobs(ctx, sums)
 }
 
 // keep remembers an image; im.mu is held.
@@ -83,10 +57,7 @@ func (im *Images) keep(sum string, data []byte) {
 // Get gives an image by its SHA-256.
 func (im *Images) Get(ctx context.Context, st *state.State, sum string) ([]byte, error) {
 	im.mu.Lock()
-	data, ok := im.unsaved[sum]
-	if !ok {
-		data, ok = im.kept[sum]
-	}
+	data, ok := im.kept[sum]
 	im.mu.Unlock()
 	if ok {
 		return data, nil

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 
-	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
 )
@@ -16,120 +18,144 @@ import (
 // EntryMax bounds one entry, in bytes, beside its images.
 const EntryMax = 4 << 20
 
-// Insert adds drafts to the pending entries, all or none. The first hangs on at, nil = the head. Unless
-// grow is set the head stays.
-func (h *Handle) Insert(ctx context.Context, drafts []transcript.Draft, at *Place, grow bool) ([]*Pending, error) {
-	known, err := h.parents(ctx, drafts)
+// Append inserts drafts after the head and, if durable is set, commits them. The ids come back with the
+// error of the commit.
+func (h *Handle) Append(ctx context.Context, d []transcript.Draft, durable bool) ([]string, error) {
+	if err := h.Writable(ctx); err != nil {
+		return nil, err
+	}
+	drafts, err := h.Screen(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil, backend.ErrClosed
+	added, err := h.insert(ctx, drafts, false)
+	if err != nil || len(added) == 0 {
+		return nil, err
 	}
-	w := h.sync()
-	b := builder{w: w, o: &h.o, at: w.head, known: known, fresh: map[string]int{}}
-	if at != nil {
-		b.at = *at
+	ids := make([]string, len(added))
+	for i, e := range added {
+		ids[i] = e.ID
 	}
-	for i := range drafts {
-		if err := b.add(&drafts[i]); err != nil {
+	if durable {
+		_, err = h.Commit(ctx, Commit{Reason: "append"})
+	}
+	return ids, err
+}
+
+// insertTries bounds how often drafts with ids of their own are looked at anew while commits are acknowledged.
+const insertTries = 64
+
+// insert adds drafts to the pending entries, all or none. aside: the head does not move to them.
+func (h *Handle) insert(ctx context.Context, drafts []transcript.Draft, aside bool) (added []*journal.Entry, err error) {
+	for range insertTries {
+		known, err := h.parents(ctx, drafts)
+		if err != nil {
 			return nil, err
 		}
-	}
-	added := make([]*Pending, len(b.lines))
-	for i, l := range b.lines {
-		hangs := b.hang[i]
-		if hangs.Ord == onFresh {
-			hangs = Place{ID: l.ParentID, Ord: -1, p: added[b.fresh[l.ParentID]]}
+		err = h.j.Append(ctx, func(st *state.State, head journal.Place, find func(id string) *journal.Entry) ([]*journal.Entry, error) {
+			if known.at != nil && known.at != st {
+				return nil, errStale
+			}
+			added, err = h.build(drafts, head, known, find)
+			for _, e := range added {
+				e.Aside = aside
+			}
+			return added, err
+		})
+		if !errors.Is(err, errStale) {
+			return added, err
 		}
-		h.images.Hold(l.blobs)
-		added[i] = w.add(l.Line, l.blobs, hangs, grow)
 	}
-	if w.given == nil && len(b.given) > 0 {
-		w.given = map[string]struct{}{}
-	}
-	for _, id := range b.given {
-		w.given[id] = struct{}{}
-	}
-	return added, nil
+	return nil, fmt.Errorf("append: the session moved %d times while its ids were looked up", insertTries)
+}
+
+// errStale says that what was looked up is of an earlier state.
+var errStale = errors.New("the session has moved on")
+
+// places are the places of the parents that drafts name.
+type places struct {
+	by map[string]journal.Place
+	at *state.State // in which ids were seen to be free; nil = none was looked for
 }
 
 // parents looks at everything that drafts name: their own ids must be free, their parents must exist.
-// The places of the parents that are no drafts themselves come back.
-func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft) (map[string]Place, error) {
-	known, own := map[string]Place{}, map[string]bool{}
+func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft) (places, error) {
+	known, own := places{by: map[string]journal.Place{}}, map[string]bool{}
 	for i := range drafts {
 		id, parent := drafts[i].ID, drafts[i].Parent
 		if drafts[i].Raw != nil {
 			l, err := transcript.ParseLine(bytes.TrimSuffix(drafts[i].Raw, []byte("\n")))
 			if err != nil {
-				return nil, err
+				return known, err
 			}
 			id, parent = l.ID, l.ParentID
 		}
 		if id != "" {
-			if err := h.free(ctx, id); err != nil {
-				return nil, err
+			st, err := h.free(ctx, id)
+			if err != nil {
+				return known, err
 			}
-			if own[id] {
-				return nil, exists(id)
+			if known.at = st; own[id] {
+				return known, exists(id)
 			}
 		}
 		if parent != "" && !own[parent] {
 			at, err := h.Locate(ctx, parent)
 			if err != nil {
-				return nil, fmt.Errorf("parent: %w", err)
+				return known, fmt.Errorf("parent: %w", err)
 			}
 			if drafts[i].Raw != nil && at.ID != parent {
-				return nil, fmt.Errorf("parent: %w", Missing("entry", parent))
+				return known, fmt.Errorf("parent: %w", Missing("entry", parent))
 			}
-			known[parent] = at
+			known.by[parent] = at
 		}
 		own[id] = true
 	}
 	return known, nil
 }
 
-// free refuses an id that an entry has.
-func (h *Handle) free(ctx context.Context, id string) error {
-	m, err := h.Moment(ctx)
-	if err != nil {
-		return err
+// free refuses an id that a durable entry has. It returns the state in which it looked.
+func (h *Handle) free(ctx context.Context, id string) (*state.State, error) {
+	h.trees.mu.Lock()
+	defer h.trees.mu.Unlock()
+	st := h.State()
+	if err := h.readTree(ctx, st); err != nil {
+		return nil, err
 	}
-	if n, ok := m.Tree.Node(id); ok && n.ID == id {
-		return exists(id)
+	if h.trees.b.Has(id) {
+		return nil, exists(id)
 	}
-	return nil
+	return st, nil
 }
 
-// onFresh marks a parent that is another draft of the same call.
-const onFresh = -2
+// build makes entries of drafts. The first grows from at, each from the one before, unless it says otherwise. It runs
+// under the journal's lock, or h.mu.
+func (h *Handle) build(drafts []transcript.Draft, at journal.Place, known places, find func(id string) *journal.Entry) ([]*journal.Entry, error) {
+	b := builder{o: &h.o, at: at, known: known.by, find: find, fresh: make(map[string]*journal.Entry, len(drafts))}
+	for i := range drafts {
+		if err := b.add(&drafts[i]); err != nil {
+			return nil, err
+		}
+	}
+	return b.entries, nil
+}
 
-// builder makes lines of drafts; Session.mu is held.
+// builder makes entries of drafts.
 type builder struct {
-	w     *work
-	o     *Options
-	at    Place            // where the next draft hangs unless it says otherwise
-	known map[string]Place // places of named parents
-	fresh map[string]int   // drafts of this call by id
-	given []string
-	lines []builtLine
-	hang  []Place
-}
-
-type builtLine struct {
-	transcript.Line
-	blobs []blob.Blob
+	o       *Options
+	at      journal.Place            // where the next draft grows unless it says otherwise
+	known   map[string]journal.Place // places of named parents
+	find    func(id string) *journal.Entry
+	fresh   map[string]*journal.Entry // drafts of this call by id
+	entries []*journal.Entry
 }
 
 func (b *builder) add(d *transcript.Draft) error {
-	now, hangs := b.o.Journal.Now(), b.at
+	now, e := b.o.Journal.Now(), &journal.Entry{Parent: b.at}
 	id := d.ID
 	if d.Raw == nil {
 		if d.Parent != "" {
-			hangs = b.parent(d.Parent)
+			e.Parent, e.Chosen = b.parent(d.Parent), true
 		}
 		if id == "" {
 			var err error
@@ -138,41 +164,36 @@ func (b *builder) add(d *transcript.Draft) error {
 			}
 		}
 	}
-	raw, err := d.Line(id, hangs.ID, now)
+	raw, err := d.Line(id, e.Parent.ID, now)
 	if err != nil {
 		return err
 	}
-	stored, blobs := blob.Externalise(raw)
-	if len(stored) > EntryMax {
-		return LimitError("entry", EntryMax, len(stored))
+	if e.Raw, e.Blobs = blob.Externalise(raw); len(e.Raw) > EntryMax {
+		return LimitError("entry", EntryMax, len(e.Raw))
 	}
-	line, err := transcript.ParseLine(stored)
-	if err != nil {
+	if e.Head, err = transcript.ParseLine(e.Raw); err != nil {
 		return err
 	}
-	if d.Raw != nil {
-		if hangs = (Place{Ord: -1}); line.ParentID != "" {
-			hangs = b.parent(line.ParentID)
-			hangs.ID = line.ParentID
+	if e.ID = e.Head.ID; d.Raw != nil {
+		e.Chosen = true
+		if e.Parent = (journal.Place{Ord: -1}); e.Head.ParentID != "" {
+			e.Parent = b.parent(e.Head.ParentID)
+			e.Parent.ID = e.Head.ParentID
 		}
 	}
-	if d.Raw != nil || d.ID != "" {
-		if _, taken := b.w.given[line.ID]; taken {
-			return exists(line.ID)
-		}
-		b.given = append(b.given, line.ID)
+	if (d.Raw != nil || d.ID != "") && b.find(e.ID) != nil {
+		return exists(e.ID)
 	}
-	b.fresh[line.ID] = len(b.lines)
-	b.lines = append(b.lines, builtLine{line, blobs})
-	b.hang = append(b.hang, hangs)
-	b.at = Place{ID: line.ID, Ord: onFresh}
+	b.fresh[e.ID] = e
+	b.entries = append(b.entries, e)
+	b.at = journal.PlaceAt(e)
 	return nil
 }
 
-// parent gives the place of a named parent, which may be a draft of the same call.
-func (b *builder) parent(id string) Place {
-	if _, ok := b.fresh[id]; ok {
-		return Place{ID: id, Ord: onFresh}
+// parent returns the place of a named parent, which may be a draft of the same call.
+func (b *builder) parent(id string) journal.Place {
+	if e, ok := b.fresh[id]; ok {
+		return journal.PlaceAt(e)
 	}
 	return b.known[id]
 }
@@ -198,7 +219,7 @@ func (h *Handle) SetContext(ctx context.Context, items []transcript.Item) error 
 				return fmt.Errorf("item %d: a message is one JSON object", i)
 			}
 			message, blobs := blob.Externalise(compact.Bytes())
-			h.images.Hold(blobs)
+			h.j.HoldBlobs(blobs)
 			stored.Message = message
 		}
 		list = append(list, stored)
@@ -206,10 +227,9 @@ func (h *Handle) SetContext(ctx context.Context, items []transcript.Item) error 
 	if err := h.carry(ctx, list); err != nil {
 		return err
 	}
-	h.look(func(w *work) {
-		w.items, w.unsaved = list, true
-		w.itemsAt++
-		w.version++
+	h.look(func(v *view) {
+		v.items, v.unsaved = list, true
+		v.itemsAt++
 	})
 	return nil
 }

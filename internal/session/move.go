@@ -10,6 +10,7 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/pathwindow"
@@ -20,35 +21,37 @@ const mainBranch = "main"
 
 // move is where a navigation goes, and what it brings along.
 type move struct {
-	at      Place  // where the head goes; with drafts, where the first of them hangs
-	branch  string // that the head is on afterwards; "" = as before
+	at      journal.Place // where the head goes; with drafts, where the first of them hangs
+	branch  string        // that the head is on afterwards; "" = as before
 	drafts  []transcript.Draft
 	doc     *checkpoint.Document // nil = the one in force there
 	reason  string
 	kept    string // names the line that is left
 	stay    bool   // nothing to do if the head is there
 	window  *pathwindow.Window
-	added   []*Pending
+	outline checkpoint.Outline
+	added   []*journal.Entry
 	setting transcript.Settings
 }
 
-// into puts the move into a step.
-func (mv *move) into(step *journal.Step) {
-	step.Reason, step.Branch, step.Kept, step.Window = mv.reason, mv.branch, mv.kept, mv.window
-	step.Keyframe = mv.reason == "rollback"
-	if n := len(mv.added); n > 0 {
-		step.Head = mv.added[n-1].Head()
-	} else {
-		step.Head = mv.at.Head()
-	}
+// step is the move's.
+func (mv *move) step(keepBoth bool) *journal.Step {
 	doc := *mv.doc
 	doc.Settings = mv.setting
-	step.Edit = func(checkpoint.Document) checkpoint.Document { return doc }
+	step := &journal.Step{
+		Reason: mv.reason, Branch: mv.branch, Kept: mv.kept, Window: mv.window, Keyframe: mv.reason == "rollback",
+		Head: &mv.at, Entries: mv.added, Outline: &mv.outline, KeepBoth: keepBoth,
+		Edit: func(checkpoint.Document) checkpoint.Document { return doc },
+	}
+	if n := len(mv.added); n > 0 {
+		at := journal.PlaceAt(mv.added[n-1])
+		step.Head = &at
+	}
+	return step
 }
 
-// travel makes a move: one commit, which takes what is pending along. Where the line that is left keeps
-// its name, what is pending is committed on it first. find says where to go; it is asked twice, since
-// the hook between may change the session.
+// travel makes a move: one request, which commits what is pending on the line that is left, and then the move. find
+// says where to go; it is asked twice, since the hook between may change the session.
 func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)) (Receipt, error) {
 	if err := h.Writable(ctx); err != nil {
 		return Receipt{}, err
@@ -56,60 +59,51 @@ func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)
 	var given Summary
 	if hook := h.o.BeforeMove; hook != nil {
 		m, mv, err := h.plan(ctx, find)
-		if err == nil {
-			if given.Text, err = hook(ctx, m.Head.ID, mv.at.ID); err != nil {
-				err = fmt.Errorf("hook: %w", err)
-			}
-		}
 		if err != nil {
 			return Receipt{}, err
 		}
+		if given.Text, err = hook(ctx, m.Head.ID, mv.at.ID); err != nil {
+			return Receipt{}, fmt.Errorf("hook: %w", err)
+		}
 	}
-	h.gate.Lock()
 	given.FromHook = true
-	r, err := h.travelIn(ctx, find, given)
-	h.gate.Unlock()
-	return r, h.after(r, err)
-}
-
-func (h *Handle) travelIn(ctx context.Context, find func(m *Moment) (*move, error), given Summary) (Receipt, error) {
 	before := h.IO()
-	if err := h.j.Broken(); err != nil {
-		return Receipt{}, err
-	}
-	m, mv, err := h.plan(ctx, find)
+	var mv *move
+	res, err := h.j.Move(ctx, func(ctx context.Context) (step *journal.Step, err error) {
+		mv, step, err = h.prepared(ctx, find, given)
+		return step, err
+	})
 	if err != nil {
 		return Receipt{}, err
 	}
-	if mv.branch != "" && mv.branch != m.State.Summary.Branch && !m.Idle() {
-		if _, err := h.commit(ctx, Commit{}); err != nil {
-			return Receipt{}, err
-		}
-		if m, mv, err = h.plan(ctx, find); err != nil {
-			return Receipt{}, err
-		}
+	if res.State == nil { // the head is there
+		return Receipt{Head: h.State().Head(), IO: h.IO().Sub(before)}, nil
+	}
+	r := receipt(res)
+	r.Entries += res.Along
+	if r.Kept == "" {
+		r.Kept = mv.kept
+	}
+	r.IO = h.IO().Sub(before)
+	return r, h.after(r, nil)
+}
+
+// prepared says where a move goes, and makes its step; nil where the head is there.
+func (h *Handle) prepared(ctx context.Context, find func(m *Moment) (*move, error), given Summary) (*move, *journal.Step, error) {
+	m, mv, err := h.plan(ctx, find)
+	if err != nil {
+		return nil, nil, err
 	}
 	if mv.stay && mv.at.Is(m.Head) && (mv.branch == "" || mv.branch == m.State.Summary.Branch) && given.Text == "" {
-		return Receipt{Head: m.State.Head(), IO: h.IO().Sub(before)}, nil
+		return mv, nil, nil
 	}
 	if given.Text != "" && mv.reason == "branch" && len(mv.drafts) == 0 {
 		mv.drafts = []transcript.Draft{given.draft(mv.at.ID)}
 	}
 	if err := h.prepare(ctx, m, mv); err != nil {
-		return Receipt{}, err
+		return nil, nil, err
 	}
-	r, err := h.commit(ctx, Commit{Reason: mv.reason, move: mv})
-	if err != nil {
-		if !Kept(err) { // the move's own entries go with it
-			h.Drop(mv.added)
-		}
-		return Receipt{}, err
-	}
-	if r.Kept == "" {
-		r.Kept = mv.kept
-	}
-	r.IO = h.IO().Sub(before)
-	return r, nil
+	return mv, mv.step(h.o.KeepBoth), nil
 }
 
 func (h *Handle) plan(ctx context.Context, find func(m *Moment) (*move, error)) (*Moment, *move, error) {
@@ -121,54 +115,67 @@ func (h *Handle) plan(ctx context.Context, find func(m *Moment) (*move, error)) 
 	return m, mv, err
 }
 
-// prepare reads what a move needs, document and window, and adds its entries to the pending ones.
+// prepare reads what a move needs, document and window, and makes its entries.
 func (h *Handle) prepare(ctx context.Context, m *Moment, mv *move) error {
-	var err error
 	if mv.doc == nil {
-		var doc checkpoint.Document
-		if doc, err = h.documentAt(ctx, m, mv.at); err != nil {
+		doc, err := h.documentAt(ctx, m, mv.at)
+		if err != nil {
 			return err
 		}
 		mv.doc = &doc
 	}
 	profile, bound := h.Rules()
-	anchor := mv.at.Anchor()
-	if mv.window, err = h.WindowAt(ctx, m, anchor, profile, bound); err != nil {
-		return err
-	}
-	here := mv.window
-	if !anchor.Is(mv.at.Settled()) {
-		if here, err = h.WindowAt(ctx, m, mv.at, profile, bound); err != nil {
-			return err
-		}
-	}
-	mv.setting = here.Context().Settings
-	if len(mv.drafts) == 0 {
-		return nil
-	}
-	drafts, err := h.Screen(ctx, mv.drafts)
+	here, err := h.WindowAt(ctx, m, mv.at, profile, bound)
 	if err != nil {
 		return err
 	}
-	if mv.added, err = h.Insert(ctx, drafts, &mv.at, false); err != nil {
-		return err
+	if mv.at.Settled().Entry == nil && m.durable(mv.at) { // else its entries have no ordinals yet
+		mv.window = here
 	}
-	var path []transcript.Entry
+	mv.setting = here.Context().Settings
+	path := here.Entries()
+	if len(mv.drafts) > 0 {
+		if path, err = h.grow(ctx, mv, profile, path); err != nil {
+			return err
+		}
+	}
+	mv.outline = state.Outline(path)
+	return nil
+}
+
+// durable reports whether a place was acknowledged at that moment.
+func (m *Moment) durable(at journal.Place) bool { return at.Settled().Ord < int64(m.State.Next) }
+
+// grow makes the entries that a move brings along, and returns the path to them.
+func (h *Handle) grow(ctx context.Context, mv *move, profile transcript.Profile, path []transcript.Entry) ([]transcript.Entry, error) {
+	drafts, err := h.Screen(ctx, mv.drafts)
+	if err != nil {
+		return nil, err
+	}
+	known, err := h.parents(ctx, drafts)
+	if err != nil {
+		return nil, err
+	}
+	if mv.added, err = h.build(drafts, mv.at, known, h.j.Pending); err != nil {
+		return nil, err
+	}
 	doc := *mv.doc
-	for _, p := range mv.added {
-		e := p.Entry()
-		path = append(path, e)
-		if doc.Context != nil && Speaks(e.Type) {
+	own := make([]transcript.Entry, len(mv.added))
+	for i, e := range mv.added {
+		h.j.HoldBlobs(e.Blobs)
+		own[i] = e.Head.Entry(0)
+		if doc.Context != nil && Speaks(e.Head.Type) {
 			doc.Context = append(slices.Clip(doc.Context), transcript.Item{Entry: e.ID})
 		}
 	}
-	mv.doc, mv.setting = &doc, Settings(profile, mv.setting, path)
-	return nil
+	mv.doc = &doc
+	mv.setting = pathwindow.Restore(profile, -1, mv.setting, 0, own).Settings()
+	return append(slices.Clip(path), own...), nil
 }
 
 // documentAt gives the document in force at a place: that of the newest commit on the way to the root. An
 // explicit context grows by what was said since.
-func (h *Handle) documentAt(ctx context.Context, m *Moment, at Place) (checkpoint.Document, error) {
+func (h *Handle) documentAt(ctx context.Context, m *Moment, at journal.Place) (checkpoint.Document, error) {
 	ord, ok := m.Ordinal(at)
 	commit, found := uint64(0), false
 	if ok {
@@ -218,7 +225,7 @@ func rootCommit(m *Moment) (uint64, bool) {
 
 // branchAt is the branch that the head is on after a move without a name: the one whose head is there;
 // the present one, where the move goes back on its own line; the nearest one below; else main.
-func branchAt(m *Moment, at Place) string {
+func branchAt(m *Moment, at journal.Place) string {
 	now := m.State.Summary.Branch
 	names := map[string]string{}
 	for _, b := range m.State.Branches {
@@ -247,7 +254,7 @@ func (h *Handle) Branch(ctx context.Context, entry, name string, summary Summary
 		return Receipt{}, LimitError("branch name", checkpoint.MaxName, len(name))
 	}
 	return h.travel(ctx, func(m *Moment) (*move, error) {
-		mv := &move{at: Place{Ord: -1}, reason: "branch", branch: name}
+		mv := &move{at: journal.Place{Ord: -1}, reason: "branch", branch: name}
 		if entry != "" {
 			ord, err := m.Find(entry)
 			if err != nil {
@@ -296,7 +303,7 @@ func (s Summary) draft(from string) transcript.Draft {
 func (h *Handle) Switch(ctx context.Context, entryOrBranch string) (Receipt, error) {
 	return h.travel(ctx, func(m *Moment) (*move, error) {
 		if b, ok := m.State.Branch(entryOrBranch); ok {
-			return &move{at: Place{ID: b.Head, Ord: b.Ord}, reason: "branch", branch: b.Name, stay: true}, nil
+			return &move{at: journal.Place{ID: b.Head, Ord: b.Ord}, reason: "branch", branch: b.Name, stay: true}, nil
 		}
 		ord, err := m.Find(entryOrBranch)
 		if err != nil {
@@ -322,7 +329,7 @@ func (h *Handle) Edit(ctx context.Context, entry string, d transcript.Draft) (Re
 		if err != nil {
 			return nil, err
 		}
-		at := Place{Ord: -1}
+		at := journal.Place{Ord: -1}
 		if parent, ok := m.Tree.Parent(ord); ok {
 			at = m.Place(parent)
 		}
@@ -340,10 +347,10 @@ func (h *Handle) Label(ctx context.Context, entry, label string) (Receipt, error
 		return Receipt{}, err
 	}
 	drafts, err := h.Screen(ctx, []transcript.Draft{LabelDraft(at.ID, label)})
-	if err == nil {
-		_, err = h.Insert(ctx, drafts, nil, false)
-	}
 	if err != nil {
+		return Receipt{}, err
+	}
+	if _, err := h.insert(ctx, drafts, true); err != nil {
 		return Receipt{}, err
 	}
 	return h.Commit(ctx, Commit{Reason: "label"})

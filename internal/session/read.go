@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
@@ -26,8 +27,8 @@ type trees struct {
 type Moment struct {
 	Tree    *transcript.Tree
 	State   *state.State
-	Head    Place
-	open    []*Pending // their rows stand behind the acknowledged ones
+	Head    journal.Place
+	open    []*journal.Entry // their rows come after the acknowledged ones
 	version uint64
 }
 
@@ -36,26 +37,16 @@ func (h *Handle) Moment(ctx context.Context) (*Moment, error) {
 	h.trees.mu.Lock()
 	defer h.trees.mu.Unlock()
 	m := &Moment{}
-	h.look(func(w *work) {
-		m.State, m.open, m.Head, m.version = w.st, slices.Clone(w.open), w.head, w.version
+	h.look(func(v *view) {
+		m.State, m.open, m.Head, m.version = v.State, v.Open, v.View.Head, v.Version
 	})
 	if last := h.trees.last; last != nil && last.version == m.version {
 		return last, nil
 	}
-	if h.trees.b == nil {
-		h.trees.b = tree.NewBuilder()
+	if err := h.readTree(ctx, m.State); err != nil {
+		return nil, err
 	}
 	b := h.trees.b
-	if m.State.Next > uint64(b.Len()) {
-		for sk, err := range h.j.Skeletons(ctx, m.State, uint64(b.Len())) {
-			if err == nil {
-				err = grow(b, sk)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
 	branches := make([]transcript.Branch, len(m.State.Branches))
 	for i, br := range m.State.Branches {
 		branches[i] = transcript.Branch{Name: br.Name, Head: br.Head}
@@ -63,6 +54,26 @@ func (h *Handle) Moment(ctx context.Context) (*Moment, error) {
 	m.Tree = b.Tree(m.Head.ID, branches, m.rows(int64(b.Len())))
 	h.trees.last = m
 	return m, nil
+}
+
+// readTree reads the skeletons of a state that are missing; h.trees.mu is held.
+func (h *Handle) readTree(ctx context.Context, st *state.State) error {
+	if h.trees.b == nil {
+		h.trees.b = tree.NewBuilder()
+	}
+	b := h.trees.b
+	if st.Next <= uint64(b.Len()) {
+		return nil
+	}
+	for sk, err := range h.j.Skeletons(ctx, st, uint64(b.Len())) {
+		if err == nil {
+			err = grow(b, sk)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // grow adds what b does not have yet of a skeleton that may begin before its end.
@@ -81,32 +92,36 @@ func grow(b *tree.Builder, sk *codec.Skeleton) error {
 
 // rows are those of the pending entries; the first one's ordinal is next.
 func (m *Moment) rows(next int64) []codec.Row {
-	at := make(map[*Pending]int64, len(m.open))
+	at := make(map[string]int64, len(m.open))
 	rows := make([]codec.Row, len(m.open))
-	for i, p := range m.open {
-		at[p] = next + int64(i)
-		parent, ok := at[p.at.p]
-		if !ok {
-			parent = p.at.Settled().Ord
+	for i, e := range m.open {
+		at[e.ID] = next + int64(i)
+		place := e.At()
+		parent, ok := at[place.ID] // it may have become durable since
+		if !ok || place.ID == "" {
+			parent = place.Ord
 		}
-		rows[i] = tree.Row(p.line, parent)
+		rows[i] = tree.Row(e.Head, parent)
 	}
 	return rows
 }
 
-// Place is where the entry with an ordinal of the tree stands.
-func (m *Moment) Place(ord uint64) Place {
+// Place is where the entry with an ordinal of the tree is.
+func (m *Moment) Place(ord uint64) journal.Place {
 	if ord >= m.State.Next {
-		p := m.open[ord-m.State.Next]
-		return Place{ID: p.line.ID, Ord: -1, p: p}
+		return journal.PlaceAt(m.open[ord-m.State.Next])
 	}
-	return Place{ID: m.Tree.NodeAt(ord).ID, Ord: int64(ord)}
+	return journal.Place{ID: m.Tree.NodeAt(ord).ID, Ord: int64(ord)}
 }
 
 // Ordinal is that of a place in the tree; false = before every root.
-func (m *Moment) Ordinal(p Place) (uint64, bool) {
-	if i := slices.Index(m.open, p.p); p.p != nil && i >= 0 {
-		return m.State.Next + uint64(i), true
+func (m *Moment) Ordinal(p journal.Place) (uint64, bool) {
+	if p.Entry != nil || p.Ord >= int64(m.State.Next) { // pending at that moment
+		for i, e := range m.open {
+			if e.ID == p.ID {
+				return m.State.Next + uint64(i), true
+			}
+		}
 	}
 	p = p.Settled()
 	return uint64(max(p.Ord, 0)), p.Ord >= 0
@@ -128,24 +143,23 @@ func (m *Moment) Find(id string) (uint64, error) {
 }
 
 // Locate finds an entry, without the tree if it is in memory.
-func (h *Handle) Locate(ctx context.Context, id string) (Place, error) {
-	var at Place
+func (h *Handle) Locate(ctx context.Context, id string) (journal.Place, error) {
+	if e := h.j.Pending(id); e != nil {
+		return journal.PlaceAt(e), nil
+	}
+	var at journal.Place
 	found := false
-	h.look(func(w *work) {
-		if p, ok := w.ids[id]; ok {
-			at, found = Place{ID: id, Ord: -1, p: p}, true
+	h.look(func(v *view) {
+		if id != "" && id == v.State.Summary.Entry {
+			at, found = journal.PlaceOf(v.State), true
 			return
 		}
-		if id != "" && id == w.st.Summary.Entry {
-			at, found = HeadOf(w.st), true
+		if v.State.Window == nil {
 			return
 		}
-		if w.st.Window == nil {
-			return
-		}
-		for e := range w.st.Window.All {
+		for e := range v.State.Window.All {
 			if e.ID == id {
-				at, found = Place{ID: id, Ord: int64(e.Ordinal)}, true
+				at, found = journal.Place{ID: id, Ord: int64(e.Ordinal)}, true
 			}
 		}
 	})
@@ -154,11 +168,11 @@ func (h *Handle) Locate(ctx context.Context, id string) (Place, error) {
 	}
 	m, err := h.Moment(ctx)
 	if err != nil {
-		return Place{}, err
+		return journal.Place{}, err
 	}
 	ord, err := m.Find(id)
 	if err != nil {
-		return Place{}, err
+		return journal.Place{}, err
 	}
 	return m.Place(ord), nil
 }
@@ -169,8 +183,8 @@ var ErrStop = errors.New("stop")
 // All yields every entry in append order, the pending ones last.
 func (h *Handle) All(ctx context.Context, yield func(transcript.Entry, error) bool) error {
 	var st *state.State
-	var open []*Pending
-	h.look(func(w *work) { st, open = w.st, slices.Clone(w.open) })
+	var open []*journal.Entry
+	h.look(func(v *view) { st, open = v.State, v.Open })
 	give := func(e transcript.Entry) error {
 		var err error
 		if e.Raw, err = h.images.Line(ctx, st, e.Raw); err == nil && !yield(e, nil) {
@@ -195,8 +209,8 @@ func (h *Handle) All(ctx context.Context, yield func(transcript.Entry, error) bo
 			}
 		}
 	}
-	for i, p := range open {
-		if err := give(p.line.Entry(st.Next + uint64(i))); err != nil {
+	for i, e := range open {
+		if err := give(e.Head.Entry(st.Next + uint64(i))); err != nil {
 			return err
 		}
 	}
@@ -298,7 +312,7 @@ func (h *Handle) Bodies(ctx context.Context, m *Moment, ords []uint64) ([]transc
 	var want []uint64
 	for _, ord := range ords {
 		if ord >= m.State.Next {
-			have[ord] = m.open[ord-m.State.Next].line.Entry(ord)
+			have[ord] = m.open[ord-m.State.Next].Head.Entry(ord)
 		} else {
 			want = append(want, ord)
 		}

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
@@ -10,24 +9,27 @@ import (
 	"github.com/coppice-go/coppice/snapshot"
 )
 
-// snapshots takes snapshots by policy, after a commit is acknowledged.
+// snapshots takes snapshots by policy, in the background after a commit is acknowledged. The next commit names what was
+// taken.
 type snapshots struct {
 	mu     sync.Mutex
 	policy snapshot.Policy
-	last   uint64 // seq of the newest one, as far as is known
-	name   string // of one that no commit has named yet
+	last   uint64   // seq of the newest one, as far as is known
+	name   string   // of one that no commit has named yet
+	failed []string // warnings that no receipt has had yet
 }
 
-// start assumes that the handles before this one kept to the same policy.
+// start assumes that the handles before this one kept to the same policy: none has taken one of the newest commit yet,
+// which is taken after the next.
 func (sn *snapshots) start(seq uint64, p snapshot.Policy) {
-	every := uint64(50)
+	every, before := uint64(50), max(seq, 1)-1
 	if p.Every > 0 {
 		every = uint64(p.Every)
 	}
-	sn.policy, sn.last = p, seq-seq%every
+	sn.policy, sn.last = p, before-before%every
 }
 
-// taken gives the snapshot that the next commit is to name.
+// taken returns the snapshot that the next commit is to name.
 func (sn *snapshots) taken() string {
 	sn.mu.Lock()
 	defer sn.mu.Unlock()
@@ -36,24 +38,45 @@ func (sn *snapshots) taken() string {
 	return name
 }
 
-// due takes a snapshot of the state before a commit, if the policy wants one. A failure is a warning.
-func (sn *snapshots) due(ctx context.Context, j *journal.Journal, before *state.State, reason string, warn []string) (string, []string) {
+// giveBack keeps a name that a failed commit was to name.
+func (sn *snapshots) giveBack(name string) {
+	sn.mu.Lock()
+	defer sn.mu.Unlock()
+	if sn.name == "" {
+		sn.name = name
+	}
+}
+
+// warnings adds what failed since the last receipt.
+func (sn *snapshots) warnings(list []string) []string {
+	sn.mu.Lock()
+	defer sn.mu.Unlock()
+	list, sn.failed = append(list, sn.failed...), nil
+	return list
+}
+
+// due has a snapshot taken of the state before a commit, if the policy wants one. One that is due while another is being
+// written is due again after the next commit.
+func (sn *snapshots) due(j *journal.Journal, before *state.State, reason string) {
 	seq := before.Summary.Seq
 	sn.mu.Lock()
 	due := before.Summary.Commit != "" && seq > sn.last && sn.policy.When(int(seq-sn.last), reason)
-	if due {
-		sn.last = seq
-	}
 	sn.mu.Unlock()
 	if !due {
-		return "", warn
+		return
 	}
-	info, err := j.Snapshot(ctx, before, "")
-	if err != nil {
-		return "", append(warn, fmt.Sprintf("no snapshot of seq %d: %v", seq, err))
+	started := j.SnapshotLater(before, func(info snapshot.Info, err error) {
+		sn.mu.Lock()
+		defer sn.mu.Unlock()
+		if err != nil {
+			sn.failed = append(sn.failed, fmt.Sprintf("no snapshot of seq %d: %v", seq, err))
+			return
+		}
+		sn.name = info.ID
+	})
+	if started {
+		sn.mu.Lock()
+		sn.last = max(sn.last, seq)
+		sn.mu.Unlock()
 	}
-	sn.mu.Lock()
-	defer sn.mu.Unlock()
-	sn.name = info.ID
-	return info.ID, warn
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/snapshot"
@@ -33,7 +34,7 @@ type View struct {
 	State  *state.State // in which the view was found
 	Commit checkpoint.Commit
 	Doc    checkpoint.Document
-	Head   Place
+	Head   journal.Place
 
 	window *pathwindow.Window // not cut; nil = has to be read
 }
@@ -69,13 +70,13 @@ func (h *Handle) At(ctx context.Context, t Target) (*View, error) {
 		}
 		return nil, Missing("commit at or before", t.Text)
 	}
-	return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: HeadOf(st)}, nil
+	return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st)}, nil
 }
 
 func (h *Handle) atSeq(ctx context.Context, st *state.State, seq uint64) (*View, error) {
 	switch {
 	case seq == st.Summary.Seq:
-		return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: HeadOf(st)}, nil
+		return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st)}, nil
 	case seq > st.Summary.Seq:
 		return nil, Missing("commit", fmt.Sprintf("seq:%d", seq))
 	}
@@ -84,7 +85,7 @@ func (h *Handle) atSeq(ctx context.Context, st *state.State, seq uint64) (*View,
 }
 
 func (h *Handle) viewOf(st *state.State, mo store.Moment) *View {
-	return &View{h: h, State: st, Commit: mo.Commit, Doc: mo.Doc, Head: Place{ID: mo.Commit.Entry, Ord: mo.Commit.HeadOrd}}
+	return &View{h: h, State: st, Commit: mo.Commit, Doc: mo.Doc, Head: journal.Place{ID: mo.Commit.Entry, Ord: mo.Commit.HeadOrd}}
 }
 
 // atCommit finds a commit by its id or a unique prefix: in memory, then in the log.
@@ -163,7 +164,7 @@ func (h *Handle) atSnapshot(ctx context.Context, st *state.State, id, tag string
 	if err != nil {
 		return nil, err
 	}
-	v := &View{h: h, State: st, Commit: then.Newest(), Doc: then.Doc, Head: HeadOf(then)}
+	v := &View{h: h, State: st, Commit: then.Newest(), Doc: then.Doc, Head: journal.PlaceOf(then)}
 	if w := then.Window; w != nil && w.Omitted() == 0 {
 		v.window = w
 	}
@@ -210,7 +211,7 @@ func (v *View) whole(ctx context.Context) (*pathwindow.Window, error) {
 	if w := v.window; w != nil && w.Profile() == profile {
 		return w, nil
 	}
-	if w := v.State.Window; w != nil && v.Head.Is(HeadOf(v.State)) && w.Omitted() == 0 && w.Profile() == profile {
+	if w := v.State.Window; w != nil && v.Head.Is(journal.PlaceOf(v.State)) && w.Omitted() == 0 && w.Profile() == profile {
 		return w, nil
 	}
 	m, err := v.h.Moment(ctx)
@@ -243,7 +244,7 @@ func (v *View) Diff(ctx context.Context, to *View) (d checkpoint.Diff, err error
 		return d, err
 	}
 	paths := [2][]uint64{}
-	for i, head := range []Place{v.Head, to.Head} {
+	for i, head := range []journal.Place{v.Head, to.Head} {
 		if ord, ok := m.Ordinal(head); ok {
 			paths[i] = slices.Collect(m.Up(ord))
 			slices.Reverse(paths[i])

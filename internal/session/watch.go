@@ -18,7 +18,7 @@ func (h *Handle) Watch(ctx context.Context, after uint64, yield func(store.Batch
 		if err := h.Ready(ctx); err != nil {
 			return err
 		}
-		own, moved := h.Moved()
+		own, moved := h.moved()
 		if seen == nil || own.Summary.Seq > seen.Summary.Seq {
 			seen = own
 		}
@@ -29,8 +29,12 @@ func (h *Handle) Watch(ctx context.Context, after uint64, yield func(store.Batch
 			}
 			after = seen.Summary.Seq
 		}
-		if err := h.pause(ctx, moved); err != nil {
+		woken, err := h.pause(ctx, moved)
+		if err != nil {
 			return err
+		}
+		if woken { // by a commit of this handle: nobody has to be asked
+			continue
 		}
 		now, err := h.newer(ctx, seen)
 		if err != nil {
@@ -85,27 +89,27 @@ func (h *Handle) changes(ctx context.Context, st *state.State, after uint64, yie
 	return true, nil
 }
 
-// pause waits for the next poll, or for a commit of this handle.
-func (h *Handle) pause(ctx context.Context, moved <-chan struct{}) error {
+// pause waits for the next poll, or for a commit of this handle: woken.
+func (h *Handle) pause(ctx context.Context, moved <-chan struct{}) (woken bool, err error) {
 	c, stop := context.WithCancel(ctx)
 	joined := make(chan struct{})
 	go func() {
 		defer close(joined)
 		select {
 		case <-moved:
+			woken = true
 			stop()
 		case <-c.Done():
 		}
 	}()
-	err := h.o.Journal.Sleep(c, h.o.Poll)
-	woken := c.Err() != nil
+	err = h.o.Journal.Sleep(c, h.o.Poll)
 	stop()
 	<-joined
-	if ctx.Err() != nil {
-		return ctx.Err()
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case woken:
+		return true, nil
 	}
-	if woken {
-		return nil
-	}
-	return err
+	return false, err
 }

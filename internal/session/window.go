@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
@@ -34,11 +35,11 @@ func (h *Handle) ContextOf(ctx context.Context, win *pathwindow.Window, items []
 // path where the window is not known.
 func (h *Handle) window(ctx context.Context) (win *pathwindow.Window, items []transcript.Item, err error) {
 	for range windowTries {
-		h.look(func(w *work) {
-			if w.win == nil && w.base != nil && w.head.Is(HeadOf(w.st)) {
-				w.win = w.base
+		h.look(func(v *view) {
+			if v.win == nil && v.base != nil && v.View.Head.Is(journal.PlaceOf(v.State)) {
+				v.win = v.base
 			}
-			win, items = w.win, slices.Clone(w.items)
+			win, items = v.win, slices.Clone(v.items)
 		})
 		if win != nil {
 			break
@@ -52,12 +53,12 @@ func (h *Handle) window(ctx context.Context) (win *pathwindow.Window, items []tr
 			return nil, nil, err
 		}
 		fresh := false
-		h.look(func(w *work) {
-			if fresh = w.version == m.version; !fresh {
+		h.look(func(v *view) {
+			if fresh = v.Version == m.version; !fresh {
 				return // something was inserted meanwhile: once more
 			}
-			if w.win = win; len(w.open) == 0 {
-				w.base = win
+			if v.win, v.winAt = win, v.View.Head; len(v.Open) == 0 {
+				v.base = win
 			}
 		})
 		if fresh {
@@ -72,13 +73,13 @@ const windowTries = 8
 
 // Rules are the profile and the bound of this handle's working context.
 func (h *Handle) Rules() (p transcript.Profile, bound int) {
-	h.look(func(w *work) { p, bound = w.profile, w.bound })
+	h.look(func(v *view) { p, bound = v.profile, v.bound })
 	return p, bound
 }
 
 // WindowAt reads the working context at a place. It reads back to what the latest compaction keeps, and
 // before that only the settings.
-func (h *Handle) WindowAt(ctx context.Context, m *Moment, at Place, p transcript.Profile, bound int) (*pathwindow.Window, error) {
+func (h *Handle) WindowAt(ctx context.Context, m *Moment, at journal.Place, p transcript.Profile, bound int) (*pathwindow.Window, error) {
 	ord, ok := m.Ordinal(at)
 	if !ok {
 		return pathwindow.New(p, bound), nil
@@ -201,9 +202,9 @@ func (h *Handle) readItems(ctx context.Context, win *pathwindow.Window, items []
 	for e := range win.All {
 		have[e.ID] = e
 	}
-	h.look(func(w *work) {
-		for id, p := range w.ids {
-			have[id] = p.line.Entry(0)
+	h.look(func(v *view) {
+		for _, e := range v.Open {
+			have[e.ID] = e.Head.Entry(0)
 		}
 	})
 	var m *Moment

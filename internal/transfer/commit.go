@@ -35,11 +35,11 @@ func (ld *loader) commitAll(ctx context.Context, reason string, head int, last f
 			}
 			switch {
 			case head == nobody:
-				step.Head = &journal.Head{Ord: -1}
+				step.Head = &journal.Place{Ord: -1}
 			case head >= at:
-				step.Head = &journal.Head{ID: ld.heads[head].ID, Ord: -1, Entry: entries[head-at]}
+				step.Head = &journal.Place{ID: ld.heads[head].ID, Ord: -1, Entry: entries[head-at]}
 			case head >= 0:
-				step.Head = &journal.Head{ID: ld.heads[head].ID, Ord: int64(ld.ords[head])}
+				step.Head = &journal.Place{ID: ld.heads[head].ID, Ord: int64(ld.ords[head])}
 			}
 			last(step)
 		}
@@ -47,7 +47,8 @@ func (ld *loader) commitAll(ctx context.Context, reason string, head int, last f
 			return err
 		}
 		for _, e := range entries {
-			ld.ords = append(ld.ords, e.Ord)
+			ord, _ := e.Ordinal()
+			ld.ords = append(ld.ords, ord)
 		}
 		ld.lines.drop(at, end)
 		if at = end; at == len(ld.heads) {
@@ -66,15 +67,15 @@ func (ld *loader) entries(at, end int, parents []int64) ([]*journal.Entry, error
 		}
 		l := ld.heads[at+i]
 		l.Raw = raw
-		entries[i] = &journal.Entry{Raw: raw, Head: l, ID: l.ID, ParentID: l.ParentID, ParentOrd: -1}
+		entries[i] = &journal.Entry{Raw: raw, Head: l, ID: l.ID, Parent: journal.Place{ID: l.ParentID, Ord: -1}}
 	}
 	for i, e := range entries {
 		switch p := parents[at+i]; {
 		case p >= int64(end): // further on than a commit can reach: a root, reported as an orphan
 		case p >= int64(at):
-			e.Parent = entries[p-int64(at)]
+			e.Parent = journal.PlaceAt(entries[p-int64(at)])
 		case p >= 0:
-			e.ParentOrd = int64(ld.ords[p])
+			e.Parent = journal.Place{ID: e.Head.ParentID, Ord: int64(ld.ords[p])}
 		}
 	}
 	return entries, nil

@@ -44,6 +44,7 @@ type Body struct {
 	SinceKey int      `msgpack:"sinceKey"`
 	Opening  bool     `msgpack:"opening,omitempty"`
 	LastLine int64    `msgpack:"lastLine"`
+	Keys     []byte   `msgpack:"keys,omitempty"` // idempotency keys
 
 	Profile  string    `msgpack:"profile,omitempty"`
 	MaxBytes int       `msgpack:"window"`

@@ -97,6 +97,7 @@ func (p *packer) write() {
 	w.Int("sinceKey", int64(p.SinceKey))
 	w.OptTrue("opening", p.Opening)
 	w.Int("lastLine", p.LastLine)
+	w.OptBytes("keys", p.Keys)
 
 	w.OptText("profile", p.Profile)
 	w.Int("window", int64(p.MaxBytes))

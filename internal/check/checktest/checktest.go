@@ -149,7 +149,7 @@ func Message(j *journal.Journal, id, text string) *journal.Entry {
 		parent = fmt.Sprintf("%q", st.Summary.Entry)
 	}
 	return &journal.Entry{
-		ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd,
+		ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd},
 		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":%q}}`, id, parent, text),
 	}
 }

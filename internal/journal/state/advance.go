@@ -13,27 +13,31 @@ import (
 	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
-// Advance makes the state after a commit from the state before it. Own commits and those read from the
+// Advance returns the state after a commit from the state before it. Own commits and those read from the
 // log go through it alike. window is that from which the new head grows, where the composer has it and st
 // has not. The slices of st are extended in place: only the newest state of a handle is
 // ever advanced, and a state never looks past its own lengths.
 func Advance(st *State, c *segment.Commit, window *pathwindow.Window) (*State, error) {
 	next := *st
 	rec := &c.Record
-	if err := next.document(st, rec); err != nil {
+	raw, err := DocumentAfter(st.DocumentOfLine(), rec)
+	if err != nil {
 		return nil, err
 	}
 	if b := rec.Base; b != nil && len(st.Lineage) == 0 {
 		next.rebase(b)
 	}
-	lines, entries, err := segment.Place(next.Next, next.HeadOrd, c)
+	lines, entries, err := segment.Place(next.Next, next.LineHead(), c)
 	if err != nil {
 		return nil, err
 	}
 	next.Next += uint64(len(lines))
-	next.HeadOrd = rec.HeadOrd
-	next.follow(st, c, window, lines, entries)
-	next.settle(st, rec, entries, lines)
+	if Kept(rec) {
+		next.beside(rec, raw)
+	} else if err := next.move(st, c, window, raw, lines, entries); err != nil {
+		return nil, err
+	}
+	next.count(rec, entries, lines)
 	next.branch(st, rec)
 	next.Tail = append(next.Tail, lines...)
 	size := int64(0)
@@ -47,6 +51,67 @@ func Advance(st *State, c *segment.Commit, window *pathwindow.Window) (*State, e
 		a.Bytes, a.Count, a.Self = a.Bytes+size, a.Count+uint64(len(lines)), rec.Self
 	}
 	return &next, nil
+}
+
+// Kept reports whether a commit line keeps a losing turn beside the session's line: it names its own branch as the one
+// on which the turn lives.
+func Kept(rec *checkpoint.Record) bool { return rec.Kept != "" && rec.Kept == rec.Branch }
+
+// keyframeDue is a number of commits since the last keyframe at which a document goes whole, whatever the limit is.
+const keyframeDue = 1 << 20
+
+// beside takes a kept line over. It moves neither head nor document: a write that stops after it does no harm. The
+// line after it carries its document whole, since readers that start here do not have this one's.
+func (st *State) beside(rec *checkpoint.Record, doc json.RawMessage) {
+	st.AfterKept, st.lineHead, st.lineDoc = true, rec.HeadOrd, doc
+	st.SinceKey = keyframeDue
+}
+
+// move takes a line of the session over: head, document, window and summary.
+func (st *State) move(before *State, c *segment.Commit, window *pathwindow.Window, doc []byte, lines []Line, entries []transcript.Entry) error {
+	rec := &c.Record
+	st.AfterKept, st.lineDoc, st.lineHead = false, nil, rec.HeadOrd
+	if st.SinceKey++; rec.Doc != nil {
+		st.SinceKey = 0
+	}
+	if !bytes.Equal(doc, before.DocJSON) || before.Summary.Commit == "" {
+		d, err := checkpoint.DecodeDocument(doc)
+		if err != nil {
+			return fmt.Errorf("commit %s: %w", rec.ID, err)
+		}
+		st.Doc, st.DocJSON = d, json.RawMessage(doc)
+	}
+	st.HeadOrd = rec.HeadOrd
+	st.follow(before, window, lines, entries)
+	sum := &st.Summary
+	sum.Entry, sum.Branch, sum.Reason = rec.Head, rec.Branch, rec.Reason
+	for i := range entries {
+		if title, ok := entries[i].Title(); ok {
+			sum.Title = title
+		}
+		if cwd, ok := entries[i].Cwd(); ok {
+			sum.Cwd = cwd
+		}
+	}
+	st.describe(before, rec, entries)
+	return nil
+}
+
+// DocumentOfLine returns the document of the newest line, to which the next one's patch applies. It is the session's
+// but for lines that were kept beside it.
+func (st *State) DocumentOfLine() json.RawMessage {
+	if st.AfterKept && st.lineDoc != nil {
+		return st.lineDoc
+	}
+	return st.DocJSON
+}
+
+// LineHead returns the ordinal of the head that the newest line names: the session's, but for a kept line.
+func (st *State) LineHead() int64 {
+	if st.AfterKept {
+		return st.lineHead
+	}
+	return st.HeadOrd
 }
 
 // DocumentAfter gives the encoded document that a record carries, whole, as a patch of the one before, or as it was.
@@ -66,49 +131,20 @@ func DocumentAfter(before []byte, rec *checkpoint.Record) (raw []byte, err error
 	return raw, nil
 }
 
-// document sets the document that the record carries.
-func (st *State) document(before *State, rec *checkpoint.Record) error {
-	raw, err := DocumentAfter(before.DocJSON, rec)
-	if err != nil {
-		return err
-	}
-	st.SinceKey = before.SinceKey + 1
-	if rec.Doc != nil {
-		st.SinceKey = 0
-	}
-	if bytes.Equal(raw, before.DocJSON) && before.Summary.Commit != "" {
-		return nil
-	}
-	doc, err := checkpoint.DecodeDocument(raw)
-	if err != nil {
-		return fmt.Errorf("commit %s: %w", rec.ID, err)
-	}
-	st.Doc, st.DocJSON = doc, json.RawMessage(raw)
-	return nil
-}
-
 // rebase takes what a keyframe says of the session as a whole, where nothing earlier is known.
 func (st *State) rebase(b *checkpoint.Base) {
 	st.Branches = slices.Clone(b.Branches)
 	st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = b.Title, b.Cwd, b.Parent
 	st.Summary.Created, st.Summary.Entries, st.Summary.Bytes = b.Created, b.Entries, b.Bytes
 	st.Original, st.Claimed, st.Summary.First = b.Original, b.Claimed, b.First
+	st.Summary.Preview, st.Summary.Status = b.Outline.Preview, b.Outline.Status
 }
 
 // follow moves the window along to the new head; it becomes nil where that takes more than is in memory.
 // given is the window from which the head grows, where the composer has it.
-func (st *State) follow(before *State, c *segment.Commit, given *pathwindow.Window, lines []Line, entries []transcript.Entry) {
-	if given == nil && len(entries) == 0 {
-		switch p := before.parked; {
-		case st.HeadOrd == before.HeadOrd:
-			return
-		case p != nil && LeafOf(p) == st.HeadOrd: // the second record of a kept conflict: back to where it was
-			st.Window, st.parked = p, nil
-			return
-		}
-	}
-	if c.Record.Kept == c.Record.Branch && c.Record.Kept != "" && before.Summary.Branch != c.Record.Kept {
-		st.parked = before.Window
+func (st *State) follow(before *State, given *pathwindow.Window, lines []Line, entries []transcript.Entry) {
+	if given == nil && len(entries) == 0 && st.HeadOrd == before.HeadOrd {
+		return
 	}
 	onPath, from := st.grown(before, lines, entries)
 	w := before.Window
@@ -172,39 +208,31 @@ func rewound(w *pathwindow.Window, ord int64) *pathwindow.Window {
 	return back
 }
 
-// settle updates the summary, the lineage and the chain.
-func (st *State) settle(before *State, rec *checkpoint.Record, entries []transcript.Entry, lines []Line) {
+// count updates what every line counts for, also one that is kept beside the session's: seq, lineage, keys, sizes, the
+// chain.
+func (st *State) count(rec *checkpoint.Record, entries []transcript.Entry, lines []Line) {
 	sum := &st.Summary
-	sum.Seq, sum.Epoch, sum.Commit = rec.Seq, rec.Epoch, rec.ID
-	sum.Entry, sum.Branch = rec.Head, rec.Branch
-	sum.Updated, sum.Reason = rec.Time, rec.Reason
+	sum.Seq, sum.Epoch, sum.Commit, sum.Updated = rec.Seq, rec.Epoch, rec.ID, rec.Time
 	if rec.Seq == 0 && sum.Created.IsZero() {
 		sum.Created = rec.Time
+	}
+	if sum.Entries == 0 { // later, a state that was made anew from the end of a log could not know
+		sum.First = first(entries)
 	}
 	sum.Entries += uint64(len(entries))
 	for _, l := range lines {
 		sum.Bytes += int64(len(l.Raw)) + 1
 	}
-	for i := range entries {
-		if title, ok := entries[i].Title(); ok {
-			sum.Title = title
-		}
-		if cwd, ok := entries[i].Cwd(); ok {
-			sum.Cwd = cwd
-		}
-	}
 	if rec.Reason == ReasonDelete {
 		sum.Tombstone = true
 	}
-	st.said(before, entries)
-	commit := rec.Commit()
-	st.Lineage = append(st.Lineage, commit)
+	st.Lineage = append(st.Lineage, rec.Commit())
 	if n := len(st.Lineage) - lineageMax; n > 0 {
 		st.Lineage = st.Lineage[n:]
 	}
 	if rec.Key != "" {
-		st.keyed = append(st.keyed, commit)
-		st.keyed = st.keyed[max(0, len(st.keyed)-keyedMax):]
+		own := lines[len(lines)-1].Ord
+		st.Keys = checkpoint.AppendKey(st.Keys, checkpoint.KeyRef{Hash: checkpoint.KeyHash(rec.Key), Seq: rec.Seq, Ord: own})
 	}
 	if rec.Claim {
 		st.Claimed = rec.Seq

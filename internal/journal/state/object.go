@@ -22,7 +22,7 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		Summary: st.Summary, Document: st.DocJSON, Header: st.Header, Lineage: st.Lineage, HeadOrd: st.HeadOrd,
 		Branches: st.Branches, Segments: st.Segments, Plain: st.Plain, Key: st.Key, Prev: st.Self,
 		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.SinceKey, Opening: st.Opening,
-		LastLine: st.LastLine,
+		LastLine: st.LastLine, Keys: st.Keys,
 	}
 	if w := st.Window; w != nil {
 		o.Window = checkpoint.WindowState{
@@ -87,7 +87,12 @@ func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 		Summary: o.Summary, Header: o.Header, Doc: doc, DocJSON: json.RawMessage(o.Document), HeadOrd: o.HeadOrd,
 		Branches: o.Branches, Lineage: o.Lineage, Segments: o.Segments, Plain: o.Plain, Blobs: o.Blobs,
 		Original: o.Original, Claimed: o.Claimed, CAS: o.CAS, Key: o.Key, Self: o.Prev,
-		SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine, Version: info.Version,
+		SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine, Version: info.Version, Keys: o.Keys,
+		Saved: Saved{Exists: true, Seq: o.Summary.Seq, Bytes: o.Summary.Bytes},
+	}
+	st.keysOfLineage()
+	if last := st.Newest(); last.Kept != "" && last.Kept == last.Branch {
+		st.AfterKept, st.lineHead = true, last.HeadOrd
 	}
 	if st.Window, err = window(o); err != nil {
 		return nil, err
@@ -111,6 +116,18 @@ func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 	}
 	st.Next += uint64(len(st.Tail))
 	return st, nil
+}
+
+// keysOfLineage takes the keys of the lineage, where a release that did not store keys wrote the checkpoint.
+func (st *State) keysOfLineage() {
+	if len(st.Keys) > 0 {
+		return
+	}
+	for i := range st.Lineage {
+		if c := &st.Lineage[i]; c.Key != "" {
+			st.Keys = append(st.Keys, checkpoint.KeyRef{Hash: checkpoint.KeyHash(c.Key), Seq: c.Seq})
+		}
+	}
 }
 
 // window puts the working window together from the pool.

@@ -44,16 +44,26 @@ type State struct {
 	Key       uint64              // of commit lines' self
 	Self      uint32              // of the newest commit line
 	SinceKey  int                 // commits since the last that carried its document whole
-	keyed     []checkpoint.Commit // the last 256 commits that had an idempotency key
+	Keys      []checkpoint.KeyRef // the newest idempotency keys, oldest first
+	AfterKept bool                // the newest line keeps a losing turn: the next one's document goes whole
+	lineHead  int64               // the head that the newest line names, where that is a kept one
+	lineDoc   json.RawMessage     // its document; nil = not known
 	Opening   bool                // the next commit is the first of its segment
 	Version   backend.Version     // of checkpoint_latest, as last read or written
+	Saved     Saved               // append: what checkpoint_latest held when it was read for this state
 	Durable   int64               // append: bytes of the active segment known to be on disk
 	Batches   uint64              // append: writes to the log by this handle
 	Unsure    []Span              // append: ends of closed segments that are not known to be on disk
 	LastLine  int64               // append: length of the newest commit line with its newline
 	TailBytes int64               // bytes of Tail, newlines included
 	Pending   string              // torn object that the next commit names
-	parked    *pathwindow.Window  // of the winner's head, while a losing turn's commit stands before its own
+}
+
+// Saved is what a checkpoint_latest that was read holds, which on a store that appends lags after the log.
+type Saved struct {
+	Exists bool
+	Seq    uint64 // of its commit
+	Bytes  int64  // of the transcript then
 }
 
 // Span is a part of a plain segment.
@@ -65,10 +75,7 @@ type Span struct {
 // Line is a durable line of the transcript.
 type Line = segment.Line
 
-const (
-	lineageMax = 64
-	keyedMax   = 256
-)
+const lineageMax = 64
 
 // Active is the segment that the next append goes to; nil on a store that only replaces.
 func (st *State) Active() *checkpoint.PlainRef {
@@ -78,19 +85,19 @@ func (st *State) Active() *checkpoint.PlainRef {
 	return &st.Plain[len(st.Plain)-1]
 }
 
-// Known finds the commit that carried an idempotency key.
-func (st *State) Known(key string) (checkpoint.Commit, bool) {
-	if key == "" {
-		return checkpoint.Commit{}, false
+// KeyRefs returns where commits lie that may have carried an idempotency key, the newest first: the commit line says
+// whether it did.
+func (st *State) KeyRefs(key string) (found []checkpoint.KeyRef) {
+	if key == "" || len(st.Keys) == 0 {
+		return nil
 	}
-	for _, list := range [][]checkpoint.Commit{st.Lineage, st.keyed} {
-		for i := len(list) - 1; i >= 0; i-- {
-			if list[i].Key == key {
-				return list[i], true
-			}
+	hash := checkpoint.KeyHash(key)
+	for i := len(st.Keys) - 1; i >= 0; i-- {
+		if st.Keys[i].Hash == hash {
+			found = append(found, st.Keys[i])
 		}
 	}
-	return checkpoint.Commit{}, false
+	return found
 }
 
 // Has tells whether a commit id is in the lineage.
@@ -128,7 +135,7 @@ func (st *State) Branch(name string) (checkpoint.BranchRef, bool) {
 const (
 	ReasonCreate   = "create"
 	ReasonRoll     = "roll"
-	reasonClaim    = "claim"
+	ReasonClaim    = "claim"
 	ReasonConflict = "conflict"
 	ReasonImport   = "import"
 	ReasonDelete   = "delete"
@@ -165,6 +172,7 @@ func (st *State) Base() *checkpoint.Base {
 		Branches: st.Branches, Title: st.Summary.Title, Cwd: st.Summary.Cwd, Parent: st.Summary.Parent,
 		Created: st.Summary.Created, Entries: st.Summary.Entries, Bytes: st.Summary.Bytes,
 		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.Self, First: st.Summary.First,
+		Outline: checkpoint.Outline{Preview: st.Summary.Preview, Status: st.Summary.Status},
 	}
 }
 

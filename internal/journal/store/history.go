@@ -131,7 +131,7 @@ func (s stretchOf) each(visit func(rec *checkpoint.Record, m Moment, lines []sta
 
 // At gives the session as commit seq left it: one segment read, nothing for the newest commit.
 func (h *History) At(ctx context.Context, st *state.State, seq uint64) (Moment, error) {
-	if seq == st.Summary.Seq && st.Summary.Commit != "" {
+	if seq == st.Summary.Seq && st.Summary.Commit != "" && !st.AfterKept {
 		return Moment{Commit: st.Newest(), Ord: st.Next - 1, Doc: st.Doc, DocRaw: st.DocJSON}, nil
 	}
 	return h.moment(ctx, st, seq, func(m Moment) bool { return m.Commit.Seq == seq })
@@ -300,4 +300,38 @@ func (h *History) Since(ctx context.Context, st *state.State, seq int64) iter.Se
 			}
 		}
 	}
+}
+
+// Record returns the commit line with this seq: one segment read, or none where it is in memory.
+func (h *History) Record(ctx context.Context, st *state.State, seq uint64) (checkpoint.Record, error) {
+	var found checkpoint.Record
+	s, err := h.commitsAt(ctx, st, seq)
+	if err != nil {
+		return found, err
+	}
+	ok := false
+	err = s.each(func(rec *checkpoint.Record, _ Moment, _ []state.Line) bool {
+		if ok = rec.Seq == seq; ok {
+			found = *rec
+		}
+		return !ok
+	})
+	if err == nil && !ok {
+		err = Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
+	}
+	return found, err
+}
+
+// RecordAt returns the commit line with this ordinal: one range read, or none where it is in memory.
+func (h *History) RecordAt(ctx context.Context, st *state.State, ord uint64) (checkpoint.Record, error) {
+	for l, err := range h.Lines(ctx, st, []uint64{ord}) {
+		if err != nil {
+			return checkpoint.Record{}, err
+		}
+		if !l.Commit {
+			break
+		}
+		return checkpoint.VerifiedRecord(l.Raw)
+	}
+	return checkpoint.Record{}, fmt.Errorf("entry %d: %w", ord, ErrNoCommit)
 }

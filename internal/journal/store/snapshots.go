@@ -21,14 +21,10 @@ import (
 const summaryBytes = 4 << 10
 
 // Snapshot writes an immutable copy of st, which names no segment: state, head and working context with
-// one read (I9). Each has a name of its own, so one commit may have several, with different tags.
-func (s *Store) Snapshot(ctx context.Context, st *state.State, tag string) (snapshot.Info, error) {
+// one read (I9). Each has a name of its own, made of id, so one commit may have several, with different tags.
+func (s *Store) Snapshot(ctx context.Context, st *state.State, id, tag string) (snapshot.Info, error) {
 	if st.Summary.Commit == "" {
 		return snapshot.Info{}, fmt.Errorf("snapshot of session %s: %w", s.Session, ErrNoCommit)
-	}
-	id, _, err := s.LineID()
-	if err != nil {
-		return snapshot.Info{}, err
 	}
 	o := st.Object(false)
 	o.Segments, o.Plain, o.Tail = checkpoint.SegmentMap{}, nil, checkpoint.TailState{}

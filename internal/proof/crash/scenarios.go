@@ -136,7 +136,7 @@ func playBatch(ctx context.Context, w *World) error {
 	s := w.Step(j.State(), w.text())
 	for range 2 + w.Rng.IntN(4) {
 		e := w.Entry(j.State(), w.text())
-		e.Parent = s.Entries[len(s.Entries)-1]
+		e.Parent = journal.PlaceAt(s.Entries[len(s.Entries)-1])
 		s.Entries = append(s.Entries, e)
 	}
 	if err := w.Commit(ctx, j, s); err != nil {

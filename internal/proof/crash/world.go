@@ -132,7 +132,7 @@ func (w *World) Entry(st *state.State, text int) *journal.Entry {
 		b[i] = 'a' + byte(w.Rng.IntN(26))
 	}
 	return &journal.Entry{
-		ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd,
+		ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd},
 		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"%s"}}`, id, parent, b),
 	}
 }

@@ -104,24 +104,33 @@ func (l *life) turn(ctx context.Context, j *journal.Journal, text int, keep bool
 
 // broken goes on after a commit whose outcome is not known, or that lost.
 func (l *life) broken(ctx context.Context, j *journal.Journal, e string, cause error) *journal.Journal {
-	again := l.Step(j.State(), 4)
-	if _, err := j.Commit(ctx, again); err == nil {
+	again, turns := l.Step(j.State(), 4), 2
+	_, err := j.Commit(ctx, again)
+	switch doubt := errors.Is(cause, journal.ErrUnknown); {
+	case err == nil:
 		l.violated("I11: after %w the handle takes another commit", cause)
+	case errors.Is(err, journal.ErrUnknown):
+		l.violated("a turn that was never sent is reported in doubt after %w", cause)
+	case doubt: // refused, and dropped
+		turns, l.failed[again.Entries[0].ID] = 1, true
 	}
 	if !l.rebase {
 		if !errors.Is(cause, journal.ErrUnknown) {
 			l.failed[e] = true
 		}
-		l.failed[again.Entries[0].ID] = true // refused, and dropped with the handle
+		l.failed[again.Entries[0].ID] = true // dropped with the handle
 		return nil
 	}
 	for range 3 {
 		res, err := j.Rebase(ctx, nil)
-		if err == nil && len(res) != 2 {
-			l.violated("rebase settles %d turns of 2", len(res))
+		if err == nil && len(res) != turns {
+			l.violated("rebase settles %d turns of %d", len(res), turns)
+			return nil
 		}
 		if err == nil {
-			l.acked[e], l.acked[again.Entries[0].ID] = res[0].Commit.Commit, res[1].Commit.Commit
+			if l.acked[e] = res[0].Commit.Commit; turns == 2 {
+				l.acked[again.Entries[0].ID] = res[1].Commit.Commit
+			}
 			return j
 		}
 		if errors.Is(err, store.ErrCorrupt) {

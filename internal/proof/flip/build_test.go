@@ -231,7 +231,7 @@ func (w *builder) config(limits journal.Limits, background func(func())) journal
 func (w *builder) say(j *journal.Journal, id string) {
 	st := j.State()
 	_, err := j.Commit(w.t.Context(), &journal.Step{Reason: "turn", Entries: []*journal.Entry{{
-		ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd,
+		ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd},
 		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%q,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"text of %s"}}`, id, st.Summary.Entry, id),
 	}}})
 	ok(w.t, err)

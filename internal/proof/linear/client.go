@@ -23,6 +23,8 @@ type client struct {
 	rng  *rand.Rand
 	rand io.Reader
 	j    *journal.Journal
+
+	fenced bool // the handle may be fenced by a claim that it has read already
 }
 
 func (c *client) run(ctx context.Context) {
@@ -55,7 +57,7 @@ func (c *client) open(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	c.j = j
+	c.j, c.fenced = j, false
 	c.saw(call, j.State())
 	return true
 }
@@ -103,7 +105,9 @@ func (c *client) failed(call int64, base string, err error) bool {
 			c.r.note(c.n, call, effect{kind: doubted, id: f.Commit})
 		}
 		return true
+	case errors.Is(err, journal.ErrFenced) && c.fenced: // it stays fenced, whatever the newest commit is
 	case errors.Is(err, journal.ErrConflict), errors.Is(err, journal.ErrFenced):
+		c.fenced = c.fenced || errors.Is(err, journal.ErrFenced)
 		c.r.note(c.n, call, effect{kind: refused, base: base})
 	}
 	return false
@@ -155,6 +159,7 @@ func (c *client) reload(ctx context.Context) bool {
 	for range tries {
 		call := c.r.now()
 		if err := c.j.Reload(ctx); err == nil {
+			c.fenced = false
 			c.saw(call, c.j.State())
 			return true
 		}
@@ -172,6 +177,7 @@ func (c *client) rebase(ctx context.Context, id string, err error, doubt bool) {
 		}
 		call := c.r.now()
 		res, rerr := c.j.Rebase(ctx, nil)
+		c.fenced = true // where it found a claim, it says so at the next commit only
 		if rerr == nil {
 			switch got := res[0]; {
 			case tried[got.Commit.Commit]:

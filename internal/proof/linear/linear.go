@@ -137,7 +137,7 @@ func (r *recorder) turn(id string, st *state.State) *journal.Step {
 	line := fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"x"}}`, id, parent)
 	return &journal.Step{
 		Reason:  "turn",
-		Entries: []*journal.Entry{{Raw: []byte(line), ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd}},
+		Entries: []*journal.Entry{{Raw: []byte(line), ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd}}},
 		Edit: func(d checkpoint.Document) checkpoint.Document {
 			d.State = json.RawMessage(fmt.Sprintf(`{"turn":%q}`, id))
 			return d

@@ -28,7 +28,8 @@ type scripted struct {
 }
 
 func (s *scripted) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
-	call := func() (backend.Info, error) { return s.Backend.Put(ctx, key, p, c) }
+	late := context.WithoutCancel(ctx) // a PUT may arrive after its request was given up
+	call := func() (backend.Info, error) { return s.Backend.Put(late, key, p, c) }
 	if s.put == nil || !strings.HasPrefix(key, layout.Checkpoints) {
 		return call()
 	}
@@ -92,7 +93,7 @@ func saying(j *journal.Journal, id string) *journal.Step {
 		parent = fmt.Sprintf("%q", st.Summary.Entry)
 	}
 	return &journal.Step{Reason: "turn", Entries: []*journal.Entry{{
-		ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd,
+		ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd},
 		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":%q}}`, id, parent, id),
 	}}}
 }

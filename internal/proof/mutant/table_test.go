@@ -22,7 +22,8 @@ const (
 	dirsGo    = "backend/local/vfs/dirs.go"
 	sealGo    = "internal/journal/store/seal.go"
 	composeGo = "internal/journal/compose.go"
-	rebaseGo  = "internal/journal/rebase.go"
+	rebaseGo  = "internal/journal/mend.go"
+	publishGo = "internal/journal/publish.go"
 )
 
 var mutants = []mutant{
@@ -48,14 +49,14 @@ var mutants = []mutant{
 	},
 	{
 		name: "rebase-does-not-look", broken: "a turn in doubt is committed again without looking for it",
-		edits: []edit{{rebaseGo, "\t\tif now.Has(d.rec.ID) {\n", "\t\tif now == nil {\n"}},
+		edits: []edit{{rebaseGo, "\tif now.Has(l.rec.ID) {\n", "\tif now == nil {\n"}},
 		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace", size: "ci",
 	},
 	{
 		name: "repeated-bodies", broken: "commit ids are not fresh: equal turns give equal bodies and equal versions",
 		edits: []edit{
 			{composeGo, "\tid, err := transcript.NewID(now, c.cfg.Rand)\n", "\tnow = time.Unix(0, 0).UTC()\n\tid, err := transcript.NewID(now, zeros{})\n"},
-			{composeGo, "// batch is what one PUT", "type zeros struct{}\n\nfunc (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }\n\n// batch is what one PUT"},
+			{composeGo, "// Composer makes commit lines", "type zeros struct{}\n\nfunc (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }\n\n// Composer makes commit lines"},
 		},
 		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
 	},
@@ -81,17 +82,17 @@ var mutants = []mutant{
 	},
 	{
 		name: "acknowledge-before-sync", broken: "an append returns before its bytes are on the disk",
-		edits: []edit{{appendGo, "if err := d.file.Datasync(); err != nil {\n\t\td.dropFile()\n", "if err := error(nil); err != nil {\n\t\td.dropFile()\n"}},
+		edits: []edit{{appendGo, "if err := d.file.Datasync(); err != nil {\n\t\td.dropFile()\n\t\treturn vfs.Stat{}", "if err := error(nil); err != nil {\n\t\td.dropFile()\n\t\treturn vfs.Stat{}"}},
 		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
 	},
 	{
 		name: "retried-sync", broken: "a failed sync is tried again, and the second answer believed",
-		edits: []edit{{appendGo, "if err := d.file.Datasync(); err != nil {\n\t\td.dropFile()\n", "if err := d.file.Datasync(); err != nil && d.file.Datasync() != nil {\n\t\td.dropFile()\n"}},
+		edits: []edit{{appendGo, "if err := d.file.Datasync(); err != nil {\n\t\td.dropFile()\n\t\treturn vfs.Stat{}", "if err := d.file.Datasync(); err != nil && d.file.Datasync() != nil {\n\t\td.dropFile()\n\t\treturn vfs.Stat{}"}},
 		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults",
 	},
 	{
 		name: "unsynced-bytes-believed", broken: "what another writer left behind a failed sync is not written again before it is built upon",
-		edits: []edit{{appendGo, "\t\tif err := rewrite(f, off, size); err != nil {\n", "\t\tif err := error(nil); err != nil {\n"}},
+		edits: []edit{{appendGo, "\tif err := rewrite(f, off, size); err != nil {\n", "\tif err := error(nil); err != nil {\n"}},
 		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults", size: "ci",
 	},
 	{
@@ -106,7 +107,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "unknown-does-not-stop", broken: "a handle goes on after a commit of which nobody knows what became",
-		edits: []edit{{"internal/journal/commit.go", "\t\tj.breakWith(&Failure{Err: fmt.Errorf(\"%w: %w\", ErrUnknown, err), Commit: id}, reqs)\n", "\t\tfailAll(reqs, &Failure{Err: fmt.Errorf(\"%w: %w\", ErrUnknown, err), Commit: id})\n"}},
+		edits: []edit{{publishGo, "\tj.broken = &first\n", "\t_ = &first\n"}},
 		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults",
 	},
 	{

@@ -89,7 +89,7 @@ func (l *ledger) newTurn(st *state.State, d *chance, n int) *turn {
 		if id != "" {
 			parent = fmt.Sprintf("%q", id)
 		}
-		e := &journal.Entry{ID: fmt.Sprintf("t%d-%d", t.n, i), ParentID: id, ParentOrd: ord, Parent: before}
+		e := &journal.Entry{ID: fmt.Sprintf("t%d-%d", t.n, i), Parent: journal.Place{ID: id, Ord: ord, Entry: before}}
 		e.Raw = fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"turn %d part %d %x"}}`,
 			e.ID, parent, t.n, i, d.next())
 		t.entries, before, id, ord = append(t.entries, e), e, e.ID, -1
@@ -115,8 +115,9 @@ func (l *ledger) place(st *state.State, d *chance) (string, int64) {
 	for range 8 {
 		t := l.turns[d.n(len(l.turns))]
 		if t.fate == acked && len(t.entries) > 0 {
-			if e := t.entries[d.n(len(t.entries))]; e.Done && e.Ord < st.Next {
-				return e.ID, int64(e.Ord)
+			e := t.entries[d.n(len(t.entries))]
+			if ord, done := e.Ordinal(); done && ord < st.Next {
+				return e.ID, int64(ord)
 			}
 		}
 	}
@@ -124,11 +125,11 @@ func (l *ledger) place(st *state.State, d *chance) (string, int64) {
 }
 
 // somewhere is place for who does not hold the lock.
-func (l *ledger) somewhere(st *state.State, d *chance) *journal.Head {
+func (l *ledger) somewhere(st *state.State, d *chance) *journal.Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	id, ord := l.place(st, d)
-	return &journal.Head{ID: id, Ord: ord}
+	return &journal.Place{ID: id, Ord: ord}
 }
 
 // told books what a call said of a turn.

@@ -42,7 +42,7 @@ func made(t *testing.T, b backend.Backend) *journal.Journal {
 
 func stepOf(j *journal.Journal, id string) *journal.Step {
 	st := j.State()
-	e := &journal.Entry{ID: id, ParentID: st.Summary.Entry, ParentOrd: st.HeadOrd}
+	e := &journal.Entry{ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd}}
 	e.Raw = fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"x"}}`, id)
 	return &journal.Step{Reason: "turn", Entries: []*journal.Entry{e}}
 }

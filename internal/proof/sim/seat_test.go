@@ -130,7 +130,7 @@ func (s *seat) leave(kill bool) {
 // drop books a turn of which the handle knows no more.
 func (s *seat) drop(t *turn) {
 	switch {
-	case len(t.entries) > 0 && t.entries[0].Done:
+	case t.entriesDone():
 		s.w.ledger.told(t, acked, nil)
 	case t.fate == limbo:
 		s.w.ledger.told(t, refused, nil)
@@ -259,7 +259,13 @@ func (s *seat) book(h *hand, t *turn, res journal.Result, err error) {
 	}
 }
 
-func (t *turn) entriesDone() bool { return len(t.entries) > 0 && t.entries[0].Done }
+func (t *turn) entriesDone() bool {
+	if len(t.entries) == 0 {
+		return false
+	}
+	_, done := t.entries[0].Ordinal()
+	return done
+}
 
 // burst is several goroutines that commit on one handle at the same time.
 func (s *seat) burst(n int) {

@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
@@ -12,17 +13,26 @@ import (
 // tells how far the conversation is.
 const lookBack = 64
 
-// said brings up to date what the summary tells of the conversation: what was asked first, the newest thing that was
-// said on the way to the head, and how far that is.
-func (st *State) said(before *State, entries []transcript.Entry) {
-	if st.Summary.Entries == uint64(len(entries)) { // they are the first: later, a state that was made anew from the end of a log could not know
-		st.Summary.First = first(entries)
+// describe brings up to date what the summary says of the conversation at the head. A commit that moves the head to
+// a place that its own entries do not describe carries the outline of that place, since a reader of the log may not
+// have it in memory; those of earlier releases do not.
+func (st *State) describe(before *State, rec *checkpoint.Record, entries []transcript.Entry) {
+	if o := rec.Outline; o != nil {
+		st.Summary.Preview, st.Summary.Status = o.Preview, o.Status
+		return
 	}
 	if st.tell(newest(entries)) || st.HeadOrd == before.HeadOrd || len(entries) > 0 || st.Window == nil {
 		return
 	}
 	kept := st.Window.Entries()
 	st.tell(newest(kept[max(0, len(kept)-lookBack):]))
+}
+
+// Outline returns what a summary says of a conversation that ends with these entries, of which it looks at the newest
+// 64.
+func Outline(entries []transcript.Entry) checkpoint.Outline {
+	preview, status := newest(entries[max(0, len(entries)-lookBack):])
+	return checkpoint.Outline{Preview: preview, Status: status}
 }
 
 // tell takes over what is known. false: nothing was said.

@@ -1,0 +1,664 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
+)
+
+// operation is what a leader does: it publishes turns of the queue, or mends the handle.
+type operation struct {
+	ctx   context.Context //nolint:containedctx // of the caller who leads, where it waits for the outcome; nil = its turn's counts
+	turns []*turn         // taken from the queue
+	move  *turn           // a navigation
+	mends bool            // Rebase, Claim: what failed is looked for and stored
+	claim *Step           // takes the session; nil = not
+	extra *turn           // Rebase: one more turn
+	roll  bool            // append: close the active segment
+
+	knew    []*turn  // the turns that had failed before
+	along   int      // entries that were pending, and that the request of a move stored before it
+	results []Result // theirs, in their order, that of extra or of the move, and those of what else was pending
+}
+
+// plan says on what a batch is composed.
+type plan struct {
+	base  *state.State // the newest known state
+	from  *state.State // on which the turns were made
+	fresh bool         // the next epoch is due
+	keep  bool         // turns are kept beside the session's line
+	grow  origin       // with keep: from which the first of them grows
+	found []*sentLine  // what was in doubt and is in the history of base
+}
+
+// publish composes what an operation asks for and makes it durable: the one loop in which the handle writes. The caller
+// leads. Its outcome is one of four: acknowledged, lost to another writer, refused (nothing applied), in doubt.
+func (j *Journal) publish(op *operation) error {
+	ctx, land := j.takeOff(op)
+	defer land()
+	j.mu.Lock()
+	p := plan{base: j.st, from: j.st, fresh: j.fresh}
+	lost, broken := j.fenced && !op.mends, j.broken
+	if broken != nil && !op.mends { // a mending operation failed while these waited
+		defer j.mu.Unlock()
+		return j.turnAway(op)
+	}
+	j.mu.Unlock()
+	if lost {
+		return j.lose(ctx, op, p.base, fenced(p.base))
+	}
+	var err error
+	sound := op.claim != nil && j.sound()
+	for range j.cfg.Limits.Attempts {
+		if op.mends && !sound {
+			if p, err = j.look(ctx, op); err != nil {
+				return j.refuse(op, nil, err)
+			}
+		}
+		var b *batch
+		var next *state.State
+		if b, err = j.compose(ctx, op, p); err == nil {
+			if b.empty() {
+				j.acceptNothing(op, b, p)
+				return nil
+			}
+			if next, err = j.send(ctx, b); err == nil {
+				return j.accept(op, b, p, next)
+			}
+		}
+		var m *moved
+		if !errors.As(err, &m) {
+			return j.outcome(op, b, p, err)
+		}
+		j.giveBack(b)
+		if sound = false; op.mends {
+			continue
+		}
+		var f *store.Failure
+		if p, f = j.replan(op, p, m.now); f != nil {
+			return j.lose(ctx, op, m.now, f)
+		}
+	}
+	return j.refuse(op, nil, fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts))
+}
+
+// sound reports whether a claim need not look before it writes: nothing has failed, and the condition of the write tells
+// whether anyone else was there.
+func (j *Journal) sound() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.broken == nil && !j.fenced && len(j.limbo)+len(j.doubts) == 0 && !j.strays(j.st, nil)
+}
+
+// moved says that the base of a batch is no longer the newest state, and that nothing of it was stored.
+type moved struct{ now *state.State }
+
+func (m *moved) Error() string { return "the head moved" }
+
+// compose makes the batch of an operation.
+func (j *Journal) compose(ctx context.Context, op *operation, p plan) (*batch, error) {
+	turns := j.all(op)
+	settle := slices.ContainsFunc(turns, func(t *turn) bool { return t.step.settle })
+	if settle {
+		j.work.Wait()
+	}
+	b := &batch{j: j, base: p.base, keep: p.keep, from: p.grow}
+	b.Composer = NewComposer(&j.cfg, j.takeIn(p.base), p.fresh)
+	b.Settle, b.MustRoll = settle, op.roll
+	if err := j.strategy.Prepare(ctx, b.Composer, j.sealing()); err != nil {
+		return b, j.unsentError(err)
+	}
+	for _, l := range p.found {
+		for i, e := range l.entries {
+			b.ords[e] = l.first + uint64(i)
+		}
+	}
+	for _, t := range turns {
+		if err := j.lookUp(ctx, b.Next, t); err != nil {
+			return b, j.notApplied("commit", err)
+		}
+	}
+	j.mu.Lock()
+	b.pend = j.waitingEntries()
+	b.waits = p.keep || op.move != nil || op.mends && j.head.Anchor().Ord != p.base.HeadOrd || anchored(turns)
+	if b.waits && j.hold == nil {
+		j.hold = make(chan struct{})
+	}
+	j.mu.Unlock()
+	err := b.fill(op, turns)
+	j.mu.Lock()
+	b.held(func(e *Entry) { e.stage = inFlight })
+	j.mu.Unlock()
+	return b, err
+}
+
+// unsentError is the error of a batch that was not sent: whatever failed, nothing of it was applied.
+func (j *Journal) unsentError(err error) error {
+	var m *moved
+	var f *store.Failure
+	if errors.As(err, &m) || errors.As(err, &f) || backend.OutcomeOf(err) == backend.NotApplied {
+		return err
+	}
+	return j.notApplied("commit", err)
+}
+
+// fill composes the lines of an operation, in the order that batch names.
+func (b *batch) fill(op *operation, turns []*turn) error {
+	for _, t := range turns {
+		b.turn(t)
+		if t.kept && t.lost != nil { // Rebase stores all that it knows, or nothing
+			return t.lost
+		}
+	}
+	if b.keep || op.mends || op.move != nil {
+		if err := b.rest(b.restStep()); err != nil {
+			return b.j.notApplied("commit", err)
+		}
+	}
+	b.navigations()
+	b.siblings()
+	err := b.back()
+	if err == nil && op.claim != nil {
+		err = b.fence(op.claim)
+	}
+	if err != nil {
+		return b.j.notApplied("commit", err)
+	}
+	return nil
+}
+
+// all returns the turns that an operation decides, in the order of their calls.
+func (j *Journal) all(op *operation) []*turn {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var list []*turn
+	if op.mends {
+		for _, t := range j.limbo {
+			if t.found == nil {
+				list = append(list, t)
+			}
+		}
+	}
+	list = append(list, op.turns...)
+	if op.extra != nil {
+		list = append(list, op.extra)
+	}
+	if op.move != nil {
+		list = append(list, op.move)
+	}
+	return list
+}
+
+func anchored(turns []*turn) bool {
+	for _, t := range turns {
+		if t.step.Anchor != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// restStep is the step of entries that no turn takes along.
+func (b *batch) restStep() *Step {
+	profile := b.j.cfg.Profile
+	if w := b.Next.Window; profile == "" && w != nil {
+		profile = w.Profile()
+	}
+	return &Step{Settings: true, Profile: profile}
+}
+
+// send stores the images that the batch refers to, then the batch itself.
+func (j *Journal) send(ctx context.Context, b *batch) (*state.State, error) {
+	var sums []string
+	b.held(func(e *Entry) {
+		for _, blob := range e.Blobs {
+			sums = append(sums, blob.Sum)
+		}
+	})
+	if err := j.StoreBlobs(ctx, sums); err != nil {
+		return nil, j.notApplied("commit", err)
+	}
+	return j.strategy.Publish(ctx, b.base, b.Composer)
+}
+
+// replan decides how a batch goes on after others committed: what changed neither head nor document is folded in, and
+// turns that want it are kept beside the winner's. Else it returns the conflict.
+func (j *Journal) replan(op *operation, p plan, now *state.State) (plan, *store.Failure) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.forget()
+	j.noteFence(now)
+	next := plan{base: now, from: p.from, fresh: true}
+	switch {
+	case now.Summary.Tombstone || j.fenced:
+		return next, fenced(now)
+	case sameHead(p.from, now):
+		return next, nil
+	case len(j.list) == 0 && allAnchored(op.turns): // each is held against what it was made on itself
+		next.from = now
+		return next, nil
+	case keepBoth(op, j.queue):
+		op.turns = append(op.turns, j.queue...)
+		j.queue = nil
+		next.keep, next.grow = true, originOf(p.from)
+		return next, nil
+	}
+	return next, conflict(now)
+}
+
+func sameHead(a, b *state.State) bool {
+	return a.HeadOrd == b.HeadOrd && a.Summary.Branch == b.Summary.Branch && bytes.Equal(a.DocJSON, b.DocJSON)
+}
+
+func allAnchored(turns []*turn) bool {
+	for _, t := range turns {
+		if t.step.Anchor == nil {
+			return false
+		}
+	}
+	return len(turns) > 0
+}
+
+// keepBoth reports whether every turn of an operation and of the queue wants to be kept when it loses.
+func keepBoth(op *operation, queue []*turn) bool {
+	if op.move != nil && len(op.turns)+len(queue) == 0 {
+		return false
+	}
+	for _, list := range [][]*turn{op.turns, queue} {
+		for _, t := range list {
+			if !t.step.KeepBoth {
+				return false
+			}
+		}
+	}
+	return len(op.turns) > 0
+}
+
+// noteFence takes notice of the newest claim: the handle is fenced while it is somebody else's. j.mu is held.
+func (j *Journal) noteFence(now *state.State, found ...*sentLine) {
+	if now.Claimed <= j.claimSeen {
+		return
+	}
+	j.claimSeen, j.fenced = now.Claimed, true
+	for _, l := range found {
+		if l.rec.Claim && l.rec.Seq == now.Claimed {
+			j.fenced = false
+		}
+	}
+}
+
+// accept makes next the handle's state and answers the turns of the batch.
+func (j *Journal) accept(op *operation, b *batch, p plan, next *state.State) error {
+	j.mu.Lock()
+	for _, l := range b.lines {
+		l.store()
+		if l.rec.Claim {
+			j.fenced = false
+		}
+	}
+	j.settled(op, b, p, next)
+	j.fresh, j.committed = false, true
+	if b.base != j.stood {
+		j.strategy.Stand(b.base)
+	}
+	j.stood = next
+	j.mu.Unlock()
+	if !next.Summary.Tombstone { // of a session that is being removed nothing more is made
+		j.upkeep(next)
+	}
+	return nil
+}
+
+// store marks the entries of a line as durable; Journal.mu is held.
+func (l *sentLine) store() {
+	for i, e := range l.entries {
+		e.store(l.first + uint64(i))
+	}
+}
+
+// settled makes st the state that the handle stands on, and answers the turns of the operation; j.mu is held.
+func (j *Journal) settled(op *operation, b *batch, p plan, st *state.State) {
+	for _, l := range p.found {
+		l.store()
+		j.committed = true
+	}
+	j.st, j.claimSeen, j.bg.taken = st, max(j.claimSeen, st.Claimed), nil
+	if op.mends {
+		j.broken, j.limbo, j.doubts = nil, nil, nil
+	}
+	j.prune()
+	if !j.headPending() {
+		j.head = PlaceOf(st)
+	}
+	for _, t := range op.knew {
+		if t.found != nil {
+			r := Result{Commit: t.found.rec.Commit(), State: st}
+			if t.found.kept() {
+				r.Kept = t.found.rec.Kept
+			}
+			t.answer(r, nil)
+		}
+	}
+	for _, t := range b.turns {
+		t.answer(b.resultOf(t, st))
+	}
+	j.collect(op, b, st)
+}
+
+// headPending reports whether anything is pending that moves the head; j.mu is held.
+func (j *Journal) headPending() bool {
+	for _, e := range j.list {
+		if !e.Aside {
+			return true
+		}
+	}
+	return false
+}
+
+// resultOf returns what became of a turn of a batch that is durable.
+func (b *batch) resultOf(t *turn, next *state.State) (Result, error) {
+	src := t
+	if t.twin != nil {
+		src = t.twin
+	}
+	switch {
+	case t.lost != nil:
+		return Result{}, t.lost
+	case src.known != nil:
+		return src.known.result(next, b.j.pendingBefore(t.upto)), nil
+	case src.line == nil:
+		return Result{}, src.lost
+	}
+	r := Result{Commit: src.line.rec.Commit(), State: next, Bytes: b.Size, Warnings: b.Warnings}
+	if src.line.kept() {
+		r.Kept = src.line.rec.Kept
+	}
+	return r, nil
+}
+
+// pendingBefore counts the entries before a position that are still to be committed; j.mu is held.
+func (j *Journal) pendingBefore(upto uint64) (n int) {
+	for _, e := range j.list {
+		if e.stage == pending && !e.own && e.pos < upto {
+			n++
+		}
+	}
+	return n
+}
+
+// collect gathers the results that the caller of a mending operation or of a navigation gets.
+func (j *Journal) collect(op *operation, b *batch, next *state.State) {
+	list := op.knew
+	for _, t := range []*turn{op.extra, op.move} {
+		if t != nil {
+			list = append(list, t)
+		}
+	}
+	for _, t := range list {
+		op.results = append(op.results, t.result)
+	}
+	if op.move != nil {
+		for _, l := range b.lines {
+			if l.turn == nil {
+				op.along += len(l.entries)
+			}
+		}
+	}
+	if !op.mends {
+		return
+	}
+	for _, l := range b.lines {
+		if l.turn == nil && (len(l.entries) > 0 || l.rec.Claim) {
+			r := Result{Commit: l.rec.Commit(), State: next, Bytes: b.Size, Warnings: b.Warnings}
+			if l.kept() {
+				r.Kept = l.rec.Kept
+			}
+			op.results = append(op.results, r)
+		}
+	}
+}
+
+// acceptNothing ends an operation that had nothing to write.
+func (j *Journal) acceptNothing(op *operation, b *batch, p plan) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.returnChanges()
+	if p.base != j.st {
+		j.forget()
+		j.fresh = true
+	}
+	if p.base != j.stood {
+		j.strategy.Stand(p.base)
+		j.stood = p.base
+	}
+	j.settled(op, b, p, p.base)
+}
+
+// giveBack returns the entries of a batch that was not stored to where they came from.
+func (j *Journal) giveBack(b *batch) {
+	if b == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b.held(func(e *Entry) {
+		if e.stage == inFlight {
+			e.stage = pending
+		}
+	})
+	for _, t := range b.turns {
+		if t.line != nil {
+			t.tried = t.line.rec.ID
+		}
+		t.twin, t.line, t.lost, t.known = nil, nil, nil, nil
+	}
+	j.returnChanges()
+}
+
+// outcome ends an operation whose batch was not acknowledged, by what its error says of the data.
+func (j *Journal) outcome(op *operation, b *batch, p plan, err error) error {
+	var f *store.Failure
+	switch {
+	case errors.As(err, &f) && errors.Is(f.Err, ErrUnknown):
+		return j.doubt(op, b, f)
+	case errors.As(err, &f) && errors.Is(f.Err, ErrFenced):
+		j.giveBack(b)
+		j.mu.Lock()
+		j.fenced = true
+		j.mu.Unlock()
+		return j.lose(op.ctx, op, p.base, f)
+	case errors.As(err, &f), backend.OutcomeOf(err) == backend.NotApplied:
+		return j.refuse(op, b, err)
+	}
+	return j.doubt(op, b, &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err)})
+}
+
+// refuse ends an operation of which nothing was applied, for certain: its entries are pending again, and the queue goes
+// on.
+func (j *Journal) refuse(op *operation, b *batch, err error) error {
+	if _, ok := errors.AsType[*store.Failure](err); !ok && backend.OutcomeOf(err) != backend.NotApplied {
+		err = j.notApplied("commit", err)
+	}
+	own := map[*turn]error{}
+	if b != nil {
+		for _, t := range b.turns {
+			if t.lost != nil && !t.kept {
+				own[t] = t.lost
+			}
+		}
+	}
+	j.giveBack(b)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, t := range j.decided(op) {
+		switch cause := own[t]; {
+		case t.kept: // still known to Rebase, and its caller has gone
+		case cause != nil && !errors.Is(cause, ErrConflict):
+			t.answer(Result{}, cause)
+		default:
+			t.answer(Result{}, j.twinError(t, err))
+		}
+	}
+	return err
+}
+
+// twinError returns the error of the turn that Rebase knows under the same key: one key, one turn, one answer.
+func (j *Journal) twinError(t *turn, err error) error {
+	if o := j.limboOf(t.step.Key); o != nil {
+		return o.err
+	}
+	return err
+}
+
+// decided returns the turns that an operation took on, those aside that Rebase knew already; j.mu is held.
+func (j *Journal) decided(op *operation) []*turn {
+	list := append([]*turn(nil), op.turns...)
+	if op.extra != nil {
+		list = append(list, op.extra)
+	}
+	if op.move != nil {
+		list = append(list, op.move)
+	}
+	return list
+}
+
+// doubt ends an operation of which nobody knows what was applied. Its turns are kept for Rebase, which looks; what waits
+// in the queue was never sent, and is refused.
+func (j *Journal) doubt(op *operation, b *batch, f *store.Failure) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b.held(func(e *Entry) { e.stage = inDoubt })
+	j.doubts = append(j.doubts, b)
+	j.returnChanges()
+	first := *f // what the operation's own caller gets, and who asks for the handle's state
+	for _, t := range b.turns {
+		f := *f
+		if t.line != nil {
+			if f.Commit = t.line.rec.ID; first.Commit == "" {
+				first.Commit = f.Commit
+			}
+		}
+		switch {
+		case t.kept:
+		case t.known != nil:
+			t.answer(b.resultOf(t, b.base))
+		case t.line == nil && t.twin == nil:
+			j.unsent(t)
+		default:
+			j.keep(t, &f)
+			j.holdOwn(t)
+		}
+	}
+	j.broken = &first
+	j.refuseQueue()
+	return &first
+}
+
+// holdOwn shows readers the entries that an anchored turn in doubt carries; j.mu is held. They stay the turn's.
+func (j *Journal) holdOwn(t *turn) {
+	if a := t.step.Anchor; a == nil || t.line == nil || t.line.kept() {
+		return
+	}
+	for _, e := range t.step.Entries {
+		e.pos, e.stage, e.own = j.pos, inDoubt, true
+		j.pos++
+		j.list = append(j.list, e)
+		j.ids[e.ID] = e
+		if !e.Aside {
+			j.head = PlaceAt(e)
+		}
+	}
+	j.version++
+}
+
+// turnAway ends the turns of an operation on a handle that is broken; j.mu is held.
+func (j *Journal) turnAway(op *operation) error {
+	var lost *store.Failure
+	if errors.As(j.broken, &lost) && errors.Is(lost.Err, ErrUnknown) {
+		lost = nil
+	}
+	for _, t := range j.decided(op) {
+		switch {
+		case lost == nil:
+			j.unsent(t)
+		case t.step.withdrawn():
+			t.answer(Result{}, lost)
+		default:
+			j.keep(t, lost)
+		}
+	}
+	return j.broken
+}
+
+// refuseQueue ends the turns that wait behind a request in doubt; j.mu is held.
+func (j *Journal) refuseQueue() {
+	for _, t := range j.queue {
+		j.unsent(t)
+	}
+	j.queue = nil
+}
+
+// unsent ends a turn that was never sent, on a handle that is in doubt; j.mu is held.
+func (j *Journal) unsent(t *turn) {
+	err := ErrInDoubt
+	if j.closed {
+		err = backend.ErrClosed
+	}
+	t.answer(Result{}, j.twinError(t, j.notApplied("commit", err)))
+}
+
+// keep remembers a failed turn for Rebase; j.mu is held. A twin's answer is its turn's.
+func (j *Journal) keep(t *turn, f *store.Failure) {
+	if t.twin == nil && len(j.limbo) < limboMax {
+		t.kept = true
+		j.limbo = append(j.limbo, t)
+	}
+	t.answer(Result{}, f)
+}
+
+// lose ends what was made on a state that is no longer the newest: the turns of the operation and of the queue. One
+// whose key is in the winner's history gets that receipt. The rest is kept for Rebase, but for what is withdrawn.
+func (j *Journal) lose(ctx context.Context, op *operation, now *state.State, f *store.Failure) error {
+	j.mu.Lock()
+	turns := append(j.decided(op), j.queue...)
+	j.queue = nil
+	j.mu.Unlock()
+	sure := now
+	for _, t := range turns {
+		if t.known, t.lost = nil, nil; t.step.Key == "" {
+			continue
+		}
+		var err error
+		if sure, err = j.strategy.Confirm(ctx, sure); err == nil && sure.Sure() {
+			err = j.lookUp(ctx, sure, t)
+		}
+		if err != nil {
+			t.known = nil
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out error = f
+	for _, t := range turns {
+		switch {
+		case t.lost != nil:
+			t.answer(Result{}, t.lost)
+		case t.known != nil:
+			t.answer(t.known.result(sure, j.pendingBefore(t.upto)), nil)
+		case t.step.withdrawn():
+			t.answer(Result{}, f)
+		default:
+			f := *f
+			f.Commit = t.tried
+			j.broken = &f
+			j.keep(t, &f)
+		}
+	}
+	return out
+}

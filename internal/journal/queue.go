@@ -1,0 +1,324 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"runtime"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal/store"
+)
+
+const (
+	batchMax = 1024 // turns that share one request; who comes later goes with the next
+	limboMax = 4096 // failed turns that a broken handle keeps for Rebase
+)
+
+// Commit makes a step durable, and everything that was appended before it: one conditional PUT, or one append. Steps
+// that meet share it, each with its own line and seq. The first that finds no leader publishes for all that wait (no
+// goroutine is owned by the queue); the others wait for their answer. A caller whose context ends while the step waits
+// in the queue takes it back; once it was sent, the caller waits for the outcome.
+//
+// The errors say what became of the data:
+//
+//   - ErrConflict, ErrFenced: not applied; the step stays in the handle until Rebase or Reload, but for navigations and
+//     steps with an anchor, which are withdrawn with their entries.
+//   - ErrUnknown: perhaps applied; the step stays in the handle until Rebase or Reload.
+//   - ErrKeyReused: not applied; the key belongs to a step with another digest.
+//   - all others: not applied. The step's document and key are dropped, its own entries too; what was appended is
+//     pending, and the next step stores it. ErrInDoubt is one of these: Rebase has to come first.
+func (j *Journal) Commit(ctx context.Context, step *Step) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, j.notApplied("commit", err)
+	}
+	t := newTurn(ctx, step)
+	for _, e := range step.Entries {
+		e.take()
+	}
+	j.mu.Lock()
+	lead, err := j.admit(t)
+	j.mu.Unlock()
+	switch {
+	case err != nil:
+		return Result{}, err
+	case lead:
+		j.leadUntil(t)
+	default:
+		j.wait(t)
+	}
+	return t.result, t.err
+}
+
+// admit lets a turn join the queue, or the turn with the same key; j.mu is held. lead: nobody leads, so the caller does.
+func (j *Journal) admit(t *turn) (lead bool, err error) {
+	switch {
+	case j.closed:
+		return false, j.notApplied("commit", backend.ErrClosed)
+	case j.cfg.ReadOnly:
+		return false, &store.Failure{Err: ErrReadOnly}
+	}
+	if t.upto = t.step.Upto; t.upto == 0 {
+		t.upto = j.pos
+	}
+	for _, o := range []*turn{j.flight.turnOf(t.step.Key), j.limboOf(t.step.Key)} {
+		switch {
+		case o == nil:
+		case o.step.Digest != t.step.Digest:
+			return false, j.notApplied("commit", ErrKeyReused)
+		case !o.over:
+			t.joined = o
+			j.flight.share(t.ctx)
+			return false, nil
+		case j.broken != nil && !j.mending:
+			return false, o.err
+		}
+	}
+	if j.broken != nil && !j.mending {
+		_ = j.turnAway(&operation{turns: []*turn{t}})
+		return false, t.err
+	}
+	j.queue = append(j.queue, t)
+	lead, j.leading = !j.leading, true
+	return lead, nil
+}
+
+// Waiting counts the turns in the queue and in the request on its way.
+func (j *Journal) Waiting() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := len(j.queue)
+	if j.flight != nil {
+		n += len(j.flight.turns)
+	}
+	return n
+}
+
+// limboOf finds the turn with a key that Rebase knows; j.mu is held.
+func (j *Journal) limboOf(key string) *turn {
+	if key == "" {
+		return nil
+	}
+	for _, t := range j.limbo {
+		if t.step.Key == key {
+			return t
+		}
+	}
+	return nil
+}
+
+// Broken is nil, or what makes the handle refuse commits until Rebase or Reload (I11).
+func (j *Journal) Broken() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.broken
+}
+
+// wait waits for a leader to publish t, or to hand the lead over.
+func (j *Journal) wait(t *turn) {
+	if o := t.joined; o != nil {
+		<-o.done
+		t.result, t.err = o.result, o.err
+		return
+	}
+	select {
+	case <-t.done:
+		return
+	case <-t.lead:
+		j.leadUntil(t)
+		return
+	case <-t.ctx.Done():
+	}
+	if j.withdraw(t) {
+		return
+	}
+	select { // it is on its way, or it was just made the leader
+	case <-t.done:
+	case <-t.lead:
+		j.leadUntil(t)
+	}
+}
+
+// withdraw takes a cancelled turn out of the queue; false where it is no longer there, or is to lead.
+func (j *Journal) withdraw(t *turn) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(t.lead) > 0 || !j.unqueue(t) {
+		return false
+	}
+	t.answer(Result{}, j.notApplied("commit", t.ctx.Err()))
+	return true
+}
+
+func (j *Journal) unqueue(t *turn) bool {
+	for i, q := range j.queue {
+		if q == t {
+			j.queue = append(j.queue[:i:i], j.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// leadUntil publishes what is queued until t has its answer, then hands the lead on.
+func (j *Journal) leadUntil(t *turn) {
+	for {
+		j.mu.Lock()
+		if !t.over && t.ctx.Err() != nil && j.unqueue(t) {
+			t.answer(Result{}, j.notApplied("commit", t.ctx.Err()))
+		}
+		over := t.over
+		j.mu.Unlock()
+		if over {
+			j.dropLead()
+			return
+		}
+		_ = j.publish(&operation{turns: j.gather()}) // each turn has its own answer
+	}
+}
+
+// gather takes what is queued, once nobody more comes who could: those whose commits were just acknowledged
+// often have the next one at hand, and it may share the request.
+func (j *Journal) gather() []*turn {
+	for before := 0; ; runtime.Gosched() {
+		j.mu.Lock()
+		if n := min(len(j.queue), batchMax); n <= before || n == batchMax {
+			turns := append([]*turn(nil), j.queue[:n]...)
+			j.queue = append([]*turn(nil), j.queue[n:]...)
+			j.mu.Unlock()
+			return turns
+		}
+		before = len(j.queue)
+		j.mu.Unlock()
+	}
+}
+
+// waiter is a caller who wants the lead for an operation of its own.
+type waiter struct {
+	ready chan error // nil: it leads
+	ends  bool       // it is Close: it comes first, and stays
+}
+
+// takeLead waits until nobody publishes, and leads.
+func (j *Journal) takeLead(ctx context.Context, op string) error {
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return j.notApplied(op, backend.ErrClosed)
+	}
+	if !j.leading {
+		j.leading = true
+		j.mu.Unlock()
+		return nil
+	}
+	w := &waiter{ready: make(chan error, 1)}
+	j.waiters = append(j.waiters, w)
+	j.mu.Unlock()
+	select {
+	case err := <-w.ready:
+		return err
+	case <-ctx.Done():
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i, q := range j.waiters {
+		if q == w {
+			j.waiters = append(j.waiters[:i:i], j.waiters[i+1:]...)
+			return j.notApplied(op, ctx.Err())
+		}
+	}
+	return <-w.ready // it was handed over just now
+}
+
+// dropLead hands the lead on: to Close, to operations that want it for themselves, to the queue.
+func (j *Journal) dropLead() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.mending = false
+	switch {
+	case len(j.waiters) > 0:
+		w := j.waiters[0]
+		j.waiters = j.waiters[1:]
+		w.ready <- nil
+	case len(j.queue) > 0:
+		j.queue[0].lead <- struct{}{}
+	default:
+		j.leading = false
+	}
+}
+
+// flight is the request on its way. It is given up once the contexts of all who share it are done: a caller's
+// cancellation decides for nobody else.
+type flight struct {
+	j      *Journal
+	turns  []*turn
+	cancel context.CancelFunc
+	live   int // who still waits; guarded by Journal.mu
+	stops  []func() bool
+}
+
+// turnOf finds the turn with a key; Journal.mu is held.
+func (f *flight) turnOf(key string) *turn {
+	if f == nil || key == "" {
+		return nil
+	}
+	for _, t := range f.turns {
+		if t.step.Key == key {
+			return t
+		}
+	}
+	return nil
+}
+
+// share counts one more context; Journal.mu is held.
+func (f *flight) share(ctx context.Context) {
+	f.live++
+	f.stops = append(f.stops, context.AfterFunc(ctx, func() {
+		f.j.mu.Lock()
+		defer f.j.mu.Unlock()
+		if f.live--; f.live == 0 {
+			f.cancel()
+		}
+	}))
+}
+
+// takeOff begins the request of an operation, and returns its context and what ends it.
+func (j *Journal) takeOff(op *operation) (ctx context.Context, land func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f := &flight{j: j, turns: op.turns}
+	sharers := make([]context.Context, 0, len(op.turns)+1)
+	if op.ctx != nil {
+		sharers = append(sharers, op.ctx)
+	}
+	for _, t := range op.turns {
+		sharers = append(sharers, t.ctx)
+	}
+	if len(sharers) == 0 {
+		sharers = append(sharers, context.Background())
+	}
+	ctx, f.cancel = context.WithCancel(context.WithoutCancel(sharers[0]))
+	for _, s := range sharers {
+		f.share(s)
+	}
+	op.ctx = ctx
+	j.flight, j.mending = f, op.mends
+	return ctx, func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		for _, stop := range f.stops {
+			stop()
+		}
+		f.cancel()
+		j.flight = nil
+		if j.hold != nil {
+			close(j.hold)
+			j.hold = nil
+		}
+	}
+}
+
+// isMoved reports whether an error says that the head moved.
+func isMoved(err error) bool {
+	var m *moved
+	return errors.As(err, &m)
+}

@@ -1,0 +1,215 @@
+package session
+
+import (
+	"context"
+	"slices"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/pathwindow"
+	"github.com/coppice-go/coppice/transcript/tree"
+)
+
+// view is what the readers of a handle see: the journal's view, and what is kept beside it so that an answer need not
+// be made anew. Guarded by Handle.mu.
+type view struct {
+	journal.View
+	win     *pathwindow.Window // at winAt; nil = has to be read
+	winAt   journal.Place
+	base    *pathwindow.Window // at the state's head, where State.Window is not what this handle wants
+	items   []transcript.Item  // explicit context, appended entries included; nil = derived
+	itemsAt int                // counts calls of SetContext
+	unsaved bool               // items differ from the document's by a SetContext
+	held    *Edit              // what deferred commits said
+	profile transcript.Profile // of the working context
+	bound   int                // its bytes, as Window.MaxBytes says them
+	wish    *Options           // may want another profile or bound than the session has
+}
+
+// sync brings the view up to date; h.mu is held.
+func (h *Handle) sync() *view {
+	now := h.j.View()
+	if now.Version == h.v.Version && h.v.State != nil {
+		return &h.v
+	}
+	moved := now.State != h.v.State
+	h.v.adopt(now)
+	if moved {
+		close(h.wake)
+		h.wake = make(chan struct{})
+	}
+	return &h.v
+}
+
+// look calls f with what the view is now.
+func (h *Handle) look(f func(v *view)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f(h.sync())
+}
+
+// adopt takes over what the journal says now.
+func (v *view) adopt(now journal.View) {
+	old := v.View
+	v.View = now
+	if now.State != old.State {
+		v.base = nil
+	}
+	if now.Head.Is(journal.PlaceOf(now.State)) {
+		v.settle()
+		return
+	}
+	for i, e := range now.Open {
+		if e.Position() >= old.Pos {
+			v.push(e, now.State.Next+uint64(i))
+		}
+	}
+	if !v.winAt.Is(now.Head) {
+		v.win, v.winAt = nil, now.Head
+	}
+}
+
+// push follows an entry that was appended.
+func (v *view) push(e *journal.Entry, ord uint64) {
+	if e.Aside {
+		return
+	}
+	if v.win != nil {
+		win := v.win.Clone()
+		if !e.At().Is(v.winAt) || !win.Push(e.Head.Entry(ord)) {
+			win = nil
+		}
+		v.win = win
+	}
+	v.winAt = journal.PlaceAt(e)
+	if v.items != nil && Speaks(e.Head.Type) {
+		v.items = append(v.items, transcript.Item{Entry: e.ID})
+	}
+}
+
+// settle follows the state, at whose head the next entry grows.
+func (v *view) settle() {
+	v.win, v.winAt, v.base = v.window(), v.Head, nil
+	if !v.unsaved {
+		v.items = slices.Clone(v.State.Doc.Context)
+	}
+}
+
+// window is that of the acknowledged head, if the state has it as this handle wants it.
+func (v *view) window() *pathwindow.Window {
+	win := v.State.Window
+	if win == nil {
+		win = pathwindow.New(v.profile, v.bound)
+	}
+	v.profile, v.bound = win.Profile(), win.MaxBytes()
+	if v.wish.Profile != "" {
+		v.profile = v.wish.Profile
+	}
+	if v.wish.Bound != 0 {
+		v.bound = pathwindow.New(v.profile, v.wish.Bound).MaxBytes()
+	}
+	if v.State.Window == nil || win.Profile() != v.profile || win.MaxBytes() != v.bound {
+		return nil
+	}
+	return win
+}
+
+// encodeItems is the explicit context as the document keeps it: entries bring their message along where
+// the window does not hold them.
+func (v *view) encodeItems() []transcript.Item {
+	in := map[string]bool{}
+	if v.win != nil {
+		for e := range v.win.All {
+			in[e.ID] = true
+		}
+	}
+	var list []transcript.Item
+	for _, it := range v.items {
+		if in[it.Entry] {
+			it.Message = nil
+		}
+		list = append(list, it)
+	}
+	return list
+}
+
+// Speaks reports whether an entry type can put a message into a context.
+func Speaks(typ string) bool {
+	switch typ {
+	case "message", "custom_message", "compaction", "branch_summary":
+		return true
+	}
+	return false
+}
+
+// hold defers a commit, if the session uses pi's deferred creation and has no assistant message yet: the entries stay
+// pending, and the edit goes with the first real commit.
+func (h *Handle) hold(e *Edit) (deferred bool) {
+	h.look(func(v *view) {
+		deferred = v.State.Summary.Commit == "" && !slices.ContainsFunc(v.Open, func(e *journal.Entry) bool {
+			return tree.Row(e.Head, -1).Role == "assistant"
+		})
+		if deferred {
+			v.held = v.held.then(e)
+			h.j.Defer(v.Pos)
+		}
+	})
+	return deferred
+}
+
+// State is the acknowledged state.
+func (h *Handle) State() (st *state.State) {
+	h.look(func(v *view) { st = v.State })
+	return st
+}
+
+// Head is the id of the entry from which the next one grows, pending ones included.
+func (h *Handle) Head() (id string) {
+	h.look(func(v *view) { id = v.View.Head.ID })
+	return id
+}
+
+// Document is the acknowledged one, with what deferred commits said.
+func (h *Handle) Document() (doc checkpoint.Document) {
+	h.look(func(v *view) {
+		if doc = v.State.Doc; v.held != nil {
+			doc = v.held.apply(doc)
+		}
+	})
+	return doc
+}
+
+// moved returns the acknowledged state, and a channel that is closed when it moves or the handle is closed.
+func (h *Handle) moved() (st *state.State, moved <-chan struct{}) {
+	h.look(func(v *view) { st, moved = v.State, h.wake })
+	return st, moved
+}
+
+// Ready refuses a closed handle, and a done context.
+func (h *Handle) Ready(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return backend.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// shut refuses what is called from now on; false where that was done before.
+func (h *Handle) shut() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.closed = true
+	close(h.wake)
+	h.wake = make(chan struct{})
+	return true
+}
+
+// Images are those of the session.
+func (h *Handle) Images() *Images { return h.images }

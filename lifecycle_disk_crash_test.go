@@ -1,0 +1,217 @@
+package coppice_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/proof/faultfs"
+	"github.com/coppice-go/coppice/internal/proof/simfs"
+)
+
+// process is a store on a disk as a new process opens it: processes share nothing but the disk. Equal names
+// make equal ids, so no two processes of a test have the same name.
+func process(t testing.TB, disk vfs.FS, name string) *coppice.Store {
+	t.Helper()
+	b := must(local.Open("", &local.Options{FS: disk}))(t)
+	return processOn(t, b, name)
+}
+
+// processOn is process for any backend.
+func processOn(t testing.TB, b backend.Backend, name string) *coppice.Store {
+	t.Helper()
+	var seed [32]byte
+	copy(seed[:], name)
+	now := clockAt(time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC))
+	s := newStore(t, b, &coppice.Options{Writer: name, Now: now, Rand: rand.NewChaCha8(seed)})
+	coppice.SetSleep(s, func(ctx context.Context) error { return ctx.Err() })
+	return s
+}
+
+// firstTurn is a disk with a session of one turn, closed.
+func firstTurn(t testing.TB) *simfs.FS {
+	t.Helper()
+	disk := simfs.New()
+	s := create(t, process(t, disk, "first"), "s", nil)
+	say(t, s, "u1", "a1")
+	commit(t, s, state{Turns: 1})
+	ok(t, s.Close())
+	return disk
+}
+
+// opensAndCloses is a process that reads the session and commits nothing.
+func opensAndCloses(t testing.TB, disk vfs.FS) {
+	t.Helper()
+	s := open(t, process(t, disk, "reader"), "s")
+	texts(t, s)
+	ok(t, s.Close())
+}
+
+// turnThree is a process that commits a turn, acknowledged. It is not closed.
+func turnThree(t testing.TB, disk vfs.FS) *coppice.Session {
+	t.Helper()
+	s := open(t, process(t, disk, "three"), "s")
+	say(t, s, "u3")
+	commit(t, s, state{Turns: 3})
+	return s
+}
+
+// powerIsLost boots the disk from many of the states that a loss of power may leave, and has the next user go
+// on in each: all that was acknowledged is there, the next turn is taken, and it stays.
+func powerIsLost(t *testing.T, when string, disk *simfs.FS, acked string, turns int) {
+	t.Helper()
+	n, failed := 0, 0
+	var first error
+	for img := range disk.Point().States(simfs.Spread{Contents: 200, States: 200}, 1) {
+		n++
+		if err := goesOn(t, simfs.Boot(img), acked, turns); err != nil {
+			failed++
+			first = cmp.Or(first, err)
+		}
+	}
+	if failed > 0 {
+		t.Errorf("power loss %s: %d of %d images fail, the first with: %v", when, failed, n, first)
+	}
+	if n == 0 {
+		t.Errorf("power loss %s: no image", when)
+	}
+}
+
+// goesOn opens the session after a crash, commits a turn, and finds it with another process. No byte is
+// damaged.
+func goesOn(t *testing.T, disk vfs.FS, acked string, turns int) error {
+	s, err := process(t, disk, "next").Open(bg, "s", nil)
+	if err != nil {
+		return err
+	}
+	said, state, err := heard(s)
+	if err == nil && (!containsInOrder(said, acked) || state.Turns < turns) {
+		err = fmt.Errorf("it holds %q and %+v, acknowledged was %q and turn %d", said, state, acked, turns)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = s.Append(bg, entry.User("next")); err == nil {
+		_, err = s.Commit(bg, coppice.Turn{State: map[string]int{"turns": 9}})
+	}
+	if err != nil {
+		return fmt.Errorf("the next turn: %w", err)
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	again, err := process(t, disk, "again").Open(bg, "s", nil)
+	if err != nil {
+		return fmt.Errorf("after the next turn: %w", err)
+	}
+	now, state, err := heard(again)
+	if err == nil && (now != said+" next" || state.Turns != 9) {
+		err = fmt.Errorf("after the next turn it holds %q and %+v", now, state)
+	}
+	if err := errors.Join(err, again.Close()); err != nil {
+		return err
+	}
+	report, err := process(t, disk, "verify").Verify(bg, "s", true)
+	for _, p := range report.Problems {
+		if errors.Is(p, coppice.ErrCorrupt) {
+			err = errors.Join(err, p)
+		}
+	}
+	return err
+}
+
+// heard returns the texts of the context, and the state.
+func heard(s *coppice.Session) (string, state, error) {
+	c, err := s.Context(bg)
+	var said []string
+	for _, m := range c.Messages {
+		said = append(said, m.Text())
+	}
+	var v state
+	err = errors.Join(err, s.State(&v))
+	return strings.Join(said, " "), v, err
+}
+
+// containsInOrder reports whether said has all words of acked, in order.
+func containsInOrder(said, acked string) bool {
+	want := strings.Fields(acked)
+	for word := range strings.FieldsSeq(said) {
+		if len(want) > 0 && word == want[0] {
+			want = want[1:]
+		}
+	}
+	return len(want) == 0
+}
+
+// "What Commit acknowledged is in the history of every later head, on every host, after kill -9, power loss,
+// a full disk or a lost answer." A writer's fdatasync fails with EIO, its commit is in doubt, and it dies.
+// Its bytes still read back, but are not on the disk. A process that only opens and closes the session does
+// not change that for the next writer, whose acknowledged turn survives power loss.
+func TestFailedSyncThenOpenAndClose(t *testing.T) {
+	disk := firstTurn(t)
+	doubtful := func(disk vfs.FS) error {
+		s := open(t, process(t, disk, "two"), "s")
+		say(t, s, "u2")
+		_, err := s.Commit(bg, coppice.Turn{State: state{Turns: 2}})
+		return err
+	}
+	rehearsal := faultfs.New(disk.Point().Fork())
+	ok(t, doubtful(rehearsal))
+	at := -1
+	for n, c := range rehearsal.Calls() {
+		if strings.HasPrefix(c.Name, "fdatasync sessions/s/transcript/") {
+			at = n
+		}
+	}
+	if at < 0 {
+		t.Fatalf("no sync of the log in %v", rehearsal.Calls())
+	}
+	err := doubtful(faultfs.New(disk, faultfs.Fault{At: at, Kind: faultfs.Lose, Errno: syscall.EIO}))
+	if !errors.Is(err, coppice.ErrCommitUnknown) || !errors.Is(err, syscall.EIO) {
+		t.Fatalf("commit: %v", err)
+	}
+	opensAndCloses(t, disk)
+	powerIsLost(t, "after Open and Close", disk, "u1 a1", 1)
+	s := turnThree(t, disk)
+	powerIsLost(t, "after the acknowledged turn", disk, "u1 a1 u3", 3)
+	ok(t, s.Close())
+	powerIsLost(t, "after its writer closed", disk, "u1 a1 u3", 3)
+}
+
+// "What Commit acknowledged is in the history of every later head ... after kill -9, power loss": a writer is
+// killed between the write of its turn and the fdatasync, another process opens and closes the session, and
+// power is lost, before or after one more turn is acknowledged. The session takes the next turn in every
+// state that the disk may be in.
+func TestKilledBeforeTheSyncThenOpenAndClose(t *testing.T) {
+	disk := firstTurn(t)
+	var killed []*simfs.Point
+	disk.Watch(func(op simfs.Op, at *simfs.Point) {
+		if op.Kind == "sync" && strings.HasPrefix(op.Name, "sessions/s/transcript/") {
+			killed = append(killed, at)
+		}
+	})
+	s := open(t, process(t, disk, "two"), "s")
+	say(t, s, "u2", "a2 "+strings.Repeat("x", 1500))
+	commit(t, s, state{Turns: 2})
+	disk.Watch(nil)
+	same(t, "syncs of the turn", len(killed), 1)
+
+	disk = killed[0].Fork()
+	opensAndCloses(t, disk)
+	powerIsLost(t, "after Open and Close", disk, "u1 a1", 1)
+	s = turnThree(t, disk)
+	powerIsLost(t, "after the acknowledged turn", disk, "u1 a1 u3", 3)
+	ok(t, s.Close())
+	powerIsLost(t, "after its writer closed", disk, "u1 a1 u3", 3)
+}

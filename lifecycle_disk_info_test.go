@@ -1,0 +1,252 @@
+package coppice_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// lived is one session that is led on one kind of store. Lives that take the same steps on different stores
+// hold the same entries, branches and commits by their numbers, under different ids.
+type lived struct {
+	kind  string
+	b     backend.Backend
+	store *coppice.Store
+	s     *coppice.Session
+	said  []string // ids of messages, in the order of their appending
+	seqs  []uint64 // of turns
+	names []string // branches
+}
+
+// lives are the same life on each kind of store; the one on a store that only replaces is the first.
+func lives(t *testing.T) []*lived {
+	t.Helper()
+	var all []*lived
+	for _, kind := range []string{"replace", "append", "local"} {
+		l := &lived{kind: kind, b: backends[kind](t), names: []string{"main"}}
+		if kind == "append" {
+			l.b = memory.NewAppender()
+		}
+		l.store = processOn(t, l.b, kind)
+		l.s = create(t, l.store, "s", nil)
+		all = append(all, l)
+	}
+	return all
+}
+
+// turn commits one message of each role.
+func (l *lived) turn(t *testing.T, text string, roles ...string) {
+	t.Helper()
+	for _, role := range roles {
+		d := map[string]transcript.Draft{
+			"asked": entry.User("ask " + text), "answered": entry.Assistant("answer " + text),
+			"calling": entry.Assistant("call "+text, entry.Call("c"+text, "bash", map[string]string{"command": "ls"})),
+			"working": entry.ToolResult("c"+text, "bash", "result "+text, false),
+		}[role]
+		l.said = append(l.said, must(l.s.Append(bg, d))(t)...)
+	}
+	l.seqs = append(l.seqs, commit(t, l.s, state{Turns: len(l.seqs)}).Seq)
+}
+
+func (l *lived) branch(t *testing.T, at int, name string) {
+	t.Helper()
+	if name != "" {
+		l.names = append(l.names, name)
+	}
+	must(l.s.Branch(bg, l.said[at], &coppice.BranchOptions{Name: name}))(t)
+}
+
+func (l *lived) edit(t *testing.T, at int, text string) {
+	t.Helper()
+	r := must(l.s.Edit(bg, l.said[at], entry.User("edited "+text)))(t)
+	l.said = append(l.said, r.Entry)
+}
+
+// loses has another process commit first; the turn that lost is kept by Rebase.
+func (l *lived) loses(t *testing.T, text string) {
+	t.Helper()
+	winner := &lived{s: open(t, processOn(t, l.b, "winner of "+text), "s")}
+	winner.turn(t, "won "+text, "asked")
+	l.said = append(append(l.said, winner.said...), say(t, l.s, "u lost "+text)...)
+	if _, err := l.s.Commit(bg, coppice.Turn{}); !errors.Is(err, coppice.ErrConflict) {
+		t.Fatalf("commit: %v", err)
+	}
+	l.names = append(l.names, must(l.s.Rebase(bg))(t).Kept)
+}
+
+// dies lets the handle go without a Close, and opens another.
+func (l *lived) dies(t *testing.T, name string) {
+	t.Helper()
+	l.store = processOn(t, l.b, name)
+	l.s = open(t, l.store, "s")
+}
+
+// losesCheckpoint removes checkpoint_latest, which only a store that appends can do without.
+func (l *lived) losesCheckpoint(t *testing.T) {
+	t.Helper()
+	if l.kind != "replace" {
+		ok(t, l.b.Delete(bg, "checkpoint_latest/s"))
+	}
+}
+
+// shown is what people see of a session in a listing.
+func shown(i checkpoint.Summary) string {
+	return fmt.Sprintf("%q %s, title %q, first %q, %d entries", i.Preview, i.Status, i.Title, i.First, i.Entries)
+}
+
+// agree holds what each handle reports of its session against what a fresh handle reports, and against what
+// the store that only replaces has.
+func agree(t *testing.T, after string, all []*lived) (agreed bool) {
+	t.Helper()
+	agreed = true
+	want := shown(all[0].s.Info())
+	for _, l := range all {
+		fresh := must(l.store.Open(bg, "s", &coppice.SessionOptions{ReadOnly: true}))(t)
+		own, other := compatInfoOf(l.s.Info()), compatInfoOf(fresh.Info())
+		if own != other {
+			t.Errorf("%s on %s: the handle reports %+v, a fresh one %+v", after, l.kind, own, other)
+			agreed = false
+		}
+		if got := shown(fresh.Info()); got != want {
+			t.Errorf("%s on %s: a fresh handle reports %s, on replace it is %s", after, l.kind, got, want)
+			agreed = false
+		}
+		ok(t, fresh.Close())
+	}
+	return agreed
+}
+
+// agreeListed has another handle of each session change something else, which saves the summary, and compares
+// what List yields then.
+func agreeListed(t *testing.T, after string, all []*lived) {
+	t.Helper()
+	want := ""
+	for i, l := range all {
+		store := processOn(t, l.b, "lister")
+		s := open(t, store, "s")
+		must(s.Label(bg, l.said[0], "seen"))(t)
+		ok(t, s.Close())
+		list := collect(t, store.List(bg, coppice.ListOptions{}))
+		if i == 0 {
+			want = shown(list[0])
+		}
+		if got := shown(list[0]); got != want {
+			t.Errorf("%s on %s: List yields %s, on replace it is %s", after, l.kind, got, want)
+		}
+	}
+}
+
+// "What Commit acknowledged is in the history of every later head, on every host": what a handle reports of
+// its session after a move of the head is what a fresh handle reports, and List, on every kind of store:
+// preview and status are those of the line that the head is on.
+func TestInfoAfterMoves(t *testing.T) {
+	for name, move := range map[string]func(t *testing.T, l *lived){
+		"no move": func(*testing.T, *lived) {},
+		"switch":  func(t *testing.T, l *lived) { must(l.s.Switch(bg, l.said[3]))(t) },
+		"switch, then no more": func(t *testing.T, l *lived) {
+			must(l.s.Switch(bg, l.said[3]))(t)
+			must(l.s.Label(bg, l.said[0], "label"))(t)
+		},
+		"branch":       func(t *testing.T, l *lived) { l.branch(t, 3, "") },
+		"named branch": func(t *testing.T, l *lived) { l.branch(t, 3, "third") },
+		"new root":     func(t *testing.T, l *lived) { must(l.s.Branch(bg, "", nil))(t) },
+		"edit":         func(t *testing.T, l *lived) { l.edit(t, 2, "it") },
+		"edit, then back": func(t *testing.T, l *lived) {
+			l.edit(t, 3, "it")
+			must(l.s.Switch(bg, "other"))(t)
+		},
+		"rollback": func(t *testing.T, l *lived) { must(l.s.Rollback(bg, coppice.Target{Seq: 2}))(t) },
+		"conflict branch": func(t *testing.T, l *lived) {
+			must(l.s.Switch(bg, l.said[3]))(t)
+			l.dies(t, "second")
+			l.loses(t, "race")
+		},
+		"lost checkpoint": func(t *testing.T, l *lived) {
+			must(l.s.Switch(bg, l.said[3]))(t)
+			l.losesCheckpoint(t)
+		},
+		"lost checkpoint, several segments": func(t *testing.T, l *lived) {
+			l.turn(t, strings.Repeat("much was said ", 25_000), "asked", "answered")
+			ok(t, l.s.Close())
+			l.dies(t, "second")
+			must(l.s.Label(bg, l.said[0], "label"))(t)
+			l.losesCheckpoint(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := lives(t)
+			for _, l := range all {
+				l.turn(t, "one", "asked", "answered")
+				l.turn(t, "two", "asked", "calling", "working")
+				l.branch(t, 1, "other")
+				l.turn(t, "three", "asked")
+				move(t, l)
+			}
+			agree(t, name, all)
+			agreeListed(t, name, all)
+		})
+	}
+}
+
+// The same through lives of random steps: turns, moves, lost races, deaths and lost checkpoints.
+func TestInfoInRandomLives(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			all := lives(t)
+			for _, l := range all {
+				l.turn(t, "begin", "asked", "answered")
+			}
+			rng := rand.New(rand.NewPCG(seed, 11))
+			var path string
+			for n := range 12 {
+				what := randomStep(t, rng, n, all)
+				path += " " + what
+				if !agree(t, "after"+path, all) {
+					return
+				}
+			}
+			agreeListed(t, "after"+path, all)
+		})
+	}
+}
+
+// randomStep takes one step in each life, and returns what it was.
+func randomStep(t *testing.T, rng *rand.Rand, n int, all []*lived) string {
+	t.Helper()
+	at, which, name := rng.IntN(len(all[0].said)), rng.IntN(1000), fmt.Sprint("n", n)
+	roles := [][]string{
+		{"asked"}, {"asked", "answered"}, {"asked", "calling"}, {"asked", "calling", "working"},
+	}[rng.IntN(4)]
+	steps := []struct {
+		name string
+		take func(l *lived)
+	}{
+		{"turn", func(l *lived) { l.turn(t, name, roles...) }},
+		{"turn", func(l *lived) { l.turn(t, name, roles...) }},
+		{"branch", func(l *lived) { l.branch(t, at, "") }},
+		{"named-branch", func(l *lived) { l.branch(t, at, name) }},
+		{"switch", func(l *lived) { must(l.s.Switch(bg, l.said[at]))(t) }},
+		{"switch-name", func(l *lived) { must(l.s.Switch(bg, l.names[which%len(l.names)]))(t) }},
+		{"edit", func(l *lived) { l.edit(t, at, name) }},
+		{"rollback", func(l *lived) { must(l.s.Rollback(bg, coppice.Target{Seq: l.seqs[which%len(l.seqs)]}))(t) }},
+		{"conflict", func(l *lived) { l.loses(t, name) }},
+		{"death", func(l *lived) { l.dies(t, name) }},
+		{"lost-checkpoint", func(l *lived) { l.losesCheckpoint(t) }},
+	}
+	step := steps[rng.IntN(len(steps))]
+	for _, l := range all {
+		step.take(l)
+	}
+	return step.name
+}

@@ -1,0 +1,344 @@
+package coppice_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"testing"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+)
+
+// carrying is a turn that carries one user's message for each text, made on the commit base, with the state n.
+func carrying(base string, n int, texts ...string) coppice.Turn {
+	turn := coppice.Turn{State: state{Turns: n}, Base: base}
+	for _, text := range texts {
+		turn.Entries = append(turn.Entries, entry.User(text))
+	}
+	return turn
+}
+
+// The entries of a turn are stored with it: each grows from the one before it, the first from the head of Base, unless
+// Draft.Parent says otherwise. The receipt has their ids in order, and ids that the caller chose are kept.
+func TestTurnStoresItsEntries(t *testing.T) {
+	onGates(t, func(t *testing.T, r *rig) {
+		s := r.start(t, nil)
+		r.gate.open()
+		before := s.Head()
+		u1 := collect(t, s.Path(bg, ""))[1].ID
+		turn := carrying(before.Commit, 2, "x", "y")
+		turn.Entries[1].ID = "own"
+		first := must(s.Commit(bg, turn))(t)
+		same(t, "entries", first.Entries, 2)
+		same(t, "ids", first.IDs[1:], []string{"own"})
+		same(t, "head", first.Entry, "own")
+		same(t, "path", texts(t, s), "u1 a1 x y")
+		same(t, "stored path", ids(collect(t, r.fresh(t).Path(bg, ""))), []string{"own", first.IDs[0], before.Entry, u1})
+		same(t, "stored state", stateOf(t, r.fresh(t)), state{Turns: 2})
+
+		turn = carrying("", 3, "z")
+		turn.Entries = append(turn.Entries, under(u1, "elsewhere"))
+		second := must(s.Commit(bg, turn))(t)
+		same(t, "ids", len(second.IDs), 2)
+		same(t, "head", second.Entry, second.IDs[1])
+		same(t, "path", texts(t, s), "u1 elsewhere")
+		z := must(s.Entry(bg, second.IDs[0]))(t)
+		same(t, "parent", z.ParentID, "own")
+		r.agrees(t, s)
+		ok(t, s.Close())
+
+		another := create(t, r.store, "another", nil)
+		must(another.Commit(bg, carrying("", 1, "x", "y")))(t)
+		same(t, "a new session", texts(t, open(t, r.others, "another")), "x y")
+	})
+}
+
+// Entries of a turn that was not applied are gone with it, from the store, the handle's tree and its context; the same
+// drafts can be committed again, and are stored once.
+func TestFailedTurnWithdrawsItsEntries(t *testing.T) {
+	drafts := carrying("", 2, "x", "y")
+	drafts.Entries[0].ID, drafts.Entries[1].ID = "own-x", "own-y"
+	for name, fail := range map[string]func(t *testing.T, r *rig, s *coppice.Session){
+		"refused": func(t *testing.T, r *rig, s *coppice.Session) {
+			c := following(bg, t, s, drafts)
+			r.gate.next(t).refuse()
+			if _, err := c.wait(t); !errors.Is(err, errRefused) {
+				t.Errorf("commit: %v", err)
+			}
+		},
+		"cancelled in line": func(t *testing.T, r *rig, s *coppice.Session) {
+			leader := following(bg, t, s, coppice.Turn{})
+			write := r.gate.next(t)
+			ctx, cancel := context.WithCancel(bg)
+			c := following(ctx, t, s, drafts)
+			cancel()
+			if _, err := c.wait(t); !errors.Is(err, context.Canceled) {
+				t.Errorf("commit: %v", err)
+			}
+			write.pass()
+			_, err := leader.wait(t)
+			ok(t, err)
+		},
+		"cancelled before": func(t *testing.T, _ *rig, s *coppice.Session) {
+			ctx, cancel := context.WithCancel(bg)
+			cancel()
+			if _, err := s.Commit(ctx, drafts); !errors.Is(err, context.Canceled) {
+				t.Errorf("commit: %v", err)
+			}
+		},
+		"an unknown base": func(t *testing.T, _ *rig, s *coppice.Session) {
+			turn := drafts
+			turn.Base = "0192f3a0-0000-7000-8000-000000000001"
+			if _, err := s.Commit(bg, turn); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("commit: %v, want fs.ErrNotExist", err)
+			}
+		},
+		"an id that is taken": func(t *testing.T, _ *rig, s *coppice.Session) {
+			turn := drafts
+			turn.Entries = append(slices.Clone(drafts.Entries), drafts.Entries[0])
+			turn.Entries[2].ID = s.Head().Entry
+			if _, err := s.Commit(bg, turn); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("commit: %v, want fs.ErrExist", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onGates(t, func(t *testing.T, r *rig) {
+				s := r.start(t, nil)
+				fail(t, r, s)
+				r.gate.open()
+				same(t, "entries", everything(t, s), "u1 a1")
+				same(t, "path", texts(t, s), "u1 a1")
+				r.agrees(t, s)
+				receipt := must(s.Commit(bg, drafts))(t)
+				same(t, "ids", receipt.IDs, []string{"own-x", "own-y"})
+				same(t, "stored", everything(t, r.fresh(t)), "u1 a1 x y")
+				r.agrees(t, s)
+				ok(t, s.Close())
+			})
+		})
+	}
+}
+
+// Entries of a turn whose outcome is unknown stay pending; Rebase stores them once, whether the store has them or not,
+// and Reload drops what it has not.
+func TestTurnInDoubtKeepsItsEntries(t *testing.T) {
+	for name, n := range map[string]int{"stored": all, "not stored": 0} {
+		t.Run(name, func(t *testing.T) {
+			onGates(t, func(t *testing.T, r *rig) {
+				s := r.start(t, nil)
+				r.doubts(t, s, carrying(s.Head().Commit, 2, "x", "y"), n)
+				same(t, "path in doubt", texts(t, s), "u1 a1 x y")
+				must(s.Rebase(bg))(t)
+				same(t, "path", texts(t, s), "u1 a1 x y")
+				same(t, "state", stateOf(t, s), state{Turns: 2})
+				same(t, "stored", everything(t, r.fresh(t)), "u1 a1 x y")
+				r.agrees(t, s)
+
+				r.doubts(t, s, carrying(s.Head().Commit, 3, "z"), n)
+				ok(t, s.Reload(bg))
+				r.agrees(t, s)
+				ok(t, s.Close())
+			})
+		})
+	}
+}
+
+// meeting commits two turns that were made on one commit, and returns them in the order in which they were committed.
+type meeting func(t *testing.T, r *rig, s *coppice.Session, first, second coppice.Turn) pair
+
+// meetings are the ways in which two turns can meet.
+var meetings = map[string]meeting{
+	"one after the other": func(t *testing.T, r *rig, s *coppice.Session, first, second coppice.Turn) (calls pair) {
+		r.gate.open()
+		calls[0] = following(bg, t, s, first)
+		calls[1] = following(bg, t, s, second)
+		return calls
+	},
+	"one in line": func(t *testing.T, r *rig, s *coppice.Session, first, second coppice.Turn) (calls pair) {
+		calls[0] = following(bg, t, s, first)
+		write := r.gate.next(t)
+		calls[1] = following(bg, t, s, second)
+		write.pass()
+		r.gate.open()
+		return calls
+	},
+	"both in line": func(t *testing.T, r *rig, s *coppice.Session, first, second coppice.Turn) (calls pair) {
+		label := begin(func() (coppice.Receipt, error) { return s.Label(bg, s.Head().Entry, "moves nothing") })
+		write := r.gate.next(t)
+		calls[0] = following(bg, t, s, first)
+		calls[1] = following(bg, t, s, second)
+		write.pass()
+		r.gate.open()
+		_, err := label.wait(t)
+		ok(t, err)
+		return calls
+	},
+	"on two handles": func(t *testing.T, r *rig, s *coppice.Session, first, second coppice.Turn) (calls pair) {
+		r.gate.open()
+		calls[0] = following(bg, t, r.fresh(t), first)
+		calls[1] = following(bg, t, s, second)
+		return calls
+	},
+}
+
+// Of two turns that were made on one commit the first wins. The other is ErrConflict for its caller alone: nothing of
+// it is kept, and the handle works on for all others.
+func TestTurnsOnOneBaseConflict(t *testing.T) {
+	for name, meet := range meetings {
+		t.Run(name, func(t *testing.T) {
+			onGates(t, func(t *testing.T, r *rig) {
+				s := r.start(t, nil)
+				base := s.Head()
+				calls := meet(t, r, s, carrying(base.Commit, 2, "x"), carrying(base.Commit, 3, "y"))
+				won, err := calls[0].wait(t)
+				ok(t, err)
+				_, err = calls[1].wait(t)
+				if e, is := errors.AsType[*coppice.Error](err); !errors.Is(err, coppice.ErrConflict) || !is || e.Winner == nil {
+					t.Fatalf("the second turn: %v, want ErrConflict and who won", err)
+				} else if e.Winner.Commit != won.Commit {
+					t.Errorf("the winner is %q, want %q", e.Winner.Commit, won.Commit)
+				}
+				fresh := r.fresh(t)
+				same(t, "stored", everything(t, fresh), "u1 a1 x")
+				same(t, "state", stateOf(t, fresh), state{Turns: 2})
+				same(t, "entries", everything(t, s), everything(t, fresh))
+				next := must(s.Commit(bg, carrying(won.Commit, 4, "z")))(t)
+				same(t, "kept", next.Kept, "")
+				same(t, "path", texts(t, r.fresh(t)), "u1 a1 x z")
+				same(t, "rebase keeps", must(s.Rebase(bg))(t).Entries, 0)
+				r.agrees(t, s)
+				ok(t, s.Close())
+			})
+		})
+	}
+}
+
+// With KeepBoth the second of two turns that were made on one commit becomes a branch that grows from that commit's
+// head, with its own document; neither turn is the other's parent.
+func TestTurnsOnOneBaseAreSiblings(t *testing.T) {
+	for name, meet := range meetings {
+		t.Run(name, func(t *testing.T) {
+			onGates(t, func(t *testing.T, r *rig) {
+				s := r.start(t, &coppice.SessionOptions{KeepBoth: true})
+				base := s.Head()
+				calls := meet(t, r, s, carrying(base.Commit, 2, "x"), carrying(base.Commit, 3, "y"))
+				won := must(calls[0].wait(t))(t)
+				lost := must(calls[1].wait(t))(t)
+				same(t, "the winner is kept as", won.Kept, "")
+				fresh := r.fresh(t)
+				for _, id := range []string{won.IDs[0], lost.IDs[0]} {
+					same(t, "parent", must(fresh.Entry(bg, id))(t).ParentID, base.Entry)
+				}
+				path, doc := line(t, fresh, lost.Kept)
+				same(t, "the kept line", path, "u1 a1 y")
+				same(t, "its state", doc, state{Turns: 3})
+				same(t, "path", texts(t, fresh), "u1 a1 x")
+				same(t, "state", stateOf(t, fresh), state{Turns: 2})
+				commit(t, s, state{Turns: 4})
+				r.agrees(t, s)
+				ok(t, s.Close())
+			})
+		})
+	}
+}
+
+// Base may be any commit of the session: what came after it is a conflict only if it moved the head or the document.
+func TestBaseOfAnOlderCommit(t *testing.T) {
+	const labels = 100 // more commits than a checkpoint lists
+	for name, c := range map[string]struct {
+		between  func(t *testing.T, s *coppice.Session)
+		conflict bool
+	}{
+		"nothing": {func(*testing.T, *coppice.Session) {}, false},
+		"labels": {func(t *testing.T, s *coppice.Session) {
+			for i := range labels {
+				must(s.Label(bg, s.Head().Entry, fmt.Sprint(i)))(t)
+			}
+		}, false},
+		"an entry": {func(t *testing.T, s *coppice.Session) { say(t, s, "w"); commit(t, s, nil) }, true},
+		"a state":  {func(t *testing.T, s *coppice.Session) { commit(t, s, state{Turns: 2}) }, true},
+		"a move": {func(t *testing.T, s *coppice.Session) {
+			must(s.Branch(bg, collect(t, s.Path(bg, ""))[1].ID, nil))(t)
+		}, true},
+	} {
+		for _, both := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/KeepBoth=%v", name, both), func(t *testing.T) {
+				onGates(t, func(t *testing.T, r *rig) {
+					s := r.start(t, &coppice.SessionOptions{KeepBoth: both})
+					r.gate.open()
+					base := s.Head()
+					c.between(t, s)
+					ok(t, s.Close())
+					h := must(r.store.Open(bg, "s", &coppice.SessionOptions{KeepBoth: both}))(t)
+					before := texts(t, h)
+					receipt, err := h.Commit(bg, carrying(base.Commit, 9, "y"))
+					switch {
+					case c.conflict && !both:
+						if !errors.Is(err, coppice.ErrConflict) {
+							t.Errorf("commit: %v, want ErrConflict", err)
+						}
+						same(t, "path", texts(t, r.fresh(t)), before)
+					case c.conflict:
+						ok(t, err)
+						path, _ := line(t, r.fresh(t), receipt.Kept)
+						same(t, "the kept line", path, "u1 a1 y")
+						same(t, "path", texts(t, r.fresh(t)), before)
+					default:
+						ok(t, err)
+						same(t, "kept", receipt.Kept, "")
+						same(t, "path", texts(t, r.fresh(t)), "u1 a1 y")
+					}
+					r.agrees(t, h)
+				})
+			})
+		}
+	}
+}
+
+// An unknown Base is fs.ErrNotExist: no request is made, nothing is applied, and the handle works on.
+func TestUnknownBase(t *testing.T) {
+	for _, both := range []bool{false, true} {
+		t.Run(fmt.Sprintf("KeepBoth=%v", both), func(t *testing.T) {
+			onGates(t, func(t *testing.T, r *rig) {
+				s := r.start(t, &coppice.SessionOptions{KeepBoth: both})
+				r.gate.open()
+				_, before, _ := r.gate.count()
+				for _, base := range []string{"0192f3a0-0000-7000-8000-000000000001", "nowhere", s.Head().Entry} {
+					if _, err := s.Commit(bg, carrying(base, 2, "x")); !errors.Is(err, fs.ErrNotExist) {
+						t.Errorf("base %q: %v, want fs.ErrNotExist", base, err)
+					}
+				}
+				_, after, _ := r.gate.count()
+				same(t, "requests", after-before, 0)
+				r.agrees(t, s)
+				commit(t, s, state{Turns: 2})
+				r.agrees(t, s)
+			})
+		})
+	}
+}
+
+// What Append added to the handle is a move of its head: a turn that was made on the commit before is a conflict, of which
+// nothing is stored and nothing is kept, and the handle works on. So neither of the two silently leaves the path.
+func TestTurnBesidePendingEntries(t *testing.T) {
+	onGates(t, func(t *testing.T, r *rig) {
+		s := r.start(t, nil)
+		r.gate.open()
+		base := s.Head()
+		say(t, s, "p")
+		if _, err := s.Commit(bg, carrying(base.Commit, 2, "x")); !errors.Is(err, coppice.ErrConflict) {
+			t.Fatalf("commit: %v, want ErrConflict", err)
+		}
+		same(t, "path", texts(t, s), "u1 a1 p")
+		commit(t, s, state{Turns: 3})
+		must(s.Commit(bg, carrying(s.Head().Commit, 4, "x")))(t)
+		fresh := r.fresh(t)
+		same(t, "path", texts(t, fresh), "u1 a1 p x")
+		r.agrees(t, s)
+		ok(t, s.Close())
+	})
+}
