@@ -120,7 +120,7 @@ func (j *Journal) compose(ctx context.Context, op *operation, p plan) (*batch, e
 		}
 	}
 	for _, t := range turns {
-		if err := j.lookUp(ctx, b.Next, t); err != nil {
+		if err := j.lookUp(ctx, p.base, t); err != nil {
 			return b, j.notApplied("commit", err)
 		}
 	}

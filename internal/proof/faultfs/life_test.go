@@ -98,6 +98,14 @@ func (l *life) turn(ctx context.Context, j *journal.Journal, text int, keep bool
 		}
 		l.failed[e] = true
 		return j
+	case errors.Is(err, journal.ErrInDoubt): // what upkeep wrote before: this turn was not sent
+		l.failed[e] = true
+		for range 3 {
+			if _, err := j.Rebase(ctx, nil); err == nil && l.rebase {
+				return j
+			}
+		}
+		return nil
 	}
 	return l.broken(ctx, j, e, err)
 }

@@ -237,8 +237,7 @@ func (s *seat) book(h *hand, t *turn, res journal.Result, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := s.w.ledger
-	var f *store.Failure
-	kept := errors.As(err, &f)
+	kept := errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrFenced) || errors.Is(err, journal.ErrUnknown)
 	switch {
 	case err == nil && res.Repeated:
 		l.told(t, repeated, &res)
