@@ -11,8 +11,7 @@ import (
 	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/write"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
-	"github.com/coppice-go/coppice/interop/internal/lines"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // maxType bounds the type of a custom entry.
@@ -133,7 +132,7 @@ func (c *converter) put(p place, raw []byte) {
 
 // spare gives memory to make the next thing of its kind in; a long one's is let go of.
 func spare(used []byte) []byte {
-	if cap(used) > 4*lines.BatchSize {
+	if cap(used) > 4*jsonl.BatchSize {
 		return nil
 	}
 	return used[:0]

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
-	"github.com/coppice-go/coppice/interop/internal/lines"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -18,7 +18,7 @@ type emitter struct {
 	more  func() (*batch, error) // the next batch, converted
 	close func()
 	spare chan *batch // to be filled again
-	gate  *lines.Gate
+	gate  *jsonl.Gate
 	now   *batch // what is handed out
 	at    int    // how much of its entries was, and of its notes
 	noted int
@@ -26,7 +26,7 @@ type emitter struct {
 
 // newEmitter converts where it is called.
 func newEmitter(x *graph.Index, o *order, spare chan *batch) *emitter {
-	e := &emitter{x: x, order: o, close: func() {}, spare: spare, gate: lines.NewGate()}
+	e := &emitter{x: x, order: o, close: func() {}, spare: spare, gate: jsonl.NewGate()}
 	e.more = func() (*batch, error) {
 		b, err := e.fill()
 		if err == nil {
@@ -80,7 +80,7 @@ func (e *emitter) tell(at int) {
 type batch struct {
 	units  []unit
 	pieces []piece
-	held   lines.Batch // their lines
+	held   jsonl.Batch // their lines
 	size   int
 	converter
 }
@@ -92,7 +92,7 @@ func (e *emitter) fill() (*batch, error) {
 	b := e.take()
 	b.units, b.pieces, b.size = b.units[:0], b.pieces[:0], 0
 	b.held.Clear()
-	for b.size < lines.BatchSize {
+	for b.size < jsonl.BatchSize {
 		u, err := e.order.next()
 		if err != nil && len(b.units) > 0 {
 			break // it comes again

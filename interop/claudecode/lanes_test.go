@@ -11,7 +11,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/internal/lines"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // watched is a file that must not be read by two at once, nor after it was closed. The race detector sees the
@@ -61,7 +61,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	if race.Enabled {
 		batches = 12 // more than are read ahead
 	}
-	text := longFile(batches * lines.BatchSize / (4 << 10))
+	text := longFile(batches * jsonl.BatchSize / (4 << 10))
 	half := text[:len(text)/2]
 	for name, c := range map[string]struct {
 		first, second io.Reader

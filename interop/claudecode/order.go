@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
-	"github.com/coppice-go/coppice/interop/internal/lines"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // maxHeld bounds the lines that wait for a parent that comes later in the file.
@@ -177,13 +177,13 @@ func (o *order) flush() {
 type tape struct {
 	x      *graph.Index
 	in     io.ReadCloser
-	s      *lines.Reader
+	s      *jsonl.LineReader
 	line   []byte
 	number int
 }
 
 func newTape(x *graph.Index, in io.ReadCloser) *tape {
-	return &tape{x: x, in: in, s: lines.New(in)}
+	return &tape{x: x, in: in, s: jsonl.NewLineReader(in)}
 }
 
 func (t *tape) get(i int32) ([]byte, error) {

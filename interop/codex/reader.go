@@ -41,10 +41,10 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 	"github.com/coppice-go/coppice/interop/codex/internal/echo"
 	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 	"github.com/coppice-go/coppice/interop/codex/internal/turn"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 

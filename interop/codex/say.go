@@ -4,9 +4,9 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 	"github.com/coppice-go/coppice/interop/codex/internal/turn"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // item takes one item of the conversation. next: how far from its number that of a second entry of it is.

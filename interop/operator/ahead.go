@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/coppice-go/coppice/internal/parallel"
-	"github.com/coppice-go/coppice/interop/pi/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // The bounds of reading ahead: at most 3 batches in the pipe, one that is being cut, one that is being given, and
@@ -23,9 +23,9 @@ const (
 // is a third of the work, and ends it at the first line about which there may be something to say: so what is said
 // of a file has the order of its lines. Its methods belong to one goroutine.
 type ahead struct {
-	in    *jsonl.Scanner
-	plain func(o jsonl.Object) bool // nothing will be said of the line
-	run   int                       // plain lines in a row
+	in    *jsonl.EntryScanner
+	plain func(o jsonl.Entry) bool // nothing will be said of the line
+	run   int                      // plain lines in a row
 	pipe  *parallel.Pipe[*batch, *batch]
 	now   []*batch // cut, and not yet given
 	at    int      // in the first of them
@@ -37,13 +37,13 @@ type ahead struct {
 // batch is a run of objects; their bytes are its own.
 type batch struct {
 	lines   []byte
-	objects []jsonl.Object
+	objects []jsonl.Entry
 }
 
 var errPause = errors.New("operator: not read ahead")
 
 // next gives the next object, valid until the following call.
-func (a *ahead) next() (jsonl.Object, error) {
+func (a *ahead) next() (jsonl.Entry, error) {
 	for {
 		if len(a.now) > 0 {
 			if b := a.now[0]; a.at < len(b.objects) {
@@ -55,7 +55,7 @@ func (a *ahead) next() (jsonl.Object, error) {
 		}
 		if a.pipe == nil && a.run < calm {
 			if a.err != nil && !errors.Is(a.err, errPause) {
-				return jsonl.Object{}, a.err
+				return jsonl.Entry{}, a.err
 			}
 			return a.here()
 		}
@@ -67,7 +67,7 @@ func (a *ahead) next() (jsonl.Object, error) {
 }
 
 // here reads on in the caller's goroutine.
-func (a *ahead) here() (jsonl.Object, error) {
+func (a *ahead) here() (jsonl.Entry, error) {
 	o, err := a.in.Next()
 	if a.run++; err != nil || !a.plain(o) {
 		a.run = 0
@@ -146,7 +146,7 @@ func (a *ahead) done() {
 }
 
 // alone gives the scanner when nobody else reads from it. What was cut is kept.
-func (a *ahead) alone() *jsonl.Scanner {
+func (a *ahead) alone() *jsonl.EntryScanner {
 	if a.pipe != nil {
 		for a.halt.Store(true); a.take(); {
 		}

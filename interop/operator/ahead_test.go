@@ -14,7 +14,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/pi/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // oddFile gives a session of n plain entries, and between some of them lines about which there is something to say.
@@ -53,7 +53,7 @@ func TestAheadIsTheSame(t *testing.T) {
 		if _, err := calmly.Header(); err != nil {
 			t.Fatal(err)
 		}
-		calmly.ahead.plain = func(jsonl.Object) bool { return false }
+		calmly.ahead.plain = func(jsonl.Entry) bool { return false }
 		_, want, err := readAll(calmly)
 		if err != nil {
 			t.Fatal(err)

@@ -9,14 +9,14 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/operator/internal/apart"
-	"github.com/coppice-go/coppice/interop/pi/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 const sessionVersion = 3
 
-func (r *Reader) setHeader(o jsonl.Object) error {
+func (r *Reader) setHeader(o jsonl.Entry) error {
 	if o.Part {
 		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession, o.Size, jsonl.MaxLine)
 	}
@@ -47,7 +47,7 @@ func (r *Reader) setHeader(o jsonl.Object) error {
 }
 
 // setOldHeader reads the metadata line of the older form.
-func (r *Reader) setOldHeader(o jsonl.Object) error {
+func (r *Reader) setOldHeader(o jsonl.Entry) error {
 	if o.Part {
 		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession, o.Size, jsonl.MaxLine)
 	}
@@ -66,16 +66,16 @@ func (r *Reader) setOldHeader(o jsonl.Object) error {
 	return r.begun(o, out)
 }
 
-func (r *Reader) makeHeader(o jsonl.Object) error {
+func (r *Reader) makeHeader(o jsonl.Entry) error {
 	at := r.stamp(o)
 	r.header = interop.Header{Version: sessionVersion, Created: at, Made: true}
-	r.in.Note("", o, diag.NoHeader, "the file has no session header: one was made")
-	return r.begun(jsonl.Object{Line: transcript.Line{Time: o.Time}, Number: o.Number},
+	r.in.Note(o, diag.NoHeader, "the file has no session header: one was made")
+	return r.begun(jsonl.Entry{Line: transcript.Line{Time: o.Time}, Number: o.Number},
 		rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "timestamp", isoOf(at), "cwd", []byte(`""`)))
 }
 
 // begun completes the header: it has an id, a time and a directory.
-func (r *Reader) begun(o jsonl.Object, raw []byte) error {
+func (r *Reader) begun(o jsonl.Entry, raw []byte) error {
 	h := &r.header
 	if h.ID == "" {
 		id, err := transcript.NewID(r.stamp(o), r.o.Rand)
@@ -83,7 +83,7 @@ func (r *Reader) begun(o jsonl.Object, raw []byte) error {
 			return err
 		}
 		if h.ID, raw = id, rawjson.WithField(raw, "id", rawjson.AppendString(nil, id)); !h.Made {
-			r.in.Note("", o, diag.Converted, "the header has no id: one was made")
+			r.in.Note(o, diag.Converted, "the header has no id: one was made")
 		}
 	}
 	h.Raw = bytes.Clone(raw)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/operator/internal/apart"
-	"github.com/coppice-go/coppice/interop/pi/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -14,7 +14,7 @@ import (
 const foreign = "operator."
 
 // convert gives the lines of an entry.
-func (r *Reader) convert(o jsonl.Object) ([][]byte, error) {
+func (r *Reader) convert(o jsonl.Entry) ([][]byte, error) {
 	id, err := r.id(o)
 	if err != nil {
 		return nil, err
@@ -36,13 +36,13 @@ func (r *Reader) convert(o jsonl.Object) ([][]byte, error) {
 }
 
 // foreign gives the line of an entry that pi has no type for.
-func (r *Reader) foreign(o jsonl.Object, p place, body []byte) [][]byte {
+func (r *Reader) foreign(o jsonl.Entry, p place, body []byte) [][]byte {
 	p.typ = "custom"
 	name := append(rawjson.AppendString([]byte(`,"customType":`), foreign+o.Type), `,"data":`...)
 	from := len(name)
 	lines := r.line(p, apart.Closed(append(name, body...), from))
 	if _, err := transcript.ParseLine(lines[0]); err != nil { // one level deeper than it was
-		r.in.Note("", o, diag.Oversize, "nested too deeply for an entry: its data is left out, the bytes are in the original file")
+		r.in.Note(o, diag.Oversize, "nested too deeply for an entry: its data is left out, the bytes are in the original file")
 		lines = r.line(p, name[:from-len(`,"data":`)])
 	}
 	return lines
@@ -87,7 +87,7 @@ func (p place) open(dst []byte) []byte {
 }
 
 // oldMessage gives the lines of a message of the older form: each hangs on the one before.
-func (r *Reader) oldMessage(o jsonl.Object) ([][]byte, error) {
+func (r *Reader) oldMessage(o jsonl.Entry) ([][]byte, error) {
 	o.ID = ""
 	id, err := r.id(o)
 	if err != nil {

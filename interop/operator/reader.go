@@ -23,8 +23,8 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/operator/internal/apart"
-	"github.com/coppice-go/coppice/interop/pi/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
 )
@@ -34,14 +34,14 @@ type Reader struct {
 	src     interop.Source
 	o       interop.Options
 	close   func() error
-	in      *jsonl.Scanner // not to be asked while a line may be read ahead
+	in      *jsonl.EntryScanner // not to be asked while a line may be read ahead
 	ahead   ahead
 	header  interop.Header
 	started bool
 	old     bool // metadata and messages
 	err     error
 
-	first  *jsonl.Object     // the first entry of a file without a header
+	first  *jsonl.Entry      // the first entry of a file without a header
 	ready  [][]byte          // lines of an entry that became several
 	last   string            // old form: the id of the message before
 	tails  map[string]string // of messages that became several: the id of the last, by that of the first
@@ -73,7 +73,7 @@ func (r *Reader) Header() (interop.Header, error) {
 			r.err = err
 		} else {
 			r.close = f.Close
-			r.in = jsonl.New(f, isEntry)
+			r.in = jsonl.NewEntryScanner(f, isEntry)
 			r.in.Change()
 			r.ahead = ahead{in: r.in, plain: r.plain}
 		}
@@ -123,7 +123,7 @@ func isEntry(l transcript.Line) bool {
 	return l.Type != "" && l.ID != "" && (rawjson.Field(l.Raw, "parent_id") != nil || rawjson.IsNumber(rawjson.Field(l.Raw, "timestamp")))
 }
 
-func isOldMessage(o jsonl.Object) bool { return rawjson.IsString(rawjson.Field(o.Raw, "role")) }
+func isOldMessage(o jsonl.Entry) bool { return rawjson.IsString(rawjson.Field(o.Raw, "role")) }
 
 // Next gives the next entry, io.EOF at the end.
 func (r *Reader) Next() (transcript.Draft, error) {
@@ -143,7 +143,7 @@ func (r *Reader) Next() (transcript.Draft, error) {
 
 // entry gives the lines of the next object; none if it is no entry.
 func (r *Reader) entry() ([][]byte, error) {
-	var o jsonl.Object
+	var o jsonl.Entry
 	if r.first != nil {
 		o, r.first = *r.first, nil
 	} else {
@@ -175,7 +175,7 @@ func (r *Reader) entry() ([][]byte, error) {
 }
 
 // fit converts an entry, and again with its long texts left out if it comes out over the limit of an entry.
-func (r *Reader) fit(o jsonl.Object, convert func(jsonl.Object) ([][]byte, error)) ([][]byte, error) {
+func (r *Reader) fit(o jsonl.Entry, convert func(jsonl.Entry) ([][]byte, error)) ([][]byte, error) {
 	last := r.last
 	lines, err := convert(o)
 	if errors.Is(err, errSpread) {
@@ -193,10 +193,10 @@ func (r *Reader) fit(o jsonl.Object, convert func(jsonl.Object) ([][]byte, error
 	return lines, err
 }
 
-func (r *Reader) shrunk(o jsonl.Object, convert func(jsonl.Object) ([][]byte, error)) ([][]byte, error) {
+func (r *Reader) shrunk(o jsonl.Entry, convert func(jsonl.Entry) ([][]byte, error)) ([][]byte, error) {
 	stub := rawjson.Field(r.in.Stub(o, nil, nil), "stub")
 	small := o
-	small.Raw = jsonl.Shrink(o.Raw)
+	small.Raw = jsonl.Shrink(o.Raw, 8)
 	for _, name := range []string{"parent_id", "timestamp"} { // the place counts, wherever it was said
 		if val := rawjson.Field(o.Raw, name); len(val) < transcriptName {
 			small.Raw = rawjson.WithField(small.Raw, name, val)
@@ -220,7 +220,7 @@ func longest(lines [][]byte) (n int) {
 }
 
 // large gives what stands in the place of a line over the limit of one, of which only the beginning is there.
-func (r *Reader) large(o jsonl.Object) ([][]byte, error) {
+func (r *Reader) large(o jsonl.Entry) ([][]byte, error) {
 	id, err := r.id(o)
 	if err != nil {
 		return nil, err
@@ -244,11 +244,11 @@ func (r *Reader) large(o jsonl.Object) ([][]byte, error) {
 
 // plain reports a line about which nothing is to be said, whatever is in its fields: of its length, it cannot
 // become more than an entry may have (apart.MaxSpread, jsonl.MaxEntry).
-func (r *Reader) plain(o jsonl.Object) bool {
+func (r *Reader) plain(o jsonl.Entry) bool {
 	return !r.old && !o.Part && len(o.Raw) <= maxPlain && o.ID != "" && len(o.ID) <= maxID && apart.Known(o.Type)
 }
 
-func (r *Reader) id(o jsonl.Object) (string, error) {
+func (r *Reader) id(o jsonl.Entry) (string, error) {
 	if o.ID != "" {
 		return o.ID, nil
 	}
@@ -257,13 +257,13 @@ func (r *Reader) id(o jsonl.Object) (string, error) {
 		return "", err
 	}
 	if !r.old {
-		r.in.Note("", o, diag.Converted, "an entry without an id: one was made")
+		r.in.Note(o, diag.Converted, "an entry without an id: one was made")
 	}
 	return id, nil
 }
 
 // stamp is the line's own time, or now.
-func (r *Reader) stamp(o jsonl.Object) time.Time {
+func (r *Reader) stamp(o jsonl.Entry) time.Time {
 	if y := o.Time.Year(); o.Time.IsZero() || y < 1970 || y > 9999 {
 		return r.o.Now
 	}

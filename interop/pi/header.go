@@ -8,11 +8,11 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/pi/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-func (f *Reader) setHeader(l jsonl.Object) error {
+func (f *Reader) setHeader(l jsonl.Entry) error {
 	h := &f.header
 	h.Raw, h.Version, h.ID, h.Created = bytes.Clone(l.Raw), 1, l.ID, l.Time
 	h.Cwd = rawjson.Text(rawjson.Field(l.Raw, "cwd"))
@@ -30,7 +30,7 @@ func (f *Reader) setHeader(l jsonl.Object) error {
 		n, err := strconv.ParseFloat(s, 64)
 		if err != nil || n != n {
 			n = currentVersion
-			f.in.Note("", l, diag.Converted, fmt.Sprintf("version %.40s read as %d", v, currentVersion))
+			f.in.Note(l, diag.Converted, fmt.Sprintf("version %.40s read as %d", v, currentVersion))
 		}
 		h.Version = int(min(max(n, 0), 1<<30))
 	}
@@ -43,12 +43,12 @@ func (f *Reader) setHeader(l jsonl.Object) error {
 			return err
 		}
 		h.ID, h.Raw = id, rawjson.WithField(h.Raw, "id", rawjson.AppendString(nil, id))
-		f.in.Note("", l, diag.Converted, "the header has no id: one was made")
+		f.in.Note(l, diag.Converted, "the header has no id: one was made")
 	}
 	if h.Version < currentVersion {
 		rest := rawjson.WithField(rawjson.WithField(h.Raw, "type", nil), "version", nil)
 		h.Raw = append([]byte(`{"type":"session","version":3,`), rest[1:]...)
-		f.in.Note("", l, diag.Converted, fmt.Sprintf("version %d converted to %d", h.Version, currentVersion))
+		f.in.Note(l, diag.Converted, fmt.Sprintf("version %d converted to %d", h.Version, currentVersion))
 	}
 	f.ids = append(f.ids, "")
 	f.started = true
@@ -56,7 +56,7 @@ func (f *Reader) setHeader(l jsonl.Object) error {
 }
 
 // makeHeader stands in for the header that a file does not have.
-func (f *Reader) makeHeader(l jsonl.Object) error {
+func (f *Reader) makeHeader(l jsonl.Entry) error {
 	at := f.stamp(l)
 	id, err := transcript.NewID(at, f.rand)
 	if err != nil {
@@ -70,13 +70,13 @@ func (f *Reader) makeHeader(l jsonl.Object) error {
 		Version: version, ID: id, Title: f.header.Title, Created: at, Made: true,
 		Raw: fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":""}`, id, at.UTC().Format("2006-01-02T15:04:05.000Z")),
 	}
-	f.in.Note("", l, diag.NoHeader, "the file has no session header: one was made")
+	f.in.Note(l, diag.NoHeader, "the file has no session header: one was made")
 	f.started = true
 	return nil
 }
 
 // stamp is the line's own time, or now.
-func (f *Reader) stamp(l jsonl.Object) time.Time {
+func (f *Reader) stamp(l jsonl.Entry) time.Time {
 	if y := l.Time.Year(); l.Time.IsZero() || y < 1970 || y > 9999 {
 		return f.now
 	}

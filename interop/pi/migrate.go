@@ -7,15 +7,15 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/pi/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // convert makes a version 3 line of an object of the file. nil = it gives no entry.
-func (f *Reader) convert(l jsonl.Object) ([]byte, error) {
+func (f *Reader) convert(l jsonl.Entry) ([]byte, error) {
 	if l.Type == "session" {
-		f.in.Note("", l, diag.BadLine, "another session header: skipped")
+		f.in.Note(l, diag.BadLine, "another session header: skipped")
 		f.index("")
 		return nil, nil
 	}
@@ -29,7 +29,7 @@ func (f *Reader) convert(l jsonl.Object) ([]byte, error) {
 		raw = f.in.Stub(l, rawjson.Field(l.Raw, "parentId"), nil)
 	} else if len(raw)+f.growth(l) > jsonl.MaxEntry {
 		if stored, _ := blob.Externalise(raw); len(stored)+f.growth(l) > jsonl.MaxEntry {
-			raw = f.in.Stub(l, rawjson.Field(l.Raw, "parentId"), jsonl.Shrink(raw))
+			raw = f.in.Stub(l, rawjson.Field(l.Raw, "parentId"), jsonl.Shrink(raw, 8))
 		}
 	}
 	id := l.ID
@@ -45,7 +45,7 @@ func (f *Reader) convert(l jsonl.Object) ([]byte, error) {
 		raw = f.chain(raw, l, id)
 	case l.ID == "":
 		raw = placed(raw, id, rawjson.Field(raw, "parentId"))
-		f.in.Note("", l, diag.Converted, "an entry without an id: one was made")
+		f.in.Note(l, diag.Converted, "an entry without an id: one was made")
 	}
 	f.index(id)
 	if f.header.Version < currentVersion && l.Type == "message" {
@@ -60,7 +60,7 @@ func (f *Reader) convert(l jsonl.Object) ([]byte, error) {
 }
 
 // spoken gives the line that the dialect has for an entry.
-func (f *Reader) spoken(l jsonl.Object, id string, raw []byte) []byte {
+func (f *Reader) spoken(l jsonl.Entry, id string, raw []byte) []byte {
 	o := l
 	o.ID, o.Raw = id, raw
 	out := f.dialect.Entry(o.Line, func(kind, detail string) { f.in.Remark(o, kind, detail) })
@@ -78,7 +78,7 @@ func (f *Reader) spoken(l jsonl.Object, id string, raw []byte) []byte {
 }
 
 // growth bounds the bytes that an entry gains by its place.
-func (f *Reader) growth(l jsonl.Object) int {
+func (f *Reader) growth(l jsonl.Entry) int {
 	if l.ID != "" && f.header.Version >= oldestWithTree {
 		return 0
 	}
@@ -97,7 +97,7 @@ func (f *Reader) index(id string) {
 
 // chain gives a version 1 entry its place: behind the one before it in the file, unless it names a parent
 // itself; and it translates the index from which a compaction keeps into an id.
-func (f *Reader) chain(raw []byte, l jsonl.Object, id string) []byte {
+func (f *Reader) chain(raw []byte, l jsonl.Entry, id string) []byte {
 	f.in.Change()
 	parent := rawjson.Field(raw, "parentId")
 	if l.ID == "" || parent == nil {
@@ -120,7 +120,7 @@ func (f *Reader) chain(raw []byte, l jsonl.Object, id string) []byte {
 	case err == nil && float64(at) == n && at >= 0 && at < int64(len(f.ids)) && f.ids[at] != "":
 		return rawjson.WithField(raw, "firstKeptEntryId", rawjson.AppendString(nil, f.ids[at]))
 	}
-	f.in.Note("", l, diag.KeptMissing, fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing is kept", index))
+	f.in.Note(l, diag.KeptMissing, fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing is kept", index))
 	return raw
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/pi/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -51,18 +51,18 @@ type Reader struct {
 	src     interop.Source
 	close   func() error
 	dialect Dialect
-	in      *jsonl.Scanner
+	in      *jsonl.EntryScanner
 	now     time.Time
 	rand    io.Reader
 	header  Header
 	started bool
 	err     error // sticky
 
-	pending  *jsonl.Object // the first entry of a file without a header
-	ids      []string      // version 1: by index among the file's objects, the header being 0
-	last     string        // version 1: the id of the entry before
-	anything bool          // a line was an object
-	slotted  bool          // a title line came before the header
+	pending  *jsonl.Entry // the first entry of a file without a header
+	ids      []string     // version 1: by index among the file's objects, the header being 0
+	last     string       // version 1: the id of the entry before
+	anything bool         // a line was an object
+	slotted  bool         // a title line came before the header
 }
 
 const (
@@ -108,7 +108,7 @@ func (f *Reader) open() {
 		return
 	}
 	f.close = r.Close
-	f.in = jsonl.New(r, looksLikeEntry)
+	f.in = jsonl.NewEntryScanner(r, looksLikeEntry)
 }
 
 // begin looks at one object before the header.
@@ -137,14 +137,14 @@ func (f *Reader) begin() error {
 }
 
 // isSlot tells omp's title line, which is rewritten in place and is no entry.
-func isSlot(l jsonl.Object) bool { return l.Type == "title" && l.ID == "" }
+func isSlot(l jsonl.Entry) bool { return l.Type == "title" && l.ID == "" }
 
-func (f *Reader) slot(l jsonl.Object, detail string) {
+func (f *Reader) slot(l jsonl.Entry, detail string) {
 	if f.dialect.Slots {
 		f.in.Change() // it has no place among header and entries: the original keeps it
 		return
 	}
-	f.in.Note("title", l, diag.Converted, detail)
+	f.in.NoteOnce(l, diag.Converted, detail)
 }
 
 // Next gives the next entry as a draft with Raw set: a line of version 3 with an id. io.EOF = the end. Any
@@ -171,7 +171,7 @@ func (f *Reader) Next() (transcript.Draft, error) {
 	return transcript.Draft{}, f.err
 }
 
-func (f *Reader) next() (jsonl.Object, error) {
+func (f *Reader) next() (jsonl.Entry, error) {
 	if l := f.pending; l != nil {
 		f.pending = nil
 		return *l, nil
@@ -180,15 +180,15 @@ func (f *Reader) next() (jsonl.Object, error) {
 }
 
 // object reads on to the next object with a type.
-func (f *Reader) object() (jsonl.Object, error) {
+func (f *Reader) object() (jsonl.Entry, error) {
 	for {
 		if !f.started && f.in.Refused() >= maxRefused {
-			return jsonl.Object{}, f.notSession()
+			return jsonl.Entry{}, f.notSession()
 		}
 		l, err := f.in.Next()
 		switch {
 		case err != nil:
-			return jsonl.Object{}, err
+			return jsonl.Entry{}, err
 		case l.Type != "":
 			return l, nil
 		case l.Raw != nil && !l.Part:

@@ -9,8 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
-	"github.com/coppice-go/coppice/interop/internal/lines"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -58,7 +57,7 @@ func (r *Reader) begin() error {
 	if err != nil {
 		return err
 	}
-	r.file, r.in = f, lines.New(f)
+	r.file, r.in = f, jsonl.NewLineReader(f)
 	for range maxRefused {
 		err := r.nextLine()
 		if errors.Is(err, io.EOF) {
@@ -77,7 +76,7 @@ func (r *Reader) begin() error {
 		switch kindOf(head) {
 		case aHeader:
 			if r.line.Part() {
-				return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession, r.line.Size, lines.MaxLine)
+				return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession, r.line.Size, jsonl.MaxLine)
 			}
 			if end, err := rawjson.ValueEnd(head, 0, maxDepth); err == nil {
 				r.rest = trim(head[end:])

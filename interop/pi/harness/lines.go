@@ -6,7 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/internal/lines"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 const around = " \t\r\x00"
@@ -147,7 +147,7 @@ func (r *Reader) salvage(p []byte, cause error) {
 	}
 	r.note(kind, cause.Error(), 1)
 	for _, mark := range []string{`[{"kind":"`, `{"kind":"`} {
-		for from := range lines.Behind(p, mark) {
+		for from := range jsonl.CandidatesAfterDamage(p, mark) {
 			if kindOf(p[from:]) != aWrite {
 				continue
 			}
@@ -164,8 +164,8 @@ func (r *Reader) salvage(p []byte, cause error) {
 // the writes at its beginning.
 func (r *Reader) oversize() {
 	p := trim(r.line.Bytes)
-	r.note(diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", r.line.Size, lines.MaxLine), 0)
-	stub := fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, r.line.Size, lines.MaxLine)
+	r.note(diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", r.line.Size, jsonl.MaxLine), 0)
+	stub := fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, r.line.Size, jsonl.MaxLine)
 	if len(p) > 0 && p[0] == '[' {
 		for i := rawjson.Space(p, 1); i < len(p) && p[i] == '{'; {
 			end, err := r.extra.check(p[i:])

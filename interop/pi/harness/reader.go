@@ -26,7 +26,7 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/internal/lines"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -64,7 +64,7 @@ type Reader struct {
 	src    interop.Source
 	o      interop.Options
 	file   io.Closer
-	in     *lines.Reader
+	in     *jsonl.LineReader
 	header interop.Header
 	old    bool  // the file's form is that of 0.84
 	ended  bool  // no more lines
@@ -73,7 +73,7 @@ type Reader struct {
 	said   map[string]bool
 	diag   diag.List
 
-	line  lines.Line
+	line  jsonl.Line
 	rest  []byte  // of the line: what was not looked at
 	batch []write // of the transaction that is being read: its first writes,
 	done  int     // of which so many were taken,

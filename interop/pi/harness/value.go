@@ -3,8 +3,7 @@ package harness
 import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
-	"github.com/coppice-go/coppice/interop/internal/lines"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // The names of values that mean something here, as JSON.
@@ -48,7 +47,7 @@ func (r *Reader) value(w *write) {
 // configure takes a lane's configuration; false: it has another form.
 func configure(l *lane, val []byte) bool {
 	var want settings
-	fine := len(val) > 0 && val[0] == '{' && len(val) <= lines.Prefix
+	fine := len(val) > 0 && val[0] == '{' && len(val) <= jsonl.Prefix
 	for m := rawjson.Walk(val); fine && m.Next(); {
 		switch string(m.Key) {
 		case "model":

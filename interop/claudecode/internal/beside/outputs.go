@@ -14,7 +14,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // ToolOutput is the customType of an entry that holds a file of a tool's output.

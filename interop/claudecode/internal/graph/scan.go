@@ -10,8 +10,7 @@ import (
 	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
-	"github.com/coppice-go/coppice/interop/internal/lines"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // Lanes is how many batches of lines are worked on at once, in either reading of a file.
@@ -41,7 +40,7 @@ func Scan(src interop.Source) (x *Index, err error) {
 
 // enter takes every line in, and counts them. It gives up on a file that begins with too many of others.
 func (x *Index) enter(in io.Reader) (count int, err error) {
-	r, seed, gate := lines.New(in), maphash.MakeSeed(), lines.NewGate()
+	r, seed, gate := jsonl.NewLineReader(in), maphash.MakeSeed(), jsonl.NewGate()
 	spare := sync.Pool{New: func() any { return newReading(seed) }}
 	p := parallel.NewPipe(Lanes, func() (*reading, error) {
 		gate.Wait()
@@ -52,7 +51,7 @@ func (x *Index) enter(in io.Reader) (count int, err error) {
 	}, (*reading).work)
 	defer p.Close()
 	defer gate.Close()
-	var said jsonl.Said
+	var said jsonl.OnceFilter
 	for {
 		rd, err := p.Next()
 		if errors.Is(err, io.EOF) {
@@ -84,7 +83,7 @@ func (x *Index) enter(in io.Reader) (count int, err error) {
 
 // reading is a batch of lines and what was found in them.
 type reading struct {
-	lines.Batch
+	jsonl.Batch
 	found   []finding
 	calls   []called // of all of them
 	answers []Key

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // LostStart is the kind of loss of a head before the first message.

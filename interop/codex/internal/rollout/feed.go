@@ -6,7 +6,7 @@ import (
 	"hash/maphash"
 
 	"github.com/coppice-go/coppice/internal/parallel"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // The bounds of what is under way at once: 2*lanes+3 batches, of which one holds a line over batchRoom.

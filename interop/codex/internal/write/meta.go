@@ -5,8 +5,8 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/jsonl"
 	"github.com/coppice-go/coppice/interop/codex/internal/wire"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // version is the one of Codex whose files ours are like.

@@ -8,7 +8,7 @@ package apart
 
 import (
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/pi/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // camel is member under pi's name; most are the same.
@@ -57,7 +57,7 @@ type Entry struct {
 }
 
 // Read takes an entry apart.
-func (s *Entry) Read(o jsonl.Object) {
+func (s *Entry) Read(o jsonl.Entry) {
 	s.Parent, s.At, s.Body, s.Spoken = nil, nil, Reused(s.Body), false
 	s.Message.Over = false
 	known := Known(o.Type)

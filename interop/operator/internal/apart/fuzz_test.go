@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/coppice-go/coppice/interop/pi/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -21,7 +21,7 @@ func FuzzEntry(f *testing.F) {
 	f.Fuzz(func(t *testing.T, p []byte) {
 		var e Entry
 		for _, typ := range []string{"message", "custom_message", "dream"} {
-			e.Read(jsonl.Object{Line: transcript.Line{Type: typ, Raw: p}})
+			e.Read(jsonl.Entry{Line: transcript.Line{Type: typ, Raw: p}})
 			if _, err := transcript.ParseLine(p); err != nil {
 				continue
 			}

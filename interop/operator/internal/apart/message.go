@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/pi/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // Message is one of operator's as it is taken apart: what of it becomes of pi's, and what only those who know the

@@ -1,4 +1,4 @@
-package lines
+package jsonl
 
 // BatchSize is how many bytes of lines make a batch; so many lines do it too.
 const (
@@ -15,7 +15,7 @@ type Batch struct {
 
 // Fill takes the next lines: of at least BatchSize bytes together if there are so many, and of less than that
 // and one line. An error of the reader's comes once all lines before it were taken.
-func (b *Batch) Fill(r *Reader) error {
+func (b *Batch) Fill(r *LineReader) error {
 	b.Clear()
 	for len(b.held) < BatchSize && len(b.Lines) < batchLines {
 		l, err := r.Next()
@@ -33,7 +33,7 @@ func (b *Batch) Fill(r *Reader) error {
 
 // Clear forgets what the batch holds.
 func (b *Batch) Clear() {
-	if b.Lines, b.held = b.Lines[:0], b.held[:0]; cap(b.held) > 2*long {
+	if b.Lines, b.held = b.Lines[:0], b.held[:0]; cap(b.held) > 2*longBatch {
 		b.held = nil // a long line's; let go of it
 	}
 }

@@ -1,6 +1,4 @@
-// Package lines cuts a stream into lines within bounds, whatever is in it (I15): a line is there whole up to
-// MaxLine bytes, and of a longer one only its beginning.
-package lines
+package jsonl
 
 import (
 	"bufio"
@@ -12,10 +10,10 @@ import (
 
 // The bounds, in bytes.
 const (
-	MaxLine = 64 << 20 // of a line that is held whole
-	Prefix  = 64 << 10 // that are held of a longer one: enough for its head
-	chunk   = 1 << 20
-	buffer  = 1 << 18
+	MaxLine    = 64 << 20 // of a line that is held whole
+	Prefix     = 64 << 10 // that are held of a longer one: enough for its head
+	chunkSize  = 1 << 20
+	bufferSize = 1 << 18
 )
 
 // Line is one line of a stream.
@@ -30,8 +28,8 @@ type Line struct {
 // Part tells that only the beginning of a line is there.
 func (l Line) Part() bool { return l.Size > int64(len(l.Bytes)) }
 
-// Reader gives the lines of a stream. Not safe for concurrent use.
-type Reader struct {
+// LineReader gives the lines of a stream. Not safe for concurrent use.
+type LineReader struct {
 	in     *bufio.Reader
 	chunks [][]byte // of a line longer than the buffer; the first is kept for the next such line
 	number int
@@ -39,15 +37,17 @@ type Reader struct {
 	err    error // sticky
 }
 
-// New reads from r.
-func New(r io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(r, buffer)} }
+// NewLineReader reads from r.
+func NewLineReader(r io.Reader) *LineReader {
+	return &LineReader{in: bufio.NewReaderSize(r, bufferSize)}
+}
 
 // Number is the line that was given last, from 1.
-func (r *Reader) Number() int { return r.number }
+func (r *LineReader) Number() int { return r.number }
 
 // Next gives the next line as it is. io.EOF = no more bytes; any other error is the stream's. After an error
 // there is nothing more.
-func (r *Reader) Next() (Line, error) {
+func (r *LineReader) Next() (Line, error) {
 	if r.err != nil {
 		return Line{}, r.err
 	}
@@ -56,7 +56,7 @@ func (r *Reader) Next() (Line, error) {
 	return l, err
 }
 
-func (r *Reader) next() (Line, error) {
+func (r *LineReader) next() (Line, error) {
 	if len(r.chunks) > 0 {
 		r.chunks = r.chunks[:1:1]
 		r.chunks[0] = r.chunks[0][:0]
@@ -93,11 +93,11 @@ func (r *Reader) next() (Line, error) {
 	}
 }
 
-func (r *Reader) keep(part []byte) {
+func (r *LineReader) keep(part []byte) {
 	for len(part) > 0 {
 		n := len(r.chunks) - 1
 		if n < 0 || len(r.chunks[n]) == cap(r.chunks[n]) {
-			r.chunks = append(r.chunks, make([]byte, 0, chunk))
+			r.chunks = append(r.chunks, make([]byte, 0, chunkSize))
 			continue
 		}
 		c := r.chunks[n]
@@ -108,7 +108,7 @@ func (r *Reader) keep(part []byte) {
 }
 
 // join gives what was kept of a line, in one piece.
-func (r *Reader) join(size int64) []byte {
+func (r *LineReader) join(size int64) []byte {
 	switch {
 	case size > MaxLine:
 		return r.chunks[0][:min(len(r.chunks[0]), Prefix)]

@@ -12,15 +12,14 @@ import (
 // MaxEntry bounds one entry, beside its images (DESIGN 8).
 const MaxEntry = 4 << 20
 
-// What Fit keeps of an entry over the bound: values up to keepValue bytes, keepTotal together, keepDepth levels.
+// What is kept of an entry over the bound: values of up to keepValue bytes, keepTotal bytes together.
 const (
 	keepValue = 16 << 10
 	keepTotal = 1 << 20
-	keepDepth = 10
 )
 
-// Fit gives the entry as it is if it is within MaxEntry. Of any other it gives a stub: every long string
-// gives way to a notice, the structure stays, so that roles and ids of calls are still there.
+// Fit returns the entry as it is if it is within MaxEntry. Of any other it returns a stub, in which long strings
+// are replaced by a notice. The structure stays: roles and ids of calls are still there.
 func Fit(entry []byte) (fitted []byte, whole bool) {
 	if len(entry) <= MaxEntry {
 		return entry, true
@@ -28,9 +27,15 @@ func Fit(entry []byte) (fitted []byte, whole bool) {
 	if stored, _ := blob.Externalise(entry); len(stored) <= MaxEntry {
 		return entry, true
 	}
-	budget := keepTotal
-	small := shrink(entry, &budget, keepDepth)
+	small := Shrink(entry, 10)
 	return rawjson.WithField(small, "stub", fmt.Appendf(nil, `{"bytes":%d,"limit":%d}`, len(entry), MaxEntry)), false
+}
+
+// Shrink returns a JSON value with its long strings replaced by a notice, and null for what is nested deeper than
+// depth levels.
+func Shrink(val []byte, depth int) []byte {
+	budget := keepTotal
+	return shrink(val, &budget, depth)
 }
 
 func shrink(val []byte, budget *int, depth int) []byte {

@@ -1,4 +1,4 @@
-package lines
+package jsonl
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func TestLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var text []byte
 		for range rapid.IntRange(0, most(6)).Draw(t, "lines") {
-			n := rapid.SampledFrom([]int{0, 1, 3, 100, buffer - 1, buffer, buffer + 1, 2*buffer - 1, chunk, 3*chunk + 7}).Draw(t, "size")
+			n := rapid.SampledFrom([]int{0, 1, 3, 100, bufferSize - 1, bufferSize, bufferSize + 1, 2*bufferSize - 1, chunkSize, 3*chunkSize + 7}).Draw(t, "size")
 			text = append(append(text, bytes.Repeat([]byte{byte('a' + n%26)}, n)...), '\n')
 		}
 		if rapid.Bool().Draw(t, "torn") {
@@ -29,7 +29,7 @@ func TestLines(t *testing.T) {
 		if rapid.Bool().Draw(t, "halves") {
 			in = iotest.HalfReader(in)
 		}
-		r, offset, number := New(in), int64(0), 0
+		r, offset, number := NewLineReader(in), int64(0), 0
 		for want := range bytes.Lines(text) {
 			number++
 			l, err := r.Next()
@@ -63,7 +63,7 @@ func endless(n int64, tail string) io.Reader {
 
 type xs struct{}
 
-var block = bytes.Repeat([]byte{'x'}, buffer)
+var block = bytes.Repeat([]byte{'x'}, bufferSize)
 
 func (xs) Read(p []byte) (int, error) { return copy(p, block), nil }
 
@@ -74,7 +74,7 @@ func TestSizeLine(t *testing.T) {
 	for _, c := range []struct {
 		size, held int64
 	}{{MaxLine, MaxLine}, {MaxLine + 1, Prefix}, {3 * MaxLine, Prefix}} {
-		r := New(endless(c.size, "\nend"))
+		r := NewLineReader(endless(c.size, "\nend"))
 		l, err := r.Next()
 		if err != nil || l.Size != c.size || int64(len(l.Bytes)) != c.held || l.Part() != (c.held < c.size) || !l.Ended {
 			t.Errorf("%d bytes, %d held, ended %v: %v; want %d, %d", l.Size, len(l.Bytes), l.Ended, err, c.size, c.held)
@@ -92,7 +92,7 @@ func TestSizeLine(t *testing.T) {
 // TestBrokenStream: lines before an error of the stream are given, then the error with its place.
 func TestBrokenStream(t *testing.T) {
 	broken := errors.New("broken")
-	r := New(io.MultiReader(strings.NewReader("one\ntwo"), iotest.ErrReader(broken)))
+	r := NewLineReader(io.MultiReader(strings.NewReader("one\ntwo"), iotest.ErrReader(broken)))
 	if l, err := r.Next(); err != nil || string(l.Bytes) != "one" {
 		t.Errorf("%q, %v", l.Bytes, err)
 	}
@@ -111,14 +111,14 @@ func TestBehind(t *testing.T) {
 		{"", nil},
 		{"{a", nil},
 		{"{a{a-{a", []int{5, 2}},
-		{"..{a" + strings.Repeat(".", reach), nil},
-		{"{a{a" + strings.Repeat(".", reach-2), []int{2}},
+		{"..{a" + strings.Repeat(".", maxCandidateDistance), nil},
+		{"{a{a" + strings.Repeat(".", maxCandidateDistance-2), []int{2}},
 	} {
-		if got := slices.Collect(Behind([]byte(c.line), "{a")); !slices.Equal(got, c.want) {
+		if got := slices.Collect(CandidatesAfterDamage([]byte(c.line), "{a")); !slices.Equal(got, c.want) {
 			t.Errorf("%.20q: %v, want %v", c.line, got, c.want)
 		}
 	}
-	if got := slices.Collect(Behind([]byte(strings.Repeat("{a", 1000)), "{a")); len(got) != tries {
+	if got := slices.Collect(CandidatesAfterDamage([]byte(strings.Repeat("{a", 1000)), "{a")); len(got) != maxCandidates {
 		t.Errorf("%d places", len(got))
 	}
 }

@@ -1,4 +1,4 @@
-package lines
+package jsonl
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ func TestBatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var text []byte
 		for i := range rapid.IntRange(0, most(10)).Draw(t, "lines") {
-			n := rapid.SampledFrom([]int{0, 1, 100, 10_000, BatchSize / 2, BatchSize, long + 1}).Draw(t, "size")
+			n := rapid.SampledFrom([]int{0, 1, 100, 10_000, BatchSize / 2, BatchSize, longBatch + 1}).Draw(t, "size")
 			text = append(append(text, bytes.Repeat([]byte{byte('a' + i)}, n)...), '\n')
 		}
 		text = append(text, "torn"...)
-		in, want := New(io.MultiReader(bytes.NewReader(text), iotest.ErrReader(broken))), New(bytes.NewReader(text))
+		in, want := NewLineReader(io.MultiReader(bytes.NewReader(text), iotest.ErrReader(broken))), NewLineReader(bytes.NewReader(text))
 		batches, out := [2]Batch{}, 0
 		var before [][]byte
 		for n := 0; ; n++ {
@@ -60,13 +60,13 @@ func TestBatches(t *testing.T) {
 // TestBatchLetsGo: the memory of a long line does not stay with the batch.
 func TestBatchLetsGo(t *testing.T) {
 	var b Batch
-	r := New(strings.NewReader(strings.Repeat("x", 8*long) + "\nend\n"))
+	r := NewLineReader(strings.NewReader(strings.Repeat("x", 8*longBatch) + "\nend\n"))
 	for range 2 {
 		if err := b.Fill(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if string(b.Lines[0].Bytes) != "end" || cap(b.held) > 2*long {
+	if string(b.Lines[0].Bytes) != "end" || cap(b.held) > 2*longBatch {
 		t.Errorf("%q, %d bytes are held", b.Lines[0].Bytes, cap(b.held))
 	}
 }
@@ -74,13 +74,13 @@ func TestBatchLetsGo(t *testing.T) {
 // TestGate: while a long batch is out nobody passes, until it is back or the gate is closed; short ones are in
 // nobody's way.
 func TestGate(t *testing.T) {
-	for _, end := range []func(*Gate){func(g *Gate) { g.Back(long + 1) }, (*Gate).Close} {
+	for _, end := range []func(*Gate){func(g *Gate) { g.Back(longBatch + 1) }, (*Gate).Close} {
 		g := NewGate()
 		g.Wait()
-		g.Out(long)
+		g.Out(longBatch)
 		g.Wait()
-		g.Back(long)
-		g.Out(long + 1)
+		g.Back(longBatch)
+		g.Out(longBatch + 1)
 		passed := make(chan bool, 1)
 		go func() {
 			g.Wait()

@@ -1,7 +1,7 @@
-package lines
+package jsonl
 
-// long is from how many bytes on a batch goes alone.
-const long = 4 * BatchSize
+// longBatch is from how many bytes on a batch goes alone.
+const longBatch = 4 * BatchSize
 
 // Gate holds back who reads ahead while a long batch is out, so that of many workers only one holds a line of
 // many megabytes. Wait and Out belong to the one who reads, Back and Close to the one who takes the results.
@@ -24,14 +24,14 @@ func (g *Gate) Wait() {
 
 // Out says that a batch of so many bytes was read, after Wait.
 func (g *Gate) Out(size int) {
-	if size > long {
+	if size > longBatch {
 		g.out <- struct{}{}
 	}
 }
 
 // Back says that the batch is not held any more.
 func (g *Gate) Back(size int) {
-	if size > long {
+	if size > longBatch {
 		<-g.out
 	}
 }

@@ -1,0 +1,99 @@
+// Package jsonl reads files of one JSON object a line, whatever is in them: what is damaged is skipped and reported,
+// and never hides what is intact. It removes what a crash leaves around and between objects: byte order marks, carriage
+// returns, runs of NUL, two objects on one line, a whole object after a torn one. The same bytes give the same objects
+// at the same places each time they are read.
+//
+// Bounds (I15): one line at a time, of at most 64 MiB; of a longer one its first 64 KiB. An EntryScanner keeps 100
+// diagnostics, then a count.
+package jsonl
+
+import (
+	"io"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// maxDepth bounds the nesting of an object: an entry has it two levels deeper.
+const maxDepth = rawjson.MaxDepth - 2
+
+// Object is one JSON object of a file.
+type Object struct {
+	Raw    []byte // valid JSON; of a line over MaxLine only a prefix. Valid as long as its line is
+	Number int    // of its line, from 1
+	Offset int64  // of its line
+	At     int    // where it starts in its line
+	Size   int64  // bytes of the line
+	Part   bool   // Raw is a prefix
+	left   int64  // bytes of what was left of the line after another object; 0 = it is the first
+}
+
+// Scanner returns the objects of a stream, each valid until the next call. Not safe for concurrent use.
+type Scanner struct {
+	// Accepts reports whether an object after damage on the same line is a whole one, and not a piece of a torn one.
+	// nil = none is looked for.
+	Accepts func(object []byte) bool
+	// Note is called with what was found, and how many lines it spoils (0 or 1). May be nil.
+	Note func(number int, kind, detail string, bad int)
+
+	in   *LineReader
+	find Finder
+	once OnceFilter
+}
+
+// NewScanner returns a Scanner that reads from r.
+func NewScanner(r io.Reader) *Scanner { return &Scanner{in: NewLineReader(r)} }
+
+// Number returns the number of the line that was read last, from 1.
+func (s *Scanner) Number() int { return s.in.Number() }
+
+// Next returns the next object; io.EOF = no more. Lines without one are noted.
+func (s *Scanner) Next() (Object, error) {
+	s.find.Accepts, s.find.Note = s.Accepts, s.note
+	for {
+		if o, ok := s.find.Next(); ok {
+			return o, nil
+		}
+		line, err := s.in.Next()
+		if err != nil {
+			return Object{}, err
+		}
+		s.find.Take(line)
+	}
+}
+
+func (s *Scanner) note(r Remark) {
+	if s.Note != nil && s.once.First(r) {
+		s.Note(r.Number, r.Kind, r.Detail, r.Bad)
+	}
+}
+
+// Remark is what there is to report about a line.
+type Remark struct {
+	Number       int // of the line
+	Kind, Detail string
+	Bad          int  // how many lines it spoils: 0 or 1
+	Damaged      bool // a piece of the line is no object
+	once         bool // reported only the first time in a file
+}
+
+func remarkOnce(number int, kind, detail string) Remark {
+	return Remark{Number: number, Kind: kind, Detail: detail + " (said once)", once: true}
+}
+
+// OnceFilter drops repeated remarks that are to be made once in a file. The zero value is ready to use.
+type OnceFilter map[string]bool
+
+// First reports whether a remark is to be made.
+func (f *OnceFilter) First(r Remark) bool {
+	if !r.once {
+		return true
+	}
+	if (*f)[r.Detail] {
+		return false
+	}
+	if *f == nil {
+		*f = OnceFilter{}
+	}
+	(*f)[r.Detail] = true
+	return true
+}
