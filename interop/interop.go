@@ -16,8 +16,12 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// ErrNotSession is wrapped by the error for a file that holds no session of a format at all.
-var ErrNotSession = errors.New("not a session file")
+var (
+	// ErrNotSession is wrapped by the error of a reader for a file that holds no session of its format.
+	ErrNotSession = errors.New("not a session file")
+	// ErrHead is wrapped by the error of a writer for a head that is none of the entries.
+	ErrHead = errors.New("the head is none of the entries")
+)
 
 // Format names a program's session files, as the command line does.
 type Format string

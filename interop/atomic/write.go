@@ -5,28 +5,26 @@ import (
 	"iter"
 
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/internal/outward"
-	"github.com/coppice-go/coppice/interop/pi/emit"
-	"github.com/coppice-go/coppice/interop/pi/family"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-var self = family.Member{Types: []string{"context_compaction", "session_summary"}, NoSystem: true, Verbatim: true}
+var self = piwriter.Program{Types: []string{"context_compaction", "session_summary"}, NoSystem: true, Verbatim: true}
 
-var format outward.Format
+var format piwriter.Preparer
 
 // Write writes a session as a file that atomic loads and opens at head, "" = before the first entry. Its title is an
 // entry. entries, pi v3 lines in the session's order, is walked twice and must give the same each time. The losses
 // say what atomic could not be told, by kind.
 func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
-	header, lost := family.Only(family.Header(h), "internal", "workflow")
-	losses, err := emit.File(w, header, h.Title, entries, head, format.Target(self.Target()))
-	return family.Counted(losses, err, lost)
+	header, lost := piwriter.KeepFields(piwriter.Header(h), "internal", "workflow")
+	losses, err := piwriter.WriteFile(w, header, h.Title, entries, head, format.Target(self.Target()))
+	return piwriter.AddHeaderLoss(losses, err, lost)
 }
 
 // Extend writes what was added to a session as lines that go behind the last one of the file that it came from, which
 // ends with a newline. entries are all of the session's in their order, the first known of which came from the file.
 // A custom entry behind them leads to head, "" = before the first entry, where the last line does not.
 func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
-	return format.Append(w, known, entries, head, self.Target(), outward.File{})
+	return format.Append(w, known, entries, head, self.Target(), piwriter.Existing{})
 }

@@ -14,7 +14,7 @@ import (
 // Write writes a session as a rollout that `codex resume` loads: the line of conversation that ends at head, "" =
 // nothing was said yet. entries, lines of pi's format version 3 in the session's order, is walked twice and must give
 // the same each time. Codex finds the file as ~/.codex/sessions/ and FileName. The losses say what it could not be
-// told, by kind. The error wraps emit.ErrHead for a head that is none of the entries.
+// told, by kind. The error wraps interop.ErrHead for a head that is none of the entries.
 func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
 	return write.File(w, h, entries, head)
 }

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/pi/emit"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -67,7 +66,7 @@ func checkWrite(t *testing.T, text, head string) {
 	}
 	for _, at := range []string{head, last} {
 		var out bytes.Buffer
-		if _, err := Write(&out, s.header, s.all(), at); errors.Is(err, emit.ErrHead) && at == head {
+		if _, err := Write(&out, s.header, s.all(), at); errors.Is(err, interop.ErrHead) && at == head {
 			continue
 		} else if err != nil {
 			t.Fatal(err)

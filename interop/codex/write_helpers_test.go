@@ -11,7 +11,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -89,7 +89,7 @@ func taken(t fataler, text string) (s talk, tip string) {
 // context gives the messages that a model sees at an entry.
 func (s *talk) context(t fataler, head string) []transcript.Message {
 	t.Helper()
-	byID, calls := map[string]transcript.Entry{}, shape.IDs{}
+	byID, calls := map[string]transcript.Entry{}, piwriter.CallIDs{}
 	for i, raw := range s.lines {
 		l, err := transcript.ParseLine([]byte(raw))
 		if err != nil {
@@ -117,7 +117,7 @@ func (s *talk) words(t fataler, head string) []string {
 	var ids []string
 	var out []string
 	for _, m := range s.context(t, head) {
-		for _, p := range shape.Messages(m.Raw, time.Time{}, shape.Dialect{Roles: []string{"compactionSummary", "branchSummary"}, Blocks: []string{"web_search_call", "image_generation_call", "image", "encrypted_content"}}, func(string) {}) {
+		for _, p := range piwriter.Messages(m.Raw, time.Time{}, piwriter.Dialect{Roles: []string{"compactionSummary", "branchSummary"}, Blocks: []string{"web_search_call", "image_generation_call", "image", "encrypted_content"}}, func(string) {}) {
 			raw := p.Message
 			if p.Type != "message" {
 				raw = p.Body

@@ -16,9 +16,7 @@ import (
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/codex/internal/line"
 	"github.com/coppice-go/coppice/interop/codex/internal/write"
-	"github.com/coppice-go/coppice/interop/internal/outward"
-	"github.com/coppice-go/coppice/interop/pi/emit"
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -157,7 +155,7 @@ func TestWriteLosses(t *testing.T) {
 		"label":         {"label", `"targetId":"u"`, interop.Losses{`entries of type "label"`: 1}},
 		"custom":        {"custom", `"customType":"x"`, interop.Losses{write.LostCustom: 1}},
 		"ours":          {"custom", `"customType":"coppice.commit"`, interop.Losses{}},
-		"stub":          {"custom", stub, interop.Losses{outward.LostStub: 1}},
+		"stub":          {"custom", stub, interop.Losses{piwriter.LostStub: 1}},
 		"edit":          {"context_edit", `"targetId":"u","replacement":null`, interop.Losses{write.LostEdit: 1}},
 		"level":         {"thinking_level_change", `"thinkingLevel":"max"`, interop.Losses{write.LostLevel: 1}},
 		"summary":       {"branch_summary", `"fromId":"u","summary":"s"`, interop.Losses{write.LostSummary: 1}},
@@ -168,11 +166,11 @@ func TestWriteLosses(t *testing.T) {
 		"empty":         {"message", `"message":` + ask(""), interop.Losses{write.LostEmpty: 1}},
 		"open":          {"message", `"message":` + replied(call("k", "n", "{}")), interop.Losses{write.LostAborted: 1}},
 		"orphan":        {"message", `"message":` + gave("k", "r"), interop.Losses{write.LostResult: 1}},
-		"document":      {"message", `"message":{"role":"user","content":[{"type":"document","title":"T","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}]}`, interop.Losses{outward.LostDocument: 1, shape.LostShape: 1}},
+		"document":      {"message", `"message":{"role":"user","content":[{"type":"document","title":"T","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}]}`, interop.Losses{piwriter.LostDocument: 1, piwriter.LostShape: 1}},
 		"length":        {"message", `"message":` + strings.Replace(replied(text("a")), `"stop"`, `"length"`, 1), interop.Losses{write.LostStop: 1}},
 		"cost":          {"message", `"message":` + strings.Replace(replied(text("a")), `"total":0`, `"total":0.5`, 1), interop.Losses{write.LostCost: 1}},
 		"provider":      {"message", `"message":` + strings.Replace(replied(text("a")), `"openai"`, `"other"`, 1), interop.Losses{write.LostProvider: 1}},
-		"a picture":     {"message", `"message":` + replied(`{"type":"image","data":"AAAA","mimeType":"image/png"}`), interop.Losses{shape.LostBlock: 1}},
+		"a picture":     {"message", `"message":` + replied(`{"type":"image","data":"AAAA","mimeType":"image/png"}`), interop.Losses{piwriter.LostBlock: 1}},
 		"nothing":       {"message", `"message":` + replied(text("a")), interop.Losses{}},
 		"world":         {"custom", `"customType":"codex.world_state","data":{"timestamp":"2026-01-01T00:00:00Z","type":"world_state","payload":{}}`, interop.Losses{write.LostLine: 1}},
 		"a search":      {"custom", `"customType":"codex.web_search_call","data":{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}}`, interop.Losses{}},
@@ -221,7 +219,7 @@ func TestWriteStart(t *testing.T) {
 	if file, _ := s.write(t, ""); len(valid(t, file)) != 1 {
 		t.Error(file)
 	}
-	if _, err := Write(io.Discard, begun, s.all(), "gone"); !errors.Is(err, emit.ErrHead) {
+	if _, err := Write(io.Discard, begun, s.all(), "gone"); !errors.Is(err, interop.ErrHead) {
 		t.Error(err)
 	}
 	other := &talk{header: begun}

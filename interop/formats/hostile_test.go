@@ -14,7 +14,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/pi/family"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -129,7 +129,7 @@ func TestTangledTrees(t *testing.T) {
 		if len(back.entries) < len(s.entries) {
 			t.Fatalf("%d entries, there were %d", len(back.entries), len(s.entries))
 		}
-		delete(losses, family.LostHeader)
+		delete(losses, piwriter.LostHeader)
 		if len(s.found) == 0 && len(losses) > 0 {
 			t.Fatalf("nothing was odd, and yet %v", losses)
 		}

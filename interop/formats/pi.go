@@ -10,7 +10,6 @@ import (
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/interop/pi/harness"
-	"github.com/coppice-go/coppice/interop/pi/harness/extend"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -112,8 +111,8 @@ func toHarness(original io.Reader) (*bufio.Reader, extender, error) {
 		_, err := seeker.Seek(0, io.SeekStart)
 		return io.NopCloser(seeker), err
 	}
-	end, err := extend.ReadEnd(interop.Source{Name: "the original", Open: rewind})
-	if errors.Is(err, extend.ErrNoEnd) {
+	end, err := harness.ReadEnd(interop.Source{Name: "the original", Open: rewind})
+	if errors.Is(err, harness.ErrNoEnd) {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNoAppend, err)
 	}
 	if err == nil {

@@ -6,39 +6,36 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/internal/outward"
-	"github.com/coppice-go/coppice/interop/pi/emit"
-	"github.com/coppice-go/coppice/interop/pi/family"
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-var self = family.Member{
+var self = piwriter.Program{
 	Types: []string{
 		"service_tier_change", "mode_change", "ttsr_injection", "session_init", "model_usage", "title_change", "credential_pin", "reset_boundary",
 	},
-	Shape: shape.Dialect{
+	Shape: piwriter.Dialect{
 		Roles:  []string{"developer", "pythonExecution", "fileMention", "hookMessage"},
 		Blocks: []string{"redactedThinking", "anthropicServerTool"},
 	},
 	Models: true, Titles: true, NoSystem: true,
 }
 
-var format = outward.Format{Blobs: true}
+var format = piwriter.Preparer{Blobs: true}
 
 // Write writes a session as a file that omp loads and opens at head, "" = before the first entry. It has no title
 // line: the title is in the header, as in omp's own older files, and as one that the user gave, which omp does not
 // replace. Images stay in their lines, so the file is the whole session. entries, pi v3 lines in the session's order,
 // is walked twice and must give the same each time. The losses say what omp could not be told, by kind.
 func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
-	header, lost := family.Only(headerOf(h), "title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey")
-	losses, err := emit.File(w, header, "", entries, head, format.Target(self.Target()))
-	return family.Counted(losses, err, lost)
+	header, lost := piwriter.KeepFields(headerOf(h), "title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey")
+	losses, err := piwriter.WriteFile(w, header, "", entries, head, format.Target(self.Target()))
+	return piwriter.AddHeaderLoss(losses, err, lost)
 }
 
 // headerOf gives the header with its title, and with who gave that, by which the file is known as omp's.
 func headerOf(h interop.Header) []byte {
-	header := family.Header(h)
+	header := piwriter.Header(h)
 	if h.Title == "" {
 		return header
 	}
@@ -54,5 +51,5 @@ func headerOf(h interop.Header) []byte {
 // ends with a newline. entries are all of the session's in their order, the first known of which came from the file.
 // A custom entry behind them leads to head, "" = before the first entry, where the last line does not.
 func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
-	return format.Append(w, known, entries, head, self.Target(), outward.File{})
+	return format.Append(w, known, entries, head, self.Target(), piwriter.Existing{})
 }

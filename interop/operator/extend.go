@@ -6,7 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/internal/outward"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -20,7 +20,7 @@ import (
 // A leaf entry behind them leads to head, "" = before the first entry, where the last line does not.
 func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
 	s := stands{parts: map[string]string{}, moves: map[string]string{}, ends: map[string]string{}}
-	losses, err := format.Append(w, known, entries, head, target, outward.File{See: s.known, Fit: s.added, Place: s.hook})
+	losses, err := format.Append(w, known, entries, head, target, piwriter.Existing{See: s.known, Fit: s.added, Place: s.hook})
 	if end, ok := s.ends[s.whole(head)]; err == nil && ok && end != head {
 		losses[LostWithin]++
 	}

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/interop/operator/internal/apart"
-	"github.com/coppice-go/coppice/interop/pi/shape"
 )
 
 // messageOut gives the type of the entry and its fields for one of pi's messages.
@@ -52,7 +52,7 @@ func shell(raw []byte, lose func(kind string)) (typ string, body []byte) {
 		lose(LostHidden)
 		return "custom", rawjson.Object("custom_type", []byte(`"bashExecution"`), "data", raw)
 	}
-	lose(shape.LostRole)
+	lose(piwriter.LostRole)
 	text := "Ran `" + rawjson.Text(rawjson.Field(raw, "command")) + "`\n"
 	if out := rawjson.Text(rawjson.Field(raw, "output")); out != "" {
 		text += "```\n" + out + "\n```"

@@ -9,11 +9,8 @@ import (
 	"github.com/coppice-go/coppice/internal/answers"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/internal/outward"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/interop/operator/internal/unsaid"
-	"github.com/coppice-go/coppice/interop/pi/emit"
-	"github.com/coppice-go/coppice/interop/pi/family"
-	"github.com/coppice-go/coppice/interop/pi/shape"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -30,24 +27,24 @@ const (
 	LostHidden = "commands that models were not to see: kept as custom entries"
 )
 
-var target = emit.Target{Convert: convertOut, Count: count, Head: leaf, Title: named, Parent: "parent_id", Leaves: true}
+var target = piwriter.Target{Convert: convertOut, Count: count, Head: leaf, Title: named, Parent: "parent_id", Leaves: true}
 
-var format = outward.Format{Audio: true}
+var format = piwriter.Preparer{Audio: true}
 
 // self makes pi's lines of whatever a session holds; those are then put into snake case.
-var self = family.Member{Shape: shape.Dialect{Blocks: []string{"image_url", "audio"}}}
+var self = piwriter.Program{Shape: piwriter.Dialect{Blocks: []string{"image_url", "audio"}}}
 
 // Write writes a session as a file that operator loads and opens at head, "" = before the first entry: a line
 // that its loader does not accept would be passed over, and what hangs on it lost, so each has every field
 // that it needs. entries, pi v3 lines in the session's order, is walked twice and must give the same each time.
 // The losses say what operator could not be told, by kind.
 func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
-	losses, err := emit.File(w, headerOut(h), h.Title, entries, head, format.Target(target))
-	return family.Counted(losses, err, unsaid.Header(h.Raw))
+	losses, err := piwriter.WriteFile(w, headerOut(h), h.Title, entries, head, format.Target(target))
+	return piwriter.AddHeaderLoss(losses, err, unsaid.Header(h.Raw))
 }
 
 func headerOut(h interop.Header) []byte {
-	raw := family.Header(h)
+	raw := piwriter.Header(h)
 	out := rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", rawjson.Field(raw, "id"),
 		"timestamp", seconds(rawjson.Field(raw, "timestamp")), "cwd", rawjson.Field(raw, "cwd"))
 	if parent := rawjson.Field(raw, "parentSession"); rawjson.IsString(parent) {

@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/pi"
-	"github.com/coppice-go/coppice/interop/pi/shape"
 	"github.com/coppice-go/coppice/manager/tally"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -83,21 +80,14 @@ var messages = map[string]struct {
 	},
 }
 
-// sums gives what messages and custom messages say in all, and by model.
+// sums returns what is summed of a session of one message.
 func sums(t interface {
 	Helper()
 	Fatalf(format string, args ...any)
-}, messages ...string,
+}, message string,
 ) tally.Totals {
 	t.Helper()
-	var lines []string
-	for _, m := range messages {
-		if !strings.HasPrefix(m, `{"type":"custom_message"`) {
-			m = `{"type":"message","message":` + m + `}`
-		}
-		lines = append(lines, m)
-	}
-	list, err := parsed(lines...)
+	list, err := parsed(`{"type":"message","message":` + message + `}`)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -108,16 +98,38 @@ func sums(t interface {
 	return got
 }
 
-// exported gives what a message becomes in pi's files.
-func exported(message string) (list []string) {
-	for _, p := range shape.Messages([]byte(message), time.UnixMilli(1), shape.Dialect{}, func(string) {}) {
-		if p.Type == "message" {
-			list = append(list, string(p.Message))
-		} else {
-			list = append(list, string(slices.Concat([]byte(`{"type":"`+p.Type+`",`), p.Body[1:])))
-		}
+// exportSums returns what is summed of a file of pi's that holds one message.
+func exportSums(t interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}, message string,
+) tally.Totals {
+	t.Helper()
+	entry := `{"type":"message","id":"e0","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":` + message + `}`
+	var file bytes.Buffer
+	_, err := pi.Write(&file, interop.Header{ID: "s"}, func(yield func(transcript.Draft, error) bool) {
+		yield(transcript.Draft{Raw: []byte(entry)}, nil)
+	}, "e0")
+	if err != nil {
+		t.Fatalf("write %s: %v", message, err)
 	}
-	return list
+	got, err := tally.Sum(sequence(exported(file.String())))
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return got
+}
+
+// exported returns the entries of a file of pi's.
+func exported(file string) (list []transcript.Entry, err error) {
+	for i, line := range strings.Split(strings.TrimSpace(file), "\n")[1:] {
+		l, err := transcript.ParseLine([]byte(line))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", line, err)
+		}
+		list = append(list, l.Entry(uint64(i)))
+	}
+	return list, nil
 }
 
 // TestExportsCountTheSame: what is summed of a session is what is summed of its export, number by number and by model.
@@ -127,7 +139,7 @@ func TestExportsCountTheSame(t *testing.T) {
 		if tt.want.Answers > 0 {
 			models[tt.model] = tt.want
 		}
-		for way, got := range map[string]tally.Totals{"as it is": sums(t, tt.message), "as pi's": sums(t, exported(tt.message)...)} {
+		for way, got := range map[string]tally.Totals{"as it is": sums(t, tt.message), "as pi's": exportSums(t, tt.message)} {
 			if got.Usage != tt.want || !maps.Equal(got.Models, models) {
 				t.Errorf("%s, %s:\n got %+v\nwant %+v %+v", name, way, got, tt.want, models)
 			}
@@ -156,13 +168,9 @@ func TestLedgersCountTheSame(t *testing.T) {
 	if _, err := pi.Write(&file, interop.Header{ID: "s"}, drafts, list[len(list)-1].ID); err != nil {
 		t.Fatal(err)
 	}
-	var out []transcript.Entry
-	for i, line := range strings.Split(strings.TrimSpace(file.String()), "\n")[1:] {
-		l, err := transcript.ParseLine([]byte(line))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, l.Entry(uint64(i)))
+	out, err := exported(file.String())
+	if err != nil {
+		t.Fatal(err)
 	}
 	for way, list := range map[string][]transcript.Entry{"as it is": list, "as pi's": out} {
 		got, err := tally.Sum(sequence(list, nil))
@@ -203,9 +211,9 @@ func TestAnyUsageCountsTheSame(t *testing.T) {
 			fmt.Fprintf(&b, `,%q:{%s}`, field, strings.Join(members, ","))
 		}
 		message := b.String() + `,"content":"a"}`
-		own, pi := sums(t, message), sums(t, exported(message)...)
-		if own.Usage != pi.Usage || !maps.Equal(own.Models, pi.Models) {
-			t.Fatalf("%s\n own %+v\n pi's %+v, of %s", message, own, pi, exported(message))
+		own, export := sums(t, message), exportSums(t, message)
+		if own.Usage != export.Usage || !maps.Equal(own.Models, export.Models) {
+			t.Fatalf("%s\n own %+v\n pi's %+v", message, own, export)
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package harness reads the session files of pi's agent-core harness, version 4, in both of their forms: lines
-// with lanes, records and facts (0.84), and transactions of entries, usage rows, values and lists (0.85 to 0.99).
+// Package harness reads and continues the session files of pi's agent-core harness, version 4, in both of their forms:
+// lines with lanes, records and facts (0.84), and transactions of entries, usage rows, values and lists (0.85 to 0.99).
 //
 // What it guarantees of a file that it reads:
 //
@@ -10,6 +10,10 @@
 //     next entry there. Name and labels become entries. The last entry leads to the tip of the lane "main".
 //   - What the transcript cannot express is kept as it is, in entries of type custom named "pi-harness.<kind>",
 //     in the order of the file, each on the lane that it speaks of.
+//
+// Append writes what was added to a session as the harness would have written it: with the next numbers, on the lane
+// "main", below entries that the file has. The harness loads the result. Nothing is written after a file that the
+// harness would refuse as it is.
 //
 // A file is read once. A reader holds one line of at most 64 MiB (of a longer one the first 64 KiB and a stub),
 // 256 lanes, and 65,536 pairs of ids: of compactions and left-out turns with what hangs behind them.
@@ -42,21 +46,24 @@ const (
 // made begins the ids of entries that the file does not have.
 const made = "ph-"
 
-// Made tells the id of an entry that a reader made, and the file does not have.
-func Made(id string) bool { return strings.HasPrefix(id, made) }
+// hasMadeID reports whether an id is that of an entry that the reader made and the file does not have.
+func hasMadeID(id string) bool { return strings.HasPrefix(id, made) }
 
-// Last is what a file ends with.
-type Last struct {
+// fileState is what a file ends with.
+type fileState struct {
 	Old                              bool   // the form of the file is that of 0.84
 	Seq                              int64  // the last number that a write has
 	Tip                              string // of the main lane; "" = before the first entry
 	Provider, Model, Thinking, Tools string // its configuration; "" = not said. Tools is a list in JSON
 }
 
-// Last gives what the file ends with, after io.EOF.
-func (r *Reader) Last() Last {
+// state returns what the file ends with, after io.EOF.
+func (r *Reader) state() fileState {
 	l := r.lanes[mainLane]
-	return Last{Old: r.old, Seq: max(r.seq, r.next-1), Tip: l.tip, Provider: l.want.provider, Model: l.want.model, Thinking: l.want.thinking, Tools: l.want.tools}
+	return fileState{
+		Old: r.old, Seq: max(r.seq, r.next-1), Tip: l.tip,
+		Provider: l.want.provider, Model: l.want.model, Thinking: l.want.thinking, Tools: l.want.tools,
+	}
 }
 
 // Reader reads one file. It implements interop.Reader. Not safe for concurrent use.

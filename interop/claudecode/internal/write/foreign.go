@@ -7,19 +7,19 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
 // wrapper is the type of a block that holds one of Anthropic's, on its way through package shape.
 const wrapper = "claude-code.block"
 
-var dialect = shape.Dialect{Blocks: []string{wrapper}}
+var dialect = piwriter.Dialect{Blocks: []string{wrapper}}
 
 // parts gives the messages that a message becomes, in pi's shape or Anthropic's. One that is already in either
 // comes back as it is; those of other providers go through package shape.
-func (w *writer) parts(it item) []shape.Part {
+func (w *writer) parts(it item) []piwriter.Part {
 	if native(it.message) {
-		return []shape.Part{{Type: "message", Message: it.message}}
+		return []piwriter.Part{{Type: "message", Message: it.message}}
 	}
 	message := it.message
 	for _, name := range []string{"content", "parts", "contents"} {
@@ -27,7 +27,7 @@ func (w *writer) parts(it item) []shape.Part {
 			message = rawjson.WithField(message, name, w.wrapped(list))
 		}
 	}
-	return shape.Messages(message, it.Time, dialect, w.lose)
+	return piwriter.Messages(message, it.Time, dialect, w.lose)
 }
 
 // native reports a message in pi's shape or Anthropic's.
@@ -119,7 +119,7 @@ func (w *writer) anthropic(b []byte) []byte {
 	case typ == "thinking" && rawjson.IsString(rawjson.Field(b, "signature")), typ == "redacted_thinking", typ == "redactedThinking":
 		return b
 	case rawjson.Field(b, "reasoningContent") != nil: // what is signed at Bedrock is Anthropic's
-		return shape.Thinking(b)
+		return piwriter.Thinking(b)
 	}
 	if typ == "image_url" || typ == "input_image" {
 		url := rawjson.Field(b, "image_url")

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
 // spoken is what becomes one line of the file.
@@ -69,7 +69,7 @@ func (w *writer) put(it item, lines []spoken) {
 }
 
 // part gives the lines of a message in pi's shape or Anthropic's.
-func (w *writer) part(it item, p shape.Part) []spoken {
+func (w *writer) part(it item, p piwriter.Part) []spoken {
 	switch {
 	case p.Type == "custom_message":
 		return w.program(rawjson.Field(p.Body, "content"))
@@ -89,7 +89,7 @@ func (w *writer) part(it item, p shape.Part) []spoken {
 // program gives the line of what a program says to the model.
 func (w *writer) program(content []byte) []spoken {
 	if !rawjson.IsString(content) && !nativeBlocks("user", content) {
-		content = shape.Content(content, w.lose)
+		content = piwriter.Content(content, w.lose)
 	}
 	return w.said(content, true)
 }

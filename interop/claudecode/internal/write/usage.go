@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
 // counts are those that Claude Code adds up of every message of the model, and pi's names of them.
@@ -18,7 +18,7 @@ var counts = []struct{ name, pi string }{
 
 // usage gives what a message of any provider's shape says was counted, in Anthropic's words; what is not there is 0.
 func (w *writer) usage(message []byte) []byte {
-	own, u := rawjson.Field(message, "usage"), shape.Usage(message)
+	own, u := rawjson.Field(message, "usage"), piwriter.Usage(message)
 	if total := rawjson.Field(rawjson.Field(u, "cost"), "total"); strings.Trim(string(total), "0.") != "" {
 		w.lose("costs of messages")
 	}
@@ -57,7 +57,7 @@ func (w *writer) stop(message []byte, signed, calls bool) []byte {
 			return rawjson.AppendString(nil, word)
 		}
 	}
-	word, _, refused := shape.Stop(message, calls)
+	word, _, refused := piwriter.Stop(message, calls)
 	switch {
 	case refused:
 		return []byte(`"refusal"`)

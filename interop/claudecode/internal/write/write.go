@@ -20,8 +20,7 @@ import (
 	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
-	"github.com/coppice-go/coppice/interop/internal/outward"
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -40,7 +39,7 @@ const version = "2.1.0"
 func Append(w io.Writer, header interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head *string) (interop.Losses, error) {
 	out := &writer{
 		w: bufio.NewWriter(w), losses: interop.Losses{}, session: SessionID(header), places: map[string]string{}, firsts: map[string]string{},
-		ids: shape.IDs{}, ways: map[string]*step{}, calls: map[[8]byte]bool{}, results: map[[8]byte]bool{}, sent: map[[8]byte]bool{},
+		ids: piwriter.CallIDs{}, ways: map[string]*step{}, calls: map[[8]byte]bool{}, results: map[[8]byte]bool{}, sent: map[[8]byte]bool{},
 	}
 	out.env = field.Envelope{
 		{Key: []byte("userType"), Val: []byte(`"external"`)},
@@ -95,7 +94,7 @@ type writer struct {
 	added   bool              // lines of the tree were written
 	places  map[string]string // by entry: the line it hangs on, where that is not of its id's own making
 	firsts  map[string]string // by entry of several lines: the first one
-	ids     shape.IDs         // of calls that came without
+	ids     piwriter.CallIDs  // of calls that came without
 	ways    map[string]*step  // by entry: what the way to it holds; none = nothing
 	way     *step             // that of the entry at hand
 	calls   map[[8]byte]bool  // ids of calls that were written,
@@ -233,7 +232,7 @@ func (w *writer) origin(it item) {
 // entry writes one entry.
 func (w *writer) entry(it item) {
 	if isStub(it.Line) {
-		w.lose(outward.LostStub)
+		w.lose(piwriter.LostStub)
 	}
 	switch it.Type {
 	case "message":

@@ -15,8 +15,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
-	"github.com/coppice-go/coppice/interop/pi/emit"
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
@@ -64,15 +63,15 @@ type need struct{ from, at int }
 // New walks the entries, the first known of which a file has already.
 func New(entries iter.Seq2[transcript.Draft, error], known int, head string) (*Plan, interop.Losses, error) {
 	p := &Plan{last: map[string]int{}, Results: map[int][]uint64{}, kept: map[int]string{}, Parts: map[string]int{}, begun: map[int]bool{}}
-	losses, ids, n := interop.Losses{}, shape.IDs{}, 0
+	losses, ids, n := interop.Losses{}, piwriter.CallIDs{}, 0
 	for d, err := range entries {
-		l, ok, err := emit.LineOf(d, err)
+		l, ok, err := piwriter.LineOf(d, err)
 		if err != nil {
 			return nil, nil, err
 		}
 		n++
 		if !ok {
-			losses[emit.LostEntry]++
+			losses[piwriter.LostEntry]++
 			continue
 		}
 		i := len(p.Lines)
@@ -171,7 +170,7 @@ func (p *Plan) headOf(head string) (int, error) {
 	}
 	i, ok := p.last[head]
 	if !ok {
-		return -1, fmt.Errorf("%w: %q", emit.ErrHead, head)
+		return -1, fmt.Errorf("%w: %q", interop.ErrHead, head)
 	}
 	for range len(p.Lines) {
 		if p.Lines[i].Type != "leaf" {

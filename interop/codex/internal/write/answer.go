@@ -7,7 +7,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/codex/internal/wire"
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
 // assistant writes what the model says, thinks and calls.
@@ -116,7 +116,7 @@ func (w *writer) text(id []byte, list [][]byte) {
 // hosted says a call that the provider answered itself.
 func (w *writer) hosted(item []byte) {
 	if item == nil {
-		w.lose(shape.LostBlock)
+		w.lose(piwriter.LostBlock)
 		w.text(nil, [][]byte{wire.Text("output_text", []byte(`"[image]"`))})
 		return
 	}
@@ -144,14 +144,14 @@ func (w *writer) stopped(message []byte) {
 	if w.fromCodex() {
 		return
 	}
-	u := shape.Usage(message)
+	u := piwriter.Usage(message)
 	if total := rawjson.Field(rawjson.Field(u, "cost"), "total"); strings.Trim(string(total), "0.") != "" {
 		w.lose(LostCost)
 	}
 	if n := wire.CountOf(u); n != (wire.Usage{}) {
 		w.count(n)
 	}
-	word, _, _ := shape.Stop(message, len(w.calls.open) > 0)
+	word, _, _ := piwriter.Stop(message, len(w.calls.open) > 0)
 	switch word {
 	case "stop", "toolUse":
 	case "aborted":

@@ -5,7 +5,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/codex/internal/wire"
-	"github.com/coppice-go/coppice/interop/internal/outward"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -157,7 +157,7 @@ func (w *writer) custom(raw []byte) {
 	switch {
 	case strings.HasPrefix(kind, "coppice."):
 	case isStub(data):
-		w.lose(outward.LostStub)
+		w.lose(piwriter.LostStub)
 	case !strings.HasPrefix(kind, "codex."):
 		w.lose(LostCustom)
 	default:

@@ -33,10 +33,7 @@ import (
 	"github.com/coppice-go/coppice/interop/codex/internal/original"
 	"github.com/coppice-go/coppice/interop/codex/internal/wire"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
-	"github.com/coppice-go/coppice/interop/internal/outward"
-	"github.com/coppice-go/coppice/interop/pi/emit"
-	"github.com/coppice-go/coppice/interop/pi/family"
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -81,7 +78,7 @@ type writer struct {
 	plan    *line.Plan
 	losses  interop.Losses
 	convert func(l transcript.Line, lose func(kind string)) [][]byte
-	ids     shape.IDs // of calls that came without
+	ids     piwriter.CallIDs // of calls that came without
 	session string
 	source  []byte // payload of the session's first line in a rollout; nil = it came from none
 	own     string // the provider of the file
@@ -110,10 +107,10 @@ type writer struct {
 
 func newWriter(w io.Writer, h interop.Header, p *line.Plan, losses interop.Losses) *writer {
 	out := &writer{
-		w: bufio.NewWriterSize(w, 1<<16), h: h, plan: p, losses: losses, ids: shape.IDs{}, session: SessionID(h), source: p.Meta,
+		w: bufio.NewWriterSize(w, 1<<16), h: h, plan: p, losses: losses, ids: piwriter.CallIDs{}, session: SessionID(h), source: p.Meta,
 		way: line.Way{Said: -1}, last: time.Unix(0, 0),
 	}
-	out.convert = outward.Format{}.Target(family.Member{Shape: shape.Dialect{Blocks: hosted}}.Target()).Convert
+	out.convert = piwriter.Preparer{}.Target(piwriter.Program{Shape: piwriter.Dialect{Blocks: hosted}}.Target()).Convert
 	out.calls.left = p.Answers()
 	out.own = "openai"
 	if own := rawjson.Text(rawjson.Field(p.Meta, "model_provider")); own != "" {
@@ -133,7 +130,7 @@ func (w *writer) lose(what string) {
 func (w *writer) run(entries iter.Seq2[transcript.Draft, error]) error {
 	i, on := 0, 0
 	for d, err := range entries {
-		l, ok, err := emit.LineOf(d, err)
+		l, ok, err := piwriter.LineOf(d, err)
 		if err != nil {
 			return err
 		}

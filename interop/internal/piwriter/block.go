@@ -1,4 +1,4 @@
-package shape
+package piwriter
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// result is the result of a tool, wherever it stood. content is a list of pi's blocks.
-type result struct {
+// toolResult is the result of a tool, wherever it stood. content is a list of pi's blocks.
+type toolResult struct {
 	id, name, content, isError []byte
 }
 
@@ -74,7 +74,7 @@ func textBlock(literal []byte) []byte {
 }
 
 // block gives pi's block for any provider's, or the result of a tool that it is.
-func (n *normal) block(b []byte) ([]byte, *result) {
+func (n *normal) block(b []byte) ([]byte, *toolResult) {
 	if rawjson.IsString(b) {
 		return textBlock(b), nil
 	}
@@ -159,8 +159,8 @@ func compact(s string) string {
 	return strings.NewReplacer("\n", " ", "\r", " ").Replace(s)
 }
 
-func (n *normal) toolResult(b []byte) *result {
-	r := &result{id: first(b, "tool_use_id", "toolUseId", "toolCallId", "id"), name: first(b, "name", "toolName"), isError: rawjson.Field(b, "is_error")}
+func (n *normal) toolResult(b []byte) *toolResult {
+	r := &toolResult{id: first(b, "tool_use_id", "toolUseId", "toolCallId", "id"), name: first(b, "name", "toolName"), isError: rawjson.Field(b, "is_error")}
 	if r.id == nil {
 		r.id = r.name
 	}

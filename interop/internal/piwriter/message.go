@@ -1,8 +1,4 @@
-// Package shape makes pi's messages of messages in any provider's shape: pi's own, omp's, Anthropic's, OpenAI's
-// (chat completions and responses), Gemini's, Bedrock's. A message that pi can load already comes back byte
-// for byte; what cannot be said as one of pi's becomes a custom message with the text of it, the original in
-// its details.
-package shape
+package piwriter
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package shape
+package piwriter
 
 import (
 	"bytes"
@@ -13,17 +13,17 @@ import (
 // maxOpen bounds the calls of one round whose results are waited for; results of further ones keep no id.
 const maxOpen = 256
 
-// IDs gives ids to calls of tools that have none, as Gemini's, Ollama's and OpenAI's oldest, and to their results: what
+// CallIDs gives ids to calls of tools that have none, as Gemini's, Ollama's and OpenAI's oldest, and to their results: what
 // a tool gave is the result of its oldest call that has none yet. Calls are waited for until the user speaks, or until the
 // model calls again after a result. It is for one session, whose entries it is shown in their order, as often as one
 // likes: an id is made of that of the entry, so it is the same each time.
 //
 // Bounds (I15): of each entry behind a call without a result some 100 bytes, and of its calls at most maxOpen.
-type IDs map[string]*round
+type CallIDs map[string]*openCalls
 
-// round is what an entry adds to calls that wait for results. Branches share those above them.
-type round struct {
-	up    *round
+// openCalls is what an entry adds to calls that wait for results. Branches share those above them.
+type openCalls struct {
+	up    *openCalls
 	calls []called
 	done  []string // ids of calls
 	open  int      // calls without a result, here and above
@@ -34,7 +34,7 @@ type called struct{ id, name string }
 
 // Message gives the message of an entry, nil = it has none, in which calls and results have ids. Where none was
 // missing it is the same one.
-func (ids IDs) Message(id, parent string, message []byte) []byte {
+func (ids CallIDs) Message(id, parent string, message []byte) []byte {
 	at := ids[parent]
 	if at == nil && !mayCall(message) {
 		delete(ids, id)
@@ -70,8 +70,8 @@ func mayCall(message []byte) bool {
 // idWriter goes over one message.
 type idWriter struct {
 	entry   string
-	at      *round // before it
-	now     round
+	at      *openCalls // before it
+	now     openCalls
 	made    int
 	asked   bool     // what is waiting
 	waiting []called // before the message, oldest first
@@ -195,9 +195,9 @@ func (w *idWriter) answered(own, name string) (id string) {
 }
 
 // waiting gives the calls that have no result.
-func (r *round) waiting() (list []called) {
+func (r *openCalls) waiting() (list []called) {
 	done := map[string]bool{}
-	var way []*round
+	var way []*openCalls
 	for at := r; at != nil; at = at.up { // at most one for each call and each result of a round
 		way = append(way, at)
 		for _, id := range at.done {

@@ -1,4 +1,4 @@
-package shape
+package piwriter
 
 import (
 	"slices"
@@ -7,19 +7,19 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// run is a run of blocks, or a result of a tool between two.
-type run struct {
+// toolRun is a run of blocks, or a result of a tool between two.
+type toolRun struct {
 	content []byte
-	result  *result
+	result  *toolResult
 }
 
 // runs gives content as pi's blocks, cut at results of tools; never none.
-func (n *normal) runs(content []byte) []run {
-	var out []run
+func (n *normal) runs(content []byte) []toolRun {
+	var out []toolRun
 	blocks := []byte("[")
 	end := func() {
 		if len(blocks) > 1 {
-			out = append(out, run{content: append(blocks, ']')})
+			out = append(out, toolRun{content: append(blocks, ']')})
 			blocks = []byte("[")
 		}
 	}
@@ -36,14 +36,14 @@ func (n *normal) runs(content []byte) []run {
 		b, res := n.block(m.Val)
 		if res != nil {
 			end()
-			out = append(out, run{result: res})
+			out = append(out, toolRun{result: res})
 			continue
 		}
 		put(b)
 	}
 	end()
 	if len(out) == 0 {
-		out = []run{{content: []byte("[]")}}
+		out = []toolRun{{content: []byte("[]")}}
 	}
 	return out
 }
@@ -152,7 +152,7 @@ func listOf(block []byte) []byte { return append(append([]byte("["), block...), 
 // results gives the messages of a result of a tool, or of several.
 func (n *normal) results() []Part {
 	var parts []Part
-	plain := &result{id: first(n.raw, "toolCallId", "tool_call_id", "call_id"), name: first(n.raw, "toolName", "tool_name", "name"), content: []byte("[]"), isError: rawjson.Field(n.raw, "isError")}
+	plain := &toolResult{id: first(n.raw, "toolCallId", "tool_call_id", "call_id"), name: first(n.raw, "toolName", "tool_name", "name"), content: []byte("[]"), isError: rawjson.Field(n.raw, "isError")}
 	if plain.id == nil {
 		plain.id = plain.name
 	}
@@ -183,7 +183,7 @@ func first(object []byte, names ...string) []byte {
 	return nil
 }
 
-func (n *normal) resultMessage(r *result) []byte {
+func (n *normal) resultMessage(r *toolResult) []byte {
 	at := rawjson.Field(n.raw, "timestamp")
 	if !rawjson.IsNumber(at) {
 		at = n.at
@@ -191,7 +191,7 @@ func (n *normal) resultMessage(r *result) []byte {
 	return n.resultFields(rawjson.Object("role", []byte(`"toolResult"`), "timestamp", at), r)
 }
 
-func (n *normal) resultFields(out []byte, r *result) []byte {
+func (n *normal) resultFields(out []byte, r *toolResult) []byte {
 	isError := []byte("false")
 	if rawjson.IsTrue(r.isError) {
 		isError = r.isError

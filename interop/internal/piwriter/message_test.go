@@ -1,4 +1,4 @@
-package shape_test
+package piwriter_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
 var at = time.UnixMilli(1_767_225_600_000) // 2026-01-01
@@ -17,7 +17,7 @@ var at = time.UnixMilli(1_767_225_600_000) // 2026-01-01
 func made(message string) (got, losses string) {
 	lost := map[string]int{}
 	var lines []string
-	for _, p := range shape.Messages([]byte(message), at, shape.Dialect{}, func(kind string) { lost[kind]++ }) {
+	for _, p := range piwriter.Messages([]byte(message), at, piwriter.Dialect{}, func(kind string) { lost[kind]++ }) {
 		if p.Type == "message" {
 			lines = append(lines, string(p.Message))
 		} else {
@@ -118,7 +118,7 @@ func TestAnswers(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if losses != "map["+shape.LostShape+":1]" {
+			if losses != "map["+piwriter.LostShape+":1]" {
 				t.Errorf("lost: %s", losses)
 			}
 		})
@@ -137,7 +137,7 @@ func TestCounts(t *testing.T) {
 		{"of other types", `"usage":{"prompt_tokens":"10","completion_tokens":null,"prompt_tokens_details":7,"cost":"dear"}`, counted(0, 0, 0, 0, "", 0, "0")},
 		{"none", `"usage":[1]`, counted(0, 0, 0, 0, "", 0, "0")},
 	} {
-		if diff := cmp.Diff(tt.want, string(shape.Usage([]byte("{"+tt.usage+"}")))); diff != "" {
+		if diff := cmp.Diff(tt.want, string(piwriter.Usage([]byte("{"+tt.usage+"}")))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -164,7 +164,7 @@ func TestStops(t *testing.T) {
 		{`"stop_reason":7`, "stop", "toolUse"},
 	} {
 		for i, want := range []string{tt.without, tt.with} {
-			word, raw, refused := shape.Stop([]byte("{"+tt.field+"}"), i == 1)
+			word, raw, refused := piwriter.Stop([]byte("{"+tt.field+"}"), i == 1)
 			got := strings.TrimSpace(word + " " + raw)
 			if refused {
 				got += " refused"
@@ -198,7 +198,7 @@ func TestResults(t *testing.T) {
 		{"ollama", `{"role":"tool","tool_name":"ls","tool_call_id":"c1","content":"a"}`, result("c1", "ls", `{"type":"text","text":"a"}`, "false")},
 	} {
 		got, losses := made(tt.message)
-		if diff := cmp.Diff(tt.want, got); diff != "" || losses != "map["+shape.LostShape+":1]" {
+		if diff := cmp.Diff(tt.want, got); diff != "" || losses != "map["+piwriter.LostShape+":1]" {
 			t.Errorf("%s, lost %s (-want +got):\n%s", tt.name, losses, diff)
 		}
 	}

@@ -1,4 +1,4 @@
-package shape
+package piwriter
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package outward
+package piwriter
 
 import (
 	"bytes"
@@ -10,19 +10,19 @@ import (
 // maxTurns bounds how far up the name of a call is looked for.
 const maxTurns = 4096
 
-// names has the last turn with calls on the way to each entry; entries without one are not in it.
-type names map[string]*turn
+// toolNames has the last turn with calls on the way to each entry; entries without one are not in it.
+type toolNames map[string]*callTurn
 
-// turn is an entry that calls tools.
-type turn struct {
-	calls []call
-	up    *turn
+// callTurn is an entry that calls tools.
+type callTurn struct {
+	calls []namedCall
+	up    *callTurn
 }
 
-type call struct{ id, name string }
+type namedCall struct{ id, name string }
 
 // pass notes the calls in the lines that an entry became, and names the tools of results in them that have no name.
-func (n names) pass(l transcript.Line, lines [][]byte) {
+func (n toolNames) pass(l transcript.Line, lines [][]byte) {
 	at := n[l.ParentID]
 	for i, raw := range lines {
 		if l.Type != "message" {
@@ -31,7 +31,7 @@ func (n names) pass(l transcript.Line, lines [][]byte) {
 		// Most lines are neither, which is soon seen.
 		if bytes.Contains(raw, []byte(`"toolCall"`)) {
 			if calls := callsOf(rawjson.Field(raw, "message")); calls != nil {
-				at = &turn{calls, at}
+				at = &callTurn{calls, at}
 				continue
 			}
 		}
@@ -47,7 +47,7 @@ func (n names) pass(l transcript.Line, lines [][]byte) {
 }
 
 // named gives the line of a result with the name of its tool, if that is known.
-func (t *turn) named(raw []byte) []byte {
+func (t *callTurn) named(raw []byte) []byte {
 	message := rawjson.Field(raw, "message")
 	if name := rawjson.Text(rawjson.Field(message, "toolName")); name != "" && name != "unknown" {
 		return raw
@@ -60,7 +60,7 @@ func (t *turn) named(raw []byte) []byte {
 }
 
 // callsOf gives the calls in a message of pi's shape.
-func callsOf(message []byte) (calls []call) {
+func callsOf(message []byte) (calls []namedCall) {
 	if string(rawjson.Field(message, "role")) != `"assistant"` {
 		return nil
 	}
@@ -68,7 +68,7 @@ func callsOf(message []byte) (calls []call) {
 		if string(rawjson.Field(m.Val, "type")) != `"toolCall"` {
 			continue
 		}
-		c := call{rawjson.Text(rawjson.Field(m.Val, "id")), rawjson.Text(rawjson.Field(m.Val, "name"))}
+		c := namedCall{rawjson.Text(rawjson.Field(m.Val, "id")), rawjson.Text(rawjson.Field(m.Val, "name"))}
 		if c.id != "" && c.name != "" {
 			calls = append(calls, c)
 		}
@@ -77,7 +77,7 @@ func callsOf(message []byte) (calls []call) {
 }
 
 // find gives the name of the newest call of an id; "" = there is none.
-func (t *turn) find(id string) string {
+func (t *callTurn) find(id string) string {
 	for range maxTurns {
 		if t == nil {
 			break

@@ -1,14 +1,4 @@
-// Package emit writes trees of entries as files of other programs: it keeps the promises that every such file
-// needs, and asks a Target for what each entry becomes there.
-//
-// What it promises of the ids and parents that it writes: every id once; every parent in the file; no circles.
-// Of several entries with one id the last answers to it, as everywhere here; the others get an id of their own.
-// A parent that is missing, and a circle where it is cut, become null. The last line leads to the head.
-//
-// Commits of a session are left out; what hangs on one hangs on its parent.
-//
-// Bounds (I15): the sequence is walked twice; about 200 bytes an entry are held, and one entry's lines.
-package emit
+package piwriter
 
 import (
 	"bufio"
@@ -46,21 +36,18 @@ type Target struct {
 
 // Kinds of losses that every target has.
 const (
-	LostDuplicate = "entries whose id another one has: they got one of their own"
-	LostOrphan    = "entries whose parent is not in the session: they start a root"
-	LostCycle     = "entries whose parents led back to them: they start a root"
+	lostDuplicate = "entries whose id another one has: they got one of their own"
+	lostOrphan    = "entries whose parent is not in the session: they start a root"
+	lostCycle     = "entries whose parents led back to them: they start a root"
 	LostEntry     = "lines that are no entries: left out"
 )
 
-// ErrHead is wrapped by the error for a head that is none of the entries.
-var ErrHead = errors.New("the head is none of the entries")
-
 var errSequence = errors.New("the entries were others when they were asked for again")
 
-// File writes the header, then all entries; the last line leads to the head, "" = before the first entry. title
+// WriteFile writes the header, then all entries; the last line leads to the head, "" = before the first entry. title
 // is for a target that has it among the entries, where no entry says one. entries is walked twice and must give
 // the same each time.
-func File(w io.Writer, header []byte, title string, entries iter.Seq2[transcript.Draft, error], head string, t Target) (interop.Losses, error) {
+func WriteFile(w io.Writer, header []byte, title string, entries iter.Seq2[transcript.Draft, error], head string, t Target) (interop.Losses, error) {
 	losses := interop.Losses{}
 	p, err := newPlan(entries, t, losses)
 	if err != nil {
@@ -70,7 +57,7 @@ func File(w io.Writer, header []byte, title string, entries iter.Seq2[transcript
 	if err != nil {
 		return nil, err
 	}
-	out := &lines{w: bufio.NewWriterSize(w, 1<<16)}
+	out := &lineWriter{w: bufio.NewWriterSize(w, 1<<16)}
 	out.put(header)
 	last, leads, at := "", "", time.Time{} // leads: the entry at which a file that ended here would open
 	i := 0
@@ -119,13 +106,13 @@ type Opening struct {
 	Always bool      // that line is there, wherever the last entry leads
 }
 
-// Append writes entries that are to stand behind a file's last line: each hangs on an entry of the file, or on
+// AppendEntries writes entries that are to stand behind a file's last line: each hangs on an entry of the file, or on
 // one before it. It walks them once. Where the file would then be opened at another entry than it is to be, a line
 // behind them leads there.
-func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error], o *Opening, t Target) (interop.Losses, error) {
+func AppendEntries(w io.Writer, entries iter.Seq2[transcript.Draft, error], o *Opening, t Target) (interop.Losses, error) {
 	losses := interop.Losses{}
 	p := &plan{tails: map[string]string{}}
-	out := &lines{w: bufio.NewWriterSize(w, 1<<16)}
+	out := &lineWriter{w: bufio.NewWriterSize(w, 1<<16)}
 	leads, wrote := "", false
 	for d, err := range entries {
 		l, ok, err := LineOf(d, err)
@@ -151,7 +138,7 @@ func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error], o *Opening,
 			if k > 0 {
 				id = l.ID + "." + strconv.Itoa(k)
 			}
-			out.put(placed(raw, l, id, last, t.Parent, k == 0))
+			out.put(withPlace(raw, l, id, last, t.Parent, k == 0))
 			last = id
 			if leads, wrote, o.Time = id, true, l.Time; t.Leaves && l.Type == "leaf" {
 				leads = rawjson.Text(rawjson.Field(l.Raw, "targetId"))
@@ -172,7 +159,7 @@ func Append(w io.Writer, entries iter.Seq2[transcript.Draft, error], o *Opening,
 }
 
 // lead writes the line that leads to the head, where the lines before it lead elsewhere.
-func (p *plan) lead(out *lines, leads string, o *Opening, t Target) {
+func (p *plan) lead(out *lineWriter, leads string, o *Opening, t Target) {
 	to := o.Head
 	if tail, ok := p.tails[to]; ok {
 		to = tail
@@ -202,8 +189,8 @@ func isCommit(l transcript.Line) bool {
 	return l.Type == "custom" && string(rawjson.Field(l.Raw, "customType")) == `"coppice.commit"`
 }
 
-// placed gives a line its id and its parent. A line that has them already stays as it is.
-func placed(raw []byte, l transcript.Line, id, parent, field string, first bool) []byte {
+// withPlace gives a line its id and its parent. A line that has them already stays as it is.
+func withPlace(raw []byte, l transcript.Line, id, parent, field string, first bool) []byte {
 	if first && id == l.ID && parent == l.ParentID && (parent != "" || string(rawjson.Field(raw, field)) == "null") {
 		return raw
 	}
@@ -214,13 +201,13 @@ func placed(raw []byte, l transcript.Line, id, parent, field string, first bool)
 	return rawjson.WithField(rawjson.WithField(raw, "id", rawjson.AppendString(nil, id)), field, val)
 }
 
-// lines writes lines until the first error.
-type lines struct {
+// lineWriter writes lines until the first error.
+type lineWriter struct {
 	w   *bufio.Writer
 	err error
 }
 
-func (o *lines) put(raw []byte) {
+func (o *lineWriter) put(raw []byte) {
 	if o.err != nil {
 		return
 	}
@@ -233,7 +220,7 @@ func (o *lines) put(raw []byte) {
 	}
 }
 
-func (o *lines) flush() error {
+func (o *lineWriter) flush() error {
 	if o.err == nil {
 		if err := o.w.Flush(); err != nil {
 			o.err = fmt.Errorf("write: %w", err)

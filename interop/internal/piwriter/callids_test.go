@@ -1,4 +1,4 @@
-package shape_test
+package piwriter_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
 var ofPi = regexp.MustCompile(`"(?:id|toolCallId)":"([^"]+)","(?:name|toolName)":"([^"]+)"(?:,"arguments":\{"n":(\d+)\}|,"content":\[\{"type":"text","text":"(\d+)"\}\])`)
@@ -18,7 +18,7 @@ type talk []string
 // It fails where an id stands on two calls, or is another at the second reading.
 func (s talk) paired(t *testing.T) string {
 	t.Helper()
-	ids := shape.IDs{}
+	ids := piwriter.CallIDs{}
 	var first, out string
 	for range 2 {
 		calls, said := map[string]string{}, []string{}
@@ -121,7 +121,7 @@ func TestIDs(t *testing.T) {
 
 // TestIDsLeaveAlone: what lacks nothing is the same bytes, and nothing is remembered of it once all is answered.
 func TestIDsLeaveAlone(t *testing.T) {
-	ids, parent := shape.IDs{}, ""
+	ids, parent := piwriter.CallIDs{}, ""
 	for i, message := range []string{
 		`{"role":"user","content":"about \"functionCall\""}`,
 		`{ "role":"model", "parts":[ {"functionCall": {"id":"k","name":"f"} } ] }`,
@@ -145,7 +145,7 @@ func TestIDsLeaveAlone(t *testing.T) {
 
 // TestIDsBounded: calls that nobody answers do not make what follows slow, nor is more remembered of them.
 func TestIDsBounded(t *testing.T) {
-	ids := shape.IDs{}
+	ids := piwriter.CallIDs{}
 	calls := strings.Repeat(`{"functionCall":{"name":"f"}},`, 50_000)
 	ids.Message("0", "", []byte(`{"role":"model","parts":[`+strings.TrimSuffix(calls, ",")+`]}`))
 	answered := 0

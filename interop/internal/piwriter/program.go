@@ -1,9 +1,4 @@
-// Package family says what the programs of the pi family load, and makes lines of it: a Member is one of them.
-//
-// A line that the member loads goes out byte for byte. What it has no type or role for becomes an entry of type
-// "custom" whose data is the entry as it was (customType "coppice.entry"; a member that has the type gets it
-// back), or a custom message. A field that must be there, or be of another type, is put right.
-package family
+package piwriter
 
 import (
 	"slices"
@@ -12,58 +7,56 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/pi/emit"
-	"github.com/coppice-go/coppice/interop/pi/shape"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // Kinds of losses.
 const (
 	LostType       = "entries of types that the format does not have: kept as custom entries"
-	LostFields     = "entries without a field that the format needs: kept as custom entries"
+	lostFields     = "entries without a field that the format needs: kept as custom entries"
 	LostModel      = "changes of the model of another role than the default one: kept as custom entries"
-	LostRemote     = "compactions whose history only the provider can read: their summary counts"
-	LostCompaction = "compactions that atomic does not apply: the whole conversation is its context"
+	lostRemote     = "compactions whose history only the provider can read: their summary counts"
+	lostCompaction = "compactions that atomic does not apply: the whole conversation is its context"
 	LostEdit       = "edits of the context: kept as custom entries, the context shows what was edited"
-	LostLeaf       = "moves of the head: kept as custom entries, the file ends at the head"
+	lostLeaf       = "moves of the head: kept as custom entries, the file ends at the head"
 )
 
-// Member is a program of the family.
-type Member struct {
-	Types    []string      // of entries that it has beside pi 0.73's
-	Shape    shape.Dialect // of messages
-	Models   bool          // a model is one string, "provider/id"; else it is two
-	Titles   bool          // title_change names a session; else session_info does
-	NoSystem bool          // it has no messages of role system
-	Verbatim bool          // only compactions of strategy "verbatim-lines" count
+// Program is a program of the family.
+type Program struct {
+	Types    []string // of entries that it has beside pi 0.73's
+	Shape    Dialect  // of messages
+	Models   bool     // a model is one string, "provider/id"; else it is two
+	Titles   bool     // title_change names a session; else session_info does
+	NoSystem bool     // it has no messages of role system
+	Verbatim bool     // only compactions of strategy "verbatim-lines" count
 }
 
 // Target is the member for package emit.
-func (m Member) Target() emit.Target {
-	t := emit.Target{Convert: m.Convert, Head: head, Parent: "parentId"}
+func (m Program) Target() Target {
+	t := Target{Convert: m.Convert, Head: headEntry, Parent: "parentId"}
 	if !m.Titles {
 		t.Title = func(id, title, parent string, at time.Time) []byte {
-			return entry("session_info", id, parent, at, "name", rawjson.AppendString(nil, title))
+			return newEntry("session_info", id, parent, at, "name", rawjson.AppendString(nil, title))
 		}
 	}
 	return t
 }
 
-// head makes an entry that says nothing, below the one that the file is to be opened at.
-func head(id, head, _ string, at time.Time) []byte {
-	return entry("custom", id, head, at, "customType", []byte(`"coppice.head"`))
+// headEntry makes an entry that says nothing, below the one that the file is to be opened at.
+func headEntry(id, head, _ string, at time.Time) []byte {
+	return newEntry("custom", id, head, at, "customType", []byte(`"coppice.head"`))
 }
 
-func entry(typ, id, parent string, at time.Time, name string, val []byte) []byte {
+func newEntry(typ, id, parent string, at time.Time, name string, val []byte) []byte {
 	p := []byte("null")
 	if parent != "" {
 		p = rawjson.AppendString(nil, parent)
 	}
-	return rawjson.Object("type", rawjson.AppendString(nil, typ), "id", rawjson.AppendString(nil, id), "parentId", p, "timestamp", iso(at), name, val)
+	return rawjson.Object("type", rawjson.AppendString(nil, typ), "id", rawjson.AppendString(nil, id), "parentId", p, "timestamp", isoTime(at), name, val)
 }
 
-// iso gives a time as pi writes it; no time is 1970.
-func iso(at time.Time) []byte {
+// isoTime gives a time as pi writes it; no time is 1970.
+func isoTime(at time.Time) []byte {
 	if y := at.Year(); at.IsZero() || y < 1970 || y > 9999 {
 		at = time.Unix(0, 0)
 	}
@@ -86,13 +79,13 @@ func Header(h interop.Header) []byte {
 	v := rawjson.Field(raw, "version")
 	need("version", rawjson.IsNumber(v) && string(v) == "3", []byte("3"))
 	need("id", text("id") != "", rawjson.AppendString(nil, orElse(h.ID, "session")))
-	need("timestamp", rawjson.IsString(rawjson.Field(raw, "timestamp")) && !rawjson.Time(rawjson.Field(raw, "timestamp")).IsZero(), iso(h.Created))
+	need("timestamp", rawjson.IsString(rawjson.Field(raw, "timestamp")) && !rawjson.Time(rawjson.Field(raw, "timestamp")).IsZero(), isoTime(h.Created))
 	need("cwd", rawjson.IsString(rawjson.Field(raw, "cwd")), rawjson.AppendString(nil, h.Cwd))
 	need("parentSession", rawjson.Field(raw, "parentSession") == nil || text("parentSession") != "", nil)
 	if h.Parent != "" {
 		need("parentSession", text("parentSession") != "", rawjson.AppendString(nil, h.Parent))
 	}
-	raw, _ = fit(raw, headerFields)
+	raw, _ = fitFields(raw, headerFields)
 	return raw
 }
 
@@ -104,10 +97,10 @@ func orElse(s, def string) string {
 }
 
 // Convert gives the lines of an entry as the member loads them.
-func (m Member) Convert(l transcript.Line, lose func(kind string)) [][]byte {
-	at, message := placeOf(l.Raw)
+func (m Program) Convert(l transcript.Line, lose func(kind string)) [][]byte {
+	at, message := timeAndMessage(l.Raw)
 	if !rawjson.IsString(at) || l.Time.IsZero() {
-		l.Raw = rawjson.WithField(l.Raw, "timestamp", iso(l.Time))
+		l.Raw = rawjson.WithField(l.Raw, "timestamp", isoTime(l.Time))
 	}
 	if l.Type == "custom" {
 		l = m.restored(l)
@@ -121,7 +114,7 @@ func (m Member) Convert(l transcript.Line, lose func(kind string)) [][]byte {
 		return [][]byte{m.title(l, lose)}
 	case "custom_message":
 		content := rawjson.Field(l.Raw, "content")
-		if fit := shape.Content(content, lose); len(fit) != len(content) || string(fit) != string(content) {
+		if fit := Content(content, lose); len(fit) != len(content) || string(fit) != string(content) {
 			l.Raw = rawjson.WithField(l.Raw, "content", fit)
 		}
 	case "compaction":
@@ -132,26 +125,26 @@ func (m Member) Convert(l transcript.Line, lose func(kind string)) [][]byte {
 		case "context_edit":
 			lose(LostEdit)
 		case "leaf":
-			lose(LostLeaf)
+			lose(lostLeaf)
 		default:
 			lose(LostType)
 		}
-		return [][]byte{foreign(l)}
+		return [][]byte{wrapped(l)}
 	}
-	needed := fields[l.Type]
+	needed := requiredFields[l.Type]
 	if m.Models && l.Type == "thinking_level_change" && string(rawjson.OrNull(rawjson.Field(l.Raw, "thinkingLevel"))) == "null" {
 		needed = needed[1:] // it may be missing there
 	}
-	raw, ok := fit(l.Raw, needed)
+	raw, ok := fitFields(l.Raw, needed)
 	if !ok {
-		lose(LostFields)
-		return [][]byte{foreign(l)}
+		lose(lostFields)
+		return [][]byte{wrapped(l)}
 	}
 	return [][]byte{raw}
 }
 
-// placeOf gives an entry's time stamp and its message.
-func placeOf(line []byte) (at, message []byte) {
+// timeAndMessage gives an entry's time stamp and its message.
+func timeAndMessage(line []byte) (at, message []byte) {
 	for m := rawjson.Walk(line); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
 		case "timestamp":
@@ -163,7 +156,7 @@ func placeOf(line []byte) (at, message []byte) {
 	return at, message
 }
 
-func (m Member) has(typ string) bool {
+func (m Program) has(typ string) bool {
 	switch typ {
 	case "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message", "label":
 		return true
@@ -171,19 +164,19 @@ func (m Member) has(typ string) bool {
 	return slices.Contains(m.Types, typ)
 }
 
-func (m Member) compaction(l transcript.Line, lose func(kind string)) {
+func (m Program) compaction(l transcript.Line, lose func(kind string)) {
 	strategy := string(rawjson.Field(rawjson.Field(l.Raw, "details"), "strategy"))
 	switch {
 	case m.Verbatim && strategy != `"verbatim-lines"`:
-		lose(LostCompaction)
+		lose(lostCompaction)
 	case !m.Titles && rawjson.Field(rawjson.Field(l.Raw, "preserveData"), "openaiRemoteCompaction") != nil:
-		lose(LostRemote)
+		lose(lostRemote)
 	}
 }
 
 // message gives a message's lines: more than one where it holds results of tools.
-func (m Member) message(l transcript.Line, raw []byte, lose func(kind string)) [][]byte {
-	parts := shape.Messages(raw, l.Time, m.Shape, lose)
+func (m Program) message(l transcript.Line, raw []byte, lose func(kind string)) [][]byte {
+	parts := Messages(raw, l.Time, m.Shape, lose)
 	lines := make([][]byte, 0, len(parts))
 	for _, p := range parts {
 		switch {
@@ -191,7 +184,7 @@ func (m Member) message(l transcript.Line, raw []byte, lose func(kind string)) [
 			lines = append(lines, retyped(l, p.Type, p.Body))
 			continue
 		case m.NoSystem && string(rawjson.Field(p.Message, "role")) == `"system"`:
-			lose(shape.LostRole)
+			lose(LostRole)
 			lines = append(lines, retyped(l, "custom_message", rawjson.Object("customType", []byte(`"system"`), "content", rawjson.Field(p.Message, "content"), "display", []byte("true"))))
 			continue
 		}
@@ -204,7 +197,7 @@ func (m Member) message(l transcript.Line, raw []byte, lose func(kind string)) [
 }
 
 // model gives a change of the model as the member has it.
-func (m Member) model(l transcript.Line, lose func(kind string)) []byte {
+func (m Program) model(l transcript.Line, lose func(kind string)) []byte {
 	provider, id := rawjson.Text(rawjson.Field(l.Raw, "provider")), rawjson.Text(rawjson.Field(l.Raw, "modelId"))
 	model := rawjson.Text(rawjson.Field(l.Raw, "model"))
 	role := rawjson.Text(rawjson.Field(l.Raw, "role"))
@@ -219,35 +212,35 @@ func (m Member) model(l transcript.Line, lose func(kind string)) []byte {
 		return rawjson.WithField(raw, "model", rawjson.AppendString(nil, model))
 	case !m.Models && role != "" && role != "default":
 		lose(LostModel)
-		return foreign(l)
+		return wrapped(l)
 	}
 	provider, id, ok := strings.Cut(model, "/")
 	if m.Models || !ok || provider == "" || id == "" {
-		lose(LostFields)
-		return foreign(l)
+		lose(lostFields)
+		return wrapped(l)
 	}
 	raw := rawjson.WithField(l.Raw, "model", nil)
 	return rawjson.WithField(rawjson.WithField(raw, "provider", rawjson.AppendString(nil, provider)), "modelId", rawjson.AppendString(nil, id))
 }
 
 // title gives a name of the session as the member has it.
-func (m Member) title(l transcript.Line, lose func(kind string)) []byte {
+func (m Program) title(l transcript.Line, lose func(kind string)) []byte {
 	e := transcript.Entry{Type: l.Type, Raw: l.Raw}
 	name, _ := e.Title()
 	switch {
 	case m.Titles && l.Type == "session_info":
 		return retyped(l, "title_change", rawjson.Object("title", rawjson.AppendString(nil, name), "source", []byte(`"user"`)))
 	case !m.Titles && l.Type == "title_change":
-		lose(LostTitle)
+		lose(lostTitle)
 		return retyped(l, "session_info", rawjson.Object("name", rawjson.AppendString(nil, name)))
 	}
-	raw, ok := fit(l.Raw, fields[l.Type])
+	raw, ok := fitFields(l.Raw, requiredFields[l.Type])
 	if !ok {
-		lose(LostFields)
-		return foreign(l)
+		lose(lostFields)
+		return wrapped(l)
 	}
 	return raw
 }
 
-// LostTitle is the kind of loss where a title's origin cannot be said.
-const LostTitle = "titles: who gave them, and what they were before"
+// lostTitle is the kind of loss where a title's origin cannot be said.
+const lostTitle = "titles: who gave them, and what they were before"

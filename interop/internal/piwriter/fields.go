@@ -1,4 +1,4 @@
-package family
+package piwriter
 
 import (
 	"slices"
@@ -9,14 +9,14 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// field is a field that an entry needs, or whose type matters where it is there.
-type field struct {
+// requiredField is a field that an entry needs, or whose type matters where it is there.
+type requiredField struct {
 	name string
 	kind byte   // of its value: '"' a string, '0' a number, 't' a truth value, '[' a list, '{' an object, 'n' an object or null, 'k' a string or null, 's' a string or a list
 	def  string // what it gets where it is missing or of another kind; "" = the entry is none; "?" = it is taken away
 }
 
-var fields = map[string][]field{
+var requiredFields = map[string][]requiredField{
 	"thinking_level_change": {{"thinkingLevel", '"', `"off"`}, {"configured", 'k', "?"}},
 	"compaction":            {{"summary", '"', `""`}, {"tokensBefore", '0', "0"}, {"firstKeptEntryId", 'k', "?"}, {"fromHook", 't', "?"}, {"shortSummary", '"', "?"}, {"preserveData", '{', "?"}, {"fromExtension", 't', "?"}},
 	"branch_summary":        {{"fromId", '"', `"root"`}, {"summary", '"', `""`}, {"fromHook", 't', "?"}},
@@ -39,7 +39,7 @@ var fields = map[string][]field{
 }
 
 // headerFields are what members have in a header beside what all of them need.
-var headerFields = []field{
+var headerFields = []requiredField{
 	{"title", '"', "?"},
 	{"titleSource", '"', "?"},
 	{"additionalDirectories", '[', "?"},
@@ -52,9 +52,9 @@ var headerFields = []field{
 // LostHeader is the kind of loss of what only other members have in a header.
 const LostHeader = "fields of the header that the format does not have: left out"
 
-// Only takes what other members have out of a header, for by it the file would be taken for theirs, and counts what
+// KeepFields takes what other members have out of a header, for by it the file would be taken for theirs, and counts what
 // is lost by that: a title, and who gave it, the target says elsewhere. own are the member's fields.
-func Only(header []byte, own ...string) (raw []byte, lost int) {
+func KeepFields(header []byte, own ...string) (raw []byte, lost int) {
 	for _, f := range headerFields {
 		if slices.Contains(own, f.name) || rawjson.Field(header, f.name) == nil {
 			continue
@@ -67,15 +67,15 @@ func Only(header []byte, own ...string) (raw []byte, lost int) {
 	return header, lost
 }
 
-// Counted adds fields of a header that were left out to the losses of a file.
-func Counted(losses interop.Losses, err error, lost int) (interop.Losses, error) {
+// AddHeaderLoss adds fields of a header that were left out to the losses of a file.
+func AddHeaderLoss(losses interop.Losses, err error, lost int) (interop.Losses, error) {
 	if err == nil && lost > 0 {
 		losses[LostHeader] += lost
 	}
 	return losses, err
 }
 
-func (f field) holds(val []byte) bool {
+func (f requiredField) holds(val []byte) bool {
 	if len(val) == 0 {
 		return false
 	}
@@ -94,8 +94,8 @@ func (f field) holds(val []byte) bool {
 	return val[0] == f.kind
 }
 
-// fit gives a line whose fields are as they must be; false: one is missing that has no default.
-func fit(raw []byte, want []field) ([]byte, bool) {
+// fitFields gives a line whose fields are as they must be; false: one is missing that has no default.
+func fitFields(raw []byte, want []requiredField) ([]byte, bool) {
 	for _, f := range want {
 		val := rawjson.Field(raw, f.name)
 		switch {
@@ -121,8 +121,8 @@ func retyped(l transcript.Line, typ string, body []byte) []byte {
 	return out
 }
 
-// foreign keeps an entry whole in one of type custom.
-func foreign(l transcript.Line) []byte {
+// wrapped keeps an entry whole in one of type custom.
+func wrapped(l transcript.Line) []byte {
 	data := []byte(`{"type":`)
 	data = append(rawjson.AppendString(data, l.Type), '}')
 	for m := rawjson.Walk(l.Raw); m.Closing == '}' && m.Next(); {
@@ -141,7 +141,7 @@ func foreign(l transcript.Line) []byte {
 }
 
 // restored gives back an entry that another member did not have and this one has.
-func (m Member) restored(l transcript.Line) transcript.Line {
+func (m Program) restored(l transcript.Line) transcript.Line {
 	if rawjson.Text(rawjson.Field(l.Raw, "customType")) != answers.KeptKind {
 		return l
 	}
@@ -162,7 +162,7 @@ func (m Member) restored(l transcript.Line) transcript.Line {
 	return was
 }
 
-func (m Member) foreignModel(l transcript.Line) bool {
+func (m Program) foreignModel(l transcript.Line) bool {
 	lost := false
 	m.model(l, func(string) { lost = true })
 	return lost

@@ -1,4 +1,4 @@
-package outward
+package piwriter
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func mayHold(line []byte) bool {
 }
 
 // message gives a message whose blocks the target has words for; the same one if all are.
-func (f Format) message(raw []byte, lose func(kind string)) []byte {
+func (f Preparer) message(raw []byte, lose func(kind string)) []byte {
 	switch rawjson.Text(rawjson.Field(raw, "role")) {
 	case "custom", "hookMessage", "toolResult", "tool", "function":
 		f.Audio = false
@@ -43,14 +43,14 @@ func (f Format) message(raw []byte, lose func(kind string)) []byte {
 }
 
 // blocks gives a list of blocks, those inside of results of tools too.
-func (f Format) blocks(list []byte, lose func(kind string)) []byte {
+func (f Preparer) blocks(list []byte, lose func(kind string)) []byte {
 	return f.list(list, lose, maxInside)
 }
 
 // maxInside bounds how deep results and the texts of documents may lie in each other.
 const maxInside = 4
 
-func (f Format) list(list []byte, lose func(kind string), deep int) []byte {
+func (f Preparer) list(list []byte, lose func(kind string), deep int) []byte {
 	if len(list) == 0 || list[0] != '[' || deep == 0 {
 		return list
 	}
@@ -72,7 +72,7 @@ func (f Format) list(list []byte, lose func(kind string), deep int) []byte {
 }
 
 // block gives a block, or the one that stands for it.
-func (f Format) block(b []byte, lose func(kind string), deep int) []byte {
+func (f Preparer) block(b []byte, lose func(kind string), deep int) []byte {
 	if len(b) == 0 || b[0] != '{' {
 		return b
 	}
@@ -82,7 +82,7 @@ func (f Format) block(b []byte, lose func(kind string), deep int) []byte {
 		return b
 	case typ == "image" && !f.Blobs && bytes.HasPrefix(rawjson.Field(b, "data"), []byte(`"blob:sha256:`)):
 		lose(LostImage)
-		return words("[image: " + rawjson.Text(rawjson.Field(b, "data")) + "]")
+		return textBlockOf("[image: " + rawjson.Text(rawjson.Field(b, "data")) + "]")
 	case strings.HasSuffix(typ, "tool_result"):
 		return f.inside(b, lose, deep)
 	case typ == "" && rawjson.Field(b, "toolResult") != nil:
@@ -116,7 +116,7 @@ func heardIn(typ string, b []byte) []byte {
 	return nil
 }
 
-func (f Format) inside(result []byte, lose func(kind string), deep int) []byte {
+func (f Preparer) inside(result []byte, lose func(kind string), deep int) []byte {
 	was := rawjson.Field(result, "content")
 	f.Audio = false
 	if is := f.list(was, lose, deep-1); !same(is, was) {
@@ -125,7 +125,7 @@ func (f Format) inside(result []byte, lose func(kind string), deep int) []byte {
 	return result
 }
 
-func words(s string) []byte {
+func textBlockOf(s string) []byte {
 	return rawjson.Object("type", []byte(`"text"`), "text", rawjson.AppendString(nil, s))
 }
 
@@ -252,5 +252,5 @@ func (d document) words(lose func(kind string)) []byte {
 	if d.text != "" {
 		head += "\n" + d.text
 	}
-	return words(head)
+	return textBlockOf(head)
 }

@@ -1,4 +1,4 @@
-package outward_test
+package piwriter_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/atomic"
-	"github.com/coppice-go/coppice/interop/internal/outward"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/interop/omp"
 	"github.com/coppice-go/coppice/interop/operator"
 	"github.com/coppice-go/coppice/transcript"
@@ -133,7 +133,7 @@ func TestDocuments(t *testing.T) {
 	data := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("%PDF"), 10_000))
 	small := base64.StdEncoding.EncodeToString([]byte("%PDF-"))
 	long := strings.Repeat("words ", 10_000)
-	const gone, form = outward.LostDocument, outward.LostForm
+	const gone, form = piwriter.LostDocument, piwriter.LostForm
 	for _, tt := range []struct{ name, block, want, lost string }{
 		{"anthropic", `{"type":"document","title":"T","source":{"type":"base64","media_type":"application/pdf","data":"` + data + `"}}`, "[document: T, application/pdf, 40000 bytes, not in this file]", gone},
 		{"small", `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"` + small + `"}}`, "[document, application/pdf, 5 bytes, not in this file]", gone},
@@ -148,14 +148,14 @@ func TestDocuments(t *testing.T) {
 		{"bedrock", `{"document":{"format":"pdf","name":"n","source":{"bytes":"` + data + `"}}}`, "[document: n, pdf, 40000 bytes, not in this file]", gone},
 		{"a recording", `{"type":"input_audio","input_audio":{"data":"` + data + `","format":"wav"}}`, "[input_audio, wav, 40000 bytes, not in this file]", gone},
 		{"operator's recording", `{"type":"audio","audio":["` + data + `"]}`, "[audio, 40000 bytes, not in this file]", gone},
-		{"an image's reference", `{"type":"image","data":"blob:sha256:00","mimeType":"image/png"}`, "[image: blob:sha256:00]", outward.LostImage},
+		{"an image's reference", `{"type":"image","data":"blob:sha256:00","mimeType":"image/png"}`, "[image: blob:sha256:00]", piwriter.LostImage},
 	} {
 		for place, message := range map[string]string{
 			"user": `{"role":"user","content":[` + tt.block + `]}`, "parts": `{"role":"user","parts":[` + tt.block + `]}`, "model": `{"role":"assistant","content":[` + tt.block + `]}`,
 			"result": `{"role":"user","content":[{"type":"tool_result","tool_use_id":"k","content":[` + tt.block + `]}]}`, "custom": `{"role":"custom","customType":"c","display":true,"content":[` + tt.block + `]}`,
 		} {
 			for name, write := range map[string]writer{"omp": omp.Write, "atomic": atomic.Write, "operator": operator.Write} {
-				if name == "omp" && tt.lost == outward.LostImage {
+				if name == "omp" && tt.lost == piwriter.LostImage {
 					continue // its folder has the blob
 				}
 				got, losses := written(t, write, "a", line("a", "", message))
@@ -188,12 +188,12 @@ func TestStubs(t *testing.T) {
 	bare := `{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:00.000Z",` + stub
 	foreign := `{"type":"custom","id":"c","parentId":"b","timestamp":"2026-01-01T00:00:00.000Z","customType":"x","data":{` + stub + "}"
 	for name, write := range map[string]writer{"omp": omp.Write, "atomic": atomic.Write, "operator": operator.Write} {
-		if got, losses := written(t, write, "c", whole, bare, foreign); losses[outward.LostStub] != 3 || len(got) != 4 {
+		if got, losses := written(t, write, "c", whole, bare, foreign); losses[piwriter.LostStub] != 3 || len(got) != 4 {
 			t.Errorf("%s: %v", name, losses)
 		}
 	}
 	for name, extend := range map[string]extender{"omp": omp.Extend, "atomic": atomic.Extend, "operator": operator.Extend} {
-		if losses, err := extend(io.Discard, header, 2, seq(whole, bare, line("d", "b", `{"role":"user","content":"x","timestamp":1}`)), "d"); err != nil || losses[outward.LostStub] != 0 {
+		if losses, err := extend(io.Discard, header, 2, seq(whole, bare, line("d", "b", `{"role":"user","content":"x","timestamp":1}`)), "d"); err != nil || losses[piwriter.LostStub] != 0 {
 			t.Errorf("%s: the file has them whole: %v, %v", name, losses, err)
 		}
 	}

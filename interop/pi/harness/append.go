@@ -1,4 +1,4 @@
-package extend
+package harness
 
 import (
 	"bufio"
@@ -13,16 +13,15 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/pi/emit"
-	"github.com/coppice-go/coppice/interop/pi/family"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// LostHarness is the kind of loss of what a file of the harness has no write for.
-const LostHarness = "entries that the harness has no form for: kept as custom entries"
+// lostHarness is the kind of loss of what a file of the harness has no write for.
+const lostHarness = "entries that the harness has no form for: kept as custom entries"
 
-// ours is what a session's entries are made of before they become writes.
-var ours = family.Member{Types: []string{"usage", "context_edit", "active_tools_change", "leaf"}}
+// piProgram is what a session's entries are made of before they become writes.
+var piProgram = piwriter.Program{Types: []string{"usage", "context_edit", "active_tools_change", "leaf"}}
 
 // Append writes what was added to a session as transactions that go behind the file's last line. entries are all
 // of the session's in their order, the first known of which came from the file; they are walked twice and must
@@ -39,9 +38,9 @@ func (e *End) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft,
 	if head == a.last {
 		head = a.opens
 	}
-	t := ours.Target()
-	t.Head = leaf
-	losses, err := emit.Append(a, a.added(known, entries), &emit.Opening{Head: head, ID: "head", Always: true}, t)
+	t := piProgram.Target()
+	t.Head = leafEntry
+	losses, err := piwriter.AppendEntries(a, a.added(known, entries), &piwriter.Opening{Head: head, ID: "head", Always: true}, t)
 	if err == nil {
 		err = a.err
 	}
@@ -54,8 +53,8 @@ func (e *End) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft,
 	return a.losses, err
 }
 
-// leaf makes the line of a move of the head, as version 3 has it.
-func leaf(id, head, last string, at time.Time) []byte {
+// leafEntry makes the line of a move of the head, as version 3 has it.
+func leafEntry(id, head, last string, at time.Time) []byte {
 	stamp := rawjson.AppendString(nil, at.UTC().Format(time.RFC3339Nano))
 	return rawjson.Object("type", []byte(`"leaf"`), "id", quoted(id), "parentId", quoted(last), "timestamp", stamp, "targetId", quoted(head))
 }
@@ -171,6 +170,6 @@ func (a *appender) line(raw []byte) {
 	}
 	a.place[l.ID] = parent // what hangs on it hangs there
 	if !a.setting(l, at) {
-		a.losses[LostHarness]++
+		a.losses[lostHarness]++
 	}
 }

@@ -1,11 +1,11 @@
-package shape_test
+package piwriter_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"testing"
 
-	"github.com/coppice-go/coppice/interop/pi/shape"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
 // FuzzMessages: whatever a message is, what it becomes is JSON that stays as it is when it is looked at again, with
@@ -26,19 +26,19 @@ func FuzzMessages(f *testing.F) {
 			return
 		}
 		raw = bytes.TrimSpace(raw)
-		ids := shape.IDs{}
+		ids := piwriter.CallIDs{}
 		for _, message := range [][]byte{raw, ids.Message("a", "", raw), ids.Message("b", "a", raw)} {
 			if !json.Valid(message) {
 				t.Fatalf("with ids: %s", message)
 			}
-			for _, p := range shape.Messages(message, at, shape.Dialect{}, func(string) {}) {
+			for _, p := range piwriter.Messages(message, at, piwriter.Dialect{}, func(string) {}) {
 				if p.Type != "message" {
 					if !json.Valid(p.Body) {
 						t.Fatalf("%s: %s", p.Type, p.Body)
 					}
 					continue
 				}
-				again := shape.Messages(p.Message, at, shape.Dialect{}, func(kind string) { t.Fatalf("pi does not load it, %s: %s", kind, p.Message) })
+				again := piwriter.Messages(p.Message, at, piwriter.Dialect{}, func(kind string) { t.Fatalf("pi does not load it, %s: %s", kind, p.Message) })
 				if !json.Valid(p.Message) || len(again) != 1 || !bytes.Equal(again[0].Message, p.Message) {
 					t.Fatalf("not settled: %s", p.Message)
 				}

@@ -1,4 +1,4 @@
-package emit
+package piwriter
 
 import (
 	"fmt"
@@ -53,7 +53,7 @@ func newPlan(entries iter.Seq2[transcript.Draft, error], t Target, losses intero
 	for i, l := range p.lines {
 		if p.ids[i] = l.ID; p.last[l.ID] != i {
 			p.ids[i] = p.fresh(l.ID)
-			losses[LostDuplicate]++
+			losses[lostDuplicate]++
 		}
 	}
 	for i, n := range p.parts {
@@ -84,9 +84,9 @@ func (p *plan) count(found []transcript.Diagnostic, losses interop.Losses) {
 			continue
 		}
 		if _, ok := p.last[l.ParentID]; ok {
-			losses[LostCycle]++
+			losses[lostCycle]++
 		} else {
-			losses[LostOrphan]++
+			losses[lostOrphan]++
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (p *plan) headOf(head string) (string, error) {
 	}
 	i, ok := p.last[head]
 	if !ok {
-		return "", fmt.Errorf("%w: %q", ErrHead, head)
+		return "", fmt.Errorf("%w: %q", interop.ErrHead, head)
 	}
 	for range len(p.lines) {
 		if p.lines[i].Type != "leaf" {
@@ -152,7 +152,7 @@ func (p *plan) tail(i int64) string {
 }
 
 // write writes one entry, and gives the id of its last line; "" = it is left out.
-func (p *plan) write(out *lines, i int, l transcript.Line, t Target, losses interop.Losses) string {
+func (p *plan) write(out *lineWriter, i int, l transcript.Line, t Target, losses interop.Losses) string {
 	if p.parts[i] == 0 {
 		if !isCommit(l) {
 			t.Convert(l, func(kind string) { losses[kind]++ })
@@ -166,7 +166,7 @@ func (p *plan) write(out *lines, i int, l transcript.Line, t Target, losses inte
 		if id = p.ids[i]; k > 0 {
 			id = p.more[i][k-1]
 		}
-		out.put(placed(raw, l, id, parent, t.Parent, k == 0))
+		out.put(withPlace(raw, l, id, parent, t.Parent, k == 0))
 		parent = id
 	}
 	return id

@@ -1,4 +1,4 @@
-package extend
+package harness
 
 import (
 	"bytes"
@@ -9,22 +9,6 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-// The names of values of the harness, as JSON.
-const (
-	nsTip    = `"pi.branch.tip"`
-	nsConfig = `"pi.lane.config"`
-	nsName   = `"pi.session.name"`
-	nsLabel  = `"pi.entry.label"`
-)
-
-// quoted gives an id as JSON; "" is null.
-func quoted(id string) []byte {
-	if id == "" {
-		return []byte("null")
-	}
-	return rawjson.AppendString(nil, id)
-}
 
 // body gives the type and the fields of an entry of the harness; nil = it has none such.
 func (a *appender) body(l transcript.Line) []byte {
@@ -71,7 +55,7 @@ func (a *appender) body(l transcript.Line) []byte {
 			return fields(l.Type, "activeToolNames", get("activeToolNames"))
 		}
 	case "context_edit":
-		a.losses[LostHarness]++
+		a.losses[lostHarness]++
 		return fields("custom", "customType", rawjson.AppendString(nil, answers.KeptKind), "data", rawjson.Object("type", []byte(`"context_edit"`), "targetId", get("targetId"), "replacement", get("replacement")))
 	}
 	return nil

@@ -1,8 +1,4 @@
-// Package extend writes what was added to a session of pi's agent-core harness behind the file that it came from,
-// as the harness would have written it: writes with the next numbers, on the lane "main", below entries that the
-// file has. The harness loads the file that this makes; where it would refuse the file as it is, nothing is
-// written.
-package extend
+package harness
 
 import (
 	"errors"
@@ -12,7 +8,6 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/pi/harness"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -23,14 +18,14 @@ var ErrNoEnd = errors.New("the file's own program would refuse it")
 // End is the end of a file, where it is continued. It holds an id or two for each entry that the file does not
 // have itself.
 type End struct {
-	harness.Last
+	fileState
 	place map[string]string
 }
 
 // ReadEnd reads a file to its end.
 func ReadEnd(src interop.Source) (end *End, err error) {
 	zeros := strings.NewReader(strings.Repeat("0", 1<<10)) // an id that is made of them is used nowhere
-	r := harness.NewReader(src, interop.Options{Rand: zeros})
+	r := NewReader(src, interop.Options{Rand: zeros})
 	defer func() { err = errors.Join(err, r.Close()) }()
 	h, err := r.Header()
 	if err != nil {
@@ -54,7 +49,7 @@ func ReadEnd(src interop.Source) (end *End, err error) {
 	if h.Made || len(r.Diagnostics()) > 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNoEnd, reason(r.Diagnostics()))
 	}
-	e.Last = r.Last()
+	e.fileState = r.state()
 	return e, nil
 }
 
@@ -70,7 +65,7 @@ func (e *End) learn(l transcript.Line) {
 	if !l.HasParent {
 		l.ParentID = ""
 	}
-	if harness.Made(l.ID) || l.Type == "usage" {
+	if hasMadeID(l.ID) || l.Type == "usage" {
 		e.place[l.ID] = e.at(l.ParentID)
 	}
 }

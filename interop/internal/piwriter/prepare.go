@@ -1,11 +1,4 @@
-// Package outward makes entries ready for a target of package emit, where a target sees too little of them to do it
-// itself: the names of tools, which results of most providers do not say, come from the calls on their way; documents
-// and recordings are named in words, for their bytes as text would fill the model's context; what an import left out
-// of a line over its limit, and images of which only a reference is there, are counted.
-//
-// Bounds (I15): about 150 bytes an entry below the first call of a tool, and each call's id and name; 4,096 turns
-// with calls are looked at for the name of one.
-package outward
+package piwriter
 
 import (
 	"bytes"
@@ -17,24 +10,22 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/pi/emit"
-	"github.com/coppice-go/coppice/interop/pi/shape"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // LostStub is the kind of loss where an import kept a stub instead of a line.
 const LostStub = "entries that were over the limit when they were imported: a stub of each, the rest is only in the file that they came from"
 
-// Format is what a target has a place for.
-type Format struct {
+// Preparer is what a target has a place for.
+type Preparer struct {
 	Audio bool // blocks of type "audio" in what users and models say
 	Blobs bool // references to images in omp's folder
 }
 
 // Target is a target that gets its entries ready. It is for one file: of its entries, in their order, Convert is
 // asked, as often as one likes.
-func (f Format) Target(t emit.Target) emit.Target {
-	convert, count, ids, named := t.Convert, t.Count, shape.IDs{}, names{}
+func (f Preparer) Target(t Target) Target {
+	convert, count, ids, named := t.Convert, t.Count, CallIDs{}, toolNames{}
 	t.Convert = func(l transcript.Line, lose func(kind string)) [][]byte {
 		if isStub(l) {
 			lose(LostStub)
@@ -50,7 +41,7 @@ func (f Format) Target(t emit.Target) emit.Target {
 }
 
 // withIDs gives an entry whose calls and results have ids.
-func withIDs(ids shape.IDs, l transcript.Line) transcript.Line {
+func withIDs(ids CallIDs, l transcript.Line) transcript.Line {
 	var was []byte
 	if l.Type == "message" {
 		was = rawjson.Field(l.Raw, "message")
@@ -74,7 +65,7 @@ func isStub(l transcript.Line) bool {
 }
 
 // ready gives an entry whose blocks the target has words for.
-func (f Format) ready(l transcript.Line, lose func(kind string)) transcript.Line {
+func (f Preparer) ready(l transcript.Line, lose func(kind string)) transcript.Line {
 	if !mayHold(l.Raw) {
 		return l
 	}
@@ -94,14 +85,9 @@ func (f Format) ready(l transcript.Line, lose func(kind string)) transcript.Line
 	return l
 }
 
-// same reports that a value was not touched.
-func same(is, was []byte) bool {
-	return len(is) == len(was) && (len(is) == 0 || &is[0] == &was[0])
-}
-
-// File is a file behind which entries are written, where its entries are not the session's line by line. nil = they
+// Existing is a file behind which entries are written, where its entries are not the session's line by line. nil = they
 // are.
-type File struct {
+type Existing struct {
 	See   func(l transcript.Line)        // is shown the entries that the file has
 	Fit   func(l transcript.Line) []byte // gives what is to be written of another one
 	Place func(id string) string         // gives the entry of the file at which somebody stands who stands at one
@@ -110,14 +96,14 @@ type File struct {
 // Append writes what was added to a session behind a file of it, as emit.Append does. entries are all of the session's
 // in their order, the first known of which came from the file; head is where it is to be opened, "" = before the first.
 // A head where an import puts it adds nothing: at the last entry, or where that leads if it is of type leaf.
-func (f Format) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string, t emit.Target, file File) (interop.Losses, error) {
+func (f Preparer) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string, t Target, file Existing) (interop.Losses, error) {
 	t = f.Target(t)
-	o := &emit.Opening{Head: head}
+	o := &Opening{Head: head}
 	added := func(yield func(transcript.Draft, error) bool) {
 		n, heads, last := 0, 0, ""
 		for d, err := range entries {
 			n++
-			l, ok := lineOf(d)
+			l, ok := rawLineOf(d)
 			if err == nil && ok {
 				heads = max(heads, headNumber(l.ID))
 				switch {
@@ -146,7 +132,7 @@ func (f Format) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draf
 			o.At, o.Head = file.Place(o.At), file.Place(head)
 		}
 	}
-	return emit.Append(w, added, o, t)
+	return AppendEntries(w, added, o, t)
 }
 
 // headID begins the id of a line that leads to the head; a number that no other of the session has follows.
@@ -169,8 +155,8 @@ func opensAt(l transcript.Line) string {
 	return l.ID
 }
 
-// lineOf gives the line of a draft that has one.
-func lineOf(d transcript.Draft) (transcript.Line, bool) {
+// rawLineOf gives the line of a draft that has one.
+func rawLineOf(d transcript.Draft) (transcript.Line, bool) {
 	raw := d.Raw
 	if n := len(raw); n > 0 && raw[n-1] == '\n' {
 		raw = raw[:n-1]

@@ -1,59 +1,44 @@
-package extend
+package harness
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/pi/harness"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 
-func options() interop.Options {
-	return interop.Options{Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Rand: rand.NewChaCha8([32]byte{1})}
-}
-
-func source(data []byte) interop.Source {
-	return interop.Source{Name: "test", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
-}
-
-func lf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
-
 const (
 	headerNew = `{"v":4,"kind":"header","id":"s1","storageVersion":1,"createdAt":1767225600000,"cwd":"/w"}`
-	mainLane  = "main"
 )
 
-// say is a transaction by which the user says something on the main lane; parent is JSON.
-func say(id, parent string, seq int) string {
+// userLine is a transaction by which the user says something on the main lane; parent is JSON.
+func userLine(id, parent string, seq int) string {
 	return fmt.Sprintf(`[{"kind":"entry","id":%q,"parentId":%s,"type":"message","message":{"role":"user","content":%q,"timestamp":1},"seq":%d,"timestamp":1767225600000},{"kind":"value","op":"set","seq":%d,"namespace":"pi.branch.tip","key":"main","value":%q}]`,
 		id, parent, id, seq, seq+1, id)
 }
 
-// session is a file as it was read.
-type session struct {
+// appendedSession is a file as it was read.
+type appendedSession struct {
 	entries []transcript.Entry
 	parents []int64
 	found   []transcript.Diagnostic
 }
 
-func read(t testing.TB, data string) (s session) {
+func readAppended(t testing.TB, data string) (s appendedSession) {
 	t.Helper()
-	r := harness.NewReader(source([]byte(data)), options())
+	r := NewReader(source([]byte(data)), options())
 	var lines []transcript.Line
 	for {
 		d, err := r.Next()
@@ -76,7 +61,7 @@ func read(t testing.TB, data string) (s session) {
 }
 
 // at is the context at an entry by its ordinal, in short: role and text of each message.
-func (s session) at(at int64) (out []string) {
+func (s appendedSession) at(at int64) (out []string) {
 	var path []transcript.Entry
 	for ; at >= 0; at = s.parents[at] {
 		path = append(path, s.entries[at])
@@ -89,10 +74,10 @@ func (s session) at(at int64) (out []string) {
 }
 
 // context is what the session shows when it is opened.
-func (s session) context() []string { return s.at(int64(len(s.entries)) - 1) }
+func (s appendedSession) context() []string { return s.at(int64(len(s.entries)) - 1) }
 
 // drafts gives the entries as a session does, and what was added to it.
-func (s session) drafts(added ...string) iter.Seq2[transcript.Draft, error] {
+func (s appendedSession) drafts(added ...string) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		for _, e := range s.entries {
 			if !yield(transcript.Draft{Raw: e.Raw}, nil) {
@@ -108,7 +93,7 @@ func (s session) drafts(added ...string) iter.Seq2[transcript.Draft, error] {
 }
 
 // last gives the id of the last entry.
-func (s session) last(added ...string) string {
+func (s appendedSession) last(added ...string) string {
 	raw := []byte(s.entries[len(s.entries)-1].Raw)
 	if len(added) > 0 {
 		raw = []byte(added[len(added)-1])
@@ -119,7 +104,7 @@ func (s session) last(added ...string) string {
 // continued reads a file, adds entries to it as a session does, and gives the file with what was written behind it.
 func continued(t *testing.T, data string, added ...string) (string, interop.Losses) {
 	t.Helper()
-	s := read(t, data)
+	s := readAppended(t, data)
 	end, err := ReadEnd(source([]byte(data)))
 	if err != nil {
 		t.Fatal(err)
@@ -200,11 +185,11 @@ func TestAppend(t *testing.T) {
 		return add("message", id, parent, `"message":{"role":"user","content":"`+id+`","timestamp":1796083200000}`)
 	}
 	for _, name := range []string{"transactions", "lanes"} {
-		data, err := os.ReadFile("../testdata/" + name + ".jsonl")
+		data, err := os.ReadFile("testdata/" + name + ".jsonl")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := read(t, string(data))
+		s := readAppended(t, string(data))
 		was := s.context()
 		last := s.entries[len(s.entries)-1]
 		head := last.ParentID // of the leaf entry at the end
@@ -233,7 +218,7 @@ func TestAppend(t *testing.T) {
 		} {
 			t.Run(name+", "+tt.name, func(t *testing.T) {
 				text, losses := continued(t, string(data), tt.added...)
-				again := read(t, text)
+				again := readAppended(t, text)
 				if diff := cmp.Diff(tt.want, again.context()); diff != "" {
 					t.Errorf("%s\n%s", diff, text[len(data):])
 				}
@@ -249,7 +234,7 @@ func TestAppend(t *testing.T) {
 					t.Fatal(err)
 				}
 				if strings.HasPrefix(tt.name, "names") && !end.Old && (end.Provider != "pp" || end.Model != "mm" || end.Thinking != "off") {
-					t.Errorf("settings %+v", end.Last)
+					t.Errorf("settings %+v", end.fileState)
 				}
 			})
 		}
@@ -257,7 +242,7 @@ func TestAppend(t *testing.T) {
 }
 
 // real gives the id of the file's first message of a role.
-func (s session) real(t *testing.T, role string) string {
+func (s appendedSession) real(t *testing.T, role string) string {
 	t.Helper()
 	for _, e := range s.entries {
 		if e.Type == "message" && strings.Contains(string(e.Raw), `"role":"`+role+`"`) {
@@ -269,7 +254,7 @@ func (s session) real(t *testing.T, role string) string {
 }
 
 // upTo is the context at an entry.
-func (s session) upTo(t *testing.T, id string) []string {
+func (s appendedSession) upTo(t *testing.T, id string) []string {
 	t.Helper()
 	for i, e := range s.entries {
 		if e.ID == id {
@@ -282,7 +267,7 @@ func (s session) upTo(t *testing.T, id string) []string {
 
 // Nothing goes behind a file that the harness would refuse, or of which it drops the last line.
 func TestNoEnd(t *testing.T) {
-	head, a, b := headerNew, say("a", "null", 1), say("b", `"a"`, 3)
+	head, a, b := headerNew, userLine("a", "null", 1), userLine("b", `"a"`, 3)
 	for _, data := range []string{
 		lf(head, a) + b, lf(head, a) + b[:30], lf(head, a, "x", b), lf(a, b), lf(head, a, strings.Replace(b, `"seq":3`, `"seq":1`, 1)), lf(head, a+b), strings.ReplaceAll(lf(head, a), "\n", "\r\n"),
 	} {
@@ -305,19 +290,19 @@ func TestNoEnd(t *testing.T) {
 // FuzzAppend: whatever the harness loads it still loads with what was added behind it.
 func FuzzAppend(f *testing.F) {
 	for _, name := range []string{"transactions", "lanes", "damaged"} {
-		data, err := os.ReadFile("../testdata/" + name + ".jsonl")
+		data, err := os.ReadFile("testdata/" + name + ".jsonl")
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(string(data))
 	}
-	f.Add(lf(headerNew, say("a", "null", 1), say("b", `"a"`, 3)))
+	f.Add(lf(headerNew, userLine("a", "null", 1), userLine("b", `"a"`, 3)))
 	f.Fuzz(func(t *testing.T, data string) {
 		end, err := ReadEnd(source([]byte(data)))
 		if err != nil || strict(data) != nil {
 			return
 		}
-		s := read(t, data)
+		s := readAppended(t, data)
 		head := s.entries[len(s.entries)-1].ID
 		added := []string{
 			`{"type":"message","id":"q 1","parentId":` + string(quoted(head)) + `,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"q"}}`,
