@@ -7,13 +7,12 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/beside"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // search looks for what lies beside the session's file.
-func (r *Reader) search() *beside.Search {
-	return beside.New(r.src, r.x.Session, func(detail string) { r.x.Note(0, diag.Noted, detail) })
+func (r *Reader) search() *sidecar {
+	return newSidecar(r.src, r.x.Session, func(detail string) { r.x.Note(0, diag.Noted, detail) })
 }
 
 // beside yields the transcripts of agents that the file speaks of and that lie beside it, then those that
@@ -24,7 +23,7 @@ func (r *Reader) beside(yield func(interop.Child, error) bool) {
 	}
 	s, given, missed := r.search(), map[string]bool{}, map[string]error{} // by the names of files, without folder
 	for _, id := range r.x.Agents {
-		file := beside.AgentFile(id)
+		file := agentFile(id)
 		if given[file] || missed[file] != nil {
 			continue
 		}
@@ -47,7 +46,7 @@ func (r *Reader) beside(yield func(interop.Child, error) bool) {
 		}
 	}
 	for _, id := range r.x.Agents {
-		if file := beside.AgentFile(id); missed[file] != nil && !given[file] {
+		if file := agentFile(id); missed[file] != nil && !given[file] {
 			given[file] = true
 			r.x.Note(0, diag.Noted, fmt.Sprintf("agent %s: %s", id, missed[file]))
 		}
@@ -70,7 +69,7 @@ func (r *Reader) agent(name string, in io.ReadCloser, yield func(interop.Child, 
 	}
 	id := child.x.AgentID
 	if id == "" {
-		id = beside.AgentOf(name)
+		id = agentOf(name)
 	}
 	h.Parent = r.header.ID
 	h.Raw = headerLine(h, jsonl.AppendTime(nil, h.Created), id)

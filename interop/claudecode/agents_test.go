@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/beside"
 )
 
 // agentText is the transcript of an agent that a session started.
@@ -131,7 +130,7 @@ func (c counted) Close() error { return nil }
 // TestManyStrangers: so many names and no more are looked at, and of what is another session's only the
 // beginning.
 func TestManyStrangers(t *testing.T) {
-	const names = beside.MaxListed + 500
+	const names = maxListedFiles + 500
 	opened, read := 0, int64(0)
 	src := source("11.jsonl", map[string]string{"11.jsonl": file(node{id: "u1", typ: "user"})})
 	long := strings.Repeat("x", 8<<20)
@@ -152,10 +151,10 @@ func TestManyStrangers(t *testing.T) {
 		return list, nil
 	}
 	r := NewReader(interop.Source{Name: src.Name, Open: src.Open, Beside: src.Beside, List: src.List}, options())
-	if kids := children(t, r); len(kids) != 0 || opened != beside.MaxListed {
+	if kids := children(t, r); len(kids) != 0 || opened != maxListedFiles {
 		t.Errorf("%d children, %d opened", len(kids), opened)
 	}
-	if most := int64(beside.MaxFirst + beside.MaxListed*beside.MinFirst); read > most {
+	if most := int64(maxOwnerHead + maxListedFiles*minOwnerHead); read > most {
 		t.Errorf("%d MiB were read of %d files, want at most %d", read>>20, opened, most>>20)
 	}
 	if d := r.Diagnostics(); len(d) != 1 || !strings.Contains(d[0].Detail, "500 names are not looked at") {

@@ -4,22 +4,20 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 )
 
-// answer is a message of the model, put together from its pieces.
-type answer struct {
+// joinedMessage is a message of the model, put together from its pieces.
+type joinedMessage struct {
 	content                []byte
 	id, model, stop, usage []byte
 	more                   []byte // fields of the message that stand nowhere else
 	calls                  bool
-	many                   bool               // it has more than one piece
-	seen                   map[graph.Key]bool // the calls of one in many pieces
+	many                   bool             // it has more than one piece
+	seen                   map[lineKey]bool // the calls of one in many pieces
 }
 
 // take adds a piece. A call that came twice is kept once.
-func (a *answer) take(message []byte) {
+func (a *joinedMessage) take(message []byte) {
 	for m := rawjson.Walk(message); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
 		case "content":
@@ -42,13 +40,13 @@ func (a *answer) take(message []byte) {
 				if a.more == nil {
 					a.more = []byte{'{'}
 				}
-				a.more = field.Add(a.more, string(m.Key), m.Val)
+				a.more = appendMember(a.more, string(m.Key), m.Val)
 			}
 		}
 	}
 }
 
-func (a *answer) blocks(content []byte) {
+func (a *joinedMessage) blocks(content []byte) {
 	if rawjson.IsString(content) {
 		a.content = appendBlock(a.content, content)
 		return
@@ -59,9 +57,9 @@ func (a *answer) blocks(content []byte) {
 			a.calls = true
 			if a.many {
 				if a.seen == nil {
-					a.seen = map[graph.Key]bool{}
+					a.seen = map[lineKey]bool{}
 				}
-				id := graph.KeyOf(b.id)
+				id := keyOf(b.id)
 				if a.seen[id] {
 					continue
 				}
@@ -73,7 +71,7 @@ func (a *answer) blocks(content []byte) {
 }
 
 // stopReason says in pi's words why the model stopped. Pieces often do not say it.
-func (a *answer) stopReason(failed bool) string {
+func (a *joinedMessage) stopReason(failed bool) string {
 	if failed {
 		return "error"
 	}
@@ -93,14 +91,14 @@ func (a *answer) stopReason(failed bool) string {
 }
 
 func (c *converter) assistant(p place, pieces []piece) {
-	if p.row.Flags&graph.FlagModel != 0 {
+	if p.row.Flags&flagModel != 0 {
 		m := p
 		m.id = longer(p.id, ".model")
 		out := rawjson.AppendString(append(c.open(m, "model_change"), `,"provider":"anthropic","modelId":`...), c.x.Models.Text(p.row.Model))
 		c.put(m, append(out, '}'))
 		p.parent = m.id
 	}
-	a := answer{content: append(spare(c.block), '['), many: len(pieces) > 1}
+	a := joinedMessage{content: append(spare(c.block), '['), many: len(pieces) > 1}
 	for _, piece := range pieces[:len(pieces)-1] {
 		a.take(rawjson.Field(piece.raw, "message"))
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -62,7 +61,7 @@ func (r *Reader) sidechains(yield func(interop.Child, error) bool) bool {
 	return true
 }
 
-func sizeOf(x *graph.Index, child int32) (n int64) {
+func sizeOf(x *index, child int32) (n int64) {
 	for _, i := range x.List(child) {
 		n += int64(x.Rows[i].Size)
 	}
@@ -87,7 +86,7 @@ func (r *Reader) openAt(off int64, line int32) (*tape, error) {
 }
 
 // together reads the lines of children from c up to end.
-func together(x *graph.Index, in *tape, c, end int32) (func(int32) ([]byte, error), error) {
+func together(x *index, in *tape, c, end int32) (func(int32) ([]byte, error), error) {
 	lines := map[int32][]byte{}
 	for i := x.List(c)[0]; int(i) < len(x.Rows); i++ {
 		if child := x.Rows[i].Child; child < c || child >= end {
@@ -118,7 +117,7 @@ func (r *Reader) sidechain(c int32, line func(int32) ([]byte, error)) (interop.C
 		stamp = jsonl.AppendTime(nil, time.UnixMilli(o.last))
 	}
 	h := interop.Header{ID: x.ID(first), Cwd: x.Cwd, Parent: r.header.ID, Created: created, Version: 1}
-	agent := graph.AgentName(rawjson.Text(rawjson.Field(raw, "agentId")))
+	agent := agentName(rawjson.Text(rawjson.Field(raw, "agentId")))
 	if agent == "" {
 		agent = "sidechain"
 	}

@@ -8,9 +8,6 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/write"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
@@ -19,11 +16,11 @@ const maxType = 256
 
 // converter makes entries of units. What a unit gives depends on it and on the index alone.
 type converter struct {
-	x     *graph.Index
-	line  []field.Member // of the line at hand
-	made  []byte         // the entry at hand
-	block []byte         // blocks that go into it
-	ids   []byte         // its id and its parent's
+	x     *index
+	line  []member // of the line at hand
+	made  []byte   // the entry at hand
+	block []byte   // blocks that go into it
+	ids   []byte   // its id and its parent's
 	out   [][]byte
 	notes []note
 }
@@ -36,7 +33,7 @@ func (c *converter) unit(u *unit) {
 	case ending:
 		p := place{id: []byte(`"cc-head"`), parent: c.x.AppendID(nil, u.row), at: u.at, row: &c.x.Rows[u.row]}
 		p.stamp = jsonl.AppendTime(nil, time.UnixMilli(u.at))
-		c.line = append(c.line[:0], field.Member{Key: []byte("type"), Val: []byte(`"head"`)})
+		c.line = append(c.line[:0], member{Key: []byte("type"), Val: []byte(`"head"`)})
 		c.custom(p, []byte("{}"))
 	case waited:
 		c.note("", c.x.Rows[u.row].Line, diag.Converted, "too much waits for its parent: lines before this one come before theirs")
@@ -50,60 +47,60 @@ func (c *converter) begin(at int64, child int32) {
 	data := []byte{'{'}
 	for _, f := range []struct{ name, val string }{{"sessionId", c.x.Session}, {"agentId", c.x.AgentID}} {
 		if f.val != "" {
-			data = field.Add(data, f.name, rawjson.AppendString(nil, f.val))
+			data = appendMember(data, f.name, rawjson.AppendString(nil, f.val))
 		}
 	}
-	data = field.Add(data, "envelope", c.x.Env.Object())
+	data = appendMember(data, "envelope", c.x.Env.Object())
 	if c.x.Children > 0 && child == 0 {
 		n := len(c.x.Rows) - len(c.x.List(0))
-		data = field.Add(data, write.SidechainLines, strconv.AppendInt(nil, int64(n), 10))
+		data = appendMember(data, sidechainLinesField, strconv.AppendInt(nil, int64(n), 10))
 	}
 	data = append(data, '}')
-	p := place{id: rootID, stamp: jsonl.AppendTime(nil, time.UnixMilli(at)), at: at, row: &graph.Row{}}
-	c.line = append(c.line[:0], field.Member{Key: []byte("type"), Val: []byte(`"session"`)})
+	p := place{id: rootIDJSON, stamp: jsonl.AppendTime(nil, time.UnixMilli(at)), at: at, row: &lineRow{}}
+	c.line = append(c.line[:0], member{Key: []byte("type"), Val: []byte(`"session"`)})
 	c.custom(p, data)
 }
 
 func (c *converter) entries(u *unit) {
 	r := &c.x.Rows[u.row]
 	raw := u.pieces[len(u.pieces)-1].raw
-	c.line = field.Split(c.line[:0], raw)
+	c.line = splitMembers(c.line[:0], raw)
 	c.ids = c.x.AppendID(c.ids[:0], u.row)
-	p := place{id: c.ids, parent: rootID, at: u.at, row: r}
-	if r.Up != graph.None {
+	p := place{id: c.ids, parent: rootIDJSON, at: u.at, row: r}
+	if r.Up != noRow {
 		c.ids = c.x.AppendID(c.ids, r.Up)
 		p.parent = c.ids[len(p.id):]
 	}
 	p.stamp = c.stamp(u)
 	switch {
-	case r.Flags&graph.FlagPart != 0:
+	case r.Flags&flagPart != 0:
 		c.custom(p, fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, r.Size, jsonl.MaxLine))
-	case r.Kind == graph.KindUser, r.Kind == graph.KindQueued:
+	case r.Kind == kindUser, r.Kind == kindQueued:
 		c.user(p)
-	case r.Kind == graph.KindMeta:
+	case r.Kind == kindMeta:
 		c.meta(p)
-	case r.Kind == graph.KindAssistant:
+	case r.Kind == kindAssistant:
 		c.assistant(p, u.pieces)
-	case r.Kind >= graph.KindBoundary:
+	case r.Kind >= kindBoundary:
 		c.compaction(p, u.pieces)
-	case r.Kind == graph.KindTitle:
+	case r.Kind == kindTitle:
 		out := c.open(p, "session_info")
-		out = append(append(out, `,"name":`...), field.Named(raw)...)
+		out = append(append(out, `,"name":`...), titleOf(raw)...)
 		c.put(p, append(append(append(out, `,"claudeCode":`...), raw...), '}'))
 	default:
 		c.custom(p, raw)
 	}
 }
 
-// rootID is the id of the entry on which everything hangs.
-var rootID = rawjson.AppendString(nil, graph.RootID)
+// rootIDJSON is the id of the entry on which everything hangs.
+var rootIDJSON = rawjson.AppendString(nil, rootID)
 
 // place is where an entry stands: its id, parent and time, as string literals.
 type place struct {
 	id, parent []byte // parent nil = none
 	stamp      []byte
 	at         int64 // the same in milliseconds since 1970
-	row        *graph.Row
+	row        *lineRow
 }
 
 // open begins an entry, where the one before it was made.
@@ -150,7 +147,7 @@ func (c *converter) field(name string) (val []byte) {
 
 // stamp gives the time of a unit's first line as it is, or what stands for it.
 func (c *converter) stamp(u *unit) []byte {
-	if first := &u.pieces[0]; c.x.Rows[first.row].Flags&graph.FlagTimed != 0 {
+	if first := &u.pieces[0]; c.x.Rows[first.row].Flags&flagTimed != 0 {
 		val := c.field("timestamp")
 		if len(u.pieces) > 1 {
 			val = rawjson.Field(first.raw, "timestamp")
@@ -197,7 +194,7 @@ func (c *converter) user(p place) {
 		return
 	}
 	last := p.row.Held
-	if p.row.Flags&graph.FlagText == 0 {
+	if p.row.Flags&flagText == 0 {
 		last--
 	}
 	details := c.field("toolUseResult")
@@ -225,7 +222,7 @@ func (c *converter) user(p place) {
 		p.parent = p.id
 		n++
 	}
-	if p.row.Flags&graph.FlagText != 0 {
+	if p.row.Flags&flagText != 0 {
 		p.id = own
 		out := append(append(c.open(p, "message"), `,"message":{"role":"user","content":`...), said...)
 		out = append(p.millis(append(out, ']')), '}')
@@ -241,7 +238,7 @@ func (c *converter) result(p place, b *block) []byte {
 		id = []byte(`""`)
 	}
 	out := append(append(c.open(p, "message"), `,"message":{"role":"toolResult","toolCallId":`...), id...)
-	out = rawjson.AppendString(append(out, `,"toolName":`...), c.x.Tools.Text(c.x.Calls[graph.KeyOf(id)].Tool))
+	out = rawjson.AppendString(append(out, `,"toolName":`...), c.x.Tools.Text(c.x.Calls[keyOf(id)].Tool))
 	out = append(out, `,"content":`...)
 	if rawjson.IsString(b.content) {
 		out = append(append(append(out, `[{"type":"text","text":`...), b.content...), "}]"...)
@@ -265,7 +262,7 @@ func (c *converter) compaction(p place, pieces []piece) {
 	first := p.id // nothing is kept
 	for _, piece := range pieces {
 		r := &c.x.Rows[piece.row]
-		if r.Kind == graph.KindSummary {
+		if r.Kind == kindSummary {
 			summary = plainText(rawjson.Field(rawjson.Field(piece.raw, "message"), "content"))
 			continue
 		}
@@ -291,9 +288,9 @@ func (c *converter) compaction(p place, pieces []piece) {
 }
 
 // firstID gives the id of the entry that begins a row.
-func firstID(x *graph.Index, i int32) []byte {
+func firstID(x *index, i int32) []byte {
 	id := x.AppendID(nil, i)
-	if r := &x.Rows[i]; r.Held > 1 || r.Held == 1 && r.Flags&graph.FlagText != 0 {
+	if r := &x.Rows[i]; r.Held > 1 || r.Held == 1 && r.Flags&flagText != 0 {
 		return longer(id, ".0")
 	}
 	return id

@@ -5,7 +5,6 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/parallel"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -13,7 +12,7 @@ import (
 // emitter hands out the entries of one child, parents first: what order says is cut into batches, and
 // each batch is converted by itself.
 type emitter struct {
-	x     *graph.Index
+	x     *index
 	order *order
 	more  func() (*batch, error) // the next batch, converted
 	close func()
@@ -25,7 +24,7 @@ type emitter struct {
 }
 
 // newEmitter converts where it is called.
-func newEmitter(x *graph.Index, o *order, spare chan *batch) *emitter {
+func newEmitter(x *index, o *order, spare chan *batch) *emitter {
 	e := &emitter{x: x, order: o, close: func() {}, spare: spare, gate: jsonl.NewGate()}
 	e.more = func() (*batch, error) {
 		b, err := e.fill()
@@ -38,9 +37,9 @@ func newEmitter(x *graph.Index, o *order, spare chan *batch) *emitter {
 }
 
 // newPipe reads ahead and converts in lanes, until it is closed.
-func newPipe(x *graph.Index, o *order, spare chan *batch) *emitter {
+func newPipe(x *index, o *order, spare chan *batch) *emitter {
 	e := newEmitter(x, o, spare)
-	p := parallel.NewPipe(graph.Lanes, e.fill, (*batch).work)
+	p := parallel.NewPipe(scanLanes, e.fill, (*batch).work)
 	e.more = p.Next
 	e.close = sync.OnceFunc(func() {
 		e.gate.Close()

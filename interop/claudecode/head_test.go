@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/write"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -51,7 +50,7 @@ func TestAppendHead(t *testing.T) {
 		}
 		want, added := s.talk(t, head), out.String()[len(text):]
 		if want == "" {
-			if added != "" || len(losses) != 1 || losses[write.LostStart] != 1 {
+			if added != "" || len(losses) != 1 || losses[lostStart] != 1 {
 				rt.Fatalf("before the first message: %v\n%s", losses, added)
 			}
 			return

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
@@ -41,7 +40,7 @@ const (
 
 // order is the second reading: it says what becomes of the rows of one child, parents first.
 type order struct {
-	x     *graph.Index
+	x     *index
 	child int32
 	rows  []int32
 	fetch func(row int32) ([]byte, error)
@@ -59,10 +58,10 @@ type order struct {
 	err         error // sticky
 }
 
-func newOrder(x *graph.Index, child int32, now time.Time, fetch func(int32) ([]byte, error)) *order {
+func newOrder(x *index, child int32, now time.Time, fetch func(int32) ([]byte, error)) *order {
 	o := &order{
 		x: x, child: child, rows: x.List(child), fetch: fetch, tip: x.Tips[child], last: now.UnixMilli(),
-		parts: map[int32][]piece{}, waits: map[int32][]unit{}, given: graph.None,
+		parts: map[int32][]piece{}, waits: map[int32][]unit{}, given: noRow,
 	}
 	if !x.Created.IsZero() {
 		o.last = x.Created.UnixMilli()
@@ -92,7 +91,7 @@ func (o *order) next() (unit, error) {
 		case !o.over:
 			o.over = true
 			o.flush()
-			if o.tip != graph.None && o.tip != o.given {
+			if o.tip != noRow && o.tip != o.given {
 				o.out = append(o.out, unit{what: ending, row: o.tip, at: o.last})
 			}
 		default:
@@ -122,7 +121,7 @@ func (o *order) step(i int32, raw []byte) {
 		u.pieces = o.one[:0]
 	}
 	u.pieces = append(u.pieces, piece{i, raw})
-	if r.Up == graph.None || o.x.Done[r.Up] {
+	if r.Up == noRow || o.x.Done[r.Up] {
 		o.give(u)
 		return
 	}
@@ -138,7 +137,7 @@ func (o *order) step(i int32, raw []byte) {
 // give hands out a unit, and what waited for it.
 func (o *order) give(u unit) {
 	for todo := []unit(nil); ; u, todo = todo[0], todo[1:] {
-		if first := &o.x.Rows[u.pieces[0].row]; first.Flags&graph.FlagTimed != 0 {
+		if first := &o.x.Rows[u.pieces[0].row]; first.Flags&flagTimed != 0 {
 			o.last = first.Time
 		}
 		u.at = o.last
@@ -175,14 +174,14 @@ func (o *order) flush() {
 
 // tape gives the rows' lines from a stream. Rows must be asked for in the order of the file.
 type tape struct {
-	x      *graph.Index
+	x      *index
 	in     io.ReadCloser
 	s      *jsonl.LineReader
 	line   []byte
 	number int
 }
 
-func newTape(x *graph.Index, in io.ReadCloser) *tape {
+func newTape(x *index, in io.ReadCloser) *tape {
 	return &tape{x: x, in: in, s: jsonl.NewLineReader(in)}
 }
 
@@ -199,7 +198,7 @@ func (t *tape) get(i int32) ([]byte, error) {
 		t.line = line.Bytes
 		t.number++
 	}
-	if r.Flags&graph.FlagPart != 0 {
+	if r.Flags&flagPart != 0 {
 		return t.line, nil
 	}
 	from, to := int(r.At), int(r.At)+int(r.Size)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/beside"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -38,7 +37,7 @@ func outputsOf(t *testing.T, s session) (files map[string]string, ids map[string
 			t.Fatal(err)
 		}
 		v.Data.Text = strings.ReplaceAll(v.Data.Text, stands, mebibyte)
-		if v.CustomType != beside.ToolOutput {
+		if v.CustomType != toolOutputType {
 			continue
 		}
 		if v.Data.Base64 != "" {

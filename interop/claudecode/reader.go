@@ -33,8 +33,6 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/beside"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -45,14 +43,14 @@ import (
 type Reader struct {
 	src    interop.Source
 	o      interop.Options
-	x      *graph.Index
+	x      *index
 	header interop.Header
 	in     io.ReadCloser // while entries are read
 	e      *emitter
-	files  *beside.Outputs // of tools, to be given behind the first entry; nil = no more
-	begun  bool            // the first entry was given
-	spare  chan *batch     // to be filled again
-	err    error           // sticky
+	files  *outputFiles // of tools, to be given behind the first entry; nil = no more
+	begun  bool         // the first entry was given
+	spare  chan *batch  // to be filled again
+	err    error        // sticky
 }
 
 // NewReader reads src, which is opened twice, and once or twice more for children. What was opened is read ahead,
@@ -71,7 +69,7 @@ func (r *Reader) Header() (interop.Header, error) {
 }
 
 func (r *Reader) begin() error {
-	x, err := graph.Scan(r.src)
+	x, err := scanFile(r.src)
 	if err != nil {
 		return err
 	}
@@ -90,7 +88,7 @@ func (r *Reader) begin() error {
 		h.Made = true
 	}
 	h.Raw = headerLine(h, jsonl.AppendTime(nil, stamp), x.AgentID)
-	r.header, r.x, r.spare = h, x, make(chan *batch, 2*graph.Lanes+1)
+	r.header, r.x, r.spare = h, x, make(chan *batch, 2*scanLanes+1)
 	return nil
 }
 
@@ -171,7 +169,7 @@ func (r *Reader) Diagnostics() []transcript.Diagnostic {
 func (r *Reader) Close() error {
 	err := r.release()
 	if r.e, r.spare = nil, nil; r.x != nil {
-		r.x = &graph.Index{Bad: r.x.Bad, Diag: r.x.Diag}
+		r.x = &index{Bad: r.x.Bad, Diag: r.x.Diag}
 	}
 	r.err = errClosed
 	return err

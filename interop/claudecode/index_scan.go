@@ -1,4 +1,4 @@
-package graph
+package claudecode
 
 import (
 	"errors"
@@ -9,24 +9,20 @@ import (
 
 	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// Lanes is how many batches of lines are worked on at once, in either reading of a file.
-const Lanes = 2
+// scanLanes is how many batches of lines are worked on at once, in either reading of a file.
+const scanLanes = 2
 
-// Detect tells by the first bytes of a file whether it is one of Claude Code's.
-func Detect(head []byte) bool { return field.Detect(head) }
-
-// Scan is the first reading. Lines are checked and understood in lanes, and entered in their order.
-func Scan(src interop.Source) (x *Index, err error) {
+// scanFile is the first reading. Lines are checked and understood in lanes, and entered in their order.
+func scanFile(src interop.Source) (x *index, err error) {
 	in, err := src.Open()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	x = &Index{byKey: map[Key]int32{}, Calls: map[Key]Call{}, msgs: map[Key]int32{}, agent: map[string]bool{}, kept: map[int32]segment{}, goesOn: map[int32]int32{}, unmet: map[int32][]Key{}}
+	x = &index{byKey: map[lineKey]int32{}, Calls: map[lineKey]toolCall{}, msgs: map[lineKey]int32{}, agent: map[string]bool{}, kept: map[int32]keptSegment{}, goesOn: map[int32]int32{}, unmet: map[int32][]lineKey{}}
 	count, err := x.enter(in)
 	if err != nil {
 		return nil, err
@@ -39,10 +35,10 @@ func Scan(src interop.Source) (x *Index, err error) {
 }
 
 // enter takes every line in, and counts them. It gives up on a file that begins with too many of others.
-func (x *Index) enter(in io.Reader) (count int, err error) {
+func (x *index) enter(in io.Reader) (count int, err error) {
 	r, seed, gate := jsonl.NewLineReader(in), maphash.MakeSeed(), jsonl.NewGate()
 	spare := sync.Pool{New: func() any { return newReading(seed) }}
-	p := parallel.NewPipe(Lanes, func() (*reading, error) {
+	p := parallel.NewPipe(scanLanes, func() (*reading, error) {
 		gate.Wait()
 		rd, _ := spare.Get().(*reading)
 		err := rd.Fill(r)
@@ -85,10 +81,10 @@ func (x *Index) enter(in io.Reader) (count int, err error) {
 type reading struct {
 	jsonl.Batch
 	found   []finding
-	calls   []called // of all of them
-	answers []Key
+	calls   []toolUse // of all of them
+	answers []lineKey
 	find    jsonl.Finder
-	head    field.Head // of the object that was checked last
+	head    lineHead // of the object that was checked last
 	seed    maphash.Seed
 }
 
@@ -96,7 +92,7 @@ type reading struct {
 type finding struct {
 	remark *jsonl.Remark
 	object jsonl.Object
-	fact   fact
+	fact   lineFacts
 }
 
 func newReading(seed maphash.Seed) *reading {
@@ -114,7 +110,7 @@ func (rd *reading) work() *reading {
 		rd.find.Take(l)
 		for o, ok := rd.find.Next(); ok; o, ok = rd.find.Next() {
 			if o.Part {
-				rd.head = field.Read(o.Raw)
+				rd.head = readLineHead(o.Raw)
 			}
 			rd.found = append(rd.found, finding{object: o, fact: rd.factOf(&o, &rd.head)})
 		}

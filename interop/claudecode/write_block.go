@@ -1,4 +1,4 @@
-package write
+package claudecode
 
 import (
 	"strings"
@@ -24,7 +24,7 @@ func (w *writer) block(block []byte) []byte {
 	}
 	typ := rawjson.Text(rawjson.Field(block, "type"))
 	switch typ {
-	case wrapper:
+	case wrappedBlockType:
 		return w.block(rawjson.Field(block, "block"))
 	case "text":
 		text, cites := rawjson.Field(block, "text"), rawjson.Field(block, "citations")
@@ -36,11 +36,11 @@ func (w *writer) block(block []byte) []byte {
 		}
 		return nil // an empty one cannot be sent, and says nothing
 	case "image":
-		if b := image(block); b != nil {
+		if b := imageBlock(block); b != nil {
 			return b
 		}
 	default:
-		if anthropics(typ) {
+		if isAnthropicBlock(typ) {
 			return rawjson.WithField(block, "cache_control", nil) // Claude Code sets its own, and more than four are refused
 		}
 	}
@@ -48,8 +48,8 @@ func (w *writer) block(block []byte) []byte {
 	return nil
 }
 
-// anthropics tells Anthropic's types of blocks that go as they are.
-func anthropics(typ string) bool {
+// isAnthropicBlock tells Anthropic's types of blocks that go as they are.
+func isAnthropicBlock(typ string) bool {
 	switch typ {
 	case "document", "tool_reference", "server_tool_use", "search_result", "mcp_tool_use", "container_upload":
 		return true
@@ -57,8 +57,8 @@ func anthropics(typ string) bool {
 	return strings.HasSuffix(typ, "_tool_result")
 }
 
-// image gives Anthropic's image for one of its own or of pi's; nil = its bytes are not there.
-func image(block []byte) []byte {
+// imageBlock gives Anthropic's image for one of its own or of pi's; nil = its bytes are not there.
+func imageBlock(block []byte) []byte {
 	if src := rawjson.Field(block, "source"); len(src) > 0 && src[0] == '{' {
 		return rawjson.WithField(block, "cache_control", nil)
 	}
@@ -106,7 +106,7 @@ func (w *writer) thinking(block []byte, signed bool) []byte {
 }
 
 // call gives the block of a call, in pi's shape or Anthropic's.
-func (w *writer) call(it item, said *answer, block []byte) []byte {
+func (w *writer) call(it sourceEntry, said *writtenAnswer, block []byte) []byte {
 	id, name := rawjson.Text(rawjson.Field(block, "id")), rawjson.Field(block, "name")
 	if !rawjson.IsString(name) || len(name) == 2 {
 		w.lose("calls without a tool's name")
@@ -123,6 +123,6 @@ func (w *writer) call(it item, said *answer, block []byte) []byte {
 		args = rawjson.Object("input", args)
 	}
 	written := w.callNamed(it.ID, id)
-	said.calls = append(said.calls, call{id, written})
+	said.calls = append(said.calls, writtenCall{id, written})
 	return rawjson.Object("type", []byte(`"tool_use"`), "id", rawjson.AppendString(nil, written), "name", name, "input", args, "caller", rawjson.Field(block, "caller"))
 }

@@ -1,4 +1,4 @@
-package field
+package claudecode
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Detect tells by the first bytes of a file whether it is one of Claude Code's. The last line may be torn.
+// Detect reports whether the first bytes of a file are those of one of Claude Code's. The last line may be torn.
 func Detect(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	found := false
@@ -15,7 +15,7 @@ func Detect(head []byte) bool {
 		line, rest, _ := bytes.Cut(head, []byte{'\n'})
 		line = bytes.Trim(line, " \t\r\x00")
 		if len(line) > 0 && line[0] == '{' {
-			h := Read(line)
+			h := readLineHead(line)
 			if string(h.Type) == `"session"` || string(h.Type) == `"session_meta"` {
 				return false // pi's family, Codex
 			}

@@ -1,4 +1,4 @@
-package write
+package claudecode
 
 import (
 	"bytes"
@@ -7,26 +7,25 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 )
 
-// maxSteps bounds how far up the call of a result is looked for, in entries that call, answer or change the model.
-const maxSteps = 4096
+// maxPathSteps bounds how far up the call of a result is looked for, in entries that call, answer or change the model.
+const maxPathSteps = 4096
 
-// step is what an entry adds to the way that leads to it: calls or an answer to one, and the model in force. The
+// pathStep is what an entry adds to the way that leads to it: calls or an answer to one, and the model in force. The
 // entries of one way share their steps with those above, so that branches do not see each other's calls.
-type step struct {
-	up     *step
-	calls  []call
+type pathStep struct {
+	up     *pathStep
+	calls  []writtenCall
 	answer string // the id of a call, as written
 	model  []byte // a string literal; nil = none is known
 }
 
-// call is a call of a tool: its id in the session, and the one in the file.
-type call struct{ id, written string }
+// writtenCall is a call of a tool: its id in the session, and the one in the file.
+type writtenCall struct{ id, written string }
 
 // pass adds a step to the way of the entry at hand, if it adds something.
-func (w *writer) pass(s step) {
+func (w *writer) pass(s pathStep) {
 	before := w.model()
 	if s.model == nil || bytes.Equal(s.model, before) {
 		if s.calls == nil && s.answer == "" {
@@ -45,7 +44,7 @@ func (w *writer) pass(s step) {
 func (w *writer) answered(id string) (written string, again bool) {
 	var here map[string]bool
 	at := w.way
-	for range maxSteps {
+	for range maxPathSteps {
 		if at == nil {
 			break
 		}
@@ -85,7 +84,7 @@ func (w *writer) callNamed(entry, id string) string {
 		if n == 0 {
 			w.lose("ids of calls that another one has: they got one of their own")
 		}
-		written = madeID(entry + "\x00" + strconv.Itoa(n) + "\x00" + id)
+		written = derivedCallID(entry + "\x00" + strconv.Itoa(n) + "\x00" + id)
 	}
 	w.calls[shortKey(written)] = true
 	return written
@@ -94,13 +93,13 @@ func (w *writer) callNamed(entry, id string) string {
 // callID gives the id of a call as Anthropic takes it.
 func callID(id string) string {
 	const most = 64
-	if id != "" && len(id) <= most && graph.AgentName(id) != "" {
+	if id != "" && len(id) <= most && agentName(id) != "" {
 		return id
 	}
-	return madeID(id)
+	return derivedCallID(id)
 }
 
-func madeID(of string) string {
+func derivedCallID(of string) string {
 	sum := sha256.Sum256([]byte(of))
 	return "toolu_" + hex.EncodeToString(sum[:12])
 }
@@ -114,12 +113,12 @@ func shortKey(id string) (k [8]byte) {
 // note remembers the calls, the answers and the model of a message that is in the original file, under their
 // ids there.
 func (w *writer) note(message []byte) {
-	var s step
+	var s pathStep
 	for m := rawjson.Walk(rawjson.Field(message, "content")); m.Closing == ']' && m.Next(); {
 		if string(rawjson.Field(m.Val, "type")) == `"toolCall"` {
 			id := rawjson.Text(rawjson.Field(m.Val, "id"))
 			w.calls[shortKey(id)] = true
-			s.calls = append(s.calls, call{id, id})
+			s.calls = append(s.calls, writtenCall{id, id})
 		}
 	}
 	if id := rawjson.Field(message, "toolCallId"); rawjson.IsString(id) {

@@ -1,4 +1,4 @@
-package graph
+package claudecode
 
 import (
 	"encoding/hex"
@@ -7,12 +7,11 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // add takes one object in.
-func (x *Index) add(o *jsonl.Object, f *fact) error {
+func (x *index) add(o *jsonl.Object, f *lineFacts) error {
 	i := x.entered
 	if i >= maxRows {
 		return fmt.Errorf("line %d: more than %d lines", o.Number, maxRows)
@@ -37,17 +36,17 @@ func (x *Index) add(o *jsonl.Object, f *fact) error {
 	if !f.named || x.identify(r, f.uuid, i) {
 		x.connect(f, i)
 	} else {
-		r.Kind, r.Held = KindNone, 0
-		r.Flags &^= FlagSystem | FlagText
+		r.Kind, r.Held = kindNone, 0
+		r.Flags &^= flagSystem | flagText
 	}
-	if r.Kind >= KindOther {
+	if r.Kind >= kindOther {
 		x.about(f)
 	}
 	if x.Env == nil && r.Kind.Speaks() {
-		x.Env = field.EnvelopeOf(o.Raw)
+		x.Env = envelopeOf(o.Raw)
 	}
-	if i%rowsPiece == 0 {
-		x.pieces = append(x.pieces, make([]Row, 0, rowsPiece))
+	if i%rowsPerChunk == 0 {
+		x.pieces = append(x.pieces, make([]lineRow, 0, rowsPerChunk))
 	}
 	last := &x.pieces[len(x.pieces)-1]
 	*last = append(*last, *r)
@@ -55,17 +54,17 @@ func (x *Index) add(o *jsonl.Object, f *fact) error {
 	return nil
 }
 
-// rowsPiece is how many rows are held in one piece of memory until their number is known.
-const rowsPiece = 1 << 10
+// rowsPerChunk is how many rows are held in one piece of memory until their number is known.
+const rowsPerChunk = 1 << 10
 
-func (x *Index) early(i int32) *Row { return &x.pieces[i/rowsPiece][i%rowsPiece] }
+func (x *index) early(i int32) *lineRow { return &x.pieces[i/rowsPerChunk][i%rowsPerChunk] }
 
 // link puts the rows in one piece and finds the ones that they name.
-func (x *Index) link() {
+func (x *index) link() {
 	x.Rows = slices.Concat(x.pieces...)
 	x.pieces = nil
 	for i := range x.Rows {
-		if r := &x.Rows[i]; r.Flags&FlagNamed != 0 {
+		if r := &x.Rows[i]; r.Flags&flagNamed != 0 {
 			if p, ok := x.byKey[r.names]; ok {
 				r.parent = p
 			}
@@ -75,7 +74,7 @@ func (x *Index) link() {
 
 // identify enters a row under its id. The same line again says nothing new (false); another line of the same
 // id answers to it from then on.
-func (x *Index) identify(r *Row, odd []byte, i int32) bool {
+func (x *index) identify(r *lineRow, odd []byte, i int32) bool {
 	x.keep(r.Key, odd)
 	if at, ok := x.byKey[r.Key]; ok {
 		before := x.early(at)
@@ -84,14 +83,14 @@ func (x *Index) identify(r *Row, odd []byte, i int32) bool {
 			return false
 		}
 		x.Note(r.Line, diag.DuplicateID, fmt.Sprintf("line %d has the same id: this one answers to it", before.Line))
-		before.Flags |= FlagPast
+		before.Flags |= flagPast
 	}
 	x.byKey[r.Key] = i
 	return true
 }
 
 // keep remembers an id that is no UUID.
-func (x *Index) keep(k Key, odd []byte) {
+func (x *index) keep(k lineKey, odd []byte) {
 	if len(odd) == 0 {
 		return
 	}
@@ -99,7 +98,7 @@ func (x *Index) keep(k Key, odd []byte) {
 		return
 	}
 	if x.odd == nil {
-		x.odd = map[Key]string{}
+		x.odd = map[lineKey]string{}
 	}
 	if x.odd[k] = string(odd); len(odd) > maxID {
 		x.odd[k] = "cc-" + hex.EncodeToString(k[:])
@@ -107,7 +106,7 @@ func (x *Index) keep(k Key, odd []byte) {
 }
 
 // connect notes what a row belongs to, calls and answers.
-func (x *Index) connect(f *fact, i int32) {
+func (x *index) connect(f *lineFacts, i int32) {
 	r := &f.row
 	r.Model = x.Models.of(f.model)
 	if f.sent {
@@ -117,7 +116,7 @@ func (x *Index) connect(f *fact, i int32) {
 		}
 	}
 	for _, c := range f.calls {
-		x.Calls[c.id] = Call{i, x.Tools.of(c.tool)}
+		x.Calls[c.id] = toolCall{i, x.Tools.of(c.tool)}
 	}
 	for _, k := range f.answers {
 		if c, ok := x.Calls[k]; ok {
@@ -127,16 +126,16 @@ func (x *Index) connect(f *fact, i int32) {
 		}
 	}
 	x.mention(f.mention, &x.Agents, "")
-	x.mention(f.run, &x.Runs, workflow)
+	x.mention(f.run, &x.Runs, workflowPrefix)
 	switch {
-	case r.Kind == KindBoundary:
+	case r.Kind == kindBoundary:
 		x.preserved(f.compacted, i)
 	case f.forked != nil:
-		x.forked = KeyOf(f.forked)
+		x.forked = keyOf(f.forked)
 	case f.prompted && f.outright:
 		x.explicit = f.leaf
 	case r.Kind.Speaks() && !f.side, f.prompted && f.leaf != x.explicit:
-		x.explicit = Key{} // it went on
+		x.explicit = lineKey{} // it went on
 	}
 	if f.rank > 0 {
 		x.name(f, i)
@@ -145,8 +144,8 @@ func (x *Index) connect(f *fact, i int32) {
 
 // name notes a line that may name the session. One that says so outright does from there on, where it counts for as
 // much as what named it before; a summary is seen to when all is known.
-func (x *Index) name(f *fact, i int32) {
-	t := title{row: i, rank: f.rank, text: field.Name(f.title), leaf: f.leaf}
+func (x *index) name(f *lineFacts, i int32) {
+	t := foundTitle{row: i, rank: f.rank, text: titleText(f.title), leaf: f.leaf}
 	if t.text == "" || t.rank > 1 && t.rank < x.named.rank {
 		return
 	}
@@ -168,12 +167,12 @@ func (x *Index) name(f *fact, i int32) {
 	}
 }
 
-// workflow marks the name of a run among those of agents, which have no slash.
-const workflow = "workflows/"
+// workflowPrefix marks the name of a run among those of agents, which have no slash.
+const workflowPrefix = "workflows/"
 
 // mention notes, once, an agent whose transcript may lie beside the file, or a run of a workflow with agents.
-func (x *Index) mention(id []byte, list *[]string, mark string) {
-	name := AgentName(rawjson.Text(id))
+func (x *index) mention(id []byte, list *[]string, mark string) {
+	name := agentName(rawjson.Text(id))
 	if name == "" || len(*list) >= maxAgents || x.agent[mark+name] {
 		return
 	}
@@ -182,7 +181,7 @@ func (x *Index) mention(id []byte, list *[]string, mark string) {
 }
 
 // about takes from a line what is to be known of the session.
-func (x *Index) about(f *fact) {
+func (x *index) about(f *lineFacts) {
 	if x.Created.IsZero() {
 		if t, ok := jsonl.Stamp(f.stamp); ok {
 			x.Created = t
@@ -191,10 +190,10 @@ func (x *Index) about(f *fact) {
 	if x.Cwd == "" {
 		x.Cwd = rawjson.Text(f.cwd)
 	}
-	if id := field.Text(f.session); len(id) > 0 && len(id) <= maxName && (x.Session == "" || !f.side) && string(id) != x.Session {
+	if id := stringBytes(f.session); len(id) > 0 && len(id) <= maxNameSize && (x.Session == "" || !f.side) && string(id) != x.Session {
 		x.Session = string(id)
 	}
 	if x.AgentID == "" && f.side {
-		x.AgentID = AgentName(rawjson.Text(f.agent))
+		x.AgentID = agentName(rawjson.Text(f.agent))
 	}
 }

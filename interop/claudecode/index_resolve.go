@@ -1,18 +1,18 @@
-package graph
+package claudecode
 
 import "github.com/coppice-go/coppice/internal/diag"
 
 // How far apart in the file the pieces of one message may lie, and how much they may hold together.
 const (
-	maxSpan  = 32 << 20
-	maxJoint = 3 << 20
+	maxPieceDistance = 32 << 20
+	maxJoinedSize    = 3 << 20
 )
 
 // Marks in the field link of a row that says nothing, until it is known where it leads.
 const (
-	unknown  = int32(-2)
-	visiting = int32(-3)
-	fresh    = int32(-4) // to nothing: it begins afresh
+	linkUnknown  = int32(-2)
+	linkVisiting = int32(-3)
+	linkFresh    = int32(-4) // to nothing: it begins afresh
 )
 
 // resolve turns the file's links into those of a conversation.
@@ -22,7 +22,7 @@ const (
 // through what says nothing; pieces are joined; the results of a message's calls stand behind it, one behind
 // the other, and what went on from any of them goes on from the last; a compaction hangs on what was last
 // before it. What is left are branches that somebody made.
-func (x *Index) resolve() {
+func (x *index) resolve() {
 	x.link()
 	x.sidechains()
 	x.follow()
@@ -37,32 +37,32 @@ func (x *Index) resolve() {
 
 // sidechains sorts rows into the session and its children. A file of nothing but sidechains is itself the
 // transcript of an agent that a session started, and has None.
-func (x *Index) sidechains() {
+func (x *index) sidechains() {
 	own := false
 	for i := range x.Rows {
 		r := &x.Rows[i]
-		own = own || r.Kind.Speaks() && r.Flags&FlagSide == 0
+		own = own || r.Kind.Speaks() && r.Flags&flagSide == 0
 	}
 	x.agentFile(own)
 	if !own {
 		return
 	}
-	last := None
+	last := noRow
 	var trail []int32
 	for i := range x.Rows {
-		if r := &x.Rows[i]; r.Flags&FlagSide == 0 || r.Kind < KindOther || r.Child != 0 {
+		if r := &x.Rows[i]; r.Flags&flagSide == 0 || r.Kind < kindOther || r.Child != 0 {
 			continue
 		}
 		trail = trail[:0]
 		j, child := int32(i), int32(0)
 		for {
-			x.Rows[j].Child = visiting
+			x.Rows[j].Child = linkVisiting
 			trail = append(trail, j)
 			p, ok := x.parentOf(j)
-			if !ok && x.Rows[j].Flags&FlagNamed != 0 && last != None {
+			if !ok && x.Rows[j].Flags&flagNamed != 0 && last != noRow {
 				child = x.Rows[last].Child // its parent is not there: it goes on with what came before
 			}
-			if !ok || x.Rows[p].Flags&FlagSide == 0 || x.Rows[p].Child == visiting {
+			if !ok || x.Rows[p].Flags&flagSide == 0 || x.Rows[p].Child == linkVisiting {
 				break
 			}
 			if child = x.Rows[p].Child; child > 0 {
@@ -82,7 +82,7 @@ func (x *Index) sidechains() {
 }
 
 // agentFile forgets what only a file of the one kind or the other has.
-func (x *Index) agentFile(own bool) {
+func (x *index) agentFile(own bool) {
 	if own {
 		x.AgentID = ""
 	} else if x.AgentID == "" {
@@ -92,31 +92,31 @@ func (x *Index) agentFile(own bool) {
 		if own {
 			return
 		}
-		x.Rows[i].Flags &^= FlagSide
+		x.Rows[i].Flags &^= flagSide
 	}
 }
 
-func (x *Index) parentOf(i int32) (p int32, ok bool) {
+func (x *index) parentOf(i int32) (p int32, ok bool) {
 	p = x.Rows[i].parent
-	return p, p != None
+	return p, p != noRow
 }
 
 // follow finds for each row that speaks the one that speaks before it.
-func (x *Index) follow() {
+func (x *index) follow() {
 	last := x.perChild()
 	for i := range x.Rows {
 		r := &x.Rows[i]
 		p, ok := x.parentOf(int32(i))
 		switch {
-		case r.Kind == KindAssistant && r.Flags&FlagNamed == 0 && last[r.Child] != None:
+		case r.Kind == kindAssistant && r.Flags&flagNamed == 0 && last[r.Child] != noRow:
 			x.flat = true
 			fallthrough
 		case r.Kind.Speaks():
 			last[r.Child] = int32(i)
-		case r.Kind == KindOther && ok && x.Rows[p].Child == r.Child:
-			r.link = unknown
-		case r.Kind == KindOther && r.Flags&FlagNamed == 0:
-			r.link = fresh
+		case r.Kind == kindOther && ok && x.Rows[p].Child == r.Child:
+			r.link = linkUnknown
+		case r.Kind == kindOther && r.Flags&flagNamed == 0:
+			r.link = linkFresh
 		default:
 			r.link = last[r.Child] // where the file was when it was written
 		}
@@ -133,17 +133,17 @@ func (x *Index) follow() {
 			continue
 		}
 		p, ok := x.parentOf(int32(i))
-		if r.Kind == KindBoundary && p > int32(i) {
+		if r.Kind == kindBoundary && p > int32(i) {
 			ok = false // what comes behind it goes on from it
 		}
 		switch {
-		case r.Flags&FlagNamed == 0:
-			r.link = fresh
+		case r.Flags&flagNamed == 0:
+			r.link = linkFresh
 		case ok && x.Rows[p].Child == r.Child && p != int32(i):
 			r.link = x.climb(p)
 		case r.names == x.forked:
 			r.link = before
-		case r.Flags&FlagNamed != 0 && !(ok && r.Child != 0):
+		case r.Flags&flagNamed != 0 && !(ok && r.Child != 0):
 			x.Note(r.Line, diag.Orphan, "its parent is not in the file, or not before it: it goes on from the line before it")
 			fallthrough
 		default:
@@ -151,40 +151,40 @@ func (x *Index) follow() {
 		}
 		switch {
 		case r.Child != 0 && ok && x.Rows[p].Child != r.Child:
-			r.link = None
-		case r.link == fresh && r.Kind == KindUser && r.Held == 0 && !x.flat:
-			r.link = None // only a question begins afresh
-		case r.link == fresh:
+			r.link = noRow
+		case r.link == linkFresh && r.Kind == kindUser && r.Held == 0 && !x.flat:
+			r.link = noRow // only a question begins afresh
+		case r.link == linkFresh:
 			r.link = before
 		}
 	}
 }
 
-func (x *Index) perChild() []int32 {
+func (x *index) perChild() []int32 {
 	list := make([]int32, x.Children+1)
 	for i := range list {
-		list[i] = None
+		list[i] = noRow
 	}
 	return list
 }
 
 // climb goes up from a row to the nearest one that speaks. Each row is passed once, whatever the file says.
-func (x *Index) climb(i int32) int32 {
+func (x *index) climb(i int32) int32 {
 	from := i
-	for i != None && !x.Rows[i].Kind.Speaks() && x.Rows[i].link == unknown {
-		x.Rows[i].link = visiting
+	for i != noRow && !x.Rows[i].Kind.Speaks() && x.Rows[i].link == linkUnknown {
+		x.Rows[i].link = linkVisiting
 		i, _ = x.parentOf(i)
 	}
 	found := i
 	switch {
-	case i == None || x.Rows[i].Kind.Speaks():
-	case x.Rows[i].link == visiting:
+	case i == noRow || x.Rows[i].Kind.Speaks():
+	case x.Rows[i].link == linkVisiting:
 		x.Note(x.Rows[i].Line, diag.Cycle, "parents lead back to this line")
-		found = None
+		found = noRow
 	default:
 		found = x.Rows[i].link
 	}
-	for i = from; i != None && !x.Rows[i].Kind.Speaks() && x.Rows[i].link == visiting; {
+	for i = from; i != noRow && !x.Rows[i].Kind.Speaks() && x.Rows[i].link == linkVisiting; {
 		next, _ := x.parentOf(i)
 		x.Rows[i].link = found
 		i = next
@@ -193,20 +193,20 @@ func (x *Index) climb(i int32) int32 {
 }
 
 // join makes one entry of the pieces of a message, and of a compaction's boundary and summary.
-func (x *Index) join() {
+func (x *index) join() {
 	newest := make([]int32, len(x.msgs)+1) // by message: the last piece
 	for i := range newest {
-		newest[i] = None
+		newest[i] = noRow
 	}
 	for i := range x.Rows {
 		r := &x.Rows[i]
 		switch {
-		case r.Kind == KindSummary && r.link != None:
-			if b := &x.Rows[r.link]; b.Kind == KindBoundary && b.head == b.Unit && x.near(b, r) {
+		case r.Kind == kindSummary && r.link != noRow:
+			if b := &x.Rows[r.link]; b.Kind == kindBoundary && b.head == b.Unit && x.near(b, r) {
 				b.Unit, r.head = int32(i), b.head
 			}
-		case r.Kind == KindAssistant && r.msg != 0:
-			if j := newest[r.msg]; j != None && x.continues(r, j) {
+		case r.Kind == kindAssistant && r.msg != 0:
+			if j := newest[r.msg]; j != noRow && x.continues(r, j) {
 				h := x.Rows[j].head
 				x.Rows[h].tail += r.Size // the size of all pieces, for now
 				r.head, x.Rows[h].Unit = h, int32(i)
@@ -218,27 +218,27 @@ func (x *Index) join() {
 	}
 	for i := range x.Rows {
 		r := &x.Rows[i]
-		r.tail, r.Unit = None, x.Rows[r.head].Unit
+		r.tail, r.Unit = noRow, x.Rows[r.head].Unit
 	}
 }
 
-func (x *Index) near(a, b *Row) bool {
-	return a.Child == b.Child && b.Offset-a.Offset <= maxSpan && b.Line >= a.Line
+func (x *index) near(a, b *lineRow) bool {
+	return a.Child == b.Child && b.Offset-a.Offset <= maxPieceDistance && b.Line >= a.Line
 }
 
 // continues tells that a piece goes on where the message's last piece j, or a result of its calls, stood.
-func (x *Index) continues(r *Row, j int32) bool {
+func (x *index) continues(r *lineRow, j int32) bool {
 	last := &x.Rows[j]
 	head := &x.Rows[last.head]
-	if !x.near(head, r) || head.tail+r.Size > maxJoint {
+	if !x.near(head, r) || head.tail+r.Size > maxJoinedSize {
 		return false
 	}
-	for at := r.link; at != None; {
+	for at := r.link; at != noRow; {
 		p := &x.Rows[at]
 		switch {
-		case p.Kind == KindAssistant:
+		case p.Kind == kindAssistant:
 			return p.head == last.head
-		case p.Kind == KindUser && p.call != None:
+		case p.Kind == kindUser && p.call != noRow:
 			at = p.call
 			continue
 		}
@@ -248,7 +248,7 @@ func (x *Index) continues(r *Row, j int32) bool {
 }
 
 // answers puts the results of a message's calls behind it.
-func (x *Index) answers() {
+func (x *index) answers() {
 	for i := range x.Rows {
 		r := &x.Rows[i]
 		if r.Held == 0 {
@@ -259,15 +259,15 @@ func (x *Index) answers() {
 				r.call = max(r.call, c.Row)
 			}
 		}
-		if r.call != None && (x.Rows[r.call].Child != r.Child || x.Rows[r.call].Kind != KindAssistant) {
-			r.call = None
+		if r.call != noRow && (x.Rows[r.call].Child != r.Child || x.Rows[r.call].Kind != kindAssistant) {
+			r.call = noRow
 		}
-		if r.call == None {
+		if r.call == noRow {
 			x.Note(r.Line, diag.OrphanResult, "a result whose call is not in the file")
 			continue
 		}
 		m := &x.Rows[x.Rows[r.call].Unit]
-		if r.Up = m.end; r.Up == None {
+		if r.Up = m.end; r.Up == noRow {
 			r.Up = x.Rows[r.call].Unit
 		}
 		m.end = int32(i)
@@ -276,14 +276,14 @@ func (x *Index) answers() {
 }
 
 // hang gives every entry its place in the conversation.
-func (x *Index) hang() {
+func (x *index) hang() {
 	x.listed = x.perChild()
 	for i := range x.Rows {
 		r := &x.Rows[i]
 		switch at := x.Rows[r.head].link; {
-		case r.call != None:
+		case r.call != noRow:
 			x.between(r, at)
-		case r.Unit == int32(i) && r.Kind.Speaks() && at != None:
+		case r.Unit == int32(i) && r.Kind.Speaks() && at != noRow:
 			r.Up = x.placeOf(x.onward(at, r.head))
 		}
 		if r.Unit == int32(i) {
@@ -294,8 +294,8 @@ func (x *Index) hang() {
 
 // between keeps on the way what was said between the results of one message's calls: those stand behind the message
 // without a gap, so it comes behind them, and what goes on from them goes on from it.
-func (x *Index) between(r *Row, at int32) {
-	if at < 0 || x.Rows[at].Up == None || x.Rows[at].Kind == KindAssistant || x.Rows[at].call != None {
+func (x *index) between(r *lineRow, at int32) {
+	if at < 0 || x.Rows[at].Up == noRow || x.Rows[at].Kind == kindAssistant || x.Rows[at].call != noRow {
 		return
 	}
 	m := x.message(r.call)
@@ -304,7 +304,7 @@ func (x *Index) between(r *Row, at int32) {
 	}
 	const most = 16 // lines between two results
 	for up, n := at, 0; up >= 0 && n < most; up, n = x.Rows[up].link, n+1 {
-		if k := &x.Rows[up]; k.call == None && (k.Kind == KindQueued || k.Kind == KindMeta || k.Kind == KindUser && k.Held == 0) {
+		if k := &x.Rows[up]; k.call == noRow && (k.Kind == kindQueued || k.Kind == kindMeta || k.Kind == kindUser && k.Held == 0) {
 			continue
 		}
 		if x.message(up) == m {

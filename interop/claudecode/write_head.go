@@ -1,4 +1,4 @@
-package write
+package claudecode
 
 import (
 	"strconv"
@@ -7,11 +7,11 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// LostStart is the kind of loss of a head before the first message.
-const LostStart = "the place where the session stands: before the first message, and Claude Code goes on at one"
+// lostStart is the kind of loss of a head before the first message.
+const lostStart = "the place where the session stands: before the first message, and Claude Code goes on at one"
 
 // pointed notes that a line of the file names the one at which it goes on, whatever comes behind it.
-func (w *writer) pointed(it item) {
+func (w *writer) pointed(it sourceEntry) {
 	data := rawjson.Field(it.Raw, "data")
 	leaf := rawjson.Text(rawjson.Field(data, "leafUuid"))
 	if it.Type != "custom" || rawjson.Text(rawjson.Field(it.Raw, "customType")) != "claude-code.last-prompt" || leaf == "" {
@@ -29,19 +29,19 @@ func (w *writer) pointed(it item) {
 // entries is how many the session has: an id that is made with it is in no file of fewer.
 func (w *writer) pointAtHead(entries int) {
 	if w.head == "" && w.opens != "" {
-		w.lose(LostStart)
+		w.lose(lostStart)
 	}
 	if w.head == "" || w.head == w.opens && (w.named == "" || w.named == w.head || !w.added) {
 		return
 	}
 	if w.agent == "" {
-		w.line(rawjson.Object("type", []byte(`"last-prompt"`), "leafUuid", orNull(w.head), "explicit", []byte("true"), "sessionId", rawjson.AppendString(nil, w.session)))
+		w.line(rawjson.Object("type", []byte(`"last-prompt"`), "leafUuid", idOrNull(w.head), "explicit", []byte("true"), "sessionId", rawjson.AppendString(nil, w.session)))
 	}
 	if w.head == w.opens {
 		return
 	}
-	it := item{at: jsonl.AppendTime(nil, w.last)}
-	id := made("head", w.head+" "+strconv.Itoa(entries))
+	it := sourceEntry{at: jsonl.AppendTime(nil, w.last)}
+	id := derivedUUID("head", w.head+" "+strconv.Itoa(entries))
 	w.tree(id, w.envelope(it, id, w.head, `"system"`, "subtype", []byte(`"informational"`), "content", []byte(`"Continued from here"`),
 		"isMeta", []byte("false"), "level", []byte(`"info"`)))
 }

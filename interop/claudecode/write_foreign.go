@@ -1,4 +1,4 @@
-package write
+package claudecode
 
 import (
 	"bytes"
@@ -10,15 +10,15 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
-// wrapper is the type of a block that holds one of Anthropic's, on its way through package shape.
-const wrapper = "claude-code.block"
+// wrappedBlockType is the type of a block that holds one of Anthropic's, on its way through package shape.
+const wrappedBlockType = "claude-code.block"
 
-var dialect = piwriter.Dialect{Blocks: []string{wrapper}}
+var piDialect = piwriter.Dialect{Blocks: []string{wrappedBlockType}}
 
 // parts gives the messages that a message becomes, in pi's shape or Anthropic's. One that is already in either
 // comes back as it is; those of other providers go through package shape.
-func (w *writer) parts(it item) []piwriter.Part {
-	if native(it.message) {
+func (w *writer) parts(it sourceEntry) []piwriter.Part {
+	if isNative(it.message) {
 		return []piwriter.Part{{Type: "message", Message: it.message}}
 	}
 	message := it.message
@@ -27,11 +27,11 @@ func (w *writer) parts(it item) []piwriter.Part {
 			message = rawjson.WithField(message, name, w.wrapped(list))
 		}
 	}
-	return piwriter.Messages(message, it.Time, dialect, w.lose)
+	return piwriter.Messages(message, it.Time, piDialect, w.lose)
 }
 
-// native reports a message in pi's shape or Anthropic's.
-func native(message []byte) bool {
+// isNative reports a message in pi's shape or Anthropic's.
+func isNative(message []byte) bool {
 	role := rawjson.Text(rawjson.Field(message, "role"))
 	switch role {
 	case "user", "assistant", "toolResult":
@@ -84,7 +84,7 @@ func nativeBlock(role string, b []byte) bool {
 	case "document":
 		return bytes.HasPrefix(rawjson.Field(b, "source"), []byte("{"))
 	default:
-		return anthropics(typ)
+		return isAnthropicBlock(typ)
 	}
 }
 
@@ -96,7 +96,7 @@ func (w *writer) wrapped(list []byte) []byte {
 		b := m.Val
 		switch inner := w.anthropic(b); {
 		case inner != nil:
-			b = rawjson.Object("type", []byte(`"`+wrapper+`"`), "block", inner)
+			b = rawjson.Object("type", []byte(`"`+wrappedBlockType+`"`), "block", inner)
 		case isResult(b):
 			b = w.plainResult(b)
 		default:
@@ -114,7 +114,7 @@ func (w *writer) wrapped(list []byte) []byte {
 func (w *writer) anthropic(b []byte) []byte {
 	typ := rawjson.Text(rawjson.Field(b, "type"))
 	switch {
-	case typ == "image" && rawjson.Field(b, "source") != nil, typ == "document" && nativeBlock("user", b), anthropics(typ) && typ != "document":
+	case typ == "image" && rawjson.Field(b, "source") != nil, typ == "document" && nativeBlock("user", b), isAnthropicBlock(typ) && typ != "document":
 		return b
 	case typ == "thinking" && rawjson.IsString(rawjson.Field(b, "signature")), typ == "redacted_thinking", typ == "redactedThinking":
 		return b

@@ -1,13 +1,13 @@
-package graph
+package claudecode
 
-// Names numbers texts that occur again and again, from 1; 0 stands for None and for those over the bounds.
-type Names struct {
+// nameTable numbers texts that occur again and again, from 1; 0 stands for None and for those over the bounds.
+type nameTable struct {
 	list []string
 	by   map[string]int32
 }
 
-func (n *Names) of(text []byte) int32 {
-	if len(text) == 0 || len(text) > maxName {
+func (n *nameTable) of(text []byte) int32 {
+	if len(text) == 0 || len(text) > maxNameSize {
 		return 0
 	}
 	if i, ok := n.by[string(text)]; ok {
@@ -25,15 +25,15 @@ func (n *Names) of(text []byte) int32 {
 }
 
 // Text gives the text of a number.
-func (n *Names) Text(i int32) string {
+func (n *nameTable) Text(i int32) string {
 	if i == 0 {
 		return ""
 	}
 	return n.list[i-1]
 }
 
-// AgentName gives the name of an agent if it can be part of a file's name; else "".
-func AgentName(s string) string {
+// agentName gives the name of an agent if it can be part of a file's name; else "".
+func agentName(s string) string {
 	if len(s) > 128 {
 		return ""
 	}

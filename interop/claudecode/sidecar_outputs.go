@@ -1,4 +1,4 @@
-package beside
+package claudecode
 
 import (
 	"crypto/sha256"
@@ -13,12 +13,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// ToolOutput is the customType of an entry that holds a file of a tool's output.
-const ToolOutput = "claude-code.tool-output"
+// toolOutputType is the customType of an entry that holds a file of a tool's output.
+const toolOutputType = "claude-code.tool-output"
 
 // Bounds of what is kept of the files with outputs of tools, in bytes; what is over them is named in one note.
 const (
@@ -26,17 +25,17 @@ const (
 	maxOutputs = 64 << 20       // of all files together
 	maxShown   = 20             // names in the note
 
-	outputs = "/tool-results"
+	outputsFolder = "/tool-results"
 )
 
-// Outputs gives entries for the files with outputs of tools that lie in a session's folder. A result's text ends
+// outputFiles gives entries for the files with outputs of tools that lie in a session's folder. A result's text ends
 // early and names its file; others are called by their call's id. Agents that the session started keep theirs
 // there too.
 //
 // Each entry hangs on the one before, the first on the session's beginning, on a branch of their own: they are no
 // part of what models are told.
-type Outputs struct {
-	s      *Search
+type outputFiles struct {
+	s      *sidecar
 	names  []string
 	parent string
 	stamp  []byte
@@ -45,16 +44,16 @@ type Outputs struct {
 }
 
 // Outputs lists the files. stamp is the time of the entries, a string literal.
-func (s *Search) Outputs(stamp []byte) *Outputs {
-	o := &Outputs{s: s, parent: graph.RootID, stamp: stamp, left: maxOutputs}
+func (s *sidecar) Outputs(stamp []byte) *outputFiles {
+	o := &outputFiles{s: s, parent: rootID, stamp: stamp, left: maxOutputs}
 	if s.src.Beside != nil {
-		o.names = s.list(s.folders(outputs))
+		o.names = s.list(s.folders(outputsFolder))
 	}
 	return o
 }
 
 // Next gives the next entry; nil = no more.
-func (o *Outputs) Next() []byte {
+func (o *outputFiles) Next() []byte {
 	for len(o.names) > 0 {
 		name := o.names[0]
 		o.names = o.names[1:]
@@ -79,7 +78,7 @@ func (o *Outputs) Next() []byte {
 }
 
 // read gives what is in a file; nil = more than may be kept.
-func (o *Outputs) read(name string) (data []byte, err error) {
+func (o *outputFiles) read(name string) (data []byte, err error) {
 	if o.left <= 0 {
 		return nil, nil
 	}
@@ -103,7 +102,7 @@ func (o *Outputs) read(name string) (data []byte, err error) {
 }
 
 // entry makes the entry of a file: text as it is, other bytes in base64.
-func (o *Outputs) entry(name string, data []byte) []byte {
+func (o *outputFiles) entry(name string, data []byte) []byte {
 	if data == nil {
 		return nil
 	}
@@ -116,7 +115,7 @@ func (o *Outputs) entry(name string, data []byte) []byte {
 	sum := sha256.Sum256([]byte(name))
 	id := "cc-output-" + hex.EncodeToString(sum[:]) // longer than what a line's own id gives
 	raw := rawjson.Object("type", []byte(`"custom"`), "id", rawjson.AppendString(nil, id), "parentId", rawjson.AppendString(nil, o.parent),
-		"timestamp", o.stamp, "customType", rawjson.AppendString(nil, ToolOutput),
+		"timestamp", o.stamp, "customType", rawjson.AppendString(nil, toolOutputType),
 		"data", rawjson.Object("file", rawjson.AppendString(nil, name), "bytes", strconv.AppendInt(nil, int64(len(data)), 10), kind, val))
 	if len(raw) <= jsonl.MaxEntry {
 		o.parent = id

@@ -1,5 +1,4 @@
-// Package field reads the fields of a line: those that tell what it is, and the envelope that every line repeats.
-package field
+package claudecode
 
 import (
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -7,20 +6,20 @@ import (
 
 // Bounds of what is read, in bytes.
 const (
-	maxName  = 256     // of a type, or a field's name
-	maxValue = 1 << 10 // of what an envelope says in one field
+	maxFieldName     = 256     // of a type, or a field's name
+	maxEnvelopeValue = 1 << 10 // of what an envelope says in one field
 )
 
-// Head is what the index reads of a line, each value where it lies.
-type Head struct {
+// lineHead is what the index reads of a line, each value where it lies.
+type lineHead struct {
 	Type, UUID, Parent, Logical, Session, Stamp, Side, Meta, Compact []byte
 	Agent, Message, Subtype, Cwd, Leaf, Title, Data, Used, Compacted []byte
 	Attachment, Explicit, Forked                                     []byte
 }
 
-// Read reads the head of an object.
-func Read(object []byte) Head {
-	var h Head
+// readLineHead reads the head of an object.
+func readLineHead(object []byte) lineHead {
+	var h lineHead
 	for m := rawjson.Walk(object); m.Closing == '}' && m.Next(); {
 		h.Take(m.Key, m.Val)
 	}
@@ -28,14 +27,14 @@ func Read(object []byte) Head {
 }
 
 // Take is shown one member after the other; key nil begins.
-func (h *Head) Take(key, val []byte) {
+func (h *lineHead) Take(key, val []byte) {
 	if key == nil {
-		*h = Head{}
+		*h = lineHead{}
 		return
 	}
 	switch string(key) {
 	case "type":
-		if h.Type = val; len(Text(val)) == 0 || len(val) > maxName {
+		if h.Type = val; len(stringBytes(val)) == 0 || len(val) > maxFieldName {
 			h.Type = nil
 		}
 	case "uuid":
@@ -82,7 +81,7 @@ func (h *Head) Take(key, val []byte) {
 }
 
 // Known tells a line of Claude Code's from one of another program, by more than its type.
-func (h *Head) Known() bool {
+func (h *lineHead) Known() bool {
 	switch string(h.Type) {
 	case `"user"`, `"assistant"`, `"system"`, `"progress"`, `"attachment"`:
 		return rawjson.IsString(h.UUID) && (h.Parent != nil || h.Logical != nil || h.Session != nil)
@@ -97,8 +96,8 @@ func (h *Head) Known() bool {
 	return false
 }
 
-// Text gives what a string value says, without a copy if it can be; nil = it is none.
-func Text(val []byte) []byte {
+// stringBytes gives what a string value says, without a copy if it can be; nil = it is none.
+func stringBytes(val []byte) []byte {
 	if len(val) < 2 || val[0] != '"' {
 		return nil
 	}

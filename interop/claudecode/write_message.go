@@ -1,4 +1,4 @@
-package write
+package claudecode
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
-// spoken is what becomes one line of the file.
-type spoken struct {
+// fileLine is what becomes one line of the file.
+type fileLine struct {
 	typ     string
 	message []byte
 	flags   []any // further fields of the line, names and values in turn
@@ -18,8 +18,8 @@ type spoken struct {
 
 // message writes a message of any role, in any provider's shape: on several lines where it holds what is said
 // on different ones in Claude Code.
-func (w *writer) message(it item) {
-	var lines []spoken
+func (w *writer) message(it sourceEntry) {
+	var lines []fileLine
 	switch role := rawjson.Text(rawjson.Field(it.message, "role")); role {
 	case "custom", "hookMessage", "developer", "system":
 		w.lose("messages of role " + role + ": written as the program's own")
@@ -49,7 +49,7 @@ func (w *writer) message(it item) {
 }
 
 // put writes the lines of an entry. The last has the entry's id: what comes next hangs on it.
-func (w *writer) put(it item, lines []spoken) {
+func (w *writer) put(it sourceEntry, lines []fileLine) {
 	if len(lines) == 0 {
 		w.skip(it, "messages without content that Claude Code can show")
 		return
@@ -58,7 +58,7 @@ func (w *writer) put(it item, lines []spoken) {
 	for i, l := range lines {
 		id := w.place(it.ID)
 		if i < len(lines)-1 {
-			id = made("part", w.place(it.ID)+"."+strconv.Itoa(i))
+			id = derivedUUID("part", w.place(it.ID)+"."+strconv.Itoa(i))
 		}
 		if i == 0 && len(lines) > 1 {
 			w.firsts[it.ID] = id
@@ -69,7 +69,7 @@ func (w *writer) put(it item, lines []spoken) {
 }
 
 // part gives the lines of a message in pi's shape or Anthropic's.
-func (w *writer) part(it item, p piwriter.Part) []spoken {
+func (w *writer) part(it sourceEntry, p piwriter.Part) []fileLine {
 	switch {
 	case p.Type == "custom_message":
 		return w.program(rawjson.Field(p.Body, "content"))
@@ -87,7 +87,7 @@ func (w *writer) part(it item, p piwriter.Part) []spoken {
 }
 
 // program gives the line of what a program says to the model.
-func (w *writer) program(content []byte) []spoken {
+func (w *writer) program(content []byte) []fileLine {
 	if !rawjson.IsString(content) && !nativeBlocks("user", content) {
 		content = piwriter.Content(content, w.lose)
 	}
@@ -95,7 +95,7 @@ func (w *writer) program(content []byte) []spoken {
 }
 
 // said gives the line of what somebody says to the model; none for what is empty, which cannot be sent.
-func (w *writer) said(content []byte, meta bool) []spoken {
+func (w *writer) said(content []byte, meta bool) []fileLine {
 	if !rawjson.IsString(content) {
 		content = w.blocks(content)
 	}
@@ -106,16 +106,16 @@ func (w *writer) said(content []byte, meta bool) []spoken {
 	if meta {
 		flags = []any{"isMeta", []byte("true")}
 	}
-	return []spoken{{"user", rawjson.Object("role", []byte(`"user"`), "content", content), flags}}
+	return []fileLine{{"user", rawjson.Object("role", []byte(`"user"`), "content", content), flags}}
 }
 
 // user gives the lines of a message of the user, in which results of tools may stand: first those whose call is
 // not there, as text, then all else on one line, the results in front.
-func (w *writer) user(content []byte) []spoken {
+func (w *writer) user(content []byte) []fileLine {
 	if rawjson.IsString(content) {
 		return w.said(content, false)
 	}
-	var lines []spoken
+	var lines []fileLine
 	var results, rest [][]byte
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
 		if string(rawjson.Field(m.Val, "type")) != `"tool_result"` {
@@ -130,14 +130,14 @@ func (w *writer) user(content []byte) []spoken {
 		}
 	}
 	if list := slices.Concat(results, rest); len(list) > 0 {
-		lines = append(lines, spoken{"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List(list)), nil})
+		lines = append(lines, fileLine{"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List(list)), nil})
 	}
 	return lines
 }
 
 // resultBlock gives the block of a result. Without the call it would be refused, so it becomes text, on a line
 // of its own.
-func (w *writer) resultBlock(id string, content, isError []byte) (block []byte, alone []spoken) {
+func (w *writer) resultBlock(id string, content, isError []byte) (block []byte, alone []fileLine) {
 	if content != nil && !rawjson.IsString(content) {
 		content = w.blocks(content)
 	}
@@ -150,7 +150,7 @@ func (w *writer) resultBlock(id string, content, isError []byte) (block []byte, 
 		w.lose("results of calls that have another one, here or on another branch: Claude Code puts them behind each other")
 	}
 	w.results[shortKey(written)] = true
-	w.pass(step{answer: written})
+	w.pass(pathStep{answer: written})
 	var failed []byte
 	if rawjson.IsTrue(isError) {
 		failed = isError
@@ -159,7 +159,7 @@ func (w *writer) resultBlock(id string, content, isError []byte) (block []byte, 
 }
 
 // result gives the lines of a message that is the result of a tool.
-func (w *writer) result(message, content []byte) []spoken {
+func (w *writer) result(message, content []byte) []fileLine {
 	block, alone := w.resultBlock(rawjson.Text(rawjson.Field(message, "toolCallId")), content, rawjson.Field(message, "isError"))
 	if block == nil {
 		return alone
@@ -170,12 +170,12 @@ func (w *writer) result(message, content []byte) []spoken {
 	} else if !w.ours && string(details) != "null" {
 		w.lose("details of results of tools")
 	}
-	return []spoken{{"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List([][]byte{block})), flags}}
+	return []fileLine{{"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List([][]byte{block})), flags}}
 }
 
 // assistant gives the line of a message of the model.
-func (w *writer) assistant(it item, message, content []byte) []spoken {
-	said := answer{signed: bySigner(message)}
+func (w *writer) assistant(it sourceEntry, message, content []byte) []fileLine {
+	said := writtenAnswer{signed: bySigner(message)}
 	if rawjson.IsString(content) {
 		said.put(w.block(content))
 	}
@@ -198,26 +198,26 @@ func (w *writer) assistant(it item, message, content []byte) []spoken {
 		flags = []any{"isApiErrorMessage", []byte("true")}
 	}
 	made, model := w.provider(it, message, &said)
-	w.pass(step{calls: said.calls, model: model})
-	return []spoken{{"assistant", made, flags}}
+	w.pass(pathStep{calls: said.calls, model: model})
+	return []fileLine{{"assistant", made, flags}}
 }
 
-// answer is the content of a message of the model, while it is put together.
-type answer struct {
+// writtenAnswer is the content of a message of the model, while it is put together.
+type writtenAnswer struct {
 	list   [][]byte
-	calls  []call
+	calls  []writtenCall
 	signed bool // its thinking is Anthropic's
 }
 
-func (a *answer) put(block []byte) {
+func (a *writtenAnswer) put(block []byte) {
 	if block != nil {
 		a.list = append(a.list, block)
 	}
 }
 
-func (w *writer) sayBlock(it item, said *answer, block []byte) {
+func (w *writer) sayBlock(it sourceEntry, said *writtenAnswer, block []byte) {
 	typ := rawjson.Text(rawjson.Field(block, "type"))
-	wrapped := typ == wrapper
+	wrapped := typ == wrappedBlockType
 	if wrapped {
 		block = rawjson.Field(block, "block")
 		typ = rawjson.Text(rawjson.Field(block, "type"))
@@ -233,7 +233,7 @@ func (w *writer) sayBlock(it item, said *answer, block []byte) {
 }
 
 // provider makes the provider's message object, of the model that it says or of the one in force.
-func (w *writer) provider(it item, message []byte, said *answer) (out, model []byte) {
+func (w *writer) provider(it sourceEntry, message []byte, said *writtenAnswer) (out, model []byte) {
 	id := rawjson.Field(message, "responseId")
 	if own := rawjson.Field(message, "id"); !rawjson.IsString(id) && rawjson.IsString(own) {
 		id = own

@@ -1,6 +1,4 @@
-// Package beside finds the files that belong to a session of Claude Code's and lie beside its own: transcripts of
-// agents that it started, and what tools gave that was too long for a line.
-package beside
+package claudecode
 
 import (
 	"bytes"
@@ -14,42 +12,41 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 )
 
 // Bounds of the search.
 const (
-	MaxListed = 10_000  // names that are looked at, in all folders of a kind together
-	MaxRuns   = 1000    // of workflows, each of which has a folder
-	MinFirst  = 1 << 14 // bytes that are read of a file to learn whose it is,
-	MaxFirst  = 1 << 20 // and of one that does not say it so soon
+	maxListedFiles  = 10_000  // names that are looked at, in all folders of a kind together
+	maxWorkflowRuns = 1000    // of workflows, each of which has a folder
+	minOwnerHead    = 1 << 14 // bytes that are read of a file to learn whose it is,
+	maxOwnerHead    = 1 << 20 // and of one that does not say it so soon
 )
 
 const (
-	agents      = "/subagents" // where they lie, in the session's folder; of old beside its file
-	workflows   = "/workflows" // there each run of one has a file, and below agents a folder for its agents
-	agentPrefix = "agent-"
-	extension   = ".jsonl"
+	agentsFolder    = "/subagents" // where they lie, in the session's folder; of old beside its file
+	workflowsFolder = "/workflows" // there each run of one has a file, and below agents a folder for its agents
+	agentPrefix     = "agent-"
+	fileExtension   = ".jsonl"
 )
 
-// Search looks for the files of one session.
-type Search struct {
+// sidecar looks for the files of one session.
+type sidecar struct {
 	src     interop.Source
 	session string // its id
 	base    string // the name of its file without the extension; "" if it could be no folder's
 	note    func(detail string)
 }
 
-// New makes a search for what belongs to the session that src holds. note is told what is odd.
-func New(src interop.Source, session string, note func(detail string)) *Search {
+// newSidecar makes a search for what belongs to the session that src holds. note is told what is odd.
+func newSidecar(src interop.Source, session string, note func(detail string)) *sidecar {
 	name := path.Base(strings.ReplaceAll(src.Name, `\`, "/"))
-	return &Search{src: src, session: session, base: graph.AgentName(strings.TrimSuffix(name, extension)), note: note}
+	return &sidecar{src: src, session: session, base: agentName(strings.TrimSuffix(name, fileExtension)), note: note}
 }
 
 // folders gives the places that a folder of the session's may have: its own is called by its file or its id.
-func (s *Search) folders(kind string) []string {
+func (s *sidecar) folders(kind string) []string {
 	var dirs []string
-	for _, id := range []string{s.base, graph.AgentName(s.session)} {
+	for _, id := range []string{s.base, agentName(s.session)} {
 		if dir := id + kind; id != "" && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
@@ -57,19 +54,19 @@ func (s *Search) folders(kind string) []string {
 	return dirs
 }
 
-// AgentFile gives the name of an agent's transcript.
-func AgentFile(id string) string {
-	return agentPrefix + strings.TrimPrefix(id, agentPrefix) + extension
+// agentFile gives the name of an agent's transcript.
+func agentFile(id string) string {
+	return agentPrefix + strings.TrimPrefix(id, agentPrefix) + fileExtension
 }
 
-// AgentOf gives the agent whose transcript a file is, by its name.
-func AgentOf(name string) string {
-	return strings.TrimPrefix(strings.TrimSuffix(path.Base(name), extension), agentPrefix)
+// agentOf gives the agent whose transcript a file is, by its name.
+func agentOf(name string) string {
+	return strings.TrimPrefix(strings.TrimSuffix(path.Base(name), fileExtension), agentPrefix)
 }
 
 // Find opens the transcript of an agent.
-func (s *Search) Find(file string) (in io.ReadCloser, name string, err error) {
-	for _, dir := range append(s.folders(agents), ".") {
+func (s *sidecar) Find(file string) (in io.ReadCloser, name string, err error) {
+	for _, dir := range append(s.folders(agentsFolder), ".") {
 		name = path.Join(dir, file)
 		in, err = s.src.Beside(name)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -81,12 +78,12 @@ func (s *Search) Find(file string) (in io.ReadCloser, name string, err error) {
 
 // Agents gives the files that may be transcripts of agents, by folder and name. runs are those of workflows that the
 // session's file speaks of.
-func (s *Search) Agents(runs []string) (found []string) {
-	own := s.folders(agents)
+func (s *sidecar) Agents(runs []string) (found []string) {
+	own := s.folders(agentsFolder)
 	for _, name := range s.list(slices.Concat(own, s.runs(runs), []string{"."})) {
-		stem, ok := strings.CutSuffix(path.Base(name), extension)
-		called := strings.HasPrefix(stem, agentPrefix) && name != s.base+extension
-		if ok && stem != "" && graph.AgentName(stem) == stem && (called || slices.Contains(own, path.Dir(name))) {
+		stem, ok := strings.CutSuffix(path.Base(name), fileExtension)
+		called := strings.HasPrefix(stem, agentPrefix) && name != s.base+fileExtension
+		if ok && stem != "" && agentName(stem) == stem && (called || slices.Contains(own, path.Dir(name))) {
 			found = append(found, name)
 		}
 	}
@@ -94,21 +91,21 @@ func (s *Search) Agents(runs []string) (found []string) {
 }
 
 // runs gives the folders with the agents of each run of a workflow: of those that are named, and of those that have a file.
-func (s *Search) runs(named []string) (dirs []string) {
+func (s *sidecar) runs(named []string) (dirs []string) {
 	ids := slices.Clone(named)
-	for _, name := range s.list(s.folders(workflows)) {
+	for _, name := range s.list(s.folders(workflowsFolder)) {
 		id, ok := strings.CutSuffix(path.Base(name), ".json")
-		if ok && id != "" && graph.AgentName(id) == id {
+		if ok && id != "" && agentName(id) == id {
 			ids = append(ids, id)
 		}
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	if len(ids) > MaxRuns {
-		s.note(fmt.Sprintf("workflows: agents of %d runs are not looked for, over the limit of %d", len(ids)-MaxRuns, MaxRuns))
-		ids = ids[:MaxRuns]
+	if len(ids) > maxWorkflowRuns {
+		s.note(fmt.Sprintf("workflows: agents of %d runs are not looked for, over the limit of %d", len(ids)-maxWorkflowRuns, maxWorkflowRuns))
+		ids = ids[:maxWorkflowRuns]
 	}
-	for _, dir := range s.folders(agents + workflows) {
+	for _, dir := range s.folders(agentsFolder + workflowsFolder) {
 		for _, id := range ids {
 			dirs = append(dirs, path.Join(dir, id))
 		}
@@ -117,18 +114,18 @@ func (s *Search) runs(named []string) (dirs []string) {
 }
 
 // list gives what lies in folders, each name as it is asked for.
-func (s *Search) list(dirs []string) (found []string) {
+func (s *sidecar) list(dirs []string) (found []string) {
 	if s.src.List == nil {
 		return nil
 	}
-	left := MaxListed
+	left := maxListedFiles
 	for _, dir := range dirs {
 		names, err := s.src.List(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.note(fmt.Sprintf("files in %s: %s", dir, err))
 		}
 		if len(names) > left {
-			s.note(fmt.Sprintf("files in %s: %d names are not looked at, over the limit of %d", dir, len(names)-left, MaxListed))
+			s.note(fmt.Sprintf("files in %s: %d names are not looked at, over the limit of %d", dir, len(names)-left, maxListedFiles))
 			names = names[:left]
 		}
 		left -= len(names)
@@ -143,7 +140,7 @@ func (s *Search) list(dirs []string) (found []string) {
 
 // Owns reports whether a file says that it belongs to the session: by the first line that names a session,
 // within MaxFirst bytes. Of a file in the session's own folder that does not, a note is left.
-func (s *Search) Owns(name string) bool {
+func (s *sidecar) Owns(name string) bool {
 	id, err := s.ownerOf(name)
 	if err == nil && id != "" && (id == s.session || id == s.base) {
 		return true
@@ -157,14 +154,14 @@ func (s *Search) Owns(name string) bool {
 	return false
 }
 
-func (s *Search) ownerOf(name string) (id string, err error) {
+func (s *sidecar) ownerOf(name string) (id string, err error) {
 	in, err := s.src.Beside(name)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var head []byte
-	for size := MinFirst; size <= MaxFirst; size *= 8 {
+	for size := minOwnerHead; size <= maxOwnerHead; size *= 8 {
 		more, err := io.ReadAll(io.LimitReader(in, int64(size-len(head))))
 		if err != nil {
 			return "", fmt.Errorf("read: %w", err)

@@ -1,4 +1,4 @@
-package write
+package claudecode
 
 import (
 	"strconv"
@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
-// counts are those that Claude Code adds up of every message of the model, and pi's names of them.
-var counts = []struct{ name, pi string }{
+// usageCounts are those that Claude Code adds up of every message of the model, and pi's names of them.
+var usageCounts = []struct{ name, pi string }{
 	{"input_tokens", "input"},
 	{"cache_creation_input_tokens", "cacheWrite"},
 	{"cache_read_input_tokens", "cacheRead"},
@@ -23,13 +23,13 @@ func (w *writer) usage(message []byte) []byte {
 		w.lose("costs of messages")
 	}
 	out := []byte("{}")
-	if anthropic(own) {
+	if isAnthropicUsage(own) {
 		out = own
 	}
-	for _, c := range counts {
+	for _, c := range usageCounts {
 		out = rawjson.WithField(out, c.name, rawjson.Field(u, c.pi))
 	}
-	if hour := rawjson.Field(u, "cacheWrite1h"); rawjson.IsNumber(hour) && !anthropic(own) {
+	if hour := rawjson.Field(u, "cacheWrite1h"); rawjson.IsNumber(hour) && !isAnthropicUsage(own) {
 		rest := []byte("0")
 		if all, err := strconv.ParseInt(string(rawjson.Field(u, "cacheWrite")), 10, 64); err == nil {
 			if h, err := strconv.ParseInt(string(hour), 10, 64); err == nil && h <= all {
@@ -41,8 +41,8 @@ func (w *writer) usage(message []byte) []byte {
 	return out
 }
 
-// anthropic tells Anthropic's own counts from those of OpenAI's that go by the same names.
-func anthropic(u []byte) bool {
+// isAnthropicUsage tells Anthropic's own counts from those of OpenAI's that go by the same names.
+func isAnthropicUsage(u []byte) bool {
 	return rawjson.IsNumber(rawjson.Field(u, "input_tokens")) && rawjson.Field(u, "input_tokens_details") == nil && rawjson.Field(u, "total_tokens") == nil
 }
 

@@ -1,30 +1,29 @@
-package graph
+package claudecode
 
 import (
 	"hash/maphash"
 	"math"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// fact is what the index takes from an object, as far as that alone tells. Its slices lie in the line.
-type fact struct {
-	row          Row
+// lineFacts is what the index takes from an object, as far as that alone tells. Its slices lie in the line.
+type lineFacts struct {
+	row          lineRow
 	typed, known bool
 	named        bool   // it has an id
 	uuid, parent []byte // ids that are no UUIDs
 	sent         bool   // it is a piece of the provider's message msg
-	msg          Key
+	msg          lineKey
 	model        []byte
-	calls        []called // what it calls, and answers
-	answers      []Key
+	calls        []toolUse // what it calls, and answers
+	answers      []lineKey
 	mention      []byte // the id of an agent that it speaks of,
 	run          []byte // and of a run of a workflow
 	rank         int    // of a title; 0 = it is none
 	title        []byte
-	leaf         Key
+	leaf         lineKey
 	prompted     bool   // leaf is where the session stands then,
 	outright     bool   // and because somebody went back there
 	compacted    []byte // what a compaction's boundary says of it
@@ -34,42 +33,42 @@ type fact struct {
 	side                       bool
 }
 
-// called is a call of a tool.
-type called struct {
-	id   Key
+// toolUse is a call of a tool.
+type toolUse struct {
+	id   lineKey
 	tool []byte
 }
 
 // factOf reads an object by its head.
-func (rd *reading) factOf(o *jsonl.Object, h *field.Head) (f fact) {
+func (rd *reading) factOf(o *jsonl.Object, h *lineHead) (f lineFacts) {
 	f.typed, f.known, f.side = h.Type != nil, h.Known(), rawjson.IsTrue(h.Side)
 	f.stamp, f.cwd, f.session, f.agent = h.Stamp, h.Cwd, h.Session, h.Agent
 	r := &f.row
-	*r = Row{Offset: o.Offset, Line: int32(o.Number), At: int32(o.At), Size: int32(len(o.Raw)), parent: None, call: None, link: None, Up: None, end: None, tail: None}
+	*r = lineRow{Offset: o.Offset, Line: int32(o.Number), At: int32(o.At), Size: int32(len(o.Raw)), parent: noRow, call: noRow, link: noRow, Up: noRow, end: noRow, tail: noRow}
 	if o.Part {
-		r.Flags |= FlagPart
+		r.Flags |= flagPart
 		r.Size = int32(min(o.Size, math.MaxInt32))
 	}
 	if f.side {
-		r.Flags |= FlagSide
+		r.Flags |= flagSide
 	}
 	if t, ok := jsonl.Stamp(h.Stamp); ok {
 		r.Time = t.UnixMilli()
-		r.Flags |= FlagTimed
+		r.Flags |= flagTimed
 	}
 	parent := h.Parent
 	if !rawjson.IsString(parent) {
 		parent = h.Logical
 	}
-	if id := field.Text(parent); len(id) > 0 {
-		r.Flags |= FlagNamed
+	if id := stringBytes(parent); len(id) > 0 {
+		r.Flags |= flagNamed
 		if k, isUUID := makeKey(id); isUUID {
 			r.names = k
 		} else {
 			r.names, f.parent = k, id
 		}
 	}
-	if id := field.Text(h.UUID); len(id) > 0 {
+	if id := stringBytes(h.UUID); len(id) > 0 {
 		f.named = true
 		if k, isUUID := makeKey(id); isUUID {
 			r.Key = k
@@ -79,7 +78,7 @@ func (rd *reading) factOf(o *jsonl.Object, h *field.Head) (f fact) {
 		r.sum = rd.sum(o, h)
 	}
 	if rawjson.IsString(h.UUID) && len(h.UUID) > 2 {
-		r.Kind = KindOther
+		r.Kind = kindOther
 	}
 	if !o.Part {
 		rd.sort(&f, h)
@@ -89,7 +88,7 @@ func (rd *reading) factOf(o *jsonl.Object, h *field.Head) (f fact) {
 
 // sum tells a line from another one of its id. A compaction may write the history once more: each line with its id,
 // parent, time and message, and with what is said of the session by then. That says nothing new.
-func (rd *reading) sum(o *jsonl.Object, h *field.Head) (sum uint64) {
+func (rd *reading) sum(o *jsonl.Object, h *lineHead) (sum uint64) {
 	if o.Part || h.Stamp == nil || h.Message == nil && h.Attachment == nil && h.Compacted == nil {
 		return maphash.Bytes(rd.seed, o.Raw)
 	}
@@ -101,28 +100,28 @@ func (rd *reading) sum(o *jsonl.Object, h *field.Head) (sum uint64) {
 }
 
 // sort decides what becomes of a line, and notes what it calls and answers.
-func (rd *reading) sort(f *fact, h *field.Head) {
+func (rd *reading) sort(f *lineFacts, h *lineHead) {
 	switch string(h.Type) {
 	case `"user"`:
 		rd.user(f, h)
 	case `"assistant"`:
 		rd.assistant(f, h)
 	case `"system"`:
-		f.row.Flags |= FlagSystem
+		f.row.Flags |= flagSystem
 		if string(h.Subtype) == `"compact_boundary"` {
-			f.row.Kind, f.compacted = KindBoundary, h.Compacted
+			f.row.Kind, f.compacted = kindBoundary, h.Compacted
 		}
 	case `"attachment"`:
 		f.queued(h.Attachment)
 	case `"progress"`:
 		f.mention = rawjson.Field(h.Data, "agentId")
 	case `"last-prompt"`:
-		f.leaf, f.outright = KeyOf(h.Leaf), rawjson.IsTrue(h.Explicit)
-		f.prompted = len(field.Text(h.Leaf)) > 0
+		f.leaf, f.outright = keyOf(h.Leaf), rawjson.IsTrue(h.Explicit)
+		f.prompted = len(stringBytes(h.Leaf)) > 0
 	case `"fork-context-ref"`:
 		f.forked = h.Forked
 	case `"summary"`:
-		f.rank, f.title, f.leaf = 1, h.Title, KeyOf(h.Leaf)
+		f.rank, f.title, f.leaf = 1, h.Title, keyOf(h.Leaf)
 	case `"ai-title"`:
 		f.rank, f.title = 2, h.Title
 	case `"agent-name"`:
@@ -133,33 +132,33 @@ func (rd *reading) sort(f *fact, h *field.Head) {
 }
 
 // queued takes what was typed, or told, while the model worked: an attachment is all that ever says it.
-func (f *fact) queued(attachment []byte) {
+func (f *lineFacts) queued(attachment []byte) {
 	prompt := rawjson.Field(attachment, "prompt")
 	if string(rawjson.Field(attachment, "type")) != `"queued_command"` || len(prompt) < 3 || prompt[0] != '"' && prompt[0] != '[' {
 		return
 	}
-	f.row.Kind = KindMeta // of the program, or of another agent: a task has ended
+	f.row.Kind = kindMeta // of the program, or of another agent: a task has ended
 	switch string(rawjson.Field(attachment, "commandMode")) {
 	case "", `"prompt"`, `"bash"`:
 		switch string(rawjson.Field(rawjson.Field(attachment, "origin"), "kind")) {
 		case "", `"human"`, `"channel"`, `"unclassified"`:
 			if !rawjson.IsTrue(rawjson.Field(attachment, "isMeta")) {
-				f.row.Kind = KindQueued
+				f.row.Kind = kindQueued
 			}
 		}
 	}
 }
 
-func (rd *reading) user(f *fact, h *field.Head) {
+func (rd *reading) user(f *lineFacts, h *lineHead) {
 	content := rawjson.Field(h.Message, "content")
 	switch {
 	case len(content) == 0 || content[0] != '"' && content[0] != '[':
 		return // nothing that could be said
 	case rawjson.IsTrue(h.Compact):
-		f.row.Kind = KindSummary
+		f.row.Kind = kindSummary
 		return
 	}
-	f.row.Kind = KindUser
+	f.row.Kind = kindUser
 	from := len(rd.answers)
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
 		var typ, id []byte
@@ -172,15 +171,15 @@ func (rd *reading) user(f *fact, h *field.Head) {
 			}
 		}
 		if string(typ) != `"tool_result"` {
-			f.row.Flags |= FlagText
+			f.row.Flags |= flagText
 			continue
 		}
 		f.row.Held++
-		rd.answers = append(rd.answers, KeyOf(id))
+		rd.answers = append(rd.answers, keyOf(id))
 	}
 	f.answers = rd.answers[from:]
 	if f.row.Held == 0 && rawjson.IsTrue(h.Meta) {
-		f.row.Kind = KindMeta
+		f.row.Kind = kindMeta
 	}
 	if f.row.Held == 0 {
 		return
@@ -195,7 +194,7 @@ func (rd *reading) user(f *fact, h *field.Head) {
 	}
 }
 
-func (rd *reading) assistant(f *fact, h *field.Head) {
+func (rd *reading) assistant(f *lineFacts, h *lineHead) {
 	var content, model, id []byte
 	for m := rawjson.Walk(h.Message); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
@@ -210,12 +209,12 @@ func (rd *reading) assistant(f *fact, h *field.Head) {
 	if len(content) == 0 || content[0] != '"' && content[0] != '[' {
 		return
 	}
-	f.row.Kind = KindAssistant
+	f.row.Kind = kindAssistant
 	if string(model) != `"<synthetic>"` {
-		f.model = field.Text(model)
+		f.model = stringBytes(model)
 	}
-	if len(field.Text(id)) > 0 {
-		f.sent, f.msg = true, KeyOf(id)
+	if len(stringBytes(id)) > 0 {
+		f.sent, f.msg = true, keyOf(id)
 	}
 	from := len(rd.calls)
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
@@ -230,8 +229,8 @@ func (rd *reading) assistant(f *fact, h *field.Head) {
 				tool = b.Val
 			}
 		}
-		if string(typ) == `"tool_use"` && len(field.Text(call)) > 0 {
-			rd.calls = append(rd.calls, called{KeyOf(call), field.Text(tool)})
+		if string(typ) == `"tool_use"` && len(stringBytes(call)) > 0 {
+			rd.calls = append(rd.calls, toolUse{keyOf(call), stringBytes(tool)})
 		}
 	}
 	f.calls = rd.calls[from:]

@@ -1,4 +1,4 @@
-package field
+package claudecode
 
 import (
 	"unicode/utf8"
@@ -9,8 +9,8 @@ import (
 // maxTitle bounds the name of a session, in bytes.
 const maxTitle = 1 << 10
 
-// Name is the name that a session is given by the value of a field.
-func Name(val []byte) string {
+// titleText is the name that a session is given by the value of a field.
+func titleText(val []byte) string {
 	text := rawjson.Text(val)
 	for len(text) > maxTitle {
 		cut := maxTitle
@@ -22,13 +22,13 @@ func Name(val []byte) string {
 	return text
 }
 
-// Named is the name that a line gives the session, as a string literal.
-func Named(raw []byte) []byte {
+// titleOf is the name that a line gives the session, as a string literal.
+func titleOf(raw []byte) []byte {
 	name := ""
 	for m := rawjson.Walk(raw); m.Next(); {
 		switch string(m.Key) {
 		case "summary", "customTitle", "aiTitle", "agentName":
-			name = Name(m.Val)
+			name = titleText(m.Val)
 		}
 	}
 	return rawjson.AppendString(nil, name)

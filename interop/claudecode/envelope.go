@@ -1,4 +1,4 @@
-package field
+package claudecode
 
 import (
 	"bytes"
@@ -6,17 +6,17 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Envelope is what every line of a session says again: folder, version, branch. It is kept once, and of a
+// envelope is what every line of a session says again: folder, version, branch. It is kept once, and of a
 // line only where it differs.
-type Envelope []Member
+type envelope []member
 
-// Member is a field and its value.
-type Member struct {
+// member is a field and its value.
+type member struct {
 	Key, Val []byte
 }
 
-// ofLine tells the fields that belong to one line alone.
-func ofLine(name string) bool {
+// isLineField tells the fields that belong to one line alone.
+func isLineField(name string) bool {
 	switch name {
 	case "type", "uuid", "parentUuid", "message", "timestamp", "requestId", "toolUseResult", "isSidechain", "isMeta", "isCompactSummary",
 		"logicalParentUuid", "compactMetadata", "attachment", "content", "subtype", "level", "sourceToolAssistantUUID", "todos":
@@ -25,28 +25,28 @@ func ofLine(name string) bool {
 	return false
 }
 
-// EnvelopeOf takes the envelope from a line.
-func EnvelopeOf(line []byte) Envelope {
-	env := Envelope{}
+// envelopeOf takes the envelope from a line.
+func envelopeOf(line []byte) envelope {
+	env := envelope{}
 	const fields = 16
 	for m := rawjson.Walk(line); m.Closing == '}' && m.Next() && len(env) < fields; {
-		if name := string(m.Key); !ofLine(name) && len(m.Val) <= maxValue && len(name) <= maxName {
-			env = append(env, Member{[]byte(name), bytes.Clone(m.Val)})
+		if name := string(m.Key); !isLineField(name) && len(m.Val) <= maxEnvelopeValue && len(name) <= maxFieldName {
+			env = append(env, member{[]byte(name), bytes.Clone(m.Val)})
 		}
 	}
 	return env
 }
 
 // Object gives the envelope as JSON.
-func (e Envelope) Object() []byte {
+func (e envelope) Object() []byte {
 	out := []byte{'{'}
 	for _, m := range e {
-		out = Add(out, string(m.Key), m.Val)
+		out = appendMember(out, string(m.Key), m.Val)
 	}
 	return append(out, '}')
 }
 
-func (e Envelope) has(name, val []byte) bool {
+func (e envelope) has(name, val []byte) bool {
 	for i := range e {
 		if bytes.Equal(e[i].Key, name) {
 			return bytes.Equal(e[i].Val, val)
@@ -55,17 +55,17 @@ func (e Envelope) has(name, val []byte) bool {
 	return false
 }
 
-// Split appends the members of an object to list. It is one pass over the object, however many are asked for.
-func Split(list []Member, object []byte) []Member {
+// splitMembers appends the members of an object to list. It is one pass over the object, however many are asked for.
+func splitMembers(list []member, object []byte) []member {
 	for m := rawjson.Walk(object); m.Closing == '}' && m.Next(); {
-		list = append(list, Member{m.Key, m.Val})
+		list = append(list, member{m.Key, m.Val})
 	}
 	return list
 }
 
 // AppendRest appends what of a line's members stands nowhere else in its entry, as field claudeCode. more goes
 // inside as message.
-func (e Envelope) AppendRest(dst []byte, line []Member, used bool, more []byte) []byte {
+func (e envelope) AppendRest(dst []byte, line []member, used bool, more []byte) []byte {
 	mark := len(dst)
 	dst = append(dst, `,"claudeCode":{`...)
 	empty := len(dst)
@@ -83,11 +83,11 @@ func (e Envelope) AppendRest(dst []byte, line []Member, used bool, more []byte) 
 			}
 		}
 		if !e.has(m.Key, m.Val) {
-			dst = Add(dst, string(m.Key), m.Val)
+			dst = appendMember(dst, string(m.Key), m.Val)
 		}
 	}
 	if len(more) > 0 {
-		dst = Add(dst, "message", more)
+		dst = appendMember(dst, "message", more)
 	}
 	if len(dst) == empty {
 		return dst[:mark]
@@ -95,8 +95,8 @@ func (e Envelope) AppendRest(dst []byte, line []Member, used bool, more []byte) 
 	return append(dst, '}')
 }
 
-// Add appends a member to an open object.
-func Add(dst []byte, name string, val []byte) []byte {
+// appendMember appends a member to an open object.
+func appendMember(dst []byte, name string, val []byte) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
 	}

@@ -1,9 +1,9 @@
-package graph
+package claudecode
 
 import "github.com/coppice-go/coppice/internal/diag"
 
 // settle cuts circles, and says which model is in force where.
-func (x *Index) settle() {
+func (x *index) settle() {
 	done := make([]uint8, len(x.Rows)) // 1 on the way, 2 done
 	var trail []int32
 	for i := range x.Rows {
@@ -11,13 +11,13 @@ func (x *Index) settle() {
 		if !x.Rows[i].Kind.Speaks() || x.Rows[i].Unit != at {
 			continue
 		}
-		for at != None && done[at] == 0 {
+		for at != noRow && done[at] == 0 {
 			done[at] = 1
 			trail = append(trail, at)
 			at = x.Rows[at].Up
 		}
 		from := len(trail) - 1
-		if at != None && done[at] == 1 {
+		if at != noRow && done[at] == 1 {
 			from = x.cut(trail, at)
 		}
 		for n := from; n >= 0; n-- {
@@ -34,7 +34,7 @@ func (x *Index) settle() {
 }
 
 // cut opens the circle at the end of a trail: its first line in the file starts a root.
-func (x *Index) cut(trail []int32, at int32) (place int) {
+func (x *index) cut(trail []int32, at int32) (place int) {
 	place = len(trail) - 1
 	for n := place; ; n-- {
 		if trail[n] < trail[place] {
@@ -46,26 +46,26 @@ func (x *Index) cut(trail []int32, at int32) (place int) {
 	}
 	r := &x.Rows[trail[place]]
 	x.Note(r.Line, diag.Cycle, "its parents lead back to it: it starts a root")
-	r.Up = None
+	r.Up = noRow
 	return place
 }
 
 // inherit sets the model in force at an entry whose parent is settled.
-func (x *Index) inherit(i int32) {
+func (x *index) inherit(i int32) {
 	r, force := &x.Rows[i], int32(0)
-	if r.Up != None {
+	if r.Up != noRow {
 		force = x.Rows[r.Up].Model
 	}
-	if own := x.Rows[r.head].Model; r.Kind == KindAssistant && own != 0 && own != force {
+	if own := x.Rows[r.head].Model; r.Kind == kindAssistant && own != 0 && own != force {
 		force = own
-		r.Flags |= FlagModel
+		r.Flags |= flagModel
 	}
 	r.Model = force
 }
 
 // place hangs what does not speak on what was said last before it, in the order of the file, so that the way
 // from the root to a message passes it.
-func (x *Index) place() {
+func (x *index) place() {
 	x.Tips = x.perChild()
 	open := x.perChild()       // the last line before anything was said
 	early := map[int32]int32{} // what hangs on a row and came before it
@@ -76,19 +76,19 @@ func (x *Index) place() {
 		switch {
 		case !r.Kind.Speaks():
 			r.Unit = at
-			if tip := x.Tips[c]; tip == None {
+			if tip := x.Tips[c]; tip == noRow {
 				r.Up, open[c] = open[c], at
 			} else {
 				t := &x.Rows[tip]
-				if r.Up = t.tail; r.Up == None {
+				if r.Up = t.tail; r.Up == noRow {
 					r.Up = tip
 				}
 				t.tail = at
 			}
 		case r.Unit == at:
-			if r.Up == None {
+			if r.Up == noRow {
 				r.Up = open[c]
-			} else if up := &x.Rows[r.Up]; up.tail != None {
+			} else if up := &x.Rows[r.Up]; up.tail != noRow {
 				r.Up = up.tail
 			} else if r.Up > at {
 				early[r.Up] = at // the conversation went on before it came
@@ -102,9 +102,9 @@ func (x *Index) place() {
 	}
 	x.pointed()
 	for c := range x.Tips {
-		if x.Tips[c] == None {
+		if x.Tips[c] == noRow {
 			x.Tips[c] = open[c]
-		} else if tail := x.Rows[x.Tips[c]].tail; tail != None {
+		} else if tail := x.Rows[x.Tips[c]].tail; tail != noRow {
 			x.Tips[c] = tail
 		}
 	}
@@ -112,7 +112,7 @@ func (x *Index) place() {
 
 // pointed lets the last line say where the session goes on: a system line on another branch does, and one by which
 // Claude Code notes that the user went back.
-func (x *Index) pointed() {
+func (x *index) pointed() {
 	seen := make([]bool, x.Children+1)
 	if i, ok := x.byKey[x.explicit]; ok && x.Rows[i].Child == 0 {
 		if at := x.climb(i); at >= 0 {
@@ -121,11 +121,11 @@ func (x *Index) pointed() {
 	}
 	for i := len(x.Rows) - 1; i >= 0; i-- {
 		r := &x.Rows[i]
-		if r.Kind < KindOther || seen[r.Child] {
+		if r.Kind < kindOther || seen[r.Child] {
 			continue
 		}
 		seen[r.Child] = true
-		if r.Flags&FlagSystem == 0 {
+		if r.Flags&flagSystem == 0 {
 			continue
 		}
 		at := x.climb(int32(i))
@@ -139,20 +139,20 @@ func (x *Index) pointed() {
 }
 
 // placeOf gives the row from which goes on what goes on from a row that speaks.
-func (x *Index) placeOf(at int32) int32 {
+func (x *index) placeOf(at int32) int32 {
 	at = x.Rows[at].Unit
-	if c := x.Rows[at].call; c != None {
+	if c := x.Rows[at].call; c != noRow {
 		at = x.Rows[c].Unit
 	}
-	if end := x.Rows[at].end; end != None {
+	if end := x.Rows[at].end; end != noRow {
 		at = end
 	}
 	return at
 }
 
 // below tells whether a row hangs on another, however far up. steps bounds all such walks together.
-func (x *Index) below(i, top int32, steps *int) bool {
-	for ; i != None && *steps > 0; *steps-- {
+func (x *index) below(i, top int32, steps *int) bool {
+	for ; i != noRow && *steps > 0; *steps-- {
 		if i == top {
 			return true
 		}
@@ -162,7 +162,7 @@ func (x *Index) below(i, top int32, steps *int) bool {
 }
 
 // arrange lists the rows of each child.
-func (x *Index) arrange() {
+func (x *index) arrange() {
 	x.from = make([]int32, x.Children+2)
 	for i := range x.Rows {
 		x.from[x.Rows[i].Child+1]++
@@ -182,17 +182,17 @@ func (x *Index) arrange() {
 		x.names = append(x.names, t.row)
 	}
 	for _, i := range x.names {
-		x.Rows[i].Kind = KindTitle
+		x.Rows[i].Kind = kindTitle
 	}
 }
 
 // List gives the rows of a child.
-func (x *Index) List(child int32) []int32 { return x.order[x.from[child]:x.from[child+1]] }
+func (x *index) List(child int32) []int32 { return x.order[x.from[child]:x.from[child+1]] }
 
 // Title gives the session's name; "" = it has none.
-func (x *Index) Title() string { return x.best().text }
+func (x *index) Title() string { return x.best().text }
 
-func (x *Index) best() title {
+func (x *index) best() foundTitle {
 	best := x.named
 	for _, t := range x.titles {
 		if _, here := x.byKey[t.leaf]; here && best.rank < 2 && (best.rank == 0 || t.row > best.row) {

@@ -1,7 +1,4 @@
-// Package write makes lines of Claude Code of entries. Messages may be in any provider's shape.
-//
-// Bounds (I15): one entry and what it becomes; of each entry some 200 bytes, and its calls' ids.
-package write
+package claudecode
 
 import (
 	"bufio"
@@ -16,35 +13,55 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/beside"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/graph"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// SidechainLines is the field of a session's first entry that counts the lines of its file that are in the
+// sidechainLinesField is the field of a session's first entry that counts the lines of its file that are in the
 // sessions of its sidechains.
-const SidechainLines = "sidechainLines"
+const sidechainLinesField = "sidechainLines"
 
 const lostSidechains = "lines of sidechains: they are in sessions of their own"
 
-// version is what lines say where nothing else is known: one that knows every kind of line written here.
-const version = "2.1.0"
+// fileVersion is what lines say where nothing else is known: one that knows every kind of line written here.
+const fileVersion = "2.1.0"
 
-// Append writes the lines for what was added to an imported session, to stand behind the bytes of its original
-// file. entries are all of the session's entries in their order, the first known of which the reader gave:
-// those are only read, for what the new ones hang on. head is the entry at which the file is to go on; nil = the last.
-func Append(w io.Writer, header interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head *string) (interop.Losses, error) {
+// Write writes a session as a file of Claude Code's, with every branch of it; the last entry is where Claude Code
+// continues. The file's name is to be SessionID(header) + ".jsonl". entries are lines of pi's format version 3 in their
+// order, without the header; their messages may be in any provider's shape. The losses are what the format cannot express.
+//
+// Bounds (I15): one entry and what it becomes; of each entry some 200 bytes, and its calls' ids.
+func Write(
+	w io.Writer, header interop.Header, entries iter.Seq2[transcript.Draft, error],
+) (interop.Losses, error) {
+	return writeEntries(w, header, 0, entries, nil)
+}
+
+// Append writes what was added to an imported session as lines to be appended to its original file. entries are all of
+// the session's entries in their order, the first known of which the reader returned: those are only read, for what the
+// new ones hang on. Where Claude Code would not continue at the entry head, two lines lead there; "", before the first
+// entry, is a loss.
+func Append(
+	w io.Writer, header interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
+) (interop.Losses, error) {
+	return writeEntries(w, header, known, entries, &head)
+}
+
+// writeEntries writes the lines of all entries but the first known ones. head is the entry at which Claude Code is to
+// continue; nil = the last.
+func writeEntries(
+	w io.Writer, header interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head *string,
+) (interop.Losses, error) {
 	out := &writer{
-		w: bufio.NewWriter(w), losses: interop.Losses{}, session: SessionID(header), places: map[string]string{}, firsts: map[string]string{},
-		ids: piwriter.CallIDs{}, ways: map[string]*step{}, calls: map[[8]byte]bool{}, results: map[[8]byte]bool{}, sent: map[[8]byte]bool{},
+		w: bufio.NewWriter(w), losses: interop.Losses{}, session: SessionID(header),
+		places: map[string]string{}, firsts: map[string]string{}, ids: piwriter.CallIDs{}, ways: map[string]*pathStep{},
+		calls: map[[8]byte]bool{}, results: map[[8]byte]bool{}, sent: map[[8]byte]bool{},
 	}
-	out.env = field.Envelope{
+	out.env = envelope{
 		{Key: []byte("userType"), Val: []byte(`"external"`)},
 		{Key: []byte("cwd"), Val: rawjson.AppendString(nil, header.Cwd)},
-		{Key: []byte("version"), Val: []byte(`"` + version + `"`)},
+		{Key: []byte("version"), Val: []byte(`"` + fileVersion + `"`)},
 		{Key: []byte("gitBranch"), Val: []byte(`""`)},
 	}
 	n := 0
@@ -67,18 +84,18 @@ func Append(w io.Writer, header interop.Header, known int, entries iter.Seq2[tra
 	return out.losses, nil
 }
 
-// SessionID gives the id under which Claude Code finds a session: its own if it is a UUID, else one made of it.
+// SessionID returns the id under which Claude Code finds a session: its own if it is a UUID, else one derived from it.
 func SessionID(header interop.Header) string { return asUUID("session", header.ID) }
 
 func asUUID(kind, id string) string {
-	if graph.IsUUID(id) {
+	if isUUID(id) {
 		return id
 	}
-	return made(kind, id)
+	return derivedUUID(kind, id)
 }
 
-// made makes an id that is the same each time.
-func made(kind, of string) string {
+// derivedUUID makes an id that is the same each time.
+func derivedUUID(kind, of string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("coppice:claude-code:"+kind+":"+of)).String()
 }
 
@@ -87,22 +104,22 @@ type writer struct {
 	w       *bufio.Writer
 	losses  interop.Losses
 	session string
-	agent   string            // of an agent's transcript
-	env     field.Envelope    // what every line says
-	ours    bool              // the session came from Claude Code
-	old     bool              // the entry at hand is in the original file
-	added   bool              // lines of the tree were written
-	places  map[string]string // by entry: the line it hangs on, where that is not of its id's own making
-	firsts  map[string]string // by entry of several lines: the first one
-	ids     piwriter.CallIDs  // of calls that came without
-	ways    map[string]*step  // by entry: what the way to it holds; none = nothing
-	way     *step             // that of the entry at hand
-	calls   map[[8]byte]bool  // ids of calls that were written,
-	results map[[8]byte]bool  // of those that have a result,
-	sent    map[[8]byte]bool  // and of messages of the provider
-	opens   string            // the line of the tree at which the file goes on: the one written last,
-	named   string            // or this one, which the file says outright; "" = it does not
-	head    string            // the line at which it is to go on: that of the last entry, unless another is asked for
+	agent   string               // of an agent's transcript
+	env     envelope             // what every line says
+	ours    bool                 // the session came from Claude Code
+	old     bool                 // the entry at hand is in the original file
+	added   bool                 // lines of the tree were written
+	places  map[string]string    // by entry: the line it hangs on, where that is not of its id's own making
+	firsts  map[string]string    // by entry of several lines: the first one
+	ids     piwriter.CallIDs     // of calls that came without
+	ways    map[string]*pathStep // by entry: what the way to it holds; none = nothing
+	way     *pathStep            // that of the entry at hand
+	calls   map[[8]byte]bool     // ids of calls that were written,
+	results map[[8]byte]bool     // of those that have a result,
+	sent    map[[8]byte]bool     // and of messages of the provider
+	opens   string               // the line of the tree at which the file goes on: the one written last,
+	named   string               // or this one, which the file says outright; "" = it does not
+	head    string               // the line at which it is to go on: that of the last entry, unless another is asked for
 	last    time.Time
 	err     error
 }
@@ -129,8 +146,8 @@ func isStub(l transcript.Line) bool {
 	return rawjson.IsNumber(rawjson.Field(stub, "bytes")) && rawjson.IsNumber(rawjson.Field(stub, "limit"))
 }
 
-// item is an entry that is to be written.
-type item struct {
+// sourceEntry is an entry that is to be written.
+type sourceEntry struct {
 	transcript.Line
 	message []byte
 	more    []byte // its field claudeCode
@@ -146,7 +163,7 @@ func (w *writer) draft(d transcript.Draft, old bool) error {
 	if err != nil {
 		return err
 	}
-	it := item{Line: l, message: w.ids.Message(l.ID, l.ParentID, rawjson.Field(raw, "message")), more: rawjson.Field(raw, "claudeCode")}
+	it := sourceEntry{Line: l, message: w.ids.Message(l.ID, l.ParentID, rawjson.Field(raw, "message")), more: rawjson.Field(raw, "claudeCode")}
 	if y := l.Time.Year(); !l.Time.IsZero() && y >= 1970 && y <= 9999 {
 		w.last = l.Time
 	}
@@ -167,7 +184,7 @@ func (w *writer) draft(d transcript.Draft, old bool) error {
 }
 
 // known notes where an entry of the original file stands in it.
-func (w *writer) known(it item) {
+func (w *writer) known(it sourceEntry) {
 	switch {
 	case it.Type == "message" || it.Type == "custom_message" || it.Type == "compaction":
 		at := it.ID
@@ -178,7 +195,7 @@ func (w *writer) known(it item) {
 			w.places[it.ID] = at
 		}
 		w.note(it.message)
-	case it.ID == graph.RootID:
+	case it.ID == rootID:
 		w.origin(it)
 		w.places[it.ID] = ""
 	default:
@@ -189,12 +206,12 @@ func (w *writer) known(it item) {
 }
 
 // changed notes the model in force from an entry on.
-func (w *writer) changed(it item) {
+func (w *writer) changed(it sourceEntry) {
 	if it.Type != "model_change" {
 		return
 	}
 	if model := rawjson.Field(it.Raw, "modelId"); rawjson.IsString(model) && len(model) > 2 {
-		w.pass(step{model: model})
+		w.pass(pathStep{model: model})
 	}
 }
 
@@ -207,13 +224,13 @@ func cutLast(id string) (head, tail string, ok bool) {
 }
 
 // origin takes the session's envelope from the entry that its reader put in front.
-func (w *writer) origin(it item) {
+func (w *writer) origin(it sourceEntry) {
 	data := rawjson.Field(it.Raw, "data")
 	env := rawjson.Field(data, "envelope")
 	if len(env) == 0 || env[0] != '{' {
 		return
 	}
-	if n, err := strconv.Atoi(string(rawjson.Field(data, SidechainLines))); err == nil && n > 0 && !w.old {
+	if n, err := strconv.Atoi(string(rawjson.Field(data, sidechainLinesField))); err == nil && n > 0 && !w.old {
 		w.losses[lostSidechains] += n
 	}
 	w.ours = true
@@ -224,13 +241,13 @@ func (w *writer) origin(it item) {
 	w.env = w.env[:0:0]
 	for m := rawjson.Walk(env); m.Closing == '}' && m.Next(); {
 		if name := string(m.Key); name != "sessionId" && name != "agentId" {
-			w.env = append(w.env, field.Member{Key: m.Key, Val: m.Val})
+			w.env = append(w.env, member{Key: m.Key, Val: m.Val})
 		}
 	}
 }
 
 // entry writes one entry.
-func (w *writer) entry(it item) {
+func (w *writer) entry(it sourceEntry) {
 	if isStub(it.Line) {
 		w.lose(piwriter.LostStub)
 	}
@@ -264,7 +281,7 @@ func (w *writer) entry(it item) {
 	}
 }
 
-func (w *writer) skip(it item, loss string) {
+func (w *writer) skip(it sourceEntry, loss string) {
 	if loss != "" {
 		w.lose(loss)
 	}
@@ -277,17 +294,17 @@ func printable(s string) string {
 }
 
 // custom writes back the lines that the reader kept; others are of programs that Claude Code does not know.
-func (w *writer) custom(it item) {
+func (w *writer) custom(it sourceEntry) {
 	kind := rawjson.Text(rawjson.Field(it.Raw, "customType"))
 	data := rawjson.Field(it.Raw, "data")
 	own := strings.HasPrefix(kind, "claude-code.") && len(data) > 0 && data[0] == '{'
 	switch {
-	case it.ID == graph.RootID:
+	case it.ID == rootID:
 		w.origin(it)
 		w.places[it.ID] = ""
 	case kind == "claude-code.head", strings.HasPrefix(kind, "coppice."):
 		w.skip(it, "")
-	case kind == beside.ToolOutput:
+	case kind == toolOutputType:
 		w.skip(it, "outputs of tools that lie in files of their own, beside the session")
 	case isStub(it.Line):
 		w.skip(it, "") // counted already
@@ -299,13 +316,13 @@ func (w *writer) custom(it item) {
 	case strings.HasPrefix(it.ID, "cc-"):
 		w.skip(it, "") // the same line again
 	default:
-		data = rawjson.WithField(data, "parentUuid", orNull(w.place(it.ParentID)))
+		data = rawjson.WithField(data, "parentUuid", idOrNull(w.place(it.ParentID)))
 		data = rawjson.WithField(data, "uuid", rawjson.AppendString(nil, w.place(it.ID)))
 		w.tree(w.place(it.ID), data)
 	}
 }
 
-func orNull(id string) []byte {
+func idOrNull(id string) []byte {
 	if id == "" {
 		return []byte("null")
 	}
@@ -313,8 +330,8 @@ func orNull(id string) []byte {
 }
 
 // compaction writes a boundary and a summary behind it.
-func (w *writer) compaction(it item) {
-	boundary := made("boundary", w.place(it.ID))
+func (w *writer) compaction(it sourceEntry) {
+	boundary := derivedUUID("boundary", w.place(it.ID))
 	meta := rawjson.Field(rawjson.Field(it.Raw, "details"), "compactMetadata")
 	if len(meta) == 0 || meta[0] != '{' {
 		tokens := rawjson.Field(it.Raw, "tokensBefore")
@@ -332,11 +349,11 @@ func (w *writer) compaction(it item) {
 		if id, ok := w.firsts[kept]; ok {
 			first = id
 		}
-		meta = rawjson.WithField(meta, "preservedSegment", rawjson.Object("headUuid", orNull(first),
-			"anchorUuid", orNull(w.place(it.ID)), "tailUuid", orNull(w.place(it.ParentID))))
+		meta = rawjson.WithField(meta, "preservedSegment", rawjson.Object("headUuid", idOrNull(first),
+			"anchorUuid", idOrNull(w.place(it.ID)), "tailUuid", idOrNull(w.place(it.ParentID))))
 	}
 	parent := w.place(it.ParentID)
-	w.tree(boundary, w.envelope(it, boundary, "", `"system"`, "logicalParentUuid", orNull(parent), "subtype", []byte(`"compact_boundary"`),
+	w.tree(boundary, w.envelope(it, boundary, "", `"system"`, "logicalParentUuid", idOrNull(parent), "subtype", []byte(`"compact_boundary"`),
 		"content", []byte(`"Conversation compacted"`), "isMeta", []byte("false"), "level", []byte(`"info"`), "compactMetadata", meta))
 	summary := rawjson.Field(it.Raw, "summary")
 	if !rawjson.IsString(summary) {
@@ -347,8 +364,8 @@ func (w *writer) compaction(it item) {
 }
 
 // envelope makes a line of the tree.
-func (w *writer) envelope(it item, id, parent, typ string, fields ...any) []byte {
-	out := append([]byte(`{"parentUuid":`), orNull(parent)...)
+func (w *writer) envelope(it sourceEntry, id, parent, typ string, fields ...any) []byte {
+	out := append([]byte(`{"parentUuid":`), idOrNull(parent)...)
 	if w.agent != "" {
 		out = rawjson.AppendString(append(out, `,"isSidechain":true,"agentId":`...), w.agent)
 	} else {
@@ -356,23 +373,23 @@ func (w *writer) envelope(it item, id, parent, typ string, fields ...any) []byte
 	}
 	for _, m := range w.env {
 		if rawjson.Field(it.more, string(m.Key)) == nil {
-			out = field.Add(out, string(m.Key), m.Val)
+			out = appendMember(out, string(m.Key), m.Val)
 		}
 	}
-	out = field.Add(out, "sessionId", rawjson.AppendString(nil, w.session))
-	out = field.Add(out, "type", []byte(typ))
+	out = appendMember(out, "sessionId", rawjson.AppendString(nil, w.session))
+	out = appendMember(out, "type", []byte(typ))
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, _ := fields[i].(string)
 		if val, _ := fields[i+1].([]byte); val != nil {
-			out = field.Add(out, name, val)
+			out = appendMember(out, name, val)
 		}
 	}
-	out = field.Add(field.Add(out, "uuid", rawjson.AppendString(nil, id)), "timestamp", it.at)
+	out = appendMember(appendMember(out, "uuid", rawjson.AppendString(nil, id)), "timestamp", it.at)
 	for m := rawjson.Walk(it.more); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
 		case "message", "sessionId", "isSidechain", "agentId", "logicalParentUuid", "subtype", "compactMetadata", "isVisibleInTranscriptOnly", "sourceToolAssistantUUID":
 		default:
-			out = field.Add(out, string(m.Key), m.Val)
+			out = appendMember(out, string(m.Key), m.Val)
 		}
 	}
 	return append(out, '}')

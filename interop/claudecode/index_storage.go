@@ -1,62 +1,61 @@
-package graph
+package claudecode
 
 import (
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/claudecode/internal/field"
 )
 
-// segment is what a compaction keeps of the rows before it; None = that is not there.
-type segment struct {
+// keptSegment is what a compaction keeps of the rows before it; None = that is not there.
+type keptSegment struct {
 	first, last int32
 	listed      bool // row by row
 }
 
 // preserved notes what the boundary in row i says that its compaction keeps: a list of rows, or, as of old and besides, the
 // first and the last. Of a list those count that speak: what it keeps and writes behind the boundary hangs there by itself.
-func (x *Index) preserved(meta []byte, i int32) {
-	s := segment{None, None, true}
+func (x *index) preserved(meta []byte, i int32) {
+	s := keptSegment{noRow, noRow, true}
 	for m := rawjson.Walk(rawjson.Field(rawjson.Field(meta, "preservedMessages"), "uuids")); m.Closing == ']' && m.Next(); {
 		k := x.earlier(m.Val, i)
-		if k == None || !x.early(k).Kind.Speaks() {
+		if k == noRow || !x.early(k).Kind.Speaks() {
 			continue
 		}
-		if s.last = k; s.first == None {
+		if s.last = k; s.first == noRow {
 			s.first = k
 		}
 	}
-	if s.last == None {
+	if s.last == noRow {
 		ends := rawjson.Field(meta, "preservedSegment")
-		s = segment{x.earlier(rawjson.Field(ends, "headUuid"), i), x.earlier(rawjson.Field(ends, "tailUuid"), i), false}
+		s = keptSegment{x.earlier(rawjson.Field(ends, "headUuid"), i), x.earlier(rawjson.Field(ends, "tailUuid"), i), false}
 	}
-	if s.first != None || s.last != None {
+	if s.first != noRow || s.last != noRow {
 		x.kept[i] = s
 	}
 }
 
 // earlier gives the row before i that has an id, while rows are entered.
-func (x *Index) earlier(id []byte, i int32) int32 {
-	if k, ok := x.byKey[KeyOf(id)]; ok && k < i && len(field.Text(id)) > 0 {
+func (x *index) earlier(id []byte, i int32) int32 {
+	if k, ok := x.byKey[keyOf(id)]; ok && k < i && len(stringBytes(id)) > 0 {
 		return k
 	}
-	return None
+	return noRow
 }
 
 // follows gives the row that speaks behind which a boundary stands by what its compaction keeps, whatever it names as its
 // parent: often a row that was never written. None = it keeps nothing, or i is none.
-func (x *Index) follows(i int32) int32 {
+func (x *index) follows(i int32) int32 {
 	r := &x.Rows[i]
-	if r.Kind != KindBoundary {
-		return None
+	if r.Kind != kindBoundary {
+		return noRow
 	}
 	s, ok := x.kept[i]
-	if !ok || s.last == None || x.Rows[s.last].Child != r.Child {
-		return None
+	if !ok || s.last == noRow || x.Rows[s.last].Child != r.Child {
+		return noRow
 	}
 	at := x.climb(s.last)
-	for at >= 0 && x.Rows[at].Flags&FlagPast != 0 && x.byKey[x.Rows[at].Key] > i {
+	for at >= 0 && x.Rows[at].Flags&flagPast != 0 && x.byKey[x.Rows[at].Key] > i {
 		next := x.Rows[at].link // at is written again behind the boundary, and hangs there by itself
 		if next >= at {
-			return None
+			return noRow
 		}
 		at = next
 	}
@@ -64,24 +63,24 @@ func (x *Index) follows(i int32) int32 {
 		s.last = at
 		x.kept[i] = s
 	}
-	return max(at, None)
+	return max(at, noRow)
 }
 
 // message gives the last row of the message that a row belongs to: of a result, the one with its call.
-func (x *Index) message(at int32) int32 {
-	if c := x.Rows[at].call; c != None {
+func (x *index) message(at int32) int32 {
+	if c := x.Rows[at].call; c != noRow {
 		at = c
 	}
 	return x.Rows[at].Unit
 }
 
 // passed notes, at the last row of a compaction that keeps something, what goes on from it from then on.
-func (x *Index) passed(r *Row) {
-	if x.Rows[r.head].Kind != KindBoundary {
+func (x *index) passed(r *lineRow) {
+	if x.Rows[r.head].Kind != kindBoundary {
 		return
 	}
 	s, ok := x.kept[r.head]
-	if !ok || s.last == None || x.Rows[s.last].Child != r.Child {
+	if !ok || s.last == noRow || x.Rows[s.last].Child != r.Child {
 		return
 	}
 	if x.goesOn[x.message(s.last)] = r.head; s.listed {
@@ -92,13 +91,13 @@ func (x *Index) passed(r *Row) {
 // onward gives the row from which goes on what names a row that speaks. What names the end of what a compaction keeps goes on
 // from the compaction. With a list of what is kept so does all behind it that names a row before it: Claude Code drops
 // the rows that are not in the list, and hangs what is left without a parent on the last that is.
-func (x *Index) onward(at, i int32) int32 {
+func (x *index) onward(at, i int32) int32 {
 	m := x.message(at)
 	last := x.listed[x.Rows[i].Child]
 	if b, ok := x.goesOn[m]; ok && b > last && b < i {
 		return b
 	}
-	if last != None && last < i && x.Rows[m].head < last {
+	if last != noRow && last < i && x.Rows[m].head < last {
 		return last
 	}
 	return at
@@ -107,23 +106,23 @@ func (x *Index) onward(at, i int32) int32 {
 // begin finds where begins what each compaction keeps, on the way that leads to it: at the first row that it names, or,
 // where that says nothing or stands elsewhere, at the first that came after it. A result does not begin it, but its call.
 // After so many steps the first row that it names is taken as it is.
-func (x *Index) begin() {
+func (x *index) begin() {
 	steps := 4 * len(x.Rows) // of all such ways together
 	for i := range x.Rows {
-		s, ok := segment{}, false
-		if x.Rows[i].Kind == KindBoundary {
+		s, ok := keptSegment{}, false
+		if x.Rows[i].Kind == kindBoundary {
 			s, ok = x.kept[int32(i)]
 		}
 		if !ok {
 			continue
 		}
 		first := s.first
-		if s.first = None; first != None {
+		if s.first = noRow; first != noRow {
 			end := first
 			if x.Rows[first].Kind.Speaks() {
 				end = x.message(first)
 			}
-			for at := x.Rows[x.Rows[i].Unit].Up; at != None && steps > 0; at = x.Rows[at].Up {
+			for at := x.Rows[x.Rows[i].Unit].Up; at != noRow && steps > 0; at = x.Rows[at].Up {
 				steps--
 				m := x.message(at)
 				if m != end && x.Rows[m].head < first {
@@ -142,7 +141,7 @@ func (x *Index) begin() {
 }
 
 // Kept gives the row with which begins what the compaction of a boundary's row keeps.
-func (x *Index) Kept(boundary int32) (row int32, ok bool) {
+func (x *index) Kept(boundary int32) (row int32, ok bool) {
 	s, ok := x.kept[boundary]
-	return s.first, ok && s.first != None
+	return s.first, ok && s.first != noRow
 }
