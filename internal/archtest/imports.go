@@ -21,6 +21,8 @@ var (
 	format   = []string{"internal/layout", "internal/segment"}
 	log      = join(format, "internal/journal", "internal/journal/state", "internal/journal/store")
 	rooms    = []string{"internal/session", "internal/transfer"}
+	reading  = []string{"internal/diag", "internal/rawjson", "transcript/..."} // of session files
+	parsing  = join(reading, "interop", "interop/internal/...")
 	facade   = join(pure, storage, "", "interop/...")
 	anywhere = join(pure, "", "backend/...", "export", "manager/...", "history", "interop/...", "internal/...", "examples/...")
 )
@@ -79,7 +81,17 @@ var table = []edge{
 	{dir: "export", ours: join(pure, "", "internal/parts")},
 	{dir: "manager", ours: join(pure, "", "internal/answers", "internal/parts")},
 	{dir: "history", ours: join(pure, "", "internal/parts"), ext: []string{"modernc.org/sqlite"}},
-	{dir: "interop/...", ours: []string{"codec", "internal/diag", "internal/parallel", "internal/rawjson", "internal/answers", "transcript/...", "entry", "interop/..."}, ext: []string{uuid, zstd}},
+	{dir: "interop", ours: []string{"transcript/..."}},
+	{dir: "interop/internal/jsonl", ours: reading},
+	{dir: "interop/internal/piwriter", ours: join(reading, "interop", "internal/answers")},
+	{dir: "interop/pi", ours: parsing},
+	{dir: "interop/pi/harness", ours: join(parsing, "internal/answers")},
+	{dir: "interop/omp", ours: join(parsing, "interop/pi")},
+	{dir: "interop/atomic", ours: join(parsing, "interop/pi")},
+	{dir: "interop/operator", ours: join(parsing, "internal/answers", "internal/parallel")},
+	{dir: "interop/claudecode", ours: join(parsing, "internal/parallel"), ext: []string{uuid}},
+	{dir: "interop/codex", ours: join(parsing, "internal/parallel"), ext: []string{uuid, zstd}},
+	{dir: "interop/formats", ours: join(parsing, "interop/...")},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
 	{
 		dir: "internal/cli", ours: anywhere,

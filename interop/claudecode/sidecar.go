@@ -29,7 +29,8 @@ const (
 	fileExtension   = ".jsonl"
 )
 
-// sidecar looks for the files of one session.
+// sidecar finds the files that belong to a session and lie beside its own: transcripts of agents that it started, and
+// outputs of tools that were too long for a line.
 type sidecar struct {
 	src     interop.Source
 	session string // its id

@@ -10,13 +10,13 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
-// wrappedBlockType is the type of a block that holds one of Anthropic's, on its way through package shape.
+// wrappedBlockType is the type of a block that holds one of Anthropic's, on its way through package piwriter.
 const wrappedBlockType = "claude-code.block"
 
 var piDialect = piwriter.Dialect{Blocks: []string{wrappedBlockType}}
 
 // parts gives the messages that a message becomes, in pi's shape or Anthropic's. One that is already in either
-// comes back as it is; those of other providers go through package shape.
+// comes back as it is; those of other providers go through package piwriter.
 func (w *writer) parts(it sourceEntry) []piwriter.Part {
 	if isNative(it.message) {
 		return []piwriter.Part{{Type: "message", Message: it.message}}
@@ -88,7 +88,7 @@ func nativeBlock(role string, b []byte) bool {
 	}
 }
 
-// wrapped gives a list of blocks in which those that Anthropic has words for, and package shape has not, are
+// wrapped gives a list of blocks in which those that Anthropic has words for, and package piwriter has not, are
 // wrapped. Documents elsewhere than in the list itself, and recordings, are named in words.
 func (w *writer) wrapped(list []byte) []byte {
 	var out [][]byte
@@ -110,7 +110,7 @@ func (w *writer) wrapped(list []byte) []byte {
 	return rawjson.List(out)
 }
 
-// anthropic gives Anthropic's block for one that package shape has no counterpart of; nil = there is none.
+// anthropic gives Anthropic's block for one that package piwriter has no counterpart of; nil = there is none.
 func (w *writer) anthropic(b []byte) []byte {
 	typ := rawjson.Text(rawjson.Field(b, "type"))
 	switch {
@@ -140,7 +140,7 @@ func isResult(b []byte) bool {
 	return rawjson.Text(rawjson.Field(b, "type")) == "tool_result" || rawjson.Field(b, "toolResult") != nil
 }
 
-// plainResult gives a result whose documents are named in words: package shape has no place for them there.
+// plainResult gives a result whose documents are named in words: package piwriter has no place for them there.
 func (w *writer) plainResult(b []byte) []byte {
 	inner, in := rawjson.Field(b, "toolResult"), true
 	if inner == nil {

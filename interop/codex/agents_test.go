@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/codex/internal/names"
 )
 
 // ofAgent is the first line of a session that an agent began.
@@ -111,21 +110,21 @@ func TestGivenName(t *testing.T) {
 		}
 		return title
 	}
-	long := strings.Repeat("x", 2*names.MaxName)
+	long := strings.Repeat("x", 2*maxTitleSize)
 	for text, want := range map[string]string{
 		said("a") + name("s1", "one") + said("b"):                                "one",
 		name("s1", "one") + name("s1", " two "):                                  "two",
 		name("s1", "one") + name("s1", " ") + name("another", "x"):               "one",
 		event(`{"type":"thread_name_updated","thread_name":"one"}`):              "one",
 		event(`{"type":"thread_name_updated","thread_id":"s1","thread_name":7}`): "",
-		name("s1", long): long[:names.MaxName],
+		name("s1", long): long[:maxTitleSize],
 	} {
 		if got := title(reader(meta + text)); got != want {
 			t.Errorf("%.100s: %.100q, want %.100q", text, got, want)
 		}
 	}
 	r := reader(meta + name("s1", "in the file"))
-	r.src.Beside = folder{names.Lists[0]: `{"id":"s1","thread_name":"listed"}` + "\n"}.open
+	r.src.Beside = folder{indexFiles[0]: `{"id":"s1","thread_name":"listed"}` + "\n"}.open
 	if got := title(r); got != "listed" {
 		t.Errorf("%q", got)
 	}

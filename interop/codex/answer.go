@@ -2,24 +2,22 @@ package codex
 
 import (
 	"bytes"
-
-	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 )
 
 // answer collects the items of one answer of the model.
 type answer struct {
 	open   bool
-	at     rollout.At
+	at     position
 	blocks []byte // of the content, with commas between
 	called bool
 	cost   spent
-	held   []aside // lines that came while it was collected
+	held   []heldLine // lines that came while it was collected
 	size   int
 }
 
-// aside is what comes behind the answer: a line, or a picture that the model drew.
-type aside struct {
-	at   rollout.At
+// heldLine is what comes behind the answer: a line, or a picture that the model drew.
+type heldLine struct {
+	at   position
 	kind string
 	raw  []byte
 	said bool // it is content
@@ -32,7 +30,7 @@ const (
 	maxAnswer = 16 << 20
 )
 
-func (w *answer) begin(a rollout.At) {
+func (w *answer) begin(a position) {
 	if !w.open {
 		w.at, w.open = a.Kept(), true
 	}
@@ -46,8 +44,8 @@ func (w *answer) add(blocks []byte) {
 }
 
 // hold keeps a line until the answer is complete. full: it is time to end it.
-func (w *answer) hold(a rollout.At, kind string, raw []byte, said bool) (full bool) {
-	w.held = append(w.held, aside{at: a.Kept(), kind: kind, raw: bytes.Clone(raw), said: said})
+func (w *answer) hold(a position, kind string, raw []byte, said bool) (full bool) {
+	w.held = append(w.held, heldLine{at: a.Kept(), kind: kind, raw: bytes.Clone(raw), said: said})
 	w.size += len(raw)
 	return w.size+len(w.blocks) > maxHeld
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 )
 
 // maxBases bounds the files that a session's beginning is spread over.
@@ -30,7 +29,7 @@ type part struct {
 	start   uint64 // the ordinal of its first line
 	ordinal uint64 // the first one that is the fork's no more; math.MaxUint64 = not said
 	size    int64  // bytes of the file, unpacked, that are the fork's; math.MaxInt64 = not said
-	in      *rollout.Stream
+	in      *rolloutStream
 	left    io.LimitedReader
 }
 
@@ -137,20 +136,20 @@ func (r *Reader) baseOf(name string) (from []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	s := rollout.NewScanner(in)
+	s := newScanner(in)
 	o, err := s.Next()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	l := rollout.ReadLine(o.Raw)
-	if o.Part || l.Form != rollout.Envelope || string(l.Type) != `"session_meta"` {
+	l := readRolloutLine(o.Raw)
+	if o.Part || l.Form != formEnvelope || string(l.Type) != `"session_meta"` {
 		return nil, fmt.Errorf("%s does not begin with a session's line", name)
 	}
 	return append([]byte(nil), rawjson.Field(l.Payload, "history_base")...), nil
 }
 
-func (r *Reader) openBase(name string) (*rollout.Stream, error) {
-	return rollout.Open(interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return r.src.Beside(name) }})
+func (r *Reader) openBase(name string) (*rolloutStream, error) {
+	return openRollout(interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return r.src.Beside(name) }})
 }
 
 // nextFile opens the next file: a base, or at last the session's own.
@@ -168,10 +167,10 @@ func (r *Reader) nextFile() {
 			return
 		}
 		b.in, b.left = in, io.LimitedReader{R: in, N: b.size}
-		r.from, r.feed = b, rollout.NewFeed(rollout.NewScanner(&b.left), b.depth, r.seed)
+		r.from, r.feed = b, newPieceFeed(newScanner(&b.left), b.depth, r.seed)
 		return
 	}
-	r.from, r.feed = &part{ordinal: math.MaxUint64}, rollout.NewFeed(r.s, 0, r.seed)
+	r.from, r.feed = &part{ordinal: math.MaxUint64}, newPieceFeed(r.s, 0, r.seed)
 	if p := r.first; r.header.Made || p.Cut {
 		r.take(p)
 	} else {
@@ -181,7 +180,7 @@ func (r *Reader) nextFile() {
 }
 
 // beyond tells a line of a base that is the fork's no more. Lines without an ordinal are counted.
-func (b *part) beyond(p *rollout.Piece) bool {
+func (b *part) beyond(p *rolloutPiece) bool {
 	if b.ordinal == math.MaxUint64 {
 		return false
 	}

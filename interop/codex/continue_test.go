@@ -14,9 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/codex/internal/line"
-	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
-	"github.com/coppice-go/coppice/interop/codex/internal/write"
 )
 
 // kindsOf names the lines that stand behind an original.
@@ -69,12 +66,12 @@ func TestContinue(t *testing.T) {
 		"before two":           {threeTurns, `"text":"1"`, true, "thread_rolled_back-2 " + turn, nil},
 		"only back":            {threeTurns, `"text":"1"`, false, "thread_rolled_back-2", nil},
 		"a new root":           {threeTurns, "", true, "thread_rolled_back-3 " + turn, nil},
-		"a command first":      {metaOf + user("<user_shell_command>ls</user_shell_command>") + user("one") + said("1") + user("<user_shell_command>pwd</user_shell_command>") + user("two"), "pwd", true, "thread_rolled_back-2 message user_message message agent_message message " + turn, interop.Losses{line.LostTurn: 1}},
-		"inside of a turn":     {threeTurns, `"role":"toolResult"`, true, "thread_rolled_back-2 message user_message function_call function_call_output " + turn, interop.Losses{line.LostTurn: 1}},
-		"before a result":      {threeTurns, `"type":"toolCall"`, true, "thread_rolled_back-2 message user_message function_call function_call_output " + turn, interop.Losses{line.LostTurn: 1, write.LostAborted: 1}},
-		"before a compaction":  {threeTurns + wrap("compacted", `{"message":"SUM"}`) + user("four"), `"text":"2"`, true, "compacted " + turn, interop.Losses{line.LostAgain: 1}},
+		"a command first":      {metaOf + user("<user_shell_command>ls</user_shell_command>") + user("one") + said("1") + user("<user_shell_command>pwd</user_shell_command>") + user("two"), "pwd", true, "thread_rolled_back-2 message user_message message agent_message message " + turn, interop.Losses{lostTurn: 1}},
+		"inside of a turn":     {threeTurns, `"role":"toolResult"`, true, "thread_rolled_back-2 message user_message function_call function_call_output " + turn, interop.Losses{lostTurn: 1}},
+		"before a result":      {threeTurns, `"type":"toolCall"`, true, "thread_rolled_back-2 message user_message function_call function_call_output " + turn, interop.Losses{lostTurn: 1, lostAborted: 1}},
+		"before a compaction":  {threeTurns + wrap("compacted", `{"message":"SUM"}`) + user("four"), `"text":"2"`, true, "compacted " + turn, interop.Losses{lostAgain: 1}},
 		"behind a compaction":  {metaOf + user("one") + wrap("compacted", `{"message":"SUM","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"SUM"}]}]}`) + user("two") + user("three"), `"text":"two"`, true, "thread_rolled_back-1 " + turn, nil},
-		"an empty one":         {metaOf + user("one") + wrap("compacted", `{"message":"SUM"}`), "", true, "compacted " + turn, interop.Losses{line.LostAgain: 1}},
+		"an empty one":         {metaOf + user("one") + wrap("compacted", `{"message":"SUM"}`), "", true, "compacted " + turn, interop.Losses{lostAgain: 1}},
 		"on a line that Codex left": {
 			metaOf + user("one") + said("1") + user("two") + said("2") + event(`{"type":"thread_rolled_back","num_turns":1}`) + user("three"), `"text":"2"`, true,
 			"thread_rolled_back-1 message user_message message agent_message " + turn, nil,
@@ -93,7 +90,7 @@ func TestContinue(t *testing.T) {
 			s.message("n2", "n1", replied(text("yes")))
 			s.message("n3", head, ask("elsewhere"))
 			head = "n2"
-			c.lost = withLost(c.lost, line.LostBranch)
+			c.lost = withLost(c.lost, lostBranch)
 		}
 		file, losses := s.goOn(t, c.original, known, head)
 		added, ok := strings.CutPrefix(file, c.original)
@@ -164,7 +161,7 @@ func TestContinueDamaged(t *testing.T) {
 		t.Errorf("%d bytes of %d, %v", len(file), len(packed), losses)
 	}
 	s.message("n1", tip, ask("more"))
-	if file, losses := s.goOn(t, packed, known, "n1"); file != packed || losses[write.LostAdded] != 1 {
+	if file, losses := s.goOn(t, packed, known, "n1"); file != packed || losses[lostAdded] != 1 {
 		t.Errorf("%d bytes of %d, %v", len(file), len(packed), losses)
 	}
 	if _, err := Continue(io.Discard, io.MultiReader(strings.NewReader(metaOf), errReader{}), s.header, known, s.all(), tip); !errors.Is(err, errBroken) {
@@ -255,7 +252,7 @@ func TestContinueFixtures(t *testing.T) {
 			}
 			s.message("n1", tip, ask("more"))
 			file, _ := s.goOn(t, original, known, "n1")
-			z, err := rollout.Open(source(file))
+			z, err := openRollout(source(file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -277,7 +274,7 @@ func TestContinueCountsOnce(t *testing.T) {
 	original := metaOf + user("one") + calls("c1") + count(10, 10) + output("c1", "r") + said("1") + count(20, 30)
 	s, _ := taken(t, original)
 	file, losses := s.goOn(t, original, len(s.lines), s.at(t, `"r"`))
-	if losses[line.LostTurn] != 1 && losses[line.LostAgain] != 1 {
+	if losses[lostTurn] != 1 && losses[lostAgain] != 1 {
 		t.Fatalf("nothing is said again: %v", losses)
 	}
 	_, _, before := spentOn(t, collect(t, reader(original)))

@@ -4,32 +4,31 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 )
 
 // costs finds the answer that each count is of. It comes right behind the answer's last item; before its first one in
 // versions of 2025; behind the outputs of its calls where they were quick.
 type costs struct {
-	total  rollout.Usage // of the session, as the last count says
-	begun  bool          // there was one
-	before bool          // what the session goes on from is not read: the first one counts it too
-	owed   spent         // has no answer yet
-	due    due
+	total  tokenUsage // of the session, as the last count says
+	begun  bool       // there was one
+	before bool       // what the session goes on from is not read: the first one counts it too
+	owed   spent      // has no answer yet
+	due    dueCount
 }
 
 // spent is what was counted and where.
 type spent struct {
-	rollout.Usage
+	tokenUsage
 	known bool
-	at    rollout.At
+	at    position
 }
 
-func (s *spent) add(u rollout.Usage, at rollout.At) {
-	s.Usage, s.known, s.at = s.Plus(u), true, at
+func (s *spent) add(u tokenUsage, at position) {
+	s.tokenUsage, s.known, s.at = s.Plus(u), true, at
 }
 
-// due is the answer before, where its count may still come: until then no entry from it on is given out.
-type due struct {
+// dueCount is the answer before, where its count may still come: until then no entry from it on is given out.
+type dueCount struct {
 	open     bool
 	late     bool // it is given out, for too much came behind it
 	at       int  // among the entries that are made
@@ -38,15 +37,15 @@ type due struct {
 }
 
 // counted takes a count. One that repeats the sum of the one before is none.
-func (r *Reader) counted(p *rollout.Piece) {
+func (r *Reader) counted(p *rolloutPiece) {
 	c, at := &p.Count, p.At
 	if !c.HasLast && !c.HasTotal {
 		return
 	}
-	u, more := c.Last, rollout.Usage{}
+	u, more := c.Last, tokenUsage{}
 	if c.HasTotal {
 		grown, up := c.Total.Minus(r.costs.total)
-		if up && grown == (rollout.Usage{}) && (r.costs.begun || u == grown) {
+		if up && grown == (tokenUsage{}) && (r.costs.begun || u == grown) {
 			if u == grown { // of an answer that cost nothing
 				r.flush("")
 			}
@@ -71,19 +70,19 @@ func (r *Reader) counted(p *rollout.Piece) {
 	case r.costs.due.open:
 		r.pay(u)
 	case r.costs.due.late:
-		r.costs.due = due{}
+		r.costs.due = dueCount{}
 		more = more.Plus(u)
 	default:
 		r.costs.owed.add(u, at.Kept())
 	}
-	if more != (rollout.Usage{}) {
+	if more != (tokenUsage{}) {
 		at.N++
 		r.spend(at, more)
 	}
 }
 
 // spend says what was counted and is no answer's.
-func (r *Reader) spend(a rollout.At, u rollout.Usage) {
+func (r *Reader) spend(a position, u tokenUsage) {
 	out := rawjson.AppendString(append(r.open(a, "usage", len(r.model)), `,"kind":"codex","provider":`...), r.provider)
 	out = rawjson.AppendString(append(out, `,"model":`...), r.model)
 	r.put(a, append(u.Append(append(out, `,"usage":`...)), '}'))
@@ -91,22 +90,22 @@ func (r *Reader) spend(a rollout.At, u rollout.Usage) {
 
 // settle says that no count comes any more for what was said so far, and none that came has an answer.
 func (r *Reader) settle() {
-	r.costs.due = due{}
+	r.costs.due = dueCount{}
 	if o := r.costs.owed; o.known {
 		r.costs.owed = spent{}
-		if o.Usage != (rollout.Usage{}) {
+		if o.tokenUsage != (tokenUsage{}) {
 			o.at.N += 2
-			r.spend(o.at, o.Usage)
+			r.spend(o.at, o.tokenUsage)
 		}
 	}
 }
 
 // pay gives the answer that is due its count.
-func (r *Reader) pay(u rollout.Usage) {
+func (r *Reader) pay(u tokenUsage) {
 	d := r.costs.due
 	raw := r.out[d.at].Raw
 	r.out[d.at].Raw = slices.Concat(raw[:d.from], u.Append(nil), raw[d.to:])
-	r.costs.due = due{}
+	r.costs.due = dueCount{}
 }
 
 // ready gives how many of the entries that were made may be given out.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -45,7 +44,7 @@ func check(t *testing.T, text string) {
 		}
 	}()
 	if _, err := r.Header(); err != nil {
-		packed := len(text) >= len(rollout.Magic) && text[:len(rollout.Magic)] == string(rollout.Magic)
+		packed := len(text) >= len(zstdMagic) && text[:len(zstdMagic)] == string(zstdMagic)
 		if !errors.Is(err, interop.ErrNotSession) && !packed {
 			t.Fatal(err)
 		}

@@ -7,14 +7,12 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/codex/internal/names"
-	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // setHeader takes what is known of the session from its first line; without a payload it has none.
-func (r *Reader) setHeader(l rollout.Line) error {
+func (r *Reader) setHeader(l rolloutLine) error {
 	p := l.Payload
 	h := interop.Header{ID: textField(p, "id"), Cwd: textField(p, "cwd"), Version: 1, Made: p == nil}
 	agent, spawn := begunBy(p)
@@ -64,7 +62,7 @@ func (r *Reader) setHeader(l rollout.Line) error {
 // title takes the name that a thread has in Codex's list of sessions.
 func (r *Reader) title(h *interop.Header) (err error) {
 	if r.src.Beside != nil {
-		h.Title, err = names.Of(r.src.Beside, h.ID)
+		h.Title, err = threadTitle(r.src.Beside, h.ID)
 	}
 	return err
 }

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/codex/internal/names"
 )
 
 // named is a line of Codex's list of names.
@@ -22,7 +21,7 @@ func named(id, name string) string {
 // places the list lies.
 func TestThreadName(t *testing.T) {
 	const home, archive = "../../../../session_index.jsonl", "../session_index.jsonl"
-	long := strings.Repeat("é", names.MaxName)
+	long := strings.Repeat("é", maxTitleSize)
 	for name, tt := range map[string]struct {
 		around folder
 		want   string
@@ -38,8 +37,8 @@ func TestThreadName(t *testing.T) {
 		"behind what is no JSON":    {folder{home: "\x00\xff{]\n[\"s1\"]\n" + named("s1", "mine")}, "mine"},
 		"a line that is too long":   {folder{home: named("s1", "mine") + named("s1", strings.Repeat("x", 1<<17)) + named("s2", "x")}, "mine"},
 		"behind a long line":        {folder{home: strings.Repeat("x", 1<<17) + "\n" + named("s1", "mine")}, "mine"},
-		"the rest of a long line":   {folder{home: named("s1", "mine") + strings.Repeat("x", names.MaxLine) + named("s1", "theirs")}, "mine"},
-		"cut":                       {folder{home: named("s1", "x"+long)}, "x" + long[:names.MaxName-2]},
+		"the rest of a long line":   {folder{home: named("s1", "mine") + strings.Repeat("x", maxIndexLine) + named("s1", "theirs")}, "mine"},
+		"cut":                       {folder{home: named("s1", "x"+long)}, "x" + long[:maxTitleSize-2]},
 		"archived":                  {folder{archive: named("s1", "mine")}, "mine"},
 		"not beside but in its own": {folder{"session_index.jsonl": named("s1", "mine")}, ""},
 	} {
@@ -76,12 +75,12 @@ func (s seekable) Close() error { return nil }
 // TestThreadNameBounds: of a list of any size no more than its end is read; one that fails is told, and costs the title
 // only.
 func TestThreadNameBounds(t *testing.T) {
-	others := strings.Repeat(named("s2", "other"), 2*names.MaxList/len(named("s2", "other")))
+	others := strings.Repeat(named("s2", "other"), 2*maxIndexSize/len(named("s2", "other")))
 	for text, want := range map[string]string{others + named("s1", "mine"): "mine", named("s1", "old") + others: "", named("s1", "mine"): "mine"} {
 		read := 0
 		src := source(meta + user("q"))
 		src.Beside = func(string) (io.ReadCloser, error) { return seekable{strings.NewReader(text), &read}, nil }
-		if h, err := NewReader(src, interop.Options{Now: now}).Header(); err != nil || h.Title != want || read > names.MaxList {
+		if h, err := NewReader(src, interop.Options{Now: now}).Header(); err != nil || h.Title != want || read > maxIndexSize {
 			t.Errorf("%d bytes: %q, %v after %d", len(text), h.Title, err, read)
 		}
 	}
@@ -94,7 +93,7 @@ func TestThreadNameBounds(t *testing.T) {
 			io.Closer
 		}{seekable{text, &read}, io.NopCloser(nil)}, nil
 	}
-	if h, err := NewReader(src, interop.Options{Now: now}).Header(); err != nil || h.Title != "old" || read > names.MaxList {
+	if h, err := NewReader(src, interop.Options{Now: now}).Header(); err != nil || h.Title != "old" || read > maxIndexSize {
 		t.Errorf("without a way to the end: %q, %v after %d", h.Title, err, read)
 	}
 	src.Beside = func(string) (io.ReadCloser, error) {

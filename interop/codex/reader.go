@@ -5,7 +5,7 @@
 //
 //   - The items of one answer of the model (reasoning, text, calls, and those that the provider answers itself) are
 //     one entry; outputs are results of their calls. A picture that the model drew is an image in its answer.
-//   - A rollback starts a branch where it went back to; what it undid stays. Where that is package turn says: the
+//   - A rollback starts a branch where it went back to; what it undid stays. The
 //     context is what Codex itself makes of the file, with one difference: where a message was sent to a turn
 //     behind a compaction of its own, and is taken back alone, the compaction still counts.
 //   - A compaction is an entry of type compaction, with what Codex put in the place of the history behind it,
@@ -25,9 +25,9 @@
 //     The header of a thread that an agent began, or Codex for its own ends, has "internal" and "agent".
 //
 // A file is read once, the first line of a base twice, and of the list of names at most 8 MiB. A reader holds what
-// package rollout has under way (at most 7 batches of 512 KiB, two lines of at most 64 MiB, and what is made of
+// the feed has under way (at most 7 batches of 512 KiB, two lines of at most 64 MiB, and what is made of
 // them), an answer of up to 16 MiB, 4 MiB each of lines behind it, of events that wait for their item, and of entries
-// behind an answer whose count may still come, the calls without an output, and what package turn has; of a compressed
+// behind an answer whose count may still come, the calls without an output, and what has to be known to take turns back; of a compressed
 // file 32 MiB more. A line over 64 MiB gives a stub. Three goroutines work beside the one that calls Next, from the
 // first call to the end of the file or Close.
 package codex
@@ -41,9 +41,6 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/codex/internal/echo"
-	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
-	"github.com/coppice-go/coppice/interop/codex/internal/turn"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -55,15 +52,15 @@ const maxRefused = 1000
 type Reader struct {
 	src    interop.Source
 	o      interop.Options
-	in     *rollout.Stream
+	in     *rolloutStream
 	s      *jsonl.Scanner
 	header interop.Header
-	first  *rollout.Piece // the line that the header is made of, or an item that came before any
-	feed   *rollout.Feed  // of the file that is being read; nil = the next one is to be opened
-	from   *part          // what feed gives
-	chain  []*part        // whose entries come before the file's own, the first ones last
-	traced bool           // chain was looked for
-	err    error          // sticky
+	first  *rolloutPiece // the line that the header is made of, or an item that came before any
+	feed   *pieceFeed    // of the file that is being read; nil = the next one is to be opened
+	from   *part         // what feed gives
+	chain  []*part       // whose entries come before the file's own, the first ones last
+	traced bool          // chain was looked for
+	err    error         // sticky
 	bad    int
 	diag   diag.List
 
@@ -72,7 +69,7 @@ type Reader struct {
 	last time.Time
 
 	tip      string // the entry on which the next one hangs
-	line     turn.Line
+	line     turnTracker
 	model    string
 	provider string
 	effort   string
@@ -81,7 +78,7 @@ type Reader struct {
 	answer   answer
 	costs    costs
 	calls    map[string]string // by id of a call without an output: the tool
-	echoes   echo.Echoes
+	echoes   echoFilter
 	seed     maphash.Seed
 	over     bool
 }
@@ -103,10 +100,10 @@ func (r *Reader) Header() (interop.Header, error) {
 }
 
 func (r *Reader) begin() (err error) {
-	if r.in, err = rollout.Open(r.src); err != nil {
+	if r.in, err = openRollout(r.src); err != nil {
 		return err
 	}
-	r.s = rollout.NewScanner(r.in)
+	r.s = newScanner(r.in)
 	r.s.Note = func(number int, kind, detail string, bad int) {
 		r.bad += bad
 		r.diag.Add("", uint64(number), kind, detail)
@@ -119,20 +116,20 @@ func (r *Reader) begin() (err error) {
 		if err != nil {
 			return err
 		}
-		p := rollout.Make(r.seed, o)
-		l := rollout.ReadLine(p.Raw)
+		p := makePiece(r.seed, o)
+		l := readRolloutLine(p.Raw)
 		switch {
-		case l.Form == rollout.Unknown || l.Form == rollout.State:
+		case l.Form == formUnknown || l.Form == formState:
 			r.bad++
 			r.diag.Add("", uint64(o.Number), diag.BadLine, "before the session's first line, and none of Codex's")
 			continue
-		case l.Form == rollout.Envelope && string(l.Type) == `"session_meta"`, l.Form == rollout.Head:
+		case l.Form == formEnvelope && string(l.Type) == `"session_meta"`, l.Form == formHead:
 			r.first = p
 			return r.setHeader(l)
 		}
 		r.first = p
 		r.diag.Add("", uint64(o.Number), diag.NoHeader, "the file does not begin with a session's line: a header was made")
-		return r.setHeader(rollout.Line{Stamp: l.Stamp})
+		return r.setHeader(rolloutLine{Stamp: l.Stamp})
 	}
 	return fmt.Errorf("%w: none of its first %d lines is one of Codex's", interop.ErrNotSession, r.s.Number())
 }
@@ -148,7 +145,7 @@ func (r *Reader) Next() (transcript.Draft, error) {
 		}
 		r.given()
 		if r.err = r.advance(); r.err != nil {
-			r.costs.due = due{}
+			r.costs.due = dueCount{}
 		}
 	}
 	r.at++
@@ -186,7 +183,7 @@ func (r *Reader) advance() error {
 }
 
 // told takes over what a scanner found.
-func (r *Reader) told(n rollout.Notes) {
+func (r *Reader) told(n lineNotes) {
 	r.bad += n.Bad
 	for _, f := range n.List {
 		r.note("", f.Line, f.Kind, f.Detail)
@@ -240,7 +237,7 @@ func (r *Reader) Close() error {
 		return nil
 	}
 	r.over = true
-	r.out, r.at, r.costs.due = nil, 0, due{}
+	r.out, r.at, r.costs.due = nil, 0, dueCount{}
 	if r.err == nil {
 		r.err = errClosed
 	}

@@ -4,18 +4,16 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
-	"github.com/coppice-go/coppice/interop/codex/internal/turn"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // item takes one item of the conversation. next: how far from its number that of a second entry of it is.
-func (r *Reader) item(p *rollout.Piece, next int) {
+func (r *Reader) item(p *rolloutPiece, next int) {
 	switch p.Act {
-	case rollout.User:
+	case actUser:
 		r.echoes.Heard(p.Texts)
-		r.ask(p, rollout.PlainText(p.Body))
-	case rollout.Unsaid:
+		r.ask(p, plainText(p.Body))
+	case actUnsaid:
 		r.echoes.Heard(p.Texts)
 		switch r.flush(""); {
 		case p.Asks && r.agent: // its task, and what it is told while it is at it
@@ -30,10 +28,10 @@ func (r *Reader) item(p *rollout.Piece, next int) {
 			r.line.Note()
 		}
 		r.unsaid(p.At, p.Name, p.Body, p.Asks)
-	case rollout.Answer:
+	case actAnswer:
 		r.echoes.Heard(p.Texts)
 		if !r.answer.open {
-			r.costs.due = due{}
+			r.costs.due = dueCount{}
 			r.line.Say()
 			r.answer.begin(p.At)
 		}
@@ -51,15 +49,15 @@ func (r *Reader) item(p *rollout.Piece, next int) {
 		if full || len(r.answer.blocks) > maxAnswer {
 			r.flush("")
 		}
-	case rollout.Output:
+	case actOutput:
 		r.output(p)
-	case rollout.Aside:
+	case actAside:
 		r.aside(p.At, p.Kind, p.Raw)
 	}
 }
 
 // ask makes a message that the user sends, or to an agent another one.
-func (r *Reader) ask(p *rollout.Piece, said string) {
+func (r *Reader) ask(p *rolloutPiece, said string) {
 	r.flush("")
 	r.settle()
 	r.line.Ask(r.place(), said)
@@ -68,7 +66,7 @@ func (r *Reader) ask(p *rollout.Piece, said string) {
 }
 
 // place is where the conversation stands.
-func (r *Reader) place() turn.Place { return turn.Place{Tip: r.tip, Model: r.model, Effort: r.effort} }
+func (r *Reader) place() turnPlace { return turnPlace{Tip: r.tip, Model: r.model, Effort: r.effort} }
 
 // expect notes a call whose output is to come.
 func (r *Reader) expect(id, name string) {
@@ -79,7 +77,7 @@ func (r *Reader) expect(id, name string) {
 }
 
 // output makes the result of a call.
-func (r *Reader) output(p *rollout.Piece) {
+func (r *Reader) output(p *rolloutPiece) {
 	r.flush("")
 	r.line.Say()
 	id := p.Fields.CallID
@@ -100,7 +98,7 @@ func (r *Reader) output(p *rollout.Piece) {
 }
 
 // unsaid makes a message that the model sees and the user did not say; shown: whoever reads the conversation sees it.
-func (r *Reader) unsaid(a rollout.At, kind string, content []byte, shown bool) {
+func (r *Reader) unsaid(a position, kind string, content []byte, shown bool) {
 	out := rawjson.AppendString(append(r.open(a, "custom_message", len(content)), `,"customType":`...), kind)
 	out = append(append(append(out, `,"content":`...), content...), `,"display":`...)
 	r.put(a, append(strconv.AppendBool(out, shown), '}'))
@@ -110,18 +108,18 @@ func (r *Reader) millis() []byte {
 	return append(jsonl.AppendMillis([]byte(`,"timestamp":`), r.last), '}')
 }
 
-func (r *Reader) close(a rollout.At, out []byte) bool { return r.put(a, append(out, '}')) }
+func (r *Reader) close(a position, out []byte) bool { return r.put(a, append(out, '}')) }
 
 // replacement takes one item of a history that stands in the place of another.
-func (r *Reader) replacement(a rollout.At, item []byte) {
+func (r *Reader) replacement(a position, item []byte) {
 	if len(item) == 0 || item[0] != '{' {
 		return
 	}
-	p := rollout.MakeItem(r.seed, a, item)
-	if p.Act == rollout.User || p.Act == rollout.Unsaid {
+	p := makeItemPiece(r.seed, a, item)
+	if p.Act == actUser || p.Act == actUnsaid {
 		r.flush("")
-		if p.Act == rollout.User || p.Asks {
-			r.line.Keep(r.place(), rollout.PlainText(p.Body))
+		if p.Act == actUser || p.Asks {
+			r.line.Keep(r.place(), plainText(p.Body))
 		}
 		r.unsaid(a, "codex.replacement", p.Body, false)
 		return
@@ -146,10 +144,10 @@ func (r *Reader) flush(stop string) {
 	out = rawjson.AppendString(append(rawjson.AppendString(out, r.provider), `,"model":`...), r.model)
 	cost := w.cost
 	if o := r.costs.owed; o.known {
-		cost.add(o.Usage, o.at)
+		cost.add(o.tokenUsage, o.at)
 		r.costs.owed = spent{}
 	}
-	d := due{open: !cost.known, at: len(r.out), from: len(out) + len(`,"usage":`)}
+	d := dueCount{open: !cost.known, at: len(r.out), from: len(out) + len(`,"usage":`)}
 	out = cost.Append(append(out, `,"usage":`...))
 	d.to = len(out)
 	out = append(append(append(out, `,"stopReason":"`...), stop...), '"')
@@ -157,7 +155,7 @@ func (r *Reader) flush(stop string) {
 		r.costs.due = d
 	} else if cost.known && rawjson.Field(rawjson.Field(r.out[d.at].Raw, "message"), "usage") == nil { // its stub does not say it
 		cost.at.N++
-		r.spend(cost.at, cost.Usage)
+		r.spend(cost.at, cost.tokenUsage)
 	}
 	held, room := w.held, w.blocks
 	const keep = 1 << 20 // bytes of room for the next one

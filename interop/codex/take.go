@@ -5,13 +5,12 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // open begins an entry that hangs on the tip, with room for a body.
-func (r *Reader) open(a rollout.At, typ string, room int) []byte {
+func (r *Reader) open(a position, typ string, room int) []byte {
 	const around = 512 // bytes around a body: the most that an answer has
 	out := make([]byte, 0, room+around)
 	out = append(append(out, `{"type":"`...), typ...)
@@ -31,7 +30,7 @@ func (r *Reader) open(a rollout.At, typ string, room int) []byte {
 }
 
 // put hands an entry out, or its stub if it is too large; the next one hangs on it.
-func (r *Reader) put(a rollout.At, raw []byte) (whole bool) {
+func (r *Reader) put(a position, raw []byte) (whole bool) {
 	fitted, whole := jsonl.Fit(raw)
 	if !whole {
 		r.note(a.ID(), a.Line, diag.Oversize,
@@ -41,14 +40,14 @@ func (r *Reader) put(a rollout.At, raw []byte) (whole bool) {
 	r.tip = a.ID()
 	if d := &r.costs.due; d.open {
 		if d.size += len(fitted); d.size > maxHeld {
-			*d = due{late: true}
+			*d = dueCount{late: true}
 		}
 	}
 	return whole
 }
 
 // custom keeps what has no other place, as it is.
-func (r *Reader) custom(a rollout.At, kind string, data []byte) {
+func (r *Reader) custom(a position, kind string, data []byte) {
 	const most = 200
 	if len(kind) > most {
 		kind = "line"
@@ -58,7 +57,7 @@ func (r *Reader) custom(a rollout.At, kind string, data []byte) {
 }
 
 // take turns one line into entries.
-func (r *Reader) take(p *rollout.Piece) {
+func (r *Reader) take(p *rolloutPiece) {
 	r.told(p.Notes)
 	if p.Cut {
 		r.note(p.At.ID(), p.At.Line, diag.Oversize,
@@ -68,12 +67,12 @@ func (r *Reader) take(p *rollout.Piece) {
 		return
 	}
 	switch {
-	case p.Form == rollout.Unknown && p.Type == nil:
+	case p.Form == formUnknown && p.Type == nil:
 		r.bad++
 		r.note("", p.At.Line, diag.BadLine, "an object without a type")
-	case p.Form == rollout.Unknown, p.Form == rollout.State, p.Form == rollout.Head:
+	case p.Form == formUnknown, p.Form == formState, p.Form == formHead:
 		r.aside(p.At, rawjson.Text(p.Type), p.Raw)
-	case string(p.Type) == `"response_item"`, string(p.Type) == `"inter_agent_communication"` && p.Act == rollout.Unsaid:
+	case string(p.Type) == `"response_item"`, string(p.Type) == `"inter_agent_communication"` && p.Act == actUnsaid:
 		r.item(p, 1)
 	case string(p.Type) == `"event_msg"`:
 		r.event(p)
@@ -87,7 +86,7 @@ func (r *Reader) take(p *rollout.Piece) {
 }
 
 // aside keeps a line; inside an answer it comes behind it.
-func (r *Reader) aside(a rollout.At, kind string, raw []byte) {
+func (r *Reader) aside(a position, kind string, raw []byte) {
 	if kind == "" {
 		kind = "line"
 	}
@@ -101,7 +100,7 @@ func (r *Reader) aside(a rollout.At, kind string, raw []byte) {
 }
 
 // context notes the model and how hard it thinks.
-func (r *Reader) context(p *rollout.Piece) {
+func (r *Reader) context(p *rolloutPiece) {
 	r.flush("")
 	a := p.At
 	r.custom(a, "turn_context", p.Raw)
@@ -123,7 +122,7 @@ func (r *Reader) context(p *rollout.Piece) {
 }
 
 // event takes what happened: most of it is kept as it is.
-func (r *Reader) event(p *rollout.Piece) {
+func (r *Reader) event(p *rolloutPiece) {
 	kind := p.Kind
 	if kind == "" {
 		kind = "event_msg"

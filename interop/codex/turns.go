@@ -4,13 +4,10 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/codex/internal/fold"
-	"github.com/coppice-go/coppice/interop/codex/internal/names"
-	"github.com/coppice-go/coppice/interop/codex/internal/rollout"
 )
 
 // started notes the beginning of a turn. Versions before 2026 do not name it, and say it in the middle of things.
-func (r *Reader) started(p *rollout.Piece) {
+func (r *Reader) started(p *rolloutPiece) {
 	switch {
 	case rawjson.IsString(rawjson.Field(p.Payload, "turn_id")):
 		r.flush("")
@@ -22,9 +19,9 @@ func (r *Reader) started(p *rollout.Piece) {
 
 // named takes the name that the session's thread is given in its own file: the newest one, unless the list of names
 // has one.
-func (r *Reader) named(p *rollout.Piece) {
+func (r *Reader) named(p *rolloutPiece) {
 	thread := rawjson.Text(rawjson.Field(p.Payload, "thread_id"))
-	name := names.Text(rawjson.Field(p.Payload, "thread_name"))
+	name := cleanTitle(rawjson.Field(p.Payload, "thread_name"))
 	if name == "" || r.header.Title != "" || thread != "" && thread != r.header.ID {
 		return
 	}
@@ -48,16 +45,16 @@ func (r *Reader) rollback(turns []byte) {
 }
 
 // compacted makes the entry of a compaction, and behind it what Codex put in the place of the history.
-func (r *Reader) compacted(a rollout.At, payload []byte) {
+func (r *Reader) compacted(a position, payload []byte) {
 	r.flush("")
 	r.settle()
 	history := rawjson.Field(payload, "replacement_history")
-	summary, skip := fold.Summary(payload)
+	summary, skip := compactionSummary(payload)
 	before := r.place()
 	out := append(append(r.open(a, "compaction", len(payload)), `,"summary":`...), summary...)
 	out = append(append(append(out, `,"firstKeptEntryId":"`...), a.ID()...), `","tokensBefore":0`...)
 	out = append(append(append(out, `,"details":{"codex":`...), rawjson.WithField(payload, "replacement_history", nil)...), '}')
-	if fold.Hidden(history) {
+	if hasSealedItem(history) {
 		remote := rawjson.Object("provider", rawjson.AppendString(nil, r.provider), "replacementHistory", history)
 		out = append(append(append(out, `,"preserveData":{"openaiRemoteCompaction":`...), remote...), '}')
 	}
@@ -66,7 +63,7 @@ func (r *Reader) compacted(a rollout.At, payload []byte) {
 		r.remembered(a)
 		return
 	}
-	r.line.Fold(before, fold.Stays(payload, r.paged))
+	r.line.Fold(before, survivesRollback(payload, r.paged))
 	n := 0
 	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); n++ {
 		if n != skip {
@@ -80,7 +77,7 @@ func (r *Reader) compacted(a rollout.At, payload []byte) {
 }
 
 // remembered says what the user said before a compaction that brings no history, as those of 2025: Codex keeps it.
-func (r *Reader) remembered(a rollout.At) {
+func (r *Reader) remembered(a position) {
 	r.line.Say()
 	for _, said := range r.line.Words() {
 		a.N++

@@ -35,22 +35,22 @@ var needs = map[string][]string{
 }
 
 var (
-	isUUID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-	isTool = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-	isTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
+	uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	isTool      = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	isTime      = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
 )
 
-// rolloutLine is one line of a rollout.
-type rolloutLine struct {
+// jsonLine is one line of a rollout.
+type jsonLine struct {
 	kind    string // "session_meta", "response_item/message", ...
 	payload map[string]any
 	ordinal float64 // -1 = none
 }
 
 // valid holds a file against what Codex loads, and gives its lines.
-func valid(t fataler, text string) []rolloutLine {
+func valid(t fataler, text string) []jsonLine {
 	t.Helper()
-	var out []rolloutLine
+	var out []jsonLine
 	for i, raw := range strings.SplitAfter(text, "\n") {
 		if raw == "" {
 			continue
@@ -70,7 +70,7 @@ func valid(t fataler, text string) []rolloutLine {
 	return out
 }
 
-func validLine(raw string) (l rolloutLine, err error) {
+func validLine(raw string) (l jsonLine, err error) {
 	if !strings.HasSuffix(raw, "}\n") {
 		return l, fmt.Errorf("it has no end")
 	}
@@ -86,7 +86,7 @@ func validLine(raw string) (l rolloutLine, err error) {
 	if v.Timestamp == nil || !isTime.MatchString(*v.Timestamp) || v.Payload == nil {
 		return l, fmt.Errorf("no time, or no payload")
 	}
-	l = rolloutLine{kind: v.Type, payload: v.Payload, ordinal: -1}
+	l = jsonLine{kind: v.Type, payload: v.Payload, ordinal: -1}
 	if v.Ordinal != nil {
 		l.ordinal = *v.Ordinal
 	}
@@ -126,7 +126,7 @@ func fits(what string, val any) bool {
 	case "text":
 		return isText
 	case "uuid":
-		return isText && isUUID.MatchString(text)
+		return isText && uuidPattern.MatchString(text)
 	case "tool":
 		return isText && text != ""
 	case "callid":
@@ -191,7 +191,7 @@ func each(list []any, types []string) bool {
 
 // rebuilt gives the items that Codex makes the model's context of when it resumes a file: from the newest history
 // that a compaction put in the place of what was before, less the turns that were taken back.
-func rebuilt(lines []rolloutLine) (items []map[string]any) {
+func rebuilt(lines []jsonLine) (items []map[string]any) {
 	for _, l := range lines {
 		switch kind, _ := strings.CutPrefix(l.kind, "response_item/"); {
 		case l.kind == "event_msg/thread_rolled_back":

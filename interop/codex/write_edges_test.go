@@ -8,9 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/coppice-go/coppice/interop/codex/internal/line"
-	"github.com/coppice-go/coppice/interop/codex/internal/write"
 )
 
 // TestWriteKept: what a compaction keeps stands behind its summary, at the time of the compaction: without the
@@ -26,7 +23,7 @@ func TestWriteKept(t *testing.T) {
 	s.message("u2", "c", ask("three"))
 	file, losses := s.write(t, "u2")
 	same(t, &s, "u2", file)
-	if diff := cmp.Diff([]string{"s:short", "s:given", "a:two", "s:three"}, heard(t, rebuilt(valid(t, file)))); diff != "" || losses[write.LostResult] != 1 {
+	if diff := cmp.Diff([]string{"s:short", "s:given", "a:two", "s:three"}, heard(t, rebuilt(valid(t, file)))); diff != "" || losses[lostResult] != 1 {
 		t.Errorf("%v\n%s", losses, diff)
 	}
 	if !strings.Contains(file, `{"timestamp":"2026-01-01T00:00:05.000Z","type":"compacted"`) {
@@ -47,7 +44,7 @@ func TestWriteIDs(t *testing.T) {
 	}
 	file, losses := s.write(t, parent)
 	same(t, &s, parent, file)
-	if losses[write.LostCallID] != 5 || losses[write.LostResult] > 0 || losses[write.LostAborted] > 0 {
+	if losses[lostCallID] != 5 || losses[lostResult] > 0 || losses[lostAborted] > 0 {
 		t.Errorf("%v\n%s", losses, file)
 	}
 }
@@ -68,7 +65,7 @@ func TestWriteApart(t *testing.T) {
 	if n := strings.Count(strings.Join(back.lines, ""), `"role":"assistant"`); n != 3 {
 		t.Errorf("%d answers\n%s", n, file)
 	}
-	if strings.Contains(file, `"role":"developer"`) || losses[write.LostThinking] != 1 {
+	if strings.Contains(file, `"role":"developer"`) || losses[lostThinking] != 1 {
 		t.Errorf("%v\n%s", losses, file)
 	}
 }
@@ -81,7 +78,7 @@ func TestWriteForward(t *testing.T) {
 	s.message("c", "b", ask("grandchild"))
 	file, losses := s.write(t, "c")
 	got := heard(t, rebuilt(valid(t, file)))
-	if !slices.Equal(got, []string{"s:child", "s:grandchild"}) || losses[line.LostOrphan] != 1 {
+	if !slices.Equal(got, []string{"s:child", "s:grandchild"}) || losses[lostOrphan] != 1 {
 		t.Errorf("%v, %v", got, losses)
 	}
 }
@@ -113,7 +110,7 @@ func TestContinueOwed(t *testing.T) {
 		}
 		file, losses := s.goOn(t, original, known, head)
 		paired(t, rebuilt(valid(t, file)))
-		if got := kindsOf(t, strings.TrimPrefix(file, original)); got != want || losses[write.LostAborted] != 1 {
+		if got := kindsOf(t, strings.TrimPrefix(file, original)); got != want || losses[lostAborted] != 1 {
 			t.Errorf("%s, want %s: %v", got, want, losses)
 		}
 	}
@@ -154,7 +151,7 @@ func TestWriteLate(t *testing.T) {
 		s.add("c2", "r1", "compaction", `"summary":"short","firstKeptEntryId":`+quoted(c.kept))
 		file, losses := s.write(t, "c2")
 		same(t, &s, "c2", file)
-		if got := strings.Join(heard(t, rebuilt(valid(t, file))), " "); got != c.want || losses[write.LostResult] == 0 {
+		if got := strings.Join(heard(t, rebuilt(valid(t, file))), " "); got != c.want || losses[lostResult] == 0 {
 			t.Errorf("kept from %s: %s: want %s, %v\n%s", c.kept, got, c.want, losses, file)
 		}
 	}

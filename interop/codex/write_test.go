@@ -14,8 +14,6 @@ import (
 	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/codex/internal/line"
-	"github.com/coppice-go/coppice/interop/codex/internal/write"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -85,7 +83,7 @@ func TestWriteTurns(t *testing.T) {
 	if back, _ := taken(t, file); strings.Contains(strings.Join(back.lines, ""), "codex.user_message") || strings.Contains(strings.Join(back.lines, ""), "codex.agent_message") {
 		t.Error("an event says something else than its item")
 	}
-	want := interop.Losses{line.LostBranch: 1, write.LostToolName: 1}
+	want := interop.Losses{lostBranch: 1, lostToolName: 1}
 	if diff := cmp.Diff(want, losses); diff != "" {
 		t.Error(diff)
 	}
@@ -139,7 +137,7 @@ func TestWriteFixtures(t *testing.T) {
 		if again, _ := s.write(t, tip); again != file {
 			t.Errorf("%s: another file", name)
 		}
-		if strings.Contains(file, "history_base") || losses[write.LostAborted] > 0 || losses[write.LostResult] > 0 {
+		if strings.Contains(file, "history_base") || losses[lostAborted] > 0 || losses[lostResult] > 0 {
 			t.Errorf("%s: %v\n%s", name, losses, file)
 		}
 	}
@@ -153,30 +151,30 @@ func TestWriteLosses(t *testing.T) {
 		want        interop.Losses
 	}{
 		"label":         {"label", `"targetId":"u"`, interop.Losses{`entries of type "label"`: 1}},
-		"custom":        {"custom", `"customType":"x"`, interop.Losses{write.LostCustom: 1}},
+		"custom":        {"custom", `"customType":"x"`, interop.Losses{lostCustom: 1}},
 		"ours":          {"custom", `"customType":"coppice.commit"`, interop.Losses{}},
 		"stub":          {"custom", stub, interop.Losses{piwriter.LostStub: 1}},
-		"edit":          {"context_edit", `"targetId":"u","replacement":null`, interop.Losses{write.LostEdit: 1}},
-		"level":         {"thinking_level_change", `"thinkingLevel":"max"`, interop.Losses{write.LostLevel: 1}},
-		"summary":       {"branch_summary", `"fromId":"u","summary":"s"`, interop.Losses{write.LostSummary: 1}},
-		"told":          {"custom_message", `"customType":"x","content":"c","display":true`, interop.Losses{write.LostTold: 1}},
-		"hidden":        {"message", `"message":{"role":"bashExecution","command":"ls","output":"","cancelled":false,"truncated":false,"excludeFromContext":true,` + at + `}`, interop.Losses{write.LostHidden: 1}},
-		"command":       {"message", `"message":{"role":"bashExecution","command":"ls","output":"","cancelled":false,"truncated":false,` + at + `}`, interop.Losses{write.LostCommand: 1}},
-		"thinking":      {"message", `"message":` + replied(`{"type":"thinking","thinking":"hm","thinkingSignature":"s"},`+text("a")), interop.Losses{write.LostThinking: 1}},
-		"empty":         {"message", `"message":` + ask(""), interop.Losses{write.LostEmpty: 1}},
-		"open":          {"message", `"message":` + replied(call("k", "n", "{}")), interop.Losses{write.LostAborted: 1}},
-		"orphan":        {"message", `"message":` + gave("k", "r"), interop.Losses{write.LostResult: 1}},
+		"edit":          {"context_edit", `"targetId":"u","replacement":null`, interop.Losses{lostEdit: 1}},
+		"level":         {"thinking_level_change", `"thinkingLevel":"max"`, interop.Losses{lostLevel: 1}},
+		"summary":       {"branch_summary", `"fromId":"u","summary":"s"`, interop.Losses{lostSummary: 1}},
+		"told":          {"custom_message", `"customType":"x","content":"c","display":true`, interop.Losses{lostTold: 1}},
+		"hidden":        {"message", `"message":{"role":"bashExecution","command":"ls","output":"","cancelled":false,"truncated":false,"excludeFromContext":true,` + at + `}`, interop.Losses{lostHidden: 1}},
+		"command":       {"message", `"message":{"role":"bashExecution","command":"ls","output":"","cancelled":false,"truncated":false,` + at + `}`, interop.Losses{lostCommand: 1}},
+		"thinking":      {"message", `"message":` + replied(`{"type":"thinking","thinking":"hm","thinkingSignature":"s"},`+text("a")), interop.Losses{lostThinking: 1}},
+		"empty":         {"message", `"message":` + ask(""), interop.Losses{lostEmpty: 1}},
+		"open":          {"message", `"message":` + replied(call("k", "n", "{}")), interop.Losses{lostAborted: 1}},
+		"orphan":        {"message", `"message":` + gave("k", "r"), interop.Losses{lostResult: 1}},
 		"document":      {"message", `"message":{"role":"user","content":[{"type":"document","title":"T","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}]}`, interop.Losses{piwriter.LostDocument: 1, piwriter.LostShape: 1}},
-		"length":        {"message", `"message":` + strings.Replace(replied(text("a")), `"stop"`, `"length"`, 1), interop.Losses{write.LostStop: 1}},
-		"cost":          {"message", `"message":` + strings.Replace(replied(text("a")), `"total":0`, `"total":0.5`, 1), interop.Losses{write.LostCost: 1}},
-		"provider":      {"message", `"message":` + strings.Replace(replied(text("a")), `"openai"`, `"other"`, 1), interop.Losses{write.LostProvider: 1}},
+		"length":        {"message", `"message":` + strings.Replace(replied(text("a")), `"stop"`, `"length"`, 1), interop.Losses{lostStop: 1}},
+		"cost":          {"message", `"message":` + strings.Replace(replied(text("a")), `"total":0`, `"total":0.5`, 1), interop.Losses{lostCost: 1}},
+		"provider":      {"message", `"message":` + strings.Replace(replied(text("a")), `"openai"`, `"other"`, 1), interop.Losses{lostProvider: 1}},
 		"a picture":     {"message", `"message":` + replied(`{"type":"image","data":"AAAA","mimeType":"image/png"}`), interop.Losses{piwriter.LostBlock: 1}},
 		"nothing":       {"message", `"message":` + replied(text("a")), interop.Losses{}},
-		"world":         {"custom", `"customType":"codex.world_state","data":{"timestamp":"2026-01-01T00:00:00Z","type":"world_state","payload":{}}`, interop.Losses{write.LostLine: 1}},
+		"world":         {"custom", `"customType":"codex.world_state","data":{"timestamp":"2026-01-01T00:00:00Z","type":"world_state","payload":{}}`, interop.Losses{lostLine: 1}},
 		"a search":      {"custom", `"customType":"codex.web_search_call","data":{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}}`, interop.Losses{}},
-		"a bad search":  {"custom", `"customType":"codex.web_search_call","data":{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"web_search_call","action":7}}`, interop.Losses{write.LostLine: 1}},
-		"a forged call": {"custom", `"customType":"codex.function_call","data":{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"function_call","call_id":"x","name":"n","arguments":"{}"}}`, interop.Losses{write.LostLine: 1}},
-		"a bad turn":    {"custom", `"customType":"codex.turn_context","data":{"timestamp":"2026-01-01T00:00:00Z","type":"turn_context","payload":{"model":"m"}}`, interop.Losses{write.LostLine: 1}},
+		"a bad search":  {"custom", `"customType":"codex.web_search_call","data":{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"web_search_call","action":7}}`, interop.Losses{lostLine: 1}},
+		"a forged call": {"custom", `"customType":"codex.function_call","data":{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{"type":"function_call","call_id":"x","name":"n","arguments":"{}"}}`, interop.Losses{lostLine: 1}},
+		"a bad turn":    {"custom", `"customType":"codex.turn_context","data":{"timestamp":"2026-01-01T00:00:00Z","type":"turn_context","payload":{"model":"m"}}`, interop.Losses{lostLine: 1}},
 		"an undone one": {"custom", `"customType":"codex.thread_rolled_back","data":{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}`, interop.Losses{}},
 	} {
 		s := talk{header: begun}
@@ -198,7 +196,7 @@ func TestWriteMeta(t *testing.T) {
 	s.message("u", "", ask("q"))
 	file, losses := s.write(t, "u")
 	first := valid(t, file)[0].payload
-	if first["id"] != SessionID(h) || SessionID(h) == SessionID(begun) || SessionID(begun) != begun.ID || losses[write.LostTitle] != 1 {
+	if first["id"] != SessionID(h) || SessionID(h) == SessionID(begun) || SessionID(begun) != begun.ID || losses[lostTitle] != 1 {
 		t.Errorf("%v, %v", first, losses)
 	}
 	if got, want := fmt.Sprint(first["source"]), "map[subagent:map[other:scout]]"; got != want {
@@ -280,7 +278,7 @@ func TestSizeWrite(t *testing.T) {
 		c := talk{header: begun, lines: slices.Clone(s.lines)}
 		c.add("c", parent, "compaction", `"summary":"short","firstKeptEntryId":"`+from+`"`)
 		file, losses := c.write(t, "c")
-		if losses[write.LostKept] != want {
+		if losses[lostKept] != want {
 			t.Errorf("from %s: %v", from, losses)
 		}
 		if items := rebuilt(valid(t, file)); len(items) != 1+7*(1-want) {

@@ -10,7 +10,6 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
-	"github.com/coppice-go/coppice/interop/operator/internal/apart"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -31,7 +30,7 @@ func (r *Reader) setHeader(o jsonl.Entry) error {
 				h.Version = int(min(max(n, 0), 1<<30))
 			}
 		case "timestamp":
-			out = add(out, "timestamp", apart.ISO(m.Val))
+			out = add(out, "timestamp", isoTime(m.Val))
 		case "cwd":
 			h.Cwd = rawjson.Text(m.Val)
 			out = add(out, "cwd", m.Val)
@@ -57,7 +56,7 @@ func (r *Reader) setOldHeader(o jsonl.Entry) error {
 	h.Version, h.ID, h.Created = 1, o.ID, oldTime(created)
 	h.Cwd = rawjson.Text(rawjson.Field(meta, "cwd"))
 	h.Title = rawjson.Text(rawjson.Field(meta, "title"))
-	at := apart.ISO(created)
+	at := isoTime(created)
 	if !h.Created.IsZero() {
 		at = isoOf(h.Created)
 	}

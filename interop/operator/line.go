@@ -6,7 +6,6 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
-	"github.com/coppice-go/coppice/interop/operator/internal/apart"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -29,7 +28,7 @@ func (r *Reader) convert(o jsonl.Entry) ([][]byte, error) {
 		return r.spread(p, &s.Message, s.Body)
 	case o.Type == "leaf":
 		r.moved(&p, s)
-	case !apart.Known(o.Type):
+	case !isKnownType(o.Type):
 		return r.foreign(o, p, s.Body), nil
 	}
 	return r.line(p, s.Body), nil
@@ -40,7 +39,7 @@ func (r *Reader) foreign(o jsonl.Entry, p place, body []byte) [][]byte {
 	p.typ = "custom"
 	name := append(rawjson.AppendString([]byte(`,"customType":`), foreign+o.Type), `,"data":`...)
 	from := len(name)
-	lines := r.line(p, apart.Closed(append(name, body...), from))
+	lines := r.line(p, closeObject(append(name, body...), from))
 	if _, err := transcript.ParseLine(lines[0]); err != nil { // one level deeper than it was
 		r.in.Note(o, diag.Oversize, "nested too deeply for an entry: its data is left out, the bytes are in the original file")
 		lines = r.line(p, name[:from-len(`,"data":`)])
@@ -50,10 +49,10 @@ func (r *Reader) foreign(o jsonl.Entry, p place, body []byte) [][]byte {
 
 // moved gives a move of the head its place: below the entry that the head moved to, so that the way to it is the
 // way that the session goes on from. Where it moved from is kept beside.
-func (r *Reader) moved(p *place, s *apart.Entry) {
+func (r *Reader) moved(p *place, s *decodedEntry) {
 	from := p.parent
 	p.parent = nil
-	body := apart.Closed(bytes.Clone(s.Body), 0)
+	body := closeObject(bytes.Clone(s.Body), 0)
 	s.Body = s.Body[:0]
 	for m := rawjson.Walk(body); m.Closing == '}' && m.Next(); {
 		if string(m.Key) == "targetId" {
@@ -65,7 +64,7 @@ func (r *Reader) moved(p *place, s *apart.Entry) {
 		s.Body = append(append(rawjson.AppendString(append(s.Body, ','), string(m.Key)), ':'), m.Val...)
 	}
 	if from != nil {
-		s.Body = apart.Member(s.Body, "fromId", from)
+		s.Body = appendMember(s.Body, "fromId", from)
 	}
 }
 
@@ -81,7 +80,7 @@ func (p place) open(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `,"id":`...), p.id)
 	dst = append(append(dst, `,"parentId":`...), rawjson.OrNull(p.parent)...)
 	if p.at != nil {
-		dst = apart.AppendISO(append(dst, `,"timestamp":`...), p.at)
+		dst = appendISOTime(append(dst, `,"timestamp":`...), p.at)
 	}
 	return dst
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
-	"github.com/coppice-go/coppice/interop/operator/internal/apart"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/blob"
 )
@@ -48,7 +47,7 @@ type Reader struct {
 	called map[string]string // names of tools by the ids of their calls; the newest
 
 	// Used again for each entry.
-	sheet apart.Entry
+	sheet decodedEntry
 	out   []byte
 	ends  []int
 	lines [][]byte
@@ -237,7 +236,7 @@ func (r *Reader) large(o jsonl.Entry) ([][]byte, error) {
 	}
 	raw := r.in.Stub(o, parent, nil)
 	if at := rawjson.Field(raw, "timestamp"); at != nil {
-		raw = rawjson.WithField(raw, "timestamp", apart.ISO(at))
+		raw = rawjson.WithField(raw, "timestamp", isoTime(at))
 	}
 	return [][]byte{raw}, nil
 }
@@ -245,7 +244,7 @@ func (r *Reader) large(o jsonl.Entry) ([][]byte, error) {
 // plain reports a line about which nothing is to be said, whatever is in its fields: of its length, it cannot
 // become more than an entry may have (apart.MaxSpread, jsonl.MaxEntry).
 func (r *Reader) plain(o jsonl.Entry) bool {
-	return !r.old && !o.Part && len(o.Raw) <= maxPlain && o.ID != "" && len(o.ID) <= maxID && apart.Known(o.Type)
+	return !r.old && !o.Part && len(o.Raw) <= maxPlain && o.ID != "" && len(o.ID) <= maxID && isKnownType(o.Type)
 }
 
 func (r *Reader) id(o jsonl.Entry) (string, error) {
@@ -275,7 +274,7 @@ func (r *Reader) tail(id []byte) []byte {
 	if len(r.tails) == 0 {
 		return id
 	}
-	s, _ := apart.Text(id)
+	s, _ := stringBytes(id)
 	if t, ok := r.tails[string(s)]; ok {
 		return rawjson.AppendString(nil, t)
 	}

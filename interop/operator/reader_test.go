@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/interop"
-	"github.com/coppice-go/coppice/interop/operator/internal/apart"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
@@ -170,10 +169,10 @@ func entriesOf(lines []transcript.Line) []transcript.Entry {
 // Every digit of a time comes back.
 func TestTimes(t *testing.T) {
 	for _, s := range []string{"1767225600.123456", "1767225600.1234567", "1767225600.5", "1767225600.0", "0.001", "0.0", "253402300799.999", "5.0"} {
-		if got := string(secondsOf(apart.ISO([]byte(s)))); got != s {
+		if got := string(secondsOf(isoTime([]byte(s)))); got != s {
 			t.Errorf("%s became %s", s, got)
 		}
-		if got := string(secondsOfMillis(apart.AppendMillis(nil, []byte(s)))); got != s {
+		if got := string(secondsOfMillis(appendMillis(nil, []byte(s)))); got != s {
 			t.Errorf("%s became %s by way of milliseconds", s, got)
 		}
 	}
@@ -181,7 +180,7 @@ func TestTimes(t *testing.T) {
 		`5`: `"1970-01-01T00:00:05.000Z"`, `1.7672256e9`: `"2026-01-01T00:00:00.000Z"`, `"2026-01-01T00:00:00Z"`: `"2026-01-01T00:00:00Z"`,
 		`-5`: `-5`, `1e300`: `1e300`, `null`: `null`, `{}`: `{}`, `99999999999999999999`: `99999999999999999999`,
 	} {
-		if got := string(apart.ISO([]byte(in))); got != want {
+		if got := string(isoTime([]byte(in))); got != want {
 			t.Errorf("%s became %s, want %s", in, got, want)
 		}
 	}

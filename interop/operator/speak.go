@@ -5,7 +5,6 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
-	"github.com/coppice-go/coppice/interop/operator/internal/apart"
 )
 
 // messageOut gives the type of the entry and its fields for one of pi's messages.
@@ -120,7 +119,7 @@ func blockOut(b []byte) []byte {
 // imageOut gives an image as operator has it: base64 text, by whose beginning its kind is known; of another kind a
 // data URL, which says it.
 func imageOut(data, mime []byte) []byte {
-	if len(data) < 2 || apart.ImageKind(data[1:len(data)-1]) != "" || !rawjson.IsString(mime) {
+	if len(data) < 2 || imageType(data[1:len(data)-1]) != "" || !rawjson.IsString(mime) {
 		return data
 	}
 	head := append([]byte(`"data:`), mime[1:len(mime)-1]...)

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/interop/operator/internal/apart"
 )
 
 const (
@@ -18,7 +17,7 @@ var errSpread = errors.New("operator: an entry of too many messages")
 
 // roleOf gives pi's name of a role, as JSON; nil = none.
 func roleOf(val []byte) []byte {
-	role, plain := apart.Text(val)
+	role, plain := stringBytes(val)
 	switch string(role) {
 	case "":
 		return nil
@@ -40,12 +39,12 @@ func roleOf(val []byte) []byte {
 }
 
 // size bounds the bytes of the lines that a message becomes.
-func size(m *apart.Message, p place) int {
+func size(m *decodedMessage, p place) int {
 	const names = 256 // of fields, and times
 	each := len(p.typ) + 3*len(p.id) + names
 	n := len(m.Text) + len(m.Notes)*maxName + len(m.Raw) + len(m.ID) + len(p.parent)
 	for _, part := range m.Parts {
-		if n += each; part.Kind != apart.Result {
+		if n += each; part.Kind != partResult {
 			n += len(m.Role) + len(m.Head) + len(m.Contents)
 		}
 	}
@@ -54,14 +53,14 @@ func size(m *apart.Message, p place) int {
 
 // spread writes the messages that an entry became one below the other. The first has the entry's id, for
 // that is what others name; its children hang on the last.
-func (r *Reader) spread(p place, m *apart.Message, body []byte) ([][]byte, error) {
-	if size(m, p) > apart.MaxSpread {
+func (r *Reader) spread(p place, m *decodedMessage, body []byte) ([][]byte, error) {
+	if size(m, p) > maxSpread {
 		return nil, errSpread
 	}
 	if m.Raw != nil {
-		return r.line(p, append(apart.Member(nil, "message", m.Raw), body...)), nil
+		return r.line(p, append(appendMember(nil, "message", m.Raw), body...)), nil
 	}
-	out, ends := apart.Reused(r.out), apart.Reused(r.ends)
+	out, ends := emptied(r.out), emptied(r.ends)
 	first, role := p.id, roleOf(m.Role)
 	notes := m.Notes
 	for i, part := range m.Parts {
@@ -72,19 +71,19 @@ func (r *Reader) spread(p place, m *apart.Message, body []byte) ([][]byte, error
 		}
 		out = append(p.open(out), `,"message":`...)
 		from := len(out)
-		if part.Kind == apart.Result {
+		if part.Kind == partResult {
 			out = append(out, `,"role":"toolResult"`...)
 			out, notes = r.named(out, m.Text[:part.To], part.From, notes, role)
 		} else {
 			out = said(m, out, part, role)
 		}
 		if m.At != nil {
-			out = apart.AppendMillis(append(out, `,"timestamp":`...), m.At)
+			out = appendMillis(append(out, `,"timestamp":`...), m.At)
 		}
 		if i == 0 && m.ID != nil {
-			out = apart.Member(out, "id", m.ID)
+			out = appendMember(out, "id", m.ID)
 		}
-		out = append(append(apart.Closed(out, from), body...), '}')
+		out = append(append(closeObject(out, from), body...), '}')
 		ends = append(ends, len(out))
 	}
 	r.named(nil, nil, 0, notes, role)
@@ -102,27 +101,27 @@ const partOf = "partOf"
 func partID(id string, i int) string { return id + "." + strconv.Itoa(i) }
 
 // said appends the fields of a message that is no result.
-func said(m *apart.Message, out []byte, p apart.Part, role []byte) []byte {
+func said(m *decodedMessage, out []byte, p decodedPart, role []byte) []byte {
 	if role != nil {
-		out = apart.Member(out, "role", role)
+		out = appendMember(out, "role", role)
 	}
 	switch out = append(out, m.Head...); {
-	case p.Kind == apart.List:
+	case p.Kind == partList:
 		out = append(append(out, `,"content":[`...), m.Text[p.From:p.To]...)
 		out = append(out, ']')
 	case m.Contents != nil:
-		out = apart.Member(out, "content", m.Contents)
+		out = appendMember(out, "content", m.Contents)
 	}
 	return out
 }
 
 // named appends text from a place on, and puts the names of tools where they belong. It keeps those of calls on
 // its way, for results may stand behind them in the same message; rest are the notes that come later.
-func (r *Reader) named(out, text []byte, from int, notes []apart.Note, role []byte) (named []byte, rest []apart.Note) {
+func (r *Reader) named(out, text []byte, from int, notes []callNote, role []byte) (named []byte, rest []callNote) {
 	for len(notes) > 0 && notes[0].At <= len(text) {
 		n := notes[0]
 		notes = notes[1:]
-		if n.At == apart.Call {
+		if n.At == noteIsCall {
 			if string(role) == `"assistant"` {
 				r.noteCall(n)
 			}
@@ -135,12 +134,12 @@ func (r *Reader) named(out, text []byte, from int, notes []apart.Note, role []by
 }
 
 // noteCall keeps the name of a called tool, which results do not say.
-func (r *Reader) noteCall(n apart.Note) {
+func (r *Reader) noteCall(n callNote) {
 	if len(r.called) >= maxCalled {
 		clear(r.called)
 	}
-	id, _ := apart.Text(n.ID)
-	name, _ := apart.Text(n.Name)
+	id, _ := stringBytes(n.ID)
+	name, _ := stringBytes(n.Name)
 	switch {
 	case len(id) == 0:
 	case len(id) <= maxID && len(name) <= maxName:
@@ -151,13 +150,13 @@ func (r *Reader) noteCall(n apart.Note) {
 }
 
 func (r *Reader) toolOf(call []byte) string {
-	id, _ := apart.Text(call)
+	id, _ := stringBytes(call)
 	return r.called[string(id)]
 }
 
 // cut gives the lines in r.out, up to each of r.ends, in memory of their own.
 func (r *Reader) cut() [][]byte {
-	r.lines = apart.Reused(r.lines)
+	r.lines = emptied(r.lines)
 	all, from := append(make([]byte, 0, len(r.out)), r.out...), 0
 	for _, to := range r.ends {
 		r.lines = append(r.lines, all[from:to:to])
@@ -168,7 +167,7 @@ func (r *Reader) cut() [][]byte {
 
 // line gives one line.
 func (r *Reader) line(p place, body []byte) [][]byte {
-	r.out = append(append(p.open(apart.Reused(r.out)), body...), '}')
-	r.ends = append(apart.Reused(r.ends), len(r.out))
+	r.out = append(append(p.open(emptied(r.out)), body...), '}')
+	r.ends = append(emptied(r.ends), len(r.out))
 	return r.cut()
 }

@@ -10,14 +10,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
-	"github.com/coppice-go/coppice/interop/operator/internal/unsaid"
 	"github.com/coppice-go/coppice/transcript"
-)
-
-// Kinds of losses of what pi's lines have beside what operator has.
-const (
-	LostField = unsaid.Field
-	LostStop  = unsaid.Stop
 )
 
 // Kinds of losses, beside those of the pi family.
@@ -40,7 +33,7 @@ var self = piwriter.Program{Shape: piwriter.Dialect{Blocks: []string{"image_url"
 // The losses say what operator could not be told, by kind.
 func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
 	losses, err := piwriter.WriteFile(w, headerOut(h), h.Title, entries, head, format.Target(target))
-	return piwriter.AddHeaderLoss(losses, err, unsaid.Header(h.Raw))
+	return piwriter.AddHeaderLoss(losses, err, lostHeaderFields(h.Raw))
 }
 
 func headerOut(h interop.Header) []byte {
@@ -95,7 +88,7 @@ func count(l transcript.Line) int {
 // convertOut gives operator's lines for an entry.
 func convertOut(l transcript.Line, lose func(kind string)) [][]byte {
 	if l.Type == "leaf" {
-		unsaid.Object(l.Raw, l.Type, lose)
+		loseFields(l.Raw, l.Type, lose)
 		target := rawjson.Field(l.Raw, "targetId")
 		if !rawjson.IsString(target) {
 			target = []byte("null")
@@ -135,7 +128,7 @@ var levels = map[string]bool{"off": true, "minimal": true, "low": true, "medium"
 func snake(raw []byte, lose func(kind string)) []byte {
 	field := func(name string) []byte { return rawjson.Field(raw, name) }
 	typ := rawjson.Text(field("type"))
-	unsaid.Entry(raw, typ, lose)
+	loseEntryFields(raw, typ, lose)
 	if meta := rawjson.Field(raw, "meta"); typ == "message" && meta != nil && meta[0] != 'n' && metaOut(meta) == nil {
 		lose(LostField)
 	}

@@ -31,7 +31,7 @@ type Program struct {
 	Verbatim bool     // only compactions of strategy "verbatim-lines" count
 }
 
-// Target is the member for package emit.
+// Target returns the Target that writes files of the program.
 func (m Program) Target() Target {
 	t := Target{Convert: m.Convert, Head: headEntry, Parent: "parentId"}
 	if !m.Titles {

@@ -1,0 +1,177 @@
+package codex
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"strconv"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+)
+
+// originalEnd is what has to be known of a rollout before lines are appended to it.
+type originalEnd struct {
+	Paged  bool   // its lines have ordinals
+	Next   uint64 // that of the next one
+	Packed bool   // it is compressed
+	Torn   bool   // its last line has no end
+	Broken error  // it cannot be unpacked: nothing can be appended
+
+	seed  maphash.Seed
+	texts map[uint64]bool // ids of calls whose input is a text
+}
+
+// maxTextCalls bounds the calls that are known for such: 16 MiB of memory.
+const maxTextCalls = 1 << 19
+
+// Custom tells a call whose input is a text by its id: custom_tool_call.
+func (e *originalEnd) Custom(id string) bool { return e.texts[maphash.String(e.seed, id)] }
+
+// copyOriginal copies a rollout as it is, and reads it at the same time.
+//
+// Bounds (I15): what a jsonl.Scanner holds, of a compressed file 32 MiB more, and 16 MiB of calls.
+func copyOriginal(w io.Writer, original io.Reader) (end originalEnd, err error) {
+	through := &copyingReader{r: original, w: w}
+	in := bufio.NewReaderSize(through, 1<<16)
+	head, _ := in.Peek(len(zstdMagic))
+	end.Packed = bytes.Equal(head, zstdMagic)
+	end.seed, end.texts = maphash.MakeSeed(), map[uint64]bool{}
+	if err := end.read(in, through); err != nil {
+		return end, err
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return end, fmt.Errorf("copy the original: %w", err)
+	}
+	return end, nil
+}
+
+// read reads a rollout to its end. What is wrong with the frame of a compressed one is no error.
+func (e *originalEnd) read(in io.Reader, through *copyingReader) (err error) {
+	text, err := openRollout(interop.Source{Name: "the original", Open: func() (io.ReadCloser, error) { return io.NopCloser(in), nil }})
+	if err == nil {
+		last := &lastByteReader{r: text}
+		err = errors.Join(e.lines(last), text.Close())
+		e.Torn = last.any && last.b != '\n'
+	}
+	switch {
+	case through.err != nil:
+		return fmt.Errorf("copy the original: %w", through.err)
+	case err != nil && e.Packed:
+		e.Broken = err
+	case err != nil:
+		return err
+	}
+	return nil
+}
+
+func (e *originalEnd) lines(in io.Reader) error {
+	s := newScanner(in)
+	begun := false
+	for {
+		o, err := s.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if o.Part {
+			continue
+		}
+		l := readRolloutLine(o.Raw)
+		if l.Form != formEnvelope {
+			continue
+		}
+		if !begun && string(l.Type) == `"session_meta"` {
+			begun = true
+			e.Paged = string(rawjson.Field(l.Payload, "history_mode")) == `"paginated"`
+		}
+		if n, err := strconv.ParseUint(string(l.Ordinal), 10, 64); err == nil && n+1 > e.Next {
+			e.Next = n + 1
+		}
+		if l.Kind == "custom_tool_call" && len(e.texts) < maxTextCalls {
+			e.texts[maphash.String(e.seed, rawjson.Text(l.Fields.CallID))] = true
+		}
+	}
+}
+
+// copyingReader writes what is read of it.
+type copyingReader struct {
+	r   io.Reader
+	w   io.Writer
+	err error // of either; sticky
+}
+
+func (c *copyingReader) Read(p []byte) (int, error) {
+	if c.err != nil {
+		return 0, c.err
+	}
+	n, err := c.r.Read(p)
+	if n > 0 {
+		if _, werr := c.w.Write(p[:n]); werr != nil {
+			c.err = werr
+			return 0, werr
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.err = err
+	}
+	return n, err
+}
+
+type lastByteReader struct {
+	r   io.Reader
+	b   byte
+	any bool
+}
+
+func (l *lastByteReader) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if n > 0 {
+		l.b, l.any = p[n-1], true
+	}
+	return n, err
+}
+
+// Appender returns a writer for what is appended to an original: the first byte ends a torn line, and begins a frame
+// of its own if the original is compressed. Close ends that frame.
+func (e *originalEnd) Appender(w io.Writer) io.WriteCloser { return &appendWriter{w: w, end: e} }
+
+type appendWriter struct {
+	w   io.Writer
+	end *originalEnd
+	zst *zstd.Encoder
+	any bool
+}
+
+func (b *appendWriter) Write(p []byte) (int, error) {
+	if !b.any && len(p) > 0 {
+		b.any = true
+		if b.end.Packed {
+			zst, err := zstd.NewWriter(b.w, zstd.WithEncoderConcurrency(1))
+			if err != nil {
+				return 0, err
+			}
+			b.zst, b.w = zst, zst
+		}
+		if b.end.Torn {
+			if _, err := b.w.Write([]byte("\n")); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return b.w.Write(p)
+}
+
+func (b *appendWriter) Close() error {
+	if b.zst == nil {
+		return nil
+	}
+	return b.zst.Close()
+}

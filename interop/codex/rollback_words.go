@@ -1,0 +1,62 @@
+package codex
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxUserText is how much of what the user said Codex keeps where a compaction brings no history: 20,000 tokens of 4 bytes.
+const maxUserText = 80_000
+
+// userText is something that the user said in a message.
+type userText struct {
+	asked int // messages up to it
+	text  string
+}
+
+// userTexts are the newest things that the user said, as far as they are wanted.
+type userTexts struct {
+	list []userText
+	size int // bytes
+}
+
+func (w *userTexts) add(asked int, text string) {
+	if text == "" {
+		return
+	}
+	text = clipMiddle(text, maxUserText)
+	w.list = append(w.list, userText{asked, text})
+	for w.size += len(text); w.size-len(w.list[0].text) >= maxUserText; w.list = w.list[1:] {
+		w.size -= len(w.list[0].text)
+	}
+}
+
+// back drops what was said behind so many messages.
+func (w *userTexts) back(asked int) {
+	for n := len(w.list); n > 0 && w.list[n-1].asked > asked; n-- {
+		w.size -= len(w.list[n-1].text)
+		w.list = w.list[:n-1]
+	}
+}
+
+// newest gives them, the first one cut where they are too long together.
+func (w *userTexts) newest() (texts []string) {
+	over := max(w.size-maxUserText, 0)
+	for i, v := range w.list {
+		if i == 0 && over > 0 {
+			v.text = clipMiddle(v.text, len(v.text)-over)
+		}
+		texts = append(texts, v.text)
+	}
+	return texts
+}
+
+// clipMiddle cuts what is too long in its middle, as Codex does.
+func clipMiddle(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	cut := fmt.Sprintf("…%d tokens truncated…", (len(text)-most+3)/4)
+	half := max(most-len(cut), 0) / 2
+	return strings.ToValidUTF8(text[:half], "") + cut + strings.ToValidUTF8(text[len(text)-half:], "")
+}

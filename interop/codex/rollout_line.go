@@ -1,0 +1,178 @@
+package codex
+
+import (
+	"bytes"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// lineForm is how a line is written.
+type lineForm uint8
+
+// The forms.
+const (
+	formUnknown  lineForm = iota
+	formEnvelope          // {timestamp, type, payload}
+	formHead              // before there were envelopes: the session's id and time
+	formBare              // before there were envelopes: an item
+	formState             // likewise: a note that says nothing
+)
+
+// rolloutLine is one line of a rollout, each value where it lies.
+type rolloutLine struct {
+	Form                          lineForm
+	Type, Stamp, Payload, Ordinal []byte        // of a bare item the payload is the line
+	Kind                          string        // type of the payload
+	Fields                        payloadFields // of the payload
+}
+
+// payloadFields are the values of a payload that somebody asks for, found in one walk.
+type payloadFields struct {
+	CallID, Model, Effort, Turns                  []byte
+	id, role, content, message, text, info        []byte
+	name, arguments, input, action, output, tools []byte
+	summary                                       []byte
+}
+
+// isEnvelopeType tells the types of envelopes.
+func isEnvelopeType(typ []byte) bool {
+	switch string(typ) {
+	case `"session_meta"`, `"response_item"`, `"event_msg"`, `"turn_context"`, `"compacted"`, `"world_state"`, `"token_usage_record"`,
+		`"inter_agent_communication"`, `"inter_agent_communication_metadata"`, `"retained_context"`, `"security_risk_score"`, `"realtime_item"`:
+		return true
+	}
+	return false
+}
+
+// isBareItem tells the types of items that stood without an envelope.
+func isBareItem(kind string) bool {
+	switch kind {
+	case "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+		"local_shell_call", "local_shell_call_output", "web_search_call":
+		return true
+	}
+	return false
+}
+
+// readRolloutLine tells what an object of a file is, as far as its beginning tells that is cut off.
+func readRolloutLine(object []byte) rolloutLine {
+	l := rolloutLine{}
+	var id, role, content, message, record, instructions, git []byte
+	for m := rawjson.Walk(object); m.Closing == '}' && m.Next(); {
+		switch string(m.Key) {
+		case "type":
+			l.Type = m.Val
+		case "timestamp":
+			l.Stamp = m.Val
+		case "payload":
+			l.Payload = m.Val
+		case "ordinal":
+			l.Ordinal = m.Val
+		case "id":
+			id = m.Val
+		case "role":
+			role = m.Val
+		case "content":
+			content = m.Val
+		case "message":
+			message = m.Val
+		case "record_type":
+			record = m.Val
+		case "instructions":
+			instructions = m.Val
+		case "git":
+			git = m.Val
+		}
+	}
+	typ := nameOf(l.Type)
+	switch {
+	case bytes.HasPrefix(l.Payload, []byte("{")) && typ != "":
+		if l.Kind = l.Fields.read(l.Payload); isEnvelopeType(l.Type) {
+			l.Form = formEnvelope
+		}
+	case record != nil:
+		l.Form = formState
+	case typ == "" && rawjson.IsString(id) && rawjson.IsString(l.Stamp) && (instructions != nil || git != nil):
+		l.Form, l.Payload = formHead, object
+	case isBareItem(typ) && message == nil && (typ != "message" || rawjson.IsString(role) && content != nil):
+		l.Form, l.Payload, l.Type = formBare, object, []byte(`"response_item"`)
+		l.Kind = l.Fields.read(object)
+	}
+	return l
+}
+
+// read takes a payload apart and gives its type.
+func (f *payloadFields) read(payload []byte) (kind string) {
+	var typ []byte
+	for m := rawjson.Walk(payload); m.Closing == '}' && m.Next(); {
+		to := f.place(m.Key)
+		switch {
+		case to != nil:
+			*to = m.Val
+		case string(m.Key) == "type":
+			typ = m.Val
+		}
+	}
+	return nameOf(typ)
+}
+
+func (f *payloadFields) place(key []byte) *[]byte {
+	switch string(key) {
+	case "id":
+		return &f.id
+	case "role":
+		return &f.role
+	case "content":
+		return &f.content
+	case "message":
+		return &f.message
+	case "text":
+		return &f.text
+	case "info":
+		return &f.info
+	case "call_id":
+		return &f.CallID
+	case "name":
+		return &f.name
+	case "arguments":
+		return &f.arguments
+	case "input":
+		return &f.input
+	case "action":
+		return &f.action
+	case "output":
+		return &f.output
+	case "tools":
+		return &f.tools
+	case "summary":
+		return &f.summary
+	case "model":
+		return &f.Model
+	case "effort":
+		return &f.Effort
+	case "num_turns":
+		return &f.Turns
+	}
+	return nil
+}
+
+// commonNames are the names that most lines have: found without making a text of each.
+var commonNames = func() map[string]string {
+	m := map[string]string{}
+	for _, name := range []string{
+		"session_meta", "response_item", "event_msg", "turn_context", "compacted",
+		"message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+		"user_message", "agent_message", "agent_reasoning", "token_count", "task_started", "task_complete",
+		"user", "assistant", "developer",
+	} {
+		m[`"`+name+`"`] = name
+	}
+	return m
+}()
+
+func nameOf(val []byte) string {
+	if s, ok := commonNames[string(val)]; ok {
+		return s
+	}
+	return rawjson.Text(val)
+}

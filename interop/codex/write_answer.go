@@ -1,0 +1,164 @@
+package codex
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
+)
+
+// assistant writes what the model says, thinks and calls.
+func (w *writer) assistant(message []byte) {
+	w.settle()
+	if w.said.open && !w.fromCodex() {
+		w.count(writtenUsage{}) // else who reads it takes two answers for one
+	}
+	model := rawjson.Text(rawjson.Field(message, "model"))
+	w.model(model, "")
+	w.context()
+	if p := rawjson.Text(rawjson.Field(message, "provider")); p != "" && p != "unknown" && p != w.own && !w.mute {
+		w.lose(lostProvider)
+	}
+	before := w.said
+	w.said = lastSaid{}
+	w.blocks(rawjson.Field(message, "content"))
+	if !w.said.answer {
+		w.said = before
+		w.lose(lostEmpty)
+	}
+	w.stopped(message)
+}
+
+// blocks says the blocks of an answer: texts of one id are one message.
+func (w *writer) blocks(content []byte) {
+	w.picture(nil)
+	var texts [][]byte
+	var id, drawn []byte // drawn is a call whose picture comes behind it
+	flush := func() {
+		if len(texts) > 0 {
+			w.text(id, texts)
+		}
+		texts, id = nil, nil
+	}
+	if rawjson.IsString(content) {
+		texts = contentParts(content, "output_text")
+	}
+	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
+		switch string(rawjson.Field(m.Val, "type")) {
+		case `"text"`:
+			text, mark := rawjson.Field(m.Val, "text"), rawjson.Field(m.Val, "textSignature")
+			if !rawjson.IsString(text) || len(text) == 2 {
+				continue
+			}
+			if len(texts) > 0 && (id == nil || !bytes.Equal(id, mark)) {
+				flush()
+			}
+			texts, id = append(texts, textPart("output_text", text)), mark
+		case `"toolCall"`:
+			flush()
+			w.said.answer, w.said.open = true, true
+			w.call(m.Val)
+		case `"web_search_call"`, `"image_generation_call"`:
+			flush()
+			drawn = m.Val
+			if rawjson.Field(drawn, "result") == nil && string(rawjson.Field(drawn, "type")) == `"image_generation_call"` {
+				continue // its picture is a block of its own
+			}
+			w.hosted(drawn)
+			drawn = nil
+		case `"image"`:
+			flush()
+			if data := rawjson.Field(m.Val, "data"); drawn != nil && data != nil {
+				drawn = rawjson.WithField(drawn, "result", data)
+			}
+			w.hosted(drawn)
+			drawn = nil
+		default:
+			flush()
+			w.thought(m.Val)
+		}
+	}
+	flush()
+	w.drawn = slices.Clone(drawn)
+}
+
+// picture says a call that drew one, if what comes behind the answer is that picture.
+func (w *writer) picture(list [][]byte) bool {
+	drawn := w.drawn
+	if w.drawn = nil; drawn == nil {
+		return false
+	}
+	if len(list) == 1 && w.fromCodex() {
+		url := rawjson.Field(list[0], "image_url")
+		if _, data, ok := bytes.Cut(url, []byte(";base64,")); ok && bytes.HasSuffix(data, []byte{'"'}) {
+			w.hosted(rawjson.WithField(drawn, "result", append([]byte{'"'}, data...)))
+			return true
+		}
+	}
+	w.lose(lostLine)
+	return false
+}
+
+// text says a message of the model.
+func (w *writer) text(id []byte, list [][]byte) {
+	w.said.answer, w.said.open = true, true
+	if !w.fromCodex() || !rawjson.IsString(id) || len(id) == 2 {
+		id = nil
+	}
+	all := rawjson.List(list)
+	w.say(conversationItem{payload: rawjson.Object("type", []byte(`"message"`), "id", id, "role", []byte(`"assistant"`), "content", all)})
+	w.event("agent_message", "message", spokenText(list, all))
+}
+
+// hosted says a call that the provider answered itself.
+func (w *writer) hosted(item []byte) {
+	if item == nil {
+		w.lose(piwriter.LostBlock)
+		w.text(nil, [][]byte{textPart("output_text", []byte(`"[image]"`))})
+		return
+	}
+	w.said.answer, w.said.open = true, true
+	w.kept(rawjson.Text(rawjson.Field(item, "type")), item)
+}
+
+// thought says what the model thought, if it came from Codex: nobody else's is taken by its provider.
+func (w *writer) thought(block []byte) {
+	item := []byte(rawjson.Text(rawjson.Field(block, "thinkingSignature")))
+	if !w.fromCodex() || !isReasoning(item) {
+		w.lose(lostThinking)
+		return
+	}
+	w.said.answer, w.said.open = true, true
+	for m := rawjson.Walk(rawjson.Field(item, "summary")); m.Closing == ']' && m.Next(); {
+		w.event("agent_reasoning", "text", rawjson.Field(m.Val, "text"))
+	}
+	w.say(conversationItem{payload: item})
+}
+
+// stopped says what was counted, and that an answer was broken off. Of one that came from a rollout other lines say
+// it.
+func (w *writer) stopped(message []byte) {
+	if w.fromCodex() {
+		return
+	}
+	u := piwriter.Usage(message)
+	if total := rawjson.Field(rawjson.Field(u, "cost"), "total"); strings.Trim(string(total), "0.") != "" {
+		w.lose(lostCost)
+	}
+	if n := usageOfMessage(u); n != (writtenUsage{}) {
+		w.count(n)
+	}
+	word, _, _ := piwriter.Stop(message, len(w.calls.open) > 0)
+	switch word {
+	case "stop", "toolUse":
+	case "aborted":
+		w.broken()
+	default:
+		w.lose(lostStop)
+	}
+	if fault := rawjson.Field(message, "errorMessage"); rawjson.IsString(fault) && len(fault) > 2 {
+		w.lose(lostError)
+	}
+}

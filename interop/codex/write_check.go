@@ -1,0 +1,138 @@
+package codex
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// isReasoning reports an item that Codex loads.
+func isReasoning(item []byte) bool {
+	if end, err := rawjson.ValueEnd(item, 0, rawjson.MaxDepth-8); err != nil || end != len(item) || len(item) == 0 || item[0] != '{' || bytes.IndexByte(item, '\n') >= 0 {
+		return false
+	}
+	if string(rawjson.Field(item, "type")) != `"reasoning"` || !typedTexts(rawjson.Field(item, "summary"), "summary_text") {
+		return false
+	}
+	if c := rawjson.OrNull(rawjson.Field(item, "content")); string(c) != "null" && !typedTexts(c, "reasoning_text", "text") {
+		return false
+	}
+	for _, name := range []string{"id", "encrypted_content"} {
+		if v := rawjson.OrNull(rawjson.Field(item, name)); string(v) != "null" && !rawjson.IsString(v) {
+			return false
+		}
+	}
+	return true
+}
+
+func typedTexts(list []byte, types ...string) bool {
+	return allElements(list, func(b []byte) bool {
+		return slices.Contains(types, rawjson.Text(rawjson.Field(b, "type"))) && rawjson.IsString(rawjson.Field(b, "text"))
+	})
+}
+
+// areTexts reports a list of texts.
+func areTexts(list []byte) bool { return allElements(list, rawjson.IsString) }
+
+// areItems reports a list of items of a conversation.
+func areItems(list []byte) bool {
+	return allElements(list, func(item []byte) bool { return rawjson.IsString(rawjson.Field(item, "type")) })
+}
+
+// allElements reports a list of which all that stands in it fits.
+func allElements(list []byte, fits func(val []byte) bool) bool {
+	if len(list) == 0 || list[0] != '[' {
+		return false
+	}
+	for m := rawjson.Walk(list); m.Next(); {
+		if !fits(m.Val) {
+			return false
+		}
+	}
+	return true
+}
+
+// isObject reports an object.
+func isObject(val []byte) bool { return len(val) > 0 && val[0] == '{' }
+
+// hasTexts reports that these fields are texts.
+func hasTexts(object []byte, names ...string) bool {
+	for _, name := range names {
+		if !rawjson.IsString(rawjson.Field(object, name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayHaveTexts reports that these fields are texts, null, or absent.
+func mayHaveTexts(object []byte, names ...string) bool {
+	for _, name := range names {
+		if v := rawjson.OrNull(rawjson.Field(object, name)); v[0] != 'n' && !rawjson.IsString(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// isCount reports a whole number that is not below 0.
+func isCount(v []byte) bool {
+	for _, c := range v {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(v) > 0 && len(v) < 16
+}
+
+// isUUID reports an id that a thread may have.
+func isUUID(id string) bool {
+	const long = 36
+	return len(id) == long && uuid.Validate(id) == nil
+}
+
+// isThread reports such an id as a JSON text.
+func isThread(val []byte) bool { return isUUID(rawjson.Text(val)) }
+
+// isThreadSource reports who began a thread, in one of Codex's words.
+func isThreadSource(val []byte) bool {
+	switch string(val) {
+	case `"user"`, `"subagent"`, `"memory_consolidation"`:
+		return true
+	}
+	return false
+}
+
+// isSource reports where a session comes from, in one of the ways that Codex loads.
+func isSource(val []byte) bool {
+	if rawjson.IsString(val) {
+		return true // a word that it does not know stands for an unknown source
+	}
+	sub := rawjson.Field(val, "subagent")
+	if rawjson.IsString(rawjson.Field(val, "custom")) {
+		return hasOneField(val)
+	}
+	switch string(sub) {
+	case `"review"`, `"compact"`, `"memory_consolidation"`:
+		return hasOneField(val)
+	}
+	spawn := rawjson.Field(sub, "thread_spawn")
+	return hasOneField(val) && hasOneField(sub) && (rawjson.IsString(rawjson.Field(sub, "other")) ||
+		isThread(rawjson.Field(spawn, "parent_thread_id")) && isCount(rawjson.Field(spawn, "depth")) && mayHaveTexts(spawn, "agent_path", "agent_nickname", "agent_role"))
+}
+
+func hasOneField(object []byte) bool {
+	n := 0
+	for m := rawjson.Walk(object); m.Closing == '}' && m.Next(); {
+		n++
+	}
+	return n == 1
+}
+
+// isGit reports what Codex says of a repository.
+func isGit(val []byte) bool {
+	return isObject(val) && mayHaveTexts(val, "commit_hash", "branch", "repository_url")
+}

@@ -1,0 +1,65 @@
+package codex
+
+import (
+	"strconv"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// writtenUsage is what was counted of an answer, as Codex counts: the input with what came from the cache.
+type writtenUsage struct{ in, cached, out, thought, total int64 }
+
+// usageOfMessage takes it from what a message of pi's says.
+func usageOfMessage(u []byte) writtenUsage {
+	count := func(name string) int64 {
+		n, err := strconv.ParseInt(string(rawjson.Field(u, name)), 10, 64)
+		if err != nil || n < 0 || n > 1<<50 {
+			return 0
+		}
+		return n
+	}
+	n := writtenUsage{in: count("input") + count("cacheRead") + count("cacheWrite"), cached: count("cacheRead"), out: count("output"), thought: count("reasoning")}
+	n.total = n.in + n.out
+	return n
+}
+
+// Object is the count as Codex has it.
+func (u writtenUsage) Object() []byte {
+	num := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
+	return rawjson.Object("input_tokens", num(u.in), "cached_input_tokens", num(u.cached), "output_tokens", num(u.out),
+		"reasoning_output_tokens", num(u.thought), "total_tokens", num(u.total))
+}
+
+// loadedUsageFields are what Codex needs of a count.
+var loadedUsageFields = []string{"input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"}
+
+// isLoadableUsage reports a count that Codex loads.
+func isLoadableUsage(u []byte) bool {
+	for _, name := range loadedUsageFields {
+		if !isCount(rawjson.Field(u, name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// readWrittenUsage reads a count as Codex has it.
+func readWrittenUsage(u []byte) (n writtenUsage) {
+	for i, to := range []*int64{&n.in, &n.cached, &n.out, &n.thought, &n.total} {
+		if v := rawjson.Field(u, loadedUsageFields[i]); isCount(v) {
+			for _, c := range v {
+				*to = *to*10 + int64(c-'0')
+			}
+		}
+	}
+	return n
+}
+
+// Add gives a sum; over 2^60 it stays as it is.
+func (u writtenUsage) Add(n writtenUsage) writtenUsage {
+	const most = 1 << 60
+	if u.total >= most {
+		return u
+	}
+	return writtenUsage{u.in + n.in, u.cached + n.cached, u.out + n.out, u.thought + n.thought, u.total + n.total}
+}

@@ -1,0 +1,227 @@
+package operator
+
+import (
+	"bytes"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// The types of blocks that keep their fields, under other names, as JSON.
+const (
+	textBlock     = `"text"`
+	thinkingBlock = `"thinking"`
+	callBlock     = `"tool_call"`
+)
+
+// typeOf gives the type of the block at a cursor, as JSON; nil = it has none. Nearly always it is what comes first.
+func typeOf(c cursor) []byte {
+	first := c
+	if first.enter('{') && first.more() && string(first.key()) == "type" {
+		return first.value()
+	}
+	return rawjson.Field(c.value(), "type")
+}
+
+// blocks appends pi's blocks for each of a list of operator's that a cursor stepped into.
+func (m *decodedMessage) blocks(dst []byte, c *cursor) []byte {
+	for from := len(dst); c.more(); {
+		dst = m.block(dst, from, c, typeOf(*c))
+	}
+	return dst
+}
+
+// block appends pi's blocks for one of operator's, with a comma in front of each but what begins at from.
+func (m *decodedMessage) block(dst []byte, from int, c *cursor, typ []byte) []byte {
+	start, notes, block := len(dst), len(m.Notes), *c
+	var twice string
+	switch string(typ) {
+	case textBlock, thinkingBlock, callBlock:
+		dst, twice = m.fields(comma(dst, from), c, typ)
+	case `"image"`:
+		dst, twice = m.images(dst, from, c)
+	default:
+		return append(comma(dst, from), c.value()...)
+	}
+	if twice == "" {
+		return dst
+	}
+	m.Notes = m.Notes[:notes]
+	again := cursor{p: withoutTwice(block.value(), twice)}
+	return m.block(dst[:start], from, &again, typeOf(again))
+}
+
+// withoutTwice gives an object in which a name stands twice as one in which it stands once: in the place of the first,
+// with the value of the last, for that is the one that counts.
+func withoutTwice(object []byte, name string) []byte {
+	return rawjson.WithField(object, name, rawjson.Field(object, name))
+}
+
+// comma appends a comma unless what begins at from is empty.
+func comma(dst []byte, from int) []byte {
+	if len(dst) > from {
+		return append(dst, ',')
+	}
+	return dst
+}
+
+// closeObject ends an object whose members, each with a comma in front, begin at from.
+func closeObject(dst []byte, from int) []byte {
+	if len(dst) == from {
+		return append(dst, '{', '}')
+	}
+	dst[from] = '{'
+	return append(dst, '}')
+}
+
+// The fields that decide what becomes of their block, or of themselves: no two of a name are taken.
+const (
+	typeField = 1 << iota
+	theSignature
+	theKind
+	theMetadata
+)
+
+// fieldOf gives pi's name of a block's field, "" = the same, and which of the deciding ones it is.
+func fieldOf(typ, key []byte) (to string, which int) {
+	switch string(key) {
+	case "type":
+		return "", typeField
+	case "content":
+		switch string(typ) {
+		case textBlock:
+			return "text", 0
+		case thinkingBlock:
+			return "thinking", 0
+		}
+	case "signature":
+		if string(typ) == thinkingBlock {
+			return "thinkingSignature", theSignature
+		}
+	case "args", "kind", "metadata":
+		switch {
+		case string(typ) != callBlock:
+		case key[0] == 'a':
+			return "arguments", 0
+		case key[0] == 'k':
+			return "", theKind
+		default:
+			return "", theMetadata
+		}
+	}
+	return "", 0
+}
+
+// empty reports what a default looks like when it is written.
+func empty(which int, val []byte) bool {
+	switch which {
+	case theSignature:
+		return string(val) == `""`
+	case theKind, theMetadata:
+		return string(val) == "null" || string(val) == "{}"
+	}
+	return false
+}
+
+// fields appends a block that keeps its fields. twice names a deciding one that stands twice: then what was
+// appended counts for nothing.
+func (m *decodedMessage) fields(dst []byte, c *cursor, typ []byte) (out []byte, twice string) {
+	from, seen := len(dst), 0
+	isCall, call := string(typ) == callBlock, callNote{At: noteIsCall}
+	for c.enter('{'); c.more(); {
+		key := c.key()
+		to, which := fieldOf(typ, key)
+		if seen&which != 0 {
+			twice = string(key)
+		}
+		seen |= which
+		val := c.value()
+		switch {
+		case empty(which, val):
+		case to != "":
+			dst = appendMember(dst, to, val)
+		case isCall && which == typeField:
+			dst = append(dst, `,"type":"toolCall"`...)
+		default:
+			dst = c.member(dst, key, val)
+		}
+		if isCall && string(key) == "id" {
+			call.ID = val
+		} else if isCall && string(key) == "name" {
+			call.Name = val
+		}
+	}
+	if isCall {
+		m.note(call)
+	}
+	return closeObject(dst, from), twice
+}
+
+// images appends a block for each image of a block; one without a list of them stays as it is.
+func (m *decodedMessage) images(dst []byte, from int, c *cursor) (out []byte, twice string) {
+	start, block, typed, listed := len(dst), *c, false, false
+	for c.enter('{'); c.more(); {
+		switch string(c.key()) {
+		case "type":
+			if typed {
+				twice = "type"
+			}
+			typed = true
+			c.value()
+		case "images":
+			if listed {
+				twice = "images"
+			}
+			if listed = true; !c.enter('[') {
+				c.value()
+				listed = false
+				continue
+			}
+			for c.more() {
+				if val := c.value(); len(dst) < maxSpread {
+					dst = appendImage(comma(dst, from), val)
+				} else {
+					m.Over = true
+				}
+			}
+		default:
+			c.value()
+		}
+	}
+	if !listed && twice == "" {
+		dst = append(comma(dst[:start], from), block.value()...)
+	}
+	return dst, twice
+}
+
+// imageSignatures of images by the first bytes of their base64 text.
+var imageSignatures = []struct{ start, mime string }{
+	{"iVBOR", "image/png"}, {"/9j/", "image/jpeg"}, {"R0lG", "image/gif"}, {"UklG", "image/webp"},
+}
+
+// imageType gives the type of an image by its base64 text; "" = it is none that is known.
+func imageType(text []byte) (mime string) {
+	for _, k := range imageSignatures {
+		if bytes.HasPrefix(text, []byte(k.start)) {
+			return k.mime
+		}
+	}
+	return ""
+}
+
+// appendImage appends a block for one image: base64 text, or where it is found.
+func appendImage(dst, val []byte) []byte {
+	s, plain := stringBytes(val)
+	if head, data, ok := bytes.Cut(s, []byte(";base64,")); ok && bytes.HasPrefix(head, []byte("data:")) {
+		return imageBlock(dst, data, head[len("data:"):], plain)
+	}
+	if mime := imageType(s); mime != "" {
+		return imageBlock(dst, s, []byte(mime), plain)
+	}
+	dst = append(dst, `{"type":"image_url","image_url":{"url":`...)
+	return append(append(dst, val...), '}', '}')
+}
+
+func imageBlock(dst, data, mime []byte, plain bool) []byte {
+	dst = appendText(append(dst, `{"type":"image","data":`...), data, plain)
+	return append(appendText(append(dst, `,"mimeType":`...), mime, plain), '}')
+}
