@@ -24,7 +24,7 @@ func NewReader(src interop.Source, o interop.Options) *Reader {
 // maxLooked bounds the lines that Detect looks at.
 const maxLooked = 1000
 
-// Detect reports that the beginning of a file holds what only atomic writes: a header of an internal
+// Detect reports whether the beginning of a file holds what only atomic writes: a header of an internal
 // session, or an entry that pi does not have. Without such a mark its files are pi's.
 func Detect(head []byte) bool {
 	for range maxLooked {

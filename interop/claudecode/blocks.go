@@ -135,7 +135,7 @@ func (b *block) appendCall(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// plainText gives the text of a content as one string literal.
+// plainText returns the text of a content as one string literal.
 func plainText(content []byte) []byte {
 	if rawjson.IsString(content) {
 		return content

@@ -42,7 +42,7 @@ func (c *converter) unit(u *unit) {
 	}
 }
 
-// begin gives the entry on which everything hangs, so that several beginnings are one tree.
+// begin returns the entry on which everything hangs, so that several beginnings are one tree.
 func (c *converter) begin(at int64, child int32) {
 	data := []byte{'{'}
 	for _, f := range []struct{ name, val string }{{"sessionId", c.x.Session}, {"agentId", c.x.AgentID}} {
@@ -127,7 +127,7 @@ func (c *converter) put(p place, raw []byte) {
 	c.made = spare(raw)
 }
 
-// spare gives memory to make the next thing of its kind in; a long one's is let go of.
+// spare returns memory to make the next thing of its kind in; a long one's is let go of.
 func spare(used []byte) []byte {
 	if cap(used) > 4*jsonl.BatchSize {
 		return nil
@@ -135,7 +135,7 @@ func spare(used []byte) []byte {
 	return used[:0]
 }
 
-// field gives a field of the line at hand.
+// field returns a field of the line at hand.
 func (c *converter) field(name string) (val []byte) {
 	for i := range c.line {
 		if string(c.line[i].Key) == name {
@@ -145,7 +145,7 @@ func (c *converter) field(name string) (val []byte) {
 	return val
 }
 
-// stamp gives the time of a unit's first line as it is, or what stands for it.
+// stamp returns the time of a unit's first line as it is, or what stands for it.
 func (c *converter) stamp(u *unit) []byte {
 	if first := &u.pieces[0]; c.x.Rows[first.row].Flags&flagTimed != 0 {
 		val := c.field("timestamp")
@@ -256,7 +256,7 @@ func (c *converter) meta(p place) {
 	c.put(p, append(c.x.Env.AppendRest(out, c.line, false, nil), '}'))
 }
 
-// compaction makes one entry of a boundary and the summary behind it, or of either alone.
+// compaction makes one entry of a boundary and the summary after it, or of either alone.
 func (c *converter) compaction(p place, pieces []piece) {
 	var summary, meta []byte
 	first := p.id // nothing is kept
@@ -287,7 +287,7 @@ func (c *converter) compaction(p place, pieces []piece) {
 	c.put(p, append(c.x.Env.AppendRest(out, c.line, false, nil), '}'))
 }
 
-// firstID gives the id of the entry that begins a row.
+// firstID returns the id of the entry that begins a row.
 func firstID(x *index, i int32) []byte {
 	id := x.AppendID(nil, i)
 	if r := &x.Rows[i]; r.Held > 1 || r.Held == 1 && r.Flags&flagText != 0 {
@@ -296,7 +296,7 @@ func firstID(x *index, i int32) []byte {
 	return id
 }
 
-// longer gives an id with something behind it.
+// longer returns an id with something after it.
 func longer(id []byte, more string) []byte {
 	return append(append(bytes.Clone(id[:len(id)-1]), more...), '"')
 }

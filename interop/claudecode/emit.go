@@ -48,7 +48,7 @@ func newPipe(x *index, o *order, spare chan *batch) *emitter {
 	return e
 }
 
-// next gives the next entry; io.EOF = no more.
+// next returns the next entry; io.EOF = no more.
 func (e *emitter) next() (transcript.Draft, error) {
 	for e.now == nil || e.at == len(e.now.out) {
 		if e.now != nil {
@@ -84,7 +84,7 @@ type batch struct {
 	converter
 }
 
-// fill gives the next units: of at least lines.BatchSize bytes together if there are so many, and of less than
+// fill returns the next units: of at least jsonl.BatchSize bytes together if there are so many, and of less than
 // that and one unit.
 func (e *emitter) fill() (*batch, error) {
 	e.gate.Wait()

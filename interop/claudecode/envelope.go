@@ -37,7 +37,7 @@ func envelopeOf(line []byte) envelope {
 	return env
 }
 
-// Object gives the envelope as JSON.
+// Object returns the envelope as JSON.
 func (e envelope) Object() []byte {
 	out := []byte{'{'}
 	for _, m := range e {

@@ -119,8 +119,8 @@ type index struct {
 	kept     map[int32]keptSegment // by a compaction's boundary: what it keeps of the rows before it
 	goesOn   map[int32]int32       // by the message that is the end of what a compaction keeps: the compaction
 	listed   []int32               // by child: the last boundary with a list of what it keeps
-	forked   lineKey               // the row of another file behind which this one begins,
-	explicit lineKey               // and the one at which it goes on, because it says so outright
+	forked   lineKey               // the row of another file after which this one begins,
+	explicit lineKey               // and the one at which it continues, because it says so outright
 	agent    map[string]bool
 	titles   []foundTitle // summaries of what ends at a row
 	named    foundTitle   // by what names the session outright,
@@ -144,7 +144,7 @@ func (x *index) Note(line int32, kind, detail string) {
 	x.Diag.Add("", uint64(line), kind, detail)
 }
 
-// keyOf gives the key of an id as it stands in a line.
+// keyOf returns the key of an id as it stands in a line.
 func keyOf(val []byte) lineKey {
 	k, _ := makeKey(stringBytes(val))
 	return k
@@ -189,7 +189,7 @@ func parseUUID(id []byte) (k lineKey, ok bool) {
 	return k, true
 }
 
-// ID gives the id of a row's last entry.
+// ID returns the id of a row's last entry.
 func (x *index) ID(i int32) string { return rawjson.Text(x.AppendID(nil, i)) }
 
 // AppendID appends the same as a JSON string.

@@ -135,7 +135,7 @@ func (x *index) connect(f *lineFacts, i int32) {
 	case f.prompted && f.outright:
 		x.explicit = f.leaf
 	case r.Kind.Speaks() && !f.side, f.prompted && f.leaf != x.explicit:
-		x.explicit = lineKey{} // it went on
+		x.explicit = lineKey{} // it continued
 	}
 	if f.rank > 0 {
 		x.name(f, i)

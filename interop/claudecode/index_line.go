@@ -27,7 +27,7 @@ type lineFacts struct {
 	prompted     bool   // leaf is where the session stands then,
 	outright     bool   // and because somebody went back there
 	compacted    []byte // what a compaction's boundary says of it
-	forked       []byte // the id of the row of another file behind which this one begins
+	forked       []byte // the id of the row of another file after which this one begins
 
 	stamp, cwd, session, agent []byte // of one that has a place in the file's tree
 	side                       bool

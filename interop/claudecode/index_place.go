@@ -91,7 +91,7 @@ func (x *index) place() {
 			} else if up := &x.Rows[r.Up]; up.tail != noRow {
 				r.Up = up.tail
 			} else if r.Up > at {
-				early[r.Up] = at // the conversation went on before it came
+				early[r.Up] = at // the conversation continued before it came
 			}
 			if e, late := early[at]; !late {
 				x.Tips[c] = at
@@ -110,7 +110,7 @@ func (x *index) place() {
 	}
 }
 
-// pointed lets the last line say where the session goes on: a system line on another branch does, and one by which
+// pointed lets the last line say where the session continues: a system line on another branch does, and one by which
 // Claude Code notes that the user went back.
 func (x *index) pointed() {
 	seen := make([]bool, x.Children+1)
@@ -138,7 +138,7 @@ func (x *index) pointed() {
 	}
 }
 
-// placeOf gives the row from which goes on what goes on from a row that speaks.
+// placeOf returns the row from which continues what continues from a row that speaks.
 func (x *index) placeOf(at int32) int32 {
 	at = x.Rows[at].Unit
 	if c := x.Rows[at].call; c != noRow {
@@ -150,7 +150,7 @@ func (x *index) placeOf(at int32) int32 {
 	return at
 }
 
-// below tells whether a row hangs on another, however far up. steps bounds all such walks together.
+// below reports whether a row hangs on another, however far up. steps bounds all such walks together.
 func (x *index) below(i, top int32, steps *int) bool {
 	for ; i != noRow && *steps > 0; *steps-- {
 		if i == top {
@@ -186,10 +186,10 @@ func (x *index) arrange() {
 	}
 }
 
-// List gives the rows of a child.
+// List returns the rows of a child.
 func (x *index) List(child int32) []int32 { return x.order[x.from[child]:x.from[child+1]] }
 
-// Title gives the session's name; "" = it has none.
+// Title returns the session's name; "" = it has none.
 func (x *index) Title() string { return x.best().text }
 
 func (x *index) best() foundTitle {

@@ -19,8 +19,8 @@ const (
 //
 // The tree of parentUuid is None: it runs through lines that say nothing, a message stands in pieces, the
 // results of parallel calls hang on different pieces, and a compaction starts a root. So: links are followed
-// through what says nothing; pieces are joined; the results of a message's calls stand behind it, one behind
-// the other, and what went on from any of them goes on from the last; a compaction hangs on what was last
+// through what says nothing; pieces are joined; the results of a message's calls follow it, one after
+// the other, and what continued from any of them continues from the last; a compaction hangs on what was last
 // before it. What is left are branches that somebody made.
 func (x *index) resolve() {
 	x.link()
@@ -60,7 +60,7 @@ func (x *index) sidechains() {
 			trail = append(trail, j)
 			p, ok := x.parentOf(j)
 			if !ok && x.Rows[j].Flags&flagNamed != 0 && last != noRow {
-				child = x.Rows[last].Child // its parent is not there: it goes on with what came before
+				child = x.Rows[last].Child // its parent is not there: it continues with what came before
 			}
 			if !ok || x.Rows[p].Flags&flagSide == 0 || x.Rows[p].Child == linkVisiting {
 				break
@@ -134,7 +134,7 @@ func (x *index) follow() {
 		}
 		p, ok := x.parentOf(int32(i))
 		if r.Kind == kindBoundary && p > int32(i) {
-			ok = false // what comes behind it goes on from it
+			ok = false // what follows it continues from it
 		}
 		switch {
 		case r.Flags&flagNamed == 0:
@@ -226,7 +226,7 @@ func (x *index) near(a, b *lineRow) bool {
 	return a.Child == b.Child && b.Offset-a.Offset <= maxPieceDistance && b.Line >= a.Line
 }
 
-// continues tells that a piece goes on where the message's last piece j, or a result of its calls, stood.
+// continues tells that a piece continues where the message's last piece j, or a result of its calls, stood.
 func (x *index) continues(r *lineRow, j int32) bool {
 	last := &x.Rows[j]
 	head := &x.Rows[last.head]
@@ -247,7 +247,7 @@ func (x *index) continues(r *lineRow, j int32) bool {
 	return false
 }
 
-// answers puts the results of a message's calls behind it.
+// answers puts the results of a message's calls after it.
 func (x *index) answers() {
 	for i := range x.Rows {
 		r := &x.Rows[i]
@@ -275,7 +275,7 @@ func (x *index) answers() {
 	x.unmet = nil
 }
 
-// hang gives every entry its place in the conversation.
+// hang sets the place of every entry in the conversation.
 func (x *index) hang() {
 	x.listed = x.perChild()
 	for i := range x.Rows {
@@ -292,8 +292,8 @@ func (x *index) hang() {
 	}
 }
 
-// between keeps on the way what was said between the results of one message's calls: those stand behind the message
-// without a gap, so it comes behind them, and what goes on from them goes on from it.
+// between keeps on the way what was said between the results of one message's calls: those follow the message
+// without a gap, so it follows them, and what continues from them continues from it.
 func (x *index) between(r *lineRow, at int32) {
 	if at < 0 || x.Rows[at].Up == noRow || x.Rows[at].Kind == kindAssistant || x.Rows[at].call != noRow {
 		return

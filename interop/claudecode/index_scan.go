@@ -34,7 +34,7 @@ func scanFile(src interop.Source) (x *index, err error) {
 	return x, nil
 }
 
-// enter takes every line in, and counts them. It gives up on a file that begins with too many of others.
+// enter takes every line in, and counts them. It abandons a file that begins with too many of others.
 func (x *index) enter(in io.Reader) (count int, err error) {
 	r, seed, gate := jsonl.NewLineReader(in), maphash.MakeSeed(), jsonl.NewGate()
 	spare := sync.Pool{New: func() any { return newReading(seed) }}

@@ -11,7 +11,7 @@ type keptSegment struct {
 }
 
 // preserved notes what the boundary in row i says that its compaction keeps: a list of rows, or, as of old and besides, the
-// first and the last. Of a list those count that speak: what it keeps and writes behind the boundary hangs there by itself.
+// first and the last. Of a list those count that speak: what it keeps and writes after the boundary hangs there by itself.
 func (x *index) preserved(meta []byte, i int32) {
 	s := keptSegment{noRow, noRow, true}
 	for m := rawjson.Walk(rawjson.Field(rawjson.Field(meta, "preservedMessages"), "uuids")); m.Closing == ']' && m.Next(); {
@@ -32,7 +32,7 @@ func (x *index) preserved(meta []byte, i int32) {
 	}
 }
 
-// earlier gives the row before i that has an id, while rows are entered.
+// earlier returns the row before i that has an id, while rows are entered.
 func (x *index) earlier(id []byte, i int32) int32 {
 	if k, ok := x.byKey[keyOf(id)]; ok && k < i && len(stringBytes(id)) > 0 {
 		return k
@@ -40,7 +40,7 @@ func (x *index) earlier(id []byte, i int32) int32 {
 	return noRow
 }
 
-// follows gives the row that speaks behind which a boundary stands by what its compaction keeps, whatever it names as its
+// follows returns the row that speaks after which a boundary stands by what its compaction keeps, whatever it names as its
 // parent: often a row that was never written. None = it keeps nothing, or i is none.
 func (x *index) follows(i int32) int32 {
 	r := &x.Rows[i]
@@ -53,7 +53,7 @@ func (x *index) follows(i int32) int32 {
 	}
 	at := x.climb(s.last)
 	for at >= 0 && x.Rows[at].Flags&flagPast != 0 && x.byKey[x.Rows[at].Key] > i {
-		next := x.Rows[at].link // at is written again behind the boundary, and hangs there by itself
+		next := x.Rows[at].link // at is written again after the boundary, and hangs there by itself
 		if next >= at {
 			return noRow
 		}
@@ -66,7 +66,7 @@ func (x *index) follows(i int32) int32 {
 	return max(at, noRow)
 }
 
-// message gives the last row of the message that a row belongs to: of a result, the one with its call.
+// message returns the last row of the message that a row belongs to: of a result, the one with its call.
 func (x *index) message(at int32) int32 {
 	if c := x.Rows[at].call; c != noRow {
 		at = c
@@ -74,7 +74,7 @@ func (x *index) message(at int32) int32 {
 	return x.Rows[at].Unit
 }
 
-// passed notes, at the last row of a compaction that keeps something, what goes on from it from then on.
+// passed notes, at the last row of a compaction that keeps something, what continues from it from then on.
 func (x *index) passed(r *lineRow) {
 	if x.Rows[r.head].Kind != kindBoundary {
 		return
@@ -88,8 +88,8 @@ func (x *index) passed(r *lineRow) {
 	}
 }
 
-// onward gives the row from which goes on what names a row that speaks. What names the end of what a compaction keeps goes on
-// from the compaction. With a list of what is kept so does all behind it that names a row before it: Claude Code drops
+// onward returns the row from which continues what names a row that speaks. What names the end of what a compaction keeps continues
+// from the compaction. With a list of what is kept so does all after it that names a row before it: Claude Code drops
 // the rows that are not in the list, and hangs what is left without a parent on the last that is.
 func (x *index) onward(at, i int32) int32 {
 	m := x.message(at)
@@ -140,7 +140,7 @@ func (x *index) begin() {
 	}
 }
 
-// Kept gives the row with which begins what the compaction of a boundary's row keeps.
+// Kept returns the row with which begins what the compaction of a boundary's row keeps.
 func (x *index) Kept(boundary int32) (row int32, ok bool) {
 	s, ok := x.kept[boundary]
 	return s.first, ok && s.first != noRow

@@ -24,7 +24,7 @@ func (n *nameTable) of(text []byte) int32 {
 	return int32(len(n.list))
 }
 
-// Text gives the text of a number.
+// Text returns the text of a number.
 func (n *nameTable) Text(i int32) string {
 	if i == 0 {
 		return ""
@@ -32,7 +32,7 @@ func (n *nameTable) Text(i int32) string {
 	return n.list[i-1]
 }
 
-// agentName gives the name of an agent if it can be part of a file's name; else "".
+// agentName returns the name of an agent if it can be part of a file's name; else "".
 func agentName(s string) string {
 	if len(s) > 128 {
 		return ""

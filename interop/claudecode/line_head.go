@@ -96,7 +96,7 @@ func (h *lineHead) Known() bool {
 	return false
 }
 
-// stringBytes gives what a string value says, without a copy if it can be; nil = it is none.
+// stringBytes returns what a string value says, without a copy if it can be; nil = it is none.
 func stringBytes(val []byte) []byte {
 	if len(val) < 2 || val[0] != '"' {
 		return nil

@@ -34,7 +34,7 @@ type unit struct {
 const (
 	ofRow     uint8 = iota
 	beginning       // the entry on which everything hangs
-	ending          // where the conversation goes on
+	ending          // where the conversation continues
 	waited          // too much waits for its parent, and that is to be said
 )
 
@@ -72,7 +72,7 @@ func newOrder(x *index, child int32, now time.Time, fetch func(int32) ([]byte, e
 	return o
 }
 
-// next gives the next unit, valid until the following call; io.EOF = no more.
+// next returns the next unit, valid until the following call; io.EOF = no more.
 func (o *order) next() (unit, error) {
 	for o.at == len(o.out) && o.err == nil {
 		clear(o.out)
@@ -158,7 +158,7 @@ func (o *order) give(u unit) {
 	}
 }
 
-// flush gives what waits, in the order of the file, whatever it waits for.
+// flush returns what waits, in the order of the file, whatever it waits for.
 func (o *order) flush() {
 	var all []unit
 	for _, w := range o.waits {

@@ -8,7 +8,7 @@
 //     follow it, whatever lines they hang on in the file.
 //   - What the user typed while the model worked stands in attachments. It is a message like others; what the program
 //     told the model meanwhile is a custom_message "claude-code.meta".
-//   - A compaction keeps what Claude Code keeps when it loads the file, and what Claude Code hangs behind it goes on from
+//   - A compaction keeps what Claude Code keeps when it loads the file, and what Claude Code hangs after it continues from
 //     it, whatever rows of before it the file names.
 //   - What the transcript cannot express is kept as it is, in entries of type custom named
 //     "claude-code.<type>", in the order of the file. Fields of a line that pi does not have stand in its
@@ -47,7 +47,7 @@ type Reader struct {
 	header interop.Header
 	in     io.ReadCloser // while entries are read
 	e      *emitter
-	files  *outputFiles // of tools, to be given behind the first entry; nil = no more
+	files  *outputFiles // of tools, to be given after the first entry; nil = no more
 	begun  bool         // the first entry was given
 	spare  chan *batch  // to be filled again
 	err    error        // sticky
@@ -92,7 +92,7 @@ func (r *Reader) begin() error {
 	return nil
 }
 
-// headerLine makes the header. A session of an agent's, "" = of nobody's, is internal: users do not go on with it.
+// headerLine makes the header. A session of an agent's, "" = of nobody's, is internal: users do not continue with it.
 func headerLine(h interop.Header, stamp []byte, agent string) []byte {
 	var internal []byte
 	if agent != "" {
@@ -108,7 +108,7 @@ func headerLine(h interop.Header, stamp []byte, agent string) []byte {
 		"cwd", rawjson.AppendString(nil, h.Cwd), "title", text(h.Title), "parentSession", text(h.Parent), "internal", internal, "agent", text(agent))
 }
 
-// Next gives the next entry, parents first.
+// Next returns the next entry, parents first.
 func (r *Reader) Next() (transcript.Draft, error) {
 	if _, err := r.Header(); err != nil {
 		return transcript.Draft{}, err
@@ -157,7 +157,7 @@ func (r *Reader) BadLines() int {
 	return r.x.Bad
 }
 
-// Diagnostics gives what was found, at most 100 and then a count.
+// Diagnostics returns what was found, at most 100 and then a count.
 func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	if r.x == nil {
 		return nil

@@ -44,7 +44,7 @@ func newSidecar(src interop.Source, session string, note func(detail string)) *s
 	return &sidecar{src: src, session: session, base: agentName(strings.TrimSuffix(name, fileExtension)), note: note}
 }
 
-// folders gives the places that a folder of the session's may have: its own is called by its file or its id.
+// folders returns the places that a folder of the session's may have: its own is called by its file or its id.
 func (s *sidecar) folders(kind string) []string {
 	var dirs []string
 	for _, id := range []string{s.base, agentName(s.session)} {
@@ -55,12 +55,12 @@ func (s *sidecar) folders(kind string) []string {
 	return dirs
 }
 
-// agentFile gives the name of an agent's transcript.
+// agentFile returns the name of an agent's transcript.
 func agentFile(id string) string {
 	return agentPrefix + strings.TrimPrefix(id, agentPrefix) + fileExtension
 }
 
-// agentOf gives the agent whose transcript a file is, by its name.
+// agentOf returns the agent whose transcript a file is, by its name.
 func agentOf(name string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(path.Base(name), fileExtension), agentPrefix)
 }
@@ -77,7 +77,7 @@ func (s *sidecar) Find(file string) (in io.ReadCloser, name string, err error) {
 	return nil, "", err
 }
 
-// Agents gives the files that may be transcripts of agents, by folder and name. runs are those of workflows that the
+// Agents returns the files that may be transcripts of agents, by folder and name. runs are those of workflows that the
 // session's file speaks of.
 func (s *sidecar) Agents(runs []string) (found []string) {
 	own := s.folders(agentsFolder)
@@ -91,7 +91,7 @@ func (s *sidecar) Agents(runs []string) (found []string) {
 	return found
 }
 
-// runs gives the folders with the agents of each run of a workflow: of those that are named, and of those that have a file.
+// runs returns the folders with the agents of each run of a workflow: of those that are named, and of those that have a file.
 func (s *sidecar) runs(named []string) (dirs []string) {
 	ids := slices.Clone(named)
 	for _, name := range s.list(s.folders(workflowsFolder)) {
@@ -114,7 +114,7 @@ func (s *sidecar) runs(named []string) (dirs []string) {
 	return dirs
 }
 
-// list gives what lies in folders, each name as it is asked for.
+// list returns what lies in folders, each name as it is asked for.
 func (s *sidecar) list(dirs []string) (found []string) {
 	if s.src.List == nil {
 		return nil

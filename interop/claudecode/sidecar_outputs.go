@@ -52,7 +52,7 @@ func (s *sidecar) Outputs(stamp []byte) *outputFiles {
 	return o
 }
 
-// Next gives the next entry; nil = no more.
+// Next returns the next entry; nil = no more.
 func (o *outputFiles) Next() []byte {
 	for len(o.names) > 0 {
 		name := o.names[0]
@@ -77,7 +77,7 @@ func (o *outputFiles) Next() []byte {
 	return nil
 }
 
-// read gives what is in a file; nil = more than may be kept.
+// read returns what is in a file; nil = more than may be kept.
 func (o *outputFiles) read(name string) (data []byte, err error) {
 	if o.left <= 0 {
 		return nil, nil

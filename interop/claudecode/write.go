@@ -117,16 +117,16 @@ type writer struct {
 	calls   map[[8]byte]bool     // ids of calls that were written,
 	results map[[8]byte]bool     // of those that have a result,
 	sent    map[[8]byte]bool     // and of messages of the provider
-	opens   string               // the line of the tree at which the file goes on: the one written last,
+	opens   string               // the line of the tree at which the file continues: the one written last,
 	named   string               // or this one, which the file says outright; "" = it does not
-	head    string               // the line at which it is to go on: that of the last entry, unless another is asked for
+	head    string               // the line at which it is to continue: that of the last entry, unless another is asked for
 	last    time.Time
 	err     error
 }
 
 func (w *writer) lose(what string) { w.losses[what]++ }
 
-// place gives the line on which an entry stands; "" = none.
+// place returns the line on which an entry stands; "" = none.
 func (w *writer) place(id string) string {
 	if id == "" {
 		return ""
@@ -178,7 +178,7 @@ func (w *writer) draft(d transcript.Draft, old bool) error {
 		w.ways[l.ID] = w.way
 	}
 	if w.head = w.place(l.ID); old {
-		w.opens = w.head // the reader's last entry is where the file goes on
+		w.opens = w.head // the reader's last entry is where the file continues
 	}
 	return w.err
 }
@@ -329,7 +329,7 @@ func idOrNull(id string) []byte {
 	return rawjson.AppendString(nil, id)
 }
 
-// compaction writes a boundary and a summary behind it.
+// compaction writes a boundary and a summary after it.
 func (w *writer) compaction(it sourceEntry) {
 	boundary := derivedUUID("boundary", w.place(it.ID))
 	meta := rawjson.Field(rawjson.Field(it.Raw, "details"), "compactMetadata")

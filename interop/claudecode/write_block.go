@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// blocks gives a list of blocks as Anthropic has them.
+// blocks returns a list of blocks as Anthropic has them.
 func (w *writer) blocks(content []byte) []byte {
 	var list [][]byte
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
@@ -17,7 +17,7 @@ func (w *writer) blocks(content []byte) []byte {
 	return rawjson.List(list)
 }
 
-// block gives a block as Anthropic has it; nil = it says nothing, or there are no words for it.
+// block returns a block as Anthropic has it; nil = it says nothing, or there are no words for it.
 func (w *writer) block(block []byte) []byte {
 	if rawjson.IsString(block) {
 		block = rawjson.Object("type", []byte(`"text"`), "text", block)
@@ -57,7 +57,7 @@ func isAnthropicBlock(typ string) bool {
 	return strings.HasSuffix(typ, "_tool_result")
 }
 
-// imageBlock gives Anthropic's image for one of its own or of pi's; nil = its bytes are not there.
+// imageBlock returns Anthropic's image for one of its own or of pi's; nil = its bytes are not there.
 func imageBlock(block []byte) []byte {
 	if src := rawjson.Field(block, "source"); len(src) > 0 && src[0] == '{' {
 		return rawjson.WithField(block, "cache_control", nil)
@@ -73,7 +73,7 @@ func imageBlock(block []byte) []byte {
 	return rawjson.Object("type", []byte(`"image"`), "source", source)
 }
 
-// bySigner reports that the thinking in a message is Anthropic's, by who is said to have answered.
+// bySigner reports whether the thinking in a message is Anthropic's, by who is said to have answered.
 func bySigner(message []byte) bool {
 	api, provider := rawjson.Text(rawjson.Field(message, "api")), rawjson.Text(rawjson.Field(message, "provider"))
 	return api == "anthropic-messages" || provider == "anthropic"
@@ -81,7 +81,7 @@ func bySigner(message []byte) bool {
 
 const lostThinking = "thinking that Anthropic did not sign"
 
-// thinking gives a block of thinking if Anthropic signed it: any other would be refused. One in Anthropic's own
+// thinking returns a block of thinking if Anthropic signed it: any other would be refused. One in Anthropic's own
 // shape, or in Bedrock's, is taken for signed.
 func (w *writer) thinking(block []byte, signed bool) []byte {
 	text, signature := rawjson.Field(block, "thinking"), rawjson.Field(block, "thinkingSignature")
@@ -105,7 +105,7 @@ func (w *writer) thinking(block []byte, signed bool) []byte {
 	return rawjson.Object("type", []byte(`"thinking"`), "thinking", text, "signature", signature)
 }
 
-// call gives the block of a call, in pi's shape or Anthropic's.
+// call returns the block of a call, in pi's shape or Anthropic's.
 func (w *writer) call(it sourceEntry, said *writtenAnswer, block []byte) []byte {
 	id, name := rawjson.Text(rawjson.Field(block, "id")), rawjson.Field(block, "name")
 	if !rawjson.IsString(name) || len(name) == 2 {

@@ -15,7 +15,7 @@ const wrappedBlockType = "claude-code.block"
 
 var piDialect = piwriter.Dialect{Blocks: []string{wrappedBlockType}}
 
-// parts gives the messages that a message becomes, in pi's shape or Anthropic's. One that is already in either
+// parts returns the messages that a message becomes, in pi's shape or Anthropic's. One that is already in either
 // comes back as it is; those of other providers go through package piwriter.
 func (w *writer) parts(it sourceEntry) []piwriter.Part {
 	if isNative(it.message) {
@@ -88,7 +88,7 @@ func nativeBlock(role string, b []byte) bool {
 	}
 }
 
-// wrapped gives a list of blocks in which those that Anthropic has words for, and package piwriter has not, are
+// wrapped returns a list of blocks in which those that Anthropic has words for, and package piwriter has not, are
 // wrapped. Documents elsewhere than in the list itself, and recordings, are named in words.
 func (w *writer) wrapped(list []byte) []byte {
 	var out [][]byte
@@ -110,7 +110,7 @@ func (w *writer) wrapped(list []byte) []byte {
 	return rawjson.List(out)
 }
 
-// anthropic gives Anthropic's block for one that package piwriter has no counterpart of; nil = there is none.
+// anthropic returns Anthropic's block for one that package piwriter has no counterpart of; nil = there is none.
 func (w *writer) anthropic(b []byte) []byte {
 	typ := rawjson.Text(rawjson.Field(b, "type"))
 	switch {
@@ -140,7 +140,7 @@ func isResult(b []byte) bool {
 	return rawjson.Text(rawjson.Field(b, "type")) == "tool_result" || rawjson.Field(b, "toolResult") != nil
 }
 
-// plainResult gives a result whose documents are named in words: package piwriter has no place for them there.
+// plainResult returns a result whose documents are named in words: package piwriter has no place for them there.
 func (w *writer) plainResult(b []byte) []byte {
 	inner, in := rawjson.Field(b, "toolResult"), true
 	if inner == nil {
@@ -171,7 +171,7 @@ const lostDocument = "documents and recordings that Claude Code has no form for:
 // document is a file in another provider's block.
 type document struct{ name, mime, data string }
 
-// documentOf gives the file that is in a block of OpenAI's, Gemini's or Bedrock's; false: there is none, or it is
+// documentOf returns the file that is in a block of OpenAI's, Gemini's or Bedrock's; false: there is none, or it is
 // an image, or it lies elsewhere.
 func documentOf(b []byte) (d document, ok bool) {
 	text := func(object []byte, names ...string) string {
@@ -204,7 +204,7 @@ func documentOf(b []byte) (d document, ok bool) {
 	return d, d.data != "" && !strings.HasPrefix(d.mime, "image/") && rawjson.Text(rawjson.Field(b, "type")) != "image"
 }
 
-// block gives Anthropic's document; nil = it takes none of that kind.
+// block returns Anthropic's document; nil = it takes none of that kind.
 func (d document) block() []byte {
 	var title []byte
 	if d.name != "" {

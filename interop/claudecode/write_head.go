@@ -10,7 +10,7 @@ import (
 // lostStart is the kind of loss of a head before the first message.
 const lostStart = "the place where the session stands: before the first message, and Claude Code goes on at one"
 
-// pointed notes that a line of the file names the one at which it goes on, whatever comes behind it.
+// pointed notes that a line of the file names the one at which it continues, whatever follows it.
 func (w *writer) pointed(it sourceEntry) {
 	data := rawjson.Field(it.Raw, "data")
 	leaf := rawjson.Text(rawjson.Field(data, "leafUuid"))
@@ -24,8 +24,8 @@ func (w *writer) pointed(it sourceEntry) {
 	}
 }
 
-// pointAtHead writes what leads to the head, where the file does not go on there by itself: the line by which Claude
-// Code notes that the user went back, and behind it one that hangs there, for those who go by the last line.
+// pointAtHead writes what leads to the head, where the file does not continue there by itself: the line by which Claude
+// Code notes that the user went back, and after it one that hangs there, for those who go by the last line.
 // entries is how many the session has: an id that is made with it is in no file of fewer.
 func (w *writer) pointAtHead(entries int) {
 	if w.head == "" && w.opens != "" {

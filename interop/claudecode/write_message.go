@@ -68,7 +68,7 @@ func (w *writer) put(it sourceEntry, lines []fileLine) {
 	}
 }
 
-// part gives the lines of a message in pi's shape or Anthropic's.
+// part returns the lines of a message in pi's shape or Anthropic's.
 func (w *writer) part(it sourceEntry, p piwriter.Part) []fileLine {
 	switch {
 	case p.Type == "custom_message":
@@ -86,7 +86,7 @@ func (w *writer) part(it sourceEntry, p piwriter.Part) []fileLine {
 	return w.user(content)
 }
 
-// program gives the line of what a program says to the model.
+// program returns the line of what a program says to the model.
 func (w *writer) program(content []byte) []fileLine {
 	if !rawjson.IsString(content) && !nativeBlocks("user", content) {
 		content = piwriter.Content(content, w.lose)
@@ -94,7 +94,7 @@ func (w *writer) program(content []byte) []fileLine {
 	return w.said(content, true)
 }
 
-// said gives the line of what somebody says to the model; none for what is empty, which cannot be sent.
+// said returns the line of what somebody says to the model; none for what is empty, which cannot be sent.
 func (w *writer) said(content []byte, meta bool) []fileLine {
 	if !rawjson.IsString(content) {
 		content = w.blocks(content)
@@ -109,7 +109,7 @@ func (w *writer) said(content []byte, meta bool) []fileLine {
 	return []fileLine{{"user", rawjson.Object("role", []byte(`"user"`), "content", content), flags}}
 }
 
-// user gives the lines of a message of the user, in which results of tools may stand: first those whose call is
+// user returns the lines of a message of the user, in which results of tools may stand: first those whose call is
 // not there, as text, then all else on one line, the results in front.
 func (w *writer) user(content []byte) []fileLine {
 	if rawjson.IsString(content) {
@@ -135,7 +135,7 @@ func (w *writer) user(content []byte) []fileLine {
 	return lines
 }
 
-// resultBlock gives the block of a result. Without the call it would be refused, so it becomes text, on a line
+// resultBlock returns the block of a result. Without the call it would be refused, so it becomes text, on a line
 // of its own.
 func (w *writer) resultBlock(id string, content, isError []byte) (block []byte, alone []fileLine) {
 	if content != nil && !rawjson.IsString(content) {
@@ -158,7 +158,7 @@ func (w *writer) resultBlock(id string, content, isError []byte) (block []byte, 
 	return rawjson.Object("tool_use_id", rawjson.AppendString(nil, written), "type", []byte(`"tool_result"`), "content", content, "is_error", failed), nil
 }
 
-// result gives the lines of a message that is the result of a tool.
+// result returns the lines of a message that is the result of a tool.
 func (w *writer) result(message, content []byte) []fileLine {
 	block, alone := w.resultBlock(rawjson.Text(rawjson.Field(message, "toolCallId")), content, rawjson.Field(message, "isError"))
 	if block == nil {
@@ -173,7 +173,7 @@ func (w *writer) result(message, content []byte) []fileLine {
 	return []fileLine{{"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List([][]byte{block})), flags}}
 }
 
-// assistant gives the line of a message of the model.
+// assistant returns the line of a message of the model.
 func (w *writer) assistant(it sourceEntry, message, content []byte) []fileLine {
 	said := writtenAnswer{signed: bySigner(message)}
 	if rawjson.IsString(content) {

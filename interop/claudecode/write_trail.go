@@ -69,7 +69,7 @@ func (w *writer) answered(id string) (written string, again bool) {
 	return "", false
 }
 
-// model gives the model in force on the way; nil = none is known.
+// model returns the model in force on the way; nil = none is known.
 func (w *writer) model() []byte {
 	if w.way == nil {
 		return nil
@@ -77,7 +77,7 @@ func (w *writer) model() []byte {
 	return w.way.model
 }
 
-// callNamed gives the id under which a call is written: each is there once, for results are told by it.
+// callNamed returns the id under which a call is written: each is there once, for results are told by it.
 func (w *writer) callNamed(entry, id string) string {
 	written := callID(id)
 	for n := 0; w.calls[shortKey(written)]; n++ {
@@ -90,7 +90,7 @@ func (w *writer) callNamed(entry, id string) string {
 	return written
 }
 
-// callID gives the id of a call as Anthropic takes it.
+// callID returns the id of a call as Anthropic takes it.
 func callID(id string) string {
 	const most = 64
 	if id != "" && len(id) <= most && agentName(id) != "" {

@@ -16,7 +16,7 @@ var usageCounts = []struct{ name, pi string }{
 	{"output_tokens", "output"},
 }
 
-// usage gives what a message of any provider's shape says was counted, in Anthropic's words; what is not there is 0.
+// usage returns what a message of any provider's shape says was counted, in Anthropic's words; what is not there is 0.
 func (w *writer) usage(message []byte) []byte {
 	own, u := rawjson.Field(message, "usage"), piwriter.Usage(message)
 	if total := rawjson.Field(rawjson.Field(u, "cost"), "total"); strings.Trim(string(total), "0.") != "" {

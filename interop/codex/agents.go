@@ -12,7 +12,7 @@ func (w *pieceMaker) told(p *rolloutPiece) {
 	w.end(p, actUnsaid)
 }
 
-// letterIn gives the letter that older versions put into a message as its text, as JSON; nil = it is none.
+// letterIn returns the letter that older versions put into a message as its text, as JSON; nil = it is none.
 func letterIn(content []byte) []byte {
 	if len(content) == 0 || content[0] != '[' {
 		return nil

@@ -15,7 +15,7 @@ type answer struct {
 	size   int
 }
 
-// heldLine is what comes behind the answer: a line, or a picture that the model drew.
+// heldLine is what follows the answer: a line, or a picture that the model drew.
 type heldLine struct {
 	at   position
 	kind string
@@ -23,7 +23,7 @@ type heldLine struct {
 	said bool // it is content
 }
 
-// The bounds of an answer in bytes: what comes behind it, and what it is made of before the rest is another
+// The bounds of an answer in bytes: what follows it, and what it is made of before the rest is another
 // answer (over 4 MiB a stub stands in its place in any case).
 const (
 	maxHeld   = 4 << 20

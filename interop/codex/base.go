@@ -25,7 +25,7 @@ const maxBases = 16
 // session's, of which it is a fork that copied nothing.
 type part struct {
 	name    string // as Source.Beside takes it
-	depth   int    // 0 = the session's own, 1 = what that goes on from, ...
+	depth   int    // 0 = the session's own, 1 = what that continues from, ...
 	start   uint64 // the ordinal of its first line
 	ordinal uint64 // the first one that is the fork's no more; math.MaxUint64 = not said
 	size    int64  // bytes of the file, unpacked, that are the fork's; math.MaxInt64 = not said
@@ -129,7 +129,7 @@ func (r *Reader) locate(id string) (name string, err error) {
 	return "", fs.ErrNotExist
 }
 
-// baseOf gives the history_base in the first line of a file; nil = it has none.
+// baseOf returns the history_base in the first line of a file; nil = it has none.
 func (r *Reader) baseOf(name string) (from []byte, err error) {
 	in, err := r.openBase(name)
 	if err != nil {
@@ -191,7 +191,7 @@ func (b *part) beyond(p *rolloutPiece) bool {
 	return n >= b.ordinal
 }
 
-// leave goes on from a base to the next file; why = why it is left before its end, nil = it is not.
+// leave continues from a base to the next file; why = why it is left before its end, nil = it is not.
 func (r *Reader) leave(why error) {
 	b := r.from
 	r.flush("")

@@ -40,7 +40,7 @@ func appendBlock(dst, block []byte) []byte {
 	return append(dst, block...)
 }
 
-// plainText gives the text of a content.
+// plainText returns the text of a content.
 func plainText(content []byte) string {
 	if rawjson.IsString(content) {
 		return rawjson.Text(content)

@@ -6,12 +6,12 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// costs finds the answer that each count is of. It comes right behind the answer's last item; before its first one in
-// versions of 2025; behind the outputs of its calls where they were quick.
+// costs finds the answer that each count is of. It comes right after the answer's last item; before its first one in
+// versions of 2025; after the outputs of its calls where they were quick.
 type costs struct {
 	total  tokenUsage // of the session, as the last count says
 	begun  bool       // there was one
-	before bool       // what the session goes on from is not read: the first one counts it too
+	before bool       // what the session continues from is not read: the first one counts it too
 	owed   spent      // has no answer yet
 	due    dueCount
 }
@@ -30,7 +30,7 @@ func (s *spent) add(u tokenUsage, at position) {
 // dueCount is the answer before, where its count may still come: until then no entry from it on is given out.
 type dueCount struct {
 	open     bool
-	late     bool // it is given out, for too much came behind it
+	late     bool // it is given out, for too much followed it
 	at       int  // among the entries that are made
 	from, to int  // where its usage stands in it
 	size     int  // bytes of the entries from it on: with over maxHeld of them nothing is waited for
@@ -100,7 +100,7 @@ func (r *Reader) settle() {
 	}
 }
 
-// pay gives the answer that is due its count.
+// pay returns the answer that is due its count.
 func (r *Reader) pay(u tokenUsage) {
 	d := r.costs.due
 	raw := r.out[d.at].Raw
@@ -108,7 +108,7 @@ func (r *Reader) pay(u tokenUsage) {
 	r.costs.due = dueCount{}
 }
 
-// ready gives how many of the entries that were made may be given out.
+// ready returns how many of the entries that were made may be given out.
 func (r *Reader) ready() int {
 	if r.costs.due.open {
 		return r.costs.due.at

@@ -44,7 +44,7 @@ func Detect(head []byte) bool {
 	return false
 }
 
-// unpacked gives the beginning of what a compressed file holds.
+// unpacked returns the beginning of what a compressed file holds.
 func unpacked(head []byte) []byte {
 	z, err := unpack(bytes.NewReader(head))
 	if err != nil {

@@ -61,7 +61,7 @@ func (e *echoFilter) Event(p *rolloutPiece) (late []waitingEvent) {
 	return late
 }
 
-// Drain gives those that wait.
+// Drain returns those that wait.
 func (e *echoFilter) Drain() []waitingEvent {
 	w := e.waiting
 	e.waiting, e.size = nil, 0

@@ -21,7 +21,7 @@ const (
 type pieceBatch struct {
 	pieces []rolloutPiece
 	lines  []byte    // where they lie
-	tail   lineNotes // what was found behind the last one
+	tail   lineNotes // what was found after the last one
 	full   bool      // a line has room of its own: no more
 	large  bool      // it is the one long line
 	shop   pieceMaker
@@ -49,7 +49,7 @@ type pieceFeed struct {
 	ended bool
 }
 
-// newPieceFeed goes on where s stands. s is the feed's from now on. base is what the pieces have for their file.
+// newPieceFeed continues where s stands. s is the feed's from now on. base is what the pieces have for their file.
 func newPieceFeed(s *jsonl.Scanner, base int, seed maphash.Seed) *pieceFeed {
 	f := &pieceFeed{s: s, base: base, seed: seed, out: &pieceBatch{}, free: make(chan *pieceBatch, 2*feedLanes+3), large: make(chan struct{}, 1), stop: make(chan struct{})}
 	s.Note = func(number int, kind, detail string, bad int) {
@@ -64,7 +64,7 @@ func newPieceFeed(s *jsonl.Scanner, base int, seed maphash.Seed) *pieceFeed {
 	return f
 }
 
-// Next gives the next piece, valid until the next call, or what was found behind the last one and io.EOF or the
+// Next returns the next piece, valid until the next call, or what was found after the last one and io.EOF or the
 // error at which the file could not be read on.
 func (f *pieceFeed) Next() (*rolloutPiece, lineNotes, error) {
 	for f.at == len(f.out.pieces) {
@@ -85,7 +85,7 @@ func (f *pieceFeed) Next() (*rolloutPiece, lineNotes, error) {
 	return &f.out.pieces[f.at-1], lineNotes{}, nil
 }
 
-// done gives a batch that was taken back to be filled again.
+// done returns a batch that was taken back to be filled again.
 func (f *pieceFeed) done() {
 	if f.out.large {
 		<-f.large
@@ -157,7 +157,7 @@ func (f *pieceFeed) keep(b *pieceBatch, raw []byte) ([]byte, error) {
 	return bytes.Clone(raw), nil
 }
 
-// empty gives a batch with room.
+// empty returns a batch with room.
 func (f *pieceFeed) empty() *pieceBatch {
 	select {
 	case b := <-f.free:

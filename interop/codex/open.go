@@ -60,7 +60,7 @@ func unpack(in io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 }
 
-// newScanner cuts a file into objects, and finds those of Codex's behind damage.
+// newScanner cuts a file into objects, and finds those of Codex's after damage.
 func newScanner(in io.Reader) *jsonl.Scanner {
 	s := jsonl.NewScanner(in)
 	s.Accepts = func(object []byte) bool { return readRolloutLine(object).Form != formUnknown }

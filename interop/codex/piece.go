@@ -52,7 +52,7 @@ type tokenCount struct {
 
 // position is where an entry comes from: its file, its line, its number among the entries of the line, its time.
 type position struct {
-	Base, Line, N int // Base: 0 = the session's own file, 1 = the one that it goes on from, ...
+	Base, Line, N int // Base: 0 = the session's own file, 1 = the one that it continues from, ...
 	Stamp         []byte
 	When          time.Time
 	Timed         bool // When is what Stamp says

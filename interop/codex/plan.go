@@ -50,7 +50,7 @@ type linePlan struct {
 	Meta    []byte           // payload of the session's first line in a rollout
 	Path    []int            // the line of the head, its root first
 	needs   []neededRange    // by the place where each is wanted
-	from    []int            // by need: where the first of it and of those behind it begins
+	from    []int            // by need: where the first of it and of those after it begins
 	next    int              // need
 }
 
@@ -141,7 +141,7 @@ func (p *linePlan) look(i int, l transcript.Line, message []byte) {
 	}
 }
 
-// classOfTold gives the class of a message that nobody said.
+// classOfTold returns the class of a message that nobody said.
 func classOfTold(raw []byte) byte {
 	content := rawjson.Field(raw, "content")
 	switch string(rawjson.Field(raw, "customType")) {
@@ -160,7 +160,7 @@ func classOfTold(raw []byte) byte {
 	return classSpeaks
 }
 
-// headOf gives the entry of a head, -1 = none; a leaf entry leads on to its target, if that is there.
+// headOf returns the entry of a head, -1 = none; a leaf entry leads on to its target, if that is there.
 func (p *linePlan) headOf(head string) (int, error) {
 	if head == "" {
 		return -1, nil
@@ -186,7 +186,7 @@ func (p *linePlan) headOf(head string) (int, error) {
 	return i, nil
 }
 
-// wayTo gives the entries from the root to one.
+// wayTo returns the entries from the root to one.
 func (p *linePlan) wayTo(i int) (path []int) {
 	for i >= 0 && (len(path) == 0 || i < path[len(path)-1]) { // what stands before its parent has lost it
 		path = append(path, i)
@@ -214,7 +214,7 @@ func (p *linePlan) Answers() map[uint64]int {
 	return left
 }
 
-// compactions gives what those on the line keep.
+// compactions returns what those on the line keep.
 func (p *linePlan) compactions() (needs []neededRange) {
 	places := map[string]int{}
 	for at, i := range p.Path {
@@ -229,7 +229,7 @@ func (p *linePlan) compactions() (needs []neededRange) {
 	return needs
 }
 
-// begin notes by need where the first of it and of those behind it begins.
+// begin notes by need where the first of it and of those after it begins.
 func (p *linePlan) begin(needs []neededRange) {
 	p.next, p.from = 0, make([]int, len(needs)+1)
 	p.from[len(needs)] = len(p.Path)
@@ -238,7 +238,7 @@ func (p *linePlan) begin(needs []neededRange) {
 	}
 }
 
-// Wants gives from where on what is said is wanted at a place or behind it; len(path) = nothing is. Places are asked
+// Wants returns from where on what is said is wanted at a place or after it; len(path) = nothing is. Places are asked
 // for in their order.
 func (p *linePlan) Wants(at int) int {
 	for p.next < len(p.needs) && p.needs[p.next].at < at {
@@ -247,7 +247,7 @@ func (p *linePlan) Wants(at int) int {
 	return p.from[p.next]
 }
 
-// Keeps gives where what is wanted at a place begins; false: nothing is.
+// Keeps returns where what is wanted at a place begins; false: nothing is.
 func (p *linePlan) Keeps(at int) (from int, ok bool) {
 	n, ok := slices.BinarySearchFunc(p.needs, at, func(n neededRange, at int) int { return n.at - at })
 	if !ok {

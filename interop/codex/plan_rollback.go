@@ -15,7 +15,7 @@ const (
 	lostAgain  = "the place where the session goes on, to which Codex cannot go back: the context there is said again as a whole"
 )
 
-// continuation is how a file gets from where it ends to where the session goes on.
+// continuation is how a file gets from where it ends to where the session continues.
 type continuation struct {
 	Said  int       // the last place on the line that the file has said, -1 = none
 	Turns int       // of the user that are taken back
@@ -24,11 +24,11 @@ type continuation struct {
 	undo  map[uint64]bool
 }
 
-// Undone tells whether a result of a call is taken back with the turns.
+// Undone reports whether a result of a call is taken back with the turns.
 func (w continuation) Undone(id string) bool { return w.undo[callHash(id)] }
 
 // Back finds the way from the end of the original to the line of the head. Codex goes back to where a user spoke: what
-// of the turn is on the line is said again. It goes back neither behind a compaction nor to before the first turn: the
+// of the turn is on the line is said again. It goes back neither past a compaction nor to before the first turn: the
 // context is said again then, as the history of another compaction.
 func (p *linePlan) Back(losses interop.Losses) continuation {
 	tip := p.wayTo(p.known - 1)
@@ -81,7 +81,7 @@ func (p *linePlan) undoing(w continuation, rest []int) continuation {
 	return w
 }
 
-// holds tells whether the compaction before a place of a file's line stays in force where so many messages behind the
+// holds reports whether the compaction before a place of a file's line stays in force where so many messages after the
 // place are taken back. It goes with the turn in which it was made, and Codex takes back as many turns in which
 // somebody asks, however many messages each has.
 func (p *linePlan) holds(tip []int, place, messages int) bool {
@@ -103,7 +103,7 @@ func (p *linePlan) holds(tip []int, place, messages int) bool {
 	return last < 0 || !named || asking >= messages
 }
 
-// stays tells whether all that was said on a line stays where the turn behind it is taken back: commands that the user
+// stays reports whether all that was said on a line stays where the turn after it is taken back: commands that the user
 // ran right before a turn go with it, unless it is the first one; the summary of a compaction may count as one.
 func (p *linePlan) stays(line []int) bool {
 	for i := len(line) - 1; i >= 0; i-- {

@@ -67,10 +67,10 @@ func contextual(content, kinds []byte) bool {
 	return known > 0 && known == parts || marked(content, contextMarks)
 }
 
-// isPrelude reports that a content is what Codex says as the developer before a turn, and says anew where it went back.
+// isPrelude reports whether a content is what Codex says as the developer before a turn, and says anew where it went back.
 func isPrelude(content []byte) bool { return marked(content, preludeTags) }
 
-// marked reports that a part of a content has one of these marks.
+// marked reports whether a part of a content has one of these marks.
 func marked(content []byte, by []prefixMark) bool {
 	if rawjson.IsString(content) {
 		return isMarked(content, by)

@@ -9,11 +9,11 @@ import (
 // sealedSummary is the summary of a compaction that says nothing in clear, as JSON.
 const sealedSummary = `"Codex kept the summary of what was said before encrypted: nobody but its provider can read it."`
 
-// compactionSummary gives the summary of a compaction as JSON, and which item of its history it is, -1 = none of them.
+// compactionSummary returns the summary of a compaction as JSON, and which item of its history it is, -1 = none of them.
 func compactionSummary(payload []byte) (summary []byte, at int) {
 	summary = rawjson.Field(payload, "message")
 	history := rawjson.Field(payload, "replacement_history")
-	at, first := -1, false // it may be the first one, with what is kept behind it
+	at, first := -1, false // it may be the first one, with what is kept after it
 	n, text := 0, []byte(nil)
 	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); n++ {
 		if string(rawjson.Field(m.Val, "role")) == `"user"` && !first {
@@ -34,7 +34,7 @@ func compactionSummary(payload []byte) (summary []byte, at int) {
 	return summary, at
 }
 
-// endsWith reports that a text, as JSON, ends with another one that is not empty.
+// endsWith reports whether a text, as JSON, ends with another one that is not empty.
 func endsWith(text, end []byte) bool {
 	said := rawjson.Text(end)
 	return said != "" && strings.HasSuffix(rawjson.Text(text), said)

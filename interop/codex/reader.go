@@ -7,8 +7,8 @@
 //     one entry; outputs are results of their calls. A picture that the model drew is an image in its answer.
 //   - A rollback starts a branch where it went back to; what it undid stays. The
 //     context is what Codex itself makes of the file, with one difference: where a message was sent to a turn
-//     behind a compaction of its own, and is taken back alone, the compaction still counts.
-//   - A compaction is an entry of type compaction, with what Codex put in the place of the history behind it,
+//     after a compaction of its own, and is taken back alone, the compaction still counts.
+//   - A compaction is an entry of type compaction, with what Codex put in place of the history after it,
 //     as messages that the model sees and that nobody said. Of a compaction of 2025, which brings no history, that is
 //     what the user had said. A summary that is encrypted is kept as it is, and the entry says so.
 //   - What other agents tell an agent is what the user says in its session: its task is the first of it. In a session
@@ -17,7 +17,7 @@
 //     entries of type usage. The sum is what the file's last count says of all, but for a beginning that is not read.
 //   - Events that say again what an item says are left out and counted. What the transcript cannot express is
 //     kept as it is, in entries of type custom named "codex.<type>", in the order of the file.
-//   - A fork that copied nothing (history_base) has the entries of the file that it goes on from first, up to the
+//   - A fork that copied nothing (history_base) has the entries of the file that it continues from first, up to the
 //     place that it names, if that file lies beside it: in the same folder, in that of the day on which the
 //     thread began, or among the archived ones. Their ids begin with "cx-b1-", those of that file's own base with
 //     "cx-b2-", and so on, at most 16 files. What cannot be found is said, and the file is read without it.
@@ -26,8 +26,8 @@
 //
 // A file is read once, the first line of a base twice, and of the list of names at most 8 MiB. A reader holds what
 // the feed has under way (at most 7 batches of 512 KiB, two lines of at most 64 MiB, and what is made of
-// them), an answer of up to 16 MiB, 4 MiB each of lines behind it, of events that wait for their item, and of entries
-// behind an answer whose count may still come, the calls without an output, and what has to be known to take turns back; of a compressed
+// them), an answer of up to 16 MiB, 4 MiB each of lines after it, of events that wait for their item, and of entries
+// after an answer whose count may still come, the calls without an output, and what has to be known to take turns back; of a compressed
 // file 32 MiB more. A line over 64 MiB gives a stub. Three goroutines work beside the one that calls Next, from the
 // first call to the end of the file or Close.
 package codex
@@ -134,7 +134,7 @@ func (r *Reader) begin() (err error) {
 	return fmt.Errorf("%w: none of its first %d lines is one of Codex's", interop.ErrNotSession, r.s.Number())
 }
 
-// Next gives the next entry.
+// Next returns the next entry.
 func (r *Reader) Next() (transcript.Draft, error) {
 	if _, err := r.Header(); err != nil {
 		return transcript.Draft{}, err
@@ -199,7 +199,7 @@ func (r *Reader) note(entry string, number int, kind, detail string) {
 	r.diag.Add(entry, uint64(number), kind, detail)
 }
 
-// end gives what was held, behind the last line.
+// end returns what was held, after the last line.
 func (r *Reader) end() error {
 	r.over = true
 	r.finish()
@@ -210,7 +210,7 @@ func (r *Reader) end() error {
 	return nil
 }
 
-// finish gives what was held.
+// finish returns what was held.
 func (r *Reader) finish() {
 	r.flush("")
 	r.settle()
@@ -228,7 +228,7 @@ func (r *Reader) Verbatim() bool { return false }
 // BadLines counts the lines of which bytes were passed over.
 func (r *Reader) BadLines() int { return r.bad }
 
-// Diagnostics gives what was found so far, at most 100 and then a count.
+// Diagnostics returns what was found so far, at most 100 and then a count.
 func (r *Reader) Diagnostics() []transcript.Diagnostic { return r.diag.All() }
 
 // Close releases what the reader holds; every goroutine that it started has ended then.

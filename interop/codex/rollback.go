@@ -1,6 +1,6 @@
 package codex
 
-// turnPlace is where a conversation goes on: the entry on which the next one hangs, and what is in force there.
+// turnPlace is where a conversation continues: the entry on which the next one hangs, and what is in force there.
 type turnPlace struct{ Tip, Model, Effort string }
 
 // askedMessage is a message with which the model was made to answer.
@@ -40,7 +40,7 @@ type turnTracker struct {
 	words userTexts
 }
 
-// from gives where to go back to for what is said now: to before what Codex said right before it, but for the first
+// from returns where to go back to for what is said now: to before what Codex said right before it, but for the first
 // message, before which that stays.
 func (l *turnTracker) from(at turnPlace) turnPlace {
 	if l.still && (l.leads || len(l.asked) > 0) {
@@ -103,11 +103,11 @@ func (l *turnTracker) Keep(at turnPlace, text string) {
 // Folded notes the end of the history that a compaction brings; leads: its summary is one of its messages.
 func (l *turnTracker) Folded(leads bool) { l.still, l.fresh, l.leads = false, true, leads }
 
-// Words gives what the user said, the newest 80,000 bytes of it: what is left of the history where a compaction
+// Words returns what the user said, the newest 80,000 bytes of it: what is left of the history where a compaction
 // brings none.
 func (l *turnTracker) Words() []string { return l.words.newest() }
 
-// Back takes back the last n messages and gives where the conversation goes on; false: there is none to take back.
+// Back takes back the last n messages and gives where the conversation continues; false: there is none to take back.
 func (l *turnTracker) Back(n int) (turnPlace, bool) {
 	to, ok := l.unfold(n)
 	if at := max(len(l.asked)-n, 0); n > 0 && at < len(l.asked) {

@@ -31,7 +31,7 @@ func (w *userTexts) add(asked int, text string) {
 	}
 }
 
-// back drops what was said behind so many messages.
+// back drops what was said after so many messages.
 func (w *userTexts) back(asked int) {
 	for n := len(w.list); n > 0 && w.list[n-1].asked > asked; n-- {
 		w.size -= len(w.list[n-1].text)
@@ -39,7 +39,7 @@ func (w *userTexts) back(asked int) {
 	}
 }
 
-// newest gives them, the first one cut where they are too long together.
+// newest returns them, the first one cut where they are too long together.
 func (w *userTexts) newest() (texts []string) {
 	over := max(w.size-maxUserText, 0)
 	for i, v := range w.list {

@@ -110,7 +110,7 @@ func (r *Reader) millis() []byte {
 
 func (r *Reader) close(a position, out []byte) bool { return r.put(a, append(out, '}')) }
 
-// replacement takes one item of a history that stands in the place of another.
+// replacement takes one item of a history that stands in place of another.
 func (r *Reader) replacement(a position, item []byte) {
 	if len(item) == 0 || item[0] != '{' {
 		return

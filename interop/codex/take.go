@@ -85,7 +85,7 @@ func (r *Reader) take(p *rolloutPiece) {
 	}
 }
 
-// aside keeps a line; inside an answer it comes behind it.
+// aside keeps a line; inside an answer it follows it.
 func (r *Reader) aside(a position, kind string, raw []byte) {
 	if kind == "" {
 		kind = "line"

@@ -22,7 +22,7 @@ const (
 // indexFiles are where the names of threads stand, from the folder of a day and from that of archived sessions.
 var indexFiles = []string{"../../../../session_index.jsonl", "../session_index.jsonl"}
 
-// threadTitle gives the name of a thread; "" = none. open opens a file by its path from the session's folder.
+// threadTitle returns the name of a thread; "" = none. open opens a file by its path from the session's folder.
 func threadTitle(open func(name string) (io.ReadCloser, error), id string) (title string, err error) {
 	for _, name := range indexFiles {
 		title, err := titleInIndex(open, name, id)
@@ -68,7 +68,7 @@ func titleInIndex(open func(name string) (io.ReadCloser, error), name, id string
 	}
 }
 
-// titleInLine gives the name that a line gives to a thread; a line that is cut off at its end gives none.
+// titleInLine returns the name that a line gives to a thread; a line that is cut off at its end gives none.
 func titleInLine(line []byte, id string) string {
 	if rawjson.Text(rawjson.Field(line, "id")) != id {
 		return ""
@@ -79,7 +79,7 @@ func titleInLine(line []byte, id string) string {
 	return cleanTitle(rawjson.Field(line, "thread_name"))
 }
 
-// cleanTitle gives a name, which is JSON, as it is shown.
+// cleanTitle returns a name, which is JSON, as it is shown.
 func cleanTitle(val []byte) string {
 	title := strings.TrimSpace(rawjson.Text(val))
 	if len(title) > maxTitleSize {

@@ -44,7 +44,7 @@ func (r *Reader) rollback(turns []byte) {
 	}
 }
 
-// compacted makes the entry of a compaction, and behind it what Codex put in the place of the history.
+// compacted makes the entry of a compaction, and after it what Codex put in place of the history.
 func (r *Reader) compacted(a position, payload []byte) {
 	r.flush("")
 	r.settle()

@@ -32,7 +32,7 @@ func readTokenUsage(val []byte) (u tokenUsage) {
 	return u
 }
 
-// Plus gives a sum; over 2^60 it stays as it is.
+// Plus returns a sum; over 2^60 it stays as it is.
 func (u tokenUsage) Plus(o tokenUsage) tokenUsage {
 	const most = 1 << 60
 	if u.In > most || u.Out > most || u.Cached > most || u.Thought > most {
@@ -41,7 +41,7 @@ func (u tokenUsage) Plus(o tokenUsage) tokenUsage {
 	return tokenUsage{u.In + o.In, u.Cached + o.Cached, u.Out + o.Out, u.Thought + o.Thought}
 }
 
-// Minus gives what there is more than in another count; false: of something there is less.
+// Minus returns what there is more than in another count; false: of something there is less.
 func (u tokenUsage) Minus(o tokenUsage) (tokenUsage, bool) {
 	d := tokenUsage{u.In - o.In, u.Cached - o.Cached, u.Out - o.Out, u.Thought - o.Thought}
 	return d, d.In >= 0 && d.Cached >= 0 && d.Out >= 0 && d.Thought >= 0

@@ -35,7 +35,7 @@ func (w *writer) assistant(message []byte) {
 func (w *writer) blocks(content []byte) {
 	w.picture(nil)
 	var texts [][]byte
-	var id, drawn []byte // drawn is a call whose picture comes behind it
+	var id, drawn []byte // drawn is a call whose picture follows it
 	flush := func() {
 		if len(texts) > 0 {
 			w.text(id, texts)
@@ -84,7 +84,7 @@ func (w *writer) blocks(content []byte) {
 	w.drawn = slices.Clone(drawn)
 }
 
-// picture says a call that drew one, if what comes behind the answer is that picture.
+// picture says a call that drew one, if what follows the answer is that picture.
 func (w *writer) picture(list [][]byte) bool {
 	drawn := w.drawn
 	if w.drawn = nil; drawn == nil {

@@ -51,14 +51,14 @@ func (c *callTracker) pass(answered []uint64) {
 	}
 }
 
-// name gives a call the id under which it is written: one that OpenAI takes, and that no other has.
+// name returns the id under which a call is written: one that OpenAI takes, and that no other has.
 func (c *callTracker) name(entry, id string, asIs bool) string {
 	if c.used == nil {
 		c.used = map[uint64]bool{}
 	}
 	written := id
 	if !asIs {
-		if head, _, ok := strings.Cut(id, "|"); ok { // pi has the item's id behind it
+		if head, _, ok := strings.Cut(id, "|"); ok { // pi has the item's id after it
 			written = head
 		}
 		for written = callID(written); c.used[callHash(written)]; {
@@ -253,7 +253,7 @@ func outputFor(p pendingCall, output []byte) conversationItem {
 	return conversationItem{payload: outputOf(p.kind, p.written, output), output: p.written, raw: p.raw, kind: p.kind}
 }
 
-// paired gives a history in which each call has its output and each output its call; open are the calls to which a
+// paired returns a history in which each call has its output and each output its call; open are the calls to which a
 // result is still to come.
 func (w *writer) paired(list []conversationItem) (out []conversationItem, open []pendingCall) {
 	waits, answered := map[string]bool{}, map[string]bool{}
@@ -294,7 +294,7 @@ func (w *writer) paired(list []conversationItem) (out []conversationItem, open [
 	return out, open
 }
 
-// orphaned gives what an output says as the content of a message.
+// orphaned returns what an output says as the content of a message.
 func orphaned(payload []byte) []byte {
 	output := rawjson.Field(payload, "output")
 	if rawjson.IsString(output) {

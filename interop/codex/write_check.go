@@ -58,7 +58,7 @@ func allElements(list []byte, fits func(val []byte) bool) bool {
 // isObject reports an object.
 func isObject(val []byte) bool { return len(val) > 0 && val[0] == '{' }
 
-// hasTexts reports that these fields are texts.
+// hasTexts reports whether these fields are texts.
 func hasTexts(object []byte, names ...string) bool {
 	for _, name := range names {
 		if !rawjson.IsString(rawjson.Field(object, name)) {
@@ -68,7 +68,7 @@ func hasTexts(object []byte, names ...string) bool {
 	return true
 }
 
-// mayHaveTexts reports that these fields are texts, null, or absent.
+// mayHaveTexts reports whether these fields are texts, null, or absent.
 func mayHaveTexts(object []byte, names ...string) bool {
 	for _, name := range names {
 		if v := rawjson.OrNull(rawjson.Field(object, name)); v[0] != 'n' && !rawjson.IsString(v) {

@@ -18,7 +18,7 @@ type keptItems struct {
 	at    int
 	on    bool
 	fold  bool               // what comes is the history of a compaction
-	over  int                // the place behind which it was too much; 0 = it never was
+	over  int                // the place after which it was too much; 0 = it never was
 	front []conversationItem // what the last compaction begins with
 	whole bool               // that is all of its history
 	from  int                // its place
@@ -52,7 +52,7 @@ func (k *keptItems) add(p conversationItem) {
 	k.list, k.size = append(k.list, p), k.size+len(p.payload)
 }
 
-// since gives what is kept from a place on; false: some of it was too much.
+// since returns what is kept from a place on; false: some of it was too much.
 func (k *keptItems) since(from int) ([]conversationItem, bool) {
 	if k.over > from {
 		return nil, false

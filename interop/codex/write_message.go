@@ -11,7 +11,7 @@ import (
 // lastSaid is what the last item was.
 type lastSaid struct {
 	answer bool // the model's
-	open   bool // and nothing behind it tells where it ends
+	open   bool // and nothing after it tells where it ends
 }
 
 // entry writes an entry.

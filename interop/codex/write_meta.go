@@ -11,7 +11,7 @@ import (
 // writtenVersion is the one of Codex whose files ours are like.
 const writtenVersion = "0.104.0"
 
-// SessionID gives the id under which Codex finds a session: its own if it is a UUID, else one made of it.
+// SessionID returns the id under which Codex finds a session: its own if it is a UUID, else one made of it.
 func SessionID(h interop.Header) string {
 	if isUUID(h.ID) {
 		return h.ID
@@ -19,7 +19,7 @@ func SessionID(h interop.Header) string {
 	return derivedID("session", h.ID)
 }
 
-// FileName gives the name that Codex's file of a session has, below the folder of its sessions.
+// FileName returns the name that Codex's file of a session has, below the folder of its sessions.
 func FileName(h interop.Header) string {
 	return creationTime(h).Format("2006/01/02/rollout-2006-01-02T15-04-05-") + SessionID(h) + ".jsonl"
 }

@@ -55,7 +55,7 @@ func readWrittenUsage(u []byte) (n writtenUsage) {
 	return n
 }
 
-// Add gives a sum; over 2^60 it stays as it is.
+// Add returns a sum; over 2^60 it stays as it is.
 func (u writtenUsage) Add(n writtenUsage) writtenUsage {
 	const most = 1 << 60
 	if u.total >= most {

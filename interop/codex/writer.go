@@ -36,7 +36,7 @@ type writer struct {
 	source  []byte // payload of the session's first line in a rollout; nil = it came from none
 	own     string // the provider of the file
 
-	end     *originalEnd // of the file behind which lines are written; nil = there is none
+	end     *originalEnd // of the file after which lines are written; nil = there is none
 	ordinal uint64       // of the next line, where lines have one
 	way     continuation
 	mute    bool          // the file has what is said
@@ -51,7 +51,7 @@ type writer struct {
 	fold  *openCompaction // a compaction that is not written yet
 	turn  string          // the turn that is open; "" = none of ours
 	said  lastSaid        // what came last
-	drawn []byte          // a call of the last answer whose picture may come behind it
+	drawn []byte          // a call of the last answer whose picture may follow it
 	now   turnSettings    // in force
 	was   turnSettings    // what the file says
 	base  []byte          // what a turn_context says beside them; nil = nothing is known
@@ -139,7 +139,7 @@ func (w *writer) stamp(at time.Time) {
 	}
 }
 
-// unmute ends what the file has already: what follows is written, behind what leads there.
+// unmute ends what the file has already: what follows is written, after what leads there.
 func (w *writer) unmute() {
 	if w.fold != nil {
 		w.compacted()
@@ -160,7 +160,7 @@ func (w *writer) unmute() {
 	}
 }
 
-// finish closes what is open behind the last entry.
+// finish closes what is open after the last entry.
 func (w *writer) finish() {
 	if w.fold != nil {
 		w.compacted()
@@ -182,10 +182,10 @@ func (w *writer) finish() {
 	}
 }
 
-// retold tells whether the entry at hand is in the file, and said a second time.
+// retold reports whether the entry at hand is in the file, and said a second time.
 func (w *writer) retold() bool { return !w.mute && w.plan.Path[w.at] < w.known }
 
-// fromCodex reports that the entry at hand came from a rollout.
+// fromCodex reports whether the entry at hand came from a rollout.
 func (w *writer) fromCodex() bool { return strings.HasPrefix(w.item.ID, ownIDPrefix) }
 
 // line writes a line.

@@ -139,7 +139,7 @@ func isPi(head []byte) bool {
 	return false
 }
 
-// Open gives the reader of a file's format; "" = the one that its content tells. A file that none is told of
+// Open returns the reader of a file's format; "" = the one that its content tells. A file that none is told of
 // is read as pi's, whose reader says what is wrong with it.
 func Open(src interop.Source, f interop.Format, o interop.Options) (interop.Reader, error) {
 	if f == "" {
@@ -158,7 +158,7 @@ func Open(src interop.Source, f interop.Format, o interop.Options) (interop.Read
 	return t.open(src, o), nil
 }
 
-// Told gives the format of a source, as Open finds it.
+// Told returns the format of a source, as Open finds it.
 func Told(src interop.Source) (interop.Format, error) {
 	head, err := readHead(src)
 	if err != nil {

@@ -65,7 +65,7 @@ func begun(r interop.Reader) interop.Reader {
 	return r
 }
 
-// Next gives the next entry.
+// Next returns the next entry.
 func (p *piFile) Next() (transcript.Draft, error) {
 	if _, err := p.Header(); err != nil {
 		return transcript.Draft{}, err

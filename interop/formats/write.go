@@ -43,7 +43,7 @@ func Write(w io.Writer, f interop.Format, h interop.Header, entries iter.Seq2[tr
 	return t.write(w, h, entries, head)
 }
 
-// Continue writes the bytes of an imported file as they are, and behind them what was added since as lines of
+// Continue writes the bytes of an imported file as they are, and after them what was added since as lines of
 // its format. entries are all of the session's in their order, the first known of which the file's reader gave
 // under the header h; each further one hangs on one before it. head is the entry at which the format's program is to
 // open the file, "" = before the first: where it would open it elsewhere, and an import did not put the head there, a
@@ -106,7 +106,7 @@ func hasIDs(head []byte) bool {
 	return true
 }
 
-// toClaude writes a file of Claude Code's, which goes on at its last line: an entry that says nothing leads to
+// toClaude writes a file of Claude Code's, which continues at its last line: an entry that says nothing leads to
 // the head where that is another.
 func toClaude(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
 	return claudecode.Write(w, h, func(yield func(transcript.Draft, error) bool) {

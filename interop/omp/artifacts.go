@@ -125,7 +125,7 @@ func (a *artifacts) entry(raw []byte) []byte {
 // maxCalled bounds the name of an artifact, in bytes.
 const maxCalled = 255
 
-// nameEnd gives the length of the name that text begins with.
+// nameEnd returns the length of the name that text begins with.
 func nameEnd(text []byte) int {
 	n := 0
 	for n < len(text) && n < maxCalled && (text[n] >= 0x80 || strings.IndexByte(" \t\"'`\\/<>()[]{},;:!?#|", text[n]) < 0 && text[n] >= ' ') {
@@ -137,7 +137,7 @@ func nameEnd(text []byte) int {
 	return n
 }
 
-// text gives a file as JSON; false: it is over a limit, is no text, or cannot be read.
+// text returns a file as JSON; false: it is over a limit, is no text, or cannot be read.
 func (a *artifacts) text(name string, left int64) ([]byte, bool) {
 	most := min(a.one, left)
 	if most <= 0 {
@@ -155,7 +155,7 @@ func (a *artifacts) text(name string, left int64) ([]byte, bool) {
 	return text, int64(len(text)) <= left
 }
 
-// said gives what there is to say about what stays in the folder; false: nothing.
+// said returns what there is to say about what stays in the folder; false: nothing.
 func (a *artifacts) said() (transcript.Diagnostic, bool) {
 	d := transcript.Diagnostic{Kind: DiagArtifacts, Detail: fmt.Sprintf("the folder %.200q beside the file ", a.folder)}
 	if a.err != nil {

@@ -47,7 +47,7 @@ func (r *Reader) entry(l transcript.Line, say func(kind, detail string)) []byte 
 	return r.artifacts.entry(r.blobs.entry(l, say))
 }
 
-// Diagnostics gives what was found so far, at most 100 and then a count, and what stays in the folder beside the file.
+// Diagnostics returns what was found so far, at most 100 and then a count, and what stays in the folder beside the file.
 func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	found := r.Reader.Diagnostics()
 	if d, ok := r.artifacts.said(); ok {
@@ -59,7 +59,7 @@ func (r *Reader) Diagnostics() []transcript.Diagnostic {
 // maxLooked bounds the lines that Detect looks at.
 const maxLooked = 1000
 
-// Detect reports that the beginning of a file holds what only omp writes: its title line, its fields of a
+// Detect reports whether the beginning of a file holds what only omp writes: its title line, its fields of a
 // header, an entry that pi does not have, or a reference to a blob. Without such a mark its files are pi's.
 func Detect(head []byte) bool {
 	for n := range maxLooked {

@@ -27,7 +27,7 @@ type refObject struct {
 	data, result             []refSpan
 }
 
-// findRefs gives the references of a line, in order; none if it is no JSON.
+// findRefs returns the references of a line, in order; none if it is no JSON.
 func findRefs(line []byte) []refSpan {
 	s := refScan{}
 	if !rawjson.Visit(line, &s) {

@@ -42,7 +42,7 @@ type batch struct {
 
 var errPause = errors.New("operator: not read ahead")
 
-// next gives the next object, valid until the following call.
+// next returns the next object, valid until the following call.
 func (a *ahead) next() (jsonl.Entry, error) {
 	for {
 		if len(a.now) > 0 {
@@ -119,7 +119,7 @@ func (a *ahead) fill() (*batch, error) {
 	return b, nil
 }
 
-// take waits for the next batch, and ends the pipe behind the last.
+// take waits for the next batch, and ends the pipe after the last.
 func (a *ahead) take() (more bool) {
 	b, err := a.pipe.Next()
 	if err == nil {
@@ -145,7 +145,7 @@ func (a *ahead) done() {
 	}
 }
 
-// alone gives the scanner when nobody else reads from it. What was cut is kept.
+// alone returns the scanner when nobody else reads from it. What was cut is kept.
 func (a *ahead) alone() *jsonl.EntryScanner {
 	if a.pipe != nil {
 		for a.halt.Store(true); a.take(); {

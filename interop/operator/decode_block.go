@@ -13,7 +13,7 @@ const (
 	callBlock     = `"tool_call"`
 )
 
-// typeOf gives the type of the block at a cursor, as JSON; nil = it has none. Nearly always it is what comes first.
+// typeOf returns the type of the block at a cursor, as JSON; nil = it has none. Nearly always it is what comes first.
 func typeOf(c cursor) []byte {
 	first := c
 	if first.enter('{') && first.more() && string(first.key()) == "type" {
@@ -50,7 +50,7 @@ func (m *decodedMessage) block(dst []byte, from int, c *cursor, typ []byte) []by
 	return m.block(dst[:start], from, &again, typeOf(again))
 }
 
-// withoutTwice gives an object in which a name stands twice as one in which it stands once: in the place of the first,
+// withoutTwice returns an object in which a name stands twice as one in which it stands once: in place of the first,
 // with the value of the last, for that is the one that counts.
 func withoutTwice(object []byte, name string) []byte {
 	return rawjson.WithField(object, name, rawjson.Field(object, name))
@@ -81,7 +81,7 @@ const (
 	theMetadata
 )
 
-// fieldOf gives pi's name of a block's field, "" = the same, and which of the deciding ones it is.
+// fieldOf returns pi's name of a block's field, "" = the same, and which of the deciding ones it is.
 func fieldOf(typ, key []byte) (to string, which int) {
 	switch string(key) {
 	case "type":
@@ -198,7 +198,7 @@ var imageSignatures = []struct{ start, mime string }{
 	{"iVBOR", "image/png"}, {"/9j/", "image/jpeg"}, {"R0lG", "image/gif"}, {"UklG", "image/webp"},
 }
 
-// imageType gives the type of an image by its base64 text; "" = it is none that is known.
+// imageType returns the type of an image by its base64 text; "" = it is none that is known.
 func imageType(text []byte) (mime string) {
 	for _, k := range imageSignatures {
 		if bytes.HasPrefix(text, []byte(k.start)) {

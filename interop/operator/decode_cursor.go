@@ -27,7 +27,7 @@ func (c *cursor) enter(open byte) bool {
 	return false
 }
 
-// more goes on to the next member or element. false: there is none, and the cursor is behind the bracket.
+// more continues to the next member or element. false: there is none, and the cursor is after the bracket.
 func (c *cursor) more() bool {
 	i := rawjson.Space(c.p, c.i)
 	if i < len(c.p) && c.p[i] == ',' {
@@ -41,7 +41,7 @@ func (c *cursor) more() bool {
 	return true
 }
 
-// key gives the name of a member, unquoted, and stops at its value.
+// key returns the name of a member, unquoted, and stops at its value.
 func (c *cursor) key() []byte {
 	from, all := c.i+1, byte(0)
 	end := from
@@ -73,7 +73,7 @@ func (c *cursor) member(dst, key, val []byte) []byte {
 	return append(dst, val...)
 }
 
-// value gives a value, and passes it.
+// value returns a value, and passes it.
 func (c *cursor) value() []byte {
 	from, end := c.i, len(c.p)
 	if from >= end {
@@ -99,7 +99,7 @@ func (c *cursor) value() []byte {
 	return c.p[from:end]
 }
 
-// stringEnd gives the end of the string that begins at p[i].
+// stringEnd returns the end of the string that begins at p[i].
 func stringEnd(p []byte, i int) int {
 	const short = 16 // bytes that are looked at one by one: most strings are names and ids
 	at := i + 1
@@ -125,7 +125,7 @@ func stringEnd(p []byte, i int) int {
 	return len(p)
 }
 
-// stringBytes gives what is in a string, nothing if the value is none, and whether that is what the file has.
+// stringBytes returns what is in a string, nothing if the value is none, and whether that is what the file has.
 func stringBytes(val []byte) (s []byte, plain bool) {
 	if !rawjson.IsString(val) {
 		return nil, true

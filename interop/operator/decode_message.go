@@ -16,7 +16,7 @@ type decodedMessage struct {
 	Head     []byte // its other fields, a comma in front of each
 	Contents []byte // if they are no list
 	At, ID   []byte
-	Text     []byte // of the parts, one behind the other
+	Text     []byte // of the parts, one after the other
 	Parts    []decodedPart
 	Notes    []callNote // in the order of Text
 	Over     bool       // it becomes more than MaxSpread, or has more notes than are kept: what is here is not all of it
@@ -70,7 +70,7 @@ func (m *decodedMessage) reset() {
 // maxReused bounds what a buffer holds between two entries, in elements.
 const maxReused = 1 << 18
 
-// emptied gives an emptied buffer, or none instead of one that has grown beyond what is held between two entries.
+// emptied returns an emptied buffer, or none instead of one that has grown beyond what is held between two entries.
 func emptied[T any](buffer []T) []T {
 	if cap(buffer) > maxReused {
 		return nil
@@ -199,7 +199,7 @@ func (m *decodedMessage) result(c *cursor) (twice bool) {
 	return twice
 }
 
-// resultContent gives text as a list of one block, and a list of blocks as pi's.
+// resultContent returns text as a list of one block, and a list of blocks as pi's.
 func (m *decodedMessage) resultContent(c *cursor) {
 	m.Text = append(m.Text, `,"content":`...)
 	if !c.enter('[') {
@@ -271,7 +271,7 @@ func appendUsage(dst []byte, c *cursor) []byte {
 	return append(dst[:from], rawjson.WithField(usage, "totalTokens", total)...)
 }
 
-// countOf gives the place of a count in the sum, and pi's name for it.
+// countOf returns the place of a count in the sum, and pi's name for it.
 func countOf(key []byte) (i int, name string) {
 	switch string(key) {
 	case "input_tokens", "input":

@@ -14,7 +14,7 @@ import (
 // maxDigits bounds the digits of a fraction that are kept: a float has 17 in all.
 const maxDigits = 17
 
-// isoTime gives a time in seconds as an ISO-8601 string; anything else comes back as it is.
+// isoTime returns a time in seconds as an ISO-8601 string; anything else comes back as it is.
 func isoTime(val []byte) []byte { return appendISOTime(nil, val) }
 
 // appendISOTime appends what ISO gives.
@@ -24,7 +24,7 @@ func appendISOTime(dst, val []byte) []byte {
 		return append(dst, val...)
 	}
 	dst = time.Unix(seconds, 0).UTC().AppendFormat(append(dst, '"'), time.RFC3339)
-	dst[len(dst)-1] = '.' // the Z goes behind the fraction
+	dst[len(dst)-1] = '.' // the Z goes after the fraction
 	dst = append(dst, fraction...)
 	for n := len(fraction); n < 3; n++ {
 		dst = append(dst, '0')

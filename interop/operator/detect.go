@@ -9,7 +9,7 @@ import (
 
 const maxLooked = 100
 
-// Detect reports that the beginning of a file is operator's: a header with a time in seconds, entries with a
+// Detect reports whether the beginning of a file is operator's: a header with a time in seconds, entries with a
 // parent_id, or the metadata line of the older form.
 func Detect(head []byte) bool {
 	for range maxLooked {

@@ -10,14 +10,14 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Extend writes what was added to a session as lines that go behind the last one of the file that it came from, which
+// Extend writes what was added to a session as lines that go after the last one of the file that it came from, which
 // ends with a newline. entries are all of the session's in their order, the first known of which the reader gave.
 //
 // What is added hangs on entries that the file has: on the whole where the reader made several of one, and never on a
-// leaf entry but on what it moved the head to, as operator itself goes on. In the file a leaf entry hangs on the line
+// leaf entry but on what it moved the head to, as operator itself continues. In the file a leaf entry hangs on the line
 // that was left, and whoever hung on it would bring that line back.
 //
-// A leaf entry behind them leads to head, "" = before the first entry, where the last line does not.
+// A leaf entry after them leads to head, "" = before the first entry, where the last line does not.
 func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
 	s := stands{parts: map[string]string{}, moves: map[string]string{}, ends: map[string]string{}}
 	losses, err := format.Append(w, known, entries, head, target, piwriter.Existing{See: s.known, Fit: s.added, Place: s.hook})
@@ -34,7 +34,7 @@ const LostWithin = "the place where the session stands, among the results of too
 // the head, on which nothing is to hang, the entry that it leads to, "" = none. ends has the last part of a whole.
 type stands struct{ parts, moves, ends map[string]string }
 
-// whole gives the id of the entry that the file has.
+// whole returns the id of the entry that the file has.
 func (s stands) whole(id string) string {
 	if of, ok := s.parts[id]; ok {
 		return of
@@ -42,7 +42,7 @@ func (s stands) whole(id string) string {
 	return id
 }
 
-// hook gives the id of the entry to hang on.
+// hook returns the id of the entry to hang on.
 func (s stands) hook(id string) string {
 	if to, ok := s.moves[id]; ok {
 		return to
@@ -68,7 +68,7 @@ func (s stands) move(l transcript.Line) {
 	}
 }
 
-// added gives the line of an entry that the file does not have yet.
+// added returns the line of an entry that the file does not have yet.
 func (s stands) added(l transcript.Line) []byte {
 	raw := l.Raw
 	for _, name := range []string{"parentId", "targetId", "firstKeptEntryId", "fromId"} {

@@ -12,7 +12,7 @@ import (
 // foreign stands before the type of an entry that pi has no type for.
 const foreign = "operator."
 
-// convert gives the lines of an entry.
+// convert returns the lines of an entry.
 func (r *Reader) convert(o jsonl.Entry) ([][]byte, error) {
 	id, err := r.id(o)
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *Reader) convert(o jsonl.Entry) ([][]byte, error) {
 	return r.line(p, s.Body), nil
 }
 
-// foreign gives the line of an entry that pi has no type for.
+// foreign returns the line of an entry that pi has no type for.
 func (r *Reader) foreign(o jsonl.Entry, p place, body []byte) [][]byte {
 	p.typ = "custom"
 	name := append(rawjson.AppendString([]byte(`,"customType":`), foreign+o.Type), `,"data":`...)
@@ -47,8 +47,8 @@ func (r *Reader) foreign(o jsonl.Entry, p place, body []byte) [][]byte {
 	return lines
 }
 
-// moved gives a move of the head its place: below the entry that the head moved to, so that the way to it is the
-// way that the session goes on from. Where it moved from is kept beside.
+// moved sets the place of a move of the head: below the entry that the head moved to, so that the way to it is the
+// way that the session continues from. Where it moved from is kept beside.
 func (r *Reader) moved(p *place, s *decodedEntry) {
 	from := p.parent
 	p.parent = nil
@@ -85,7 +85,7 @@ func (p place) open(dst []byte) []byte {
 	return dst
 }
 
-// oldMessage gives the lines of a message of the older form: each hangs on the one before.
+// oldMessage returns the lines of a message of the older form: each hangs on the one before.
 func (r *Reader) oldMessage(o jsonl.Entry) ([][]byte, error) {
 	o.ID = ""
 	id, err := r.id(o)

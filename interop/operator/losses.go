@@ -13,8 +13,8 @@ const (
 	LostStop  = "answers whose end was still to come: operator has no word for that"
 )
 
-// knownFields are the fields of pi's that operator has too, by the type of the entry, by the role of the message behind
-// "role ", and by the type of the block behind "block ". What follows from others counts as said: the API from the
+// knownFields are the fields of pi's that operator has too, by the type of the entry, by the role of the message after
+// "role ", and by the type of the block after "block ". What follows from others counts as said: the API from the
 // provider, the sum of tokens, the tool of a result from its call.
 var knownFields = map[string][]string{
 	"message":               {"message", "meta"},

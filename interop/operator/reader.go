@@ -3,7 +3,7 @@
 //
 // Every entry becomes a line of pi's version 3: same id, same parent, fields and blocks under pi's names, every
 // digit of its times kept. A message that holds several results of tools becomes a run of messages; what pi
-// has no type for becomes a custom entry, its type behind "operator.". Write turns all of that back. The
+// has no type for becomes a custom entry, its type after "operator.". Write turns all of that back. The
 // lines are never the file's bytes, so the original is always kept.
 //
 // Bounds and damage: as package jsonl has them. Of a file with split messages the ids of those are held, and of the
@@ -64,7 +64,7 @@ func NewReader(src interop.Source, o interop.Options) *Reader {
 	return &Reader{src: src, o: o, tails: map[string]string{}, called: map[string]string{}}
 }
 
-// Header gives the file's header, as pi has it.
+// Header returns the file's header, as pi has it.
 func (r *Reader) Header() (interop.Header, error) {
 	if r.in == nil && r.err == nil {
 		f, err := r.src.Open()
@@ -124,7 +124,7 @@ func isEntry(l transcript.Line) bool {
 
 func isOldMessage(o jsonl.Entry) bool { return rawjson.IsString(rawjson.Field(o.Raw, "role")) }
 
-// Next gives the next entry, io.EOF at the end.
+// Next returns the next entry, io.EOF at the end.
 func (r *Reader) Next() (transcript.Draft, error) {
 	if _, err := r.Header(); err != nil {
 		return transcript.Draft{}, err
@@ -140,7 +140,7 @@ func (r *Reader) Next() (transcript.Draft, error) {
 	return transcript.Draft{Raw: raw}, nil
 }
 
-// entry gives the lines of the next object; none if it is no entry.
+// entry returns the lines of the next object; none if it is no entry.
 func (r *Reader) entry() ([][]byte, error) {
 	var o jsonl.Entry
 	if r.first != nil {
@@ -218,7 +218,7 @@ func longest(lines [][]byte) (n int) {
 	return n
 }
 
-// large gives what stands in the place of a line over the limit of one, of which only the beginning is there.
+// large returns what stands in place of a line over the limit of one, of which only the beginning is there.
 func (r *Reader) large(o jsonl.Entry) ([][]byte, error) {
 	id, err := r.id(o)
 	if err != nil {
@@ -269,7 +269,7 @@ func (r *Reader) stamp(o jsonl.Entry) time.Time {
 	return o.Time
 }
 
-// tail gives the id, as JSON, of the entry that a parent has become: of several, the last.
+// tail returns the id, as JSON, of the entry that a parent has become: of several, the last.
 func (r *Reader) tail(id []byte) []byte {
 	if len(r.tails) == 0 {
 		return id
@@ -292,7 +292,7 @@ func (r *Reader) BadLines() int {
 	return r.ahead.alone().Bad()
 }
 
-// Diagnostics gives what was found so far, at most 100 and then a count.
+// Diagnostics returns what was found so far, at most 100 and then a count.
 func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	if r.in == nil {
 		return nil

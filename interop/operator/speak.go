@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
-// messageOut gives the type of the entry and its fields for one of pi's messages.
+// messageOut returns the type of the entry and its fields for one of pi's messages.
 func messageOut(raw []byte, lose func(kind string)) (typ string, body []byte) {
 	field := func(name string) []byte { return rawjson.Field(raw, name) }
 	at := secondsOfMillis(field("timestamp"))
@@ -45,7 +45,7 @@ func messageOut(raw []byte, lose func(kind string)) (typ string, body []byte) {
 	return shell(raw, lose)
 }
 
-// shell gives a command that the user ran: operator has no such message, so its text is said.
+// shell returns a command that the user ran: operator has no such message, so its text is said.
 func shell(raw []byte, lose func(kind string)) (typ string, body []byte) {
 	if rawjson.IsTrue(rawjson.Field(raw, "excludeFromContext")) {
 		lose(LostHidden)
@@ -65,7 +65,7 @@ func textOut(literal []byte) []byte {
 	return append(append([]byte(`[{"type":"text","content":`), literal...), "}]"...)
 }
 
-// blocksOut gives content, text or pi's blocks, as operator's blocks.
+// blocksOut returns content, text or pi's blocks, as operator's blocks.
 func blocksOut(content []byte) []byte {
 	if rawjson.IsString(content) {
 		return textOut(content)
@@ -116,7 +116,7 @@ func blockOut(b []byte) []byte {
 	return rawjson.Object("type", []byte(`"text"`), "content", text)
 }
 
-// imageOut gives an image as operator has it: base64 text, by whose beginning its kind is known; of another kind a
+// imageOut returns an image as operator has it: base64 text, by whose beginning its kind is known; of another kind a
 // data URL, which says it.
 func imageOut(data, mime []byte) []byte {
 	if len(data) < 2 || imageType(data[1:len(data)-1]) != "" || !rawjson.IsString(mime) {
@@ -126,7 +126,7 @@ func imageOut(data, mime []byte) []byte {
 	return append(append(head, ";base64,"...), data[1:]...)
 }
 
-// urlOf gives the place of an image that is elsewhere.
+// urlOf returns the place of an image that is elsewhere.
 func urlOf(block []byte) []byte {
 	url := rawjson.Field(block, "image_url")
 	if len(url) > 0 && url[0] == '{' {
@@ -138,7 +138,7 @@ func urlOf(block []byte) []byte {
 	return url
 }
 
-// resultOut gives the block of a result: its text in one piece.
+// resultOut returns the block of a result: its text in one piece.
 func resultOut(raw []byte, lose func(kind string)) []byte {
 	var text []string
 	for m := rawjson.Walk(rawjson.Field(raw, "content")); m.Closing == ']' && m.Next(); {

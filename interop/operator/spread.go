@@ -15,7 +15,7 @@ const (
 // errSpread: the messages that an entry would become are over the limit, for each has its place and its head.
 var errSpread = errors.New("operator: an entry of too many messages")
 
-// roleOf gives pi's name of a role, as JSON; nil = none.
+// roleOf returns pi's name of a role, as JSON; nil = none.
 func roleOf(val []byte) []byte {
 	role, plain := stringBytes(val)
 	switch string(role) {
@@ -116,7 +116,7 @@ func said(m *decodedMessage, out []byte, p decodedPart, role []byte) []byte {
 }
 
 // named appends text from a place on, and puts the names of tools where they belong. It keeps those of calls on
-// its way, for results may stand behind them in the same message; rest are the notes that come later.
+// its way, for results may follow them in the same message; rest are the notes that come later.
 func (r *Reader) named(out, text []byte, from int, notes []callNote, role []byte) (named []byte, rest []callNote) {
 	for len(notes) > 0 && notes[0].At <= len(text) {
 		n := notes[0]
@@ -154,7 +154,7 @@ func (r *Reader) toolOf(call []byte) string {
 	return r.called[string(id)]
 }
 
-// cut gives the lines in r.out, up to each of r.ends, in memory of their own.
+// cut returns the lines in r.out, up to each of r.ends, in memory of their own.
 func (r *Reader) cut() [][]byte {
 	r.lines = emptied(r.lines)
 	all, from := append(make([]byte, 0, len(r.out)), r.out...), 0
@@ -165,7 +165,7 @@ func (r *Reader) cut() [][]byte {
 	return r.lines
 }
 
-// line gives one line.
+// line returns one line.
 func (r *Reader) line(p place, body []byte) [][]byte {
 	r.out = append(append(p.open(emptied(r.out)), body...), '}')
 	r.ends = append(emptied(r.ends), len(r.out))

@@ -13,7 +13,7 @@ func isoOf(t time.Time) []byte {
 	return []byte(t.UTC().Format(`"2006-01-02T15:04:05.000Z"`))
 }
 
-// secondsOf gives an ISO-8601 string as seconds; nil if it is none.
+// secondsOf returns an ISO-8601 string as seconds; nil if it is none.
 func secondsOf(val []byte) []byte {
 	s := rawjson.Text(val)
 	t, err := time.Parse(time.RFC3339Nano, s)
@@ -31,7 +31,7 @@ func secondsOf(val []byte) []byte {
 	return decimal(strconv.FormatInt(t.Unix(), 10), fraction)
 }
 
-// secondsOfMillis gives milliseconds as seconds; nil if it is no number of milliseconds.
+// secondsOfMillis returns milliseconds as seconds; nil if it is no number of milliseconds.
 func secondsOfMillis(val []byte) []byte {
 	if !rawjson.IsNumber(val) || val[0] == '-' || bytes.ContainsAny(val, "eE") {
 		return nil

@@ -46,7 +46,7 @@ func headerOut(h interop.Header) []byte {
 	return out
 }
 
-// seconds gives an ISO-8601 string as seconds; anything else is 0.
+// seconds returns an ISO-8601 string as seconds; anything else is 0.
 func seconds(val []byte) []byte {
 	if s := secondsOf(val); s != nil {
 		return s
@@ -85,7 +85,7 @@ func count(l transcript.Line) int {
 	return len(self.Convert(l, func(string) {}))
 }
 
-// convertOut gives operator's lines for an entry.
+// convertOut returns operator's lines for an entry.
 func convertOut(l transcript.Line, lose func(kind string)) [][]byte {
 	if l.Type == "leaf" {
 		loseFields(l.Raw, l.Type, lose)
@@ -105,7 +105,7 @@ func convertOut(l transcript.Line, lose func(kind string)) [][]byte {
 	return lines
 }
 
-// channel gives back an entry of type channel, which pi's format keeps as a custom one.
+// channel returns the original of an entry of type channel, which pi's format keeps as a custom one.
 func channel(l transcript.Line) []byte {
 	if l.Type != "custom" || string(rawjson.Field(l.Raw, "customType")) != `"`+foreign+`channel"` {
 		return nil
@@ -124,7 +124,7 @@ func channel(l transcript.Line) []byte {
 
 var levels = map[string]bool{"off": true, "minimal": true, "low": true, "medium": true, "high": true, "xhigh": true, "max": true}
 
-// snake gives operator's line for one that pi loads.
+// snake returns operator's line for one that pi loads.
 func snake(raw []byte, lose func(kind string)) []byte {
 	field := func(name string) []byte { return rawjson.Field(raw, name) }
 	typ := rawjson.Text(field("type"))
@@ -176,7 +176,7 @@ func orFalse(val []byte) []byte {
 	return []byte("false")
 }
 
-// whole gives a number without its fraction, for fields that must be whole; nothing below 0.
+// whole returns a number without its fraction, for fields that must be whole; nothing below 0.
 func whole(val []byte) []byte {
 	s, _, _ := strings.Cut(string(val), ".")
 	if s == "" || s[0] == '-' || strings.ContainsAny(s, "eE") || len(s) > len("9007199254740993") {
@@ -185,7 +185,7 @@ func whole(val []byte) []byte {
 	return []byte(s)
 }
 
-// metaOut gives what operator keeps beside a message; nil = its loader would not accept it.
+// metaOut returns what operator keeps beside a message; nil = its loader would not accept it.
 func metaOut(meta []byte) []byte {
 	if len(meta) == 0 || meta[0] != '{' {
 		return nil

@@ -59,7 +59,7 @@ func (f *Reader) convert(l jsonl.Entry) ([]byte, error) {
 	return f.spoken(l, id, raw), nil
 }
 
-// spoken gives the line that the dialect has for an entry.
+// spoken returns the line that the dialect has for an entry.
 func (f *Reader) spoken(l jsonl.Entry, id string, raw []byte) []byte {
 	o := l
 	o.ID, o.Raw = id, raw
@@ -95,7 +95,7 @@ func (f *Reader) index(id string) {
 	}
 }
 
-// chain gives a version 1 entry its place: behind the one before it in the file, unless it names a parent
+// chain returns a version 1 entry its place: after the one before it in the file, unless it names a parent
 // itself; and it translates the index from which a compaction keeps into an id.
 func (f *Reader) chain(raw []byte, l jsonl.Entry, id string) []byte {
 	f.in.Change()

@@ -147,7 +147,7 @@ func (f *Reader) slot(l jsonl.Entry, detail string) {
 	f.in.NoteOnce(l, diag.Converted, detail)
 }
 
-// Next gives the next entry as a draft with Raw set: a line of version 3 with an id. io.EOF = the end. Any
+// Next returns the next entry as a draft with Raw set: a line of version 3 with an id. io.EOF = the end. Any
 // other error comes from the reader below, or from Header.
 func (f *Reader) Next() (transcript.Draft, error) {
 	if _, err := f.Header(); err != nil {
@@ -204,7 +204,7 @@ func (f *Reader) Verbatim() bool {
 	return errors.Is(f.err, io.EOF) && f.started && !f.in.Changed()
 }
 
-// Diagnostics gives what was found so far, at most 100 and then a count; Ordinal is the line's number.
+// Diagnostics returns what was found so far, at most 100 and then a count; Ordinal is the line's number.
 func (f *Reader) Diagnostics() []transcript.Diagnostic {
 	if f.in == nil {
 		return nil

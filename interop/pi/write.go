@@ -23,9 +23,9 @@ func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, er
 	return piwriter.AddHeaderLoss(losses, err, lost)
 }
 
-// Extend writes what was added to a session as lines that go behind the last one of the file that it came from, which
+// Extend writes what was added to a session as lines that go after the last one of the file that it came from, which
 // ends with a newline. entries are all of the session's in their order, the first known of which came from the file.
-// A custom entry behind them leads to head, "" = before the first entry, where the last line does not.
+// A custom entry after them leads to head, "" = before the first entry, where the last line does not.
 func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
 	return format.Append(w, known, entries, head, self.Target(), piwriter.Existing{})
 }

@@ -10,7 +10,7 @@ type Gate struct {
 	closed chan struct{}
 }
 
-// NewGate gives an open gate.
+// NewGate returns an open gate.
 func NewGate() *Gate { return &Gate{out: make(chan struct{}, 1), closed: make(chan struct{})} }
 
 // Wait waits while a long batch is out.

@@ -45,7 +45,7 @@ func NewLineReader(r io.Reader) *LineReader {
 // Number is the line that was given last, from 1.
 func (r *LineReader) Number() int { return r.number }
 
-// Next gives the next line as it is. io.EOF = no more bytes; any other error is the stream's. After an error
+// Next returns the next line as it is. io.EOF = no more bytes; any other error is the stream's. After an error
 // there is nothing more.
 func (r *LineReader) Next() (Line, error) {
 	if r.err != nil {
@@ -107,7 +107,7 @@ func (r *LineReader) keep(part []byte) {
 	}
 }
 
-// join gives what was kept of a line, in one piece.
+// join returns what was kept of a line, in one piece.
 func (r *LineReader) join(size int64) []byte {
 	switch {
 	case size > MaxLine:

@@ -73,7 +73,7 @@ func textBlock(literal []byte) []byte {
 	return append(append([]byte(`{"type":"text","text":`), literal...), '}')
 }
 
-// block gives pi's block for any provider's, or the result of a tool that it is.
+// block returns pi's block for any provider's, or the result of a tool that it is.
 func (n *normal) block(b []byte) ([]byte, *toolResult) {
 	if rawjson.IsString(b) {
 		return textBlock(b), nil
@@ -124,7 +124,7 @@ func anthropicThinking(b []byte) bool {
 	return rawjson.IsString(rawjson.Field(b, "signature")) && string(rawjson.Field(b, "type")) == `"thinking"` && rawjson.Field(b, "thinkingSignature") == nil
 }
 
-// call gives pi's block of a call. The id may stand on either level.
+// call returns pi's block of a call. The id may stand on either level.
 func (n *normal) call(outer, inner []byte) []byte {
 	id := first(outer, "call_id", "id", "toolUseId")
 	if v := first(inner, "call_id", "id", "toolUseId"); id == nil {
@@ -185,7 +185,7 @@ func (n *normal) toolResult(b []byte) *toolResult {
 	return r
 }
 
-// response gives the text of what a function of Gemini's gave: that of its one field output, result or error, else
+// response returns the text of what a function of Gemini's gave: that of its one field output, result or error, else
 // the whole of it.
 func response(val []byte) (text []byte, failed bool) {
 	inner, fields := val, 0

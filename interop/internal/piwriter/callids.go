@@ -18,7 +18,7 @@ const maxOpen = 256
 // model calls again after a result. It is for one session, whose entries it is shown in their order, as often as one
 // likes: an id is made of that of the entry, so it is the same each time.
 //
-// Bounds (I15): of each entry behind a call without a result some 100 bytes, and of its calls at most maxOpen.
+// Bounds (I15): of each entry after a call without a result some 100 bytes, and of its calls at most maxOpen.
 type CallIDs map[string]*openCalls
 
 // openCalls is what an entry adds to calls that wait for results. Branches share those above them.
@@ -32,7 +32,7 @@ type openCalls struct {
 
 type called struct{ id, name string }
 
-// Message gives the message of an entry, nil = it has none, in which calls and results have ids. Where none was
+// Message returns the message of an entry, nil = it has none, in which calls and results have ids. Where none was
 // missing it is the same one.
 func (ids CallIDs) Message(id, parent string, message []byte) []byte {
 	at := ids[parent]
@@ -57,7 +57,7 @@ func (ids CallIDs) Message(id, parent string, message []byte) []byte {
 	return message
 }
 
-// mayCall reports that a message must be looked at: those of most providers never need it.
+// mayCall reports whether a message must be looked at: those of most providers never need it.
 func mayCall(message []byte) bool {
 	for _, name := range []string{`"functionCall"`, `"function_call"`, `"tool_calls"`} {
 		if bytes.Contains(message, []byte(name)) {
@@ -99,12 +99,12 @@ func (w *idWriter) message(message []byte) []byte {
 	return message
 }
 
-// same reports that a value was not touched.
+// same reports whether a value was not touched.
 func same(is, was []byte) bool {
 	return len(is) == len(was) && (len(is) == 0 || &is[0] == &was[0])
 }
 
-// list gives a list of blocks in which calls and results have ids.
+// list returns a list of blocks in which calls and results have ids.
 func (w *idWriter) list(list []byte) []byte {
 	if len(list) == 0 || list[0] != '[' {
 		return list
@@ -115,7 +115,7 @@ func (w *idWriter) list(list []byte) []byte {
 		if same(is, m.Val) {
 			continue
 		}
-		out = append(append(out, list[done:m.Pos-len(m.Val)]...), is...) // a walk stands behind its value
+		out = append(append(out, list[done:m.Pos-len(m.Val)]...), is...) // m.Pos is after the value
 		done = m.Pos
 	}
 	if done == 0 {
@@ -149,7 +149,7 @@ func (w *idWriter) block(b []byte) []byte {
 	return b
 }
 
-// call gives a call with an id.
+// call returns a call with an id.
 func (w *idWriter) call(call []byte) []byte {
 	id := rawjson.Text(rawjson.Field(call, "id"))
 	if id == "" {
@@ -174,7 +174,7 @@ func (w *idWriter) called(id string, call []byte) {
 	}
 }
 
-// answered gives the id of the call that a result belongs to, by its own or by the name of its tool; "" = none waits.
+// answered returns the id of the call that a result belongs to, by its own or by the name of its tool; "" = none waits.
 func (w *idWriter) answered(own, name string) (id string) {
 	if w.at == nil || w.now.calls != nil {
 		return ""
@@ -194,7 +194,7 @@ func (w *idWriter) answered(own, name string) (id string) {
 	return ""
 }
 
-// waiting gives the calls that have no result.
+// waiting returns the calls that have no result.
 func (r *openCalls) waiting() (list []called) {
 	done := map[string]bool{}
 	var way []*openCalls

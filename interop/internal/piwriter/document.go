@@ -22,12 +22,12 @@ var traces = [][]byte{
 	[]byte(`nlineData"`), []byte(`nline_data"`), []byte(`ileData"`), []byte(`ile_data"`), []byte(`"blob:sha256:`),
 }
 
-// mayHold reports that a line must be looked at: most need not.
+// mayHold reports whether a line must be looked at: most need not.
 func mayHold(line []byte) bool {
 	return slices.ContainsFunc(traces, func(trace []byte) bool { return bytes.Contains(line, trace) })
 }
 
-// message gives a message whose blocks the target has words for; the same one if all are.
+// message returns a message whose blocks the target has words for; the same one if all are.
 func (f Preparer) message(raw []byte, lose func(kind string)) []byte {
 	switch rawjson.Text(rawjson.Field(raw, "role")) {
 	case "custom", "hookMessage", "toolResult", "tool", "function":
@@ -42,7 +42,7 @@ func (f Preparer) message(raw []byte, lose func(kind string)) []byte {
 	return raw
 }
 
-// blocks gives a list of blocks, those inside of results of tools too.
+// blocks returns a list of blocks, those inside of results of tools too.
 func (f Preparer) blocks(list []byte, lose func(kind string)) []byte {
 	return f.list(list, lose, maxInside)
 }
@@ -61,7 +61,7 @@ func (f Preparer) list(list []byte, lose func(kind string), deep int) []byte {
 		if same(is, m.Val) {
 			continue
 		}
-		from := m.Pos - len(m.Val) // a walk stands behind the value that it gave
+		from := m.Pos - len(m.Val) // m.Pos is after the value
 		out = append(append(out, list[done:from]...), is...)
 		done = m.Pos
 	}
@@ -71,7 +71,7 @@ func (f Preparer) list(list []byte, lose func(kind string), deep int) []byte {
 	return append(out, list[done:]...)
 }
 
-// block gives a block, or the one that stands for it.
+// block returns a block, or the one that stands for it.
 func (f Preparer) block(b []byte, lose func(kind string), deep int) []byte {
 	if len(b) == 0 || b[0] != '{' {
 		return b
@@ -101,7 +101,7 @@ func (f Preparer) block(b []byte, lose func(kind string), deep int) []byte {
 	return b
 }
 
-// heardIn gives the bytes of a recording, as JSON; nil = the block holds none.
+// heardIn returns the bytes of a recording, as JSON; nil = the block holds none.
 func heardIn(typ string, b []byte) []byte {
 	switch typ {
 	case "input_audio":
@@ -141,7 +141,7 @@ var kinds = []string{"document", "file", "input_file", "input_audio", "audio", "
 
 var untyped = []string{"inlineData", "inline_data", "fileData", "file_data", "document", "video", "audio"}
 
-// documentOf gives what a block says of a document; false: it holds none.
+// documentOf returns what a block says of a document; false: it holds none.
 func documentOf(typ string, b []byte) (document, bool) {
 	d := document{kind: typ}
 	switch {
@@ -229,7 +229,7 @@ func (d *document) texts(list []byte) {
 	d.text = strings.Join(all, "\n")
 }
 
-// words gives the block that stands for a document: its text whole, if it is one, else what it is.
+// words returns the block that stands for a document: its text whole, if it is one, else what it is.
 func (d document) words(lose func(kind string)) []byte {
 	said := []string{d.kind}
 	if d.name != "" {

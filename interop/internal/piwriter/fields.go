@@ -38,7 +38,7 @@ var requiredFields = map[string][]requiredField{
 	"session_summary":       {{"summary", '"', ""}, {"summarizedThroughId", '"', ""}},
 }
 
-// headerFields are what members have in a header beside what all of them need.
+// headerFields are what programs have in a header beside what all of them need.
 var headerFields = []requiredField{
 	{"title", '"', "?"},
 	{"titleSource", '"', "?"},
@@ -49,11 +49,11 @@ var headerFields = []requiredField{
 	{"workflow", '{', "?"},
 }
 
-// LostHeader is the kind of loss of what only other members have in a header.
+// LostHeader is the kind of loss of what only other programs have in a header.
 const LostHeader = "fields of the header that the format does not have: left out"
 
-// KeepFields takes what other members have out of a header, for by it the file would be taken for theirs, and counts what
-// is lost by that: a title, and who gave it, the target says elsewhere. own are the member's fields.
+// KeepFields takes what other programs have out of a header, for by it the file would be taken for theirs, and counts what
+// is lost by that: a title, and who gave it, the target says elsewhere. own are the program's fields.
 func KeepFields(header []byte, own ...string) (raw []byte, lost int) {
 	for _, f := range headerFields {
 		if slices.Contains(own, f.name) || rawjson.Field(header, f.name) == nil {
@@ -94,7 +94,7 @@ func (f requiredField) holds(val []byte) bool {
 	return val[0] == f.kind
 }
 
-// fitFields gives a line whose fields are as they must be; false: one is missing that has no default.
+// fitFields returns a line whose fields are as they must be; false: one is missing that has no default.
 func fitFields(raw []byte, want []requiredField) ([]byte, bool) {
 	for _, f := range want {
 		val := rawjson.Field(raw, f.name)
@@ -111,7 +111,7 @@ func fitFields(raw []byte, want []requiredField) ([]byte, bool) {
 	return raw, true
 }
 
-// retyped gives a line of another type in the place of an entry.
+// retyped returns a line of another type in place of an entry.
 func retyped(l transcript.Line, typ string, body []byte) []byte {
 	out := rawjson.Object("type", rawjson.AppendString(nil, typ), "id", rawjson.Field(l.Raw, "id"),
 		"parentId", rawjson.OrNull(rawjson.Field(l.Raw, "parentId")), "timestamp", rawjson.Field(l.Raw, "timestamp"))
@@ -140,7 +140,7 @@ func wrapped(l transcript.Line) []byte {
 	return out
 }
 
-// restored gives back an entry that another member did not have and this one has.
+// restored returns the original of an entry that another program did not have and this one has.
 func (m Program) restored(l transcript.Line) transcript.Line {
 	if rawjson.Text(rawjson.Field(l.Raw, "customType")) != answers.KeptKind {
 		return l

@@ -24,7 +24,7 @@ type Target struct {
 	// Count tells how many lines Convert gives; nil = it has to be asked itself.
 	Count func(l transcript.Line) int
 	// Head makes a line that leads to an entry ("" = to no entry: a new root comes next). last is the id of
-	// the line before; behind a file that is there, of the entry at which it would be opened.
+	// the line before; after a file that is there, of the entry at which it would be opened.
 	Head func(id, head, last string, at time.Time) []byte
 	// Title makes an entry that names the session; nil = the header does.
 	Title func(id, title, parent string, at time.Time) []byte
@@ -96,8 +96,8 @@ func WriteFile(w io.Writer, header []byte, title string, entries iter.Seq2[trans
 	return losses, out.flush()
 }
 
-// Opening says of a file behind which entries are written where it is opened, and where it is to be opened. Append
-// reads it behind the last entry: it may be filled in while they are walked.
+// Opening says of a file after which entries are written where it is opened, and where it is to be opened. Append
+// reads it after the last entry: it may be filled in while they are walked.
 type Opening struct {
 	At     string    // the entry at which the file is opened as it is; "" = before the first
 	Time   time.Time // of its last entry
@@ -106,9 +106,9 @@ type Opening struct {
 	Always bool      // that line is there, wherever the last entry leads
 }
 
-// AppendEntries writes entries that are to stand behind a file's last line: each hangs on an entry of the file, or on
+// AppendEntries writes entries to be appended to a file: each hangs on an entry of the file, or on
 // one before it. It walks them once. Where the file would then be opened at another entry than it is to be, a line
-// behind them leads there.
+// after them leads there.
 func AppendEntries(w io.Writer, entries iter.Seq2[transcript.Draft, error], o *Opening, t Target) (interop.Losses, error) {
 	losses := interop.Losses{}
 	p := &plan{tails: map[string]string{}}
@@ -169,7 +169,7 @@ func (p *plan) lead(out *lineWriter, leads string, o *Opening, t Target) {
 	}
 }
 
-// LineOf gives the line of a draft; false: it is no entry.
+// LineOf returns the line of a draft; false: it is no entry.
 func LineOf(d transcript.Draft, err error) (transcript.Line, bool, error) {
 	if err != nil {
 		return transcript.Line{}, false, err
@@ -189,7 +189,7 @@ func isCommit(l transcript.Line) bool {
 	return l.Type == "custom" && string(rawjson.Field(l.Raw, "customType")) == `"coppice.commit"`
 }
 
-// withPlace gives a line its id and its parent. A line that has them already stays as it is.
+// withPlace sets the id and the parent of a line. A line that has them already stays as it is.
 func withPlace(raw []byte, l transcript.Line, id, parent, field string, first bool) []byte {
 	if first && id == l.ID && parent == l.ParentID && (parent != "" || string(rawjson.Field(raw, field)) == "null") {
 		return raw

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// image gives pi's block for any provider's image whose bytes are there; nil = there are none.
+// image returns pi's block for any provider's image whose bytes are there; nil = there are none.
 func image(b []byte) []byte {
 	block := func(data, mime []byte) []byte {
 		return rawjson.Object("type", []byte(`"image"`), "data", data, "mimeType", stringOr(mime, "image/png"))
@@ -37,7 +37,7 @@ func image(b []byte) []byte {
 	return nil
 }
 
-// maxShown bounds the text that stands in the place of a block.
+// maxShown bounds the text that stands in place of a block.
 const maxShown = 16 << 10
 
 // blockText says in words what a block was.

@@ -31,8 +31,8 @@ type Dialect struct {
 	Blocks []string // in messages of the model
 }
 
-// Messages gives the parts of a message: never none. at is the entry's time. A call without an id is called by the name
-// of its tool, and so is its result: whoever has the whole session asks IDs for better ones first.
+// Messages returns the parts of a message: never none. at is the entry's time. A call without an id is called by the name
+// of its tool, and so is its result: a caller that has the whole session asks CallIDs for better ones first.
 func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Part {
 	if len(raw) == 0 || raw[0] != '{' {
 		lose(LostNobody)
@@ -53,7 +53,7 @@ func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Par
 	return n.other(role)
 }
 
-// known gives the parts of a message that has a counterpart among pi's; nil = it has none.
+// known returns the parts of a message that has a counterpart among pi's; nil = it has none.
 func (n *normal) known(role string) []Part {
 	if answers.ByModel(role, n.raw) {
 		return n.assistant()
@@ -78,7 +78,7 @@ func (n *normal) known(role string) []Part {
 	return nil
 }
 
-// Content gives the content of a custom message as pi has it: text, or blocks of text and images.
+// Content returns the content of a custom message as pi has it: text, or blocks of text and images.
 func Content(val []byte, lose func(kind string)) []byte {
 	if rawjson.IsString(val) || blocksFine(val, "text", "image") {
 		return val
@@ -142,7 +142,7 @@ func lookAt(raw []byte) (l looked) {
 	return l
 }
 
-// fine reports that the target can load the message as it is.
+// fine reports whether the target can load the message as it is.
 func (d Dialect) fine(role string, raw []byte) bool {
 	l := lookAt(raw)
 	if !l.timed {
@@ -204,7 +204,7 @@ type normal struct {
 	shown   []string // those that one of the user may have
 }
 
-// keep gives the message without the fields that are written anew, its role and its time in front.
+// keep returns the message without the fields that are written anew, its role and its time in front.
 func (n *normal) keep(role string, without ...string) []byte {
 	out := rawjson.Object("role", rawjson.AppendString(nil, role))
 	at := rawjson.Field(n.raw, "timestamp")
@@ -226,7 +226,7 @@ next:
 	return add(out, "timestamp", at)
 }
 
-// rebuilt gives a message that has these fields, with a default where one is not of its default's type.
+// rebuilt returns a message that has these fields, with a default where one is not of its default's type.
 func (n *normal) rebuilt(role string, fields ...string) []Part {
 	out := n.keep(role)
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -270,7 +270,7 @@ func (n *normal) other(role string) []Part {
 		"content", rawjson.AppendString(nil, text), "display", []byte("true"), "details", details)}}
 }
 
-// filesText gives the text of omp's mentions of files.
+// filesText returns the text of omp's mentions of files.
 func filesText(files []byte) string {
 	var text []byte
 	for m := rawjson.Walk(files); m.Closing == ']' && m.Next(); {
@@ -299,7 +299,7 @@ func add(object []byte, name string, val []byte) []byte {
 	return append(append(append(rawjson.AppendString(object, name), ':'), val...), '}')
 }
 
-// joined gives one list of two.
+// joined returns one list of two.
 func joined(a, b []byte) []byte {
 	switch {
 	case len(b) <= 2:

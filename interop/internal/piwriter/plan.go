@@ -91,7 +91,7 @@ func (p *plan) count(found []transcript.Diagnostic, losses interop.Losses) {
 	}
 }
 
-// fresh gives an id that nobody has.
+// fresh returns an id that nobody has.
 func (p *plan) fresh(id string) string {
 	for {
 		p.next[id]++
@@ -103,7 +103,7 @@ func (p *plan) fresh(id string) string {
 	}
 }
 
-// headOf gives the id of the line that a head has become; a leaf entry leads on to its target, if that is there.
+// headOf returns the id of the line that a head has become; a leaf entry leads on to its target, if that is there.
 func (p *plan) headOf(head string) (string, error) {
 	if head == "" {
 		return "", nil
@@ -129,7 +129,7 @@ func (p *plan) headOf(head string) (string, error) {
 	return p.tail(int64(i)), nil
 }
 
-// first gives the id of the line that others name an entry by; "" = it is not there.
+// first returns the id of the line that others name an entry by; "" = it is not there.
 func (p *plan) first(id string) string {
 	if i, ok := p.last[id]; ok {
 		return p.ids[i]
@@ -137,7 +137,7 @@ func (p *plan) first(id string) string {
 	return ""
 }
 
-// tail gives the id of the last line of an entry; of one that was left out, its parent's. "" = none.
+// tail returns the id of the last line of an entry; of one that was left out, its parent's. "" = none.
 func (p *plan) tail(i int64) string {
 	for i >= 0 && p.parts[i] == 0 {
 		i = p.parents[i]

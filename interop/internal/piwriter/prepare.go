@@ -40,7 +40,7 @@ func (f Preparer) Target(t Target) Target {
 	return t
 }
 
-// withIDs gives an entry whose calls and results have ids.
+// withIDs returns an entry whose calls and results have ids.
 func withIDs(ids CallIDs, l transcript.Line) transcript.Line {
 	var was []byte
 	if l.Type == "message" {
@@ -64,7 +64,7 @@ func isStub(l transcript.Line) bool {
 	return rawjson.IsNumber(rawjson.Field(stub, "bytes")) && rawjson.IsNumber(rawjson.Field(stub, "limit"))
 }
 
-// ready gives an entry whose blocks the target has words for.
+// ready returns an entry whose blocks the target has words for.
 func (f Preparer) ready(l transcript.Line, lose func(kind string)) transcript.Line {
 	if !mayHold(l.Raw) {
 		return l
@@ -85,7 +85,7 @@ func (f Preparer) ready(l transcript.Line, lose func(kind string)) transcript.Li
 	return l
 }
 
-// Existing is a file behind which entries are written, where its entries are not the session's line by line. nil = they
+// Existing is a file after which entries are written, where its entries are not the session's line by line. nil = they
 // are.
 type Existing struct {
 	See   func(l transcript.Line)        // is shown the entries that the file has
@@ -93,7 +93,7 @@ type Existing struct {
 	Place func(id string) string         // gives the entry of the file at which somebody stands who stands at one
 }
 
-// Append writes what was added to a session behind a file of it, as emit.Append does. entries are all of the session's
+// Append writes what was added to a session after a file of it, as AppendEntries does. entries are all of the session's
 // in their order, the first known of which came from the file; head is where it is to be opened, "" = before the first.
 // A head where an import puts it adds nothing: at the last entry, or where that leads if it is of type leaf.
 func (f Preparer) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string, t Target, file Existing) (interop.Losses, error) {
@@ -147,7 +147,7 @@ func headNumber(id string) int {
 	return n
 }
 
-// opensAt gives the entry at which a file that ends with one is opened, "" = at none.
+// opensAt returns the entry at which a file that ends with one is opened, "" = at none.
 func opensAt(l transcript.Line) string {
 	if l.Type == "leaf" {
 		return rawjson.Text(rawjson.Field(l.Raw, "targetId"))
@@ -155,7 +155,7 @@ func opensAt(l transcript.Line) string {
 	return l.ID
 }
 
-// rawLineOf gives the line of a draft that has one.
+// rawLineOf returns the line of a draft that has one.
 func rawLineOf(d transcript.Draft) (transcript.Line, bool) {
 	raw := d.Raw
 	if n := len(raw); n > 0 && raw[n-1] == '\n' {

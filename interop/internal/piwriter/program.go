@@ -55,7 +55,7 @@ func newEntry(typ, id, parent string, at time.Time, name string, val []byte) []b
 	return rawjson.Object("type", rawjson.AppendString(nil, typ), "id", rawjson.AppendString(nil, id), "parentId", p, "timestamp", isoTime(at), name, val)
 }
 
-// isoTime gives a time as pi writes it; no time is 1970.
+// isoTime returns a time as pi writes it; no time is 1970.
 func isoTime(at time.Time) []byte {
 	if y := at.Year(); at.IsZero() || y < 1970 || y > 9999 {
 		at = time.Unix(0, 0)
@@ -63,8 +63,8 @@ func isoTime(at time.Time) []byte {
 	return []byte(at.UTC().Format(`"2006-01-02T15:04:05.000Z"`))
 }
 
-// Header gives a header that the family loads: of version 3, with an id, a time and a directory; what else is in
-// it stays, unless it is of a type that a member could not read.
+// Header returns a header that the family loads: of version 3, with an id, a time and a directory; what else is in
+// it stays, unless it is of a type that a program could not read.
 func Header(h interop.Header) []byte {
 	raw := h.Raw
 	if l, err := transcript.ParseLine(raw); err != nil || l.Type != "session" {
@@ -96,7 +96,7 @@ func orElse(s, def string) string {
 	return s
 }
 
-// Convert gives the lines of an entry as the member loads them.
+// Convert returns the lines of an entry as the program loads them.
 func (m Program) Convert(l transcript.Line, lose func(kind string)) [][]byte {
 	at, message := timeAndMessage(l.Raw)
 	if !rawjson.IsString(at) || l.Time.IsZero() {
@@ -143,7 +143,7 @@ func (m Program) Convert(l transcript.Line, lose func(kind string)) [][]byte {
 	return [][]byte{raw}
 }
 
-// timeAndMessage gives an entry's time stamp and its message.
+// timeAndMessage returns an entry's time stamp and its message.
 func timeAndMessage(line []byte) (at, message []byte) {
 	for m := rawjson.Walk(line); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
@@ -174,7 +174,7 @@ func (m Program) compaction(l transcript.Line, lose func(kind string)) {
 	}
 }
 
-// message gives a message's lines: more than one where it holds results of tools.
+// message returns a message's lines: more than one where it holds results of tools.
 func (m Program) message(l transcript.Line, raw []byte, lose func(kind string)) [][]byte {
 	parts := Messages(raw, l.Time, m.Shape, lose)
 	lines := make([][]byte, 0, len(parts))
@@ -196,7 +196,7 @@ func (m Program) message(l transcript.Line, raw []byte, lose func(kind string)) 
 	return lines
 }
 
-// model gives a change of the model as the member has it.
+// model returns a change of the model as the program has it.
 func (m Program) model(l transcript.Line, lose func(kind string)) []byte {
 	provider, id := rawjson.Text(rawjson.Field(l.Raw, "provider")), rawjson.Text(rawjson.Field(l.Raw, "modelId"))
 	model := rawjson.Text(rawjson.Field(l.Raw, "model"))
@@ -223,7 +223,7 @@ func (m Program) model(l transcript.Line, lose func(kind string)) []byte {
 	return rawjson.WithField(rawjson.WithField(raw, "provider", rawjson.AppendString(nil, provider)), "modelId", rawjson.AppendString(nil, id))
 }
 
-// title gives a name of the session as the member has it.
+// title returns a name of the session as the program has it.
 func (m Program) title(l transcript.Line, lose func(kind string)) []byte {
 	e := transcript.Entry{Type: l.Type, Raw: l.Raw}
 	name, _ := e.Title()

@@ -13,7 +13,7 @@ type toolRun struct {
 	result  *toolResult
 }
 
-// runs gives content as pi's blocks, cut at results of tools; never none.
+// runs returns content as pi's blocks, cut at results of tools; never none.
 func (n *normal) runs(content []byte) []toolRun {
 	var out []toolRun
 	blocks := []byte("[")
@@ -57,7 +57,7 @@ func (n *normal) content() []byte {
 	return nil
 }
 
-// user gives a user's message, and one for each result that stands in it.
+// user returns a user's message, and one for each result that stands in it.
 func (n *normal) user(role string) []Part {
 	content := n.content()
 	if rawjson.IsString(content) {
@@ -149,7 +149,7 @@ func (n *normal) assistant() []Part {
 
 func listOf(block []byte) []byte { return append(append([]byte("["), block...), ']') }
 
-// results gives the messages of a result of a tool, or of several.
+// results returns the messages of a result of a tool, or of several.
 func (n *normal) results() []Part {
 	var parts []Part
 	plain := &toolResult{id: first(n.raw, "toolCallId", "tool_call_id", "call_id"), name: first(n.raw, "toolName", "tool_name", "name"), content: []byte("[]"), isError: rawjson.Field(n.raw, "isError")}

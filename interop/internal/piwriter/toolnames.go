@@ -46,7 +46,7 @@ func (n toolNames) pass(l transcript.Line, lines [][]byte) {
 	}
 }
 
-// named gives the line of a result with the name of its tool, if that is known.
+// named returns the line of a result with the name of its tool, if that is known.
 func (t *callTurn) named(raw []byte) []byte {
 	message := rawjson.Field(raw, "message")
 	if name := rawjson.Text(rawjson.Field(message, "toolName")); name != "" && name != "unknown" {
@@ -59,7 +59,7 @@ func (t *callTurn) named(raw []byte) []byte {
 	return rawjson.WithField(raw, "message", rawjson.WithField(message, "toolName", rawjson.AppendString(nil, name)))
 }
 
-// callsOf gives the calls in a message of pi's shape.
+// callsOf returns the calls in a message of pi's shape.
 func callsOf(message []byte) (calls []namedCall) {
 	if string(rawjson.Field(message, "role")) != `"assistant"` {
 		return nil
@@ -76,7 +76,7 @@ func callsOf(message []byte) (calls []namedCall) {
 	return calls
 }
 
-// find gives the name of the newest call of an id; "" = there is none.
+// find returns the name of the newest call of an id; "" = there is none.
 func (t *callTurn) find(id string) string {
 	for range maxTurns {
 		if t == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Usage gives what a message of any provider says was counted, as pi has it: what is not said is 0. A usage that pi's
+// Usage returns what a message of any provider says was counted, as pi has it: what is not said is 0. A usage that pi's
 // programs can read stays byte for byte, and so does a number of it that counts the same.
 func Usage(message []byte) []byte {
 	u := answers.UsageOf(message)
@@ -33,7 +33,7 @@ func Usage(message []byte) []byte {
 		"reasoning", some("reasoning", u.Reasoning), "totalTokens", count("totalTokens", u.Total), "cost", costOf(u))
 }
 
-// costOf gives a cost as pi has it, with what its parts cost where that is said.
+// costOf returns a cost as pi has it, with what its parts cost where that is said.
 func costOf(u answers.Usage) []byte {
 	parts := rawjson.Field(u.Raw, "cost")
 	part := func(name string) []byte {
@@ -65,7 +65,7 @@ var refusals = map[string]bool{
 	"blocklist": true, "prohibited_content": true, "spii": true, "language": true, "image_safety": true, "image_prohibited_content": true, "image_recitation": true,
 }
 
-// Stop gives pi's word for why the model stopped in a message of any provider; calls tells that there are some. raw is
+// Stop returns pi's word for why the model stopped in a message of any provider; calls tells that there are some. raw is
 // the provider's word where pi's says less than that; refused: the answer was held back for what is in it.
 func Stop(message []byte, calls bool) (word, raw string, refused bool) {
 	if own := rawjson.Field(message, "stopReason"); stopFine(own) {

@@ -23,7 +23,7 @@ const lostHarness = "entries that the harness has no form for: kept as custom en
 // piProgram is what a session's entries are made of before they become writes.
 var piProgram = piwriter.Program{Types: []string{"usage", "context_edit", "active_tools_change", "leaf"}}
 
-// Append writes what was added to a session as transactions that go behind the file's last line. entries are all
+// Append writes what was added to a session as transactions that go after the file's last line. entries are all
 // of the session's in their order, the first known of which came from the file; they are walked twice and must
 // give the same each time. The lane "main" ends at head then, "" = before the first entry. Where nothing was added, and
 // the head is where an import puts it, nothing is written: the session may stand on another lane.
@@ -108,7 +108,7 @@ func (a *appender) plan(known int, entries iter.Seq2[transcript.Draft, error]) e
 	return nil
 }
 
-// added gives the entries that the file does not have, and notes on the way what is kept of the others.
+// added returns the entries that the file does not have, and notes on the way what is kept of the others.
 func (a *appender) added(known int, entries iter.Seq2[transcript.Draft, error]) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		n := 0

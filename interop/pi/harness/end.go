@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// ErrNoEnd is wrapped by the error for a file behind which nothing can be written: the harness refuses a file
+// ErrNoEnd is wrapped by the error for a file after which nothing can be written: the harness refuses a file
 // with damaged lines, and drops a last line that does not end.
 var ErrNoEnd = errors.New("the file's own program would refuse it")
 
@@ -70,7 +70,7 @@ func (e *End) learn(l transcript.Line) {
 	}
 }
 
-// at gives the entry of the file that stands for one of the session's, as a parent or a place.
+// at returns the entry of the file that stands for one of the session's, as a parent or a place.
 func (e *End) at(id string) string {
 	if at, ok := e.place[id]; ok {
 		return at

@@ -101,7 +101,7 @@ func appendRest(out []byte, w *write) []byte {
 	return out
 }
 
-// place hands an entry of the file out where it hangs, and what belongs behind it.
+// place hands an entry of the file out where it hangs, and what belongs after it.
 func (r *Reader) place(w *write, l *lane, typ string, body func(out []byte) []byte) {
 	id, parent := rawjson.Text(w.id), r.parentOf(w, l)
 	if l != nil {
@@ -184,7 +184,7 @@ func (r *Reader) spoken(l *lane, s said) {
 // noUsage stands in a copy of a message: what was spent on it is counted where it stands first.
 const noUsage = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
 
-// retained puts the messages that a compaction kept behind it, and gives the last of these entries. What the
+// retained puts the messages that a compaction kept after it, and gives the last of these entries. What the
 // user said is not said twice: it goes as a message that only the model sees.
 func (r *Reader) retained(last string, l *lane, tail []byte) string {
 	for m := rawjson.Walk(tail); m.Closing == ']' && m.Next(); {

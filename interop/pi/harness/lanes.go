@@ -14,7 +14,7 @@ const mainLane = "main"
 // lane is a branch with a name, on which entries grow.
 type lane struct {
 	tip   string // the entry of the file at its end; "" = before the first
-	hang  string // what the next entry hangs on: tip, or the last of what was put behind it
+	hang  string // what the next entry hangs on: tip, or the last of what was put after it
 	named bool   // the file speaks of it
 	lost  bool   // its tip may be an entry that could not be read
 	want  settings
@@ -27,7 +27,7 @@ type settings struct{ provider, model, thinking, tools string }
 // tip is where a transaction leaves a lane.
 type tip struct{ lane, id string }
 
-// laneNamed gives a lane; nil = there are too many, or the name is too long.
+// laneNamed returns a lane; nil = there are too many, or the name is too long.
 func (r *Reader) laneNamed(name string) *lane {
 	l := r.lanes[name]
 	if l == nil && len(name) <= maxName && len(r.lanes) < maxLanes {
@@ -88,7 +88,7 @@ func equal(val []byte, id string) bool {
 	return rawjson.Text(val) == id
 }
 
-// parentOf gives what an entry hangs on.
+// parentOf returns what an entry hangs on.
 func (r *Reader) parentOf(w *write, l *lane) string {
 	if !isPlace(rawjson.OrNull(w.parent)) {
 		r.note(diag.Noted, "a parent that is no id: a root from here on", 0)
@@ -106,7 +106,7 @@ func (r *Reader) parentOf(w *write, l *lane) string {
 	return r.end(rawjson.Text(w.parent))
 }
 
-// end gives the last of what was put behind an entry, or the entry itself.
+// end returns the last of what was put after an entry, or the entry itself.
 func (r *Reader) end(id string) string {
 	if b, ok := r.behind[id]; ok {
 		return b
@@ -147,7 +147,7 @@ func (r *Reader) settle(l *lane) {
 }
 
 // finish says what is known at the end: every lane's configuration, the names of lanes and their tips, and last
-// where the session goes on.
+// where the session continues.
 func (r *Reader) finish() {
 	known := false
 	for _, name := range slices.Sorted(maps.Keys(r.lanes)) {
@@ -173,7 +173,7 @@ func (r *Reader) finish() {
 	}
 }
 
-// quoted gives an id as JSON; "" is null.
+// quoted returns an id as JSON; "" is null.
 func quoted(id string) []byte {
 	if id == "" {
 		return []byte("null")

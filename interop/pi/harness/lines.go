@@ -114,7 +114,7 @@ func (w *write) element(p []byte, i int) (end int, err error) {
 	return end, err
 }
 
-// nextWrite gives the next write of the transaction; nil = there is none. It is valid until the next call.
+// nextWrite returns the next write of the transaction; nil = there is none. It is valid until the next call.
 func (r *Reader) nextWrite() *write {
 	if r.done < len(r.batch) {
 		r.done++
@@ -138,7 +138,7 @@ func (r *Reader) nextWrite() *write {
 	return &r.extra
 }
 
-// salvage looks for a whole transaction at the end of a damaged line: appended behind a torn one that had no
+// salvage looks for a whole transaction at the end of a damaged line: appended after a torn one that had no
 // newline.
 func (r *Reader) salvage(p []byte, cause error) {
 	kind := diag.BadLine
@@ -160,7 +160,7 @@ func (r *Reader) salvage(p []byte, cause error) {
 	}
 }
 
-// oversize gives a stub for a line that is too long to be held. Of an entry its place stays; of a transaction
+// oversize returns a stub for a line that is too long to be held. Of an entry its place stays; of a transaction
 // the writes at its beginning.
 func (r *Reader) oversize() {
 	p := trim(r.line.Bytes)
@@ -170,7 +170,7 @@ func (r *Reader) oversize() {
 		for i := rawjson.Space(p, 1); i < len(p) && p[i] == '{'; {
 			end, err := r.extra.check(p[i:])
 			if err != nil {
-				break // it goes on behind what is held
+				break // it continues after what is held
 			}
 			if l, id, ok := r.extra.tip(); ok {
 				r.tips = append(r.tips[:0], tip{lane: l, id: id})
@@ -194,7 +194,7 @@ func (r *Reader) oversize() {
 	}
 	w.typ, w.stamp = []byte(`"custom"`), nil
 	l := r.laneOf(w)
-	if w.parent == nil && l != nil { // 0.84 writes it behind the message
+	if w.parent == nil && l != nil { // 0.84 writes it after the message
 		w.parent = quoted(l.tip)
 	}
 	r.place(w, l, "custom", func(out []byte) []byte {

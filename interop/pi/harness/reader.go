@@ -16,7 +16,7 @@
 // harness would refuse as it is.
 //
 // A file is read once. A reader holds one line of at most 64 MiB (of a longer one the first 64 KiB and a stub),
-// 256 lanes, and 65,536 pairs of ids: of compactions and left-out turns with what hangs behind them.
+// 256 lanes, and 65,536 pairs of ids: of compactions and left-out turns with what hangs after them.
 package harness
 
 import (
@@ -99,7 +99,7 @@ type Reader struct {
 	lane   *lane             // spoken of last
 	newest string            // the entry that was given last
 	loose  string            // the end of the file's own entry that came last
-	behind map[string]string // by id of an entry: the last of those that were put behind it
+	behind map[string]string // by id of an entry: the last of those that were put after it
 	spent  spent
 }
 
@@ -119,7 +119,7 @@ func (r *Reader) Header() (interop.Header, error) {
 	return r.header, nil
 }
 
-// Next gives the next entry.
+// Next returns the next entry.
 func (r *Reader) Next() (transcript.Draft, error) {
 	if _, err := r.Header(); err != nil {
 		return transcript.Draft{}, err
@@ -198,7 +198,7 @@ func (r *Reader) Verbatim() bool { return false }
 // BadLines counts the lines of which bytes were passed over.
 func (r *Reader) BadLines() int { return r.bad }
 
-// Diagnostics gives what was found so far, at most 100 and then a count.
+// Diagnostics returns what was found so far, at most 100 and then a count.
 func (r *Reader) Diagnostics() []transcript.Diagnostic { return r.diag.All() }
 
 // Close releases what the reader holds.

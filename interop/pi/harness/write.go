@@ -192,7 +192,7 @@ func (w *write) field(name []byte) *[]byte {
 	return w.older(name)
 }
 
-// older gives the fields that only 0.84 has.
+// older returns the fields that only 0.84 has.
 func (w *write) older(name []byte) *[]byte {
 	switch string(name) {
 	case "fact":

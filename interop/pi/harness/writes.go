@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// body gives the type and the fields of an entry of the harness; nil = it has none such.
+// body returns the type and the fields of an entry of the harness; nil = it has none such.
 func (a *appender) body(l transcript.Line) []byte {
 	fields := func(typ string, pairs ...any) []byte {
 		return rawjson.Object(append([]any{"type", rawjson.AppendString(nil, typ)}, pairs...)...)
@@ -61,7 +61,7 @@ func (a *appender) body(l transcript.Line) []byte {
 	return nil
 }
 
-// number gives the next sequence number.
+// number returns the next sequence number.
 func (a *appender) number() []byte {
 	a.Seq++
 	return strconv.AppendInt(nil, a.Seq, 10)
@@ -193,7 +193,7 @@ func (a *appender) configure(typ string, get func(string) []byte) bool {
 	return true
 }
 
-// messageOf gives what an entry says to the model, as a message; nil = nothing.
+// messageOf returns what an entry says to the model, as a message; nil = nothing.
 func messageOf(l transcript.Line) []byte {
 	at := strconv.AppendInt(nil, l.Time.UnixMilli(), 10)
 	switch l.Type {
