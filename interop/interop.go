@@ -1,10 +1,9 @@
-// Package interop is what the readers and writers of other programs' session files have in common.
-//
-// Every reader gives lines of the pi v3 format, which is what a transcript is made of here: a header,
-// then entries in the order in which they are to be appended. A reader streams: it holds no more than a
-// documented bound of a file, whatever its size. What is damaged is passed over and reported, and never
-// hides what is intact; the file is only read. Nothing is dropped in silence: what the transcript cannot
-// express becomes an entry of type "custom".
+// Package interop defines what the readers and writers of other programs' session files share, and what
+// each reader guarantees: it returns lines of the pi v3 format, a header and then entries in the order
+// in which they are to be appended. It streams, and holds no more than a documented part of a file,
+// whatever its size. It skips and reports what is damaged, which never hides what is intact, and only
+// reads the file. It drops nothing silently: what a transcript cannot express becomes an entry of type
+// "custom".
 package interop
 
 import (
@@ -38,7 +37,8 @@ const (
 
 // Header is the first line of a session.
 type Header struct {
-	Raw     []byte    // as it goes into a session: of version 3; byte for byte what the file has if it has that already
+	// as it goes into a session: of version 3; byte for byte what the file has if it has that already
+	Raw     []byte
 	Version int       // as the file says it; 1 if it does not
 	ID      string    // the session's id in its old home; a new one if the file has none
 	Cwd     string    // working directory; "" = not said
@@ -49,24 +49,25 @@ type Header struct {
 }
 
 // Source is what a session is read from. A reader may open it more than once; each opening begins at the
-// first byte. Name is a path, or what stands for one in messages.
+// first byte. Name is a path, or what replaces one in messages.
 //
 // What Open and Beside give may be read from another goroutine than the one that opened it, one at a time; the
 // reader's Close waits for it.
 type Source struct {
 	Name string
 	Open func() (io.ReadCloser, error)
-	// Beside opens a file that the session's names by a path relative to its folder, or that List gave (a blob, the
-	// transcript of an agent that it started, a tool's output). nil, or fs.ErrNotExist = there is none. Readers check names: nothing
-	// outside of that folder is asked for but omp's images, "../../blobs/<sha256>" or "../blobs/<sha256>", and of
-	// Codex's "../../../YYYY/MM/DD/rollout-*" and the like in the other folders that List is asked for, where it keeps
-	// the files of another day, and "session_index.jsonl" four folders up or one.
+	// Beside opens a file that the session's names by a path relative to its folder, or that List gave
+	// (a blob, the transcript of an agent that it started, a tool's output). nil, or fs.ErrNotExist =
+	// there is none. Readers check names: nothing outside of that folder is asked for but omp's images,
+	// "../../blobs/<sha256>" or "../blobs/<sha256>", and of Codex's "../../../YYYY/MM/DD/rollout-*" and
+	// the like in the other folders that List is asked for, where it keeps the files of another day,
+	// and "session_index.jsonl" four folders up or one.
 	Beside func(name string) (io.ReadCloser, error)
-	// List gives the names of what lies in a folder, for what the session's file does not name: paths as Beside
-	// takes them, sorted, at most 10,000. dir is relative to the session's folder, "." = that one. nil, or
-	// fs.ErrNotExist = there is none. Readers check what they are given, and ask for no folder outside but
-	// "../../../YYYY/MM/DD", where Codex keeps the files of another day, "../../../../archived_sessions", and from there
-	// "../sessions/YYYY/MM/DD".
+	// List returns the names of what is in a folder, for what the session's file does not name: paths
+	// as Beside takes them, sorted, at most 10,000. dir is relative to the session's folder, "." = that
+	// one. nil, or fs.ErrNotExist = there is none. Readers check what they are given, and ask for no
+	// folder outside but "../../../YYYY/MM/DD", where Codex keeps the files of another day,
+	// "../../../../archived_sessions", and from there "../sessions/YYYY/MM/DD".
 	List func(dir string) ([]string, error)
 }
 
@@ -80,14 +81,14 @@ type Options struct {
 type Reader interface {
 	// Header comes first. ErrNotSession where the file is none of the reader's format.
 	Header() (Header, error)
-	// Next gives the next entry, io.EOF at the end. Its Raw is a whole line of the pi v3 format.
+	// Next returns the next entry, io.EOF at the end. Its Raw is a whole line of the pi v3 format.
 	Next() (transcript.Draft, error)
-	// Verbatim tells, after io.EOF, whether header and lines with a line feed each are the file's bytes:
-	// if not, whoever imports keeps the bytes themselves beside the session.
+	// Verbatim reports, after io.EOF, whether header and lines, each with a line feed, are the file's bytes. If
+	// not, an import keeps the original beside the session.
 	Verbatim() bool
-	// BadLines counts the lines of which bytes were passed over because they are no entry; blank ones aside.
+	// BadLines returns the number of lines of which bytes were skipped because they are no entry, blank ones aside.
 	BadLines() int
-	// Diagnostics gives what was found so far, bounded; Ordinal is the line's number in the file, from 1.
+	// Diagnostics returns what was found so far, bounded; Ordinal is the line's number in the file, from 1.
 	Diagnostics() []transcript.Diagnostic
 	// Close releases what the reader holds.
 	Close() error
@@ -97,15 +98,15 @@ type Reader interface {
 type Child struct {
 	Header  Header // Parent is the id of the session that it belongs to
 	Entries iter.Seq2[transcript.Draft, error]
-	File    string // the name by which Beside gave the file that holds it; "" = the session's own file does
+	File    string // the name by which Beside opened the file that holds it; "" = the session's own file does
 }
 
 // Family is a Reader whose file holds children too.
 type Family interface {
 	Reader
-	// Children yields them after Next gave io.EOF.
+	// Children yields them after Next returned io.EOF.
 	Children() iter.Seq2[Child, error]
 }
 
-// Losses is what a writer could not say in its target's format, by kind: a sentence and how often.
+// Losses counts what a writer could not express in its target's format, by kind: a sentence.
 type Losses map[string]int

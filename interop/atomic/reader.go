@@ -43,7 +43,8 @@ func Detect(head []byte) bool {
 func marked(l transcript.Line) bool {
 	switch l.Type {
 	case "session":
-		return rawjson.IsTrue(rawjson.Field(l.Raw, "internal")) && bytes.HasPrefix(rawjson.Field(l.Raw, "workflow"), []byte("{"))
+		return rawjson.IsTrue(rawjson.Field(l.Raw, "internal")) &&
+			bytes.HasPrefix(rawjson.Field(l.Raw, "workflow"), []byte("{"))
 	case "context_compaction", "session_summary":
 		return l.ID != ""
 	case "compaction":

@@ -53,7 +53,7 @@ func (r *Reader) beside(yield func(interop.Child, error) bool) {
 	}
 }
 
-// agent yields one transcript, the first time from in if that is open. false: nobody wants more.
+// agent yields one transcript, the first time from in if that is open. false: the caller wants no more.
 func (r *Reader) agent(name string, in io.ReadCloser, yield func(interop.Child, error) bool) bool {
 	child := NewReader(interop.Source{Name: name, Open: func() (io.ReadCloser, error) {
 		if first := in; first != nil {

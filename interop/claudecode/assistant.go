@@ -94,7 +94,8 @@ func (c *converter) assistant(p place, pieces []piece) {
 	if p.row.Flags&flagModel != 0 {
 		m := p
 		m.id = longer(p.id, ".model")
-		out := rawjson.AppendString(append(c.open(m, "model_change"), `,"provider":"anthropic","modelId":`...), c.x.Models.Text(p.row.Model))
+		out := rawjson.AppendString(append(c.open(m, "model_change"), `,"provider":"anthropic","modelId":`...),
+			c.x.Models.Text(p.row.Model))
 		c.put(m, append(out, '}'))
 		p.parent = m.id
 	}

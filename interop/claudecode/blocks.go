@@ -12,7 +12,7 @@ func appendContent(dst, content []byte) []byte {
 	return appendBlocks(dst, content)
 }
 
-// appendBlocks appends a list of blocks as pi has them; what is no list gives an empty one.
+// appendBlocks appends a list of blocks as pi has them; what is no list becomes an empty one.
 func appendBlocks(dst, content []byte) []byte {
 	dst = append(dst, '[')
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {

@@ -31,7 +31,7 @@ func (r *Reader) Children() iter.Seq2[interop.Child, error] {
 	}
 }
 
-// sidechains yields the children in the file, many at a time from one reading. false: nobody wants more.
+// sidechains yields the children in the file, many at a time from one reading. false: the caller wants no more.
 func (r *Reader) sidechains(yield func(interop.Child, error) bool) bool {
 	x := r.x
 	for c := int32(1); c <= x.Children; {

@@ -14,7 +14,7 @@ import (
 // maxType bounds the type of a custom entry.
 const maxType = 256
 
-// converter makes entries of units. What a unit gives depends on it and on the index alone.
+// converter makes entries of units. What becomes of a unit depends on it and on the index alone.
 type converter struct {
 	x     *index
 	line  []member // of the line at hand
@@ -36,7 +36,8 @@ func (c *converter) unit(u *unit) {
 		c.line = append(c.line[:0], member{Key: []byte("type"), Val: []byte(`"head"`)})
 		c.custom(p, []byte("{}"))
 	case waited:
-		c.note("", c.x.Rows[u.row].Line, diag.Converted, "too much waits for its parent: lines before this one come before theirs")
+		c.note("", c.x.Rows[u.row].Line, diag.Converted,
+			"too much waits for its parent: lines before this one come before theirs")
 	default:
 		c.entries(u)
 	}
@@ -95,7 +96,7 @@ func (c *converter) entries(u *unit) {
 // rootIDJSON is the id of the entry on which everything hangs.
 var rootIDJSON = rawjson.AppendString(nil, rootID)
 
-// place is where an entry stands: its id, parent and time, as string literals.
+// place is where an entry is: its id, parent and time, as string literals.
 type place struct {
 	id, parent []byte // parent nil = none
 	stamp      []byte
@@ -121,7 +122,7 @@ func (c *converter) put(p place, raw []byte) {
 	fitted, whole := jsonl.Fit(raw)
 	if !whole {
 		c.note(rawjson.Text(p.id), p.row.Line, diag.Oversize,
-			fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", len(raw), jsonl.MaxEntry))
+			jsonl.OversizeDetail(int64(len(raw)), jsonl.MaxEntry))
 	}
 	c.out = append(c.out, bytes.Clone(fitted))
 	c.made = spare(raw)
@@ -145,7 +146,7 @@ func (c *converter) field(name string) (val []byte) {
 	return val
 }
 
-// stamp returns the time of a unit's first line as it is, or what stands for it.
+// stamp returns the time of a unit's first line as it is, or what replaces it.
 func (c *converter) stamp(u *unit) []byte {
 	if first := &u.pieces[0]; c.x.Rows[first.row].Flags&flagTimed != 0 {
 		val := c.field("timestamp")

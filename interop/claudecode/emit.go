@@ -28,10 +28,11 @@ func newEmitter(x *index, o *order, spare chan *batch) *emitter {
 	e := &emitter{x: x, order: o, close: func() {}, spare: spare, gate: jsonl.NewGate()}
 	e.more = func() (*batch, error) {
 		b, err := e.fill()
-		if err == nil {
-			b.work()
+		if err != nil {
+			return b, err
 		}
-		return b, err
+		b.work()
+		return b, nil
 	}
 	return e
 }
@@ -152,5 +153,6 @@ type note struct {
 }
 
 func (c *converter) note(entry string, line int32, kind, detail string) {
-	c.notes = append(c.notes, note{len(c.out), diag.Diagnostic{Entry: entry, Ordinal: uint64(line), Kind: kind, Detail: detail}})
+	c.notes = append(c.notes, note{len(c.out), diag.Diagnostic{Entry: entry, Ordinal: uint64(line), Kind: kind,
+		Detail: detail}})
 }

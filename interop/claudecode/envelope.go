@@ -15,11 +15,13 @@ type member struct {
 	Key, Val []byte
 }
 
-// isLineField tells the fields that belong to one line alone.
+// isLineField reports whether a field belongs to one line alone.
 func isLineField(name string) bool {
 	switch name {
-	case "type", "uuid", "parentUuid", "message", "timestamp", "requestId", "toolUseResult", "isSidechain", "isMeta", "isCompactSummary",
-		"logicalParentUuid", "compactMetadata", "attachment", "content", "subtype", "level", "sourceToolAssistantUUID", "todos":
+	case "type", "uuid", "parentUuid", "message", "timestamp", "requestId", "toolUseResult", "isSidechain", "isMeta",
+		"isCompactSummary",
+		"logicalParentUuid", "compactMetadata", "attachment", "content", "subtype", "level",
+		"sourceToolAssistantUUID", "todos":
 		return true
 	}
 	return false
@@ -63,7 +65,7 @@ func splitMembers(list []member, object []byte) []member {
 	return list
 }
 
-// AppendRest appends what of a line's members stands nowhere else in its entry, as field claudeCode. more goes
+// AppendRest appends what of a line's members is nowhere else in its entry, as field claudeCode. more goes
 // inside as message.
 func (e envelope) AppendRest(dst []byte, line []member, used bool, more []byte) []byte {
 	mark := len(dst)

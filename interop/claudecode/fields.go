@@ -22,7 +22,7 @@ func titleText(val []byte) string {
 	return text
 }
 
-// titleOf is the name that a line gives the session, as a string literal.
+// titleOf returns the name of the session in a line, as a string literal.
 func titleOf(raw []byte) []byte {
 	name := ""
 	for m := rawjson.Walk(raw); m.Next(); {

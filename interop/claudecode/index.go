@@ -26,7 +26,7 @@ const (
 	kindSummary                   // compaction: what is left
 )
 
-// Speaks tells what is part of the conversation.
+// Speaks reports whether a line is part of the conversation.
 func (k lineKind) Speaks() bool { return k >= kindUser }
 
 // lineKey is an id: a UUID, or the beginning of the SHA-256 of any other text.
@@ -35,7 +35,7 @@ type lineKey [16]byte
 // rootID is the entry on which a session begins.
 const rootID = "cc-session"
 
-// noRow stands for no row.
+// noRow means that there is no row.
 const noRow = int32(-1)
 
 // lineRow is one line of the file in the index: what is kept of it between the two readings.
@@ -58,7 +58,7 @@ type lineRow struct {
 	sum    uint64
 	msg    int32 // number of the provider's message, from 1; 0 = none
 	call   int32 // the last row whose call it answers
-	link   int32 // the row that speaks before it; for one that does not speak, what climbing through it gives
+	link   int32 // the row that speaks before it; for one that does not speak, where climbing through it leads
 	head   int32 // the first row of what becomes one entry with it
 	end    int32 // of a message with calls: the last row that answers one
 	tail   int32 // the last line hung on it that does not speak
@@ -144,7 +144,7 @@ func (x *index) Note(line int32, kind, detail string) {
 	x.Diag.Add("", uint64(line), kind, detail)
 }
 
-// keyOf returns the key of an id as it stands in a line.
+// keyOf returns the key of an id as it is in a line.
 func keyOf(val []byte) lineKey {
 	k, _ := makeKey(stringBytes(val))
 	return k

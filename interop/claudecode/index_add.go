@@ -25,7 +25,7 @@ func (x *index) add(o *jsonl.Object, f *lineFacts) error {
 	r := &f.row
 	r.head, r.Unit = i, i
 	if o.Part {
-		x.Note(r.Line, diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", o.Size, jsonl.MaxLine))
+		x.Note(r.Line, diag.Oversize, jsonl.OversizeDetail(o.Size, jsonl.MaxLine))
 	}
 	if f.known {
 		x.genuine++
@@ -190,7 +190,8 @@ func (x *index) about(f *lineFacts) {
 	if x.Cwd == "" {
 		x.Cwd = rawjson.Text(f.cwd)
 	}
-	if id := stringBytes(f.session); len(id) > 0 && len(id) <= maxNameSize && (x.Session == "" || !f.side) && string(id) != x.Session {
+	if id := stringBytes(f.session); len(id) > 0 && len(id) <= maxNameSize && (x.Session == "" || !f.side) &&
+		string(id) != x.Session {
 		x.Session = string(id)
 	}
 	if x.AgentID == "" && f.side {

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// lineFacts is what the index takes from an object, as far as that alone tells. Its slices lie in the line.
+// lineFacts is what the index takes from an object, as far as it can be read alone. Its slices are parts of the line.
 type lineFacts struct {
 	row          lineRow
 	typed, known bool
@@ -24,8 +24,8 @@ type lineFacts struct {
 	rank         int    // of a title; 0 = it is none
 	title        []byte
 	leaf         lineKey
-	prompted     bool   // leaf is where the session stands then,
-	outright     bool   // and because somebody went back there
+	prompted     bool   // leaf is where the session is then,
+	outright     bool   // and because the user went back there
 	compacted    []byte // what a compaction's boundary says of it
 	forked       []byte // the id of the row of another file after which this one begins
 
@@ -44,7 +44,8 @@ func (rd *reading) factOf(o *jsonl.Object, h *lineHead) (f lineFacts) {
 	f.typed, f.known, f.side = h.Type != nil, h.Known(), rawjson.IsTrue(h.Side)
 	f.stamp, f.cwd, f.session, f.agent = h.Stamp, h.Cwd, h.Session, h.Agent
 	r := &f.row
-	*r = lineRow{Offset: o.Offset, Line: int32(o.Number), At: int32(o.At), Size: int32(len(o.Raw)), parent: noRow, call: noRow, link: noRow, Up: noRow, end: noRow, tail: noRow}
+	*r = lineRow{Offset: o.Offset, Line: int32(o.Number), At: int32(o.At), Size: int32(len(o.Raw)), parent: noRow,
+		call: noRow, link: noRow, Up: noRow, end: noRow, tail: noRow}
 	if o.Part {
 		r.Flags |= flagPart
 		r.Size = int32(min(o.Size, math.MaxInt32))
@@ -86,14 +87,16 @@ func (rd *reading) factOf(o *jsonl.Object, h *lineHead) (f lineFacts) {
 	return f
 }
 
-// sum tells a line from another one of its id. A compaction may write the history once more: each line with its id,
-// parent, time and message, and with what is said of the session by then. That says nothing new.
+// sum returns a checksum that distinguishes lines of one id. A compaction may write the history once
+// more: each line with its id, parent, time and message, and with what is said of the session by then.
+// That says nothing new.
 func (rd *reading) sum(o *jsonl.Object, h *lineHead) (sum uint64) {
 	if o.Part || h.Stamp == nil || h.Message == nil && h.Attachment == nil && h.Compacted == nil {
 		return maphash.Bytes(rd.seed, o.Raw)
 	}
 	const prime = 1_099_511_628_211
-	for _, val := range [][]byte{h.Type, h.Parent, h.Logical, h.Stamp, h.Side, h.Meta, h.Compact, h.Message, h.Used, h.Attachment, h.Compacted} {
+	for _, val := range [][]byte{h.Type, h.Parent, h.Logical, h.Stamp, h.Side, h.Meta, h.Compact, h.Message, h.Used,
+		h.Attachment, h.Compacted} {
 		sum = sum*prime + maphash.Bytes(rd.seed, val)
 	}
 	return sum
@@ -131,10 +134,11 @@ func (rd *reading) sort(f *lineFacts, h *lineHead) {
 	}
 }
 
-// queued takes what was typed, or told, while the model worked: an attachment is all that ever says it.
+// queued takes what was said to the model while it worked: an attachment is all that ever says it.
 func (f *lineFacts) queued(attachment []byte) {
 	prompt := rawjson.Field(attachment, "prompt")
-	if string(rawjson.Field(attachment, "type")) != `"queued_command"` || len(prompt) < 3 || prompt[0] != '"' && prompt[0] != '[' {
+	if string(rawjson.Field(attachment, "type")) != `"queued_command"` || len(prompt) < 3 ||
+		prompt[0] != '"' && prompt[0] != '[' {
 		return
 	}
 	f.row.Kind = kindMeta // of the program, or of another agent: a task has ended

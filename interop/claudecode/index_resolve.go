@@ -17,11 +17,11 @@ const (
 
 // resolve turns the file's links into those of a conversation.
 //
-// The tree of parentUuid is None: it runs through lines that say nothing, a message stands in pieces, the
+// The tree of parentUuid is not the conversation: it runs through lines that say nothing, a message is in pieces, the
 // results of parallel calls hang on different pieces, and a compaction starts a root. So: links are followed
 // through what says nothing; pieces are joined; the results of a message's calls follow it, one after
 // the other, and what continued from any of them continues from the last; a compaction hangs on what was last
-// before it. What is left are branches that somebody made.
+// before it. What is left are branches that the user made.
 func (x *index) resolve() {
 	x.link()
 	x.sidechains()
@@ -144,7 +144,8 @@ func (x *index) follow() {
 		case r.names == x.forked:
 			r.link = before
 		case r.Flags&flagNamed != 0 && !(ok && r.Child != 0):
-			x.Note(r.Line, diag.Orphan, "its parent is not in the file, or not before it: it goes on from the line before it")
+			x.Note(r.Line, diag.Orphan, "its parent is not in the file, or not before it: it goes on from the "+
+				"line before it")
 			fallthrough
 		default:
 			r.link = before
@@ -226,7 +227,7 @@ func (x *index) near(a, b *lineRow) bool {
 	return a.Child == b.Child && b.Offset-a.Offset <= maxPieceDistance && b.Line >= a.Line
 }
 
-// continues tells that a piece continues where the message's last piece j, or a result of its calls, stood.
+// continues reports whether a piece continues where the message's last piece j, or a result of its calls, was.
 func (x *index) continues(r *lineRow, j int32) bool {
 	last := &x.Rows[j]
 	head := &x.Rows[last.head]
@@ -304,7 +305,8 @@ func (x *index) between(r *lineRow, at int32) {
 	}
 	const most = 16 // lines between two results
 	for up, n := at, 0; up >= 0 && n < most; up, n = x.Rows[up].link, n+1 {
-		if k := &x.Rows[up]; k.call == noRow && (k.Kind == kindQueued || k.Kind == kindMeta || k.Kind == kindUser && k.Held == 0) {
+		if k := &x.Rows[up]; k.call == noRow && (k.Kind == kindQueued || k.Kind == kindMeta ||
+			k.Kind == kindUser && k.Held == 0) {
 			continue
 		}
 		if x.message(up) == m {

@@ -10,11 +10,13 @@ type keptSegment struct {
 	listed      bool // row by row
 }
 
-// preserved notes what the boundary in row i says that its compaction keeps: a list of rows, or, as of old and besides, the
-// first and the last. Of a list those count that speak: what it keeps and writes after the boundary hangs there by itself.
+// preserved notes what the boundary in row i says that its compaction keeps: a list of rows, or, as of
+// old and besides, the first and the last. Of a list those count that speak: what it keeps and writes
+// after the boundary hangs there by itself.
 func (x *index) preserved(meta []byte, i int32) {
 	s := keptSegment{noRow, noRow, true}
-	for m := rawjson.Walk(rawjson.Field(rawjson.Field(meta, "preservedMessages"), "uuids")); m.Closing == ']' && m.Next(); {
+	uuids := rawjson.Field(rawjson.Field(meta, "preservedMessages"), "uuids")
+	for m := rawjson.Walk(uuids); m.Closing == ']' && m.Next(); {
 		k := x.earlier(m.Val, i)
 		if k == noRow || !x.early(k).Kind.Speaks() {
 			continue
@@ -25,7 +27,8 @@ func (x *index) preserved(meta []byte, i int32) {
 	}
 	if s.last == noRow {
 		ends := rawjson.Field(meta, "preservedSegment")
-		s = keptSegment{x.earlier(rawjson.Field(ends, "headUuid"), i), x.earlier(rawjson.Field(ends, "tailUuid"), i), false}
+		s = keptSegment{x.earlier(rawjson.Field(ends, "headUuid"), i), x.earlier(rawjson.Field(ends, "tailUuid"), i),
+			false}
 	}
 	if s.first != noRow || s.last != noRow {
 		x.kept[i] = s
@@ -40,8 +43,9 @@ func (x *index) earlier(id []byte, i int32) int32 {
 	return noRow
 }
 
-// follows returns the row that speaks after which a boundary stands by what its compaction keeps, whatever it names as its
-// parent: often a row that was never written. None = it keeps nothing, or i is none.
+// follows returns the row that speaks after which a boundary belongs by what its compaction keeps,
+// whatever it names as its parent: often a row that was never written. None = it keeps nothing, or i is
+// none.
 func (x *index) follows(i int32) int32 {
 	r := &x.Rows[i]
 	if r.Kind != kindBoundary {
@@ -88,9 +92,10 @@ func (x *index) passed(r *lineRow) {
 	}
 }
 
-// onward returns the row from which continues what names a row that speaks. What names the end of what a compaction keeps continues
-// from the compaction. With a list of what is kept so does all after it that names a row before it: Claude Code drops
-// the rows that are not in the list, and hangs what is left without a parent on the last that is.
+// onward returns the row from which continues what names a row that speaks. What names the end of what
+// a compaction keeps continues from the compaction. With a list of what is kept so does all after it
+// that names a row before it: Claude Code drops the rows that are not in the list, and hangs what is
+// left without a parent on the last that is.
 func (x *index) onward(at, i int32) int32 {
 	m := x.message(at)
 	last := x.listed[x.Rows[i].Child]
@@ -103,9 +108,9 @@ func (x *index) onward(at, i int32) int32 {
 	return at
 }
 
-// begin finds where begins what each compaction keeps, on the way that leads to it: at the first row that it names, or,
-// where that says nothing or stands elsewhere, at the first that came after it. A result does not begin it, but its call.
-// After so many steps the first row that it names is taken as it is.
+// begin finds where begins what each compaction keeps, on the way that leads to it: at the first row
+// that it names, or, where that says nothing or is elsewhere, at the first that came after it. A result
+// does not begin it, but its call. After so many steps the first row that it names is taken as it is.
 func (x *index) begin() {
 	steps := 4 * len(x.Rows) // of all such ways together
 	for i := range x.Rows {

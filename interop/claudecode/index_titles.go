@@ -1,6 +1,6 @@
 package claudecode
 
-// nameTable numbers texts that occur again and again, from 1; 0 stands for None and for those over the bounds.
+// nameTable numbers texts that occur again and again, from 1; 0 means none, or one over the bounds.
 type nameTable struct {
 	list []string
 	by   map[string]int32

@@ -80,7 +80,7 @@ func (h *lineHead) Take(key, val []byte) {
 	}
 }
 
-// Known tells a line of Claude Code's from one of another program, by more than its type.
+// Known reports whether a line is Claude Code's, by more than its type.
 func (h *lineHead) Known() bool {
 	switch string(h.Type) {
 	case `"user"`, `"assistant"`, `"system"`, `"progress"`, `"attachment"`:

@@ -172,7 +172,7 @@ func (o *order) flush() {
 	}
 }
 
-// tape gives the rows' lines from a stream. Rows must be asked for in the order of the file.
+// tape reads the rows' lines from a stream. Rows must be asked for in the order of the file.
 type tape struct {
 	x      *index
 	in     io.ReadCloser

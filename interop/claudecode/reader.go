@@ -2,27 +2,29 @@
 //
 // What it guarantees of a file that it reads:
 //
-//   - Every line that says something is in the transcript, and can be reached from its end or stands on a
-//     branch that somebody made. The file's own links lead to little more than half of it.
-//   - A message of the model is one entry, however many lines it is written in; the results of its calls
-//     follow it, whatever lines they hang on in the file.
-//   - What the user typed while the model worked stands in attachments. It is a message like others; what the program
-//     told the model meanwhile is a custom_message "claude-code.meta".
-//   - A compaction keeps what Claude Code keeps when it loads the file, and what Claude Code hangs after it continues from
-//     it, whatever rows of before it the file names.
+//   - Every line that says something is in the transcript, and can be reached from its end or is on
+//     a branch that a user or an agent made. The file's own links lead to little more than half of it.
+//   - A message of the model is one entry, however many lines it is written in; the results of its
+//     calls follow it, whatever lines they hang on in the file.
+//   - What the user typed while the model worked is in attachments. It is a message like others;
+//     what the program said to the model meanwhile is a custom_message "claude-code.meta".
+//   - A compaction keeps what Claude Code keeps when it loads the file, and what Claude Code hangs
+//     after it continues from it, whatever rows of before it the file names.
 //   - What the transcript cannot express is kept as it is, in entries of type custom named
-//     "claude-code.<type>", in the order of the file. Fields of a line that pi does not have stand in its
-//     entry's field "claudeCode".
-//   - What tools gave that was too long for a line, and lies in files beside the session, is kept in entries of type
-//     custom named "claude-code.tool-output" with {"file","bytes","text"} ("base64" where it is no text) as data, on
-//     a branch of their own: 4 MiB of each and 64 MiB of all; files over that are named in a diagnostic.
-//   - An entry's id is the uuid of the last line that it is made of: new lines of Claude Code can hang on it.
+//     "claude-code.<type>", in the order of the file. Fields of a line that pi does not have stand in
+//     its entry's field "claudeCode".
+//   - What tools gave that was too long for a line, and lies in files beside the session, is kept in
+//     entries of type custom named "claude-code.tool-output" with {"file","bytes","text"} ("base64"
+//     where it is no text) as data, on a branch of their own: 4 MiB of each and 64 MiB of all; files
+//     over that are named in a diagnostic.
+//   - An entry's id is the uuid of the last line that it is made of: new lines of Claude Code can
+//     hang on it.
 //
-// A file is read twice: first for an index of some 200 bytes a line, then line by line. Either reading works on
-// two batches of lines at once and holds at most five, of 256 KiB and one line each; only one at a time has more
-// than 1 MiB, at most a line of 64 MiB and what it becomes. Beside them and the index a reader holds the pieces of
-// messages that lie at most 32 MiB apart, and at most 64 MiB of lines that come before their parents. A longer
-// line gives a stub.
+// A file is read twice: first for an index of some 200 bytes a line, then line by line. Either reading
+// works on two batches of lines at once and holds at most five, of 256 KiB and one line each; only one
+// at a time has more than 1 MiB, at most a line of 64 MiB and what it becomes. Beside them and the
+// index a reader holds the pieces of messages that lie at most 32 MiB apart, and at most 64 MiB of
+// lines that come before their parents. A longer line becomes a stub.
 package claudecode
 
 import (
@@ -37,9 +39,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Reader reads one file: a session, or the transcript of an agent that one started. It implements interop.Family: children
-// are the sidechains in the file, and the transcripts of agents beside it that the file speaks of or that say
-// themselves that they are the session's. Not safe for concurrent use.
+// Reader reads one file: a session, or the transcript of an agent that one started. It implements
+// interop.Family: children are the sidechains in the file, and the transcripts of agents beside it that
+// the file speaks of or that say themselves that they are the session's. Not safe for concurrent use.
 type Reader struct {
 	src    interop.Source
 	o      interop.Options
@@ -92,7 +94,7 @@ func (r *Reader) begin() error {
 	return nil
 }
 
-// headerLine makes the header. A session of an agent's, "" = of nobody's, is internal: users do not continue with it.
+// headerLine makes the header. A session of an agent ("" = none) is internal: users do not continue with it.
 func headerLine(h interop.Header, stamp []byte, agent string) []byte {
 	var internal []byte
 	if agent != "" {
@@ -105,7 +107,8 @@ func headerLine(h interop.Header, stamp []byte, agent string) []byte {
 		return rawjson.AppendString(nil, s)
 	}
 	return rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", text(h.ID), "timestamp", stamp,
-		"cwd", rawjson.AppendString(nil, h.Cwd), "title", text(h.Title), "parentSession", text(h.Parent), "internal", internal, "agent", text(agent))
+		"cwd", rawjson.AppendString(nil, h.Cwd), "title", text(h.Title), "parentSession", text(h.Parent), "internal",
+		internal, "agent", text(agent))
 }
 
 // Next returns the next entry, parents first.

@@ -38,7 +38,7 @@ type sidecar struct {
 	note    func(detail string)
 }
 
-// newSidecar makes a search for what belongs to the session that src holds. note is told what is odd.
+// newSidecar returns a search for what belongs to the session that src holds. note is called with what is odd.
 func newSidecar(src interop.Source, session string, note func(detail string)) *sidecar {
 	name := path.Base(strings.ReplaceAll(src.Name, `\`, "/"))
 	return &sidecar{src: src, session: session, base: agentName(strings.TrimSuffix(name, fileExtension)), note: note}
@@ -77,8 +77,8 @@ func (s *sidecar) Find(file string) (in io.ReadCloser, name string, err error) {
 	return nil, "", err
 }
 
-// Agents returns the files that may be transcripts of agents, by folder and name. runs are those of workflows that the
-// session's file speaks of.
+// Agents returns the files that may be transcripts of agents, by folder and name. runs are those of
+// workflows that the session's file speaks of.
 func (s *sidecar) Agents(runs []string) (found []string) {
 	own := s.folders(agentsFolder)
 	for _, name := range s.list(slices.Concat(own, s.runs(runs), []string{"."})) {
@@ -91,7 +91,8 @@ func (s *sidecar) Agents(runs []string) (found []string) {
 	return found
 }
 
-// runs returns the folders with the agents of each run of a workflow: of those that are named, and of those that have a file.
+// runs returns the folders with the agents of each run of a workflow: of those that are named, and of
+// those that have a file.
 func (s *sidecar) runs(named []string) (dirs []string) {
 	ids := slices.Clone(named)
 	for _, name := range s.list(s.folders(workflowsFolder)) {
@@ -103,7 +104,8 @@ func (s *sidecar) runs(named []string) (dirs []string) {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	if len(ids) > maxWorkflowRuns {
-		s.note(fmt.Sprintf("workflows: agents of %d runs are not looked for, over the limit of %d", len(ids)-maxWorkflowRuns, maxWorkflowRuns))
+		s.note(fmt.Sprintf("workflows: agents of %d runs are not looked for, over the limit of %d",
+			len(ids)-maxWorkflowRuns, maxWorkflowRuns))
 		ids = ids[:maxWorkflowRuns]
 	}
 	for _, dir := range s.folders(agentsFolder + workflowsFolder) {
@@ -126,12 +128,14 @@ func (s *sidecar) list(dirs []string) (found []string) {
 			s.note(fmt.Sprintf("files in %s: %s", dir, err))
 		}
 		if len(names) > left {
-			s.note(fmt.Sprintf("files in %s: %d names are not looked at, over the limit of %d", dir, len(names)-left, maxListedFiles))
+			s.note(fmt.Sprintf("files in %s: %d names are not looked at, over the limit of %d", dir, len(names)-left,
+				maxListedFiles))
 			names = names[:left]
 		}
 		left -= len(names)
 		for _, name := range names {
-			if file := path.Base(name); file != "." && file != ".." && file != "/" && !strings.Contains(file, `\`) && name == path.Join(dir, file) {
+			if file := path.Base(name); file != "." && file != ".." && file != "/" && !strings.Contains(file, `\`) &&
+				name == path.Join(dir, file) {
 				found = append(found, name)
 			}
 		}

@@ -28,12 +28,12 @@ const (
 	outputsFolder = "/tool-results"
 )
 
-// outputFiles gives entries for the files with outputs of tools that lie in a session's folder. A result's text ends
+// outputFiles makes entries of the files with outputs of tools that lie in a session's folder. A result's text ends
 // early and names its file; others are called by their call's id. Agents that the session started keep theirs
 // there too.
 //
 // Each entry hangs on the one before, the first on the session's beginning, on a branch of their own: they are no
-// part of what models are told.
+// part of any context.
 type outputFiles struct {
 	s      *sidecar
 	names  []string
@@ -70,7 +70,8 @@ func (o *outputFiles) Next() []byte {
 	}
 	if n := len(o.stay); n > 0 {
 		shown := o.stay[:min(n, maxShown)]
-		o.s.note(fmt.Sprintf("outputs of tools: %d files stay in %s, over the limit of %d bytes each and %d together: %s",
+		o.s.note(fmt.Sprintf("outputs of tools: %d files stay in %s, over the limit of %d bytes each and %d "+
+			"together: %s",
 			n, path.Dir(shown[0]), maxOutput, maxOutputs, strings.Join(shown, ", ")))
 		o.stay = nil
 	}
@@ -113,10 +114,12 @@ func (o *outputFiles) entry(name string, data []byte) []byte {
 		kind, val = "base64", rawjson.AppendString(nil, base64.StdEncoding.EncodeToString(data))
 	}
 	sum := sha256.Sum256([]byte(name))
-	id := "cc-output-" + hex.EncodeToString(sum[:]) // longer than what a line's own id gives
-	raw := rawjson.Object("type", []byte(`"custom"`), "id", rawjson.AppendString(nil, id), "parentId", rawjson.AppendString(nil, o.parent),
+	id := "cc-output-" + hex.EncodeToString(sum[:]) // longer than one made of a line's id
+	raw := rawjson.Object("type", []byte(`"custom"`), "id", rawjson.AppendString(nil, id),
+		"parentId", rawjson.AppendString(nil, o.parent),
 		"timestamp", o.stamp, "customType", rawjson.AppendString(nil, toolOutputType),
-		"data", rawjson.Object("file", rawjson.AppendString(nil, name), "bytes", strconv.AppendInt(nil, int64(len(data)), 10), kind, val))
+		"data", rawjson.Object("file", rawjson.AppendString(nil, name),
+			"bytes", strconv.AppendInt(nil, int64(len(data)), 10), kind, val))
 	if len(raw) <= jsonl.MaxEntry {
 		o.parent = id
 	}

@@ -27,9 +27,10 @@ const lostSidechains = "lines of sidechains: they are in sessions of their own"
 // fileVersion is what lines say where nothing else is known: one that knows every kind of line written here.
 const fileVersion = "2.1.0"
 
-// Write writes a session as a file of Claude Code's, with every branch of it; the last entry is where Claude Code
-// continues. The file's name is to be SessionID(header) + ".jsonl". entries are lines of pi's format version 3 in their
-// order, without the header; their messages may be in any provider's shape. The losses are what the format cannot express.
+// Write writes a session as a file of Claude Code's, with every branch of it; the last entry is where
+// Claude Code continues. The file's name is to be SessionID(header) + ".jsonl". entries are lines of
+// pi's format version 3 in their order, without the header; their messages may be in any provider's
+// shape. The losses are what the format cannot express.
 //
 // Bounds (I15): one entry and what it becomes; of each entry some 200 bytes, and its calls' ids.
 func Write(
@@ -38,10 +39,10 @@ func Write(
 	return writeEntries(w, header, 0, entries, nil)
 }
 
-// Append writes what was added to an imported session as lines to be appended to its original file. entries are all of
-// the session's entries in their order, the first known of which the reader returned: those are only read, for what the
-// new ones hang on. Where Claude Code would not continue at the entry head, two lines lead there; "", before the first
-// entry, is a loss.
+// Append writes what was added to an imported session as lines to be appended to its original file.
+// entries are all of the session's entries in their order, the first known of which the reader
+// returned: those are only read, for what the new ones hang on. Where Claude Code would not continue at
+// the entry head, two lines lead there; "", before the first entry, is a loss.
 func Append(
 	w io.Writer, header interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -55,7 +56,8 @@ func writeEntries(
 ) (interop.Losses, error) {
 	out := &writer{
 		w: bufio.NewWriter(w), losses: interop.Losses{}, session: SessionID(header),
-		places: map[string]string{}, firsts: map[string]string{}, ids: piwriter.CallIDs{}, ways: map[string]*pathStep{},
+		places: map[string]string{}, firsts: map[string]string{}, ids: piwriter.CallIDs{},
+		ways:  map[string]*pathStep{},
 		calls: map[[8]byte]bool{}, results: map[[8]byte]bool{}, sent: map[[8]byte]bool{},
 	}
 	out.env = envelope{
@@ -66,10 +68,10 @@ func writeEntries(
 	}
 	n := 0
 	for d, err := range entries {
-		if err == nil {
-			err = out.draft(d, n < known)
-		}
 		if err != nil {
+			return out.losses, fmt.Errorf("entry %d: %w", n, err)
+		}
+		if err := out.draft(d, n < known); err != nil {
 			return out.losses, fmt.Errorf("entry %d: %w", n, err)
 		}
 		n++
@@ -84,7 +86,8 @@ func writeEntries(
 	return out.losses, nil
 }
 
-// SessionID returns the id under which Claude Code finds a session: its own if it is a UUID, else one derived from it.
+// SessionID returns the id under which Claude Code finds a session: its own if it is a UUID, else one
+// derived from it.
 func SessionID(header interop.Header) string { return asUUID("session", header.ID) }
 
 func asUUID(kind, id string) string {
@@ -119,14 +122,15 @@ type writer struct {
 	sent    map[[8]byte]bool     // and of messages of the provider
 	opens   string               // the line of the tree at which the file continues: the one written last,
 	named   string               // or this one, which the file says outright; "" = it does not
-	head    string               // the line at which it is to continue: that of the last entry, unless another is asked for
-	last    time.Time
-	err     error
+	// the line at which it is to continue: that of the last entry, unless another is asked for
+	head string
+	last time.Time
+	err  error
 }
 
 func (w *writer) lose(what string) { w.losses[what]++ }
 
-// place returns the line on which an entry stands; "" = none.
+// place returns the line of an entry; "" = none.
 func (w *writer) place(id string) string {
 	if id == "" {
 		return ""
@@ -137,7 +141,8 @@ func (w *writer) place(id string) string {
 	return asUUID(w.session, id)
 }
 
-// isStub tells an entry of which an import kept its head alone, or that stands for a line that it could not keep.
+// isStub reports whether an import kept only the head of an entry, or the entry replaces a line that it
+// could not keep.
 func isStub(l transcript.Line) bool {
 	stub := rawjson.Field(l.Raw, "stub")
 	if stub == nil && l.Type == "custom" {
@@ -163,7 +168,8 @@ func (w *writer) draft(d transcript.Draft, old bool) error {
 	if err != nil {
 		return err
 	}
-	it := sourceEntry{Line: l, message: w.ids.Message(l.ID, l.ParentID, rawjson.Field(raw, "message")), more: rawjson.Field(raw, "claudeCode")}
+	it := sourceEntry{Line: l, message: w.ids.Message(l.ID, l.ParentID, rawjson.Field(raw, "message")),
+		more: rawjson.Field(raw, "claudeCode")}
 	if y := l.Time.Year(); !l.Time.IsZero() && y >= 1970 && y <= 9999 {
 		w.last = l.Time
 	}
@@ -183,12 +189,13 @@ func (w *writer) draft(d transcript.Draft, old bool) error {
 	return w.err
 }
 
-// known notes where an entry of the original file stands in it.
+// known notes the place of an entry in the original file.
 func (w *writer) known(it sourceEntry) {
 	switch {
 	case it.Type == "message" || it.Type == "custom_message" || it.Type == "compaction":
 		at := it.ID
-		if head, tail, ok := cutLast(at); ok && (strings.HasPrefix(tail, "line") || rawjson.Text(rawjson.Field(it.message, "role")) == "toolResult") {
+		if head, tail, ok := cutLast(at); ok && (strings.HasPrefix(tail, "line") ||
+			rawjson.Text(rawjson.Field(it.message, "role")) == "toolResult") {
 			at = head
 		}
 		if at != w.place(it.ID) {
@@ -272,7 +279,8 @@ func (w *writer) entry(it sourceEntry) {
 		if !rawjson.IsString(name) {
 			name = []byte(`""`)
 		}
-		w.line(rawjson.Object("type", []byte(`"custom-title"`), "customTitle", name, "sessionId", rawjson.AppendString(nil, w.session)))
+		w.line(rawjson.Object("type", []byte(`"custom-title"`), "customTitle", name,
+			"sessionId", rawjson.AppendString(nil, w.session)))
 	case "model_change":
 		w.places[it.ID] = w.place(it.ParentID) // every message names its model
 		w.changed(it)
@@ -353,13 +361,16 @@ func (w *writer) compaction(it sourceEntry) {
 			"anchorUuid", idOrNull(w.place(it.ID)), "tailUuid", idOrNull(w.place(it.ParentID))))
 	}
 	parent := w.place(it.ParentID)
-	w.tree(boundary, w.envelope(it, boundary, "", `"system"`, "logicalParentUuid", idOrNull(parent), "subtype", []byte(`"compact_boundary"`),
-		"content", []byte(`"Conversation compacted"`), "isMeta", []byte("false"), "level", []byte(`"info"`), "compactMetadata", meta))
+	w.tree(boundary, w.envelope(it, boundary, "", `"system"`, "logicalParentUuid", idOrNull(parent),
+		"subtype", []byte(`"compact_boundary"`),
+		"content", []byte(`"Conversation compacted"`), "isMeta", []byte("false"), "level", []byte(`"info"`),
+		"compactMetadata", meta))
 	summary := rawjson.Field(it.Raw, "summary")
 	if !rawjson.IsString(summary) {
 		summary = []byte(`""`)
 	}
-	w.tree(w.place(it.ID), w.envelope(it, w.place(it.ID), boundary, `"user"`, "message", rawjson.Object("role", []byte(`"user"`), "content", summary),
+	w.tree(w.place(it.ID), w.envelope(it, w.place(it.ID), boundary, `"user"`,
+		"message", rawjson.Object("role", []byte(`"user"`), "content", summary),
 		"isVisibleInTranscriptOnly", []byte("true"), "isCompactSummary", []byte("true")))
 }
 
@@ -387,7 +398,8 @@ func (w *writer) envelope(it sourceEntry, id, parent, typ string, fields ...any)
 	out = appendMember(appendMember(out, "uuid", rawjson.AppendString(nil, id)), "timestamp", it.at)
 	for m := rawjson.Walk(it.more); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
-		case "message", "sessionId", "isSidechain", "agentId", "logicalParentUuid", "subtype", "compactMetadata", "isVisibleInTranscriptOnly", "sourceToolAssistantUUID":
+		case "message", "sessionId", "isSidechain", "agentId", "logicalParentUuid", "subtype", "compactMetadata",
+			"isVisibleInTranscriptOnly", "sourceToolAssistantUUID":
 		default:
 			out = appendMember(out, string(m.Key), m.Val)
 		}

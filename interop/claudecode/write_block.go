@@ -41,14 +41,15 @@ func (w *writer) block(block []byte) []byte {
 		}
 	default:
 		if isAnthropicBlock(typ) {
-			return rawjson.WithField(block, "cache_control", nil) // Claude Code sets its own, and more than four are refused
+			// Claude Code sets its own, and more than four are refused
+			return rawjson.WithField(block, "cache_control", nil)
 		}
 	}
 	w.lose("blocks of type " + printable(typ))
 	return nil
 }
 
-// isAnthropicBlock tells Anthropic's types of blocks that go as they are.
+// isAnthropicBlock reports whether a type is one of Anthropic's blocks that are written as they are.
 func isAnthropicBlock(typ string) bool {
 	switch typ {
 	case "document", "tool_reference", "server_tool_use", "search_result", "mcp_tool_use", "container_upload":
@@ -66,7 +67,8 @@ func imageBlock(block []byte) []byte {
 	if head, coded, ok := strings.Cut(string(data), ";base64,"); ok && strings.HasPrefix(head, `"data:`) {
 		data, mime = []byte(`"`+coded), []byte(head[:1]+strings.TrimPrefix(head, `"data:`)+`"`)
 	}
-	if !rawjson.IsString(data) || !rawjson.IsString(mime) || strings.HasPrefix(string(data), `"blob:`) || strings.HasPrefix(string(data), `"data:`) {
+	if !rawjson.IsString(data) || !rawjson.IsString(mime) || strings.HasPrefix(string(data), `"blob:`) ||
+		strings.HasPrefix(string(data), `"data:`) {
 		return nil
 	}
 	source := rawjson.Object("type", []byte(`"base64"`), "media_type", mime, "data", data)
@@ -124,5 +126,6 @@ func (w *writer) call(it sourceEntry, said *writtenAnswer, block []byte) []byte 
 	}
 	written := w.callNamed(it.ID, id)
 	said.calls = append(said.calls, writtenCall{id, written})
-	return rawjson.Object("type", []byte(`"tool_use"`), "id", rawjson.AppendString(nil, written), "name", name, "input", args, "caller", rawjson.Field(block, "caller"))
+	return rawjson.Object("type", []byte(`"tool_use"`), "id", rawjson.AppendString(nil, written), "name", name,
+		"input", args, "caller", rawjson.Field(block, "caller"))
 }

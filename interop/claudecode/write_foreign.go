@@ -38,7 +38,8 @@ func isNative(message []byte) bool {
 	default:
 		return false
 	}
-	for _, name := range []string{"parts", "contents", "tool_calls", "function_call", "reasoning_content", "reasoning", "reasoning_text"} {
+	for _, name := range []string{"parts", "contents", "tool_calls", "function_call", "reasoning_content",
+		"reasoning", "reasoning_text"} {
 		if v := rawjson.Field(message, name); v != nil && string(v) != "null" && string(v) != "[]" {
 			return false
 		}
@@ -114,9 +115,11 @@ func (w *writer) wrapped(list []byte) []byte {
 func (w *writer) anthropic(b []byte) []byte {
 	typ := rawjson.Text(rawjson.Field(b, "type"))
 	switch {
-	case typ == "image" && rawjson.Field(b, "source") != nil, typ == "document" && nativeBlock("user", b), isAnthropicBlock(typ) && typ != "document":
+	case typ == "image" && rawjson.Field(b, "source") != nil, typ == "document" && nativeBlock("user", b),
+		isAnthropicBlock(typ) && typ != "document":
 		return b
-	case typ == "thinking" && rawjson.IsString(rawjson.Field(b, "signature")), typ == "redacted_thinking", typ == "redactedThinking":
+	case typ == "thinking" && rawjson.IsString(rawjson.Field(b, "signature")), typ == "redacted_thinking",
+		typ == "redactedThinking":
 		return b
 	case rawjson.Field(b, "reasoningContent") != nil: // what is signed at Bedrock is Anthropic's
 		return piwriter.Thinking(b)
@@ -127,7 +130,8 @@ func (w *writer) anthropic(b []byte) []byte {
 			url = inner
 		}
 		if strings.HasPrefix(string(url), `"https://`) || strings.HasPrefix(string(url), `"http://`) {
-			return rawjson.Object("type", []byte(`"image"`), "source", rawjson.Object("type", []byte(`"url"`), "url", url))
+			return rawjson.Object("type", []byte(`"image"`), "source",
+				rawjson.Object("type", []byte(`"url"`), "url", url))
 		}
 	}
 	if d, ok := documentOf(b); ok {
@@ -183,7 +187,8 @@ func documentOf(b []byte) (d document, ok bool) {
 		return ""
 	}
 	inner := b
-	for _, name := range []string{"file", "inlineData", "inline_data", "document", "input_audio", "audio", "video", "source"} {
+	for _, name := range []string{"file", "inlineData", "inline_data", "document", "input_audio", "audio", "video",
+		"source"} {
 		if v := rawjson.Field(b, name); len(v) > 0 && v[0] == '{' {
 			inner = v
 			break
@@ -201,7 +206,8 @@ func documentOf(b []byte) (d document, ok bool) {
 	if head, coded, found := strings.Cut(d.data, ";base64,"); found && strings.HasPrefix(head, "data:") {
 		d.mime, d.data = head[len("data:"):], coded
 	}
-	return d, d.data != "" && !strings.HasPrefix(d.mime, "image/") && rawjson.Text(rawjson.Field(b, "type")) != "image"
+	return d, d.data != "" && !strings.HasPrefix(d.mime, "image/") &&
+		rawjson.Text(rawjson.Field(b, "type")) != "image"
 }
 
 // block returns Anthropic's document; nil = it takes none of that kind.
@@ -211,13 +217,16 @@ func (d document) block() []byte {
 		title = rawjson.AppendString(nil, d.name)
 	}
 	source := func(kind, mime, data string) []byte {
-		return rawjson.Object("type", []byte(`"document"`), "source", rawjson.Object("type", rawjson.AppendString(nil, kind),
-			"media_type", rawjson.AppendString(nil, mime), "data", rawjson.AppendString(nil, data)), "title", title)
+		return rawjson.Object("type", []byte(`"document"`), "source",
+			rawjson.Object("type", rawjson.AppendString(nil, kind),
+				"media_type", rawjson.AppendString(nil, mime), "data", rawjson.AppendString(nil, data)), "title", title)
 	}
 	switch {
-	case d.mime == "application/pdf" || d.mime == "pdf" || d.mime == "" && strings.HasSuffix(strings.ToLower(d.name), ".pdf"):
+	case d.mime == "application/pdf" || d.mime == "pdf" ||
+		d.mime == "" && strings.HasSuffix(strings.ToLower(d.name), ".pdf"):
 		return source("base64", "application/pdf", d.data)
-	case strings.HasPrefix(d.mime, "text/") || d.mime == "txt" || d.mime == "md" || d.mime == "csv" || d.mime == "html":
+	case strings.HasPrefix(d.mime, "text/") || d.mime == "txt" || d.mime == "md" || d.mime == "csv" ||
+		d.mime == "html":
 		if plain, err := base64.StdEncoding.DecodeString(d.data); err == nil {
 			return source("text", "text/plain", string(plain))
 		}

@@ -14,7 +14,8 @@ const lostStart = "the place where the session stands: before the first message,
 func (w *writer) pointed(it sourceEntry) {
 	data := rawjson.Field(it.Raw, "data")
 	leaf := rawjson.Text(rawjson.Field(data, "leafUuid"))
-	if it.Type != "custom" || rawjson.Text(rawjson.Field(it.Raw, "customType")) != "claude-code.last-prompt" || leaf == "" {
+	if it.Type != "custom" || rawjson.Text(rawjson.Field(it.Raw, "customType")) != "claude-code.last-prompt" ||
+		leaf == "" {
 		return
 	}
 	if rawjson.IsTrue(rawjson.Field(data, "explicit")) {
@@ -24,9 +25,10 @@ func (w *writer) pointed(it sourceEntry) {
 	}
 }
 
-// pointAtHead writes what leads to the head, where the file does not continue there by itself: the line by which Claude
-// Code notes that the user went back, and after it one that hangs there, for those who go by the last line.
-// entries is how many the session has: an id that is made with it is in no file of fewer.
+// pointAtHead writes what leads to the head, where the file does not continue there by itself: the line
+// by which Claude Code notes that the user went back, and after it one that hangs there, for those who
+// go by the last line. entries is how many the session has: an id that is made with it is in no file of
+// fewer.
 func (w *writer) pointAtHead(entries int) {
 	if w.head == "" && w.opens != "" {
 		w.lose(lostStart)
@@ -35,13 +37,15 @@ func (w *writer) pointAtHead(entries int) {
 		return
 	}
 	if w.agent == "" {
-		w.line(rawjson.Object("type", []byte(`"last-prompt"`), "leafUuid", idOrNull(w.head), "explicit", []byte("true"), "sessionId", rawjson.AppendString(nil, w.session)))
+		w.line(rawjson.Object("type", []byte(`"last-prompt"`), "leafUuid", idOrNull(w.head),
+			"explicit", []byte("true"), "sessionId", rawjson.AppendString(nil, w.session)))
 	}
 	if w.head == w.opens {
 		return
 	}
 	it := sourceEntry{at: jsonl.AppendTime(nil, w.last)}
 	id := derivedUUID("head", w.head+" "+strconv.Itoa(entries))
-	w.tree(id, w.envelope(it, id, w.head, `"system"`, "subtype", []byte(`"informational"`), "content", []byte(`"Continued from here"`),
+	w.tree(id, w.envelope(it, id, w.head, `"system"`, "subtype", []byte(`"informational"`),
+		"content", []byte(`"Continued from here"`),
 		"isMeta", []byte("false"), "level", []byte(`"info"`)))
 }

@@ -29,7 +29,8 @@ func (w *writer) message(it sourceEntry) {
 		lines = w.program(rawjson.Field(it.message, "summary"))
 	case "bashExecution", "pythonExecution":
 		w.lose("commands of the user: written as text")
-		text := "$ " + rawjson.Text(rawjson.Field(it.message, "command")) + rawjson.Text(rawjson.Field(it.message, "code")) + "\n" +
+		text := "$ " + rawjson.Text(rawjson.Field(it.message, "command")) +
+			rawjson.Text(rawjson.Field(it.message, "code")) + "\n" +
 			rawjson.Text(rawjson.Field(it.message, "output"))
 		lines = w.said(rawjson.AppendString(nil, text), false)
 	default:
@@ -94,7 +95,7 @@ func (w *writer) program(content []byte) []fileLine {
 	return w.said(content, true)
 }
 
-// said returns the line of what somebody says to the model; none for what is empty, which cannot be sent.
+// said returns the line of what is said to the model; none for what is empty, which cannot be sent.
 func (w *writer) said(content []byte, meta bool) []fileLine {
 	if !rawjson.IsString(content) {
 		content = w.blocks(content)
@@ -124,13 +125,15 @@ func (w *writer) user(content []byte) []fileLine {
 			}
 			continue
 		}
-		block, alone := w.resultBlock(rawjson.Text(rawjson.Field(m.Val, "tool_use_id")), rawjson.Field(m.Val, "content"), rawjson.Field(m.Val, "is_error"))
+		block, alone := w.resultBlock(rawjson.Text(rawjson.Field(m.Val, "tool_use_id")),
+			rawjson.Field(m.Val, "content"), rawjson.Field(m.Val, "is_error"))
 		if lines = append(lines, alone...); block != nil {
 			results = append(results, block)
 		}
 	}
 	if list := slices.Concat(results, rest); len(list) > 0 {
-		lines = append(lines, fileLine{"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List(list)), nil})
+		lines = append(lines, fileLine{"user", rawjson.Object("role", []byte(`"user"`),
+			"content", rawjson.List(list)), nil})
 	}
 	return lines
 }
@@ -147,7 +150,8 @@ func (w *writer) resultBlock(id string, content, isError []byte) (block []byte, 
 		return nil, w.said(content, true)
 	}
 	if again {
-		w.lose("results of calls that have another one, here or on another branch: Claude Code puts them behind each other")
+		w.lose("results of calls that have another one, here or on another branch: Claude Code puts them behind " +
+			"each other")
 	}
 	w.results[shortKey(written)] = true
 	w.pass(pathStep{answer: written})
@@ -155,12 +159,14 @@ func (w *writer) resultBlock(id string, content, isError []byte) (block []byte, 
 	if rawjson.IsTrue(isError) {
 		failed = isError
 	}
-	return rawjson.Object("tool_use_id", rawjson.AppendString(nil, written), "type", []byte(`"tool_result"`), "content", content, "is_error", failed), nil
+	return rawjson.Object("tool_use_id", rawjson.AppendString(nil, written), "type", []byte(`"tool_result"`),
+		"content", content, "is_error", failed), nil
 }
 
 // result returns the lines of a message that is the result of a tool.
 func (w *writer) result(message, content []byte) []fileLine {
-	block, alone := w.resultBlock(rawjson.Text(rawjson.Field(message, "toolCallId")), content, rawjson.Field(message, "isError"))
+	block, alone := w.resultBlock(rawjson.Text(rawjson.Field(message, "toolCallId")), content,
+		rawjson.Field(message, "isError"))
 	if block == nil {
 		return alone
 	}
@@ -170,7 +176,8 @@ func (w *writer) result(message, content []byte) []fileLine {
 	} else if !w.ours && string(details) != "null" {
 		w.lose("details of results of tools")
 	}
-	return []fileLine{{"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List([][]byte{block})), flags}}
+	return []fileLine{{"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List([][]byte{block})),
+		flags}}
 }
 
 // assistant returns the line of a message of the model.
@@ -186,7 +193,8 @@ func (w *writer) assistant(it sourceEntry, message, content []byte) []fileLine {
 	if fault := rawjson.Field(message, "errorMessage"); failed && rawjson.IsString(fault) && len(fault) > 2 {
 		if len(said.list) == 0 {
 			said.put(w.block(fault))
-		} else if it.more == nil && !strings.Contains(string(rawjson.List(said.list)), string(fault[1:len(fault)-1])) {
+		} else if it.more == nil && !strings.Contains(string(rawjson.List(said.list)),
+			string(fault[1:len(fault)-1])) {
 			w.lose("errors of messages that have content too")
 		}
 	}
@@ -243,7 +251,8 @@ func (w *writer) provider(it sourceEntry, message []byte, said *writtenAnswer) (
 	}
 	w.sent[shortKey(rawjson.Text(id))] = true
 	for _, name := range []string{"responseModel", "model"} {
-		if v := rawjson.Field(message, name); model == nil && rawjson.IsString(v) && len(v) > 2 && string(v) != `"unknown"` {
+		if v := rawjson.Field(message, name); model == nil && rawjson.IsString(v) && len(v) > 2 &&
+			string(v) != `"unknown"` {
 			model = v
 		}
 	}
@@ -254,8 +263,10 @@ func (w *writer) provider(it sourceEntry, message []byte, said *writtenAnswer) (
 		model = []byte(`"unknown"`)
 	}
 	sequence := rawjson.OrNull(rawjson.Field(message, "stop_sequence"))
-	out = rawjson.Object("id", id, "type", []byte(`"message"`), "role", []byte(`"assistant"`), "model", model, "content", rawjson.List(said.list),
-		"stop_reason", w.stop(it.message, said.signed, said.calls != nil), "stop_sequence", sequence, "usage", w.usage(it.message))
+	out = rawjson.Object("id", id, "type", []byte(`"message"`), "role", []byte(`"assistant"`), "model", model,
+		"content", rawjson.List(said.list),
+		"stop_reason", w.stop(it.message, said.signed, said.calls != nil), "stop_sequence", sequence, "usage",
+		w.usage(it.message))
 	for _, name := range []string{"container", "context_management", "stop_details"} {
 		if v := rawjson.OrNull(rawjson.Field(message, name)); string(v) != "null" {
 			out = rawjson.WithField(out, name, v)

@@ -9,7 +9,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// maxPathSteps bounds how far up the call of a result is looked for, in entries that call, answer or change the model.
+// maxPathSteps bounds how far up the call of a result is looked for, in entries that call, answer or
+// change the model.
 const maxPathSteps = 4096
 
 // pathStep is what an entry adds to the way that leads to it: calls or an answer to one, and the model in force. The
@@ -40,7 +41,7 @@ func (w *writer) pass(s pathStep) {
 }
 
 // answered finds the newest call of an id on the way, the first of a message that has no result yet; "" = there
-// is none. again tells that it has one, here or on another branch.
+// is none. again reports whether it has one, here or on another branch.
 func (w *writer) answered(id string) (written string, again bool) {
 	var here map[string]bool
 	at := w.way
@@ -77,7 +78,7 @@ func (w *writer) model() []byte {
 	return w.way.model
 }
 
-// callNamed returns the id under which a call is written: each is there once, for results are told by it.
+// callNamed returns the id under which a call is written: each is there once, for results name it.
 func (w *writer) callNamed(entry, id string) string {
 	written := callID(id)
 	for n := 0; w.calls[shortKey(written)]; n++ {

@@ -16,7 +16,8 @@ var usageCounts = []struct{ name, pi string }{
 	{"output_tokens", "output"},
 }
 
-// usage returns what a message of any provider's shape says was counted, in Anthropic's words; what is not there is 0.
+// usage returns what a message of any provider's shape says was counted, in Anthropic's words; what is
+// not there is 0.
 func (w *writer) usage(message []byte) []byte {
 	own, u := rawjson.Field(message, "usage"), piwriter.Usage(message)
 	if total := rawjson.Field(rawjson.Field(u, "cost"), "total"); strings.Trim(string(total), "0.") != "" {
@@ -36,14 +37,16 @@ func (w *writer) usage(message []byte) []byte {
 				rest = strconv.AppendInt(nil, all-h, 10)
 			}
 		}
-		out = rawjson.WithField(out, "cache_creation", rawjson.Object("ephemeral_5m_input_tokens", rest, "ephemeral_1h_input_tokens", hour))
+		out = rawjson.WithField(out, "cache_creation",
+			rawjson.Object("ephemeral_5m_input_tokens", rest, "ephemeral_1h_input_tokens", hour))
 	}
 	return out
 }
 
-// isAnthropicUsage tells Anthropic's own counts from those of OpenAI's that go by the same names.
+// isAnthropicUsage reports whether counts are Anthropic's, and not OpenAI's of the same names.
 func isAnthropicUsage(u []byte) bool {
-	return rawjson.IsNumber(rawjson.Field(u, "input_tokens")) && rawjson.Field(u, "input_tokens_details") == nil && rawjson.Field(u, "total_tokens") == nil
+	return rawjson.IsNumber(rawjson.Field(u, "input_tokens")) && rawjson.Field(u, "input_tokens_details") == nil &&
+		rawjson.Field(u, "total_tokens") == nil
 }
 
 // stop says in Anthropic's words why the model stopped; null = it did not come to that.
@@ -53,7 +56,8 @@ func (w *writer) stop(message []byte, signed, calls bool) []byte {
 	}
 	for _, name := range []string{"stop_reason", "stopReason"} {
 		switch word := rawjson.Text(rawjson.Field(message, name)); word {
-		case "end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "model_context_window_exceeded":
+		case "end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal",
+			"model_context_window_exceeded":
 			return rawjson.AppendString(nil, word)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// told ends what one agent says to another.
+// told ends a piece of what one agent says to another.
 func (w *pieceMaker) told(p *rolloutPiece) {
 	p.Name, p.Asks = "codex.agent_message", true
 	w.end(p, actUnsaid)
@@ -48,7 +48,8 @@ func (w *pieceMaker) letter(p *rolloutPiece, letter []byte) {
 		}
 		head := "Message Type: " + kind + "\nTask name: " + rawjson.Text(rawjson.Field(letter, "recipient")) +
 			"\nSender: " + rawjson.Text(rawjson.Field(letter, "author")) + "\nPayload:\n"
-		w.room = append(rawjson.AppendString(append(w.room, `[{"type":"text","text":`...), head), `},{"type":"encrypted_content","encrypted_content":`...)
+		w.room = append(rawjson.AppendString(append(w.room, `[{"type":"text","text":`...), head),
+			`},{"type":"encrypted_content","encrypted_content":`...)
 		w.room = append(append(w.room, sealed...), "}]"...)
 	case rawjson.IsString(text):
 		w.room = append(append(append(w.room, `[{"type":"text","text":`...), text...), "}]"...)
@@ -76,9 +77,10 @@ func (w *pieceMaker) hosted(p *rolloutPiece) {
 	p.Image = w.room[from:len(w.room):len(w.room)]
 }
 
-// imageType tells by its first bytes what a picture in base64 is; "" = nothing that can be looked at.
+// imageType returns the type of a picture in base64, by its first bytes; "" = nothing that can be looked at.
 func imageType(data []byte) string {
-	if len(data) <= len(`""`) || data[0] != '"' || bytes.IndexByte(data, '\\') >= 0 || bytes.HasPrefix(data, []byte(`"data:`)) {
+	if len(data) <= len(`""`) || data[0] != '"' || bytes.IndexByte(data, '\\') >= 0 ||
+		bytes.HasPrefix(data, []byte(`"data:`)) {
 		return ""
 	}
 	switch data = data[1:]; {

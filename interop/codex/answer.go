@@ -24,7 +24,7 @@ type heldLine struct {
 }
 
 // The bounds of an answer in bytes: what follows it, and what it is made of before the rest is another
-// answer (over 4 MiB a stub stands in its place in any case).
+// answer (over 4 MiB a stub replaces it in any case).
 const (
 	maxHeld   = 4 << 20
 	maxAnswer = 16 << 20

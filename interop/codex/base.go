@@ -21,7 +21,7 @@ import (
 // maxBases bounds the files that a session's beginning is spread over.
 const maxBases = 16
 
-// part is one of the files that a session's history stands in: its own, and before it the beginning of another
+// part is one of the files that hold a session's history: its own, and before it the beginning of another
 // session's, of which it is a fork that copied nothing.
 type part struct {
 	name    string // as Source.Beside takes it
@@ -33,7 +33,7 @@ type part struct {
 	left    io.LimitedReader
 }
 
-// trace follows history_base from file to file and gives what it leads to, the beginning of all last. Where it
+// trace follows history_base from file to file and returns what it leads to, the beginning of all last. Where it
 // leads no further, that is said, and what there is is read.
 func (r *Reader) trace() (chain []*part) {
 	p := r.first
@@ -63,7 +63,7 @@ func (r *Reader) trace() (chain []*part) {
 	}
 }
 
-// find looks for the file of a base and gives what its session says of its own base.
+// find looks for the file of a base and returns what its session says of its own base.
 func (r *Reader) find(b *part, id string, from []byte, seen map[string]bool) (next []byte, err error) {
 	size, sizeErr := strconv.ParseInt(string(rawjson.Field(from, "end_byte_offset")), 10, 64)
 	ordinal, ordinalErr := strconv.ParseUint(string(rawjson.Field(from, "end_ordinal_exclusive")), 10, 64)
@@ -121,7 +121,8 @@ func (r *Reader) locate(id string) (name string, err error) {
 		}
 		for _, name := range names {
 			plain := strings.TrimSuffix(name, ".zst")
-			if path.Dir(name) == dir && strings.HasPrefix(path.Base(name), "rollout-") && strings.HasSuffix(plain, "-"+id+".jsonl") {
+			if path.Dir(name) == dir && strings.HasPrefix(path.Base(name), "rollout-") &&
+				strings.HasSuffix(plain, "-"+id+".jsonl") {
 				return name, nil
 			}
 		}
@@ -179,7 +180,7 @@ func (r *Reader) nextFile() {
 	r.first = nil
 }
 
-// beyond tells a line of a base that is the fork's no more. Lines without an ordinal are counted.
+// beyond reports whether a line of a base is not the fork's any more. Lines without an ordinal are counted.
 func (b *part) beyond(p *rolloutPiece) bool {
 	if b.ordinal == math.MaxUint64 {
 		return false

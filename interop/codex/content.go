@@ -33,7 +33,8 @@ func appendBlock(dst, block []byte) []byte {
 		return append(append(append(dst, `{"type":"text","text":`...), text...), '}')
 	}
 	url := rawjson.Field(block, "image_url")
-	if mime, data, ok := bytes.Cut(bytes.TrimPrefix(url, []byte(`"data:`)), []byte(";base64,")); ok && bytes.HasPrefix(url, []byte(`"data:image/`)) && bytes.IndexByte(url, '\\') < 0 {
+	if mime, data, ok := bytes.Cut(bytes.TrimPrefix(url, []byte(`"data:`)), []byte(";base64,")); ok &&
+		bytes.HasPrefix(url, []byte(`"data:image/`)) && bytes.IndexByte(url, '\\') < 0 {
 		dst = append(append(dst, `{"type":"image","data":"`...), data...)
 		return append(append(append(dst, `,"mimeType":"`...), mime...), `"}`...)
 	}

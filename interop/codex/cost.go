@@ -32,7 +32,7 @@ type dueCount struct {
 	open     bool
 	late     bool // it is given out, for too much followed it
 	at       int  // among the entries that are made
-	from, to int  // where its usage stands in it
+	from, to int  // where its usage is in it
 	size     int  // bytes of the entries from it on: with over maxHeld of them nothing is waited for
 }
 
@@ -83,7 +83,8 @@ func (r *Reader) counted(p *rolloutPiece) {
 
 // spend says what was counted and is no answer's.
 func (r *Reader) spend(a position, u tokenUsage) {
-	out := rawjson.AppendString(append(r.open(a, "usage", len(r.model)), `,"kind":"codex","provider":`...), r.provider)
+	out := rawjson.AppendString(append(r.open(a, "usage", len(r.model)), `,"kind":"codex","provider":`...),
+		r.provider)
 	out = rawjson.AppendString(append(out, `,"model":`...), r.model)
 	r.put(a, append(u.Append(append(out, `,"usage":`...)), '}'))
 }

@@ -11,13 +11,13 @@ import (
 // wholeHead is how much of a longer file is looked at.
 const wholeHead = 64 << 10
 
-// Detect tells by the first bytes of a file, compressed or not, whether it is one of Codex's. The last line may
+// Detect reports whether the first bytes of a file, compressed or not, are those of one of Codex's. The last line may
 // be torn.
 func Detect(head []byte) bool {
 	if bytes.HasPrefix(head, zstdMagic) {
 		packed := len(head)
 		if head = unpacked(head); len(head) == 0 {
-			return packed >= wholeHead // not one block of it is there; nobody else packs
+			return packed >= wholeHead // not one block of it is there; only Codex compresses
 		}
 	}
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))

@@ -27,13 +27,13 @@ type pieceBatch struct {
 	shop   pieceMaker
 }
 
-// pieceFeed returns the pieces of a file in order: one goroutine cuts the file into lines and checks them, others
-// read batches of them, each line without regard to those before it, and the reader takes what they made. Next and
-// Close belong to the reader's goroutine.
+// pieceFeed returns the pieces of a file in order: one goroutine cuts the file into lines and checks
+// them, others read batches of them, each line without regard to those before it, and the reader takes
+// what they made. Next and Close belong to the reader's goroutine.
 //
-// It holds at most 7 batches, each of up to 1,024 objects in 512 KiB and one more of that size; only one of them holds
-// a line that is longer (at most 64 MiB). What is made of a line is some bytes larger than the line, and at most six
-// times as large (a thought of which each byte has to be escaped).
+// It holds at most 7 batches, each of up to 1,024 objects in 512 KiB and one more of that size; only
+// one of them holds a line that is longer (at most 64 MiB). What is made of a line is some bytes larger
+// than the line, and at most six times as large (a thought of which each byte has to be escaped).
 type pieceFeed struct {
 	s     *jsonl.Scanner
 	base  int
@@ -49,9 +49,10 @@ type pieceFeed struct {
 	ended bool
 }
 
-// newPieceFeed continues where s stands. s is the feed's from now on. base is what the pieces have for their file.
+// newPieceFeed continues where s is. s is the feed's from now on. base is what the pieces have for their file.
 func newPieceFeed(s *jsonl.Scanner, base int, seed maphash.Seed) *pieceFeed {
-	f := &pieceFeed{s: s, base: base, seed: seed, out: &pieceBatch{}, free: make(chan *pieceBatch, 2*feedLanes+3), large: make(chan struct{}, 1), stop: make(chan struct{})}
+	f := &pieceFeed{s: s, base: base, seed: seed, out: &pieceBatch{}, free: make(chan *pieceBatch, 2*feedLanes+3),
+		large: make(chan struct{}, 1), stop: make(chan struct{})}
 	s.Note = func(number int, kind, detail string, bad int) {
 		f.in.tail.add(number, kind, detail, bad)
 	}
@@ -90,7 +91,7 @@ func (f *pieceFeed) done() {
 	if f.out.large {
 		<-f.large
 		f.out.large = false
-		return // with its room, which is of a size that nobody wants again
+		return // with its room, which is of a size that is not needed again
 	}
 	if cap(f.out.lines) > 0 {
 		select {
@@ -128,7 +129,8 @@ func (f *pieceFeed) fill() (*pieceBatch, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := rolloutPiece{At: position{Base: f.base, Line: o.Number, N: o.At}, Raw: raw, Cut: o.Part, Size: o.Size, Notes: b.tail}
+		p := rolloutPiece{At: position{Base: f.base, Line: o.Number, N: o.At}, Raw: raw, Cut: o.Part, Size: o.Size,
+			Notes: b.tail}
 		b.tail = lineNotes{}
 		b.pieces = append(b.pieces, p)
 	}

@@ -16,7 +16,8 @@ func (r *Reader) setHeader(l rolloutLine) error {
 	p := l.Payload
 	h := interop.Header{ID: textField(p, "id"), Cwd: textField(p, "cwd"), Version: 1, Made: p == nil}
 	agent, spawn := begunBy(p)
-	for _, parent := range []string{textField(p, "forked_from_id"), textField(p, "parent_thread_id"), textField(spawn, "parent_thread_id")} {
+	for _, parent := range []string{textField(p, "forked_from_id"), textField(p, "parent_thread_id"),
+		textField(spawn, "parent_thread_id")} {
 		if h.Parent == "" {
 			h.Parent = parent
 		}
@@ -50,8 +51,10 @@ func (r *Reader) setHeader(l rolloutLine) error {
 	if r.agent = agent != ""; r.agent {
 		internal = []byte("true")
 	}
-	h.Raw = rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", text(h.ID), "timestamp", jsonl.AppendTime(nil, stamp),
-		"cwd", rawjson.AppendString(nil, h.Cwd), "title", text(h.Title), "parentSession", text(h.Parent), "internal", internal, "agent", text(agent))
+	h.Raw = rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", text(h.ID),
+		"timestamp", jsonl.AppendTime(nil, stamp),
+		"cwd", rawjson.AppendString(nil, h.Cwd), "title", text(h.Title), "parentSession", text(h.Parent), "internal",
+		internal, "agent", text(agent))
 	r.header = h
 	if r.provider = textField(p, "model_provider"); r.provider == "" {
 		r.provider = "openai"
@@ -69,7 +72,7 @@ func (r *Reader) title(h *interop.Header) (err error) {
 
 func textField(object []byte, name string) string { return rawjson.Text(rawjson.Field(object, name)) }
 
-// begunBy names the agent whose thread this is, if nobody but Codex began it: by its nickname, its role, what it is
+// begunBy names the agent whose thread this is, if Codex itself began it: by its nickname, its role, what it is
 // for, or its thread; "" = a user's. spawn is what the thread says of where it comes from.
 //
 // Codex says that in three ways, of which older versions have one or two: parent_thread_id, thread_source, and
@@ -92,14 +95,16 @@ func begunBy(meta []byte) (agent string, spawn []byte) {
 		}
 	}
 	switch val := bytes.ToLower(rawjson.Field(meta, "thread_source")); {
-	case string(val) == `"subagent"`, string(val) == `"memory_consolidation"`, strings.HasPrefix(strings.ToLower(rawjson.Text(source)), "subagent"):
+	case string(val) == `"subagent"`, string(val) == `"memory_consolidation"`,
+		strings.HasPrefix(strings.ToLower(rawjson.Text(source)), "subagent"):
 		began = true
 	}
 	if !began {
 		return "", nil
 	}
 	for _, name := range []string{
-		textField(meta, "agent_nickname"), textField(spawn, "agent_nickname"), textField(meta, "agent_role"), textField(spawn, "agent_role"),
+		textField(meta, "agent_nickname"), textField(spawn, "agent_nickname"), textField(meta, "agent_role"),
+		textField(spawn, "agent_role"),
 		textField(spawn, "agent_type"), kind, textField(meta, "id"),
 	} {
 		if name != "" {

@@ -100,13 +100,14 @@ func (w *pieceMaker) arguments(dst, val []byte) []byte {
 	w.spare = rawjson.AppendText(w.spare[:0], val)
 	inner := bytes.TrimSpace(w.spare)
 	const depth = rawjson.MaxDepth / 2
-	if end, err := rawjson.ValueEnd(inner, 0, depth); err == nil && end == len(inner) && inner[0] == '{' && bytes.IndexByte(inner, '\n') < 0 {
+	if end, err := rawjson.ValueEnd(inner, 0, depth); err == nil && end == len(inner) && inner[0] == '{' &&
+		bytes.IndexByte(inner, '\n') < 0 {
 		return append(dst, inner...)
 	}
 	return append(append(append(dst, `{"input":`...), val...), '}')
 }
 
-// output makes the content of a call's result, and tells whether the call failed.
+// output makes the content of a call's result, and notes whether the call failed.
 func (w *pieceMaker) output(p *rolloutPiece) {
 	p.CallID = rawjson.Text(p.Fields.CallID)
 	val := p.Fields.output
@@ -123,7 +124,8 @@ func (w *pieceMaker) output(p *rolloutPiece) {
 		p.Failed = p.Failed || w.exitedBadly(val)
 		w.room = append(append(append(w.room, `[{"type":"text","text":`...), val...), "}]"...)
 	case p.Kind == "tool_search_output":
-		w.room = append(rawjson.AppendString(append(w.room, `[{"type":"text","text":`...), rawjson.OrNull(p.Fields.tools)), "}]"...)
+		w.room = append(rawjson.AppendString(append(w.room, `[{"type":"text","text":`...),
+			rawjson.OrNull(p.Fields.tools)), "}]"...)
 	default:
 		w.room = append(w.room, "[]"...)
 	}

@@ -57,7 +57,8 @@ func openRollout(src interop.Source) (*rolloutStream, error) {
 
 // unpack unpacks a compressed file, on no goroutine of its own.
 func unpack(in io.Reader) (*zstd.Decoder, error) {
-	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow))
 }
 
 // newScanner cuts a file into objects, and finds those of Codex's after damage.

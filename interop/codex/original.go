@@ -30,7 +30,7 @@ type originalEnd struct {
 // maxTextCalls bounds the calls that are known for such: 16 MiB of memory.
 const maxTextCalls = 1 << 19
 
-// Custom tells a call whose input is a text by its id: custom_tool_call.
+// Custom reports whether the call of an id has a text as its input: custom_tool_call.
 func (e *originalEnd) Custom(id string) bool { return e.texts[maphash.String(e.seed, id)] }
 
 // copyOriginal copies a rollout as it is, and reads it at the same time.
@@ -53,21 +53,27 @@ func copyOriginal(w io.Writer, original io.Reader) (end originalEnd, err error) 
 
 // read reads a rollout to its end. What is wrong with the frame of a compressed one is no error.
 func (e *originalEnd) read(in io.Reader, through *copyingReader) (err error) {
-	text, err := openRollout(interop.Source{Name: "the original", Open: func() (io.ReadCloser, error) { return io.NopCloser(in), nil }})
-	if err == nil {
-		last := &lastByteReader{r: text}
-		err = errors.Join(e.lines(last), text.Close())
-		e.Torn = last.any && last.b != '\n'
-	}
+	err = e.readAll(in)
 	switch {
 	case through.err != nil:
 		return fmt.Errorf("copy the original: %w", through.err)
 	case err != nil && e.Packed:
 		e.Broken = err
-	case err != nil:
+		return nil
+	}
+	return err
+}
+
+func (e *originalEnd) readAll(in io.Reader) error {
+	text, err := openRollout(interop.Source{Name: "the original",
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(in), nil }})
+	if err != nil {
 		return err
 	}
-	return nil
+	last := &lastByteReader{r: text}
+	err = errors.Join(e.lines(last), text.Close())
+	e.Torn = last.any && last.b != '\n'
+	return err
 }
 
 func (e *originalEnd) lines(in io.Reader) error {

@@ -18,7 +18,7 @@ type itemAct uint8
 const (
 	actAside  itemAct = iota // nothing: it is kept as it is
 	actUser                  // the user speaks
-	actUnsaid                // the model is told what nobody said
+	actUnsaid                // the model gets what neither it nor the user said
 	actAnswer                // the model speaks, thinks or calls
 	actOutput                // a call has its result
 )
@@ -36,7 +36,7 @@ type rolloutPiece struct {
 	Failed bool      // it is the output of a call that failed
 	Told   bool      // Codex says it by itself before a turn, and goes back with it
 	Asks   bool      // an agent says it to this one, which answers it as it answers the user
-	Name   string    // of a tool, or the type of what nobody said
+	Name   string    // of a tool, or the type of what neither user nor model said
 	CallID string
 	Body   []byte     // content, or blocks with commas between
 	Image  []byte     // content: a picture that the model drew, beside its body
@@ -99,7 +99,7 @@ func (n *lineNotes) add(number int, kind, detail string, bad int) {
 
 func (n *lineNotes) any() bool { return len(n.List) > 0 }
 
-// makePiece makes a piece of an object that stands alone.
+// makePiece makes a piece of an object on a line of its own.
 func makePiece(seed maphash.Seed, o jsonl.Object) *rolloutPiece {
 	p := &rolloutPiece{At: position{Line: o.Number}, Raw: bytes.Clone(o.Raw), Cut: o.Part, Size: o.Size}
 	w := pieceMaker{seed: seed}
@@ -107,7 +107,7 @@ func makePiece(seed maphash.Seed, o jsonl.Object) *rolloutPiece {
 	return p
 }
 
-// makeItemPiece makes a piece of an item that stands in another line.
+// makeItemPiece makes a piece of an item inside of another line.
 func makeItemPiece(seed maphash.Seed, at position, item []byte) *rolloutPiece {
 	p := &rolloutPiece{At: at, Raw: item, rolloutLine: rolloutLine{Payload: item}}
 	p.Kind = p.Fields.read(item)
@@ -193,7 +193,8 @@ func (w *pieceMaker) message(p *rolloutPiece) {
 	switch {
 	case role != "user":
 		p.Name, p.Told = "codex."+role, role == "developer" && marked(content, preludeTags)
-	case contextual(content, rawjson.Field(rawjson.Field(p.Payload, "internal_chat_message_metadata_passthrough"), "content_item_kinds")):
+	case contextual(content, rawjson.Field(rawjson.Field(p.Payload, "internal_chat_message_metadata_passthrough"),
+		"content_item_kinds")):
 		p.Name, p.Told = "codex.context", true
 	default:
 		w.end(p, actUser)

@@ -21,7 +21,7 @@ const ownIDPrefix = "cx-"
 // callSeed is of the hashes of ids, which never leave the process.
 var callSeed = maphash.MakeSeed()
 
-// callHash stands for the id of a call.
+// callHash returns what represents the id of a call.
 func callHash(id string) uint64 { return maphash.String(callSeed, id) }
 
 // What an entry is to the conversation.
@@ -58,8 +58,11 @@ type linePlan struct {
 type neededRange struct{ from, at int }
 
 // newLinePlan walks the entries, the first known of which a file has already.
-func newLinePlan(entries iter.Seq2[transcript.Draft, error], known int, head string) (*linePlan, interop.Losses, error) {
-	p := &linePlan{last: map[string]int{}, Results: map[int][]uint64{}, kept: map[int]string{}, Parts: map[string]int{}, begun: map[int]bool{}}
+func newLinePlan(
+	entries iter.Seq2[transcript.Draft, error], known int, head string,
+) (*linePlan, interop.Losses, error) {
+	p := &linePlan{last: map[string]int{}, Results: map[int][]uint64{}, kept: map[int]string{},
+		Parts: map[string]int{}, begun: map[int]bool{}}
 	losses, ids, n := interop.Losses{}, piwriter.CallIDs{}, 0
 	for d, err := range entries {
 		l, ok, err := piwriter.LineOf(d, err)
@@ -136,12 +139,13 @@ func (p *linePlan) look(i int, l transcript.Line, message []byte) {
 		}
 	}
 	p.class = append(p.class, class)
-	if dot := strings.LastIndexByte(l.ID, '.'); dot > 0 && strings.HasPrefix(l.ID, ownIDPrefix) && l.Type != "model_change" && l.Type != "thinking_level_change" {
+	if dot := strings.LastIndexByte(l.ID, '.'); dot > 0 && strings.HasPrefix(l.ID, ownIDPrefix) &&
+		l.Type != "model_change" && l.Type != "thinking_level_change" {
 		p.Parts[l.ID[:dot]]++
 	}
 }
 
-// classOfTold returns the class of a message that nobody said.
+// classOfTold returns the class of a message that neither the user nor the model said.
 func classOfTold(raw []byte) byte {
 	content := rawjson.Field(raw, "content")
 	switch string(rawjson.Field(raw, "customType")) {
@@ -188,7 +192,7 @@ func (p *linePlan) headOf(head string) (int, error) {
 
 // wayTo returns the entries from the root to one.
 func (p *linePlan) wayTo(i int) (path []int) {
-	for i >= 0 && (len(path) == 0 || i < path[len(path)-1]) { // what stands before its parent has lost it
+	for i >= 0 && (len(path) == 0 || i < path[len(path)-1]) { // an entry before its parent has lost it
 		path = append(path, i)
 		i = int(p.parents[i])
 	}

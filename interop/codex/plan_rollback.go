@@ -11,8 +11,10 @@ import (
 const (
 	lostBranch = "entries on other branches: Codex keeps one line of conversation"
 	lostOrphan = "entries whose parent is not before them in the session: what comes before is not in the file"
-	lostTurn   = "the place where the session goes on, inside of a turn: the turn is taken back, and what counts of it said again"
-	lostAgain  = "the place where the session goes on, to which Codex cannot go back: the context there is said again as a whole"
+	lostTurn   = "the place where the session goes on, inside of a turn: the turn is taken back, and what counts " +
+		"of it said again"
+	lostAgain = "the place where the session goes on, to which Codex cannot go back: the context there is said " +
+		"again as a whole"
 )
 
 // continuation is how a file gets from where it ends to where the session continues.
@@ -27,9 +29,9 @@ type continuation struct {
 // Undone reports whether a result of a call is taken back with the turns.
 func (w continuation) Undone(id string) bool { return w.undo[callHash(id)] }
 
-// Back finds the way from the end of the original to the line of the head. Codex goes back to where a user spoke: what
-// of the turn is on the line is said again. It goes back neither past a compaction nor to before the first turn: the
-// context is said again then, as the history of another compaction.
+// Back finds the way from the end of the original to the line of the head. Codex goes back to where a
+// user spoke: what of the turn is on the line is said again. It goes back neither past a compaction nor
+// to before the first turn: the context is said again then, as the history of another compaction.
 func (p *linePlan) Back(losses interop.Losses) continuation {
 	tip := p.wayTo(p.known - 1)
 	shared := 0
@@ -81,9 +83,9 @@ func (p *linePlan) undoing(w continuation, rest []int) continuation {
 	return w
 }
 
-// holds reports whether the compaction before a place of a file's line stays in force where so many messages after the
-// place are taken back. It goes with the turn in which it was made, and Codex takes back as many turns in which
-// somebody asks, however many messages each has.
+// holds reports whether the compaction before a place of a file's line stays in force where so many
+// messages after the place are taken back. It goes with the turn in which it was made, and Codex takes
+// back as many turns in which somebody asks, however many messages each has.
 func (p *linePlan) holds(tip []int, place, messages int) bool {
 	last := -1
 	for at, i := range tip[:place] {
@@ -103,13 +105,17 @@ func (p *linePlan) holds(tip []int, place, messages int) bool {
 	return last < 0 || !named || asking >= messages
 }
 
-// stays reports whether all that was said on a line stays where the turn after it is taken back: commands that the user
-// ran right before a turn go with it, unless it is the first one; the summary of a compaction may count as one.
+// stays reports whether all that was said on a line stays where the turn after it is taken back:
+// commands that the user ran right before a turn go with it, unless it is the first one; the summary of
+// a compaction may count as one.
 func (p *linePlan) stays(line []int) bool {
 	for i := len(line) - 1; i >= 0; i-- {
 		switch p.class[line[i]] {
 		case classRan:
-			return !slices.ContainsFunc(line[:i], func(i int) bool { return p.class[i] == classAsks || p.class[i] == classSummary })
+			return !slices.ContainsFunc(line[:i], func(i int) bool {
+				return p.class[i] == classAsks ||
+					p.class[i] == classSummary
+			})
 		case classSilent, classTold:
 		default:
 			return true

@@ -49,7 +49,7 @@ var preludeTags = []prefixMark{
 	{"<rollout_budget>", ""},
 }
 
-// contextual tells what Codex says in the user's name from what the user says: by the kinds of its parts, which
+// contextual reports whether Codex, and not the user, says a content of role user: by the kinds of its parts, which
 // versions of 2026 name, else by the marks of any part.
 func contextual(content, kinds []byte) bool {
 	known, parts := 0, 0
@@ -67,7 +67,8 @@ func contextual(content, kinds []byte) bool {
 	return known > 0 && known == parts || marked(content, contextMarks)
 }
 
-// isPrelude reports whether a content is what Codex says as the developer before a turn, and says anew where it went back.
+// isPrelude reports whether a content is what Codex says as the developer before a turn, and says anew
+// where it went back.
 func isPrelude(content []byte) bool { return marked(content, preludeTags) }
 
 // marked reports whether a part of a content has one of these marks.
@@ -90,7 +91,8 @@ func isMarked(val []byte, by []prefixMark) bool {
 	}
 	text := strings.TrimSpace(rawjson.Text(val))
 	for _, m := range by {
-		if len(text) >= len(m.begin)+len(m.end) && strings.EqualFold(text[:len(m.begin)], m.begin) && strings.EqualFold(text[len(text)-len(m.end):], m.end) {
+		if len(text) >= len(m.begin)+len(m.end) && strings.EqualFold(text[:len(m.begin)], m.begin) &&
+			strings.EqualFold(text[len(text)-len(m.end):], m.end) {
 			return true
 		}
 	}

@@ -9,7 +9,8 @@ import (
 // sealedSummary is the summary of a compaction that says nothing in clear, as JSON.
 const sealedSummary = `"Codex kept the summary of what was said before encrypted: nobody but its provider can read it."`
 
-// compactionSummary returns the summary of a compaction as JSON, and which item of its history it is, -1 = none of them.
+// compactionSummary returns the summary of a compaction as JSON, and which item of its history it is,
+// -1 = none of them.
 func compactionSummary(payload []byte) (summary []byte, at int) {
 	summary = rawjson.Field(payload, "message")
 	history := rawjson.Field(payload, "replacement_history")
@@ -40,7 +41,7 @@ func endsWith(text, end []byte) bool {
 	return said != "" && strings.HasSuffix(rawjson.Text(text), said)
 }
 
-// hasSealedItem tells a history of which a part is for the provider's eyes only.
+// hasSealedItem reports whether a part of a history can be read by the provider only.
 func hasSealedItem(history []byte) bool {
 	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); {
 		if isSealedItem(m.Val) {
@@ -50,10 +51,11 @@ func hasSealedItem(history []byte) bool {
 	return false
 }
 
-// hasSealedSummary tells a history whose summary is encrypted: what the user said in it is no summary.
+// hasSealedSummary reports whether the summary of a history is encrypted: what the user said in it is no summary.
 func hasSealedSummary(history []byte) bool {
 	for m := rawjson.Walk(history); m.Closing == ']' && m.Next(); {
-		if isSealedItem(m.Val) && len(rawjson.Field(m.Val, "encrypted_content")) > len(`""`) && rawjson.IsString(rawjson.Field(m.Val, "encrypted_content")) {
+		if isSealedItem(m.Val) && len(rawjson.Field(m.Val, "encrypted_content")) > len(`""`) &&
+			rawjson.IsString(rawjson.Field(m.Val, "encrypted_content")) {
 			return true
 		}
 	}
@@ -68,9 +70,10 @@ func isSealedItem(item []byte) bool {
 	return false
 }
 
-// survivesRollback tells a compaction that Codex's newest versions hold on to, whatever is taken back: from it on they load what
-// the file says. paged: the session is one of pages.
+// survivesRollback reports whether Codex's newest versions keep a compaction, whatever is taken back:
+// from it on they load what the file says. paged: the session is one of pages.
 func survivesRollback(payload []byte, paged bool) bool {
-	return rawjson.IsNumber(rawjson.Field(payload, "window_number")) && (paged || rawjson.Field(payload, "resume_metadata") != nil &&
-		string(rawjson.Field(payload, "resume_metadata")) != "null")
+	return rawjson.IsNumber(rawjson.Field(payload, "window_number")) &&
+		(paged || rawjson.Field(payload, "resume_metadata") != nil &&
+			string(rawjson.Field(payload, "resume_metadata")) != "null")
 }

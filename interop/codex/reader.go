@@ -1,35 +1,43 @@
-// Package codex reads and writes the rollouts of the Codex command line: .jsonl and .jsonl.zst, of every age. Write and
-// Continue say what they write.
+// Package codex reads and writes the rollouts of the Codex command line: .jsonl and .jsonl.zst, of
+// every age. Write and Continue say what they write.
 //
 // What it guarantees of a file that it reads:
 //
-//   - The items of one answer of the model (reasoning, text, calls, and those that the provider answers itself) are
-//     one entry; outputs are results of their calls. A picture that the model drew is an image in its answer.
-//   - A rollback starts a branch where it went back to; what it undid stays. The
-//     context is what Codex itself makes of the file, with one difference: where a message was sent to a turn
-//     after a compaction of its own, and is taken back alone, the compaction still counts.
-//   - A compaction is an entry of type compaction, with what Codex put in place of the history after it,
-//     as messages that the model sees and that nobody said. Of a compaction of 2025, which brings no history, that is
-//     what the user had said. A summary that is encrypted is kept as it is, and the entry says so.
-//   - What other agents tell an agent is what the user says in its session: its task is the first of it. In a session
-//     that the user began it is a custom_message of type "codex.agent_message", shown.
-//   - Each answer has the count of tokens that is its own, wherever that stands; counts that are no answer's are
-//     entries of type usage. The sum is what the file's last count says of all, but for a beginning that is not read.
-//   - Events that say again what an item says are left out and counted. What the transcript cannot express is
-//     kept as it is, in entries of type custom named "codex.<type>", in the order of the file.
-//   - A fork that copied nothing (history_base) has the entries of the file that it continues from first, up to the
-//     place that it names, if that file lies beside it: in the same folder, in that of the day on which the
-//     thread began, or among the archived ones. Their ids begin with "cx-b1-", those of that file's own base with
-//     "cx-b2-", and so on, at most 16 files. What cannot be found is said, and the file is read without it.
-//   - A session's title is the name that its thread has in session_index.jsonl, in Codex's home, or else in the file.
-//     The header of a thread that an agent began, or Codex for its own ends, has "internal" and "agent".
+//   - The items of one answer of the model (reasoning, text, calls, and those that the provider
+//     answers itself) are one entry; outputs are results of their calls. A picture that the model drew
+//     is an image in its answer.
+//   - A rollback starts a branch where it went back to; what it undid stays. The context is what
+//     Codex itself makes of the file, with one difference: where a message was sent to a turn after a
+//     compaction of its own, and is taken back alone, the compaction still counts.
+//   - A compaction is an entry of type compaction, with what Codex put in place of the history after
+//     it, as messages that the model sees and that neither the user nor the model said. Of a
+//     compaction of 2025, which brings no history, that is what the user had said. A summary that is
+//     encrypted is kept as it is, and the entry says so.
+//   - What other agents say to an agent is what the user says in its session: its task is the first of
+//     it. In a session that the user began it is a custom_message of type "codex.agent_message",
+//     shown.
+//   - Each answer has the count of tokens that is its own, wherever that is; counts that are no
+//     answer's are entries of type usage. The sum is what the file's last count says of all, but for a
+//     beginning that is not read.
+//   - Events that say again what an item says are left out and counted. What the transcript cannot
+//     express is kept as it is, in entries of type custom named "codex.<type>", in the order of the
+//     file.
+//   - A fork that copied nothing (history_base) has the entries of the file that it continues from
+//     first, up to the place that it names, if that file lies beside it: in the same folder, in that
+//     of the day on which the thread began, or among the archived ones. Their ids begin with "cx-b1-",
+//     those of that file's own base with "cx-b2-", and so on, at most 16 files. What cannot be found
+//     is said, and the file is read without it.
+//   - A session's title is the name that its thread has in session_index.jsonl, in Codex's home, or
+//     else in the file. The header of a thread that an agent began, or Codex for its own ends, has
+//     "internal" and "agent".
 //
-// A file is read once, the first line of a base twice, and of the list of names at most 8 MiB. A reader holds what
-// the feed has under way (at most 7 batches of 512 KiB, two lines of at most 64 MiB, and what is made of
-// them), an answer of up to 16 MiB, 4 MiB each of lines after it, of events that wait for their item, and of entries
-// after an answer whose count may still come, the calls without an output, and what has to be known to take turns back; of a compressed
-// file 32 MiB more. A line over 64 MiB gives a stub. Three goroutines work beside the one that calls Next, from the
-// first call to the end of the file or Close.
+// A file is read once, the first line of a base twice, and of the list of names at most 8 MiB. A reader
+// holds what the feed has under way (at most 7 batches of 512 KiB, two lines of at most 64 MiB, and
+// what is made of them), an answer of up to 16 MiB, 4 MiB each of lines after it, of events that wait
+// for their item, and of entries after an answer whose count may still come, the calls without an
+// output, and what has to be known to take turns back; of a compressed file 32 MiB more. A line over 64
+// MiB becomes a stub. Three goroutines work beside the one that calls Next, from the first call to the
+// end of the file or Close.
 package codex
 
 import (
@@ -57,7 +65,7 @@ type Reader struct {
 	header interop.Header
 	first  *rolloutPiece // the line that the header is made of, or an item that came before any
 	feed   *pieceFeed    // of the file that is being read; nil = the next one is to be opened
-	from   *part         // what feed gives
+	from   *part         // what feed reads
 	chain  []*part       // whose entries come before the file's own, the first ones last
 	traced bool          // chain was looked for
 	err    error         // sticky
@@ -128,7 +136,8 @@ func (r *Reader) begin() (err error) {
 			return r.setHeader(l)
 		}
 		r.first = p
-		r.diag.Add("", uint64(o.Number), diag.NoHeader, "the file does not begin with a session's line: a header was made")
+		r.diag.Add("", uint64(o.Number), diag.NoHeader,
+			"the file does not begin with a session's line: a header was made")
 		return r.setHeader(rolloutLine{Stamp: l.Stamp})
 	}
 	return fmt.Errorf("%w: none of its first %d lines is one of Codex's", interop.ErrNotSession, r.s.Number())
@@ -182,7 +191,7 @@ func (r *Reader) advance() error {
 	return nil
 }
 
-// told takes over what a scanner found.
+// told takes over the notes of a scanner.
 func (r *Reader) told(n lineNotes) {
 	r.bad += n.Bad
 	for _, f := range n.List {

@@ -32,7 +32,7 @@ type compactionFold struct {
 type turnTracker struct {
 	asked []askedMessage   // since the last compaction, and those that it brought
 	folds []compactionFold // that may go
-	turns []bool           // that the file names: somebody asks in it
+	turns []bool           // that the file names: a message asks in it
 	quiet turnPlace        // where what Codex says by itself began, if it did
 	still bool             // it did
 	fresh bool
@@ -62,7 +62,7 @@ func (l *turnTracker) Tell(at turnPlace) {
 	}
 }
 
-// Note notes that Codex, or somebody for it, says something that stays where the turn goes.
+// Note notes that Codex, or an agent for it, says something that stays when the turn is taken back.
 func (l *turnTracker) Note() { l.still = false }
 
 // Say notes that something else is said.
@@ -78,7 +78,7 @@ func (l *turnTracker) Ask(at turnPlace, text string) {
 	l.Say()
 }
 
-// Fold notes a compaction that brings a history of its own, of which Keep is told, and then Folded. stays: it does
+// Fold notes a compaction that brings a history of its own: calls of Keep follow, and then Folded. stays: it does
 // not go with its turn.
 func (l *turnTracker) Fold(at turnPlace, stays bool) {
 	if n := len(l.turns); n > 0 && !stays {
@@ -107,7 +107,8 @@ func (l *turnTracker) Folded(leads bool) { l.still, l.fresh, l.leads = false, tr
 // brings none.
 func (l *turnTracker) Words() []string { return l.words.newest() }
 
-// Back takes back the last n messages and gives where the conversation continues; false: there is none to take back.
+// Back takes back the last n messages and returns where the conversation continues; false: there is
+// none to take back.
 func (l *turnTracker) Back(n int) (turnPlace, bool) {
 	to, ok := l.unfold(n)
 	if at := max(len(l.asked)-n, 0); n > 0 && at < len(l.asked) {
@@ -121,7 +122,7 @@ func (l *turnTracker) Back(n int) (turnPlace, bool) {
 	return to, ok
 }
 
-// unfold takes back the turns in which the last n messages stand, and the compactions of theirs, of which it gives
+// unfold takes back the turns in which the last n messages stand, and their compactions, of which it returns
 // where the first one hangs.
 func (l *turnTracker) unfold(n int) (to turnPlace, ok bool) {
 	left := len(l.turns)

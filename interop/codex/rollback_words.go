@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// maxUserText is how much of what the user said Codex keeps where a compaction brings no history: 20,000 tokens of 4 bytes.
+// maxUserText is how much of what the user said Codex keeps where a compaction brings no history:
+// 20,000 tokens of 4 bytes.
 const maxUserText = 80_000
 
 // userText is something that the user said in a message.

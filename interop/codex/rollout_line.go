@@ -26,7 +26,7 @@ type rolloutLine struct {
 	Fields                        payloadFields // of the payload
 }
 
-// payloadFields are the values of a payload that somebody asks for, found in one walk.
+// payloadFields are the values of a payload that are needed, found in one walk.
 type payloadFields struct {
 	CallID, Model, Effort, Turns                  []byte
 	id, role, content, message, text, info        []byte
@@ -34,27 +34,30 @@ type payloadFields struct {
 	summary                                       []byte
 }
 
-// isEnvelopeType tells the types of envelopes.
+// isEnvelopeType reports whether a type is one of envelopes.
 func isEnvelopeType(typ []byte) bool {
 	switch string(typ) {
-	case `"session_meta"`, `"response_item"`, `"event_msg"`, `"turn_context"`, `"compacted"`, `"world_state"`, `"token_usage_record"`,
-		`"inter_agent_communication"`, `"inter_agent_communication_metadata"`, `"retained_context"`, `"security_risk_score"`, `"realtime_item"`:
+	case `"session_meta"`, `"response_item"`, `"event_msg"`, `"turn_context"`, `"compacted"`, `"world_state"`,
+		`"token_usage_record"`,
+		`"inter_agent_communication"`, `"inter_agent_communication_metadata"`, `"retained_context"`,
+		`"security_risk_score"`, `"realtime_item"`:
 		return true
 	}
 	return false
 }
 
-// isBareItem tells the types of items that stood without an envelope.
+// isBareItem reports whether a type is one of items without an envelope.
 func isBareItem(kind string) bool {
 	switch kind {
-	case "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+	case "message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
+		"custom_tool_call_output",
 		"local_shell_call", "local_shell_call_output", "web_search_call":
 		return true
 	}
 	return false
 }
 
-// readRolloutLine tells what an object of a file is, as far as its beginning tells that is cut off.
+// readRolloutLine classifies an object of a file; of a line that is cut off only by its beginning.
 func readRolloutLine(object []byte) rolloutLine {
 	l := rolloutLine{}
 	var id, role, content, message, record, instructions, git []byte
@@ -101,7 +104,7 @@ func readRolloutLine(object []byte) rolloutLine {
 	return l
 }
 
-// read takes a payload apart and gives its type.
+// read finds the fields of a payload and returns its type.
 func (f *payloadFields) read(payload []byte) (kind string) {
 	var typ []byte
 	for m := rawjson.Walk(payload); m.Closing == '}' && m.Next(); {
@@ -161,7 +164,8 @@ var commonNames = func() map[string]string {
 	m := map[string]string{}
 	for _, name := range []string{
 		"session_meta", "response_item", "event_msg", "turn_context", "compacted",
-		"message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+		"message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
+		"custom_tool_call_output",
 		"user_message", "agent_message", "agent_reasoning", "token_count", "task_started", "task_complete",
 		"user", "assistant", "developer",
 	} {

@@ -16,7 +16,7 @@ func (r *Reader) item(p *rolloutPiece, next int) {
 	case actUnsaid:
 		r.echoes.Heard(p.Texts)
 		switch r.flush(""); {
-		case p.Asks && r.agent: // its task, and what it is told while it is at it
+		case p.Asks && r.agent: // its task, and messages to it meanwhile
 			r.ask(p, "")
 			return
 		case p.Asks:
@@ -65,7 +65,7 @@ func (r *Reader) ask(p *rolloutPiece, said string) {
 	r.close(p.At, append(append(out, p.Body...), r.millis()...))
 }
 
-// place is where the conversation stands.
+// place returns where the conversation is.
 func (r *Reader) place() turnPlace { return turnPlace{Tip: r.tip, Model: r.model, Effort: r.effort} }
 
 // expect notes a call whose output is to come.
@@ -86,7 +86,8 @@ func (r *Reader) output(p *rolloutPiece) {
 	}
 	name := r.calls[p.CallID]
 	delete(r.calls, p.CallID)
-	out := append(append(r.open(p.At, "message", len(p.Body)), `,"message":{"role":"toolResult","toolCallId":`...), id...)
+	out := append(append(r.open(p.At, "message", len(p.Body)), `,"message":{"role":"toolResult","toolCallId":`...),
+		id...)
 	out = append(rawjson.AppendString(append(out, `,"toolName":`...), name), `,"content":`...)
 	out = append(append(out, p.Body...), `,"isError":`...)
 	if p.Failed {
@@ -97,7 +98,7 @@ func (r *Reader) output(p *rolloutPiece) {
 	r.close(p.At, append(out, r.millis()...))
 }
 
-// unsaid makes a message that the model sees and the user did not say; shown: whoever reads the conversation sees it.
+// unsaid makes a message that the model sees and the user did not say; shown: readers of the conversation see it.
 func (r *Reader) unsaid(a position, kind string, content []byte, shown bool) {
 	out := rawjson.AppendString(append(r.open(a, "custom_message", len(content)), `,"customType":`...), kind)
 	out = append(append(append(out, `,"content":`...), content...), `,"display":`...)
@@ -110,7 +111,7 @@ func (r *Reader) millis() []byte {
 
 func (r *Reader) close(a position, out []byte) bool { return r.put(a, append(out, '}')) }
 
-// replacement takes one item of a history that stands in place of another.
+// replacement takes one item of a history that replaces another.
 func (r *Reader) replacement(a position, item []byte) {
 	if len(item) == 0 || item[0] != '{' {
 		return
@@ -139,7 +140,8 @@ func (r *Reader) flush(stop string) {
 			stop = "toolUse"
 		}
 	}
-	out := append(r.open(w.at, "message", len(w.blocks)+len(r.model)), `,"message":{"role":"assistant","content":[`...)
+	out := append(r.open(w.at, "message", len(w.blocks)+len(r.model)),
+		`,"message":{"role":"assistant","content":[`...)
 	out = append(append(out, w.blocks...), `],"api":"openai-responses","provider":`...)
 	out = rawjson.AppendString(append(rawjson.AppendString(out, r.provider), `,"model":`...), r.model)
 	cost := w.cost
@@ -153,7 +155,8 @@ func (r *Reader) flush(stop string) {
 	out = append(append(append(out, `,"stopReason":"`...), stop...), '"')
 	if whole := r.close(w.at, append(out, r.millis()...)); whole {
 		r.costs.due = d
-	} else if cost.known && rawjson.Field(rawjson.Field(r.out[d.at].Raw, "message"), "usage") == nil { // its stub does not say it
+	} else if cost.known && rawjson.Field(rawjson.Field(r.out[d.at].Raw, "message"), "usage") == nil {
+		// the answer's stub has no usage
 		cost.at.N++
 		r.spend(cost.at, cost.tokenUsage)
 	}

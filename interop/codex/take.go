@@ -34,7 +34,7 @@ func (r *Reader) put(a position, raw []byte) (whole bool) {
 	fitted, whole := jsonl.Fit(raw)
 	if !whole {
 		r.note(a.ID(), a.Line, diag.Oversize,
-			fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", len(raw), jsonl.MaxEntry))
+			jsonl.OversizeDetail(int64(len(raw)), jsonl.MaxEntry))
 	}
 	r.out = append(r.out, transcript.Draft{Raw: fitted})
 	r.tip = a.ID()
@@ -61,7 +61,7 @@ func (r *Reader) take(p *rolloutPiece) {
 	r.told(p.Notes)
 	if p.Cut {
 		r.note(p.At.ID(), p.At.Line, diag.Oversize,
-			fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", p.Size, jsonl.MaxLine))
+			jsonl.OversizeDetail(p.Size, jsonl.MaxLine))
 		r.flush("")
 		r.custom(p.At, "line", fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, p.Size, jsonl.MaxLine))
 		return

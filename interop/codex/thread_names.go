@@ -68,7 +68,7 @@ func titleInIndex(open func(name string) (io.ReadCloser, error), name, id string
 	}
 }
 
-// titleInLine returns the name that a line gives to a thread; a line that is cut off at its end gives none.
+// titleInLine returns the name of a thread in a line; a line that is cut off has none.
 func titleInLine(line []byte, id string) string {
 	if rawjson.Text(rawjson.Field(line, "id")) != id {
 		return ""

@@ -53,7 +53,8 @@ func (r *Reader) compacted(a position, payload []byte) {
 	before := r.place()
 	out := append(append(r.open(a, "compaction", len(payload)), `,"summary":`...), summary...)
 	out = append(append(append(out, `,"firstKeptEntryId":"`...), a.ID()...), `","tokensBefore":0`...)
-	out = append(append(append(out, `,"details":{"codex":`...), rawjson.WithField(payload, "replacement_history", nil)...), '}')
+	out = append(append(append(out, `,"details":{"codex":`...),
+		rawjson.WithField(payload, "replacement_history", nil)...), '}')
 	if hasSealedItem(history) {
 		remote := rawjson.Object("provider", rawjson.AppendString(nil, r.provider), "replacementHistory", history)
 		out = append(append(append(out, `,"preserveData":{"openaiRemoteCompaction":`...), remote...), '}')

@@ -63,7 +63,8 @@ func (w *writer) blocks(content []byte) {
 		case `"web_search_call"`, `"image_generation_call"`:
 			flush()
 			drawn = m.Val
-			if rawjson.Field(drawn, "result") == nil && string(rawjson.Field(drawn, "type")) == `"image_generation_call"` {
+			if rawjson.Field(drawn, "result") == nil &&
+				string(rawjson.Field(drawn, "type")) == `"image_generation_call"` {
 				continue // its picture is a block of its own
 			}
 			w.hosted(drawn)
@@ -108,7 +109,8 @@ func (w *writer) text(id []byte, list [][]byte) {
 		id = nil
 	}
 	all := rawjson.List(list)
-	w.say(conversationItem{payload: rawjson.Object("type", []byte(`"message"`), "id", id, "role", []byte(`"assistant"`), "content", all)})
+	w.say(conversationItem{payload: rawjson.Object("type", []byte(`"message"`), "id", id,
+		"role", []byte(`"assistant"`), "content", all)})
 	w.event("agent_message", "message", spokenText(list, all))
 }
 
@@ -123,7 +125,7 @@ func (w *writer) hosted(item []byte) {
 	w.kept(rawjson.Text(rawjson.Field(item, "type")), item)
 }
 
-// thought says what the model thought, if it came from Codex: nobody else's is taken by its provider.
+// thought says what the model thought, if it came from Codex: its provider accepts no other.
 func (w *writer) thought(block []byte) {
 	item := []byte(rawjson.Text(rawjson.Field(block, "thinkingSignature")))
 	if !w.fromCodex() || !isReasoning(item) {

@@ -26,8 +26,8 @@ type conversationItem struct {
 	kind         callKind
 	at           int  // on the line
 	fold         bool // it came as the history of a compaction
-	pad          bool // nobody gave it
-	system       bool // pi's rules: nobody keeps it
+	pad          bool // made to answer a call without a result
+	system       bool // pi's rules: no compaction keeps it
 }
 
 // pendingCall is a call without an output.
@@ -124,7 +124,7 @@ func (c *callTracker) unanswered(all bool) (list []pendingCall) {
 	return list
 }
 
-// settle answers the calls that nobody will, before anything but a result is said.
+// settle answers the calls that get no result, before anything but a result is said.
 func (w *writer) settle() {
 	for _, p := range w.calls.unanswered(false) {
 		w.abort(p)
@@ -186,17 +186,20 @@ func (w *writer) call(block []byte) {
 	p := conversationItem{call: written, raw: id, kind: k}
 	switch k {
 	case callShell:
-		p.payload = rawjson.Object("type", []byte(`"local_shell_call"`), "call_id", callID, "status", []byte(`"completed"`), "action", args)
+		p.payload = rawjson.Object("type", []byte(`"local_shell_call"`), "call_id", callID,
+			"status", []byte(`"completed"`), "action", args)
 	case callCustom:
-		p.payload = rawjson.Object("type", []byte(`"custom_tool_call"`), "call_id", callID, "name", rawjson.AppendString(nil, name), "input", rawjson.Field(args, "input"))
+		p.payload = rawjson.Object("type", []byte(`"custom_tool_call"`), "call_id", callID,
+			"name", rawjson.AppendString(nil, name), "input", rawjson.Field(args, "input"))
 	default:
-		p.payload = rawjson.Object("type", []byte(`"function_call"`), "name", rawjson.AppendString(nil, name), "arguments", rawjson.AppendString(nil, args), "call_id", callID)
+		p.payload = rawjson.Object("type", []byte(`"function_call"`), "name", rawjson.AppendString(nil, name),
+			"arguments", rawjson.AppendString(nil, args), "call_id", callID)
 	}
 	w.calls.open = append(w.calls.open, pendingCall{id, written, k})
 	w.say(p)
 }
 
-// kindOf tells what a call was in a rollout: as the original has it, else by its arguments.
+// kindOf returns what a call was in a rollout: as the original has it, else by its arguments.
 func (w *writer) kindOf(id, name string, args []byte) callKind {
 	input, fields := rawjson.Field(args, "input"), 0
 	for m := rawjson.Walk(args); m.Closing == '}' && m.Next(); {
@@ -207,7 +210,8 @@ func (w *writer) kindOf(id, name string, args []byte) callKind {
 		text = w.end.Custom(id)
 	}
 	switch {
-	case name == "local_shell" && string(rawjson.Field(args, "type")) == `"exec"` && areTexts(rawjson.Field(args, "command")):
+	case name == "local_shell" && string(rawjson.Field(args, "type")) == `"exec"` &&
+		areTexts(rawjson.Field(args, "command")):
 		return callShell
 	case text:
 		return callCustom
@@ -235,7 +239,8 @@ func (w *writer) result(message []byte) {
 	w.said = lastSaid{}
 }
 
-// belated says a result without its call. If a compaction took the call away, that is what is kept for those that come.
+// belated says a result without its call. If a compaction took the call away, that is what is kept for
+// those that come.
 func (w *writer) belated(id string, content, output []byte) {
 	if w.fold == nil {
 		if p, ok := takePending(&w.calls.late, id); ok {

@@ -11,13 +11,16 @@ import (
 
 // isReasoning reports an item that Codex loads.
 func isReasoning(item []byte) bool {
-	if end, err := rawjson.ValueEnd(item, 0, rawjson.MaxDepth-8); err != nil || end != len(item) || len(item) == 0 || item[0] != '{' || bytes.IndexByte(item, '\n') >= 0 {
+	if end, err := rawjson.ValueEnd(item, 0, rawjson.MaxDepth-8); err != nil || end != len(item) || len(item) == 0 ||
+		item[0] != '{' || bytes.IndexByte(item, '\n') >= 0 {
 		return false
 	}
-	if string(rawjson.Field(item, "type")) != `"reasoning"` || !typedTexts(rawjson.Field(item, "summary"), "summary_text") {
+	if string(rawjson.Field(item, "type")) != `"reasoning"` ||
+		!typedTexts(rawjson.Field(item, "summary"), "summary_text") {
 		return false
 	}
-	if c := rawjson.OrNull(rawjson.Field(item, "content")); string(c) != "null" && !typedTexts(c, "reasoning_text", "text") {
+	if c := rawjson.OrNull(rawjson.Field(item, "content")); string(c) != "null" &&
+		!typedTexts(c, "reasoning_text", "text") {
 		return false
 	}
 	for _, name := range []string{"id", "encrypted_content"} {
@@ -30,7 +33,8 @@ func isReasoning(item []byte) bool {
 
 func typedTexts(list []byte, types ...string) bool {
 	return allElements(list, func(b []byte) bool {
-		return slices.Contains(types, rawjson.Text(rawjson.Field(b, "type"))) && rawjson.IsString(rawjson.Field(b, "text"))
+		return slices.Contains(types, rawjson.Text(rawjson.Field(b, "type"))) &&
+			rawjson.IsString(rawjson.Field(b, "text"))
 	})
 }
 
@@ -42,7 +46,7 @@ func areItems(list []byte) bool {
 	return allElements(list, func(item []byte) bool { return rawjson.IsString(rawjson.Field(item, "type")) })
 }
 
-// allElements reports a list of which all that stands in it fits.
+// allElements reports whether a value is a list of which all elements fit.
 func allElements(list []byte, fits func(val []byte) bool) bool {
 	if len(list) == 0 || list[0] != '[' {
 		return false
@@ -109,7 +113,7 @@ func isThreadSource(val []byte) bool {
 // isSource reports where a session comes from, in one of the ways that Codex loads.
 func isSource(val []byte) bool {
 	if rawjson.IsString(val) {
-		return true // a word that it does not know stands for an unknown source
+		return true // a word that it does not know means an unknown source
 	}
 	sub := rawjson.Field(val, "subagent")
 	if rawjson.IsString(rawjson.Field(val, "custom")) {
@@ -121,7 +125,8 @@ func isSource(val []byte) bool {
 	}
 	spawn := rawjson.Field(sub, "thread_spawn")
 	return hasOneField(val) && hasOneField(sub) && (rawjson.IsString(rawjson.Field(sub, "other")) ||
-		isThread(rawjson.Field(spawn, "parent_thread_id")) && isCount(rawjson.Field(spawn, "depth")) && mayHaveTexts(spawn, "agent_path", "agent_nickname", "agent_role"))
+		isThread(rawjson.Field(spawn, "parent_thread_id")) && isCount(rawjson.Field(spawn, "depth")) &&
+			mayHaveTexts(spawn, "agent_path", "agent_nickname", "agent_role"))
 }
 
 func hasOneField(object []byte) bool {

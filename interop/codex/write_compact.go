@@ -24,7 +24,7 @@ type keptItems struct {
 	from  int                // its place
 }
 
-// stand goes to a place; what stands before from is not wanted any more, unless a compaction has still to be written.
+// stand moves to a place; what is before from is not wanted any more, unless a compaction has still to be written.
 func (k *keptItems) stand(at, from int, free bool) {
 	k.at, k.on, k.fold = at, from <= at, !free
 	if free {
@@ -80,12 +80,13 @@ type openCompaction struct {
 func (w *writer) compaction(raw []byte) {
 	f := &openCompaction{id: w.item.ID, at: w.at, when: w.last, summary: slices.Clone(rawjson.Field(raw, "summary"))}
 	if !rawjson.IsString(f.summary) || len(f.summary) == 2 {
-		f.summary = []byte(`"(nothing)"`) // a message without words is not told from one that Codex keeps elsewhere
+		f.summary = []byte(`"(nothing)"`) // a message without words would look like one that Codex keeps elsewhere
 	}
 	if c := rawjson.Field(rawjson.Field(raw, "details"), "codex"); w.fromCodex() && len(c) > 0 && c[0] == '{' {
 		f.codex = slices.Clone(c)
 	}
-	if h := rawjson.Field(rawjson.Field(rawjson.Field(raw, "preserveData"), "openaiRemoteCompaction"), "replacementHistory"); areItems(h) && w.fromCodex() {
+	if h := rawjson.Field(rawjson.Field(rawjson.Field(raw, "preserveData"), "openaiRemoteCompaction"),
+		"replacementHistory"); areItems(h) && w.fromCodex() {
 		f.history = slices.Clone(h)
 	} else if h != nil {
 		w.lose(lostEncrypted)
@@ -101,7 +102,7 @@ func (w *writer) compaction(raw []byte) {
 	w.said, w.fold = lastSaid{}, f
 }
 
-// summaryLead stands before a summary, which the model sees as the user's words.
+// summaryLead precedes a summary, which the model sees as the user's words.
 const summaryLead = "What was said before, in short:\n\n"
 
 func summaryItem(summary []byte) conversationItem {
@@ -117,7 +118,8 @@ func (w *writer) compacted() {
 	list := slices.Clone(w.keep.front)
 	if from, ok := w.plan.Keeps(f.at); ok {
 		if kept, ok := w.keep.since(from); ok {
-			kept = slices.DeleteFunc(slices.Clone(kept), func(p conversationItem) bool { return p.at >= f.at || p.system })
+			kept = slices.DeleteFunc(slices.Clone(kept),
+				func(p conversationItem) bool { return p.at >= f.at || p.system })
 			list = append(list, kept...)
 		} else {
 			w.lose(lostKept)
@@ -137,7 +139,8 @@ func (w *writer) compacted() {
 		w.lose(lostEncrypted)
 	}
 	for _, name := range []string{"window_number", "first_window_id", "previous_window_id", "window_id"} {
-		if v := rawjson.Field(f.codex, name); rawjson.IsString(v) && strings.HasSuffix(name, "_id") || rawjson.IsNumber(v) && isCount(v) {
+		if v := rawjson.Field(f.codex, name); rawjson.IsString(v) && strings.HasSuffix(name, "_id") ||
+			rawjson.IsNumber(v) && isCount(v) {
 			payload = rawjson.WithField(payload, name, v)
 		}
 	}
@@ -174,12 +177,13 @@ func (w *writer) again() {
 		list = slices.Clone(w.keep.front)
 		for _, p := range kept {
 			if p.at < w.keep.from && (p.system || w.keep.whole) || p.fold && w.keep.whole {
-				continue // nobody keeps it, or it stands in front
+				continue // no compaction keeps it, or it is in front
 			}
 			list = append(list, p)
 		}
 	}
 	list, w.calls.open = w.paired(list)
-	w.line("compacted", rawjson.Object("message", []byte(`"The conversation goes on from an earlier place."`), "replacement_history", payloads(list)))
+	w.line("compacted", rawjson.Object("message", []byte(`"The conversation goes on from an earlier place."`),
+		"replacement_history", payloads(list)))
 	w.said = lastSaid{}
 }

@@ -32,12 +32,14 @@ func (w *writer) turnContext(payload []byte) {
 		payload = rawjson.WithField(payload, "summary", []byte(`"auto"`))
 	}
 	policy := rawjson.OrNull(rawjson.Field(payload, "approval_policy"))
-	if !hasTexts(payload, "cwd", "model", "summary") || policy[0] != '"' && policy[0] != '{' || !isObject(rawjson.Field(payload, "sandbox_policy")) ||
+	if !hasTexts(payload, "cwd", "model", "summary") || policy[0] != '"' && policy[0] != '{' ||
+		!isObject(rawjson.Field(payload, "sandbox_policy")) ||
 		!mayHaveTexts(payload, "turn_id", "effort") || w.fold != nil {
 		w.lose(lostLine)
 		return
 	}
-	w.now = turnSettings{rawjson.Text(rawjson.Field(payload, "model")), rawjson.Text(rawjson.Field(payload, "effort"))}
+	w.now = turnSettings{rawjson.Text(rawjson.Field(payload, "model")),
+		rawjson.Text(rawjson.Field(payload, "effort"))}
 	w.was, w.base = w.now, slices.Clone(payload)
 	w.line("turn_context", payload)
 	w.said.open = false
@@ -91,7 +93,8 @@ func (w *writer) kept(kind string, payload []byte) {
 	switch kind {
 	case "web_search_call":
 		action := rawjson.Field(payload, "action")
-		fits = (action == nil || isObject(action) && hasTexts(action, "type")) && mayHaveTexts(payload, "id", "status")
+		fits = (action == nil || isObject(action) && hasTexts(action, "type")) &&
+			mayHaveTexts(payload, "id", "status")
 	case "image_generation_call":
 		fits = hasTexts(payload, "id", "status", "result")
 	}

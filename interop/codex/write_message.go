@@ -11,7 +11,7 @@ import (
 // lastSaid is what the last item was.
 type lastSaid struct {
 	answer bool // the model's
-	open   bool // and nothing after it tells where it ends
+	open   bool // and nothing after it shows where it ends
 }
 
 // entry writes an entry.
@@ -73,7 +73,7 @@ func (w *writer) spoken(raw []byte) {
 	}
 }
 
-// told writes what a program tells the model.
+// told writes what a program says to the model.
 func (w *writer) told(kind string, content []byte) {
 	switch role := strings.TrimPrefix(kind, "codex."); {
 	case !strings.HasPrefix(kind, "codex."):
@@ -88,7 +88,7 @@ func (w *writer) told(kind string, content []byte) {
 	}
 }
 
-// tell writes a message that nobody said. Pictures are the user's to show.
+// tell writes a message that neither the user nor the model said. Pictures are the user's to show.
 func (w *writer) tell(p conversationItem, role string, content []byte) {
 	list := contentParts(content, "input_text")
 	if len(list) == 0 {
@@ -125,7 +125,8 @@ func (w *writer) user(content []byte) {
 	w.begin()
 	all := rawjson.List(list)
 	w.say(conversationItem{payload: messageItem("user", all)})
-	w.event("user_message", "message", spokenText(list, all), "local_images", []byte("[]"), "text_elements", []byte("[]"))
+	w.event("user_message", "message", spokenText(list, all), "local_images", []byte("[]"), "text_elements",
+		[]byte("[]"))
 	w.said = lastSaid{}
 }
 
@@ -141,10 +142,11 @@ func (w *writer) command(message []byte) {
 	if code := rawjson.Field(message, "exitCode"); rawjson.IsNumber(code) {
 		said += "Exit code: " + string(code) + "\n"
 	}
-	w.tell(conversationItem{}, "user", rawjson.AppendString(nil, said+"Output:\n"+text("output")+"\n</result>\n</user_shell_command>"))
+	w.tell(conversationItem{}, "user", rawjson.AppendString(nil,
+		said+"Output:\n"+text("output")+"\n</result>\n</user_shell_command>"))
 }
 
-// isStub tells an entry that stands for a line which an import could not keep.
+// isStub reports whether an entry replaces a line that an import could not keep.
 func isStub(data []byte) bool {
 	stub := rawjson.Field(data, "stub")
 	return rawjson.IsNumber(rawjson.Field(stub, "bytes")) && rawjson.IsNumber(rawjson.Field(stub, "limit"))

@@ -60,14 +60,17 @@ func (w *writer) meta() {
 	if isUUID(w.h.Parent) {
 		forked = or(forked, rawjson.AppendString(nil, w.h.Parent))
 	}
-	payload := rawjson.Object("id", id, "session_id", id, "forked_from_id", forked, "parent_thread_id", field("parent_thread_id", isThread),
+	payload := rawjson.Object("id", id, "session_id", id, "forked_from_id", forked,
+		"parent_thread_id", field("parent_thread_id", isThread),
 		"timestamp", jsonl.AppendTime(nil, w.last), "cwd", cwd,
 		"originator", or(field("originator", rawjson.IsString), []byte(`"coppice"`)),
 		"cli_version", or(field("cli_version", rawjson.IsString), []byte(`"`+writtenVersion+`"`)),
 		"source", or(field("source", isSource), w.begunBy()), "thread_source", field("thread_source", isThreadSource),
-		"agent_nickname", field("agent_nickname", rawjson.IsString), "agent_role", field("agent_role", rawjson.IsString),
+		"agent_nickname", field("agent_nickname", rawjson.IsString), "agent_role",
+		field("agent_role", rawjson.IsString),
 		"agent_path", field("agent_path", rawjson.IsString),
-		"model_provider", or(field("model_provider", func(v []byte) bool { return rawjson.Text(v) != "" }), rawjson.AppendString(nil, w.own)),
+		"model_provider", or(field("model_provider", func(v []byte) bool { return rawjson.Text(v) != "" }),
+			rawjson.AppendString(nil, w.own)),
 		"base_instructions", field("base_instructions", func(v []byte) bool { return hasTexts(v, "text") }),
 		"memory_mode", field("memory_mode", rawjson.IsString), "git", field("git", isGit))
 	w.line("session_meta", payload)

@@ -60,7 +60,8 @@ func (w *writer) level(level string) {
 	switch {
 	case level == "off":
 		level = "none"
-	case level == "none", level == "minimal", level == "low", level == "medium", level == "high", level == "xhigh", w.fromCodex():
+	case level == "none", level == "minimal", level == "low", level == "medium", level == "high", level == "xhigh",
+		w.fromCodex():
 	default:
 		w.lose(lostLevel)
 		return
@@ -70,8 +71,8 @@ func (w *writer) level(level string) {
 
 // context says which model is in force and how hard it thinks, where the file says otherwise.
 //
-// The line names a turn of its own. Of a turn's own line Codex takes it that the model was told what stands in it, and
-// the rules of the directory with it, and would not say so again; nobody told this one.
+// The line names a turn of its own. Of a turn's own line Codex takes it that the model has its contents, and
+// the rules of the directory with it, and would not repeat them; the model does not have this one's.
 func (w *writer) context() {
 	if w.now.model == "" || w.now == w.was || w.mute || w.fold != nil {
 		return
@@ -79,10 +80,12 @@ func (w *writer) context() {
 	w.was = w.now
 	base := w.base
 	if base == nil {
-		base = rawjson.Object("turn_id", []byte(`""`), "cwd", rawjson.AppendString(nil, w.h.Cwd), "approval_policy", []byte(`"on-request"`),
+		base = rawjson.Object("turn_id", []byte(`""`), "cwd", rawjson.AppendString(nil, w.h.Cwd),
+			"approval_policy", []byte(`"on-request"`),
 			"sandbox_policy", []byte(`{"type":"read-only"}`), "model", []byte(`""`), "summary", []byte(`"auto"`))
 	}
-	base = rawjson.WithField(base, "turn_id", rawjson.AppendString(nil, derivedID("context", w.session+" "+w.item.ID)))
+	base = rawjson.WithField(base, "turn_id", rawjson.AppendString(nil,
+		derivedID("context", w.session+" "+w.item.ID)))
 	base = rawjson.WithField(base, "model", rawjson.AppendString(nil, w.now.model))
 	var effort []byte
 	if w.now.effort != "" {
@@ -95,7 +98,8 @@ func (w *writer) context() {
 // count says what was counted of the last answer, and of all.
 func (w *writer) count(u writtenUsage) {
 	w.total = w.total.Add(u)
-	info := rawjson.Object("total_token_usage", w.total.Object(), "last_token_usage", u.Object(), "model_context_window", []byte("null"))
+	info := rawjson.Object("total_token_usage", w.total.Object(), "last_token_usage", u.Object(),
+		"model_context_window", []byte("null"))
 	w.event("token_count", "info", info, "rate_limits", []byte("null"))
 	w.said.open = false
 }

@@ -18,7 +18,8 @@ func usageOfMessage(u []byte) writtenUsage {
 		}
 		return n
 	}
-	n := writtenUsage{in: count("input") + count("cacheRead") + count("cacheWrite"), cached: count("cacheRead"), out: count("output"), thought: count("reasoning")}
+	n := writtenUsage{in: count("input") + count("cacheRead") + count("cacheWrite"), cached: count("cacheRead"),
+		out: count("output"), thought: count("reasoning")}
 	n.total = n.in + n.out
 	return n
 }
@@ -26,12 +27,14 @@ func usageOfMessage(u []byte) writtenUsage {
 // Object is the count as Codex has it.
 func (u writtenUsage) Object() []byte {
 	num := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
-	return rawjson.Object("input_tokens", num(u.in), "cached_input_tokens", num(u.cached), "output_tokens", num(u.out),
+	return rawjson.Object("input_tokens", num(u.in), "cached_input_tokens", num(u.cached),
+		"output_tokens", num(u.out),
 		"reasoning_output_tokens", num(u.thought), "total_tokens", num(u.total))
 }
 
 // loadedUsageFields are what Codex needs of a count.
-var loadedUsageFields = []string{"input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"}
+var loadedUsageFields = []string{"input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens",
+	"total_tokens"}
 
 // isLoadableUsage reports a count that Codex loads.
 func isLoadableUsage(u []byte) bool {

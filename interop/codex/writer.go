@@ -19,8 +19,8 @@ import (
 
 var errSequence = errors.New("the entries were others when they were asked for again")
 
-// hostedTypes are the types of blocks that a reader makes of calls which the provider answers itself, and of what they gave;
-// and of what only the provider can read.
+// hostedTypes are the types of blocks that a reader makes of calls which the provider answers itself,
+// and of what they gave; and of what only the provider can read.
 var hostedTypes = []string{"web_search_call", "image_generation_call", "image", "encrypted_content"}
 
 // writer turns the entries of one line into lines.
@@ -60,10 +60,12 @@ type writer struct {
 
 func newWriter(w io.Writer, h interop.Header, p *linePlan, losses interop.Losses) *writer {
 	out := &writer{
-		w: bufio.NewWriterSize(w, 1<<16), h: h, plan: p, losses: losses, ids: piwriter.CallIDs{}, session: SessionID(h), source: p.Meta,
+		w: bufio.NewWriterSize(w, 1<<16), h: h, plan: p, losses: losses, ids: piwriter.CallIDs{},
+		session: SessionID(h), source: p.Meta,
 		way: continuation{Said: -1}, last: time.Unix(0, 0),
 	}
-	out.convert = piwriter.Preparer{}.Target(piwriter.Program{Shape: piwriter.Dialect{Blocks: hostedTypes}}.Target()).Convert
+	program := piwriter.Program{Shape: piwriter.Dialect{Blocks: hostedTypes}}
+	out.convert = piwriter.Preparer{}.Target(program.Target()).Convert
 	out.calls.left = p.Answers()
 	out.own = "openai"
 	if own := rawjson.Text(rawjson.Field(p.Meta, "model_provider")); own != "" {
@@ -94,7 +96,8 @@ func (w *writer) run(entries iter.Seq2[transcript.Draft, error]) error {
 			return errSequence
 		}
 		message := rawjson.Field(l.Raw, "message")
-		if is := w.ids.Message(l.ID, l.ParentID, message); len(is) != len(message) || len(is) > 0 && &is[0] != &message[0] {
+		if is := w.ids.Message(l.ID, l.ParentID, message); len(is) != len(message) ||
+			len(is) > 0 && &is[0] != &message[0] {
 			l.Raw = rawjson.WithField(l.Raw, "message", is)
 		}
 		if on < len(w.plan.Path) && w.plan.Path[on] == i {

@@ -1,7 +1,7 @@
-// Package formats knows every format of session files: it tells them apart by what is in them, and opens and
+// Package formats detects the format of a session file by its contents, and opens and
 // writes each by the package that it belongs to.
 //
-// How a file is told, in this order; the first that fits:
+// How a format is detected, in this order; the first that fits:
 //
 //  1. Codex: a zstd frame, or lines with a payload.
 //  2. operator: a header with its time in seconds, entries with a parent_id, or a line of metadata first.
@@ -88,7 +88,7 @@ func find(f interop.Format) (format, error) {
 	return format{}, fmt.Errorf("%w: %q", ErrUnknown, f)
 }
 
-// Detect tells the format of a file by its beginning, 256 KiB of it or all there is. name is its path: it
+// Detect returns the format of a file by its beginning, 256 KiB of it or all there is. name is its path: it
 // decides only where the content is pi's. "" = it is none of the formats.
 func Detect(head []byte, name string) interop.Format {
 	if harness.Detect(head) {
@@ -106,7 +106,7 @@ func Detect(head []byte, name string) interop.Format {
 	return ""
 }
 
-// byFolder tells whose file one in pi's format is.
+// byFolder returns the program whose file one in pi's format is.
 func byFolder(name string) interop.Format {
 	path := strings.ReplaceAll(name, `\`, "/")
 	switch {
@@ -139,7 +139,7 @@ func isPi(head []byte) bool {
 	return false
 }
 
-// Open returns the reader of a file's format; "" = the one that its content tells. A file that none is told of
+// Open returns the reader of a file's format; "" = the one that its content shows. A file of no known format
 // is read as pi's, whose reader says what is wrong with it.
 func Open(src interop.Source, f interop.Format, o interop.Options) (interop.Reader, error) {
 	if f == "" {

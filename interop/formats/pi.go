@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// piFile reads a file of pi's: of its coding agent or of its agent-core harness, as the content tells when it is
+// piFile reads a file of pi's: of its coding agent or of its agent-core harness, as its content shows when it is
 // opened. The source is opened once for both questions.
 type piFile struct {
 	src interop.Source
@@ -100,7 +100,7 @@ func (p *piFile) Close() error {
 	return p.r.Close()
 }
 
-// toHarness reads a file of pi's harness to its end, which tells how it is continued, and goes back to its
+// toHarness reads a file of pi's harness to its end, which shows how it is continued, and goes back to its
 // beginning.
 func toHarness(original io.Reader) (*bufio.Reader, extender, error) {
 	seeker, ok := original.(io.ReadSeeker)
@@ -115,13 +115,15 @@ func toHarness(original io.Reader) (*bufio.Reader, extender, error) {
 	if errors.Is(err, harness.ErrNoEnd) {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNoAppend, err)
 	}
-	if err == nil {
-		_, err = rewind()
-	}
 	if err != nil {
 		return nil, nil, err
 	}
-	extend := func(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+	if _, err := rewind(); err != nil {
+		return nil, nil, err
+	}
+	extend := func(
+		w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
+	) (interop.Losses, error) {
 		return end.Append(w, known, entries, head)
 	}
 	return bufio.NewReaderSize(seeker, headBytes), extend, nil

@@ -18,8 +18,12 @@ import (
 )
 
 type (
-	writer   func(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error)
-	extender func(w io.Writer, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error)
+	writer func(
+		w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
+	) (interop.Losses, error)
+	extender func(
+		w io.Writer, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
+	) (interop.Losses, error)
 )
 
 var (
@@ -30,9 +34,11 @@ var (
 )
 
 // Write writes a session as a file of a format that opens at head, "" = before the first entry. entries, pi v3
-// lines in the session's order, is walked twice and must give the same each time. The losses say what the
-// format could not be told, by kind.
-func Write(w io.Writer, f interop.Format, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+// lines in the session's order, is walked twice and must yield the same each time. The losses are what the
+// format cannot express, by kind.
+func Write(
+	w io.Writer, f interop.Format, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
+) (interop.Losses, error) {
 	t, err := find(f)
 	if err != nil {
 		return nil, err
@@ -43,15 +49,19 @@ func Write(w io.Writer, f interop.Format, h interop.Header, entries iter.Seq2[tr
 	return t.write(w, h, entries, head)
 }
 
-// Continue writes the bytes of an imported file as they are, and after them what was added since as lines of
-// its format. entries are all of the session's in their order, the first known of which the file's reader gave
-// under the header h; each further one hangs on one before it. head is the entry at which the format's program is to
-// open the file, "" = before the first: where it would open it elsewhere, and an import did not put the head there, a
-// last line leads to it. A last line without a newline gets one, else the first addition would run into it.
-// Codex's rollouts are continued as package codex says. ErrNoAppend, before anything is written, for a file that has no
-// place for more: one without ids, as pi's version 1 and operator's older form, and one of pi's harness with damage,
+// Continue writes the bytes of an imported file as they are, and after them what was added since as
+// lines of its format. entries are all of the session's in their order, the first known of which the
+// file's reader gave under the header h; each further one hangs on one before it. head is the entry at
+// which the format's program is to open the file, "" = before the first: where it would open it
+// elsewhere, and an import did not put the head there, a last line leads to it. A last line without a
+// newline gets one, else the first addition would run into it. Codex's rollouts are continued as
+// package codex says. ErrNoAppend, before anything is written, for a file that has no place for more:
+// one without ids, as pi's version 1 and operator's older form, and one of pi's harness with damage,
 // which the harness would not load; of the harness's, original must be an io.Seeker.
-func Continue(w io.Writer, f interop.Format, original io.Reader, h interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+func Continue(
+	w io.Writer, f interop.Format, original io.Reader, h interop.Header,
+	known int, entries iter.Seq2[transcript.Draft, error], head string,
+) (interop.Losses, error) {
 	t, err := find(f)
 	if err != nil {
 		return nil, err
@@ -80,7 +90,7 @@ func Continue(w io.Writer, f interop.Format, original io.Reader, h interop.Heade
 	return extend(ended, h, known, entries, head)
 }
 
-// hasIDs tells a file of a tree from one that is only a sequence, by its header.
+// hasIDs reports whether a file holds a tree, and not only a sequence, by its header.
 func hasIDs(head []byte) bool {
 	for range maxLooked {
 		line, rest, more := bytes.Cut(head, []byte("\n"))
@@ -108,7 +118,9 @@ func hasIDs(head []byte) bool {
 
 // toClaude writes a file of Claude Code's, which continues at its last line: an entry that says nothing leads to
 // the head where that is another.
-func toClaude(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+func toClaude(
+	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
+) (interop.Losses, error) {
 	return claudecode.Write(w, h, func(yield func(transcript.Draft, error) bool) {
 		last := ""
 		for d, err := range entries {
@@ -123,7 +135,8 @@ func toClaude(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft,
 			}
 		}
 		if last != head {
-			yield(transcript.Draft{Raw: rawjson.Object("type", []byte(`"custom"`), "id", []byte(`"coppice-head"`), "parentId", stringOrNull(head),
+			yield(transcript.Draft{Raw: rawjson.Object("type", []byte(`"custom"`), "id", []byte(`"coppice-head"`),
+				"parentId", stringOrNull(head),
 				"timestamp", []byte(`"1970-01-01T00:00:00.000Z"`), "customType", []byte(`"coppice.head"`))}, nil)
 		}
 	})

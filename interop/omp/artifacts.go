@@ -81,9 +81,11 @@ func (a *artifacts) list(src interop.Source) {
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // marks stand before the name of an artifact in an entry, and what they make of it.
-var marks = [...]struct{ mark, as string }{{"artifact://", "artifact://"}, {"agent://", "agent://"}, {`"artifactId":"`, "artifact://"}}
+var marks = [...]struct{ mark, as string }{{"artifact://", "artifact://"}, {"agent://", "agent://"},
+	{`"artifactId":"`, "artifact://"}}
 
-// entry puts the files that a line is the first to name beside what it says. A line that names none comes back itself.
+// entry puts the files that a line is the first to name beside what it says. A line that names none
+// comes back itself.
 func (a *artifacts) entry(raw []byte) []byte {
 	if len(a.files) == 0 || rawjson.Field(raw, Artifacts) != nil {
 		return raw
@@ -122,13 +124,17 @@ func (a *artifacts) entry(raw []byte) []byte {
 	return rawjson.WithField(raw, Artifacts, append(found, ']'))
 }
 
+func isNameByte(c byte) bool {
+	return c >= 0x80 || c >= ' ' && strings.IndexByte(" \t\"'`\\/<>()[]{},;:!?#|", c) < 0
+}
+
 // maxCalled bounds the name of an artifact, in bytes.
 const maxCalled = 255
 
 // nameEnd returns the length of the name that text begins with.
 func nameEnd(text []byte) int {
 	n := 0
-	for n < len(text) && n < maxCalled && (text[n] >= 0x80 || strings.IndexByte(" \t\"'`\\/<>()[]{},;:!?#|", text[n]) < 0 && text[n] >= ' ') {
+	for n < len(text) && n < maxCalled && isNameByte(text[n]) {
 		n++
 	}
 	for n > 0 && text[n-1] == '.' { // of the sentence
@@ -164,7 +170,8 @@ func (a *artifacts) said() (transcript.Diagnostic, bool) {
 	}
 	var parts []string
 	if stay := a.all - a.kept; a.many {
-		parts = append(parts, fmt.Sprintf("%d files or more, of which %d are in the entries that name them; the others are not taken and stay there", maxListed, a.kept))
+		parts = append(parts, fmt.Sprintf("%d files or more, of which %d are in the entries that name them; "+
+			"the others are not taken and stay there", maxListed, a.kept))
 	} else if stay > 0 {
 		parts = append(parts, fmt.Sprintf("files that are not taken and stay there (%d)", stay))
 	}

@@ -1,14 +1,16 @@
-// Package omp reads and writes oh-my-pi's session files: pi's version 3 with a title line in front, entries of
-// its own, and images that lie beside the file in a blob folder.
+// Package omp reads and writes oh-my-pi's session files: pi's version 3 with a title line in front,
+// entries of its own, and images that lie beside the file in a blob folder.
 //
-// Lines come through byte for byte, but for images: a reference to a blob that can be had becomes the image
-// again, for an omp file by itself is not the whole session. A blob that is missing, or that is not what its
-// name says, is reported and its reference stays. Of the folder that omp keeps beside a session, its artifacts, what
-// an entry names is put beside what that entry says; the rest stays, and is reported. The title line has no place among the entries: its title
-// goes into the header, its bytes stay in the original.
+// Lines come through byte for byte, but for images: a reference to a blob that can be had becomes the
+// image again, for an omp file by itself is not the whole session. A blob that is missing, or that is
+// not what its name says, is reported and its reference stays. Of the folder that omp keeps beside a
+// session, its artifacts, what an entry names is put beside what that entry says; the rest stays, and
+// is reported. The title line has no place among the entries: its title goes into the header, its bytes
+// stay in the original.
 //
-// Bounds (I15), beside those of package pi: 32 MiB a blob, 48 MiB of blobs a line, 4 GiB of them a file; what is
-// over is reported and stays a reference. 1 MiB an artifact, 2 MiB of them a line, 256 MiB a file, of 10,000 files.
+// Bounds (I15), beside those of package pi: 32 MiB a blob, 48 MiB of blobs a line, 4 GiB of them a
+// file; what is over is reported and stays a reference. 1 MiB an artifact, 2 MiB of them a line, 256
+// MiB a file, of 10,000 files.
 package omp
 
 import (
@@ -47,7 +49,8 @@ func (r *Reader) entry(l transcript.Line, say func(kind, detail string)) []byte 
 	return r.artifacts.entry(r.blobs.entry(l, say))
 }
 
-// Diagnostics returns what was found so far, at most 100 and then a count, and what stays in the folder beside the file.
+// Diagnostics returns what was found so far, at most 100 and then a count, and what stays in the folder
+// beside the file.
 func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	found := r.Reader.Diagnostics()
 	if d, ok := r.artifacts.said(); ok {
@@ -64,7 +67,8 @@ const maxLooked = 1000
 func Detect(head []byte) bool {
 	for n := range maxLooked {
 		line, rest, more := bytes.Cut(head, []byte("\n"))
-		if l, err := transcript.ParseLine(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))); err == nil && marked(l, n == 0) {
+		if l, err := transcript.ParseLine(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))); err == nil &&
+			marked(l, n == 0) {
 			return true
 		}
 		if !more {
@@ -75,8 +79,8 @@ func Detect(head []byte) bool {
 	return false
 }
 
-// marked tells omp's lines. A field says more than a type where another program may have the same type. A title in a
-// header says nothing: sessions that were made here have one too.
+// marked reports whether a line is omp's. A field says more than a type where another program may have
+// the same type. A title in a header says nothing: sessions that were made here have one too.
 func marked(l transcript.Line, first bool) bool {
 	has := func(names ...string) bool {
 		for _, name := range names {
@@ -93,7 +97,8 @@ func marked(l transcript.Line, first bool) bool {
 		return has("titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey")
 	case "model_change":
 		return rawjson.IsString(rawjson.Field(l.Raw, "model")) && !has("modelId", "model_id")
-	case "service_tier_change", "mode_change", "ttsr_injection", "session_init", "model_usage", "title_change", "credential_pin", "reset_boundary":
+	case "service_tier_change", "mode_change", "ttsr_injection", "session_init", "model_usage", "title_change",
+		"credential_pin", "reset_boundary":
 		return l.ID != ""
 	case "thinking_level_change":
 		return has("configured")

@@ -12,7 +12,8 @@ import (
 
 var self = piwriter.Program{
 	Types: []string{
-		"service_tier_change", "mode_change", "ttsr_injection", "session_init", "model_usage", "title_change", "credential_pin", "reset_boundary",
+		"service_tier_change", "mode_change", "ttsr_injection", "session_init", "model_usage", "title_change",
+		"credential_pin", "reset_boundary",
 	},
 	Shape: piwriter.Dialect{
 		Roles:  []string{"developer", "pythonExecution", "fileMention", "hookMessage"},
@@ -26,9 +27,12 @@ var format = piwriter.Preparer{Blobs: true}
 // Write writes a session as a file that omp loads and opens at head, "" = before the first entry. It has no title
 // line: the title is in the header, as in omp's own older files, and as one that the user gave, which omp does not
 // replace. Images stay in their lines, so the file is the whole session. entries, pi v3 lines in the session's order,
-// is walked twice and must give the same each time. The losses say what omp could not be told, by kind.
-func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
-	header, lost := piwriter.KeepFields(headerOf(h), "title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey")
+// is walked twice and must yield the same each time. The losses are what omp's format cannot express, by kind.
+func Write(
+	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
+) (interop.Losses, error) {
+	header, lost := piwriter.KeepFields(headerOf(h), "title", "titleSource", "additionalDirectories",
+		"previousSessionFiles", "providerPromptCacheKey")
 	losses, err := piwriter.WriteFile(w, header, "", entries, head, format.Target(self.Target()))
 	return piwriter.AddHeaderLoss(losses, err, lost)
 }
@@ -50,6 +54,8 @@ func headerOf(h interop.Header) []byte {
 // Extend writes what was added to a session as lines that go after the last one of the file that it came from, which
 // ends with a newline. entries are all of the session's in their order, the first known of which came from the file.
 // A custom entry after them leads to head, "" = before the first entry, where the last line does not.
-func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+func Extend(
+	w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
+) (interop.Losses, error) {
 	return format.Append(w, known, entries, head, self.Target(), piwriter.Existing{})
 }

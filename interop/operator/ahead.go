@@ -19,7 +19,7 @@ const (
 	spare      = 4        // batches that wait to be filled again
 )
 
-// ahead gives the objects of a file. While nothing is odd it cuts and checks lines in a goroutine of its own, which
+// ahead reads the objects of a file. While nothing is odd it cuts and checks lines in a goroutine of its own, which
 // is a third of the work, and ends it at the first line about which there may be something to say: so what is said
 // of a file has the order of its lines. Its methods belong to one goroutine.
 type ahead struct {
@@ -122,12 +122,12 @@ func (a *ahead) fill() (*batch, error) {
 // take waits for the next batch, and ends the pipe after the last.
 func (a *ahead) take() (more bool) {
 	b, err := a.pipe.Next()
-	if err == nil {
-		a.now = append(a.now, b)
-		return true
+	if err != nil {
+		a.close()
+		return false
 	}
-	a.close()
-	return false
+	a.now = append(a.now, b)
+	return true
 }
 
 // done lets go of the first batch.
@@ -145,7 +145,7 @@ func (a *ahead) done() {
 	}
 }
 
-// alone returns the scanner when nobody else reads from it. What was cut is kept.
+// alone returns the scanner when no goroutine reads from it. What was cut is kept.
 func (a *ahead) alone() *jsonl.EntryScanner {
 	if a.pipe != nil {
 		for a.halt.Store(true); a.take(); {

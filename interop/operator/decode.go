@@ -36,7 +36,8 @@ func (c *cursor) camel(dst, key []byte) []byte {
 // isKnownType reports a type that pi has too.
 func isKnownType(typ string) bool {
 	switch typ {
-	case "message", "thinking_level_change", "model_change", "compaction", "branch_summary", "label", "leaf", "custom", "custom_message", "session_info":
+	case "message", "thinking_level_change", "model_change", "compaction", "branch_summary", "label", "leaf",
+		"custom", "custom_message", "session_info":
 		return true
 	}
 	return false

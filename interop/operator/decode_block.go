@@ -50,8 +50,8 @@ func (m *decodedMessage) block(dst []byte, from int, c *cursor, typ []byte) []by
 	return m.block(dst[:start], from, &again, typeOf(again))
 }
 
-// withoutTwice returns an object in which a name stands twice as one in which it stands once: in place of the first,
-// with the value of the last, for that is the one that counts.
+// withoutTwice returns an object in which a name is there twice as one in which it is there once: in
+// place of the first, with the value of the last, for that is the one that counts.
 func withoutTwice(object []byte, name string) []byte {
 	return rawjson.WithField(object, name, rawjson.Field(object, name))
 }
@@ -122,7 +122,7 @@ func empty(which int, val []byte) bool {
 	return false
 }
 
-// fields appends a block that keeps its fields. twice names a deciding one that stands twice: then what was
+// fields appends a block that keeps its fields. twice names a deciding one that is there twice: then what was
 // appended counts for nothing.
 func (m *decodedMessage) fields(dst []byte, c *cursor, typ []byte) (out []byte, twice string) {
 	from, seen := len(dst), 0

@@ -9,7 +9,7 @@ import (
 
 // cursor goes over a value from its first byte to its last, into what it is asked to go into, so that no byte
 // is passed twice: a walk over members finds the end of each before it can be looked into. What it goes over
-// is valid, for transcript.ParseLine has read it. Of anything else it gives nonsense, and ends.
+// is valid, for transcript.ParseLine has read it. Of anything else it returns nonsense, and ends.
 type cursor struct {
 	p    []byte
 	i    int

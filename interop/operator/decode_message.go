@@ -8,8 +8,9 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
-// decodedMessage is one of operator's as it is taken apart: what of it becomes of pi's, and what only those who know the
-// entries before can say. Values are JSON; they lie in the line, or in buffers that the next message uses again.
+// decodedMessage is one of operator's as it is taken apart: what of it becomes of pi's, and what only
+// those who know the entries before can say. Values are JSON; they lie in the line, or in buffers that
+// the next message uses again.
 type decodedMessage struct {
 	Raw      []byte // the whole, if it is no object
 	Role     []byte // by operator's name
@@ -19,7 +20,8 @@ type decodedMessage struct {
 	Text     []byte // of the parts, one after the other
 	Parts    []decodedPart
 	Notes    []callNote // in the order of Text
-	Over     bool       // it becomes more than MaxSpread, or has more notes than are kept: what is here is not all of it
+	// it becomes more than MaxSpread, or has more notes than are kept: what is here is not all of it
+	Over bool
 
 	run   int  // where in Text the run of blocks begins
 	taken bool // contents were seen
@@ -41,7 +43,8 @@ const (
 	partResult
 )
 
-// callNote is a call of a tool, or a place in Text where the name of the tool of a call belongs: results do not say it.
+// callNote is a call of a tool, or a place in Text where the name of the tool of a call belongs:
+// results do not say it.
 type callNote struct {
 	At       int // Call, or the place
 	ID, Name []byte
@@ -64,7 +67,8 @@ func (m *decodedMessage) note(n callNote) {
 
 // reset empties a message. Buffers that a large one left are let go.
 func (m *decodedMessage) reset() {
-	*m = decodedMessage{Head: emptied(m.Head), Text: emptied(m.Text), Parts: emptied(m.Parts), Notes: emptied(m.Notes)}
+	*m = decodedMessage{Head: emptied(m.Head), Text: emptied(m.Text), Parts: emptied(m.Parts),
+		Notes: emptied(m.Notes)}
 }
 
 // maxReused bounds what a buffer holds between two entries, in elements.

@@ -17,7 +17,7 @@ const maxDigits = 17
 // isoTime returns a time in seconds as an ISO-8601 string; anything else comes back as it is.
 func isoTime(val []byte) []byte { return appendISOTime(nil, val) }
 
-// appendISOTime appends what ISO gives.
+// appendISOTime appends what isoTime returns.
 func appendISOTime(dst, val []byte) []byte {
 	seconds, fraction, ok := splitSeconds(val)
 	if !ok {

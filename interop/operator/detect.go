@@ -20,7 +20,8 @@ func Detect(head []byte) bool {
 			case l.Type == "session_header", l.Type == "metadata" && rawjson.Field(l.Raw, "created_at") != nil:
 				return true
 			case l.Type == "session":
-				if rawjson.IsNumber(rawjson.Field(l.Raw, "timestamp")) || rawjson.Field(l.Raw, "parent_session") != nil {
+				if rawjson.IsNumber(rawjson.Field(l.Raw, "timestamp")) ||
+					rawjson.Field(l.Raw, "parent_session") != nil {
 					return true
 				}
 			case l.ID != "" && rawjson.Field(l.Raw, "parent_id") != nil && rawjson.Field(l.Raw, "parentId") == nil:

@@ -10,17 +10,21 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Extend writes what was added to a session as lines that go after the last one of the file that it came from, which
-// ends with a newline. entries are all of the session's in their order, the first known of which the reader gave.
+// Extend writes what was added to a session as lines that go after the last one of the file that it
+// came from, which ends with a newline. entries are all of the session's in their order, the first
+// known of which the reader gave.
 //
-// What is added hangs on entries that the file has: on the whole where the reader made several of one, and never on a
-// leaf entry but on what it moved the head to, as operator itself continues. In the file a leaf entry hangs on the line
-// that was left, and whoever hung on it would bring that line back.
+// What is added hangs on entries that the file has: on the whole where the reader made several of one,
+// and never on a leaf entry but on what it moved the head to, as operator itself continues. In the file
+// a leaf entry hangs on the line that was left, and an entry below it would bring that line back.
 //
 // A leaf entry after them leads to head, "" = before the first entry, where the last line does not.
-func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+func Extend(
+	w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
+) (interop.Losses, error) {
 	s := stands{parts: map[string]string{}, moves: map[string]string{}, ends: map[string]string{}}
-	losses, err := format.Append(w, known, entries, head, target, piwriter.Existing{See: s.known, Fit: s.added, Place: s.hook})
+	losses, err := format.Append(w, known, entries, head, target,
+		piwriter.Existing{See: s.known, Fit: s.added, Place: s.hook})
 	if end, ok := s.ends[s.whole(head)]; err == nil && ok && end != head {
 		losses[LostWithin]++
 	}
@@ -28,9 +32,10 @@ func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcri
 }
 
 // LostWithin is the kind of loss of a head that is one of the messages of an entry, and not the last.
-const LostWithin = "the place where the session stands, among the results of tools in one entry: the file opens behind them all"
+const LostWithin = "the place where the session stands, among the results of tools in one entry: the file opens " +
+	"behind them all"
 
-// stands has what stands in the file for entries of the session: for parts of an entry the whole, and for a move of
+// stands has the file's entries for those of the session: for parts of an entry the whole, and for a move of
 // the head, on which nothing is to hang, the entry that it leads to, "" = none. ends has the last part of a whole.
 type stands struct{ parts, moves, ends map[string]string }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -17,7 +18,8 @@ const sessionVersion = 3
 
 func (r *Reader) setHeader(o jsonl.Entry) error {
 	if o.Part {
-		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession, o.Size, jsonl.MaxLine)
+		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession, o.Size,
+			jsonl.MaxLine)
 	}
 	out := rawjson.Object("type", []byte(`"session"`), "version", []byte("3"))
 	h := &r.header
@@ -30,16 +32,16 @@ func (r *Reader) setHeader(o jsonl.Entry) error {
 				h.Version = int(min(max(n, 0), 1<<30))
 			}
 		case "timestamp":
-			out = add(out, "timestamp", isoTime(m.Val))
+			out = piwriter.AddField(out, "timestamp", isoTime(m.Val))
 		case "cwd":
 			h.Cwd = rawjson.Text(m.Val)
-			out = add(out, "cwd", m.Val)
+			out = piwriter.AddField(out, "cwd", m.Val)
 		case "parent_session":
 			if h.Parent = rawjson.Text(m.Val); h.Parent != "" {
-				out = add(out, "parentSession", m.Val)
+				out = piwriter.AddField(out, "parentSession", m.Val)
 			}
 		default:
-			out = add(out, string(m.Key), m.Val)
+			out = piwriter.AddField(out, string(m.Key), m.Val)
 		}
 	}
 	return r.begun(o, out)
@@ -48,7 +50,8 @@ func (r *Reader) setHeader(o jsonl.Entry) error {
 // setOldHeader reads the metadata line of the older form.
 func (r *Reader) setOldHeader(o jsonl.Entry) error {
 	if o.Part {
-		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession, o.Size, jsonl.MaxLine)
+		return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession, o.Size,
+			jsonl.MaxLine)
 	}
 	created := rawjson.Field(o.Raw, "created_at")
 	meta := rawjson.Field(o.Raw, "metadata")
@@ -70,7 +73,8 @@ func (r *Reader) makeHeader(o jsonl.Entry) error {
 	r.header = interop.Header{Version: sessionVersion, Created: at, Made: true}
 	r.in.Note(o, diag.NoHeader, "the file has no session header: one was made")
 	return r.begun(jsonl.Entry{Line: transcript.Line{Time: o.Time}, Number: o.Number},
-		rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "timestamp", isoOf(at), "cwd", []byte(`""`)))
+		rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "timestamp", isoOf(at),
+			"cwd", []byte(`""`)))
 }
 
 // begun completes the header: it has an id, a time and a directory.
@@ -95,16 +99,4 @@ func nonEmpty(s string) []byte {
 		return nil
 	}
 	return rawjson.AppendString(nil, s)
-}
-
-// add appends a member to an object.
-func add(object []byte, name string, val []byte) []byte {
-	if val == nil {
-		return object
-	}
-	object = object[:len(object)-1]
-	if len(object) > 1 {
-		object = append(object, ',')
-	}
-	return append(append(append(rawjson.AppendString(object, name), ':'), val...), '}')
 }

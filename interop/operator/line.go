@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// foreign stands before the type of an entry that pi has no type for.
+// foreign is the prefix of the type of an entry that pi has no type for.
 const foreign = "operator."
 
 // convert returns the lines of an entry.
@@ -41,7 +41,8 @@ func (r *Reader) foreign(o jsonl.Entry, p place, body []byte) [][]byte {
 	from := len(name)
 	lines := r.line(p, closeObject(append(name, body...), from))
 	if _, err := transcript.ParseLine(lines[0]); err != nil { // one level deeper than it was
-		r.in.Note(o, diag.Oversize, "nested too deeply for an entry: its data is left out, the bytes are in the original file")
+		r.in.Note(o, diag.Oversize, "nested too deeply for an entry: its data is left out, the bytes are in the "+
+			"original file")
 		lines = r.line(p, name[:from-len(`,"data":`)])
 	}
 	return lines
@@ -68,7 +69,7 @@ func (r *Reader) moved(p *place, s *decodedEntry) {
 	}
 }
 
-// place is where an entry stands.
+// place is where an entry is.
 type place struct {
 	typ, id    string
 	parent, at []byte

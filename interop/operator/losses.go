@@ -13,9 +13,9 @@ const (
 	LostStop  = "answers whose end was still to come: operator has no word for that"
 )
 
-// knownFields are the fields of pi's that operator has too, by the type of the entry, by the role of the message after
-// "role ", and by the type of the block after "block ". What follows from others counts as said: the API from the
-// provider, the sum of tokens, the tool of a result from its call.
+// knownFields are the fields of pi's that operator has too, by the type of the entry, by the role of
+// the message after "role ", and by the type of the block after "block ". What follows from others
+// counts as said: the API from the provider, the sum of tokens, the tool of a result from its call.
 var knownFields = map[string][]string{
 	"message":               {"message", "meta"},
 	"thinking_level_change": {"thinkingLevel"},
@@ -29,37 +29,40 @@ var knownFields = map[string][]string{
 	"custom":                {"customType", "data"},
 	"role user":             {"content"},
 	"role system":           {"content"},
-	"role assistant":        {"content", "usage", "stopReason", "rawStopReason", "errorMessage", "api", "provider", "model"},
-	"role toolResult":       {"content", "toolCallId", "toolName", "isError", "details", "terminate", "terminateMessage"},
-	"role custom":           {"content", "customType", "details", "display"},
-	"block text":            {"text"},
-	"block thinking":        {"thinking", "thinkingSignature"},
-	"block toolCall":        {"name", "arguments", "kind", "metadata"},
-	"block image":           {"data", "mimeType"},
-	"block image_url":       {"image_url"},
-	"block audio":           {"audio"},
-	"usage":                 {"input", "output", "cacheRead", "cacheWrite", "totalTokens", "cost"},
+	"role assistant": {"content", "usage", "stopReason", "rawStopReason", "errorMessage", "api", "provider",
+		"model"},
+	"role toolResult": {"content", "toolCallId", "toolName", "isError", "details", "terminate",
+		"terminateMessage"},
+	"role custom":     {"content", "customType", "details", "display"},
+	"block text":      {"text"},
+	"block thinking":  {"thinking", "thinkingSignature"},
+	"block toolCall":  {"name", "arguments", "kind", "metadata"},
+	"block image":     {"data", "mimeType"},
+	"block image_url": {"image_url"},
+	"block audio":     {"audio"},
+	"usage":           {"input", "output", "cacheRead", "cacheWrite", "totalTokens", "cost"},
 }
 
 // commonFields are the fields of any object that are said, or counted elsewhere.
 var commonFields = []string{"type", "role", "id", "parentId", "timestamp", "stub", "partOf"}
 
-// loseFields counts an object that says more than operator has fields for; kind is none of those above where the whole of
-// it is kept as something else.
+// loseFields counts an object that says more than operator has fields for; kind is none of those above
+// where the whole of it is kept as something else.
 func loseFields(object []byte, kind string, lose func(kind string)) {
 	fields, ok := knownFields[kind]
 	if !ok {
 		return
 	}
 	for m := rawjson.Walk(object); m.Closing == '}' && m.Next(); {
-		if !isEmptyValue(m.Val) && !slices.Contains(fields, string(m.Key)) && !slices.Contains(commonFields, string(m.Key)) {
+		if !isEmptyValue(m.Val) && !slices.Contains(fields, string(m.Key)) &&
+			!slices.Contains(commonFields, string(m.Key)) {
 			lose(LostField)
 			return
 		}
 	}
 }
 
-// isEmptyValue tells a value that says no more than if it were not there.
+// isEmptyValue reports whether a value says no more than its absence.
 func isEmptyValue(val []byte) bool {
 	switch string(val) {
 	case "null", "false", "0", `""`, "[]", "{}":

@@ -8,7 +8,7 @@
 //
 // Bounds and damage: as package jsonl has them. Of a file with split messages the ids of those are held, and of the
 // newest 4,096 calls the tools. Lines without oddities are read ahead, 3 MiB of them, in a goroutine that Close
-// joins. The lines that one entry becomes take 128 MiB at most, or a stub stands in its place; the same again may be
+// joins. The lines that one entry becomes take 128 MiB at most, or a stub replaces it; the same again may be
 // held twice while they are made.
 package operator
 
@@ -114,12 +114,14 @@ func (r *Reader) begin() error {
 }
 
 func (r *Reader) notSession() error {
-	return fmt.Errorf("%w: no header and no entries of an operator session in %d lines", interop.ErrNotSession, r.in.Lines())
+	return fmt.Errorf("%w: no header and no entries of an operator session in %d lines", interop.ErrNotSession,
+		r.in.Lines())
 }
 
-// isEntry tells an entry from other JSON: a type, an id, and a parent_id or a time in seconds.
+// isEntry reports whether an object is an entry: a type, an id, and a parent_id or a time in seconds.
 func isEntry(l transcript.Line) bool {
-	return l.Type != "" && l.ID != "" && (rawjson.Field(l.Raw, "parent_id") != nil || rawjson.IsNumber(rawjson.Field(l.Raw, "timestamp")))
+	return l.Type != "" && l.ID != "" && (rawjson.Field(l.Raw, "parent_id") != nil ||
+		rawjson.IsNumber(rawjson.Field(l.Raw, "timestamp")))
 }
 
 func isOldMessage(o jsonl.Entry) bool { return rawjson.IsString(rawjson.Field(o.Raw, "role")) }
@@ -218,7 +220,7 @@ func longest(lines [][]byte) (n int) {
 	return n
 }
 
-// large returns what stands in place of a line over the limit of one, of which only the beginning is there.
+// large returns what replaces a line over the limit of one, of which only the beginning is there.
 func (r *Reader) large(o jsonl.Entry) ([][]byte, error) {
 	id, err := r.id(o)
 	if err != nil {

@@ -17,30 +17,32 @@ func messageOut(raw []byte, lose func(kind string)) (typ string, body []byte) {
 	base := func(role string) []byte {
 		out := rawjson.Object("role", rawjson.AppendString(nil, role))
 		if id := field("id"); rawjson.IsString(id) {
-			out = add(out, "id", id)
+			out = piwriter.AddField(out, "id", id)
 		}
 		return out
 	}
 	entry := func(message []byte) (string, []byte) {
-		return "message", rawjson.Object("message", add(message, "timestamp", at))
+		return "message", rawjson.Object("message", piwriter.AddField(message, "timestamp", at))
 	}
 	switch role := rawjson.Text(field("role")); role {
 	case "user", "system":
-		return entry(add(base(role), "contents", blocksOut(field("content"))))
+		return entry(piwriter.AddField(base(role), "contents", blocksOut(field("content"))))
 	case "assistant":
-		out := add(base(role), "contents", blocksOut(field("content")))
-		out = add(add(out, "usage", usageOut(field("usage"))), "stop_reason", stopOut(field("stopReason"), field("rawStopReason")))
+		out := piwriter.AddField(base(role), "contents", blocksOut(field("content")))
+		out = piwriter.AddField(piwriter.AddField(out, "usage", usageOut(field("usage"))), "stop_reason",
+			stopOut(field("stopReason"), field("rawStopReason")))
 		if e := field("errorMessage"); rawjson.IsString(e) {
-			out = add(out, "error", e)
+			out = piwriter.AddField(out, "error", e)
 		}
 		for _, name := range []string{"provider", "model"} {
-			out = add(out, name, field(name))
+			out = piwriter.AddField(out, name, field(name))
 		}
 		return entry(out)
 	case "toolResult":
-		return entry(add(base("tool"), "contents", append(append([]byte("["), resultOut(raw, lose)...), ']')))
+		return entry(piwriter.AddField(base("tool"), "contents", append(append([]byte("["), resultOut(raw, lose)...), ']')))
 	case "custom":
-		return entry(add(add(add(base(role), "custom_type", field("customType")), "contents", blocksOut(field("content"))), "details", field("details")))
+		return entry(piwriter.AddField(piwriter.AddField(piwriter.AddField(base(role), "custom_type", field("customType")), "contents",
+			blocksOut(field("content"))), "details", field("details")))
 	}
 	return shell(raw, lose)
 }
@@ -58,7 +60,8 @@ func shell(raw []byte, lose func(kind string)) (typ string, body []byte) {
 	} else {
 		text += "(no output)"
 	}
-	return "custom_message", rawjson.Object("custom_type", []byte(`"bashExecution"`), "content", textOut(rawjson.AppendString(nil, text)), "display", []byte("true"))
+	return "custom_message", rawjson.Object("custom_type", []byte(`"bashExecution"`),
+		"content", textOut(rawjson.AppendString(nil, text)), "display", []byte("true"))
 }
 
 func textOut(literal []byte) []byte {
@@ -92,11 +95,11 @@ func blockOut(b []byte) []byte {
 	case "toolCall":
 		out := rawjson.Object("type", []byte(`"tool_call"`), "id", field("id"), "name", field("name"))
 		if kind := field("kind"); rawjson.IsString(kind) {
-			out = add(out, "kind", kind)
+			out = piwriter.AddField(out, "kind", kind)
 		}
-		out = add(out, "args", field("arguments"))
+		out = piwriter.AddField(out, "args", field("arguments"))
 		if meta := field("metadata"); len(meta) > 0 && meta[0] == '{' {
-			out = add(out, "metadata", meta)
+			out = piwriter.AddField(out, "metadata", meta)
 		}
 		return out
 	case "image_url":
@@ -107,7 +110,8 @@ func blockOut(b []byte) []byte {
 		}
 		return []byte(`{"type":"audio","audio":[]}`)
 	case "image":
-		return rawjson.Object("type", []byte(`"image"`), "images", append(append([]byte("["), imageOut(field("data"), field("mimeType"))...), ']'))
+		return rawjson.Object("type", []byte(`"image"`), "images",
+			append(append([]byte("["), imageOut(field("data"), field("mimeType"))...), ']'))
 	}
 	text := field("text")
 	if !rawjson.IsString(text) {
@@ -148,20 +152,21 @@ func resultOut(raw []byte, lose func(kind string)) []byte {
 			lose(LostImage)
 		}
 	}
-	out := rawjson.Object("type", []byte(`"tool_result"`), "id", rawjson.Field(raw, "toolCallId"), "content", rawjson.AppendString(nil, strings.Join(text, "\n")),
+	out := rawjson.Object("type", []byte(`"tool_result"`), "id", rawjson.Field(raw, "toolCallId"),
+		"content", rawjson.AppendString(nil, strings.Join(text, "\n")),
 		"is_error", rawjson.Field(raw, "isError"))
 	switch details := rawjson.Field(raw, "details"); {
 	case len(details) == 0, details[0] == 'n':
 	case details[0] == '{':
-		out = add(out, "metadata", details)
+		out = piwriter.AddField(out, "metadata", details)
 	default:
-		out = add(out, "metadata", rawjson.Object("details", details))
+		out = piwriter.AddField(out, "metadata", rawjson.Object("details", details))
 	}
 	if rawjson.IsTrue(rawjson.Field(raw, "terminate")) {
-		out = add(out, "terminate", []byte("true"))
+		out = piwriter.AddField(out, "terminate", []byte("true"))
 	}
 	if s := rawjson.Field(raw, "terminateMessage"); rawjson.IsString(s) {
-		out = add(out, "terminate_message", s)
+		out = piwriter.AddField(out, "terminate_message", s)
 	}
 	return out
 }
@@ -192,6 +197,8 @@ func usageOut(val []byte) []byte {
 		}
 		return []byte("0.0")
 	}
-	return rawjson.Object("input_tokens", field("input"), "output_tokens", field("output"), "cache_read_tokens", field("cacheRead"), "cache_write_tokens", field("cacheWrite"),
-		"cost", rawjson.Object("input", sum("input"), "output", sum("output"), "cache_read", sum("cacheRead"), "cache_write", sum("cacheWrite"), "total", sum("total")))
+	return rawjson.Object("input_tokens", field("input"), "output_tokens", field("output"),
+		"cache_read_tokens", field("cacheRead"), "cache_write_tokens", field("cacheWrite"),
+		"cost", rawjson.Object("input", sum("input"), "output", sum("output"), "cache_read", sum("cacheRead"),
+			"cache_write", sum("cacheWrite"), "total", sum("total")))
 }

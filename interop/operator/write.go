@@ -20,7 +20,8 @@ const (
 	LostHidden = "commands that models were not to see: kept as custom entries"
 )
 
-var target = piwriter.Target{Convert: convertOut, Count: count, Head: leaf, Title: named, Parent: "parent_id", Leaves: true}
+var target = piwriter.Target{Convert: convertOut, Count: count, Head: leaf, Title: named, Parent: "parent_id",
+	Leaves: true}
 
 var format = piwriter.Preparer{Audio: true}
 
@@ -29,9 +30,11 @@ var self = piwriter.Program{Shape: piwriter.Dialect{Blocks: []string{"image_url"
 
 // Write writes a session as a file that operator loads and opens at head, "" = before the first entry: a line
 // that its loader does not accept would be passed over, and what hangs on it lost, so each has every field
-// that it needs. entries, pi v3 lines in the session's order, is walked twice and must give the same each time.
-// The losses say what operator could not be told, by kind.
-func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+// that it needs. entries, pi v3 lines in the session's order, is walked twice and must yield the same each time.
+// The losses are what operator's format cannot express, by kind.
+func Write(
+	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
+) (interop.Losses, error) {
 	losses, err := piwriter.WriteFile(w, headerOut(h), h.Title, entries, head, format.Target(target))
 	return piwriter.AddHeaderLoss(losses, err, lostHeaderFields(h.Raw))
 }
@@ -41,7 +44,7 @@ func headerOut(h interop.Header) []byte {
 	out := rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", rawjson.Field(raw, "id"),
 		"timestamp", seconds(rawjson.Field(raw, "timestamp")), "cwd", rawjson.Field(raw, "cwd"))
 	if parent := rawjson.Field(raw, "parentSession"); rawjson.IsString(parent) {
-		out = add(out, "parent_session", parent)
+		out = piwriter.AddField(out, "parent_session", parent)
 	}
 	return out
 }
@@ -62,22 +65,25 @@ func stringOrNull(s string) []byte {
 }
 
 func leaf(id, head, last string, at time.Time) []byte {
-	return outLine("leaf", rawjson.AppendString(nil, id), stringOrNull(last), seconds(isoOf(at)), rawjson.Object("target_id", stringOrNull(head)))
+	return outLine("leaf", rawjson.AppendString(nil, id), stringOrNull(last), seconds(isoOf(at)),
+		rawjson.Object("target_id", stringOrNull(head)))
 }
 
 func named(id, title, parent string, at time.Time) []byte {
-	return outLine("session_info", rawjson.AppendString(nil, id), stringOrNull(parent), seconds(isoOf(at)), rawjson.Object("name", rawjson.AppendString(nil, title)))
+	return outLine("session_info", rawjson.AppendString(nil, id), stringOrNull(parent), seconds(isoOf(at)),
+		rawjson.Object("name", rawjson.AppendString(nil, title)))
 }
 
 func outLine(typ string, id, parent, at, body []byte) []byte {
-	out := rawjson.Object("type", rawjson.AppendString(nil, typ), "id", id, "parent_id", rawjson.OrNull(parent), "timestamp", at)
+	out := rawjson.Object("type", rawjson.AppendString(nil, typ), "id", id, "parent_id", rawjson.OrNull(parent),
+		"timestamp", at)
 	if len(body) > len("{}") {
 		out = append(append(out[:len(out)-1], ','), body[1:]...)
 	}
 	return out
 }
 
-// count tells how many lines convertOut gives: as many as pi's format takes.
+// count returns the number of lines that convertOut returns: as many as pi's format takes.
 func count(l transcript.Line) int {
 	if l.Type != "message" {
 		return 1
@@ -93,7 +99,8 @@ func convertOut(l transcript.Line, lose func(kind string)) [][]byte {
 		if !rawjson.IsString(target) {
 			target = []byte("null")
 		}
-		return [][]byte{outLine("leaf", rawjson.Field(l.Raw, "id"), rawjson.Field(l.Raw, "parentId"), seconds(rawjson.Field(l.Raw, "timestamp")), rawjson.Object("target_id", target))}
+		return [][]byte{outLine("leaf", rawjson.Field(l.Raw, "id"), rawjson.Field(l.Raw, "parentId"),
+			seconds(rawjson.Field(l.Raw, "timestamp")), rawjson.Object("target_id", target))}
 	}
 	if line := channel(l); line != nil {
 		return [][]byte{line}
@@ -119,10 +126,12 @@ func channel(l transcript.Line) []byte {
 			return nil
 		}
 	}
-	return outLine("channel", rawjson.Field(l.Raw, "id"), rawjson.Field(l.Raw, "parentId"), seconds(rawjson.Field(l.Raw, "timestamp")), data)
+	return outLine("channel", rawjson.Field(l.Raw, "id"), rawjson.Field(l.Raw, "parentId"),
+		seconds(rawjson.Field(l.Raw, "timestamp")), data)
 }
 
-var levels = map[string]bool{"off": true, "minimal": true, "low": true, "medium": true, "high": true, "xhigh": true, "max": true}
+var levels = map[string]bool{"off": true, "minimal": true, "low": true, "medium": true, "high": true, "xhigh": true,
+	"max": true}
 
 // snake returns operator's line for one that pi loads.
 func snake(raw []byte, lose func(kind string)) []byte {
@@ -139,13 +148,14 @@ func snake(raw []byte, lose func(kind string)) []byte {
 	case "message":
 		typ, body := messageOut(field("message"), lose)
 		if meta := metaOut(field("meta")); typ == "message" && meta != nil {
-			body = add(body, "meta", meta)
+			body = piwriter.AddField(body, "meta", meta)
 		}
 		return line(typ, body)
 	case "thinking_level_change":
 		if level := rawjson.Text(field("thinkingLevel")); !levels[level] {
 			lose(LostLevel)
-			return line("custom", rawjson.Object("custom_type", rawjson.AppendString(nil, answers.KeptKind), "data", rawjson.Object("type", field("type"), "thinkingLevel", field("thinkingLevel"))))
+			return line("custom", rawjson.Object("custom_type", rawjson.AppendString(nil, answers.KeptKind),
+				"data", rawjson.Object("type", field("type"), "thinkingLevel", field("thinkingLevel"))))
 		}
 		return line(typ, rawjson.Object("thinking_level", field("thinkingLevel")))
 	case "model_change":
@@ -155,16 +165,19 @@ func snake(raw []byte, lose func(kind string)) []byte {
 		if !rawjson.IsString(kept) {
 			kept = field("id") // its own: nothing is kept
 		}
-		return line(typ, rawjson.Object("summary", field("summary"), "first_kept_entry_id", kept, "tokens_before", whole(field("tokensBefore")),
+		return line(typ, rawjson.Object("summary", field("summary"), "first_kept_entry_id", kept,
+			"tokens_before", whole(field("tokensBefore")),
 			"details", field("details"), "from_hook", orFalse(field("fromHook"))))
 	case "branch_summary":
-		return line(typ, rawjson.Object("from_id", field("fromId"), "summary", field("summary"), "details", field("details"), "from_hook", orFalse(field("fromHook"))))
+		return line(typ, rawjson.Object("from_id", field("fromId"), "summary", field("summary"),
+			"details", field("details"), "from_hook", orFalse(field("fromHook"))))
 	case "label":
 		return line(typ, rawjson.Object("label", field("label"), "target_id", field("targetId")))
 	case "session_info":
 		return line(typ, rawjson.Object("name", field("name")))
 	case "custom_message":
-		return line(typ, rawjson.Object("custom_type", field("customType"), "content", blocksOut(field("content")), "display", field("display"), "details", field("details")))
+		return line(typ, rawjson.Object("custom_type", field("customType"), "content", blocksOut(field("content")),
+			"display", field("display"), "details", field("details")))
 	}
 	return line("custom", rawjson.Object("custom_type", field("customType"), "data", field("data")))
 }

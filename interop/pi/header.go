@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -55,7 +56,7 @@ func (f *Reader) setHeader(l jsonl.Entry) error {
 	return nil
 }
 
-// makeHeader stands in for the header that a file does not have.
+// makeHeader makes a header for a file that has none.
 func (f *Reader) makeHeader(l jsonl.Entry) error {
 	at := f.stamp(l)
 	id, err := transcript.NewID(at, f.rand)
@@ -66,9 +67,10 @@ func (f *Reader) makeHeader(l jsonl.Entry) error {
 	if l.ID == "" {
 		version = 1
 	}
-	f.header = Header{
+	f.header = interop.Header{
 		Version: version, ID: id, Title: f.header.Title, Created: at, Made: true,
-		Raw: fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":""}`, id, at.UTC().Format("2006-01-02T15:04:05.000Z")),
+		Raw: fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":""}`, id,
+			at.UTC().Format("2006-01-02T15:04:05.000Z")),
 	}
 	f.in.Note(l, diag.NoHeader, "the file has no session header: one was made")
 	f.started = true
@@ -90,10 +92,11 @@ func (f *Reader) notSession() error {
 	case f.anything:
 		return fmt.Errorf("%w: lines of JSON, but no session header and no entries", ErrNotSession)
 	}
-	return fmt.Errorf("%w: none of its first %d lines is a JSON object with a type; JSONL has one object a line", ErrNotSession, f.in.Lines())
+	return fmt.Errorf("%w: none of its first %d lines is a JSON object with a type; JSONL has one object a line",
+		ErrNotSession, f.in.Lines())
 }
 
-// looksLikeEntry tells an entry in a file without a header from a line of some other log.
+// looksLikeEntry reports whether a line of a file without a header is an entry, and not of some other log.
 func looksLikeEntry(l transcript.Line) bool {
 	if l.Type == "message" && bytes.HasPrefix(rawjson.Field(l.Raw, "message"), []byte("{")) {
 		return true

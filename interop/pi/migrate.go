@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/transcript/blob"
 )
 
-// convert makes a version 3 line of an object of the file. nil = it gives no entry.
+// convert makes a version 3 line of an object of the file. nil = there is none.
 func (f *Reader) convert(l jsonl.Entry) ([]byte, error) {
 	if l.Type == "session" {
 		f.in.Note(l, diag.BadLine, "another session header: skipped")
@@ -69,7 +69,8 @@ func (f *Reader) spoken(l jsonl.Entry, id string, raw []byte) []byte {
 	}
 	if len(out) > jsonl.MaxEntry {
 		if stored, _ := blob.Externalise(out); len(stored) > jsonl.MaxEntry {
-			f.in.Remark(o, diag.Oversize, fmt.Sprintf("%d bytes with its images, over the limit of %d: the line stays as it is", len(out), jsonl.MaxEntry))
+			f.in.Remark(o, diag.Oversize, fmt.Sprintf("%d bytes with its images, over the limit of %d: the line "+
+				"stays as it is", len(out), jsonl.MaxEntry))
 			return bytes.Clone(raw)
 		}
 	}
@@ -120,7 +121,8 @@ func (f *Reader) chain(raw []byte, l jsonl.Entry, id string) []byte {
 	case err == nil && float64(at) == n && at >= 0 && at < int64(len(f.ids)) && f.ids[at] != "":
 		return rawjson.WithField(raw, "firstKeptEntryId", rawjson.AppendString(nil, f.ids[at]))
 	}
-	f.in.Note(l, diag.KeptMissing, fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing is kept", index))
+	f.in.Note(l, diag.KeptMissing, fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing "+
+		"is kept", index))
 	return raw
 }
 

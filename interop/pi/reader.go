@@ -1,9 +1,9 @@
 // Package pi reads and writes session files of the pi family: versions 1 to 3, and whatever calls itself
 // later. Lines of version 3 come through byte for byte; anything else is converted to them. A file that is
 // damaged is read as far as it goes: a torn or bad line never hides another, what is passed over is reported,
-// and only the reader below or a file that is no session at all gives an error.
+// and only the reader below or a file that is no session at all is an error.
 //
-// What Write gives is a file that pi loads: what pi has no form for goes as a custom entry or a custom
+// Write makes a file that pi loads: what pi has no form for becomes a custom entry or a custom
 // message, and is counted.
 package pi
 
@@ -25,20 +25,17 @@ import (
 // ErrNotSession is wrapped by the error for a file that holds no session of the pi family at all.
 var ErrNotSession = interop.ErrNotSession
 
-// Header is the first line of a session file.
-type Header = interop.Header
-
 // Dialect is what a program of the family has beside pi's lines. The zero Dialect is pi's own.
 type Dialect struct {
 	// Slots: a line of type "title" without an id is part of the format, not an oddity.
 	Slots bool
-	// Entry is given every entry as a version 3 line, and gives the line that is to stand for it: the same
+	// Entry is called with every entry as a version 3 line, and returns the line that replaces it: the same
 	// one, untouched, or another. nil = every line as it is.
 	Entry func(l transcript.Line, say func(kind, detail string)) []byte
 }
 
 // Reader reads a session file of the pi family, versions 1 to 3 and whatever calls itself later, line by
-// line, and gives lines of version 3. Lines that are that already come through byte for byte. What is
+// line, and returns lines of version 3. Lines that are that already come through byte for byte. What is
 // damaged is passed over and reported: a torn or bad line never hides another, and the file is only read.
 // It holds one line at a time, of at most 64 MiB; of a version 1 file also the ids that it gave.
 //
@@ -54,7 +51,7 @@ type Reader struct {
 	in      *jsonl.EntryScanner
 	now     time.Time
 	rand    io.Reader
-	header  Header
+	header  interop.Header
 	started bool
 	err     error // sticky
 
@@ -87,8 +84,8 @@ func OpenDialect(src interop.Source, o interop.Options, d Dialect) *Reader {
 }
 
 // Header reads the file's header. Without one, if entries follow, one is made and reported. A file that
-// holds neither gives an error that wraps ErrNotSession and says what it looks like.
-func (f *Reader) Header() (Header, error) {
+// holds neither is an error that wraps ErrNotSession and says what it looks like.
+func (f *Reader) Header() (interop.Header, error) {
 	if f.in == nil && f.err == nil {
 		f.open()
 	}
@@ -96,7 +93,7 @@ func (f *Reader) Header() (Header, error) {
 		f.err = f.begin()
 	}
 	if !f.started {
-		return Header{}, f.err
+		return interop.Header{}, f.err
 	}
 	return f.header, nil
 }
@@ -136,7 +133,7 @@ func (f *Reader) begin() error {
 	return nil
 }
 
-// isSlot tells omp's title line, which is rewritten in place and is no entry.
+// isSlot reports whether a line is omp's title line, which is rewritten in place and is no entry.
 func isSlot(l jsonl.Entry) bool { return l.Type == "title" && l.ID == "" }
 
 func (f *Reader) slot(l jsonl.Entry, detail string) {
@@ -220,7 +217,7 @@ func (f *Reader) BadLines() int {
 	return f.in.Bad()
 }
 
-// Close closes what was opened. A reader that was closed gives no more entries.
+// Close closes what was opened. A reader that was closed returns no more entries.
 func (f *Reader) Close() error {
 	if f.close == nil {
 		return nil

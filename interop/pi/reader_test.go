@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -126,22 +127,22 @@ func rebuilt(f sessionFile) string {
 func TestFileHeader(t *testing.T) {
 	tests := []struct {
 		name, first string
-		want        Header
+		want        interop.Header
 	}{
 		{
 			"version 3", `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","parentSession":"p"}`,
-			Header{Version: 3, ID: "s", Cwd: "/w", Parent: "p"},
+			interop.Header{Version: 3, ID: "s", Cwd: "/w", Parent: "p"},
 		},
 		{
 			"version 1", `{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"b"}`,
-			Header{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"b"}`), Version: 1, ID: "s", Cwd: "/w", Parent: "b"},
+			interop.Header{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","provider":"p","branchedFrom":"b"}`), Version: 1, ID: "s", Cwd: "/w", Parent: "b"},
 		},
 		{
 			"version 2", `{"type":"session","version":2,"id":"s","timestamp":"2026-01-01T00:00:00.000Z"}`,
-			Header{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z"}`), Version: 2, ID: "s"},
+			interop.Header{Raw: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z"}`), Version: 2, ID: "s"},
 		},
-		{"omp", `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","title":"T","cwd":5}`, Header{Version: 3, ID: "s", Title: "T"}},
-		{"made", lineB, Header{Version: 3, Made: true}},
+		{"omp", `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","title":"T","cwd":5}`, interop.Header{Version: 3, ID: "s", Title: "T"}},
+		{"made", lineB, interop.Header{Version: 3, Made: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/internal/sharedtest"
+	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
@@ -24,7 +25,7 @@ func testRand() io.Reader { return rand.NewChaCha8([32]byte{1}) }
 
 // sessionFile is a whole file as it was read.
 type sessionFile struct {
-	header  Header
+	header  interop.Header
 	entries []transcript.Entry
 	parents []int64
 	diag    []transcript.Diagnostic // of the reader, then of the parents

@@ -15,9 +15,11 @@ var self = piwriter.Program{Types: []string{"usage", "context_edit"}}
 var format piwriter.Preparer
 
 // Write writes a session as a version 3 file that pi loads and opens at head, "" = before the first entry.
-// entries, pi v3 lines in the session's order, is walked twice and must give the same each time. Lines that pi
-// loads as they are go out byte for byte. The losses say what pi could not be told, by kind.
-func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+// entries, pi v3 lines in the session's order, is walked twice and must yield the same each time. Lines that pi
+// loads as they are go out byte for byte. The losses are what pi's format cannot express, by kind.
+func Write(
+	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
+) (interop.Losses, error) {
 	header, lost := piwriter.KeepFields(piwriter.Header(h))
 	losses, err := piwriter.WriteFile(w, header, h.Title, entries, head, format.Target(self.Target()))
 	return piwriter.AddHeaderLoss(losses, err, lost)
@@ -26,6 +28,8 @@ func Write(w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, er
 // Extend writes what was added to a session as lines that go after the last one of the file that it came from, which
 // ends with a newline. entries are all of the session's in their order, the first known of which came from the file.
 // A custom entry after them leads to head, "" = before the first entry, where the last line does not.
-func Extend(w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
+func Extend(
+	w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
+) (interop.Losses, error) {
 	return format.Append(w, known, entries, head, self.Target(), piwriter.Existing{})
 }

@@ -74,7 +74,8 @@ func (s *EntryScanner) entry(o Object) Entry {
 		return e
 	}
 	if e.Line = headOf(o.Raw); e.Type == "" {
-		s.Refuse(e, diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d, and no type at its start", e.Size, MaxLine))
+		s.Refuse(e, diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d, and no type at its start", e.Size,
+			MaxLine))
 	}
 	return e
 }
@@ -187,8 +188,7 @@ func (s *EntryScanner) Stub(e Entry, parent, rest []byte) []byte {
 	if e.Part {
 		limit = MaxLine
 	}
-	s.Note(e, diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, "+
-		"the bytes are in the original file", e.Size, limit))
+	s.Note(e, diag.Oversize, OversizeDetail(e.Size, limit))
 	var id []byte
 	if e.ID != "" {
 		id = rawjson.AppendString(nil, e.ID)

@@ -17,8 +17,8 @@ type Finder struct {
 	Member func(key, val []byte)
 	// Check checks the first object of a piece of a line and returns where it ends, in place of Member. May be nil.
 	Check func(piece []byte) (end int, err error)
-	// Last returns the whole object at the end of a damaged piece of a line, in place of Accepts; nil = there is none.
-	// What it returns is a part of the piece. May be nil.
+	// Last returns the whole object at the end of a damaged piece of a line, in place of Accepts; nil =
+	// there is none. What it returns is a part of the piece. May be nil.
 	Last func(piece []byte) (object []byte)
 	Noun string // what remarks call an object; "" = "object"
 	// Exact notes also what is no damage: blank lines, and white space around an object.
@@ -106,6 +106,19 @@ func (f *Finder) check(p []byte) (end int, err error) {
 // members checks the object at the start of p and calls Member, in one pass.
 func (f *Finder) members(p []byte) (end int, err error) {
 	f.Member(nil, nil)
+	return Members(p, func(_, key []byte, at int) (int, error) {
+		end, err := rawjson.ValueEnd(p, at, maxDepth-1)
+		if err != nil {
+			return 0, err
+		}
+		f.Member(key, p[at:end])
+		return end, nil
+	})
+}
+
+// Members walks over the object at the start of p and returns where it ends. member returns the end of the value at
+// p[at]; name is the string literal of its name, key what that means.
+func Members(p []byte, member func(name, key []byte, at int) (end int, err error)) (end int, err error) {
 	i := rawjson.Space(p, 1)
 	for first := true; i < len(p); first = false {
 		switch {
@@ -120,25 +133,27 @@ func (f *Finder) members(p []byte) (end int, err error) {
 		if i >= len(p) || p[i] != '"' {
 			return 0, rawjson.SyntaxError(p, i)
 		}
-		escaped := false
+		var escaped bool
 		if i, escaped, err = rawjson.StringEnd(p, i); err != nil {
 			return 0, err
 		}
-		key := p[from+1 : i-1]
+		name := p[from:i]
+		key := name[1 : len(name)-1]
 		if escaped {
-			key = []byte(rawjson.Text(p[from:i]))
+			key = []byte(rawjson.Text(name))
 		}
 		if i = rawjson.Space(p, i); i >= len(p) || p[i] != ':' {
 			return 0, rawjson.SyntaxError(p, i)
 		}
-		from = rawjson.Space(p, i+1)
-		if i, err = rawjson.ValueEnd(p, from, maxDepth-1); err != nil {
+		if i = rawjson.Space(p, i+1); i >= len(p) {
+			break
+		}
+		if i, err = member(name, key, i); err != nil {
 			return 0, err
 		}
-		f.Member(key, p[from:i])
 		i = rawjson.Space(p, i)
 	}
-	return 0, rawjson.SyntaxError(p, i)
+	return 0, rawjson.SyntaxError(p, len(p))
 }
 
 // salvage looks for a whole object at the end of a damaged piece of a line, appended after a torn one that had no

@@ -31,6 +31,12 @@ func Fit(entry []byte) (fitted []byte, whole bool) {
 	return rawjson.WithField(small, "stub", fmt.Appendf(nil, `{"bytes":%d,"limit":%d}`, len(entry), MaxEntry)), false
 }
 
+// OversizeDetail returns the detail of the diagnostic for a line or an entry over a limit that a stub replaces.
+func OversizeDetail(size int64, limit int) string {
+	const format = "%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file"
+	return fmt.Sprintf(format, size, limit)
+}
+
 // Shrink returns a JSON value with its long strings replaced by a notice, and null for what is nested deeper than
 // depth levels.
 func Shrink(val []byte, depth int) []byte {

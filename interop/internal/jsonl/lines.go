@@ -25,10 +25,10 @@ type Line struct {
 	Ended  bool   // a newline was there
 }
 
-// Part tells that only the beginning of a line is there.
+// Part reports whether only the beginning of a line is there.
 func (l Line) Part() bool { return l.Size > int64(len(l.Bytes)) }
 
-// LineReader gives the lines of a stream. Not safe for concurrent use.
+// LineReader reads the lines of a stream. Not safe for concurrent use.
 type LineReader struct {
 	in     *bufio.Reader
 	chunks [][]byte // of a line longer than the buffer; the first is kept for the next such line

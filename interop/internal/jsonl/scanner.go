@@ -1,10 +1,10 @@
-// Package jsonl reads files of one JSON object a line, whatever is in them: what is damaged is skipped and reported,
-// and never hides what is intact. It removes what a crash leaves around and between objects: byte order marks, carriage
-// returns, runs of NUL, two objects on one line, a whole object after a torn one. The same bytes give the same objects
-// at the same places each time they are read.
+// Package jsonl reads files of one JSON object a line, whatever is in them: what is damaged is skipped
+// and reported, and never hides what is intact. It removes what a crash leaves around and between
+// objects: byte order marks, carriage returns, runs of NUL, two objects on one line, a whole object
+// after a torn one. The same bytes give the same objects at the same places each time they are read.
 //
-// Bounds (I15): one line at a time, of at most 64 MiB; of a longer one its first 64 KiB. An EntryScanner keeps 100
-// diagnostics, then a count.
+// Bounds (I15): one line at a time, of at most 64 MiB; of a longer one its first 64 KiB. An
+// EntryScanner keeps 100 diagnostics, then a count.
 package jsonl
 
 import (

@@ -91,13 +91,15 @@ func (n *normal) block(b []byte) ([]byte, *toolResult) {
 		return thinking, nil
 	}
 	switch typ := rawjson.Text(rawjson.Field(b, "type")); {
-	case typ == "toolCall", typ == "tool_call", typ == "function_call", typ == "custom_tool_call", strings.HasSuffix(typ, "tool_use"):
+	case typ == "toolCall", typ == "tool_call", typ == "function_call", typ == "custom_tool_call",
+		strings.HasSuffix(typ, "tool_use"):
 		return n.call(b, b), nil
 	case strings.HasSuffix(typ, "tool_result"):
 		return nil, n.toolResult(b)
 	case typ == "text", typ == "input_text", typ == "output_text", typ == "refusal", typ == "":
 		if t := first(b, "text", "content", "refusal"); t != nil || answers.GeminiSignature(b) != nil {
-			return rawjson.Object("type", []byte(`"text"`), "text", stringOr(t, ""), "textSignature", answers.GeminiSignature(b)), nil
+			return rawjson.Object("type", []byte(`"text"`), "text", stringOr(t, ""),
+				"textSignature", answers.GeminiSignature(b)), nil
 		}
 		if v := rawjson.Field(b, "json"); v != nil { // Bedrock's results
 			return textBlock(rawjson.AppendString(nil, v)), nil
@@ -119,9 +121,10 @@ func innerOf(b []byte, names ...string) []byte {
 	return nil
 }
 
-// anthropicThinking tells Anthropic's thinking from pi's, which calls the signature otherwise.
+// anthropicThinking reports whether thinking is Anthropic's, and not pi's, which has another name for the signature.
 func anthropicThinking(b []byte) bool {
-	return rawjson.IsString(rawjson.Field(b, "signature")) && string(rawjson.Field(b, "type")) == `"thinking"` && rawjson.Field(b, "thinkingSignature") == nil
+	return rawjson.IsString(rawjson.Field(b, "signature")) && string(rawjson.Field(b, "type")) == `"thinking"` &&
+		rawjson.Field(b, "thinkingSignature") == nil
 }
 
 // call returns pi's block of a call. The id may stand on either level.
@@ -142,7 +145,8 @@ func (n *normal) call(outer, inner []byte) []byte {
 		}
 	}
 	if s := rawjson.Text(args); s != "" && rawjson.IsString(args) {
-		if end, err := rawjson.ValueEnd([]byte(s), 0, rawjson.MaxDepth-8); err == nil && end == len(strings.TrimRight(s, " \n\r\t")) && strings.HasPrefix(s, "{") {
+		if end, err := rawjson.ValueEnd([]byte(s), 0, rawjson.MaxDepth-8); err == nil &&
+			end == len(strings.TrimRight(s, " \n\r\t")) && strings.HasPrefix(s, "{") {
 			args = []byte(compact(s))
 		} else {
 			args = rawjson.Object("input", args)
@@ -151,7 +155,8 @@ func (n *normal) call(outer, inner []byte) []byte {
 	if len(args) == 0 || args[0] != '{' {
 		args = []byte("{}")
 	}
-	return rawjson.Object("type", []byte(`"toolCall"`), "id", stringOr(id, "unknown"), "name", stringOr(name, "unknown"), "arguments", args, "thoughtSignature", answers.GeminiSignature(outer))
+	return rawjson.Object("type", []byte(`"toolCall"`), "id", stringOr(id, "unknown"),
+		"name", stringOr(name, "unknown"), "arguments", args, "thoughtSignature", answers.GeminiSignature(outer))
 }
 
 // compact takes line feeds out of JSON text: a line holds none.
@@ -160,7 +165,8 @@ func compact(s string) string {
 }
 
 func (n *normal) toolResult(b []byte) *toolResult {
-	r := &toolResult{id: first(b, "tool_use_id", "toolUseId", "toolCallId", "id"), name: first(b, "name", "toolName"), isError: rawjson.Field(b, "is_error")}
+	r := &toolResult{id: first(b, "tool_use_id", "toolUseId", "toolCallId", "id"), name: first(b, "name", "toolName"),
+		isError: rawjson.Field(b, "is_error")}
 	if r.id == nil {
 		r.id = r.name
 	}

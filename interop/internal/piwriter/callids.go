@@ -13,12 +13,14 @@ import (
 // maxOpen bounds the calls of one round whose results are waited for; results of further ones keep no id.
 const maxOpen = 256
 
-// CallIDs gives ids to calls of tools that have none, as Gemini's, Ollama's and OpenAI's oldest, and to their results: what
-// a tool gave is the result of its oldest call that has none yet. Calls are waited for until the user speaks, or until the
-// model calls again after a result. It is for one session, whose entries it is shown in their order, as often as one
-// likes: an id is made of that of the entry, so it is the same each time.
+// CallIDs assigns ids to calls of tools that have none, as Gemini's, Ollama's and OpenAI's oldest, and
+// to their results: what a tool gave is the result of its oldest call that has none yet. Calls are
+// waited for until the user speaks, or until the model calls again after a result. It is for one
+// session, whose entries it is shown in their order, as often as one likes: an id is made of that of
+// the entry, so it is the same each time.
 //
-// Bounds (I15): of each entry after a call without a result some 100 bytes, and of its calls at most maxOpen.
+// Bounds (I15): of each entry after a call without a result some 100 bytes, and of its calls at most
+// maxOpen.
 type CallIDs map[string]*openCalls
 
 // openCalls is what an entry adds to calls that wait for results. Branches share those above them.
@@ -92,7 +94,8 @@ func (w *idWriter) message(message []byte) []byte {
 	switch rawjson.Text(rawjson.Field(message, "role")) {
 	case "function", "tool":
 		own := rawjson.Text(first(message, "tool_call_id", "toolCallId", "call_id"))
-		if id := w.answered(own, rawjson.Text(first(message, "name", "tool_name", "toolName"))); own == "" && id != "" {
+		if id := w.answered(own, rawjson.Text(first(message, "name", "tool_name", "toolName"))); own == "" &&
+			id != "" {
 			message = rawjson.WithField(message, "tool_call_id", rawjson.AppendString(nil, id))
 		}
 	}
@@ -174,7 +177,8 @@ func (w *idWriter) called(id string, call []byte) {
 	}
 }
 
-// answered returns the id of the call that a result belongs to, by its own or by the name of its tool; "" = none waits.
+// answered returns the id of the call that a result belongs to, by its own or by the name of its tool;
+// "" = none waits.
 func (w *idWriter) answered(own, name string) (id string) {
 	if w.at == nil || w.now.calls != nil {
 		return ""

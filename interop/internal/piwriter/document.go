@@ -18,7 +18,8 @@ const (
 
 // traces are what a line has that holds something of all this, or only speaks of it.
 var traces = [][]byte{
-	[]byte(`"document"`), []byte(`file"`), []byte(`"input_audio"`), []byte(`"audio"`), []byte(`"video"`), []byte(`"resource`), []byte(`"container_upload"`),
+	[]byte(`"document"`), []byte(`file"`), []byte(`"input_audio"`), []byte(`"audio"`), []byte(`"video"`),
+	[]byte(`"resource`), []byte(`"container_upload"`),
 	[]byte(`nlineData"`), []byte(`nline_data"`), []byte(`ileData"`), []byte(`ile_data"`), []byte(`"blob:sha256:`),
 }
 
@@ -71,14 +72,15 @@ func (f Preparer) list(list []byte, lose func(kind string), deep int) []byte {
 	return append(out, list[done:]...)
 }
 
-// block returns a block, or the one that stands for it.
+// block returns a block, or the one that replaces it.
 func (f Preparer) block(b []byte, lose func(kind string), deep int) []byte {
 	if len(b) == 0 || b[0] != '{' {
 		return b
 	}
 	typ := rawjson.Text(rawjson.Field(b, "type"))
 	switch {
-	case typ == "text", typ == "thinking", typ == "toolCall", f.Audio && typ == "audio" && rawjson.Field(b, "audio") != nil:
+	case typ == "text", typ == "thinking", typ == "toolCall", f.Audio && typ == "audio" &&
+		rawjson.Field(b, "audio") != nil:
 		return b
 	case typ == "image" && !f.Blobs && bytes.HasPrefix(rawjson.Field(b, "data"), []byte(`"blob:sha256:`)):
 		lose(LostImage)
@@ -137,7 +139,8 @@ type document struct {
 
 // kinds are the types of blocks that hold documents, in the words of any provider, and the fields that hold the same
 // without a type.
-var kinds = []string{"document", "file", "input_file", "input_audio", "audio", "video", "resource", "container_upload", "resource_link"}
+var kinds = []string{"document", "file", "input_file", "input_audio", "audio", "video", "resource",
+	"container_upload", "resource_link"}
 
 var untyped = []string{"inlineData", "inline_data", "fileData", "file_data", "document", "video", "audio"}
 
@@ -173,7 +176,8 @@ func (d *document) read(b []byte, deep int) {
 		switch key := string(m.Key); {
 		case m.Val[0] == '{' && deep > 0:
 			d.read(m.Val, deep-1)
-		case key == "title", key == "filename", key == "file_name", key == "displayName", key == "display_name", key == "name":
+		case key == "title", key == "filename", key == "file_name", key == "displayName", key == "display_name",
+			key == "name":
 			first(&d.name, m.Val)
 		case key == "media_type", key == "mimeType", key == "mime_type", key == "mediaType", key == "format":
 			first(&d.mime, m.Val)
@@ -229,7 +233,7 @@ func (d *document) texts(list []byte) {
 	d.text = strings.Join(all, "\n")
 }
 
-// words returns the block that stands for a document: its text whole, if it is one, else what it is.
+// words returns the block that replaces a document: its text whole, if it is one, else what it is.
 func (d document) words(lose func(kind string)) []byte {
 	said := []string{d.kind}
 	if d.name != "" {

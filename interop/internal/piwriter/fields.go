@@ -12,30 +12,35 @@ import (
 // requiredField is a field that an entry needs, or whose type matters where it is there.
 type requiredField struct {
 	name string
-	kind byte   // of its value: '"' a string, '0' a number, 't' a truth value, '[' a list, '{' an object, 'n' an object or null, 'k' a string or null, 's' a string or a list
+	// of its value: '"' a string, '0' a number, 't' a truth value, '[' a list, '{' an object, 'n' an
+	// object or null, 'k' a string or null, 's' a string or a list
+	kind byte
 	def  string // what it gets where it is missing or of another kind; "" = the entry is none; "?" = it is taken away
 }
 
 var requiredFields = map[string][]requiredField{
 	"thinking_level_change": {{"thinkingLevel", '"', `"off"`}, {"configured", 'k', "?"}},
-	"compaction":            {{"summary", '"', `""`}, {"tokensBefore", '0', "0"}, {"firstKeptEntryId", 'k', "?"}, {"fromHook", 't', "?"}, {"shortSummary", '"', "?"}, {"preserveData", '{', "?"}, {"fromExtension", 't', "?"}},
-	"branch_summary":        {{"fromId", '"', `"root"`}, {"summary", '"', `""`}, {"fromHook", 't', "?"}},
-	"custom":                {{"customType", '"', `"custom"`}},
-	"custom_message":        {{"customType", '"', `"message"`}, {"display", 't', "true"}},
-	"label":                 {{"targetId", '"', ""}, {"label", '"', "?"}},
-	"session_info":          {{"name", '"', "?"}},
-	"usage":                 {{"kind", '"', ""}, {"provider", '"', ""}, {"model", '"', ""}, {"usage", '{', ""}, {"note", '"', "?"}},
-	"context_edit":          {{"targetId", '"', ""}, {"replacement", 'n', ""}},
-	"active_tools_change":   {{"activeToolNames", '[', ""}},
-	"service_tier_change":   {{"serviceTier", 'n', "null"}},
-	"mode_change":           {{"mode", '"', ""}, {"data", '{', "?"}},
-	"ttsr_injection":        {{"injectedRules", '[', ""}},
-	"session_init":          {{"systemPrompt", 's', ""}, {"task", '"', ""}, {"tools", '[', ""}},
-	"model_usage":           {{"purpose", '"', ""}, {"api", '"', ""}, {"provider", '"', ""}, {"model", '"', ""}, {"usage", '{', ""}, {"stopReason", '"', ""}},
-	"title_change":          {{"title", '"', `""`}, {"source", '"', `"user"`}},
-	"credential_pin":        {{"provider", '"', ""}, {"hash", '"', ""}},
-	"context_compaction":    {{"deletedTargets", '[', ""}, {"protectedEntryIds", '[', ""}},
-	"session_summary":       {{"summary", '"', ""}, {"summarizedThroughId", '"', ""}},
+	"compaction": {{"summary", '"', `""`}, {"tokensBefore", '0', "0"}, {"firstKeptEntryId", 'k', "?"},
+		{"fromHook", 't', "?"}, {"shortSummary", '"', "?"}, {"preserveData", '{', "?"}, {"fromExtension", 't', "?"}},
+	"branch_summary": {{"fromId", '"', `"root"`}, {"summary", '"', `""`}, {"fromHook", 't', "?"}},
+	"custom":         {{"customType", '"', `"custom"`}},
+	"custom_message": {{"customType", '"', `"message"`}, {"display", 't', "true"}},
+	"label":          {{"targetId", '"', ""}, {"label", '"', "?"}},
+	"session_info":   {{"name", '"', "?"}},
+	"usage": {{"kind", '"', ""}, {"provider", '"', ""}, {"model", '"', ""}, {"usage", '{', ""},
+		{"note", '"', "?"}},
+	"context_edit":        {{"targetId", '"', ""}, {"replacement", 'n', ""}},
+	"active_tools_change": {{"activeToolNames", '[', ""}},
+	"service_tier_change": {{"serviceTier", 'n', "null"}},
+	"mode_change":         {{"mode", '"', ""}, {"data", '{', "?"}},
+	"ttsr_injection":      {{"injectedRules", '[', ""}},
+	"session_init":        {{"systemPrompt", 's', ""}, {"task", '"', ""}, {"tools", '[', ""}},
+	"model_usage": {{"purpose", '"', ""}, {"api", '"', ""}, {"provider", '"', ""}, {"model", '"', ""},
+		{"usage", '{', ""}, {"stopReason", '"', ""}},
+	"title_change":       {{"title", '"', `""`}, {"source", '"', `"user"`}},
+	"credential_pin":     {{"provider", '"', ""}, {"hash", '"', ""}},
+	"context_compaction": {{"deletedTargets", '[', ""}, {"protectedEntryIds", '[', ""}},
+	"session_summary":    {{"summary", '"', ""}, {"summarizedThroughId", '"', ""}},
 }
 
 // headerFields are what programs have in a header beside what all of them need.
@@ -52,8 +57,9 @@ var headerFields = []requiredField{
 // LostHeader is the kind of loss of what only other programs have in a header.
 const LostHeader = "fields of the header that the format does not have: left out"
 
-// KeepFields takes what other programs have out of a header, for by it the file would be taken for theirs, and counts what
-// is lost by that: a title, and who gave it, the target says elsewhere. own are the program's fields.
+// KeepFields takes what other programs have out of a header, for by it the file would be taken for
+// theirs, and counts what is lost by that: a title, and who gave it, the target says elsewhere. own are
+// the program's fields.
 func KeepFields(header []byte, own ...string) (raw []byte, lost int) {
 	for _, f := range headerFields {
 		if slices.Contains(own, f.name) || rawjson.Field(header, f.name) == nil {
@@ -133,7 +139,8 @@ func wrapped(l transcript.Line) []byte {
 		data = append(rawjson.AppendString(append(data[:len(data)-1], ','), string(m.Key)), ':')
 		data = append(append(data, m.Val...), '}')
 	}
-	out := retyped(l, "custom", rawjson.Object("customType", rawjson.AppendString(nil, answers.KeptKind), "data", data))
+	out := retyped(l, "custom", rawjson.Object("customType", rawjson.AppendString(nil, answers.KeptKind),
+		"data", data))
 	if _, err := transcript.ParseLine(out); err != nil { // one level deeper than it was
 		out = rawjson.WithField(out, "data", nil)
 	}

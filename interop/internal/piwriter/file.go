@@ -17,11 +17,11 @@ import (
 
 // Target is a program whose files are written.
 type Target struct {
-	// Convert gives the lines that stand for an entry, as the target has them but for their ids and
+	// Convert returns the lines that an entry becomes, as the target has them but for their ids and
 	// parents: the first one's are the entry's own, in the target's fields. None = the entry is left out.
 	// lose counts what could not be said.
 	Convert func(l transcript.Line, lose func(kind string)) [][]byte
-	// Count tells how many lines Convert gives; nil = it has to be asked itself.
+	// Count returns the number of lines that Convert returns; nil = Convert is called to count them.
 	Count func(l transcript.Line) int
 	// Head makes a line that leads to an entry ("" = to no entry: a new root comes next). last is the id of
 	// the line before; after a file that is there, of the entry at which it would be opened.
@@ -47,7 +47,9 @@ var errSequence = errors.New("the entries were others when they were asked for a
 // WriteFile writes the header, then all entries; the last line leads to the head, "" = before the first entry. title
 // is for a target that has it among the entries, where no entry says one. entries is walked twice and must give
 // the same each time.
-func WriteFile(w io.Writer, header []byte, title string, entries iter.Seq2[transcript.Draft, error], head string, t Target) (interop.Losses, error) {
+func WriteFile(
+	w io.Writer, header []byte, title string, entries iter.Seq2[transcript.Draft, error], head string, t Target,
+) (interop.Losses, error) {
 	losses := interop.Losses{}
 	p, err := newPlan(entries, t, losses)
 	if err != nil {
@@ -109,7 +111,9 @@ type Opening struct {
 // AppendEntries writes entries to be appended to a file: each hangs on an entry of the file, or on
 // one before it. It walks them once. Where the file would then be opened at another entry than it is to be, a line
 // after them leads there.
-func AppendEntries(w io.Writer, entries iter.Seq2[transcript.Draft, error], o *Opening, t Target) (interop.Losses, error) {
+func AppendEntries(
+	w io.Writer, entries iter.Seq2[transcript.Draft, error], o *Opening, t Target,
+) (interop.Losses, error) {
 	losses := interop.Losses{}
 	p := &plan{tails: map[string]string{}}
 	out := &lineWriter{w: bufio.NewWriterSize(w, 1<<16)}
@@ -184,7 +188,7 @@ func LineOf(d transcript.Draft, err error) (transcript.Line, bool, error) {
 	return l, err == nil && l.Type != "" && l.ID != "" && l.Type != "session" && bytes.IndexByte(raw, '\n') < 0, nil
 }
 
-// isCommit tells a line that keeps a session's own account, and that no reader of entries wants.
+// isCommit reports whether a line is a commit record of the session, which is no entry for readers.
 func isCommit(l transcript.Line) bool {
 	return l.Type == "custom" && string(rawjson.Field(l.Raw, "customType")) == `"coppice.commit"`
 }

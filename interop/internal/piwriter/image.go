@@ -12,15 +12,18 @@ func image(b []byte) []byte {
 	block := func(data, mime []byte) []byte {
 		return rawjson.Object("type", []byte(`"image"`), "data", data, "mimeType", stringOr(mime, "image/png"))
 	}
-	for _, src := range [][]byte{b, rawjson.Field(b, "source"), rawjson.Field(b, "inlineData"), rawjson.Field(b, "inline_data")} {
+	for _, src := range [][]byte{b, rawjson.Field(b, "source"), rawjson.Field(b, "inlineData"),
+		rawjson.Field(b, "inline_data")} {
 		if data := first(src, "data"); data != nil {
-			if mime := first(src, "mimeType", "mime_type", "media_type", "mediaType"); mime != nil && strings.HasPrefix(rawjson.Text(mime), "image/") {
+			if mime := first(src, "mimeType", "mime_type", "media_type", "mediaType"); mime != nil &&
+				strings.HasPrefix(rawjson.Text(mime), "image/") {
 				return block(data, mime)
 			}
 		}
 	}
 	if inner := innerOf(b, "image"); inner != nil { // Bedrock's
-		if data, format := first(rawjson.Field(inner, "source"), "bytes"), rawjson.Text(rawjson.Field(inner, "format")); data != nil && format != "" {
+		if data, format := first(rawjson.Field(inner, "source"), "bytes"),
+			rawjson.Text(rawjson.Field(inner, "format")); data != nil && format != "" {
 			return block(data, rawjson.AppendString(nil, "image/"+format))
 		}
 	}
@@ -37,7 +40,7 @@ func image(b []byte) []byte {
 	return nil
 }
 
-// maxShown bounds the text that stands in place of a block.
+// maxShown bounds the text that replaces a block.
 const maxShown = 16 << 10
 
 // blockText says in words what a block was.

@@ -31,8 +31,9 @@ type Dialect struct {
 	Blocks []string // in messages of the model
 }
 
-// Messages returns the parts of a message: never none. at is the entry's time. A call without an id is called by the name
-// of its tool, and so is its result: a caller that has the whole session asks CallIDs for better ones first.
+// Messages returns the parts of a message: never none. at is the entry's time. A call without an id is
+// called by the name of its tool, and so is its result: a caller that has the whole session asks
+// CallIDs for better ones first.
 func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Part {
 	if len(raw) == 0 || raw[0] != '{' {
 		lose(LostNobody)
@@ -42,13 +43,16 @@ func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Par
 	if slices.Contains(d.Roles, role) || d.fine(role, raw) {
 		return []Part{{Type: "message", Message: raw}}
 	}
-	n := normal{raw: raw, at: millis(at), lose: lose, said: append([]string{"text", "thinking", "toolCall"}, d.Blocks...), shown: append([]string{"text", "image"}, d.Blocks...)}
+	n := normal{raw: raw, at: millis(at), lose: lose,
+		said:  append([]string{"text", "thinking", "toolCall"}, d.Blocks...),
+		shown: append([]string{"text", "image"}, d.Blocks...)}
 	if parts := n.known(role); parts != nil {
 		lose(LostShape)
 		return parts
 	}
 	if role == "branchSummary" {
-		return []Part{{Type: "branch_summary", Body: rawjson.Object("fromId", stringOr(rawjson.Field(raw, "fromId"), "root"), "summary", stringOr(rawjson.Field(raw, "summary"), ""))}}
+		return []Part{{Type: "branch_summary", Body: rawjson.Object("fromId",
+			stringOr(rawjson.Field(raw, "fromId"), "root"), "summary", stringOr(rawjson.Field(raw, "summary"), ""))}}
 	}
 	return n.other(role)
 }
@@ -152,7 +156,8 @@ func (d Dialect) fine(role string, raw []byte) bool {
 	case "user", "system":
 		return rawjson.IsString(l.content) || d.blocks(l.content, "text", "image")
 	case "assistant":
-		return l.api && l.provider && l.model && usageFine(l.usage) && stopFine(l.stop) && d.blocks(l.content, "text", "thinking", "toolCall")
+		return l.api && l.provider && l.model && usageFine(l.usage) && stopFine(l.stop) &&
+			d.blocks(l.content, "text", "thinking", "toolCall")
 	case "toolResult":
 		return l.call && l.tool && l.isError && blocksFine(l.content, "text", "image")
 	case "bashExecution":
@@ -221,9 +226,9 @@ next:
 				continue next
 			}
 		}
-		out = add(out, string(m.Key), m.Val)
+		out = AddField(out, string(m.Key), m.Val)
 	}
-	return add(out, "timestamp", at)
+	return AddField(out, "timestamp", at)
 }
 
 // rebuilt returns a message that has these fields, with a default where one is not of its default's type.
@@ -231,7 +236,8 @@ func (n *normal) rebuilt(role string, fields ...string) []Part {
 	out := n.keep(role)
 	for i := 0; i+1 < len(fields); i += 2 {
 		val := rawjson.Field(n.raw, fields[i])
-		if len(val) == 0 || (fields[i+1][0] == '"') != rawjson.IsString(val) || fields[i+1][0] != '"' && !isBool(val) {
+		if len(val) == 0 || (fields[i+1][0] == '"') != rawjson.IsString(val) ||
+			fields[i+1][0] != '"' && !isBool(val) {
 			out = rawjson.WithField(out, fields[i], []byte(fields[i+1]))
 		}
 	}
@@ -244,8 +250,8 @@ func (n *normal) custom() []Part {
 	if !isBool(display) {
 		display = []byte("true")
 	}
-	out = add(add(out, "customType", stringOr(rawjson.Field(n.raw, "customType"), "message")), "display", display)
-	return []Part{{Type: "message", Message: add(out, "content", Content(n.content(), n.lose))}}
+	out = AddField(AddField(out, "customType", stringOr(rawjson.Field(n.raw, "customType"), "message")), "display", display)
+	return []Part{{Type: "message", Message: AddField(out, "content", Content(n.content(), n.lose))}}
 }
 
 // other keeps a message of another role as a custom message, which models see as the user's.
@@ -274,7 +280,8 @@ func (n *normal) other(role string) []Part {
 func filesText(files []byte) string {
 	var text []byte
 	for m := rawjson.Walk(files); m.Closing == ']' && m.Next(); {
-		text = append(append(append(text, rawjson.Text(rawjson.Field(m.Val, "path"))...), '\n'), rawjson.Text(rawjson.Field(m.Val, "content"))...)
+		text = append(append(append(text, rawjson.Text(rawjson.Field(m.Val, "path"))...), '\n'),
+			rawjson.Text(rawjson.Field(m.Val, "content"))...)
 		text = append(text, '\n')
 	}
 	return string(text)
@@ -287,8 +294,8 @@ func stringOr(val []byte, def string) []byte {
 	return rawjson.AppendString(nil, def)
 }
 
-// add appends a member to an object.
-func add(object []byte, name string, val []byte) []byte {
+// AddField appends a field to an object; nil adds none.
+func AddField(object []byte, name string, val []byte) []byte {
 	if val == nil {
 		return object
 	}

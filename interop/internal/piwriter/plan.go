@@ -22,7 +22,7 @@ type plan struct {
 	made    map[string]bool   // ids that were made
 	next    map[string]int    // what the next one made of an id ends in
 	more    map[int][]string  // ids of the further lines of an entry that has several
-	tails   map[string]string // Append: the id that stands for one left out or spread
+	tails   map[string]string // Append: the id that replaces one left out or spread
 }
 
 func newPlan(entries iter.Seq2[transcript.Draft, error], t Target, losses interop.Losses) (*plan, error) {
@@ -91,7 +91,7 @@ func (p *plan) count(found []transcript.Diagnostic, losses interop.Losses) {
 	}
 }
 
-// fresh returns an id that nobody has.
+// fresh returns an id that no entry has.
 func (p *plan) fresh(id string) string {
 	for {
 		p.next[id]++
@@ -151,7 +151,7 @@ func (p *plan) tail(i int64) string {
 	return p.more[int(i)][p.parts[i]-2]
 }
 
-// write writes one entry, and gives the id of its last line; "" = it is left out.
+// write writes one entry, and returns the id of its last line; "" = it is left out.
 func (p *plan) write(out *lineWriter, i int, l transcript.Line, t Target, losses interop.Losses) string {
 	if p.parts[i] == 0 {
 		if !isCommit(l) {

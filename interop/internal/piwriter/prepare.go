@@ -14,7 +14,8 @@ import (
 )
 
 // LostStub is the kind of loss where an import kept a stub instead of a line.
-const LostStub = "entries that were over the limit when they were imported: a stub of each, the rest is only in the file that they came from"
+const LostStub = "entries that were over the limit when they were imported: a stub of each, the rest is only in " +
+	"the file that they came from"
 
 // Preparer is what a target has a place for.
 type Preparer struct {
@@ -52,7 +53,8 @@ func withIDs(ids CallIDs, l transcript.Line) transcript.Line {
 	return l
 }
 
-// isStub tells an entry of which an import kept its head alone, or that stands for a line that it could not keep.
+// isStub reports whether an import kept only the head of an entry, or the entry replaces a line that it
+// could not keep.
 func isStub(l transcript.Line) bool {
 	if !bytes.Contains(l.Raw, []byte(`"stub"`)) {
 		return false
@@ -85,18 +87,21 @@ func (f Preparer) ready(l transcript.Line, lose func(kind string)) transcript.Li
 	return l
 }
 
-// Existing is a file after which entries are written, where its entries are not the session's line by line. nil = they
-// are.
+// Existing is a file after which entries are written, where its entries are not the session's line by
+// line. nil = they are.
 type Existing struct {
 	See   func(l transcript.Line)        // is shown the entries that the file has
-	Fit   func(l transcript.Line) []byte // gives what is to be written of another one
-	Place func(id string) string         // gives the entry of the file at which somebody stands who stands at one
+	Fit   func(l transcript.Line) []byte // returns what is to be written of another one
+	Place func(id string) string         // returns the file's entry for one of the session's
 }
 
-// Append writes what was added to a session after a file of it, as AppendEntries does. entries are all of the session's
-// in their order, the first known of which came from the file; head is where it is to be opened, "" = before the first.
-// A head where an import puts it adds nothing: at the last entry, or where that leads if it is of type leaf.
-func (f Preparer) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string, t Target, file Existing) (interop.Losses, error) {
+// Append writes what was added to a session after a file of it, as AppendEntries does. entries are all
+// of the session's in their order, the first known of which came from the file; head is where it is to
+// be opened, "" = before the first. A head where an import puts it adds nothing: at the last entry, or
+// where that leads if it is of type leaf.
+func (f Preparer) Append(
+	w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string, t Target, file Existing,
+) (interop.Losses, error) {
 	t = f.Target(t)
 	o := &Opening{Head: head}
 	added := func(yield func(transcript.Draft, error) bool) {

@@ -52,7 +52,8 @@ func newEntry(typ, id, parent string, at time.Time, name string, val []byte) []b
 	if parent != "" {
 		p = rawjson.AppendString(nil, parent)
 	}
-	return rawjson.Object("type", rawjson.AppendString(nil, typ), "id", rawjson.AppendString(nil, id), "parentId", p, "timestamp", isoTime(at), name, val)
+	return rawjson.Object("type", rawjson.AppendString(nil, typ), "id", rawjson.AppendString(nil, id), "parentId", p,
+		"timestamp", isoTime(at), name, val)
 }
 
 // isoTime returns a time as pi writes it; no time is 1970.
@@ -79,7 +80,8 @@ func Header(h interop.Header) []byte {
 	v := rawjson.Field(raw, "version")
 	need("version", rawjson.IsNumber(v) && string(v) == "3", []byte("3"))
 	need("id", text("id") != "", rawjson.AppendString(nil, orElse(h.ID, "session")))
-	need("timestamp", rawjson.IsString(rawjson.Field(raw, "timestamp")) && !rawjson.Time(rawjson.Field(raw, "timestamp")).IsZero(), isoTime(h.Created))
+	need("timestamp", rawjson.IsString(rawjson.Field(raw, "timestamp")) &&
+		!rawjson.Time(rawjson.Field(raw, "timestamp")).IsZero(), isoTime(h.Created))
 	need("cwd", rawjson.IsString(rawjson.Field(raw, "cwd")), rawjson.AppendString(nil, h.Cwd))
 	need("parentSession", rawjson.Field(raw, "parentSession") == nil || text("parentSession") != "", nil)
 	if h.Parent != "" {
@@ -132,7 +134,8 @@ func (m Program) Convert(l transcript.Line, lose func(kind string)) [][]byte {
 		return [][]byte{wrapped(l)}
 	}
 	needed := requiredFields[l.Type]
-	if m.Models && l.Type == "thinking_level_change" && string(rawjson.OrNull(rawjson.Field(l.Raw, "thinkingLevel"))) == "null" {
+	if m.Models && l.Type == "thinking_level_change" &&
+		string(rawjson.OrNull(rawjson.Field(l.Raw, "thinkingLevel"))) == "null" {
 		needed = needed[1:] // it may be missing there
 	}
 	raw, ok := fitFields(l.Raw, needed)
@@ -185,7 +188,9 @@ func (m Program) message(l transcript.Line, raw []byte, lose func(kind string)) 
 			continue
 		case m.NoSystem && string(rawjson.Field(p.Message, "role")) == `"system"`:
 			lose(LostRole)
-			lines = append(lines, retyped(l, "custom_message", rawjson.Object("customType", []byte(`"system"`), "content", rawjson.Field(p.Message, "content"), "display", []byte("true"))))
+			lines = append(lines, retyped(l, "custom_message",
+				rawjson.Object("customType", []byte(`"system"`), "content", rawjson.Field(p.Message, "content"),
+					"display", []byte("true"))))
 			continue
 		}
 		if len(parts) == 1 && len(p.Message) == len(raw) && &p.Message[0] == &raw[0] {
@@ -220,7 +225,8 @@ func (m Program) model(l transcript.Line, lose func(kind string)) []byte {
 		return wrapped(l)
 	}
 	raw := rawjson.WithField(l.Raw, "model", nil)
-	return rawjson.WithField(rawjson.WithField(raw, "provider", rawjson.AppendString(nil, provider)), "modelId", rawjson.AppendString(nil, id))
+	return rawjson.WithField(rawjson.WithField(raw, "provider", rawjson.AppendString(nil, provider)), "modelId",
+		rawjson.AppendString(nil, id))
 }
 
 // title returns a name of the session as the program has it.
@@ -229,7 +235,8 @@ func (m Program) title(l transcript.Line, lose func(kind string)) []byte {
 	name, _ := e.Title()
 	switch {
 	case m.Titles && l.Type == "session_info":
-		return retyped(l, "title_change", rawjson.Object("title", rawjson.AppendString(nil, name), "source", []byte(`"user"`)))
+		return retyped(l, "title_change", rawjson.Object("title", rawjson.AppendString(nil, name),
+			"source", []byte(`"user"`)))
 	case !m.Titles && l.Type == "title_change":
 		lose(lostTitle)
 		return retyped(l, "session_info", rawjson.Object("name", rawjson.AppendString(nil, name)))

@@ -57,11 +57,12 @@ func (n *normal) content() []byte {
 	return nil
 }
 
-// user returns a user's message, and one for each result that stands in it.
+// user returns a user's message, and one for each result in it.
 func (n *normal) user(role string) []Part {
 	content := n.content()
 	if rawjson.IsString(content) {
-		return []Part{{Type: "message", Message: add(n.keep(role, "content", "parts", "contents"), "content", content)}}
+		return []Part{{Type: "message", Message: AddField(n.keep(role, "content", "parts", "contents"), "content",
+			content)}}
 	}
 	var parts []Part
 	without := []string{"content", "parts", "contents"}
@@ -71,7 +72,7 @@ func (n *normal) user(role string) []Part {
 			continue
 		}
 		r.content = n.only(r.content, n.shown...)
-		parts = append(parts, Part{Type: "message", Message: add(n.keep(role, without...), "content", r.content)})
+		parts = append(parts, Part{Type: "message", Message: AddField(n.keep(role, without...), "content", r.content)})
 		without = append(without, answers.Bearers()...) // what was counted, was once
 	}
 	return parts
@@ -104,7 +105,8 @@ func (n *normal) assistant() []Part {
 		for _, r := range n.runs(blocks) {
 			if r.result != nil { // of a tool that the provider ran itself
 				n.lose(LostBlock)
-				r.content = append(append([]byte("["), textBlock(rawjson.AppendString(nil, blockText(r.result.content)))...), ']')
+				r.content = append(append([]byte("["),
+					textBlock(rawjson.AppendString(nil, blockText(r.result.content)))...), ']')
 			}
 			if content == nil {
 				content = r.content
@@ -114,7 +116,8 @@ func (n *normal) assistant() []Part {
 		}
 	}
 	without := []string{
-		"content", "parts", "contents", "tool_calls", "function_call", "stop_reason", "finish_reason", "finishReason", "stopReason", "api", "provider",
+		"content", "parts", "contents", "tool_calls", "function_call", "stop_reason", "finish_reason", "finishReason",
+		"stopReason", "api", "provider",
 	}
 	without = slices.Concat(without, answers.Models(), answers.Bearers())
 	if b := beside(n.raw); b != nil {
@@ -136,13 +139,14 @@ func (n *normal) assistant() []Part {
 	for m := rawjson.Walk(content); m.Next(); {
 		calls = calls || string(rawjson.Field(m.Val, "type")) == `"toolCall"`
 	}
-	out := add(n.keep("assistant", without...), "content", content)
-	out = add(add(out, "api", stringOr(rawjson.Field(n.raw, "api"), "unknown")), "provider", stringOr(rawjson.Field(n.raw, "provider"), answers.Unknown))
-	out = add(out, "model", stringOr(answers.Model(n.raw), answers.Unknown))
+	out := AddField(n.keep("assistant", without...), "content", content)
+	out = AddField(AddField(out, "api", stringOr(rawjson.Field(n.raw, "api"), "unknown")), "provider",
+		stringOr(rawjson.Field(n.raw, "provider"), answers.Unknown))
+	out = AddField(out, "model", stringOr(answers.Model(n.raw), answers.Unknown))
 	word, raw, _ := Stop(n.raw, calls)
-	out = add(add(out, "usage", Usage(n.raw)), "stopReason", rawjson.AppendString(nil, word))
+	out = AddField(AddField(out, "usage", Usage(n.raw)), "stopReason", rawjson.AppendString(nil, word))
 	if raw != "" && rawjson.Field(out, "rawStopReason") == nil {
-		out = add(out, "rawStopReason", rawjson.AppendString(nil, raw))
+		out = AddField(out, "rawStopReason", rawjson.AppendString(nil, raw))
 	}
 	return []Part{{Type: "message", Message: out}}
 }
@@ -152,7 +156,9 @@ func listOf(block []byte) []byte { return append(append([]byte("["), block...), 
 // results returns the messages of a result of a tool, or of several.
 func (n *normal) results() []Part {
 	var parts []Part
-	plain := &toolResult{id: first(n.raw, "toolCallId", "tool_call_id", "call_id"), name: first(n.raw, "toolName", "tool_name", "name"), content: []byte("[]"), isError: rawjson.Field(n.raw, "isError")}
+	plain := &toolResult{id: first(n.raw, "toolCallId", "tool_call_id", "call_id"),
+		name: first(n.raw, "toolName", "tool_name", "name"), content: []byte("[]"),
+		isError: rawjson.Field(n.raw, "isError")}
 	if plain.id == nil {
 		plain.id = plain.name
 	}
@@ -168,7 +174,8 @@ func (n *normal) results() []Part {
 		}
 	}
 	if len(parts) == 0 || len(plain.content) > 2 {
-		keep := n.keep("toolResult", "content", "parts", "contents", "tool_call_id", "call_id", "toolCallId", "toolName", "tool_name", "name", "isError", "output", "type")
+		keep := n.keep("toolResult", "content", "parts", "contents", "tool_call_id", "call_id", "toolCallId",
+			"toolName", "tool_name", "name", "isError", "output", "type")
 		parts = append([]Part{{Type: "message", Message: n.resultFields(keep, plain)}}, parts...)
 	}
 	return parts
@@ -203,5 +210,6 @@ func (n *normal) resultFields(out []byte, r *toolResult) []byte {
 	if content == nil {
 		content = []byte("[]")
 	}
-	return add(add(add(add(out, "toolCallId", stringOr(r.id, "unknown")), "toolName", stringOr(r.name, "unknown")), "content", n.only(content, "text", "image")), "isError", isError)
+	return AddField(AddField(AddField(AddField(out, "toolCallId", stringOr(r.id, "unknown")), "toolName", stringOr(r.name, "unknown")),
+		"content", n.only(content, "text", "image")), "isError", isError)
 }

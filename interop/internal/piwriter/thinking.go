@@ -5,8 +5,9 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Thinking returns pi's block for one that says what the model thought, in any provider's form; nil = it says something
-// else. Its signature is what pi sends back to the provider: of OpenAI's items that is the whole item.
+// Thinking returns pi's block for one that says what the model thought, in any provider's form; nil =
+// it says something else. Its signature is what pi sends back to the provider: of OpenAI's items that
+// is the whole item.
 func Thinking(b []byte) []byte {
 	t, ok := answers.ThoughtOf(b)
 	if !ok {
@@ -23,11 +24,12 @@ func thinking(t answers.Thought) []byte {
 	if t.Redacted {
 		redacted = []byte("true")
 	}
-	return rawjson.Object("type", []byte(`"thinking"`), "thinking", rawjson.AppendString(nil, t.Text), "thinkingSignature", t.Signature, "redacted", redacted)
+	return rawjson.Object("type", []byte(`"thinking"`), "thinking", rawjson.AppendString(nil, t.Text),
+		"thinkingSignature", t.Signature, "redacted", redacted)
 }
 
-// beside returns pi's block for what a message says was thought beside its content; nil = it says nothing. The field's
-// name as the signature is how pi knows where to put it when it sends it back.
+// beside returns pi's block for what a message says was thought beside its content; nil = it says
+// nothing. The field's name as the signature is how pi knows where to put it when it sends it back.
 func beside(message []byte) []byte {
 	text, field := answers.Aside(message)
 	if text == "" {

@@ -8,8 +8,9 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Usage returns what a message of any provider says was counted, as pi has it: what is not said is 0. A usage that pi's
-// programs can read stays byte for byte, and so does a number of it that counts the same.
+// Usage returns what a message of any provider says was counted, as pi has it: what is not said is 0. A
+// usage that pi's programs can read stays byte for byte, and so does a number of it that counts the
+// same.
 func Usage(message []byte) []byte {
 	u := answers.UsageOf(message)
 	if usageFine(u.Raw) {
@@ -29,7 +30,8 @@ func Usage(message []byte) []byte {
 		return count(name, n)
 	}
 	return rawjson.Object("input", count("input", u.Input), "output", count("output", u.Output),
-		"cacheRead", count("cacheRead", u.CacheRead), "cacheWrite", count("cacheWrite", u.CacheWrite), "cacheWrite1h", some("cacheWrite1h", u.Hour),
+		"cacheRead", count("cacheRead", u.CacheRead), "cacheWrite", count("cacheWrite", u.CacheWrite), "cacheWrite1h",
+		some("cacheWrite1h", u.Hour),
 		"reasoning", some("reasoning", u.Reasoning), "totalTokens", count("totalTokens", u.Total), "cost", costOf(u))
 }
 
@@ -46,7 +48,8 @@ func costOf(u answers.Usage) []byte {
 	if total == nil {
 		total = []byte("0")
 	}
-	return rawjson.Object("input", part("input"), "output", part("output"), "cacheRead", part("cacheRead"), "cacheWrite", part("cacheWrite"), "total", total)
+	return rawjson.Object("input", part("input"), "output", part("output"), "cacheRead", part("cacheRead"),
+		"cacheWrite", part("cacheWrite"), "total", total)
 }
 
 // stops are the providers' words for why a model stopped, in lower case, and pi's for them.
@@ -54,19 +57,23 @@ var stops = map[string]string{
 	"stop": "stop", "end_turn": "stop", "stop_sequence": "stop", "pause_turn": "stop",
 	"length": "length", "max_tokens": "length", "model_context_window_exceeded": "length",
 	"tooluse": "toolUse", "tool_use": "toolUse", "tool_calls": "toolUse", "function_call": "toolUse",
-	"error": "error", "malformed_function_call": "error", "unexpected_tool_call": "error", "too_many_tool_calls": "error", "missing_thought_signature": "error",
+	"error": "error", "malformed_function_call": "error", "unexpected_tool_call": "error",
+	"too_many_tool_calls": "error", "missing_thought_signature": "error",
 	"malformed_response": "error", "malformed_model_output": "error", "malformed_tool_use": "error", "other": "error",
 	"aborted": "aborted", "pending": "pending", "deferred": "deferred",
 }
 
 // refusals are those for an answer that was held back for what is in it; pi has them as errors.
 var refusals = map[string]bool{
-	"refusal": true, "content_filter": true, "content_filtered": true, "guardrail_intervened": true, "sensitive": true, "safety": true, "recitation": true,
-	"blocklist": true, "prohibited_content": true, "spii": true, "language": true, "image_safety": true, "image_prohibited_content": true, "image_recitation": true,
+	"refusal": true, "content_filter": true, "content_filtered": true, "guardrail_intervened": true,
+	"sensitive": true, "safety": true, "recitation": true,
+	"blocklist": true, "prohibited_content": true, "spii": true, "language": true, "image_safety": true,
+	"image_prohibited_content": true, "image_recitation": true,
 }
 
-// Stop returns pi's word for why the model stopped in a message of any provider; calls tells that there are some. raw is
-// the provider's word where pi's says less than that; refused: the answer was held back for what is in it.
+// Stop returns pi's word for why the model stopped in a message of any provider; calls reports that
+// there are some. raw is the provider's word where pi's says less than that; refused: the answer was
+// held back for what is in it.
 func Stop(message []byte, calls bool) (word, raw string, refused bool) {
 	if own := rawjson.Field(message, "stopReason"); stopFine(own) {
 		return rawjson.Text(own), "", false

@@ -23,12 +23,16 @@ const lostHarness = "entries that the harness has no form for: kept as custom en
 // piProgram is what a session's entries are made of before they become writes.
 var piProgram = piwriter.Program{Types: []string{"usage", "context_edit", "active_tools_change", "leaf"}}
 
-// Append writes what was added to a session as transactions that go after the file's last line. entries are all
-// of the session's in their order, the first known of which came from the file; they are walked twice and must
-// give the same each time. The lane "main" ends at head then, "" = before the first entry. Where nothing was added, and
-// the head is where an import puts it, nothing is written: the session may stand on another lane.
-func (e *End) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string) (interop.Losses, error) {
-	a := &appender{End: e, w: bufio.NewWriterSize(w, 1<<16), losses: interop.Losses{}, tails: map[string][]string{}, kept: map[string][][]byte{}}
+// Append writes what was added to a session as transactions that go after the file's last line. entries
+// are all of the session's in their order, the first known of which came from the file; they are walked
+// twice and must give the same each time. The lane "main" ends at head then, "" = before the first
+// entry. Where nothing was added, and the head is where an import puts it, nothing is written: the
+// session may stand on another lane.
+func (e *End) Append(
+	w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string,
+) (interop.Losses, error) {
+	a := &appender{End: e, w: bufio.NewWriterSize(w, 1<<16), losses: interop.Losses{}, tails: map[string][]string{},
+		kept: map[string][][]byte{}}
 	if err := a.plan(known, entries); err != nil {
 		return nil, err
 	}
@@ -40,23 +44,25 @@ func (e *End) Append(w io.Writer, known int, entries iter.Seq2[transcript.Draft,
 	}
 	t := piProgram.Target()
 	t.Head = leafEntry
-	losses, err := piwriter.AppendEntries(a, a.added(known, entries), &piwriter.Opening{Head: head, ID: "head", Always: true}, t)
-	if err == nil {
-		err = a.err
-	}
-	if err == nil {
-		err = a.w.Flush()
-	}
+	losses, err := piwriter.AppendEntries(a, a.added(known, entries),
+		&piwriter.Opening{Head: head, ID: "head", Always: true}, t)
 	for kind, n := range losses {
 		a.losses[kind] += n
 	}
-	return a.losses, err
+	if err != nil {
+		return a.losses, err
+	}
+	if a.err != nil {
+		return a.losses, a.err
+	}
+	return a.losses, a.w.Flush()
 }
 
 // leafEntry makes the line of a move of the head, as version 3 has it.
 func leafEntry(id, head, last string, at time.Time) []byte {
 	stamp := rawjson.AppendString(nil, at.UTC().Format(time.RFC3339Nano))
-	return rawjson.Object("type", []byte(`"leaf"`), "id", quoted(id), "parentId", quoted(last), "timestamp", stamp, "targetId", quoted(head))
+	return rawjson.Object("type", []byte(`"leaf"`), "id", quoted(id), "parentId", quoted(last), "timestamp", stamp,
+		"targetId", quoted(head))
 }
 
 // appender turns lines of pi's version 3, which it is written, into writes.

@@ -15,7 +15,7 @@ const (
 	aWrite
 )
 
-// Detect tells by the first bytes of a file whether it is one of the harness's version 4: by its header, or by
+// Detect reports whether the first bytes of a file are those of one of the harness's version 4: by its header, or by
 // writes where that is lost. The last line may be torn.
 func Detect(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
@@ -25,7 +25,8 @@ func Detect(head []byte) bool {
 		if kindOf(line) != aStranger {
 			return true
 		}
-		if typ := rawjson.Field(line, "type"); string(typ) == `"session"` || string(typ) == `"title"` || string(typ) == `"session_meta"` {
+		if typ := rawjson.Field(line, "type"); string(typ) == `"session"` || string(typ) == `"title"` ||
+			string(typ) == `"session_meta"` {
 			return false
 		}
 		if head = rest; len(head) == 0 {
@@ -35,7 +36,7 @@ func Detect(head []byte) bool {
 	return false
 }
 
-// kindOf tells what a line is by its fields.
+// kindOf returns what a line is by its fields.
 func kindOf(line []byte) form {
 	if len(line) == 0 {
 		return aStranger

@@ -60,7 +60,7 @@ func reason(found []transcript.Diagnostic) string {
 	return fmt.Sprintf("line %d: %s", found[0].Ordinal, found[0].Detail)
 }
 
-// learn notes where an entry that the file does not have stands in it.
+// learn notes the place in the file of an entry that the file does not have.
 func (e *End) learn(l transcript.Line) {
 	if !l.HasParent {
 		l.ParentID = ""
@@ -70,7 +70,7 @@ func (e *End) learn(l transcript.Line) {
 	}
 }
 
-// at returns the entry of the file that stands for one of the session's, as a parent or a place.
+// at returns the entry of the file that represents one of the session's, as a parent or a place.
 func (e *End) at(id string) string {
 	if at, ok := e.place[id]; ok {
 		return at
@@ -78,7 +78,7 @@ func (e *End) at(id string) string {
 	return id
 }
 
-// known tells an id that is an entry of the file, or stands for one.
+// known reports whether an id is that of an entry of the file, or represents one.
 func (e *End) known(val []byte) ([]byte, bool) {
 	id := e.at(rawjson.Text(val))
 	return quoted(id), id != ""

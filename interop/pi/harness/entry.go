@@ -1,8 +1,6 @@
 package harness
 
 import (
-	"fmt"
-
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
@@ -37,7 +35,7 @@ func (r *Reader) put(id string, out []byte) {
 	fitted, whole := jsonl.Fit(out)
 	if !whole {
 		r.diag.Add(id, uint64(r.line.Number), diag.Oversize,
-			fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", len(out), jsonl.MaxEntry))
+			jsonl.OversizeDetail(int64(len(out)), jsonl.MaxEntry))
 	}
 	r.out = append(r.out, transcript.Draft{Raw: fitted})
 	r.newest = id
@@ -68,7 +66,8 @@ func (r *Reader) entry(w *write) {
 		r.place(w, l, typ[1:len(typ)-1], func(out []byte) []byte { return append(appendRest(out, w), '}') })
 	case `"compaction"`:
 		r.place(w, l, "compaction", func(out []byte) []byte {
-			return append(append(append(appendRest(out, w), `,"firstKeptEntryId":`...), w.id...), '}') // keeps nothing before it
+			// keeps nothing before it
+			return append(append(append(appendRest(out, w), `,"firstKeptEntryId":`...), w.id...), '}')
 		})
 	case `"branch_summary"`:
 		r.place(w, l, "branch_summary", func(out []byte) []byte {
@@ -132,7 +131,8 @@ func (r *Reader) place(w *write, l *lane, typ string, body func(out []byte) []by
 		if len(r.behind) < maxPairs {
 			r.behind[id] = last
 		} else {
-			r.once(diag.Noted, "more compactions and left-out turns than are followed: what other lanes hang on them does not see what is behind them")
+			r.once(diag.Noted, "more compactions and left-out turns than are followed: what other lanes hang on "+
+				"them does not see what is behind them")
 		}
 	}
 	if r.loose = last; l != nil {
@@ -148,7 +148,7 @@ func lookAt(message []byte) (s said) {
 	return s
 }
 
-// hides tells a message that the harness leaves out of every context: a turn that failed or is still to come.
+// hides reports whether the harness leaves a message out of every context: a turn that failed or is still to come.
 // 0.84 leaves out the latter only.
 func (r *Reader) hides(s said) bool {
 	if string(s.role) != `"assistant"` {
@@ -163,7 +163,7 @@ func (r *Reader) hides(s said) bool {
 	return false
 }
 
-// hide leaves an entry out of the context, and gives the entry that does.
+// hide leaves an entry out of the context, and returns the entry that does.
 func (r *Reader) hide(target string) string {
 	id := r.newID()
 	out := r.begun("context_edit", quoted(id), quoted(target), len(target)+64)
@@ -173,7 +173,8 @@ func (r *Reader) hide(target string) string {
 
 // spoken notes with which model an assistant spoke: for who reads the branch that is the one in force.
 func (r *Reader) spoken(l *lane, s said) {
-	if l == nil || string(s.role) != `"assistant"` || equal(s.model, l.said.model) && equal(s.provider, l.said.provider) {
+	if l == nil || string(s.role) != `"assistant"` ||
+		equal(s.model, l.said.model) && equal(s.provider, l.said.provider) {
 		return
 	}
 	if len(s.model) <= maxID && len(s.provider) <= maxID {
@@ -181,10 +182,11 @@ func (r *Reader) spoken(l *lane, s said) {
 	}
 }
 
-// noUsage stands in a copy of a message: what was spent on it is counted where it stands first.
-const noUsage = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
+// noUsage is for a copy of a message: what was spent on it is counted where it is first.
+const noUsage = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,` +
+	`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
 
-// retained puts the messages that a compaction kept after it, and gives the last of these entries. What the
+// retained puts the messages that a compaction kept after it, and returns the last of these entries. What the
 // user said is not said twice: it goes as a message that only the model sees.
 func (r *Reader) retained(last string, l *lane, tail []byte) string {
 	for m := rawjson.Walk(tail); m.Closing == ']' && m.Next(); {
@@ -201,7 +203,8 @@ func (r *Reader) retained(last string, l *lane, tail []byte) string {
 			if !rawjson.IsString(kind) {
 				kind = []byte(`"pi-harness.retained"`)
 			}
-			out := append(append(r.begun("custom_message", quoted(id), parent, len(message)), `,"customType":`...), kind...)
+			out := append(append(r.begun("custom_message", quoted(id), parent, len(message)), `,"customType":`...),
+				kind...)
 			out = append(append(out, `,"content":`...), rawjson.OrNull(content)...)
 			if details := rawjson.Field(message, "details"); details != nil {
 				out = append(append(out, `,"details":`...), details...)

@@ -76,7 +76,8 @@ func (r *Reader) begin() error {
 		switch kindOf(head) {
 		case aHeader:
 			if r.line.Part() {
-				return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession, r.line.Size, jsonl.MaxLine)
+				return fmt.Errorf("%w: its header has %d bytes, over the limit of %d", interop.ErrNotSession,
+					r.line.Size, jsonl.MaxLine)
 			}
 			if end, err := rawjson.ValueEnd(head, 0, maxDepth); err == nil {
 				r.rest = trim(head[end:])
@@ -100,7 +101,8 @@ func (r *Reader) setHeader(raw []byte) error {
 	if n, err := strconv.ParseInt(string(v.next), 10, 64); err == nil {
 		r.next = n
 	}
-	h := interop.Header{ID: rawjson.Text(v.id), Cwd: rawjson.Text(v.cwd), Parent: v.parentText(), Version: 4, Made: raw == nil}
+	h := interop.Header{ID: rawjson.Text(v.id), Cwd: rawjson.Text(v.cwd), Parent: v.parentText(), Version: 4,
+		Made: raw == nil}
 	r.last = r.o.Now
 	if t, ok := jsonl.Stamp(v.created); ok {
 		r.last, h.Created = t, t
@@ -119,7 +121,8 @@ func (r *Reader) setHeader(raw []byte) error {
 	if len(v.metadata) > 0 && v.metadata[0] == '{' {
 		metadata = v.metadata
 	}
-	h.Raw = rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", rawjson.AppendString(nil, h.ID), "timestamp", jsonl.AppendTime(nil, r.last),
+	h.Raw = rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "id", rawjson.AppendString(nil, h.ID),
+		"timestamp", jsonl.AppendTime(nil, r.last),
 		"cwd", rawjson.AppendString(nil, h.Cwd), "parentSession", parent, "metadata", metadata)
 	r.header = h
 	r.lane = r.laneNamed(mainLane)

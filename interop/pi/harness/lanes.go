@@ -41,16 +41,18 @@ func (r *Reader) laneNamed(name string) *lane {
 func (r *Reader) speakOf(name []byte) *lane {
 	l := r.laneNamed(rawjson.Text(name))
 	if l == nil {
-		r.once(diag.Noted, "lanes beyond the first 256, or with long names: their writes are kept, their places are not followed")
+		r.once(diag.Noted, "lanes beyond the first 256, or with long names: their writes are kept, their places "+
+			"are not followed")
 		return r.lane
 	}
 	l.named, r.lane = true, l
 	return l
 }
 
-// tip tells a write that sets a lane's tip.
+// tip reports whether a write sets a lane's tip.
 func (w *write) tip() (lane, id string, ok bool) {
-	if string(w.kind) != `"value"` || string(w.op) != `"set"` || string(w.namespace) != nsTip || len(w.key) > maxID || !isPlace(w.value) {
+	if string(w.kind) != `"value"` || string(w.op) != `"set"` || string(w.namespace) != nsTip || len(w.key) > maxID ||
+		!isPlace(w.value) {
 		return "", "", false
 	}
 	return rawjson.Text(w.key), rawjson.Text(w.value), true
@@ -60,8 +62,8 @@ func isPlace(val []byte) bool {
 	return string(val) == "null" || rawjson.IsString(val) && len(val) <= maxID
 }
 
-// laneOf tells on which lane an entry grows: the one that it names, else one whose tip its transaction sets and
-// which it continues or becomes the tip of. nil = it cannot be told.
+// laneOf returns the lane on which an entry grows: the one that it names, else one whose tip its transaction sets and
+// which it continues or becomes the tip of. nil = it is unknown.
 func (r *Reader) laneOf(w *write) *lane {
 	if rawjson.IsString(w.lane) {
 		return r.laneNamed(rawjson.Text(w.lane))
@@ -100,7 +102,8 @@ func (r *Reader) parentOf(w *write, l *lane) string {
 		return l.hang
 	case l != nil && l.lost && rawjson.IsString(w.parent):
 		l.lost = false
-		r.note(diag.Noted, "its parent may be an entry that could not be read: it continues what is left of the lane", 0)
+		r.note(diag.Noted, "its parent may be an entry that could not be read: it continues what is left of the lane",
+			0)
 		return l.hang
 	}
 	return r.end(rawjson.Text(w.parent))

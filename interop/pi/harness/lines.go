@@ -62,8 +62,8 @@ func (r *Reader) piece() {
 	}
 }
 
-// transaction reads the transaction at the start of p, and tells where it ends. Its writes are in batch then, and
-// where there are many the others in more; which tips it sets tells on which lanes its entries are.
+// transaction reads the transaction at the start of p, and returns where it ends. Its writes are in batch then, and
+// where there are many the others in more; the tips that it sets show on which lanes its entries are.
 func (r *Reader) transaction(p []byte) (end int, err error) {
 	r.batch, r.more, r.tips = r.batch[:0], nil, r.tips[:0]
 	switch p[0] {
@@ -164,7 +164,7 @@ func (r *Reader) salvage(p []byte, cause error) {
 // the writes at its beginning.
 func (r *Reader) oversize() {
 	p := trim(r.line.Bytes)
-	r.note(diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d: a stub stands in its place, the bytes are in the original file", r.line.Size, jsonl.MaxLine), 0)
+	r.note(diag.Oversize, jsonl.OversizeDetail(r.line.Size, jsonl.MaxLine), 0)
 	stub := fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, r.line.Size, jsonl.MaxLine)
 	if len(p) > 0 && p[0] == '[' {
 		for i := rawjson.Space(p, 1); i < len(p) && p[i] == '{'; {

@@ -1,22 +1,25 @@
-// Package harness reads and continues the session files of pi's agent-core harness, version 4, in both of their forms:
-// lines with lanes, records and facts (0.84), and transactions of entries, usage rows, values and lists (0.85 to 0.99).
+// Package harness reads and continues the session files of pi's agent-core harness, version 4, in both
+// of their forms: lines with lanes, records and facts (0.84), and transactions of entries, usage rows,
+// values and lists (0.85 to 0.99).
 //
 // What it guarantees of a file that it reads:
 //
-//   - Entries keep their ids and parents. A compaction is followed by the messages that it retained, as messages
-//     that the model sees; what the harness leaves out of a context (turns that failed) is left out by an entry
-//     of type context_edit. So the context of a branch is the harness's.
-//   - The configuration of a lane becomes changes of model, thinking level and tools on its branch, before the
-//     next entry there. Name and labels become entries. The last entry leads to the tip of the lane "main".
-//   - What the transcript cannot express is kept as it is, in entries of type custom named "pi-harness.<kind>",
-//     in the order of the file, each on the lane that it speaks of.
+//   - Entries keep their ids and parents. A compaction is followed by the messages that it retained,
+//     as messages that the model sees; what the harness leaves out of a context (turns that failed) is
+//     left out by an entry of type context_edit. So the context of a branch is the harness's.
+//   - The configuration of a lane becomes changes of model, thinking level and tools on its branch,
+//     before the next entry there. Name and labels become entries. The last entry leads to the tip of
+//     the lane "main".
+//   - What the transcript cannot express is kept as it is, in entries of type custom named
+//     "pi-harness.<kind>", in the order of the file, each on the lane that it speaks of.
 //
-// Append writes what was added to a session as the harness would have written it: with the next numbers, on the lane
-// "main", below entries that the file has. The harness loads the result. Nothing is written after a file that the
-// harness would refuse as it is.
+// Append writes what was added to a session as the harness would have written it: with the next
+// numbers, on the lane "main", below entries that the file has. The harness loads the result. Nothing
+// is written after a file that the harness would refuse as it is.
 //
-// A file is read once. A reader holds one line of at most 64 MiB (of a longer one the first 64 KiB and a stub),
-// 256 lanes, and 65,536 pairs of ids: of compactions and left-out turns with what hangs after them.
+// A file is read once. A reader holds one line of at most 64 MiB (of a longer one the first 64 KiB and
+// a stub), 256 lanes, and 65,536 pairs of ids: of compactions and left-out turns with what hangs after
+// them.
 package harness
 
 import (
@@ -105,7 +108,8 @@ type Reader struct {
 
 // NewReader reads src, which is opened once.
 func NewReader(src interop.Source, o interop.Options) *Reader {
-	return &Reader{src: src, o: o, said: map[string]bool{}, lanes: map[string]*lane{}, behind: map[string]string{}, batch: make([]write, 0, maxBatch)}
+	return &Reader{src: src, o: o, said: map[string]bool{}, lanes: map[string]*lane{}, behind: map[string]string{},
+		batch: make([]write, 0, maxBatch)}
 }
 
 // Header reads as far as the file's header.
@@ -186,7 +190,7 @@ func (r *Reader) once(kind, detail string) {
 	}
 }
 
-// newID makes an id that the same file gives each time.
+// newID makes an id that is the same each time the file is read.
 func (r *Reader) newID() string {
 	r.ids++
 	return made + strconv.Itoa(r.line.Number) + "." + strconv.Itoa(r.ids)

@@ -48,9 +48,11 @@ func (r *Reader) order(seq []byte) {
 		r.once(diag.Noted, "a write without a sequence number")
 		return
 	case n <= r.seq:
-		r.note(diag.Noted, "sequence number "+strconv.FormatInt(n, 10)+" comes after "+strconv.FormatInt(r.seq, 10), 0)
+		r.note(diag.Noted, "sequence number "+strconv.FormatInt(n, 10)+" comes after "+strconv.FormatInt(r.seq, 10),
+			0)
 	case r.old && n != r.seq+1:
-		r.note(diag.Noted, "sequence numbers from "+strconv.FormatInt(r.seq+1, 10)+" to "+strconv.FormatInt(n-1, 10)+" are missing", 0)
+		r.note(diag.Noted, "sequence numbers from "+strconv.FormatInt(r.seq+1, 10)+" to "+strconv.FormatInt(n-1,
+			10)+" are missing", 0)
 	}
 	r.seq = max(r.seq, n)
 }

@@ -51,7 +51,8 @@ func configure(l *lane, val []byte) bool {
 	for m := rawjson.Walk(val); fine && m.Next(); {
 		switch string(m.Key) {
 		case "model":
-			want.provider, want.model = rawjson.Text(rawjson.Field(m.Val, "provider")), rawjson.Text(rawjson.Field(m.Val, "modelId"))
+			want.provider, want.model = rawjson.Text(rawjson.Field(m.Val, "provider")),
+				rawjson.Text(rawjson.Field(m.Val, "modelId"))
 			fine = want.provider != "" && want.model != ""
 		case "thinkingLevel":
 			want.thinking = rawjson.Text(m.Val)
@@ -96,7 +97,8 @@ func (r *Reader) usage(w *write) {
 
 // row hands a row out: extra = what was spent beside what entries say, unless its entry does say it.
 func (r *Reader) row(w *write, extra bool) {
-	if !extra || len(w.usage) == 0 || w.usage[0] != '{' || !rawjson.IsString(w.id) || len(w.id) > maxID || len(w.id) == 2 || r.spent.has(rawjson.Text(w.entry)) {
+	if !extra || len(w.usage) == 0 || w.usage[0] != '{' || !rawjson.IsString(w.id) || len(w.id) > maxID ||
+		len(w.id) == 2 || r.spent.has(rawjson.Text(w.entry)) {
 		r.custom(r.lane, string(w.kind[1:len(w.kind)-1]), w.raw)
 		return
 	}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // write is one write of a transaction, each value where it lies. nil = absent.
@@ -54,75 +55,38 @@ func readWrite(p []byte) *write {
 	return w
 }
 
-// check reads the write at the start of p, and tells where it ends: one pass for both.
+// check reads the write at the start of p, and returns where it ends: one pass for both.
 func (w *write) check(p []byte) (end int, err error) {
 	*w = write{}
-	end, err = object(p, func(name, key []byte, at int) (int, error) {
-		var end int
-		var err error
-		if p[at] == '{' && string(key) == "message" {
-			end, err = w.message.check(p[at:])
-			end += at
-		} else {
-			end, err = rawjson.ValueEnd(p, at, maxDepth-2)
+	end, err = jsonl.Members(p, func(name, key []byte, at int) (int, error) {
+		end, err := w.valueEnd(p, key, at)
+		if err != nil {
+			return 0, err
 		}
-		if err == nil {
-			w.set(name, key, p[at:end])
-		}
-		return end, err
+		w.set(name, key, p[at:end])
+		return end, nil
 	})
 	w.raw = p[:end]
 	return end, err
 }
 
-func (s *said) check(p []byte) (end int, err error) {
-	return object(p, func(_, key []byte, at int) (int, error) {
-		end, err := rawjson.ValueEnd(p, at, maxDepth-3)
-		if err == nil {
-			s.set(key, p[at:end])
-		}
-		return end, err
-	})
+func (w *write) valueEnd(p, key []byte, at int) (end int, err error) {
+	if p[at] != '{' || string(key) != "message" {
+		return rawjson.ValueEnd(p, at, maxDepth-2)
+	}
+	end, err = w.message.check(p[at:])
+	return at + end, err
 }
 
-// object walks over the object at the start of p. member gives the end of the value at p[at]; name is its name
-// as it lies, key what that means.
-func object(p []byte, member func(name, key []byte, at int) (end int, err error)) (end int, err error) {
-	i := rawjson.Space(p, 1)
-	for first := true; i < len(p); first = false {
-		switch {
-		case p[i] == '}':
-			return i + 1, nil
-		case !first && p[i] != ',':
-			return 0, rawjson.SyntaxError(p, i)
-		case !first:
-			i = rawjson.Space(p, i+1)
-		}
-		from := i
-		if i >= len(p) || p[i] != '"' {
-			return 0, rawjson.SyntaxError(p, i)
-		}
-		var escaped bool
-		if i, escaped, err = rawjson.StringEnd(p, i); err != nil {
+func (s *said) check(p []byte) (end int, err error) {
+	return jsonl.Members(p, func(_, key []byte, at int) (int, error) {
+		end, err := rawjson.ValueEnd(p, at, maxDepth-3)
+		if err != nil {
 			return 0, err
 		}
-		name := p[from:i]
-		key := name[1 : len(name)-1]
-		if escaped {
-			key = []byte(rawjson.Text(name))
-		}
-		if i = rawjson.Space(p, i); i >= len(p) || p[i] != ':' {
-			return 0, rawjson.SyntaxError(p, i)
-		}
-		if i = rawjson.Space(p, i+1); i >= len(p) {
-			break
-		}
-		if i, err = member(name, key, i); err != nil {
-			return 0, err
-		}
-		i = rawjson.Space(p, i)
-	}
-	return 0, rawjson.SyntaxError(p, len(p))
+		s.set(key, p[at:end])
+		return end, nil
+	})
 }
 
 // set takes a member in.
@@ -139,7 +103,7 @@ func (w *write) set(name, key, val []byte) {
 	w.n++
 }
 
-// isPlaceName tells the fields that are not an entry's own: its place, and what belongs to the form of the file.
+// isPlaceName reports whether a field is not an entry's own: its place, and what belongs to the form of the file.
 func isPlaceName(key []byte) bool {
 	switch string(key) {
 	case "kind", "id", "type", "parentId", "timestamp", "seq", "lane", "retainedTail", "firstKeptEntryId":

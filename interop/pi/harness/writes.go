@@ -30,7 +30,8 @@ func (a *appender) body(l transcript.Line) []byte {
 		if !ok || string(from) == `"root"` {
 			from = []byte("null")
 		}
-		return fields("branch_summary", "fromId", from, "summary", get("summary"), "details", get("details"), "usage", get("usage"), "fromHook", hook)
+		return fields("branch_summary", "fromId", from, "summary", get("summary"), "details", get("details"), "usage",
+			get("usage"), "fromHook", hook)
 	case "compaction":
 		tail := []byte{'['}
 		for _, id := range a.tails[l.ID] {
@@ -41,7 +42,8 @@ func (a *appender) body(l transcript.Line) []byte {
 				tail = append(tail, m...)
 			}
 		}
-		return fields("compaction", "summary", get("summary"), "retainedTail", append(tail, ']'), "tokensBefore", get("tokensBefore"), "details", get("details"), "usage", get("usage"), "fromHook", hook)
+		return fields("compaction", "summary", get("summary"), "retainedTail", append(tail, ']'), "tokensBefore",
+			get("tokensBefore"), "details", get("details"), "usage", get("usage"), "fromHook", hook)
 	case "model_change":
 		if a.Old {
 			return fields(l.Type, "provider", get("provider"), "modelId", get("modelId"))
@@ -56,7 +58,9 @@ func (a *appender) body(l transcript.Line) []byte {
 		}
 	case "context_edit":
 		a.losses[lostHarness]++
-		return fields("custom", "customType", rawjson.AppendString(nil, answers.KeptKind), "data", rawjson.Object("type", []byte(`"context_edit"`), "targetId", get("targetId"), "replacement", get("replacement")))
+		return fields("custom", "customType", rawjson.AppendString(nil, answers.KeptKind),
+			"data", rawjson.Object("type", []byte(`"context_edit"`), "targetId", get("targetId"),
+				"replacement", get("replacement")))
 	}
 	return nil
 }
@@ -72,13 +76,15 @@ func (a *appender) entry(l transcript.Line, parent string, at, body []byte) {
 	id := quoted(l.ID)
 	if a.Old {
 		if parent != a.Tip {
-			a.writes(rawjson.Object("kind", []byte(`"lane"`), "seq", a.number(), "lane", []byte(`"main"`), "leafId", quoted(parent)))
+			a.writes(rawjson.Object("kind", []byte(`"lane"`), "seq", a.number(), "lane", []byte(`"main"`),
+				"leafId", quoted(parent)))
 		}
 		head := rawjson.Object("kind", []byte(`"entry"`), "lane", []byte(`"main"`), "id", id)
 		a.writes(joined(head, body, rawjson.Object("parentId", quoted(parent), "seq", a.number(), "timestamp", at)))
 	} else {
 		head := rawjson.Object("kind", []byte(`"entry"`), "id", id, "parentId", quoted(parent))
-		a.writes(joined(head, body, rawjson.Object("seq", a.number(), "timestamp", at)), a.set(nsTip, []byte(`"main"`), id))
+		a.writes(joined(head, body, rawjson.Object("seq", a.number(), "timestamp", at)),
+			a.set(nsTip, []byte(`"main"`), id))
 	}
 	a.Tip = l.ID
 }
@@ -98,7 +104,8 @@ func (a *appender) set(namespace string, key, val []byte) []byte {
 	if val == nil {
 		op = []byte(`"delete"`)
 	}
-	return rawjson.Object("kind", []byte(`"value"`), "op", op, "seq", a.number(), "namespace", []byte(namespace), "key", key, "value", val)
+	return rawjson.Object("kind", []byte(`"value"`), "op", op, "seq", a.number(), "namespace", []byte(namespace),
+		"key", key, "value", val)
 }
 
 // writes writes one transaction.
@@ -129,11 +136,15 @@ func (a *appender) setting(l transcript.Line, at []byte) bool {
 			a.move(to)
 		}
 	case "usage":
-		details := rawjson.Object("kind", get("kind"), "provider", get("provider"), "model", get("model"), "note", get("note"))
+		details := rawjson.Object("kind", get("kind"), "provider", get("provider"), "model", get("model"),
+			"note", get("note"))
 		if a.Old {
-			a.writes(rawjson.Object("kind", []byte(`"record"`), "id", quoted(l.ID), "lane", []byte(`"main"`), "type", []byte(`"usage"`), "usage", get("usage"), "cause", []byte(`"adjustment"`), "details", details, "seq", a.number(), "timestamp", at))
+			a.writes(rawjson.Object("kind", []byte(`"record"`), "id", quoted(l.ID), "lane", []byte(`"main"`),
+				"type", []byte(`"usage"`), "usage", get("usage"), "cause", []byte(`"adjustment"`), "details", details,
+				"seq", a.number(), "timestamp", at))
 		} else {
-			a.writes(rawjson.Object("kind", []byte(`"usage"`), "id", quoted(l.ID), "usage", get("usage"), "adjustment", []byte("true"), "details", details, "seq", a.number()))
+			a.writes(rawjson.Object("kind", []byte(`"usage"`), "id", quoted(l.ID), "usage", get("usage"),
+				"adjustment", []byte("true"), "details", details, "seq", a.number()))
 		}
 	case "model_change", "thinking_level_change", "active_tools_change":
 		return a.configure(l.Type, get)
@@ -152,7 +163,8 @@ func filled(val []byte) []byte {
 
 func (a *appender) label(target, label []byte) {
 	if a.Old {
-		a.writes(rawjson.Object("kind", []byte(`"fact"`), "seq", a.number(), "fact", []byte(`"label"`), "targetId", target, "label", label))
+		a.writes(rawjson.Object("kind", []byte(`"fact"`), "seq", a.number(), "fact", []byte(`"label"`),
+			"targetId", target, "label", label))
 		return
 	}
 	a.writes(a.set(nsLabel, target, label))
@@ -169,7 +181,8 @@ func (a *appender) name(name []byte) {
 func (a *appender) move(to string) {
 	a.Tip = to
 	if a.Old {
-		a.writes(rawjson.Object("kind", []byte(`"lane"`), "seq", a.number(), "lane", []byte(`"main"`), "leafId", quoted(to)))
+		a.writes(rawjson.Object("kind", []byte(`"lane"`), "seq", a.number(), "lane", []byte(`"main"`),
+			"leafId", quoted(to)))
 		return
 	}
 	a.writes(a.set(nsTip, []byte(`"main"`), quoted(to)))
@@ -189,7 +202,8 @@ func (a *appender) configure(typ string, get func(string) []byte) bool {
 		a.Tools = string(get("activeToolNames"))
 	}
 	model := rawjson.Object("provider", quoted(a.Provider), "modelId", quoted(a.Model))
-	a.writes(a.set(nsConfig, []byte(`"main"`), rawjson.Object("model", model, "thinkingLevel", quoted(a.Thinking), "activeToolNames", []byte(a.Tools))))
+	a.writes(a.set(nsConfig, []byte(`"main"`), rawjson.Object("model", model, "thinkingLevel", quoted(a.Thinking),
+		"activeToolNames", []byte(a.Tools))))
 	return true
 }
 
@@ -202,12 +216,15 @@ func messageOf(l transcript.Line) []byte {
 	case "custom_message":
 		role := []byte(`"custom"`)
 		if kind := rawjson.Field(l.Raw, "customType"); string(kind) == `"pi-harness.retained"` {
-			return rawjson.Object("role", []byte(`"user"`), "content", rawjson.Field(l.Raw, "content"), "timestamp", at)
+			return rawjson.Object("role", []byte(`"user"`), "content", rawjson.Field(l.Raw, "content"),
+				"timestamp", at)
 		}
-		return rawjson.Object("role", role, "customType", rawjson.Field(l.Raw, "customType"), "content", rawjson.Field(l.Raw, "content"),
+		return rawjson.Object("role", role, "customType", rawjson.Field(l.Raw, "customType"),
+			"content", rawjson.Field(l.Raw, "content"),
 			"display", rawjson.Field(l.Raw, "display"), "details", rawjson.Field(l.Raw, "details"), "timestamp", at)
 	case "branch_summary":
-		return rawjson.Object("role", []byte(`"branchSummary"`), "summary", rawjson.Field(l.Raw, "summary"), "fromId", rawjson.Field(l.Raw, "fromId"), "timestamp", at)
+		return rawjson.Object("role", []byte(`"branchSummary"`), "summary", rawjson.Field(l.Raw, "summary"),
+			"fromId", rawjson.Field(l.Raw, "fromId"), "timestamp", at)
 	}
 	return nil
 }
