@@ -9,9 +9,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-var self = piwriter.Program{Types: []string{"context_compaction", "session_summary"}, NoSystem: true, Verbatim: true}
+var program = piwriter.Program{Types: []string{"context_compaction", "session_summary"}, NoSystem: true, Verbatim: true}
 
-var format piwriter.Preparer
+var preparer piwriter.Preparer
 
 // Write writes a session as a file that atomic loads and opens at head, "" = before the first entry. Its title is an
 // entry. entries, pi v3 lines in the session's order, is walked twice and must yield the same each time. The losses
@@ -20,7 +20,7 @@ func Write(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
 	header, lost := piwriter.KeepFields(piwriter.Header(h), "internal", "workflow")
-	losses, err := piwriter.WriteFile(w, header, h.Title, entries, head, format.Target(self.Target()))
+	losses, err := piwriter.WriteFile(w, header, h.Title, entries, head, preparer.Target(program.Target()))
 	return piwriter.AddHeaderLoss(losses, err, lost)
 }
 
@@ -30,5 +30,5 @@ func Write(
 func Extend(
 	w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
-	return format.Append(w, known, entries, head, self.Target(), piwriter.Existing{})
+	return preparer.Append(w, known, entries, head, program.Target(), piwriter.Existing{})
 }

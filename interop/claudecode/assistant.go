@@ -93,13 +93,13 @@ func (a *joinedMessage) stopReason(failed bool) string {
 func (c *converter) assistant(p place, pieces []piece) {
 	if p.row.Flags&flagModel != 0 {
 		m := p
-		m.id = longer(p.id, ".model")
+		m.id = extendID(p.id, ".model")
 		out := rawjson.AppendString(append(c.open(m, "model_change"), `,"provider":"anthropic","modelId":`...),
 			c.x.Models.Text(p.row.Model))
 		c.put(m, append(out, '}'))
 		p.parent = m.id
 	}
-	a := joinedMessage{content: append(spare(c.block), '['), many: len(pieces) > 1}
+	a := joinedMessage{content: append(reuse(c.block), '['), many: len(pieces) > 1}
 	for _, piece := range pieces[:len(pieces)-1] {
 		a.take(rawjson.Field(piece.raw, "message"))
 	}

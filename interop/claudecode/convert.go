@@ -125,11 +125,11 @@ func (c *converter) put(p place, raw []byte) {
 			jsonl.OversizeDetail(int64(len(raw)), jsonl.MaxEntry))
 	}
 	c.out = append(c.out, bytes.Clone(fitted))
-	c.made = spare(raw)
+	c.made = reuse(raw)
 }
 
-// spare returns memory to make the next thing of its kind in; a long one's is let go of.
-func spare(used []byte) []byte {
+// reuse returns memory to make the next thing of its kind in; a long one's is let go of.
+func reuse(used []byte) []byte {
 	if cap(used) > 4*jsonl.BatchSize {
 		return nil
 	}
@@ -201,7 +201,7 @@ func (c *converter) user(p place) {
 	details := c.field("toolUseResult")
 	used := p.row.Held == 1 && details != nil
 	own, n := p.id, int32(0)
-	said := append(spare(c.block), '[')
+	said := append(reuse(c.block), '[')
 	for m := rawjson.Walk(content); m.Closing == ']' && m.Next(); {
 		b := readBlock(m.Val)
 		if string(b.typ) != `"tool_result"` {
@@ -209,7 +209,7 @@ func (c *converter) user(p place) {
 			continue
 		}
 		if p.id = own; n < last {
-			p.id = longer(own, "."+strconv.Itoa(int(n)))
+			p.id = extendID(own, "."+strconv.Itoa(int(n)))
 		}
 		out := c.result(p, &b)
 		if used {
@@ -292,12 +292,12 @@ func (c *converter) compaction(p place, pieces []piece) {
 func firstID(x *index, i int32) []byte {
 	id := x.AppendID(nil, i)
 	if r := &x.Rows[i]; r.Held > 1 || r.Held == 1 && r.Flags&flagText != 0 {
-		return longer(id, ".0")
+		return extendID(id, ".0")
 	}
 	return id
 }
 
-// longer returns an id with something after it.
-func longer(id []byte, more string) []byte {
+// extendID returns an id with something after it.
+func extendID(id []byte, more string) []byte {
 	return append(append(bytes.Clone(id[:len(id)-1]), more...), '"')
 }

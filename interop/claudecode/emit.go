@@ -153,6 +153,8 @@ type note struct {
 }
 
 func (c *converter) note(entry string, line int32, kind, detail string) {
-	c.notes = append(c.notes, note{len(c.out), diag.Diagnostic{Entry: entry, Ordinal: uint64(line), Kind: kind,
-		Detail: detail}})
+	c.notes = append(c.notes, note{len(c.out), diag.Diagnostic{
+		Entry: entry, Ordinal: uint64(line), Kind: kind,
+		Detail: detail,
+	}})
 }

@@ -51,7 +51,7 @@ type lineRow struct {
 	Child  int32 // 0 = the session itself
 	Model  int32 // the one in force, numbered in Models; 0 = none
 	Held   int32 // results that it holds
-	parent int32 // the one that it names; None = it is not there
+	parent int32 // the one that it names; noRow = it is not there
 	Kind   lineKind
 	Flags  uint8
 	names  lineKey // the key of the one that it names

@@ -44,8 +44,10 @@ func (rd *reading) factOf(o *jsonl.Object, h *lineHead) (f lineFacts) {
 	f.typed, f.known, f.side = h.Type != nil, h.Known(), rawjson.IsTrue(h.Side)
 	f.stamp, f.cwd, f.session, f.agent = h.Stamp, h.Cwd, h.Session, h.Agent
 	r := &f.row
-	*r = lineRow{Offset: o.Offset, Line: int32(o.Number), At: int32(o.At), Size: int32(len(o.Raw)), parent: noRow,
-		call: noRow, link: noRow, Up: noRow, end: noRow, tail: noRow}
+	*r = lineRow{
+		Offset: o.Offset, Line: int32(o.Number), At: int32(o.At), Size: int32(len(o.Raw)), parent: noRow,
+		call: noRow, link: noRow, Up: noRow, end: noRow, tail: noRow,
+	}
 	if o.Part {
 		r.Flags |= flagPart
 		r.Size = int32(min(o.Size, math.MaxInt32))
@@ -95,8 +97,10 @@ func (rd *reading) sum(o *jsonl.Object, h *lineHead) (sum uint64) {
 		return maphash.Bytes(rd.seed, o.Raw)
 	}
 	const prime = 1_099_511_628_211
-	for _, val := range [][]byte{h.Type, h.Parent, h.Logical, h.Stamp, h.Side, h.Meta, h.Compact, h.Message, h.Used,
-		h.Attachment, h.Compacted} {
+	for _, val := range [][]byte{
+		h.Type, h.Parent, h.Logical, h.Stamp, h.Side, h.Meta, h.Compact, h.Message, h.Used,
+		h.Attachment, h.Compacted,
+	} {
 		sum = sum*prime + maphash.Bytes(rd.seed, val)
 	}
 	return sum

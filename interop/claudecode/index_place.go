@@ -2,8 +2,8 @@ package claudecode
 
 import "github.com/coppice-go/coppice/internal/diag"
 
-// settle cuts circles, and says which model is in force where.
-func (x *index) settle() {
+// cutCircles cuts circles, and says which model is in force where.
+func (x *index) cutCircles() {
 	done := make([]uint8, len(x.Rows)) // 1 on the way, 2 done
 	var trail []int32
 	for i := range x.Rows {

@@ -28,15 +28,15 @@ func (x *index) resolve() {
 	x.follow()
 	x.join()
 	x.answers()
-	x.hang()
-	x.settle()
+	x.setPlaces()
+	x.cutCircles()
 	x.begin()
 	x.place()
 	x.arrange()
 }
 
 // sidechains sorts rows into the session and its children. A file of nothing but sidechains is itself the
-// transcript of an agent that a session started, and has None.
+// transcript of an agent that a session started, and has none.
 func (x *index) sidechains() {
 	own := false
 	for i := range x.Rows {
@@ -276,8 +276,8 @@ func (x *index) answers() {
 	x.unmet = nil
 }
 
-// hang sets the place of every entry in the conversation.
-func (x *index) hang() {
+// setPlaces sets the place of every entry in the conversation.
+func (x *index) setPlaces() {
 	x.listed = x.perChild()
 	for i := range x.Rows {
 		r := &x.Rows[i]

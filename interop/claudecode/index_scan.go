@@ -22,9 +22,11 @@ func scanFile(src interop.Source) (x *index, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	x = &index{byKey: map[lineKey]int32{}, Calls: map[lineKey]toolCall{}, msgs: map[lineKey]int32{},
+	x = &index{
+		byKey: map[lineKey]int32{}, Calls: map[lineKey]toolCall{}, msgs: map[lineKey]int32{},
 		agent: map[string]bool{}, kept: map[int32]keptSegment{}, goesOn: map[int32]int32{},
-		unmet: map[int32][]lineKey{}}
+		unmet: map[int32][]lineKey{},
+	}
 	count, err := x.enter(in)
 	if err != nil {
 		return nil, err

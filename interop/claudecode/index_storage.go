@@ -4,7 +4,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// keptSegment is what a compaction keeps of the rows before it; None = that is not there.
+// keptSegment is what a compaction keeps of the rows before it; noRow = that is not there.
 type keptSegment struct {
 	first, last int32
 	listed      bool // row by row
@@ -27,8 +27,10 @@ func (x *index) preserved(meta []byte, i int32) {
 	}
 	if s.last == noRow {
 		ends := rawjson.Field(meta, "preservedSegment")
-		s = keptSegment{x.earlier(rawjson.Field(ends, "headUuid"), i), x.earlier(rawjson.Field(ends, "tailUuid"), i),
-			false}
+		s = keptSegment{
+			x.earlier(rawjson.Field(ends, "headUuid"), i), x.earlier(rawjson.Field(ends, "tailUuid"), i),
+			false,
+		}
 	}
 	if s.first != noRow || s.last != noRow {
 		x.kept[i] = s
@@ -44,7 +46,7 @@ func (x *index) earlier(id []byte, i int32) int32 {
 }
 
 // follows returns the row that speaks after which a boundary belongs by what its compaction keeps,
-// whatever it names as its parent: often a row that was never written. None = it keeps nothing, or i is
+// whatever it names as its parent: often a row that was never written. noRow = it keeps nothing, or i is
 // none.
 func (x *index) follows(i int32) int32 {
 	r := &x.Rows[i]

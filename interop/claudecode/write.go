@@ -168,8 +168,10 @@ func (w *writer) draft(d transcript.Draft, old bool) error {
 	if err != nil {
 		return err
 	}
-	it := sourceEntry{Line: l, message: w.ids.Message(l.ID, l.ParentID, rawjson.Field(raw, "message")),
-		more: rawjson.Field(raw, "claudeCode")}
+	it := sourceEntry{
+		Line: l, message: w.ids.Message(l.ID, l.ParentID, rawjson.Field(raw, "message")),
+		more: rawjson.Field(raw, "claudeCode"),
+	}
 	if y := l.Time.Year(); !l.Time.IsZero() && y >= 1970 && y <= 9999 {
 		w.last = l.Time
 	}

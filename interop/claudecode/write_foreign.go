@@ -38,8 +38,10 @@ func isNative(message []byte) bool {
 	default:
 		return false
 	}
-	for _, name := range []string{"parts", "contents", "tool_calls", "function_call", "reasoning_content",
-		"reasoning", "reasoning_text"} {
+	for _, name := range []string{
+		"parts", "contents", "tool_calls", "function_call", "reasoning_content",
+		"reasoning", "reasoning_text",
+	} {
 		if v := rawjson.Field(message, name); v != nil && string(v) != "null" && string(v) != "[]" {
 			return false
 		}
@@ -187,8 +189,10 @@ func documentOf(b []byte) (d document, ok bool) {
 		return ""
 	}
 	inner := b
-	for _, name := range []string{"file", "inlineData", "inline_data", "document", "input_audio", "audio", "video",
-		"source"} {
+	for _, name := range []string{
+		"file", "inlineData", "inline_data", "document", "input_audio", "audio", "video",
+		"source",
+	} {
 		if v := rawjson.Field(b, name); len(v) > 0 && v[0] == '{' {
 			inner = v
 			break

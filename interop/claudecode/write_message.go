@@ -176,8 +176,10 @@ func (w *writer) result(message, content []byte) []fileLine {
 	} else if !w.ours && string(details) != "null" {
 		w.lose("details of results of tools")
 	}
-	return []fileLine{{"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List([][]byte{block})),
-		flags}}
+	return []fileLine{{
+		"user", rawjson.Object("role", []byte(`"user"`), "content", rawjson.List([][]byte{block})),
+		flags,
+	}}
 }
 
 // assistant returns the line of a message of the model.

@@ -180,8 +180,8 @@ func (r *Reader) nextFile() {
 	r.first = nil
 }
 
-// beyond reports whether a line of a base is not the fork's any more. Lines without an ordinal are counted.
-func (b *part) beyond(p *rolloutPiece) bool {
+// isBeyondFork reports whether a line of a base is not the fork's any more. Lines without an ordinal are counted.
+func (b *part) isBeyondFork(p *rolloutPiece) bool {
 	if b.ordinal == math.MaxUint64 {
 		return false
 	}

@@ -68,7 +68,7 @@ func (r *Reader) counted(p *rolloutPiece) {
 		r.answer.cost.add(u, at)
 		r.flush("")
 	case r.costs.due.open:
-		r.pay(u)
+		r.countedAnswer(u)
 	case r.costs.due.late:
 		r.costs.due = dueCount{}
 		more = more.Plus(u)
@@ -89,8 +89,8 @@ func (r *Reader) spend(a position, u tokenUsage) {
 	r.put(a, append(u.Append(append(out, `,"usage":`...)), '}'))
 }
 
-// settle says that no count comes any more for what was said so far, and none that came has an answer.
-func (r *Reader) settle() {
+// closeCounts says that no count comes any more for what was said so far, and none that came has an answer.
+func (r *Reader) closeCounts() {
 	r.costs.due = dueCount{}
 	if o := r.costs.owed; o.known {
 		r.costs.owed = spent{}
@@ -101,8 +101,8 @@ func (r *Reader) settle() {
 	}
 }
 
-// pay returns the answer that is due its count.
-func (r *Reader) pay(u tokenUsage) {
+// countedAnswer returns the answer that is due its count.
+func (r *Reader) countedAnswer(u tokenUsage) {
 	d := r.costs.due
 	raw := r.out[d.at].Raw
 	r.out[d.at].Raw = slices.Concat(raw[:d.from], u.Append(nil), raw[d.to:])

@@ -51,8 +51,10 @@ type pieceFeed struct {
 
 // newPieceFeed continues where s is. s is the feed's from now on. base is what the pieces have for their file.
 func newPieceFeed(s *jsonl.Scanner, base int, seed maphash.Seed) *pieceFeed {
-	f := &pieceFeed{s: s, base: base, seed: seed, out: &pieceBatch{}, free: make(chan *pieceBatch, 2*feedLanes+3),
-		large: make(chan struct{}, 1), stop: make(chan struct{})}
+	f := &pieceFeed{
+		s: s, base: base, seed: seed, out: &pieceBatch{}, free: make(chan *pieceBatch, 2*feedLanes+3),
+		large: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
 	s.Note = func(number int, kind, detail string, bad int) {
 		f.in.tail.add(number, kind, detail, bad)
 	}
@@ -129,8 +131,10 @@ func (f *pieceFeed) fill() (*pieceBatch, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := rolloutPiece{At: position{Base: f.base, Line: o.Number, N: o.At}, Raw: raw, Cut: o.Part, Size: o.Size,
-			Notes: b.tail}
+		p := rolloutPiece{
+			At: position{Base: f.base, Line: o.Number, N: o.At}, Raw: raw, Cut: o.Part, Size: o.Size,
+			Notes: b.tail,
+		}
 		b.tail = lineNotes{}
 		b.pieces = append(b.pieces, p)
 	}

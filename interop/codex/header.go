@@ -16,8 +16,10 @@ func (r *Reader) setHeader(l rolloutLine) error {
 	p := l.Payload
 	h := interop.Header{ID: textField(p, "id"), Cwd: textField(p, "cwd"), Version: 1, Made: p == nil}
 	agent, spawn := begunBy(p)
-	for _, parent := range []string{textField(p, "forked_from_id"), textField(p, "parent_thread_id"),
-		textField(spawn, "parent_thread_id")} {
+	for _, parent := range []string{
+		textField(p, "forked_from_id"), textField(p, "parent_thread_id"),
+		textField(spawn, "parent_thread_id"),
+	} {
 		if h.Parent == "" {
 			h.Parent = parent
 		}

@@ -65,8 +65,10 @@ func (e *originalEnd) read(in io.Reader, through *copyingReader) (err error) {
 }
 
 func (e *originalEnd) readAll(in io.Reader) error {
-	text, err := openRollout(interop.Source{Name: "the original",
-		Open: func() (io.ReadCloser, error) { return io.NopCloser(in), nil }})
+	text, err := openRollout(interop.Source{
+		Name: "the original",
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(in), nil },
+	})
 	if err != nil {
 		return err
 	}

@@ -179,7 +179,7 @@ func (w *pieceMaker) message(p *rolloutPiece) {
 		return
 	}
 	role := nameOf(p.Fields.role)
-	w.hear(content)
+	w.hashTexts(content)
 	if inner := letterIn(content); inner != nil {
 		w.letter(p, inner)
 		return
@@ -231,8 +231,8 @@ func (w *pieceMaker) event(p *rolloutPiece) {
 	w.end(p, actAside)
 }
 
-// hear notes the texts of a content: those of its parts, and of all together.
-func (w *pieceMaker) hear(content []byte) {
+// hashTexts notes the texts of a content: those of its parts, and of all together.
+func (w *pieceMaker) hashTexts(content []byte) {
 	if rawjson.IsString(content) {
 		w.hash(content)
 		return

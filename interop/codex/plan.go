@@ -61,8 +61,10 @@ type neededRange struct{ from, at int }
 func newLinePlan(
 	entries iter.Seq2[transcript.Draft, error], known int, head string,
 ) (*linePlan, interop.Losses, error) {
-	p := &linePlan{last: map[string]int{}, Results: map[int][]uint64{}, kept: map[int]string{},
-		Parts: map[string]int{}, begun: map[int]bool{}}
+	p := &linePlan{
+		last: map[string]int{}, Results: map[int][]uint64{}, kept: map[int]string{},
+		Parts: map[string]int{}, begun: map[int]bool{},
+	}
 	losses, ids, n := interop.Losses{}, piwriter.CallIDs{}, 0
 	for d, err := range entries {
 		l, ok, err := piwriter.LineOf(d, err)
@@ -92,7 +94,7 @@ func newLinePlan(
 	if err != nil {
 		return nil, nil, err
 	}
-	p.Path = p.wayTo(to)
+	p.Path = p.pathTo(to)
 	p.orphans(losses)
 	for i, on := 0, 0; i < len(p.Lines); i++ {
 		if on < len(p.Path) && p.Path[on] == i {
@@ -190,8 +192,8 @@ func (p *linePlan) headOf(head string) (int, error) {
 	return i, nil
 }
 
-// wayTo returns the entries from the root to one.
-func (p *linePlan) wayTo(i int) (path []int) {
+// pathTo returns the entries from the root to one.
+func (p *linePlan) pathTo(i int) (path []int) {
 	for i >= 0 && (len(path) == 0 || i < path[len(path)-1]) { // an entry before its parent has lost it
 		path = append(path, i)
 		i = int(p.parents[i])

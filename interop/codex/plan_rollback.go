@@ -33,7 +33,7 @@ func (w continuation) Undone(id string) bool { return w.undo[callHash(id)] }
 // user spoke: what of the turn is on the line is said again. It goes back neither past a compaction nor
 // to before the first turn: the context is said again then, as the history of another compaction.
 func (p *linePlan) Back(losses interop.Losses) continuation {
-	tip := p.wayTo(p.known - 1)
+	tip := p.pathTo(p.known - 1)
 	shared := 0
 	for shared < len(tip) && shared < len(p.Path) && tip[shared] == p.Path[shared] {
 		shared++

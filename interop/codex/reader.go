@@ -173,12 +173,12 @@ func (r *Reader) advance() error {
 	from := r.from
 	p, found, err := r.feed.Next()
 	switch {
-	case p != nil && from.beyond(p):
+	case p != nil && from.isBeyondFork(p):
 		r.leave(errBeyond)
 	case p != nil:
 		r.take(p)
 	case err == nil:
-		r.told(found)
+		r.addNotes(found)
 	case from.depth > 0 && errors.Is(err, io.EOF):
 		r.leave(nil)
 	case from.depth > 0:
@@ -191,8 +191,8 @@ func (r *Reader) advance() error {
 	return nil
 }
 
-// told takes over the notes of a scanner.
-func (r *Reader) told(n lineNotes) {
+// addNotes takes over the notes of a scanner.
+func (r *Reader) addNotes(n lineNotes) {
 	r.bad += n.Bad
 	for _, f := range n.List {
 		r.note("", f.Line, f.Kind, f.Detail)
@@ -222,7 +222,7 @@ func (r *Reader) end() error {
 // finish returns what was held.
 func (r *Reader) finish() {
 	r.flush("")
-	r.settle()
+	r.closeCounts()
 	for _, e := range r.echoes.Drain() {
 		r.custom(e.At, e.Kind, e.Raw)
 	}

@@ -34,7 +34,7 @@ func (r *Reader) named(p *rolloutPiece) {
 // rollback takes back the last messages of the user.
 func (r *Reader) rollback(turns []byte) {
 	r.flush("")
-	r.settle()
+	r.closeCounts()
 	n, err := strconv.Atoi(string(turns))
 	if err != nil {
 		return
@@ -47,7 +47,7 @@ func (r *Reader) rollback(turns []byte) {
 // compacted makes the entry of a compaction, and after it what Codex put in place of the history.
 func (r *Reader) compacted(a position, payload []byte) {
 	r.flush("")
-	r.settle()
+	r.closeCounts()
 	history := rawjson.Field(payload, "replacement_history")
 	summary, skip := compactionSummary(payload)
 	before := r.place()
@@ -73,7 +73,7 @@ func (r *Reader) compacted(a position, payload []byte) {
 		}
 	}
 	r.flush("")
-	r.settle()
+	r.closeCounts()
 	r.line.Folded(skip >= 0)
 }
 

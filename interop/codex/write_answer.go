@@ -11,7 +11,7 @@ import (
 
 // assistant writes what the model says, thinks and calls.
 func (w *writer) assistant(message []byte) {
-	w.settle()
+	w.abortUnanswered()
 	if w.said.open && !w.fromCodex() {
 		w.count(writtenUsage{}) // else who reads it takes two answers for one
 	}

@@ -124,8 +124,8 @@ func (c *callTracker) unanswered(all bool) (list []pendingCall) {
 	return list
 }
 
-// settle answers the calls that get no result, before anything but a result is said.
-func (w *writer) settle() {
+// abortUnanswered answers the calls that get no result, before anything but a result is said.
+func (w *writer) abortUnanswered() {
 	for _, p := range w.calls.unanswered(false) {
 		w.abort(p)
 	}

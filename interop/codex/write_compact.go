@@ -24,8 +24,8 @@ type keptItems struct {
 	from  int                // its place
 }
 
-// stand moves to a place; what is before from is not wanted any more, unless a compaction has still to be written.
-func (k *keptItems) stand(at, from int, free bool) {
+// moveTo moves to a place; what is before from is not wanted any more, unless a compaction has still to be written.
+func (k *keptItems) moveTo(at, from int, free bool) {
 	k.at, k.on, k.fold = at, from <= at, !free
 	if free {
 		k.list = slices.DeleteFunc(k.list, func(p conversationItem) bool {

@@ -38,8 +38,10 @@ func (w *writer) turnContext(payload []byte) {
 		w.lose(lostLine)
 		return
 	}
-	w.now = turnSettings{rawjson.Text(rawjson.Field(payload, "model")),
-		rawjson.Text(rawjson.Field(payload, "effort"))}
+	w.now = turnSettings{
+		rawjson.Text(rawjson.Field(payload, "model")),
+		rawjson.Text(rawjson.Field(payload, "effort")),
+	}
 	w.was, w.base = w.now, slices.Clone(payload)
 	w.line("turn_context", payload)
 	w.said.open = false

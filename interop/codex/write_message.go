@@ -103,7 +103,7 @@ func (w *writer) tell(p conversationItem, role string, content []byte) {
 			role = "user"
 		}
 	}
-	w.settle()
+	w.abortUnanswered()
 	p.payload = messageItem(role, rawjson.List(list))
 	w.say(p)
 	w.said = lastSaid{}
@@ -121,7 +121,7 @@ func (w *writer) user(content []byte) {
 		w.lose(lostEmpty)
 		return
 	}
-	w.settle()
+	w.abortUnanswered()
 	w.begin()
 	all := rawjson.List(list)
 	w.say(conversationItem{payload: messageItem("user", all)})

@@ -18,8 +18,10 @@ func usageOfMessage(u []byte) writtenUsage {
 		}
 		return n
 	}
-	n := writtenUsage{in: count("input") + count("cacheRead") + count("cacheWrite"), cached: count("cacheRead"),
-		out: count("output"), thought: count("reasoning")}
+	n := writtenUsage{
+		in: count("input") + count("cacheRead") + count("cacheWrite"), cached: count("cacheRead"),
+		out: count("output"), thought: count("reasoning"),
+	}
 	n.total = n.in + n.out
 	return n
 }
@@ -33,8 +35,10 @@ func (u writtenUsage) Object() []byte {
 }
 
 // loadedUsageFields are what Codex needs of a count.
-var loadedUsageFields = []string{"input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens",
-	"total_tokens"}
+var loadedUsageFields = []string{
+	"input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens",
+	"total_tokens",
+}
 
 // isLoadableUsage reports a count that Codex loads.
 func isLoadableUsage(u []byte) bool {

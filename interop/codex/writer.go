@@ -130,7 +130,7 @@ func (w *writer) step(at int, l transcript.Line) {
 	if w.fold != nil && !strings.HasPrefix(l.ID, w.fold.id+".") {
 		w.compacted()
 	}
-	w.keep.stand(at, w.plan.Wants(at), w.fold == nil)
+	w.keep.moveTo(at, w.plan.Wants(at), w.fold == nil)
 	w.entry(l)
 	w.calls.pass(w.plan.Results[w.plan.Path[at]])
 }

@@ -81,8 +81,11 @@ func (a *artifacts) list(src interop.Source) {
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // marks stand before the name of an artifact in an entry, and what they make of it.
-var marks = [...]struct{ mark, as string }{{"artifact://", "artifact://"}, {"agent://", "agent://"},
-	{`"artifactId":"`, "artifact://"}}
+var marks = [...]struct{ mark, as string }{
+	{"artifact://", "artifact://"},
+	{"agent://", "agent://"},
+	{`"artifactId":"`, "artifact://"},
+}
 
 // entry puts the files that a line is the first to name beside what it says. A line that names none
 // comes back itself.

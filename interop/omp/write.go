@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-var self = piwriter.Program{
+var program = piwriter.Program{
 	Types: []string{
 		"service_tier_change", "mode_change", "ttsr_injection", "session_init", "model_usage", "title_change",
 		"credential_pin", "reset_boundary",
@@ -22,7 +22,7 @@ var self = piwriter.Program{
 	Models: true, Titles: true, NoSystem: true,
 }
 
-var format = piwriter.Preparer{Blobs: true}
+var preparer = piwriter.Preparer{Blobs: true}
 
 // Write writes a session as a file that omp loads and opens at head, "" = before the first entry. It has no title
 // line: the title is in the header, as in omp's own older files, and as one that the user gave, which omp does not
@@ -33,7 +33,7 @@ func Write(
 ) (interop.Losses, error) {
 	header, lost := piwriter.KeepFields(headerOf(h), "title", "titleSource", "additionalDirectories",
 		"previousSessionFiles", "providerPromptCacheKey")
-	losses, err := piwriter.WriteFile(w, header, "", entries, head, format.Target(self.Target()))
+	losses, err := piwriter.WriteFile(w, header, "", entries, head, preparer.Target(program.Target()))
 	return piwriter.AddHeaderLoss(losses, err, lost)
 }
 
@@ -57,5 +57,5 @@ func headerOf(h interop.Header) []byte {
 func Extend(
 	w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
-	return format.Append(w, known, entries, head, self.Target(), piwriter.Existing{})
+	return preparer.Append(w, known, entries, head, program.Target(), piwriter.Existing{})
 }

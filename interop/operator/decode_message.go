@@ -67,8 +67,10 @@ func (m *decodedMessage) note(n callNote) {
 
 // reset empties a message. Buffers that a large one left are let go.
 func (m *decodedMessage) reset() {
-	*m = decodedMessage{Head: emptied(m.Head), Text: emptied(m.Text), Parts: emptied(m.Parts),
-		Notes: emptied(m.Notes)}
+	*m = decodedMessage{
+		Head: emptied(m.Head), Text: emptied(m.Text), Parts: emptied(m.Parts),
+		Notes: emptied(m.Notes),
+	}
 }
 
 // maxReused bounds what a buffer holds between two entries, in elements.

@@ -22,8 +22,8 @@ import (
 func Extend(
 	w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
-	s := stands{parts: map[string]string{}, moves: map[string]string{}, ends: map[string]string{}}
-	losses, err := format.Append(w, known, entries, head, target,
+	s := filePlaces{parts: map[string]string{}, moves: map[string]string{}, ends: map[string]string{}}
+	losses, err := preparer.Append(w, known, entries, head, target,
 		piwriter.Existing{See: s.known, Fit: s.added, Place: s.hook})
 	if end, ok := s.ends[s.whole(head)]; err == nil && ok && end != head {
 		losses[LostWithin]++
@@ -35,12 +35,12 @@ func Extend(
 const LostWithin = "the place where the session stands, among the results of tools in one entry: the file opens " +
 	"behind them all"
 
-// stands has the file's entries for those of the session: for parts of an entry the whole, and for a move of
+// filePlaces has the file's entries for those of the session: for parts of an entry the whole, and for a move of
 // the head, on which nothing is to hang, the entry that it leads to, "" = none. ends has the last part of a whole.
-type stands struct{ parts, moves, ends map[string]string }
+type filePlaces struct{ parts, moves, ends map[string]string }
 
 // whole returns the id of the entry that the file has.
-func (s stands) whole(id string) string {
+func (s filePlaces) whole(id string) string {
 	if of, ok := s.parts[id]; ok {
 		return of
 	}
@@ -48,7 +48,7 @@ func (s stands) whole(id string) string {
 }
 
 // hook returns the id of the entry to hang on.
-func (s stands) hook(id string) string {
+func (s filePlaces) hook(id string) string {
 	if to, ok := s.moves[id]; ok {
 		return to
 	}
@@ -56,7 +56,7 @@ func (s stands) hook(id string) string {
 }
 
 // known takes an entry that the file has.
-func (s stands) known(l transcript.Line) {
+func (s filePlaces) known(l transcript.Line) {
 	delete(s.parts, l.ID)
 	if of := rawjson.Text(rawjson.Field(l.Raw, partOf)); of != "" && l.Type == "message" {
 		s.parts[l.ID], s.ends[of] = of, l.ID
@@ -65,7 +65,7 @@ func (s stands) known(l transcript.Line) {
 }
 
 // move notes that a leaf entry leads to what it hangs on: the reader put it below its target.
-func (s stands) move(l transcript.Line) {
+func (s filePlaces) move(l transcript.Line) {
 	if l.Type == "leaf" {
 		s.moves[l.ID] = s.hook(l.ParentID)
 	} else {
@@ -74,7 +74,7 @@ func (s stands) move(l transcript.Line) {
 }
 
 // added returns the line of an entry that the file does not have yet.
-func (s stands) added(l transcript.Line) []byte {
+func (s filePlaces) added(l transcript.Line) []byte {
 	raw := l.Raw
 	for _, name := range []string{"parentId", "targetId", "firstKeptEntryId", "fromId"} {
 		was := rawjson.Text(rawjson.Field(raw, name))

@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// foreign is the prefix of the type of an entry that pi has no type for.
-const foreign = "operator."
+// foreignPrefix is the prefix of the type of an entry that pi has no type for.
+const foreignPrefix = "operator."
 
 // convert returns the lines of an entry.
 func (r *Reader) convert(o jsonl.Entry) ([][]byte, error) {
@@ -37,7 +37,7 @@ func (r *Reader) convert(o jsonl.Entry) ([][]byte, error) {
 // foreign returns the line of an entry that pi has no type for.
 func (r *Reader) foreign(o jsonl.Entry, p place, body []byte) [][]byte {
 	p.typ = "custom"
-	name := append(rawjson.AppendString([]byte(`,"customType":`), foreign+o.Type), `,"data":`...)
+	name := append(rawjson.AppendString([]byte(`,"customType":`), foreignPrefix+o.Type), `,"data":`...)
 	from := len(name)
 	lines := r.line(p, closeObject(append(name, body...), from))
 	if _, err := transcript.ParseLine(lines[0]); err != nil { // one level deeper than it was

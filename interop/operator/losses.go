@@ -29,10 +29,14 @@ var knownFields = map[string][]string{
 	"custom":                {"customType", "data"},
 	"role user":             {"content"},
 	"role system":           {"content"},
-	"role assistant": {"content", "usage", "stopReason", "rawStopReason", "errorMessage", "api", "provider",
-		"model"},
-	"role toolResult": {"content", "toolCallId", "toolName", "isError", "details", "terminate",
-		"terminateMessage"},
+	"role assistant": {
+		"content", "usage", "stopReason", "rawStopReason", "errorMessage", "api", "provider",
+		"model",
+	},
+	"role toolResult": {
+		"content", "toolCallId", "toolName", "isError", "details", "terminate",
+		"terminateMessage",
+	},
 	"role custom":     {"content", "customType", "details", "display"},
 	"block text":      {"text"},
 	"block thinking":  {"thinking", "thinkingSignature"},

@@ -34,7 +34,7 @@ type Reader struct {
 	o       interop.Options
 	close   func() error
 	in      *jsonl.EntryScanner // not to be asked while a line may be read ahead
-	ahead   ahead
+	ahead   readAhead
 	header  interop.Header
 	started bool
 	old     bool // metadata and messages
@@ -74,7 +74,7 @@ func (r *Reader) Header() (interop.Header, error) {
 			r.close = f.Close
 			r.in = jsonl.NewEntryScanner(f, isEntry)
 			r.in.Change()
-			r.ahead = ahead{in: r.in, plain: r.plain}
+			r.ahead = readAhead{in: r.in, plain: r.plain}
 		}
 	}
 	for !r.started && r.err == nil {

@@ -75,7 +75,7 @@ func (r *Reader) spread(p place, m *decodedMessage, body []byte) ([][]byte, erro
 			out = append(out, `,"role":"toolResult"`...)
 			out, notes = r.named(out, m.Text[:part.To], part.From, notes, role)
 		} else {
-			out = said(m, out, part, role)
+			out = appendSaid(m, out, part, role)
 		}
 		if m.At != nil {
 			out = appendMillis(append(out, `,"timestamp":`...), m.At)
@@ -100,8 +100,8 @@ const partOf = "partOf"
 // partID is the id of a further message of an entry.
 func partID(id string, i int) string { return id + "." + strconv.Itoa(i) }
 
-// said appends the fields of a message that is no result.
-func said(m *decodedMessage, out []byte, p decodedPart, role []byte) []byte {
+// appendSaid appends the fields of a message that is no result.
+func appendSaid(m *decodedMessage, out []byte, p decodedPart, role []byte) []byte {
 	if role != nil {
 		out = appendMember(out, "role", role)
 	}

@@ -20,13 +20,15 @@ const (
 	LostHidden = "commands that models were not to see: kept as custom entries"
 )
 
-var target = piwriter.Target{Convert: convertOut, Count: count, Head: leaf, Title: named, Parent: "parent_id",
-	Leaves: true}
+var target = piwriter.Target{
+	Convert: convertOut, Count: count, Head: leaf, Title: named, Parent: "parent_id",
+	Leaves: true,
+}
 
-var format = piwriter.Preparer{Audio: true}
+var preparer = piwriter.Preparer{Audio: true}
 
-// self makes pi's lines of whatever a session holds; those are then put into snake case.
-var self = piwriter.Program{Shape: piwriter.Dialect{Blocks: []string{"image_url", "audio"}}}
+// program makes pi's lines of whatever a session holds; those are then put into snake case.
+var program = piwriter.Program{Shape: piwriter.Dialect{Blocks: []string{"image_url", "audio"}}}
 
 // Write writes a session as a file that operator loads and opens at head, "" = before the first entry: a line
 // that its loader does not accept would be passed over, and what hangs on it lost, so each has every field
@@ -35,7 +37,7 @@ var self = piwriter.Program{Shape: piwriter.Dialect{Blocks: []string{"image_url"
 func Write(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
-	losses, err := piwriter.WriteFile(w, headerOut(h), h.Title, entries, head, format.Target(target))
+	losses, err := piwriter.WriteFile(w, headerOut(h), h.Title, entries, head, preparer.Target(target))
 	return piwriter.AddHeaderLoss(losses, err, lostHeaderFields(h.Raw))
 }
 
@@ -88,7 +90,7 @@ func count(l transcript.Line) int {
 	if l.Type != "message" {
 		return 1
 	}
-	return len(self.Convert(l, func(string) {}))
+	return len(program.Convert(l, func(string) {}))
 }
 
 // convertOut returns operator's lines for an entry.
@@ -105,7 +107,7 @@ func convertOut(l transcript.Line, lose func(kind string)) [][]byte {
 	if line := channel(l); line != nil {
 		return [][]byte{line}
 	}
-	lines := self.Convert(l, lose)
+	lines := program.Convert(l, lose)
 	for i, raw := range lines {
 		lines[i] = snake(raw, lose)
 	}
@@ -114,7 +116,7 @@ func convertOut(l transcript.Line, lose func(kind string)) [][]byte {
 
 // channel returns the original of an entry of type channel, which pi's format keeps as a custom one.
 func channel(l transcript.Line) []byte {
-	if l.Type != "custom" || string(rawjson.Field(l.Raw, "customType")) != `"`+foreign+`channel"` {
+	if l.Type != "custom" || string(rawjson.Field(l.Raw, "customType")) != `"`+foreignPrefix+`channel"` {
 		return nil
 	}
 	data := rawjson.Field(l.Raw, "data")
@@ -130,8 +132,10 @@ func channel(l transcript.Line) []byte {
 		seconds(rawjson.Field(l.Raw, "timestamp")), data)
 }
 
-var levels = map[string]bool{"off": true, "minimal": true, "low": true, "medium": true, "high": true, "xhigh": true,
-	"max": true}
+var levels = map[string]bool{
+	"off": true, "minimal": true, "low": true, "medium": true, "high": true, "xhigh": true,
+	"max": true,
+}
 
 // snake returns operator's line for one that pi loads.
 func snake(raw []byte, lose func(kind string)) []byte {

@@ -9,10 +9,10 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// self is pi itself, as of its version 1.5.
-var self = piwriter.Program{Types: []string{"usage", "context_edit"}}
+// program is pi itself, as of its version 1.5.
+var program = piwriter.Program{Types: []string{"usage", "context_edit"}}
 
-var format piwriter.Preparer
+var preparer piwriter.Preparer
 
 // Write writes a session as a version 3 file that pi loads and opens at head, "" = before the first entry.
 // entries, pi v3 lines in the session's order, is walked twice and must yield the same each time. Lines that pi
@@ -21,7 +21,7 @@ func Write(
 	w io.Writer, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
 	header, lost := piwriter.KeepFields(piwriter.Header(h))
-	losses, err := piwriter.WriteFile(w, header, h.Title, entries, head, format.Target(self.Target()))
+	losses, err := piwriter.WriteFile(w, header, h.Title, entries, head, preparer.Target(program.Target()))
 	return piwriter.AddHeaderLoss(losses, err, lost)
 }
 
@@ -31,5 +31,5 @@ func Write(
 func Extend(
 	w io.Writer, _ interop.Header, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
-	return format.Append(w, known, entries, head, self.Target(), piwriter.Existing{})
+	return preparer.Append(w, known, entries, head, program.Target(), piwriter.Existing{})
 }

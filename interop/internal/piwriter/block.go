@@ -74,7 +74,7 @@ func textBlock(literal []byte) []byte {
 }
 
 // block returns pi's block for any provider's, or the result of a tool that it is.
-func (n *normal) block(b []byte) ([]byte, *toolResult) {
+func (n *normaliser) block(b []byte) ([]byte, *toolResult) {
 	if rawjson.IsString(b) {
 		return textBlock(b), nil
 	}
@@ -128,7 +128,7 @@ func anthropicThinking(b []byte) bool {
 }
 
 // call returns pi's block of a call. The id may stand on either level.
-func (n *normal) call(outer, inner []byte) []byte {
+func (n *normaliser) call(outer, inner []byte) []byte {
 	id := first(outer, "call_id", "id", "toolUseId")
 	if v := first(inner, "call_id", "id", "toolUseId"); id == nil {
 		id = v
@@ -164,9 +164,11 @@ func compact(s string) string {
 	return strings.NewReplacer("\n", " ", "\r", " ").Replace(s)
 }
 
-func (n *normal) toolResult(b []byte) *toolResult {
-	r := &toolResult{id: first(b, "tool_use_id", "toolUseId", "toolCallId", "id"), name: first(b, "name", "toolName"),
-		isError: rawjson.Field(b, "is_error")}
+func (n *normaliser) toolResult(b []byte) *toolResult {
+	r := &toolResult{
+		id: first(b, "tool_use_id", "toolUseId", "toolCallId", "id"), name: first(b, "name", "toolName"),
+		isError: rawjson.Field(b, "is_error"),
+	}
 	if r.id == nil {
 		r.id = r.name
 	}

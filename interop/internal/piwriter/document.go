@@ -139,8 +139,10 @@ type document struct {
 
 // kinds are the types of blocks that hold documents, in the words of any provider, and the fields that hold the same
 // without a type.
-var kinds = []string{"document", "file", "input_file", "input_audio", "audio", "video", "resource",
-	"container_upload", "resource_link"}
+var kinds = []string{
+	"document", "file", "input_file", "input_audio", "audio", "video", "resource",
+	"container_upload", "resource_link",
+}
 
 var untyped = []string{"inlineData", "inline_data", "fileData", "file_data", "document", "video", "audio"}
 

@@ -12,8 +12,10 @@ func image(b []byte) []byte {
 	block := func(data, mime []byte) []byte {
 		return rawjson.Object("type", []byte(`"image"`), "data", data, "mimeType", stringOr(mime, "image/png"))
 	}
-	for _, src := range [][]byte{b, rawjson.Field(b, "source"), rawjson.Field(b, "inlineData"),
-		rawjson.Field(b, "inline_data")} {
+	for _, src := range [][]byte{
+		b, rawjson.Field(b, "source"), rawjson.Field(b, "inlineData"),
+		rawjson.Field(b, "inline_data"),
+	} {
 		if data := first(src, "data"); data != nil {
 			if mime := first(src, "mimeType", "mime_type", "media_type", "mediaType"); mime != nil &&
 				strings.HasPrefix(rawjson.Text(mime), "image/") {

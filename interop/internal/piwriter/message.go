@@ -43,9 +43,11 @@ func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Par
 	if slices.Contains(d.Roles, role) || d.fine(role, raw) {
 		return []Part{{Type: "message", Message: raw}}
 	}
-	n := normal{raw: raw, at: millis(at), lose: lose,
+	n := normaliser{
+		raw: raw, at: millis(at), lose: lose,
 		said:  append([]string{"text", "thinking", "toolCall"}, d.Blocks...),
-		shown: append([]string{"text", "image"}, d.Blocks...)}
+		shown: append([]string{"text", "image"}, d.Blocks...),
+	}
 	if parts := n.known(role); parts != nil {
 		lose(LostShape)
 		return parts
@@ -58,7 +60,7 @@ func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Par
 }
 
 // known returns the parts of a message that has a counterpart among pi's; nil = it has none.
-func (n *normal) known(role string) []Part {
+func (n *normaliser) known(role string) []Part {
 	if answers.ByModel(role, n.raw) {
 		return n.assistant()
 	}
@@ -87,7 +89,7 @@ func Content(val []byte, lose func(kind string)) []byte {
 	if rawjson.IsString(val) || blocksFine(val, "text", "image") {
 		return val
 	}
-	n := normal{raw: []byte("{}"), lose: lose, shown: []string{"text", "image"}}
+	n := normaliser{raw: []byte("{}"), lose: lose, shown: []string{"text", "image"}}
 	out := []byte("[]")
 	for _, r := range n.runs(val) {
 		if r.result != nil {
@@ -98,15 +100,15 @@ func Content(val []byte, lose func(kind string)) []byte {
 	return out
 }
 
-// looked are the fields of a message that say whether a target can load it.
-type looked struct {
+// messageHead are the fields of a message that say whether a target can load it.
+type messageHead struct {
 	content, usage, stop                        []byte
 	timed, api, provider, model, call, tool     bool
 	command, output, custom                     bool
 	isError, cancelled, truncated, displayKnown bool
 }
 
-func lookAt(raw []byte) (l looked) {
+func readMessageHead(raw []byte) (l messageHead) {
 	for m := rawjson.Walk(raw); m.Closing == '}' && m.Next(); {
 		switch string(m.Key) {
 		case "timestamp":
@@ -148,7 +150,7 @@ func lookAt(raw []byte) (l looked) {
 
 // fine reports whether the target can load the message as it is.
 func (d Dialect) fine(role string, raw []byte) bool {
-	l := lookAt(raw)
+	l := readMessageHead(raw)
 	if !l.timed {
 		return false
 	}
@@ -201,8 +203,8 @@ func usageFine(val []byte) bool {
 
 func isBool(val []byte) bool { return string(val) == "true" || string(val) == "false" }
 
-// normal rewrites one message.
-type normal struct {
+// normaliser rewrites one message.
+type normaliser struct {
 	raw, at []byte
 	lose    func(kind string)
 	said    []string // blocks that a message of the model may have
@@ -210,7 +212,7 @@ type normal struct {
 }
 
 // keep returns the message without the fields that are written anew, its role and its time in front.
-func (n *normal) keep(role string, without ...string) []byte {
+func (n *normaliser) keep(role string, without ...string) []byte {
 	out := rawjson.Object("role", rawjson.AppendString(nil, role))
 	at := rawjson.Field(n.raw, "timestamp")
 	if !rawjson.IsNumber(at) {
@@ -232,7 +234,7 @@ next:
 }
 
 // rebuilt returns a message that has these fields, with a default where one is not of its default's type.
-func (n *normal) rebuilt(role string, fields ...string) []Part {
+func (n *normaliser) rebuilt(role string, fields ...string) []Part {
 	out := n.keep(role)
 	for i := 0; i+1 < len(fields); i += 2 {
 		val := rawjson.Field(n.raw, fields[i])
@@ -244,18 +246,19 @@ func (n *normal) rebuilt(role string, fields ...string) []Part {
 	return []Part{{Type: "message", Message: out}}
 }
 
-func (n *normal) custom() []Part {
+func (n *normaliser) custom() []Part {
 	out := n.keep("custom", "content", "customType", "display")
 	display := rawjson.Field(n.raw, "display")
 	if !isBool(display) {
 		display = []byte("true")
 	}
-	out = AddField(AddField(out, "customType", stringOr(rawjson.Field(n.raw, "customType"), "message")), "display", display)
+	out = AddField(out, "customType", stringOr(rawjson.Field(n.raw, "customType"), "message"))
+	out = AddField(out, "display", display)
 	return []Part{{Type: "message", Message: AddField(out, "content", Content(n.content(), n.lose))}}
 }
 
 // other keeps a message of another role as a custom message, which models see as the user's.
-func (n *normal) other(role string) []Part {
+func (n *normaliser) other(role string) []Part {
 	n.lose(LostRole)
 	role = answers.KeptAs(role)
 	text := transcript.Inspect(n.raw).Text

@@ -14,7 +14,7 @@ type toolRun struct {
 }
 
 // runs returns content as pi's blocks, cut at results of tools; never none.
-func (n *normal) runs(content []byte) []toolRun {
+func (n *normaliser) runs(content []byte) []toolRun {
 	var out []toolRun
 	blocks := []byte("[")
 	end := func() {
@@ -48,7 +48,7 @@ func (n *normal) runs(content []byte) []toolRun {
 	return out
 }
 
-func (n *normal) content() []byte {
+func (n *normaliser) content() []byte {
 	for _, name := range []string{"content", "parts", "contents"} {
 		if c := rawjson.Field(n.raw, name); len(c) > 0 && c[0] != 'n' {
 			return c
@@ -58,7 +58,7 @@ func (n *normal) content() []byte {
 }
 
 // user returns a user's message, and one for each result in it.
-func (n *normal) user(role string) []Part {
+func (n *normaliser) user(role string) []Part {
 	content := n.content()
 	if rawjson.IsString(content) {
 		return []Part{{Type: "message", Message: AddField(n.keep(role, "content", "parts", "contents"), "content",
@@ -79,7 +79,7 @@ func (n *normal) user(role string) []Part {
 }
 
 // only turns blocks of other types than these into text.
-func (n *normal) only(blocks []byte, types ...string) []byte {
+func (n *normaliser) only(blocks []byte, types ...string) []byte {
 	if blocksFine(blocks, types...) {
 		return blocks
 	}
@@ -98,7 +98,7 @@ func (n *normal) only(blocks []byte, types ...string) []byte {
 	return append(out, ']')
 }
 
-func (n *normal) assistant() []Part {
+func (n *normaliser) assistant() []Part {
 	var content []byte
 	calls := false
 	take := func(blocks []byte) {
@@ -140,8 +140,8 @@ func (n *normal) assistant() []Part {
 		calls = calls || string(rawjson.Field(m.Val, "type")) == `"toolCall"`
 	}
 	out := AddField(n.keep("assistant", without...), "content", content)
-	out = AddField(AddField(out, "api", stringOr(rawjson.Field(n.raw, "api"), "unknown")), "provider",
-		stringOr(rawjson.Field(n.raw, "provider"), answers.Unknown))
+	out = AddField(out, "api", stringOr(rawjson.Field(n.raw, "api"), "unknown"))
+	out = AddField(out, "provider", stringOr(rawjson.Field(n.raw, "provider"), answers.Unknown))
 	out = AddField(out, "model", stringOr(answers.Model(n.raw), answers.Unknown))
 	word, raw, _ := Stop(n.raw, calls)
 	out = AddField(AddField(out, "usage", Usage(n.raw)), "stopReason", rawjson.AppendString(nil, word))
@@ -154,11 +154,13 @@ func (n *normal) assistant() []Part {
 func listOf(block []byte) []byte { return append(append([]byte("["), block...), ']') }
 
 // results returns the messages of a result of a tool, or of several.
-func (n *normal) results() []Part {
+func (n *normaliser) results() []Part {
 	var parts []Part
-	plain := &toolResult{id: first(n.raw, "toolCallId", "tool_call_id", "call_id"),
+	plain := &toolResult{
+		id:   first(n.raw, "toolCallId", "tool_call_id", "call_id"),
 		name: first(n.raw, "toolName", "tool_name", "name"), content: []byte("[]"),
-		isError: rawjson.Field(n.raw, "isError")}
+		isError: rawjson.Field(n.raw, "isError"),
+	}
 	if plain.id == nil {
 		plain.id = plain.name
 	}
@@ -190,7 +192,7 @@ func first(object []byte, names ...string) []byte {
 	return nil
 }
 
-func (n *normal) resultMessage(r *toolResult) []byte {
+func (n *normaliser) resultMessage(r *toolResult) []byte {
 	at := rawjson.Field(n.raw, "timestamp")
 	if !rawjson.IsNumber(at) {
 		at = n.at
@@ -198,7 +200,7 @@ func (n *normal) resultMessage(r *toolResult) []byte {
 	return n.resultFields(rawjson.Object("role", []byte(`"toolResult"`), "timestamp", at), r)
 }
 
-func (n *normal) resultFields(out []byte, r *toolResult) []byte {
+func (n *normaliser) resultFields(out []byte, r *toolResult) []byte {
 	isError := []byte("false")
 	if rawjson.IsTrue(r.isError) {
 		isError = r.isError
@@ -210,6 +212,8 @@ func (n *normal) resultFields(out []byte, r *toolResult) []byte {
 	if content == nil {
 		content = []byte("[]")
 	}
-	return AddField(AddField(AddField(AddField(out, "toolCallId", stringOr(r.id, "unknown")), "toolName", stringOr(r.name, "unknown")),
-		"content", n.only(content, "text", "image")), "isError", isError)
+	out = AddField(out, "toolCallId", stringOr(r.id, "unknown"))
+	out = AddField(out, "toolName", stringOr(r.name, "unknown"))
+	out = AddField(out, "content", n.only(content, "text", "image"))
+	return AddField(out, "isError", isError)
 }

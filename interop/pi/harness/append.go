@@ -31,8 +31,10 @@ var piProgram = piwriter.Program{Types: []string{"usage", "context_edit", "activ
 func (e *End) Append(
 	w io.Writer, known int, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
-	a := &appender{End: e, w: bufio.NewWriterSize(w, 1<<16), losses: interop.Losses{}, tails: map[string][]string{},
-		kept: map[string][][]byte{}}
+	a := &appender{
+		End: e, w: bufio.NewWriterSize(w, 1<<16), losses: interop.Losses{}, tails: map[string][]string{},
+		kept: map[string][][]byte{},
+	}
 	if err := a.plan(known, entries); err != nil {
 		return nil, err
 	}

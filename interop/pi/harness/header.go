@@ -101,8 +101,10 @@ func (r *Reader) setHeader(raw []byte) error {
 	if n, err := strconv.ParseInt(string(v.next), 10, 64); err == nil {
 		r.next = n
 	}
-	h := interop.Header{ID: rawjson.Text(v.id), Cwd: rawjson.Text(v.cwd), Parent: v.parentText(), Version: 4,
-		Made: raw == nil}
+	h := interop.Header{
+		ID: rawjson.Text(v.id), Cwd: rawjson.Text(v.cwd), Parent: v.parentText(), Version: 4,
+		Made: raw == nil,
+	}
 	r.last = r.o.Now
 	if t, ok := jsonl.Stamp(v.created); ok {
 		r.last, h.Created = t, t

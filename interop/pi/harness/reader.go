@@ -108,8 +108,10 @@ type Reader struct {
 
 // NewReader reads src, which is opened once.
 func NewReader(src interop.Source, o interop.Options) *Reader {
-	return &Reader{src: src, o: o, said: map[string]bool{}, lanes: map[string]*lane{}, behind: map[string]string{},
-		batch: make([]write, 0, maxBatch)}
+	return &Reader{
+		src: src, o: o, said: map[string]bool{}, lanes: map[string]*lane{}, behind: map[string]string{},
+		batch: make([]write, 0, maxBatch),
+	}
 }
 
 // Header reads as far as the file's header.

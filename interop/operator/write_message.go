@@ -39,10 +39,12 @@ func messageOut(raw []byte, lose func(kind string)) (typ string, body []byte) {
 		}
 		return entry(out)
 	case "toolResult":
-		return entry(piwriter.AddField(base("tool"), "contents", append(append([]byte("["), resultOut(raw, lose)...), ']')))
+		contents := append(append([]byte("["), resultOut(raw, lose)...), ']')
+		return entry(piwriter.AddField(base("tool"), "contents", contents))
 	case "custom":
-		return entry(piwriter.AddField(piwriter.AddField(piwriter.AddField(base(role), "custom_type", field("customType")), "contents",
-			blocksOut(field("content"))), "details", field("details")))
+		out := piwriter.AddField(base(role), "custom_type", field("customType"))
+		out = piwriter.AddField(out, "contents", blocksOut(field("content")))
+		return entry(piwriter.AddField(out, "details", field("details")))
 	}
 	return shell(raw, lose)
 }

@@ -20,7 +20,7 @@ func (r *Reader) item(p *rolloutPiece, next int) {
 			r.ask(p, "")
 			return
 		case p.Asks:
-			r.settle()
+			r.closeCounts()
 			r.line.Ask(r.place(), "")
 		case p.Told:
 			r.line.Tell(r.place())
@@ -59,7 +59,7 @@ func (r *Reader) item(p *rolloutPiece, next int) {
 // ask makes a message that the user sends, or to an agent another one.
 func (r *Reader) ask(p *rolloutPiece, said string) {
 	r.flush("")
-	r.settle()
+	r.closeCounts()
 	r.line.Ask(r.place(), said)
 	out := append(r.open(p.At, "message", len(p.Body)), `,"message":{"role":"user","content":`...)
 	r.close(p.At, append(append(out, p.Body...), r.millis()...))

@@ -15,14 +15,14 @@ const (
 	maxObjects = 1024
 	maxPlain   = 64 << 10 // bytes of a line that is read ahead
 	maxID      = 1 << 10  // bytes of its id
-	calm       = 16       // such lines in a row before a goroutine is started for them
+	calmLines  = 16       // such lines in a row before a goroutine is started for them
 	spare      = 4        // batches that wait to be filled again
 )
 
-// ahead reads the objects of a file. While nothing is odd it cuts and checks lines in a goroutine of its own, which
+// readAhead reads the objects of a file. While nothing is odd it cuts and checks lines in a goroutine of its own, which
 // is a third of the work, and ends it at the first line about which there may be something to say: so what is said
 // of a file has the order of its lines. Its methods belong to one goroutine.
-type ahead struct {
+type readAhead struct {
 	in    *jsonl.EntryScanner
 	plain func(o jsonl.Entry) bool // nothing will be said of the line
 	run   int                      // plain lines in a row
@@ -43,7 +43,7 @@ type batch struct {
 var errPause = errors.New("operator: not read ahead")
 
 // next returns the next object, valid until the following call.
-func (a *ahead) next() (jsonl.Entry, error) {
+func (a *readAhead) next() (jsonl.Entry, error) {
 	for {
 		if len(a.now) > 0 {
 			if b := a.now[0]; a.at < len(b.objects) {
@@ -53,7 +53,7 @@ func (a *ahead) next() (jsonl.Entry, error) {
 			a.done()
 			continue
 		}
-		if a.pipe == nil && a.run < calm {
+		if a.pipe == nil && a.run < calmLines {
 			if a.err != nil && !errors.Is(a.err, errPause) {
 				return jsonl.Entry{}, a.err
 			}
@@ -67,7 +67,7 @@ func (a *ahead) next() (jsonl.Entry, error) {
 }
 
 // here reads on in the caller's goroutine.
-func (a *ahead) here() (jsonl.Entry, error) {
+func (a *readAhead) here() (jsonl.Entry, error) {
 	o, err := a.in.Next()
 	if a.run++; err != nil || !a.plain(o) {
 		a.run = 0
@@ -75,7 +75,7 @@ func (a *ahead) here() (jsonl.Entry, error) {
 	return o, err
 }
 
-func (a *ahead) start() {
+func (a *readAhead) start() {
 	a.err = nil
 	a.halt.Store(false)
 	if a.free == nil {
@@ -85,7 +85,7 @@ func (a *ahead) start() {
 }
 
 // fill is the source of the pipe, and runs in its goroutine: only it reads from the scanner then.
-func (a *ahead) fill() (*batch, error) {
+func (a *readAhead) fill() (*batch, error) {
 	if a.err == nil && a.halt.Load() {
 		a.err = errPause
 	}
@@ -120,7 +120,7 @@ func (a *ahead) fill() (*batch, error) {
 }
 
 // take waits for the next batch, and ends the pipe after the last.
-func (a *ahead) take() (more bool) {
+func (a *readAhead) take() (more bool) {
 	b, err := a.pipe.Next()
 	if err != nil {
 		a.close()
@@ -131,7 +131,7 @@ func (a *ahead) take() (more bool) {
 }
 
 // done lets go of the first batch.
-func (a *ahead) done() {
+func (a *readAhead) done() {
 	b := a.now[0]
 	a.now, a.at = a.now[1:], 0
 	if len(a.now) == 0 {
@@ -146,7 +146,7 @@ func (a *ahead) done() {
 }
 
 // alone returns the scanner when no goroutine reads from it. What was cut is kept.
-func (a *ahead) alone() *jsonl.EntryScanner {
+func (a *readAhead) alone() *jsonl.EntryScanner {
 	if a.pipe != nil {
 		for a.halt.Store(true); a.take(); {
 		}
@@ -155,7 +155,7 @@ func (a *ahead) alone() *jsonl.EntryScanner {
 }
 
 // close ends the goroutines and waits for them; a read that is under way is waited for.
-func (a *ahead) close() {
+func (a *readAhead) close() {
 	if a.pipe != nil {
 		a.pipe.Close()
 		a.pipe, a.run = nil, 0

@@ -94,7 +94,7 @@ func (g *guarded) Close() error { g.closed = true; return nil }
 func TestAheadEnds(t *testing.T) {
 	data := oddFile(400, 9)
 	broken := errors.New("broken")
-	for _, n := range []int{0, 1, calm, calm + 1, 200, 1000, all} {
+	for _, n := range []int{0, 1, calmLines, calmLines + 1, 200, 1000, all} {
 		synctest.Test(t, func(t *testing.T) {
 			g := &guarded{Reader: io.MultiReader(strings.NewReader(data), failing{broken}), t: t}
 			r := NewReader(interop.Source{Open: func() (io.ReadCloser, error) { return g, nil }}, interop.Options{Now: testNow, Rand: rand.NewChaCha8([32]byte{})})

@@ -58,7 +58,7 @@ func (r *Reader) custom(a position, kind string, data []byte) {
 
 // take turns one line into entries.
 func (r *Reader) take(p *rolloutPiece) {
-	r.told(p.Notes)
+	r.addNotes(p.Notes)
 	if p.Cut {
 		r.note(p.At.ID(), p.At.Line, diag.Oversize,
 			jsonl.OversizeDetail(p.Size, jsonl.MaxLine))
