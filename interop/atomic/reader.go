@@ -9,6 +9,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -21,21 +22,13 @@ func NewReader(src interop.Source, o interop.Options) *Reader {
 	return &Reader{pi.Open(src, o)}
 }
 
-// maxLooked bounds the lines that Detect looks at.
-const maxLooked = 1000
-
 // Detect reports whether the beginning of a file holds what only atomic writes: a header of an internal
 // session, or an entry that pi does not have. Without such a mark its files are pi's.
 func Detect(head []byte) bool {
-	for range maxLooked {
-		line, rest, more := bytes.Cut(head, []byte("\n"))
-		if l, err := transcript.ParseLine(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))); err == nil && marked(l) {
+	for _, l := range jsonl.HeadLines(head) {
+		if marked(l) {
 			return true
 		}
-		if !more {
-			break
-		}
-		head = rest
 	}
 	return false
 }

@@ -18,7 +18,6 @@
 package formats
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -29,11 +28,11 @@ import (
 	"github.com/coppice-go/coppice/interop/atomic"
 	"github.com/coppice-go/coppice/interop/claudecode"
 	"github.com/coppice-go/coppice/interop/codex"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/omp"
 	"github.com/coppice-go/coppice/interop/operator"
 	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/interop/pi/harness"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // headBytes is how much of a file is looked at.
@@ -118,23 +117,12 @@ func byFolder(name string) interop.Format {
 	return interop.Pi
 }
 
-// maxLooked bounds the lines that are looked at for pi's header or entries.
-const maxLooked = 1000
-
-// isPi reports a session header of the family, or an entry with an id and a place.
+// isPi reports whether the beginning of a file holds a session header of the family, or an entry with an id and a place.
 func isPi(head []byte) bool {
-	for range maxLooked {
-		line, rest, more := bytes.Cut(head, []byte("\n"))
-		line = bytes.Trim(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")), "\x00 \t\r")
-		if l, err := transcript.ParseLine(line); err == nil {
-			if l.Type == "session" || l.Type != "" && l.ID != "" && rawjson.Field(line, "parentId") != nil {
-				return true
-			}
+	for _, l := range jsonl.HeadLines(head) {
+		if l.Type == "session" || l.Type != "" && l.ID != "" && rawjson.Field(l.Raw, "parentId") != nil {
+			return true
 		}
-		if !more {
-			break
-		}
-		head = rest
 	}
 	return false
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/claudecode"
 	"github.com/coppice-go/coppice/interop/codex"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/pi/harness"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -92,26 +93,18 @@ func Continue(
 
 // hasIDs reports whether a file holds a tree, and not only a sequence, by its header.
 func hasIDs(head []byte) bool {
-	for range maxLooked {
-		line, rest, more := bytes.Cut(head, []byte("\n"))
-		line = bytes.Trim(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")), "\x00 \t\r")
-		if l, err := transcript.ParseLine(line); err == nil {
-			switch l.Type {
-			case "metadata":
-				return false
-			case "session", "session_header":
-				v := rawjson.Field(line, "version")
-				if rawjson.IsNumber(rawjson.Field(line, "timestamp")) {
-					return true // operator's need not say it
-				}
-				n, err := strconv.ParseFloat(string(bytes.Trim(v, `"`)), 64)
-				return v != nil && (err != nil || n >= 2)
+	for _, l := range jsonl.HeadLines(head) {
+		switch l.Type {
+		case "metadata":
+			return false
+		case "session", "session_header":
+			v := rawjson.Field(l.Raw, "version")
+			if rawjson.IsNumber(rawjson.Field(l.Raw, "timestamp")) {
+				return true // operator's need not say it
 			}
+			n, err := strconv.ParseFloat(string(bytes.Trim(v, `"`)), 64)
+			return v != nil && (err != nil || n >= 2)
 		}
-		if !more {
-			break
-		}
-		head = rest
 	}
 	return true
 }

@@ -14,11 +14,11 @@
 package omp
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -59,22 +59,13 @@ func (r *Reader) Diagnostics() []transcript.Diagnostic {
 	return found
 }
 
-// maxLooked bounds the lines that Detect looks at.
-const maxLooked = 1000
-
 // Detect reports whether the beginning of a file holds what only omp writes: its title line, its fields of a
 // header, an entry that pi does not have, or a reference to a blob. Without such a mark its files are pi's.
 func Detect(head []byte) bool {
-	for n := range maxLooked {
-		line, rest, more := bytes.Cut(head, []byte("\n"))
-		if l, err := transcript.ParseLine(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))); err == nil &&
-			marked(l, n == 0) {
+	for n, l := range jsonl.HeadLines(head) {
+		if marked(l, n == 0) {
 			return true
 		}
-		if !more {
-			break
-		}
-		head = rest
 	}
 	return false
 }

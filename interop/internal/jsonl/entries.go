@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -222,4 +223,25 @@ func headOf(prefix []byte) transcript.Line {
 		}
 	}
 	return l
+}
+
+// maxHeadLines bounds the lines that HeadLines looks at.
+const maxHeadLines = 1000
+
+// HeadLines returns the JSON objects among the first 1,000 lines of the beginning of a file, each with its line's
+// index. Detection of formats uses it.
+func HeadLines(head []byte) iter.Seq2[int, transcript.Line] {
+	return func(yield func(int, transcript.Line) bool) {
+		n := 0
+		for line := range bytes.Lines(head) {
+			if n == maxHeadLines {
+				return
+			}
+			line = bytes.Trim(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")), blanks+"\n")
+			if l, err := transcript.ParseLine(line); err == nil && !yield(n, l) {
+				return
+			}
+			n++
+		}
+	}
 }
