@@ -141,16 +141,6 @@ func (w *writer) place(id string) string {
 	return asUUID(w.session, id)
 }
 
-// isStub reports whether an import kept only the head of an entry, or the entry replaces a line that it
-// could not keep.
-func isStub(l transcript.Line) bool {
-	stub := rawjson.Field(l.Raw, "stub")
-	if stub == nil && l.Type == "custom" {
-		stub = rawjson.Field(rawjson.Field(l.Raw, "data"), "stub")
-	}
-	return rawjson.IsNumber(rawjson.Field(stub, "bytes")) && rawjson.IsNumber(rawjson.Field(stub, "limit"))
-}
-
 // sourceEntry is an entry that is to be written.
 type sourceEntry struct {
 	transcript.Line
@@ -257,7 +247,7 @@ func (w *writer) origin(it sourceEntry) {
 
 // entry writes one entry.
 func (w *writer) entry(it sourceEntry) {
-	if isStub(it.Line) {
+	if piwriter.IsStub(it.Line) {
 		w.lose(piwriter.LostStub)
 	}
 	switch it.Type {
@@ -316,7 +306,7 @@ func (w *writer) custom(it sourceEntry) {
 		w.skip(it, "")
 	case kind == toolOutputType:
 		w.skip(it, "outputs of tools that lie in files of their own, beside the session")
-	case isStub(it.Line):
+	case piwriter.IsStub(it.Line):
 		w.skip(it, "") // counted already
 	case !own:
 		w.skip(it, "entries of programs (custom)")
@@ -326,17 +316,10 @@ func (w *writer) custom(it sourceEntry) {
 	case strings.HasPrefix(it.ID, "cc-"):
 		w.skip(it, "") // the same line again
 	default:
-		data = rawjson.WithField(data, "parentUuid", idOrNull(w.place(it.ParentID)))
+		data = rawjson.WithField(data, "parentUuid", piwriter.OrNull(w.place(it.ParentID)))
 		data = rawjson.WithField(data, "uuid", rawjson.AppendString(nil, w.place(it.ID)))
 		w.tree(w.place(it.ID), data)
 	}
-}
-
-func idOrNull(id string) []byte {
-	if id == "" {
-		return []byte("null")
-	}
-	return rawjson.AppendString(nil, id)
 }
 
 // compaction writes a boundary and a summary after it.
@@ -359,11 +342,11 @@ func (w *writer) compaction(it sourceEntry) {
 		if id, ok := w.firsts[kept]; ok {
 			first = id
 		}
-		meta = rawjson.WithField(meta, "preservedSegment", rawjson.Object("headUuid", idOrNull(first),
-			"anchorUuid", idOrNull(w.place(it.ID)), "tailUuid", idOrNull(w.place(it.ParentID))))
+		meta = rawjson.WithField(meta, "preservedSegment", rawjson.Object("headUuid", piwriter.OrNull(first),
+			"anchorUuid", piwriter.OrNull(w.place(it.ID)), "tailUuid", piwriter.OrNull(w.place(it.ParentID))))
 	}
 	parent := w.place(it.ParentID)
-	w.tree(boundary, w.envelope(it, boundary, "", `"system"`, "logicalParentUuid", idOrNull(parent),
+	w.tree(boundary, w.envelope(it, boundary, "", `"system"`, "logicalParentUuid", piwriter.OrNull(parent),
 		"subtype", []byte(`"compact_boundary"`),
 		"content", []byte(`"Conversation compacted"`), "isMeta", []byte("false"), "level", []byte(`"info"`),
 		"compactMetadata", meta))
@@ -378,7 +361,7 @@ func (w *writer) compaction(it sourceEntry) {
 
 // envelope makes a line of the tree.
 func (w *writer) envelope(it sourceEntry, id, parent, typ string, fields ...any) []byte {
-	out := append([]byte(`{"parentUuid":`), idOrNull(parent)...)
+	out := append([]byte(`{"parentUuid":`), piwriter.OrNull(parent)...)
 	if w.agent != "" {
 		out = rawjson.AppendString(append(out, `,"isSidechain":true,"agentId":`...), w.agent)
 	} else {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
 // lostStart is the kind of loss of a head before the first message.
@@ -37,7 +38,7 @@ func (w *writer) pointAtHead(entries int) {
 		return
 	}
 	if w.agent == "" {
-		w.line(rawjson.Object("type", []byte(`"last-prompt"`), "leafUuid", idOrNull(w.head),
+		w.line(rawjson.Object("type", []byte(`"last-prompt"`), "leafUuid", piwriter.OrNull(w.head),
 			"explicit", []byte("true"), "sessionId", rawjson.AppendString(nil, w.session)))
 	}
 	if w.head == w.opens {

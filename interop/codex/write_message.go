@@ -146,18 +146,12 @@ func (w *writer) command(message []byte) {
 		said+"Output:\n"+text("output")+"\n</result>\n</user_shell_command>"))
 }
 
-// isStub reports whether an entry replaces a line that an import could not keep.
-func isStub(data []byte) bool {
-	stub := rawjson.Field(data, "stub")
-	return rawjson.IsNumber(rawjson.Field(stub, "bytes")) && rawjson.IsNumber(rawjson.Field(stub, "limit"))
-}
-
 // custom writes back the lines that a reader kept; others are of programs that Codex does not know.
 func (w *writer) custom(raw []byte) {
 	kind, data := rawjson.Text(rawjson.Field(raw, "customType")), rawjson.Field(raw, "data")
 	switch {
 	case strings.HasPrefix(kind, "coppice."):
-	case isStub(data):
+	case piwriter.HasStub(data):
 		w.lose(piwriter.LostStub)
 	case !strings.HasPrefix(kind, "codex."):
 		w.lose(lostCustom)

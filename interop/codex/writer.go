@@ -2,7 +2,6 @@ package codex
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -16,8 +15,6 @@ import (
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-var errSequence = errors.New("the entries were others when they were asked for again")
 
 // hostedTypes are the types of blocks that a reader makes of calls which the provider answers itself,
 // and of what they gave; and of what only the provider can read.
@@ -93,7 +90,7 @@ func (w *writer) run(entries iter.Seq2[transcript.Draft, error]) error {
 			continue
 		}
 		if i >= len(w.plan.Lines) || w.plan.Lines[i].ID != l.ID {
-			return errSequence
+			return piwriter.ErrSequence
 		}
 		message := rawjson.Field(l.Raw, "message")
 		if is := w.ids.Message(l.ID, l.ParentID, message); len(is) != len(message) ||
@@ -109,7 +106,7 @@ func (w *writer) run(entries iter.Seq2[transcript.Draft, error]) error {
 		}
 	}
 	if i != len(w.plan.Lines) {
-		return errSequence
+		return piwriter.ErrSequence
 	}
 	w.finish()
 	if w.err == nil {

@@ -117,7 +117,8 @@ func byFolder(name string) interop.Format {
 	return interop.Pi
 }
 
-// isPi reports whether the beginning of a file holds a session header of the family, or an entry with an id and a place.
+// isPi reports whether the beginning of a file holds a session header of the family, or an entry with an id and a
+// place.
 func isPi(head []byte) bool {
 	for _, l := range jsonl.HeadLines(head) {
 		if l.Type == "session" || l.Type != "" && l.ID != "" && rawjson.Field(l.Raw, "parentId") != nil {

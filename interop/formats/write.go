@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/interop/claudecode"
 	"github.com/coppice-go/coppice/interop/codex"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/interop/pi/harness"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -129,17 +130,10 @@ func toClaude(
 		}
 		if last != head {
 			yield(transcript.Draft{Raw: rawjson.Object("type", []byte(`"custom"`), "id", []byte(`"coppice-head"`),
-				"parentId", stringOrNull(head),
+				"parentId", piwriter.OrNull(head),
 				"timestamp", []byte(`"1970-01-01T00:00:00.000Z"`), "customType", []byte(`"coppice.head"`))}, nil)
 		}
 	})
-}
-
-func stringOrNull(s string) []byte {
-	if s == "" {
-		return []byte("null")
-	}
-	return rawjson.AppendString(nil, s)
 }
 
 type lastByte struct {

@@ -20,7 +20,7 @@ type decodedMessage struct {
 	Text     []byte // of the parts, one after the other
 	Parts    []decodedPart
 	Notes    []callNote // in the order of Text
-	// it becomes more than MaxSpread, or has more notes than are kept: what is here is not all of it
+	// it becomes more than maxSpread, or has more notes than are kept: what is here is not all of it
 	Over bool
 
 	run   int  // where in Text the run of blocks begins

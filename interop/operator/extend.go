@@ -83,7 +83,7 @@ func (s filePlaces) added(l transcript.Line) []byte {
 			is = s.hook(was)
 		}
 		if is != was {
-			raw = rawjson.WithField(raw, name, stringOrNull(is))
+			raw = rawjson.WithField(raw, name, piwriter.OrNull(is))
 		}
 	}
 	s.move(l)

@@ -6,7 +6,7 @@
 // has no type for becomes a custom entry, its type after "operator.". Write turns all of that back. The
 // lines are never the file's bytes, so the original is always kept.
 //
-// Bounds and damage: as package jsonl has them. Of a file with split messages the ids of those are held, and of the
+// Bounds and damage: as package pi has them. Of a file with split messages the ids of those are held, and of the
 // newest 4,096 calls the tools. Lines without oddities are read ahead, 3 MiB of them, in a goroutine that Close
 // joins. The lines that one entry becomes take 128 MiB at most, or a stub replaces it; the same again may be
 // held twice while they are made.
@@ -244,7 +244,7 @@ func (r *Reader) large(o jsonl.Entry) ([][]byte, error) {
 }
 
 // plain reports a line about which nothing is to be said, whatever is in its fields: of its length, it cannot
-// become more than an entry may have (apart.MaxSpread, jsonl.MaxEntry).
+// become more than an entry may have (maxSpread, jsonl.MaxEntry).
 func (r *Reader) plain(o jsonl.Entry) bool {
 	return !r.old && !o.Part && len(o.Raw) <= maxPlain && o.ID != "" && len(o.ID) <= maxID && isKnownType(o.Type)
 }

@@ -59,20 +59,13 @@ func seconds(val []byte) []byte {
 	return []byte("0.0")
 }
 
-func stringOrNull(s string) []byte {
-	if s == "" {
-		return []byte("null")
-	}
-	return rawjson.AppendString(nil, s)
-}
-
 func leaf(id, head, last string, at time.Time) []byte {
-	return outLine("leaf", rawjson.AppendString(nil, id), stringOrNull(last), seconds(isoOf(at)),
-		rawjson.Object("target_id", stringOrNull(head)))
+	return outLine("leaf", rawjson.AppendString(nil, id), piwriter.OrNull(last), seconds(isoOf(at)),
+		rawjson.Object("target_id", piwriter.OrNull(head)))
 }
 
 func named(id, title, parent string, at time.Time) []byte {
-	return outLine("session_info", rawjson.AppendString(nil, id), stringOrNull(parent), seconds(isoOf(at)),
+	return outLine("session_info", rawjson.AppendString(nil, id), piwriter.OrNull(parent), seconds(isoOf(at)),
 		rawjson.Object("name", rawjson.AppendString(nil, title)))
 }
 

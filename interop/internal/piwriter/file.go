@@ -42,7 +42,8 @@ const (
 	LostEntry     = "lines that are no entries: left out"
 )
 
-var errSequence = errors.New("the entries were others when they were asked for again")
+// ErrSequence is the error for a sequence of entries that yields others when it is walked again.
+var ErrSequence = errors.New("the entries were others when they were asked for again")
 
 // WriteFile writes the header, then all entries; the last line leads to the head, "" = before the first entry. title
 // is for a target that has it among the entries, where no entry says one. entries is walked twice and must give
@@ -72,7 +73,7 @@ func WriteFile(
 			continue
 		}
 		if i >= len(p.lines) || p.lines[i].ID != l.ID {
-			return nil, errSequence
+			return nil, ErrSequence
 		}
 		if id := p.write(out, i, l, t, losses); id != "" {
 			last, at = id, l.Time
@@ -85,7 +86,7 @@ func WriteFile(
 		}
 	}
 	if i != len(p.lines) {
-		return nil, errSequence
+		return nil, ErrSequence
 	}
 	if title != "" && !p.titled && t.Title != nil && to != "" {
 		id := p.fresh("title")
@@ -198,11 +199,7 @@ func withPlace(raw []byte, l transcript.Line, id, parent, field string, first bo
 	if first && id == l.ID && parent == l.ParentID && (parent != "" || string(rawjson.Field(raw, field)) == "null") {
 		return raw
 	}
-	val := []byte("null")
-	if parent != "" {
-		val = rawjson.AppendString(nil, parent)
-	}
-	return rawjson.WithField(rawjson.WithField(raw, "id", rawjson.AppendString(nil, id)), field, val)
+	return rawjson.WithField(rawjson.WithField(raw, "id", rawjson.AppendString(nil, id)), field, OrNull(parent))
 }
 
 // lineWriter writes lines until the first error.

@@ -297,6 +297,14 @@ func stringOr(val []byte, def string) []byte {
 	return rawjson.AppendString(nil, def)
 }
 
+// OrNull returns a string as JSON; "" is null.
+func OrNull(s string) []byte {
+	if s == "" {
+		return []byte("null")
+	}
+	return rawjson.AppendString(nil, s)
+}
+
 // AddField appends a field to an object; nil adds none.
 func AddField(object []byte, name string, val []byte) []byte {
 	if val == nil {

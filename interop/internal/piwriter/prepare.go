@@ -17,18 +17,18 @@ import (
 const LostStub = "entries that were over the limit when they were imported: a stub of each, the rest is only in " +
 	"the file that they came from"
 
-// Preparer is what a target has a place for.
+// Preparer gets entries ready for a Target; its fields are what that has a place for.
 type Preparer struct {
 	Audio bool // blocks of type "audio" in what users and models say
 	Blobs bool // references to images in omp's folder
 }
 
-// Target is a target that gets its entries ready. It is for one file: of its entries, in their order, Convert is
-// asked, as often as one likes.
+// Target returns t with a Convert that gets entries ready. It is for one file: Convert is called with its entries in
+// their order, as often as one likes.
 func (f Preparer) Target(t Target) Target {
 	convert, count, ids, named := t.Convert, t.Count, CallIDs{}, toolNames{}
 	t.Convert = func(l transcript.Line, lose func(kind string)) [][]byte {
-		if isStub(l) {
+		if IsStub(l) {
 			lose(LostStub)
 		}
 		lines := convert(f.ready(withIDs(ids, l), lose), lose)
@@ -53,16 +53,21 @@ func withIDs(ids CallIDs, l transcript.Line) transcript.Line {
 	return l
 }
 
-// isStub reports whether an import kept only the head of an entry, or the entry replaces a line that it
+// IsStub reports whether an import kept only the head of an entry, or the entry replaces a line that it
 // could not keep.
-func isStub(l transcript.Line) bool {
+func IsStub(l transcript.Line) bool {
 	if !bytes.Contains(l.Raw, []byte(`"stub"`)) {
 		return false
 	}
-	stub := rawjson.Field(l.Raw, "stub")
-	if stub == nil && l.Type == "custom" {
-		stub = rawjson.Field(rawjson.Field(l.Raw, "data"), "stub")
+	if l.Type == "custom" && rawjson.Field(l.Raw, "stub") == nil {
+		return HasStub(rawjson.Field(l.Raw, "data"))
 	}
+	return HasStub(l.Raw)
+}
+
+// HasStub reports whether an object has the field that an import writes in place of what it left out.
+func HasStub(object []byte) bool {
+	stub := rawjson.Field(object, "stub")
 	return rawjson.IsNumber(rawjson.Field(stub, "bytes")) && rawjson.IsNumber(rawjson.Field(stub, "limit"))
 }
 

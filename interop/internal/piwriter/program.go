@@ -48,11 +48,8 @@ func headEntry(id, head, _ string, at time.Time) []byte {
 }
 
 func newEntry(typ, id, parent string, at time.Time, name string, val []byte) []byte {
-	p := []byte("null")
-	if parent != "" {
-		p = rawjson.AppendString(nil, parent)
-	}
-	return rawjson.Object("type", rawjson.AppendString(nil, typ), "id", rawjson.AppendString(nil, id), "parentId", p,
+	return rawjson.Object("type", rawjson.AppendString(nil, typ), "id", rawjson.AppendString(nil, id),
+		"parentId", OrNull(parent),
 		"timestamp", isoTime(at), name, val)
 }
 

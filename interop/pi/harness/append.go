@@ -63,8 +63,8 @@ func (e *End) Append(
 // leafEntry makes the line of a move of the head, as version 3 has it.
 func leafEntry(id, head, last string, at time.Time) []byte {
 	stamp := rawjson.AppendString(nil, at.UTC().Format(time.RFC3339Nano))
-	return rawjson.Object("type", []byte(`"leaf"`), "id", quoted(id), "parentId", quoted(last), "timestamp", stamp,
-		"targetId", quoted(head))
+	return rawjson.Object("type", []byte(`"leaf"`), "id", piwriter.OrNull(id), "parentId", piwriter.OrNull(last),
+		"timestamp", stamp, "targetId", piwriter.OrNull(head))
 }
 
 // appender turns lines of pi's version 3, which it is written, into writes.

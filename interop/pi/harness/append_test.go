@@ -15,6 +15,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
@@ -305,7 +306,7 @@ func FuzzAppend(f *testing.F) {
 		s := readAppended(t, data)
 		head := s.entries[len(s.entries)-1].ID
 		added := []string{
-			`{"type":"message","id":"q 1","parentId":` + string(quoted(head)) + `,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"q"}}`,
+			`{"type":"message","id":"q 1","parentId":` + string(piwriter.OrNull(head)) + `,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"q"}}`,
 			`{"type":"compaction","id":"q 2","parentId":"q 1","timestamp":"2026-01-01T00:00:00.000Z","summary":"S","firstKeptEntryId":"q 1","tokensBefore":1}`,
 			`{"type":"thinking_level_change","id":"q 3","parentId":"q 2","timestamp":"2026-01-01T00:00:00.000Z","thinkingLevel":"off"}`,
 			`{"type":"message","id":"q 4","parentId":"q 3","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"q"}}`,

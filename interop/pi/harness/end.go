@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -81,5 +82,5 @@ func (e *End) at(id string) string {
 // known reports whether an id is that of an entry of the file, or represents one.
 func (e *End) known(val []byte) ([]byte, bool) {
 	id := e.at(rawjson.Text(val))
-	return quoted(id), id != ""
+	return piwriter.OrNull(id), id != ""
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -21,7 +22,7 @@ func (r *Reader) begun(typ string, id, parent []byte, room int) []byte {
 // open begins an entry that the file does not have, at the end of a lane.
 func (r *Reader) open(typ string, l *lane, room int) (id string, out []byte) {
 	id = r.newID()
-	return id, r.begun(typ, rawjson.AppendString(nil, id), quoted(l.hang), room)
+	return id, r.begun(typ, rawjson.AppendString(nil, id), piwriter.OrNull(l.hang), room)
 }
 
 // add hands out an entry that was opened on a lane; the next one hangs on it.
@@ -109,7 +110,7 @@ func (r *Reader) place(w *write, l *lane, typ string, body func(out []byte) []by
 		r.settle(l)
 		parent = l.hang
 	}
-	r.put(id, body(r.begun(typ, w.id, quoted(parent), len(w.raw)+len(w.id))))
+	r.put(id, body(r.begun(typ, w.id, piwriter.OrNull(parent), len(w.raw)+len(w.id))))
 	last := id
 	switch typ {
 	case "message":
@@ -166,7 +167,7 @@ func (r *Reader) hides(s said) bool {
 // hide leaves an entry out of the context, and returns the entry that does.
 func (r *Reader) hide(target string) string {
 	id := r.newID()
-	out := r.begun("context_edit", quoted(id), quoted(target), len(target)+64)
+	out := r.begun("context_edit", piwriter.OrNull(id), piwriter.OrNull(target), len(target)+64)
 	r.put(id, append(rawjson.AppendString(append(out, `,"targetId":`...), target), `,"replacement":null}`...))
 	return id
 }
@@ -195,7 +196,7 @@ func (r *Reader) retained(last string, l *lane, tail []byte) string {
 			continue
 		}
 		id, message := r.newID(), m.Val
-		parent := quoted(last)
+		parent := piwriter.OrNull(last)
 		switch string(s.role) {
 		case `"user"`, `"custom"`:
 			content := rawjson.Field(message, "content")
@@ -203,7 +204,8 @@ func (r *Reader) retained(last string, l *lane, tail []byte) string {
 			if !rawjson.IsString(kind) {
 				kind = []byte(`"pi-harness.retained"`)
 			}
-			out := append(append(r.begun("custom_message", quoted(id), parent, len(message)), `,"customType":`...),
+			out := append(append(r.begun("custom_message", piwriter.OrNull(id), parent, len(message)),
+				`,"customType":`...),
 				kind...)
 			out = append(append(out, `,"content":`...), rawjson.OrNull(content)...)
 			if details := rawjson.Field(message, "details"); details != nil {
@@ -218,7 +220,7 @@ func (r *Reader) retained(last string, l *lane, tail []byte) string {
 			case s.usage:
 				message = rawjson.WithField(message, "usage", nil)
 			}
-			out := append(r.begun("message", quoted(id), parent, len(message)), `,"message":`...)
+			out := append(r.begun("message", piwriter.OrNull(id), parent, len(message)), `,"message":`...)
 			r.put(id, append(append(out, message...), '}'))
 		}
 		last = id

@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
 // mainLane is the lane that a harness opens.
@@ -158,7 +159,8 @@ func (r *Reader) finish() {
 		r.settle(l)
 		known = known || l.named
 		if name != mainLane && l.named {
-			r.custom(l, "branch", rawjson.Object("name", rawjson.AppendString(nil, name), "tip", quoted(l.tip)))
+			r.custom(l, "branch", rawjson.Object("name", rawjson.AppendString(nil, name),
+				"tip", piwriter.OrNull(l.tip)))
 		}
 	}
 	head := r.lanes[mainLane]
@@ -171,15 +173,7 @@ func (r *Reader) finish() {
 	}
 	if at != r.newest {
 		id := r.newID()
-		out := append(r.begun("leaf", quoted(id), quoted(at), 64), `,"targetId":`...)
-		r.put(id, append(append(out, quoted(at)...), '}'))
+		out := append(r.begun("leaf", piwriter.OrNull(id), piwriter.OrNull(at), 64), `,"targetId":`...)
+		r.put(id, append(append(out, piwriter.OrNull(at)...), '}'))
 	}
-}
-
-// quoted returns an id as JSON; "" is null.
-func quoted(id string) []byte {
-	if id == "" {
-		return []byte("null")
-	}
-	return rawjson.AppendString(nil, id)
 }

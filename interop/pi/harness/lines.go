@@ -7,6 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
 const around = " \t\r\x00"
@@ -195,7 +196,7 @@ func (r *Reader) oversize() {
 	w.typ, w.stamp = []byte(`"custom"`), nil
 	l := r.laneOf(w)
 	if w.parent == nil && l != nil { // 0.84 writes it after the message
-		w.parent = quoted(l.tip)
+		w.parent = piwriter.OrNull(l.tip)
 	}
 	r.place(w, l, "custom", func(out []byte) []byte {
 		return append(append(append(out, `,"customType":"pi-harness.entry","data":`...), stub...), '}')

@@ -4,6 +4,7 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
 
 // The names of values that mean something here, as JSON.
@@ -109,7 +110,8 @@ func (r *Reader) row(w *write, extra bool) {
 	if by.model == "" || by.provider == "" {
 		by.provider, by.model = "unknown", "unknown"
 	}
-	out := append(r.begun("usage", w.id, quoted(r.lane.hang), len(w.raw)+128), `,"kind":"pi-harness","provider":`...)
+	out := append(r.begun("usage", w.id, piwriter.OrNull(r.lane.hang), len(w.raw)+128),
+		`,"kind":"pi-harness","provider":`...)
 	out = rawjson.AppendString(append(rawjson.AppendString(out, by.provider), `,"model":`...), by.model)
 	out = append(append(out, `,"usage":`...), w.usage...)
 	if w.entry != nil {

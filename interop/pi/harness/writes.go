@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/answers"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -73,16 +74,17 @@ func (a *appender) number() []byte {
 
 // entry writes an entry on the main lane, which goes there first where it is not.
 func (a *appender) entry(l transcript.Line, parent string, at, body []byte) {
-	id := quoted(l.ID)
+	id := piwriter.OrNull(l.ID)
 	if a.Old {
 		if parent != a.Tip {
 			a.writes(rawjson.Object("kind", []byte(`"lane"`), "seq", a.number(), "lane", []byte(`"main"`),
-				"leafId", quoted(parent)))
+				"leafId", piwriter.OrNull(parent)))
 		}
 		head := rawjson.Object("kind", []byte(`"entry"`), "lane", []byte(`"main"`), "id", id)
-		a.writes(joined(head, body, rawjson.Object("parentId", quoted(parent), "seq", a.number(), "timestamp", at)))
+		a.writes(joined(head, body, rawjson.Object("parentId", piwriter.OrNull(parent), "seq", a.number(),
+			"timestamp", at)))
 	} else {
-		head := rawjson.Object("kind", []byte(`"entry"`), "id", id, "parentId", quoted(parent))
+		head := rawjson.Object("kind", []byte(`"entry"`), "id", id, "parentId", piwriter.OrNull(parent))
 		a.writes(joined(head, body, rawjson.Object("seq", a.number(), "timestamp", at)),
 			a.set(nsTip, []byte(`"main"`), id))
 	}
@@ -139,11 +141,11 @@ func (a *appender) setting(l transcript.Line, at []byte) bool {
 		details := rawjson.Object("kind", get("kind"), "provider", get("provider"), "model", get("model"),
 			"note", get("note"))
 		if a.Old {
-			a.writes(rawjson.Object("kind", []byte(`"record"`), "id", quoted(l.ID), "lane", []byte(`"main"`),
+			a.writes(rawjson.Object("kind", []byte(`"record"`), "id", piwriter.OrNull(l.ID), "lane", []byte(`"main"`),
 				"type", []byte(`"usage"`), "usage", get("usage"), "cause", []byte(`"adjustment"`), "details", details,
 				"seq", a.number(), "timestamp", at))
 		} else {
-			a.writes(rawjson.Object("kind", []byte(`"usage"`), "id", quoted(l.ID), "usage", get("usage"),
+			a.writes(rawjson.Object("kind", []byte(`"usage"`), "id", piwriter.OrNull(l.ID), "usage", get("usage"),
 				"adjustment", []byte("true"), "details", details, "seq", a.number()))
 		}
 	case "model_change", "thinking_level_change", "active_tools_change":
@@ -182,10 +184,10 @@ func (a *appender) move(to string) {
 	a.Tip = to
 	if a.Old {
 		a.writes(rawjson.Object("kind", []byte(`"lane"`), "seq", a.number(), "lane", []byte(`"main"`),
-			"leafId", quoted(to)))
+			"leafId", piwriter.OrNull(to)))
 		return
 	}
-	a.writes(a.set(nsTip, []byte(`"main"`), quoted(to)))
+	a.writes(a.set(nsTip, []byte(`"main"`), piwriter.OrNull(to)))
 }
 
 // configure changes the main lane's configuration, which is one value; a file that has none gets none.
@@ -201,8 +203,9 @@ func (a *appender) configure(typ string, get func(string) []byte) bool {
 	case "active_tools_change":
 		a.Tools = string(get("activeToolNames"))
 	}
-	model := rawjson.Object("provider", quoted(a.Provider), "modelId", quoted(a.Model))
-	a.writes(a.set(nsConfig, []byte(`"main"`), rawjson.Object("model", model, "thinkingLevel", quoted(a.Thinking),
+	model := rawjson.Object("provider", piwriter.OrNull(a.Provider), "modelId", piwriter.OrNull(a.Model))
+	a.writes(a.set(nsConfig, []byte(`"main"`), rawjson.Object("model", model,
+		"thinkingLevel", piwriter.OrNull(a.Thinking),
 		"activeToolNames", []byte(a.Tools))))
 	return true
 }
