@@ -24,7 +24,7 @@ import (
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/internal/cli/recall"
 	"github.com/coppice-go/coppice/internal/cli/recent"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/cli/upkeep"
 )
 
@@ -127,7 +127,7 @@ func Main(args []string) int {
 	defer cancel()
 	context.AfterFunc(ctx, cancel) // from here on signals have their usual effect again
 	c := &cli{App: &program.App{
-		In: os.Stdin, Out: screen.New(os.Stdout, os.Getenv), Err: screen.New(os.Stderr, os.Getenv),
+		In: os.Stdin, Out: term.New(os.Stdout, os.Getenv), Err: term.New(os.Stderr, os.Getenv),
 		Getenv: os.Getenv, Now: time.Now,
 	}}
 	return c.run(ctx, args)

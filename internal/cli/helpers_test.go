@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/examples/session"
 	"github.com/coppice-go/coppice/internal/cli/clitest"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // call runs one command in this process.
@@ -29,7 +29,7 @@ func callWith(t *testing.T, env map[string]string, store, stdin string, args ...
 	var out, errs bytes.Buffer
 	get := func(name string) string { return env[name] }
 	c := &cli{App: &program.App{
-		In: strings.NewReader(stdin), Out: screen.New(&out, get), Err: screen.New(&errs, get), Getenv: get, Now: time.Now,
+		In: strings.NewReader(stdin), Out: term.New(&out, get), Err: term.New(&errs, get), Getenv: get, Now: time.Now,
 	}}
 	code = c.run(t.Context(), append([]string{"--store", store}, args...))
 	return out.String(), errs.String(), code
@@ -81,7 +81,7 @@ func example(t *testing.T) string {
 func (c *cli) rootForTest(t *testing.T) *cobra.Command {
 	t.Helper()
 	none := func(string) string { return "" }
-	c.App = &program.App{Out: screen.New(&bytes.Buffer{}, none), Err: screen.New(&bytes.Buffer{}, none), Getenv: none, Now: time.Now}
+	c.App = &program.App{Out: term.New(&bytes.Buffer{}, none), Err: term.New(&bytes.Buffer{}, none), Getenv: none, Now: time.Now}
 	return c.root()
 }
 

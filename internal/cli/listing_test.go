@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // Whoever waits for a listing at a terminal sees how many sessions were looked at, and of how many; the answer is
@@ -31,7 +31,7 @@ func TestListProgress(t *testing.T) {
 		none := func(string) string { return "" }
 		now := time.Now()
 		c := &cli{App: &program.App{
-			In: strings.NewReader(""), Out: screen.New(&out, none), Err: screen.NewTerminal(&errs, 80), Getenv: none,
+			In: strings.NewReader(""), Out: term.New(&out, none), Err: term.NewTerminal(&errs, 80), Getenv: none,
 			Now: func() time.Time { now = now.Add(time.Second); return now }, // a slow store
 		}}
 		if code := c.run(t.Context(), []string{"--store", store, "--json", command}); code != 0 || out.String() != plain {

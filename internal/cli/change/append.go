@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -95,12 +95,12 @@ func (c *cli) append(ctx context.Context, id string, o appendOptions) error {
 
 func (c *cli) appendText(out appended) error {
 	for _, w := range out.Warnings {
-		c.Note("%s", screen.Line(w))
+		c.Note("%s", term.Line(w))
 	}
 	if out.Repeated {
 		return c.Text("seq %d has this key already: nothing was done", out.Seq)
 	}
-	text := fmt.Sprintf("seq %d, %s", out.Seq, screen.Count(len(out.Entries), "entry", "entries"))
+	text := fmt.Sprintf("seq %d, %s", out.Seq, term.Count(len(out.Entries), "entry", "entries"))
 	if out.Kept != "" {
 		text += fmt.Sprintf("; another writer was first: kept as branch %s", out.Kept)
 	}
@@ -119,9 +119,9 @@ func (c *cli) turn(ctx context.Context, o appendOptions) (coppice.Turn, []transc
 			return t, nil, err
 		}
 	}
-	if f, ok := c.In.(*os.File); ok && program.IsTerminal(f) && o.state != "" && o.state != "-" {
+	if f, ok := c.In.(*os.File); ok && term.IsTerminal(f) && o.state != "" && o.state != "-" {
 		return t, nil, nil // nobody types messages beside a state
-	} else if ok && program.IsTerminal(f) {
+	} else if ok && term.IsTerminal(f) {
 		c.Note("reading from the terminal; end with Ctrl-D")
 	}
 	raw, err := readAll(ctx, c.In)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/coppice-go/coppice/internal/cli/ingest"
+	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/interop"
 )
 
@@ -57,7 +57,7 @@ var importFormats = []string{"auto", "pi", "omp", "atomic", "operator", "claude-
 // imported is a file that became a session, or Error, why it did not.
 type imported struct {
 	File string `json:"file"`
-	*ingest.Result
+	*importer.Result
 	Error *program.Problem `json:"error,omitempty"`
 }
 
@@ -72,7 +72,7 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 	if o.format == "auto" {
 		format = ""
 	}
-	files := ingest.Find(ctx, paths)
+	files := importer.Find(ctx, paths)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -89,13 +89,13 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		defer bar.Close()
 		out := c.Array("imported")
 		var failed []error
-		came := ingest.Came{}
+		came := importer.Came{}
 		for _, f := range files {
 			if came.With(f.Path) {
 				bar.Add(f.Size)
 				continue
 			}
-			res, err := c.importFile(ctx, st, f, ingest.Options{
+			res, err := c.importFile(ctx, st, f, importer.Options{
 				Session: o.session, Format: format, Again: o.again, Grow: o.grow, Now: c.Now(), Rand: rand.Reader, Read: bar.Add,
 			})
 			if ctx.Err() != nil {
@@ -105,7 +105,7 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 			switch {
 			case f.Beside && errors.Is(err, interop.ErrNotSession):
 				if len(files) == 1 {
-					c.Note("%s is no session, but a list beside sessions: there is none here", screen.Line(f.Path))
+					c.Note("%s is no session, but a list beside sessions: there is none here", term.Line(f.Path))
 				}
 				continue
 			case err != nil:
@@ -163,11 +163,11 @@ func (c *cli) importEnd(ctx context.Context, out *program.Array, failed []error,
 	return program.Reported(err) // each file tells of its own
 }
 
-func (c *cli) importFile(ctx context.Context, st *program.Store, f ingest.File, o ingest.Options) (imported, error) {
+func (c *cli) importFile(ctx context.Context, st *program.Store, f importer.File, o importer.Options) (imported, error) {
 	err := f.Err
-	var res ingest.Result
+	var res importer.Result
 	if err == nil {
-		res, err = ingest.Import(ctx, st.Store, ingest.FromFile(f.Path), o)
+		res, err = importer.Import(ctx, st.Store, importer.FromFile(f.Path), o)
 	}
 	if err != nil {
 		problem, _ := program.Describe(err)
@@ -180,7 +180,7 @@ func (c *cli) importFile(ctx context.Context, st *program.Store, f ingest.File, 
 func (c *cli) importText(f imported, several bool) error {
 	if f.Error != nil {
 		if several {
-			c.Note("%s", screen.Line(f.Error.Message))
+			c.Note("%s", term.Line(f.Error.Message))
 		}
 		return nil
 	}
@@ -191,10 +191,10 @@ func (c *cli) importText(f imported, several bool) error {
 	case f.Grew:
 		note = fmt.Sprintf(", %d of them new", f.Added)
 	case f.BadLines > 0:
-		note = ", " + screen.Count(f.BadLines, "bad line", "bad lines") + " passed over"
+		note = ", " + term.Count(f.BadLines, "bad line", "bad lines") + " passed over"
 	}
-	if err := c.Text("%s  %s%s  %s", f.Session, screen.Count(f.Entries, "entry", "entries"), note,
-		c.Out.Paint(screen.Dim, screen.Line(f.File))); err != nil {
+	if err := c.Text("%s  %s%s  %s", f.Session, term.Count(f.Entries, "entry", "entries"), note,
+		c.Out.Paint(term.Dim, term.Line(f.File))); err != nil {
 		return err
 	}
 	return c.diagnostics(f.Diagnostics)
@@ -203,7 +203,7 @@ func (c *cli) importText(f imported, several bool) error {
 // shown bounds the diagnostics that are shown of one file.
 const shown = 8
 
-func (c *cli) diagnostics(list []ingest.Diagnostic) error {
+func (c *cli) diagnostics(list []importer.Diagnostic) error {
 	var errs []error
 	for i, d := range list {
 		if i == shown && len(list) > shown+1 {
@@ -215,9 +215,9 @@ func (c *cli) diagnostics(list []ingest.Diagnostic) error {
 		case d.Line > 0:
 			where = fmt.Sprintf("line %d: ", d.Line)
 		case d.Entry != "":
-			where = "entry " + screen.Line(d.Entry) + ": "
+			where = "entry " + term.Line(d.Entry) + ": "
 		}
-		errs = append(errs, c.Text("  %s", c.Out.Paint(screen.Yellow, where+d.Kind+": ")+screen.Line(d.Detail)))
+		errs = append(errs, c.Text("  %s", c.Out.Paint(term.Yellow, where+d.Kind+": ")+term.Line(d.Detail)))
 	}
 	return errors.Join(errs...)
 }

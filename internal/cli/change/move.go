@@ -5,7 +5,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // moved is the JSON of a command that moves the head.
@@ -99,14 +99,14 @@ func (c *cli) move(cmd *cobra.Command, id string, do func(s *coppice.Session) (c
 func (c *cli) movedText(r coppice.Receipt, before uint64) error {
 	head := "before every root"
 	if r.Entry != "" {
-		head = "at " + screen.Line(r.Entry)
+		head = "at " + term.Line(r.Entry)
 	}
-	text := head + ", branch " + screen.Line(r.Branch)
+	text := head + ", branch " + term.Line(r.Branch)
 	if r.Seq == before || r.Commit == "" {
 		return c.Text("already %s", text)
 	}
 	if r.Kept != "" {
-		text += "; the line that was left is branch " + screen.Line(r.Kept)
+		text += "; the line that was left is branch " + term.Line(r.Kept)
 	}
 	return c.Text("seq %d: %s", r.Seq, text)
 }

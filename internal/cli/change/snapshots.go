@@ -9,7 +9,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/snapshot"
 )
 
@@ -64,18 +64,18 @@ func (c *cli) snapshots(list []snapshot.Info) error {
 }
 
 func (c *cli) snapshotText(list []snapshot.Info) error {
-	rows := make([][]screen.Cell, len(list))
+	rows := make([][]term.Cell, len(list))
 	for i, s := range list {
-		rows[i] = []screen.Cell{
-			{Text: program.Itoa(s.Seq), Style: screen.Yellow},
-			{Text: s.ID, Style: screen.Dim},
-			{Text: screen.Line(s.Tag), Style: screen.Green},
-			{Text: screen.Clock(s.Time)},
-			{Text: screen.Size(s.Bytes)},
-			{Text: screen.Line(s.Reason)},
+		rows[i] = []term.Cell{
+			{Text: program.Itoa(s.Seq), Style: term.Yellow},
+			{Text: s.ID, Style: term.Dim},
+			{Text: term.Line(s.Tag), Style: term.Green},
+			{Text: term.Clock(s.Time)},
+			{Text: term.Size(s.Bytes)},
+			{Text: term.Line(s.Reason)},
 		}
 	}
-	return c.Out.Table([]screen.Column{
+	return c.Out.Table([]term.Column{
 		{Head: "SEQ", Right: true}, {Head: "SNAPSHOT"}, {Head: "TAG", Flex: true}, {Head: "TIME"}, {Head: "SIZE", Right: true}, {Head: "REASON"},
 	}, rows)
 }
@@ -166,6 +166,6 @@ func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) erro
 				return err
 			}
 		}
-		return c.Text("%s %s, %s left", verb, screen.Count(len(removed), "snapshot", "snapshots"), strings.TrimSuffix(screen.Count(len(left), "", ""), " "))
+		return c.Text("%s %s, %s left", verb, term.Count(len(removed), "snapshot", "snapshots"), strings.TrimSuffix(term.Count(len(left), "", ""), " "))
 	})
 }

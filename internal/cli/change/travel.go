@@ -9,7 +9,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // Rollback is `coppice rollback`.
@@ -55,7 +55,7 @@ func (c *cli) rollback(ctx context.Context, id, to string) error {
 		if err := c.movedText(r, before); err != nil || len(state) == 0 {
 			return err
 		}
-		return c.Text("state: %s", screen.Cut(screen.Line(string(state)), 200))
+		return c.Text("state: %s", term.Cut(term.Line(string(state)), 200))
 	})
 }
 
@@ -96,6 +96,6 @@ func (c *cli) fork(ctx context.Context, from, at, id, title string) error {
 		if c.JSON {
 			return c.Emit(map[string]string{"session": f.ID()})
 		}
-		return c.Text("%s  %s", f.ID(), screen.Count(f.Info().Entries, "entry", "entries"))
+		return c.Text("%s  %s", f.ID(), term.Count(f.Info().Entries, "entry", "entries"))
 	})
 }

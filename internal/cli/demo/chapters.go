@@ -12,9 +12,8 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/examples/session"
-	"github.com/coppice-go/coppice/internal/cli/draw"
-	"github.com/coppice-go/coppice/internal/cli/ingest"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/importer"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -34,10 +33,10 @@ func (d *story) importIt(ctx context.Context) error {
 	if err := d.chapter("Import a coding agent's session, as it comes"); err != nil {
 		return err
 	}
-	var res ingest.Result
+	var res importer.Result
 	err := d.do("import", func() (err error) {
-		src := ingest.FromBytes("the bundled session", session.JSONL)
-		res, err = ingest.Import(ctx, d.st.Store, src, ingest.Options{Again: true, Now: d.Now(), Rand: rand.Reader})
+		src := importer.FromBytes("the bundled session", session.JSONL)
+		res, err = importer.Import(ctx, d.st.Store, src, importer.Options{Again: true, Now: d.Now(), Rand: rand.Reader})
 		return err
 	})
 	if err != nil {
@@ -45,7 +44,7 @@ func (d *story) importIt(ctx context.Context) error {
 	}
 	d.id, d.told.Entries = res.Session, res.Entries
 	return d.say("session %s: %s of %s, pi v3, every byte kept", d.id,
-		screen.Count(res.Entries, "entry", "entries"), screen.Size(int64(len(session.JSONL))))
+		term.Count(res.Entries, "entry", "entries"), term.Size(int64(len(session.JSONL))))
 }
 
 func (d *story) resume(ctx context.Context) error {
@@ -66,8 +65,8 @@ func (d *story) resume(ctx context.Context) error {
 	d.told.Context = len(con.Messages)
 	io := d.steps[len(d.steps)-1].IO
 	return d.say("%s ready for the model (%s): %s, %s; the history behind it was not read",
-		screen.Count(len(con.Messages), "message", "messages"), con.Settings.Model,
-		screen.Count(io.Get, "read", "reads"), screen.Size(io.BytesRead))
+		term.Count(len(con.Messages), "message", "messages"), con.Settings.Model,
+		term.Count(io.Get, "read", "reads"), term.Size(io.BytesRead))
 }
 
 func (d *story) tree(ctx context.Context) error {
@@ -82,7 +81,7 @@ func (d *story) tree(ctx context.Context) error {
 	if err != nil || d.JSON {
 		return err
 	}
-	return draw.Tree(d.Out, t, draw.TreeOptions{Filter: transcript.FilterNoTools, Ends: 2})
+	return term.Tree(d.Out, t, term.TreeOptions{Filter: transcript.FilterNoTools, Ends: 2})
 }
 
 func (d *story) turn(ctx context.Context) error {
@@ -103,8 +102,8 @@ func (d *story) turn(ctx context.Context) error {
 	}
 	d.told.Restored.Seq = r.Seq
 	return errors.Join(
-		d.say("seq %d: %s, and the state", r.Seq, screen.Count(r.Entries, "entry", "entries")),
-		d.say("state %s", d.Out.Paint(screen.Cyan, stateThen)))
+		d.say("seq %d: %s, and the state", r.Seq, term.Count(r.Entries, "entry", "entries")),
+		d.say("state %s", d.Out.Paint(term.Cyan, stateThen)))
 }
 
 func (d *story) edit(ctx context.Context) error {
@@ -132,13 +131,13 @@ func (d *story) edit(ctx context.Context) error {
 	for i, v := range versions {
 		mark := "○"
 		if v.OnPath {
-			mark = d.Out.Paint(screen.Green, "●")
+			mark = d.Out.Paint(term.Green, "●")
 		}
-		if err := d.say("%s ‹%d/%d› %s", mark, i+1, len(versions), screen.Line(v.Preview)); err != nil {
+		if err := d.say("%s ‹%d/%d› %s", mark, i+1, len(versions), term.Line(v.Preview)); err != nil {
 			return err
 		}
 	}
-	return d.say("state %s", d.Out.Paint(screen.Cyan, stateNow))
+	return d.say("state %s", d.Out.Paint(term.Cyan, stateNow))
 }
 
 func (d *story) rollback(ctx context.Context) error {
@@ -229,5 +228,5 @@ func (d *story) verify(ctx context.Context) error {
 	if d.told.Problems = len(r.Problems); len(r.Problems) > 0 {
 		return r.Problems[0]
 	}
-	return d.say("%s, %s: all is well", screen.Count(r.Objects, "object", "objects"), screen.Size(r.Bytes))
+	return d.say("%s, %s: all is well", term.Count(r.Objects, "object", "objects"), term.Size(r.Bytes))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/cas"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // Command is `coppice demo`.
@@ -128,7 +128,7 @@ func (d *story) chapter(text string) error {
 	if d.JSON {
 		return nil
 	}
-	return d.Text("\n%s", d.Out.Paint(screen.Bold, fmt.Sprintf("%d. %s", len(d.steps)+1, text)))
+	return d.Text("\n%s", d.Out.Paint(term.Bold, fmt.Sprintf("%d. %s", len(d.steps)+1, text)))
 }
 
 // end shows what it all cost, and where to go on.
@@ -137,22 +137,22 @@ func (d *story) end() error {
 		d.told.Session, d.told.Steps = d.id, d.steps
 		return d.Emit(d.told)
 	}
-	rows := make([][]screen.Cell, len(d.steps))
+	rows := make([][]term.Cell, len(d.steps))
 	for i, s := range d.steps {
-		rows[i] = []screen.Cell{
+		rows[i] = []term.Cell{
 			{Text: s.Name},
 			{Text: program.Itoa(uint64(s.IO.Get))},
 			{Text: program.Itoa(uint64(s.IO.Append))},
 			{Text: program.Itoa(uint64(s.IO.Put))},
-			{Text: screen.Size(s.IO.BytesRead)},
-			{Text: screen.Size(s.IO.BytesWritten)},
-			{Text: screen.Took(s.took), Style: screen.Green},
+			{Text: term.Size(s.IO.BytesRead)},
+			{Text: term.Size(s.IO.BytesWritten)},
+			{Text: term.Duration(s.took), Style: term.Green},
 		}
 	}
-	if err := d.Text("\n%s", d.Out.Paint(screen.Bold, "What it cost")); err != nil {
+	if err := d.Text("\n%s", d.Out.Paint(term.Bold, "What it cost")); err != nil {
 		return err
 	}
-	if err := d.Out.Table([]screen.Column{
+	if err := d.Out.Table([]term.Column{
 		{Head: "STEP", Flex: true},
 		{Head: "READS", Right: true},
 		{Head: "APPENDS", Right: true},

@@ -13,7 +13,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	_ "github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -65,7 +65,7 @@ func run(t *testing.T, url string, asJSON bool, args ...string) (stdout, stderr 
 	t.Helper()
 	var out, errs bytes.Buffer
 	get := func(string) string { return "" }
-	cmd := Tree(&program.App{Out: screen.New(&out, get), Err: screen.New(&errs, get), Getenv: get, Now: time.Now, URL: url, JSON: asJSON})
+	cmd := Tree(&program.App{Out: term.New(&out, get), Err: term.New(&errs, get), Getenv: get, Now: time.Now, URL: url, JSON: asJSON})
 	cmd.SetArgs(append([]string{"s"}, args...))
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("%v: %v", args, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree/view"
 )
@@ -117,11 +117,11 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 		if o.short {
 			ends = 3
 		}
-		opts := draw.TreeOptions{Filter: transcript.Filter(o.filter), Keep: keep, Full: o.full || keep != nil, Ends: ends}
+		opts := term.TreeOptions{Filter: transcript.Filter(o.filter), Keep: keep, Full: o.full || keep != nil, Ends: ends}
 		if len(o.folded) > 0 {
 			opts.Hidden = hidden(v)
 		}
-		err = errors.Join(draw.Title(c.Out, s.Info(), t), draw.Tree(c.Out, t, opts))
+		err = errors.Join(term.Title(c.Out, s.Info(), t), term.Tree(c.Out, t, opts))
 		if err == nil && !shows(t, opts) {
 			c.Note("%s", nothing(o))
 		}
@@ -130,7 +130,7 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 }
 
 // shows tells that a drawing has a line.
-func shows(t *transcript.Tree, o draw.TreeOptions) bool {
+func shows(t *transcript.Tree, o term.TreeOptions) bool {
 	for n := range t.Nodes(o.Filter) {
 		if o.Keep == nil || o.Keep(n) {
 			return true

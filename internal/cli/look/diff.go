@@ -9,9 +9,8 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -79,17 +78,17 @@ func (c *cli) diff(ctx context.Context, id, from, to string) error {
 		if err != nil {
 			return err
 		}
-		return c.diffText(va, vb, d, draw.ShortEntries(t))
+		return c.diffText(va, vb, d, term.ShortEntryIDs(t))
 	})
 }
 
 func (c *cli) diffText(a, b *coppice.View, d checkpoint.Diff, short func(string) string) error {
 	name := func(sign string, v *coppice.View) string {
 		com := v.Commit()
-		return sign + " seq " + program.Itoa(com.Seq) + "  " + screen.Clock(com.Time) + "  " + screen.Line(com.Reason) + ", branch " + screen.Line(v.Document().Branch)
+		return sign + " seq " + program.Itoa(com.Seq) + "  " + term.Clock(com.Time) + "  " + term.Line(com.Reason) + ", branch " + term.Line(v.Document().Branch)
 	}
 	errs := []error{
-		c.Text("%s", c.Out.Paint(screen.Red, name("-", a))), c.Text("%s", c.Out.Paint(screen.Green, name("+", b))),
+		c.Text("%s", c.Out.Paint(term.Red, name("-", a))), c.Text("%s", c.Out.Paint(term.Green, name("+", b))),
 	}
 	base := "nothing"
 	if d.Base != "" {
@@ -99,10 +98,10 @@ func (c *cli) diffText(a, b *coppice.View, d checkpoint.Diff, short func(string)
 		errs = append(errs, c.Text("\nmessages: the same"))
 	} else {
 		errs = append(errs, c.Text("\nmessages (in common: %s)", base),
-			draw.Entries(c.Out, "-", d.OnlyA, short), draw.Entries(c.Out, "+", d.OnlyB, short))
+			term.DiffEntries(c.Out, "-", d.OnlyA, short), term.DiffEntries(c.Out, "+", d.OnlyB, short))
 	}
 	if string(d.State) == "[]" {
 		return errors.Join(append(errs, c.Text("\nstate: the same"))...)
 	}
-	return errors.Join(append(errs, c.Text("\nstate"), draw.State(c.Out, d.State, a.Document().State))...)
+	return errors.Join(append(errs, c.Text("\nstate"), term.DiffState(c.Out, d.State, a.Document().State))...)
 }

@@ -18,7 +18,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/export"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/interop"
 )
 
@@ -88,7 +88,7 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 			return c.Emit(exported{full, o.format, o.file, n, losses})
 		}
 		c.lost(losses)
-		return c.Text("%s  %s", o.file, screen.Size(n))
+		return c.Text("%s  %s", o.file, term.Size(n))
 	})
 }
 
@@ -107,7 +107,7 @@ type exported struct {
 // lost tells people what a format could not be told.
 func (c *cli) lost(losses interop.Losses) {
 	for _, kind := range slices.Sorted(maps.Keys(losses)) {
-		c.Note("not in the file as it was: %s (%d)", screen.Line(kind), losses[kind])
+		c.Note("not in the file as it was: %s (%d)", term.Line(kind), losses[kind])
 	}
 }
 

@@ -10,9 +10,8 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager/pick"
 )
 
@@ -113,16 +112,16 @@ type sheet struct {
 // columns are those of the list. The numbers are what a column has at least in a long one, whose later lines are not
 // known.
 var columns = []struct {
-	screen.Column
+	term.Column
 	least int
 }{
-	{screen.Column{Head: "SESSION"}, 0},
-	{screen.Column{Head: "ACTIVE"}, len("4 weeks ago")},
-	{screen.Column{Head: "ENTRIES", Right: true}, 0},
-	{screen.Column{Head: "SIZE", Right: true}, len("1.2 MiB")},
-	{screen.Column{Head: "STATUS"}, len("answered")},
-	{screen.Column{Head: "TITLE", Flex: true}, 30},
-	{screen.Column{Head: "FOLDER", Flex: true}, 12},
+	{term.Column{Head: "SESSION"}, 0},
+	{term.Column{Head: "ACTIVE"}, len("4 weeks ago")},
+	{term.Column{Head: "ENTRIES", Right: true}, 0},
+	{term.Column{Head: "SIZE", Right: true}, len("1.2 MiB")},
+	{term.Column{Head: "STATUS"}, len("answered")},
+	{term.Column{Head: "TITLE", Flex: true}, 30},
+	{term.Column{Head: "FOLDER", Flex: true}, 12},
 }
 
 // The columns that give way.
@@ -139,11 +138,11 @@ func (sh *sheet) add(ctx context.Context, s checkpoint.Summary) error {
 	sh.short = unique(ctx, sh.st)
 	rows := sh.rows()
 	sh.measure(rows)
-	heads := make([]screen.Cell, len(columns))
+	heads := make([]term.Cell, len(columns))
 	for i, col := range columns {
-		heads[i] = screen.Cell{Text: col.Head, Style: screen.Bold}
+		heads[i] = term.Cell{Text: col.Head, Style: term.Bold}
 	}
-	for _, row := range append([][]screen.Cell{heads}, rows...) {
+	for _, row := range append([][]term.Cell{heads}, rows...) {
 		if err := sh.line(row); err != nil {
 			return err
 		}
@@ -161,35 +160,35 @@ func (sh *sheet) end() error {
 	for i, s := range sh.held {
 		ids[i] = s.ID
 	}
-	sh.short = draw.Short(ids)
-	var cols []screen.Column
+	sh.short = term.ShortIDs(ids)
+	var cols []term.Column
 	for _, col := range columns {
 		cols = append(cols, col.Column)
 	}
 	return sh.c.Out.Table(cols, sh.rows())
 }
 
-func (sh *sheet) rows() [][]screen.Cell {
-	rows := make([][]screen.Cell, len(sh.held))
+func (sh *sheet) rows() [][]term.Cell {
+	rows := make([][]term.Cell, len(sh.held))
 	for i, s := range sh.held {
 		rows[i] = sh.row(s)
 	}
 	return rows
 }
 
-func (sh *sheet) row(s checkpoint.Summary) []screen.Cell {
-	title := screen.Cut(screen.Line(pick.Name(s)), 60)
+func (sh *sheet) row(s checkpoint.Summary) []term.Cell {
+	title := term.Cut(term.Line(pick.Name(s)), 60)
 	if s.Internal {
 		title = "(internal) " + title
 	}
-	return []screen.Cell{
-		{Text: sh.short(s.ID), Style: screen.Yellow},
-		{Text: screen.Ago(sh.c.Now(), s.Updated)},
-		{Text: screen.Number(s.Entries)},
-		{Text: screen.Size(s.Bytes)},
-		{Text: screen.Line(s.Status)},
+	return []term.Cell{
+		{Text: sh.short(s.ID), Style: term.Yellow},
+		{Text: term.Ago(sh.c.Now(), s.Updated)},
+		{Text: term.Number(s.Entries)},
+		{Text: term.Size(s.Bytes)},
+		{Text: term.Line(s.Status)},
 		{Text: title},
-		{Text: screen.Line(screen.Home(s.Cwd, sh.c.Home())), Style: screen.Dim},
+		{Text: term.Line(term.ShortenHome(s.Cwd, sh.c.Home())), Style: term.Dim},
 	}
 }
 
@@ -198,13 +197,13 @@ const gap = "  "
 
 // measure sets the columns by the first page. At a terminal the two that give way share what the others leave: the
 // folder takes what it needs of two fifths, and what the title does not need.
-func (sh *sheet) measure(rows [][]screen.Cell) {
+func (sh *sheet) measure(rows [][]term.Cell) {
 	sh.widths = make([]int, len(columns))
 	left := sh.c.Out.Width() - len(gap)*(len(columns)-1)
 	for i, col := range columns {
-		sh.widths[i] = max(col.least, screen.Columns(col.Head))
+		sh.widths[i] = max(col.least, term.Columns(col.Head))
 		for _, row := range rows {
-			sh.widths[i] = max(sh.widths[i], screen.Columns(row[i].Text))
+			sh.widths[i] = max(sh.widths[i], term.Columns(row[i].Text))
 		}
 		if !col.Flex {
 			left -= sh.widths[i]
@@ -218,14 +217,14 @@ func (sh *sheet) measure(rows [][]screen.Cell) {
 }
 
 // line shows one line of a long list.
-func (sh *sheet) line(row []screen.Cell) error {
+func (sh *sheet) line(row []term.Cell) error {
 	var b strings.Builder
 	for i, cell := range row {
 		text := cell.Text
 		if columns[i].Flex && sh.c.Out.Width() > 0 {
-			text = screen.Cut(text, sh.widths[i])
+			text = term.Cut(text, sh.widths[i])
 		}
-		pad := strings.Repeat(" ", max(0, sh.widths[i]-screen.Columns(text)))
+		pad := strings.Repeat(" ", max(0, sh.widths[i]-term.Columns(text)))
 		if text = sh.c.Out.Paint(cell.Style, text); columns[i].Right {
 			text = pad + text
 		} else if i < len(row)-1 {
@@ -243,7 +242,7 @@ func (sh *sheet) line(row []screen.Cell) error {
 func unique(ctx context.Context, st *program.Store) func(id string) string {
 	ids, err := st.IDs(ctx)
 	if err != nil {
-		return draw.Whole
+		return term.WholeID
 	}
-	return draw.Short(ids)
+	return term.ShortIDs(ids)
 }

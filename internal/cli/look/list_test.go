@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/cli/look"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // counted is a store that counts what is read.
@@ -68,7 +68,7 @@ func TestALongListComesWhileItIsRead(t *testing.T) {
 	backend.Register("counted", func(context.Context, *url.URL) (backend.Backend, error) { return counted{mem, reads}, nil })
 	p, none := &paper{reads: reads}, func(string) string { return "" }
 	reads.Store(0)
-	cmd := look.List(&program.App{Out: screen.New(p, none), Err: screen.New(p, none), Getenv: none, Now: time.Now, URL: "counted:"})
+	cmd := look.List(&program.App{Out: term.New(p, none), Err: term.New(p, none), Getenv: none, Now: time.Now, URL: "counted:"})
 	cmd.SetArgs(nil)
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)

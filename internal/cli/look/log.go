@@ -8,9 +8,8 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // Log is `coppice log`.
@@ -88,31 +87,31 @@ func (c *cli) logText(list []checkpoint.Commit, some bool) error {
 	for i, com := range list {
 		ids[i], heads[i] = com.Commit, com.Entry
 	}
-	short, shortHead := draw.Short(ids), draw.Short(heads)
+	short, shortHead := term.ShortIDs(ids), term.ShortIDs(heads)
 	if some { // what tells these apart may not tell the others apart
-		short, shortHead = draw.Whole, draw.Whole
+		short, shortHead = term.WholeID, term.WholeID
 	}
-	rows := make([][]screen.Cell, len(list))
+	rows := make([][]term.Cell, len(list))
 	for i, com := range list {
 		note := ""
 		if com.Kept != "" {
-			note = "kept " + screen.Line(com.Kept)
+			note = "kept " + term.Line(com.Kept)
 		}
 		if com.Snapshot != "" {
-			note = "snapshot " + screen.Line(com.Snapshot)
+			note = "snapshot " + term.Line(com.Snapshot)
 		}
-		rows[i] = []screen.Cell{
-			{Text: program.Itoa(com.Seq), Style: screen.Yellow},
-			{Text: short(com.Commit), Style: screen.Dim},
-			{Text: screen.Clock(com.Time)},
-			{Text: screen.Line(com.Reason)},
+		rows[i] = []term.Cell{
+			{Text: program.Itoa(com.Seq), Style: term.Yellow},
+			{Text: short(com.Commit), Style: term.Dim},
+			{Text: term.Clock(com.Time)},
+			{Text: term.Line(com.Reason)},
 			{Text: program.Itoa(uint64(max(com.Entries, 0)))},
-			{Text: screen.Line(com.Branch)},
-			{Text: screen.Line(shortHead(com.Entry)), Style: screen.Dim},
-			{Text: note, Style: screen.Green},
+			{Text: term.Line(com.Branch)},
+			{Text: term.Line(shortHead(com.Entry)), Style: term.Dim},
+			{Text: note, Style: term.Green},
 		}
 	}
-	return c.Out.Table([]screen.Column{
+	return c.Out.Table([]term.Column{
 		{Head: "SEQ", Right: true},
 		{Head: "COMMIT"},
 		{Head: "TIME"},

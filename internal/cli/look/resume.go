@@ -11,7 +11,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -84,18 +84,18 @@ func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out resumed
 	head := "a new root comes next"
 	if out.Head != nil {
 		head = "entry " + *out.Head
-		if p := screen.Line(info.Preview); p != "" {
-			head += "  " + screen.Cut(p, 60)
+		if p := term.Line(info.Preview); p != "" {
+			head += "  " + term.Cut(p, 60)
 		}
 	}
 	size := 0
 	for _, m := range out.Context {
 		size += len(m)
 	}
-	shown := screen.Count(len(out.Context), "message", "messages") + ", " + screen.Size(int64(size))
+	shown := term.Count(len(out.Context), "message", "messages") + ", " + term.Size(int64(size))
 	if !con.Window.Complete {
 		shown += fmt.Sprintf(" (the newest; %s older are cut off, `coppice context` shows them)",
-			screen.Count(con.Window.OmittedEntries, "entry", "entries"))
+			term.Count(con.Window.OmittedEntries, "entry", "entries"))
 	}
 	model := con.Settings.Model
 	if model == "" {
@@ -103,20 +103,20 @@ func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out resumed
 	}
 	state := "none"
 	if string(out.State) != "null" {
-		state = screen.Size(int64(len(out.State))) + "  " + screen.Cut(screen.Line(string(out.State)), 100)
+		state = term.Size(int64(len(out.State))) + "  " + term.Cut(term.Line(string(out.State)), 100)
 	}
 	rows := [][2]string{
 		{"session", out.Session + "  " + program.Title(info)},
 		{"head", head},
-		{"branch", screen.Line(out.Branch)},
-		{"commit", fmt.Sprintf("seq %d, %s, %s", out.Seq, screen.Line(info.Reason), screen.Ago(c.Now(), info.Updated))},
-		{"model", screen.Line(model) + ", thinking " + screen.Line(con.Settings.ThinkingLevel)},
+		{"branch", term.Line(out.Branch)},
+		{"commit", fmt.Sprintf("seq %d, %s, %s", out.Seq, term.Line(info.Reason), term.Ago(c.Now(), info.Updated))},
+		{"model", term.Line(model) + ", thinking " + term.Line(con.Settings.ThinkingLevel)},
 		{"context", shown},
 		{"state", state},
 		{"cost", program.Cost(out.IO)},
 	}
 	if n := len(con.OpenCalls); n > 0 {
-		rows = append(rows, [2]string{"open", screen.Count(n, "tool call", "tool calls") + " without a result: the last run broke off there"})
+		rows = append(rows, [2]string{"open", term.Count(n, "tool call", "tool calls") + " without a result: the last run broke off there"})
 	}
 	return c.fields(rows)
 }
@@ -125,7 +125,7 @@ func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out resumed
 func (c *cli) fields(rows [][2]string) error {
 	for _, r := range rows {
 		line := fmt.Sprintf("%-9s", r[0])
-		if err := c.Text("%s %s", c.Out.Paint(screen.Bold, line), screen.Cut(r[1], max(0, c.Out.Width()-10))); err != nil {
+		if err := c.Text("%s %s", c.Out.Paint(term.Bold, line), term.Cut(r[1], max(0, c.Out.Width()-10))); err != nil {
 			return err
 		}
 	}
@@ -215,23 +215,23 @@ func (c *cli) context(ctx context.Context, id, at, profile string) error {
 func (c *cli) contextText(con transcript.Context) error {
 	for i, m := range con.Messages {
 		shape := transcript.Inspect(m.Raw)
-		parts := []string{screen.Line(shape.Text)}
+		parts := []string{term.Line(shape.Text)}
 		for _, call := range shape.Calls {
-			parts = append(parts, "→ "+screen.Line(call.Name))
+			parts = append(parts, "→ "+term.Line(call.Name))
 		}
 		text := strings.TrimSpace(strings.Join(parts, " "))
-		line := fmt.Sprintf("%4d  %-17s %8s  ", i+1, screen.Cut(screen.Line(shape.Role), 17), screen.Size(int64(len(m.Raw))))
-		if err := c.Text("%s%s", c.Out.Paint(screen.Dim, line), screen.Cut(text, c.Out.Behind(line, 100))); err != nil {
+		line := fmt.Sprintf("%4d  %-17s %8s  ", i+1, term.Cut(term.Line(shape.Role), 17), term.Size(int64(len(m.Raw))))
+		if err := c.Text("%s%s", c.Out.Paint(term.Dim, line), term.Cut(text, c.Out.Rest(line, 100))); err != nil {
 			return err
 		}
 	}
 	for _, d := range con.Diagnostics {
-		c.Note("%s: %s %s", d.Kind, screen.Line(d.Entry), screen.Line(d.Detail))
+		c.Note("%s: %s %s", d.Kind, term.Line(d.Entry), term.Line(d.Detail))
 	}
 	model := con.Settings.Model
 	if model == "" {
 		model = "not said"
 	}
-	return c.Text("%s, model %s, thinking %s", screen.Count(len(con.Messages), "message", "messages"),
-		screen.Line(model), screen.Line(con.Settings.ThinkingLevel))
+	return c.Text("%s, model %s, thinking %s", term.Count(len(con.Messages), "message", "messages"),
+		term.Line(model), term.Line(con.Settings.ThinkingLevel))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // scan is a search without the index: it reads the transcripts from end to end.
@@ -72,7 +72,7 @@ func (c *cli) searched(ctx context.Context, st *program.Store, o searchOptions) 
 	return sums, nil
 }
 
-func scanSession(ctx context.Context, st *program.Store, sum checkpoint.Summary, q history.Query, bar *screen.Progress, found func(match) error) (err error) {
+func scanSession(ctx context.Context, st *program.Store, sum checkpoint.Summary, q history.Query, bar *term.Progress, found func(match) error) (err error) {
 	s, err := st.Open(ctx, sum.ID, program.Reading())
 	if err != nil {
 		return err

@@ -11,10 +11,9 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/history"
-	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/internal/cli/recall"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 type searchOptions struct {
@@ -147,16 +146,16 @@ func (c *cli) matchText(m match, first bool) error {
 		if name != "" {
 			name += "  "
 		}
-		if err := c.Text("%s%s", c.Out.Paint(screen.Bold, name), c.Out.Paint(screen.Yellow, m.Session)); err != nil {
+		if err := c.Text("%s%s", c.Out.Paint(term.Bold, name), c.Out.Paint(term.Yellow, m.Session)); err != nil {
 			return err
 		}
 	}
-	head := fmt.Sprintf("  %s  %s  %-9s %s ", screen.Line(m.Entry), screen.Clock(m.Time), draw.Who(m.Type, m.Role), branchesOf(m))
-	text := screen.Cut(m.Snippet, c.Out.Behind(head, 0))
+	head := fmt.Sprintf("  %s  %s  %-9s %s ", term.Line(m.Entry), term.Clock(m.Time), term.Speaker(m.Type, m.Role), branchesOf(m))
+	text := term.Cut(m.Snippet, c.Out.Rest(head, 0))
 	if from, to := m.Mark[0], m.Mark[1]; to <= len(text) && text[:to] == m.Snippet[:to] {
-		text = text[:from] + c.Out.Paint(screen.Bold, text[from:to]) + text[to:]
+		text = text[:from] + c.Out.Paint(term.Bold, text[from:to]) + text[to:]
 	}
-	return c.Text("%s%s", c.Out.Paint(screen.Dim, head), text)
+	return c.Text("%s%s", c.Out.Paint(term.Dim, head), text)
 }
 
 // branchesOf says where a match is: a branch, and how many others have it too.
@@ -164,7 +163,7 @@ func branchesOf(m match) string {
 	if len(m.Branches) == 0 {
 		return "(no branch)"
 	}
-	name := screen.Cut(screen.Line(m.Branches[0]), 20)
+	name := term.Cut(term.Line(m.Branches[0]), 20)
 	if more := len(m.Branches) - 1; more > 0 {
 		name += fmt.Sprintf(" +%d", more)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -111,15 +111,15 @@ func (c *cli) sink(ctx context.Context, s *coppice.Session, o showOptions) (add 
 	if err != nil {
 		return nil, nil, err
 	}
-	talk := draw.NewTalk(c.Out, draw.TalkOptions{
-		Full: o.full || o.entry != "", Short: draw.ShortEntries(t),
+	talk := term.NewConversation(c.Out, term.ConversationOptions{
+		Full: o.full || o.entry != "", Short: term.ShortEntryIDs(t),
 		Label: func(id string) string {
 			n, _ := t.Node(id)
 			return n.Label
 		},
 	})
 	if o.entry == "" {
-		if err := draw.Title(c.Out, s.Info(), t); err != nil {
+		if err := term.Title(c.Out, s.Info(), t); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // Completer offers values for an argument.
@@ -40,7 +40,7 @@ func (a *App) SessionIDs(cmd *cobra.Command, _ []string, prefix string) ([]cobra
 				return err
 			}
 			if strings.HasPrefix(sum.ID, prefix) {
-				out = append(out, cobra.CompletionWithDesc(sum.ID, screen.Cut(screen.Line(Title(sum)), 60)))
+				out = append(out, cobra.CompletionWithDesc(sum.ID, term.Cut(term.Line(Title(sum)), 60)))
 			}
 		}
 		return nil
@@ -62,7 +62,7 @@ func (a *App) Places(targets bool) Completer {
 		var out []cobra.Completion
 		add := func(word, what string) {
 			if strings.HasPrefix(word, prefix) && len(out) < most {
-				out = append(out, cobra.CompletionWithDesc(word, screen.Line(what)))
+				out = append(out, cobra.CompletionWithDesc(word, term.Line(what)))
 			}
 		}
 		ctx := cmd.Context()
@@ -86,7 +86,7 @@ func (a *App) Places(targets bool) Completer {
 					return err
 				}
 				if info.Tag != "" {
-					add("tag:"+info.Tag, "snapshot of "+screen.Clock(info.Time))
+					add("tag:"+info.Tag, "snapshot of "+term.Clock(info.Time))
 				}
 			}
 			return a.recent(cmd, s, add)
@@ -102,7 +102,7 @@ func (a *App) recent(cmd *cobra.Command, s *coppice.Session, add func(word, what
 		if err != nil {
 			return err
 		}
-		add("seq:"+Itoa(commit.Seq), commit.Reason+", "+screen.Ago(a.Now(), commit.Time))
+		add("seq:"+Itoa(commit.Seq), commit.Reason+", "+term.Ago(a.Now(), commit.Time))
 		if left--; left == 0 {
 			break
 		}

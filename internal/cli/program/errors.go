@@ -10,7 +10,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
@@ -92,7 +92,7 @@ var kinds = []struct {
 
 // Describe gives an error as the JSON contract shows it, and the exit code.
 func Describe(err error) (Problem, int) {
-	p := Problem{Code: "failed", Message: screen.Line(err.Error())}
+	p := Problem{Code: "failed", Message: term.Line(err.Error())}
 	for _, k := range kinds {
 		if errors.Is(err, k.is) {
 			p.Code, p.Hint = k.code, k.hint
@@ -128,12 +128,12 @@ func (a *App) Fail(err error) int {
 			return exit
 		}
 	}
-	text := a.Err.Paint(screen.Red, "coppice: ") + p.Message
+	text := a.Err.Paint(term.Red, "coppice: ") + p.Message
 	if p.Hint != "" {
-		text += "\n" + a.Err.Paint(screen.Dim, "  hint: "+p.Hint)
+		text += "\n" + a.Err.Paint(term.Dim, "  hint: "+p.Hint)
 	}
 	if p.Code == "usage" && own(err) {
-		text += "\n" + a.Err.Paint(screen.Dim, "  `coppice help` and `coppice help COMMAND` tell more")
+		text += "\n" + a.Err.Paint(term.Dim, "  `coppice help` and `coppice help COMMAND` tell more")
 	}
 	if _, werr := fmt.Fprintln(a.Err, strings.TrimRight(text, "\n")); werr != nil {
 		return exit // there is nobody left to tell

@@ -14,13 +14,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // App is one run of the command line.
 type App struct {
 	In       io.Reader
-	Out, Err *screen.Screen
+	Out, Err *term.Screen
 	Getenv   func(string) string
 	Now      func() time.Time
 	URL      string // --store

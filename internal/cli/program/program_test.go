@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
@@ -24,7 +24,7 @@ import (
 func app() (a *App, out, errs *bytes.Buffer) {
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
 	none := func(string) string { return "" }
-	return &App{Out: screen.New(out, none), Err: screen.New(errs, none), Getenv: none, Now: time.Now}, out, errs
+	return &App{Out: term.New(out, none), Err: term.New(errs, none), Getenv: none, Now: time.Now}, out, errs
 }
 
 // The codes and the exit codes are a contract.

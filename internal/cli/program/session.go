@@ -5,17 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
-	"golang.org/x/term"
-
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // Reading opens a session to look at it: nothing is written.
@@ -93,20 +90,17 @@ func Absolute(path string) (string, error) {
 	return path, nil
 }
 
-// IsTerminal tells whether a person is at the other end of a file.
-func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-
 // Itoa gives a number in digits.
 func Itoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // Title is what a person knows a session by.
 func Title(s checkpoint.Summary) string {
-	return screen.Cut(screen.Line(cmp.Or(s.Title, s.First, s.Preview)), 60)
+	return term.Cut(term.Line(cmp.Or(s.Title, s.First, s.Preview)), 60)
 }
 
 // Cost says what was asked of the backend, in words.
 func Cost(io backend.IO) string {
-	parts := []string{screen.Count(io.Get, "read", "reads") + " of " + screen.Size(io.BytesRead)}
+	parts := []string{term.Count(io.Get, "read", "reads") + " of " + term.Size(io.BytesRead)}
 	for _, n := range []struct {
 		count     int
 		one, many string
@@ -118,7 +112,7 @@ func Cost(io backend.IO) string {
 		{io.Delete, "delete", "deletes"},
 	} {
 		if n.count > 0 {
-			parts = append(parts, screen.Count(n.count, n.one, n.many))
+			parts = append(parts, term.Count(n.count, n.one, n.many))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 type cli struct{ *program.App }
@@ -108,8 +108,8 @@ func (c *cli) line(p history.Prompt) error {
 	if p.Uses > 1 {
 		uses = fmt.Sprintf("%d×", p.Uses)
 	}
-	head := fmt.Sprintf("%s  %-8s %4s  ", screen.Clock(p.Time), screen.Cut(screen.Line(p.Session), 8), uses)
-	return c.Text("%s%s", c.Out.Paint(screen.Dim, head), screen.Cut(screen.Line(p.Text), c.Out.Behind(head, 0)))
+	head := fmt.Sprintf("%s  %-8s %4s  ", term.Clock(p.Time), term.Cut(term.Line(p.Session), 8), uses)
+	return c.Text("%s%s", c.Out.Paint(term.Dim, head), term.Cut(term.Line(p.Text), c.Out.Rest(head, 0)))
 }
 
 func (c *cli) rebuild(ctx context.Context) error {
@@ -132,7 +132,7 @@ func (c *cli) rebuild(ctx context.Context) error {
 					Problems []program.Problem `json:"problems"`
 				}{r.Sessions, r.Entries, program.OrNull(file), problems})
 			} else {
-				err = c.Text("%s, %s", screen.Count(r.Sessions, "session", "sessions"), screen.Count(r.Entries, "entry", "entries"))
+				err = c.Text("%s, %s", term.Count(r.Sessions, "session", "sessions"), term.Count(r.Entries, "entry", "entries"))
 			}
 			if err != nil || len(problems) == 0 {
 				return err

@@ -10,7 +10,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // Index opens the index of a store. Where its file cannot be had it is in memory, and is made anew each
@@ -19,7 +19,7 @@ func Index(ctx context.Context, a *program.App, st *program.Store) (*history.Ind
 	file := a.HistoryFile(st.URL)
 	x, err := history.Open(ctx, file)
 	if err != nil && file != "" && ctx.Err() == nil {
-		a.Note("no index can be kept, so everything is read: %s", screen.Line(err.Error()))
+		a.Note("no index can be kept, so everything is read: %s", term.Line(err.Error()))
 		file = ""
 		x, err = history.Open(ctx, "")
 	}
@@ -55,7 +55,7 @@ type reader = func(context.Context, *coppice.Store, *history.UpdateOptions) (his
 
 // bring updates or rebuilds an index, with a bar for whoever waits.
 func bring(ctx context.Context, a *program.App, st *program.Store, session string, read reader) (history.Report, error) {
-	var bar *screen.Progress
+	var bar *term.Progress
 	var last int64
 	r, err := read(ctx, st.Store, &history.UpdateOptions{
 		Shallow: strings.HasPrefix(st.URL, "s3:"), Session: session,

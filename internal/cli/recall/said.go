@@ -7,7 +7,7 @@ import (
 
 	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 const (
@@ -34,7 +34,7 @@ func Said(ctx context.Context, a *program.App, st *program.Store, query, cwd str
 		if _, err := x.Update(soon, st.Store, o); err != nil && ctx.Err() == nil {
 			why := ""
 			if soon.Err() == nil {
-				why = ": " + screen.Line(err.Error())
+				why = ": " + term.Line(err.Error())
 			}
 			a.Note("what was said last is not looked at, `coppice search` brings the index up to date%s", why)
 		}
@@ -43,13 +43,13 @@ func Said(ctx context.Context, a *program.App, st *program.Store, query, cwd str
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		a.Note("what was said is not looked at: %s", screen.Line(err.Error()))
+		a.Note("what was said is not looked at: %s", term.Line(err.Error()))
 		return nil, nil
 	}
 	said := map[string]string{}
 	for _, h := range hits {
 		if _, better := said[h.Session]; !better {
-			said[h.Session] = screen.Line(h.Snippet)
+			said[h.Session] = term.Line(h.Snippet)
 		}
 	}
 	return said, ctx.Err()

@@ -7,10 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/coppice-go/coppice/internal/cli/draw"
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/internal/cli/recall"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager/pick"
 )
 
@@ -129,7 +128,7 @@ func (c *cli) summarized(ctx context.Context, st *program.Store, id string) stri
 	if err != nil {
 		return ""
 	}
-	return screen.Cut(screen.Line(text), 200)
+	return term.Cut(term.Line(text), 200)
 }
 
 func (c *cli) pickText(found []shown) error {
@@ -138,23 +137,23 @@ func (c *cli) pickText(found []shown) error {
 		return nil
 	}
 	ids := make([]string, len(found))
-	columns := []screen.Column{{Head: "SESSION"}, {Head: "ACTIVE"}, {Head: "STATUS"}, {Head: "TITLE", Flex: true}, {Head: "FOLDER", Flex: true}}
+	columns := []term.Column{{Head: "SESSION"}, {Head: "ACTIVE"}, {Head: "STATUS"}, {Head: "TITLE", Flex: true}, {Head: "FOLDER", Flex: true}}
 	for i, f := range found {
 		ids[i] = f.ID
 		if f.Said != "" && len(columns) == 5 {
-			columns = append(columns, screen.Column{Head: "SAID", Flex: true})
+			columns = append(columns, term.Column{Head: "SAID", Flex: true})
 		}
 	}
-	short := draw.Short(ids)
-	rows := make([][]screen.Cell, len(found))
+	short := term.ShortIDs(ids)
+	rows := make([][]term.Cell, len(found))
 	for i, f := range found {
-		rows[i] = []screen.Cell{
-			{Text: short(f.ID), Style: screen.Yellow},
-			{Text: screen.Ago(c.Now(), f.Updated)},
-			{Text: screen.Line(string(f.Status))},
+		rows[i] = []term.Cell{
+			{Text: short(f.ID), Style: term.Yellow},
+			{Text: term.Ago(c.Now(), f.Updated)},
+			{Text: term.Line(string(f.Status))},
 			{Text: strings.Repeat("  ", min(f.Depth, 10)) + titled(f)},
-			{Text: screen.Line(screen.Home(f.Cwd, c.Home())), Style: screen.Dim},
-			{Text: screen.Line(f.Said), Style: screen.Dim},
+			{Text: term.Line(term.ShortenHome(f.Cwd, c.Home())), Style: term.Dim},
+			{Text: term.Line(f.Said), Style: term.Dim},
 		}[:len(columns)]
 	}
 	return c.Out.Table(columns, rows)
@@ -162,7 +161,7 @@ func (c *cli) pickText(found []shown) error {
 
 // titled is what a person knows a session by, with the marks that it has.
 func titled(f shown) string {
-	text := screen.Cut(screen.Line(cmp.Or(f.Title, f.summary, pick.Name(f.Summary))), 60)
+	text := term.Cut(term.Line(cmp.Or(f.Title, f.summary, pick.Name(f.Summary))), 60)
 	if f.Internal {
 		text = "(internal) " + text
 	}

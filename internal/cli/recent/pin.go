@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager/pins"
 )
 
@@ -90,13 +90,13 @@ func (c *cli) pinList(list []pins.Pin, said string) error {
 		return c.Emit(map[string]any{"pins": out})
 	}
 	if said != "" {
-		return c.Text("%s", screen.Line(said))
+		return c.Text("%s", term.Line(said))
 	}
 	if len(list) == 0 {
 		c.Note("nothing is pinned")
 	}
 	for _, p := range list {
-		if err := c.Text("%s  %s", screen.Clock(p.Time), screen.Line(p.Session)); err != nil {
+		if err := c.Text("%s  %s", term.Clock(p.Time), term.Line(p.Session)); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/cli/program"
 	"github.com/coppice-go/coppice/internal/cli/recent"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // stored makes a store with a session for each directory, and gives its path.
@@ -60,7 +60,7 @@ func (u *user) run(command func(*program.App) *cobra.Command, args ...string) st
 	var out, errs bytes.Buffer
 	get := func(name string) string { return u.env[name] }
 	cmd := command(&program.App{
-		Out: screen.New(&out, get), Err: screen.New(&errs, get), Getenv: get, Now: time.Now, URL: u.store, JSON: u.json,
+		Out: term.New(&out, get), Err: term.New(&errs, get), Getenv: get, Now: time.Now, URL: u.store, JSON: u.json,
 	})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)

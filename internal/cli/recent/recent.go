@@ -13,7 +13,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -93,7 +93,7 @@ func Rename(a *program.App) *cobra.Command {
 				if title == "" {
 					return c.said(r, "seq %d: %s has no title", r.Seq, m.Session().ID())
 				}
-				return c.said(r, "seq %d: %s is %s", r.Seq, m.Session().ID(), screen.Line(title))
+				return c.said(r, "seq %d: %s is %s", r.Seq, m.Session().ID(), term.Line(title))
 			})
 		},
 	}
@@ -118,7 +118,7 @@ func Move(a *program.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.said(r, "seq %d: %s is in %s", r.Seq, m.Session().ID(), screen.Line(dir))
+				return c.said(r, "seq %d: %s is in %s", r.Seq, m.Session().ID(), term.Line(dir))
 			})
 		},
 	}
@@ -139,7 +139,7 @@ func Reset(a *program.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.said(r, "seq %d: before every root, branch %s", r.Seq, screen.Line(r.Branch))
+				return c.said(r, "seq %d: before every root, branch %s", r.Seq, term.Line(r.Branch))
 			})
 		},
 	}

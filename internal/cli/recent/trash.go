@@ -12,7 +12,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/change"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/cli/upkeep"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/manager/trash"
@@ -109,8 +109,8 @@ func (c *cli) trashList(dir string) error {
 		return c.Emit(map[string]any{"items": program.OrList(items)})
 	}
 	for _, it := range items {
-		if err := c.Text("%s  %s  %s  %s", it.Name, screen.Count(it.Entries, "entry", "entries"), screen.Line(it.Title),
-			c.Out.Paint(screen.Dim, screen.Line(screen.Home(it.Cwd, c.Home())))); err != nil {
+		if err := c.Text("%s  %s  %s  %s", it.Name, term.Count(it.Entries, "entry", "entries"), term.Line(it.Title),
+			c.Out.Paint(term.Dim, term.Line(term.ShortenHome(it.Cwd, c.Home())))); err != nil {
 			return err
 		}
 	}
@@ -168,7 +168,7 @@ func (c *cli) trashEmpty(dir, age string) error {
 	if c.JSON {
 		return c.Emit(map[string]any{"removed": program.OrList(gone)})
 	}
-	return c.Text("removed %s", screen.Count(len(gone), "session", "sessions"))
+	return c.Text("removed %s", term.Count(len(gone), "session", "sessions"))
 }
 
 // ageOf reads a length of time, in days too.
@@ -257,9 +257,9 @@ func (c *cli) fork(cmd *cobra.Command, from, cwd, before string) error {
 		}
 		if out.Text != nil {
 			c.Note("%s", f.ID())
-			return c.Text("%s", screen.Text(*out.Text))
+			return c.Text("%s", term.Text(*out.Text))
 		}
-		return c.Text("%s  %s", f.ID(), screen.Count(f.Info().Entries, "entry", "entries"))
+		return c.Text("%s  %s", f.ID(), term.Count(f.Info().Entries, "entry", "entries"))
 	})
 }
 
@@ -280,6 +280,6 @@ func (c *cli) copyAll(cmd *cobra.Command, from, cwd string) error {
 		if c.JSON {
 			return c.Emit(forked{Session: f.ID()})
 		}
-		return c.Text("%s  %s", f.ID(), screen.Count(f.Info().Entries, "entry", "entries"))
+		return c.Text("%s  %s", f.ID(), term.Count(f.Info().Entries, "entry", "entries"))
 	})
 }

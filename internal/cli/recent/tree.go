@@ -10,7 +10,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -67,14 +67,14 @@ func (c *cli) navigated(r manager.Moved) error {
 	}
 	head := "before every root"
 	if r.Entry != "" {
-		head = "at " + screen.Line(r.Entry)
+		head = "at " + term.Line(r.Entry)
 	}
 	if r.Already {
 		return c.Text("already %s", head)
 	}
-	c.Note("seq %d: %s, branch %s", r.Seq, head, screen.Line(r.Branch))
+	c.Note("seq %d: %s, branch %s", r.Seq, head, term.Line(r.Branch))
 	if r.Text != "" {
-		return c.Text("%s", screen.Text(r.Text))
+		return c.Text("%s", term.Text(r.Text))
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (c *cli) compact(ctx context.Context, id string, o compactOptions) error {
 			return c.Emit(compacted{movedTo(r.Receipt), r.ID, program.OrNull(r.FirstKept), cut.TokensBefore, len(cut.Entries)})
 		}
 		return c.Text("seq %d: a summary stands for %s, about %d tokens before", r.Seq,
-			screen.Count(len(cut.Entries), "entry", "entries"), cut.TokensBefore)
+			term.Count(len(cut.Entries), "entry", "entries"), cut.TokensBefore)
 	})
 }
 
@@ -174,7 +174,7 @@ func Labels(a *program.App) *cobra.Command {
 					return c.Emit(map[string]any{"labels": out})
 				}
 				for _, l := range out {
-					if err := c.Text("%s  %s  %s", l.Time.Format("2006-01-02 15:04:05"), screen.Line(l.Entry), screen.Line(l.Label)); err != nil {
+					if err := c.Text("%s  %s  %s", l.Time.Format("2006-01-02 15:04:05"), term.Line(l.Entry), term.Line(l.Label)); err != nil {
 						return err
 					}
 				}

@@ -12,7 +12,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/manager/tally"
 	"github.com/coppice-go/coppice/transcript"
@@ -107,23 +107,23 @@ func line(ctx context.Context, s *coppice.Session, leaf string) iter.Seq2[transc
 }
 
 func (c *cli) usageText(out usage) error {
-	row := func(name string, u tally.Usage) []screen.Cell {
+	row := func(name string, u tally.Usage) []term.Cell {
 		cost := ""
 		if u.Cost > 0 {
 			cost = fmt.Sprintf("%.4f", u.Cost)
 		}
-		return []screen.Cell{
-			{Text: screen.Line(name)},
-			{Text: screen.Number(uint64(u.Answers))},
-			{Text: screen.Number(uint64(u.Input))},
-			{Text: screen.Number(uint64(u.Output))},
-			{Text: screen.Number(uint64(u.CacheRead))},
-			{Text: screen.Number(uint64(u.CacheWrite))},
-			{Text: screen.Number(uint64(u.Total))},
+		return []term.Cell{
+			{Text: term.Line(name)},
+			{Text: term.Number(uint64(u.Answers))},
+			{Text: term.Number(uint64(u.Input))},
+			{Text: term.Number(uint64(u.Output))},
+			{Text: term.Number(uint64(u.CacheRead))},
+			{Text: term.Number(uint64(u.CacheWrite))},
+			{Text: term.Number(uint64(u.Total))},
 			{Text: cost},
 		}
 	}
-	var rows [][]screen.Cell
+	var rows [][]term.Cell
 	for _, m := range out.Models {
 		name := "(not said)"
 		if m.Model != nil {
@@ -132,7 +132,7 @@ func (c *cli) usageText(out usage) error {
 		rows = append(rows, row(name, m.Usage))
 	}
 	rows = append(rows, row("all of the "+out.Scope, out.Usage))
-	return c.Out.Table([]screen.Column{
+	return c.Out.Table([]term.Column{
 		{Head: "MODEL", Flex: true},
 		{Head: "ANSWERS", Right: true},
 		{Head: "INPUT", Right: true},
@@ -196,7 +196,7 @@ func (c *cli) settings(out settings) error {
 		if r[1] == "" {
 			continue
 		}
-		if err := c.Text("%-9s %s", r[0], screen.Line(r[1])); err != nil {
+		if err := c.Text("%-9s %s", r[0], term.Line(r[1])); err != nil {
 			return err
 		}
 	}

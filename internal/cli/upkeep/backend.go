@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/cli/probe"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -86,15 +86,15 @@ func (c *cli) backendVerify(ctx context.Context) (err error) {
 func (c *cli) probeReport(out probed) error {
 	failed := 0
 	for _, check := range out.Checks {
-		mark, style := "ok    ", screen.Green
+		mark, style := "ok    ", term.Green
 		if !check.OK {
-			mark, style = "FAILED", screen.Red
+			mark, style = "FAILED", term.Red
 			failed++
 		}
 		if c.JSON {
 			continue
 		}
-		if err := c.Text("%s  %-38s %8.1f ms  %s", c.Out.Paint(style, mark), check.Name, check.Ms, screen.Line(check.Detail)); err != nil {
+		if err := c.Text("%s  %-38s %8.1f ms  %s", c.Out.Paint(style, mark), check.Name, check.Ms, term.Line(check.Detail)); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/screen"
+	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 // report is the JSON of verify, repair and gc.
@@ -40,11 +40,11 @@ type problem struct {
 
 func problemOf(p *coppice.Error) problem {
 	out := problem{
-		Session: p.Session, Object: p.Object, Offset: p.Offset, Kind: "other", Detail: screen.Line(p.Err.Error()),
+		Session: p.Session, Object: p.Object, Offset: p.Offset, Kind: "other", Detail: term.Line(p.Err.Error()),
 		Damage: errors.Is(p, coppice.ErrCorrupt),
 	}
 	if found, ok := errors.AsType[*check.Problem](p); ok {
-		out.Kind, out.Detail = string(found.Kind), screen.Line(found.Detail)
+		out.Kind, out.Detail = string(found.Kind), term.Line(found.Detail)
 	}
 	if out.Damage {
 		out.Hint = "`coppice repair` salvages what is intact, which can still be read"
@@ -104,9 +104,9 @@ func (c *cli) problems(list []problem) error {
 		if where == "" {
 			where = "session " + p.Session
 		}
-		style := screen.Yellow
+		style := term.Yellow
 		if p.Damage {
-			style = screen.Red
+			style = term.Red
 		}
 		if err := c.Text("%s  %s: %s", c.Out.Paint(style, fmt.Sprintf("%-14s", p.Kind)), where, p.Detail); err != nil {
 			return err
@@ -146,7 +146,7 @@ func (c *cli) verified(out report) error {
 	damaged := out.damaged()
 	bad := &program.Failure{
 		Code: "corrupt", Hint: "`coppice repair SESSION --dry-run` says what can be done; what is intact can still be read",
-		Err: fmt.Errorf("%s found", screen.Count(damaged, "piece of damage", "pieces of damage")),
+		Err: fmt.Errorf("%s found", term.Count(damaged, "piece of damage", "pieces of damage")),
 	}
 	if c.JSON {
 		if err := c.Emit(out); err != nil || damaged == 0 {
@@ -162,10 +162,10 @@ func (c *cli) verified(out report) error {
 	}
 	notes := ""
 	if n := len(out.Problems); n > 0 {
-		notes = ", " + screen.Count(n, "note", "notes")
+		notes = ", " + term.Count(n, "note", "notes")
 	}
-	return c.Text("%s, %s, %s read: all is well%s", screen.Count(out.Sessions, "session", "sessions"),
-		screen.Count(out.Objects, "object", "objects"), screen.Size(out.Bytes), notes)
+	return c.Text("%s, %s, %s read: all is well%s", term.Count(out.Sessions, "session", "sessions"),
+		term.Count(out.Objects, "object", "objects"), term.Size(out.Bytes), notes)
 }
 
 // Repair is `coppice repair`.
@@ -175,11 +175,11 @@ func Repair(a *program.App) *cobra.Command {
 		if len(out.Problems) == 0 {
 			return c.Text("nothing to repair")
 		}
-		found := screen.Count(len(out.Problems), "problem", "problems")
+		found := term.Count(len(out.Problems), "problem", "problems")
 		if out.DryRun {
 			return c.Text("%s would be repaired", found)
 		}
-		return c.Text("%s repaired, %s written", found, screen.Size(out.Bytes))
+		return c.Text("%s repaired, %s written", found, term.Size(out.Bytes))
 	})
 	cmd.Use, cmd.Short, cmd.Args = "repair SESSION", "Salvage a damaged session; destroy nothing", cobra.ExactArgs(1)
 	return cmd
@@ -193,8 +193,8 @@ func GC(a *program.App) *cobra.Command {
 		if out.DryRun {
 			verb = "would remove"
 		}
-		return c.Text("%s looked at: %s %s, %s", screen.Count(out.Sessions, "session", "sessions"), verb,
-			screen.Count(*out.Removed, "object", "objects"), screen.Size(out.Bytes))
+		return c.Text("%s looked at: %s %s, %s", term.Count(out.Sessions, "session", "sessions"), verb,
+			term.Count(*out.Removed, "object", "objects"), term.Size(out.Bytes))
 	})
 	cmd.Use, cmd.Short, cmd.Args = "gc [SESSION]", "Remove objects that nothing can refer to any more", cobra.MaximumNArgs(1)
 	return cmd
@@ -248,7 +248,7 @@ func (c *cli) delete(ctx context.Context, id string, yes bool) error {
 		if err != nil {
 			return err
 		}
-		if f, ok := c.In.(*os.File); ok && !yes && !c.JSON && program.IsTerminal(f) && c.Err.Terminal() {
+		if f, ok := c.In.(*os.File); ok && !yes && !c.JSON && term.IsTerminal(f) && c.Err.Terminal() {
 			sure, err := c.confirm(ctx, fmt.Sprintf("delete session %s for good? [y/N] ", full))
 			if err != nil {
 				return err

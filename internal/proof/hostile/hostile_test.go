@@ -47,7 +47,7 @@ var table = slices.Concat([]row{
 		"JSON in messages, entries and state: depth, duplicate names, numbers, surrogates, BOM, CRLF, NUL", "kept token for token, or refused and nothing stored",
 		"transcript.FuzzParseLine, rawjson.FuzzValue, canon.FuzzScan, change.FuzzInput", oddJSON,
 	},
-	{"JSON in imported files", "the file comes back byte for byte; what is odd is reported", "ingest.FuzzImport, pi.FuzzFileReader, pi.TestDamagedFiles", oddFiles},
+	{"JSON in imported files", "the file comes back byte for byte; what is odd is reported", "importer.FuzzImport, pi.FuzzFileReader, pi.TestDamagedFiles", oddFiles},
 	{
 		"trees: cycles, self parents, missing parents, duplicate ids", "walks end; each oddity is a diagnostic; a live append is refused",
 		"tree.TestTreeHostile, tree.TestTreeAnyParents, pathwindow.FuzzBuildContext", oddTrees,
@@ -59,7 +59,7 @@ var table = slices.Concat([]row{
 	},
 	{"secrets: bodies in errors, logs, reports and on the error output", "ids, sizes and offsets only", "backend.FuzzOpen (passwords in addresses), s3.TestBadAddresses", leaks},
 	{"tenants of one bucket: ids and prefixes that reach for another's keys", "the prefix is the client's, never the id's", "backend.FuzzPrefix, backend.TestPrefixThatIsNoKey", tenants},
-	{"terminals: escape sequences in titles, texts, labels, branches and names", "none reaches the screen", "screen.FuzzText", terminals},
+	{"terminals: escape sequences in titles, texts, labels, branches and names", "none reaches the screen", "term.FuzzText", terminals},
 	{"pages: markup and script in whatever is said", "text, under a policy that forbids the rest", "export.FuzzHTML, export.TestNothingIsMarkup", pages},
 })
 

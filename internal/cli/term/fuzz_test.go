@@ -1,4 +1,4 @@
-package screen
+package term
 
 import (
 	"strings"
@@ -16,7 +16,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, columns int) {
 		columns &= 127
-		for _, shown := range append(Wrap(Text(text), columns), Line(text), Text(text), Cut(Line(text), columns)) {
+		for _, shown := range append(wrap(Text(text), columns), Line(text), Text(text), Cut(Line(text), columns)) {
 			if strings.ContainsFunc(shown, func(r rune) bool {
 				return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
 			}) || !utf8.ValidString(shown) {
@@ -37,7 +37,7 @@ func FuzzText(f *testing.F) {
 				return r
 			}, s)
 		}
-		if broken := strings.Join(Wrap(Text(text), columns), "\n"); letters(broken) != letters(Text(text)) {
+		if broken := strings.Join(wrap(Text(text), columns), "\n"); letters(broken) != letters(Text(text)) {
 			t.Fatalf("%q is broken into %q", text, broken)
 		}
 	})

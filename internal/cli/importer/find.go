@@ -1,7 +1,7 @@
-// Package ingest brings session files into a store: it finds them, and imports each as a session of its
+// Package importer brings session files into a store: it finds them, and imports each as a session of its
 // own. Files are only read, never written to; one that cannot be read, or holds no session, stops none of
 // the others.
-package ingest
+package importer
 
 import (
 	"context"

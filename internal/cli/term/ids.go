@@ -1,4 +1,4 @@
-package draw
+package term
 
 import (
 	"slices"
@@ -12,16 +12,16 @@ const (
 )
 
 // Short gives a function that shortens the ids of a list, all to one length, to what tells them apart.
-func Short(ids []string) func(id string) string {
-	n := Unique(ids)
+func ShortIDs(ids []string) func(id string) string {
+	n := uniqueLength(ids)
 	return func(id string) string { return id[:min(n, len(id))] }
 }
 
 // Whole leaves ids as they are.
-func Whole(id string) string { return id }
+func WholeID(id string) string { return id }
 
 // Unique is the length to which all ids can be shortened and still be told apart: at least 8.
-func Unique(ids []string) int {
+func uniqueLength(ids []string) int {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
@@ -42,13 +42,13 @@ func commonPrefix(a, b string) int {
 
 // ShortEntries is Short for all rows of a tree: what it gives is accepted wherever an entry is named. In
 // a very large tree ids stay whole.
-func ShortEntries(t *transcript.Tree) func(id string) string {
+func ShortEntryIDs(t *transcript.Tree) func(id string) string {
 	if t.Len() > idCensus {
-		return Whole
+		return WholeID
 	}
 	ids := make([]string, t.Len())
 	for i := range ids {
 		ids[i] = t.NodeAt(uint64(i)).ID
 	}
-	return Short(ids)
+	return ShortIDs(ids)
 }

@@ -1,7 +1,7 @@
 // Package draw shows a session to people: its tree, its conversation, and what lies between two points
 // of it. It writes text; what it shows of a transcript goes through package screen, so it is safe on a
 // terminal.
-package draw
+package term
 
 import (
 	"github.com/coppice-go/coppice/transcript"

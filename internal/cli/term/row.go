@@ -1,10 +1,9 @@
-package draw
+package term
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -15,44 +14,44 @@ const openWidth = 110
 func (d *drawer) row(at int32, mark string) {
 	it := d.fo.items[at]
 	n := d.fo.t.NodeAt(it.ord)
-	id := screen.Line(d.short(n.ID))
+	id := Line(d.short(n.ID))
 	b := &line{s: d.s}
 	if width := d.s.Width(); width > 0 {
 		b.limit = max(width-d.idLen-1, width/2)
 	}
-	b.add(screen.Dim, mark)
-	bullet, style := "○ ", screen.Dim
+	b.add(Dim, mark)
+	bullet, style := "○ ", Dim
 	if it.onPath {
-		bullet, style = "● ", screen.Green
+		bullet, style = "● ", Green
 	}
 	b.add(style, bullet)
-	role := Who(n.Type, n.Role)
+	role := Speaker(n.Type, n.Role)
 	b.add(roleStyle(role), fmt.Sprintf("%-9s", role))
 	if total := d.fo.siblings(at); total > 1 && d.o.Keep == nil {
-		b.add(screen.Cyan, fmt.Sprintf(" ‹%d/%d›", it.version, total))
+		b.add(Cyan, fmt.Sprintf(" ‹%d/%d›", it.version, total))
 	}
 	if n.Label != "" {
-		b.add(screen.Yellow, " ["+screen.Line(n.Label)+"]")
+		b.add(Yellow, " ["+Line(n.Label)+"]")
 	}
 	if names := d.heads(n); names != "" {
-		b.add(screen.Green, " ("+names+")")
+		b.add(Green, " ("+names+")")
 	}
 	if n := d.o.Hidden[it.ord]; n > 0 {
-		b.add(screen.Cyan, fmt.Sprintf(" +%d", n))
+		b.add(Cyan, fmt.Sprintf(" +%d", n))
 	}
 	if n.Preview != "" {
-		text := screen.Plain
+		text := Plain
 		if !it.onPath {
-			text = screen.Dim
+			text = Dim
 		}
-		b.add(text, " "+screen.Line(n.Preview))
+		b.add(text, " "+Line(n.Preview))
 	}
 	column := b.limit
 	if column == 0 {
 		column = openWidth - d.idLen - 1
 	}
 	pad := strings.Repeat(" ", max(1, column+1-b.used))
-	d.printf("%s%s%s\n", b.b.String(), pad, d.s.Paint(screen.Dim, id))
+	d.printf("%s%s%s\n", b.b.String(), pad, d.s.Paint(Dim, id))
 }
 
 // heads names the head and the branches that an entry carries the marks of; those that stand on an entry that is
@@ -62,7 +61,7 @@ func (d *drawer) heads(n transcript.Node) string {
 	on := n.ID
 	end := func() {
 		if on != n.ID {
-			out.WriteString(" at " + screen.Line(d.short(on)))
+			out.WriteString(" at " + Line(d.short(on)))
 		}
 	}
 	for _, m := range d.marks[n.Ordinal] {
@@ -80,7 +79,7 @@ func (d *drawer) heads(n transcript.Node) string {
 		if name == "" {
 			name = "head"
 		}
-		out.WriteString(screen.Line(name))
+		out.WriteString(Line(name))
 	}
 	end()
 	return out.String()
@@ -88,28 +87,28 @@ func (d *drawer) heads(n transcript.Node) string {
 
 // line gathers one line, cut to its limit, 0 = none.
 type line struct {
-	s     *screen.Screen
+	s     *Screen
 	b     strings.Builder
 	limit int
 	used  int
 	full  bool
 }
 
-// newLine begins a line as wide as the screen.
-func newLine(s *screen.Screen) *line { return &line{s: s, limit: s.Width()} }
+// newLine begins a line as wide as the 
+func newLine(s *Screen) *line { return &line{s: s, limit: s.Width()} }
 
-func (l *line) add(style screen.Style, text string) {
+func (l *line) add(style Style, text string) {
 	if l.full {
 		return
 	}
-	if left := l.limit - l.used; l.limit > 0 && screen.Columns(text) > left {
+	if left := l.limit - l.used; l.limit > 0 && Columns(text) > left {
 		l.full = true
 		if left <= 0 {
 			return
 		}
-		text = screen.Cut(text, left)
+		text = Cut(text, left)
 	}
-	l.used += screen.Columns(text)
+	l.used += Columns(text)
 	l.b.WriteString(l.s.Paint(style, text))
 }
 
@@ -122,7 +121,7 @@ var shorter = map[string]string{
 }
 
 // Who names for people who speaks in an entry, or what the entry is.
-func Who(typ, role string) string {
+func Speaker(typ, role string) string {
 	name := typ
 	switch {
 	case typ == "message" && role == "toolResult":
@@ -134,17 +133,17 @@ func Who(typ, role string) string {
 	case shorter[typ] != "":
 		return shorter[typ]
 	}
-	return screen.Cut(screen.Line(name), 16)
+	return Cut(Line(name), 16)
 }
 
-func roleStyle(who string) screen.Style {
+func roleStyle(who string) Style {
 	switch who {
 	case "user":
-		return screen.Cyan
+		return Cyan
 	case "assistant":
-		return screen.Plain
+		return Plain
 	case "compaction", "summary":
-		return screen.Blue
+		return Blue
 	}
-	return screen.Dim
+	return Dim
 }

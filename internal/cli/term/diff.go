@@ -1,4 +1,4 @@
-package draw
+package term
 
 import (
 	"bytes"
@@ -9,16 +9,15 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // Entries writes entries as one line each behind a sign, "-" or "+".
-func Entries(s *screen.Screen, sign string, entries []transcript.Entry, short func(string) string) error {
-	style := screen.Red
+func DiffEntries(s *Screen, sign string, entries []transcript.Entry, short func(string) string) error {
+	style := Red
 	if sign == "+" {
-		style = screen.Green
+		style = Green
 	}
 	for _, e := range entries {
 		role, preview := "", ""
@@ -28,8 +27,8 @@ func Entries(s *screen.Screen, sign string, entries []transcript.Entry, short fu
 		}
 		l := newLine(s)
 		l.add(style, "  "+sign+" ")
-		l.add(screen.Dim, screen.Line(short(e.ID))+" ")
-		l.add(screen.Plain, fmt.Sprintf("%-9s %s", Who(e.Type, role), screen.Line(preview)))
+		l.add(Dim, Line(short(e.ID))+" ")
+		l.add(Plain, fmt.Sprintf("%-9s %s", Speaker(e.Type, role), Line(preview)))
 		if _, err := fmt.Fprintln(s, l.String()); err != nil {
 			return fmt.Errorf("show the difference: %w", err)
 		}
@@ -47,14 +46,14 @@ type change struct {
 
 // State writes a change of state as lines: what came, what went, what is another value now. before is the
 // state that the patch applies to.
-func State(s *screen.Screen, patch, before json.RawMessage) error {
+func DiffState(s *Screen, patch, before json.RawMessage) error {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(patch, &raw); err != nil {
 		return fmt.Errorf("read the change of state: %w", err)
 	}
 	for i, op := range raw {
 		if i == changesMost {
-			_, err := fmt.Fprintln(s, s.Paint(screen.Dim, "  … "+screen.Count(len(raw)-i, "more change", "more changes")))
+			_, err := fmt.Fprintln(s, s.Paint(Dim, "  … "+Count(len(raw)-i, "more change", "more changes")))
 			return err
 		}
 		var c change
@@ -68,17 +67,17 @@ func State(s *screen.Screen, patch, before json.RawMessage) error {
 		l := newLine(s)
 		switch c.Op {
 		case "add":
-			l.add(screen.Green, "  + "+screen.Line(name))
-			l.add(screen.Plain, "  "+brief(c.Value))
+			l.add(Green, "  + "+Line(name))
+			l.add(Plain, "  "+brief(c.Value))
 		case "remove":
-			l.add(screen.Red, "  - "+screen.Line(name))
-			l.add(screen.Dim, "  was "+brief(lookUp(before, c.Path)))
+			l.add(Red, "  - "+Line(name))
+			l.add(Dim, "  was "+brief(lookUp(before, c.Path)))
 		case "replace":
-			l.add(screen.Yellow, "  ~ "+screen.Line(name))
-			l.add(screen.Plain, "  "+brief(lookUp(before, c.Path))+" → "+brief(c.Value))
+			l.add(Yellow, "  ~ "+Line(name))
+			l.add(Plain, "  "+brief(lookUp(before, c.Path))+" → "+brief(c.Value))
 		case "move", "copy":
-			l.add(screen.Yellow, "  ~ "+screen.Line(name))
-			l.add(screen.Plain, "  "+c.Op+" of "+screen.Line(c.From))
+			l.add(Yellow, "  ~ "+Line(name))
+			l.add(Plain, "  "+c.Op+" of "+Line(c.From))
 		default:
 			continue // a test changes nothing
 		}
@@ -123,7 +122,7 @@ func brief(raw json.RawMessage) string {
 	if dec.Decode(&v) != nil || enc.Encode(v) != nil {
 		return "?"
 	}
-	return screen.Cut(screen.Line(out.String()), briefMost)
+	return Cut(Line(out.String()), briefMost)
 }
 
 // lookUp gives the value at a JSON pointer; nil = not there.

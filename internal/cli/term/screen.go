@@ -1,10 +1,10 @@
-// Package screen writes text for people: colours where they are wanted, lines cut to the width of the
+// Package term writes text for people: colours where they are wanted, lines cut to the width of the
 // terminal, aligned tables, sizes and times in human words, a progress bar for what takes long.
 //
 // What it guarantees: text that comes from a session reaches a terminal without its control characters,
 // so that no transcript can move the cursor, change the title or hide what it says; and a stream that
 // is no terminal gets neither colours nor cuts.
-package screen
+package term
 
 import (
 	"io"
@@ -26,7 +26,7 @@ type Screen struct {
 // the width of what is no terminal.
 func New(w io.Writer, getenv func(string) string) *Screen {
 	s := &Screen{w: w}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := w.(*os.File); ok && IsTerminal(f) {
 		s.tty = true
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 			s.width = width
@@ -61,7 +61,7 @@ func (s *Screen) Width() int { return s.width }
 
 // Behind gives the columns that are left of a line behind its head, at least 20; without a width so many as none
 // says.
-func (s *Screen) Behind(head string, none int) int {
+func (s *Screen) Rest(head string, none int) int {
 	if s.width == 0 {
 		return none
 	}
@@ -92,3 +92,6 @@ func (s *Screen) Paint(style Style, text string) string {
 	}
 	return "\x1b[" + codes[style] + "m" + text + "\x1b[0m"
 }
+
+// IsTerminal reports whether f is a terminal.
+func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

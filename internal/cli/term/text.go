@@ -1,4 +1,4 @@
-package screen
+package term
 
 import (
 	"strings"
@@ -100,7 +100,7 @@ func unreadable(r rune) bool {
 
 // Wrap breaks a text into lines of at most so many columns, at spaces where it can; 0 or less = only
 // where the text breaks itself. Indentation is kept.
-func Wrap(text string, columns int) []string {
+func wrap(text string, columns int) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " ")

@@ -1,4 +1,4 @@
-package draw
+package term
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/internal/parts"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
@@ -52,7 +51,7 @@ func build(t *testing.T, head string, entries ...string) *transcript.Tree {
 func drawn(t *testing.T, tree *transcript.Tree, o TreeOptions) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Tree(screen.New(&b, unset), tree, o); err != nil {
+	if err := Tree(New(&b, unset), tree, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -165,7 +164,7 @@ func TestDeepTrees(t *testing.T) {
 	}
 	widest := 0
 	for line := range strings.Lines(got) {
-		widest = max(widest, screen.Columns(line))
+		widest = max(widest, Columns(line))
 	}
 	if widest > maxGutter+openWidth {
 		t.Errorf("a line of %d columns", widest)
@@ -182,11 +181,11 @@ func TestUnique(t *testing.T) {
 		{[]string{"0123456789abc", "0123456789abd", "x"}, 13},
 		{[]string{"same", "same"}, 8},
 	} {
-		if got := Unique(tt.ids); got != tt.want {
+		if got := uniqueLength(tt.ids); got != tt.want {
 			t.Errorf("%v: %d, want %d", tt.ids, got, tt.want)
 		}
 	}
-	short := Short([]string{"0123456789abc", "0123456789xyz"})
+	short := ShortIDs([]string{"0123456789abc", "0123456789xyz"})
 	if got := short("0123456789abc") + " " + short("tiny"); got != "0123456789a tiny" {
 		t.Error(got)
 	}
@@ -234,7 +233,7 @@ func TestState(t *testing.T) {
 	var b bytes.Buffer
 	patch := `[{"op":"remove","path":"/l/0"},{"op":"remove","path":"/l/0"},{"op":"replace","path":"/a~1b","value":{"c":"<x>"}},
 		{"op":"move","from":"/n","path":"/m"},{"op":"add","path":"/k","value":9007199254740993},{"op":"test","path":"/k","value":1}]`
-	if err := State(screen.New(&b, unset), json.RawMessage(patch), json.RawMessage(`{"l":["one","two","three"],"a/b":null,"n":1}`)); err != nil {
+	if err := DiffState(New(&b, unset), json.RawMessage(patch), json.RawMessage(`{"l":["one","two","three"],"a/b":null,"n":1}`)); err != nil {
 		t.Fatal(err)
 	}
 	want := `  - /l/0  was "one"
@@ -247,18 +246,18 @@ func TestState(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 	b.Reset()
-	if err := State(screen.New(&b, unset), json.RawMessage(`[{"op":"remove","path":""}]`), json.RawMessage(`{"x":1}`)); err != nil {
+	if err := DiffState(New(&b, unset), json.RawMessage(`[{"op":"remove","path":""}]`), json.RawMessage(`{"x":1}`)); err != nil {
 		t.Fatal(err)
 	}
 	if b.String() != "  - (all)  was {\"x\":1}\n" {
 		t.Errorf("%q", b.String())
 	}
-	if State(screen.New(&b, unset), json.RawMessage(`{`), nil) == nil {
+	if DiffState(New(&b, unset), json.RawMessage(`{`), nil) == nil {
 		t.Error("no error for a patch that is none")
 	}
 	b.Reset()
 	many := strings.Repeat(`{"op":"add","path":"/x","value":1},`, changesMost+5)
-	if err := State(screen.New(&b, unset), json.RawMessage("["+strings.TrimSuffix(many, ",")+"]"), nil); err != nil {
+	if err := DiffState(New(&b, unset), json.RawMessage("["+strings.TrimSuffix(many, ",")+"]"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "… 5 more changes") {
@@ -269,7 +268,7 @@ func TestState(t *testing.T) {
 // A conversation of unknown and hostile entries can be read, and commands no terminal.
 func TestTalk(t *testing.T) {
 	var b bytes.Buffer
-	talk := NewTalk(screen.New(&b, unset), TalkOptions{})
+	talk := NewConversation(New(&b, unset), ConversationOptions{})
 	for _, raw := range []string{
 		`{"type":"message","id":"a","message":{"role":"user","content":"x\u001b[2Jy"}}`,
 		`{"type":"message","id":"b","message":{"weird":{"deep":[1,2]}}}`,

@@ -1,37 +1,36 @@
-package draw
+package term
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/internal/parts"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// TalkOptions say how Talk shows entries.
-type TalkOptions struct {
+// ConversationOptions say how Talk shows entries.
+type ConversationOptions struct {
 	Full  bool                // whole results of tools, and what the model thought
 	Short func(string) string // shortens ids; nil = not
 	Label func(id string) string
 }
 
 // Talk writes entries as a conversation that can be read, one after the other as they are added.
-type Talk struct {
-	s *screen.Screen
-	o TalkOptions
+type Conversation struct {
+	s *Screen
+	o ConversationOptions
 }
 
-// NewTalk begins a conversation.
-func NewTalk(s *screen.Screen, o TalkOptions) *Talk {
+// NewConversation begins a conversation.
+func NewConversation(s *Screen, o ConversationOptions) *Conversation {
 	if o.Short == nil {
 		o.Short = func(id string) string { return id }
 	}
 	if o.Label == nil {
 		o.Label = func(string) string { return "" }
 	}
-	return &Talk{s: s, o: o}
+	return &Conversation{s: s, o: o}
 }
 
 const (
@@ -41,7 +40,7 @@ const (
 )
 
 // Add writes one entry.
-func (t *Talk) Add(e transcript.Entry) error {
+func (t *Conversation) Add(e transcript.Entry) error {
 	var b strings.Builder
 	if m, ok := e.Message(); ok {
 		t.message(&b, e, m)
@@ -55,32 +54,32 @@ func (t *Talk) Add(e transcript.Entry) error {
 }
 
 // head writes the line above what somebody says.
-func (t *Talk) head(b *strings.Builder, e transcript.Entry, who string) {
+func (t *Conversation) head(b *strings.Builder, e transcript.Entry, who string) {
 	b.WriteByte('\n')
 	b.WriteString(t.s.Paint(headStyle(who), who))
-	b.WriteString(t.s.Paint(screen.Dim, "  "+screen.Line(t.o.Short(e.ID))+"  "+screen.Clock(e.Time)))
+	b.WriteString(t.s.Paint(Dim, "  "+Line(t.o.Short(e.ID))+"  "+Clock(e.Time)))
 	if label := t.o.Label(e.ID); label != "" {
-		b.WriteString(t.s.Paint(screen.Yellow, "  ["+screen.Line(label)+"]"))
+		b.WriteString(t.s.Paint(Yellow, "  ["+Line(label)+"]"))
 	}
 	b.WriteByte('\n')
 }
 
-func headStyle(who string) screen.Style {
+func headStyle(who string) Style {
 	if who == "user" {
-		return screen.Cyan
+		return Cyan
 	}
-	return screen.Bold
+	return Bold
 }
 
 // body writes lines, indented and wrapped; most > 0 bounds them.
-func (t *Talk) body(b *strings.Builder, style screen.Style, text string, most int, margin string) {
+func (t *Conversation) body(b *strings.Builder, style Style, text string, most int, margin string) {
 	columns := textMost
 	if w := t.s.Width(); w == 0 {
 		columns = 0
 	} else {
 		columns = min(columns, w-len(margin))
 	}
-	lines := screen.Wrap(screen.Text(text), columns)
+	lines := wrap(Text(text), columns)
 	more := 0
 	if most > 0 && len(lines) > most+1 {
 		lines, more = lines[:most], len(lines)-most
@@ -92,13 +91,13 @@ func (t *Talk) body(b *strings.Builder, style screen.Style, text string, most in
 		b.WriteString(strings.TrimRight(margin+t.s.Paint(style, l), " ") + "\n")
 	}
 	if more > 0 {
-		b.WriteString(margin + t.s.Paint(screen.Dim, "… "+screen.Count(more, "more line", "more lines")) + "\n")
+		b.WriteString(margin + t.s.Paint(Dim, "… "+Count(more, "more line", "more lines")) + "\n")
 	}
 }
 
-func (t *Talk) message(b *strings.Builder, e transcript.Entry, m transcript.Message) {
+func (t *Conversation) message(b *strings.Builder, e transcript.Entry, m transcript.Message) {
 	shape, apart := transcript.Inspect(m.Raw), parts.Of(m.Raw)
-	who := Who(e.Type, shape.Role)
+	who := Speaker(e.Type, shape.Role)
 	if len(shape.Results) > 0 && len(shape.Calls) == 0 && !speaks(apart) {
 		t.result(b, e, apart, shape)
 		t.attached(b, apart.Blocks)
@@ -111,21 +110,21 @@ func (t *Talk) message(b *strings.Builder, e transcript.Entry, m transcript.Mess
 		if t.o.Full {
 			most = 0
 		}
-		t.body(b, screen.Dim, thought, most, indent)
+		t.body(b, Dim, thought, most, indent)
 	}
 	if shape.Text != "" {
-		t.body(b, screen.Plain, shape.Text, 0, indent)
+		t.body(b, Plain, shape.Text, 0, indent)
 	}
 	for _, c := range calls(apart, shape) {
-		text := screen.Line(c.name + " " + c.arg)
+		text := Line(c.name + " " + c.arg)
 		if w := t.s.Width(); w > 0 && !t.o.Full {
-			text = screen.Cut(text, min(w, textMost)-len(indent)-2)
+			text = Cut(text, min(w, textMost)-len(indent)-2)
 		}
-		b.WriteString(indent + t.s.Paint(screen.Blue, "→ "+text) + "\n")
+		b.WriteString(indent + t.s.Paint(Blue, "→ "+text) + "\n")
 	}
 	told := t.attached(b, apart.Blocks)
 	if apart.Stopped != "" {
-		b.WriteString(indent + t.s.Paint(screen.Red, "✗ "+screen.Line(apart.Stopped)) + "\n")
+		b.WriteString(indent + t.s.Paint(Red, "✗ "+Line(apart.Stopped)) + "\n")
 		told = true
 	}
 	if silent && thought == "" && !told {
@@ -146,7 +145,7 @@ func speaks(m parts.Message) bool {
 
 // attached tells of what cannot be drawn: images and documents, and the results that tools at the provider's gave
 // within the same message. false: there is none.
-func (t *Talk) attached(b *strings.Builder, blocks []parts.Block) (any bool) {
+func (t *Conversation) attached(b *strings.Builder, blocks []parts.Block) (any bool) {
 	for _, p := range blocks {
 		if r, ok := p.Result(); ok {
 			any = t.attached(b, r.Blocks) || any
@@ -159,47 +158,47 @@ func (t *Talk) attached(b *strings.Builder, blocks []parts.Block) (any bool) {
 		var told []string
 		for _, s := range []string{f.Name, f.Mime} {
 			if s != "" {
-				told = append(told, screen.Line(s))
+				told = append(told, Line(s))
 			}
 		}
 		if f.Size >= 0 {
-			told = append(told, screen.Size(f.Size))
+			told = append(told, Size(f.Size))
 		}
-		b.WriteString(indent + t.s.Paint(screen.Dim, "attached: "+strings.Join(told, "  ")) + "\n")
+		b.WriteString(indent + t.s.Paint(Dim, "attached: "+strings.Join(told, "  ")) + "\n")
 		any = true
 	}
 	return any
 }
 
 // result writes what a tool answered: the first lines, unless all is wanted.
-func (t *Talk) result(b *strings.Builder, e transcript.Entry, m parts.Message, shape transcript.Shape) {
-	mark, style := "← ", screen.Dim
+func (t *Conversation) result(b *strings.Builder, e transcript.Entry, m parts.Message, shape transcript.Shape) {
+	mark, style := "← ", Dim
 	if m.Failed {
-		mark, style = "✗ ", screen.Red
+		mark, style = "✗ ", Red
 	}
 	name := m.Tool
 	if name == "" {
 		name = "result"
 	}
-	b.WriteString(indent + t.s.Paint(style, mark+screen.Line(name)) +
-		t.s.Paint(screen.Dim, "  "+screen.Line(t.o.Short(e.ID))) + "\n")
+	b.WriteString(indent + t.s.Paint(style, mark+Line(name)) +
+		t.s.Paint(Dim, "  "+Line(t.o.Short(e.ID))) + "\n")
 	most := resultLines
 	if t.o.Full {
 		most = 0
 	}
 	if text := strings.Trim(shape.Text, "\n"); text != "" {
-		t.body(b, screen.Dim, text, most, indent+indent)
+		t.body(b, Dim, text, most, indent+indent)
 	}
 }
 
 // unknown writes a message in which nothing was understood.
-func (t *Talk) unknown(b *strings.Builder, raw json.RawMessage) {
+func (t *Conversation) unknown(b *strings.Builder, raw json.RawMessage) {
 	most := 200
-	text := screen.Line(string(raw))
+	text := Line(string(raw))
 	if !t.o.Full {
-		text = screen.Cut(text, most)
+		text = Cut(text, most)
 	}
-	t.body(b, screen.Dim, text, 0, indent)
+	t.body(b, Dim, text, 0, indent)
 }
 
 // fields are those of entries that are no messages.
@@ -225,16 +224,16 @@ func fieldsOf(e transcript.Entry) fields {
 }
 
 // other writes an entry that is no message.
-func (t *Talk) other(b *strings.Builder, e transcript.Entry) {
+func (t *Conversation) other(b *strings.Builder, e transcript.Entry) {
 	f := fieldsOf(e)
 	switch e.Type {
 	case "compaction", "branch_summary":
-		t.head(b, e, Who(e.Type, ""))
-		t.body(b, screen.Plain, f.Summary, 0, indent)
+		t.head(b, e, Speaker(e.Type, ""))
+		t.body(b, Plain, f.Summary, 0, indent)
 	case "custom_message":
 		t.head(b, e, "note")
 		text := transcript.Inspect(parts.Wrap("custom", f.Content)).Text
-		t.body(b, screen.Plain, text, 0, indent)
+		t.body(b, Plain, text, 0, indent)
 	case "model_change":
 		t.remark(b, "model "+f.Provider+"/"+f.Model)
 	case "thinking_level_change":
@@ -253,6 +252,6 @@ func (t *Talk) other(b *strings.Builder, e transcript.Entry) {
 }
 
 // remark writes a line about the session itself.
-func (t *Talk) remark(b *strings.Builder, text string) {
-	b.WriteString("\n" + t.s.Paint(screen.Dim, "── "+screen.Line(text)) + "\n")
+func (t *Conversation) remark(b *strings.Builder, text string) {
+	b.WriteString("\n" + t.s.Paint(Dim, "── "+Line(text)) + "\n")
 }

@@ -1,4 +1,4 @@
-package screen
+package term
 
 import (
 	"bytes"
@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 )
-
-func none(string) string { return "" }
 
 // terminal is a screen as if a person were looking.
 func terminal(w *bytes.Buffer, width int) *Screen {
@@ -21,7 +19,7 @@ func TestNew(t *testing.T) {
 	if s.Terminal() || s.Width() != 70 || s.Paint(Red, "x") != "x" {
 		t.Errorf("a buffer: terminal %v, width %d, %q", s.Terminal(), s.Width(), s.Paint(Red, "x"))
 	}
-	if s = New(&bytes.Buffer{}, none); s.Width() != 0 {
+	if s = New(&bytes.Buffer{}, unset); s.Width() != 0 {
 		t.Errorf("without COLUMNS: width %d", s.Width())
 	}
 	env["COLUMNS"] = "3"
@@ -103,8 +101,8 @@ func TestWrap(t *testing.T) {
 		{"日", 1, "日"},
 		{"\tx", 20, "    x"},
 	} {
-		if got := strings.Join(Wrap(tt.text, tt.columns), "|"); got != tt.want {
-			t.Errorf("Wrap(%q, %d) = %q, want %q", tt.text, tt.columns, got, tt.want)
+		if got := strings.Join(wrap(tt.text, tt.columns), "|"); got != tt.want {
+			t.Errorf("wrap(%q, %d) = %q, want %q", tt.text, tt.columns, got, tt.want)
 		}
 	}
 }
@@ -113,7 +111,7 @@ func TestTable(t *testing.T) {
 	var b bytes.Buffer
 	rows := [][]Cell{{{Text: "1"}, {Text: "a rather long title"}, {Text: "x", Style: Red}}, {{Text: "22"}, {Text: "日本"}, {Text: ""}}}
 	columns := []Column{{Head: "N", Right: true}, {Head: "TITLE", Flex: true}, {Head: "END"}}
-	if err := New(&b, none).Table(columns, rows); err != nil {
+	if err := New(&b, unset).Table(columns, rows); err != nil {
 		t.Fatal(err)
 	}
 	want := " N  TITLE                END\n 1  a rather long title  x\n22  日本\n"
@@ -154,15 +152,15 @@ func TestHuman(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		1500: "1.5 µs", 15 * time.Microsecond: "15 µs", 1500 * time.Microsecond: "1.5 ms", 150 * time.Millisecond: "150 ms", 1500 * time.Millisecond: "1.5 s",
 	} {
-		if got := Took(d); got != want {
-			t.Errorf("Took(%d) = %q, want %q", d, got, want)
+		if got := Duration(d); got != want {
+			t.Errorf("Duration(%d) = %q, want %q", d, got, want)
 		}
 	}
 	for _, tt := range [][3]string{
 		{"/home/x/a", "/home/x", "~/a"}, {"/home/x", "/home/x", "~"}, {"/home/xy", "/home/x", "/home/xy"}, {"/a", "", "/a"}, {"/a", "/", "/a"},
 	} {
-		if got := Home(tt[0], tt[1]); got != tt[2] {
-			t.Errorf("Home(%q, %q) = %q, want %q", tt[0], tt[1], got, tt[2])
+		if got := ShortenHome(tt[0], tt[1]); got != tt[2] {
+			t.Errorf("ShortenHome(%q, %q) = %q, want %q", tt[0], tt[1], got, tt[2])
 		}
 	}
 	if got := Count(1, "entry", "entries") + ", " + Count(1002, "entry", "entries") + ", " + Size(2048) + ", " + Number(1002); got != "1 entry, 1,002 entries, 2.0 KiB, 1,002" {
@@ -175,7 +173,7 @@ func TestProgress(t *testing.T) {
 	var b bytes.Buffer
 	now := time.Unix(0, 0)
 	clock := func() time.Time { return now }
-	p := New(&b, none).Progress("importing", 100, true, clock)
+	p := New(&b, unset).Progress("importing", 100, true, clock)
 	p.Add(50)
 	p.Close()
 	p = terminal(&b, 80).Progress("importing", 100, true, clock)
@@ -198,7 +196,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errors.New("no paper") }
 
 func TestTableReportsAWriterThatFails(t *testing.T) {
-	if err := New(broken{}, none).Table([]Column{{Head: "A"}}, nil); err == nil {
+	if err := New(broken{}, unset).Table([]Column{{Head: "A"}}, nil); err == nil {
 		t.Error("no error")
 	}
 }

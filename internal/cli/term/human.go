@@ -1,4 +1,4 @@
-package screen
+package term
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func Clock(t time.Time) string {
 }
 
 // Took gives a duration with three digits that say something: "1.23 ms".
-func Took(d time.Duration) string {
+func Duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Microsecond:
 		return fmt.Sprintf("%.1f µs", float64(d)/float64(time.Microsecond))
@@ -59,7 +59,7 @@ func Took(d time.Duration) string {
 }
 
 // Home writes a path below the home folder with "~".
-func Home(path, home string) string {
+func ShortenHome(path, home string) string {
 	if home == "" || home == "/" {
 		return path
 	}

@@ -1,4 +1,4 @@
-package draw
+package term
 
 import (
 	"bufio"
@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/coppice-go/coppice/internal/cli/screen"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree/view"
 )
@@ -24,9 +23,9 @@ type TreeOptions struct {
 // ●; at a point where it has several versions the others hang on it, ○, each with its own line below. The head and
 // the branches are named where they stand, or on the nearest ancestor that is drawn.
 // Runs of nothing but calls and results of tools become one line.
-func Tree(s *screen.Screen, t *transcript.Tree, o TreeOptions) error {
+func Tree(s *Screen, t *transcript.Tree, o TreeOptions) error {
 	w := bufio.NewWriterSize(s, 1<<16)
-	d := &drawer{s: s, w: w, fo: grow(t, o.Filter, o.Keep), o: o, short: ShortEntries(t)}
+	d := &drawer{s: s, w: w, fo: grow(t, o.Filter, o.Keep), o: o, short: ShortEntryIDs(t)}
 	d.marks = view.Marks(t, d.shown())
 	d.all()
 	if err := w.Flush(); err != nil {
@@ -37,7 +36,7 @@ func Tree(s *screen.Screen, t *transcript.Tree, o TreeOptions) error {
 
 // drawer writes one forest.
 type drawer struct {
-	s     *screen.Screen
+	s     *Screen
 	w     io.Writer
 	fo    *forest
 	o     TreeOptions
@@ -129,7 +128,7 @@ func (d *drawer) lane(l lane, stack []lane) []lane {
 
 // hang makes the lane of a version that leaves the line at gutter.
 func (d *drawer) hang(gutter string, last bool, at int32) lane {
-	if screen.Columns(gutter) >= maxGutter {
+	if Columns(gutter) >= maxGutter {
 		return lane{at: at, gutter: gutter, mark: gutter}
 	}
 	if last {
@@ -165,13 +164,13 @@ func (d *drawer) rows(run []int32, l lane) {
 	}
 	for i := 0; i < len(rows); i++ {
 		if skip > 0 && i == skip {
-			d.printf("%s%s\n", d.gutter(mark), d.s.Paint(screen.Dim, "┊ "+screen.Count(hidden, "more entry", "more entries")))
+			d.printf("%s%s\n", d.gutter(mark), d.s.Paint(Dim, "┊ "+Count(hidden, "more entry", "more entries")))
 			i = len(rows) - d.o.Ends - 1
 			mark = l.gutter
 			continue
 		}
 		if len(rows[i]) > 1 {
-			d.printf("%s%s\n", d.gutter(mark), d.s.Paint(screen.Dim, "┊ "+d.steps(rows[i])))
+			d.printf("%s%s\n", d.gutter(mark), d.s.Paint(Dim, "┊ "+d.steps(rows[i])))
 		} else {
 			d.row(rows[i][0], mark)
 		}
@@ -215,9 +214,9 @@ func (d *drawer) steps(run []int32) string {
 			}
 		}
 	}
-	text := screen.Count(results, "tool result", "tool results")
+	text := Count(results, "tool result", "tool results")
 	if results == 0 {
-		text = screen.Count(len(run), "tool call", "tool calls")
+		text = Count(len(run), "tool call", "tool calls")
 	}
 	if len(names) > 5 {
 		names = append(names[:5], "…")
@@ -240,7 +239,7 @@ func toolNames(preview string) []string {
 	return names
 }
 
-func (d *drawer) gutter(text string) string { return d.s.Paint(screen.Dim, text) }
+func (d *drawer) gutter(text string) string { return d.s.Paint(Dim, text) }
 
 func (d *drawer) printf(format string, args ...any) {
 	if _, err := fmt.Fprintf(d.w, format, args...); err != nil {
