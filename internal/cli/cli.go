@@ -6,6 +6,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -17,21 +18,22 @@ import (
 	_ "github.com/coppice-go/coppice/backend/local"  // file:
 	_ "github.com/coppice-go/coppice/backend/memory" // mem:
 	_ "github.com/coppice-go/coppice/backend/s3"     // s3:
-	"github.com/coppice-go/coppice/internal/cli/change"
-	"github.com/coppice-go/coppice/internal/cli/demo"
-	"github.com/coppice-go/coppice/internal/cli/grove"
-	"github.com/coppice-go/coppice/internal/cli/look"
-	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/recall"
-	"github.com/coppice-go/coppice/internal/cli/recent"
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/internal/cli/upkeep"
 )
 
-// cli is one run: what all commands share.
+// cli is one run of the command line: what all commands share.
 type cli struct {
-	*program.App
-	begun bool // the arguments were understood, and a command runs
+	stdin          io.Reader
+	stdout, stderr *term.Screen
+	getenv         func(string) string
+	now            func() time.Time
+
+	storeFlag    string // --store
+	json         bool   // --json
+	singleWriter bool   // --single-writer
+
+	started   bool // the arguments were understood, and a command runs
+	wroteJSON bool // a JSON document is on stdout, or begun
 }
 
 // The groups in which help lists the commands.
@@ -54,49 +56,51 @@ var groups = []*cobra.Group{
 // commands are all commands, in the order of the help.
 var commands = []struct {
 	group string
-	make  func(*program.App) *cobra.Command
+	make  func(*cli) *cobra.Command
 }{
-	{groupWrite, change.Import},
-	{groupWrite, change.Create},
-	{groupWrite, change.Append},
-	{groupWrite, recent.Continue},
-	{groupWrite, recent.Rename},
-	{groupWrite, recent.Move},
-	{groupWrite, recent.Compact},
-	{groupRead, look.List},
-	{groupRead, recent.Pick},
-	{groupRead, recent.Pin},
-	{groupRead, recent.Resume},
-	{groupRead, look.Context},
-	{groupRead, grove.Tree},
-	{groupRead, look.Show},
-	{groupRead, look.Log},
-	{groupRead, look.Search},
-	{groupRead, recall.History},
-	{groupRead, recent.Labels},
-	{groupRead, recent.Usage},
-	{groupRead, recent.Settings},
-	{groupRead, look.Export},
-	{groupTravel, change.Branch},
-	{groupTravel, change.Switch},
-	{groupTravel, recent.Navigate},
-	{groupTravel, recent.Reset},
-	{groupTravel, change.Label},
-	{groupTravel, change.Snapshot},
-	{groupTravel, change.Snapshots},
-	{groupTravel, change.Prune},
-	{groupTravel, change.Rollback},
-	{groupTravel, look.Diff},
-	{groupTravel, recent.Fork},
-	{groupStore, upkeep.Verify},
-	{groupStore, upkeep.Repair},
-	{groupStore, upkeep.GC},
-	{groupStore, recent.Delete},
-	{groupStore, recent.Trash},
-	{groupStore, upkeep.Backend},
-	{groupMore, demo.Command},
-	{groupMore, upkeep.Version},
+	{groupWrite, (*cli).importCommand},
+	{groupWrite, (*cli).createCommand},
+	{groupWrite, (*cli).appendCommand},
+	{groupWrite, (*cli).continueCommand},
+	{groupWrite, (*cli).renameCommand},
+	{groupWrite, (*cli).moveCommand},
+	{groupWrite, (*cli).compactCommand},
+	{groupRead, (*cli).listCommand},
+	{groupRead, (*cli).pickCommand},
+	{groupRead, (*cli).pinCommand},
+	{groupRead, (*cli).resumeCommand},
+	{groupRead, (*cli).contextCommand},
+	{groupRead, (*cli).treeCommand},
+	{groupRead, (*cli).showCommand},
+	{groupRead, (*cli).logCommand},
+	{groupRead, (*cli).searchCommand},
+	{groupRead, (*cli).historyCommand},
+	{groupRead, (*cli).labelsCommand},
+	{groupRead, (*cli).usageCommand},
+	{groupRead, (*cli).settingsCommand},
+	{groupRead, (*cli).exportCommand},
+	{groupTravel, (*cli).branchCommand},
+	{groupTravel, (*cli).switchCommand},
+	{groupTravel, (*cli).navigateCommand},
+	{groupTravel, (*cli).resetCommand},
+	{groupTravel, (*cli).labelCommand},
+	{groupTravel, (*cli).snapshotCommand},
+	{groupTravel, (*cli).snapshotsCommand},
+	{groupTravel, (*cli).pruneCommand},
+	{groupTravel, (*cli).rollbackCommand},
+	{groupTravel, (*cli).diffCommand},
+	{groupTravel, (*cli).forkCommand},
+	{groupStore, (*cli).verifyCommand},
+	{groupStore, (*cli).repairCommand},
+	{groupStore, (*cli).gcCommand},
+	{groupStore, (*cli).deleteCommand},
+	{groupStore, (*cli).trashCommand},
+	{groupStore, (*cli).backendCommand},
+	{groupMore, (*cli).demoCommand},
+	{groupMore, (*cli).versionCommand},
 }
+
+func init() { cobra.EnableCommandSorting = false } // help keeps the order of the table
 
 const rootHelp = `coppice keeps what an AI agent must not lose: the whole conversation as a tree, and the agent's exact
 state at every turn. Go back to any point and grow another branch; nothing that stood before is lost.
@@ -120,17 +124,32 @@ Exit codes:
   1  failed            4  conflict, or fenced   130  interrupted
   2  wrong usage       5  corrupt`
 
-// Main runs one command and gives its exit code. An interrupt ends it cleanly; a second one at once.
+// Main runs one command and returns its exit code. The first interrupt ends the command cleanly, a second one kills the
+// process.
 func Main(args []string) int {
-	cobra.EnableCommandSorting = false // help keeps the order of the table
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	context.AfterFunc(ctx, cancel) // from here on signals have their usual effect again
-	c := &cli{App: &program.App{
-		In: os.Stdin, Out: term.New(os.Stdout, os.Getenv), Err: term.New(os.Stderr, os.Getenv),
-		Getenv: os.Getenv, Now: time.Now,
-	}}
-	return c.run(ctx, args)
+	return Run(ctx, Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now}, args)
+}
+
+// Env is what a command uses of its process. Files, the working directory and the credentials of S3 are those of the
+// process.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(name string) string
+	Now            func() time.Time
+}
+
+// Run runs one command in an environment and returns its exit code.
+func Run(ctx context.Context, env Env, args []string) int { return newCLI(env).run(ctx, args) }
+
+func newCLI(env Env) *cli {
+	return &cli{
+		stdin: env.Stdin, stdout: term.New(env.Stdout, env.Getenv), stderr: term.New(env.Stderr, env.Getenv),
+		getenv: env.Getenv, now: env.Now,
+	}
 }
 
 func (c *cli) run(ctx context.Context, args []string) int {
@@ -138,16 +157,16 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return program.ExitDone
+		return exitDone
 	}
-	if !c.begun {
+	if !c.started {
 		if end := slices.Index(args, "--"); end >= 0 {
 			args = args[:end]
 		}
-		c.JSON = c.JSON || slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
-		err = program.Usage("%w", err)
+		c.json = c.json || slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+		err = usageError("%w", err)
 	}
-	return c.Fail(err)
+	return c.fail(err)
 }
 
 func (c *cli) root() *cobra.Command {
@@ -157,20 +176,22 @@ func (c *cli) root() *cobra.Command {
 		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			c.begun = true
-			return nil
+		PersistentPreRun: func(*cobra.Command, []string) {
+			c.started = true
 		},
 	}
-	root.PersistentFlags().StringVar(&c.URL, "store", "", "where the sessions are: a folder or a URL")
-	root.PersistentFlags().BoolVar(&c.JSON, "json", false, "one JSON document on the standard output")
-	root.PersistentFlags().BoolVar(&c.Alone, "single-writer", false, "keep sessions on a store that ignores conditional writes: nothing then notices a second writer")
-	root.SetOut(c.Out)
-	root.SetErr(c.Err)
+	flags := root.PersistentFlags()
+	flags.StringVar(&c.storeFlag, "store", "", "where the sessions are: a folder or a URL")
+	flags.BoolVar(&c.json, "json", false, "one JSON document on the standard output")
+	flags.BoolVar(&c.singleWriter, "single-writer", false,
+		"keep sessions on a store that ignores conditional writes: nothing then notices a second writer")
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
 	root.AddGroup(groups...)
 	for _, entry := range commands {
-		cmd := entry.make(c.App)
+		cmd := entry.make(c)
 		cmd.GroupID = entry.group
+		cmd.ValidArgsFunction = c.completion(cmd.Use)
 		root.AddCommand(cmd)
 	}
 	root.SetHelpCommandGroupID(groupMore)

@@ -132,6 +132,7 @@ func TestDocumentedJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	docs, bin := chapters(t), t.TempDir()
+	env := map[string]string{"COPPICE_STATE": t.TempDir()}
 	steps := []struct {
 		name, stdin string
 		args        []string
@@ -191,7 +192,7 @@ func TestDocumentedJSON(t *testing.T) {
 	seen := map[string]bool{"demo": true} // TestDemo holds its document against the page
 	for _, step := range steps {
 		seen[step.name] = true
-		stdout, stderr, code := call(t, store, step.stdin, append([]string{"--json"}, step.args...)...)
+		stdout, stderr, code := callWith(t, env, store, step.stdin, append([]string{"--json"}, step.args...)...)
 		if (code != 0) != step.fails {
 			t.Errorf("%v: exit code %d\n%s%s", step.args, code, stdout, stderr)
 			continue
@@ -220,7 +221,8 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 	t.Parallel()
 	docs := chapters(t)
 	var missing []string
-	for _, cmd := range (&cli{}).rootForTest(t).Commands() {
+	c, _, _ := bare()
+	for _, cmd := range c.root().Commands() {
 		name := cmd.Name()
 		if cmd.HasSubCommands() && name == "backend" {
 			name = "backend verify"

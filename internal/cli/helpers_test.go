@@ -7,15 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/examples/session"
 	"github.com/coppice-go/coppice/internal/cli/clitest"
-	"github.com/coppice-go/coppice/internal/cli/program"
-	"github.com/coppice-go/coppice/internal/cli/term"
 )
+
+// clock is the time of all commands that tests run in this process.
+var clock = clitest.NewClock()
 
 // call runs one command in this process.
 func call(t *testing.T, store, stdin string, args ...string) (stdout, stderr string, code int) {
@@ -28,14 +26,12 @@ func callWith(t *testing.T, env map[string]string, store, stdin string, args ...
 	t.Helper()
 	var out, errs bytes.Buffer
 	get := func(name string) string { return env[name] }
-	c := &cli{App: &program.App{
-		In: strings.NewReader(stdin), Out: term.New(&out, get), Err: term.New(&errs, get), Getenv: get, Now: time.Now,
-	}}
-	code = c.run(t.Context(), append([]string{"--store", store}, args...))
+	process := Env{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: get, Now: clock.Now}
+	code = Run(t.Context(), process, append([]string{"--store", store}, args...))
 	return out.String(), errs.String(), code
 }
 
-// must runs one command that has to succeed, and gives its JSON document.
+// must runs one command that has to succeed, and returns its JSON document.
 func must(t *testing.T, store, stdin string, args ...string) any {
 	t.Helper()
 	stdout, stderr, code := call(t, store, stdin, append([]string{"--json"}, args...)...)
@@ -49,7 +45,7 @@ func must(t *testing.T, store, stdin string, args ...string) any {
 	return v
 }
 
-// value gives what is at a path of a document, as text.
+// value returns what is at a path of a document, as text.
 func value(t *testing.T, v any, path string) string {
 	t.Helper()
 	x, err := clitest.At(v, path)
@@ -77,12 +73,11 @@ func example(t *testing.T) string {
 	return name
 }
 
-// rootForTest gives the tree of commands.
-func (c *cli) rootForTest(t *testing.T) *cobra.Command {
-	t.Helper()
+// bare returns a command line without an environment.
+func bare() (c *cli, stdout, stderr *bytes.Buffer) {
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	none := func(string) string { return "" }
-	c.App = &program.App{Out: term.New(&bytes.Buffer{}, none), Err: term.New(&bytes.Buffer{}, none), Getenv: none, Now: time.Now}
-	return c.root()
+	return newCLI(Env{Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Getenv: none, Now: clock.Now}), stdout, stderr
 }
 
 // damage flips a bit in the middle of every transcript below a store.

@@ -95,7 +95,8 @@ func TestTargets(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{
-		".", "backend", "backend/s3", "checkpoint", "checkpoint/internal/canon", "codec", "export", "internal/cli/change", "internal/cli/importer", "internal/cli/term",
+		".", "backend", "backend/s3", "checkpoint", "checkpoint/internal/canon", "codec", "export", "internal/cli", "internal/cli/importer",
+		"internal/cli/term",
 		"internal/journal", "internal/layout", "internal/rawjson", "internal/salvage", "internal/segment", "interop/pi", "snapshot", "transcript", "transcript/blob", "transcript/pathwindow",
 	} {
 		if !slices.ContainsFunc(all, func(g target) bool { return g.dir == dir }) {

@@ -45,7 +45,7 @@ var table = slices.Concat([]row{
 	},
 	{
 		"JSON in messages, entries and state: depth, duplicate names, numbers, surrogates, BOM, CRLF, NUL", "kept token for token, or refused and nothing stored",
-		"transcript.FuzzParseLine, rawjson.FuzzValue, canon.FuzzScan, change.FuzzInput", oddJSON,
+		"transcript.FuzzParseLine, rawjson.FuzzValue, canon.FuzzScan, cli.FuzzInput", oddJSON,
 	},
 	{"JSON in imported files", "the file comes back byte for byte; what is odd is reported", "importer.FuzzImport, pi.FuzzFileReader, pi.TestDamagedFiles", oddFiles},
 	{

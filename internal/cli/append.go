@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+type appendOptions struct {
+	state, key, reason string
+	keepBoth           bool
+}
+
+func (c *cli) appendCommand() *cobra.Command {
+	var o appendOptions
+	cmd := &cobra.Command{
+		Use:   "append SESSION < messages.jsonl",
+		Short: "Append messages and state as one commit",
+		Long: `Append what stands on the standard input, one JSON object a line, and the state, as one commit: all or nothing.
+A line is a message of any provider, kept as it is; a whole entry (type, id and parentId), kept byte for byte
+at the place that it names; or an entry without a place (type "custom", "label", "model_change", ...), which
+goes to the head as messages do.
+
+The session is opened before the input is read: what another writer commits meanwhile is a conflict
+(exit code 4), and nothing is stored. With --keep-both it is stored as a branch beside the other's.`,
+		Example: `  echo '{"role":"user","content":"hello"}' | coppice append 019a
+  coppice append 019a --state state.json --key job-7 < turn.jsonl
+  echo '{"step":4}' | coppice append 019a --state -`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.append(cmd.Context(), args[0], o) },
+	}
+	cmd.Flags().StringVar(&o.state, "state", "", "file with the agent's state, JSON; - = the standard input holds it, and no messages")
+	cmd.Flags().StringVar(&o.key, "key", "", "idempotency key: a commit with a key that is known is not made again")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the log: a-z 0-9 . -; default turn")
+	cmd.Flags().BoolVar(&o.keepBoth, "keep-both", false, "after a conflict keep this as a branch")
+	return cmd
+}
+
+// appended is the JSON of append.
+type appended struct {
+	Entries  []string   `json:"entries"`
+	Seq      uint64     `json:"seq"`
+	Commit   string     `json:"commit"`
+	Kept     string     `json:"kept,omitempty"`
+	Repeated bool       `json:"repeated,omitempty"`
+	Warnings []string   `json:"warnings,omitempty"`
+	IO       backend.IO `json:"io"`
+}
+
+func (c *cli) append(ctx context.Context, id string, o appendOptions) error {
+	opts := &coppice.SessionOptions{KeepBoth: o.keepBoth}
+	return c.withSession(ctx, id, opts, func(st *countedStore, s *coppice.Session) error {
+		t, drafts, err := c.turn(ctx, o)
+		if err != nil {
+			return err
+		}
+		before := s.Head()
+		ids, err := s.Append(ctx, drafts...)
+		if err != nil {
+			return err
+		}
+		r, err := s.Commit(ctx, t)
+		if err != nil {
+			return err
+		}
+		out := appended{Entries: orList(ids), Seq: r.Seq, Commit: r.Commit, Kept: r.Kept, Warnings: r.Warnings}
+		if o.key != "" && r.Seq <= before.Seq {
+			out.Entries, out.Repeated = []string{}, true
+		}
+		out.IO = st.io()
+		if c.json {
+			return c.writeJSON(out)
+		}
+		return c.appendText(out)
+	})
+}
+
+func (c *cli) appendText(out appended) error {
+	for _, w := range out.Warnings {
+		c.notef("%s", term.Line(w))
+	}
+	if out.Repeated {
+		return c.textf("seq %d has this key already: nothing was done", out.Seq)
+	}
+	text := fmt.Sprintf("seq %d, %s", out.Seq, term.Count(len(out.Entries), "entry", "entries"))
+	if out.Kept != "" {
+		text += fmt.Sprintf("; another writer was first: kept as branch %s", out.Kept)
+	}
+	return c.textf("%s", text)
+}
+
+// turn reads what is to be committed.
+func (c *cli) turn(ctx context.Context, o appendOptions) (coppice.Turn, []transcript.Draft, error) {
+	t := coppice.Turn{Reason: o.reason, Key: o.key}
+	if o.state != "" && o.state != "-" {
+		raw, err := os.ReadFile(o.state)
+		if err != nil {
+			return t, nil, err
+		}
+		if t.State, err = stateOf(o.state, raw); err != nil {
+			return t, nil, err
+		}
+	}
+	if f, ok := c.stdin.(*os.File); ok && term.IsTerminal(f) && o.state != "" && o.state != "-" {
+		return t, nil, nil // nobody types messages beside a state
+	} else if ok && term.IsTerminal(f) {
+		c.notef("reading from the terminal; end with Ctrl-D")
+	}
+	raw, err := readAll(ctx, c.stdin)
+	if err != nil {
+		return t, nil, err
+	}
+	if o.state == "-" {
+		t.State, err = stateOf("the standard input", raw)
+		return t, nil, err
+	}
+	drafts, err := parseLines(raw)
+	if err == nil && len(drafts) == 0 && o.state == "" {
+		err = usageError("nothing on the standard input, and no --state: nothing to append")
+	}
+	return t, drafts, err
+}
+
+func stateOf(name string, raw []byte) (json.RawMessage, error) {
+	raw = bytes.TrimSpace(bytes.TrimPrefix(raw, bom))
+	if !json.Valid(raw) {
+		return nil, fmt.Errorf("state in %s: not one JSON value", name)
+	}
+	return raw, nil
+}
+
+// maxInput bounds the standard input, in bytes: it is one commit.
+const maxInput = 64 << 20
+
+// readAll reads a stream to its end, but no longer than ctx lasts.
+func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
+	type answer struct {
+		raw []byte
+		err error
+	}
+	done := make(chan answer, 1) // a read that nobody waits for any more ends with the process
+	go func() {
+		raw, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+		done <- answer{raw, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case a := <-done:
+		if len(a.raw) > maxInput {
+			return nil, fmt.Errorf("the standard input has more than %d bytes: %w", maxInput, backend.ErrTooLarge)
+		}
+		if a.err != nil {
+			return nil, fmt.Errorf("read the standard input: %w", a.err)
+		}
+		return a.raw, nil
+	}
+}
+
+var bom = []byte("\xef\xbb\xbf")
+
+// parseLines makes drafts of JSONL. One bad line refuses all.
+func parseLines(raw []byte) ([]transcript.Draft, error) {
+	sc := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(raw, bom)))
+	sc.Buffer(nil, maxInput+1)
+	var drafts []transcript.Draft
+	for n := 1; sc.Scan(); n++ {
+		line := bytes.TrimSpace(sc.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		d, err := parseLine(line)
+		if err != nil {
+			if n == bytes.Count(raw, []byte("\n"))+1 {
+				err = fmt.Errorf("%w; the last line, without a newline: is it cut off?", err)
+			}
+			return nil, fmt.Errorf("line %d of the standard input: %w; nothing was appended", n, err)
+		}
+		drafts = append(drafts, d)
+	}
+	if err := sc.Err(); err != nil {
+		return nil, fmt.Errorf("read the standard input: %w", err)
+	}
+	return drafts, nil
+}
+
+var errNoObject = errors.New("not a JSON object")
+
+// parseLine makes a draft of one line: a whole entry, an entry without a place, or a message.
+func parseLine(line []byte) (transcript.Draft, error) {
+	var fields map[string]json.RawMessage
+	if line[0] != '{' || json.Unmarshal(line, &fields) != nil {
+		return transcript.Draft{}, errNoObject
+	}
+	_, placed := fields["parentId"]
+	_, speaks := fields["role"]
+	var typ, id string
+	if json.Unmarshal(fields["type"], &typ) != nil || typ == "" || speaks {
+		return entry.Message(json.RawMessage(line)), nil
+	}
+	if json.Unmarshal(fields["id"], &id) == nil && id != "" && placed {
+		return entry.Line(line), nil
+	}
+	if needs, known := bodies[typ]; !known || needs != "" && fields[needs] == nil {
+		return entry.Message(json.RawMessage(line)), nil
+	}
+	body, err := without(line, "type", "id", "parentId", "timestamp")
+	return transcript.Draft{Type: typ, ID: id, Body: body}, err
+}
+
+// without gives an object without some of its fields. The others keep their order and their bytes.
+func without(object []byte, names ...string) (json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	out := []byte{'{'}
+	for dec.More() {
+		key, err := dec.Token()
+		var value json.RawMessage
+		if err == nil {
+			err = dec.Decode(&value)
+		}
+		if err != nil {
+			return nil, err
+		}
+		name, _ := key.(string)
+		if slices.Contains(names, name) {
+			continue
+		}
+		quoted, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quoted...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+// bodies are the types of entries that need no place, each with the field by which it is known.
+var bodies = map[string]string{
+	"message": "message", "custom": "customType", "custom_message": "customType", "label": "targetId",
+	"model_change": "modelId", "thinking_level_change": "thinkingLevel", "session_info": "", "compaction": "summary",
+	"branch_summary": "summary",
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/cli/term"
+)
+
+// parseTarget parses a TARGET argument.
+func parseTarget(text string) (coppice.Target, error) {
+	var t coppice.Target
+	if err := t.UnmarshalText([]byte(text)); err != nil {
+		return t, usageError("%w", err)
+	}
+	return t, nil
+}
+
+// absolutePath makes a path absolute; "" stays "".
+func absolutePath(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", usageError("--cwd: %w", err)
+	}
+	return path, nil
+}
+
+// directory returns the absolute path of a directory that a flag names, by default the working directory.
+func directory(flag string) (string, error) {
+	if flag == "" {
+		return os.Getwd()
+	}
+	return absolutePath(flag)
+}
+
+// findFlags are the flags of commands that show what they find.
+type findFlags struct {
+	cwd   string
+	limit int
+}
+
+// register adds the flags to a command; what names the things that it finds.
+func (o *findFlags) register(f *pflag.FlagSet, what string) {
+	f.StringVar(&o.cwd, "cwd", "", "only "+what+" of this working directory")
+	f.IntVar(&o.limit, "limit", 50, "at most so many; 0 = all")
+}
+
+// check validates the flags and makes the directory absolute.
+func (o *findFlags) check() (err error) {
+	if o.limit < 0 {
+		return usageError("--limit %d: want 0 or more", o.limit)
+	}
+	o.cwd, err = absolutePath(o.cwd)
+	return err
+}
+
+// maxCompletions bounds what a completion offers.
+const maxCompletions = 200
+
+// completion returns the completion of a command's arguments, by their names in its usage line. nil = files.
+func (c *cli) completion(use string) cobra.CompletionFunc {
+	var each []cobra.CompletionFunc
+args:
+	for _, arg := range strings.Fields(use)[1:] {
+		switch strings.Trim(arg, "[]") {
+		case "SESSION":
+			each = append(each, c.completeSession)
+		case "ENTRY", "ENTRY|BRANCH":
+			each = append(each, c.completePoint(false))
+		case "TARGET", "A", "B":
+			each = append(each, c.completePoint(true))
+		default:
+			break args
+		}
+	}
+	if each == nil {
+		return nil
+	}
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) >= len(each) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return each[len(args)](cmd, args, prefix)
+	}
+}
+
+// completeFlag offers fixed values for a flag.
+func completeFlag(cmd *cobra.Command, flag string, values ...string) {
+	f := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc(flag, f) // fails only for a flag that the command does not have
+}
+
+// completeSession offers the ids of sessions, with their titles.
+func (c *cli) completeSession(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	err := c.withStore(cmd.Context(), func(st *countedStore) error {
+		for sum, err := range st.List(cmd.Context(), coppice.ListOptions{}) {
+			if err != nil || len(out) == maxCompletions {
+				return err
+			}
+			if strings.HasPrefix(sum.ID, prefix) {
+				out = append(out, cobra.CompletionWithDesc(sum.ID, term.Cut(term.Line(titleOf(sum)), 60)))
+			}
+		}
+		return nil
+	})
+	return out, directive(err) | cobra.ShellCompDirectiveKeepOrder
+}
+
+func directive(err error) cobra.ShellCompDirective {
+	if err != nil {
+		return cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveError
+	}
+	return cobra.ShellCompDirectiveNoFileComp
+}
+
+// completePoint offers the points of a session that a command can go to: its branches and labelled entries, and, for
+// targets, its tagged snapshots and newest commits.
+func (c *cli) completePoint(targets bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var out []cobra.Completion
+		add := func(word, what string) {
+			if strings.HasPrefix(word, prefix) && len(out) < maxCompletions {
+				out = append(out, cobra.CompletionWithDesc(word, term.Line(what)))
+			}
+		}
+		ctx := cmd.Context()
+		err := c.withSession(ctx, args[0], readOnly(), func(_ *countedStore, s *coppice.Session) error {
+			tree, err := s.Tree(ctx)
+			if err != nil {
+				return err
+			}
+			for _, b := range tree.Branches() {
+				add(b.Name, "branch")
+			}
+			for n := range tree.Nodes("labeled-only") {
+				add(n.ID, "["+n.Label+"] "+n.Preview)
+			}
+			if !targets {
+				return nil
+			}
+			add("head", "where the session stands")
+			for info, err := range s.Snapshots(ctx) {
+				if err != nil {
+					return err
+				}
+				if info.Tag != "" {
+					add("tag:"+info.Tag, "snapshot of "+term.Clock(info.Time))
+				}
+			}
+			return c.addCommits(cmd, s, add)
+		})
+		return out, directive(err)
+	}
+}
+
+// addCommits offers the newest commits.
+func (c *cli) addCommits(cmd *cobra.Command, s *coppice.Session, add func(word, what string)) error {
+	left := 20
+	for commit, err := range s.Log(cmd.Context(), coppice.Target{}) {
+		if err != nil {
+			return err
+		}
+		add("seq:"+itoa(commit.Seq), commit.Reason+", "+term.Ago(c.now(), commit.Time))
+		if left--; left == 0 {
+			break
+		}
+	}
+	return nil
+}

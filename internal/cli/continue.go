@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/manager/terminal"
+)
+
+type continueOptions struct {
+	cwd, terminal string
+	fresh         bool
+}
+
+func (c *cli) continueCommand() *cobra.Command {
+	var o continueOptions
+	cmd := &cobra.Command{
+		Use:   "continue",
+		Short: "Find the session to go on with, or begin one",
+		Long: `Find the session to go on with: the one that this terminal was in, if it was in this directory; else the one of
+the directory that had the newest activity; else a new one. What the terminal was in is kept in a small file below
+$COPPICE_STATE, else $XDG_STATE_HOME/coppice, else ~/.local/state/coppice; its id comes from the environment
+(tmux, kitty, WezTerm, iTerm and others set one), or from --terminal.`,
+		Example: "  coppice resume \"$(coppice continue)\"\n  coppice continue --new",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.continueSession(cmd.Context(), o) },
+	}
+	cmd.Flags().StringVar(&o.cwd, "cwd", "", "the directory; default the present one")
+	cmd.Flags().StringVar(&o.terminal, "terminal", "", "the terminal's id; none = remember nothing")
+	cmd.Flags().BoolVar(&o.fresh, "new", false, "begin a new session")
+	return cmd
+}
+
+// continued is the JSON of continue.
+type continued struct {
+	Session string  `json:"session"`
+	Found   string  `json:"found"` // terminal, directory, new
+	Cwd     string  `json:"cwd"`
+	Title   string  `json:"title"`
+	Seq     uint64  `json:"seq"`
+	Head    *string `json:"head"`
+}
+
+func (c *cli) continueSession(ctx context.Context, o continueOptions) (err error) {
+	if o.cwd, err = directory(o.cwd); err != nil {
+		return err
+	}
+	return c.withStore(ctx, func(st *countedStore) (err error) {
+		opts, reason, err := c.terminalOptions(st, o.terminal)
+		if err != nil {
+			return err
+		}
+		m := manager.New(st.Store, opts)
+		if o.fresh {
+			_, err = m.Create(ctx, o.cwd, "")
+		} else {
+			_, err = m.Continue(ctx, o.cwd)
+		}
+		if err != nil {
+			return err
+		}
+		s := m.Session()
+		defer func() {
+			if cerr := s.Close(); err == nil {
+				err = cerr
+			}
+		}()
+		if *reason == "new" {
+			if _, err := s.Commit(ctx, coppice.Turn{Reason: "create"}); err != nil {
+				return err
+			}
+		}
+		found := map[string]string{"continue": "directory"}[*reason]
+		if found == "" {
+			found = *reason
+		}
+		info := s.Info()
+		if c.json {
+			return c.writeJSON(continued{s.ID(), found, info.Cwd, info.Title, info.Seq, orNull(info.Entry)})
+		}
+		return c.textf("%s", s.ID())
+	})
+}
+
+// crumbs are the options of a manager that remembers this terminal, and where it says how it found its session.
+func (c *cli) terminalOptions(st *countedStore, id string) (*manager.Options, *string, error) {
+	reason := new(string)
+	o := &manager.Options{Store: st.url, Terminal: id, Hooks: manager.Hooks{
+		Start: func(_ context.Context, _ *coppice.Session, why string) { *reason = why },
+	}}
+	if id == "" {
+		o.Terminal = terminal.ID(c.getenv)
+	}
+	if id == "none" || o.Terminal == "" {
+		o.Terminal = ""
+		return o, reason, nil
+	}
+	dir, err := c.stateFile("terminals")
+	o.Crumbs = &terminal.Dir{Path: dir, Now: c.now}
+	return o, reason, err
+}
+
+// remember leaves a crumb for a terminal, if there is one. That it cannot is no fault of the command.
+func (c *cli) rememberInTerminal(ctx context.Context, session, id string) {
+	_ = c.withStore(ctx, func(st *countedStore) error {
+		o, _, err := c.terminalOptions(st, id)
+		if err != nil || o.Terminal == "" {
+			return err
+		}
+		full, err := st.resolve(ctx, session)
+		if err != nil {
+			return err
+		}
+		o.Session.ReadOnly = true
+		m := manager.New(st.Store, o)
+		if _, err := m.Open(ctx, full); err != nil {
+			return err
+		}
+		return m.Close(ctx)
+	})
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+func (c *cli) diffCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "diff SESSION A B",
+		Short:   "What lies between two TARGETs: messages and state",
+		Example: "  coppice diff 019a seq:12 head",
+		Args:    cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.diff(cmd.Context(), args[0], args[1], args[2])
+		},
+	}
+}
+
+// diffOut is the JSON of diff.
+type diffOut struct {
+	Base     *string         `json:"base"`
+	Messages diffMessages    `json:"messages"`
+	State    json.RawMessage `json:"state"`
+}
+
+type diffMessages struct {
+	OnlyA []json.RawMessage `json:"onlyA"`
+	OnlyB []json.RawMessage `json:"onlyB"`
+}
+
+func lines(entries []transcript.Entry) []json.RawMessage {
+	out := make([]json.RawMessage, len(entries))
+	for i, e := range entries {
+		out[i] = e.Raw
+	}
+	return out
+}
+
+func (c *cli) diff(ctx context.Context, id, from, to string) error {
+	a, err := parseTarget(from)
+	if err != nil {
+		return err
+	}
+	b, err := parseTarget(to)
+	if err != nil {
+		return err
+	}
+	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
+		va, err := s.At(ctx, a)
+		if err != nil {
+			return err
+		}
+		vb, err := s.At(ctx, b)
+		if err != nil {
+			return err
+		}
+		d, err := va.Diff(ctx, vb)
+		if err != nil {
+			return err
+		}
+		if c.json {
+			return c.writeJSON(diffOut{orNull(d.Base), diffMessages{lines(d.OnlyA), lines(d.OnlyB)}, d.State})
+		}
+		t, err := s.Tree(ctx)
+		if err != nil {
+			return err
+		}
+		return c.diffText(va, vb, d, term.ShortEntryIDs(t))
+	})
+}
+
+func (c *cli) diffText(a, b *coppice.View, d checkpoint.Diff, short func(string) string) error {
+	name := func(sign string, v *coppice.View) string {
+		com := v.Commit()
+		return sign + " seq " + itoa(com.Seq) + "  " + term.Clock(com.Time) + "  " + term.Line(com.Reason) + ", branch " + term.Line(v.Document().Branch)
+	}
+	errs := []error{
+		c.textf("%s", c.stdout.Paint(term.Red, name("-", a))), c.textf("%s", c.stdout.Paint(term.Green, name("+", b))),
+	}
+	base := "nothing"
+	if d.Base != "" {
+		base = "all up to " + short(d.Base)
+	}
+	if len(d.OnlyA)+len(d.OnlyB) == 0 {
+		errs = append(errs, c.textf("\nmessages: the same"))
+	} else {
+		errs = append(errs, c.textf("\nmessages (in common: %s)", base),
+			term.DiffEntries(c.stdout, "-", d.OnlyA, short), term.DiffEntries(c.stdout, "+", d.OnlyB, short))
+	}
+	if string(d.State) == "[]" {
+		return errors.Join(append(errs, c.textf("\nstate: the same"))...)
+	}
+	return errors.Join(append(errs, c.textf("\nstate"), term.DiffState(c.stdout, d.State, a.Document().State))...)
+}

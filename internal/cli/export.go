@@ -1,0 +1,343 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/export"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/formats"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+type exportOptions struct {
+	format, file string
+	noClobber    bool
+}
+
+func (c *cli) exportCommand() *cobra.Command {
+	var o exportOptions
+	cmd := &cobra.Command{
+		Use:   "export SESSION",
+		Short: "Write a session as a file: pi v3, or the bytes that were imported",
+		Long: `Write a session as a file. Format pi: every entry of every branch as a pi v3 session file; lines that pi reads are
+as they came. Format original: the bytes that were imported, exactly, and behind them what was added since, in their
+format, and where it stands elsewhere than the file would be opened, what leads there; of a session that was made here,
+all its lines. Formats omp, atomic, operator, claude-code and codex are for those programs; a file of codex's has one
+line of conversation, that of the head. What a program cannot be told is listed. Formats markdown and html are for people:
+the current line first, with every other branch and its name; the page needs nothing else, runs no script, and shows
+Markdown as it was written; in the Markdown document what was said is a quotation, so that nothing in it reaches beyond it.
+
+Without -o the file goes to the standard output, with --json too.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.export(cmd.Context(), args[0], o) },
+	}
+	cmd.Flags().StringVar(&o.format, "format", "pi", strings.Join(exportFormats, ", "))
+	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the file to write; one that is there is replaced as a whole")
+	cmd.Flags().BoolVar(&o.noClobber, "no-clobber", false, "refuse to replace a file that is there")
+	completeFlag(cmd, "format", exportFormats...)
+	return cmd
+}
+
+func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
+	if !slices.Contains(exportFormats, o.format) {
+		return usageError("unknown format %q; there are %s", o.format, strings.Join(exportFormats, ", "))
+	}
+	return c.withStore(ctx, func(st *countedStore) error {
+		full, err := st.resolve(ctx, id)
+		if err != nil {
+			return err
+		}
+		var losses interop.Losses
+		write := func(w io.Writer) (err error) {
+			switch o.format {
+			case "original":
+				losses, err = c.original(ctx, st, full, w)
+			case "markdown", "html":
+				err = people(ctx, st, full, o.format, w)
+			default:
+				losses, err = c.foreign(ctx, st, full, interop.Format(o.format), w)
+			}
+			return err
+		}
+		if o.file == "" || o.file == "-" {
+			err := write(c.stdout)
+			c.lost(losses)
+			return err
+		}
+		n, err := saveFile(o.file, o.noClobber, write)
+		if err != nil {
+			return err
+		}
+		if c.json {
+			return c.writeJSON(exported{full, o.format, o.file, n, losses})
+		}
+		c.lost(losses)
+		return c.textf("%s  %s", o.file, term.Size(n))
+	})
+}
+
+// exportFormats are those in which sessions are written.
+var exportFormats = []string{"pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown", "html"}
+
+// exported is the JSON of an export to a file. Losses are what the format could not be told, by kind.
+type exported struct {
+	Session string         `json:"session"`
+	Format  string         `json:"format"`
+	File    string         `json:"file"`
+	Bytes   int64          `json:"bytes"`
+	Losses  interop.Losses `json:"losses,omitempty"`
+}
+
+// lost tells people what a format could not be told.
+func (c *cli) lost(losses interop.Losses) {
+	for _, kind := range slices.Sorted(maps.Keys(losses)) {
+		c.notef("not in the file as it was: %s (%d)", term.Line(kind), losses[kind])
+	}
+}
+
+// people writes a session for people to read.
+func people(ctx context.Context, st *countedStore, id, format string, w io.Writer) (err error) {
+	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if format == "html" {
+		return export.HTML(ctx, s, w, nil)
+	}
+	return export.Markdown(ctx, s, w, nil)
+}
+
+// saveFile writes a file beside its place and then puts it there, so that no half of one is ever seen.
+func saveFile(name string, noClobber bool, write func(io.Writer) error) (n int64, err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".coppice-*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if rerr := os.Remove(tmp.Name()); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}()
+	buf := bufio.NewWriterSize(tmp, 1<<16)
+	err = write(buf)
+	if err == nil {
+		err = buf.Flush()
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err == nil {
+		n, err = tmp.Seek(0, io.SeekCurrent)
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return 0, err
+	}
+	if !noClobber {
+		return n, os.Rename(tmp.Name(), name)
+	}
+	err = os.Link(tmp.Name(), name) // fails where there is one
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return 0, &failure{code: "exists", hint: "without --no-clobber it is replaced", err: fmt.Errorf("%s is there already: %w", name, fs.ErrExist)}
+	case err != nil: // a file system without links
+		if _, serr := os.Lstat(name); serr == nil {
+			return 0, &failure{code: "exists", hint: "without --no-clobber it is replaced", err: fmt.Errorf("%s is there already: %w", name, fs.ErrExist)}
+		}
+		return n, os.Rename(tmp.Name(), name)
+	}
+	return n, nil
+}
+
+// foreign writes a session in another program's format, and says what that format could not be told.
+func (c *cli) foreign(ctx context.Context, st *countedStore, id string, f interop.Format, w io.Writer) (losses interop.Losses, err error) {
+	err = c.asPi(ctx, st, id, func(s *coppice.Session, src interop.Source, h interop.Header) (err error) {
+		losses, err = formats.Write(w, f, h, c.entries(src, s.Head().Entry), s.Head().Entry)
+		return err
+	})
+	return losses, err
+}
+
+// original writes the bytes that were imported, and behind them what was added since as lines of their format, and
+// what leads to the head where it is not where the import put it. Where that format has no place for more it writes
+// the bytes alone, and says what stayed behind. What was not imported is a pi v3 file.
+func (c *cli) original(ctx context.Context, st *countedStore, id string, w io.Writer) (losses interop.Losses, err error) {
+	is, was, err := c.since(ctx, st, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case was.entries < 0:
+		return nil, st.ExportPi(ctx, id, w)
+	case is == was:
+		return nil, st.Export(ctx, id, w)
+	}
+	first, err := spool(func(w io.Writer) error { return st.Export(ctx, id, w) })
+	if err != nil {
+		return nil, err
+	}
+	defer first.remove()
+	f, err := formats.Told(first.source(id + ".jsonl"))
+	if err != nil {
+		return nil, fmt.Errorf("export %s: %w", id, err)
+	}
+	err = c.asPi(ctx, st, id, func(s *coppice.Session, src interop.Source, h interop.Header) error {
+		in, err := os.Open(first.name)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		losses, err = formats.Continue(w, f, in, h, was.entries, c.entries(src, s.Head().Entry), s.Head().Entry)
+		if !errors.Is(err, formats.ErrNoAppend) {
+			return err
+		}
+		losses = behind(f, is, was)
+		return st.Export(ctx, id, w)
+	})
+	return losses, err
+}
+
+// extent is how far a session has come: its entries, and the ordinal at which it stands; -1 = before the first.
+type extent struct {
+	entries int
+	head    int64
+}
+
+// behind are the losses of a file that nothing can be added to.
+func behind(f interop.Format, is, was extent) interop.Losses {
+	losses := interop.Losses{}
+	if n := is.entries - was.entries; n > 0 {
+		losses[fmt.Sprintf("entries added since, for which %s has no place", f)] = n
+	}
+	if is.head != was.head {
+		losses[fmt.Sprintf("the place where the session stands: %s opens the file where it ends", f)] = 1
+	}
+	return losses
+}
+
+// since tells how far a session has come, and how far it was when it was imported: -1 entries = it was not.
+func (c *cli) since(ctx context.Context, st *countedStore, id string) (is, was extent, err error) {
+	was.entries = -1
+	s, err := st.Open(ctx, id, readOnly())
+	if err != nil {
+		return is, was, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	first, since := true, 0
+	for com, err := range s.Log(ctx, coppice.Target{}) { // newest first
+		if err != nil {
+			return is, was, err
+		}
+		if first {
+			first, is.head = false, com.HeadOrd
+		}
+		if com.Reason == "import" && was.entries < 0 {
+			was, since = extent{head: com.HeadOrd}, is.entries
+		}
+		if is.entries += com.Entries; was.entries >= 0 {
+			was.entries = is.entries - since
+		}
+	}
+	return is, was, nil
+}
+
+// asPi gives a session as a pi v3 file that can be read more than once.
+func (c *cli) asPi(ctx context.Context, st *countedStore, id string, use func(s *coppice.Session, src interop.Source, h interop.Header) error) (err error) {
+	s, err := st.Open(ctx, id, readOnly())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	lines, err := spool(func(w io.Writer) error { return st.ExportPi(ctx, id, w) })
+	if err != nil {
+		return err
+	}
+	defer lines.remove()
+	src := lines.source(id)
+	r, err := formats.Open(src, interop.Pi, interop.Options{Now: c.now(), Rand: rand.Reader})
+	if err != nil {
+		return err
+	}
+	h, err := r.Header()
+	if err = errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	if title := s.Info().Title; title != "" {
+		h.Title = title
+	}
+	return use(s, src, h)
+}
+
+// entries are those of a pi v3 file of ours. The last line is none of the session's where it makes pi go on at the
+// head; such lines of a file that was imported are.
+func (c *cli) entries(src interop.Source, head string) iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		r, err := formats.Open(src, interop.Pi, interop.Options{Now: c.now(), Rand: rand.Reader})
+		if err != nil {
+			yield(transcript.Draft{}, err)
+			return
+		}
+		defer r.Close()
+		if _, err := r.Header(); err != nil {
+			yield(transcript.Draft{}, err)
+			return
+		}
+		var held transcript.Draft // the line before
+		for {
+			d, err := r.Next()
+			end := errors.Is(err, io.EOF)
+			if held.Raw != nil && !(end && leadsTo(held.Raw, head)) && !yield(held, nil) || end {
+				return
+			}
+			if err != nil {
+				yield(transcript.Draft{}, err)
+				return
+			}
+			held = d
+		}
+	}
+}
+
+// leadsTo tells the line that ExportPi puts behind the others from one at which the session stands.
+func leadsTo(raw []byte, head string) bool {
+	l, err := transcript.ParseLine(raw)
+	return err == nil && l.Type == "custom" && l.ID != head && string(rawjson.Field(raw, "customType")) == `"coppice.head"`
+}
+
+// spooled is a file of the command's own.
+type spooled struct{ name string }
+
+func spool(write func(io.Writer) error) (s spooled, err error) {
+	f, err := os.CreateTemp("", "coppice-export-")
+	if err != nil {
+		return s, err
+	}
+	s.name = f.Name()
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		s.remove()
+		return s, err
+	}
+	return s, nil
+}
+
+func (s spooled) source(name string) interop.Source {
+	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(s.name) }}
+}
+
+func (s spooled) remove() { _ = os.Remove(s.name) } // what stays of it lies in the folder for such files

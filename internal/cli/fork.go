@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/manager"
+)
+
+type forkOptions struct {
+	at, before string // a TARGET; an entry
+	session    string
+	title, cwd string
+	all        bool
+}
+
+func (c *cli) forkCommand() *cobra.Command {
+	var o forkOptions
+	cmd := &cobra.Command{
+		Use:   "fork SESSION",
+		Short: "Make a session of its own of the way to a TARGET",
+		Long: `Make a session of its own of the way to a TARGET, of the way to before a message, or with --all of a whole session: every
+branch with its name, the labels, the head and the state there. The log of commits and the snapshots stay with the old one.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.cwd, err = absolutePath(o.cwd); err != nil {
+				return err
+			}
+			at := cmd.Flags().Changed("at")
+			switch {
+			case o.all && (at || o.before != ""):
+				return usageError("--all takes neither --at nor --before")
+			case o.all:
+				return c.copySession(cmd.Context(), args[0], o)
+			case at && o.before != "":
+				return usageError("give --at or --before, not both")
+			}
+			return c.fork(cmd.Context(), args[0], o)
+		},
+	}
+	cmd.Flags().StringVar(&o.at, "at", "head", "TARGET where it ends")
+	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; default a new one")
+	cmd.Flags().StringVar(&o.title, "title", "", "its title; default that of the old one")
+	cmd.Flags().StringVar(&o.cwd, "cwd", "", "its working directory; default that of the old one")
+	cmd.Flags().StringVar(&o.before, "before", "", "a user's message: it ends before that, and the text comes back for editing")
+	cmd.Flags().BoolVar(&o.all, "all", false, "every branch, not one line alone")
+	return cmd
+}
+
+// forked is the JSON of fork. Text is that of the message before which the session ends.
+type forked struct {
+	Session string  `json:"session"`
+	Text    *string `json:"text,omitempty"`
+}
+
+func (c *cli) fork(ctx context.Context, from string, o forkOptions) error {
+	t, err := parseTarget(o.at)
+	if err != nil {
+		return err
+	}
+	return c.withSession(ctx, from, readOnly(), func(_ *countedStore, s *coppice.Session) error {
+		f, text, err := forkAt(ctx, s, t, o)
+		if err != nil {
+			return err
+		}
+		return closeAfter(f, c.reportFork(f, text))
+	})
+}
+
+// forkAt makes the new session. text is that of the message in --before, else nil.
+func forkAt(ctx context.Context, s *coppice.Session, t coppice.Target, o forkOptions) (f *coppice.Session, text *string, err error) {
+	if o.cwd == "" && o.before == "" {
+		var so *coppice.SessionOptions
+		if o.title != "" {
+			so = &coppice.SessionOptions{Title: o.title, Cwd: s.Info().Cwd}
+		}
+		f, err = s.Fork(ctx, t, o.session, so)
+		return f, nil, err
+	}
+	if o.before != "" {
+		e, prompt, err := manager.Before(ctx, s, o.before)
+		if err != nil {
+			return nil, nil, err
+		}
+		if e.ParentID == "" {
+			return nil, nil, usageError("entry %s has nothing before it: a new session does as well", e.ID)
+		}
+		text, t = &prompt, coppice.Target{Entry: e.ParentID}
+	}
+	cwd := cmp.Or(o.cwd, s.Info().Cwd)
+	f, err = manager.Fork(ctx, s, t, o.session, cwd, &coppice.SessionOptions{Title: o.title})
+	return f, text, err
+}
+
+// copySession is fork --all.
+func (c *cli) copySession(ctx context.Context, from string, o forkOptions) error {
+	return c.withStore(ctx, func(st *countedStore) error {
+		full, err := st.resolve(ctx, from)
+		if err != nil {
+			return err
+		}
+		f, err := manager.Copy(ctx, st.Store, full, o.cwd, &coppice.SessionOptions{ID: o.session, Title: o.title})
+		if err != nil {
+			return err
+		}
+		return closeAfter(f, c.reportFork(f, nil))
+	})
+}
+
+func (c *cli) reportFork(f *coppice.Session, text *string) error {
+	switch {
+	case c.json:
+		return c.writeJSON(forked{f.ID(), text})
+	case text != nil:
+		c.notef("%s", f.ID())
+		return c.textf("%s", term.Text(*text))
+	}
+	return c.textf("%s  %s", f.ID(), term.Count(f.Info().Entries, "entry", "entries"))
+}

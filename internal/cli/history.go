@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coppice-go/coppice/history"
+	"github.com/coppice-go/coppice/internal/cli/term"
+)
+
+type historyOptions struct {
+	findFlags
+	prefix bool
+}
+
+func (c *cli) historyCommand() *cobra.Command {
+	var o historyOptions
+	cmd := &cobra.Command{
+		Use:   "history [QUERY]",
+		Short: "Prompts that were typed, newest first",
+		Long: `Show what users typed, newest first, in all sessions and branches; the same one after the other is shown once.
+QUERY: words that must all be there, "words in quotes" beside each other, or re:EXPRESSION; with --prefix how the prompt
+begins. It reads an index in your cache folder ($COPPICE_HISTORY names another file; off = none is kept), which is brought
+up to date first. Commands that commit put the prompts there themselves, within half a second or not at all.`,
+		Example: "  coppice history --cwd .\n  coppice history flaky test\n  coppice history --prefix 'fix the'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.history(cmd.Context(), args, o)
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	o.register(cmd.Flags(), "prompts")
+	cmd.Flags().BoolVar(&o.prefix, "prefix", false, "QUERY is how the prompt begins")
+	cmd.AddCommand(&cobra.Command{
+		Use:   "rebuild",
+		Short: "Make the index of prompts and transcripts anew",
+		Long: `Make the index anew from the store. It is never needed to see what is new, nor for an index that is missing or
+damaged in a way that shows: those are mended by themselves.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.rebuild(cmd.Context()) },
+	})
+	return cmd
+}
+
+// prompt is one of them as the JSON shows it.
+type prompt struct {
+	Text    string    `json:"text"`
+	Session string    `json:"session"`
+	Title   string    `json:"title"`
+	Cwd     string    `json:"cwd"`
+	Entry   string    `json:"entry"`
+	Ordinal uint64    `json:"ordinal"`
+	Time    time.Time `json:"time"`
+	Uses    int       `json:"uses"`
+}
+
+func (c *cli) history(ctx context.Context, args []string, o historyOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	query := strings.Join(args, " ")
+	if _, err := history.Parse(query); err != nil && !o.prefix {
+		return usageError("%w", err)
+	}
+	return c.withStore(ctx, func(st *countedStore) error {
+		out := c.array("prompts")
+		more, n := false, 0
+		err := c.withCurrentIndex(ctx, st, "", func(x *history.Index) error {
+			var list []history.Prompt
+			var err error
+			list, more, err = x.Recall(ctx, query, &history.RecallOptions{Cwd: o.cwd, Prefix: o.prefix, Limit: o.limit})
+			if err != nil {
+				return err
+			}
+			n = len(list)
+			return c.prompts(out, list)
+		})
+		return out.found(n, more, err)
+	})
+}
+
+func (c *cli) prompts(out *jsonArray, list []history.Prompt) error {
+	for _, p := range list {
+		var err error
+		if c.json {
+			err = out.add(prompt{p.Text, p.Session, p.Title, p.Cwd, p.Entry, p.Ordinal, p.Time, p.Uses})
+		} else {
+			err = c.line(p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line shows a prompt.
+func (c *cli) line(p history.Prompt) error {
+	uses := ""
+	if p.Uses > 1 {
+		uses = fmt.Sprintf("%d×", p.Uses)
+	}
+	head := fmt.Sprintf("%s  %-8s %4s  ", term.Clock(p.Time), term.Cut(term.Line(p.Session), 8), uses)
+	return c.textf("%s%s", c.stdout.Paint(term.Dim, head), term.Cut(term.Line(p.Text), c.stdout.Rest(head, 0)))
+}
+
+func (c *cli) rebuild(ctx context.Context) error {
+	return c.withStore(ctx, func(st *countedStore) error {
+		return c.withIndex(ctx, st, func(x *history.Index, file string) error {
+			r, err := c.readIntoIndex(ctx, st, "", x.Rebuild)
+			if err != nil {
+				return err
+			}
+			problems := []problem{}
+			for _, err := range r.Problems {
+				p, _ := describe(err)
+				problems = append(problems, p)
+			}
+			if c.json {
+				err = c.writeJSON(struct {
+					Sessions int       `json:"sessions"`
+					Entries  int       `json:"entries"`
+					File     *string   `json:"file"`
+					Problems []problem `json:"problems"`
+				}{r.Sessions, r.Entries, orNull(file), problems})
+			} else {
+				err = c.textf("%s, %s", term.Count(r.Sessions, "session", "sessions"), term.Count(r.Entries, "entry", "entries"))
+			}
+			if err != nil || len(problems) == 0 {
+				return err
+			}
+			if c.json {
+				return reported(unreadable(r))
+			}
+			return unreadable(r)
+		})
+	})
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/history"
+	"github.com/coppice-go/coppice/internal/cli/term"
+)
+
+// rememberTimeout bounds the time that a command spends, after its commit, on adding the new prompts to the index.
+const rememberTimeout = 500 * time.Millisecond
+
+// indexFile returns the path of a store's index: COPPICE_HISTORY, else a file in the user's cache, by the store's
+// address. "" = in memory, as for COPPICE_HISTORY=off and for a store in memory.
+func (c *cli) indexFile(store string) string {
+	switch name := c.getenv("COPPICE_HISTORY"); {
+	case name == "off" || name == "" && strings.HasPrefix(store, "mem:"):
+		return ""
+	case name != "":
+		return name
+	}
+	cache := c.cacheDir()
+	if cache == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(localPath(store))) // an address may hold what others must not read
+	return filepath.Join(cache, "coppice", "history-"+hex.EncodeToString(sum[:8])+".db")
+}
+
+// remember adds the prompts of a command's commits to the index after the command's work. The command does not wait
+// for it before that, and its own requests are not counted. What is not added in time, `coppice history` adds later. An
+// interrupted command does not wait.
+func remember(ctx context.Context, st *coppice.Store, r *history.Recorder) {
+	ctx, cancel := context.WithTimeout(ctx, rememberTimeout)
+	defer cancel()
+	r.Start(ctx, st)
+	_ = r.Close(ctx) // the command has succeeded
+}
+
+// withIndex runs f on the index of a store. If its file cannot be used the index is built in memory.
+func (c *cli) withIndex(ctx context.Context, st *countedStore, f func(x *history.Index, file string) error) error {
+	file := c.indexFile(st.url)
+	x, err := history.Open(ctx, file)
+	if err != nil && file != "" && ctx.Err() == nil {
+		c.notef("no index can be kept, so everything is read: %s", term.Line(err.Error()))
+		file = ""
+		x, err = history.Open(ctx, "")
+	}
+	if err != nil {
+		return err
+	}
+	return closeAfter(x, f(x, file))
+}
+
+// withCurrentIndex runs f on the index of a store after an update; with a session id only that session is sure to be up
+// to date. Sessions that cannot be read are reported after the error of f, which may have missed them.
+func (c *cli) withCurrentIndex(
+	ctx context.Context, st *countedStore, session string, f func(x *history.Index) error,
+) error {
+	return c.withIndex(ctx, st, func(x *history.Index, _ string) error {
+		r, err := c.readIntoIndex(ctx, st, session, x.Update)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(x), unreadable(r))
+	})
+}
+
+// readIntoIndex updates or rebuilds an index, with a progress bar.
+func (c *cli) readIntoIndex(
+	ctx context.Context, st *countedStore, session string,
+	read func(context.Context, *coppice.Store, *history.UpdateOptions) (history.Report, error),
+) (history.Report, error) {
+	var bar *term.Progress
+	var last int64
+	r, err := read(ctx, st.Store, &history.UpdateOptions{
+		Shallow: strings.HasPrefix(st.url, "s3:"), Session: session,
+		Progress: func(done, total int64) {
+			if last == 0 {
+				bar = c.stderr.Progress("indexing", total, true, c.now)
+			}
+			bar.Add(done - last)
+			last = done
+		},
+	})
+	bar.Close()
+	return r, err
+}
+
+// unreadable returns one error for all sessions that could not be read.
+func unreadable(r history.Report) error {
+	if len(r.Problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("not everything could be read: %w", errors.Join(r.Problems...))
+}
+
+// parseQuery makes a query of arguments. An argument with spaces is a phrase, as the shell's quotes say.
+func parseQuery(args []string) (history.Query, error) {
+	text := strings.Join(args, " ")
+	if !strings.HasPrefix(text, "re:") {
+		parts := make([]string, 0, len(args))
+		for _, arg := range args {
+			if strings.ContainsAny(strings.TrimSpace(arg), " \t\n") && !strings.Contains(arg, `"`) {
+				arg = `"` + arg + `"`
+			}
+			parts = append(parts, arg)
+		}
+		text = strings.Join(parts, " ")
+	}
+	q, err := history.Parse(text)
+	if err != nil {
+		return q, usageError("%w", err)
+	}
+	return q, nil
+}

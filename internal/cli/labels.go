@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/manager"
+)
+
+// labelled is a label as the JSON shows it.
+type labelled struct {
+	Entry string    `json:"entry"`
+	Label string    `json:"label"`
+	Time  time.Time `json:"time"`
+}
+
+func (c *cli) labelsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "labels SESSION",
+		Short: "List the labels of a session, with when they were set",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withSession(cmd.Context(), args[0], readOnly(), func(_ *countedStore, s *coppice.Session) error {
+				list, err := manager.Labels(cmd.Context(), s)
+				if err != nil {
+					return err
+				}
+				out := []labelled{}
+				for _, l := range list {
+					out = append(out, labelled{l.Entry, l.Text, l.Time})
+				}
+				if c.json {
+					return c.writeJSON(map[string]any{"labels": out})
+				}
+				for _, l := range out {
+					if err := c.textf("%s  %s  %s", l.Time.Format("2006-01-02 15:04:05"), term.Line(l.Entry), term.Line(l.Label)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+}

@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/manager/pick"
+)
+
+func (c *cli) listCommand() *cobra.Command {
+	var o coppice.ListOptions
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List sessions, newest activity first",
+		Example: "  coppice list --cwd . --limit 20",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context(), o) },
+	}
+	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "only sessions of this working directory")
+	cmd.Flags().IntVar(&o.Limit, "limit", 0, "at most so many; 0 = all")
+	return cmd
+}
+
+// listed is a session as the JSON shows it.
+type listed struct {
+	ID       string    `json:"id"`
+	Title    string    `json:"title"`
+	First    string    `json:"first,omitempty"`
+	Cwd      string    `json:"cwd"`
+	Created  time.Time `json:"created"`
+	Updated  time.Time `json:"updated"`
+	Entries  uint64    `json:"entries"`
+	Bytes    int64     `json:"bytes"`
+	Seq      uint64    `json:"seq"`
+	Branch   string    `json:"branch"`
+	Status   string    `json:"status,omitempty"`
+	Parent   string    `json:"parent,omitempty"`
+	Preview  string    `json:"preview"`
+	Internal bool      `json:"internal,omitempty"`
+}
+
+func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
+	if o.Limit < 0 {
+		return usageError("--limit %d: want 0 or more", o.Limit)
+	}
+	var err error
+	if o.Cwd, err = absolutePath(o.Cwd); err != nil {
+		return err
+	}
+	return c.withStore(ctx, func(st *countedStore) error {
+		tell, end := c.listingBar()
+		defer end()
+		sh := &sheet{c: c, st: st, shown: end}
+		o.Progress = func(looked, total int) {
+			if sh.widths == nil { // from then on the lines themselves tell how far it is
+				tell(looked, total)
+			}
+		}
+		out := c.array("sessions")
+		for s, err := range st.List(ctx, o) {
+			switch {
+			case err != nil && c.json:
+				return out.end(err)
+			case err != nil:
+				return errors.Join(sh.end(), err)
+			case !c.json:
+				err = sh.add(ctx, s)
+			default:
+				err = out.add(listed{
+					s.ID, s.Title, s.First, s.Cwd, s.Created, s.Updated, s.Entries, s.Bytes, s.Seq, s.Branch, s.Status,
+					s.Parent, s.Preview, s.Internal,
+				})
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if end(); c.json {
+			return out.end(nil)
+		}
+		if len(sh.held) == 0 && sh.widths == nil {
+			return c.textf("no sessions in %s; `coppice import` brings some in, `coppice demo` shows one", st.url)
+		}
+		return sh.end()
+	})
+}
+
+// page is how many sessions are held back before the first is shown: the columns are as wide as they need.
+const page = 16
+
+// sheet is a list for people. A short one is a table; of a long one the lines come as they are read, in columns that
+// its first page sets. What turns out longer than its column is cut at a terminal, and elsewhere moves the rest.
+type sheet struct {
+	c      *cli
+	st     *countedStore
+	shown  func() // told before the first line
+	held   []checkpoint.Summary
+	widths []int // of the columns; nil = nothing is shown yet
+	short  func(id string) string
+}
+
+// columns are those of the list. The numbers are what a column has at least in a long one, whose later lines are not
+// known.
+var columns = []struct {
+	term.Column
+	least int
+}{
+	{term.Column{Head: "SESSION"}, 0},
+	{term.Column{Head: "ACTIVE"}, len("4 weeks ago")},
+	{term.Column{Head: "ENTRIES", Right: true}, 0},
+	{term.Column{Head: "SIZE", Right: true}, len("1.2 MiB")},
+	{term.Column{Head: "STATUS"}, len("answered")},
+	{term.Column{Head: "TITLE", Flex: true}, 30},
+	{term.Column{Head: "FOLDER", Flex: true}, 12},
+}
+
+// The columns that give way.
+const titleColumn, folderColumn = 5, 6
+
+func (sh *sheet) add(ctx context.Context, s checkpoint.Summary) error {
+	if sh.widths != nil {
+		return sh.line(sh.row(s))
+	}
+	if sh.held = append(sh.held, s); len(sh.held) <= page {
+		return nil
+	}
+	sh.shown()
+	sh.short = unique(ctx, sh.st)
+	rows := sh.rows()
+	sh.measure(rows)
+	heads := make([]term.Cell, len(columns))
+	for i, col := range columns {
+		heads[i] = term.Cell{Text: col.Head, Style: term.Bold}
+	}
+	for _, row := range append([][]term.Cell{heads}, rows...) {
+		if err := sh.line(row); err != nil {
+			return err
+		}
+	}
+	sh.held = nil
+	return nil
+}
+
+// end shows what is held back.
+func (sh *sheet) end() error {
+	if len(sh.held) == 0 {
+		return nil
+	}
+	ids := make([]string, len(sh.held))
+	for i, s := range sh.held {
+		ids[i] = s.ID
+	}
+	sh.short = term.ShortIDs(ids)
+	var cols []term.Column
+	for _, col := range columns {
+		cols = append(cols, col.Column)
+	}
+	return sh.c.stdout.Table(cols, sh.rows())
+}
+
+func (sh *sheet) rows() [][]term.Cell {
+	rows := make([][]term.Cell, len(sh.held))
+	for i, s := range sh.held {
+		rows[i] = sh.row(s)
+	}
+	return rows
+}
+
+func (sh *sheet) row(s checkpoint.Summary) []term.Cell {
+	title := term.Cut(term.Line(pick.Name(s)), 60)
+	if s.Internal {
+		title = "(internal) " + title
+	}
+	return []term.Cell{
+		{Text: sh.short(s.ID), Style: term.Yellow},
+		{Text: term.Ago(sh.c.now(), s.Updated)},
+		{Text: term.Number(s.Entries)},
+		{Text: term.Size(s.Bytes)},
+		{Text: term.Line(s.Status)},
+		{Text: title},
+		{Text: term.Line(term.ShortenHome(s.Cwd, sh.c.home())), Style: term.Dim},
+	}
+}
+
+// gap is what stands between two columns.
+const gap = "  "
+
+// measure sets the columns by the first page. At a terminal the two that give way share what the others leave: the
+// folder takes what it needs of two fifths, and what the title does not need.
+func (sh *sheet) measure(rows [][]term.Cell) {
+	sh.widths = make([]int, len(columns))
+	left := sh.c.stdout.Width() - len(gap)*(len(columns)-1)
+	for i, col := range columns {
+		sh.widths[i] = max(col.least, term.Columns(col.Head))
+		for _, row := range rows {
+			sh.widths[i] = max(sh.widths[i], term.Columns(row[i].Text))
+		}
+		if !col.Flex {
+			left -= sh.widths[i]
+		}
+	}
+	if sh.c.stdout.Width() > 0 {
+		folder := min(sh.widths[folderColumn], max(columns[folderColumn].least, left*2/5))
+		sh.widths[titleColumn] = min(sh.widths[titleColumn], max(columns[folderColumn].least, left-folder))
+		sh.widths[folderColumn] = max(columns[folderColumn].least, left-sh.widths[titleColumn])
+	}
+}
+
+// line shows one line of a long list.
+func (sh *sheet) line(row []term.Cell) error {
+	var b strings.Builder
+	for i, cell := range row {
+		text := cell.Text
+		if columns[i].Flex && sh.c.stdout.Width() > 0 {
+			text = term.Cut(text, sh.widths[i])
+		}
+		pad := strings.Repeat(" ", max(0, sh.widths[i]-term.Columns(text)))
+		if text = sh.c.stdout.Paint(cell.Style, text); columns[i].Right {
+			text = pad + text
+		} else if i < len(row)-1 {
+			text += pad
+		}
+		if i > 0 {
+			b.WriteString(gap)
+		}
+		b.WriteString(text)
+	}
+	return sh.c.textf("%s", strings.TrimRight(b.String(), " "))
+}
+
+// unique shortens ids to what tells all sessions of the store apart. Where they cannot be listed ids stay whole.
+func unique(ctx context.Context, st *countedStore) func(id string) string {
+	ids, err := st.ids(ctx)
+	if err != nil {
+		return term.WholeID
+	}
+	return term.ShortIDs(ids)
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/cli/term"
+)
+
+func (c *cli) logCommand() *cobra.Command {
+	var from string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "log SESSION",
+		Short: "List the commits, newest first",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.log(cmd.Context(), args[0], from, limit)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "head", "TARGET to begin with")
+	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many; 0 = all")
+	return cmd
+}
+
+// commit is a commit as the JSON shows it.
+type commit struct {
+	Seq      uint64    `json:"seq"`
+	Commit   string    `json:"commit"`
+	Reason   string    `json:"reason"`
+	Head     *string   `json:"head"`
+	Branch   string    `json:"branch"`
+	Time     time.Time `json:"time"`
+	Entries  int       `json:"entries"`
+	Snapshot *string   `json:"snapshot"`
+	Writer   string    `json:"writer"`
+	Epoch    uint64    `json:"epoch"`
+	Key      string    `json:"key,omitempty"`
+	Kept     string    `json:"kept,omitempty"`
+}
+
+func (c *cli) log(ctx context.Context, id, from string, limit int) error {
+	t, err := parseTarget(from)
+	if err != nil {
+		return err
+	}
+	if limit < 0 {
+		return usageError("--limit %d: want 0 or more", limit)
+	}
+	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
+		out := c.array("commits")
+		var list []checkpoint.Commit
+		n := 0
+		for com, err := range s.Log(ctx, t) {
+			if err != nil {
+				return out.end(err)
+			}
+			if !c.json {
+				list = append(list, com)
+			} else if err := out.add(commit{
+				com.Seq, com.Commit, com.Reason, orNull(com.Entry), com.Branch, com.Time, com.Entries,
+				orNull(com.Snapshot), com.Writer, com.Epoch, com.Key, com.Kept,
+			}); err != nil {
+				return err
+			}
+			if n++; n == limit {
+				break
+			}
+		}
+		if c.json {
+			return out.end(nil)
+		}
+		return c.logText(list, limit > 0)
+	})
+}
+
+func (c *cli) logText(list []checkpoint.Commit, some bool) error {
+	ids, heads := make([]string, len(list)), make([]string, len(list))
+	for i, com := range list {
+		ids[i], heads[i] = com.Commit, com.Entry
+	}
+	short, shortHead := term.ShortIDs(ids), term.ShortIDs(heads)
+	if some { // what tells these apart may not tell the others apart
+		short, shortHead = term.WholeID, term.WholeID
+	}
+	rows := make([][]term.Cell, len(list))
+	for i, com := range list {
+		note := ""
+		if com.Kept != "" {
+			note = "kept " + term.Line(com.Kept)
+		}
+		if com.Snapshot != "" {
+			note = "snapshot " + term.Line(com.Snapshot)
+		}
+		rows[i] = []term.Cell{
+			{Text: itoa(com.Seq), Style: term.Yellow},
+			{Text: short(com.Commit), Style: term.Dim},
+			{Text: term.Clock(com.Time)},
+			{Text: term.Line(com.Reason)},
+			{Text: itoa(uint64(max(com.Entries, 0)))},
+			{Text: term.Line(com.Branch)},
+			{Text: term.Line(shortHead(com.Entry)), Style: term.Dim},
+			{Text: note, Style: term.Green},
+		}
+	}
+	return c.stdout.Table([]term.Column{
+		{Head: "SEQ", Right: true},
+		{Head: "COMMIT"},
+		{Head: "TIME"},
+		{Head: "REASON"},
+		{Head: "ENTRIES", Right: true},
+		{Head: "BRANCH", Flex: true},
+		{Head: "HEAD"},
+		{Head: "", Flex: true},
+	}, rows)
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/snapshot"
+)
+
+func (c *cli) pruneCommand() *cobra.Command {
+	var keep snapshot.Retention
+	cmd := &cobra.Command{
+		Use:   "prune SESSION --keep-last N ...",
+		Short: "Remove snapshots that no rule keeps",
+		Long: `Remove snapshots that no rule keeps. A snapshot stays if any rule keeps it; days and weeks are those of UTC.
+Commits stay: each can be restored with or without a snapshot.`,
+		Example: "  coppice prune 019a --keep-last 10 --keep-daily 7 --keep-tag '*' --dry-run",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.prune(cmd, args[0], keep) },
+	}
+	cmd.Flags().IntVar(&keep.Last, "keep-last", 0, "keep the newest N; -1 = all")
+	cmd.Flags().IntVar(&keep.Daily, "keep-daily", 0, "of the newest N days that have one keep the newest")
+	cmd.Flags().IntVar(&keep.Weekly, "keep-weekly", 0, "of the newest N weeks that have one keep the newest")
+	cmd.Flags().StringArrayVar(&keep.Tags, "keep-tag", nil, "keep those with this tag; '*' = any tag; may be repeated")
+	cmd.Flags().BoolVar(&keep.DryRun, "dry-run", false, "only say what would go")
+	return cmd
+}
+
+func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) error {
+	if keep.Last == 0 && keep.Daily == 0 && keep.Weekly == 0 && len(keep.Tags) == 0 {
+		return usageError("say what to keep: --keep-last, --keep-daily, --keep-weekly, --keep-tag")
+	}
+	return c.withSession(cmd.Context(), id, nil, func(_ *countedStore, s *coppice.Session) error {
+		list, err := snapshotsOf(cmd, s)
+		if err != nil {
+			return err
+		}
+		removed, err := s.Prune(cmd.Context(), keep)
+		if err != nil {
+			return err
+		}
+		left := slices.DeleteFunc(list, func(i snapshot.Info) bool {
+			return slices.ContainsFunc(removed, func(r snapshot.Info) bool { return r.ID == i.ID })
+		})
+		if c.json {
+			return c.writeJSON(map[string]any{
+				"snapshots": snapshotsOut(left), "removed": snapshotsOut(removed), "dryRun": keep.DryRun,
+			})
+		}
+		verb := "removed"
+		if keep.DryRun {
+			verb = "would remove"
+		}
+		if len(removed) > 0 {
+			if err := c.snapshotText(removed); err != nil {
+				return err
+			}
+		}
+		return c.textf("%s %s, %s left", verb, term.Count(len(removed), "snapshot", "snapshots"), strings.TrimSuffix(term.Count(len(left), "", ""), " "))
+	})
+}

@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/manager"
+)
+
+func (c *cli) renameCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "rename SESSION [TITLE]",
+		Aliases: []string{"title"},
+		Short:   "Give a session a title; without TITLE take it away",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			title := append(args, "")[1]
+			return c.withManager(cmd.Context(), args[0], manager.Hooks{}, func(m *manager.Manager) error {
+				r, err := m.Rename(cmd.Context(), title)
+				if err != nil {
+					return err
+				}
+				if title == "" {
+					return c.reportCommit(r, "seq %d: %s has no title", r.Seq, m.Session().ID())
+				}
+				return c.reportCommit(r, "seq %d: %s is %s", r.Seq, m.Session().ID(), term.Line(title))
+			})
+		},
+	}
+}

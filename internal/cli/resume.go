@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+func (c *cli) resumeCommand() *cobra.Command {
+	var terminal string
+	cmd := &cobra.Command{
+		Use:   "resume SESSION",
+		Short: "What an agent needs to go on: state, context, head",
+		Long: `What an agent needs to go on: its state, the bounded working context, the head. It costs one read (on disk and
+a bounded tail of the log), whatever the length of the history, and writes nothing. Where the terminal is known ` +
+			"`coppice continue`" + ` goes on with
+this session there from now on; that costs a second read.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.resume(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			c.rememberInTerminal(cmd.Context(), args[0], terminal)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&terminal, "terminal", "", "the terminal's id; none = remember nothing")
+	return cmd
+}
+
+// resumed is the JSON of resume.
+type resumed struct {
+	Session string            `json:"session"`
+	Seq     uint64            `json:"seq"`
+	Commit  string            `json:"commit"`
+	Head    *string           `json:"head"`
+	Branch  string            `json:"branch"`
+	State   json.RawMessage   `json:"state"`
+	Manager json.RawMessage   `json:"manager,omitempty"`
+	Context []json.RawMessage `json:"context"`
+	Window  window            `json:"window"`
+	IO      backend.IO        `json:"io"`
+}
+
+type window struct {
+	Complete       bool `json:"complete"`
+	OmittedEntries int  `json:"omittedEntries"`
+}
+
+func (c *cli) resume(ctx context.Context, id string) error {
+	return c.withSession(ctx, id, readOnly(), func(st *countedStore, s *coppice.Session) error {
+		con, err := s.Context(ctx)
+		if err != nil {
+			return err
+		}
+		v, err := s.At(ctx, coppice.Target{})
+		if err != nil {
+			return err
+		}
+		h, doc := s.Head(), v.Document()
+		out := resumed{
+			Session: s.ID(), Seq: h.Seq, Commit: h.Commit, Head: orNull(h.Entry), Branch: h.Branch,
+			State: orNullJSON(doc.State), Manager: doc.Manager, Context: raws(con.Messages),
+			Window: window{con.Window.Complete, con.Window.OmittedEntries}, IO: st.io(),
+		}
+		if c.json {
+			return c.writeJSON(out)
+		}
+		return c.resumeText(s, con, out)
+	})
+}
+
+func raws(messages []transcript.Message) []json.RawMessage {
+	out := make([]json.RawMessage, len(messages))
+	for i, m := range messages {
+		out[i] = m.Raw
+	}
+	return out
+}
+
+func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out resumed) error {
+	info := s.Info()
+	head := "a new root comes next"
+	if out.Head != nil {
+		head = "entry " + *out.Head
+		if p := term.Line(info.Preview); p != "" {
+			head += "  " + term.Cut(p, 60)
+		}
+	}
+	size := 0
+	for _, m := range out.Context {
+		size += len(m)
+	}
+	shown := term.Count(len(out.Context), "message", "messages") + ", " + term.Size(int64(size))
+	if !con.Window.Complete {
+		shown += fmt.Sprintf(" (the newest; %s older are cut off, `coppice context` shows them)",
+			term.Count(con.Window.OmittedEntries, "entry", "entries"))
+	}
+	model := con.Settings.Model
+	if model == "" {
+		model = "not said"
+	}
+	state := "none"
+	if string(out.State) != "null" {
+		state = term.Size(int64(len(out.State))) + "  " + term.Cut(term.Line(string(out.State)), 100)
+	}
+	rows := [][2]string{
+		{"session", out.Session + "  " + titleOf(info)},
+		{"head", head},
+		{"branch", term.Line(out.Branch)},
+		{"commit", fmt.Sprintf("seq %d, %s, %s", out.Seq, term.Line(info.Reason), term.Ago(c.now(), info.Updated))},
+		{"model", term.Line(model) + ", thinking " + term.Line(con.Settings.ThinkingLevel)},
+		{"context", shown},
+		{"state", state},
+		{"cost", costText(out.IO)},
+	}
+	if n := len(con.OpenCalls); n > 0 {
+		rows = append(rows, [2]string{"open", term.Count(n, "tool call", "tool calls") + " without a result: the last run broke off there"})
+	}
+	return c.fields(rows)
+}
+
+// fields writes names and values, one a line.
+func (c *cli) fields(rows [][2]string) error {
+	for _, r := range rows {
+		line := fmt.Sprintf("%-9s", r[0])
+		if err := c.textf("%s %s", c.stdout.Paint(term.Bold, line), term.Cut(r[1], max(0, c.stdout.Width()-10))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/history"
+	"github.com/coppice-go/coppice/internal/cli/term"
+)
+
+// scan is a search without the index: it reads the transcripts from end to end.
+func (c *cli) scan(ctx context.Context, st *countedStore, q history.Query, o searchOptions) error {
+	sums, err := c.searched(ctx, st, o)
+	if err != nil {
+		return err
+	}
+	var total int64
+	for _, s := range sums {
+		total += s.Bytes
+	}
+	bar := c.stderr.Progress("searching", total, true, c.now)
+	out := c.array("matches")
+	n, last := 0, ""
+	found := func(m match) error {
+		bar.Close()
+		if n++; n > o.limit && o.limit > 0 {
+			return errEnough
+		}
+		if c.json {
+			return out.add(m)
+		}
+		first := m.Session != last
+		last = m.Session
+		return c.matchText(m, first)
+	}
+	for _, sum := range sums {
+		err := scanSession(ctx, st, sum, q, bar, found)
+		switch {
+		case errors.Is(err, errEnough):
+			bar.Close()
+			return out.found(n-1, true, nil)
+		case errors.Is(err, fs.ErrNotExist): // deleted meanwhile
+		case err != nil:
+			bar.Close()
+			return out.found(n, false, err)
+		}
+	}
+	bar.Close()
+	return out.found(n, false, nil)
+}
+
+// searched gives the sessions that are to be read, newest activity first.
+func (c *cli) searched(ctx context.Context, st *countedStore, o searchOptions) ([]checkpoint.Summary, error) {
+	if o.session != "" {
+		s, err := st.session(ctx, o.session, readOnly())
+		if err != nil {
+			return nil, err
+		}
+		return []checkpoint.Summary{s.Info()}, s.Close()
+	}
+	var sums []checkpoint.Summary
+	for s, err := range st.List(ctx, coppice.ListOptions{Cwd: o.cwd}) {
+		if err != nil {
+			return nil, err
+		}
+		sums = append(sums, s)
+	}
+	return sums, nil
+}
+
+func scanSession(ctx context.Context, st *countedStore, sum checkpoint.Summary, q history.Query, bar *term.Progress, found func(match) error) (err error) {
+	s, err := st.Open(ctx, sum.ID, readOnly())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	var lines *history.Lines
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			return err
+		}
+		bar.Add(int64(len(e.Raw)) + 1)
+		text, role := history.Said(e)
+		snippet, mark, ok := q.Find(text)
+		if !ok || text == "" {
+			continue
+		}
+		if lines == nil {
+			tree, err := s.Tree(ctx)
+			if err != nil {
+				return err
+			}
+			lines = history.NewLines(tree)
+		}
+		m := match{
+			Session: sum.ID, Title: titleOf(sum), Entry: e.ID, Ordinal: e.Ordinal, Type: e.Type, Role: role, Time: e.Time,
+			Snippet: snippet, Mark: mark,
+		}
+		m.Branches, m.OnHead = lines.Reach(e.Ordinal)
+		if err := found(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type searchOptions struct {
+	findFlags
+	session string
+	noIndex bool
+}
+
+func (c *cli) searchCommand() *cobra.Command {
+	var o searchOptions
+	cmd := &cobra.Command{
+		Use:   "search TEXT",
+		Short: "Find entries by what they say, in all sessions and branches",
+		Long: `Find entries whose text holds every word of TEXT, or part of a word, whatever the case; words in quotes must stand
+beside each other. re:EXPRESSION is a regular expression. What fits best comes first.
+
+It uses an index in your cache folder ($COPPICE_HISTORY names another file), which is brought up to date first; the
+first search reads all. The index knows the first 256 KiB of an entry's text: --no-index reads the transcripts from end
+to end instead, the sessions with the newest activity first.`,
+		Example: "  coppice search flaky timezone\n  coppice search --cwd . 'database migration'\n  coppice search 're:panic.*nil map'",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.search(cmd.Context(), args, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.session, "session", "", "only this session")
+	o.register(cmd.Flags(), "sessions")
+	cmd.Flags().BoolVar(&o.noIndex, "no-index", false, "read the transcripts instead of the index")
+	_ = cmd.RegisterFlagCompletionFunc("session", c.completeSession)
+	return cmd
+}
+
+// match is an entry that was found, as the JSON shows it.
+type match struct {
+	Session  string    `json:"session"`
+	Title    string    `json:"title"`
+	Entry    string    `json:"entry"`
+	Ordinal  uint64    `json:"ordinal"`
+	Type     string    `json:"type"`
+	Role     string    `json:"role"`
+	Time     time.Time `json:"time"`
+	Snippet  string    `json:"snippet"`
+	Mark     [2]int    `json:"mark"`
+	Branches []string  `json:"branches"`
+	OnHead   bool      `json:"onHead"`
+}
+
+func (c *cli) search(ctx context.Context, args []string, o searchOptions) error {
+	q, err := parseQuery(args)
+	switch {
+	case err != nil:
+		return err
+	case q.Empty():
+		return usageError("no words to look for")
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	return c.withStore(ctx, func(st *countedStore) error {
+		if o.noIndex {
+			return c.scan(ctx, st, q, o)
+		}
+		if o.session != "" {
+			id, err := st.resolve(ctx, o.session)
+			if err != nil {
+				return err
+			}
+			o.session = id
+		}
+		return c.searchIndex(ctx, st, q, o)
+	})
+}
+
+func (c *cli) searchIndex(ctx context.Context, st *countedStore, q history.Query, o searchOptions) error {
+	out := c.array("matches")
+	n, more := 0, false
+	err := c.withCurrentIndex(ctx, st, o.session, func(x *history.Index) error {
+		var hits []history.Hit
+		var err error
+		hits, more, err = x.Search(ctx, q, &history.SearchOptions{Session: o.session, Cwd: o.cwd, Limit: o.limit})
+		if err != nil {
+			return err
+		}
+		n = len(hits)
+		return c.showHits(out, hits)
+	})
+	return out.found(n, more, err)
+}
+
+// showHits shows what was found: as it is ranked in JSON, for people below the names of the sessions.
+func (c *cli) showHits(out *jsonArray, hits []history.Hit) error {
+	list := make([]match, 0, len(hits))
+	rank := map[string]int{} // of a session: that of its best
+	for i, h := range hits {
+		if _, ok := rank[h.Session]; !ok {
+			rank[h.Session] = i
+		}
+		list = append(list, match{
+			h.Session, titleOf(checkpoint.Summary{Title: h.Title}), h.Entry, h.Ordinal, h.Type, h.Role, h.Time,
+			h.Snippet, h.Mark, h.Branches, h.OnHead,
+		})
+	}
+	if !c.json {
+		slices.SortStableFunc(list, func(a, b match) int { return rank[a.Session] - rank[b.Session] })
+	}
+	last := ""
+	for _, m := range list {
+		var err error
+		if c.json {
+			err = out.add(m)
+		} else {
+			err = c.matchText(m, m.Session != last)
+		}
+		if err != nil {
+			return err
+		}
+		last = m.Session
+	}
+	return nil
+}
+
+var errEnough = errors.New("enough")
+
+// matchText shows a match below the name of its session, which is said once.
+func (c *cli) matchText(m match, first bool) error {
+	if first {
+		name := m.Title
+		if name != "" {
+			name += "  "
+		}
+		if err := c.textf("%s%s", c.stdout.Paint(term.Bold, name), c.stdout.Paint(term.Yellow, m.Session)); err != nil {
+			return err
+		}
+	}
+	head := fmt.Sprintf("  %s  %s  %-9s %s ", term.Line(m.Entry), term.Clock(m.Time), term.Speaker(m.Type, m.Role), branchesOf(m))
+	text := term.Cut(m.Snippet, c.stdout.Rest(head, 0))
+	if from, to := m.Mark[0], m.Mark[1]; to <= len(text) && text[:to] == m.Snippet[:to] {
+		text = text[:from] + c.stdout.Paint(term.Bold, text[from:to]) + text[to:]
+	}
+	return c.textf("%s%s", c.stdout.Paint(term.Dim, head), text)
+}
+
+// branchesOf says where a match is: a branch, and how many others have it too.
+func branchesOf(m match) string {
+	if len(m.Branches) == 0 {
+		return "(no branch)"
+	}
+	name := term.Cut(term.Line(m.Branches[0]), 20)
+	if more := len(m.Branches) - 1; more > 0 {
+		name += fmt.Sprintf(" +%d", more)
+	}
+	return "(" + name + ")"
+}

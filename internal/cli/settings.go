@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/manager/tally"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// settings is the JSON of settings.
+type settings struct {
+	Session string `json:"session"`
+	tally.Settings
+}
+
+func (c *cli) settingsCommand() *cobra.Command {
+	var to, profile string
+	cmd := &cobra.Command{
+		Use:   "settings SESSION",
+		Short: "How the session is run: models, thinking, mode, service tier",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			p := transcript.Profile(strings.TrimPrefix(profile, "coppice"))
+			if !p.Valid() {
+				return usageError("unknown profile %q; there are coppice, pi, omp, atomic, operator", profile)
+			}
+			return c.withSession(ctx, args[0], readOnly(), func(_ *countedStore, s *coppice.Session) error {
+				at, err := c.leaf(ctx, s, to)
+				var path []transcript.Entry
+				if err == nil && at != "" {
+					path, err = manager.Path(ctx, s, at)
+				}
+				if err != nil {
+					return err
+				}
+				return c.settings(settings{s.ID(), tally.InForce(path, p)})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "at this entry, or the head of this branch; default the head")
+	cmd.Flags().StringVar(&profile, "profile", "", "whose rules: coppice, pi, omp, atomic, operator")
+	completeFlag(cmd, "profile", "coppice", "pi", "omp", "atomic", "operator")
+	return cmd
+}
+
+func (c *cli) settings(out settings) error {
+	if c.json {
+		return c.writeJSON(out)
+	}
+	rows := [][2]string{{"thinking", out.ThinkingLevel}, {"mode", out.Mode}, {"tier", out.ServiceTier}, {"title", out.Title}}
+	for _, role := range slices.Sorted(maps.Keys(out.Models)) {
+		rows = append(rows, [2]string{"model", role + "  " + out.Models[role]})
+	}
+	for _, r := range rows {
+		if r[1] == "" {
+			continue
+		}
+		if err := c.textf("%-9s %s", r[0], term.Line(r[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}

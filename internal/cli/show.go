@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+type showOptions struct {
+	entry     string
+	all, full bool
+	last      int
+}
+
+func (c *cli) showCommand() *cobra.Command {
+	var o showOptions
+	cmd := &cobra.Command{
+		Use:   "show SESSION [ENTRY]",
+		Short: "Read the conversation, or one entry",
+		Long: `Read the conversation on the current path, or one entry. The JSON holds the entries' own lines, images put back;
+one entry is shown whole.`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				o.entry = args[1]
+			}
+			return c.show(cmd.Context(), args[0], o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.all, "all", false, "every entry of every branch, in the order in which they were appended")
+	cmd.Flags().BoolVar(&o.full, "full", false, "whole results of tools, and what the model thought")
+	cmd.Flags().IntVar(&o.last, "last", 0, "only the newest so many entries of the path; 0 = all")
+	return cmd
+}
+
+func (c *cli) show(ctx context.Context, id string, o showOptions) error {
+	if o.last < 0 || o.all && (o.last > 0 || o.entry != "") || o.entry != "" && o.last > 0 {
+		return usageError("ENTRY, --all and --last N exclude each other")
+	}
+	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
+		ids := []string{o.entry}
+		if o.entry == "" && !o.all {
+			var err error
+			if ids, err = c.onPath(ctx, s, o.last); err != nil {
+				return err
+			}
+		}
+		if o.all {
+			ids = nil
+		}
+		add, end, err := c.sink(ctx, s, o)
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 && !o.all {
+			return end(nil)
+		}
+		for e, err := range s.Entries(ctx, ids...) {
+			if err == nil {
+				err = add(e)
+			}
+			if err != nil {
+				return end(err)
+			}
+		}
+		return end(nil)
+	})
+}
+
+// onPath gives the ids on the current path, root first; last > 0 bounds them.
+func (c *cli) onPath(ctx context.Context, s *coppice.Session, last int) ([]string, error) {
+	var ids []string
+	if last > 0 {
+		for e, err := range s.Path(ctx, "") {
+			if err != nil {
+				return nil, err
+			}
+			if ids = append(ids, e.ID); len(ids) == last {
+				break
+			}
+		}
+		slices.Reverse(ids)
+		return ids, nil
+	}
+	t, err := s.Tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range t.Path(t.Head()) {
+		ids = append(ids, n.ID)
+	}
+	return ids, nil
+}
+
+// sink takes entries, for people or as JSON.
+func (c *cli) sink(ctx context.Context, s *coppice.Session, o showOptions) (add func(transcript.Entry) error, end func(error) error, err error) {
+	if c.json {
+		out := c.array("entries")
+		return func(e transcript.Entry) error { return out.add(e.Raw) }, out.end, nil
+	}
+	t, err := s.Tree(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	talk := term.NewConversation(c.stdout, term.ConversationOptions{
+		Full: o.full || o.entry != "", Short: term.ShortEntryIDs(t),
+		Label: func(id string) string {
+			n, _ := t.Node(id)
+			return n.Label
+		},
+	})
+	if o.entry == "" {
+		if err := term.Title(c.stdout, s.Info(), t); err != nil {
+			return nil, nil, err
+		}
+	}
+	return talk.Add, func(err error) error { return err }, nil
+}

@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/history"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// storeURL returns the address of the store: the flag, else COPPICE_STORE, else a folder of the user's.
+func (c *cli) storeURL() (string, error) {
+	if c.storeFlag != "" {
+		return c.storeFlag, nil
+	}
+	if url := c.getenv("COPPICE_STORE"); url != "" {
+		return url, nil
+	}
+	home := c.home()
+	if home == "" {
+		return "", usageError("no store: give --store or set COPPICE_STORE (%s is not defined)", homeVariable())
+	}
+	return filepath.Join(home, ".local", "share", "coppice"), nil
+}
+
+// home returns the user's home folder; "" = unknown.
+func (c *cli) home() string { return c.getenv(homeVariable()) }
+
+func homeVariable() string {
+	if runtime.GOOS == "windows" {
+		return "USERPROFILE"
+	}
+	return "HOME"
+}
+
+// stateFile returns the path of a file or folder in which the program keeps state of its own on this machine.
+func (c *cli) stateFile(name string) (string, error) {
+	if dir := c.getenv("COPPICE_STATE"); dir != "" {
+		return filepath.Join(dir, name), nil
+	}
+	if dir := c.getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "coppice", name), nil
+	}
+	home := c.home()
+	if home == "" {
+		return "", usageError("no home folder: set COPPICE_STATE")
+	}
+	return filepath.Join(home, ".local", "state", "coppice", name), nil
+}
+
+// cacheDir returns the user's folder for caches; "" = unknown.
+func (c *cli) cacheDir() string {
+	switch home := c.home(); {
+	case runtime.GOOS == "windows":
+		return c.getenv("LocalAppData")
+	case home == "": // a program without an environment leaves nothing on the disk
+		return ""
+	case runtime.GOOS == "darwin":
+		return filepath.Join(home, "Library", "Caches")
+	}
+	dir := c.getenv("XDG_CACHE_HOME")
+	switch {
+	case dir == "":
+		return filepath.Join(c.home(), ".cache")
+	case filepath.IsAbs(dir):
+		return dir
+	}
+	return "" // the specification ignores a relative path
+}
+
+// localPath returns the absolute path of a store that is a folder, and the address of any other, so that a store has
+// one name however it is addressed.
+func localPath(url string) string {
+	where := strings.TrimPrefix(url, "file://")
+	if strings.Contains(where, "://") {
+		return where
+	}
+	if full, err := filepath.Abs(where); err == nil {
+		return full
+	}
+	return where
+}
+
+// readOnly are the options of commands that write nothing.
+func readOnly() *coppice.SessionOptions { return &coppice.SessionOptions{ReadOnly: true} }
+
+// withStore runs f on the store. The first error is returned: it says more than what follows from it.
+func (c *cli) withStore(ctx context.Context, f func(st *countedStore) error) error {
+	st, err := c.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	return closeAfter(st, f(st))
+}
+
+// closeAfter closes what was in use and returns the first error.
+func closeAfter(used io.Closer, err error) error {
+	cerr := used.Close()
+	if err != nil {
+		return err
+	}
+	return cerr
+}
+
+// withSession runs f on a session, by its id or a prefix of it.
+func (c *cli) withSession(
+	ctx context.Context, id string, o *coppice.SessionOptions, f func(st *countedStore, s *coppice.Session) error,
+) error {
+	return c.withStore(ctx, func(st *countedStore) error {
+		s, err := st.session(ctx, id, o)
+		if err != nil {
+			return err
+		}
+		return closeAfter(s, f(st, s))
+	})
+}
+
+// withManager runs f on a manager that has opened a session, by its id or a prefix of it.
+func (c *cli) withManager(
+	ctx context.Context, id string, hooks manager.Hooks, f func(m *manager.Manager) error,
+) error {
+	return c.withStore(ctx, func(st *countedStore) error {
+		full, err := st.resolve(ctx, id)
+		if err != nil {
+			return err
+		}
+		m := manager.New(st.Store, &manager.Options{Hooks: hooks})
+		if _, err := m.Open(ctx, full); err != nil {
+			return err
+		}
+		err = f(m)
+		return closeAfter(m.Session(), err)
+	})
+}
+
+// countedStore is an open store that counts its requests.
+type countedStore struct {
+	*coppice.Store
+	url string
+	b   trace.Backend
+}
+
+// openStore opens the store that the flags and the environment name.
+func (c *cli) openStore(ctx context.Context) (*countedStore, error) {
+	url, err := c.storeURL()
+	if err != nil {
+		return nil, err
+	}
+	b, err := backend.Open(ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", url, err)
+	}
+	st := &countedStore{url: url, b: trace.New(b)}
+	o := &coppice.Options{SingleWriter: c.singleWriter, Now: c.now}
+	if file := c.indexFile(url); file != "" {
+		r := history.NewRecorderAt(file)
+		o.Hooks = coppice.Hooks{AfterCommit: r.AfterCommit, Closing: func(s *coppice.Store) { remember(ctx, s, r) }}
+	}
+	if st.Store, err = coppice.New(st.b, o); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return st, nil
+}
+
+// io returns the requests to the backend so far.
+func (s *countedStore) io() backend.IO { return s.b.IO() }
+
+// Close closes the open sessions and the backend.
+func (s *countedStore) Close() error { return errors.Join(s.Store.Close(), s.b.Close()) }
+
+// session opens a session by its id, which costs one read, or by a unique prefix of it.
+func (s *countedStore) session(
+	ctx context.Context, id string, o *coppice.SessionOptions,
+) (*coppice.Session, error) {
+	if layout.ValidID(id) == nil {
+		h, err := s.Open(ctx, id, o)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return h, err
+		}
+	}
+	full, err := s.byPrefix(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.Open(ctx, full, o)
+}
+
+// resolve returns the id of an existing session, by its id or a unique prefix of it.
+func (s *countedStore) resolve(ctx context.Context, id string) (string, error) {
+	if layout.ValidID(id) == nil {
+		for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.CheckpointKey(id), Limit: 1}) {
+			if err != nil {
+				return "", fmt.Errorf("look for session %s: %w", id, err)
+			}
+			if info.Key == layout.CheckpointKey(id) && s.alive(ctx, info) {
+				return id, nil
+			}
+		}
+	}
+	return s.byPrefix(ctx, id)
+}
+
+// maxNamed bounds the sessions that an error names.
+const maxNamed = 5
+
+// byPrefix returns the one session whose id has a prefix.
+func (s *countedStore) byPrefix(ctx context.Context, prefix string) (string, error) {
+	if err := layout.ValidID(prefix + "x"); err != nil || prefix == "" {
+		return "", layout.ValidID(prefix)
+	}
+	found, err := s.idsWithPrefix(ctx, prefix, maxNamed+1)
+	if err != nil {
+		return "", err
+	}
+	switch len(found) {
+	case 0:
+		return "", &failure{
+			code: "not-found", hint: "`coppice list` shows what there is",
+			err: fmt.Errorf("no session %q in %s: %w", prefix, s.url, fs.ErrNotExist),
+		}
+	case 1:
+		return found[0], nil
+	}
+	more := ""
+	if len(found) > maxNamed {
+		found, more = found[:maxNamed], ", ..."
+	}
+	return "", fmt.Errorf("session %q is not unique: %s%s: %w",
+		prefix, strings.Join(found, ", "), more, transcript.ErrAmbiguous)
+}
+
+// idsWithPrefix returns the ids of at most limit existing sessions, in order; 0 = all.
+func (s *countedStore) idsWithPrefix(ctx context.Context, prefix string, limit int) ([]string, error) {
+	var found []string
+	for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.CheckpointKey(prefix)}) {
+		if err != nil {
+			return nil, fmt.Errorf("look for session %s: %w", prefix, err)
+		}
+		id, ok := layout.Unescape(strings.TrimPrefix(info.Key, layout.Checkpoints))
+		if !ok || !strings.HasPrefix(id, prefix) || !s.alive(ctx, info) {
+			continue
+		}
+		if found = append(found, id); len(found) == limit {
+			break
+		}
+	}
+	return found, nil
+}
+
+// ids returns the ids of all sessions, deleted ones included, from the names of their checkpoints: none is read.
+func (s *countedStore) ids(ctx context.Context) ([]string, error) {
+	var ids []string
+	for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints}) {
+		if err != nil {
+			return nil, fmt.Errorf("look for sessions: %w", err)
+		}
+		if id, ours := layout.Unescape(strings.TrimPrefix(info.Key, layout.Checkpoints)); ours {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// summaryBytes is the size of the part of a checkpoint that holds its summary.
+const summaryBytes = 4 << 10
+
+// alive reports whether a checkpoint is not that of a deleted session. An unreadable one counts as alive: opening it
+// reports what is wrong.
+func (s *countedStore) alive(ctx context.Context, info backend.Info) bool {
+	head, _, err := s.b.Get(ctx, info.Key, backend.Bytes(0, min(info.Size, summaryBytes)))
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	sum, err := checkpoint.DecodeSummary(head)
+	return err != nil || !sum.Tombstone
+}

@@ -1,0 +1,20 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+)
+
+func (c *cli) switchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "switch SESSION ENTRY|BRANCH",
+		Short: "Go to a branch, or to the newest leaf below an entry",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.moveHead(cmd, args[0], func(s *coppice.Session) (coppice.Receipt, error) {
+				return s.Switch(cmd.Context(), args[1])
+			})
+		},
+	}
+}

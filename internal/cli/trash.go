@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/manager/trash"
+)
+
+func (c *cli) trash(dir string) (*trash.Trash, error) {
+	var err error
+	if dir == "" {
+		dir, err = c.stateFile("trash")
+	}
+	return &trash.Trash{Path: dir, Now: c.now}, err
+}
+
+func (c *cli) trashCommand() *cobra.Command {
+	var dir, age string
+	cmd := &cobra.Command{
+		Use:   "trash",
+		Short: "List what was deleted with --trash; restore it, or empty the trash",
+		Long: `List what was deleted with ` + "`coppice delete --trash`" + `, newest first. Each item is a folder on this machine, below
+$COPPICE_STATE, else $XDG_STATE_HOME/coppice, else ~/.local/state/coppice, with the session as a file that pi reads too.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return c.trashList(dir) },
+	}
+	cmd.PersistentFlags().StringVar(&dir, "dir", "", "where the trash is")
+	list := &cobra.Command{
+		Use: "list", Short: "List what is in the trash", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return c.trashList(dir) },
+	}
+	restore := &cobra.Command{
+		Use:   "restore ITEM",
+		Short: "Bring a session back, by the item's name or the session's id",
+		Long: `Bring a session back, by the item's name, the session's id, or a unique prefix of either: every entry of every
+branch, the branches' names, the head and the agent's state. In the store from which it was deleted it gets a new id.
+The log of its commits and its snapshots do not come back.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.trashRestore(cmd.Context(), dir, args[0]) },
+	}
+	empty := &cobra.Command{
+		Use: "empty", Short: "Remove what is in the trash for good", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return c.trashEmpty(dir, age) },
+	}
+	empty.Flags().StringVar(&age, "older", "", "only what was deleted longer ago than this, as 30d or 12h")
+	cmd.AddCommand(list, restore, empty)
+	return cmd
+}
+
+func (c *cli) trashList(dir string) error {
+	t, err := c.trash(dir)
+	if err != nil {
+		return err
+	}
+	items, err := t.List()
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.writeJSON(map[string]any{"items": orList(items)})
+	}
+	for _, it := range items {
+		if err := c.textf("%s  %s  %s  %s", it.Name, term.Count(it.Entries, "entry", "entries"), term.Line(it.Title),
+			c.stdout.Paint(term.Dim, term.Line(term.ShortenHome(it.Cwd, c.home())))); err != nil {
+			return err
+		}
+	}
+	if len(items) == 0 {
+		c.notef("the trash is empty")
+	}
+	return nil
+}
+
+func (c *cli) trashRestore(ctx context.Context, dir, word string) error {
+	t, err := c.trash(dir)
+	if err != nil {
+		return err
+	}
+	item, err := t.Find(word)
+	if err != nil {
+		return err
+	}
+	return c.withStore(ctx, func(st *countedStore) error {
+		s, err := t.Restore(ctx, st.Store, item.Name)
+		if err != nil {
+			if s != nil {
+				err = errors.Join(err, s.Close())
+			}
+			return err
+		}
+		id := s.ID()
+		if err := s.Close(); err != nil {
+			return err
+		}
+		if c.json {
+			return c.writeJSON(map[string]string{"session": id, "was": item.Session})
+		}
+		return c.textf("%s", id)
+	})
+}
+
+func (c *cli) trashEmpty(dir, age string) error {
+	before := c.now().Add(time.Hour) // of a clock that was a little ahead too
+	if age != "" {
+		d, err := ageOf(age)
+		if err != nil {
+			return err
+		}
+		before = c.now().Add(-d)
+	}
+	t, err := c.trash(dir)
+	if err != nil {
+		return err
+	}
+	gone, err := t.Empty(before)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.writeJSON(map[string]any{"removed": orList(gone)})
+	}
+	return c.textf("removed %s", term.Count(len(gone), "session", "sessions"))
+}
+
+// ageOf reads a length of time, in days too.
+func ageOf(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, usageError("--older %q: want a time as 30d or 12h", text)
+	}
+	return d, nil
+}

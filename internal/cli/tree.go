@@ -1,0 +1,279 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/transcript"
+	"github.com/coppice-go/coppice/transcript/tree/view"
+)
+
+type treeOptions struct {
+	filter, search string
+	full, short    bool
+	view           bool
+	folded         []string
+	selected       string
+}
+
+var filters = []string{"default", "no-tools", "user-only", "labeled-only", "all"}
+
+func (c *cli) treeCommand() *cobra.Command {
+	var o treeOptions
+	cmd := &cobra.Command{
+		Use:   "tree SESSION",
+		Short: "Draw the tree of a session with all its branches",
+		Long: `Draw the tree of a session. The current path keeps to the left and is marked ●; other versions hang on it, ○,
+and ‹2/3› counts them. Runs of nothing but calls and results of tools are folded into one line.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.tree(cmd.Context(), args[0], o) },
+	}
+	cmd.Flags().StringVar(&o.filter, "filter", "default", "what to show: "+strings.Join(filters, ", "))
+	cmd.Flags().StringVar(&o.search, "search", "", "only entries whose text, label, role or type has all these words")
+	cmd.Flags().BoolVar(&o.full, "full", false, "each step of a tool on a line of its own")
+	cmd.Flags().BoolVar(&o.short, "short", false, "of long straight runs only the ends")
+	cmd.Flags().BoolVar(&o.view, "view", false, "with --json: rows in the order of drawing, the current line first at each fork")
+	cmd.Flags().StringSliceVar(&o.folded, "fold", nil, "hide what hangs below these entries")
+	cmd.Flags().StringVar(&o.selected, "select", "", "with --view: select this entry, or its nearest ancestor that is shown; default the head")
+	completeFlag(cmd, "filter", filters...)
+	return cmd
+}
+
+// node is an entry of the tree as the JSON shows it.
+type node struct {
+	ID       string    `json:"id"`
+	ParentID *string   `json:"parentId"`
+	Ordinal  uint64    `json:"ordinal"`
+	Type     string    `json:"type"`
+	Role     string    `json:"role"`
+	Preview  string    `json:"preview"`
+	Label    string    `json:"label"`
+	OnPath   bool      `json:"onPath"`
+	Time     time.Time `json:"time"`
+	Size     int       `json:"size"`
+	*row
+}
+
+// row is what a view says of an entry beside the entry itself.
+type row struct {
+	Depth     int        `json:"depth"`
+	Indent    int        `json:"indent"`
+	Children  int        `json:"children"`
+	Version   int        `json:"version"`
+	Versions  int        `json:"versions"`
+	Folded    bool       `json:"folded"`
+	Hidden    int        `json:"hidden"`
+	LabelTime *time.Time `json:"labelTime"`
+}
+
+type branchRef struct {
+	Name string  `json:"name"`
+	Head *string `json:"head"`
+	At   *string `json:"at,omitempty"` // where the head is not shown: its nearest ancestor that is
+}
+
+type treeHead struct {
+	Head     *string     `json:"head"`
+	HeadAt   *string     `json:"headAt,omitempty"` // as branchRef.At
+	Branches []branchRef `json:"branches"`
+	Selected *string     `json:"selected,omitempty"`
+}
+
+func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
+	if !slices.Contains(filters, o.filter) {
+		return usageError("unknown filter %q; there are %s", o.filter, strings.Join(filters, ", "))
+	}
+	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
+		t, err := s.Tree(ctx)
+		if err != nil {
+			return err
+		}
+		v, keep, err := viewOf(ctx, s, t, o, c.json)
+		if err != nil {
+			return err
+		}
+		if o.view {
+			return c.viewJSON(t, v)
+		}
+		if c.json {
+			return c.treeJSON(t, transcript.Filter(o.filter), keep)
+		}
+		ends := 0
+		if o.short {
+			ends = 3
+		}
+		opts := term.TreeOptions{Filter: transcript.Filter(o.filter), Keep: keep, Full: o.full || keep != nil, Ends: ends}
+		if len(o.folded) > 0 {
+			opts.Hidden = hidden(v)
+		}
+		err = errors.Join(term.Title(c.stdout, s.Info(), t), term.Tree(c.stdout, t, opts))
+		if err == nil && !shows(t, opts) {
+			c.notef("%s", nothing(o))
+		}
+		return err
+	})
+}
+
+// shows tells that a drawing has a line.
+func shows(t *transcript.Tree, o term.TreeOptions) bool {
+	for n := range t.Nodes(o.Filter) {
+		if o.Keep == nil || o.Keep(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// nothing says why a tree is empty.
+func nothing(o treeOptions) string {
+	switch {
+	case o.search != "":
+		return "nothing found"
+	case o.filter != "default":
+		return "no entry is shown by the filter " + o.filter
+	}
+	return "nothing was said yet"
+}
+
+func (c *cli) treeJSON(t *transcript.Tree, f transcript.Filter, keep func(transcript.Node) bool) error {
+	shown := make([]bool, t.Len())
+	for n := range t.Nodes(f) {
+		shown[n.Ordinal] = keep == nil || keep(n)
+	}
+	out := c.arrayAfter(headOf(t, func(ordinal uint64) bool { return shown[ordinal] }), "nodes")
+	for n := range t.Nodes(f) {
+		if !shown[n.Ordinal] {
+			continue
+		}
+		if err := out.add(nodeOf(n, nil)); err != nil {
+			return err
+		}
+	}
+	return out.end(nil)
+}
+
+// headOf says where the head and the branches stand, and where that is not shown the nearest ancestor that is.
+func headOf(t *transcript.Tree, shown func(ordinal uint64) bool) treeHead {
+	at := map[string]*string{}
+	for ordinal, marks := range view.Marks(t, shown) {
+		id := t.NodeAt(ordinal).ID
+		for _, m := range marks {
+			if m.Entry != id {
+				at[m.Branch] = &id
+			}
+		}
+	}
+	head := treeHead{Head: orNull(t.Head()), HeadAt: at[""], Branches: []branchRef{}}
+	for _, b := range t.Branches() {
+		head.Branches = append(head.Branches, branchRef{b.Name, orNull(b.Head), at[b.Name]})
+	}
+	return head
+}
+
+func nodeOf(n transcript.Node, r *row) node {
+	return node{
+		n.ID, orNull(n.ParentID), n.Ordinal, n.Type, n.Role, n.Preview, n.Label, n.OnPath, n.Time, n.Size, r,
+	}
+}
+
+// viewOf gives the rows that a tree shows with these options, nil where none of them asks for rows, and what of a
+// tree that is drawn or listed the search keeps, nil = all. A search goes over the session once.
+func viewOf(ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions, asJSON bool) (*view.View, func(transcript.Node) bool, error) {
+	switch {
+	case o.view && !asJSON:
+		return nil, nil, usageError("--view goes with --json: people see the tree in that order anyway")
+	case o.selected != "" && !o.view:
+		return nil, nil, usageError("--select goes with --view")
+	}
+	found := map[uint64]bool{}
+	keep := func(n transcript.Node) bool { return found[n.Ordinal] }
+	if !o.view && len(o.folded) == 0 {
+		if o.search == "" {
+			return nil, nil, nil
+		}
+		for n, err := range t.SearchIn(o.search, s.Entries(ctx)) {
+			if err != nil {
+				return nil, nil, err
+			}
+			found[n.Ordinal] = true
+		}
+		return nil, keep, nil
+	}
+	v := view.New(t)
+	v.Filter(transcript.Filter(o.filter))
+	if o.search == "" {
+		return v, nil, arrange(v, t, o)
+	}
+	if err := v.SearchIn(o.search, s.Entries(ctx)); err != nil {
+		return nil, nil, err
+	}
+	for _, r := range v.Rows() {
+		found[r.Ordinal] = true
+	}
+	return v, keep, arrange(v, t, o)
+}
+
+// arrange folds what is to be folded, and selects.
+func arrange(v *view.View, t *transcript.Tree, o treeOptions) error {
+	for _, id := range o.folded {
+		if _, err := t.Ordinal(id); err != nil {
+			return err
+		}
+	}
+	v.Fold(o.folded...)
+	if o.selected == "" {
+		v.Select(t.Head()) // which a filter before this one may have left
+		return nil
+	}
+	if _, err := t.Ordinal(o.selected); err != nil {
+		return err
+	}
+	v.Select(o.selected)
+	return nil
+}
+
+// viewJSON writes the rows of a view.
+func (c *cli) viewJSON(t *transcript.Tree, v *view.View) error {
+	rows := v.Rows()
+	shown := map[uint64]bool{}
+	for i := range rows {
+		shown[rows[i].Ordinal] = true
+	}
+	head := headOf(t, func(ordinal uint64) bool { return shown[ordinal] })
+	if at := v.Selected(); at >= 0 {
+		head.Selected = &rows[at].ID
+	}
+	out := c.arrayAfter(head, "nodes")
+	for i := range rows {
+		r := &rows[i]
+		extra := &row{
+			Depth: r.Depth, Indent: r.Indent, Children: r.Children, Version: r.Version, Versions: r.Versions,
+			Folded: r.Folded, Hidden: r.Hidden,
+		}
+		if !r.LabelTime.IsZero() {
+			extra.LabelTime = &r.LabelTime
+		}
+		if err := out.add(nodeOf(r.Node, extra)); err != nil {
+			return err
+		}
+	}
+	return out.end(nil)
+}
+
+// hidden gives for each entry that a view shows folded how many it hides, by ordinal.
+func hidden(v *view.View) map[uint64]int {
+	out := map[uint64]int{}
+	for _, r := range v.Rows() {
+		if r.Folded {
+			out[r.Ordinal] = r.Hidden
+		}
+	}
+	return out
+}

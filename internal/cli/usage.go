@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/manager/tally"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// usage is the JSON of usage.
+type usage struct {
+	Session string       `json:"session"`
+	Scope   string       `json:"scope"` // session, or path
+	Entries int          `json:"entries"`
+	Usage   tally.Usage  `json:"usage"`
+	Models  []modelUsage `json:"models"`
+}
+
+type modelUsage struct {
+	Model *string     `json:"model"`
+	Usage tally.Usage `json:"usage"`
+}
+
+func (c *cli) usageCommand() *cobra.Command {
+	var path bool
+	var to string
+	cmd := &cobra.Command{
+		Use:   "usage SESSION",
+		Short: "Add up tokens and cost: of a session, or of one line of it",
+		Long: `Add up the tokens and the cost that the answers of models say, and by model: of the whole session with all its
+branches, with --path of the current line, or with --to of the line to an entry or a branch. The shapes of pi,
+Anthropic, OpenAI, Bedrock and Gemini are understood. An answer that says none is counted as an answer.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.usage(cmd.Context(), args[0], to, path || to != "")
+		},
+	}
+	cmd.Flags().BoolVar(&path, "path", false, "only the current line")
+	cmd.Flags().StringVar(&to, "to", "", "only the line to this entry or branch")
+	return cmd
+}
+
+func (c *cli) usage(ctx context.Context, id, to string, path bool) error {
+	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
+		out := usage{Session: s.ID(), Scope: "session", Models: []modelUsage{}}
+		seq := s.Entries(ctx)
+		if path {
+			out.Scope = "path"
+			at, err := c.leaf(ctx, s, to)
+			if err != nil {
+				return err
+			}
+			seq = line(ctx, s, at)
+		}
+		t, err := tally.Sum(seq)
+		if err != nil {
+			return err
+		}
+		out.Entries, out.Usage = t.Entries, t.Usage
+		for _, name := range slices.Sorted(maps.Keys(t.Models)) {
+			out.Models = append(out.Models, modelUsage{orNull(name), t.Models[name]})
+		}
+		if c.json {
+			return c.writeJSON(out)
+		}
+		return c.usageText(out)
+	})
+}
+
+// leaf gives the entry that a word names, a branch or an entry; "" = the head, or before every root.
+func (c *cli) leaf(ctx context.Context, s *coppice.Session, word string) (string, error) {
+	if word == "" {
+		return s.Head().Entry, nil
+	}
+	t, err := s.Tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, b := range t.Branches() {
+		if b.Name == word {
+			return b.Head, nil
+		}
+	}
+	return word, nil
+}
+
+// line gives the entries of a line; that before every root is empty.
+func line(ctx context.Context, s *coppice.Session, leaf string) iter.Seq2[transcript.Entry, error] {
+	if leaf == "" {
+		return func(func(transcript.Entry, error) bool) {}
+	}
+	return s.Path(ctx, leaf)
+}
+
+func (c *cli) usageText(out usage) error {
+	row := func(name string, u tally.Usage) []term.Cell {
+		cost := ""
+		if u.Cost > 0 {
+			cost = fmt.Sprintf("%.4f", u.Cost)
+		}
+		return []term.Cell{
+			{Text: term.Line(name)},
+			{Text: term.Number(uint64(u.Answers))},
+			{Text: term.Number(uint64(u.Input))},
+			{Text: term.Number(uint64(u.Output))},
+			{Text: term.Number(uint64(u.CacheRead))},
+			{Text: term.Number(uint64(u.CacheWrite))},
+			{Text: term.Number(uint64(u.Total))},
+			{Text: cost},
+		}
+	}
+	var rows [][]term.Cell
+	for _, m := range out.Models {
+		name := "(not said)"
+		if m.Model != nil {
+			name = *m.Model
+		}
+		rows = append(rows, row(name, m.Usage))
+	}
+	rows = append(rows, row("all of the "+out.Scope, out.Usage))
+	return c.stdout.Table([]term.Column{
+		{Head: "MODEL", Flex: true},
+		{Head: "ANSWERS", Right: true},
+		{Head: "INPUT", Right: true},
+		{Head: "OUTPUT", Right: true},
+		{Head: "CACHE READ", Right: true},
+		{Head: "CACHE WRITE", Right: true},
+		{Head: "TOTAL", Right: true},
+		{Head: "COST", Right: true},
+	}, rows)
+}
