@@ -124,13 +124,15 @@ Exit codes:
   1  failed            4  conflict, or fenced   130  interrupted
   2  wrong usage       5  corrupt`
 
-// Main runs one command and returns its exit code. The first interrupt ends the command cleanly, a second one kills the
-// process.
-func Main(args []string) int {
+// Main runs one command in this process and returns its exit code. The first interrupt ends the command cleanly, a
+// second one kills the process.
+func Main(args []string) int { return mainAt(time.Now, args) }
+
+func mainAt(now func() time.Time, args []string) int {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	context.AfterFunc(ctx, cancel) // from here on signals have their usual effect again
-	return Run(ctx, Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now}, args)
+	return Run(ctx, Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: now}, args)
 }
 
 // Env is what a command uses of its process. Files, the working directory and the credentials of S3 are those of the

@@ -1,9 +1,20 @@
-// Package clitest runs scripts of the command line: testscript, with commands that look into the JSON of
-// coppice, on a store of any kind.
+// Package clitest runs scripts of the command line on a store of any kind. A script is a testscript in which
+//
+//	run coppice ARGS... [<FILE]           runs a command, which must succeed (with ! fail)
+//	exit CODE coppice ARGS... [<FILE]     runs a command, which must end with this exit code
+//	json FILE PATH VALUE                  compares a value in a JSON document
+//	setvar NAME FILE PATH                 sets a variable to a value in a JSON document
+//	shape FILE GOLDEN                     compares the fields of a JSON document and their types
+//	bytes FILE TEXT...                    writes a file; \xNN, \n and the like are as in Go
+//	flip FILE OFFSET                      changes one bit of a file
+//
+// Commands run in the test's own process where the caller says how: a process of its own for each takes most of the
+// time of a script. "exec coppice" always starts one.
 package clitest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,11 +27,21 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/coppice-go/coppice/examples/session"
 )
+
+// Call is one command that a script runs in the test's process.
+type Call struct {
+	Args           []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(name string) string
+	Now            func() time.Time
+}
 
 // Options say which scripts are run, and on what.
 type Options struct {
@@ -30,24 +51,18 @@ type Options struct {
 	Disk   bool                     // it is a folder: what scripts guard by [disk] holds
 	Env    []string                 // KEY=VALUE, for the programs
 	Update bool                     // write the golden files
+
+	// InProcess runs a command in this process and returns its exit code; nil = a process for each command. The
+	// scripts change the working directory then: they do not run in parallel, and no other test may run beside them.
+	InProcess func(ctx context.Context, call Call) int
 }
 
 // Run runs the scripts. The test binary must know the program as "coppice" (testscript.Main).
 func Run(t *testing.T, o Options) {
 	t.Helper()
-	testscript.Run(t, testscript.Params{
+	p := testscript.Params{
 		Dir: o.Dir, Files: o.Files, UpdateScripts: o.Update, RequireUniqueNames: true,
-		Setup: func(env *testscript.Env) error {
-			env.Setenv("TZ", "UTC")
-			env.Setenv("GORACE", NoWait)
-			env.Setenv("HOME", env.WorkDir+"/home")
-			env.Setenv("COPPICE_STORE", o.Store(env.WorkDir))
-			for _, kv := range o.Env {
-				key, value, _ := strings.Cut(kv, "=")
-				env.Setenv(key, value)
-			}
-			return os.WriteFile(env.WorkDir+"/example.jsonl", session.JSONL, 0o600)
-		},
+		Setup: o.setup,
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "nonroot":
@@ -58,15 +73,103 @@ func Run(t *testing.T, o Options) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"json": jsonCmd, "setvar": setvarCmd, "bytes": bytesCmd, "shape": shapeCmd, "exit": exitCmd, "flip": flipCmd,
+			"run": o.runCmd, "exit": o.exitCmd,
+			"json": jsonCmd, "setvar": setvarCmd, "bytes": bytesCmd, "shape": shapeCmd, "flip": flipCmd,
 		},
+	}
+	if o.InProcess == nil {
+		testscript.Run(t, p)
+		return
+	}
+	testscript.RunT(serial{t}, p)
+}
+
+// serial runs scripts one after the other.
+type serial struct{ *testing.T }
+
+func (serial) Parallel()     {}
+func (serial) Verbose() bool { return testing.Verbose() }
+func (s serial) Run(name string, f func(testscript.T)) {
+	s.T.Run(name, func(t *testing.T) { f(serial{t}) })
+}
+
+type clockKey struct{}
+
+func (o Options) setup(env *testscript.Env) error {
+	env.Values[clockKey{}] = NewClock()
+	env.Setenv("TZ", "UTC")
+	env.Setenv("GORACE", NoWait)
+	env.Setenv("HOME", env.WorkDir+"/home")
+	env.Setenv("COPPICE_STORE", o.Store(env.WorkDir))
+	env.Setenv(ShiftVariable, os.Getenv(ShiftVariable))
+	for _, kv := range o.Env {
+		key, value, _ := strings.Cut(kv, "=")
+		env.Setenv(key, value)
+	}
+	return os.WriteFile(env.WorkDir+"/example.jsonl", session.JSONL, 0o600)
+}
+
+// run coppice ARGS... [<FILE]: runs a command, which must succeed, or with ! must not.
+func (o Options) runCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if code := o.exitCode(ts, args); (code != 0) != neg {
+		ts.Fatalf("exit code %d", code)
+	}
+}
+
+// exit CODE coppice ARGS... [<FILE]: runs a command, which must end with this exit code.
+func (o Options) exitCmd(ts *testscript.TestScript, _ bool, args []string) {
+	if code := o.exitCode(ts, args[1:]); strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+func (o Options) exitCode(ts *testscript.TestScript, args []string) int {
+	if len(args) == 0 || args[0] != "coppice" {
+		ts.Fatalf("usage: run coppice ARGS... [<FILE]; exit CODE coppice ARGS... [<FILE]")
+	}
+	input, last := "", len(args)-1
+	if file, ok := strings.CutPrefix(args[last], "<"); ok {
+		input, args = ts.MkAbs(file), args[:last]
+	}
+	if o.InProcess != nil {
+		return o.call(ts, input, args[1:])
+	}
+	if input != "" { // a script has no other way to the input of a process
+		args = append([]string{"sh", "-c", `exec coppice "$@" <"$0"`, input}, args[1:]...)
+	}
+	err := ts.Exec(args[0], args[1:]...)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	ts.Check(err)
+	return 0
+}
+
+// call runs a command in this process, in the directory and the environment of the script.
+func (o Options) call(ts *testscript.TestScript, input string, args []string) int {
+	was, err := os.Getwd()
+	ts.Check(err)
+	ts.Check(os.Chdir(ts.MkAbs(".")))
+	defer func() { ts.Check(os.Chdir(was)) }()
+	stdin := io.Reader(strings.NewReader(""))
+	if input != "" {
+		raw, err := os.ReadFile(input)
+		ts.Check(err)
+		stdin = bytes.NewReader(raw)
+	}
+	clock, ok := ts.Value(clockKey{}).(*Clock)
+	if !ok {
+		ts.Fatalf("no clock")
+	}
+	return o.InProcess(context.Background(), Call{
+		Args: args, Stdin: stdin, Stdout: ts.Stdout(), Stderr: ts.Stderr(), Getenv: ts.Getenv, Now: clock.Now,
 	})
 }
 
-// NoWait takes away the second that a program with the race detector waits before it ends: GORACE.
+// NoWait is a value for GORACE: a program with the race detector does not wait for a second before it ends.
 const NoWait = "atexit_sleep_ms=0"
 
-// document reads the one JSON document in a file of a script ("stdout" and the like too).
+// document reads the one JSON document in a file of a script, or in "stdout".
 func document(ts *testscript.TestScript, name string) any {
 	v, err := Decode([]byte(ts.ReadFile(name)))
 	if err != nil {
@@ -122,7 +225,7 @@ func At(v any, path string) (any, error) {
 	return v, nil
 }
 
-// Text is a value as JSON, and a string as it is.
+// Text returns a value as JSON, and a string as it is.
 func Text(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -136,7 +239,7 @@ func Text(v any) string {
 	return strings.TrimSpace(buf.String())
 }
 
-// json FILE PATH VALUE: the value at the path is this one. With ! it is another, or there is none.
+// json FILE PATH VALUE: the value at the path must be this one; with ! it must be another one, or missing.
 func jsonCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: json FILE PATH VALUE")
@@ -168,7 +271,7 @@ func setvarCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], Text(v))
 }
 
-// bytes FILE TEXT...: a file of these bytes; \xNN, \n and the like count as in Go.
+// bytes FILE TEXT...: writes a file of these bytes.
 func bytesCmd(ts *testscript.TestScript, _ bool, args []string) {
 	var b strings.Builder
 	for _, a := range args[1:] {
@@ -181,7 +284,7 @@ func bytesCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(b.String()), 0o644))
 }
 
-// flip FILE OFFSET: changes one bit of a byte of the file, which a pattern may name; a negative offset counts from the end.
+// flip FILE OFFSET: changes one bit of a byte. A pattern may name the file; a negative offset counts from the end.
 func flipCmd(ts *testscript.TestScript, _ bool, args []string) {
 	names, err := filepath.Glob(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -200,20 +303,6 @@ func flipCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(name, p, 0o600))
 }
 
-// exit CODE COMMAND...: runs the program, which must end with this code.
-func exitCmd(ts *testscript.TestScript, _ bool, args []string) {
-	err := ts.Exec(args[1], args[2:]...)
-	code := 0
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		code = exit.ExitCode()
-	} else if err != nil {
-		ts.Fatalf("%v", err)
-	}
-	if strconv.Itoa(code) != args[0] {
-		ts.Fatalf("exit code %d, want %s", code, args[0])
-	}
-}
-
 // shape FILE GOLDEN: the document's fields and their types.
 func shapeCmd(ts *testscript.TestScript, _ bool, args []string) {
 	got := Shape(document(ts, args[0])) + "\n"
@@ -222,7 +311,7 @@ func shapeCmd(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// Shape tells the fields of a document and their types, in order of their names.
+// Shape returns the fields of a document and their types, in order of their names.
 func Shape(v any) string {
 	switch x := v.(type) {
 	case nil:
