@@ -27,9 +27,9 @@ MODULES  := integration integration/s3server
 
 all: lint test
 
-build: ## the command, as bin/coppice
+build: ## the command, as bin/coppice: static, so that no loader runs before it
 	@mkdir -p bin
-	$(GO) build -trimpath -o bin/coppice ./cmd/coppice
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/coppice ./cmd/coppice
 
 test: ## every test, with the race detector and in random order; then those of sizes, without it
 	$(GO) test -race -shuffle=on $(PKG)

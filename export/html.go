@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"sync"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
@@ -47,11 +48,13 @@ func policy() string {
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; base-uri 'none'; form-action 'none'"
 }
 
-var pieces = template.Must(template.New("").Funcs(template.FuncMap{
-	"about": about,
-	"clock": func(t time.Time) string { return t.UTC().Format(clock) },
-	"data":  func(i image) template.URL { return template.URL("data:" + i.Mime + ";base64," + i.Data) }, //nolint:gosec // its kind and its alphabet were checked
-}).Parse(`
+// pieces returns the templates of the page. They are parsed when the first page is written.
+var pieces = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"about": about,
+		"clock": func(t time.Time) string { return t.UTC().Format(clock) },
+		"data":  func(i image) template.URL { return template.URL("data:" + i.Mime + ";base64," + i.Data) }, //nolint:gosec // its kind and its alphabet were checked
+	}).Parse(`
 {{define "begin"}}<!doctype html>
 <html lang="en">
 <head>
@@ -95,10 +98,11 @@ var pieces = template.Must(template.New("").Funcs(template.FuncMap{
 </body>
 </html>
 {{end}}`))
+})
 
 func (p *page) begin(s *coppice.Session) error {
 	info := s.Info()
-	return pieces.ExecuteTemplate(p.w, "begin", map[string]any{
+	return pieces().ExecuteTemplate(p.w, "begin", map[string]any{
 		"Policy": policy(), "CSS": template.CSS(css), //nolint:gosec // our own
 		"Title": titleOf(info.Title, s.ID()), "ID": s.ID(), "Info": info, "Ends": p.ends,
 	})
@@ -116,9 +120,9 @@ func (p *page) step(st step, e transcript.Entry) error {
 	view := shown{st.version, st.of, st.node.Preview, st.node.Label, st.others, named(st.heads, oneLine), named(st.within, oneLine)}
 	switch st.kind {
 	case open:
-		return pieces.ExecuteTemplate(p.w, "open", map[string]any{"Step": view})
+		return pieces().ExecuteTemplate(p.w, "open", map[string]any{"Step": view})
 	case shut:
-		return pieces.ExecuteTemplate(p.w, "shut", nil)
+		return pieces().ExecuteTemplate(p.w, "shut", nil)
 	case show:
 	}
 	s := p.of(e)
@@ -126,7 +130,7 @@ func (p *page) step(st step, e transcript.Entry) error {
 	if s.Who == "user" || s.Who == "assistant" || s.Who == "tool" {
 		class = s.Who
 	}
-	return pieces.ExecuteTemplate(p.w, "show", map[string]any{"ID": e.ID, "Time": e.Time, "Class": class, "Said": s, "Tool": s.lone(), "Step": view})
+	return pieces().ExecuteTemplate(p.w, "show", map[string]any{"ID": e.ID, "Time": e.Time, "Class": class, "Said": s, "Tool": s.lone(), "Step": view})
 }
 
-func (p *page) end() error { return pieces.ExecuteTemplate(p.w, "end", nil) }
+func (p *page) end() error { return pieces().ExecuteTemplate(p.w, "end", nil) }

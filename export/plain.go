@@ -3,11 +3,15 @@ package export
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
-// escapes are what terminals obey, as the output of tools is full of it: colours, titles, links.
-var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\\\)|[ -/]*[0-~])|\u009b[0-?]*[ -/]*[@-~]")
+// escapes matches the sequences that terminals obey: colours, titles, links. The output of tools is full of them.
+var escapes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\\\)|[ -/]*[0-~])" +
+		"|\u009b[0-?]*[ -/]*[@-~]")
+})
 
 // plain takes away what terminals obey, and makes lines end in one way: whatever a reader takes for the end of a
 // line is one. Any other control character becomes the mark of an unknown one.
@@ -15,7 +19,7 @@ func plain(text string) string {
 	if !strings.ContainsFunc(text, odd) {
 		return text
 	}
-	text = escapes.ReplaceAllString(strings.ReplaceAll(text, "\r\n", "\n"), "")
+	text = escapes().ReplaceAllString(strings.ReplaceAll(text, "\r\n", "\n"), "")
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\r', r == '\v', r == '\f', r == '\u0085', r == '\u2028', r == '\u2029':

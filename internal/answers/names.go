@@ -1,6 +1,9 @@
 package answers
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // kind is what a number of a usage counts.
 type kind uint8
@@ -51,10 +54,9 @@ type place struct {
 	rank uint8
 }
 
-// flat and deep are names the other way round: by name, and by the outer name and the inner one.
-var flat, deep = places()
-
-func places() (flat map[string]place, deep map[string]map[string]place) {
+// places returns names the other way round: by name, and by the outer name and the inner one. They are made when the
+// first usage is read.
+var places = sync.OnceValues(func() (flat map[string]place, deep map[string]map[string]place) {
 	flat, deep = map[string]place{}, map[string]map[string]place{}
 	for k, list := range names {
 		for i, name := range list {
@@ -71,4 +73,4 @@ func places() (flat map[string]place, deep map[string]map[string]place) {
 		}
 	}
 	return flat, deep
-}
+})

@@ -80,6 +80,7 @@ func (c *counter) has(k kind) bool { return c.rank[k] != 0 }
 func parse(val []byte) Usage {
 	var c counter
 	var cost, other []byte
+	flat, deep := places()
 	for m := rawjson.Walk(val); m.Next(); {
 		if p, ok := flat[string(m.Key)]; ok {
 			c.take(p, m.Val)

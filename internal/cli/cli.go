@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -55,49 +56,49 @@ var groups = []*cobra.Group{
 
 // commands are all commands, in the order of the help.
 var commands = []struct {
-	group string
-	make  func(*cli) *cobra.Command
+	group, name string
+	make        func(*cli) *cobra.Command
 }{
-	{groupWrite, (*cli).importCommand},
-	{groupWrite, (*cli).createCommand},
-	{groupWrite, (*cli).appendCommand},
-	{groupWrite, (*cli).continueCommand},
-	{groupWrite, (*cli).renameCommand},
-	{groupWrite, (*cli).moveCommand},
-	{groupWrite, (*cli).compactCommand},
-	{groupRead, (*cli).listCommand},
-	{groupRead, (*cli).pickCommand},
-	{groupRead, (*cli).pinCommand},
-	{groupRead, (*cli).resumeCommand},
-	{groupRead, (*cli).contextCommand},
-	{groupRead, (*cli).treeCommand},
-	{groupRead, (*cli).showCommand},
-	{groupRead, (*cli).logCommand},
-	{groupRead, (*cli).searchCommand},
-	{groupRead, (*cli).historyCommand},
-	{groupRead, (*cli).labelsCommand},
-	{groupRead, (*cli).usageCommand},
-	{groupRead, (*cli).settingsCommand},
-	{groupRead, (*cli).exportCommand},
-	{groupTravel, (*cli).branchCommand},
-	{groupTravel, (*cli).switchCommand},
-	{groupTravel, (*cli).navigateCommand},
-	{groupTravel, (*cli).resetCommand},
-	{groupTravel, (*cli).labelCommand},
-	{groupTravel, (*cli).snapshotCommand},
-	{groupTravel, (*cli).snapshotsCommand},
-	{groupTravel, (*cli).pruneCommand},
-	{groupTravel, (*cli).rollbackCommand},
-	{groupTravel, (*cli).diffCommand},
-	{groupTravel, (*cli).forkCommand},
-	{groupStore, (*cli).verifyCommand},
-	{groupStore, (*cli).repairCommand},
-	{groupStore, (*cli).gcCommand},
-	{groupStore, (*cli).deleteCommand},
-	{groupStore, (*cli).trashCommand},
-	{groupStore, (*cli).backendCommand},
-	{groupMore, (*cli).demoCommand},
-	{groupMore, (*cli).versionCommand},
+	{groupWrite, "import", (*cli).importCommand},
+	{groupWrite, "create", (*cli).createCommand},
+	{groupWrite, "append", (*cli).appendCommand},
+	{groupWrite, "continue", (*cli).continueCommand},
+	{groupWrite, "rename", (*cli).renameCommand},
+	{groupWrite, "move", (*cli).moveCommand},
+	{groupWrite, "compact", (*cli).compactCommand},
+	{groupRead, "list", (*cli).listCommand},
+	{groupRead, "pick", (*cli).pickCommand},
+	{groupRead, "pin", (*cli).pinCommand},
+	{groupRead, "resume", (*cli).resumeCommand},
+	{groupRead, "context", (*cli).contextCommand},
+	{groupRead, "tree", (*cli).treeCommand},
+	{groupRead, "show", (*cli).showCommand},
+	{groupRead, "log", (*cli).logCommand},
+	{groupRead, "search", (*cli).searchCommand},
+	{groupRead, "history", (*cli).historyCommand},
+	{groupRead, "labels", (*cli).labelsCommand},
+	{groupRead, "usage", (*cli).usageCommand},
+	{groupRead, "settings", (*cli).settingsCommand},
+	{groupRead, "export", (*cli).exportCommand},
+	{groupTravel, "branch", (*cli).branchCommand},
+	{groupTravel, "switch", (*cli).switchCommand},
+	{groupTravel, "navigate", (*cli).navigateCommand},
+	{groupTravel, "reset", (*cli).resetCommand},
+	{groupTravel, "label", (*cli).labelCommand},
+	{groupTravel, "snapshot", (*cli).snapshotCommand},
+	{groupTravel, "snapshots", (*cli).snapshotsCommand},
+	{groupTravel, "prune", (*cli).pruneCommand},
+	{groupTravel, "rollback", (*cli).rollbackCommand},
+	{groupTravel, "diff", (*cli).diffCommand},
+	{groupTravel, "fork", (*cli).forkCommand},
+	{groupStore, "verify", (*cli).verifyCommand},
+	{groupStore, "repair", (*cli).repairCommand},
+	{groupStore, "gc", (*cli).gcCommand},
+	{groupStore, "delete", (*cli).deleteCommand},
+	{groupStore, "trash", (*cli).trashCommand},
+	{groupStore, "backend", (*cli).backendCommand},
+	{groupMore, "demo", (*cli).demoCommand},
+	{groupMore, "version", (*cli).versionCommand},
 }
 
 func init() { cobra.EnableCommandSorting = false } // help keeps the order of the table
@@ -155,7 +156,7 @@ func newCLI(env Env) *cli {
 }
 
 func (c *cli) run(ctx context.Context, args []string) int {
-	root := c.root()
+	root := c.root(commandIn(args))
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -171,7 +172,28 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	return c.fail(err)
 }
 
-func (c *cli) root() *cobra.Command {
+// commandIn returns the name of the command in args, or "" if they ask for help, for completions, or for no command that
+// there is.
+func commandIn(args []string) string {
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--store":
+			i++
+		case arg == "--json", arg == "--single-writer", strings.HasPrefix(arg, "--store="):
+		default:
+			for _, entry := range commands {
+				if entry.name == arg {
+					return arg
+				}
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// root returns the tree of commands: all, or, to start faster, only one.
+func (c *cli) root(only string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "coppice",
 		Short:         "Agent sessions as trees that lose nothing",
@@ -190,7 +212,11 @@ func (c *cli) root() *cobra.Command {
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.AddGroup(groups...)
+	root.CompletionOptions.DisableDefaultCmd = only != ""
 	for _, entry := range commands {
+		if only != "" && only != entry.name {
+			continue
+		}
 		cmd := entry.make(c)
 		cmd.GroupID = entry.group
 		cmd.ValidArgsFunction = c.completion(cmd.Use)

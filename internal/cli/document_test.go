@@ -222,7 +222,7 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 	docs := chapters(t)
 	var missing []string
 	c, _, _ := bare()
-	for _, cmd := range c.root().Commands() {
+	for _, cmd := range c.root("").Commands() {
 		name := cmd.Name()
 		if cmd.HasSubCommands() && name == "backend" {
 			name = "backend verify"

@@ -56,7 +56,7 @@ func TestEveryCommandHasAScript(t *testing.T) {
 		}
 	}
 	c, _, _ := bare()
-	for _, cmd := range c.root().Commands() {
+	for _, cmd := range c.root("").Commands() {
 		if !run[cmd.Name()] {
 			t.Errorf("no script runs coppice %s", cmd.Name())
 		}

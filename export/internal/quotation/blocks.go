@@ -1,7 +1,6 @@
 package quotation
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -79,11 +78,11 @@ const (
 )
 
 var (
-	heading   = regexp.MustCompile(`^#{1,6}([ \t]|$)`)
-	underline = regexp.MustCompile(`^(=+|-+)[ \t]*$`)
-	rule      = regexp.MustCompile(`^(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$`)
-	opening   = regexp.MustCompile("^(?:(`{3,})[^`]*|(~{3,}).*)$")
-	bullet    = regexp.MustCompile(`^(?:[-+*]|([0-9]{1,9})[.)])(?:[ \t]|$)`)
+	heading   = lazy(`^#{1,6}([ \t]|$)`)
+	underline = lazy(`^(=+|-+)[ \t]*$`)
+	rule      = lazy(`^(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$`)
+	opening   = lazy("^(?:(`{3,})[^`]*|(~{3,}).*)$")
+	bullet    = lazy(`^(?:[-+*]|([0-9]{1,9})[.)])(?:[ \t]|$)`)
 )
 
 // begin opens the containers that begin with this line, and says what the line is of itself; begun: there is one.
@@ -105,7 +104,7 @@ func (t *tamer) begin(c *cursor, matched int, all bool) (is leaf, begun bool) {
 	for !c.blank() && !t.lost {
 		ahead := c.indent()
 		text := strings.TrimLeft(c.rest, " \t")
-		if para && t.table && (text[0] == '=' || bullet.MatchString(text)) {
+		if para && t.table && (text[0] == '=' || bullet().MatchString(text)) {
 			// Within a paragraph these are something else than behind the row of a table.
 			if _, ok := item(text, para); !ok {
 				t.lost = true
@@ -128,13 +127,13 @@ func (t *tamer) begin(c *cursor, matched int, all bool) (is leaf, begun bool) {
 			}
 			enter(container{quote: true})
 			continue
-		case heading.MatchString(text):
+		case heading().MatchString(text):
 			return leave(isHeading)
-		case opening.MatchString(text):
+		case opening().MatchString(text):
 			c.expand()
 			t.fence = fence{char: text[0], size: len(text) - len(strings.TrimLeft(text, text[:1]))}
 			return leave(isCode)
-		case para && underline.MatchString(text), rule.MatchString(text):
+		case para && underline().MatchString(text), rule().MatchString(text):
 			return leave(isHeading)
 		}
 		width, ok := item(text, para)
@@ -157,7 +156,7 @@ func (t *tamer) begin(c *cursor, matched int, all bool) (is leaf, begun bool) {
 
 // item says how wide the mark of a list's item is. Not every one can stand within a paragraph.
 func item(text string, para bool) (width int, ok bool) {
-	m := bullet.FindStringSubmatch(text)
+	m := bullet().FindStringSubmatch(text)
 	if m == nil {
 		return 0, false
 	}

@@ -3,10 +3,16 @@ package quotation
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
+// lazy compiles an expression when it is first used: most programs that link this package never use one.
+func lazy(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 // dashes is the line below the head of a table, and everything that could be one.
-var dashes = regexp.MustCompile(`^[ \t>|:+*-]*-[ \t|:-]*$`)
+var dashes = lazy(`^[ \t>|:+*-]*-[ \t|:-]*$`)
 
 // defuse takes away what reaches out of a quotation from lines that belong together. What stands between backticks
 // on one line is code, and stays, if all backticks before it have their partner on their line: then it is code by
@@ -30,8 +36,8 @@ type defuser struct {
 }
 
 var (
-	autolink = regexp.MustCompile("^<https?://[^\\s<>`]*>")
-	harmless = regexp.MustCompile(`^\]\([ \t]*(?:https?://|mailto:|#|[^:&\\<\s]*[/?#)\s])`)
+	autolink = lazy("^<https?://[^\\s<>`]*>")
+	harmless = lazy(`^\]\([ \t]*(?:https?://|mailto:|#|[^:&\\<\s]*[/?#)\s])`)
 )
 
 func (d *defuser) run() string {
@@ -46,14 +52,14 @@ func (d *defuser) run() string {
 		case rest[0] == '`':
 			n = d.ticks(rest)
 		case rest[0] == '<':
-			if link := autolink.FindString(rest); link != "" {
+			if link := autolink().FindString(rest); link != "" {
 				n = len(link)
 			} else if len(rest) > 1 && (letter(rest[1]) || strings.IndexByte("/!?", rest[1]) >= 0) {
 				with = `\`
 			}
 		case strings.HasPrefix(rest, "!["):
 			with = `\`
-		case strings.HasPrefix(rest, "]:"), strings.HasPrefix(rest, "](") && !harmless.MatchString(rest):
+		case strings.HasPrefix(rest, "]:"), strings.HasPrefix(rest, "](") && !harmless().MatchString(rest):
 			d.b.WriteByte(']')
 			i++
 			with = `\`

@@ -169,7 +169,7 @@ func (t *tamer) words(c *cursor, fresh bool) {
 
 func (t *tamer) add(words string) {
 	t.out = append(t.out, words)
-	t.table = t.table || dashes.MatchString(words)
+	t.table = t.table || dashes().MatchString(words)
 }
 
 // settle tames the lines of words that were added since it was last called.

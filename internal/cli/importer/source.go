@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // maxListed bounds the names that are given of one folder.
@@ -24,13 +25,13 @@ func FromFile(name string) Source {
 	return Source{
 		Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) },
 		Beside: func(file string) (io.ReadCloser, error) {
-			if !filepath.IsLocal(file) && !strings.HasPrefix(file, "../../blobs/") && !ofCodex.MatchString(path.Dir(file)) && !slices.Contains(indexes, file) {
+			if !filepath.IsLocal(file) && !strings.HasPrefix(file, "../../blobs/") && !codexFolder().MatchString(path.Dir(file)) && !slices.Contains(indexes, file) {
 				return nil, fmt.Errorf("%s: %w", file, fs.ErrNotExist)
 			}
 			return os.Open(filepath.Join(from, filepath.FromSlash(file)))
 		},
 		List: func(dir string) ([]string, error) {
-			if !filepath.IsLocal(dir) && !ofCodex.MatchString(dir) {
+			if !filepath.IsLocal(dir) && !codexFolder().MatchString(dir) {
 				return nil, fmt.Errorf("%s: %w", dir, fs.ErrNotExist)
 			}
 			return list(filepath.Join(from, filepath.FromSlash(dir)), dir)
@@ -38,8 +39,11 @@ func FromFile(name string) Source {
 	}
 }
 
-// ofCodex is a folder of Codex's, from another one: sessions/YYYY/MM/DD or archived_sessions, in its home.
-var ofCodex = regexp.MustCompile(`^(\.\./\.\./\.\./[0-9]{4}/[0-9]{2}/[0-9]{2}|\.\./\.\./\.\./\.\./archived_sessions|\.\./sessions/[0-9]{4}/[0-9]{2}/[0-9]{2})$`)
+// codexFolder matches a folder of Codex, seen from another one: sessions/YYYY/MM/DD or archived_sessions in its home.
+var codexFolder = sync.OnceValue(func() *regexp.Regexp {
+	const day = `[0-9]{4}/[0-9]{2}/[0-9]{2}`
+	return regexp.MustCompile(`^(\.\./\.\./\.\./` + day + `|\.\./\.\./\.\./\.\./archived_sessions|\.\./sessions/` + day + `)$`)
+})
 
 // indexes are Codex's list of the names of sessions, in its home, from these folders.
 var indexes = []string{"../../../../session_index.jsonl", "../session_index.jsonl"}

@@ -94,7 +94,7 @@ type line struct {
 	full  bool
 }
 
-// newLine begins a line as wide as the 
+// newLine begins a line as wide as the
 func newLine(s *Screen) *line { return &line{s: s, limit: s.Width()} }
 
 func (l *line) add(style Style, text string) {

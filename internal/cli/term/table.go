@@ -21,7 +21,7 @@ type Cell struct {
 // gap is what stands between two columns of a table.
 const gap = "  "
 
-// minFlex is what is left of a flexible column, in columns of the 
+// minFlex is what is left of a flexible column, in columns of the
 const minFlex = 12
 
 // Table writes rows below a line of heads, aligned. Cells must be single lines.
