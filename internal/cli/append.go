@@ -43,7 +43,8 @@ The session is opened before the input is read: what another writer commits mean
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.append(cmd.Context(), args[0], o) },
 	}
-	cmd.Flags().StringVar(&o.state, "state", "", "file with the agent's state, JSON; - = the standard input holds it, and no messages")
+	cmd.Flags().StringVar(&o.state, "state", "",
+		"file with the agent's state, JSON; - = the standard input holds it, and no messages")
 	cmd.Flags().StringVar(&o.key, "key", "", "idempotency key: a commit with a key that is known is not made again")
 	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the log: a-z 0-9 . -; default turn")
 	cmd.Flags().BoolVar(&o.keepBoth, "keep-both", false, "after a conflict keep this as a branch")
@@ -103,7 +104,7 @@ func (c *cli) appendText(out appended) error {
 	return c.textf("%s", text)
 }
 
-// turn reads what is to be committed.
+// turn reads the turn to commit.
 func (c *cli) turn(ctx context.Context, o appendOptions) (coppice.Turn, []transcript.Draft, error) {
 	t := coppice.Turn{Reason: o.reason, Key: o.key}
 	if o.state != "" && o.state != "-" {
@@ -115,9 +116,10 @@ func (c *cli) turn(ctx context.Context, o appendOptions) (coppice.Turn, []transc
 			return t, nil, err
 		}
 	}
-	if f, ok := c.stdin.(*os.File); ok && term.IsTerminal(f) && o.state != "" && o.state != "-" {
-		return t, nil, nil // nobody types messages beside a state
-	} else if ok && term.IsTerminal(f) {
+	if f, ok := c.stdin.(*os.File); ok && term.IsTerminal(f) {
+		if o.state != "" && o.state != "-" {
+			return t, nil, nil // the state is all that there is: messages are not typed
+		}
 		c.notef("reading from the terminal; end with Ctrl-D")
 	}
 	raw, err := readAll(ctx, c.stdin)
@@ -129,10 +131,13 @@ func (c *cli) turn(ctx context.Context, o appendOptions) (coppice.Turn, []transc
 		return t, nil, err
 	}
 	drafts, err := parseLines(raw)
-	if err == nil && len(drafts) == 0 && o.state == "" {
-		err = usageError("nothing on the standard input, and no --state: nothing to append")
+	if err != nil {
+		return t, nil, err
 	}
-	return t, drafts, err
+	if len(drafts) == 0 && o.state == "" {
+		return t, nil, usageError("nothing on the standard input, and no --state: nothing to append")
+	}
+	return t, drafts, nil
 }
 
 func stateOf(name string, raw []byte) (json.RawMessage, error) {
@@ -146,13 +151,13 @@ func stateOf(name string, raw []byte) (json.RawMessage, error) {
 // maxInput bounds the standard input, in bytes: it is one commit.
 const maxInput = 64 << 20
 
-// readAll reads a stream to its end, but no longer than ctx lasts.
+// readAll reads a stream to its end, or until ctx ends.
 func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 	type answer struct {
 		raw []byte
 		err error
 	}
-	done := make(chan answer, 1) // a read that nobody waits for any more ends with the process
+	done := make(chan answer, 1) // after ctx the read ends with the process
 	go func() {
 		raw, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 		done <- answer{raw, err}
@@ -173,7 +178,7 @@ func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// parseLines makes drafts of JSONL. One bad line refuses all.
+// parseLines makes drafts of JSONL. One bad line rejects all.
 func parseLines(raw []byte) ([]transcript.Draft, error) {
 	sc := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(raw, bom)))
 	sc.Buffer(nil, maxInput+1)
@@ -200,7 +205,7 @@ func parseLines(raw []byte) ([]transcript.Draft, error) {
 
 var errNoObject = errors.New("not a JSON object")
 
-// parseLine makes a draft of one line: a whole entry, an entry without a place, or a message.
+// parseLine makes a draft of one line: a whole entry, an entry without id and parent, or a message.
 func parseLine(line []byte) (transcript.Draft, error) {
 	var fields map[string]json.RawMessage
 	if line[0] != '{' || json.Unmarshal(line, &fields) != nil {
@@ -222,7 +227,7 @@ func parseLine(line []byte) (transcript.Draft, error) {
 	return transcript.Draft{Type: typ, ID: id, Body: body}, err
 }
 
-// without gives an object without some of its fields. The others keep their order and their bytes.
+// without returns an object without some of its fields. The others keep their order and their bytes.
 func without(object []byte, names ...string) (json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if _, err := dec.Token(); err != nil {
@@ -231,11 +236,11 @@ func without(object []byte, names ...string) (json.RawMessage, error) {
 	out := []byte{'{'}
 	for dec.More() {
 		key, err := dec.Token()
-		var value json.RawMessage
-		if err == nil {
-			err = dec.Decode(&value)
-		}
 		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
 			return nil, err
 		}
 		name, _ := key.(string)
@@ -254,7 +259,7 @@ func without(object []byte, names ...string) (json.RawMessage, error) {
 	return append(out, '}'), nil
 }
 
-// bodies are the types of entries that need no place, each with the field by which it is known.
+// bodies are the types of entries that need no id and parent, each with a field that such an entry must have.
 var bodies = map[string]string{
 	"message": "message", "custom": "customType", "custom_message": "customType", "label": "targetId",
 	"model_change": "modelId", "thinking_level_change": "thinkingLevel", "session_info": "", "compaction": "summary",

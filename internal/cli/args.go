@@ -99,7 +99,9 @@ func completeFlag(cmd *cobra.Command, flag string, values ...string) {
 }
 
 // completeSession offers the ids of sessions, with their titles.
-func (c *cli) completeSession(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c *cli) completeSession(
+	cmd *cobra.Command, _ []string, prefix string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
 	err := c.withStore(cmd.Context(), func(st *countedStore) error {
 		for sum, err := range st.List(cmd.Context(), coppice.ListOptions{}) {

@@ -172,8 +172,8 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	return c.fail(err)
 }
 
-// commandIn returns the name of the command in args, or "" if they ask for help, for completions, or for no command that
-// there is.
+// commandIn returns the name of the command in args; "" for help, completions, and whatever is not sure to be the name
+// of a command.
 func commandIn(args []string) string {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {

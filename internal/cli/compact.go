@@ -67,7 +67,9 @@ func (c *cli) compact(ctx context.Context, id string, o compactOptions) error {
 			return err
 		}
 		if c.json {
-			return c.writeJSON(compacted{headOnly(r.Receipt), r.ID, orNull(r.FirstKept), cut.TokensBefore, len(cut.Entries)})
+			return c.writeJSON(compacted{
+				headOnly(r.Receipt), r.ID, orNull(r.FirstKept), cut.TokensBefore, len(cut.Entries),
+			})
 		}
 		return c.textf("seq %d: a summary stands for %s, about %d tokens before", r.Seq,
 			term.Count(len(cut.Entries), "entry", "entries"), cut.TokensBefore)

@@ -27,7 +27,8 @@ shows all of them, whatever the bound of the working context.`,
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "head", "TARGET: show the context of then")
-	cmd.Flags().StringVar(&profile, "profile", "", "whose rules: coppice, pi, omp, atomic, operator; default the session's own")
+	cmd.Flags().StringVar(&profile, "profile", "",
+		"whose rules: coppice, pi, omp, atomic, operator; default the session's own")
 	completeFlag(cmd, "profile", "coppice", "pi", "omp", "atomic", "operator")
 	return cmd
 }
@@ -100,7 +101,8 @@ func (c *cli) contextText(con transcript.Context) error {
 		}
 		text := strings.TrimSpace(strings.Join(parts, " "))
 		line := fmt.Sprintf("%4d  %-17s %8s  ", i+1, term.Cut(term.Line(shape.Role), 17), term.Size(int64(len(m.Raw))))
-		if err := c.textf("%s%s", c.stdout.Paint(term.Dim, line), term.Cut(text, c.stdout.Rest(line, 100))); err != nil {
+		text = term.Cut(text, c.stdout.Rest(line, 100))
+		if err := c.textf("%s%s", c.stdout.Paint(term.Dim, line), text); err != nil {
 			return err
 		}
 	}

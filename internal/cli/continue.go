@@ -63,11 +63,7 @@ func (c *cli) continueSession(ctx context.Context, o continueOptions) (err error
 			return err
 		}
 		s := m.Session()
-		defer func() {
-			if cerr := s.Close(); err == nil {
-				err = cerr
-			}
-		}()
+		defer func() { err = closeAfter(s, err) }()
 		if *reason == "new" {
 			if _, err := s.Commit(ctx, coppice.Turn{Reason: "create"}); err != nil {
 				return err
@@ -85,7 +81,8 @@ func (c *cli) continueSession(ctx context.Context, o continueOptions) (err error
 	})
 }
 
-// crumbs are the options of a manager that remembers this terminal, and where it says how it found its session.
+// terminalOptions returns the options of a manager that remembers this terminal, and a variable in which the manager
+// stores how it found its session.
 func (c *cli) terminalOptions(st *countedStore, id string) (*manager.Options, *string, error) {
 	reason := new(string)
 	o := &manager.Options{Store: st.url, Terminal: id, Hooks: manager.Hooks{
@@ -103,7 +100,8 @@ func (c *cli) terminalOptions(st *countedStore, id string) (*manager.Options, *s
 	return o, reason, err
 }
 
-// remember leaves a crumb for a terminal, if there is one. That it cannot is no fault of the command.
+// rememberInTerminal makes `coppice continue` go on with a session in this terminal, if the terminal has an id. A failure
+// does not fail the command.
 func (c *cli) rememberInTerminal(ctx context.Context, session, id string) {
 	_ = c.withStore(ctx, func(st *countedStore) error {
 		o, _, err := c.terminalOptions(st, id)

@@ -165,11 +165,13 @@ func (d *demo) summary() error {
 	}
 	var errs []error
 	if d.steps[0].IO.Put >= 2*cas.Racers {
-		errs = append(errs, d.c.textf("The import includes asking the store, once and for all, whether it honours conditional writes."))
+		errs = append(errs, d.c.textf(
+			"The import includes asking the store, once and for all, whether it honours conditional writes."))
 	}
 	errs = append(errs, d.c.textf("\nThe store is in %s; it is yours to look at:", d.out.Store))
 	for _, line := range []string{
-		"coppice --store %[1]s tree %[2]s", "coppice --store %[1]s log %[2]s", "coppice --store %[1]s show %[2]s --last 12",
+		"coppice --store %[1]s tree %[2]s", "coppice --store %[1]s log %[2]s",
+		"coppice --store %[1]s show %[2]s --last 12",
 		"coppice --store %[1]s diff %[2]s seq:0 head", "coppice --store %[1]s export %[2]s > session.jsonl",
 	} {
 		errs = append(errs, d.c.textf("   "+line, shellQuote(d.out.Store), d.id[:min(8, len(d.id))]))
@@ -181,7 +183,8 @@ func (d *demo) summary() error {
 // shellQuote quotes the address of a store for a shell: the parameters of a URL are joined by ampersands.
 func shellQuote(url string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:=,+@%", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("/._-:=,+@%", r)
 	}
 	if strings.IndexFunc(url, func(r rune) bool { return !plain(r) }) < 0 {
 		return url
@@ -207,7 +210,8 @@ func (d *demo) importSession(ctx context.Context) error {
 	var res importer.Result
 	err := d.step("Import a coding agent's session, as it comes", "import", func() (err error) {
 		src := importer.FromBytes("the bundled session", session.JSONL)
-		res, err = importer.Import(ctx, d.st.Store, src, importer.Options{Again: true, Now: d.c.now(), Rand: rand.Reader})
+		o := importer.Options{Again: true, Now: d.c.now(), Rand: rand.Reader}
+		res, err = importer.Import(ctx, d.st.Store, src, o)
 		return err
 	})
 	if err != nil {
@@ -239,7 +243,8 @@ func (d *demo) resume(ctx context.Context) error {
 
 func (d *demo) tree(ctx context.Context) error {
 	var t *transcript.Tree
-	err := d.step("The tree: ● is the current path, ○ are other versions; long runs are cut", "tree", func() (err error) {
+	const title = "The tree: ● is the current path, ○ are other versions; long runs are cut"
+	err := d.step(title, "tree", func() (err error) {
 		t, err = d.s.Tree(ctx)
 		return err
 	})
@@ -269,7 +274,8 @@ func (d *demo) turn(ctx context.Context) error {
 }
 
 func (d *demo) edit(ctx context.Context) error {
-	err := d.step("Edit a message from an hour before: a new branch grows, the old one stays", "edit an earlier message", func() error {
+	const title = "Edit a message from an hour before: a new branch grows, the old one stays"
+	err := d.step(title, "edit an earlier message", func() error {
 		if _, err := d.s.Edit(ctx, editedEntry, entry.User(editedText)); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -81,7 +82,8 @@ func (c *cli) diff(ctx context.Context, id, from, to string) error {
 func (c *cli) diffText(a, b *coppice.View, d checkpoint.Diff, short func(string) string) error {
 	name := func(sign string, v *coppice.View) string {
 		com := v.Commit()
-		return sign + " seq " + itoa(com.Seq) + "  " + term.Clock(com.Time) + "  " + term.Line(com.Reason) + ", branch " + term.Line(v.Document().Branch)
+		return fmt.Sprintf("%s seq %d  %s  %s, branch %s",
+			sign, com.Seq, term.Clock(com.Time), term.Line(com.Reason), term.Line(v.Document().Branch))
 	}
 	errs := []error{
 		c.textf("%s", c.stdout.Paint(term.Red, name("-", a))), c.textf("%s", c.stdout.Paint(term.Green, name("+", b))),

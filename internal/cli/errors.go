@@ -142,6 +142,6 @@ func (c *cli) fail(err error) int {
 	if _, own := errors.AsType[*failure](err); own && p.Code == "usage" {
 		text += "\n" + c.stderr.Paint(term.Dim, "  `coppice help` and `coppice help COMMAND` tell more")
 	}
-	_, _ = fmt.Fprintln(c.stderr, strings.TrimRight(text, "\n")) // the exit code still tells
+	_, _ = fmt.Fprintln(c.stderr, strings.TrimRight(text, "\n")) // if this fails the exit code remains
 	return exit
 }

@@ -70,7 +70,7 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 			case "original":
 				losses, err = c.original(ctx, st, full, w)
 			case "markdown", "html":
-				err = people(ctx, st, full, o.format, w)
+				err = writeDocument(ctx, st, full, o.format, w)
 			default:
 				losses, err = c.foreign(ctx, st, full, interop.Format(o.format), w)
 			}
@@ -78,7 +78,7 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 		}
 		if o.file == "" || o.file == "-" {
 			err := write(c.stdout)
-			c.lost(losses)
+			c.noteLosses(losses)
 			return err
 		}
 		n, err := saveFile(o.file, o.noClobber, write)
@@ -88,7 +88,7 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 		if c.json {
 			return c.writeJSON(exported{full, o.format, o.file, n, losses})
 		}
-		c.lost(losses)
+		c.noteLosses(losses)
 		return c.textf("%s  %s", o.file, term.Size(n))
 	})
 }
@@ -96,7 +96,7 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 // exportFormats are those in which sessions are written.
 var exportFormats = []string{"pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown", "html"}
 
-// exported is the JSON of an export to a file. Losses are what the format could not be told, by kind.
+// exported is the JSON of an export to a file. Losses counts what the format cannot express, by kind.
 type exported struct {
 	Session string         `json:"session"`
 	Format  string         `json:"format"`
@@ -105,15 +105,15 @@ type exported struct {
 	Losses  interop.Losses `json:"losses,omitempty"`
 }
 
-// lost tells people what a format could not be told.
-func (c *cli) lost(losses interop.Losses) {
+// noteLosses reports what a format cannot express.
+func (c *cli) noteLosses(losses interop.Losses) {
 	for _, kind := range slices.Sorted(maps.Keys(losses)) {
 		c.notef("not in the file as it was: %s (%d)", term.Line(kind), losses[kind])
 	}
 }
 
-// people writes a session for people to read.
-func people(ctx context.Context, st *countedStore, id, format string, w io.Writer) (err error) {
+// writeDocument writes a session for people to read.
+func writeDocument(ctx context.Context, st *countedStore, id, format string, w io.Writer) (err error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func people(ctx context.Context, st *countedStore, id, format string, w io.Write
 	return export.Markdown(ctx, s, w, nil)
 }
 
-// saveFile writes a file beside its place and then puts it there, so that no half of one is ever seen.
+// saveFile writes a file under a temporary name and then renames it, so that no partial file is ever visible.
 func saveFile(name string, noClobber bool, write func(io.Writer) error) (n int64, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(name), ".coppice-*")
 	if err != nil {
@@ -136,38 +136,47 @@ func saveFile(name string, noClobber bool, write func(io.Writer) error) (n int64
 			err = errors.Join(err, rerr)
 		}
 	}()
-	buf := bufio.NewWriterSize(tmp, 1<<16)
-	err = write(buf)
-	if err == nil {
-		err = buf.Flush()
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err == nil {
-		n, err = tmp.Seek(0, io.SeekCurrent)
-	}
+	n, err = writeSynced(tmp, write)
 	if err = errors.Join(err, tmp.Close()); err != nil {
 		return 0, err
 	}
 	if !noClobber {
 		return n, os.Rename(tmp.Name(), name)
 	}
-	err = os.Link(tmp.Name(), name) // fails where there is one
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return 0, &failure{code: "exists", hint: "without --no-clobber it is replaced", err: fmt.Errorf("%s is there already: %w", name, fs.ErrExist)}
-	case err != nil: // a file system without links
-		if _, serr := os.Lstat(name); serr == nil {
-			return 0, &failure{code: "exists", hint: "without --no-clobber it is replaced", err: fmt.Errorf("%s is there already: %w", name, fs.ErrExist)}
-		}
-		return n, os.Rename(tmp.Name(), name)
+	err = os.Link(tmp.Name(), name) // fails if the file exists
+	if err == nil {
+		return n, nil
 	}
-	return n, nil
+	if !errors.Is(err, fs.ErrExist) { // a file system without links
+		if _, serr := os.Lstat(name); serr != nil {
+			return n, os.Rename(tmp.Name(), name)
+		}
+	}
+	return 0, &failure{
+		code: "exists", hint: "without --no-clobber it is replaced",
+		err: fmt.Errorf("%s is there already: %w", name, fs.ErrExist),
+	}
 }
 
-// foreign writes a session in another program's format, and says what that format could not be told.
-func (c *cli) foreign(ctx context.Context, st *countedStore, id string, f interop.Format, w io.Writer) (losses interop.Losses, err error) {
+// writeSynced writes a file through a buffer, syncs it, and returns its size.
+func writeSynced(f *os.File, write func(io.Writer) error) (int64, error) {
+	buf := bufio.NewWriterSize(f, 1<<16)
+	if err := write(buf); err != nil {
+		return 0, err
+	}
+	if err := buf.Flush(); err != nil {
+		return 0, err
+	}
+	if err := f.Sync(); err != nil {
+		return 0, err
+	}
+	return f.Seek(0, io.SeekCurrent)
+}
+
+// foreign writes a session in another program's format, and returns what that format cannot express.
+func (c *cli) foreign(
+	ctx context.Context, st *countedStore, id string, f interop.Format, w io.Writer,
+) (losses interop.Losses, err error) {
 	err = c.asPi(ctx, st, id, func(s *coppice.Session, src interop.Source, h interop.Header) (err error) {
 		losses, err = formats.Write(w, f, h, c.entries(src, s.Head().Entry), s.Head().Entry)
 		return err
@@ -175,11 +184,13 @@ func (c *cli) foreign(ctx context.Context, st *countedStore, id string, f intero
 	return losses, err
 }
 
-// original writes the bytes that were imported, and behind them what was added since as lines of their format, and
-// what leads to the head where it is not where the import put it. Where that format has no place for more it writes
-// the bytes alone, and says what stayed behind. What was not imported is a pi v3 file.
-func (c *cli) original(ctx context.Context, st *countedStore, id string, w io.Writer) (losses interop.Losses, err error) {
-	is, was, err := c.since(ctx, st, id)
+// original writes the imported bytes, then what was added since as lines of the same format, and a line that leads to
+// the head if the import put it elsewhere. If nothing can be appended in that format, it writes the imported bytes alone
+// and returns what is missing. A session that was not imported is written as a pi v3 file.
+func (c *cli) original(
+	ctx context.Context, st *countedStore, id string, w io.Writer,
+) (losses interop.Losses, err error) {
+	is, was, err := c.extents(ctx, st, id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -207,20 +218,20 @@ func (c *cli) original(ctx context.Context, st *countedStore, id string, w io.Wr
 		if !errors.Is(err, formats.ErrNoAppend) {
 			return err
 		}
-		losses = behind(f, is, was)
+		losses = notAppended(f, is, was)
 		return st.Export(ctx, id, w)
 	})
 	return losses, err
 }
 
-// extent is how far a session has come: its entries, and the ordinal at which it stands; -1 = before the first.
+// extent is the length of a session in entries, and the ordinal of its head; -1 = before the first entry.
 type extent struct {
 	entries int
 	head    int64
 }
 
-// behind are the losses of a file that nothing can be added to.
-func behind(f interop.Format, is, was extent) interop.Losses {
+// notAppended returns the losses of a format to whose files nothing can be appended.
+func notAppended(f interop.Format, is, was extent) interop.Losses {
 	losses := interop.Losses{}
 	if n := is.entries - was.entries; n > 0 {
 		losses[fmt.Sprintf("entries added since, for which %s has no place", f)] = n
@@ -231,8 +242,8 @@ func behind(f interop.Format, is, was extent) interop.Losses {
 	return losses
 }
 
-// since tells how far a session has come, and how far it was when it was imported: -1 entries = it was not.
-func (c *cli) since(ctx context.Context, st *countedStore, id string) (is, was extent, err error) {
+// extents returns the present extent of a session, and the one after its import: -1 entries = it was not imported.
+func (c *cli) extents(ctx context.Context, st *countedStore, id string) (is, was extent, err error) {
 	was.entries = -1
 	s, err := st.Open(ctx, id, readOnly())
 	if err != nil {
@@ -257,8 +268,11 @@ func (c *cli) since(ctx context.Context, st *countedStore, id string) (is, was e
 	return is, was, nil
 }
 
-// asPi gives a session as a pi v3 file that can be read more than once.
-func (c *cli) asPi(ctx context.Context, st *countedStore, id string, use func(s *coppice.Session, src interop.Source, h interop.Header) error) (err error) {
+// asPi writes a session to a temporary pi v3 file, which can be read more than once, and runs use on it.
+func (c *cli) asPi(
+	ctx context.Context, st *countedStore, id string,
+	use func(s *coppice.Session, src interop.Source, h interop.Header) error,
+) (err error) {
 	s, err := st.Open(ctx, id, readOnly())
 	if err != nil {
 		return err
@@ -284,8 +298,8 @@ func (c *cli) asPi(ctx context.Context, st *countedStore, id string, use func(s 
 	return use(s, src, h)
 }
 
-// entries are those of a pi v3 file of ours. The last line is none of the session's where it makes pi go on at the
-// head; such lines of a file that was imported are.
+// entries yields the entries of a pi v3 file that coppice wrote. It omits a last line that only makes pi continue at the
+// head: that line is not part of the session, unless it was imported with it.
 func (c *cli) entries(src interop.Source, head string) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		r, err := formats.Open(src, interop.Pi, interop.Options{Now: c.now(), Rand: rand.Reader})
@@ -314,13 +328,14 @@ func (c *cli) entries(src interop.Source, head string) iter.Seq2[transcript.Draf
 	}
 }
 
-// leadsTo tells the line that ExportPi puts behind the others from one at which the session stands.
+// leadsTo reports whether a line is the one that ExportPi appends to make pi continue at the head.
 func leadsTo(raw []byte, head string) bool {
 	l, err := transcript.ParseLine(raw)
-	return err == nil && l.Type == "custom" && l.ID != head && string(rawjson.Field(raw, "customType")) == `"coppice.head"`
+	return err == nil && l.Type == "custom" && l.ID != head &&
+		string(rawjson.Field(raw, "customType")) == `"coppice.head"`
 }
 
-// spooled is a file of the command's own.
+// spooled is a temporary file.
 type spooled struct{ name string }
 
 func spool(write func(io.Writer) error) (s spooled, err error) {
@@ -340,4 +355,4 @@ func (s spooled) source(name string) interop.Source {
 	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(s.name) }}
 }
 
-func (s spooled) remove() { _ = os.Remove(s.name) } // what stays of it lies in the folder for such files
+func (s spooled) remove() { _ = os.Remove(s.name) } // if this fails the file stays in the folder for temporary files

@@ -46,7 +46,8 @@ branch with its name, the labels, the head and the state there. The log of commi
 	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; default a new one")
 	cmd.Flags().StringVar(&o.title, "title", "", "its title; default that of the old one")
 	cmd.Flags().StringVar(&o.cwd, "cwd", "", "its working directory; default that of the old one")
-	cmd.Flags().StringVar(&o.before, "before", "", "a user's message: it ends before that, and the text comes back for editing")
+	cmd.Flags().StringVar(&o.before, "before", "",
+		"a user's message: it ends before that, and the text comes back for editing")
 	cmd.Flags().BoolVar(&o.all, "all", false, "every branch, not one line alone")
 	return cmd
 }
@@ -72,7 +73,9 @@ func (c *cli) fork(ctx context.Context, from string, o forkOptions) error {
 }
 
 // forkAt makes the new session. text is that of the message in --before, else nil.
-func forkAt(ctx context.Context, s *coppice.Session, t coppice.Target, o forkOptions) (f *coppice.Session, text *string, err error) {
+func forkAt(
+	ctx context.Context, s *coppice.Session, t coppice.Target, o forkOptions,
+) (f *coppice.Session, text *string, err error) {
 	if o.cwd == "" && o.before == "" {
 		var so *coppice.SessionOptions
 		if o.title != "" {

@@ -45,7 +45,7 @@ damaged in a way that shows: those are mended by themselves.`,
 	return cmd
 }
 
-// prompt is one of them as the JSON shows it.
+// prompt is a prompt as the JSON shows it.
 type prompt struct {
 	Text    string    `json:"text"`
 	Session string    `json:"session"`
@@ -88,7 +88,7 @@ func (c *cli) prompts(out *jsonArray, list []history.Prompt) error {
 		if c.json {
 			err = out.add(prompt{p.Text, p.Session, p.Title, p.Cwd, p.Entry, p.Ordinal, p.Time, p.Uses})
 		} else {
-			err = c.line(p)
+			err = c.promptLine(p)
 		}
 		if err != nil {
 			return err
@@ -97,8 +97,8 @@ func (c *cli) prompts(out *jsonArray, list []history.Prompt) error {
 	return nil
 }
 
-// line shows a prompt.
-func (c *cli) line(p history.Prompt) error {
+// promptLine writes a prompt for people.
+func (c *cli) promptLine(p history.Prompt) error {
 	uses := ""
 	if p.Uses > 1 {
 		uses = fmt.Sprintf("%d×", p.Uses)
@@ -127,7 +127,8 @@ func (c *cli) rebuild(ctx context.Context) error {
 					Problems []problem `json:"problems"`
 				}{r.Sessions, r.Entries, orNull(file), problems})
 			} else {
-				err = c.textf("%s, %s", term.Count(r.Sessions, "session", "sessions"), term.Count(r.Entries, "entry", "entries"))
+				err = c.textf("%s, %s", term.Count(r.Sessions, "session", "sessions"),
+					term.Count(r.Entries, "entry", "entries"))
 			}
 			if err != nil || len(problems) == 0 {
 				return err

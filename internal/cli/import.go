@@ -36,22 +36,25 @@ A session keeps the id of its file's header, if that is a valid id and no sessio
 before, and has the same bytes still, is left alone, so that a folder can be imported again for what is new; --again
 imports it once more. One that has grown since becomes a session of its own beside the earlier one. With --grow it goes
 on in its session, unless more than imports was done with that one, or it does not begin as the file does by now.`,
-		Example: "  coppice import ~/.pi/agent/sessions\n  coppice import --grow ~/.claude/projects\n  coppice import --session release-42 session.jsonl",
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.importFiles(cmd.Context(), args, o) },
+		Example: `  coppice import ~/.pi/agent/sessions
+  coppice import --grow ~/.claude/projects
+  coppice import --session release-42 session.jsonl`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.importFiles(cmd.Context(), args, o) },
 	}
 	cmd.Flags().StringVar(&o.format, "format", "auto", "what the files are: "+strings.Join(importFormats, ", "))
 	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; of a single file only")
 	cmd.Flags().BoolVar(&o.again, "again", false, "import files that the store has already once more, under new ids")
-	cmd.Flags().BoolVar(&o.grow, "grow", false, "let files that have grown since they were imported go on in their sessions")
+	cmd.Flags().BoolVar(&o.grow, "grow", false,
+		"let files that have grown since they were imported go on in their sessions")
 	completeFlag(cmd, "format", importFormats...)
 	return cmd
 }
 
-// importFormats are those that are read; auto tells by the content.
+// importFormats are the formats that can be read; auto detects them by the content.
 var importFormats = []string{"auto", "pi", "omp", "atomic", "operator", "claude-code", "codex"}
 
-// imported is a file that became a session, or Error, why it did not.
+// imported is a file that became a session, or Error says why it did not.
 type imported struct {
 	File string `json:"file"`
 	*importer.Result
@@ -76,7 +79,7 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 	if o.session != "" && len(files) != 1 {
 		return usageError("--session names one session, and there are %d files", len(files))
 	}
-	defer thrifty()()
+	defer collectOften()()
 	return c.withStore(ctx, func(st *countedStore) error {
 		var total int64
 		for _, f := range files {
@@ -86,14 +89,15 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 		defer bar.Close()
 		out := c.array("imported")
 		var failed []error
-		came := importer.Came{}
+		companions := importer.Companions{}
 		for _, f := range files {
-			if came.With(f.Path) {
+			if companions.Contains(f.Path) {
 				bar.Add(f.Size)
 				continue
 			}
 			res, err := c.importFile(ctx, st, f, importer.Options{
-				Session: o.session, Format: format, Again: o.again, Grow: o.grow, Now: c.now(), Rand: rand.Reader, Read: bar.Add,
+				Session: o.session, Format: format, Again: o.again, Grow: o.grow,
+				Now: c.now(), Rand: rand.Reader, Read: bar.Add,
 			})
 			if ctx.Err() != nil {
 				failed = append(failed, ctx.Err())
@@ -108,7 +112,7 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 			case err != nil:
 				failed = append(failed, err)
 			default:
-				came.Note(f.Path, res.Result)
+				companions.Add(f.Path, res.Result)
 			}
 			if c.json {
 				err = out.add(res)
@@ -124,20 +128,20 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 	})
 }
 
-// gcPercent is how much of it may lie around during an import, in percent of what is in use. The usual 100 makes the
-// process a third larger, and an import less than a tenth faster.
+// gcPercent is the GOGC of an import. The usual 100 makes the process a third larger, and an import less than a tenth
+// faster.
 const gcPercent = 50
 
-// thrifty lets gcPercent be collected sooner, and gives what ends that.
-func thrifty() (end func()) {
+// collectOften makes the garbage collector run more often until restore is called.
+func collectOften() (restore func()) {
 	before := debug.SetGCPercent(gcPercent)
 	if before >= 0 && before < gcPercent {
-		debug.SetGCPercent(before) // somebody wants it so
+		debug.SetGCPercent(before) // the user wants even less memory
 	}
 	return func() { debug.SetGCPercent(before) }
 }
 
-// importEnd makes one error of those of the files.
+// importEnd returns one error for those of the files.
 func (c *cli) importEnd(ctx context.Context, out *jsonArray, failed []error, files int) error {
 	err := fmt.Errorf("%d of %d files were not imported", len(failed), files)
 	switch {
@@ -157,23 +161,25 @@ func (c *cli) importEnd(ctx context.Context, out *jsonArray, failed []error, fil
 	if eerr := out.end(nil); eerr != nil || err == nil {
 		return eerr
 	}
-	return reported(err) // each file tells of its own
+	return reported(err) // each file has its own error in the document
 }
 
 func (c *cli) importFile(ctx context.Context, st *countedStore, f importer.File, o importer.Options) (imported, error) {
-	err := f.Err
-	var res importer.Result
-	if err == nil {
-		res, err = importer.Import(ctx, st.Store, importer.FromFile(f.Path), o)
+	failed := func(err error) (imported, error) {
+		p, _ := describe(err)
+		return imported{File: f.Path, Error: &p}, err
 	}
+	if f.Err != nil {
+		return failed(f.Err)
+	}
+	res, err := importer.Import(ctx, st.Store, importer.FromFile(f.Path), o)
 	if err != nil {
-		problem, _ := describe(err)
-		return imported{File: f.Path, Error: &problem}, err
+		return failed(err)
 	}
 	return imported{File: f.Path, Result: &res}, nil
 }
 
-// importText tells of one file; of an error only beside others, where it is not that of the command.
+// importText reports one file. The error of a single file is the error of the command.
 func (c *cli) importText(f imported, several bool) error {
 	if f.Error != nil {
 		if several {

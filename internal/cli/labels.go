@@ -36,7 +36,8 @@ func (c *cli) labelsCommand() *cobra.Command {
 					return c.writeJSON(map[string]any{"labels": out})
 				}
 				for _, l := range out {
-					if err := c.textf("%s  %s  %s", l.Time.Format("2006-01-02 15:04:05"), term.Line(l.Entry), term.Line(l.Label)); err != nil {
+					at := l.Time.Format("2006-01-02 15:04:05")
+					if err := c.textf("%s  %s  %s", at, term.Line(l.Entry), term.Line(l.Label)); err != nil {
 						return err
 					}
 				}

@@ -92,22 +92,21 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 	})
 }
 
-// page is how many sessions are held back before the first is shown: the columns are as wide as they need.
+// page is the number of sessions that are read before the first one is shown: they determine the columns.
 const page = 16
 
-// sheet is a list for people. A short one is a table; of a long one the lines come as they are read, in columns that
-// its first page sets. What turns out longer than its column is cut at a terminal, and elsewhere moves the rest.
+// sheet is a list for people. A short list is a table. The lines of a long one are written while it is read, in columns
+// as wide as its first page needs: a longer text is cut at a terminal, and elsewhere moves the rest of its line.
 type sheet struct {
 	c      *cli
 	st     *countedStore
-	shown  func() // told before the first line
+	shown  func() // called before the first line
 	held   []checkpoint.Summary
 	widths []int // of the columns; nil = nothing is shown yet
 	short  func(id string) string
 }
 
-// columns are those of the list. The numbers are what a column has at least in a long one, whose later lines are not
-// known.
+// columns are the columns of the list, each with its least width in a long list, whose later lines are not known yet.
 var columns = []struct {
 	term.Column
 	least int
@@ -121,7 +120,7 @@ var columns = []struct {
 	{term.Column{Head: "FOLDER", Flex: true}, 12},
 }
 
-// The columns that give way.
+// The columns that become narrower where the lines are too long.
 const titleColumn, folderColumn = 5, 6
 
 func (sh *sheet) add(ctx context.Context, s checkpoint.Summary) error {
@@ -148,7 +147,7 @@ func (sh *sheet) add(ctx context.Context, s checkpoint.Summary) error {
 	return nil
 }
 
-// end shows what is held back.
+// end writes the sessions that were held back.
 func (sh *sheet) end() error {
 	if len(sh.held) == 0 {
 		return nil
@@ -189,11 +188,11 @@ func (sh *sheet) row(s checkpoint.Summary) []term.Cell {
 	}
 }
 
-// gap is what stands between two columns.
+// gap separates two columns.
 const gap = "  "
 
-// measure sets the columns by the first page. At a terminal the two that give way share what the others leave: the
-// folder takes what it needs of two fifths, and what the title does not need.
+// measure sets the widths by the first page. At a terminal the two flexible columns share the rest of the line: the
+// folder takes at most two fifths, and what the title does not need.
 func (sh *sheet) measure(rows [][]term.Cell) {
 	sh.widths = make([]int, len(columns))
 	left := sh.c.stdout.Width() - len(gap)*(len(columns)-1)
@@ -213,7 +212,7 @@ func (sh *sheet) measure(rows [][]term.Cell) {
 	}
 }
 
-// line shows one line of a long list.
+// line writes one line of a long list.
 func (sh *sheet) line(row []term.Cell) error {
 	var b strings.Builder
 	for i, cell := range row {
@@ -235,7 +234,8 @@ func (sh *sheet) line(row []term.Cell) error {
 	return sh.c.textf("%s", strings.TrimRight(b.String(), " "))
 }
 
-// unique shortens ids to what tells all sessions of the store apart. Where they cannot be listed ids stay whole.
+// unique returns a function that shortens ids to a length at which those of all sessions in the store differ. If they
+// cannot be listed ids stay whole.
 func unique(ctx context.Context, st *countedStore) func(id string) string {
 	ids, err := st.ids(ctx)
 	if err != nil {

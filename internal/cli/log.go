@@ -84,7 +84,7 @@ func (c *cli) logText(list []checkpoint.Commit, some bool) error {
 		ids[i], heads[i] = com.Commit, com.Entry
 	}
 	short, shortHead := term.ShortIDs(ids), term.ShortIDs(heads)
-	if some { // what tells these apart may not tell the others apart
+	if some { // a short id might name one of the others too
 		short, shortHead = term.WholeID, term.WholeID
 	}
 	rows := make([][]term.Cell, len(list))

@@ -137,7 +137,7 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// found ends a command that showed n things: it completes the document, or tells people that there are more or none.
+// found ends a command that showed n things: it completes the document, or notes for people that there are more or none.
 func (arr *jsonArray) found(n int, more bool, err error) error {
 	switch {
 	case arr.c.json:

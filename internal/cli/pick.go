@@ -19,9 +19,9 @@ const (
 	maxPlaces = 1000        // places that are looked at: the best ones
 )
 
-// Said gives the sessions in which a query was said, by their ids, each with a line around the place that fits best.
-// It makes no index: where there is none it knows nothing. One that cannot be brought up to date soon answers with
-// what it has, and one that fails is a remark: whoever asks has other ways to find a session.
+// sessionsSaying returns the ids of the sessions in whose text a query was found, each with a line around the best
+// match. It uses an existing index only. An index that cannot be updated within catchUp is searched as it is, and one
+// that fails is only noted: a session is found by its title too.
 func (c *cli) sessionsSaying(ctx context.Context, st *countedStore, query, cwd string) (map[string]string, error) {
 	q, err := history.Parse(query)
 	if err != nil || q.Empty() {
@@ -34,7 +34,7 @@ func (c *cli) sessionsSaying(ctx context.Context, st *countedStore, query, cwd s
 	err = c.withIndex(ctx, st, func(x *history.Index, _ string) error {
 		soon, cancel := context.WithTimeout(ctx, catchUp)
 		defer cancel()
-		o := &history.UpdateOptions{Shallow: true} // what a summary on disk is behind by is not worth opening every session
+		o := &history.UpdateOptions{Shallow: true} // opening every session would take too long
 		if _, err := x.Update(soon, st.Store, o); err != nil && ctx.Err() == nil {
 			why := ""
 			if soon.Err() == nil {
@@ -82,8 +82,9 @@ Where there is an index of conversations (see ` + "`coppice history`" + `) sessi
 with the place. ` + "`coppice search`" + ` shows every such place, and makes the index.`,
 		Example: "  coppice pick tide tbl\n  coppice pick --sort threaded --named\n  coppice pick 're:fix(es)? #\\d+'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for i, arg := range args { // what the shell kept together is a phrase
-				if strings.Contains(arg, " ") && !strings.Contains(arg, `"`) && !strings.HasPrefix(arg, "re:") && len(args) > 1 {
+			for i, arg := range args { // a quoted argument is a phrase
+				phrase := strings.Contains(arg, " ") && len(args) > 1
+				if phrase && !strings.Contains(arg, `"`) && !strings.HasPrefix(arg, "re:") {
 					args[i] = `"` + arg + `"`
 				}
 			}
@@ -95,7 +96,8 @@ with the place. ` + "`coppice search`" + ` shows every such place, and makes the
 	cmd.Flags().StringVar((*string)(&o.Sort), "sort", string(pick.Recent), "order: recent, relevance, threaded")
 	cmd.Flags().BoolVar(&o.Named, "named", false, "only sessions that have a title")
 	cmd.Flags().BoolVar(&o.Internal, "internal", false, "sessions that agents began for their own ends, too")
-	cmd.Flags().BoolVar(&o.summaries, "summaries", false, "show the summary that an agent left of a session that has no title; one read each")
+	cmd.Flags().BoolVar(&o.summaries, "summaries", false,
+		"show the summary that an agent left of a session that has no title; one read each")
 	cmd.Flags().IntVar(&o.Limit, "limit", 0, "at most so many; 0 = all")
 	completeFlag(cmd, "sort", string(pick.Recent), string(pick.Relevance), string(pick.Threaded))
 	return cmd
@@ -153,7 +155,8 @@ func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
 			}
 			at := f.Updated.UTC().Format("2006-01-02T15:04:05.999Z07:00")
 			if err := out.add(picked{
-				f.ID, f.Title, f.First, f.Cwd, f.Preview, string(f.Status), at, f.Entries, f.Parent, f.Depth, f.Internal, f.Pinned, f.Said, row.summary,
+				f.ID, f.Title, f.First, f.Cwd, f.Preview, string(f.Status), at, f.Entries, f.Parent, f.Depth,
+				f.Internal, f.Pinned, f.Said, row.summary,
 			}); err != nil {
 				return err
 			}
@@ -171,7 +174,7 @@ type pickedRow struct {
 	summary string
 }
 
-// summarized gives the summary of a session on one line; one that cannot be read has none.
+// summarized returns the summary of a session on one line; "" if it has none or cannot be read.
 func (c *cli) summarized(ctx context.Context, st *countedStore, id string) string {
 	text, err := pick.Summarized(ctx, st.Store, id)
 	if err != nil {
@@ -186,7 +189,9 @@ func (c *cli) pickText(found []pickedRow) error {
 		return nil
 	}
 	ids := make([]string, len(found))
-	columns := []term.Column{{Head: "SESSION"}, {Head: "ACTIVE"}, {Head: "STATUS"}, {Head: "TITLE", Flex: true}, {Head: "FOLDER", Flex: true}}
+	columns := []term.Column{
+		{Head: "SESSION"}, {Head: "ACTIVE"}, {Head: "STATUS"}, {Head: "TITLE", Flex: true}, {Head: "FOLDER", Flex: true},
+	}
 	for i, f := range found {
 		ids[i] = f.ID
 		if f.Said != "" && len(columns) == 5 {
@@ -208,7 +213,7 @@ func (c *cli) pickText(found []pickedRow) error {
 	return c.stdout.Table(columns, rows)
 }
 
-// titled is what a person knows a session by, with the marks that it has.
+// titled returns the title of a session, or what stands in for it, with its marks.
 func titled(f pickedRow) string {
 	text := term.Cut(term.Line(cmp.Or(f.Title, f.summary, pick.Name(f.Summary))), 60)
 	if f.Internal {

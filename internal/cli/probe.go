@@ -33,8 +33,8 @@ type prober struct {
 	list []probeCheck
 }
 
-// probeStore asks all questions of b, in whose empty scratch folder it works. A failed check does not stop the others. The
-// error says that the scratch folder could not be emptied.
+// probeStore asks all questions of b, an empty scratch folder. A failed check does not stop the others. The error says
+// that the scratch folder could not be emptied.
 func probeStore(ctx context.Context, b backend.Backend, now func() time.Time) ([]probeCheck, error) {
 	p := &prober{b: b, now: now}
 	p.ask("write and read back", func() error { return p.roundTrip(ctx) })
@@ -164,7 +164,7 @@ func (p *prober) deleting(ctx context.Context) error {
 	return nil
 }
 
-// orNil names the absence of an error.
+// orNil returns an error that says that there was none.
 func orNil(err error) error {
 	if err == nil {
 		return errors.New("no error")
@@ -172,7 +172,7 @@ func orNil(err error) error {
 	return err
 }
 
-// orIgnored is orNil for a condition that had no effect.
+// orIgnored is orNil for a condition that the store ignored.
 func orIgnored(err error) error {
 	if err == nil {
 		return backend.ErrNoCAS

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +59,6 @@ func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) erro
 				return err
 			}
 		}
-		return c.textf("%s %s, %s left", verb, term.Count(len(removed), "snapshot", "snapshots"), strings.TrimSuffix(term.Count(len(left), "", ""), " "))
+		return c.textf("%s %s, %s left", verb, term.Count(len(removed), "snapshot", "snapshots"), term.Number(uint64(len(left))))
 	})
 }

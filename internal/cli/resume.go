@@ -122,7 +122,8 @@ func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out resumed
 		{"cost", costText(out.IO)},
 	}
 	if n := len(con.OpenCalls); n > 0 {
-		rows = append(rows, [2]string{"open", term.Count(n, "tool call", "tool calls") + " without a result: the last run broke off there"})
+		calls := term.Count(n, "tool call", "tool calls")
+		rows = append(rows, [2]string{"open", calls + " without a result: the last run broke off there"})
 	}
 	return c.fields(rows)
 }
@@ -130,8 +131,8 @@ func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out resumed
 // fields writes names and values, one a line.
 func (c *cli) fields(rows [][2]string) error {
 	for _, r := range rows {
-		line := fmt.Sprintf("%-9s", r[0])
-		if err := c.textf("%s %s", c.stdout.Paint(term.Bold, line), term.Cut(r[1], max(0, c.stdout.Width()-10))); err != nil {
+		name, value := fmt.Sprintf("%-9s", r[0]), term.Cut(r[1], max(0, c.stdout.Width()-10))
+		if err := c.textf("%s %s", c.stdout.Paint(term.Bold, name), value); err != nil {
 			return err
 		}
 	}

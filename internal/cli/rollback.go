@@ -16,9 +16,11 @@ func (c *cli) rollbackCommand() *cobra.Command {
 		Short: "Go back: state, context and head exactly as they were",
 		Long: `Go back to a TARGET: state, context and head are exactly those of then, as a new commit on a new branch. The
 line that is left stays, as a branch; ` + "`coppice switch`" + ` goes there again.`,
-		Example: "  coppice rollback 019a seq:12\n  coppice rollback 019a tag:green\n  coppice rollback 019a 2026-03-02T09:15:00Z",
-		Args:    cobra.ExactArgs(2),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.rollback(cmd.Context(), args[0], args[1]) },
+		Example: `  coppice rollback 019a seq:12
+  coppice rollback 019a tag:green
+  coppice rollback 019a 2026-03-02T09:15:00Z`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.rollback(cmd.Context(), args[0], args[1]) },
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
-// scan is a search without the index: it reads the transcripts from end to end.
+// scan searches without the index: it reads the transcripts from start to end.
 func (c *cli) scan(ctx context.Context, st *countedStore, q history.Query, o searchOptions) error {
 	sums, err := c.searched(ctx, st, o)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *cli) scan(ctx context.Context, st *countedStore, q history.Query, o sea
 	return out.found(n, false, nil)
 }
 
-// searched gives the sessions that are to be read, newest activity first.
+// searched returns the sessions to read, newest activity first.
 func (c *cli) searched(ctx context.Context, st *countedStore, o searchOptions) ([]checkpoint.Summary, error) {
 	if o.session != "" {
 		s, err := st.session(ctx, o.session, readOnly())
@@ -76,7 +76,10 @@ func (c *cli) searched(ctx context.Context, st *countedStore, o searchOptions) (
 	return sums, nil
 }
 
-func scanSession(ctx context.Context, st *countedStore, sum checkpoint.Summary, q history.Query, bar *term.Progress, found func(match) error) (err error) {
+func scanSession(
+	ctx context.Context, st *countedStore, sum checkpoint.Summary, q history.Query, bar *term.Progress,
+	found func(match) error,
+) (err error) {
 	s, err := st.Open(ctx, sum.ID, readOnly())
 	if err != nil {
 		return err
@@ -101,8 +104,8 @@ func scanSession(ctx context.Context, st *countedStore, sum checkpoint.Summary, 
 			lines = history.NewLines(tree)
 		}
 		m := match{
-			Session: sum.ID, Title: titleOf(sum), Entry: e.ID, Ordinal: e.Ordinal, Type: e.Type, Role: role, Time: e.Time,
-			Snippet: snippet, Mark: mark,
+			Session: sum.ID, Title: titleOf(sum), Entry: e.ID, Ordinal: e.Ordinal, Type: e.Type, Role: role,
+			Time: e.Time, Snippet: snippet, Mark: mark,
 		}
 		m.Branches, m.OnHead = lines.Reach(e.Ordinal)
 		if err := found(m); err != nil {
@@ -129,8 +132,10 @@ beside each other. re:EXPRESSION is a regular expression. What fits best comes f
 It uses an index in your cache folder ($COPPICE_HISTORY names another file), which is brought up to date first; the
 first search reads all. The index knows the first 256 KiB of an entry's text: --no-index reads the transcripts from end
 to end instead, the sessions with the newest activity first.`,
-		Example: "  coppice search flaky timezone\n  coppice search --cwd . 'database migration'\n  coppice search 're:panic.*nil map'",
-		Args:    cobra.MinimumNArgs(1),
+		Example: `  coppice search flaky timezone
+  coppice search --cwd . 'database migration'
+  coppice search 're:panic.*nil map'`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.search(cmd.Context(), args, o)
 		},
@@ -199,10 +204,10 @@ func (c *cli) searchIndex(ctx context.Context, st *countedStore, q history.Query
 	return out.found(n, more, err)
 }
 
-// showHits shows what was found: as it is ranked in JSON, for people below the names of the sessions.
+// showHits writes the matches: in the order of their rank as JSON, grouped by session for people.
 func (c *cli) showHits(out *jsonArray, hits []history.Hit) error {
 	list := make([]match, 0, len(hits))
-	rank := map[string]int{} // of a session: that of its best
+	rank := map[string]int{} // of a session: the rank of its best match
 	for i, h := range hits {
 		if _, ok := rank[h.Session]; !ok {
 			rank[h.Session] = i
@@ -233,7 +238,7 @@ func (c *cli) showHits(out *jsonArray, hits []history.Hit) error {
 
 var errEnough = errors.New("enough")
 
-// matchText shows a match below the name of its session, which is said once.
+// matchText writes a match for people; the first of a session below the name of the session.
 func (c *cli) matchText(m match, first bool) error {
 	if first {
 		name := m.Title
@@ -244,7 +249,8 @@ func (c *cli) matchText(m match, first bool) error {
 			return err
 		}
 	}
-	head := fmt.Sprintf("  %s  %s  %-9s %s ", term.Line(m.Entry), term.Clock(m.Time), term.Speaker(m.Type, m.Role), branchesOf(m))
+	head := fmt.Sprintf("  %s  %s  %-9s %s ",
+		term.Line(m.Entry), term.Clock(m.Time), term.Speaker(m.Type, m.Role), branchesOf(m))
 	text := term.Cut(m.Snippet, c.stdout.Rest(head, 0))
 	if from, to := m.Mark[0], m.Mark[1]; to <= len(text) && text[:to] == m.Snippet[:to] {
 		text = text[:from] + c.stdout.Paint(term.Bold, text[from:to]) + text[to:]
@@ -252,7 +258,7 @@ func (c *cli) matchText(m match, first bool) error {
 	return c.textf("%s%s", c.stdout.Paint(term.Dim, head), text)
 }
 
-// branchesOf says where a match is: a branch, and how many others have it too.
+// branchesOf returns the branch of a match, and the number of others that contain it.
 func branchesOf(m match) string {
 	if len(m.Branches) == 0 {
 		return "(no branch)"

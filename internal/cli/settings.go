@@ -34,12 +34,14 @@ func (c *cli) settingsCommand() *cobra.Command {
 			}
 			return c.withSession(ctx, args[0], readOnly(), func(_ *countedStore, s *coppice.Session) error {
 				at, err := c.leaf(ctx, s, to)
-				var path []transcript.Entry
-				if err == nil && at != "" {
-					path, err = manager.Path(ctx, s, at)
-				}
 				if err != nil {
 					return err
+				}
+				var path []transcript.Entry
+				if at != "" {
+					if path, err = manager.Path(ctx, s, at); err != nil {
+						return err
+					}
 				}
 				return c.settings(settings{s.ID(), tally.InForce(path, p)})
 			})
@@ -55,7 +57,9 @@ func (c *cli) settings(out settings) error {
 	if c.json {
 		return c.writeJSON(out)
 	}
-	rows := [][2]string{{"thinking", out.ThinkingLevel}, {"mode", out.Mode}, {"tier", out.ServiceTier}, {"title", out.Title}}
+	rows := [][2]string{
+		{"thinking", out.ThinkingLevel}, {"mode", out.Mode}, {"tier", out.ServiceTier}, {"title", out.Title},
+	}
 	for _, role := range slices.Sorted(maps.Keys(out.Models)) {
 		rows = append(rows, [2]string{"model", role + "  " + out.Models[role]})
 	}

@@ -61,10 +61,10 @@ func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 			return end(nil)
 		}
 		for e, err := range s.Entries(ctx, ids...) {
-			if err == nil {
-				err = add(e)
-			}
 			if err != nil {
+				return end(err)
+			}
+			if err := add(e); err != nil {
 				return end(err)
 			}
 		}
@@ -72,7 +72,7 @@ func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 	})
 }
 
-// onPath gives the ids on the current path, root first; last > 0 bounds them.
+// onPath returns the ids on the current path, root first; last > 0 bounds their number.
 func (c *cli) onPath(ctx context.Context, s *coppice.Session, last int) ([]string, error) {
 	var ids []string
 	if last > 0 {
@@ -97,8 +97,10 @@ func (c *cli) onPath(ctx context.Context, s *coppice.Session, last int) ([]strin
 	return ids, nil
 }
 
-// sink takes entries, for people or as JSON.
-func (c *cli) sink(ctx context.Context, s *coppice.Session, o showOptions) (add func(transcript.Entry) error, end func(error) error, err error) {
+// sink returns functions that write entries, for people or as JSON, and that end the output.
+func (c *cli) sink(
+	ctx context.Context, s *coppice.Session, o showOptions,
+) (add func(transcript.Entry) error, end func(error) error, err error) {
 	if c.json {
 		out := c.array("entries")
 		return func(e transcript.Entry) error { return out.add(e.Raw) }, out.end, nil

@@ -107,7 +107,7 @@ func (c *cli) trashRestore(ctx context.Context, dir, word string) error {
 }
 
 func (c *cli) trashEmpty(dir, age string) error {
-	before := c.now().Add(time.Hour) // of a clock that was a little ahead too
+	before := c.now().Add(time.Hour) // also what a clock that was ahead has deleted
 	if age != "" {
 		d, err := ageOf(age)
 		if err != nil {
@@ -129,7 +129,7 @@ func (c *cli) trashEmpty(dir, age string) error {
 	return c.textf("removed %s", term.Count(len(gone), "session", "sessions"))
 }
 
-// ageOf reads a length of time, in days too.
+// ageOf parses a duration, which may be in days.
 func ageOf(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.ParseUint(days, 10, 16); err == nil {

@@ -39,9 +39,11 @@ and ‹2/3› counts them. Runs of nothing but calls and results of tools are fo
 	cmd.Flags().StringVar(&o.search, "search", "", "only entries whose text, label, role or type has all these words")
 	cmd.Flags().BoolVar(&o.full, "full", false, "each step of a tool on a line of its own")
 	cmd.Flags().BoolVar(&o.short, "short", false, "of long straight runs only the ends")
-	cmd.Flags().BoolVar(&o.view, "view", false, "with --json: rows in the order of drawing, the current line first at each fork")
+	cmd.Flags().BoolVar(&o.view, "view", false,
+		"with --json: rows in the order of drawing, the current line first at each fork")
 	cmd.Flags().StringSliceVar(&o.folded, "fold", nil, "hide what hangs below these entries")
-	cmd.Flags().StringVar(&o.selected, "select", "", "with --view: select this entry, or its nearest ancestor that is shown; default the head")
+	cmd.Flags().StringVar(&o.selected, "select", "",
+		"with --view: select this entry, or its nearest ancestor that is shown; default the head")
 	completeFlag(cmd, "filter", filters...)
 	return cmd
 }
@@ -61,7 +63,7 @@ type node struct {
 	*row
 }
 
-// row is what a view says of an entry beside the entry itself.
+// row is what a view adds to an entry.
 type row struct {
 	Depth     int        `json:"depth"`
 	Indent    int        `json:"indent"`
@@ -109,19 +111,23 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 		if o.short {
 			ends = 3
 		}
-		opts := term.TreeOptions{Filter: transcript.Filter(o.filter), Keep: keep, Full: o.full || keep != nil, Ends: ends}
+		opts := term.TreeOptions{
+			Filter: transcript.Filter(o.filter), Keep: keep, Full: o.full || keep != nil, Ends: ends,
+		}
 		if len(o.folded) > 0 {
 			opts.Hidden = hidden(v)
 		}
-		err = errors.Join(term.Title(c.stdout, s.Info(), t), term.Tree(c.stdout, t, opts))
-		if err == nil && !shows(t, opts) {
-			c.notef("%s", nothing(o))
+		if err := errors.Join(term.Title(c.stdout, s.Info(), t), term.Tree(c.stdout, t, opts)); err != nil {
+			return err
 		}
-		return err
+		if !shows(t, opts) {
+			c.notef("%s", whyEmpty(o))
+		}
+		return nil
 	})
 }
 
-// shows tells that a drawing has a line.
+// shows reports whether a drawing has a line.
 func shows(t *transcript.Tree, o term.TreeOptions) bool {
 	for n := range t.Nodes(o.Filter) {
 		if o.Keep == nil || o.Keep(n) {
@@ -131,8 +137,8 @@ func shows(t *transcript.Tree, o term.TreeOptions) bool {
 	return false
 }
 
-// nothing says why a tree is empty.
-func nothing(o treeOptions) string {
+// whyEmpty returns why a tree has nothing to show.
+func whyEmpty(o treeOptions) string {
 	switch {
 	case o.search != "":
 		return "nothing found"
@@ -159,7 +165,8 @@ func (c *cli) treeJSON(t *transcript.Tree, f transcript.Filter, keep func(transc
 	return out.end(nil)
 }
 
-// headOf says where the head and the branches stand, and where that is not shown the nearest ancestor that is.
+// headOf returns the heads of the session and of its branches, and for each that is not shown its nearest ancestor that
+// is.
 func headOf(t *transcript.Tree, shown func(ordinal uint64) bool) treeHead {
 	at := map[string]*string{}
 	for ordinal, marks := range view.Marks(t, shown) {
@@ -183,9 +190,11 @@ func nodeOf(n transcript.Node, r *row) node {
 	}
 }
 
-// viewOf gives the rows that a tree shows with these options, nil where none of them asks for rows, and what of a
-// tree that is drawn or listed the search keeps, nil = all. A search goes over the session once.
-func viewOf(ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions, asJSON bool) (*view.View, func(transcript.Node) bool, error) {
+// viewOf returns the rows that a tree shows with these options, nil if none of them asks for rows, and a function that
+// reports whether a search found a node, nil without a search. A search reads the session once.
+func viewOf(
+	ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions, asJSON bool,
+) (*view.View, func(transcript.Node) bool, error) {
 	switch {
 	case o.view && !asJSON:
 		return nil, nil, usageError("--view goes with --json: people see the tree in that order anyway")
@@ -220,7 +229,7 @@ func viewOf(ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeO
 	return v, keep, arrange(v, t, o)
 }
 
-// arrange folds what is to be folded, and selects.
+// arrange folds and selects entries.
 func arrange(v *view.View, t *transcript.Tree, o treeOptions) error {
 	for _, id := range o.folded {
 		if _, err := t.Ordinal(id); err != nil {
@@ -229,7 +238,7 @@ func arrange(v *view.View, t *transcript.Tree, o treeOptions) error {
 	}
 	v.Fold(o.folded...)
 	if o.selected == "" {
-		v.Select(t.Head()) // which a filter before this one may have left
+		v.Select(t.Head()) // a filter may have moved the selection
 		return nil
 	}
 	if _, err := t.Ordinal(o.selected); err != nil {
@@ -267,7 +276,7 @@ func (c *cli) viewJSON(t *transcript.Tree, v *view.View) error {
 	return out.end(nil)
 }
 
-// hidden gives for each entry that a view shows folded how many it hides, by ordinal.
+// hidden returns how many entries each folded entry of a view hides, by ordinal.
 func hidden(v *view.View) map[uint64]int {
 	out := map[uint64]int{}
 	for _, r := range v.Rows() {

@@ -58,7 +58,7 @@ func (c *cli) usage(ctx context.Context, id, to string, path bool) error {
 			if err != nil {
 				return err
 			}
-			seq = line(ctx, s, at)
+			seq = pathTo(ctx, s, at)
 		}
 		t, err := tally.Sum(seq)
 		if err != nil {
@@ -75,7 +75,7 @@ func (c *cli) usage(ctx context.Context, id, to string, path bool) error {
 	})
 }
 
-// leaf gives the entry that a word names, a branch or an entry; "" = the head, or before every root.
+// leaf returns the entry that a word names, by its id or as the head of a branch; "" names the head of the session.
 func (c *cli) leaf(ctx context.Context, s *coppice.Session, word string) (string, error) {
 	if word == "" {
 		return s.Head().Entry, nil
@@ -92,8 +92,8 @@ func (c *cli) leaf(ctx context.Context, s *coppice.Session, word string) (string
 	return word, nil
 }
 
-// line gives the entries of a line; that before every root is empty.
-func line(ctx context.Context, s *coppice.Session, leaf string) iter.Seq2[transcript.Entry, error] {
+// pathTo yields the entries of the line that ends at a leaf; none for the leaf "".
+func pathTo(ctx context.Context, s *coppice.Session, leaf string) iter.Seq2[transcript.Entry, error] {
 	if leaf == "" {
 		return func(func(transcript.Entry, error) bool) {}
 	}

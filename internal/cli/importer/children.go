@@ -15,32 +15,34 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// children sees to the sessions that a file holds beside its own: each becomes a child of its session. Of a file that
-// was imported before those come that are missing, because that import was broken off, and those that have grown since,
-// in the sessions that they have, if they may grow and these were not gone on with.
+// children imports the sessions that a file holds besides its own, each as a child of its session. If the file was
+// imported before, it imports those that are missing because that import was interrupted, and those that have grown: with
+// grow they are appended to their sessions, provided that nothing else was appended to these.
 func children(ctx context.Context, st *coppice.Store, f interop.Family, grow bool, res *Result) error {
 	if !res.Unchanged && !res.Grew {
-		_, err := births(ctx, st, f, nil, res)
+		_, err := importChildren(ctx, st, f, nil, res)
 		return err
 	}
 	places, err := placesOf(ctx, st, f, grow, res)
 	if err != nil {
 		return fmt.Errorf("sessions within: %w", err)
 	}
-	for range 2 { // once more for those that could not go on where they were
+	for range 2 { // the second time for those that do not match their sessions
 		if !slices.ContainsFunc(places, func(is place) bool { return !is.unchanged }) {
 			return nil
 		}
-		if places, err = births(ctx, st, f, places, res); err != nil {
+		if places, err = importChildren(ctx, st, f, places, res); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// births brings each child to its place, nil = wherever there is one, and gives the places of those that are left: they
-// began otherwise than the sessions that were there.
-func births(ctx context.Context, st *coppice.Store, f interop.Family, places []place, res *Result) (left []place, err error) {
+// importChildren imports each child at its place; places is nil for the first import of a file. It returns the places of
+// the children that are left, because they do not match the sessions that they were to be appended to.
+func importChildren(
+	ctx context.Context, st *coppice.Store, f interop.Family, places []place, res *Result,
+) (left []place, err error) {
 	i := 0
 	for child, err := range f.Children() {
 		var is place
@@ -55,7 +57,7 @@ func births(ctx context.Context, st *coppice.Store, f interop.Family, places []p
 		i++
 		stays := place{unchanged: true}
 		if err == nil && !is.unchanged {
-			err = bear(ctx, st, child, is, res)
+			err = importChild(ctx, st, child, is, res)
 		}
 		if _, other := errors.AsType[*otherError](err); other {
 			stays, err = place{id: is.apart}, nil
@@ -68,9 +70,11 @@ func births(ctx context.Context, st *coppice.Store, f interop.Family, places []p
 	return left, nil
 }
 
-// placesOf finds where the children of a session are that was imported before. Whether one is whole only its entries
-// tell, and these come once: who wants them asks for the children again.
-func placesOf(ctx context.Context, st *coppice.Store, f interop.Family, grow bool, res *Result) (places []place, err error) {
+// placesOf finds the places of the children of a session that was imported before. Only its entries show whether a child
+// is complete, and they can be read once: to import a child the caller asks for the children again.
+func placesOf(
+	ctx context.Context, st *coppice.Store, f interop.Family, grow bool, res *Result,
+) (places []place, err error) {
 	for err == nil {
 		_, err = f.Next()
 	}
@@ -89,11 +93,11 @@ func placesOf(ctx context.Context, st *coppice.Store, f interop.Family, grow boo
 			n++
 		}
 		is, err := childPlace(ctx, st, child.Header.ID, res.Session, n)
-		if err == nil && is.grows && !grow {
-			is = place{id: is.apart}
-		}
 		if err != nil {
 			return nil, err
+		}
+		if is.grows && !grow {
+			is = place{id: is.apart}
 		}
 		res.note(child)
 		places = append(places, is)
@@ -101,16 +105,16 @@ func placesOf(ctx context.Context, st *coppice.Store, f interop.Family, grow boo
 	return places, nil
 }
 
-// note notes the file that holds a child.
+// note adds the file that holds a child.
 func (r *Result) note(child interop.Child) {
 	if child.File != "" {
 		r.Files = append(r.Files, child.File)
 	}
 }
 
-// childPlace finds where a child of a session goes: under its own id, or, where that is another's, under one that is
-// made of both. It is unchanged if one of these has its entries, or was deleted; if it has grown since, the newest of
-// them may go on. n < 0: whatever there is is another's.
+// childPlace finds the place of a child: under its own id, or, if another session has that, under one derived from the
+// ids of parent and child. The child is unchanged if one of these sessions has its n entries, or was deleted; if it has
+// grown, it may be appended to the newest of them. n < 0: an existing session is never the child's.
 func childPlace(ctx context.Context, st *coppice.Store, id, parent string, n int) (is place, err error) {
 	of := parent + "\x00" + id
 	ids := []string{id}
@@ -139,8 +143,8 @@ func childPlace(ctx context.Context, st *coppice.Store, id, parent string, n int
 	return is, nil
 }
 
-// bear brings a child to its place.
-func bear(ctx context.Context, st *coppice.Store, child interop.Child, is place, res *Result) error {
+// importChild imports a child at its place.
+func importChild(ctx context.Context, st *coppice.Store, child interop.Child, is place, res *Result) error {
 	next, stop := iter.Pull2(child.Entries)
 	defer stop()
 	h, n := child.Header, 0

@@ -2,20 +2,20 @@ package importer
 
 import "path/filepath"
 
-// Came are files whose sessions came with those of others, whatever name leads to them.
-type Came map[string]bool
+// Companions are files whose sessions were imported together with those of other files, by any name of theirs.
+type Companions map[string]bool
 
-// Note takes what an import of a file brought along.
-func (c Came) Note(path string, r *Result) {
+// Add adds the files that were imported together with the file at path.
+func (c Companions) Add(path string, r *Result) {
 	for _, name := range r.Files {
 		c[real(filepath.Join(filepath.Dir(path), filepath.FromSlash(name)))] = true
 	}
 }
 
-// With tells whether a file came with another one before it.
-func (c Came) With(path string) bool { return len(c) > 0 && c[real(path)] }
+// Contains reports whether a file was imported together with another one.
+func (c Companions) Contains(path string) bool { return len(c) > 0 && c[real(path)] }
 
-// real is a path without links, or as it is where that cannot be told.
+// real returns an absolute path without links, or the path unchanged if that fails.
 func real(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs

@@ -1,6 +1,5 @@
-// Package importer brings session files into a store: it finds them, and imports each as a session of its
-// own. Files are only read, never written to; one that cannot be read, or holds no session, stops none of
-// the others.
+// Package importer imports session files into a store: it finds them, and imports each as a session of its own. It only
+// reads files. A file that cannot be read, or holds no session, does not stop the others.
 package importer
 
 import (
@@ -15,22 +14,22 @@ import (
 	"time"
 )
 
-// File is a file that is to be imported, or Err, why it cannot be.
+// File is a file to import, or Err says why it cannot be imported.
 type File struct {
 	Path string
 	Size int64
 	Err  error
 
-	// Beside says that the file was found where programs keep lists and journals of that name beside their sessions:
-	// that it is none of these is no fault.
+	// Beside marks a file with the name of a list or journal that programs keep beside their sessions: it need not be a
+	// session.
 	Beside bool
 
 	changed time.Time
-	agent   bool // called as a transcript of an agent, which may come with the session that started it
+	agent   bool // named like the transcript of an agent, which may be imported with the session that started it
 }
 
-// lists are the names of files beside sessions: Codex's names of its threads, what was typed into Codex and Claude
-// Code, what an agents' workflow of Claude Code's did.
+// lists are the names of files beside sessions: Codex's names of its threads, what was typed into Codex and Claude Code,
+// the journal of a Claude Code workflow.
 var lists = []string{"session_index.jsonl", "history.jsonl", "journal.jsonl"}
 
 var errNotRegular = errors.New("not a regular file")
@@ -38,10 +37,10 @@ var errNotRegular = errors.New("not a regular file")
 // maxFolders bounds the folders that are read for one path, links to them included.
 const maxFolders = 100_000
 
-// Find gives the files that paths name, in their order: a file itself, whatever it is called; of a folder every
-// *.jsonl and *.jsonl.zst file below it, the one that was changed last at the end, so that what was used last comes to
-// be the newest session; transcripts of agents come after all others, for most come with the session that started them. Links are followed, and no file or folder comes twice by them. A path that cannot be read, or a
-// folder without such files, is a File with an error.
+// Find returns the files that paths name, in their order: a file itself, whatever its name; of a folder every *.jsonl and
+// *.jsonl.zst file below it, the last changed one last, so that it becomes the newest session. Transcripts of agents come
+// after all others, since most are imported with the session that started them. Links are followed; no file or folder
+// occurs twice because of them. A path that cannot be read, or a folder without such files, is a File with an error.
 func Find(ctx context.Context, paths []string) []File {
 	var found []File
 	for _, p := range paths {
@@ -52,7 +51,7 @@ func Find(ctx context.Context, paths []string) []File {
 		case info.IsDir():
 			w := walker{stopped: ctx.Err, seen: map[string]bool{}}
 			w.folder(p)
-			for len(w.links) > 0 { // what lies below p comes by its own name
+			for len(w.links) > 0 { // files below p are found by their own names first
 				link := w.links[0]
 				w.links = w.links[1:]
 				w.link(link)
@@ -76,10 +75,10 @@ func Find(ctx context.Context, paths []string) []File {
 	return found
 }
 
-// walker looks through one folder.
+// walker searches one folder.
 type walker struct {
-	stopped func() error    // why no more is wanted; nil = go on
-	seen    map[string]bool // where links led to, and what they might lead to, links resolved
+	stopped func() error    // returns why to stop; nil = continue
+	seen    map[string]bool // visited files and folders, links resolved
 	links   []string        // still to be followed
 	folders int
 	found   []File
@@ -123,7 +122,7 @@ func isSession(path string) bool {
 	return strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".jsonl.zst")
 }
 
-// first tells whether a file or folder comes for the first time.
+// first reports whether a file or folder was not visited before.
 func (w *walker) first(path string) bool {
 	path = real(path)
 	if w.seen[path] {
@@ -141,12 +140,13 @@ func (w *walker) file(path string) {
 	case info.Mode().IsRegular() && w.first(path):
 		w.found = append(w.found, File{
 			Path: path, Size: info.Size(), changed: info.ModTime(),
-			Beside: slices.Contains(lists, filepath.Base(path)), agent: strings.HasPrefix(filepath.Base(path), "agent-"),
+			Beside: slices.Contains(lists, filepath.Base(path)),
+			agent:  strings.HasPrefix(filepath.Base(path), "agent-"),
 		})
 	}
 }
 
-// link follows a link. One that leads nowhere is no session's unless it is called so.
+// link follows a link. A broken one counts only if it has the name of a session file.
 func (w *walker) link(path string) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		w.folder(path)

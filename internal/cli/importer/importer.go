@@ -21,13 +21,13 @@ import (
 
 // Options of Import.
 type Options struct {
-	Session string         // the id to import under; "" = the file's own if it can be had, else a new one
-	Format  interop.Format // "" = as the file's content tells
+	Session string         // the id to import under; "" = that of the file if it is free, else a new one
+	Format  interop.Format // "" = detected by the content
 	Now     time.Time
 	Rand    io.Reader
-	Again   bool          // import what the store has already once more, under a new id
-	Grow    bool          // let a file that has grown go on in its session
-	Read    func(n int64) // told how many bytes were read; nil = nobody asks
+	Again   bool          // import again what the store has already, under a new id
+	Grow    bool          // append to its session what was added to a file
+	Read    func(n int64) // called with the number of bytes read; may be nil
 }
 
 // Diagnostic is something unusual in a file: where it was seen while reading, by the line's number from
@@ -40,35 +40,32 @@ type Diagnostic struct {
 	Detail  string `json:"detail,omitempty"`
 }
 
-// Result says what became of a file.
+// Result is the result of an import.
 type Result struct {
 	File        string       `json:"file"`
 	Format      string       `json:"format"`
 	Session     string       `json:"session"`
 	Entries     int          `json:"entries"`
-	Unchanged   bool         `json:"unchanged,omitempty"` // the session is from an earlier import of these bytes: nothing was done
-	Grew        bool         `json:"grew,omitempty"`      // it is from an earlier import of the file, which was shorter
-	Added       int          `json:"added,omitempty"`     // entries that it grew by
+	Unchanged   bool         `json:"unchanged,omitempty"` // an earlier import of these bytes: nothing was done
+	Grew        bool         `json:"grew,omitempty"`      // an earlier import of the file, which was shorter
+	Added       int          `json:"added,omitempty"`     // entries that were added to it
 	BadLines    int          `json:"badLines"`
 	Diagnostics []Diagnostic `json:"diagnostics"`
-	Children    []string     `json:"children,omitempty"` // sessions that were in the file too: sidechains, agents that it started
-	Files       []string     `json:"-"`                  // that hold some of these, by the names by which Beside gave them
+	Children    []string     `json:"children,omitempty"` // sessions within the file: sidechains, agents
+	Files       []string     `json:"-"`                  // files of these, by their names for Beside
 }
 
-// Source is what a session is read from.
-type Source = interop.Source
-
-// FromBytes is a file in memory as a source.
-func FromBytes(name string, p []byte) Source {
-	return Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p)), nil }}
+// FromBytes returns the source of a file in memory.
+func FromBytes(name string, p []byte) interop.Source {
+	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p)), nil }}
 }
 
-// Import imports one file as one session, with the rules of its format for contexts. A file whose session is there
-// from an earlier import of the same bytes is left alone, whatever became of the session since. One that was shorter
-// then becomes another session; if it may grow it goes on in its session, if that was left alone and holds how the file
-// begins now. On an error the store holds nothing of it, or, where a session grew or one within was what failed, all
-// before that: the next import brings the others.
-func Import(ctx context.Context, st *coppice.Store, src Source, o Options) (Result, error) {
+// Import imports one file as one session, with its format's rules for contexts. A file that was imported before with the
+// same bytes is left alone, whatever was done with its session since. If it was shorter then it becomes another session;
+// with Grow, what was added is appended to its session, provided that nothing but imports changed that session and that
+// it holds what the file begins with now. On an error the store holds nothing of the file; if the error came while a
+// session grew, or from a session within, it holds what was imported before, and the next import adds the rest.
+func Import(ctx context.Context, st *coppice.Store, src interop.Source, o Options) (Result, error) {
 	if o.Format == "" {
 		var err error
 		if o.Format, err = formats.Told(src); err != nil {
@@ -97,8 +94,10 @@ func Import(ctx context.Context, st *coppice.Store, src Source, o Options) (Resu
 	}
 }
 
-// read imports what a reader gives, and the sessions within.
-func read(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, o Options, apart []string) (Result, error) {
+// read imports the session that a reader returns, and those within.
+func read(
+	ctx context.Context, st *coppice.Store, src interop.Source, r interop.Reader, o Options, apart []string,
+) (Result, error) {
 	h, err := r.Header()
 	if err != nil {
 		return Result{}, err
@@ -113,14 +112,14 @@ func read(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, 
 		}
 	}
 	res := Result{
-		File: src.Name, Format: string(cmp.Or(o.Format, interop.Pi)), Session: is.id, Entries: is.entries, Unchanged: is.unchanged,
-		Grew: is.grows, Diagnostics: []Diagnostic{},
+		File: src.Name, Format: string(cmp.Or(o.Format, interop.Pi)), Session: is.id, Entries: is.entries,
+		Unchanged: is.unchanged, Grew: is.grows, Diagnostics: []Diagnostic{},
 	}
 	if is.taken != "" {
 		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: "id-taken", Detail: is.taken})
 	}
 	if !is.unchanged {
-		err = bring(ctx, st, r, h, &res, &coppice.SessionOptions{
+		err = importSession(ctx, st, r, h, &res, &coppice.SessionOptions{
 			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: profile(o.Format),
 			Original: func() (io.Reader, error) {
 				if r.Verbatim() {
@@ -130,13 +129,16 @@ func read(ctx context.Context, st *coppice.Store, src Source, r interop.Reader, 
 			},
 		})
 	}
-	if family, ok := r.(interop.Family); ok && err == nil {
+	if err != nil {
+		return res, err
+	}
+	if family, ok := r.(interop.Family); ok {
 		err = children(ctx, st, family, o.Grow, &res)
 	}
 	return res, err
 }
 
-// profile is the rules by which the program of a format builds contexts.
+// profile returns the rules by which the program of a format builds contexts.
 func profile(f interop.Format) transcript.Profile {
 	switch f {
 	case interop.Pi:
@@ -152,8 +154,10 @@ func profile(f interop.Format) transcript.Profile {
 	return transcript.Coppice
 }
 
-// bring imports what a reader gives.
-func bring(ctx context.Context, st *coppice.Store, r interop.Reader, h interop.Header, res *Result, opts *coppice.SessionOptions) (err error) {
+// importSession imports the entries that a reader returns.
+func importSession(
+	ctx context.Context, st *coppice.Store, r interop.Reader, h interop.Header, res *Result, opts *coppice.SessionOptions,
+) (err error) {
 	res.Entries = 0
 	all := lines(h, r.Next, &res.Entries)
 	var s *coppice.Session
@@ -168,19 +172,23 @@ func bring(ctx context.Context, st *coppice.Store, r interop.Reader, h interop.H
 	defer func() { err = errors.Join(err, s.Close()) }()
 	res.Session, res.BadLines = s.ID(), r.BadLines()
 	for _, d := range r.Diagnostics() {
-		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: d.Kind, Entry: d.Entry, Line: d.Ordinal, Detail: d.Detail})
+		res.Diagnostics = append(res.Diagnostics, Diagnostic{
+			Kind: d.Kind, Entry: d.Entry, Line: d.Ordinal, Detail: d.Detail,
+		})
 	}
 	tree, err := s.Tree(ctx)
 	if err != nil {
 		return fmt.Errorf("imported as %s: %w", s.ID(), err)
 	}
 	for _, d := range tree.Diagnostics() {
-		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: d.Kind, Entry: d.Entry, Ordinal: d.Ordinal, Detail: d.Detail})
+		res.Diagnostics = append(res.Diagnostics, Diagnostic{
+			Kind: d.Kind, Entry: d.Entry, Ordinal: d.Ordinal, Detail: d.Detail,
+		})
 	}
 	return nil
 }
 
-// otherError says that a session is not what a file was when it was shorter.
+// otherError reports that a session does not match the beginning of a file, so that the file cannot be appended to it.
 type otherError struct {
 	id  string
 	err error
@@ -189,8 +197,10 @@ type otherError struct {
 func (e *otherError) Error() string { return e.err.Error() }
 func (e *otherError) Unwrap() error { return e.err }
 
-// grow brings into a session what a file has by now.
-func grow(ctx context.Context, st *coppice.Store, lines iter.Seq2[transcript.Draft, error], o *coppice.SessionOptions) (*coppice.Session, int, error) {
+// grow appends to a session what was added to its file, and returns the number of new entries.
+func grow(
+	ctx context.Context, st *coppice.Store, lines iter.Seq2[transcript.Draft, error], o *coppice.SessionOptions,
+) (*coppice.Session, int, error) {
 	s, added, err := st.Grow(ctx, lines, o)
 	if errors.Is(err, fs.ErrExist) {
 		err = &otherError{o.ID, err}
@@ -198,7 +208,7 @@ func grow(ctx context.Context, st *coppice.Store, lines iter.Seq2[transcript.Dra
 	return s, added, err
 }
 
-// lines gives the header, then every entry, and counts the entries.
+// lines yields the header, then every entry, and counts the entries.
 func lines(h interop.Header, next func() (transcript.Draft, error), count *int) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		if !yield(entry.Line(h.Raw), nil) {
@@ -209,17 +219,19 @@ func lines(h interop.Header, next func() (transcript.Draft, error), count *int) 
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			if err == nil {
-				*count++
+			if err != nil {
+				yield(d, err)
+				return
 			}
-			if !yield(d, err) || err != nil {
+			*count++
+			if !yield(d, nil) {
 				return
 			}
 		}
 	}
 }
 
-// counting tells how much was read.
+// counting reports how much was read.
 type counting struct {
 	io.ReadCloser
 	tell func(n int64)

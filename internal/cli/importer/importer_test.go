@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -150,7 +151,7 @@ func TestImportTakesTheRulesOfTheFormat(t *testing.T) {
 // Reading that fails in the middle leaves no session.
 func TestAnImportThatFailsLeavesNothing(t *testing.T) {
 	st := newStore(t)
-	src := Source{Name: "half", Open: func() (io.ReadCloser, error) { return io.NopCloser(&failing{p: session.JSONL[:100_000]}), nil }}
+	src := interop.Source{Name: "half", Open: func() (io.ReadCloser, error) { return io.NopCloser(&failing{p: session.JSONL[:100_000]}), nil }}
 	if _, err := Import(t.Context(), st, src, options()); !errors.Is(err, errDisk) {
 		t.Errorf("error %v", err)
 	}

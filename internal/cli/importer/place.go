@@ -22,23 +22,25 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// maxApart bounds the sessions that are compared with a file that says their id.
+// maxApart bounds the sessions that are compared with a file with their id.
 const maxApart = 32
 
-// place is where a file's session goes, or is.
+// place is the session of a file: an existing one, or where to import it.
 type place struct {
 	id        string // "" = a new one
-	unchanged bool   // it is there, from these bytes
-	grows     bool   // it is there, from when the file was shorter
-	apart     string // of a child that grows: where it goes if it cannot go on there
-	entries   int    // that it has
-	taken     string // why the id is not that of the file
+	unchanged bool   // it exists, with these bytes
+	grows     bool   // it exists, from when the file was shorter
+	apart     string // of a child that grows: its id if it does not match the existing session
+	entries   int    // of the existing session
+	taken     string // why the id is not the one in the file
 }
 
-// find looks for the place of a file's session: under the id that the file says, if that is another's under one that is
-// made of the file's bytes, or, if it may grow, of the id. So a file comes once, whatever it says, and once more when its
-// bytes are others. apart are sessions that the file cannot be brought into though it begins as they do.
-func find(ctx context.Context, st *coppice.Store, h interop.Header, src Source, o Options, apart []string) (is place, err error) {
+// find finds the place of a file: under the id in the file; if another session has that, under an id derived from the
+// file's bytes, or, with Grow, from the id. So a file is imported once, whatever its id, and again when its bytes have
+// changed. apart are sessions to which the file cannot be appended although it begins with their bytes.
+func find(
+	ctx context.Context, st *coppice.Store, h interop.Header, src interop.Source, o Options, apart []string,
+) (is place, err error) {
 	free := ""
 	if !h.Made && layout.ValidID(h.ID) == nil {
 		if is, free, err = findNamed(ctx, st, h.ID, src, o, apart); err != nil || is.id != "" {
@@ -66,9 +68,11 @@ func find(ctx context.Context, st *coppice.Store, h interop.Header, src Source, 
 	return is, nil
 }
 
-// findNamed looks among the sessions of files that say an id. If it is none of these there is no id in the place, and
-// free is the first that a file of this name may have.
-func findNamed(ctx context.Context, st *coppice.Store, id string, src Source, o Options, apart []string) (is place, free string, err error) {
+// findNamed finds the place among the sessions of files with the same id. If the file is none of these the place has no
+// id, and free is the first unused id for a file with this id.
+func findNamed(
+	ctx context.Context, st *coppice.Store, id string, src interop.Source, o Options, apart []string,
+) (is place, free string, err error) {
 	for k := range maxApart {
 		at := apartFrom(id, k)
 		has, entries, err := before(ctx, st, at, src)
@@ -96,7 +100,7 @@ func findNamed(ctx context.Context, st *coppice.Store, id string, src Source, o 
 	return is, "", nil
 }
 
-// apartFrom is the id of the kth session of files that say the same id.
+// apartFrom returns the id of the kth session of files with the same id.
 func apartFrom(id string, k int) string {
 	if k == 0 {
 		return id
@@ -104,8 +108,8 @@ func apartFrom(id string, k int) string {
 	return derived([]byte(id + "\x00apart\x00" + strconv.Itoa(k)))
 }
 
-// ownID makes an id of the bytes of a file.
-func ownID(src Source) (string, error) {
+// ownID derives an id from the bytes of a file.
+func ownID(src interop.Source) (string, error) {
 	f, err := src.Open()
 	if err != nil {
 		return "", err
@@ -115,20 +119,20 @@ func ownID(src Source) (string, error) {
 	return derived(sum.Sum(nil)), errors.Join(err, f.Close())
 }
 
-// derived makes an id of what it stands for, a UUID of version 8.
+// derived returns a UUID of version 8, a hash of its argument.
 func derived(of []byte) string { return uuid.NewHash(sha256.New(), uuid.Nil, of, 8).String() }
 
-// earlier says what a store has of a file that is to be imported.
+// earlier is what a store has under the id of a file.
 type earlier uint8
 
 const (
-	nothing   earlier = iota // no session of its id
-	another                  // a session of its id that came from elsewhere, or was deleted
-	beginning                // a session that the file began as: it has grown since
-	whole                    // a session of this very file
+	nothing   earlier = iota // no session with the id
+	another                  // a session that was not imported from the file, or was deleted
+	beginning                // a session of the file, which has grown since
+	whole                    // a session of the file as it is
 )
 
-// of says what there is under an id.
+// of describes what there is under an id.
 func (has earlier) of(id string) string {
 	switch has {
 	case beginning:
@@ -140,10 +144,9 @@ func (has earlier) of(id string) string {
 	return "the id " + id + " is or was another session's"
 }
 
-// before finds out what a store has of a file, by the bytes that the session of an id was imported from. What cannot
-// be read of that session counts as another's: then the file is imported, and nothing of either is lost. entries is
-// how many the session has.
-func before(ctx context.Context, st *coppice.Store, id string, src Source) (has earlier, entries int, err error) {
+// before compares a file with the bytes from which the session with an id was imported, and returns the number of entries
+// of that session. A session that cannot be read counts as another one: the file is imported then, and nothing is lost.
+func before(ctx context.Context, st *coppice.Store, id string, src interop.Source) (has earlier, entries int, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("compare it with session %s: %w", id, err)
@@ -167,14 +170,14 @@ func before(ctx context.Context, st *coppice.Store, id string, src Source) (has 
 	return has, int(info.Entries), errors.Join(ctx.Err(), f.Close())
 }
 
-// found is a session that there is.
+// found is an existing session.
 type found struct {
 	checkpoint.Summary
-	imported int // of its entries
+	imported int // entries that were imported
 }
 
-// look gives what there is under an id; nil, with another, of a session that was deleted or cannot be read. Which of its
-// entries were imported is asked of the log only where there are enough of them.
+// look returns the session with an id; nil, with another, if it was deleted or cannot be read. The number of imported
+// entries is read from the log only if the session has enough entries.
 func look(ctx context.Context, st *coppice.Store, id string, enough int) (*found, earlier, error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	switch {
@@ -187,7 +190,7 @@ func look(ctx context.Context, st *coppice.Store, id string, enough int) (*found
 	if is.imported = int(is.Entries); is.imported >= enough {
 		for c, err := range s.Log(ctx, coppice.Target{}) { // newest first
 			if err != nil || c.Reason == "import" {
-				break // one that cannot be read is compared by all that it has
+				break // without a log all entries count as imported
 			}
 			is.imported -= min(is.imported, c.Entries)
 		}
@@ -195,10 +198,10 @@ func look(ctx context.Context, st *coppice.Store, id string, enough int) (*found
 	return &is, another, s.Close()
 }
 
-// errDiffers stops an export where the file goes another way.
+// errDiffers stops an export where the file differs.
 var errDiffers = errors.New("the file is another")
 
-// same takes what a file holds, byte for byte, and fails at what it does not hold.
+// same is a writer that fails where what is written differs from a file.
 type same struct {
 	file *bufio.Reader
 	buf  []byte

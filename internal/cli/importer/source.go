@@ -12,20 +12,23 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/coppice-go/coppice/interop"
 )
 
-// maxListed bounds the names that are given of one folder.
+// maxListed bounds the names that are listed of one folder.
 const maxListed = 10_000
 
-// FromFile is a file as a source. What the file names beside it is found from its folder: below it, and where a
-// peer keeps more of a session elsewhere (omp's images two folders up, Codex's files of another day, those that are
-// archived, and its list of names).
-func FromFile(name string) Source {
+// FromFile returns the source of a file. Other files of its session are found from its folder: below it, and where a
+// program keeps more of a session elsewhere (omp's images two folders up; Codex's files of another day, its archived
+// files and its list of names).
+func FromFile(name string) interop.Source {
 	from := filepath.Dir(name)
-	return Source{
+	return interop.Source{
 		Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) },
 		Beside: func(file string) (io.ReadCloser, error) {
-			if !filepath.IsLocal(file) && !strings.HasPrefix(file, "../../blobs/") && !codexFolder().MatchString(path.Dir(file)) && !slices.Contains(indexes, file) {
+			if !filepath.IsLocal(file) && !strings.HasPrefix(file, "../../blobs/") &&
+				!codexFolder().MatchString(path.Dir(file)) && !slices.Contains(indexes, file) {
 				return nil, fmt.Errorf("%s: %w", file, fs.ErrNotExist)
 			}
 			return os.Open(filepath.Join(from, filepath.FromSlash(file)))
@@ -42,13 +45,14 @@ func FromFile(name string) Source {
 // codexFolder matches a folder of Codex, seen from another one: sessions/YYYY/MM/DD or archived_sessions in its home.
 var codexFolder = sync.OnceValue(func() *regexp.Regexp {
 	const day = `[0-9]{4}/[0-9]{2}/[0-9]{2}`
-	return regexp.MustCompile(`^(\.\./\.\./\.\./` + day + `|\.\./\.\./\.\./\.\./archived_sessions|\.\./sessions/` + day + `)$`)
+	return regexp.MustCompile(`^(\.\./\.\./\.\./` + day + `|\.\./\.\./\.\./\.\./archived_sessions|` +
+		`\.\./sessions/` + day + `)$`)
 })
 
-// indexes are Codex's list of the names of sessions, in its home, from these folders.
+// indexes are the paths of Codex's list of session names, which is in its home, from the folders of its sessions.
 var indexes = []string{"../../../../session_index.jsonl", "../session_index.jsonl"}
 
-// list gives the files in a folder, not those in folders below it, as Beside takes them. Links are none.
+// list returns the files in a folder, as names for Beside; without those in folders below it, and without links.
 func list(folder, dir string) (names []string, err error) {
 	d, err := os.Open(folder)
 	if err != nil {

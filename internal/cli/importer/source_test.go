@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/interop"
 )
 
 // What lies around a file is found by names that lead nowhere else.
@@ -79,7 +81,7 @@ func TestBesideAFile(t *testing.T) {
 }
 
 // opens wants a name to lead to the file of that name.
-func opens(t *testing.T, src Source, name string) {
+func opens(t *testing.T, src interop.Source, name string) {
 	t.Helper()
 	f, err := src.Beside(name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // call is a call of a tool as one line shows it.
 type call struct{ name, arg string }
 
-// calls gives the calls of a message, with their arguments where they can be found.
+// calls returns the calls of a message, with their arguments where they can be found.
 func calls(m parts.Message, shape transcript.Shape) []call {
 	var out []call
 	for _, b := range m.Blocks {
@@ -29,16 +29,16 @@ func calls(m parts.Message, shape transcript.Shape) []call {
 	return out
 }
 
-// telling are the arguments that say most about a call, best first.
-var telling = []string{"command", "path", "file_path", "filePath", "cmd", "pattern", "query", "url", "name"}
+// keyArguments are the arguments that describe a call best, best first.
+var keyArguments = []string{"command", "path", "file_path", "filePath", "cmd", "pattern", "query", "url", "name"}
 
-// argument gives what is most telling of a call's arguments.
+// argument returns the argument that describes a call best, or all of them as JSON.
 func argument(raw json.RawMessage) string {
 	raw = parts.Arguments(raw)
 	var text string
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) == nil {
-		for _, name := range telling {
+		for _, name := range keyArguments {
 			if json.Unmarshal(object[name], &text) == nil && text != "" {
 				return text
 			}

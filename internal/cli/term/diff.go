@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 
-// Entries writes entries as one line each behind a sign, "-" or "+".
+// DiffEntries writes each entry as one line after a sign, "-" or "+".
 func DiffEntries(s *Screen, sign string, entries []transcript.Entry, short func(string) string) error {
 	style := Red
 	if sign == "+" {
@@ -44,15 +44,15 @@ type change struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// State writes a change of state as lines: what came, what went, what is another value now. before is the
-// state that the patch applies to.
+// DiffState writes a patch of the state as lines: what was added, removed and replaced. before is the state to which the
+// patch applies.
 func DiffState(s *Screen, patch, before json.RawMessage) error {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(patch, &raw); err != nil {
 		return fmt.Errorf("read the change of state: %w", err)
 	}
 	for i, op := range raw {
-		if i == changesMost {
+		if i == maxChanges {
 			_, err := fmt.Fprintln(s, s.Paint(Dim, "  … "+Count(len(raw)-i, "more change", "more changes")))
 			return err
 		}
@@ -89,11 +89,11 @@ func DiffState(s *Screen, patch, before json.RawMessage) error {
 	return nil
 }
 
-// changesMost bounds the changes of state that are shown.
-const changesMost = 200
+// maxChanges bounds the changes of state that are shown.
+const maxChanges = 200
 
-// apply gives a state after one more change, so that the next one finds its old value: places in a list
-// shift. nil = that cannot be told, and then no old value is shown.
+// apply returns the state after one operation, so that the next one finds its old value although places in a list
+// shift. If it fails it returns nil, and old values are not shown.
 func apply(state, op json.RawMessage) json.RawMessage {
 	if len(state) == 0 {
 		return nil
@@ -105,10 +105,10 @@ func apply(state, op json.RawMessage) json.RawMessage {
 	return next
 }
 
-// briefMost bounds a value that is shown, in columns.
-const briefMost = 60
+// maxBrief bounds a value that is shown, in columns.
+const maxBrief = 60
 
-// brief gives a JSON value on one short line.
+// brief returns a JSON value on one short line.
 func brief(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "?"
@@ -122,10 +122,10 @@ func brief(raw json.RawMessage) string {
 	if dec.Decode(&v) != nil || enc.Encode(v) != nil {
 		return "?"
 	}
-	return Cut(Line(out.String()), briefMost)
+	return Cut(Line(out.String()), maxBrief)
 }
 
-// lookUp gives the value at a JSON pointer; nil = not there.
+// lookUp returns the value at a JSON pointer; nil = there is none.
 func lookUp(doc json.RawMessage, pointer string) json.RawMessage {
 	if pointer == "" {
 		return doc

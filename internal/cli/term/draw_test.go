@@ -256,7 +256,7 @@ func TestState(t *testing.T) {
 		t.Error("no error for a patch that is none")
 	}
 	b.Reset()
-	many := strings.Repeat(`{"op":"add","path":"/x","value":1},`, changesMost+5)
+	many := strings.Repeat(`{"op":"add","path":"/x","value":1},`, maxChanges+5)
 	if err := DiffState(New(&b, unset), json.RawMessage("["+strings.TrimSuffix(many, ",")+"]"), nil); err != nil {
 		t.Fatal(err)
 	}

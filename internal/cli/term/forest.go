@@ -1,6 +1,3 @@
-// Package draw shows a session to people: its tree, its conversation, and what lies between two points
-// of it. It writes text; what it shows of a transcript goes through package screen, so it is safe on a
-// terminal.
 package term
 
 import (
@@ -11,7 +8,7 @@ import (
 // none is the absence of a row.
 const none = -1
 
-// item is one row of a tree that is drawn: links are indices into forest.items.
+// item is one row of a drawn tree. Links are indices into forest.items.
 type item struct {
 	ord                       uint64
 	parent, first, last, next int32
@@ -28,14 +25,14 @@ type forest struct {
 	roots       int32
 }
 
-// grow makes the forest of what keep lets through of a filter; keep nil = all.
+// grow returns the forest of the entries that a filter and keep let through; keep nil = all.
 func grow(t *transcript.Tree, f transcript.Filter, keep func(transcript.Node) bool) *forest {
 	fo := &forest{t: t, first: none, last: none}
 	talk := map[uint64]bool{}
 	for n := range t.Nodes(transcript.FilterNoTools) {
 		talk[n.Ordinal] = true
 	}
-	at := map[string]int32{} // the newest row so far with an id, so that no circle can be
+	at := map[string]int32{} // the newest row so far with an id, so that there are no cycles
 	for n := range t.Nodes(f) {
 		if keep != nil && !keep(n) {
 			continue
@@ -54,7 +51,7 @@ func grow(t *transcript.Tree, f transcript.Filter, keep func(transcript.Node) bo
 	return fo
 }
 
-// inTime puts siblings into the order of their times, as a view has them.
+// inTime sorts siblings by time, as a view does.
 func (fo *forest) inTime() {
 	fo.sort(&fo.first, &fo.last)
 	for i := range fo.items {
@@ -62,7 +59,7 @@ func (fo *forest) inTime() {
 	}
 }
 
-// sort links the items of one list anew.
+// sort sorts the items of one list.
 func (fo *forest) sort(first, last *int32) {
 	if *first == *last {
 		return
@@ -88,7 +85,7 @@ func (fo *forest) sort(first, last *int32) {
 	*last = before
 }
 
-// link puts an item behind its siblings.
+// link appends an item to its siblings.
 func (fo *forest) link(i int32) {
 	first, last, count := &fo.first, &fo.last, &fo.roots
 	if p := fo.items[i].parent; p != none {
@@ -104,7 +101,7 @@ func (fo *forest) link(i int32) {
 	fo.items[i].version = *count
 }
 
-// siblings is the number of items with the same parent.
+// siblings returns the number of items with the same parent.
 func (fo *forest) siblings(i int32) int32 {
 	if p := fo.items[i].parent; p != none {
 		return fo.items[p].children
@@ -112,8 +109,8 @@ func (fo *forest) siblings(i int32) int32 {
 	return fo.roots
 }
 
-// straight gives the child with which the line of an item goes on in its own column: the one on the
-// current path, else, away from that path, the newest. none: the line ends here.
+// straight returns the child that continues the line of an item in the same column: the child on the current path, else,
+// off that path, the newest one. none: the line ends here.
 func (fo *forest) straight(first, last int32, ends bool) int32 {
 	for c := first; c != none; c = fo.items[c].next {
 		if fo.items[c].onPath {

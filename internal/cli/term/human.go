@@ -8,13 +8,13 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Size gives a number of bytes in human words: "1.2 MiB".
+// Size returns a number of bytes for people: "1.2 MiB".
 func Size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
-// Number gives a number with its thousands apart: "1,002".
+// Number returns a number with separated thousands: "1,002".
 func Number(n uint64) string { return humanize.Comma(int64(n)) }
 
-// Count gives a number with its noun: "1 entry", "1,002 entries".
+// Count returns a number with its noun: "1 entry", "1,002 entries".
 func Count[T int | int64 | uint64](n T, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -22,7 +22,7 @@ func Count[T int | int64 | uint64](n T, one, many string) string {
 	return humanize.Comma(int64(n)) + " " + many
 }
 
-// Ago gives a time as people say it: "3 hours ago"; a date where that is longer ago than a month.
+// Ago returns a time relative to now: "3 hours ago"; a date if it is more than a month ago.
 func Ago(now, t time.Time) string {
 	switch d := now.Sub(t); {
 	case t.IsZero():
@@ -35,7 +35,7 @@ func Ago(now, t time.Time) string {
 	return t.Local().Format(time.DateOnly)
 }
 
-// Clock gives a time to the second, in the zone of the person.
+// Clock returns a time to the second, in the local zone.
 func Clock(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -43,7 +43,7 @@ func Clock(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
-// Took gives a duration with three digits that say something: "1.23 ms".
+// Duration returns a duration with three significant digits: "1.23 ms".
 func Duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Microsecond:
@@ -58,7 +58,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// Home writes a path below the home folder with "~".
+// ShortenHome returns a path with "~" for the home folder.
 func ShortenHome(path, home string) string {
 	if home == "" || home == "/" {
 		return path

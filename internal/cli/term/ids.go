@@ -11,16 +11,16 @@ const (
 	idCensus = 200_000 // rows up to which ids are shortened
 )
 
-// Short gives a function that shortens the ids of a list, all to one length, to what tells them apart.
+// ShortIDs returns a function that shortens the ids of a list, all to one length at which they differ.
 func ShortIDs(ids []string) func(id string) string {
 	n := uniqueLength(ids)
 	return func(id string) string { return id[:min(n, len(id))] }
 }
 
-// Whole leaves ids as they are.
+// WholeID returns an id as it is.
 func WholeID(id string) string { return id }
 
-// Unique is the length to which all ids can be shortened and still be told apart: at least 8.
+// uniqueLength returns the length to which all ids can be shortened and still differ: at least 8.
 func uniqueLength(ids []string) int {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
@@ -40,8 +40,8 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// ShortEntries is Short for all rows of a tree: what it gives is accepted wherever an entry is named. In
-// a very large tree ids stay whole.
+// ShortEntryIDs is ShortIDs for all entries of a tree: a short id is accepted wherever an entry is named. In a very large
+// tree ids stay whole.
 func ShortEntryIDs(t *transcript.Tree) func(id string) string {
 	if t.Len() > idCensus {
 		return WholeID

@@ -9,8 +9,7 @@ import (
 // patience is how long something may take before a progress bar appears.
 const patience = time.Second
 
-// Progress is a bar that appears only on a terminal, and only for what takes longer than a second. The
-// nil Progress does nothing.
+// Progress is a bar that appears only on a terminal, and only after a second. A nil Progress does nothing.
 type Progress struct {
 	s     *Screen
 	what  string
@@ -22,7 +21,7 @@ type Progress struct {
 	bar   *progressbar.ProgressBar
 }
 
-// Progress begins something that takes time: total bytes, or total things; -1 = nobody knows.
+// Progress returns the progress of work on total bytes or total things; -1 = unknown.
 func (s *Screen) Progress(what string, total int64, bytes bool, now func() time.Time) *Progress {
 	if !s.tty {
 		return nil
@@ -30,7 +29,7 @@ func (s *Screen) Progress(what string, total int64, bytes bool, now func() time.
 	return &Progress{s: s, what: what, total: total, bytes: bytes, now: now, begun: now()}
 }
 
-// Add says that so much more is done.
+// Add records that n more are done.
 func (p *Progress) Add(n int64) {
 	if p == nil {
 		return
@@ -55,7 +54,7 @@ func (p *Progress) Add(n int64) {
 	p.note(p.bar.Add64(n))
 }
 
-// Reach says how many of how many things are done: the total may be another one than it was.
+// Reach records how many things are done, and how many there are by now.
 func (p *Progress) Reach(done, total int64) {
 	if p == nil {
 		return
@@ -66,7 +65,7 @@ func (p *Progress) Reach(done, total int64) {
 	p.Add(done - p.done)
 }
 
-// Close takes the bar away.
+// Close removes the bar.
 func (p *Progress) Close() {
 	if p != nil && p.bar != nil {
 		p.note(p.bar.Clear())

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// openWidth is where ids stand, in columns, where nothing limits the width.
+// openWidth is the column at which ids end where nothing limits the width.
 const openWidth = 110
 
 // row writes one entry of the tree on one line, its id at the right end.
@@ -54,8 +54,8 @@ func (d *drawer) row(at int32, mark string) {
 	d.printf("%s%s%s\n", b.b.String(), pad, d.s.Paint(Dim, id))
 }
 
-// heads names the head and the branches that an entry carries the marks of; those that stand on an entry that is
-// not shown, with that entry: "head, main at 0c1f77aa".
+// heads returns the marks of an entry: the head and the branches at it, and those at entries that are not shown, with
+// that entry: "head, main at 0c1f77aa".
 func (d *drawer) heads(n transcript.Node) string {
 	var out strings.Builder
 	on := n.ID
@@ -66,7 +66,7 @@ func (d *drawer) heads(n transcript.Node) string {
 	}
 	for _, m := range d.marks[n.Ordinal] {
 		if d.o.Keep != nil && m.Entry != n.ID {
-			continue // hits stand in a list, where nothing hangs below them
+			continue // matches are a list, without a tree below them
 		}
 		if m.Entry != on {
 			end()
@@ -85,7 +85,7 @@ func (d *drawer) heads(n transcript.Node) string {
 	return out.String()
 }
 
-// line gathers one line, cut to its limit, 0 = none.
+// line collects one line, cut to its limit; 0 = none.
 type line struct {
 	s     *Screen
 	b     strings.Builder
@@ -94,7 +94,7 @@ type line struct {
 	full  bool
 }
 
-// newLine begins a line as wide as the
+// newLine returns an empty line as wide as the screen.
 func newLine(s *Screen) *line { return &line{s: s, limit: s.Width()} }
 
 func (l *line) add(style Style, text string) {
@@ -114,13 +114,13 @@ func (l *line) add(style Style, text string) {
 
 func (l *line) String() string { return strings.TrimRight(l.b.String(), " ") }
 
-// shorter are words for the types whose names are long.
+// shorter has short words for types with long names.
 var shorter = map[string]string{
 	"model_change": "model", "thinking_level_change": "thinking", "branch_summary": "summary",
 	"custom_message": "note", "session_info": "title",
 }
 
-// Who names for people who speaks in an entry, or what the entry is.
+// Speaker returns, for people, the role of a message, or the type of any other entry.
 func Speaker(typ, role string) string {
 	name := typ
 	switch {

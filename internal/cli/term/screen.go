@@ -1,9 +1,9 @@
-// Package term writes text for people: colours where they are wanted, lines cut to the width of the
-// terminal, aligned tables, sizes and times in human words, a progress bar for what takes long.
+// Package term draws for terminals: a session's tree and conversation, differences, tables, progress bars; and sizes and
+// times in the words of people.
 //
-// What it guarantees: text that comes from a session reaches a terminal without its control characters,
-// so that no transcript can move the cursor, change the title or hide what it says; and a stream that
-// is no terminal gets neither colours nor cuts.
+// Guarantees: text that comes from a session reaches a terminal without its control characters, so that no transcript can
+// move the cursor, change the title or hide what it says; and a stream that is not a terminal gets neither colours nor
+// cut lines, unless COLUMNS asks for them.
 package term
 
 import (
@@ -22,8 +22,8 @@ type Screen struct {
 	width int
 }
 
-// New looks at what w is. getenv reads the environment: NO_COLOR, TERM, and COLUMNS, which stands in for
-// the width of what is no terminal.
+// New returns the screen of a stream. getenv reads the environment: NO_COLOR, TERM, and COLUMNS, the width of a stream
+// that is not a terminal.
 func New(w io.Writer, getenv func(string) string) *Screen {
 	s := &Screen{w: w}
 	if f, ok := w.(*os.File); ok && IsTerminal(f) {
@@ -42,7 +42,7 @@ func New(w io.Writer, getenv func(string) string) *Screen {
 	return s
 }
 
-// NewTerminal is a screen on a terminal of so many columns; nothing is asked of w.
+// NewTerminal returns a screen that is a terminal of this width, whatever w is.
 func NewTerminal(w io.Writer, width int) *Screen {
 	return &Screen{w: w, tty: true, color: true, width: width}
 }
@@ -50,17 +50,16 @@ func NewTerminal(w io.Writer, width int) *Screen {
 // minWidth is the least width, in columns, for which lines are cut.
 const minWidth = 40
 
-// Write passes p on as it is.
+// Write writes p unchanged.
 func (s *Screen) Write(p []byte) (int, error) { return s.w.Write(p) }
 
-// Terminal tells whether a person is looking.
+// Terminal reports whether the stream is a terminal.
 func (s *Screen) Terminal() bool { return s.tty }
 
-// Width is the width in columns; 0 = unlimited.
+// Width returns the width in columns; 0 = unlimited.
 func (s *Screen) Width() int { return s.width }
 
-// Behind gives the columns that are left of a line behind its head, at least 20; without a width so many as none
-// says.
+// Rest returns the columns that remain on a line after its head, at least 20; without a width it returns none.
 func (s *Screen) Rest(head string, none int) int {
 	if s.width == 0 {
 		return none
@@ -68,7 +67,7 @@ func (s *Screen) Rest(head string, none int) int {
 	return max(20, s.width-Columns(head))
 }
 
-// Style is how a piece of text looks, on a terminal that shows colours.
+// Style is the look of text on a terminal with colours.
 type Style uint8
 
 // The styles.
@@ -85,7 +84,7 @@ const (
 
 var codes = [...]string{Bold: "1", Dim: "2", Red: "31", Green: "32", Yellow: "33", Blue: "34", Cyan: "36"}
 
-// Paint gives text in a style.
+// Paint returns text in a style.
 func (s *Screen) Paint(style Style, text string) string {
 	if !s.color || style == Plain || text == "" {
 		return text

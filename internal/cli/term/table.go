@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Column is one column of a table. A Flex column gives way where the lines are longer than the screen is
-// wide.
+// Column is one column of a table. A Flex column becomes narrower where the lines are too long for the screen.
 type Column struct {
 	Head        string
 	Right, Flex bool
@@ -18,10 +17,10 @@ type Cell struct {
 	Style Style
 }
 
-// gap is what stands between two columns of a table.
+// gap separates two columns of a table.
 const gap = "  "
 
-// minFlex is what is left of a flexible column, in columns of the
+// minFlex is the least width of a flexible column.
 const minFlex = 12
 
 // Table writes rows below a line of heads, aligned. Cells must be single lines.
@@ -64,7 +63,7 @@ func (s *Screen) Table(columns []Column, rows [][]Cell) error {
 	return err
 }
 
-// squeeze takes from the widest flexible column until the lines fit, or none has anything to give.
+// squeeze narrows the widest flexible column until the lines fit, or all are at their least width.
 func (s *Screen) squeeze(columns []Column, widths []int) {
 	if s.width == 0 {
 		return

@@ -45,7 +45,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Columns is the number of columns that a text takes.
+// Columns returns the width of a text in columns.
 func Columns(text string) int {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x300 }) {
 		return utf8.RuneCountInString(text)
@@ -73,14 +73,14 @@ func Cut(text string, columns int) string {
 	return text
 }
 
-// Line makes one line of a text from outside: white space becomes single spaces, control characters and
-// marks that turn the reading direction go.
+// Line returns a text from outside on one line: white space becomes single spaces; control characters and marks that
+// change the reading direction are removed.
 func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(Text(text), unicode.IsSpace), " ")
 }
 
-// Text takes out of a text from outside what is not for reading: control characters but line feeds and
-// tabs, marks that turn the reading direction, broken UTF-8.
+// Text removes from a text from outside what is not for reading: control characters other than line feeds and tabs,
+// marks that change the reading direction, invalid UTF-8.
 func Text(text string) string {
 	if !strings.ContainsFunc(text, unreadable) && utf8.ValidString(text) {
 		return text
@@ -98,8 +98,8 @@ func unreadable(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// Wrap breaks a text into lines of at most so many columns, at spaces where it can; 0 or less = only
-// where the text breaks itself. Indentation is kept.
+// wrap breaks a text into lines of at most so many columns, at spaces where possible; 0 or less = only at its own line
+// ends. Indentation is kept.
 func wrap(text string, columns int) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
@@ -118,7 +118,7 @@ func wrap(text string, columns int) []string {
 	return out
 }
 
-// breakAt gives the byte offset at which a line that is too long is best broken.
+// breakAt returns the byte offset at which a line that is too long is best broken.
 func breakAt(line string, columns int) int {
 	n, space, started := 0, 0, false
 	for i, r := range line {

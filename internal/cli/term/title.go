@@ -7,13 +7,13 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Title says above a tree, or a part of it, what session it is of.
+// Title writes the line above a tree or a part of it: the title, id and size of the session.
 func Title(s *Screen, info checkpoint.Summary, t *transcript.Tree) error {
 	text := Count(info.Entries, "entry", "entries")
 	if n := len(t.Branches()); n > 1 {
 		text += ", " + Count(n, "branch", "branches")
 	}
-	title := Line(info.Title) // the preview, which stands in for it elsewhere, is in the tree itself
+	title := Line(info.Title) // without the preview, which is part of the tree
 	if title != "" {
 		title += "  "
 	}

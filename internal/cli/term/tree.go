@@ -19,10 +19,9 @@ type TreeOptions struct {
 	Hidden map[uint64]int             // folded entries, by ordinal: how many hang below and are not shown
 }
 
-// Tree draws a tree, the root at the top. The line of the current path keeps to the left and is marked
-// ●; at a point where it has several versions the others hang on it, ○, each with its own line below. The head and
-// the branches are named where they stand, or on the nearest ancestor that is drawn.
-// Runs of nothing but calls and results of tools become one line.
+// Tree draws a tree with its root at the top. The current path is in the first column, marked ●. Other versions of an entry
+// hang on it, marked ○, each with its own line below. The head and the branches are named at their entries, or at the
+// nearest ancestor that is drawn. Runs of tool calls and results become one line.
 func Tree(s *Screen, t *transcript.Tree, o TreeOptions) error {
 	w := bufio.NewWriterSize(s, 1<<16)
 	d := &drawer{s: s, w: w, fo: grow(t, o.Filter, o.Keep), o: o, short: ShortEntryIDs(t)}
@@ -45,7 +44,8 @@ type drawer struct {
 	idLen int
 }
 
-// shown tells which entries get a line of their own, or one with others: those that hang below no folded one.
+// shown returns a function that reports whether an entry is drawn, alone or as part of a folded run: whether it is below
+// no folded entry.
 func (d *drawer) shown() func(ordinal uint64) bool {
 	shown := map[uint64]bool{}
 	for i := range d.fo.items { // parents come first
@@ -59,7 +59,7 @@ func (d *drawer) shown() func(ordinal uint64) bool {
 	return func(ordinal uint64) bool { return shown[ordinal] }
 }
 
-// lane is a line of the tree that is still to be drawn: it starts at an item, behind a gutter.
+// lane is a line of the tree that is not drawn yet. It starts at an item, after a gutter.
 type lane struct {
 	at     int32
 	gutter string // for all its lines but the first
@@ -69,7 +69,7 @@ type lane struct {
 // maxGutter bounds how deep lanes are indented, in columns.
 const maxGutter = 48
 
-// all draws every lane. The lanes that wait are a stack, so that depth costs no recursion.
+// all draws every lane. Pending lanes are a stack: depth needs no recursion.
 func (d *drawer) all() {
 	for n := range d.fo.t.Nodes(d.o.Filter) {
 		d.idLen = max(d.idLen, len(d.short(n.ID)))
@@ -100,7 +100,7 @@ func (d *drawer) all() {
 	}
 }
 
-// lane draws a line down to its next fork, and puts what comes after it onto the stack.
+// lane draws a line down to its next fork, and pushes what follows onto the stack.
 func (d *drawer) lane(l lane, stack []lane) []lane {
 	run := d.run(l.at)
 	d.rows(run, l)
@@ -109,7 +109,7 @@ func (d *drawer) lane(l lane, stack []lane) []lane {
 	if it.children == 0 || d.o.Hidden[it.ord] > 0 {
 		return stack
 	}
-	// At the head itself nothing goes on straight: what grows there is not on the current path.
+	// Nothing continues the line of the head itself: its children are not on the current path.
 	main := d.fo.straight(it.first, it.last, it.onPath)
 	var side []lane
 	for c := it.first; c != none; c = d.fo.items[c].next {
@@ -137,7 +137,7 @@ func (d *drawer) hang(gutter string, last bool, at int32) lane {
 	return lane{at: at, gutter: gutter + "│ ", mark: gutter + "├─"}
 }
 
-// run gives the items from one on until the line forks or ends.
+// run returns the items from one on until the line forks or ends.
 func (d *drawer) run(at int32) []int32 {
 	run := []int32{at}
 	for d.fo.items[at].children == 1 && d.o.Hidden[d.fo.items[at].ord] == 0 {
@@ -178,14 +178,15 @@ func (d *drawer) rows(run []int32, l lane) {
 	}
 }
 
-// fold gathers the steps between what is said. An item that somebody looks for stays alone: a label, a
-// branch's head, the first and the last of the run.
+// fold groups the steps between messages. Labelled items, heads of branches, and the first and last item of the run stay
+// alone.
 func (d *drawer) fold(run []int32) [][]int32 {
 	var rows [][]int32
 	open := false
 	for i, at := range run {
 		n := d.fo.t.NodeAt(d.fo.items[at].ord)
-		quiet := d.fo.items[at].step && !d.o.Full && i > 0 && i < len(run)-1 && n.Label == "" && d.marks[n.Ordinal] == nil
+		inner := i > 0 && i < len(run)-1
+		quiet := inner && d.fo.items[at].step && !d.o.Full && n.Label == "" && d.marks[n.Ordinal] == nil
 		if quiet && open {
 			rows[len(rows)-1] = append(rows[len(rows)-1], at)
 		} else {
@@ -196,7 +197,7 @@ func (d *drawer) fold(run []int32) [][]int32 {
 	return rows
 }
 
-// steps says what a run of steps was: how many results, of which tools.
+// steps describes a run of steps: the number of results, and the tools.
 func (d *drawer) steps(run []int32) string {
 	results := 0
 	var names []string
@@ -243,6 +244,6 @@ func (d *drawer) gutter(text string) string { return d.s.Paint(Dim, text) }
 
 func (d *drawer) printf(format string, args ...any) {
 	if _, err := fmt.Fprintf(d.w, format, args...); err != nil {
-		return // the writer remembers it: Flush reports it
+		return // Flush returns the error
 	}
 }
