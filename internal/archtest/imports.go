@@ -93,12 +93,11 @@ var table = []edge{
 	{dir: "interop/codex", ours: join(parsing, "internal/parallel"), ext: []string{uuid, zstd}},
 	{dir: "interop/formats", ours: join(parsing, "interop/...")},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
+	{dir: "internal/cli", ours: anywhere, ext: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"}},
+	{dir: "internal/cli/importer", ours: join(pure, "", "internal/journal", "internal/layout", "interop/..."), ext: []string{uuid}},
 	{
-		dir: "internal/cli", ours: anywhere,
-		ext: []string{
-			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
-			humane, uuid, xSys, xTerm,
-		},
+		dir: "internal/cli/term", ours: join(pure, "internal/parts"),
+		ext: []string{"github.com/schollz/progressbar/v3", humane, xTerm},
 	},
 	{dir: "internal/cli/clitest", ours: []string{"examples/..."}, ext: []string{"github.com/rogpeppe/go-internal"}},
 	{dir: "cmd/...", ours: join(pure, "", "backend/...", "internal/cli")},

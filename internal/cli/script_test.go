@@ -50,7 +50,7 @@ func TestEveryCommandHasAScript(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range call.FindAllSubmatch(text, -1) {
-			for _, word := range strings.Fields(string(m[1])) {
+			for word := range strings.FieldsSeq(string(m[1])) {
 				run[word] = true
 			}
 		}

@@ -70,7 +70,11 @@ func (c *cli) snapshotText(list []snapshot.Info) error {
 		}
 	}
 	return c.stdout.Table([]term.Column{
-		{Head: "SEQ", Right: true}, {Head: "SNAPSHOT"}, {Head: "TAG", Flex: true},
-		{Head: "TIME"}, {Head: "SIZE", Right: true}, {Head: "REASON"},
+		{Head: "SEQ", Right: true},
+		{Head: "SNAPSHOT"},
+		{Head: "TAG", Flex: true},
+		{Head: "TIME"},
+		{Head: "SIZE", Right: true},
+		{Head: "REASON"},
 	}, rows)
 }
