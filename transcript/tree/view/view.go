@@ -93,36 +93,6 @@ func (v *View) Select(id string) bool {
 	return true
 }
 
-// Move goes down by so many rows, up if it is negative, and stops at the ends.
-func (v *View) Move(by int) {
-	if len(v.rows) > 0 {
-		v.to(min(max(v.at+by, 0), len(v.rows)-1))
-	}
-}
-
-// Jump goes to the next fork below (1) or above (-1): a row with several children, or with other versions.
-// Where there is none it goes to the end.
-func (v *View) Jump(direction int) {
-	if len(v.rows) == 0 || direction == 0 {
-		return
-	}
-	step := 1
-	if direction < 0 {
-		step = -1
-	}
-	at := v.at + step
-	for ; at > 0 && at < len(v.rows)-1; at += step {
-		if v.rows[at].Children > 1 || v.rows[at].Versions > 1 {
-			break
-		}
-	}
-	v.to(min(max(at, 0), len(v.rows)-1))
-}
-
-func (v *View) to(at int) {
-	v.at, v.selected, v.some = at, v.rows[at].Ordinal, true
-}
-
 // Fold hides what hangs below entries that are shown. false: nothing does, or they are folded already.
 func (v *View) Fold(ids ...string) bool { return v.fold(ids, true) }
 

@@ -146,8 +146,6 @@ func TestEmptyFilterKeepsTheSelection(t *testing.T) {
 	if v.Selected() != -1 {
 		t.Errorf("row %d of none is selected", v.Selected())
 	}
-	v.Move(1)
-	v.Jump(1)
 	v.Filter(tree.FilterDefault)
 	want(t, v, "[u1] a1")
 	v.Search("no such words")
@@ -189,28 +187,6 @@ func TestSearchResetsFolds(t *testing.T) {
 	want(t, v, "[u1] u3 u2")
 	if r := v.Rows()[2]; r.ParentID != "u1" || r.Versions != 2 {
 		t.Errorf("below what is shown: %q, %d versions", r.ParentID, r.Versions)
-	}
-}
-
-func TestTheCursorMoves(t *testing.T) {
-	v := view.New(forked(t))
-	for _, step := range []struct {
-		do   func()
-		want string
-	}{
-		{func() { v.Move(1) }, "u2"},
-		{func() { v.Move(100) }, "a2"},
-		{func() { v.Move(-100) }, "u1"},
-		{func() { v.Jump(1) }, "a1"}, // a fork
-		{func() { v.Jump(1) }, "u3"}, // one of two versions
-		{func() { v.Jump(1) }, "u2"},
-		{func() { v.Jump(1) }, "a2"}, // no more: the end
-		{func() { v.Jump(-1) }, "u2"},
-	} {
-		step.do()
-		if got := v.Rows()[v.Selected()].ID; got != step.want {
-			t.Errorf("at %s, want %s", got, step.want)
-		}
 	}
 }
 
