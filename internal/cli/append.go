@@ -227,7 +227,8 @@ func parseLine(line []byte) (transcript.Draft, error) {
 	return transcript.Draft{Type: typ, ID: id, Body: body}, err
 }
 
-// without returns an object without some of its fields. The others keep their order and their bytes.
+// without returns an object without some of its fields. The others keep their order and their
+// bytes.
 func without(object []byte, names ...string) (json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if _, err := dec.Token(); err != nil {
@@ -259,7 +260,8 @@ func without(object []byte, names ...string) (json.RawMessage, error) {
 	return append(out, '}'), nil
 }
 
-// bodies are the types of entries that need no id and parent, each with a field that such an entry must have.
+// bodies are the types of entries that need no id and parent, each with a field that such an entry
+// must have.
 var bodies = map[string]string{
 	"message": "message", "custom": "customType", "custom_message": "customType", "label": "targetId",
 	"model_change": "modelId", "thinking_level_change": "thinkingLevel", "session_info": "", "compaction": "summary",

@@ -33,7 +33,8 @@ func absolutePath(path string) (string, error) {
 	return path, nil
 }
 
-// directory returns the absolute path of a directory that a flag names, by default the working directory.
+// directory returns the absolute path of a directory that a flag names, by default the working
+// directory.
 func directory(flag string) (string, error) {
 	if flag == "" {
 		return os.Getwd()
@@ -65,7 +66,8 @@ func (o *findFlags) check() (err error) {
 // maxCompletions bounds what a completion offers.
 const maxCompletions = 200
 
-// completion returns the completion of a command's arguments, by their names in its usage line. nil = files.
+// completion returns the completion of a command's arguments, by their names in its usage line. nil
+// = files.
 func (c *cli) completion(use string) cobra.CompletionFunc {
 	var each []cobra.CompletionFunc
 args:
@@ -124,8 +126,8 @@ func directive(err error) cobra.ShellCompDirective {
 	return cobra.ShellCompDirectiveNoFileComp
 }
 
-// completePoint offers the points of a session that a command can go to: its branches and labelled entries, and, for
-// targets, its tagged snapshots and newest commits.
+// completePoint offers the points of a session that a command can go to: its branches and labelled
+// entries, and, for targets, its tagged snapshots and newest commits.
 func (c *cli) completePoint(targets bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion

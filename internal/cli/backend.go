@@ -112,8 +112,8 @@ func (c *cli) probeReport(out probed) error {
 	return c.textf("%s keeps its promises (%s strategy)", out.Store, out.Strategy)
 }
 
-// removeScratch removes the folders and the lock file that the local driver leaves in the scratch folder. The name is
-// new, so nothing else is in it.
+// removeScratch removes the folders and the lock file that the local driver leaves in the scratch
+// folder. The name is new, so nothing else is in it.
 func removeScratch(where, scratch string) error {
 	if u, err := url.Parse(where); err == nil && len(u.Scheme) > 1 {
 		if u.Scheme != "file" {

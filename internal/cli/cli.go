@@ -1,7 +1,7 @@
 // Package cli is the command line of coppice.
 //
-// Its JSON, its exit codes and the codes of its errors are a contract (docs/cli-json.md): fields may be
-// added, nothing goes or changes its meaning. Text is for people and may change.
+// Its JSON, its exit codes and the codes of its errors are a contract (docs/cli-json.md): fields
+// may be added, nothing goes or changes its meaning. Text is for people and may change.
 package cli
 
 import (
@@ -125,8 +125,8 @@ Exit codes:
   1  failed            4  conflict, or fenced   130  interrupted
   2  wrong usage       5  corrupt`
 
-// Main runs one command in this process and returns its exit code. The first interrupt ends the command cleanly, a
-// second one kills the process.
+// Main runs one command in this process and returns its exit code. The first interrupt ends the
+// command cleanly, a second one kills the process.
 func Main(args []string) int { return mainAt(time.Now, args) }
 
 func mainAt(now func() time.Time, args []string) int {
@@ -136,8 +136,8 @@ func mainAt(now func() time.Time, args []string) int {
 	return Run(ctx, Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: now}, args)
 }
 
-// Env is what a command uses of its process. Files, the working directory and the credentials of S3 are those of the
-// process.
+// Env is what a command uses of its process. Files, the working directory and the credentials of S3
+// are those of the process.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -172,8 +172,8 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	return c.fail(err)
 }
 
-// commandIn returns the name of the command in args; "" for help, completions, and whatever is not sure to be the name
-// of a command.
+// commandIn returns the name of the command in args; "" for help, completions, and whatever is not
+// sure to be the name of a command.
 func commandIn(args []string) string {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {

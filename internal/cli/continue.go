@@ -81,8 +81,8 @@ func (c *cli) continueSession(ctx context.Context, o continueOptions) (err error
 	})
 }
 
-// terminalOptions returns the options of a manager that remembers this terminal, and a variable in which the manager
-// stores how it found its session.
+// terminalOptions returns the options of a manager that remembers this terminal, and a variable in
+// which the manager stores how it found its session.
 func (c *cli) terminalOptions(st *countedStore, id string) (*manager.Options, *string, error) {
 	reason := new(string)
 	o := &manager.Options{Store: st.url, Terminal: id, Hooks: manager.Hooks{
@@ -100,8 +100,8 @@ func (c *cli) terminalOptions(st *countedStore, id string) (*manager.Options, *s
 	return o, reason, err
 }
 
-// rememberInTerminal makes `coppice continue` go on with a session in this terminal, if the terminal has an id. A failure
-// does not fail the command.
+// rememberInTerminal makes `coppice continue` go on with a session in this terminal, if the
+// terminal has an id. A failure does not fail the command.
 func (c *cli) rememberInTerminal(ctx context.Context, session, id string) {
 	_ = c.withStore(ctx, func(st *countedStore) error {
 		o, _, err := c.terminalOptions(st, id)

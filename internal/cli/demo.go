@@ -180,7 +180,8 @@ func (d *demo) summary() error {
 	return errors.Join(errs...)
 }
 
-// shellQuote quotes the address of a store for a shell: the parameters of a URL are joined by ampersands.
+// shellQuote quotes the address of a store for a shell: the parameters of a URL are joined by
+// ampersands.
 func shellQuote(url string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
@@ -197,13 +198,16 @@ const (
 	demoQuestion = "One more thing: what would it take to ship this for Windows as well?"
 	demoAnswer   = "Little: the station files are embedded, so one `GOOS=windows go build` and a release step. " +
 		"I would do it in a branch."
-	editedEntry  = "cacbd4da"
-	editedText   = "I gave it to Fiona, who will type them in. She would rather have a web form than a command. Can we do that?"
-	editedAnswer = "Yes: the checks are a package of their own already. I would serve one page and call them on every change."
+	editedEntry = "cacbd4da"
+	editedText  = "I gave it to Fiona, who will type them in. She would rather have a web form than a command. " +
+		"Can we do that?"
+	editedAnswer = "Yes: the checks are a package of their own already. I would serve one page and call them " +
+		"on every change."
 
 	stateBefore = `{"turn":1,"plan":["windows release"],"spent":{"tokens":12345678901234567890,"usd":0.30},` +
 		`"note":"größer als 2^53, and exact"}`
-	stateAfter = `{"turn":2,"plan":["web form","release"],"spent":{"tokens":12345678901234569999,"usd":0.41},"note":null}`
+	stateAfter = `{"turn":2,"plan":["web form","release"],` +
+		`"spent":{"tokens":12345678901234569999,"usd":0.41},"note":null}`
 )
 
 func (d *demo) importSession(ctx context.Context) error {
@@ -332,7 +336,8 @@ func (d *demo) rollback(ctx context.Context) error {
 	return d.say("context and head: equal; the line that was left is branch %q", r.Kept)
 }
 
-// compare compares the restored state, context and head with the earlier view. It opens the session again.
+// compare compares the restored state, context and head with the earlier view. It opens the session
+// again.
 func (d *demo) compare(ctx context.Context, then *coppice.View) (err error) {
 	s, err := d.st.Store.Open(ctx, d.id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {

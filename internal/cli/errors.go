@@ -50,7 +50,8 @@ func usageError(format string, args ...any) error {
 	return &failure{code: "usage", err: fmt.Errorf(format, args...)}
 }
 
-// reported wraps an error that is already part of the document on the standard output: it only sets the exit code.
+// reported wraps an error that is already part of the document on the standard output: it only sets
+// the exit code.
 func reported(err error) error { return &reportedError{err} }
 
 type reportedError struct{ error }
@@ -84,7 +85,8 @@ var kinds = []struct {
 	{codec.ErrVersion, "version", "use a release of coppice that knows this format"},
 	{
 		coppice.ErrCorrupt, "corrupt",
-		"`coppice verify` shows the extent, `coppice repair --dry-run` what can be done; what is intact can still be read",
+		"`coppice verify` shows the extent, `coppice repair --dry-run` what can be done; " +
+			"what is intact can still be read",
 	},
 	{transcript.ErrAmbiguous, "ambiguous", "give more of the id"},
 	{layout.ErrID, "usage", "a session id is 1 to 128 of A-Z a-z 0-9 . _ - and neither starts nor ends with a dot"},

@@ -96,7 +96,8 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 // exportFormats are those in which sessions are written.
 var exportFormats = []string{"pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown", "html"}
 
-// exported is the JSON of an export to a file. Losses counts what the format cannot express, by kind.
+// exported is the JSON of an export to a file. Losses counts what the format cannot express, by
+// kind.
 type exported struct {
 	Session string         `json:"session"`
 	Format  string         `json:"format"`
@@ -125,7 +126,8 @@ func writeDocument(ctx context.Context, st *countedStore, id, format string, w i
 	return export.Markdown(ctx, s, w, nil)
 }
 
-// saveFile writes a file under a temporary name and then renames it, so that no partial file is ever visible.
+// saveFile writes a file under a temporary name and then renames it, so that no partial file is
+// ever visible.
 func saveFile(name string, noClobber bool, write func(io.Writer) error) (n int64, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(name), ".coppice-*")
 	if err != nil {
@@ -173,7 +175,8 @@ func writeSynced(f *os.File, write func(io.Writer) error) (int64, error) {
 	return f.Seek(0, io.SeekCurrent)
 }
 
-// foreign writes a session in another program's format, and returns what that format cannot express.
+// foreign writes a session in another program's format, and returns what that format cannot
+// express.
 func (c *cli) foreign(
 	ctx context.Context, st *countedStore, id string, f interop.Format, w io.Writer,
 ) (losses interop.Losses, err error) {
@@ -184,9 +187,10 @@ func (c *cli) foreign(
 	return losses, err
 }
 
-// original writes the imported bytes, then what was added since as lines of the same format, and a line that leads to
-// the head if the import put it elsewhere. If nothing can be appended in that format, it writes the imported bytes alone
-// and returns what is missing. A session that was not imported is written as a pi v3 file.
+// original writes the imported bytes, then what was added since as lines of the same format, and a
+// line that leads to the head if the import put it elsewhere. If nothing can be appended in that
+// format, it writes the imported bytes alone and returns what is missing. A session that was not
+// imported is written as a pi v3 file.
 func (c *cli) original(
 	ctx context.Context, st *countedStore, id string, w io.Writer,
 ) (losses interop.Losses, err error) {
@@ -224,7 +228,8 @@ func (c *cli) original(
 	return losses, err
 }
 
-// extent is the length of a session in entries, and the ordinal of its head; -1 = before the first entry.
+// extent is the length of a session in entries, and the ordinal of its head; -1 = before the first
+// entry.
 type extent struct {
 	entries int
 	head    int64
@@ -242,7 +247,8 @@ func notAppended(f interop.Format, is, was extent) interop.Losses {
 	return losses
 }
 
-// extents returns the present extent of a session, and the one after its import: -1 entries = it was not imported.
+// extents returns the present extent of a session, and the one after its import: -1 entries = it
+// was not imported.
 func (c *cli) extents(ctx context.Context, st *countedStore, id string) (is, was extent, err error) {
 	was.entries = -1
 	s, err := st.Open(ctx, id, readOnly())
@@ -268,7 +274,8 @@ func (c *cli) extents(ctx context.Context, st *countedStore, id string) (is, was
 	return is, was, nil
 }
 
-// asPi writes a session to a temporary pi v3 file, which can be read more than once, and runs use on it.
+// asPi writes a session to a temporary pi v3 file, which can be read more than once, and runs use
+// on it.
 func (c *cli) asPi(
 	ctx context.Context, st *countedStore, id string,
 	use func(s *coppice.Session, src interop.Source, h interop.Header) error,
@@ -298,8 +305,9 @@ func (c *cli) asPi(
 	return use(s, src, h)
 }
 
-// entries yields the entries of a pi v3 file that coppice wrote. It omits a last line that only makes pi continue at the
-// head: that line is not part of the session, unless it was imported with it.
+// entries yields the entries of a pi v3 file that coppice wrote. It omits a last line that only
+// makes pi continue at the head: that line is not part of the session, unless it was imported with
+// it.
 func (c *cli) entries(src interop.Source, head string) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		r, err := formats.Open(src, interop.Pi, interop.Options{Now: c.now(), Rand: rand.Reader})

@@ -128,8 +128,8 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 	})
 }
 
-// gcPercent is the GOGC of an import. The usual 100 makes the process a third larger, and an import less than a tenth
-// faster.
+// gcPercent is the GOGC of an import. The usual 100 makes the process a third larger, and an import
+// less than a tenth faster.
 const gcPercent = 50
 
 // collectOften makes the garbage collector run more often until restore is called.

@@ -15,11 +15,12 @@ import (
 	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
-// rememberTimeout bounds the time that a command spends, after its commit, on adding the new prompts to the index.
+// rememberTimeout bounds the time that a command spends, after its commit, on adding the new
+// prompts to the index.
 const rememberTimeout = 500 * time.Millisecond
 
-// indexFile returns the path of a store's index: COPPICE_HISTORY, else a file in the user's cache, by the store's
-// address. "" = in memory, as for COPPICE_HISTORY=off and for a store in memory.
+// indexFile returns the path of a store's index: COPPICE_HISTORY, else a file in the user's cache,
+// by the store's address. "" = in memory, as for COPPICE_HISTORY=off and for a store in memory.
 func (c *cli) indexFile(store string) string {
 	switch name := c.getenv("COPPICE_HISTORY"); {
 	case name == "off" || name == "" && strings.HasPrefix(store, "mem:"):
@@ -35,9 +36,9 @@ func (c *cli) indexFile(store string) string {
 	return filepath.Join(cache, "coppice", "history-"+hex.EncodeToString(sum[:8])+".db")
 }
 
-// remember adds the prompts of a command's commits to the index after the command's work. The command does not wait
-// for it before that, and its own requests are not counted. What is not added in time, `coppice history` adds later. An
-// interrupted command does not wait.
+// remember adds the prompts of a command's commits to the index after the command's work. The
+// command does not wait for it before that, and its own requests are not counted. What is not added
+// in time, `coppice history` adds later. An interrupted command does not wait.
 func remember(ctx context.Context, st *coppice.Store, r *history.Recorder) {
 	ctx, cancel := context.WithTimeout(ctx, rememberTimeout)
 	defer cancel()
@@ -45,7 +46,8 @@ func remember(ctx context.Context, st *coppice.Store, r *history.Recorder) {
 	_ = r.Close(ctx) // the command has succeeded
 }
 
-// withIndex runs f on the index of a store. If its file cannot be used the index is built in memory.
+// withIndex runs f on the index of a store. If its file cannot be used the index is built in
+// memory.
 func (c *cli) withIndex(ctx context.Context, st *countedStore, f func(x *history.Index, file string) error) error {
 	file := c.indexFile(st.url)
 	x, err := history.Open(ctx, file)
@@ -60,8 +62,9 @@ func (c *cli) withIndex(ctx context.Context, st *countedStore, f func(x *history
 	return closeAfter(x, f(x, file))
 }
 
-// withCurrentIndex runs f on the index of a store after an update; with a session id only that session is sure to be up
-// to date. Sessions that cannot be read are reported after the error of f, which may have missed them.
+// withCurrentIndex runs f on the index of a store after an update; with a session id only that
+// session is sure to be up to date. Sessions that cannot be read are reported after the error of f,
+// which may have missed them.
 func (c *cli) withCurrentIndex(
 	ctx context.Context, st *countedStore, session string, f func(x *history.Index) error,
 ) error {
@@ -103,7 +106,8 @@ func unreadable(r history.Report) error {
 	return fmt.Errorf("not everything could be read: %w", errors.Join(r.Problems...))
 }
 
-// parseQuery makes a query of arguments. An argument with spaces is a phrase, as the shell's quotes say.
+// parseQuery makes a query of arguments. An argument with spaces is a phrase, as the shell's quotes
+// say.
 func parseQuery(args []string) (history.Query, error) {
 	text := strings.Join(args, " ")
 	if !strings.HasPrefix(text, "re:") {

@@ -92,11 +92,13 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 	})
 }
 
-// page is the number of sessions that are read before the first one is shown: they determine the columns.
+// page is the number of sessions that are read before the first one is shown: they determine the
+// columns.
 const page = 16
 
-// sheet is a list for people. A short list is a table. The lines of a long one are written while it is read, in columns
-// as wide as its first page needs: a longer text is cut at a terminal, and elsewhere moves the rest of its line.
+// sheet is a list for people. A short list is a table. The lines of a long one are written while it
+// is read, in columns as wide as its first page needs: a longer text is cut at a terminal, and
+// elsewhere moves the rest of its line.
 type sheet struct {
 	c      *cli
 	st     *countedStore
@@ -106,7 +108,8 @@ type sheet struct {
 	short  func(id string) string
 }
 
-// columns are the columns of the list, each with its least width in a long list, whose later lines are not known yet.
+// columns are the columns of the list, each with its least width in a long list, whose later lines
+// are not known yet.
 var columns = []struct {
 	term.Column
 	least int
@@ -191,8 +194,8 @@ func (sh *sheet) row(s checkpoint.Summary) []term.Cell {
 // gap separates two columns.
 const gap = "  "
 
-// measure sets the widths by the first page. At a terminal the two flexible columns share the rest of the line: the
-// folder takes at most two fifths, and what the title does not need.
+// measure sets the widths by the first page. At a terminal the two flexible columns share the rest
+// of the line: the folder takes at most two fifths, and what the title does not need.
 func (sh *sheet) measure(rows [][]term.Cell) {
 	sh.widths = make([]int, len(columns))
 	left := sh.c.stdout.Width() - len(gap)*(len(columns)-1)
@@ -234,8 +237,8 @@ func (sh *sheet) line(row []term.Cell) error {
 	return sh.c.textf("%s", strings.TrimRight(b.String(), " "))
 }
 
-// unique returns a function that shortens ids to a length at which those of all sessions in the store differ. If they
-// cannot be listed ids stay whole.
+// unique returns a function that shortens ids to a length at which those of all sessions in the
+// store differ. If they cannot be listed ids stay whole.
 func unique(ctx context.Context, st *countedStore) func(id string) string {
 	ids, err := st.ids(ctx)
 	if err != nil {

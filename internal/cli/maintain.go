@@ -68,7 +68,8 @@ func reportOf(r coppice.Report) report {
 	return out
 }
 
-// maintenance is the work of verify, repair and gc on one session, or on all for the id "". set is the command's flag.
+// maintenance is the work of verify, repair and gc on one session, or on all for the id "". set is
+// the command's flag.
 type maintenance = func(st *countedStore, ctx context.Context, id string, set bool) (coppice.Report, error)
 
 // maintenanceCommand completes a command that does maintenance and has one flag.

@@ -36,8 +36,9 @@ func (c *cli) writeJSON(v any) error {
 	return nil
 }
 
-// jsonArray writes a JSON document of the form {"name":[item,item,...]} while its items are still being read. An error
-// on the way becomes the field "error" after the items, so that the document is always complete.
+// jsonArray writes a JSON document of the form {"name":[item,item,...]} while its items are still
+// being read. An error on the way becomes the field "error" after the items, so that the document
+// is always complete.
 type jsonArray struct {
 	c     *cli
 	w     *bufio.Writer
@@ -86,8 +87,8 @@ func (arr *jsonArray) add(item any) error {
 	return arr.err
 }
 
-// end completes the document. An error becomes its last field; if nothing was written yet, the document is left to the
-// caller that reports the error. end returns the error, for the exit code.
+// end completes the document. An error becomes its last field; if nothing was written yet, the
+// document is left to the caller that reports the error. end returns the error, for the exit code.
 func (arr *jsonArray) end(err error) error {
 	switch {
 	case arr.err != nil:
@@ -137,7 +138,8 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// found ends a command that showed n things: it completes the document, or notes for people that there are more or none.
+// found ends a command that showed n things: it completes the document, or notes for people that
+// there are more or none.
 func (arr *jsonArray) found(n int, more bool, err error) error {
 	switch {
 	case arr.c.json:
@@ -152,8 +154,8 @@ func (arr *jsonArray) found(n int, more bool, err error) error {
 	return nil
 }
 
-// listingBar returns functions that draw a progress bar for a listing of sessions and remove it. On anything but a
-// terminal they do nothing.
+// listingBar returns functions that draw a progress bar for a listing of sessions and remove it. On
+// anything but a terminal they do nothing.
 func (c *cli) listingBar() (update func(looked, total int), remove func()) {
 	bar := c.stderr.Progress("looking at sessions", -1, false, c.now)
 	return func(looked, total int) { bar.Reach(int64(looked), int64(total)) }, bar.Close

@@ -19,9 +19,10 @@ const (
 	maxPlaces = 1000        // places that are looked at: the best ones
 )
 
-// sessionsSaying returns the ids of the sessions in whose text a query was found, each with a line around the best
-// match. It uses an existing index only. An index that cannot be updated within catchUp is searched as it is, and one
-// that fails is only noted: a session is found by its title too.
+// sessionsSaying returns the ids of the sessions in whose text a query was found, each with a line
+// around the best match. It uses an existing index only. An index that cannot be updated within
+// catchUp is searched as it is, and one that fails is only noted: a session is found by its title
+// too.
 func (c *cli) sessionsSaying(ctx context.Context, st *countedStore, query, cwd string) (map[string]string, error) {
 	q, err := history.Parse(query)
 	if err != nil || q.Empty() {
@@ -190,7 +191,11 @@ func (c *cli) pickText(found []pickedRow) error {
 	}
 	ids := make([]string, len(found))
 	columns := []term.Column{
-		{Head: "SESSION"}, {Head: "ACTIVE"}, {Head: "STATUS"}, {Head: "TITLE", Flex: true}, {Head: "FOLDER", Flex: true},
+		{Head: "SESSION"},
+		{Head: "ACTIVE"},
+		{Head: "STATUS"},
+		{Head: "TITLE", Flex: true},
+		{Head: "FOLDER", Flex: true},
 	}
 	for i, f := range found {
 		ids[i] = f.ID

@@ -14,9 +14,10 @@ import (
 	"github.com/coppice-go/coppice/internal/cas"
 )
 
-// The probe asks a store of any kind whether it keeps the promises that sessions depend on: a write can be read back,
-// conditions are honoured by racing writers, and an append compares and acts in one step. It is a check of a store in
-// use, not of the whole contract of package backend: that is the suite in backend/backendtest.
+// The probe asks a store of any kind whether it keeps the promises that sessions depend on: a write
+// can be read back, conditions are honoured by racing writers, and an append compares and acts in
+// one step. It is a check of a store in use, not of the whole contract of package backend: that is
+// the suite in backend/backendtest.
 
 // probeCheck is one question and its answer.
 type probeCheck struct {
@@ -33,8 +34,8 @@ type prober struct {
 	list []probeCheck
 }
 
-// probeStore asks all questions of b, an empty scratch folder. A failed check does not stop the others. The error says
-// that the scratch folder could not be emptied.
+// probeStore asks all questions of b, an empty scratch folder. A failed check does not stop the
+// others. The error says that the scratch folder could not be emptied.
 func probeStore(ctx context.Context, b backend.Backend, now func() time.Time) ([]probeCheck, error) {
 	p := &prober{b: b, now: now}
 	p.ask("write and read back", func() error { return p.roundTrip(ctx) })

@@ -59,6 +59,7 @@ func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) erro
 				return err
 			}
 		}
-		return c.textf("%s %s, %s left", verb, term.Count(len(removed), "snapshot", "snapshots"), term.Number(uint64(len(left))))
+		count := term.Count(len(removed), "snapshot", "snapshots")
+		return c.textf("%s %s, %s left", verb, count, term.Number(uint64(len(left))))
 	})
 }

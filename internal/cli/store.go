@@ -20,7 +20,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// storeURL returns the address of the store: the flag, else COPPICE_STORE, else a folder of the user's.
+// storeURL returns the address of the store: the flag, else COPPICE_STORE, else a folder of the
+// user's.
 func (c *cli) storeURL() (string, error) {
 	if c.storeFlag != "" {
 		return c.storeFlag, nil
@@ -30,7 +31,7 @@ func (c *cli) storeURL() (string, error) {
 	}
 	home := c.home()
 	if home == "" {
-		return "", usageError("no store: give --store or set COPPICE_STORE (%s is not defined)", homeVariable())
+		return "", usageError("no store: give --store or set COPPICE_STORE ($%s is not defined)", homeVariable())
 	}
 	return filepath.Join(home, ".local", "share", "coppice"), nil
 }
@@ -45,7 +46,8 @@ func homeVariable() string {
 	return "HOME"
 }
 
-// stateFile returns the path of a file or folder in which the program keeps state of its own on this machine.
+// stateFile returns the path of a file or folder in which the program keeps state of its own on
+// this machine.
 func (c *cli) stateFile(name string) (string, error) {
 	if dir := c.getenv("COPPICE_STATE"); dir != "" {
 		return filepath.Join(dir, name), nil
@@ -80,8 +82,8 @@ func (c *cli) cacheDir() string {
 	return "" // the specification ignores a relative path
 }
 
-// localPath returns the absolute path of a store that is a folder, and the address of any other, so that a store has
-// one name however it is addressed.
+// localPath returns the absolute path of a store that is a folder, and the address of any other, so
+// that a store has one name however it is addressed.
 func localPath(url string) string {
 	where := strings.TrimPrefix(url, "file://")
 	if strings.Contains(where, "://") {
@@ -96,7 +98,8 @@ func localPath(url string) string {
 // readOnly are the options of commands that write nothing.
 func readOnly() *coppice.SessionOptions { return &coppice.SessionOptions{ReadOnly: true} }
 
-// withStore runs f on the store. The first error is returned: it says more than what follows from it.
+// withStore runs f on the store. The first error is returned: it says more than what follows from
+// it.
 func (c *cli) withStore(ctx context.Context, f func(st *countedStore) error) error {
 	st, err := c.openStore(ctx)
 	if err != nil {
@@ -259,7 +262,8 @@ func (s *countedStore) idsWithPrefix(ctx context.Context, prefix string, limit i
 	return found, nil
 }
 
-// ids returns the ids of all sessions, deleted ones included, from the names of their checkpoints: none is read.
+// ids returns the ids of all sessions, deleted ones included, from the names of their checkpoints:
+// none is read.
 func (s *countedStore) ids(ctx context.Context) ([]string, error) {
 	var ids []string
 	for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints}) {
@@ -276,8 +280,8 @@ func (s *countedStore) ids(ctx context.Context) ([]string, error) {
 // summaryBytes is the size of the part of a checkpoint that holds its summary.
 const summaryBytes = 4 << 10
 
-// alive reports whether a checkpoint is not that of a deleted session. An unreadable one counts as alive: opening it
-// reports what is wrong.
+// alive reports whether a checkpoint is not that of a deleted session. An unreadable one counts as
+// alive: opening it reports what is wrong.
 func (s *countedStore) alive(ctx context.Context, info backend.Info) bool {
 	head, _, err := s.b.Get(ctx, info.Key, backend.Bytes(0, min(info.Size, summaryBytes)))
 	if err != nil {

@@ -165,8 +165,8 @@ func (c *cli) treeJSON(t *transcript.Tree, f transcript.Filter, keep func(transc
 	return out.end(nil)
 }
 
-// headOf returns the heads of the session and of its branches, and for each that is not shown its nearest ancestor that
-// is.
+// headOf returns the heads of the session and of its branches, and for each that is not shown its
+// nearest ancestor that is.
 func headOf(t *transcript.Tree, shown func(ordinal uint64) bool) treeHead {
 	at := map[string]*string{}
 	for ordinal, marks := range view.Marks(t, shown) {
@@ -190,8 +190,9 @@ func nodeOf(n transcript.Node, r *row) node {
 	}
 }
 
-// viewOf returns the rows that a tree shows with these options, nil if none of them asks for rows, and a function that
-// reports whether a search found a node, nil without a search. A search reads the session once.
+// viewOf returns the rows that a tree shows with these options, nil if none of them asks for rows,
+// and a function that reports whether a search found a node, nil without a search. A search reads
+// the session once.
 func viewOf(
 	ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions, asJSON bool,
 ) (*view.View, func(transcript.Node) bool, error) {

@@ -75,7 +75,8 @@ func (c *cli) usage(ctx context.Context, id, to string, path bool) error {
 	})
 }
 
-// leaf returns the entry that a word names, by its id or as the head of a branch; "" names the head of the session.
+// leaf returns the entry that a word names, by its id or as the head of a branch; "" names the head
+// of the session.
 func (c *cli) leaf(ctx context.Context, s *coppice.Session, word string) (string, error) {
 	if word == "" {
 		return s.Head().Entry, nil

@@ -1,4 +1,5 @@
-// Package clitest runs scripts of the command line on a store of any kind. A script is a testscript in which
+// Package clitest runs scripts of the command line on a store of any kind. A script is a testscript
+// in which
 //
 //	run coppice ARGS... [<FILE]           runs a command, which must succeed (with ! fail)
 //	exit CODE coppice ARGS... [<FILE]     runs a command, which must end with this exit code
@@ -8,8 +9,8 @@
 //	bytes FILE TEXT...                    writes a file; \xNN, \n and the like are as in Go
 //	flip FILE OFFSET                      changes one bit of a file
 //
-// Commands run in the test's own process where the caller says how: a process of its own for each takes most of the
-// time of a script. "exec coppice" always starts one.
+// Commands run in the test's own process where the caller says how: a process of its own for each
+// takes most of the time of a script. "exec coppice" always starts one.
 package clitest
 
 import (
@@ -52,8 +53,9 @@ type Options struct {
 	Env    []string                 // KEY=VALUE, for the programs
 	Update bool                     // write the golden files
 
-	// InProcess runs a command in this process and returns its exit code; nil = a process for each command. The
-	// scripts change the working directory then: they do not run in parallel, and no other test may run beside them.
+	// InProcess runs a command in this process and returns its exit code; nil = a process for each
+	// command. The scripts change the working directory then: they do not run in parallel, and no
+	// other test may run beside them.
 	InProcess func(ctx context.Context, call Call) int
 }
 
@@ -166,7 +168,8 @@ func (o Options) call(ts *testscript.TestScript, input string, args []string) in
 	})
 }
 
-// NoWait is a value for GORACE: a program with the race detector does not wait for a second before it ends.
+// NoWait is a value for GORACE: a program with the race detector does not wait for a second before
+// it ends.
 const NoWait = "atexit_sleep_ms=0"
 
 // document reads the one JSON document in a file of a script, or in "stdout".
@@ -239,7 +242,8 @@ func Text(v any) string {
 	return strings.TrimSpace(buf.String())
 }
 
-// json FILE PATH VALUE: the value at the path must be this one; with ! it must be another one, or missing.
+// json FILE PATH VALUE: the value at the path must be this one; with ! it must be another one, or
+// missing.
 func jsonCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: json FILE PATH VALUE")
@@ -284,7 +288,8 @@ func bytesCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(b.String()), 0o644))
 }
 
-// flip FILE OFFSET: changes one bit of a byte. A pattern may name the file; a negative offset counts from the end.
+// flip FILE OFFSET: changes one bit of a byte. A pattern may name the file; a negative offset
+// counts from the end.
 func flipCmd(ts *testscript.TestScript, _ bool, args []string) {
 	names, err := filepath.Glob(ts.MkAbs(args[0]))
 	ts.Check(err)

@@ -15,9 +15,10 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// children imports the sessions that a file holds besides its own, each as a child of its session. If the file was
-// imported before, it imports those that are missing because that import was interrupted, and those that have grown: with
-// grow they are appended to their sessions, provided that nothing else was appended to these.
+// children imports the sessions that a file holds besides its own, each as a child of its session.
+// If the file was imported before, it imports those that are missing because that import was
+// interrupted, and those that have grown: with grow they are appended to their sessions, provided
+// that nothing else was appended to these.
 func children(ctx context.Context, st *coppice.Store, f interop.Family, grow bool, res *Result) error {
 	if !res.Unchanged && !res.Grew {
 		_, err := importChildren(ctx, st, f, nil, res)
@@ -38,8 +39,9 @@ func children(ctx context.Context, st *coppice.Store, f interop.Family, grow boo
 	return nil
 }
 
-// importChildren imports each child at its place; places is nil for the first import of a file. It returns the places of
-// the children that are left, because they do not match the sessions that they were to be appended to.
+// importChildren imports each child at its place; places is nil for the first import of a file. It
+// returns the places of the children that are left, because they do not match the sessions that
+// they were to be appended to.
 func importChildren(
 	ctx context.Context, st *coppice.Store, f interop.Family, places []place, res *Result,
 ) (left []place, err error) {
@@ -70,8 +72,9 @@ func importChildren(
 	return left, nil
 }
 
-// placesOf finds the places of the children of a session that was imported before. Only its entries show whether a child
-// is complete, and they can be read once: to import a child the caller asks for the children again.
+// placesOf finds the places of the children of a session that was imported before. Only its entries
+// show whether a child is complete, and they can be read once: to import a child the caller asks
+// for the children again.
 func placesOf(
 	ctx context.Context, st *coppice.Store, f interop.Family, grow bool, res *Result,
 ) (places []place, err error) {
@@ -112,9 +115,10 @@ func (r *Result) note(child interop.Child) {
 	}
 }
 
-// childPlace finds the place of a child: under its own id, or, if another session has that, under one derived from the
-// ids of parent and child. The child is unchanged if one of these sessions has its n entries, or was deleted; if it has
-// grown, it may be appended to the newest of them. n < 0: an existing session is never the child's.
+// childPlace finds the place of a child: under its own id, or, if another session has that, under
+// one derived from the ids of parent and child. The child is unchanged if one of these sessions has
+// its n entries, or was deleted; if it has grown, it may be appended to the newest of them. n < 0:
+// an existing session is never the child's.
 func childPlace(ctx context.Context, st *coppice.Store, id, parent string, n int) (is place, err error) {
 	of := parent + "\x00" + id
 	ids := []string{id}

@@ -2,7 +2,8 @@ package importer
 
 import "path/filepath"
 
-// Companions are files whose sessions were imported together with those of other files, by any name of theirs.
+// Companions are files whose sessions were imported together with those of other files, by any name
+// of theirs.
 type Companions map[string]bool
 
 // Add adds the files that were imported together with the file at path.

@@ -1,5 +1,6 @@
-// Package importer imports session files into a store: it finds them, and imports each as a session of its own. It only
-// reads files. A file that cannot be read, or holds no session, does not stop the others.
+// Package importer imports session files into a store: it finds them, and imports each as a session
+// of its own. It only reads files. A file that cannot be read, or holds no session, does not stop
+// the others.
 package importer
 
 import (
@@ -20,16 +21,16 @@ type File struct {
 	Size int64
 	Err  error
 
-	// Beside marks a file with the name of a list or journal that programs keep beside their sessions: it need not be a
-	// session.
+	// Beside marks a file with the name of a list or journal that programs keep beside their
+	// sessions: it need not be a session.
 	Beside bool
 
 	changed time.Time
 	agent   bool // named like the transcript of an agent, which may be imported with the session that started it
 }
 
-// lists are the names of files beside sessions: Codex's names of its threads, what was typed into Codex and Claude Code,
-// the journal of a Claude Code workflow.
+// lists are the names of files beside sessions: Codex's names of its threads, what was typed into
+// Codex and Claude Code, the journal of a Claude Code workflow.
 var lists = []string{"session_index.jsonl", "history.jsonl", "journal.jsonl"}
 
 var errNotRegular = errors.New("not a regular file")
@@ -37,10 +38,11 @@ var errNotRegular = errors.New("not a regular file")
 // maxFolders bounds the folders that are read for one path, links to them included.
 const maxFolders = 100_000
 
-// Find returns the files that paths name, in their order: a file itself, whatever its name; of a folder every *.jsonl and
-// *.jsonl.zst file below it, the last changed one last, so that it becomes the newest session. Transcripts of agents come
-// after all others, since most are imported with the session that started them. Links are followed; no file or folder
-// occurs twice because of them. A path that cannot be read, or a folder without such files, is a File with an error.
+// Find returns the files that paths name, in their order: a file itself, whatever its name; of a
+// folder every *.jsonl and *.jsonl.zst file below it, the last changed one last, so that it becomes
+// the newest session. Transcripts of agents come after all others, since most are imported with the
+// session that started them. Links are followed; no file or folder occurs twice because of them. A
+// path that cannot be read, or a folder without such files, is a File with an error.
 func Find(ctx context.Context, paths []string) []File {
 	var found []File
 	for _, p := range paths {

@@ -30,8 +30,8 @@ type Options struct {
 	Read    func(n int64) // called with the number of bytes read; may be nil
 }
 
-// Diagnostic is something unusual in a file: where it was seen while reading, by the line's number from
-// 1; where the tree shows it, by the entry's ordinal.
+// Diagnostic is something unusual in a file: where it was seen while reading, by the line's number
+// from 1; where the tree shows it, by the entry's ordinal.
 type Diagnostic struct {
 	Kind    string `json:"kind"`
 	Entry   string `json:"entry,omitempty"`
@@ -57,14 +57,17 @@ type Result struct {
 
 // FromBytes returns the source of a file in memory.
 func FromBytes(name string, p []byte) interop.Source {
-	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p)), nil }}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(p)), nil }
+	return interop.Source{Name: name, Open: open}
 }
 
-// Import imports one file as one session, with its format's rules for contexts. A file that was imported before with the
-// same bytes is left alone, whatever was done with its session since. If it was shorter then it becomes another session;
-// with Grow, what was added is appended to its session, provided that nothing but imports changed that session and that
-// it holds what the file begins with now. On an error the store holds nothing of the file; if the error came while a
-// session grew, or from a session within, it holds what was imported before, and the next import adds the rest.
+// Import imports one file as one session, with its format's rules for contexts. A file that was
+// imported before with the same bytes is left alone, whatever was done with its session since. If
+// it was shorter then it becomes another session; with Grow, what was added is appended to its
+// session, provided that nothing but imports changed that session and that it holds what the file
+// begins with now. On an error the store holds nothing of the file; if the error came while a
+// session grew, or from a session within, it holds what was imported before, and the next import
+// adds the rest.
 func Import(ctx context.Context, st *coppice.Store, src interop.Source, o Options) (Result, error) {
 	if o.Format == "" {
 		var err error
@@ -156,7 +159,8 @@ func profile(f interop.Format) transcript.Profile {
 
 // importSession imports the entries that a reader returns.
 func importSession(
-	ctx context.Context, st *coppice.Store, r interop.Reader, h interop.Header, res *Result, opts *coppice.SessionOptions,
+	ctx context.Context, st *coppice.Store, r interop.Reader, h interop.Header, res *Result,
+	opts *coppice.SessionOptions,
 ) (err error) {
 	res.Entries = 0
 	all := lines(h, r.Next, &res.Entries)
@@ -188,7 +192,8 @@ func importSession(
 	return nil
 }
 
-// otherError reports that a session does not match the beginning of a file, so that the file cannot be appended to it.
+// otherError reports that a session does not match the beginning of a file, so that the file cannot
+// be appended to it.
 type otherError struct {
 	id  string
 	err error

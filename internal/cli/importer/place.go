@@ -35,9 +35,10 @@ type place struct {
 	taken     string // why the id is not the one in the file
 }
 
-// find finds the place of a file: under the id in the file; if another session has that, under an id derived from the
-// file's bytes, or, with Grow, from the id. So a file is imported once, whatever its id, and again when its bytes have
-// changed. apart are sessions to which the file cannot be appended although it begins with their bytes.
+// find finds the place of a file: under the id in the file; if another session has that, under an
+// id derived from the file's bytes, or, with Grow, from the id. So a file is imported once,
+// whatever its id, and again when its bytes have changed. apart are sessions to which the file
+// cannot be appended although it begins with their bytes.
 func find(
 	ctx context.Context, st *coppice.Store, h interop.Header, src interop.Source, o Options, apart []string,
 ) (is place, err error) {
@@ -68,8 +69,8 @@ func find(
 	return is, nil
 }
 
-// findNamed finds the place among the sessions of files with the same id. If the file is none of these the place has no
-// id, and free is the first unused id for a file with this id.
+// findNamed finds the place among the sessions of files with the same id. If the file is none of
+// these the place has no id, and free is the first unused id for a file with this id.
 func findNamed(
 	ctx context.Context, st *coppice.Store, id string, src interop.Source, o Options, apart []string,
 ) (is place, free string, err error) {
@@ -144,9 +145,12 @@ func (has earlier) of(id string) string {
 	return "the id " + id + " is or was another session's"
 }
 
-// before compares a file with the bytes from which the session with an id was imported, and returns the number of entries
-// of that session. A session that cannot be read counts as another one: the file is imported then, and nothing is lost.
-func before(ctx context.Context, st *coppice.Store, id string, src interop.Source) (has earlier, entries int, err error) {
+// before compares a file with the bytes from which the session with an id was imported, and returns
+// the number of entries of that session. A session that cannot be read counts as another one: the
+// file is imported then, and nothing is lost.
+func before(
+	ctx context.Context, st *coppice.Store, id string, src interop.Source,
+) (has earlier, entries int, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("compare it with session %s: %w", id, err)
@@ -176,8 +180,8 @@ type found struct {
 	imported int // entries that were imported
 }
 
-// look returns the session with an id; nil, with another, if it was deleted or cannot be read. The number of imported
-// entries is read from the log only if the session has enough entries.
+// look returns the session with an id; nil, with another, if it was deleted or cannot be read. The
+// number of imported entries is read from the log only if the session has enough entries.
 func look(ctx context.Context, st *coppice.Store, id string, enough int) (*found, earlier, error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	switch {

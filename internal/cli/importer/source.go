@@ -19,9 +19,9 @@ import (
 // maxListed bounds the names that are listed of one folder.
 const maxListed = 10_000
 
-// FromFile returns the source of a file. Other files of its session are found from its folder: below it, and where a
-// program keeps more of a session elsewhere (omp's images two folders up; Codex's files of another day, its archived
-// files and its list of names).
+// FromFile returns the source of a file. Other files of its session are found from its folder:
+// below it, and where a program keeps more of a session elsewhere (omp's images two folders up;
+// Codex's files of another day, its archived files and its list of names).
 func FromFile(name string) interop.Source {
 	from := filepath.Dir(name)
 	return interop.Source{
@@ -42,17 +42,20 @@ func FromFile(name string) interop.Source {
 	}
 }
 
-// codexFolder matches a folder of Codex, seen from another one: sessions/YYYY/MM/DD or archived_sessions in its home.
+// codexFolder matches a folder of Codex, seen from another one: sessions/YYYY/MM/DD or
+// archived_sessions in its home.
 var codexFolder = sync.OnceValue(func() *regexp.Regexp {
 	const day = `[0-9]{4}/[0-9]{2}/[0-9]{2}`
 	return regexp.MustCompile(`^(\.\./\.\./\.\./` + day + `|\.\./\.\./\.\./\.\./archived_sessions|` +
 		`\.\./sessions/` + day + `)$`)
 })
 
-// indexes are the paths of Codex's list of session names, which is in its home, from the folders of its sessions.
+// indexes are the paths of Codex's list of session names, which is in its home, from the folders of
+// its sessions.
 var indexes = []string{"../../../../session_index.jsonl", "../session_index.jsonl"}
 
-// list returns the files in a folder, as names for Beside; without those in folders below it, and without links.
+// list returns the files in a folder, as names for Beside; without those in folders below it, and
+// without links.
 func list(folder, dir string) (names []string, err error) {
 	d, err := os.Open(folder)
 	if err != nil {

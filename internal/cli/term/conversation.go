@@ -143,8 +143,8 @@ func speaks(m parts.Message) bool {
 	return results && words
 }
 
-// attached writes a line for each image and document, also for those in results within the message. It reports whether
-// there was one.
+// attached writes a line for each image and document, also for those in results within the message.
+// It reports whether there was one.
 func (v *Conversation) attached(b *strings.Builder, blocks []parts.Block) (any bool) {
 	for _, p := range blocks {
 		if r, ok := p.Result(); ok {

@@ -44,8 +44,8 @@ type change struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// DiffState writes a patch of the state as lines: what was added, removed and replaced. before is the state to which the
-// patch applies.
+// DiffState writes a patch of the state as lines: what was added, removed and replaced. before is
+// the state to which the patch applies.
 func DiffState(s *Screen, patch, before json.RawMessage) error {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(patch, &raw); err != nil {
@@ -92,8 +92,8 @@ func DiffState(s *Screen, patch, before json.RawMessage) error {
 // maxChanges bounds the changes of state that are shown.
 const maxChanges = 200
 
-// apply returns the state after one operation, so that the next one finds its old value although places in a list
-// shift. If it fails it returns nil, and old values are not shown.
+// apply returns the state after one operation, so that the next one finds its old value although
+// places in a list shift. If it fails it returns nil, and old values are not shown.
 func apply(state, op json.RawMessage) json.RawMessage {
 	if len(state) == 0 {
 		return nil

@@ -109,8 +109,8 @@ func (fo *forest) siblings(i int32) int32 {
 	return fo.roots
 }
 
-// straight returns the child that continues the line of an item in the same column: the child on the current path, else,
-// off that path, the newest one. none: the line ends here.
+// straight returns the child that continues the line of an item in the same column: the child on
+// the current path, else, off that path, the newest one. none: the line ends here.
 func (fo *forest) straight(first, last int32, ends bool) int32 {
 	for c := first; c != none; c = fo.items[c].next {
 		if fo.items[c].onPath {

@@ -11,7 +11,8 @@ const (
 	idCensus = 200_000 // rows up to which ids are shortened
 )
 
-// ShortIDs returns a function that shortens the ids of a list, all to one length at which they differ.
+// ShortIDs returns a function that shortens the ids of a list, all to one length at which they
+// differ.
 func ShortIDs(ids []string) func(id string) string {
 	n := uniqueLength(ids)
 	return func(id string) string { return id[:min(n, len(id))] }
@@ -40,8 +41,8 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// ShortEntryIDs is ShortIDs for all entries of a tree: a short id is accepted wherever an entry is named. In a very large
-// tree ids stay whole.
+// ShortEntryIDs is ShortIDs for all entries of a tree: a short id is accepted wherever an entry is
+// named. In a very large tree ids stay whole.
 func ShortEntryIDs(t *transcript.Tree) func(id string) string {
 	if t.Len() > idCensus {
 		return WholeID

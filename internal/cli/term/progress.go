@@ -9,7 +9,8 @@ import (
 // patience is how long something may take before a progress bar appears.
 const patience = time.Second
 
-// Progress is a bar that appears only on a terminal, and only after a second. A nil Progress does nothing.
+// Progress is a bar that appears only on a terminal, and only after a second. A nil Progress does
+// nothing.
 type Progress struct {
 	s     *Screen
 	what  string

@@ -54,8 +54,8 @@ func (d *drawer) row(at int32, mark string) {
 	d.printf("%s%s%s\n", b.b.String(), pad, d.s.Paint(Dim, id))
 }
 
-// heads returns the marks of an entry: the head and the branches at it, and those at entries that are not shown, with
-// that entry: "head, main at 0c1f77aa".
+// heads returns the marks of an entry: the head and the branches at it, and those at entries that
+// are not shown, with that entry: "head, main at 0c1f77aa".
 func (d *drawer) heads(n transcript.Node) string {
 	var out strings.Builder
 	on := n.ID

@@ -1,9 +1,9 @@
-// Package term draws for terminals: a session's tree and conversation, differences, tables, progress bars; and sizes and
-// times in the words of people.
+// Package term draws for terminals: a session's tree and conversation, differences, tables,
+// progress bars; and sizes and times in the words of people.
 //
-// Guarantees: text that comes from a session reaches a terminal without its control characters, so that no transcript can
-// move the cursor, change the title or hide what it says; and a stream that is not a terminal gets neither colours nor
-// cut lines, unless COLUMNS asks for them.
+// Guarantees: text that comes from a session reaches a terminal without its control characters, so
+// that no transcript can move the cursor, change the title or hide what it says; and a stream that
+// is not a terminal gets neither colours nor cut lines, unless COLUMNS asks for them.
 package term
 
 import (
@@ -22,8 +22,8 @@ type Screen struct {
 	width int
 }
 
-// New returns the screen of a stream. getenv reads the environment: NO_COLOR, TERM, and COLUMNS, the width of a stream
-// that is not a terminal.
+// New returns the screen of a stream. getenv reads the environment: NO_COLOR, TERM, and COLUMNS,
+// the width of a stream that is not a terminal.
 func New(w io.Writer, getenv func(string) string) *Screen {
 	s := &Screen{w: w}
 	if f, ok := w.(*os.File); ok && IsTerminal(f) {
@@ -59,7 +59,8 @@ func (s *Screen) Terminal() bool { return s.tty }
 // Width returns the width in columns; 0 = unlimited.
 func (s *Screen) Width() int { return s.width }
 
-// Rest returns the columns that remain on a line after its head, at least 20; without a width it returns none.
+// Rest returns the columns that remain on a line after its head, at least 20; without a width it
+// returns none.
 func (s *Screen) Rest(head string, none int) int {
 	if s.width == 0 {
 		return none

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Column is one column of a table. A Flex column becomes narrower where the lines are too long for the screen.
+// Column is one column of a table. A Flex column becomes narrower where the lines are too long for
+// the screen.
 type Column struct {
 	Head        string
 	Right, Flex bool

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// wide are the ranges of runes that take two columns, near enough: East Asian wide and full width, and
-// pictures.
+// wide are the ranges of runes that take two columns, near enough: East Asian wide and full width,
+// and pictures.
 var wide = [...][2]rune{
 	{0x1100, 0x115f},
 	{0x2e80, 0x303e},
@@ -73,14 +73,14 @@ func Cut(text string, columns int) string {
 	return text
 }
 
-// Line returns a text from outside on one line: white space becomes single spaces; control characters and marks that
-// change the reading direction are removed.
+// Line returns a text from outside on one line: white space becomes single spaces; control
+// characters and marks that change the reading direction are removed.
 func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(Text(text), unicode.IsSpace), " ")
 }
 
-// Text removes from a text from outside what is not for reading: control characters other than line feeds and tabs,
-// marks that change the reading direction, invalid UTF-8.
+// Text removes from a text from outside what is not for reading: control characters other than line
+// feeds and tabs, marks that change the reading direction, invalid UTF-8.
 func Text(text string) string {
 	if !strings.ContainsFunc(text, unreadable) && utf8.ValidString(text) {
 		return text
@@ -98,8 +98,8 @@ func unreadable(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// wrap breaks a text into lines of at most so many columns, at spaces where possible; 0 or less = only at its own line
-// ends. Indentation is kept.
+// wrap breaks a text into lines of at most so many columns, at spaces where possible; 0 or less =
+// only at its own line ends. Indentation is kept.
 func wrap(text string, columns int) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {

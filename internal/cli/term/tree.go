@@ -19,9 +19,10 @@ type TreeOptions struct {
 	Hidden map[uint64]int             // folded entries, by ordinal: how many hang below and are not shown
 }
 
-// Tree draws a tree with its root at the top. The current path is in the first column, marked ●. Other versions of an entry
-// hang on it, marked ○, each with its own line below. The head and the branches are named at their entries, or at the
-// nearest ancestor that is drawn. Runs of tool calls and results become one line.
+// Tree draws a tree with its root at the top. The current path is in the first column, marked ●.
+// Other versions of an entry hang on it, marked ○, each with its own line below. The head and the
+// branches are named at their entries, or at the nearest ancestor that is drawn. Runs of tool calls
+// and results become one line.
 func Tree(s *Screen, t *transcript.Tree, o TreeOptions) error {
 	w := bufio.NewWriterSize(s, 1<<16)
 	d := &drawer{s: s, w: w, fo: grow(t, o.Filter, o.Keep), o: o, short: ShortEntryIDs(t)}
@@ -44,8 +45,8 @@ type drawer struct {
 	idLen int
 }
 
-// shown returns a function that reports whether an entry is drawn, alone or as part of a folded run: whether it is below
-// no folded entry.
+// shown returns a function that reports whether an entry is drawn, alone or as part of a folded
+// run: whether it is below no folded entry.
 func (d *drawer) shown() func(ordinal uint64) bool {
 	shown := map[uint64]bool{}
 	for i := range d.fo.items { // parents come first
@@ -178,8 +179,8 @@ func (d *drawer) rows(run []int32, l lane) {
 	}
 }
 
-// fold groups the steps between messages. Labelled items, heads of branches, and the first and last item of the run stay
-// alone.
+// fold groups the steps between messages. Labelled items, heads of branches, and the first and last
+// item of the run stay alone.
 func (d *drawer) fold(run []int32) [][]int32 {
 	var rows [][]int32
 	open := false
