@@ -28,6 +28,7 @@ type cli struct {
 	stdout, stderr *term.Screen
 	getenv         func(string) string
 	now            func() time.Time
+	rememberFor    time.Duration // see remember
 
 	storeFlag    string // --store
 	json         bool   // --json
@@ -151,7 +152,7 @@ func Run(ctx context.Context, env Env, args []string) int { return newCLI(env).r
 func newCLI(env Env) *cli {
 	return &cli{
 		stdin: env.Stdin, stdout: term.New(env.Stdout, env.Getenv), stderr: term.New(env.Stderr, env.Getenv),
-		getenv: env.Getenv, now: env.Now,
+		getenv: env.Getenv, now: env.Now, rememberFor: rememberTimeout,
 	}
 }
 

@@ -24,11 +24,18 @@ func call(t *testing.T, store, stdin string, args ...string) (stdout, stderr str
 // callWith is call in an environment.
 func callWith(t *testing.T, env map[string]string, store, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	get := func(name string) string { return env[name] }
-	process := Env{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: get, Now: clock.Now}
-	code = Run(t.Context(), process, append([]string{"--store", store}, args...))
+	c, out, errs := with(env, stdin)
+	code = c.run(t.Context(), append([]string{"--store", store}, args...))
 	return out.String(), errs.String(), code
+}
+
+// with returns a command line with an environment and an input.
+func with(env map[string]string, stdin string) (c *cli, stdout, stderr *bytes.Buffer) {
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	get := func(name string) string { return env[name] }
+	return newCLI(Env{
+		Stdin: strings.NewReader(stdin), Stdout: stdout, Stderr: stderr, Getenv: get, Now: clock.Now,
+	}), stdout, stderr
 }
 
 // must runs one command that has to succeed, and returns its JSON document.
@@ -74,11 +81,7 @@ func example(t *testing.T) string {
 }
 
 // bare returns a command line without an environment.
-func bare() (c *cli, stdout, stderr *bytes.Buffer) {
-	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
-	none := func(string) string { return "" }
-	return newCLI(Env{Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Getenv: none, Now: clock.Now}), stdout, stderr
-}
+func bare() (c *cli, stdout, stderr *bytes.Buffer) { return with(nil, "") }
 
 // damage flips a bit in the middle of every transcript below a store.
 func damage(t *testing.T, store string) {

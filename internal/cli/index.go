@@ -39,8 +39,8 @@ func (c *cli) indexFile(store string) string {
 // remember adds the prompts of a command's commits to the index after the command's work. The
 // command does not wait for it before that, and its own requests are not counted. What is not added
 // in time, `coppice history` adds later. An interrupted command does not wait.
-func remember(ctx context.Context, st *coppice.Store, r *history.Recorder) {
-	ctx, cancel := context.WithTimeout(ctx, rememberTimeout)
+func (c *cli) remember(ctx context.Context, st *coppice.Store, r *history.Recorder) {
+	ctx, cancel := context.WithTimeout(ctx, c.rememberFor)
 	defer cancel()
 	r.Start(ctx, st)
 	_ = r.Close(ctx) // the command has succeeded

@@ -169,7 +169,7 @@ func (c *cli) openStore(ctx context.Context) (*countedStore, error) {
 	o := &coppice.Options{SingleWriter: c.singleWriter, Now: c.now}
 	if file := c.indexFile(url); file != "" {
 		r := history.NewRecorderAt(file)
-		o.Hooks = coppice.Hooks{AfterCommit: r.AfterCommit, Closing: func(s *coppice.Store) { remember(ctx, s, r) }}
+		o.Hooks = coppice.Hooks{AfterCommit: r.AfterCommit, Closing: func(s *coppice.Store) { c.remember(ctx, s, r) }}
 	}
 	if st.Store, err = coppice.New(st.b, o); err != nil {
 		return nil, errors.Join(err, b.Close())
