@@ -26,6 +26,7 @@ var (
 	ErrReadOnly      = errors.New("coppice: read-only session")
 	ErrKeyReused     = errors.New("coppice: the idempotency key belongs to another turn")
 	ErrInDoubt       = errors.New("coppice: an earlier commit of this handle is in doubt")
+	ErrDeleted       = errors.New("coppice: session was deleted") // fs.ErrNotExist too
 )
 
 // Error is what every failed operation returns (errors.As); errors.Is finds the sentinel and the
@@ -58,7 +59,7 @@ var hints = []struct {
 	is   error
 	hint string
 }{
-	{store.ErrDeleted, "the id is never used again: create a session with another"},
+	{ErrDeleted, "the id is never used again: create a session with another"},
 	{ErrConflict, "call Rebase to keep this turn beside the winner's, or Reload to drop it"},
 	{ErrFenced, "stop side effects; Rebase keeps this turn as a branch, Claim takes the session back"},
 	{ErrCommitUnknown, "call Rebase, which looks first and repeats only what is missing, or Reload, which drops the turn"},
@@ -84,6 +85,7 @@ var causes = []struct{ from, to error }{
 	{store.ErrCorrupt, ErrCorrupt},
 	{journal.ErrReadOnly, ErrReadOnly},
 	{journal.ErrInDoubt, ErrInDoubt},
+	{store.ErrDeleted, ErrDeleted},
 	{journal.ErrKeyReused, ErrKeyReused},
 }
 
@@ -128,8 +130,6 @@ func fail(op, id string, err error) error {
 	switch {
 	case errors.As(err, &limit):
 		e.Object, e.Err = limit.What, &sentinel{[]error{backend.ErrTooLarge}, err}
-	case errors.Is(err, store.ErrDeleted):
-		e.Err = &sentinel{[]error{fs.ErrNotExist}, err}
 	}
 	for _, h := range hints {
 		if errors.Is(e.Err, h.is) {

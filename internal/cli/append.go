@@ -65,12 +65,7 @@ type appended struct {
 func (c *cli) append(ctx context.Context, id string, o appendOptions) error {
 	opts := &coppice.SessionOptions{KeepBoth: o.keepBoth}
 	return c.withSession(ctx, id, opts, func(st *countedStore, s *coppice.Session) error {
-		t, drafts, err := c.turn(ctx, o)
-		if err != nil {
-			return err
-		}
-		before := s.Head()
-		ids, err := s.Append(ctx, drafts...)
+		t, err := c.turn(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -78,8 +73,8 @@ func (c *cli) append(ctx context.Context, id string, o appendOptions) error {
 		if err != nil {
 			return err
 		}
-		out := appended{Entries: orList(ids), Seq: r.Seq, Commit: r.Commit, Kept: r.Kept, Warnings: r.Warnings}
-		if o.key != "" && r.Seq <= before.Seq {
+		out := appended{Entries: orList(r.IDs), Seq: r.Seq, Commit: r.Commit, Kept: r.Kept, Warnings: r.Warnings}
+		if r.Repeated {
 			out.Entries, out.Repeated = []string{}, true
 		}
 		out.IO = st.io()
@@ -105,39 +100,38 @@ func (c *cli) appendText(out appended) error {
 }
 
 // turn reads the turn to commit.
-func (c *cli) turn(ctx context.Context, o appendOptions) (coppice.Turn, []transcript.Draft, error) {
+func (c *cli) turn(ctx context.Context, o appendOptions) (coppice.Turn, error) {
 	t := coppice.Turn{Reason: o.reason, Key: o.key}
 	if o.state != "" && o.state != "-" {
 		raw, err := os.ReadFile(o.state)
 		if err != nil {
-			return t, nil, err
+			return t, err
 		}
 		if t.State, err = stateOf(o.state, raw); err != nil {
-			return t, nil, err
+			return t, err
 		}
 	}
 	if f, ok := c.stdin.(*os.File); ok && term.IsTerminal(f) {
 		if o.state != "" && o.state != "-" {
-			return t, nil, nil // the state is all that there is: messages are not typed
+			return t, nil // the state is all that there is: messages are not typed
 		}
 		c.notef("reading from the terminal; end with Ctrl-D")
 	}
 	raw, err := readAll(ctx, c.stdin)
 	if err != nil {
-		return t, nil, err
+		return t, err
 	}
 	if o.state == "-" {
 		t.State, err = stateOf("the standard input", raw)
-		return t, nil, err
+		return t, err
 	}
-	drafts, err := parseLines(raw)
-	if err != nil {
-		return t, nil, err
+	if t.Entries, err = parseLines(raw); err != nil {
+		return t, err
 	}
-	if len(drafts) == 0 && o.state == "" {
-		return t, nil, usageError("nothing on the standard input, and no --state: nothing to append")
+	if len(t.Entries) == 0 && o.state == "" {
+		return t, usageError("nothing on the standard input, and no --state: nothing to append")
 	}
-	return t, drafts, nil
+	return t, nil
 }
 
 func stateOf(name string, raw []byte) (json.RawMessage, error) {

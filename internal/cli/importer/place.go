@@ -17,7 +17,6 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop"
 )
@@ -185,7 +184,7 @@ type found struct {
 func look(ctx context.Context, st *coppice.Store, id string, enough int) (*found, earlier, error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrDeleted):
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, coppice.ErrDeleted):
 		return nil, nothing, nil
 	case err != nil:
 		return nil, another, ctx.Err()
