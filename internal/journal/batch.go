@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
@@ -146,7 +147,7 @@ func (b *batch) inForce(t *turn) bool {
 
 // rest composes a line for what else is pending.
 func (b *batch) rest(step *Step) error {
-	ents := b.take(b.j.pos)
+	ents := b.take(math.MaxUint64)
 	if len(ents) == 0 {
 		return nil
 	}

@@ -17,7 +17,7 @@ type Commit struct {
 	Self              string // of its line: it covers all bytes before it
 	Next              uint64 // ordinal behind it
 	Doc               string // the document that it left
-	inner             bool   // of a pair in one append: nobody ever stands here
+	kept              bool   // it keeps a losing turn, and moves nothing: the session stays where it was
 }
 
 // History is all that was committed to a session, in order.
@@ -47,7 +47,7 @@ func ReadHistory(ctx context.Context, j *journal.Journal) (*History, error) {
 		h.Commits = append(h.Commits, Commit{
 			ID: b.Commit.Commit, Entry: b.Commit.Entry, Branch: b.Commit.Branch, Doc: string(mo.DocRaw),
 			Self: selfOf(h.Lines[len(h.Lines)-1]), Next: uint64(len(h.Lines)),
-			inner: b.Commit.Kept != "" && b.Commit.Kept == b.Commit.Branch,
+			kept: b.Commit.Kept != "" && b.Commit.Kept == b.Commit.Branch,
 		})
 	}
 	return h, nil
@@ -72,12 +72,16 @@ func (h *History) Holds(st *state.State) error {
 	switch {
 	case s.Commit != c.ID:
 		return fmt.Errorf("I10: commit %d is %s, and was %s", s.Seq, s.Commit, c.ID)
-	case c.inner:
-		return fmt.Errorf("I10: the session stands on commit %d, in the middle of a pair", s.Seq)
 	case st.Next != c.Next:
 		return fmt.Errorf("I6: commit %d ends at ordinal %d, and ended at %d", s.Seq, st.Next, c.Next)
 	case fmt.Sprintf("%08x", st.Self) != c.Self:
 		return fmt.Errorf("I10: the chain at commit %d is %08x, and was %s", s.Seq, st.Self, c.Self)
+	}
+	for at := int(s.Seq); c.kept && at > 0; { // head and document are those of the line before
+		at--
+		c = &h.Commits[at]
+	}
+	switch {
 	case string(st.DocJSON) != c.Doc:
 		return fmt.Errorf("I1: the document of commit %d is %s, and was %s", s.Seq, st.DocJSON, c.Doc)
 	case s.Entry != c.Entry || s.Branch != c.Branch:
