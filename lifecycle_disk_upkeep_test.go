@@ -240,7 +240,7 @@ func TestWatchOnAWriterCostsItsPolls(t *testing.T) {
 			}
 			for _, c := range []struct {
 				heldCall string
-				most int
+				most     int
 			}{
 				{"put checkpoint_latest", 6}, // one every 64 commits
 				{"get checkpoint_latest", polls + 8},

@@ -166,14 +166,14 @@ func (s *Session) config() journal.Config {
 // add completes a handle and enters it into the store's list.
 func (s *Store) add(h *Session, j *journal.Journal) error {
 	o := session.Options{
-		Journal: h.config(), Profile: h.o.Profile, Bound: h.o.ContextBytes, KeepBoth: h.o.KeepBoth,
+		Journal: h.config(), KeepBoth: h.o.KeepBoth,
 		Defer: h.o.DeferUntilAssistant, Snapshots: h.o.Snapshots, Poll: s.o.Poll, BeforeAppend: s.o.Hooks.BeforeAppend,
 	}
 	if hook := s.o.Hooks.BeforeMove; hook != nil {
 		o.BeforeMove = func(ctx context.Context, from, to string) (string, error) { return hook(ctx, h, from, to) }
 	}
 	if hook := s.o.Hooks.AfterCommit; hook != nil {
-		o.AfterCommit = func(r session.Receipt) { hook(h, Receipt(r)) }
+		o.AfterCommit = func(r journal.Result) { hook(h, receiptOf(r)) }
 	}
 	h.h = session.New(j, h.b, o)
 	s.mu.Lock()

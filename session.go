@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -25,9 +26,16 @@ type Session struct {
 // fail makes the error of an operation on this session.
 func (s *Session) fail(op string, err error) error { return fail(op, s.id, err) }
 
-// receipt is what an operation gives back.
-func (s *Session) receipt(op string, r session.Receipt, err error) (Receipt, error) {
-	return Receipt(r), s.fail(op, err)
+// receipt is what an operation returns.
+func (s *Session) receipt(op string, r journal.Result, err error) (Receipt, error) {
+	return receiptOf(r), s.fail(op, err)
+}
+
+func receiptOf(r journal.Result) Receipt {
+	return Receipt{
+		Head: r.Commit.Head, Entries: r.Commit.Entries, Kept: r.Kept, Snapshot: r.Snapshot, Warnings: r.Warnings,
+		Bytes: r.Bytes, IO: r.IO, IDs: r.IDs, Repeated: r.Repeated, Pending: r.Pending,
+	}
 }
 
 // ID is the session's id.

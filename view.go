@@ -35,14 +35,36 @@ func (s *Session) at(ctx context.Context, t Target) (*View, error) {
 	if err := t.valid(); err != nil {
 		return nil, err
 	}
-	v, err := s.h.At(ctx, session.Target{
-		Seq: t.Seq, Commit: t.Commit, Entry: t.Entry, Snapshot: t.Snapshot, Tag: t.Tag, Time: t.Time,
-		First: t.first, Word: t.bare, Text: t.String(),
-	})
+	v, err := s.find(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	return &View{s: s, v: v}, nil
+}
+
+// find looks for what a target names.
+func (s *Session) find(ctx context.Context, t Target) (*session.View, error) {
+	if err := s.h.Ready(ctx); err != nil {
+		return nil, err
+	}
+	head := s.h.AtHead()
+	switch {
+	case head == nil:
+		return nil, session.Missing("commit", t.String())
+	case t.Seq > 0 || t.first:
+		return s.h.AtSeq(ctx, t.Seq)
+	case t.Commit != "":
+		return s.h.AtCommit(ctx, t.Commit)
+	case t.Entry != "":
+		return s.h.AtEntry(ctx, t.Entry)
+	case t.Snapshot != "" || t.Tag != "":
+		return s.h.AtSnapshot(ctx, t.Snapshot, t.Tag)
+	case t.bare != "":
+		return s.h.AtWord(ctx, t.bare)
+	case !t.Time.IsZero():
+		return s.h.AtTime(ctx, t.Time)
+	}
+	return head, nil
 }
 
 // Commit is the commit that the view shows; of an entry, the one whose document is in force there.

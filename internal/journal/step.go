@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
@@ -69,6 +70,9 @@ type Result struct {
 	Bytes    int          // size of the checkpoint object or of the append that carried it
 	Warnings []string     // soft limits passed, torn bytes moved aside
 	Repeated bool         // the idempotency key was known: nothing was done
+	Snapshot string       // that this commit is the first to name
+	IDs      []string     // of the step's own entries, in order; of a step that was repeated, those of the first time
+	IO       backend.IO   // what it asked of the backend
 	Line     uint64       // with Repeated: ordinal of the commit's line; 0 = not known
 	Along    int          // of a move: entries that were pending, and that its request stored before it
 	Pending  int          // with Repeated: entries of the handle that are still to be committed

@@ -28,25 +28,25 @@ type Commit struct {
 func (o *Commit) carries() bool { return len(o.Entries) > 0 || o.Base != "" }
 
 // Commit makes one step of what is pending and has it committed.
-func (h *Handle) Commit(ctx context.Context, o Commit) (Receipt, error) {
+func (h *Handle) Commit(ctx context.Context, o Commit) (journal.Result, error) {
 	before := h.IO()
 	r, err := h.commit(ctx, o)
 	if err != nil {
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
 	r.IO = h.IO().Sub(before)
 	return r, h.after(r, nil)
 }
 
 // after runs the hook for an acknowledged commit.
-func (h *Handle) after(r Receipt, err error) error {
-	if hook := h.o.AfterCommit; hook != nil && err == nil && r.Commit != "" && !r.Repeated {
+func (h *Handle) after(r journal.Result, err error) error {
+	if hook := h.o.AfterCommit; hook != nil && err == nil && r.Commit.Commit != "" && !r.Repeated {
 		hook(r)
 	}
 	return err
 }
 
-func (h *Handle) commit(ctx context.Context, o Commit) (Receipt, error) {
+func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 	if o.Turn && h.o.Defer && o.Base == "" {
 		r, deferred, err := h.deferTurn(ctx, &o)
 		if deferred || err != nil {
@@ -55,40 +55,40 @@ func (h *Handle) commit(ctx context.Context, o Commit) (Receipt, error) {
 	}
 	p, err := h.step(ctx, o)
 	if err != nil {
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
 	if err := h.images.store(ctx, p.blobs); err != nil {
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
 	p.step.Snapshot = h.snapshots.taken()
 	res, err := h.j.Commit(ctx, p.step)
 	if err != nil {
 		h.snapshots.giveBack(p.step.Snapshot)
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
 	h.saved(p, res)
-	r := receipt(res)
-	r.Snapshot, r.Warnings = p.step.Snapshot, h.snapshots.warnings(r.Warnings)
-	if r.IDs, err = h.idsOf(ctx, p.step.Entries, res); err != nil {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the ids of the repeated turn cannot be read: %v", err))
+	res.Snapshot, res.Warnings = p.step.Snapshot, h.snapshots.warnings(slices.Clip(res.Warnings))
+	if res.IDs, err = h.idsOf(ctx, p.step.Entries, res); err != nil {
+		res.Warnings = append(res.Warnings, fmt.Sprintf("the ids of the repeated turn cannot be read: %v", err))
 	}
 	if o.Turn {
 		h.snapshots.due(h.j, p.from, res.Commit.Reason)
 	}
-	return r, nil
+	return res, nil
 }
 
 // deferTurn keeps a turn in memory, as pi does before the first assistant message.
-func (h *Handle) deferTurn(ctx context.Context, o *Commit) (Receipt, bool, error) {
+func (h *Handle) deferTurn(ctx context.Context, o *Commit) (journal.Result, bool, error) {
 	if h.State().Summary.Commit != "" {
-		return Receipt{}, false, nil
+		return journal.Result{}, false, nil
 	}
 	ids, err := h.Append(ctx, o.Entries, false)
 	o.Entries = nil
 	if err != nil || !h.hold(o.Edit) {
-		return Receipt{}, false, err
+		return journal.Result{}, false, err
 	}
-	return Receipt{Head: checkpoint.Head{Entry: h.Head(), Branch: h.State().Summary.Branch}, IDs: ids}, true, nil
+	at := checkpoint.Head{Entry: h.Head(), Branch: h.State().Summary.Branch}
+	return journal.Result{Commit: checkpoint.Commit{Head: at}, IDs: ids}, true, nil
 }
 
 // prepared is a step, and what the handle has to remember of the moment at which it was made.
@@ -255,23 +255,15 @@ func (h *Handle) idsOf(ctx context.Context, own []*journal.Entry, res journal.Re
 	return ids, nil
 }
 
-// receipt says what the journal did.
-func receipt(res journal.Result) Receipt {
-	return Receipt{
-		Head: res.Commit.Head, Entries: res.Commit.Entries, Kept: res.Kept, Warnings: slices.Clone(res.Warnings), Bytes: res.Bytes,
-		Repeated: res.Repeated, Pending: res.Pending,
-	}
-}
-
 // Claim takes the session. What is pending is committed first, or kept as Rebase keeps it.
-func (h *Handle) Claim(ctx context.Context) (Receipt, error) {
+func (h *Handle) Claim(ctx context.Context) (journal.Result, error) {
 	return h.mend(ctx, func() ([]journal.Result, error) {
 		return h.j.Claim(ctx, &journal.Step{Reason: state.ReasonClaim, Claim: true})
 	})
 }
 
 // Rebase stores the turns of failed commits, and what is pending: see journal.Journal.Rebase.
-func (h *Handle) Rebase(ctx context.Context) (Receipt, error) {
+func (h *Handle) Rebase(ctx context.Context) (journal.Result, error) {
 	return h.mend(ctx, func() ([]journal.Result, error) {
 		var extra *prepared
 		var err error
@@ -294,24 +286,23 @@ func (h *Handle) Rebase(ctx context.Context) (Receipt, error) {
 	})
 }
 
-// mend runs Rebase or Claim, and makes one receipt of the results: the last one's, with what all of them stored.
-func (h *Handle) mend(ctx context.Context, run func() ([]journal.Result, error)) (Receipt, error) {
+// mend runs Rebase or Claim, and makes one result of all: the last one's, with what all of them stored.
+func (h *Handle) mend(ctx context.Context, run func() ([]journal.Result, error)) (journal.Result, error) {
 	if err := h.Writable(ctx); err != nil {
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
 	before := h.IO()
 	results, err := run()
 	if err != nil {
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
-	r := Receipt{Head: h.State().Head()}
+	r := journal.Result{Commit: checkpoint.Commit{Head: h.State().Head()}}
 	for _, res := range results {
-		sum := receipt(res)
-		sum.Entries += r.Entries
-		if sum.Kept == "" {
-			sum.Kept = r.Kept
+		res.Commit.Entries += r.Commit.Entries
+		if res.Kept == "" {
+			res.Kept = r.Kept
 		}
-		r = sum
+		r = res
 	}
 	r.IO = h.IO().Sub(before)
 	return r, h.after(r, nil)

@@ -22,7 +22,6 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/trace"
-	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
@@ -31,8 +30,6 @@ import (
 // Options of a handle.
 type Options struct {
 	Journal   journal.Config // but for Backend, which is the traced one
-	Profile   transcript.Profile
-	Bound     int
 	KeepBoth  bool
 	Defer     bool // commits before the first assistant message stay in memory
 	Snapshots snapshot.Policy
@@ -40,22 +37,7 @@ type Options struct {
 
 	BeforeAppend func(ctx context.Context, d *transcript.Draft) error
 	BeforeMove   func(ctx context.Context, from, to string) (summary string, err error)
-	AfterCommit  func(r Receipt)
-}
-
-// Receipt says what a commit did.
-type Receipt struct {
-	checkpoint.Head
-	Entries  int
-	Kept     string
-	Snapshot string
-	Warnings []string
-	Bytes    int
-	IO       backend.IO
-
-	IDs      []string
-	Repeated bool
-	Pending  int
+	AfterCommit  func(r journal.Result)
 }
 
 // Handle is one writer, or reader, of one session. Safe for concurrent use.
@@ -79,7 +61,7 @@ type Handle struct {
 // New makes a handle on a journal that is on b.
 func New(j *journal.Journal, b trace.Backend, o Options) *Handle {
 	h := &Handle{o: o, b: b, j: j, images: newImages(j), wake: make(chan struct{})}
-	h.v.wish = &h.o
+	h.v.wish = &h.o.Journal
 	h.look(func(*view) {})
 	// Where commits are appended, the log holds a keyframe every 64 of them, and a commit is one write: a
 	// snapshot by count would be a second one for what is at hand already.

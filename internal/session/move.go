@@ -52,18 +52,18 @@ func (mv *move) step(keepBoth bool) *journal.Step {
 
 // travel makes a move: one request, which commits what is pending on the line that is left, and then the move. find
 // says where to go; it is asked twice, since the hook between may change the session.
-func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)) (Receipt, error) {
+func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)) (journal.Result, error) {
 	if err := h.Writable(ctx); err != nil {
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
 	var given Summary
 	if hook := h.o.BeforeMove; hook != nil {
 		m, mv, err := h.plan(ctx, find)
 		if err != nil {
-			return Receipt{}, err
+			return journal.Result{}, err
 		}
 		if given.Text, err = hook(ctx, m.Head.ID, mv.at.ID); err != nil {
-			return Receipt{}, fmt.Errorf("hook: %w", err)
+			return journal.Result{}, fmt.Errorf("hook: %w", err)
 		}
 	}
 	given.FromHook = true
@@ -74,18 +74,19 @@ func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)
 		return step, err
 	})
 	if err != nil {
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
 	if res.State == nil { // the head is there
-		return Receipt{Head: h.State().Head(), IO: h.IO().Sub(before)}, nil
+		res.Commit.Head = h.State().Head()
+		res.IO = h.IO().Sub(before)
+		return res, nil
 	}
-	r := receipt(res)
-	r.Entries += res.Along
-	if r.Kept == "" {
-		r.Kept = mv.kept
+	res.Commit.Entries += res.Along
+	if res.Kept == "" {
+		res.Kept = mv.kept
 	}
-	r.IO = h.IO().Sub(before)
-	return r, h.after(r, nil)
+	res.IO = h.IO().Sub(before)
+	return res, h.after(res, nil)
 }
 
 // prepared says where a move goes, and makes its step; nil where the head is there.
@@ -249,9 +250,9 @@ func branchAt(m *Moment, at journal.Place) string {
 }
 
 // Branch makes the head grow at an entry next; "" = a new root. A summary without text is none.
-func (h *Handle) Branch(ctx context.Context, entry, name string, summary Summary) (Receipt, error) {
+func (h *Handle) Branch(ctx context.Context, entry, name string, summary Summary) (journal.Result, error) {
 	if len(name) > checkpoint.MaxName {
-		return Receipt{}, LimitError("branch name", checkpoint.MaxName, len(name))
+		return journal.Result{}, LimitError("branch name", checkpoint.MaxName, len(name))
 	}
 	return h.travel(ctx, func(m *Moment) (*move, error) {
 		mv := &move{at: journal.Place{Ord: -1}, reason: "branch", branch: name}
@@ -300,7 +301,7 @@ func (s Summary) draft(from string) transcript.Draft {
 }
 
 // Switch goes to a branch by name, or to the newest leaf below an entry.
-func (h *Handle) Switch(ctx context.Context, entryOrBranch string) (Receipt, error) {
+func (h *Handle) Switch(ctx context.Context, entryOrBranch string) (journal.Result, error) {
 	return h.travel(ctx, func(m *Moment) (*move, error) {
 		if b, ok := m.State.Branch(entryOrBranch); ok {
 			return &move{at: journal.Place{ID: b.Head, Ord: b.Ord}, reason: "branch", branch: b.Name, stay: true}, nil
@@ -319,9 +320,9 @@ func (h *Handle) Switch(ctx context.Context, entryOrBranch string) (Receipt, err
 }
 
 // Edit makes d a sibling of an entry, and the head.
-func (h *Handle) Edit(ctx context.Context, entry string, d transcript.Draft) (Receipt, error) {
+func (h *Handle) Edit(ctx context.Context, entry string, d transcript.Draft) (journal.Result, error) {
 	if d.Raw != nil {
-		return Receipt{}, errors.New("a whole line brings its own place: use Append")
+		return journal.Result{}, errors.New("a whole line brings its own place: use Append")
 	}
 	d.Parent = ""
 	return h.travel(ctx, func(m *Moment) (*move, error) {
@@ -338,20 +339,20 @@ func (h *Handle) Edit(ctx context.Context, entry string, d transcript.Draft) (Re
 }
 
 // Label names an entry for people; "" clears. The head stays.
-func (h *Handle) Label(ctx context.Context, entry, label string) (Receipt, error) {
+func (h *Handle) Label(ctx context.Context, entry, label string) (journal.Result, error) {
 	if err := h.Writable(ctx); err != nil {
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
 	at, err := h.Locate(ctx, entry)
 	if err != nil {
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
 	drafts, err := h.Screen(ctx, []transcript.Draft{LabelDraft(at.ID, label)})
 	if err != nil {
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
 	if _, err := h.insert(ctx, drafts, true); err != nil {
-		return Receipt{}, err
+		return journal.Result{}, err
 	}
 	return h.Commit(ctx, Commit{Reason: "label"})
 }

@@ -18,16 +18,6 @@ import (
 	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
-// Target is a point in time; at most one field is set, and the zero Target is the head.
-type Target struct {
-	Seq                          uint64
-	Commit, Entry, Snapshot, Tag string
-	Time                         time.Time
-	First                        bool   // seq 0
-	Word                         string // a branch, an entry, a commit, a snapshot or a tag
-	Text                         string // of the target, for errors
-}
-
 // View is the session as it was at one commit, or at one entry.
 type View struct {
 	h      *Handle
@@ -39,38 +29,47 @@ type View struct {
 	window *pathwindow.Window // not cut; nil = has to be read
 }
 
-// At gives the session as it was at a target. Nothing moves.
-func (h *Handle) At(ctx context.Context, t Target) (*View, error) {
-	if err := h.Ready(ctx); err != nil {
-		return nil, err
-	}
+// AtHead returns the session as the newest commit left it; nil where it has none.
+func (h *Handle) AtHead() *View {
 	st := h.State()
 	if st.Summary.Commit == "" {
-		return nil, Missing("commit", t.Text)
+		return nil
 	}
-	switch {
-	case t.Seq > 0 || t.First:
-		return h.atSeq(ctx, st, t.Seq)
-	case t.Commit != "":
-		return h.atCommit(ctx, st, t.Commit)
-	case t.Entry != "":
-		return h.atEntry(ctx, t.Entry)
-	case t.Snapshot != "" || t.Tag != "":
-		return h.atSnapshot(ctx, st, t.Snapshot, t.Tag)
-	case t.Word != "":
-		return h.atWord(ctx, st, t.Word)
-	case !t.Time.IsZero():
-		for c, err := range h.j.Log(ctx, st, st.Summary.Seq) {
-			if err != nil {
-				return nil, err
-			}
-			if !c.Time.After(t.Time) {
-				return h.atSeq(ctx, st, c.Seq)
-			}
+	return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st)}
+}
+
+// AtTime returns the session as the newest commit that is not later left it.
+func (h *Handle) AtTime(ctx context.Context, t time.Time) (*View, error) {
+	st := h.State()
+	for c, err := range h.j.Log(ctx, st, st.Summary.Seq) {
+		if err != nil {
+			return nil, err
 		}
-		return nil, Missing("commit at or before", t.Text)
+		if !c.Time.After(t) {
+			return h.AtSeq(ctx, c.Seq)
+		}
 	}
-	return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st)}, nil
+	return nil, Missing("commit at or before", t.Format(time.RFC3339Nano))
+}
+
+// AtSeq returns the session as a commit left it, by its number.
+func (h *Handle) AtSeq(ctx context.Context, seq uint64) (*View, error) {
+	return h.atSeq(ctx, h.State(), seq)
+}
+
+// AtCommit returns the session as a commit left it, by its id or a unique prefix.
+func (h *Handle) AtCommit(ctx context.Context, id string) (*View, error) {
+	return h.atCommit(ctx, h.State(), id)
+}
+
+// AtSnapshot returns the session as a snapshot holds it, by its id, or a unique prefix, or the newest one with a tag.
+func (h *Handle) AtSnapshot(ctx context.Context, id, tag string) (*View, error) {
+	return h.atSnapshot(ctx, h.State(), id, tag)
+}
+
+// AtWord returns the session at a branch, an entry, a commit, a snapshot or a tag, whichever the word names first.
+func (h *Handle) AtWord(ctx context.Context, word string) (*View, error) {
+	return h.atWord(ctx, h.State(), word)
 }
 
 func (h *Handle) atSeq(ctx context.Context, st *state.State, seq uint64) (*View, error) {
@@ -116,7 +115,8 @@ func (h *Handle) atCommit(ctx context.Context, st *state.State, id string) (*Vie
 	return nil, fmt.Errorf("commit %q: %w", id, transcript.ErrAmbiguous)
 }
 
-func (h *Handle) atEntry(ctx context.Context, id string) (*View, error) {
+// AtEntry returns the session at an entry, by its id or a unique prefix, with the document in force there.
+func (h *Handle) AtEntry(ctx context.Context, id string) (*View, error) {
 	m, err := h.Moment(ctx)
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (h *Handle) atWord(ctx context.Context, st *state.State, word string) (*Vie
 	if b, ok := st.Branch(word); ok && b.Head != "" {
 		id = b.Head
 	}
-	v, err := h.atEntry(ctx, id)
+	v, err := h.AtEntry(ctx, id)
 	if !isMissing(err) {
 		return v, err
 	}
@@ -270,7 +270,7 @@ func (v *View) Diff(ctx context.Context, to *View) (d checkpoint.Diff, err error
 
 // Rollback goes back to a view: its state, context and head, as a new commit on a new branch. The line
 // that is left keeps its name, which the receipt gives.
-func (h *Handle) Rollback(ctx context.Context, v *View) (Receipt, error) {
+func (h *Handle) Rollback(ctx context.Context, v *View) (journal.Result, error) {
 	return h.travel(ctx, func(m *Moment) (*move, error) {
 		name := fmt.Sprintf("rollback-%d", v.Commit.Seq)
 		for n := 2; ; n++ {

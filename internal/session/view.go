@@ -26,7 +26,7 @@ type view struct {
 	held    *Edit              // what deferred commits said
 	profile transcript.Profile // of the working context
 	bound   int                // its bytes, as Window.MaxBytes says them
-	wish    *Options           // may want another profile or bound than the session has
+	wish    *journal.Config    // may want another profile or bound than the session has
 }
 
 // sync brings the view up to date; h.mu is held.
@@ -108,8 +108,8 @@ func (v *view) window() *pathwindow.Window {
 	if v.wish.Profile != "" {
 		v.profile = v.wish.Profile
 	}
-	if v.wish.Bound != 0 {
-		v.bound = pathwindow.New(v.profile, v.wish.Bound).MaxBytes()
+	if v.wish.MaxBytes != 0 {
+		v.bound = pathwindow.New(v.profile, v.wish.MaxBytes).MaxBytes()
 	}
 	if v.State.Window == nil || win.Profile() != v.profile || win.MaxBytes() != v.bound {
 		return nil

@@ -18,9 +18,9 @@ import (
 )
 
 // Receipt books what a call on a live handle acknowledged.
-func (w *World) Receipt(r session.Receipt, err error) error {
-	if err == nil && r.Commit != "" {
-		w.Acked(r.Seq)
+func (w *World) Receipt(r journal.Result, err error) error {
+	if err == nil && r.Commit.Commit != "" {
+		w.Acked(r.Commit.Seq)
 	}
 	return err
 }
@@ -44,7 +44,7 @@ func playRollback(ctx context.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.At(ctx, session.Target{Seq: 1})
+	v, err := h.AtSeq(ctx, 1)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ var alphabet = []struct {
 	}},
 	{"switch", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Switch(ctx, "main")) }},
 	{"rollback", func(ctx context.Context, u *user) error {
-		v, err := u.h.At(ctx, session.Target{First: true})
+		v, err := u.h.AtSeq(ctx, 0)
 		if err != nil {
 			return err
 		}
