@@ -127,8 +127,7 @@ func fail(op, id string, err error) error {
 		e.Err = &sentinel{is, err}
 	}
 	var limit *checkpoint.LimitError
-	switch {
-	case errors.As(err, &limit):
+	if errors.As(err, &limit) {
 		e.Object, e.Err = limit.What, &sentinel{[]error{backend.ErrTooLarge}, err}
 	}
 	for _, h := range hints {

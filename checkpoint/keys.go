@@ -8,10 +8,11 @@ import (
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
 )
 
-const (
-	MaxKeys     = 1024     // idempotency keys that a session remembers
-	maxKeyBytes = 16 << 10 // their encoding in a checkpoint
-)
+// MaxKeys is how many idempotency keys a session remembers.
+const MaxKeys = 1024
+
+// maxKeyBytes bounds their encoding in a checkpoint.
+const maxKeyBytes = 16 << 10
 
 // KeyRef is where the commit of an idempotency key is found. Two keys may share a hash: the commit line says which it
 // was.

@@ -466,7 +466,7 @@ func (j *Journal) outcome(op *operation, b *batch, p plan, err error) error {
 	var f *store.Failure
 	switch {
 	case errors.As(err, &f) && errors.Is(f.Err, ErrUnknown):
-		return j.doubt(op, b, f)
+		return j.doubt(b, f)
 	case errors.As(err, &f) && errors.Is(f.Err, ErrFenced):
 		j.giveBack(b)
 		j.mu.Lock()
@@ -476,7 +476,7 @@ func (j *Journal) outcome(op *operation, b *batch, p plan, err error) error {
 	case errors.As(err, &f), backend.OutcomeOf(err) == backend.NotApplied:
 		return j.refuse(op, b, err)
 	}
-	return j.doubt(op, b, &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err)})
+	return j.doubt(b, &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err)})
 }
 
 // refuse ends an operation of which nothing was applied, for certain: its entries are pending again, and the queue goes
@@ -530,7 +530,7 @@ func (j *Journal) decided(op *operation) []*turn {
 
 // doubt ends an operation of which nobody knows what was applied. Its turns are kept for Rebase, which looks; what waits
 // in the queue was never sent, and is refused.
-func (j *Journal) doubt(op *operation, b *batch, f *store.Failure) error {
+func (j *Journal) doubt(b *batch, f *store.Failure) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	b.held(func(e *Entry) { e.stage = inDoubt })

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"runtime"
 
 	"github.com/coppice-go/coppice/backend"
@@ -195,7 +194,6 @@ func (j *Journal) gather() []*turn {
 // waiter is a caller who wants the lead for an operation of its own.
 type waiter struct {
 	ready chan error // nil: it leads
-	ends  bool       // it is Close: it comes first, and stays
 }
 
 // takeLead waits until nobody publishes, and leads.
@@ -315,10 +313,4 @@ func (j *Journal) takeOff(op *operation) (ctx context.Context, land func()) {
 			j.hold = nil
 		}
 	}
-}
-
-// isMoved reports whether an error says that the head moved.
-func isMoved(err error) bool {
-	var m *moved
-	return errors.As(err, &m)
 }

@@ -24,7 +24,7 @@ type History struct {
 	cache  cache
 }
 
-// New makes the past of the store's session. latest reads the newest state, for where a segment was
+// NewHistory returns the history of the store's session. latest reads the newest state, for where a segment was
 // collected or sealed while it was being looked for.
 func NewHistory(s *Store, latest func(ctx context.Context) (*state.State, error)) *History {
 	return &History{store: s, latest: latest}
