@@ -77,6 +77,9 @@ var hints = []struct {
 	{context.DeadlineExceeded, "nothing was changed; call again with more time"},
 }
 
+// withdrawnHint is for moves, and turns that carry their entries.
+const withdrawnHint = "nothing of it was applied or kept: Reload, and make it again on the winner's commit; KeepBoth stores a turn beside it"
+
 // causes translate what the journal reports into this package's sentinels.
 var causes = []struct{ from, to error }{
 	{journal.ErrConflict, ErrConflict},
@@ -135,6 +138,9 @@ func fail(op, id string, err error) error {
 			e.Hint = h.hint
 			break
 		}
+	}
+	if f, ok := errors.AsType[*store.Failure](err); ok && f.Withdrawn {
+		e.Hint = withdrawnHint
 	}
 	return e
 }

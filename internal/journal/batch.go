@@ -84,6 +84,9 @@ func (b *batch) turn(t *turn) {
 	switch {
 	case t.known != nil || t.lost != nil:
 		return
+	case t.step.Refuse != nil:
+		t.lost = b.j.notApplied("commit", t.step.Refuse)
+		return
 	case t.twin != nil: // others' entries that were appended before it are stored all the same
 		if ents := b.take(t.upto); len(ents) > 0 {
 			t.lost = b.line(nil, b.restStep(), ents)
@@ -93,11 +96,18 @@ func (b *batch) turn(t *turn) {
 		b.later = append(b.later, t)
 		return
 	case t.step.Anchor != nil && !b.inForce(t):
-		if t.step.KeepBoth || t.kept {
-			b.later = append(b.later, t)
-		} else {
-			t.lost = conflict(b.Next)
+		if !t.step.KeepBoth && !t.kept {
+			f := conflict(b.Next)
+			f.Withdrawn = true
+			t.lost = f
+			return
 		}
+		if ents := b.take(t.upto); len(ents) > 0 { // they are not the turn's, and stay on the path
+			if t.lost = b.line(nil, b.restStep(), ents); t.lost != nil {
+				return
+			}
+		}
+		b.later = append(b.later, t)
 		return
 	}
 	pend := b.pend
@@ -145,6 +155,16 @@ func (b *batch) inForce(t *turn) bool {
 	return at.Is(head)
 }
 
+// behind reports whether a turn was refused although it was made on a commit that is newer than the batch's base.
+func (b *batch) behind() bool {
+	for _, t := range b.turns {
+		if a := t.step.Anchor; a != nil && t.lost != nil && a.Seq > b.base.Summary.Seq {
+			return true
+		}
+	}
+	return false
+}
+
 // rest composes a line for what else is pending.
 func (b *batch) rest(step *Step) error {
 	ents := b.take(math.MaxUint64)
@@ -161,7 +181,9 @@ func (b *batch) navigations() {
 			continue
 		}
 		if b.keep {
-			t.lost = conflict(b.Next)
+			f := conflict(b.Next)
+			f.Withdrawn = true
+			t.lost = f
 			continue
 		}
 		if err := b.put(t, t.step, t.step.Entries, originOf(b.Next), false); err != nil {

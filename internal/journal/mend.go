@@ -18,23 +18,28 @@ import (
 //
 // When it fails, the turns stay in the handle, and Rebase or Reload can be called again.
 func (j *Journal) Rebase(ctx context.Context, extra *Step) ([]Result, error) {
-	op := &operation{ctx: ctx, mends: true}
-	if extra != nil {
-		for _, e := range extra.Entries {
-			e.take()
-		}
-		op.extra = newTurn(ctx, extra)
-	}
+	op := &operation{ctx: ctx, mends: true, extra: extraTurn(ctx, extra)}
 	if err := j.alone(ctx, "rebase", op); err != nil {
 		return nil, err
 	}
 	return op.results, nil
 }
 
+// extraTurn is the turn of a step that goes along with an operation; nil for none.
+func extraTurn(ctx context.Context, step *Step) *turn {
+	if step == nil {
+		return nil
+	}
+	for _, e := range step.Entries {
+		e.take()
+	}
+	return newTurn(ctx, step)
+}
+
 // Claim is Rebase with a line last that takes the session: every older writer is fenced, and this handle no longer is.
 // Its result is the last.
-func (j *Journal) Claim(ctx context.Context, step *Step) ([]Result, error) {
-	op := &operation{ctx: ctx, mends: true, claim: step}
+func (j *Journal) Claim(ctx context.Context, step, extra *Step) ([]Result, error) {
+	op := &operation{ctx: ctx, mends: true, claim: step, extra: extraTurn(ctx, extra)}
 	if err := j.alone(ctx, "claim", op); err != nil {
 		return nil, err
 	}
@@ -43,8 +48,9 @@ func (j *Journal) Claim(ctx context.Context, step *Step) ([]Result, error) {
 
 // Move makes a navigation: what is pending is committed on the line it was appended to, then the step that find returns,
 // in the same request. find may read, and runs while no commit can be published; a nil step ends the move without a
-// commit. A navigation that loses to another writer is not kept.
-func (j *Journal) Move(ctx context.Context, find func(ctx context.Context) (*Step, error)) (Result, error) {
+// commit. A navigation that loses to another writer is not kept. extra, which may be nil, is one more step before it, which
+// takes what is pending.
+func (j *Journal) Move(ctx context.Context, extra *Step, find func(ctx context.Context) (*Step, error)) (Result, error) {
 	if err := j.takeLead(ctx, "move"); err != nil {
 		return Result{}, err
 	}
@@ -60,7 +66,7 @@ func (j *Journal) Move(ctx context.Context, find func(ctx context.Context) (*Ste
 	for _, e := range step.Entries {
 		e.take()
 	}
-	op := &operation{ctx: ctx, move: newTurn(ctx, step)}
+	op := &operation{ctx: ctx, move: newTurn(ctx, step), extra: extraTurn(ctx, extra)}
 	if err := j.publishAlone(op); err != nil {
 		return Result{}, err
 	}

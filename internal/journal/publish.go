@@ -63,7 +63,10 @@ func (j *Journal) publish(op *operation) error {
 		}
 		var b *batch
 		var next *state.State
-		if b, err = j.compose(ctx, op, p); err == nil {
+		if b, err = j.compose(ctx, op, p); err == nil && b.behind() {
+			err = j.newer(ctx)
+		}
+		if err == nil {
 			if b.empty() {
 				j.acceptNothing(op, b, p)
 				return nil
@@ -86,6 +89,15 @@ func (j *Journal) publish(op *operation) error {
 		}
 	}
 	return j.refuse(op, nil, fmt.Errorf("the head moved %d times in a row", j.cfg.Limits.Attempts))
+}
+
+// newer reads the newest state, and says that the head has moved to it.
+func (j *Journal) newer(ctx context.Context) error {
+	now, err := j.strategy.Load(ctx)
+	if err != nil {
+		return j.unsentError(err)
+	}
+	return &moved{now: now}
 }
 
 // sound reports whether a claim need not look before it writes: nothing has failed, and the condition of the write tells
@@ -152,7 +164,7 @@ func (j *Journal) unsentError(err error) error {
 func (b *batch) fill(op *operation, turns []*turn) error {
 	for _, t := range turns {
 		b.turn(t)
-		if t.kept && t.lost != nil { // Rebase stores all that it knows, or nothing
+		if (t.kept || t == op.extra) && t.lost != nil { // all that Rebase knows is stored, or nothing
 			return t.lost
 		}
 	}
@@ -405,7 +417,7 @@ func (j *Journal) collect(op *operation, b *batch, next *state.State) {
 	}
 	if op.move != nil {
 		for _, l := range b.lines {
-			if l.turn == nil {
+			if l.turn == nil || l.turn == op.extra {
 				op.along += len(l.entries)
 			}
 		}
@@ -424,11 +436,30 @@ func (j *Journal) collect(op *operation, b *batch, next *state.State) {
 	}
 }
 
+// stays reports whether an operation that had nothing to write leaves the handle where it was: all its turns failed, and
+// one of them was made on what the handle had. Callers who name the commit that they are on do not depend on that.
+func (b *batch) stays() bool {
+	implicit := false
+	for _, t := range b.turns {
+		if t.lost == nil {
+			return false
+		}
+		implicit = implicit || t.step.Anchor == nil || t.step.Anchor.Seq == 0
+	}
+	return implicit
+}
+
 // acceptNothing ends an operation that had nothing to write.
 func (j *Journal) acceptNothing(op *operation, b *batch, p plan) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.returnChanges()
+	if b.stays() { // a commit that fails leaves the handle where it was
+		for _, t := range b.turns {
+			t.answer(Result{}, t.lost)
+		}
+		return
+	}
 	if p.base != j.st {
 		j.forget()
 		j.fresh = true
@@ -588,7 +619,9 @@ func (j *Journal) turnAway(op *operation) error {
 		case lost == nil:
 			j.unsent(t)
 		case t.step.withdrawn():
-			t.answer(Result{}, lost)
+			f := *lost
+			f.Withdrawn = true
+			t.answer(Result{}, &f)
 		default:
 			j.keep(t, lost)
 		}
@@ -652,7 +685,9 @@ func (j *Journal) lose(ctx context.Context, op *operation, now *state.State, f *
 		case t.known != nil:
 			t.answer(t.known.result(sure, j.pendingBefore(t.upto)), nil)
 		case t.step.withdrawn():
-			t.answer(Result{}, f)
+			f := *f
+			f.Withdrawn = true
+			t.answer(Result{}, &f)
 		default:
 			f := *f
 			f.Commit = t.tried

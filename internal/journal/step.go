@@ -18,6 +18,7 @@ type Step struct {
 	Time   time.Time // of the activity that is committed; zero = now
 	Key    string    // idempotency key
 	Digest string    // of what the turn holds: the same key with another digest is ErrKeyReused; "" = not compared
+	Refuse error     // why the step cannot be made; it fails with it, unless its key is known
 	Upto   uint64    // View.Pos when it was made: it takes what was appended before that; 0 = all so far
 
 	// Entries belong to the step: they are stored with it or withdrawn with it.
@@ -54,6 +55,7 @@ type Anchor struct {
 	Branch string
 	Doc    checkpoint.Document
 	JSON   json.RawMessage // Doc, encoded
+	Seq    uint64          // of the commit that the caller named; 0 = none: what the handle had
 }
 
 // idle reports whether the step counts as activity of the session's users.

@@ -47,7 +47,7 @@ func (h *Handle) after(r journal.Result, err error) error {
 }
 
 func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
-	if o.Turn && h.o.Defer && o.Base == "" {
+	if o.Turn && h.o.Defer {
 		r, deferred, err := h.deferTurn(ctx, &o)
 		if deferred || err != nil {
 			return r, err
@@ -68,7 +68,7 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 	}
 	h.saved(p, res)
 	res.Snapshot, res.Warnings = p.step.Snapshot, h.snapshots.warnings(slices.Clip(res.Warnings))
-	if res.IDs, err = h.idsOf(ctx, p.step.Entries, res); err != nil {
+	if res.IDs, err = h.idsOf(ctx, p.step.Entries, len(o.Entries), res); err != nil {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("the ids of the repeated turn cannot be read: %v", err))
 	}
 	if o.Turn {
@@ -77,14 +77,15 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 	return res, nil
 }
 
-// deferTurn keeps a turn in memory, as pi does before the first assistant message.
+// deferTurn keeps a turn in memory, as pi does before the first assistant message. One with an idempotency key is never
+// deferred: only the log remembers keys.
 func (h *Handle) deferTurn(ctx context.Context, o *Commit) (journal.Result, bool, error) {
-	if h.State().Summary.Commit != "" {
+	if o.Key != "" || o.Base != "" || !h.deferrable(o.Entries) {
 		return journal.Result{}, false, nil
 	}
 	ids, err := h.Append(ctx, o.Entries, false)
-	o.Entries = nil
 	if err != nil || !h.hold(o.Edit) {
+		o.Entries = nil
 		return journal.Result{}, false, err
 	}
 	at := checkpoint.Head{Entry: h.Head(), Branch: h.State().Summary.Branch}
@@ -112,22 +113,26 @@ func (h *Handle) step(ctx context.Context, o Commit) (*prepared, error) {
 			return nil, err
 		}
 	}
-	known, err := h.parents(ctx, drafts)
-	if err != nil {
-		return nil, err
+	known, refuse := h.parents(ctx, drafts)
+	if refuse != nil {
+		if o.Key == "" || !errors.Is(refuse, fs.ErrExist) {
+			return nil, refuse
+		}
+		drafts = nil // they may be those of the first time
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	v := h.sync()
 	p := &prepared{from: v.State, itemsAt: v.itemsAt, held: v.held}
 	p.step = &journal.Step{
-		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Upto: v.Pos, KeepBoth: h.o.KeepBoth, Settings: true, Profile: v.profile,
+		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Refuse: refuse, Upto: v.Pos, KeepBoth: h.o.KeepBoth, Settings: true, Profile: v.profile,
 	}
 	if o.carries() {
 		if based == nil {
 			based = &journal.Anchor{At: v.View.Head, Branch: v.State.Summary.Branch, Doc: v.State.Doc, JSON: v.State.DocJSON}
 		}
 		p.step.Anchor = based
+		var err error
 		if p.step.Entries, err = h.build(drafts, based.At, known, h.j.Pending); err != nil {
 			return nil, err
 		}
@@ -185,10 +190,42 @@ func (h *Handle) saved(p *prepared, res journal.Result) {
 		if v.held == p.held {
 			v.held = nil
 		}
-		if v.itemsAt == p.itemsAt {
-			v.unsaved = false
+		if v.itemsAt == p.itemsAt && v.unsaved {
+			if v.unsaved = false; v.View.Head.Is(journal.PlaceOf(v.State)) {
+				v.settle() // a move may have put another context in force since
+			}
 		}
 	})
+}
+
+// unsaved makes the step that saves what a SetContext, or a deferred commit, left to the next one; nil where there is
+// nothing of the kind.
+func (h *Handle) unsaved(ctx context.Context) (p *prepared, err error) {
+	wanted := false
+	h.look(func(v *view) { wanted = v.unsaved || v.held != nil })
+	if !wanted {
+		return nil, nil
+	}
+	if p, err = h.step(ctx, Commit{}); err != nil {
+		return nil, err
+	}
+	return p, h.images.store(ctx, p.blobs)
+}
+
+// with runs an operation of the journal with such a step.
+func (h *Handle) with(ctx context.Context, run func(extra *journal.Step) error) error {
+	p, err := h.unsaved(ctx)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		return run(nil)
+	}
+	if err := run(p.step); err != nil {
+		return err
+	}
+	h.saved(p, journal.Result{})
+	return nil
 }
 
 // baseOf finds the commit that a turn was made on.
@@ -210,7 +247,7 @@ func (h *Handle) baseOf(ctx context.Context, id string) (*journal.Anchor, error)
 	if err != nil {
 		return nil, err
 	}
-	return &journal.Anchor{At: view.Head, Branch: view.Doc.Branch, Doc: view.Doc, JSON: raw}, nil
+	return &journal.Anchor{At: view.Head, Branch: view.Doc.Branch, Doc: view.Doc, JSON: raw, Seq: view.Commit.Seq}, nil
 }
 
 // commitByID finds a commit of st by its whole id.
@@ -227,14 +264,14 @@ func (h *Handle) commitByID(ctx context.Context, st *state.State, id string) (*V
 }
 
 // idsOf returns the ids of a turn's own entries: of one that was repeated, those of the first time.
-func (h *Handle) idsOf(ctx context.Context, own []*journal.Entry, res journal.Result) (ids []string, err error) {
+func (h *Handle) idsOf(ctx context.Context, own []*journal.Entry, count int, res journal.Result) (ids []string, err error) {
 	if !res.Repeated {
 		for _, e := range own {
 			ids = append(ids, e.ID)
 		}
 		return ids, nil
 	}
-	n := uint64(min(len(own), res.Commit.Entries))
+	n := uint64(min(count, res.Commit.Entries))
 	if n == 0 || res.Line < n {
 		return nil, nil
 	}
@@ -257,42 +294,27 @@ func (h *Handle) idsOf(ctx context.Context, own []*journal.Entry, res journal.Re
 
 // Claim takes the session. What is pending is committed first, or kept as Rebase keeps it.
 func (h *Handle) Claim(ctx context.Context) (journal.Result, error) {
-	return h.mend(ctx, func() ([]journal.Result, error) {
-		return h.j.Claim(ctx, &journal.Step{Reason: state.ReasonClaim, Claim: true})
+	return h.mend(ctx, func(extra *journal.Step) ([]journal.Result, error) {
+		return h.j.Claim(ctx, &journal.Step{Reason: state.ReasonClaim, Claim: true}, extra)
 	})
 }
 
 // Rebase stores the turns of failed commits, and what is pending: see journal.Journal.Rebase.
 func (h *Handle) Rebase(ctx context.Context) (journal.Result, error) {
-	return h.mend(ctx, func() ([]journal.Result, error) {
-		var extra *prepared
-		var err error
-		h.look(func(v *view) {
-			if v.unsaved || v.held != nil {
-				extra = &prepared{}
-			}
-		})
-		if extra != nil {
-			if extra, err = h.step(ctx, Commit{}); err != nil {
-				return nil, err
-			}
-			res, err := h.j.Rebase(ctx, extra.step)
-			if err == nil {
-				h.saved(extra, journal.Result{})
-			}
-			return res, err
-		}
-		return h.j.Rebase(ctx, nil)
-	})
+	return h.mend(ctx, func(extra *journal.Step) ([]journal.Result, error) { return h.j.Rebase(ctx, extra) })
 }
 
 // mend runs Rebase or Claim, and makes one result of all: the last one's, with what all of them stored.
-func (h *Handle) mend(ctx context.Context, run func() ([]journal.Result, error)) (journal.Result, error) {
+func (h *Handle) mend(ctx context.Context, run func(extra *journal.Step) ([]journal.Result, error)) (journal.Result, error) {
 	if err := h.Writable(ctx); err != nil {
 		return journal.Result{}, err
 	}
 	before := h.IO()
-	results, err := run()
+	var results []journal.Result
+	err := h.with(ctx, func(extra *journal.Step) (err error) {
+		results, err = run(extra)
+		return err
+	})
 	if err != nil {
 		return journal.Result{}, err
 	}

@@ -69,9 +69,13 @@ func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)
 	given.FromHook = true
 	before := h.IO()
 	var mv *move
-	res, err := h.j.Move(ctx, func(ctx context.Context) (step *journal.Step, err error) {
-		mv, step, err = h.prepared(ctx, find, given)
-		return step, err
+	var res journal.Result
+	err := h.with(ctx, func(extra *journal.Step) (err error) {
+		res, err = h.j.Move(ctx, extra, func(ctx context.Context) (step *journal.Step, err error) {
+			mv, step, err = h.prepared(ctx, find, given)
+			return step, err
+		})
+		return err
 	})
 	if err != nil {
 		return journal.Result{}, err

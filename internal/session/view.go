@@ -145,14 +145,34 @@ func Speaks(typ string) bool {
 	return false
 }
 
-// hold defers a commit, if the session uses pi's deferred creation and has no assistant message yet: the entries stay
-// pending, and the edit goes with the first real commit.
+// deferrable reports whether a session that uses pi's deferred creation has no assistant message yet, these drafts
+// included.
+func (h *Handle) deferrable(drafts []transcript.Draft) (ok bool) {
+	for i := range drafts {
+		line, err := drafts[i].Line("x", "", h.o.Journal.Now())
+		if err != nil {
+			return false
+		}
+		head, err := transcript.ParseLine(line)
+		if err != nil || tree.Row(head, -1).Role == "assistant" {
+			return false
+		}
+	}
+	h.look(func(v *view) { ok = v.waits() })
+	return ok
+}
+
+// waits reports whether nothing of the session is worth a file yet.
+func (v *view) waits() bool {
+	return v.State.Summary.Commit == "" && !slices.ContainsFunc(v.Open, func(e *journal.Entry) bool {
+		return tree.Row(e.Head, -1).Role == "assistant"
+	})
+}
+
+// hold defers a commit: the entries stay pending, and the edit goes with the first real commit.
 func (h *Handle) hold(e *Edit) (deferred bool) {
 	h.look(func(v *view) {
-		deferred = v.State.Summary.Commit == "" && !slices.ContainsFunc(v.Open, func(e *journal.Entry) bool {
-			return tree.Row(e.Head, -1).Role == "assistant"
-		})
-		if deferred {
+		if deferred = v.waits(); deferred {
 			v.held = v.held.then(e)
 			h.j.Defer(v.Pos)
 		}

@@ -21,8 +21,10 @@ type Failure struct {
 	Err    error              // one of the errors above, wrapping the cause
 	Winner *checkpoint.Commit // of ErrConflict and ErrFenced: the commit at the head now
 	Commit string             // the id that was tried
-	Object string             // of ErrCorrupt
-	Offset int64              // of ErrCorrupt: byte offset in the object
+	// Withdrawn: of ErrConflict and ErrFenced: the step was dropped with its entries, and Rebase does not know it.
+	Withdrawn bool
+	Object    string // of ErrCorrupt
+	Offset    int64  // of ErrCorrupt: byte offset in the object
 }
 
 func (f *Failure) Error() string { return f.Err.Error() }
