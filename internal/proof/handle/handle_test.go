@@ -1,0 +1,139 @@
+// Package handle runs small programs of several goroutines on one handle of a session, and on several handles,
+// through package coppice alone, and decides what becomes of every request that they make: done, refused, lost
+// before or after it took effect, late, torn, given up by a cancelled caller, cut off by the death of the
+// process. What every call said is held against the promises of doc.go.
+//
+// The scheduler is testing/synctest: once all goroutines are blocked, it chooses what happens next. So a
+// schedule is a program and a list of small numbers, and a violation prints both. To see it again:
+//
+//	COPPICE_HANDLE='append f1 | 1:A,C | 1:A,C!; 0 2 1' go test ./internal/proof/handle -run TestProofHandle -v
+package handle
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/coppice-go/coppice/internal/proof"
+)
+
+// replayEnv is a schedule to play alone, with the story of what happens.
+const replayEnv = "COPPICE_HANDLE"
+
+// TestProofHandle plays schedules: of small programs all, or those that deviate least from the usual order; then
+// random ones. A schedule counts once, however often it is met.
+func TestProofHandle(t *testing.T) {
+	if text := os.Getenv(replayEnv); text != "" {
+		replayOne(t, text)
+		return
+	}
+	rep := proof.Begin(t, "handle")
+	e := probe(t)
+	t.Logf("calls %s; the second of these waits for a mutex while the first waits for the store: %v", e.Supported, e.Blocks)
+	f := &findings{seen: map[uint64]struct{}{}, counts: map[string]int{}, found: map[string]violation{}, target: proof.Pick(t, 3000, 100_000, 1_000_000)}
+	list := programs(e)
+	limit := f.target * 6 / 10 / len(list)
+	var seed uint64
+	pool(t.Context(), e, runtime.GOMAXPROCS(0), func() (task, bool) {
+		if len(list) > 0 {
+			job := task{Program: list[0].String(), Limit: limit}
+			list = list[1:]
+			return job, true
+		}
+		seed += 100
+		return task{First: seed - 100, Last: seed}, len(f.seen) < f.target && seed < uint64(4*f.target)
+	}, f.take, func(job task, _ string, err error) {
+		rep.Violation("a worker died at %+v: %v", job, err)
+	})
+	rep.Explored(len(f.seen))
+	t.Logf("%d programs searched, %d of them to the end; %d seeds", f.programs, f.complete, seed)
+	f.report(t, rep, e)
+}
+
+// findings are what all workers found.
+type findings struct {
+	target             int
+	seen               map[uint64]struct{}
+	counts             map[string]int
+	found              map[string]violation
+	programs, complete int
+}
+
+func (f *findings) take(job task, r result) {
+	for _, h := range r.Hashes {
+		f.seen[h] = struct{}{}
+	}
+	for rule, n := range r.Counts {
+		f.counts[rule] += n
+	}
+	for _, v := range r.Found {
+		if old, ok := f.found[v.Rule]; !ok || v.size() < old.size() {
+			f.found[v.Rule] = v
+		}
+	}
+	if job.Program != "" {
+		f.programs++
+		if r.Complete {
+			f.complete++
+		}
+	}
+}
+
+// report makes each violation as small as it can and prints it, one for each rule.
+func (f *findings) report(t *testing.T, rep *proof.Report, e engine) {
+	t.Helper()
+	var rules []string
+	for rule := range f.found {
+		rules = append(rules, rule)
+	}
+	slices.Sort(rules)
+	left := rules
+	pool(t.Context(), e, runtime.GOMAXPROCS(0), func() (task, bool) {
+		if len(left) == 0 {
+			return task{}, false
+		}
+		job := task{Minimise: []violation{f.found[left[0]]}}
+		left = left[1:]
+		return job, true
+	}, func(_ task, r result) {
+		for _, v := range r.Found {
+			f.found[v.Rule] = v
+		}
+	}, func(job task, _ string, err error) { t.Logf("a worker died while it made %q smaller: %v", job.Minimise[0].Rule, err) })
+	for _, rule := range rules {
+		v := f.found[rule]
+		text := fmt.Sprintf("%s (%d schedules)\n\t%s\n\treplay: %s='%s'", rule, f.counts[rule], v.Text, replayEnv, recipe(v.Program, v.Choices))
+		for _, step := range v.Story {
+			text += "\n\t   " + step
+		}
+		rep.Violation("%s", text)
+	}
+}
+
+// replayOne plays one schedule and prints its story.
+func replayOne(t *testing.T, text string) {
+	p, choices, err := parseRecipe(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := probe(t)
+	synctest.Test(t, func(t *testing.T) {
+		s, err := newSearcher(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := s.replay(p, choices)
+		for _, step := range r.story {
+			t.Log(step)
+		}
+		for _, c := range r.records {
+			t.Logf("%s: moments %d to %d, receipt %+v, ids %v", c, c.begin, c.end, c.receipt, c.ids)
+		}
+		for _, v := range r.bad {
+			t.Errorf("%s: %s", v.Rule, v.Text)
+		}
+	})
+}

@@ -1,0 +1,357 @@
+package handle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+)
+
+// judge holds what the calls said against what a fresh handle finds: when the program has ended, after power
+// was lost, and after every handle has been mended by Rebase. The rules are those of doc.go and of the doc
+// comments of Session, and not of the code.
+func (r *run) judge() {
+	r.w.free = true
+	defer r.closeAll()
+	t, err := read(r.w.store(), r.clock)
+	if err != nil {
+		r.violate("unreadable", "a fresh handle: %v", err)
+		return
+	}
+	defer t.close()
+	r.structure(t)
+	for _, c := range r.records {
+		r.answer(c, t)
+	}
+	r.fences()
+	r.overwrites(t)
+	r.quiet()
+	if r.p.crash && r.w.doubt {
+		r.powerLoss()
+	}
+	r.idle(t)
+	heads := map[*handle]string{}
+	for _, h := range r.alive() {
+		heads[h] = h.s.Head().Entry
+	}
+	var mended *handle
+	for _, h := range r.alive() {
+		if mended != nil {
+			r.sameAsFresh(mended)
+		}
+		mended = nil
+		if r.mend(h, t) {
+			mended = h
+		}
+	}
+	after, err := read(r.w.store(), r.clock)
+	if err != nil {
+		r.violate("unreadable", "a fresh handle, after Rebase: %v", err)
+		return
+	}
+	defer after.close()
+	if mended != nil {
+		r.same(mended, after.s, "in the end")
+	}
+	r.structure(after)
+	for _, c := range r.records {
+		r.fate(c, after)
+	}
+	r.chains(after, heads)
+}
+
+func (r *run) closeAll() {
+	for _, h := range r.handles {
+		_ = h.s.Close()
+	}
+}
+
+// alive are the handles that are still used, in order.
+func (r *run) alive() (list []*handle) {
+	for n := 1; n < 10; n++ {
+		h := r.handles[n]
+		if h == nil || h.closed || h.v.dead || r.any(func(c *record) bool { return c.h == h && c.kind == opClose }) {
+			continue
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+func (r *run) any(is func(c *record) bool) bool {
+	for _, c := range r.records {
+		if is(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// over reports whether a call was under way at any moment between two.
+func (c *record) over(from, to int) bool {
+	return c.begin <= to && (!c.returned || c.end >= from)
+}
+
+func (c *record) ok() bool { return c.returned && c.err == nil }
+
+func (c *record) unknown() bool { return c.returned && errors.Is(c.err, coppice.ErrCommitUnknown) }
+
+func (c *record) lost() bool {
+	return c.returned && !c.unknown() && failed(c.err, coppice.ErrConflict, coppice.ErrFenced)
+}
+
+// refused: nothing was applied, and nothing of it is kept.
+func (c *record) refused() bool { return c.returned && c.err != nil && !c.unknown() && !c.lost() }
+
+// needle is a text that only what this call writes holds.
+func (c *record) needle() string {
+	if in(c.kind, keyedTurns) {
+		return keyedText
+	}
+	return fmt.Sprintf("t%d-%d.", c.lane, c.n)
+}
+
+// dropped reports whether Reload may have dropped what was appended from a moment on, up to another one.
+func (r *run) dropped(h *handle, from, to int) bool {
+	return r.any(func(c *record) bool { return c.h == h && c.kind == opReload && c.over(from, to) })
+}
+
+// missing are the texts that were appended to a handle before a call and are not stored.
+func (r *run) missing(c *record, t *truth) (list []string) {
+	for _, a := range r.records {
+		if a.h != c.h || !in(a.kind, appends) || !a.ok() || a.end >= c.begin || r.dropped(c.h, a.begin, c.end) {
+			continue
+		}
+		if !t.has(a.texts[0], a.ids[0]) {
+			list = append(list, a.texts[0])
+		}
+	}
+	return list
+}
+
+// answer judges what one call said, when the program has ended.
+func (r *run) answer(c *record, t *truth) {
+	if c.h.v.dead || !c.returned {
+		return
+	}
+	switch {
+	case c.err == nil && in(c.kind, writers):
+		r.acknowledged(c, t)
+	case c.err != nil && !r.cause(c):
+		r.violate("error without a cause", "%s: nothing befell it", c)
+	}
+	if c.unknown() && !r.wasSent(c) {
+		r.violate("unknown, never sent", "%s: nothing of it was ever sent", c)
+	}
+	if c.lost() && in(c.kind, turns) && c.key == "" && len(t.of(c)) > 0 &&
+		!r.any(func(o *record) bool { return o.h == c.h && in(o.kind, "RM") && (!o.returned || o.end > c.begin) }) {
+		r.violate("lost turn stored", "%s: its document is stored, and nobody called Rebase", c)
+	}
+}
+
+// acknowledged judges a call that returned nil: what was appended before it is stored, and its receipt is true.
+func (r *run) acknowledged(c *record, t *truth) {
+	none := in(c.kind, navigates) && c.receipt.Seq <= c.before || c.kind == opRebase && c.receipt.Commit == ""
+	if lost := r.missing(c, t); len(lost) > 0 && !none && (!c.receipt.Repeated || len(lost) > c.receipt.Pending) {
+		r.violate("acknowledged entry missing", "%s returned nil, and %q, appended before it, is not stored", c, lost)
+	}
+	if c.kind == opLabel || in(c.kind, entryTurns) && !c.receipt.Repeated {
+		for i, text := range c.texts {
+			id := ""
+			if c.kind != opLabel && i < len(c.ids) {
+				id = c.ids[i]
+			}
+			if !t.has(text, id) {
+				r.violate("acknowledged entry missing", "%s returned nil, and its own entry %q is not stored", c, text)
+			}
+		}
+	}
+	if c.receipt.Commit == "" || none {
+		return
+	}
+	at := -1
+	for i, o := range t.commits {
+		if o.Commit == c.receipt.Commit && o.Seq == c.receipt.Seq {
+			at = i
+		}
+	}
+	switch {
+	case at < 0:
+		r.violate("receipt", "%s: its receipt names seq %d, commit %s, which is not in the log", c, c.receipt.Seq, c.receipt.Commit)
+	case c.key != "":
+		if t.commits[at].Key != c.key {
+			r.violate("receipt", "%s: its receipt names seq %d, which does not have its key", c, c.receipt.Seq)
+		}
+	case in(c.kind, turns) && c.receipt.Kept == "" && t.doc(at) != c.doc:
+		r.violate("acknowledged document missing", "%s: the state at its commit is %s", c, t.doc(at))
+	}
+	if n := len(t.of(c)); in(c.kind, turns) && n != 1 {
+		r.violate("acknowledged document missing", "%s: it is stored %d times", c, n)
+	}
+}
+
+// cause reports whether anything befell a call that may be the reason for its error.
+func (r *run) cause(c *record) bool {
+	h := c.h
+	before := func(list []int, from int) bool {
+		for _, at := range list {
+			if at >= from && at <= c.end {
+				return true
+			}
+		}
+		return false
+	}
+	if c.cancelled > 0 || c.kind == opClose || before(h.v.faults, 0) {
+		return true
+	}
+	for _, o := range r.handles {
+		if o != h && before(o.v.wrote, h.opened) {
+			return true
+		}
+	}
+	if r.p.fresh && in(c.kind, "PLSTBOW") && errors.Is(c.err, fs.ErrNotExist) {
+		return true
+	}
+	if in(c.kind, entryTurns) && errors.Is(c.err, coppice.ErrConflict) { // the base is not where the handle is
+		return true
+	}
+	return r.any(func(o *record) bool {
+		return o.h == h && (o.kind == opClose && o.begin <= c.end || o.kind == opReload && o.over(c.begin, c.end)) ||
+			in(c.kind, keyedTurns) && in(o.kind, keyedTurns) && o.kind != c.kind && errors.Is(c.err, coppice.ErrKeyReused)
+	})
+}
+
+// wasSent reports whether anything of a call reached a request while it was under way.
+func (r *run) wasSent(c *record) bool {
+	own := in(c.kind, commits)
+	for _, s := range c.h.v.sent {
+		if s.at > c.end || s.at < c.begin && c.key == "" {
+			continue
+		}
+		if !own || r.held(s, c.needle()) {
+			return true
+		}
+	}
+	return !own && r.any(func(o *record) bool { return o.h == c.h && o.unknown() && o.end <= c.begin })
+}
+
+// broken reports whether a handle had failed, and was not mended, when a call began. What an operation that
+// leads met on its way may be more than its error says.
+func (r *run) broken(h *handle, at int) bool {
+	return r.any(func(c *record) bool {
+		return c.h == h && (c.unknown() || c.lost() || c.returned && c.err != nil && in(c.kind, exclusive)) && c.end <= at && !r.any(func(o *record) bool {
+			return o.h == h && in(o.kind, "RDM") && o.ok() && o.begin > c.end && o.end <= at
+		})
+	})
+}
+
+// fate judges what became of a turn in the end.
+func (r *run) fate(c *record, t *truth) {
+	if !in(c.kind, turns) {
+		return
+	}
+	list := t.of(c)
+	n := len(list)
+	for _, i := range list {
+		if t.doc(i) != c.doc && c.kind != opOther {
+			r.violate("another document", "%s: seq %d has its reason and the state %s", c, t.commits[i].Seq, t.doc(i))
+		}
+	}
+	if n > 1 {
+		r.violate("turn twice", "%s: it is stored %d times", c, n)
+	}
+	twin := func(is func(o *record) bool) bool {
+		return c.key != "" && r.any(func(o *record) bool { return o.key == c.key && is(o) })
+	}
+	if c.refused() && n > 0 && !twin(func(o *record) bool { return !o.refused() }) {
+		r.violate("refused document stored", "%s, and its document is stored", c)
+	}
+	if c.refused() && c.kind != opBoth {
+		for _, text := range c.texts {
+			if len(t.byText[text]) > 0 {
+				r.violate("refused entry stored", "%s, and its entry %q is stored", c, text)
+			}
+		}
+	}
+	if (c.lost() || c.unknown()) && n == 0 && !r.broken(c.h, c.begin) && r.keptBy(c) {
+		r.violate("kept turn missing", "%s, then Rebase or Claim returned nil, and its document is not stored", c)
+	}
+	if c.ok() && n == 0 {
+		r.violate("acknowledged document missing", "%s: after Rebase its document is no longer stored", c)
+	}
+}
+
+// keptBy reports whether Rebase or Claim succeeded after a call had failed, without a Reload in between.
+func (r *run) keptBy(c *record) bool {
+	return r.any(func(o *record) bool {
+		return o.h == c.h && in(o.kind, "RM") && o.ok() && o.begin > c.end && !r.dropped(c.h, c.begin, o.end)
+	})
+}
+
+// mend is what a caller does in the end: Rebase, and then a turn. Both have to succeed, for nothing fails any
+// more. It reports whether they did; then the handle shows what a fresh one shows.
+func (r *run) mend(h *handle, t *truth) bool {
+	ctx := context.Background()
+	if r.p.fresh && h.s.Head().Commit == "" && len(t.commits) > 0 {
+		return false // another one has the id
+	}
+	h.v.cut = false
+	c := &record{lane: h.n, n: 90, kind: opRebase, h: h, begin: r.w.tick()}
+	c.receipt, c.err = h.s.Rebase(ctx)
+	c.returned, c.end = true, r.w.tick()
+	r.records = append(r.records, c)
+	if c.err != nil {
+		r.violate("Rebase fails in the end", "h%d: %v", h.n, c.err)
+		return false
+	}
+	for try := 0; ; try++ {
+		text := fmt.Sprintf("end%d-%d", h.n, try)
+		_, err := h.s.Append(ctx, entry.User(text))
+		if err == nil {
+			_, err = h.s.Commit(ctx, coppice.Turn{State: json.RawMessage(fmt.Sprintf(`{"turn":%q}`, text))})
+		}
+		if errors.Is(err, coppice.ErrFenced) && try == 0 {
+			if _, err = h.s.Claim(ctx); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			r.violate("Commit fails in the end", "h%d, after Rebase: %v", h.n, err)
+		}
+		return err == nil
+	}
+}
+
+// sameAsFresh compares what a handle shows with what a fresh one does, before another handle goes on.
+func (r *run) sameAsFresh(h *handle) {
+	s, err := fresh(r.w.store(), true, r.clock)
+	if err != nil {
+		r.violate("unreadable", "a fresh handle, in the end: %v", err)
+		return
+	}
+	defer s.Close()
+	r.same(h, s, "in the end")
+}
+
+// same compares what a handle shows with what a fresh one does (I16).
+func (r *run) same(h *handle, fresh *coppice.Session, when string) {
+	mine, err := look(h.s)
+	if err != nil {
+		r.violate("unreadable", "h%d, %s: %v", h.n, when, err)
+		return
+	}
+	theirs, err := look(fresh)
+	if err != nil {
+		r.violate("unreadable", "a fresh handle, %s: %v", when, err)
+		return
+	}
+	if d := differ(mine, theirs); d != "" {
+		what, _, _ := strings.Cut(d, " ")
+		r.violate("handle and fresh handle differ: "+what, "h%d, %s:\n\t   %s", h.n, when, d)
+	}
+}

@@ -1,0 +1,420 @@
+package handle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
+)
+
+const session = "s"
+
+// bases are the stores that schedules begin with a copy of: one session with two branches, and none.
+type bases struct {
+	stores map[bool]backend.Backend // by program.appends
+	root   string                   // id of its first entry
+	reply  string                   // of the answer to it, the head of "main"
+	commit string                   // id of the last commit
+}
+
+// option is a store's options with ids of their own, and times that only grow.
+func options(writer string, seed byte, clock func() time.Time) *coppice.Options {
+	return &coppice.Options{Writer: writer, Now: clock, Rand: &source{r: rand.NewChaCha8([32]byte{seed})}}
+}
+
+// source is randomness that is read by one goroutine at a time.
+type source struct {
+	mu sync.Mutex
+	r  io.Reader
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.r.Read(p)
+}
+
+func ticking(from int64) func() time.Time {
+	var mu sync.Mutex
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		from++
+		return time.UnixMilli(1_800_000_000_000 + from).UTC()
+	}
+}
+
+func newBases() (*bases, error) {
+	b := &bases{stores: map[bool]backend.Backend{false: memory.New(), true: memory.NewAppender()}}
+	for _, appends := range []bool{false, true} {
+		if err := b.fill(b.stores[appends]); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// fill makes the session. Equal clocks and equal randomness make equal ids, on either store.
+func (b *bases) fill(on backend.Backend) error {
+	ctx := context.Background()
+	store, err := coppice.New(on, options("base", 1, ticking(0)))
+	if err != nil {
+		return err
+	}
+	s, err := store.Create(session, nil)
+	if err != nil {
+		return err
+	}
+	say := func(text string, state string) (string, error) {
+		ids, err := s.Append(ctx, entry.User(text))
+		if err != nil {
+			return "", err
+		}
+		_, err = s.Commit(ctx, coppice.Turn{State: json.RawMessage(state)})
+		return ids[0], err
+	}
+	if b.root, err = say("root", `{"turn":"root"}`); err != nil {
+		return err
+	}
+	if b.reply, err = say("reply", `{"turn":"reply"}`); err != nil {
+		return err
+	}
+	if _, err = s.Branch(ctx, b.root, &coppice.BranchOptions{Name: "side"}); err != nil {
+		return err
+	}
+	if _, err = say("side", `{"turn":"side"}`); err != nil {
+		return err
+	}
+	r, err := s.Switch(ctx, "main")
+	if err != nil {
+		return err
+	}
+	b.commit = r.Commit
+	return s.Close()
+}
+
+// handle is a session that a process has open.
+type handle struct {
+	n      int
+	v      *view
+	store  *coppice.Store
+	s      *coppice.Session
+	opened int // the moment
+	closed bool
+}
+
+func (h *handle) writer() string { return fmt.Sprintf("h%d", h.n) }
+
+// laneRun is a lane on its way.
+type laneRun struct {
+	lane
+	n      int
+	next   int // its next call
+	busy   bool
+	may    bool // the call may be cancelled
+	cancel context.CancelFunc
+	rec    *record
+}
+
+// run is one schedule: a program, and what was chosen at each point.
+type run struct {
+	p      program
+	base   *bases
+	engine engine
+	choose func(n int) int
+	w      *world
+	clock  func() time.Time
+
+	mu      sync.Mutex
+	handles map[int]*handle
+	records []*record
+
+	lanes  []*laneRun
+	widths []int
+	trace  []int    // the choices, where there was more than one
+	story  []string // what happened
+	stuck  bool
+	bad    []violation
+}
+
+// play runs a program. It has to be called in a bubble.
+func play(p program, base *bases, e engine, choose func(n int) int) *run {
+	r := &run{p: p, base: base, engine: e, choose: choose, clock: ticking(1000), handles: map[int]*handle{}}
+	r.w = newWorld(base.stores[p.appends], p.reads)
+	if p.fresh {
+		r.w = newWorld(r.emptied(), p.reads)
+	}
+	r.w.free = true
+	for i, l := range p.lanes {
+		if r.handles[l.handle] == nil {
+			if _, err := r.open(l.handle, p.fresh); err != nil {
+				r.violate("start", "open: %v", err)
+				return r
+			}
+		}
+		r.lanes = append(r.lanes, &laneRun{lane: l, n: i + 1})
+	}
+	r.w.free = false
+	r.steps()
+	if !r.stuck {
+		r.judge()
+	}
+	return r
+}
+
+// emptied is the base without its session, but with the proof that the store honours conditions.
+func (r *run) emptied() backend.Backend {
+	ctx := context.Background()
+	if r.p.appends {
+		return memory.NewAppender()
+	}
+	from, to := r.base.stores[false], memory.New()
+	for info := range from.List(ctx, backend.ListOptions{Prefix: "cas/"}) {
+		if p, _, err := from.Get(ctx, info.Key, backend.Range{}); err == nil {
+			_, _ = to.Put(ctx, info.Key, p, backend.Cond{})
+		}
+	}
+	return to
+}
+
+// open is a process that opens the session, or, where it is new, makes a handle that will create it.
+func (r *run) open(n int, create bool) (*handle, error) {
+	h := &handle{n: n, v: &view{w: r.w, name: fmt.Sprintf("h%d", n)}, opened: r.w.tick()}
+	o := options(h.writer(), byte(10+n), r.clock)
+	o.Session.KeepBoth = r.p.both
+	var err error
+	if h.store, err = coppice.New(h.v.backend(), o); err != nil {
+		return nil, err
+	}
+	if create {
+		h.s, err = h.store.Create(session, nil)
+	} else {
+		h.s, err = h.store.Open(context.Background(), session, nil)
+	}
+	if err == nil {
+		r.mu.Lock()
+		r.handles[n] = h
+		r.mu.Unlock()
+	}
+	return h, err
+}
+
+// action is something that the scheduler may do next.
+type action struct {
+	name string
+	do   func()
+}
+
+// steps lets the program run until every lane has ended.
+func (r *run) steps() {
+	for {
+		synctest.Wait()
+		acts := r.actions()
+		if len(acts) == 0 {
+			return
+		}
+		i := 0
+		if len(acts) > 1 {
+			if i = r.choose(len(acts)); i >= len(acts) {
+				i = len(acts) - 1
+			}
+			r.trace, r.widths = append(r.trace, i), append(r.widths, len(acts))
+		}
+		r.story = append(r.story, acts[i].name)
+		if acts[i].do(); acts[i].name == "end" || r.stuck {
+			return
+		}
+	}
+}
+
+// actions are what the scheduler may do, the usual things first: what is asked is done, lanes go on.
+func (r *run) actions() (acts []action) {
+	w := r.w
+	add := func(do func(), format string, args ...any) {
+		acts = append(acts, action{fmt.Sprintf(format, args...), do})
+	}
+	w.mu.Lock()
+	parked, late := slices.Clone(w.parked), slices.Clone(w.late)
+	w.mu.Unlock()
+	for _, c := range parked {
+		add(func() { w.decide(c, verdict{}) }, "%s %s %d: done", c.v.name, c.op, c.id)
+	}
+	busy := false
+	for _, l := range r.lanes {
+		if busy = busy || l.busy; !l.busy && l.next < len(l.ops) && r.mayStart(l) {
+			add(func() { r.start(l) }, "lane %d: %c", l.n, l.ops[l.next].kind)
+		}
+	}
+	if busy && len(parked) == 0 {
+		add(r.sleep, "time passes")
+	}
+	if len(acts) == 0 {
+		add(func() {}, "end")
+	}
+	for _, c := range parked {
+		r.faults(c, add)
+	}
+	for _, l := range r.lanes {
+		if l.busy && l.may && r.p.cancels > 0 {
+			add(func() { r.p.cancels--; r.cancelLane(l) }, "cancel lane %d", l.n)
+		}
+	}
+	for _, l := range late {
+		add(func() { w.land(l) }, "a late put of %s lands", l.v.name)
+	}
+	return acts
+}
+
+// faults are what may become of a request beside done.
+func (r *run) faults(c *call, add func(do func(), format string, args ...any)) {
+	w := r.w
+	one := func(a verdict, budget *int) {
+		name := verdictNames[a.kind]
+		if a.kind == tornRequest {
+			name = fmt.Sprintf("torn after %d", a.bytes)
+		}
+		if a.cut {
+			name += ", network down"
+		}
+		if a.dies {
+			name += ", the process dies"
+		}
+		add(func() {
+			if budget != nil {
+				*budget--
+			}
+			w.decide(c, a)
+		}, "%s %s %d: %s", c.v.name, c.op, c.id, name)
+	}
+	if c.ctx.Err() != nil {
+		if !c.write {
+			one(verdict{kind: failedRead}, nil)
+		} else {
+			one(verdict{kind: cancelledNot}, nil)
+			one(verdict{kind: cancelledYet}, nil)
+		}
+	}
+	if r.p.faults > 0 {
+		for _, a := range c.outcomes() {
+			one(a, &r.p.faults)
+		}
+	}
+	if r.p.deaths > 0 && c.write {
+		for _, a := range c.deaths() {
+			one(a, &r.p.deaths)
+		}
+	}
+}
+
+// sleep lets time pass until something happens. What never happens is stuck.
+func (r *run) sleep() {
+	const enough = 5 * time.Minute
+	for d := 20 * time.Millisecond; d < enough; d *= 2 {
+		before := r.returned()
+		time.Sleep(d)
+		synctest.Wait()
+		r.w.mu.Lock()
+		woke := len(r.w.parked) > 0
+		r.w.mu.Unlock()
+		if woke || r.returned() != before {
+			return
+		}
+	}
+	r.stuck = true
+	for _, l := range r.lanes {
+		if l.busy {
+			r.violate("stuck", "%s never returns", l.rec)
+		}
+	}
+}
+
+func (r *run) returned() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.records {
+		if c.returned {
+			n++
+		}
+	}
+	return n
+}
+
+// mayStart reports whether the next call of a lane may begin now: no call is under way on its handle for whose
+// mutex it, or which for its mutex, would wait.
+func (r *run) mayStart(l *laneRun) bool {
+	kind := string(l.ops[l.next].kind)
+	for _, o := range r.lanes {
+		if !o.busy || o.handle != l.handle || o.rec == nil {
+			continue
+		}
+		other := string(o.ops[o.next-1].kind)
+		if slices.Contains(r.engine.Blocks, kind+other) || slices.Contains(r.engine.Blocks, other+kind) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *run) cancelLane(l *laneRun) {
+	at := r.w.tick()
+	r.mu.Lock()
+	l.rec.cancelled = at
+	r.mu.Unlock()
+	l.may = false
+	l.cancel()
+}
+
+// start begins the next call of a lane, in a goroutine of its own.
+func (r *run) start(l *laneRun) {
+	o := l.ops[l.next]
+	ctx, cancel := context.WithCancel(context.Background())
+	l.next++
+	l.busy, l.may, l.cancel = true, o.cancel, cancel
+	h := r.handles[l.handle]
+	l.rec = r.begin(l, h, o.kind)
+	go func() {
+		defer cancel()
+		if in(o.kind, "OW") {
+			r.visit(l, o.kind)
+		} else {
+			r.do(ctx, h, l.rec)
+		}
+		r.w.mu.Lock()
+		h.v.cut = false
+		r.w.mu.Unlock()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		l.busy = false
+	}()
+}
+
+// violate records that a promise is broken. Only the first of each rule counts.
+func (r *run) violate(rule, format string, args ...any) {
+	if !slices.ContainsFunc(r.bad, func(v violation) bool { return v.Rule == rule }) {
+		r.bad = append(r.bad, violation{Rule: rule, Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// violation is a promise that was broken, and the schedule that shows it.
+type violation struct {
+	Rule, Text string
+	Program    string
+	Choices    []int
+	Story      []string
+}
+
+// failed reports whether an error is any of these.
+func failed(err error, any ...error) bool {
+	return slices.ContainsFunc(any, func(e error) bool { return errors.Is(err, e) })
+}

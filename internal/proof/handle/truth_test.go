@@ -1,0 +1,248 @@
+package handle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// truth is what a fresh handle finds in a store.
+type truth struct {
+	s       *coppice.Session    // the fresh handle; nil = there is no session
+	commits []checkpoint.Commit // by seq
+	docs    []string            // the state after each, once it was asked for
+	byText  map[string][]transcript.Entry
+	byID    map[string]transcript.Entry
+}
+
+// fresh opens the session of a store as a new process does.
+func fresh(on backend.Backend, readOnly bool, clock func() time.Time) (*coppice.Session, error) {
+	o := options("judge", 99, clock)
+	o.Session.ReadOnly = readOnly
+	store, err := coppice.New(on, o)
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(context.Background(), session, nil)
+}
+
+// read is the truth of a store; without a session it is empty.
+func read(on backend.Backend, clock func() time.Time) (*truth, error) {
+	s, err := fresh(on, true, clock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &truth{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := readFrom(s)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return t, nil
+}
+
+func (t *truth) close() {
+	if t != nil && t.s != nil {
+		_ = t.s.Close()
+	}
+}
+
+// doc is the state after the commit at a place in the log.
+func (t *truth) doc(i int) string {
+	if t.docs[i] == "" {
+		v, err := t.s.At(context.Background(), coppice.Target{Commit: t.commits[i].Commit})
+		if err != nil {
+			return err.Error()
+		}
+		t.docs[i] = string(v.Document().State)
+	}
+	return t.docs[i]
+}
+
+func readFrom(s *coppice.Session) (*truth, error) {
+	ctx := context.Background()
+	t := &truth{s: s, byText: map[string][]transcript.Entry{}, byID: map[string]transcript.Entry{}}
+	for c, err := range s.Log(ctx, coppice.Target{}) {
+		if err != nil {
+			return nil, fmt.Errorf("log: %w", err)
+		}
+		t.commits = append(t.commits, c)
+	}
+	slices.Reverse(t.commits)
+	t.docs = make([]string, len(t.commits))
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			return nil, fmt.Errorf("entries: %w", err)
+		}
+		t.byID[e.ID] = e
+		if m, ok := e.Message(); ok {
+			t.byText[m.Text()] = append(t.byText[m.Text()], e)
+		} else if e.Type == "label" {
+			var l struct{ Label string }
+			if err := e.Decode(&l); err != nil {
+				return nil, err
+			}
+			t.byText[l.Label] = append(t.byText[l.Label], e)
+		}
+	}
+	return t, nil
+}
+
+// of gives the places in the log of the commits that a turn made: of all with its key, or with its reason.
+func (t *truth) of(c *record) (list []int) {
+	for i, o := range t.commits {
+		if c.key != "" && o.Key == c.key || c.key == "" && o.Reason == c.needle() {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// descends reports whether an entry is below another one, or is it.
+func (t *truth) descends(id, from string) bool {
+	for range len(t.byID) + 1 {
+		if id == from {
+			return true
+		}
+		e, ok := t.byID[id]
+		if !ok || e.ParentID == "" {
+			return false
+		}
+		id = e.ParentID
+	}
+	return false
+}
+
+// structure is what holds for every history.
+func (r *run) structure(t *truth) {
+	for i, c := range t.commits {
+		if c.Seq != uint64(i) && c.Seq != uint64(i)+t.commits[0].Seq {
+			r.violate("log", "the log has seq %d at place %d", c.Seq, i)
+		}
+		if i > 0 && c.Parent != t.commits[i-1].Commit {
+			r.violate("log", "commit seq %d does not name the one before it as its parent", c.Seq)
+		}
+	}
+	for text, list := range t.byText {
+		if len(list) > 1 {
+			r.violate("entry twice", "entry %q is stored %d times", text, len(list))
+		}
+	}
+	for _, e := range t.byID {
+		if p, ok := t.byID[e.ParentID]; e.ParentID != "" && (!ok || p.Ordinal >= e.Ordinal) {
+			r.violate("parent", "an entry is stored before its parent: %s", e.Raw)
+		}
+	}
+}
+
+// message is the JSON of the message that a text is appended as.
+func message(text string) string {
+	var body struct{ Message json.RawMessage }
+	if err := json.Unmarshal(entry.User(text).Body, &body); err != nil {
+		panic(err)
+	}
+	return string(body.Message)
+}
+
+// has reports whether a text is stored once, with these bytes and, unless it is "", this id.
+func (t *truth) has(text, id string) bool {
+	list := t.byText[text]
+	if len(list) != 1 {
+		return false
+	}
+	if m, ok := list[0].Message(); ok && string(m.Raw) != message(text) {
+		return false
+	}
+	return id == "" || list[0].ID == id
+}
+
+// view is all that the API shows of a session, as text, one thing a line.
+func look(s *coppice.Session) (string, error) {
+	var b strings.Builder
+	ctx := context.Background()
+	info, err := json.Marshal(s.Info())
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "info %s\nhead %+v\n", info, s.Head())
+	var state json.RawMessage
+	if err := s.State(&state); err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "state %s\n", state)
+	c, err := s.Context(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range c.Messages {
+		fmt.Fprintf(&b, "context %s %s\n", m.Entry, m.Raw)
+	}
+	fmt.Fprintf(&b, "settings %+v leaf %s explicit %v\n", c.Settings, c.Leaf, c.Explicit)
+	tree, err := s.Tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "tree head %s\n", tree.Head())
+	for n := range tree.Nodes(transcript.FilterAll) {
+		fmt.Fprintf(&b, "node %d %s below %q, %s, label %q, on the path: %v\n", n.Ordinal, n.ID, n.ParentID, n.Type, n.Label, n.OnPath)
+	}
+	for _, br := range tree.Branches() {
+		fmt.Fprintf(&b, "branch %s at %s\n", br.Name, br.Head)
+	}
+	return b.String(), nil
+}
+
+// differ gives the first lines in which two texts differ; "" = none.
+func differ(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range max(len(x), len(y)) {
+		var p, q string
+		if i < len(x) {
+			p = x[i]
+		}
+		if i < len(y) {
+			q = y[i]
+		}
+		if p != q {
+			return fmt.Sprintf("%.600s\n\t!= %.600s", p, q)
+		}
+	}
+	return ""
+}
+
+// held reports whether a write that was asked for holds a text.
+func (r *run) held(s sent, needle string) bool {
+	if r.p.appends {
+		return bytes.Contains(s.body, []byte(needle))
+	}
+	// The checkpoint is compressed: it is read as a fresh handle would.
+	on := r.w.replace.Crash(0)
+	if _, err := on.Put(context.Background(), s.key, s.body, backend.Cond{}); err != nil {
+		return false
+	}
+	t, err := read(on, r.clock)
+	if err != nil {
+		return false
+	}
+	defer t.close()
+	for _, c := range t.commits {
+		if c.Reason == needle || needle == keyedText && c.Key == theKey {
+			return true
+		}
+	}
+	_, ok := t.byText[needle]
+	return ok
+}

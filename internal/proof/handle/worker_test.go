@@ -1,0 +1,246 @@
+package handle
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Schedules are played in processes of their own, one bubble each: the compressors that package codec keeps
+// for use again hold channels, and a channel belongs for good to the bubble in which it was made. One processor
+// for each makes the order in which goroutines run the same every time.
+
+// workerEnv holds an engine as JSON: the process is a worker, and does that and nothing else.
+const workerEnv = "COPPICE_HANDLE_WORKER"
+
+// task is what a worker is asked to do next.
+type task struct {
+	Program     string // schedules of it are searched, up to Limit
+	Limit       int
+	First, Last uint64      // else random programs of these seeds
+	Minimise    []violation // else these are made smaller
+	Verbose     bool        // every schedule is told before it is played
+}
+
+// result is what a worker did.
+type result struct {
+	Hashes   []uint64
+	Counts   map[string]int
+	Found    []violation
+	Complete bool // all schedules of the program were played
+	Stuck    bool // the worker ends here: goroutines are left
+}
+
+const (
+	sayAt     = "handle at "
+	sayResult = "handle result "
+)
+
+// TestWorker is not a test: it is the other end of pool.
+func TestWorker(t *testing.T) {
+	text := os.Getenv(workerEnv)
+	if text == "" {
+		t.Skip("no worker")
+	}
+	var e engine
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s, err := newSearcher(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks := json.NewDecoder(os.Stdin)
+		for {
+			var job task
+			if err := tasks.Decode(&job); err != nil {
+				return
+			}
+			r := s.work(job)
+			p, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(os.Stdout, "%s%s\n", sayResult, p)
+			if r.Stuck {
+				os.Exit(0)
+			}
+		}
+	})
+}
+
+// work does one task.
+func (s *searcher) work(job task) (r result) {
+	s.found, s.counts, s.hashes, s.at = map[string]violation{}, map[string]int{}, nil, nil
+	if job.Verbose {
+		s.at = func(p program, choices []int) { fmt.Fprintf(os.Stdout, "%s%s\n", sayAt, recipe(p.String(), choices)) }
+	}
+	p, err := parse(job.Program)
+	switch {
+	case len(job.Minimise) > 0:
+		for _, v := range job.Minimise {
+			r.Found = append(r.Found, s.minimise(v))
+		}
+	case job.Program == "":
+		for seed := job.First; seed < job.Last && !s.stuck; seed++ {
+			s.wander(seed)
+		}
+	case err != nil:
+		panic(err)
+	default:
+		r.Complete = s.search(p, job.Limit, func(r *run) bool {
+			s.count(p, r)
+			return true
+		})
+	}
+	for _, v := range s.found {
+		r.Found = append(r.Found, v)
+	}
+	r.Hashes, r.Counts, r.Stuck = s.hashes, s.counts, s.stuck
+	return r
+}
+
+// recipe is a schedule as text: the program, a semicolon, the choices.
+func recipe(program string, choices []int) string {
+	return program + "; " + strings.Trim(fmt.Sprint(choices), "[]")
+}
+
+func parseRecipe(text string) (p program, choices []int, err error) {
+	head, rest, _ := strings.Cut(text, ";")
+	if p, err = parse(head); err != nil {
+		return p, nil, err
+	}
+	for _, word := range strings.Fields(rest) {
+		var c int
+		if _, err := fmt.Sscan(word, &c); err != nil {
+			return p, nil, fmt.Errorf("choice %q: %w", word, err)
+		}
+		choices = append(choices, c)
+	}
+	return p, choices, nil
+}
+
+// hanging is how long a worker may stay with one task, in real time.
+const hanging = 3 * time.Minute
+
+// process is a worker that runs.
+type process struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines *bufio.Scanner
+	watch *time.Timer
+	end   context.CancelFunc
+	noise strings.Builder
+}
+
+func startWorker(ctx context.Context, e engine) (*process, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w := &process{end: cancel}
+	w.cmd = exec.CommandContext(ctx, os.Args[0], "-test.run=^TestWorker$", "-test.timeout=0") //nolint:gosec // this program
+	w.cmd.Env = append(os.Environ(), workerEnv+"="+string(text), "GOMAXPROCS=1", "GOGC=400")
+	w.cmd.Stderr = &w.noise
+	if w.in, err = w.cmd.StdinPipe(); err != nil {
+		cancel()
+		return nil, err
+	}
+	out, err := w.cmd.StdoutPipe()
+	if err == nil {
+		err = w.cmd.Start()
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	w.lines = bufio.NewScanner(out)
+	w.lines.Buffer(nil, 64<<20)
+	w.watch = time.AfterFunc(hanging, cancel)
+	return w, nil
+}
+
+// do has the worker do a task. last is the schedule that was told last.
+func (w *process) do(job task) (r result, last string, err error) {
+	w.watch.Reset(hanging)
+	if err := json.NewEncoder(w.in).Encode(job); err != nil {
+		return r, "", err
+	}
+	for w.lines.Scan() {
+		line := w.lines.Text()
+		if at, ok := strings.CutPrefix(line, sayAt); ok {
+			last = at
+		} else if p, ok := strings.CutPrefix(line, sayResult); ok {
+			return r, last, json.Unmarshal([]byte(p), &r)
+		} else if w.noise.Len() < 1<<16 {
+			fmt.Fprintln(&w.noise, line)
+		}
+	}
+	return r, last, fmt.Errorf("the process died: %w", w.stop())
+}
+
+func (w *process) stop() error {
+	_ = w.in.Close()
+	err := w.cmd.Wait()
+	w.watch.Stop()
+	w.end()
+	if err != nil {
+		return fmt.Errorf("%w\n%.6000s", err, w.noise.String())
+	}
+	return nil
+}
+
+// pool gives tasks to workers and their results to take, one at a time, until next has none left.
+func pool(ctx context.Context, e engine, workers int, next func() (task, bool), take func(task, result), died func(task, string, error)) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			var w *process
+			for {
+				mu.Lock()
+				job, ok := next()
+				mu.Unlock()
+				if !ok {
+					break
+				}
+				var err error
+				if w == nil {
+					if w, err = startWorker(ctx, e); err != nil {
+						died(job, "", err)
+						return
+					}
+				}
+				r, last, err := w.do(job)
+				mu.Lock()
+				if err != nil {
+					died(job, last, err)
+				} else {
+					take(job, r)
+				}
+				mu.Unlock()
+				if err != nil || r.Stuck {
+					if err == nil {
+						_ = w.stop()
+					}
+					w = nil
+				}
+			}
+			if w != nil {
+				_ = w.stop()
+			}
+		})
+	}
+	all.Wait()
+}

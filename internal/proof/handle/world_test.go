@@ -1,0 +1,382 @@
+package handle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+)
+
+// What an injected failure is.
+var (
+	errRefused = errors.New("injected: refused")
+	errLost    = errors.New("injected: the answer is lost")
+	errDead    = errors.New("injected: this process has died")
+)
+
+// world is one store and all that processes ask of it. Every write waits until the scheduler decides what
+// becomes of it, and so does every read if reads is set.
+type world struct {
+	replace *memory.Backend  // one of the two is nil
+	log     *memory.Appender // a store that appends
+	reads   bool
+
+	mu     sync.Mutex
+	free   bool // nothing waits: the judge looks
+	calls  int
+	parked []*call
+	late   []latePut
+	now    int  // moments: one for each thing that happens
+	doubt  bool // bytes are visible that no sync confirmed
+	landed bool // a late PUT was applied
+}
+
+// latePut is a PUT that was reported as unknown and is still on its way.
+type latePut struct {
+	v    *view
+	key  string
+	body []byte
+	cond backend.Cond
+}
+
+// call is a request that waits for the scheduler.
+type call struct {
+	id      int
+	v       *view
+	ctx     context.Context //nolint:containedctx // the scheduler asks whether its caller was cancelled
+	op, key string
+	write   bool
+	body    []byte
+	cond    backend.Cond
+	run     func(ctx context.Context) error
+	answer  chan verdict
+}
+
+// verdict is what becomes of a request.
+type verdict struct {
+	kind  verdictKind
+	bytes int // torn: so many are written
+	cut   bool
+	dies  bool // and the process dies with it
+}
+
+type verdictKind uint8
+
+const (
+	done         verdictKind = iota
+	refused                  // not applied, for certain
+	lostAnswer               // applied, and reported as unknown; where the store appends, not synced
+	lostRequest              // not applied, and reported as unknown
+	lateRequest              // reported as unknown, and it may be applied later
+	tornRequest              // so many bytes are written, and it is reported as unknown
+	failedRead               // the error of a read
+	cancelledNot             // the caller's context is done: not applied, reported as unknown
+	cancelledYet             // the caller's context is done: applied, reported as unknown
+)
+
+var verdictNames = [...]string{
+	"done", "refused", "answer lost", "request lost", "late", "torn", "read fails", "cancelled, not applied", "cancelled, applied",
+}
+
+// view is the store as one process reaches it.
+type view struct {
+	w      *world
+	name   string
+	dead   bool
+	cut    bool // the network is down: every call fails at once, its outcome unknown
+	sent   []sent
+	faults []int // moments at which something failed
+	wrote  []int // moments at which a write of it took effect
+}
+
+// sent is a write that was asked for, whatever became of it.
+type sent struct {
+	at      int
+	op, key string
+	body    []byte
+}
+
+// newWorld is a world that begins as a copy of base.
+func newWorld(base backend.Backend, reads bool) *world {
+	w := &world{reads: reads}
+	switch b := base.(type) {
+	case *memory.Backend:
+		w.replace = b.Crash(0)
+	case *memory.Appender:
+		w.log = b.Crash(0)
+	}
+	return w
+}
+
+func (w *world) store() backend.Backend {
+	if w.log != nil {
+		return w.log
+	}
+	return w.replace
+}
+
+// backend is the view as a program gets it: it appends if the store does.
+func (v *view) backend() backend.Backend {
+	if v.w.log != nil {
+		return appender{v}
+	}
+	return v
+}
+
+// tick begins a new moment.
+func (w *world) tick() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now++
+	return w.now
+}
+
+// ask waits for what becomes of a request, and does it.
+func (v *view) ask(c *call) error {
+	w := v.w
+	if err := c.ctx.Err(); err != nil {
+		return &backend.Error{Op: c.op, Key: c.key, Outcome: backend.NotApplied, Err: err}
+	}
+	w.mu.Lock()
+	c.v = v
+	if c.write {
+		v.sent = append(v.sent, sent{w.now, c.op, c.key, slices.Clone(c.body)})
+	}
+	switch {
+	case v.dead:
+		w.mu.Unlock()
+		return &backend.Error{Op: c.op, Key: c.key, Outcome: backend.NotApplied, Err: errDead}
+	case w.free:
+		w.mu.Unlock()
+		return c.run(context.Background())
+	case v.cut:
+		w.mu.Unlock()
+		return &backend.Error{Op: c.op, Key: c.key, Err: errLost}
+	case !c.write && !w.reads:
+		w.mu.Unlock()
+		return c.run(context.Background())
+	}
+	w.calls++
+	c.id, c.answer = w.calls, make(chan verdict, 1)
+	w.parked = append(w.parked, c)
+	w.mu.Unlock()
+	return c.finish(<-c.answer)
+}
+
+// finish does what was decided of a request.
+func (c *call) finish(a verdict) error {
+	switch a.kind {
+	case done:
+		err := c.run(context.Background())
+		if err == nil && c.write {
+			c.v.took()
+		}
+		return err
+	case refused, failedRead:
+		return &backend.Error{Op: c.op, Key: c.key, Outcome: backend.NotApplied, Err: errRefused}
+	case lostAnswer, cancelledYet:
+		c.unsynced(func(s memory.Step) error {
+			if s.Stage == memory.Visible {
+				return errLost
+			}
+			return nil
+		})
+	case tornRequest:
+		c.unsynced(func(memory.Step) error { return memory.Short(a.bytes) })
+	case lostRequest, lateRequest, cancelledNot:
+	}
+	err := errLost // whatever the store answered, the caller does not learn it
+	if ctxErr := c.ctx.Err(); ctxErr != nil {
+		err = fmt.Errorf("%w: %w", ctxErr, err)
+	}
+	return &backend.Error{Op: c.op, Key: c.key, Err: err}
+}
+
+// unsynced runs a write that becomes visible; on a store that appends it is not known to be durable.
+func (c *call) unsynced(hook memory.Hook) {
+	w := c.v.w
+	if w.log == nil { // what an object store shows is durable
+		if c.run(context.Background()) == nil {
+			c.v.took()
+		}
+		return
+	}
+	w.log.SetHook(hook)
+	err := c.run(context.Background())
+	w.log.SetHook(nil)
+	if errors.Is(err, errLost) || errors.As(err, new(memory.Short)) {
+		c.v.took()
+		w.mu.Lock()
+		w.doubt = true
+		w.mu.Unlock()
+	}
+}
+
+func (v *view) took() {
+	v.w.mu.Lock()
+	defer v.w.mu.Unlock()
+	v.wrote = append(v.wrote, v.w.now)
+}
+
+// decide lets a parked request go on.
+func (w *world) decide(c *call, a verdict) {
+	w.mu.Lock()
+	w.now++
+	w.parked = slices.DeleteFunc(w.parked, func(p *call) bool { return p == c })
+	if a.kind != done {
+		c.v.faults = append(c.v.faults, w.now)
+	}
+	if a.kind == lateRequest {
+		w.late = append(w.late, latePut{c.v, c.key, c.body, c.cond})
+	}
+	c.v.cut = a.cut
+	var others []*call
+	if a.dies {
+		c.v.dead = true
+		for _, p := range w.parked {
+			if p.v == c.v {
+				others = append(others, p)
+			}
+		}
+		w.parked = slices.DeleteFunc(w.parked, func(p *call) bool { return p.v == c.v })
+	}
+	w.mu.Unlock()
+	c.answer <- a
+	for _, p := range others {
+		p.answer <- verdict{kind: refused}
+	}
+}
+
+// land applies a late PUT, if its condition still holds.
+func (w *world) land(l latePut) {
+	w.tick()
+	_, err := w.store().Put(context.Background(), l.key, l.body, l.cond)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.late = slices.DeleteFunc(w.late, func(o latePut) bool { return &o.body[0] == &l.body[0] })
+	if err == nil {
+		w.landed = true
+		l.v.wrote, l.v.faults = append(l.v.wrote, w.now), append(l.v.faults, w.now)
+	}
+}
+
+// outcomes are what may become of a request, beside done and without those of a cancelled caller.
+func (c *call) outcomes() []verdict {
+	switch {
+	case !c.write:
+		return []verdict{{kind: failedRead}}
+	case c.v.w.log == nil && c.op == "put":
+		return []verdict{
+			{kind: refused},
+			{kind: lostAnswer},
+			{kind: lateRequest},
+			{kind: lostAnswer, cut: true},
+			{kind: lateRequest, cut: true},
+		}
+	case c.op == "append":
+		list := []verdict{{kind: refused}, {kind: lostAnswer}, {kind: lostRequest}}
+		return append(list, c.torn()...)
+	}
+	return []verdict{{kind: refused}, {kind: lostAnswer}, {kind: lostRequest}}
+}
+
+// torn are the places where an append may stop: after each line but the last, and within the first and the
+// last.
+func (c *call) torn() (list []verdict) {
+	first := bytes.IndexByte(c.body, '\n') + 1
+	list = append(list, verdict{kind: tornRequest, bytes: first / 2})
+	at := 0
+	for at < len(c.body) {
+		n := bytes.IndexByte(c.body[at:], '\n') + 1
+		if n == 0 || at+n == len(c.body) {
+			break
+		}
+		at += n
+		list = append(list, verdict{kind: tornRequest, bytes: at})
+	}
+	if at > 0 {
+		list = append(list, verdict{kind: tornRequest, bytes: at + (len(c.body)-at)/2})
+	}
+	return list
+}
+
+// deaths are what a write may leave when its process dies.
+func (c *call) deaths() []verdict {
+	list := []verdict{{kind: lostRequest, dies: true}, {kind: lostAnswer, dies: true}}
+	if c.op == "append" {
+		for _, t := range c.torn() {
+			t.dies = true
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+func (v *view) Get(ctx context.Context, key string, r backend.Range) (p []byte, info backend.Info, err error) {
+	err = v.ask(&call{ctx: ctx, op: "get", key: key, run: func(ctx context.Context) (err error) {
+		p, info, err = v.w.store().Get(ctx, key, r)
+		return err
+	}})
+	return p, info, err
+}
+
+func (v *view) Put(ctx context.Context, key string, p []byte, c backend.Cond) (info backend.Info, err error) {
+	err = v.ask(&call{ctx: ctx, op: "put", key: key, write: true, body: slices.Clone(p), cond: c, run: func(ctx context.Context) (err error) {
+		info, err = v.w.store().Put(ctx, key, p, c)
+		return err
+	}})
+	return info, err
+}
+
+func (v *view) Stat(ctx context.Context, key string) (info backend.Info, err error) {
+	err = v.ask(&call{ctx: ctx, op: "stat", key: key, run: func(ctx context.Context) (err error) {
+		info, err = v.w.store().Stat(ctx, key)
+		return err
+	}})
+	return info, err
+}
+
+func (v *view) List(ctx context.Context, o backend.ListOptions) iter.Seq2[backend.Info, error] {
+	return v.w.store().List(ctx, o)
+}
+
+func (v *view) Delete(ctx context.Context, key string) error {
+	return v.ask(&call{ctx: ctx, op: "delete", key: key, write: true, run: func(ctx context.Context) error {
+		return v.w.store().Delete(ctx, key)
+	}})
+}
+
+func (v *view) Close() error { return nil }
+
+// appender is a view of a store that appends.
+type appender struct{ *view }
+
+func (a appender) Append(ctx context.Context, key string, off int64, p []byte) (info backend.Info, err error) {
+	err = a.ask(&call{ctx: ctx, op: "append", key: key, write: true, body: p, run: func(ctx context.Context) (err error) {
+		info, err = a.w.log.Append(ctx, key, off, p)
+		return err
+	}})
+	return info, err
+}
+
+func (a appender) Cut(ctx context.Context, key string, off, size int64) (info backend.Info, err error) {
+	err = a.ask(&call{ctx: ctx, op: "cut", key: key, write: true, run: func(ctx context.Context) (err error) {
+		info, err = a.w.log.Cut(ctx, key, off, size)
+		return err
+	}})
+	return info, err
+}
+
+func (a appender) Resync(ctx context.Context, key string, off, size int64) (info backend.Info, err error) {
+	err = a.ask(&call{ctx: ctx, op: "resync", key: key, write: true, run: func(ctx context.Context) (err error) {
+		info, err = a.w.log.Resync(ctx, key, off, size)
+		return err
+	}})
+	return info, err
+}
