@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -27,7 +28,7 @@ type record struct {
 	ids        []string // that were returned
 	doc        string   // the state that it commits; "" = none
 	key        string
-	head       string // the handle's head when the call had returned
+	after      checkpoint.Head // the handle's head when the call had returned
 }
 
 func (c *record) String() string {
@@ -92,10 +93,10 @@ func (r *run) do(ctx context.Context, h *handle, c *record) {
 			r.violate("panic", "%s: %v\n%s", c, p, debug.Stack())
 			r.mu.Unlock()
 		}
-		at, head := r.w.tick(), h.s.Head().Entry
+		at, head := r.w.tick(), h.s.Head()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		c.returned, c.end, c.err, c.ids, c.receipt, c.head = true, at, err, ids, receipt, head
+		c.returned, c.end, c.err, c.ids, c.receipt, c.after = true, at, err, ids, receipt, head
 	}()
 	switch c.kind {
 	case opAppend:

@@ -33,7 +33,7 @@ func TestProofHandle(t *testing.T) {
 	rep := proof.Begin(t, "handle")
 	e := probe(t)
 	t.Logf("calls %s; the second of these waits for a mutex while the first waits for the store: %v", e.Supported, e.Blocks)
-	f := &findings{seen: map[uint64]struct{}{}, counts: map[string]int{}, found: map[string]violation{}, target: proof.Pick(t, 3000, 100_000, 1_000_000)}
+	f := &findings{seen: map[uint64]struct{}{}, counts: map[string]int{}, found: map[string]violation{}, target: proof.Pick(t, quick, 100_000, 1_000_000)}
 	list := programs(e)
 	limit := f.target * 6 / 10 / len(list)
 	var seed uint64
@@ -45,12 +45,28 @@ func TestProofHandle(t *testing.T) {
 		}
 		seed += 100
 		return task{First: seed - 100, Last: seed}, len(f.seen) < f.target && seed < uint64(4*f.target)
-	}, f.take, func(job task, _ string, err error) {
-		rep.Violation("a worker died at %+v: %v", job, err)
+	}, f.take, func(job task, err error) {
+		rep.Violation("a worker died: %v\n\treplay: %s='%s'", err, replayEnv, lastOf(t, e, job))
 	})
 	rep.Explored(len(f.seen))
 	t.Logf("%d programs searched, %d of them to the end; %d seeds", f.programs, f.complete, seed)
 	f.report(t, rep, e)
+}
+
+// lastOf is the schedule at which a worker dies, or hangs, that does a task.
+func lastOf(t *testing.T, e engine, job task) string {
+	t.Helper()
+	w, err := startWorker(t.Context(), e)
+	if err != nil {
+		return err.Error()
+	}
+	job.Verbose = true
+	_, last, err := w.do(job)
+	if err == nil {
+		_ = w.stop()
+		return "not seen again"
+	}
+	return last
 }
 
 // findings are what all workers found.
@@ -102,7 +118,7 @@ func (f *findings) report(t *testing.T, rep *proof.Report, e engine) {
 		for _, v := range r.Found {
 			f.found[v.Rule] = v
 		}
-	}, func(job task, _ string, err error) { t.Logf("a worker died while it made %q smaller: %v", job.Minimise[0].Rule, err) })
+	}, func(job task, err error) { t.Logf("a worker died while it made %q smaller: %v", job.Minimise[0].Rule, err) })
 	for _, rule := range rules {
 		v := f.found[rule]
 		text := fmt.Sprintf("%s (%d schedules)\n\t%s\n\treplay: %s='%s'", rule, f.counts[rule], v.Text, replayEnv, recipe(v.Program, v.Choices))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/coppice-go/coppice"
@@ -31,6 +32,7 @@ func (r *run) judge() {
 	r.fences()
 	r.overwrites(t)
 	r.quiet()
+	r.moves()
 	if r.p.crash && r.w.doubt {
 		r.powerLoss()
 	}
@@ -63,6 +65,7 @@ func (r *run) judge() {
 		r.fate(c, after)
 	}
 	r.chains(after, heads)
+	r.grounds(after)
 }
 
 func (r *run) closeAll() {
@@ -140,7 +143,7 @@ func (r *run) answer(c *record, t *truth) {
 		return
 	}
 	switch {
-	case c.err == nil && in(c.kind, writers):
+	case c.err == nil && r.durable(c):
 		r.acknowledged(c, t)
 	case c.err != nil && !r.cause(c):
 		r.violate("error without a cause", "%s: nothing befell it", c)
@@ -154,16 +157,25 @@ func (r *run) answer(c *record, t *truth) {
 	}
 }
 
+// durable reports whether nil from a call says that something is durable.
+func (r *run) durable(c *record) bool {
+	return in(c.kind, writers) || r.p.each && in(c.kind, appends)
+}
+
 // acknowledged judges a call that returned nil: what was appended before it is stored, and its receipt is true.
 func (r *run) acknowledged(c *record, t *truth) {
 	none := in(c.kind, navigates) && c.receipt.Seq <= c.before || c.kind == opRebase && c.receipt.Commit == ""
 	if lost := r.missing(c, t); len(lost) > 0 && !none && (!c.receipt.Repeated || len(lost) > c.receipt.Pending) {
-		r.violate("acknowledged entry missing", "%s returned nil, and %q, appended before it, is not stored", c, lost)
+		rule := "acknowledged entry missing"
+		if r.any(func(o *record) bool { return o.h == c.h && o.key != "" && o.begin < c.end }) {
+			rule += " after a turn with a key" // it may be one that was repeated
+		}
+		r.violate(rule, "%s returned nil, and %q, appended before it, is not stored", c, lost)
 	}
-	if c.kind == opLabel || in(c.kind, entryTurns) && !c.receipt.Repeated {
+	if in(c.kind, appends+"L") || in(c.kind, entryTurns) && !c.receipt.Repeated {
 		for i, text := range c.texts {
 			id := ""
-			if c.kind != opLabel && i < len(c.ids) {
+			if i < len(c.ids) {
 				id = c.ids[i]
 			}
 			if !t.has(text, id) {
@@ -198,19 +210,11 @@ func (r *run) acknowledged(c *record, t *truth) {
 // cause reports whether anything befell a call that may be the reason for its error.
 func (r *run) cause(c *record) bool {
 	h := c.h
-	before := func(list []int, from int) bool {
-		for _, at := range list {
-			if at >= from && at <= c.end {
-				return true
-			}
-		}
-		return false
-	}
-	if c.cancelled > 0 || c.kind == opClose || before(h.v.faults, 0) {
+	if c.cancelled > 0 || c.kind == opClose || slices.ContainsFunc(h.v.faults, c.metBy) {
 		return true
 	}
 	for _, o := range r.handles {
-		if o != h && before(o.v.wrote, h.opened) {
+		if o != h && slices.ContainsFunc(o.v.wrote, func(at int) bool { return at >= h.opened && at <= c.end }) {
 			return true
 		}
 	}
@@ -224,6 +228,18 @@ func (r *run) cause(c *record) bool {
 		return o.h == h && (o.kind == opClose && o.begin <= c.end || o.kind == opReload && o.over(c.begin, c.end)) ||
 			in(c.kind, keyedTurns) && in(o.kind, keyedTurns) && o.kind != c.kind && errors.Is(c.err, coppice.ErrKeyReused)
 	})
+}
+
+// metBy reports whether a failure of a request may be why a call failed. One that is certain is for those who
+// shared the request; after one that is not, the handle refuses turns.
+func (c *record) metBy(f fault) bool {
+	if f.at > c.end {
+		return false
+	}
+	if f.kind != refused && f.kind != failedRead {
+		return true
+	}
+	return c.begin <= f.at && (!f.commit || c.begin <= f.sent || in(c.kind, exclusive))
 }
 
 // wasSent reports whether anything of a call reached a request while it was under way.
@@ -271,10 +287,10 @@ func (r *run) fate(c *record, t *truth) {
 	if c.refused() && n > 0 && !twin(func(o *record) bool { return !o.refused() }) {
 		r.violate("refused document stored", "%s, and its document is stored", c)
 	}
-	if c.refused() && c.kind != opBoth {
+	if in(c.kind, entryTurns) && c.key == "" && !c.unknown() {
 		for _, text := range c.texts {
-			if len(t.byText[text]) > 0 {
-				r.violate("refused entry stored", "%s, and its entry %q is stored", c, text)
+			if (len(t.byText[text]) > 0) != (n > 0) {
+				r.violate("a turn without its entries", "%s: it is stored %d times, its entry %q %d times", c, n, text, len(t.byText[text]))
 			}
 		}
 	}

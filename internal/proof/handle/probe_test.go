@@ -24,7 +24,7 @@ func probe(t *testing.T) engine {
 	}
 	open := func(appends bool) (*run, *handle) {
 		r := &run{base: b, clock: ticking(1000), handles: map[int]*handle{}}
-		r.w = newWorld(b.stores[appends], true)
+		r.w = newWorld(b.stores[kind{appends: appends}], true)
 		r.w.free = true
 		h, err := r.open(1, false)
 		if err != nil {

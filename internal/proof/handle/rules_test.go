@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/coppice-go/coppice"
@@ -88,8 +89,13 @@ func (r *run) otherMoved(c *record, t *truth) bool {
 // quiet: a handle that commits nothing writes nothing.
 func (r *run) quiet() {
 	for _, h := range r.handles {
-		if len(h.v.sent) > 0 && !r.any(func(c *record) bool { return c.h == h && in(c.kind, writers) }) {
+		if len(h.v.sent) > 0 && !r.any(func(c *record) bool { return c.h == h && r.durable(c) }) {
 			r.violate("a handle that commits nothing writes", "h%d: %s of %s", h.n, h.v.sent[0].op, h.v.sent[0].key)
+		}
+		for _, s := range h.v.sent {
+			if r.any(func(c *record) bool { return c.h == h && c.kind == opClose && c.returned && c.end < s.at }) {
+				r.violate("a closed handle writes", "h%d: %s of %s", h.n, s.op, s.key)
+			}
 		}
 	}
 }
@@ -128,7 +134,7 @@ func (r *run) powerLoss() {
 	for seed := range uint64(3) {
 		on := r.w.log.Crash(seed + 1)
 		s, err := fresh(on, false, r.clock)
-		if errors.Is(err, fs.ErrNotExist) && !r.any(func(c *record) bool { return c.ok() && in(c.kind, writers) }) && r.p.fresh {
+		if errors.Is(err, fs.ErrNotExist) && !r.any(func(c *record) bool { return c.ok() && r.durable(c) }) && r.p.fresh {
 			return
 		}
 		if err != nil {
@@ -153,7 +159,7 @@ func (r *run) powerLoss() {
 		found := r.bad
 		r.bad = nil
 		for _, c := range r.records {
-			if c.ok() && in(c.kind, writers) {
+			if c.ok() && r.durable(c) {
 				r.acknowledged(c, t)
 			}
 		}
@@ -210,3 +216,50 @@ func (r *run) othersNavigate(h *handle) bool {
 	return r.any(func(c *record) bool { return c.h != h && in(c.kind, navigates+"PN"+entryTurns+"RM") })
 }
 
+
+// grounds: where the entries of a turn hang. Turns that meet never become each other's parents.
+func (r *run) grounds(t *truth) {
+	for _, c := range r.records {
+		if !in(c.kind, entryTurns) || c.key != "" || len(t.of(c)) != 1 {
+			continue
+		}
+		var parent string
+		for i, text := range c.texts {
+			if len(t.byText[text]) != 1 {
+				return // another rule says so
+			}
+			e := t.byText[text][0]
+			if i > 0 && e.ParentID != parent {
+				r.violate("entries of a turn", "%s: %q does not hang on the entry before it", c, text)
+			}
+			if i == 0 && c.kind == opBased && e.ParentID != r.base.reply {
+				r.violate("entries of a turn", "%s: %q does not hang on the head of its base", c, text)
+			}
+			if i == 0 && r.any(func(o *record) bool {
+				return o != c && in(o.kind, entryTurns) && o.over(c.begin, c.end) && slices.ContainsFunc(o.texts, func(text string) bool {
+					return len(t.byText[text]) == 1 && t.byText[text][0].ID == e.ParentID
+				})
+			}) {
+				r.violate("entries of a turn", "%s: %q hangs on an entry of a turn that was under way", c, text)
+			}
+			parent = e.ID
+		}
+	}
+}
+
+// moves: what a handle says of its own commit only grows, and holds what was acknowledged.
+func (r *run) moves() {
+	for _, c := range r.records {
+		if !c.returned || c.h.v.dead || c.n >= 90 {
+			continue
+		}
+		if c.ok() && r.durable(c) && c.after.Seq < c.receipt.Seq {
+			r.violate("seq", "%s returned nil with seq %d, and the handle says seq %d", c, c.receipt.Seq, c.after.Seq)
+		}
+		for _, o := range r.records {
+			if o.h == c.h && o.returned && o.end > c.end && o.after.Seq < c.after.Seq && o.n < 90 {
+				r.violate("seq", "the handle says seq %d after %s, and seq %d after %s", c.after.Seq, c, o.after.Seq, o)
+			}
+		}
+	}
+}

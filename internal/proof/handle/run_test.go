@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -16,19 +17,23 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/snapshot"
 )
 
 const session = "s"
 
 // bases are the stores that schedules begin with a copy of: one session with two branches, and none.
 type bases struct {
-	stores map[bool]backend.Backend // by program.appends
+	stores map[kind]backend.Backend
 	root   string                   // id of its first entry
 	reply  string                   // of the answer to it, the head of "main"
 	commit string                   // id of the last commit
 }
 
-// option is a store's options with ids of their own, and times that only grow.
+// kind is a kind of store.
+type kind struct{ appends, big bool }
+
+// options are a store's options with ids of their own, and times that only grow.
 func options(writer string, seed byte, clock func() time.Time) *coppice.Options {
 	return &coppice.Options{Writer: writer, Now: clock, Rand: &source{r: rand.NewChaCha8([32]byte{seed})}}
 }
@@ -56,9 +61,12 @@ func ticking(from int64) func() time.Time {
 }
 
 func newBases() (*bases, error) {
-	b := &bases{stores: map[bool]backend.Backend{false: memory.New(), true: memory.NewAppender()}}
-	for _, appends := range []bool{false, true} {
-		if err := b.fill(b.stores[appends]); err != nil {
+	b := &bases{stores: map[kind]backend.Backend{}}
+	for _, k := range []kind{{}, {appends: true}, {big: true}, {appends: true, big: true}} {
+		if b.stores[k] = memory.New(); k.appends {
+			b.stores[k] = memory.NewAppender()
+		}
+		if err := b.fill(b.stores[k], k.big); err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +74,7 @@ func newBases() (*bases, error) {
 }
 
 // fill makes the session. Equal clocks and equal randomness make equal ids, on either store.
-func (b *bases) fill(on backend.Backend) error {
+func (b *bases) fill(on backend.Backend, big bool) error {
 	ctx := context.Background()
 	store, err := coppice.New(on, options("base", 1, ticking(0)))
 	if err != nil {
@@ -89,6 +97,12 @@ func (b *bases) fill(on backend.Backend) error {
 	}
 	if b.reply, err = say("reply", `{"turn":"reply"}`); err != nil {
 		return err
+	}
+	if big {
+		filler := json.RawMessage(fmt.Sprintf("%q", strings.Repeat("x", 300<<10)))
+		if _, err = s.Append(ctx, entry.Custom("filler", filler)); err != nil {
+			return err
+		}
 	}
 	if _, err = s.Branch(ctx, b.root, &coppice.BranchOptions{Name: "side"}); err != nil {
 		return err
@@ -151,7 +165,7 @@ type run struct {
 // play runs a program. It has to be called in a bubble.
 func play(p program, base *bases, e engine, choose func(n int) int) *run {
 	r := &run{p: p, base: base, engine: e, choose: choose, clock: ticking(1000), handles: map[int]*handle{}}
-	r.w = newWorld(base.stores[p.appends], p.reads)
+	r.w = newWorld(base.stores[kind{p.appends, p.big}], p.reads)
 	if p.fresh {
 		r.w = newWorld(r.emptied(), p.reads)
 	}
@@ -179,7 +193,7 @@ func (r *run) emptied() backend.Backend {
 	if r.p.appends {
 		return memory.NewAppender()
 	}
-	from, to := r.base.stores[false], memory.New()
+	from, to := r.base.stores[kind{}], memory.New()
 	for info := range from.List(ctx, backend.ListOptions{Prefix: "cas/"}) {
 		if p, _, err := from.Get(ctx, info.Key, backend.Range{}); err == nil {
 			_, _ = to.Put(ctx, info.Key, p, backend.Cond{})
@@ -193,6 +207,12 @@ func (r *run) open(n int, create bool) (*handle, error) {
 	h := &handle{n: n, v: &view{w: r.w, name: fmt.Sprintf("h%d", n)}, opened: r.w.tick()}
 	o := options(h.writer(), byte(10+n), r.clock)
 	o.Session.KeepBoth = r.p.both
+	if r.p.each {
+		o.Session.Durability = coppice.PerAppend
+	}
+	if r.p.snaps {
+		o.Session.Snapshots = snapshot.Policy{Every: 2}
+	}
 	var err error
 	if h.store, err = coppice.New(h.v.backend(), o); err != nil {
 		return nil, err
@@ -247,14 +267,22 @@ func (r *run) actions() (acts []action) {
 	w.mu.Lock()
 	parked, late := slices.Clone(w.parked), slices.Clone(w.late)
 	w.mu.Unlock()
-	for _, c := range parked {
-		add(func() { w.decide(c, verdict{}) }, "%s %s %d: done", c.v.name, c.op, c.id)
+	answer := func() {
+		for _, c := range parked {
+			add(func() { w.decide(c, verdict{}) }, "%s %s %d: done", c.v.name, c.op, c.id)
+		}
+	}
+	if !r.p.eager {
+		answer()
 	}
 	busy := false
 	for _, l := range r.lanes {
 		if busy = busy || l.busy; !l.busy && l.next < len(l.ops) && r.mayStart(l) {
 			add(func() { r.start(l) }, "lane %d: %c", l.n, l.ops[l.next].kind)
 		}
+	}
+	if r.p.eager {
+		answer()
 	}
 	if busy && len(parked) == 0 {
 		add(r.sleep, "time passes")
@@ -353,17 +381,27 @@ func (r *run) returned() (n int) {
 // mayStart reports whether the next call of a lane may begin now: no call is under way on its handle for whose
 // mutex it, or which for its mutex, would wait.
 func (r *run) mayStart(l *laneRun) bool {
-	kind := string(l.ops[l.next].kind)
 	for _, o := range r.lanes {
-		if !o.busy || o.handle != l.handle || o.rec == nil {
+		if !o.busy || o.handle != l.handle {
 			continue
 		}
-		other := string(o.ops[o.next-1].kind)
-		if slices.Contains(r.engine.Blocks, kind+other) || slices.Contains(r.engine.Blocks, other+kind) {
-			return false
+		for _, a := range r.acts(l.ops[l.next].kind) {
+			for _, b := range r.acts(o.ops[o.next-1].kind) {
+				if slices.Contains(r.engine.Blocks, string(a)+string(b)) || slices.Contains(r.engine.Blocks, string(b)+string(a)) {
+					return false
+				}
+			}
 		}
 	}
 	return true
+}
+
+// acts are the calls that a call is: at PerAppend an append is a commit too.
+func (r *run) acts(kind byte) string {
+	if r.p.each && in(kind, appends) {
+		return string(kind) + string(opCommit)
+	}
+	return string(kind)
 }
 
 func (r *run) cancelLane(l *laneRun) {

@@ -131,7 +131,7 @@ func parseRecipe(text string) (p program, choices []int, err error) {
 }
 
 // hanging is how long a worker may stay with one task, in real time.
-const hanging = 3 * time.Minute
+const hanging = time.Minute
 
 // process is a worker that runs.
 type process struct {
@@ -202,7 +202,7 @@ func (w *process) stop() error {
 }
 
 // pool gives tasks to workers and their results to take, one at a time, until next has none left.
-func pool(ctx context.Context, e engine, workers int, next func() (task, bool), take func(task, result), died func(task, string, error)) {
+func pool(ctx context.Context, e engine, workers int, next func() (task, bool), take func(task, result), died func(task, error)) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range workers {
@@ -218,14 +218,14 @@ func pool(ctx context.Context, e engine, workers int, next func() (task, bool), 
 				var err error
 				if w == nil {
 					if w, err = startWorker(ctx, e); err != nil {
-						died(job, "", err)
+						died(job, err)
 						return
 					}
 				}
-				r, last, err := w.do(job)
+				r, _, err := w.do(job)
 				mu.Lock()
 				if err != nil {
-					died(job, last, err)
+					died(job, err)
 				} else {
 					take(job, r)
 				}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/coppice-go/coppice/backend"
@@ -52,6 +53,7 @@ type call struct {
 	ctx     context.Context //nolint:containedctx // the scheduler asks whether its caller was cancelled
 	op, key string
 	write   bool
+	sent    int // the moment
 	body    []byte
 	cond    backend.Cond
 	run     func(ctx context.Context) error
@@ -91,8 +93,15 @@ type view struct {
 	dead   bool
 	cut    bool // the network is down: every call fails at once, its outcome unknown
 	sent   []sent
-	faults []int // moments at which something failed
+	faults []fault
 	wrote  []int // moments at which a write of it took effect
+}
+
+// fault is something that failed.
+type fault struct {
+	at, sent int // moments: when it was decided, and when it was asked for
+	kind     verdictKind
+	commit   bool // a request that makes commits durable
 }
 
 // sent is a write that was asked for, whatever became of it.
@@ -144,7 +153,7 @@ func (v *view) ask(c *call) error {
 		return &backend.Error{Op: c.op, Key: c.key, Outcome: backend.NotApplied, Err: err}
 	}
 	w.mu.Lock()
-	c.v = v
+	c.v, c.sent = v, w.now
 	if c.write {
 		v.sent = append(v.sent, sent{w.now, c.op, c.key, slices.Clone(c.body)})
 	}
@@ -230,7 +239,7 @@ func (w *world) decide(c *call, a verdict) {
 	w.now++
 	w.parked = slices.DeleteFunc(w.parked, func(p *call) bool { return p == c })
 	if a.kind != done {
-		c.v.faults = append(c.v.faults, w.now)
+		c.v.faults = append(c.v.faults, fault{w.now, c.sent, a.kind, c.commits()})
 	}
 	if a.kind == lateRequest {
 		w.late = append(w.late, latePut{c.v, c.key, c.body, c.cond})
@@ -262,8 +271,14 @@ func (w *world) land(l latePut) {
 	w.late = slices.DeleteFunc(w.late, func(o latePut) bool { return &o.body[0] == &l.body[0] })
 	if err == nil {
 		w.landed = true
-		l.v.wrote, l.v.faults = append(l.v.wrote, w.now), append(l.v.faults, w.now)
+		l.v.wrote = append(l.v.wrote, w.now)
+		l.v.faults = append(l.v.faults, fault{w.now, w.now, lateRequest, true})
 	}
+}
+
+// commits reports whether a request makes commits durable, and is no upkeep.
+func (c *call) commits() bool {
+	return c.op == "append" || c.v.w.log == nil && strings.HasPrefix(c.key, "checkpoint_latest/")
 }
 
 // outcomes are what may become of a request, beside done and without those of a cancelled caller.
