@@ -98,6 +98,9 @@ func (f *findings) take(job task, r result) {
 	}
 }
 
+// shown is how many violations a report prints itself.
+const shown = 10
+
 // report makes each violation as small as it can and prints it, one for each rule.
 func (f *findings) report(t *testing.T, rep *proof.Report, e engine) {
 	t.Helper()
@@ -119,11 +122,14 @@ func (f *findings) report(t *testing.T, rep *proof.Report, e engine) {
 			f.found[v.Rule] = v
 		}
 	}, func(job task, err error) { t.Logf("a worker died while it made %q smaller: %v", job.Minimise[0].Rule, err) })
-	for _, rule := range rules {
+	for i, rule := range rules {
 		v := f.found[rule]
 		text := fmt.Sprintf("%s (%d schedules)\n\t%s\n\treplay: %s='%s'", rule, f.counts[rule], v.Text, replayEnv, recipe(v.Program, v.Choices))
 		for _, step := range v.Story {
 			text += "\n\t   " + step
+		}
+		if i >= shown {
+			t.Log(text)
 		}
 		rep.Violation("%s", text)
 	}

@@ -69,6 +69,14 @@ func probe(t *testing.T) engine {
 			}
 		}
 	}
+	// Where a root has to be looked for in the tree, any entry may have to be, in another state of the handle.
+	for _, pair := range e.Blocks {
+		for _, finder := range []string{"P", "L"} {
+			if other := strings.ReplaceAll(pair, "N", finder); !slices.Contains(e.Blocks, other) {
+				e.Blocks = append(e.Blocks, other)
+			}
+		}
+	}
 	return e
 }
 

@@ -1,0 +1,375 @@
+package lockstep
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"strings"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// kinds are the steps. do returns what the call said, and never anything that may differ between stores but ids.
+var kinds map[string]kind
+
+type kind struct {
+	weight int
+	do     func(m *member, i int, s step) (string, error)
+}
+
+func init() {
+	kinds = map[string]kind{
+		"append":   {12, (*member).append},
+		"commit":   {12, (*member).commit},
+		"branch":   {4, (*member).branch},
+		"edit":     {3, (*member).edit},
+		"switch":   {5, (*member).switchTo},
+		"label":    {3, (*member).label},
+		"rollback": {3, (*member).rollback},
+		"snapshot": {2, (*member).snapshot},
+		"context":  {2, (*member).context},
+		"claim":    {1, (*member).claim},
+		"reopen":   {4, (*member).reopen},
+		"lost":     {3, (*member).lost},
+		"conflict": {4, (*member).conflict},
+		"folded":   {2, (*member).folded},
+		"fork":     {1, (*member).fork},
+		"import":   {1, (*member).importFile},
+		"export":   {1, (*member).export},
+	}
+}
+
+// pick is the id of an entry; "" where there is none.
+func (m *member) pick(n int) string {
+	if len(m.ids) == 0 {
+		return ""
+	}
+	return m.ids[n%len(m.ids)]
+}
+
+// target is one of the commits.
+func (m *member) target(n int) coppice.Target {
+	if len(m.log) == 0 {
+		return coppice.Target{}
+	}
+	return coppice.Target{Commit: m.log[n%len(m.log)].Commit}
+}
+
+// told is what a receipt says.
+func (m *member) told(r coppice.Receipt, err error) (string, error) {
+	if err == nil {
+		m.dirty = false
+	}
+	if kerr := m.know(); kerr != nil && err == nil {
+		err = kerr
+	}
+	return fmt.Sprintf("%+v, %d entries, kept %q, repeated %v, pending %d", m.counted(r.Head), r.Entries, r.Kept, r.Repeated, r.Pending), err
+}
+
+func (m *member) append(i int, s step) (string, error) {
+	text := fmt.Sprintf("%d said", i)
+	var list []transcript.Draft
+	for range 1 + s.a%2 {
+		list = append(list, m.draft(text, s.b))
+		s.b /= 3
+	}
+	ids, err := m.s.Append(ctx, list...)
+	m.dirty = m.dirty || err == nil
+	return fmt.Sprint(len(ids)), err
+}
+
+// draft is an entry of one of many types.
+func (m *member) draft(text string, n int) transcript.Draft {
+	switch n % 12 {
+	case 0, 1, 2:
+		return entry.User(text)
+	case 3, 4:
+		return entry.Assistant(text)
+	case 5:
+		return entry.Assistant(text, entry.Call("call1", "read", map[string]int{"n": n}))
+	case 6:
+		return entry.ToolResult("call1", "read", text, n%2 == 0)
+	case 7:
+		return entry.Model("maker", fmt.Sprint("model", n))
+	case 8:
+		return entry.Thinking([]string{"low", "high"}[n%2])
+	case 9:
+		return entry.Title(fmt.Sprint("title ", n))
+	case 10:
+		return entry.Compaction("summary of "+text, m.pick(n), n)
+	default:
+		d := entry.User(text + " below")
+		d.Parent = m.pick(n)
+		return d
+	}
+}
+
+func (m *member) commit(i int, s step) (string, error) {
+	state := map[string]any{"step": i, "number": json.Number("9007199254740993.10")}
+	if s.a%4 == 0 {
+		state["pad"] = strings.Repeat(fmt.Sprint("pad ", s.a), 1500)
+	}
+	t := coppice.Turn{State: state}
+	switch s.b % 8 {
+	case 0:
+		t.State = nil
+	case 1:
+		t.State = json.RawMessage("null")
+	case 2:
+		t.Manager = map[string]int{"step": i}
+	case 3:
+		t.Reason = "own"
+	case 4:
+		t.Key = fmt.Sprint("key", i)
+	}
+	return m.told(m.s.Commit(ctx, t))
+}
+
+func (m *member) branch(i int, s step) (string, error) {
+	o := &coppice.BranchOptions{}
+	if s.b%3 == 0 {
+		o.Name = fmt.Sprint("branch", i)
+	}
+	if s.b%4 == 0 {
+		o.Summary = fmt.Sprint("left at step ", i)
+	}
+	at := m.pick(s.a)
+	if s.a%9 == 0 {
+		at = ""
+	}
+	return m.told(m.s.Branch(ctx, at, o))
+}
+
+func (m *member) edit(i int, s step) (string, error) {
+	return m.told(m.s.Edit(ctx, m.pick(s.a), entry.User(fmt.Sprintf("%d edited", i))))
+}
+
+func (m *member) switchTo(_ int, s step) (string, error) {
+	tree, err := m.s.Tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	if list := tree.Branches(); s.b%2 == 0 && len(list) > 0 {
+		return m.moved(m.s.Switch(ctx, list[s.a%len(list)].Name))
+	}
+	return m.moved(m.s.Switch(ctx, m.pick(s.a)))
+}
+
+// moved is told of a move, which may have been to where the head was: then nothing is committed.
+func (m *member) moved(r coppice.Receipt, err error) (string, error) {
+	was := m.dirty
+	text, err := m.told(r, err)
+	m.dirty = was && r.Entries == 0
+	return text, err
+}
+
+func (m *member) label(i int, s step) (string, error) {
+	text := fmt.Sprint("label", i)
+	if s.b%3 == 0 {
+		text = ""
+	}
+	return m.told(m.s.Label(ctx, m.pick(s.a), text))
+}
+
+func (m *member) rollback(_ int, s step) (string, error) {
+	return m.told(m.s.Rollback(ctx, m.target(s.a)))
+}
+
+func (m *member) snapshot(i int, s step) (string, error) {
+	tag := fmt.Sprint("tag", i)
+	if s.a%2 == 0 {
+		tag = ""
+	}
+	info, err := m.s.Snapshot(ctx, tag)
+	return fmt.Sprintf("of %d tag %q", m.seq[info.Seq], info.Tag), err
+}
+
+func (m *member) context(i int, s step) (string, error) {
+	var items []transcript.Item
+	for k := range s.a % 4 {
+		if k == 1 {
+			items = append(items, transcript.Item{Message: json.RawMessage(fmt.Sprintf(`{"role":"user","content":"inline %d"}`, i))})
+		} else {
+			items = append(items, transcript.Item{Entry: m.pick(s.b + k)})
+		}
+	}
+	err := m.s.SetContext(ctx, items...)
+	m.dirty = m.dirty || err == nil
+	return "", err
+}
+
+func (m *member) claim(int, step) (string, error) { return m.told(m.s.Claim(ctx)) }
+
+// reopen is the end of a process and the next one. What a list says of the session then is what it says itself.
+func (m *member) reopen(_ int, s step) (string, error) {
+	return m.again(s, func() error { return nil })
+}
+
+// lost is reopen after checkpoint_latest was lost, on stores where it is a cache.
+func (m *member) lost(_ int, s step) (string, error) {
+	return m.again(s, func() error {
+		if _, appends := m.b.(backend.Appender); !appends {
+			return nil
+		}
+		return m.b.Delete(ctx, "checkpoint_latest/"+m.id)
+	})
+}
+
+func (m *member) again(s step, meanwhile func() error) (string, error) {
+	left := "nothing left"
+	if err := m.s.Close(); err != nil {
+		left = class(err)
+	}
+	listed, err := m.listed()
+	if err != nil {
+		return "", err
+	}
+	if err := meanwhile(); err != nil {
+		return "", err
+	}
+	m.both, m.dirty = s.a%2 == 0, false
+	next, err := m.store.Open(ctx, m.id, m.options())
+	if errors.Is(err, fs.ErrNotExist) {
+		next, err = m.store.Create(m.id, m.options())
+	}
+	if err != nil {
+		return "", err
+	}
+	m.s = next
+	if err := m.know(); err != nil {
+		return "", err
+	}
+	if mine := m.summary(m.s.Info()); listed != nil && m.summary(*listed) != mine {
+		m.odd = fmt.Sprintf("the list says\n\t   %s\n\t   a fresh handle\n\t   %s", m.summary(*listed), mine)
+	}
+	return left, nil
+}
+
+// listed is what a list says of the session; nil = it is not there.
+func (m *member) listed() (*checkpoint.Summary, error) {
+	for sum, err := range m.store.List(ctx, coppice.ListOptions{}) {
+		if err != nil || sum.ID == m.id {
+			return &sum, err
+		}
+	}
+	return nil, nil //nolint:nilnil // there is none
+}
+
+// conflict: another process commits what moves the head, and then this one does.
+func (m *member) conflict(i int, s step) (string, error) {
+	if _, err := m.other(i, func(o *coppice.Session) error {
+		if _, err := o.Append(ctx, entry.User(fmt.Sprintf("%d by the winner", i))); err != nil {
+			return err
+		}
+		_, err := o.Commit(ctx, coppice.Turn{State: map[string]int{"winner": i}})
+		return err
+	}); err != nil {
+		return "", err
+	}
+	if _, err := m.s.Append(ctx, entry.Assistant(fmt.Sprintf("%d by the loser", i))); err != nil {
+		return "", err
+	}
+	m.dirty = true
+	text, err := m.told(m.s.Commit(ctx, coppice.Turn{State: map[string]int{"loser": i}}))
+	if err == nil {
+		return text, nil
+	}
+	said := class(err)
+	if s.a%3 == 0 {
+		err = m.s.Reload(ctx)
+		m.dirty = m.dirty && err != nil
+		return said + ", reloaded", err
+	}
+	text, err = m.told(m.s.Rebase(ctx))
+	return said + ", rebased: " + text, err
+}
+
+// folded: another process commits what moves nothing, and then this one commits.
+func (m *member) folded(i int, s step) (string, error) {
+	if _, err := m.other(i, func(o *coppice.Session) error {
+		_, err := o.Label(ctx, m.pick(s.a), fmt.Sprint("theirs", i))
+		return err
+	}); err != nil {
+		return "", err
+	}
+	return m.told(m.s.Commit(ctx, coppice.Turn{}))
+}
+
+// other is a process that opens the session and closes it.
+func (m *member) other(i int, do func(o *coppice.Session) error) (string, error) {
+	store, err := m.newStore("other", byte(2+i))
+	if err != nil {
+		return "", err
+	}
+	o, err := store.Open(ctx, m.id, m.options())
+	if err != nil {
+		return "", err
+	}
+	return "", errors.Join(do(o), o.Close())
+}
+
+// fork goes on in a fork of the session.
+func (m *member) fork(i int, s step) (string, error) {
+	id := fmt.Sprint("fork", i)
+	f, err := m.s.Fork(ctx, m.target(s.a), id, nil)
+	if err != nil {
+		return "", err
+	}
+	_ = m.s.Close() // what was pending is lost, on each store alike
+	m.s, m.id, m.dirty, m.both = f, id, false, false
+	return "", nil
+}
+
+// importFile goes on in a session that is made of a small file.
+func (m *member) importFile(i int, s step) (string, error) {
+	id := fmt.Sprint("import", i)
+	o := m.options()
+	o.ID = id
+	f, err := m.store.Import(ctx, lines(s), o)
+	if err != nil {
+		return "", err
+	}
+	_ = m.s.Close()
+	m.s, m.id, m.dirty, m.both = f, id, false, false
+	return "", nil
+}
+
+// lines are those of a small file: a tree, with a parent that comes late and an id that comes twice.
+func lines(s step) iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		if !yield(entry.Line([]byte(`{"type":"session","version":3,"id":"old","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/old","title":"old"}`)), nil) {
+			return
+		}
+		for k := range 2 + s.a%8 {
+			parent := "null"
+			if k > 0 {
+				parent = fmt.Sprintf("%q", fmt.Sprint("m", (s.b+k*k)%(k+1)))
+			}
+			role := []string{"user", "assistant"}[k%2]
+			line := fmt.Appendf(nil, `{"type":"message","id":"m%d","parentId":%s,"timestamp":"2026-01-01T00:00:0%d.000Z","message":{"role":%q,"content":"line %d"}}`, k%7, parent, k, role, k)
+			if !yield(entry.Line(line), nil) {
+				return
+			}
+		}
+	}
+}
+
+// export gives the session as a file, without commits: those hold checksums and keys.
+func (m *member) export(int, step) (string, error) {
+	var out, pi bytes.Buffer
+	err := errors.Join(m.store.Export(ctx, m.id, &out), m.store.ExportPi(ctx, m.id, &pi))
+	var text strings.Builder
+	for line := range strings.SplitSeq(out.String()+pi.String(), "\n") {
+		if !strings.Contains(line, "coppice.commit") {
+			fmt.Fprintln(&text, line)
+		}
+	}
+	return text.String(), err
+}
