@@ -133,7 +133,8 @@ func (l *life) step(i int, s step) bool {
 	}
 	for _, m := range l.all {
 		if m.odd != "" {
-			l.differ("list and handle differ", "after %s, %s: %s", s, m.name, m.odd)
+			what, _, _ := strings.Cut(m.odd, ":")
+			l.differ(what, "after %s, %s: %s", s, m.name, m.odd)
 		}
 	}
 	if !same {

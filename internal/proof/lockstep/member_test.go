@@ -236,7 +236,11 @@ func (m *member) look(s *coppice.Session) (string, error) {
 	for _, msg := range c.Messages {
 		fmt.Fprintf(&b, "context %s %s\n", msg.Entry, msg.Raw)
 	}
-	fmt.Fprintf(&b, "settings %+v\nleaf %s\nexplicit %v\nwindow %+v\nopen %v\nodd %v\n", c.Settings, c.Leaf, c.Explicit, c.Window, c.OpenCalls, c.Diagnostics)
+	fmt.Fprintf(&b, "settings %+v\nleaf %s\nexplicit %v\nwindow %+v\nopen %v\n", c.Settings, c.Leaf, c.Explicit, c.Window, c.OpenCalls)
+	for _, d := range c.Diagnostics {
+		d.Ordinal = 0 // commits count
+		fmt.Fprintf(&b, "diagnostic %v\n", d)
+	}
 	tree, err := s.Tree(ctx)
 	if err != nil {
 		return "", fmt.Errorf("tree: %w", err)

@@ -247,7 +247,7 @@ func (m *member) again(s step, meanwhile func() error) (string, error) {
 		return "", err
 	}
 	if mine := m.summary(m.s.Info()); listed != nil && m.summary(*listed) != mine {
-		m.odd = fmt.Sprintf("the list says\n\t   %s\n\t   a fresh handle\n\t   %s", m.summary(*listed), mine)
+		m.odd = fmt.Sprintf("the list and a fresh handle differ:\n\t   %s\n\t   a fresh handle\n\t   %s", m.summary(*listed), mine)
 	}
 	return left, nil
 }
@@ -299,7 +299,14 @@ func (m *member) folded(i int, s step) (string, error) {
 	}); err != nil {
 		return "", err
 	}
-	return m.told(m.s.Commit(ctx, coppice.Turn{}))
+	text, err := m.told(m.s.Commit(ctx, coppice.Turn{}))
+	if err == nil {
+		return text, nil
+	}
+	m.odd = "a label by another process is an error: " + class(err)
+	err = m.s.Reload(ctx)
+	m.dirty = m.dirty && err != nil
+	return "reloaded", err
 }
 
 // other is a process that opens the session and closes it.
