@@ -34,12 +34,18 @@ func TestProofHandle(t *testing.T) {
 	e := probe(t)
 	t.Logf("calls %s; the second of these waits for a mutex while the first waits for the store: %v", e.Supported, e.Blocks)
 	f := &findings{seen: map[uint64]struct{}{}, counts: map[string]int{}, found: map[string]violation{}, target: proof.Pick(t, quick, 100_000, 1_000_000)}
-	list := programs(e)
-	limit := f.target * 6 / 10 / len(list)
+	pairs, few := parseAll(e, pairs()), parseAll(e, deep)
+	var list []task
+	for _, p := range few {
+		list = append(list, task{Program: p.String(), Limit: f.target / 5 / len(few)})
+	}
+	for _, p := range pairs {
+		list = append(list, task{Program: p.String(), Limit: f.target / 2 / len(pairs)})
+	}
 	var seed uint64
 	pool(t.Context(), e, runtime.GOMAXPROCS(0), func() (task, bool) {
 		if len(list) > 0 {
-			job := task{Program: list[0].String(), Limit: limit}
+			job := list[0]
 			list = list[1:]
 			return job, true
 		}

@@ -121,7 +121,8 @@ func (r *run) pending(h *handle, t *truth) bool {
 			return false
 		}
 		for _, text := range c.texts {
-			if len(t.byText[text]) == 0 && !(c.returned && c.err != nil && !in(c.kind, "L"+entryTurns)) {
+			gone := c.returned && c.err != nil && in(c.kind, appends) && !r.p.each // nothing was appended
+			if len(t.byText[text]) == 0 && !gone {
 				return true
 			}
 		}
@@ -134,7 +135,8 @@ func (r *run) powerLoss() {
 	for seed := range uint64(3) {
 		on := r.w.log.Crash(seed + 1)
 		s, err := fresh(on, false, r.clock)
-		if errors.Is(err, fs.ErrNotExist) && !r.any(func(c *record) bool { return c.ok() && r.durable(c) }) && r.p.fresh {
+		acked := func(c *record) bool { return c.ok() && r.durable(c) && (c.receipt.Commit != "" || r.p.each) }
+		if errors.Is(err, fs.ErrNotExist) && r.p.fresh && !r.any(acked) {
 			return
 		}
 		if err != nil {
@@ -250,14 +252,14 @@ func (r *run) grounds(t *truth) {
 // moves: what a handle says of its own commit only grows, and holds what was acknowledged.
 func (r *run) moves() {
 	for _, c := range r.records {
-		if !c.returned || c.h.v.dead || c.n >= 90 {
+		if !c.returned || c.h.v.dead || c.n >= 90 || in(c.kind, "OW") {
 			continue
 		}
 		if c.ok() && r.durable(c) && c.after.Seq < c.receipt.Seq {
 			r.violate("seq", "%s returned nil with seq %d, and the handle says seq %d", c, c.receipt.Seq, c.after.Seq)
 		}
 		for _, o := range r.records {
-			if o.h == c.h && o.returned && o.end > c.end && o.after.Seq < c.after.Seq && o.n < 90 {
+			if o.h == c.h && o.returned && o.end > c.end && o.after.Seq < c.after.Seq && o.n < 90 && !in(o.kind, "OW") {
 				r.violate("seq", "the handle says seq %d after %s, and seq %d after %s", c.after.Seq, c, o.after.Seq, o)
 			}
 		}

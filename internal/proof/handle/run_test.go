@@ -144,6 +144,7 @@ type laneRun struct {
 // run is one schedule: a program, and what was chosen at each point.
 type run struct {
 	p      program
+	left   program // what is left of its budgets
 	base   *bases
 	engine engine
 	choose func(n int) int
@@ -164,7 +165,7 @@ type run struct {
 
 // play runs a program. It has to be called in a bubble.
 func play(p program, base *bases, e engine, choose func(n int) int) *run {
-	r := &run{p: p, base: base, engine: e, choose: choose, clock: ticking(1000), handles: map[int]*handle{}}
+	r := &run{p: p, left: p, base: base, engine: e, choose: choose, clock: ticking(1000), handles: map[int]*handle{}}
 	r.w = newWorld(base.stores[kind{p.appends, p.big}], p.reads)
 	if p.fresh {
 		r.w = newWorld(r.emptied(), p.reads)
@@ -294,8 +295,8 @@ func (r *run) actions() (acts []action) {
 		r.faults(c, add)
 	}
 	for _, l := range r.lanes {
-		if l.busy && l.may && r.p.cancels > 0 {
-			add(func() { r.p.cancels--; r.cancelLane(l) }, "cancel lane %d", l.n)
+		if l.busy && l.may && r.left.cancels > 0 {
+			add(func() { r.left.cancels--; r.cancelLane(l) }, "cancel lane %d", l.n)
 		}
 	}
 	for _, l := range late {
@@ -333,14 +334,14 @@ func (r *run) faults(c *call, add func(do func(), format string, args ...any)) {
 			one(verdict{kind: cancelledYet}, nil)
 		}
 	}
-	if r.p.faults > 0 {
+	if r.left.faults > 0 {
 		for _, a := range c.outcomes() {
-			one(a, &r.p.faults)
+			one(a, &r.left.faults)
 		}
 	}
-	if r.p.deaths > 0 && c.write {
+	if r.left.deaths > 0 && c.write {
 		for _, a := range c.deaths() {
-			one(a, &r.p.deaths)
+			one(a, &r.left.deaths)
 		}
 	}
 }

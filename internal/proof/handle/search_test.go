@@ -55,7 +55,7 @@ func (s *searcher) count(p program, r *run) {
 	s.hashes = append(s.hashes, h.Sum64())
 	for _, v := range r.bad {
 		s.counts[v.Rule]++
-		v.Program, v.Choices, v.Story = p.String(), r.trace, r.story
+		v, _ = r.shows(v.Rule)
 		if old, ok := s.found[v.Rule]; !ok || v.size() < old.size() {
 			s.found[v.Rule] = v
 		}
@@ -146,7 +146,7 @@ func (s *searcher) minimise(v violation) violation {
 			s.search(q, tries, func(r *run) bool {
 				w, ok := r.shows(v.Rule)
 				if ok {
-					w.Program, best = q.String(), w
+					best = w
 				}
 				return !ok
 			})
@@ -170,11 +170,10 @@ func (s *searcher) simplify(v violation) violation {
 			return false
 		}
 		w, ok := s.replay(p, choices).shows(v.Rule)
-		if ok && w.size() <= v.size() {
-			w.Program, v = v.Program, w
-			return true
+		if ok = ok && w.size() <= v.size(); ok {
+			v = w
 		}
-		return false
+		return ok
 	}
 	for i := len(v.Choices) - 1; i >= 0; i-- {
 		if i >= len(v.Choices) || v.Choices[i] == 0 {

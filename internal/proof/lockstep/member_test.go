@@ -261,11 +261,14 @@ func (m *member) look(s *coppice.Session) (string, error) {
 			fmt.Fprintf(&b, "log %+v\n", c)
 		}
 	}
+	var shots []string // of one commit in any order
 	for info, err := range s.Snapshots(ctx) {
 		if err != nil {
 			return "", fmt.Errorf("snapshots: %w", err)
 		}
-		fmt.Fprintf(&b, "snapshot of %d tag %q\n", m.seq[info.Seq], info.Tag)
+		shots = append(shots, fmt.Sprintf("snapshot of %d tag %q\n", m.seq[info.Seq], info.Tag))
 	}
+	slices.Sort(shots)
+	b.WriteString(strings.Join(shots, ""))
 	return m.called(b.String()), nil
 }
