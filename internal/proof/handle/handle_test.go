@@ -4,9 +4,11 @@
 // process. What every call said is held against the promises of doc.go.
 //
 // The scheduler is testing/synctest: once all goroutines are blocked, it chooses what happens next. So a
-// schedule is a program and a list of small numbers, and a violation prints both. To see it again:
+// schedule is a program and a list of small numbers, and a violation prints both. To see it again, or to search
+// one program alone:
 //
 //	COPPICE_HANDLE='append f1 | 1:A,C | 1:A,C!; 0 2 1' go test ./internal/proof/handle -run TestProofHandle -v
+//	COPPICE_HANDLE='append f1 | 1:A,C | 1:A,C!' go test ./internal/proof/handle -run TestProofHandle -v
 package handle
 
 import (
@@ -14,19 +16,21 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/coppice-go/coppice/internal/proof"
 )
 
-// replayEnv is a schedule to play alone, with the story of what happens.
+// replayEnv is a schedule to play alone, with the story of what happens, or a program to search alone.
 const replayEnv = "COPPICE_HANDLE"
 
 // TestProofHandle plays schedules: of small programs all, or those that deviate least from the usual order; then
 // random ones. A schedule counts once, however often it is met.
 func TestProofHandle(t *testing.T) {
-	if text := os.Getenv(replayEnv); text != "" {
+	text := os.Getenv(replayEnv)
+	if strings.Contains(text, ";") {
 		replayOne(t, text)
 		return
 	}
@@ -34,13 +38,9 @@ func TestProofHandle(t *testing.T) {
 	e := probe(t)
 	t.Logf("calls %s; the second of these waits for a mutex while the first waits for the store: %v", e.Supported, e.Blocks)
 	f := &findings{seen: map[uint64]struct{}{}, counts: map[string]int{}, found: map[string]violation{}, target: proof.Pick(t, quick, 100_000, 1_000_000)}
-	pairs, few := parseAll(e, pairs()), parseAll(e, deep)
-	var list []task
-	for _, p := range few {
-		list = append(list, task{Program: p.String(), Limit: f.target / 5 / len(few)})
-	}
-	for _, p := range pairs {
-		list = append(list, task{Program: p.String(), Limit: f.target / 2 / len(pairs)})
+	list, seeds := f.tasks(e), uint64(4*f.target)
+	if text != "" {
+		list, seeds = []task{{Program: text, Limit: f.target}}, 0
 	}
 	var seed uint64
 	pool(t.Context(), e, runtime.GOMAXPROCS(0), func() (task, bool) {
@@ -50,7 +50,7 @@ func TestProofHandle(t *testing.T) {
 			return job, true
 		}
 		seed += 100
-		return task{First: seed - 100, Last: seed}, len(f.seen) < f.target && seed < uint64(4*f.target)
+		return task{First: seed - 100, Last: seed}, len(f.seen) < f.target && seed < seeds
 	}, f.take, func(job task, err error) {
 		rep.Violation("a worker died: %v\n\treplay: %s='%s'", err, replayEnv, lastOf(t, e, job))
 	})
@@ -82,6 +82,18 @@ type findings struct {
 	counts             map[string]int
 	found              map[string]violation
 	programs, complete int
+}
+
+// tasks are the programs that are searched before random ones are drawn.
+func (f *findings) tasks(e engine) (list []task) {
+	pairs, few := parseAll(e, pairs()), parseAll(e, deep)
+	for _, p := range few {
+		list = append(list, task{Program: p.String(), Limit: f.target / 5 / len(few)})
+	}
+	for _, p := range pairs {
+		list = append(list, task{Program: p.String(), Limit: f.target / 2 / len(pairs)})
+	}
+	return list
 }
 
 func (f *findings) take(job task, r result) {
@@ -127,7 +139,9 @@ func (f *findings) report(t *testing.T, rep *proof.Report, e engine) {
 		for _, v := range r.Found {
 			f.found[v.Rule] = v
 		}
-	}, func(job task, err error) { t.Logf("a worker died while it made %q smaller: %v", job.Minimise[0].Rule, err) })
+	}, func(job task, err error) {
+		t.Logf("a worker died while it made %q smaller: %v", job.Minimise[0].Rule, err)
+	})
 	for i, rule := range rules {
 		v := f.found[rule]
 		text := fmt.Sprintf("%s (%d schedules)\n\t%s\n\treplay: %s='%s'", rule, f.counts[rule], v.Text, replayEnv, recipe(v.Program, v.Choices))
@@ -164,4 +178,35 @@ func replayOne(t *testing.T, text string) {
 			t.Errorf("%s: %s", v.Rule, v.Text)
 		}
 	})
+}
+
+// The judge notices a store that breaks its contract: what the engine then says is not true.
+func TestJudgeNotices(t *testing.T) {
+	w, err := startWorker(t.Context(), engine{Supported: allOps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ program, rule string }{
+		{"append l1 | 1:A,C", "acknowledged entry missing"},
+		{"replace l1 | 1:C", "receipt"},
+		{"append f1 l2 | 1:A,C", "refused document stored"},
+		{"replace f1 l2 | 1:C", "refused document stored"},
+		{"replace l3 | 1:A,C | 2:A,C", "receipt"},
+		{"append power l4 | 1:A,C", "power loss"},
+	} {
+		r, _, err := w.do(task{Program: c.program, Limit: 200})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rules []string
+		for _, v := range r.Found {
+			rules = append(rules, v.Rule)
+		}
+		if !slices.Contains(rules, c.rule) {
+			t.Errorf("%s: found %q, want %q", c.program, rules, c.rule)
+		}
+	}
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
 }

@@ -72,6 +72,7 @@ type program struct {
 	snaps   bool // a snapshot every two commits
 	big     bool // the session is so large that its log is sealed or closed
 	crash   bool // flag power: the power fails in the end
+	lie     int  // the store breaks its contract, to show that the judge notices
 	faults  int  // outcomes other than "done"
 	cancels int
 	deaths  int // of processes, in the middle of a write
@@ -124,7 +125,7 @@ type budget struct {
 }
 
 func (p *program) budgets() []budget {
-	return []budget{{'f', &p.faults}, {'c', &p.cancels}, {'d', &p.deaths}}
+	return []budget{{'f', &p.faults}, {'c', &p.cancels}, {'d', &p.deaths}, {'l', &p.lie}}
 }
 
 func parse(text string) (p program, err error) {

@@ -218,7 +218,6 @@ func (r *run) othersNavigate(h *handle) bool {
 	return r.any(func(c *record) bool { return c.h != h && in(c.kind, navigates+"PN"+entryTurns+"RM") })
 }
 
-
 // grounds: where the entries of a turn hang. Turns that meet never become each other's parents.
 func (r *run) grounds(t *truth) {
 	for _, c := range r.records {

@@ -25,9 +25,9 @@ const session = "s"
 // bases are the stores that schedules begin with a copy of: one session with two branches, and none.
 type bases struct {
 	stores map[kind]backend.Backend
-	root   string                   // id of its first entry
-	reply  string                   // of the answer to it, the head of "main"
-	commit string                   // id of the last commit
+	root   string // id of its first entry
+	reply  string // of the answer to it, the head of "main"
+	commit string // id of the last commit
 }
 
 // kind is a kind of store.
@@ -115,6 +115,9 @@ func (b *bases) fill(on backend.Backend, big bool) error {
 		return err
 	}
 	b.commit = r.Commit
+	if big {
+		return nil // its process was killed: what Close owes is still to be done
+	}
 	return s.Close()
 }
 
@@ -167,6 +170,7 @@ type run struct {
 func play(p program, base *bases, e engine, choose func(n int) int) *run {
 	r := &run{p: p, left: p, base: base, engine: e, choose: choose, clock: ticking(1000), handles: map[int]*handle{}}
 	r.w = newWorld(base.stores[kind{p.appends, p.big}], p.reads)
+	r.w.lie = p.lie
 	if p.fresh {
 		r.w = newWorld(r.emptied(), p.reads)
 	}

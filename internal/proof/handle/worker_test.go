@@ -82,7 +82,7 @@ func TestWorker(t *testing.T) {
 // work does one task.
 func (s *searcher) work(job task) (r result) {
 	s.found, s.counts, s.hashes, s.at = map[string]violation{}, map[string]int{}, nil, nil
-	if job.Verbose {
+	if job.Verbose || len(job.Minimise) > 0 {
 		s.at = func(p program, choices []int) { fmt.Fprintf(os.Stdout, "%s%s\n", sayAt, recipe(p.String(), choices)) }
 	}
 	p, err := parse(job.Program)
@@ -178,6 +178,7 @@ func (w *process) do(job task) (r result, last string, err error) {
 		return r, "", err
 	}
 	for w.lines.Scan() {
+		w.watch.Reset(hanging)
 		line := w.lines.Text()
 		if at, ok := strings.CutPrefix(line, sayAt); ok {
 			last = at

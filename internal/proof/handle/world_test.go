@@ -36,6 +36,7 @@ type world struct {
 	now    int  // moments: one for each thing that happens
 	doubt  bool // bytes are visible that no sync confirmed
 	landed bool // a late PUT was applied
+	lie    int  // how the store breaks its contract; 0 = it does not
 }
 
 // latePut is a PUT that was reported as unknown and is still on its way.
@@ -59,6 +60,14 @@ type call struct {
 	run     func(ctx context.Context) error
 	answer  chan verdict
 }
+
+// The ways in which a store may break its contract.
+const (
+	lieDone      = 1 + iota // what it says is done, is not
+	lieRefused              // what it says is refused, is done
+	lieCondition            // it ignores the condition of a PUT
+	lieSync                 // what it says is done, the power takes
+)
 
 // verdict is what becomes of a request.
 type verdict struct {
@@ -182,20 +191,25 @@ func (v *view) ask(c *call) error {
 func (c *call) finish(a verdict) error {
 	switch a.kind {
 	case done:
+		if c.v.w.lie == lieDone && c.commits() {
+			return nil
+		}
+		if c.v.w.lie == lieSync && c.commits() {
+			c.unsynced(visible)
+			return nil
+		}
 		err := c.run(context.Background())
 		if err == nil && c.write {
 			c.v.took()
 		}
 		return err
 	case refused, failedRead:
+		if c.v.w.lie == lieRefused && c.write {
+			_ = c.run(context.Background())
+		}
 		return &backend.Error{Op: c.op, Key: c.key, Outcome: backend.NotApplied, Err: errRefused}
 	case lostAnswer, cancelledYet:
-		c.unsynced(func(s memory.Step) error {
-			if s.Stage == memory.Visible {
-				return errLost
-			}
-			return nil
-		})
+		c.unsynced(visible)
 	case tornRequest:
 		c.unsynced(func(memory.Step) error { return memory.Short(a.bytes) })
 	case lostRequest, lateRequest, cancelledNot:
@@ -205,6 +219,14 @@ func (c *call) finish(a verdict) error {
 		err = fmt.Errorf("%w: %w", ctxErr, err)
 	}
 	return &backend.Error{Op: c.op, Key: c.key, Err: err}
+}
+
+// visible stops a write before it is durable.
+func visible(s memory.Step) error {
+	if s.Stage == memory.Visible {
+		return errLost
+	}
+	return nil
 }
 
 // unsynced runs a write that becomes visible; on a store that appends it is not known to be durable.
@@ -343,6 +365,9 @@ func (v *view) Get(ctx context.Context, key string, r backend.Range) (p []byte, 
 
 func (v *view) Put(ctx context.Context, key string, p []byte, c backend.Cond) (info backend.Info, err error) {
 	err = v.ask(&call{ctx: ctx, op: "put", key: key, write: true, body: slices.Clone(p), cond: c, run: func(ctx context.Context) (err error) {
+		if v.w.lie == lieCondition {
+			c = backend.Cond{}
+		}
 		info, err = v.w.store().Put(ctx, key, p, c)
 		return err
 	}})
