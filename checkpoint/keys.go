@@ -72,12 +72,12 @@ func decodeKeys(p []byte) (keys []KeyRef, err error) {
 		k := KeyRef{Hash: binary.BigEndian.Uint64(p)}
 		p = p[8:]
 		seq, n := binary.Uvarint(p)
-		if n <= 0 {
+		if n <= 0 || n != len(binary.AppendUvarint(nil, seq)) {
 			return nil, canon.Malformed("idempotency key %d: no seq", len(keys))
 		}
 		p = p[n:]
 		ord, n := binary.Varint(p)
-		if n <= 0 {
+		if n <= 0 || n != len(binary.AppendVarint(nil, ord)) {
 			return nil, canon.Malformed("idempotency key %d: no ordinal", len(keys))
 		}
 		p = p[n:]

@@ -71,6 +71,13 @@ func (a *appendStrategy) Confirm(ctx context.Context, st *state.State) (*state.S
 		if err == nil && size < s.End {
 			err = backend.ErrPrecondition
 		}
+		if errors.Is(err, fs.ErrNotExist) { // sealed since, or before the checkpoint was lost
+			if hardened, herr := a.hardenSealed(ctx, s.Key); herr != nil {
+				return nil, herr
+			} else if hardened {
+				continue
+			}
+		}
 		if err == nil {
 			_, err = a.b.Resync(ctx, s.Key, s.From, size)
 		}
@@ -84,6 +91,23 @@ func (a *appendStrategy) Confirm(ctx context.Context, st *state.State) (*state.S
 	next := *st
 	next.Durable, next.Unsure = st.Active().Bytes, nil
 	return &next, nil
+}
+
+// hardenSealed makes the sealed form of a plain segment durable; false where there is none.
+func (a *appendStrategy) hardenSealed(ctx context.Context, plain string) (bool, error) {
+	seg, _, ok := layout.ParseSegmentKey(plain)
+	if !ok {
+		return false, nil
+	}
+	key := seg.SealedKey(a.cfg.Session)
+	p, info, err := a.b.Get(ctx, key, backend.Range{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, a.store.Harden(ctx, key, p, info.Version)
 }
 
 // begin composes the start of a session's first segment.

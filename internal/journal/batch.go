@@ -87,6 +87,9 @@ func (b *batch) turn(t *turn) {
 	case t.step.Refuse != nil:
 		t.lost = b.j.notApplied("commit", t.step.Refuse)
 		return
+	case t.twin != nil && t.twin.step.Digest != t.step.Digest:
+		t.twin, t.lost = nil, b.j.notApplied("commit", ErrKeyReused)
+		return
 	case t.twin != nil: // others' entries that were appended before it are stored all the same
 		if ents := b.take(t.upto); len(ents) > 0 {
 			t.lost = b.line(nil, b.restStep(), ents)

@@ -328,9 +328,17 @@ func (c *Composer) document(rec *checkpoint.Record, step *Step, entries []*Entry
 
 // settingsAfter returns the settings in force after entries, where now is in force before them.
 func settingsAfter(p transcript.Profile, now transcript.Settings, entries []*Entry) transcript.Settings {
-	path := make([]transcript.Entry, len(entries))
+	path := make([]transcript.Entry, 0, len(entries))
 	for i, e := range entries {
-		path[i] = e.Head.Entry(uint64(i))
+		if !e.Aside {
+			path = append(path, e.Head.Entry(uint64(i)))
+		}
+	}
+	if len(path) == 0 {
+		return now
 	}
 	return pathwindow.Restore(p, -1, now, 0, path).Settings()
 }
+
+// idle reports whether the step is none of the session's users: it does not count as activity.
+func (s *Step) idle() bool { return s.settle || s.Reason == state.ReasonRoll }

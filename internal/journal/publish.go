@@ -132,6 +132,9 @@ func (j *Journal) compose(ctx context.Context, op *operation, p plan) (*batch, e
 		}
 	}
 	for _, t := range turns {
+		if t.step.Key == "" {
+			continue
+		}
 		if err := j.lookUp(ctx, p.base, t); err != nil {
 			return b, j.notApplied("commit", err)
 		}
@@ -233,8 +236,10 @@ func (j *Journal) send(ctx context.Context, b *batch) (*state.State, error) {
 			sums = append(sums, blob.Sum)
 		}
 	})
-	if err := j.StoreBlobs(ctx, sums); err != nil {
-		return nil, j.notApplied("commit", err)
+	if len(sums) > 0 {
+		if err := j.StoreBlobs(ctx, sums); err != nil {
+			return nil, j.notApplied("commit", err)
+		}
 	}
 	return j.strategy.Publish(ctx, b.base, b.Composer)
 }
@@ -327,6 +332,20 @@ func (j *Journal) accept(op *operation, b *batch, p plan, next *state.State) err
 	return nil
 }
 
+// result says what a line that is durable became.
+func (l *sentLine) result(st *state.State) Result {
+	r := Result{Commit: l.rec.Commit(), State: st}
+	if l.kept() {
+		r.Kept = l.rec.Kept
+	}
+	if l.turn != nil {
+		for _, e := range l.turn.step.Entries {
+			r.IDs = append(r.IDs, e.ID)
+		}
+	}
+	return r
+}
+
 // store marks the entries of a line as durable; Journal.mu is held.
 func (l *sentLine) store() {
 	for i, e := range l.entries {
@@ -350,11 +369,7 @@ func (j *Journal) settled(op *operation, b *batch, p plan, st *state.State) {
 	}
 	for _, t := range op.knew {
 		if t.found != nil {
-			r := Result{Commit: t.found.rec.Commit(), State: st}
-			if t.found.kept() {
-				r.Kept = t.found.rec.Kept
-			}
-			t.answer(r, nil)
+			t.answer(t.found.result(st), nil)
 		}
 	}
 	for _, t := range b.turns {
@@ -387,10 +402,8 @@ func (b *batch) resultOf(t *turn, next *state.State) (Result, error) {
 	case src.line == nil:
 		return Result{}, src.lost
 	}
-	r := Result{Commit: src.line.rec.Commit(), State: next, Bytes: b.Size, Warnings: b.Warnings}
-	if src.line.kept() {
-		r.Kept = src.line.rec.Kept
-	}
+	r := src.line.result(next)
+	r.Bytes, r.Warnings = b.Size, b.Warnings
 	return r, nil
 }
 
@@ -427,10 +440,8 @@ func (j *Journal) collect(op *operation, b *batch, next *state.State) {
 	}
 	for _, l := range b.lines {
 		if l.turn == nil && (len(l.entries) > 0 || l.rec.Claim) {
-			r := Result{Commit: l.rec.Commit(), State: next, Bytes: b.Size, Warnings: b.Warnings}
-			if l.kept() {
-				r.Kept = l.rec.Kept
-			}
+			r := l.result(next)
+			r.Bytes, r.Warnings = b.Size, b.Warnings
 			op.results = append(op.results, r)
 		}
 	}
@@ -579,7 +590,7 @@ func (j *Journal) doubt(b *batch, f *store.Failure) error {
 		case t.kept:
 		case t.known != nil:
 			t.answer(b.resultOf(t, b.base))
-		case t.line == nil && t.twin == nil:
+		case t.line == nil && (t.twin == nil || t.twin.line == nil):
 			j.unsent(t)
 		default:
 			j.keep(t, &f)
@@ -667,12 +678,10 @@ func (j *Journal) lose(ctx context.Context, op *operation, now *state.State, f *
 		if t.known, t.lost = nil, nil; t.step.Key == "" {
 			continue
 		}
-		var err error
-		if sure, err = j.strategy.Confirm(ctx, sure); err == nil && sure.Sure() {
-			err = j.lookUp(ctx, sure, t)
-		}
-		if err != nil {
-			t.known = nil
+		if at, err := j.strategy.Confirm(ctx, sure); err == nil && at.Sure() {
+			if sure = at; j.lookUp(ctx, sure, t) != nil {
+				t.known = nil // not found out: the turn is kept
+			}
 		}
 	}
 	j.mu.Lock()

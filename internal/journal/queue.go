@@ -13,6 +13,44 @@ const (
 	limboMax = 4096 // failed turns that a broken handle keeps for Rebase
 )
 
+// turn is a step on its way: a cut in the list of entries, after those that it takes along.
+type turn struct {
+	step   *Step
+	ctx    context.Context //nolint:containedctx // a queued call: a request is given up when all who share it are cancelled
+	upto   uint64          // it takes the entries before this position
+	joined *turn           // a turn that was sent or had failed, with the same key: it gets that one's answer
+	twin   *turn           // the same, within a batch
+
+	kept   bool      // it failed, and Rebase knows it
+	found  *sentLine // it was in doubt, and is in the history
+	known  *keyed    // its key is in the history
+	lost   error     // why it has no line in the batch: told when the batch is decided
+	line   *sentLine // that carries it, once it was composed
+	tried  string    // id of the line that carried it last
+	result Result    // with err: stand when done is closed
+	err    error
+	done   chan struct{}
+	lead   chan struct{} // receives the lead
+	over   bool          // done is closed; guarded by Journal.mu
+}
+
+func newTurn(ctx context.Context, step *Step) *turn {
+	return &turn{step: step, ctx: ctx, done: make(chan struct{}), lead: make(chan struct{}, 1)}
+}
+
+// answer ends the turn for its caller, once; j.mu is held. A turn that Rebase stores later has its result too.
+func (t *turn) answer(r Result, err error) {
+	t.result, t.err = r, err
+	if !t.over {
+		t.over = true
+		close(t.done)
+	}
+}
+
+// withdrawn reports whether the step leaves nothing to Rebase when it loses: navigations, and turns that carry their
+// entries on an anchor, which their callers still have.
+func (s *Step) withdrawn() bool { return s.moves || s.Anchor != nil }
+
 // Commit makes a step durable, and everything that was appended before it: one conditional PUT, or one append. Steps
 // that meet share it, each with its own line and seq. The first that finds no leader publishes for all that wait (no
 // goroutine is owned by the queue); the others wait for their answer. A caller whose context ends while the step waits

@@ -80,7 +80,8 @@ func Promises(rest []byte, key uint64, good int64) (at int, found bool) {
 		}
 		line := rest[pos : pos+n]
 		if i := bytes.Index(line, commitStart); i >= 0 {
-			if rec, ours, err := checkpoint.ParseRecord(line[i:], key); err == nil && ours && rec.Synced > good {
+			// One that verifies and cannot be read is of a later release, and no torn tail either.
+			if rec, ours, err := checkpoint.ParseRecord(line[i:], key); ours && (err != nil || rec.Synced > good) {
 				return pos + i, true
 			}
 		}

@@ -57,8 +57,10 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 	if err != nil {
 		return journal.Result{}, err
 	}
-	if err := h.images.store(ctx, p.blobs); err != nil {
-		return journal.Result{}, err
+	if len(p.blobs) > 0 {
+		if err := h.images.store(ctx, p.blobs); err != nil {
+			return journal.Result{}, err
+		}
 	}
 	p.step.Snapshot = h.snapshots.taken()
 	res, err := h.j.Commit(ctx, p.step)
@@ -68,8 +70,10 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 	}
 	h.saved(p, res)
 	res.Snapshot, res.Warnings = p.step.Snapshot, h.snapshots.warnings(slices.Clip(res.Warnings))
-	if res.IDs, err = h.idsOf(ctx, p.step.Entries, len(o.Entries), res); err != nil {
-		res.Warnings = append(res.Warnings, fmt.Sprintf("the ids of the repeated turn cannot be read: %v", err))
+	if n := len(o.Entries); res.Repeated && n > 0 {
+		if res.IDs, err = h.firstIDs(ctx, n, res); err != nil {
+			res.Warnings = append(res.Warnings, fmt.Sprintf("the ids of the repeated turn cannot be read: %v", err))
+		}
 	}
 	if o.Turn {
 		h.snapshots.due(h.j, p.from, res.Commit.Reason)
@@ -263,14 +267,8 @@ func (h *Handle) commitByID(ctx context.Context, st *state.State, id string) (*V
 	return nil, Missing("commit", id)
 }
 
-// idsOf returns the ids of a turn's own entries: of one that was repeated, those of the first time.
-func (h *Handle) idsOf(ctx context.Context, own []*journal.Entry, count int, res journal.Result) (ids []string, err error) {
-	if !res.Repeated {
-		for _, e := range own {
-			ids = append(ids, e.ID)
-		}
-		return ids, nil
-	}
+// firstIDs returns the ids that the entries of a repeated turn got the first time.
+func (h *Handle) firstIDs(ctx context.Context, count int, res journal.Result) (ids []string, err error) {
 	n := uint64(min(count, res.Commit.Entries))
 	if n == 0 || res.Line < n {
 		return nil, nil

@@ -405,12 +405,10 @@ func (a appender) Append(ctx context.Context, key string, off int64, p []byte) (
 	return info, err
 }
 
-func (a appender) Cut(ctx context.Context, key string, off, size int64) (info backend.Info, err error) {
-	err = a.ask(&call{ctx: ctx, op: "cut", key: key, write: true, run: func(ctx context.Context) (err error) {
-		info, err = a.w.log.Cut(ctx, key, off, size)
-		return err
+func (a appender) Cut(ctx context.Context, key string, off int64, torn []byte) error {
+	return a.ask(&call{ctx: ctx, op: "cut", key: key, write: true, run: func(ctx context.Context) error {
+		return a.w.log.Cut(ctx, key, off, torn)
 	}})
-	return info, err
 }
 
 func (a appender) Resync(ctx context.Context, key string, off, size int64) (info backend.Info, err error) {
