@@ -78,6 +78,22 @@ func firstRecord() Record {
 	return r
 }
 
+// keyedRecord is a turn with an idempotency key and the digest of what it holds.
+func keyedRecord() Record {
+	r := plainRecord()
+	r.Key, r.Digest = "job 17", "00c0ffee00c0ffee"
+	return r
+}
+
+// outlineRecord moves the head without entries, in the first commit of a segment: it and its base say what the
+// conversation at each of the two places is.
+func outlineRecord() Record {
+	r := firstRecord()
+	r.Outline = &Outline{Preview: "done: \"it\" <works>", Status: "answered"}
+	r.Base.Outline = Outline{Status: "asked"}
+	return r
+}
+
 var testSince = []byte(`{"type":"message","id":"a","parentId":null,"timestamp":"2026-11-20T10:30:00.000Z","message":{"role":"user","content":"hi"}}` + "\n")
 
 func mustLine(t testing.TB, r Record, key uint64, prev uint32, since []byte) ([]byte, uint32) {

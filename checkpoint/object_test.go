@@ -25,6 +25,20 @@ func testSnapshot() *Object {
 	return o
 }
 
+// keyedObject is a checkpoint of a session whose turns carry idempotency keys. Of the second, an earlier release did not
+// store where its line is.
+func keyedObject() *Object {
+	o := testObject()
+	for i, key := range []string{"job 1", "job 2", "job 1", "job 3"} {
+		ref := KeyRef{Hash: KeyHash(key), Seq: uint64(300 * i), Ord: uint64(70_000 * i)}
+		if i == 1 {
+			ref.Ord = 0
+		}
+		o.Keys = AppendKey(o.Keys, ref)
+	}
+	return o
+}
+
 func mustEncode(t testing.TB, o *Object) []byte {
 	t.Helper()
 	p, err := o.Encode()
@@ -38,7 +52,10 @@ func TestObjectRoundTrip(t *testing.T) {
 	empty := &Object{Summary: Summary{ID: "s"}, HeadOrd: -1}
 	gone := &Object{Summary: Summary{ID: "s", Tombstone: true, Head: Head{Seq: 9, Commit: "c"}}, HeadOrd: -1}
 	internal := &Object{Summary: Summary{ID: "s", Internal: true, First: "what is it?", Status: "calling"}, HeadOrd: -1}
-	for name, o := range map[string]*Object{"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal} {
+	for name, o := range map[string]*Object{
+		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
+		"keys": keyedObject(),
+	} {
 		p := mustEncode(t, o)
 		if !bytes.Equal(p, mustEncode(t, o)) {
 			t.Errorf("%s: two encodings differ", name)

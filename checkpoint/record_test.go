@@ -14,7 +14,10 @@ import (
 )
 
 func TestRecordGolden(t *testing.T) {
-	for name, r := range map[string]Record{"commit-plain.jsonl": plainRecord(), "commit-full.jsonl": fullRecord(), "commit-first.jsonl": firstRecord()} {
+	for name, r := range map[string]Record{
+		"commit-plain.jsonl": plainRecord(), "commit-full.jsonl": fullRecord(), "commit-first.jsonl": firstRecord(),
+		"commit-keyed.jsonl": keyedRecord(), "commit-outline.jsonl": outlineRecord(),
+	} {
 		line, self := mustLine(t, r, testKey, testPrev, testSince)
 		golden(t, name, append(bytes.Clone(line), '\n'))
 		got, ours, err := ParseRecord(line, testKey)
@@ -27,6 +30,31 @@ func TestRecordGolden(t *testing.T) {
 		}
 		if !got.Covers(testPrev, testSince) || got.Covers(testPrev+1, testSince) || got.Covers(testPrev, testSince[1:]) {
 			t.Errorf("%s: Covers", name)
+		}
+		if verified, err := VerifiedRecord(line); err != nil || !reflect.DeepEqual(withoutSelf(got), verified) {
+			t.Errorf("%s: VerifiedRecord:\n got %+v, %v\nwant %+v", name, verified, err, got)
+		}
+		if seq, ok := RecordSeq(line); !ok || seq != r.Seq {
+			t.Errorf("%s: RecordSeq %d, %v", name, seq, ok)
+		}
+	}
+}
+
+// withoutSelf is what VerifiedRecord reads: all but the checksum that needs the key.
+func withoutSelf(r Record) Record {
+	r.Self = 0
+	return r
+}
+
+// VerifiedRecord takes no line that cannot be a commit line, and none that ParseRecord takes but cannot read.
+func TestVerifiedRecordRefuses(t *testing.T) {
+	line, _ := mustLine(t, outlineRecord(), testKey, testPrev, testSince)
+	for name, bad := range map[string][]byte{
+		"nothing": nil, "an entry": testSince, "cut": line[:len(line)-1], "unknown field": bytes.Replace(line, []byte(`,"docCRC":`), []byte(`,"more":1,"docCRC":`), 1),
+		"bad reason": bytes.Replace(line, []byte(`"reason":"rollback"`), []byte(`"reason":"Rollback"`), 1),
+	} {
+		if r, err := VerifiedRecord(bad); !errors.Is(err, codec.ErrFormat) {
+			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
 }
@@ -80,7 +108,7 @@ func TestAppendLineBehindItsBytes(t *testing.T) {
 
 // Promise: every bit. A flipped bit, any truncation and any other key make a line not ours.
 func TestRecordDamage(t *testing.T) {
-	for _, r := range []Record{plainRecord(), fullRecord()} {
+	for _, r := range []Record{plainRecord(), fullRecord(), keyedRecord(), outlineRecord()} {
 		line, _ := mustLine(t, r, testKey, testPrev, testSince)
 		for i := range line {
 			for bit := range 8 {
@@ -155,6 +183,20 @@ func reseal(line []byte) []byte {
 	return append(out, `"}}`...)
 }
 
+// outlineEdits are changes to the line of outlineRecord after which it cannot be read.
+var outlineEdits = map[string][2]string{
+	"no status":            {`works>","status":"answered"}`, `works>"}`},
+	"no preview":           {`"outline":{"preview":"done: \"it\" <works>",`, `"outline":{`},
+	"status first":         {`{"preview":"","status":"asked"}`, `{"status":"asked","preview":""}`},
+	"more in the outline":  {`"status":"answered"}`, `"status":"answered","more":1}`},
+	"empty outline":        {`{"preview":"","status":"asked"}`, `{"preview":"","status":""}`},
+	"null outline":         {`{"preview":"","status":"asked"}`, `null`},
+	"number for a preview": {`{"preview":"",`, `{"preview":0,`},
+	"outline after base":   {`"docCRC":`, `"outline":{"preview":"","status":"asked"},"docCRC":`},
+	"digest after kept":    {`,"kept":"conflict-1a2b3c4d"`, `,"kept":"conflict-1a2b3c4d","digest":"00c0ffee00c0ffee"`},
+	"empty digest":         {`,"kept":`, `,"digest":"","kept":`},
+}
+
 func TestRecordStrictShape(t *testing.T) {
 	line, _ := mustLine(t, fullRecord(), testKey, testPrev, testSince)
 	if r := reseal(line); !bytes.Equal(r, line) {
@@ -198,6 +240,18 @@ func TestRecordStrictShape(t *testing.T) {
 			t.Errorf("%s: ours %v, %v", name, ours, err)
 		}
 	}
+	line, _ = mustLine(t, outlineRecord(), testKey, testPrev, testSince)
+	for name, e := range outlineEdits {
+		changed := bytes.Replace(line, []byte(e[0]), []byte(e[1]), 1)
+		if bytes.Equal(changed, line) {
+			t.Errorf("%s: the edit does nothing", name)
+			continue
+		}
+		if _, ours, err := ParseRecord(reseal(changed), testKey); !ours || !errors.Is(err, codec.ErrFormat) {
+			t.Errorf("%s: ours %v, %v", name, ours, err)
+		}
+	}
+	line, _ = mustLine(t, fullRecord(), testKey, testPrev, testSince)
 	for name, e := range map[string][2]string{
 		"time without ms": {`10:30:00.123Z`, `10:30:00Z`}, "no such day": {`2026-11-20T10:30:00.123`, `2026-11-31T10:30:00.123`},
 		"other type": {`coppice.commit`, `coppice.commie`}, "other shape": {`{"type":"custom","id":"`, `{"id":"`},
