@@ -1,0 +1,61 @@
+package coppice_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pathMax bounds the files of pathPackages that one commit passes through. It only goes down.
+const pathMax = 22
+
+var pathPackages = []string{
+	"github.com/coppice-go/coppice", "github.com/coppice-go/coppice/internal/session", "github.com/coppice-go/coppice/internal/journal",
+}
+
+// One commit in an open session on a local disk passes through few files of the facade, the handle and the journal, so
+// that it can be read as a whole. The counters are those of testdata/path, which commits once.
+func TestPathOfACommit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	dir := t.TempDir()
+	program, cover := filepath.Join(dir, "path"), "-coverpkg="+strings.Join(pathPackages, ",")
+	cover += ",github.com/coppice-go/coppice/testdata/path" // without main there are no counters
+	goTool(t, "build", "-cover", "-covermode=atomic", cover, "-o", program, "./testdata/path")
+	run := exec.Command(program, dir)
+	run.Env = append(os.Environ(), "GOCOVERDIR="+t.TempDir()) // what the program leaves at its end is of no interest
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	profile := filepath.Join(dir, "profile")
+	goTool(t, "tool", "covdata", "textfmt", "-i="+dir, "-o="+profile)
+	text := string(must(os.ReadFile(profile))(t))
+	var files []string
+	for line := range strings.Lines(text) {
+		file, block, _ := strings.Cut(line, ":")
+		if !strings.HasSuffix(strings.TrimSpace(block), " 0") && strings.HasSuffix(file, ".go") && !strings.Contains(file, "testdata") {
+			files = append(files, strings.TrimPrefix(file, "github.com/coppice-go/coppice/"))
+		}
+	}
+	files = slices.Compact(slices.Sorted(slices.Values(files)))
+	for _, want := range []string{"turn.go", "internal/session/commit.go", "internal/journal/queue.go", "internal/journal/publish.go"} {
+		if !slices.Contains(files, want) {
+			t.Errorf("%s is not on the path: the profile is not of a commit", want)
+		}
+	}
+	if len(files) > pathMax {
+		t.Errorf("a commit passes through %d files, at most %d are allowed:\n%s", len(files), pathMax, strings.Join(files, "\n"))
+	}
+	t.Logf("%d files: %s", len(files), strings.Join(files, " "))
+}
+
+func goTool(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
