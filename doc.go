@@ -18,11 +18,16 @@
 //   - The conversation is read-your-writes: Context, Tree, Path and Entries hold what this handle
 //     appended, committed or not. State, Head().Seq, Head().Commit, At and Log move only when a commit
 //     is acknowledged, and so does all that other handles see.
-//   - A commit takes what was appended before it was called. A failed one leaves entries pending and
-//     the state as it was; after ErrConflict, ErrFenced and ErrCommitUnknown there are two ways on:
-//     Rebase keeps the turn, Reload drops it.
-//   - Nothing is written by Open, Create, Append (at PerTurn) or any read. A new session exists from
-//     its first commit.
+//   - A commit that returns nil has stored everything that was appended to the handle before the call. One
+//     that fails leaves State as it was and appended entries pending. After ErrConflict, ErrFenced and
+//     ErrCommitUnknown the handle keeps the turn and refuses commits: Rebase stores the turn, Reload drops it.
+//     After any other error the turn itself is gone.
+//   - Append and Commit are for one caller of a handle. Several callers commit turns that carry their entries
+//     (Turn.Entries), which are stored with their turn or withdrawn with it.
+//   - A turn with a key is applied once, whichever host sends it again: the last 1,024 keys are remembered.
+//   - A cancelled context decides for its own caller only.
+//   - Nothing is written by Open, Create, Append (at PerTurn) or any read, and nothing by Close of a handle
+//     that committed nothing. A new session exists from its first commit.
 //   - Messages are the provider's own JSON objects, kept byte for byte. State is any value that
 //     encoding/json takes; nil means unchanged, json.RawMessage("null") clears.
 //   - nil options are the defaults. Iterators yield an error last and once.

@@ -16,8 +16,8 @@ import (
 )
 
 // What went wrong, found by errors.Is, beside fs.ErrNotExist, fs.ErrExist, fs.ErrClosed,
-// backend.ErrTooLarge and backend.ErrNoCAS. With any other error of a commit nothing was applied: the
-// entries are pending, the state is as it was, and Commit may be called again.
+// backend.ErrTooLarge and backend.ErrNoCAS. Commit says what each of them means for the turn. With any other
+// error nothing was applied: what was appended is pending, State is as it was, and Commit may be called again.
 var (
 	ErrConflict      = errors.New("coppice: another writer committed first")
 	ErrFenced        = errors.New("coppice: another writer claimed the session")

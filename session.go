@@ -94,11 +94,15 @@ func (s *Session) Context(ctx context.Context) (transcript.Context, error) {
 	return c, s.fail("context", err)
 }
 
-// Append adds entries behind the head, all or none, in memory only (at PerTurn); the head moves to the
-// last. It returns their ids in order. A draft with an id of its own, or with Raw, is checked against the
+// Append adds entries after the head, all or none, in memory only (at PerTurn); the head moves to the
+// last. It returns their ids in order. The next commit of any caller of the handle stores them: where several
+// callers share one, use Turn.Entries. A draft with an id of its own, or with Raw, is checked against the
 // whole tree, which the first such call reads: fs.ErrExist. Draft.Parent may name any entry. At PerAppend
 // the entries are durable when it returns; if that fails they are pending, and their ids come back with
 // the error.
+//
+// Append waits only while a request is on its way that may put the head elsewhere: Branch, Switch, Edit, Rollback,
+// Rebase, Claim, turns that are kept or carry their entries. If ctx ends meanwhile, nothing was appended.
 func (s *Session) Append(ctx context.Context, d ...transcript.Draft) ([]string, error) {
 	ids, err := s.h.Append(ctx, d, s.o.Durability == PerAppend)
 	return ids, s.fail("append", err)
@@ -185,9 +189,11 @@ func forward[T any](seq iter.Seq2[T, error], yield func(T, error) bool) error {
 	return nil
 }
 
-// Close joins background work (for at most 10 s), on disk writes the checkpoint behind the log, and
-// returns an error that counts the entries that were never committed. It keeps no promise that Commit
-// did not make. After it every method that can fail gives fs.ErrClosed. Idempotent.
+// Close refuses new calls, waits for the request on its way, ends commits that were not sent with fs.ErrClosed, and
+// joins background work, for at most 10 s together. If this handle committed and has not failed, on disk
+// it then confirms the log and writes the checkpoint; a handle that committed nothing writes nothing. Its error
+// counts the entries that were never committed, and separately those whose outcome is unknown. After it every
+// method that can fail returns fs.ErrClosed. Idempotent.
 func (s *Session) Close() error {
 	s.store.forget(s)
 	return s.fail("close", s.h.Close())

@@ -22,31 +22,42 @@ type Turn struct {
 	State   any    // the agent's state; nil = unchanged, json.RawMessage("null") clears
 	Manager any    // the conversation manager's own state; nil = unchanged
 	Reason  string // default "turn"; own words: [a-z0-9.-]{1,32}
-	Key     string // idempotency: a turn with a key that is known is not applied again; its receipt comes back
+
+	// Key makes the turn idempotent, at most 256 bytes. The session remembers the keys of its last 1,024 commits
+	// that had one, across restarts and writers. A turn with a known key is not applied again: Commit returns the
+	// receipt of the first time, with Repeated. Other content under a known key is ErrKeyReused: content is Reason,
+	// State, Manager and Entries, not Base and not what was appended. A turn whose key is still on its way, or has
+	// failed with an unknown outcome or a conflict, gets that turn's answer. A turn with a key should carry its
+	// entries: of one that is repeated, entries from Append stay pending.
+	Key string
 
 	// Entries belong to this turn: they are stored with it or withdrawn with it, and stay pending only when
 	// their own outcome is unknown. Several callers of one handle commit this way; Append is for a single one.
-	// They grow from the head of the commit Base, one from another, unless Draft.Parent says otherwise.
+	// The first grows from the head of the commit Base, each other from the one before it, unless Draft.Parent
+	// names another entry.
 	Entries []transcript.Draft
 
-	// Base is the id of the commit that the turn was made on; "" = where the handle is when Commit is called.
-	// If head or document moved since, the turn is ErrConflict, or with KeepBoth a sibling branch.
+	// Base is the id of the commit that the turn was made on. If head or document moved since, or other entries
+	// are pending that move the head, Commit returns ErrConflict and withdraws the turn, or with KeepBoth stores
+	// it as a sibling branch (Receipt.Kept). Commits that moved neither, labels say, do not count. An id that is
+	// no commit's is fs.ErrNotExist. "" = where the handle is when Commit is called, pending entries included.
 	Base string
 }
 
-// Receipt says what a commit did.
+// Receipt says what a commit did. Of Rebase and Claim it is the receipt of the last commit that they made, with the
+// entries of all of them.
 type Receipt struct {
 	checkpoint.Head          // Seq, Commit, Epoch, Entry, Branch
 	Entries         int      // how many it made durable
 	Kept            string   // the branch on which a losing turn (KeepBoth, Rebase) or an abandoned line (Rollback) now lives; "" = none
-	Snapshot        string   // taken by the way; "" = none
+	Snapshot        string   // that the policy had taken of an earlier state, which this commit names; "" = none
 	Warnings        []string // soft limits passed, with value and limit
 	Bytes           int      // size of the checkpoint or of the append
 	IO              backend.IO
 
-	IDs      []string // of Turn.Entries, in order
-	Repeated bool     // Turn.Key was known: this is the receipt of then, and nothing was applied
-	Pending  int      // with Repeated: entries from Append that are still pending
+	IDs      []string // of Turn.Entries, in order; with Repeated those of the first time
+	Repeated bool     // Turn.Key was known: this is the receipt of the first time, and nothing was applied now
+	Pending  int      // with Repeated: entries appended before the call that are still pending; else 0
 }
 
 // Change is one commit as Watch yields it, with the entries that it made durable.
@@ -64,10 +75,24 @@ type BranchOptions struct {
 	FromHook bool            // a hook made the summary, not the program itself
 }
 
-// Commit makes what was appended before it was called durable, together with the turn's state: one PUT,
-// or one append and one sync, and one PUT more for each new large image. Commits that meet share it. The
-// state is marshalled first of all. On an error nothing of it was applied, unless the error is
-// ErrCommitUnknown; the entries are pending, State is as it was.
+// Commit makes everything that was appended before the call durable, with the turn's state and its own
+// entries: one PUT, or one append and one sync, and one PUT more for each new large image. Commits that meet
+// share it, each with a seq of its own. A nil error means that all of it is stored, on whatever branch; if
+// the receipt says Repeated, nothing was done. State is marshalled before anything else.
+//
+// On an error State is as it was, and the turn's own entries are withdrawn unless their outcome is unknown:
+//
+//   - ErrConflict, ErrFenced: nothing was applied. The turn is kept in the handle, which refuses commits until
+//     Rebase stores it or Reload drops it. A turn with Entries or a Base is withdrawn instead, and the handle
+//     works on.
+//   - ErrCommitUnknown: the turn may have been applied. It is kept, entries included, until Rebase or Reload.
+//   - ErrInDoubt: nothing was applied, because an earlier commit of the handle is in doubt. Call Rebase first.
+//   - ErrKeyReused: nothing was applied.
+//   - Any other error: nothing was applied. State and key of the turn are dropped, what was appended is pending,
+//     and the next commit stores it.
+//
+// If ctx ends while the turn waits for others, it is taken back. Once it was sent, Commit waits for the outcome;
+// the request is given up when the contexts of all who share it have ended.
 func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 	o, err := t.options()
 	if err == nil {
@@ -165,24 +190,31 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// Claim takes the session: every older writer is ErrFenced from here on. What is pending is committed
-// first; if another committed meanwhile, or the handle has failed, it is kept as Rebase keeps it
-// (Receipt.Kept), and the newest head is taken.
+// Claim takes the session: commits of every older writer return ErrFenced from then on, and this handle is no longer
+// fenced. It first stores what Rebase would store, in the same request: plainly, or beside the winner's line
+// (Receipt.Kept). Head and document stay the session's newest. A Claim whose outcome is unknown is not
+// repeated by Rebase.
 func (s *Session) Claim(ctx context.Context) (Receipt, error) {
 	r, err := s.h.Claim(ctx)
 	return s.receipt("claim", r, err)
 }
 
-// Rebase keeps the turn of a failed commit, and what is pending. It looks first: what was in doubt and is
-// there is not repeated. If the head has not moved it is a plain commit. If it has, the turn becomes a
-// branch of its own with its own document, Receipt.Kept, and the head stays the winner's; Switch goes
-// there. Where nothing has failed and nothing is pending it stands at the newest head.
+// Rebase stores the turns of failed commits, and what is pending or waits to be committed, each turn as a commit of
+// its own. It looks first: what was in doubt and is in the history is not repeated. If neither head nor document
+// moved since, these are plain commits. Otherwise they become branches of their own with their own documents
+// (Receipt.Kept), head and document stay the winner's, and Switch goes there. If nothing has failed and nothing
+// is pending, Rebase commits nothing and takes the newest head.
+//
+// A handle that was fenced stays fenced: Rebase keeps its turns as branches, and later commits return ErrFenced
+// until Claim or Reload. If Rebase fails, the turns stay in the handle, and it may be called again.
 func (s *Session) Rebase(ctx context.Context) (Receipt, error) {
 	r, err := s.h.Rebase(ctx)
 	return s.receipt("rebase", r, err)
 }
 
-// Reload drops what is pending, the turn of a failed commit too, and stands at the newest head.
+// Reload drops what is pending and the turns of failed commits, refuses commits that wait, takes the newest head, and
+// lifts a fence. A turn whose outcome was unknown may still be applied later: a request that is delayed cannot be
+// called back.
 func (s *Session) Reload(ctx context.Context) error { return s.fail("reload", s.h.Reload(ctx)) }
 
 // Branch makes the head grow at an entry next (its id or a unique prefix; "" = a new root), and brings
