@@ -13,7 +13,9 @@ import (
 const pathMax = 22
 
 var pathPackages = []string{
-	"github.com/coppice-go/coppice", "github.com/coppice-go/coppice/internal/session", "github.com/coppice-go/coppice/internal/journal",
+	"github.com/coppice-go/coppice",
+	"github.com/coppice-go/coppice/internal/session",
+	"github.com/coppice-go/coppice/internal/journal",
 }
 
 // One commit in an open session on a local disk passes through few files of the facade, the handle and the journal, so
@@ -37,18 +39,19 @@ func TestPathOfACommit(t *testing.T) {
 	var files []string
 	for line := range strings.Lines(text) {
 		file, block, _ := strings.Cut(line, ":")
-		if !strings.HasSuffix(strings.TrimSpace(block), " 0") && strings.HasSuffix(file, ".go") && !strings.Contains(file, "testdata") {
+		ran := strings.HasSuffix(file, ".go") && !strings.HasSuffix(strings.TrimSpace(block), " 0")
+		if ran && !strings.Contains(file, "testdata") {
 			files = append(files, strings.TrimPrefix(file, "github.com/coppice-go/coppice/"))
 		}
 	}
 	files = slices.Compact(slices.Sorted(slices.Values(files)))
-	for _, want := range []string{"turn.go", "internal/session/commit.go", "internal/journal/queue.go", "internal/journal/publish.go"} {
+	for _, want := range []string{"turn.go", "internal/session/commit.go", "internal/journal/publish.go"} {
 		if !slices.Contains(files, want) {
 			t.Errorf("%s is not on the path: the profile is not of a commit", want)
 		}
 	}
 	if len(files) > pathMax {
-		t.Errorf("a commit passes through %d files, at most %d are allowed:\n%s", len(files), pathMax, strings.Join(files, "\n"))
+		t.Errorf("a commit passes through %d files, at most %d are allowed", len(files), pathMax)
 	}
 	t.Logf("%d files: %s", len(files), strings.Join(files, " "))
 }

@@ -112,7 +112,9 @@ type described struct {
 
 func describedBy(st *State) described {
 	sum := st.Summary
-	d := described{sum.Entry, sum.Branch, sum.Title, sum.Cwd, sum.Preview, sum.Status, sum.Reason, st.HeadOrd, string(st.DocJSON), nil}
+	d := described{
+		sum.Entry, sum.Branch, sum.Title, sum.Cwd, sum.Preview, sum.Status, sum.Reason, st.HeadOrd, string(st.DocJSON), nil,
+	}
 	for e := range st.Window.All {
 		d.Window = append(d.Window, e.Ordinal)
 	}
@@ -126,11 +128,15 @@ func TestKeptLineMovesNothing(t *testing.T) {
 	if diff := cmp.Diff(describedBy(before), describedBy(after)); diff != "" {
 		t.Error(diff)
 	}
-	if after.Summary.Seq != 2 || after.Summary.Commit != "commit-2" || after.Summary.Entries != 3 || after.Next != 6 || len(after.Lineage) != 3 {
-		t.Errorf("the line is not counted: %+v, next %d", after.Summary, after.Next)
+	sum := after.Summary
+	if sum.Seq != 2 || sum.Commit != "commit-2" || sum.Entries != 3 || after.Next != 6 || len(after.Lineage) != 3 {
+		t.Errorf("the line is not counted: %+v, next %d", sum, after.Next)
 	}
-	if !after.AfterKept || after.LineHead() != 4 || !bytes.Equal(after.DocumentOfLine(), documentOf(t, "conflict-1", 3)) {
-		t.Errorf("what the line itself leaves: kept %v, head %d, %s", after.AfterKept, after.LineHead(), after.DocumentOfLine())
+	if doc := after.DocumentOfLine(); !after.AfterKept || !bytes.Equal(doc, documentOf(t, "conflict-1", 3)) {
+		t.Errorf("what the line itself leaves: kept %v, document %s", after.AfterKept, doc)
+	}
+	if after.LineHead() != 4 {
+		t.Errorf("the head that the line names: %d", after.LineHead())
 	}
 	if b, ok := after.Branch("conflict-1"); !ok || b.Head != "l" || b.Ord != 4 {
 		t.Errorf("the branch of the losing turn: %+v", after.Branches)
@@ -159,7 +165,9 @@ func TestLineAfterAKeptOne(t *testing.T) {
 		t.Errorf("restored: kept %v, head of the line %d, head %d", restored.AfterKept, restored.LineHead(), restored.HeadOrd)
 	}
 	doc := documentOf(t, "main", 4)
-	rec := checkpoint.Record{HeadOrd: 6, Head: "n", Branch: "main", Doc: doc, Parents: []checkpoint.ParentDelta{{Index: 0, Delta: 4}}}
+	rec := checkpoint.Record{
+		HeadOrd: 6, Head: "n", Branch: "main", Doc: doc, Parents: []checkpoint.ParentDelta{{Index: 0, Delta: 4}},
+	}
 	for name, st := range map[string]*State{"log": kept, "checkpoint": restored} {
 		next := follow(t, st, lineAfter(t, st, rec, doc, saying("n", "w", "user", "goes on")))
 		want := described{
@@ -169,7 +177,7 @@ func TestLineAfterAKeptOne(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if next.AfterKept || next.LineHead() != 6 || next.SinceKey != 0 {
-			t.Errorf("%s: kept %v, head of the line %d, %d since the keyframe", name, next.AfterKept, next.LineHead(), next.SinceKey)
+			t.Errorf("%s: kept %v, head %d, since the keyframe %d", name, next.AfterKept, next.LineHead(), next.SinceKey)
 		}
 	}
 }
@@ -205,8 +213,9 @@ func TestOldLineBack(t *testing.T) {
 
 	usual := checkpoint.Record{HeadOrd: 2, Head: "w", Branch: "main", Doc: ours}
 	c := lineAfter(t, kept, usual, ours, saying("m", "l", "user", "below the kept line"))
-	if st = follow(t, kept, c); st.Tail[len(st.Tail)-2].Parent != 4 {
-		t.Errorf("the parent of the next entry is %d, want the kept line's head", st.Tail[len(st.Tail)-2].Parent)
+	st = follow(t, kept, c)
+	if parent := st.Tail[len(st.Tail)-2].Parent; parent != 4 {
+		t.Errorf("the parent of the next entry is %d, want the kept line's head", parent)
 	}
 }
 
@@ -218,14 +227,15 @@ func TestOutlineWins(t *testing.T) {
 	at := func(o *checkpoint.Outline) checkpoint.Record {
 		return checkpoint.Record{HeadOrd: 0, Head: "u", Branch: "main", Outline: o}
 	}
+	asked := &checkpoint.Outline{Preview: "a question", Status: "asked"}
 	aside := saying("x", "w", "assistant", "not on the way to the head")
 	for name, tt := range map[string]struct {
 		o               *checkpoint.Outline
 		entries         []string
 		preview, status string
 	}{
-		"outline":                {&checkpoint.Outline{Preview: "a question", Status: "asked"}, nil, "a question", "asked"},
-		"outline beside entries": {&checkpoint.Outline{Preview: "a question", Status: "asked"}, []string{aside}, "a question", "asked"},
+		"outline":                {asked, nil, "a question", "asked"},
+		"outline beside entries": {asked, []string{aside}, "a question", "asked"},
 		"nothing was said there": {&checkpoint.Outline{}, []string{aside}, "", ""},
 		"none: from the window":  {nil, nil, "a question", "asked"},
 		"none: from the entries": {nil, []string{aside}, "not on the way to the head", "answered"},
@@ -254,7 +264,9 @@ func TestOutlineWins(t *testing.T) {
 func TestKeysAreRestored(t *testing.T) {
 	st := won(t)
 	for i := range 3 {
-		rec := checkpoint.Record{HeadOrd: 2, Head: "w", Branch: "main", Key: fmt.Sprintf("job %d", i%2), Digest: "00c0ffee00c0ffee"}
+		rec := checkpoint.Record{
+			HeadOrd: 2, Head: "w", Branch: "main", Key: fmt.Sprintf("job %d", i%2), Digest: "00c0ffee00c0ffee",
+		}
 		st = follow(t, st, lineAfter(t, st, rec, st.DocJSON))
 	}
 	o := st.Object(true)
