@@ -115,11 +115,17 @@ func (c *client) failed(call int64, base string, err error) bool {
 
 func (c *client) commit(ctx context.Context, id string) {
 	step := c.r.turn(id, c.j.State())
+	if c.rng.IntN(4) == 0 { // only the document says that somebody was there
+		id, step.Entries = "", nil
+	}
 	step.KeepBoth = c.rng.IntN(3) == 0
 	call, base := c.r.now(), c.j.State().Summary.Commit
 	res, err := c.j.Commit(ctx, step)
 	if err == nil {
 		c.ack(call, id, res)
+		if res.Kept == "" {
+			c.r.builtOn(res.Commit.Commit, base)
+		}
 		return
 	}
 	doubt := c.failed(call, base, err)
@@ -143,6 +149,14 @@ func (c *client) commit(ctx context.Context, id string) {
 
 func (c *client) ack(call int64, id string, res journal.Result) {
 	c.r.note(c.n, call, effect{kind: wrote, id: res.Commit.Commit})
+	c.stored(id, res)
+}
+
+// stored takes down in which commit an entry was acknowledged; "" = the turn had none.
+func (c *client) stored(id string, res journal.Result) {
+	if id == "" {
+		return
+	}
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
 	c.r.acked[id] = res.Commit.Commit
@@ -150,6 +164,9 @@ func (c *client) ack(call int64, id string, res journal.Result) {
 
 // drop takes down that an entry was reported as not applied, and that nobody tried again.
 func (c *client) drop(id string) {
+	if id == "" {
+		return
+	}
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
 	c.r.failed[id] = true
@@ -181,9 +198,7 @@ func (c *client) rebase(ctx context.Context, id string, err error, doubt bool) {
 		if rerr == nil {
 			switch got := res[0]; {
 			case tried[got.Commit.Commit]:
-				c.r.mu.Lock()
-				c.r.acked[id] = got.Commit.Commit
-				c.r.mu.Unlock()
+				c.stored(id, got)
 			default:
 				c.ack(call, id, got)
 			}

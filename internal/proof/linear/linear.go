@@ -72,11 +72,12 @@ type recorder struct {
 	failed map[string]bool   // entries that were reported as not applied
 	seen   []string          // violations
 	reads  []checkpoint.Commit
+	bases  map[string]string // commit that went into force to the one that its writer had seen last
 }
 
 // Run records one history and judges it. It returns how many operations were judged.
 func Run(ctx context.Context, o Options) (int, error) {
-	r := &recorder{o: o, acked: map[string]string{}, failed: map[string]bool{}}
+	r := &recorder{o: o, acked: map[string]string{}, failed: map[string]bool{}, bases: map[string]string{}}
 	rng := &locked{r: rand.NewChaCha8(seedOf(o.Seed))}
 	first := journal.Create(r.config(o.Clean, rng), state.Genesis{
 		Header: []byte(`{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`),
@@ -159,6 +160,13 @@ func (r *recorder) note(client int, call int64, e effect) {
 	r.ops = append(r.ops, op)
 }
 
+// builtOn takes down on which commit's head and document a turn was made.
+func (r *recorder) builtOn(commit, base string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bases[commit] = base
+}
+
 func (r *recorder) violation(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,6 +194,9 @@ func (r *recorder) judge(ctx context.Context, genesis string, rng io.Reader) (in
 		if at, ok := log.at[c.Commit]; !ok || log.commits[at].Seq != c.Seq {
 			r.violation("commit %d %s was read, and is not in the log in the end", c.Seq, c.Commit)
 		}
+	}
+	if err := r.overwrites(ctx, j, log); err != nil {
+		return 0, err
 	}
 	history := make([]porcupine.Operation, 0, len(r.ops))
 	for _, op := range r.ops {
@@ -245,6 +256,53 @@ func (r *recorder) readLog(ctx context.Context, j *journal.Journal) (*truth, err
 		}
 	}
 	return log, nil
+}
+
+// overwrites finds turns that went into force over a head or a document that their writers had not seen: each of them
+// had to be a conflict, since what it replaced was never looked at.
+func (r *recorder) overwrites(ctx context.Context, j *journal.Journal, log *truth) error {
+	docs := map[int]string{}
+	doc := func(at int) (string, error) {
+		if d, ok := docs[at]; ok {
+			return d, nil
+		}
+		m, err := j.At(ctx, j.State(), uint64(at))
+		docs[at] = string(m.DocRaw)
+		return docs[at], err
+	}
+	for id, base := range r.bases {
+		at, ok := log.at[id]
+		seen, known := log.at[base]
+		if !ok || !known {
+			continue // judge says so
+		}
+		seen, before := log.session(seen), log.session(at-1)
+		if seen == before {
+			continue
+		}
+		had, err := doc(seen)
+		if err != nil {
+			return fmt.Errorf("document of commit %d: %w", seen, err)
+		}
+		found, err := doc(before)
+		if err != nil {
+			return fmt.Errorf("document of commit %d: %w", before, err)
+		}
+		a, b := &log.commits[seen], &log.commits[before]
+		if had != found || a.Entry != b.Entry || a.Branch != b.Branch {
+			r.violation("commit %s was made on commit %d, and overwrites commit %d, which its writer never saw", id, seen, before)
+		}
+	}
+	return nil
+}
+
+// session is the newest commit up to a place in the log that the session stood on: a line that keeps a losing turn moves
+// nothing.
+func (t *truth) session(at int) int {
+	for at > 0 && t.commits[at].Kept != "" && t.commits[at].Kept == t.commits[at].Branch {
+		at--
+	}
+	return at
 }
 
 // end is the last commit of the write that a commit belongs to: a losing turn's commit and the one that

@@ -37,6 +37,9 @@ func TestMutantsApply(t *testing.T) {
 		if _, err := m.files(); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 		}
+		if m.want == "" {
+			t.Errorf("%s: the table does not say by which finding it is caught", m.name)
+		}
 	}
 	if len(mutants) < 12 {
 		t.Errorf("%d mutants", len(mutants))
@@ -56,7 +59,7 @@ func TestPageNamesEveryMutant(t *testing.T) {
 	}
 }
 
-// Every mutant is caught by the suite that the table names.
+// Every mutant is caught by the suite that the table names, and by the violation that it names.
 func TestProofMutants(t *testing.T) {
 	if proof.Asked(t) == proof.Quick {
 		t.Skip("builds each mutant: with COPPICE_PROOF=ci")
@@ -67,14 +70,16 @@ func TestProofMutants(t *testing.T) {
 	for range workers {
 		all.Go(func() {
 			for m := range todo {
-				begun := time.Now()
-				err := m.run(t.Context(), t.TempDir())
-				r.Explored(1)
-				if err != nil {
-					r.Violation("%s (%s): %v", m.name, m.broken, err)
-					continue
-				}
-				t.Logf("%-28s caught by %s, %.0f s", m.name, m.suite, time.Since(begun).Seconds())
+				t.Run(m.name, func(t *testing.T) {
+					begun := time.Now()
+					err := m.run(t.Context(), t.TempDir())
+					r.Explored(1)
+					if err != nil {
+						r.Violation("%s (%s): %v", m.name, m.broken, err)
+						return
+					}
+					t.Logf("%-28s caught by %s, %.0f s", m.name, m.suite, time.Since(begun).Seconds())
+				})
 			}
 		})
 	}
@@ -104,7 +109,8 @@ func (m mutant) files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// run builds the mutant and runs its suite, which has to fail: by a finding, not by its build.
+// run builds the mutant and runs its suite, which has to fail by the finding that the table names: a failure of another
+// kind, or of the build, does not show that the suite looks at what is broken.
 func (m mutant) run(ctx context.Context, dir string) error {
 	files, err := m.files()
 	if err != nil {
@@ -116,7 +122,7 @@ func (m mutant) run(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		replace[file] = filepath.Join(dir, filepath.Base(name))
+		replace[file] = filepath.Join(dir, fmt.Sprintf("%d-%s", len(replace), filepath.Base(name)))
 		if err := os.WriteFile(replace[file], p, 0o600); err != nil {
 			return err
 		}
@@ -147,6 +153,8 @@ func (m mutant) run(ctx context.Context, dir string) error {
 		return errors.New("nobody noticed: " + m.suite + " passed")
 	case strings.Contains(string(out), "[build failed]"), !strings.Contains(string(out), "--- FAIL"):
 		return errors.New("its suite did not run: " + text)
+	case !strings.Contains(string(out), m.want):
+		return fmt.Errorf("its suite failed, and does not say %q: %s", m.want, text)
 	}
 	return nil
 }

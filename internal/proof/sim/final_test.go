@@ -100,6 +100,7 @@ func (w *world) judge(h *history) {
 	for _, t := range l.turns {
 		w.judgeTurn(t, h)
 	}
+	w.judgeOverwrites(h)
 	w.judgeWords(h)
 	w.judgeOrder(h)
 	w.judgeKeys(h)
@@ -163,6 +164,46 @@ func (w *world) judgeTurn(t *turn, h *history) {
 			w.violation("turn %d: there is no branch %s", t.n, name)
 		}
 	}
+}
+
+// judgeOverwrites: what a turn put in force replaced a head and a document that its writer knew. Else it had to conflict.
+func (w *world) judgeOverwrites(h *history) {
+	for _, t := range w.ledger.turns {
+		at, ok := h.found[t.commit]
+		if seen, known := h.found[t.base]; ok && known && t.fate == acked && !h.keeps(at) {
+			w.judgeOverwrite(t, h, h.session(seen), h.session(at-1))
+		}
+	}
+}
+
+func (w *world) judgeOverwrite(t *turn, h *history, seen, before int) {
+	if seen == before {
+		return
+	}
+	a, b := &h.commits[seen], &h.commits[before]
+	same := a.Entry == b.Entry && a.Branch == b.Branch
+	if same {
+		had, err := h.j.At(context.Background(), h.st, a.Seq)
+		found, ferr := h.j.At(context.Background(), h.st, b.Seq)
+		same = err == nil && ferr == nil && string(had.DocRaw) == string(found.DocRaw)
+	}
+	if !same {
+		w.violation("turn %d was made on commit %d, and overwrites commit %d, which its writer never saw", t.n, a.Seq, b.Seq)
+	}
+}
+
+// keeps reports whether a commit keeps a losing turn: it moves nothing.
+func (h *history) keeps(at int) bool {
+	c := &h.commits[at]
+	return c.Kept != "" && c.Kept == c.Branch
+}
+
+// session is the newest commit up to a place in the history that the session stood on.
+func (h *history) session(at int) int {
+	for at > 0 && h.keeps(at) {
+		at--
+	}
+	return at
 }
 
 // judgeOrder: who was told before another began comes before it.

@@ -35,6 +35,7 @@ type turn struct {
 	step    *journal.Step
 	entries []*journal.Entry
 	state   string // the document's state after it; "" = unchanged
+	base    string // the newest commit that its writer knew; "" = others on the handle may know a newer one
 	fate    fate
 	began   time.Duration
 	ended   time.Duration // when it was told
@@ -77,7 +78,7 @@ type ledger struct {
 func (l *ledger) newTurn(st *state.State, d *chance, n int) *turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := &turn{n: len(l.turns), began: l.w.now(), step: &journal.Step{Reason: "turn"}}
+	t := &turn{n: len(l.turns), began: l.w.now(), base: st.Summary.Commit, step: &journal.Step{Reason: "turn"}}
 	l.turns = append(l.turns, t)
 	id, ord := st.Summary.Entry, st.HeadOrd
 	if d.one(8) {

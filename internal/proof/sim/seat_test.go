@@ -210,7 +210,7 @@ func (s *seat) act() {
 // aTurn is what an agent commits, perhaps under a key, perhaps one that another host had begun.
 func (s *seat) aTurn(d *chance) *turn {
 	l := s.w.ledger
-	t := l.newTurn(s.h.j.State(), d, d.in(1, 3))
+	t := l.newTurn(s.h.j.State(), d, d.in(0, 3)) // without entries only the document shows that it was there
 	t.step.KeepBoth = s.w.plan.keepBoth && d.one(2)
 	if s.w.plan.keys && d.one(2) {
 		t.step.Key = fmt.Sprintf("k%d", t.n)
@@ -280,7 +280,9 @@ func (s *seat) burst(n int) {
 				s.say(ctx, d, "reload in a burst", err)
 				return
 			}
-			s.commit(ctx, d, s.aTurn(d))
+			t := s.aTurn(d)
+			t.base = "" // what the others commit meanwhile is no surprise
+			s.commit(ctx, d, t)
 		})
 	}
 	all.Wait()
@@ -335,7 +337,11 @@ func (s *seat) rebase() {
 		return
 	}
 	kept := h.kept
+	for _, t := range kept {
+		t.base = "" // Rebase looked at what is newer
+	}
 	if extra != nil {
+		extra.base = ""
 		s.book(h, extra, res[len(res)-1], nil)
 		res = res[:len(res)-1]
 	}
