@@ -74,7 +74,7 @@ func (a *appendStrategy) begunIn(ctx context.Context, seg layout.Segment) (*stat
 	segment.Scan(raw[o.Size:], p.Key, o.Self(), func(s segment.Commit) bool {
 		first, kept = false, state.Kept(&s.Record)
 		if b := s.Record.Base; b != nil {
-			st.HeadOrd = b.HeadOrd
+			st.BeginAt(b)
 		}
 		return false
 	})
@@ -120,7 +120,22 @@ func (a *appendStrategy) withHistory(ctx context.Context, st *state.State) (*sta
 	for _, d := range past[:oldest] {
 		next.Plain = append([]checkpoint.PlainRef{d.plain}, next.Plain...)
 	}
+	next.Keys = keysOf(past, st.Keys)
 	return &next, nil
+}
+
+// keysOf returns the newest idempotency keys of segments, which come newest first, and those of the commits after them.
+// A keyframe does not hold them: a turn that is tried again must not be applied twice because a checkpoint was lost.
+func keysOf(past []described, newest []checkpoint.KeyRef) (keys []checkpoint.KeyRef) {
+	for i := len(past) - 1; i >= 0; i-- {
+		for _, k := range past[i].keys {
+			keys = checkpoint.AppendKey(keys, k)
+		}
+	}
+	for _, k := range newest {
+		keys = checkpoint.AppendKey(keys, k)
+	}
+	return keys
 }
 
 // linked reads a segment to which the log leads. One that is not there, or whose first line is of another
@@ -164,6 +179,7 @@ type described struct {
 	plain  checkpoint.PlainRef
 	sealed *codec.Ref // nil where it is plain still
 	header []byte     // of the first segment
+	keys   []checkpoint.KeyRef
 }
 
 // describe reads a segment of the past and makes the references to it.
@@ -177,7 +193,7 @@ func (a *appendStrategy) describe(ctx context.Context, seg layout.Segment) (desc
 		return described{}, store.Corrupt(key, 0, err)
 	}
 	o := &c.Opening
-	d := described{header: o.Header, plain: checkpoint.PlainRef{
+	d := described{header: o.Header, keys: c.Keys, plain: checkpoint.PlainRef{
 		Name: seg.Name(), First: seg.First, FirstSeq: o.Prelude.FirstSeq, Bytes: int64(o.Size), Epoch: seg.Epoch, Key: o.Prelude.Key,
 	}}
 	ref := &d.plain

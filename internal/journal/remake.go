@@ -56,7 +56,7 @@ func After(cfg Config, seg layout.Segment, raw []byte) (*state.State, error) {
 	}
 	segment.Scan(raw[o.Size:], o.Prelude.Key, o.Self(), func(c segment.Commit) bool {
 		if b := c.Record.Base; b != nil {
-			st.HeadOrd = b.HeadOrd
+			st.BeginAt(b)
 		}
 		next, aerr := st.Follows(&c)
 		if aerr != nil {

@@ -3,6 +3,7 @@ package segment
 import (
 	"fmt"
 
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
@@ -81,9 +82,10 @@ type Contents struct {
 	Opening Opening
 	Commits int
 	Lines   []Line
-	Self    uint32 // of the last commit line
-	Next    string // the segment that the last commit line names; "" = none
-	End     int    // bytes up to the end of the last good commit
+	Keys    []checkpoint.KeyRef // idempotency keys of its commits, oldest first
+	Self    uint32              // of the last commit line
+	Next    string              // the segment that the last commit line names; "" = none
+	End     int                 // bytes up to the end of the last good commit
 }
 
 // Read reads a whole segment: every commit with the ordinals of its lines. What stands behind the last good
@@ -106,6 +108,10 @@ func Read(raw []byte, name layout.Segment) (Contents, error) {
 			return false
 		}
 		next, head = next+uint64(len(lines)), s.Record.HeadOrd
+		if key := s.Record.Key; key != "" {
+			ref := checkpoint.KeyRef{Hash: checkpoint.KeyHash(key), Seq: s.Record.Seq, Ord: next - 1}
+			c.Keys = checkpoint.AppendKey(c.Keys, ref)
+		}
 		c.Lines = append(c.Lines, lines...)
 		c.Self, c.Next = s.Record.Self, s.Record.Next
 		c.Commits++

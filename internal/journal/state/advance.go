@@ -140,6 +140,17 @@ func (st *State) rebase(b *checkpoint.Base) {
 	st.Summary.Preview, st.Summary.Status = b.Outline.Preview, b.Outline.Status
 }
 
+// BeginAt takes the head on which a keyframe's commit was made, where nothing earlier is known: the branch that it was on
+// names it.
+func (st *State) BeginAt(b *checkpoint.Base) {
+	st.HeadOrd = b.HeadOrd
+	for i := range b.Branches {
+		if b.Branches[i].Ord == b.HeadOrd {
+			st.Summary.Entry = b.Branches[i].Head
+		}
+	}
+}
+
 // follow moves the window along to the new head; it becomes nil where that takes more than is in memory.
 // given is the window from which the head grows, where the composer has it.
 func (st *State) follow(before *State, given *pathwindow.Window, lines []Line, entries []transcript.Entry) {

@@ -25,6 +25,7 @@ const (
 	composeGo = "internal/journal/compose.go"
 	rebaseGo  = "internal/journal/mend.go"
 	publishGo = "internal/journal/publish.go"
+	stateGo   = "internal/journal/state/state.go"
 )
 
 var mutants = []mutant{
@@ -150,5 +151,35 @@ var mutants = []mutant{
 		edits: []edit{{publishGo, "&& a.Summary.Branch == b.Summary.Branch && bytes.Equal(a.DocJSON, b.DocJSON)\n", "&& (a.Summary.Branch == b.Summary.Branch || bytes.Equal(a.DocJSON, b.DocJSON))\n"}},
 		suite: "simulation", pkg: "internal/proof/sim", run1: "TestProofSimulation",
 		want: "which its writer never saw",
+	},
+	{
+		name: "rebuild-without-branches", broken: "a keyframe does not hold the table of branches",
+		edits: []edit{{stateGo, "\t\tBranches: st.Branches, Title:", "\t\tTitle:"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestRebuildLosesNothing", want: "(-with, +without a checkpoint)",
+	},
+	{
+		name: "rebuild-without-title", broken: "a keyframe does not hold the title",
+		edits: []edit{{stateGo, "Title: st.Summary.Title, Cwd:", "Cwd:"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestRebuildLosesNothing", want: "(-with, +without a checkpoint)",
+	},
+	{
+		name: "rebuild-without-claims", broken: "a keyframe does not hold the newest claim",
+		edits: []edit{{stateGo, " Claimed: st.Claimed, HeadOrd: st.HeadOrd,", " HeadOrd: st.HeadOrd,"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestRebuildLosesNothing", want: "(-with, +without a checkpoint)",
+	},
+	{
+		name: "rebuild-without-original", broken: "a keyframe does not hold the imported original",
+		edits: []edit{{stateGo, "\t\tOriginal: st.Original, Claimed:", "\t\tClaimed:"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestRebuildLosesNothing", want: "(-with, +without a checkpoint)",
+	},
+	{
+		name: "rebuild-without-keys", broken: "idempotency keys of earlier segments are lost with the checkpoint",
+		edits: []edit{{"internal/journal/append_rebuild.go", "\tnext.Keys = keysOf(past, st.Keys)\n", ""}},
+		suite: "journal", pkg: "internal/journal", run1: "TestRebuildKeepsKeys", want: "keys (-with, +without a checkpoint)",
+	},
+	{
+		name: "rebuild-without-kept-heads", broken: "a branch that was left by a segment's first commit loses its head",
+		edits: []edit{{"internal/journal/append_rebuild.go", "\t\t\tst.BeginAt(b)\n", "\t\t\tst.HeadOrd = b.HeadOrd\n"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestRebuildLosesNothing", want: "(-with, +without a checkpoint)",
 	},
 }
