@@ -47,16 +47,17 @@ type Part struct {
 // Look surveys cfg's session. It writes nothing.
 func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 	v := newVerifier(cfg, true)
+	// The version is that of before the look: what a repair writes under it replaces nothing that was not looked at.
+	p, info, err := v.get(ctx, layout.CheckpointKey(v.id), backend.Range{})
+	if err != nil {
+		return nil, err
+	}
 	if err := v.run(ctx); err != nil {
 		return nil, err
 	}
 	s := &Survey{Report: *v.r, Disk: v.disk, Deleted: v.deleted, Object: v.o, State: v.st}
 	if s.Deleted {
 		return s, nil
-	}
-	p, info, err := v.get(ctx, layout.CheckpointKey(v.id), backend.Range{})
-	if err != nil {
-		return nil, err
 	}
 	if s.Raw, s.Version = p, info.Version; p != nil {
 		if sum, err := checkpoint.DecodeSummary(p); err == nil && sum.ID == v.id && sum.Snapshot == "" {

@@ -101,10 +101,11 @@ func (a *appendStrategy) catchUp(ctx context.Context, st *state.State) (*state.S
 		return nil, err
 	}
 	if st.LastLine > 0 {
-		if !bytes.HasSuffix(data[:min(len(data), lineEnd)], fmt.Appendf(nil, `,"self":"%08x"}}`+"\n", st.Self)) {
+		back := lookBack(st)
+		if !isLastLine(data[:min(int64(len(data)), back)], st) {
 			return nil, errLost
 		}
-		data = data[lineEnd:]
+		data = data[back:]
 	} else {
 		o, err := segment.ParseOpening(data, ref.First == 0)
 		if err != nil || o.Prelude.Key != ref.Key || int64(o.Size) != ref.Bytes {
@@ -116,16 +117,38 @@ func (a *appendStrategy) catchUp(ctx context.Context, st *state.State) (*state.S
 	return now, err
 }
 
-// lineEnd is how much of the last commit line is held against a checkpoint: its self, which is keyed and
-// covers the line, which covers all before it.
-const lineEnd = 32
+const (
+	lineEnd  = 32       // what of a long last commit line is held against a checkpoint: its self, which covers the line
+	lineMost = 64 << 10 // of a commit line that is held against it whole
+)
+
+// lookBack returns how much before the end of the log that st knows is read again. A last commit line that is not long is
+// read whole: a checkpoint must not hide that it was damaged.
+func lookBack(st *state.State) int64 {
+	if st.LastLine > lineMost {
+		return lineEnd
+	}
+	return st.LastLine
+}
+
+// isLastLine reports whether p is the last commit line of st, or the end of it.
+func isLastLine(p []byte, st *state.State) bool {
+	if !bytes.HasSuffix(p, fmt.Appendf(nil, `,"self":"%08x"}}`+"\n", st.Self)) {
+		return false
+	}
+	if st.LastLine > lineMost {
+		return true
+	}
+	_, ours, err := checkpoint.ParseRecord(p[:len(p)-1], st.Key)
+	return ours && err == nil
+}
 
 // from reads the active segment from the end of its last commit line, which st knows, to its own; errLost
 // where it does not reach that far. It is one read where nothing was committed since. A segment without
 // commits yet is read from its start.
 func (a *appendStrategy) from(ctx context.Context, st *state.State) ([]byte, error) {
 	ref := st.Active()
-	key, back := a.activeKey(st), int64(lineEnd)
+	key, back := a.activeKey(st), lookBack(st)
 	if st.LastLine == 0 {
 		back = ref.Bytes
 	}

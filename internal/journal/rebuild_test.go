@@ -114,7 +114,9 @@ func TestRebuildKeepsKeys(t *testing.T) {
 	w.turn(j, "a", `1`)
 	const n = checkpoint.MaxKeys + 70
 	var seqs []uint64
-	keyed := func(i int) *Step { return &Step{Reason: "turn", Key: fmt.Sprintf("job-%d", i), Edit: setState(fmt.Sprint(i))} }
+	keyed := func(i int) *Step {
+		return &Step{Reason: "turn", Key: fmt.Sprintf("job-%d", i), Edit: setState(fmt.Sprint(i))}
+	}
 	for i := range n {
 		seqs = append(seqs, w.commit(j, keyed(i)).Commit.Seq)
 	}

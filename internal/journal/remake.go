@@ -279,7 +279,8 @@ func (r *Remake) Install(ctx context.Context, m checkpoint.SegmentMap, was backe
 }
 
 // Fence closes a damaged active segment of size bytes for good, so that no writer who knows it appends to
-// it any more: behind its end comes a line that is no commit and says that all before it was durable.
+// it any more: after its end comes a line that is no commit and says that more than those bytes was durable. So a writer
+// takes it for no torn tail, which it would cut off.
 func Fence(ctx context.Context, cfg Config, seg layout.Segment, key uint64, size int64, next string) error {
 	a, ok := cfg.Backend.(backend.Appender)
 	if !ok {
@@ -290,7 +291,7 @@ func Fence(ctx context.Context, cfg Config, seg layout.Segment, key uint64, size
 		return err
 	}
 	rec := checkpoint.Record{
-		ID: id, Time: now, Writer: cfg.Writer, Reason: "repair", HeadOrd: -1, Branch: "main", Next: next, Synced: size, Seq: 1 << 62,
+		ID: id, Time: now, Writer: cfg.Writer, Reason: "repair", HeadOrd: -1, Branch: "main", Next: next, Synced: size + 1, Seq: 1 << 62,
 	}
 	line, _, err := rec.AppendLine([]byte("\n"), key, ^uint32(0), []byte("fence"))
 	if err != nil {

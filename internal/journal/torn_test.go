@@ -157,6 +157,41 @@ func TestDamageInTheMiddleStopsWriting(t *testing.T) {
 	}
 }
 
+// A bit of the last commit line of a closed session is flipped, in its checksum, near its end, or anywhere else: the
+// checkpoint says that it was acknowledged, so it is damage and no torn tail. Writing stops, and nothing is cut off.
+func TestDamagedLastCommitIsNotTorn(t *testing.T) {
+	build := func() (w *world, key string, p []byte) {
+		w = newWorld(t, memory.NewAppender())
+		j := w.create("s1")
+		for i := range 3 {
+			w.turn(j, fmt.Sprintf("e%d", i), fmt.Sprint(i))
+		}
+		if err := j.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		key = w.keys(layout.Transcript)[0]
+		return w, key, w.object(key)
+	}
+	_, _, p := build()
+	line := bytes.LastIndexByte(p[:len(p)-1], '\n') + 1
+	for at := line; at < len(p); at++ {
+		w, key, p := build()
+		p[at] ^= 1
+		w.put(key, p)
+		j := w.open("s1")
+		_, err := j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "x", "x")}})
+		if !errors.Is(err, store.ErrCorrupt) {
+			t.Fatalf("byte %d of %d: the commit after an acknowledged one was damaged: %v, want ErrCorrupt", at-len(p), len(p)-line, err)
+		}
+		if diff := cmp.Diff([]string{"e0", "e1"}, w.ids(w.open("s1"))); diff != "" {
+			t.Errorf("byte %d of %d: a reader sees %s", at-len(p), len(p)-line, diff)
+		}
+		if !bytes.Equal(w.object(key), p) {
+			t.Fatalf("byte %d of %d: the damaged log was changed", at-len(p), len(p)-line)
+		}
+	}
+}
+
 // checkpoint_latest is a cache of the log: without it, or with an old or a damaged one, the session is the same.
 func TestLostCheckpoint(t *testing.T) {
 	ck := layout.CheckpointKey("s1")

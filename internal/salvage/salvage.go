@@ -28,6 +28,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
 )
 
 const reason = "repair"
@@ -228,8 +229,12 @@ func (r *repair) fence(ctx context.Context, parts []check.Part) error {
 			continue
 		}
 		raw, _, err := r.cfg.Backend.Get(ctx, p.Seg.PlainKey(r.cfg.Session), backend.Range{})
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+		if errors.Is(err, fs.ErrNotExist) { // it is lost, or a writer sealed it
+			obj, _, _, oerr := r.object(ctx, p.Seg)
+			return errors.Join(oerr, r.newest(ctx, p, lines(obj)))
+		}
+		if err == nil {
+			err = r.newest(ctx, p, raw)
 		}
 		if err == nil {
 			err = journal.Fence(ctx, r.cfg, p.Seg, p.Key, int64(len(raw)), p.Seg.Name())
@@ -241,6 +246,28 @@ func (r *repair) fence(ctx context.Context, parts []check.Part) error {
 	}
 	return nil
 }
+
+// newest makes sure that no writer rolled over from a segment since the survey: what follows it would be left out of the
+// repaired log. A segment that is named and is not there is lost, and the repair goes on.
+func (r *repair) newest(ctx context.Context, p *check.Part, raw []byte) error {
+	c, err := segment.Read(raw, p.Seg)
+	next, ok := layout.ParseSegment(c.Next)
+	if err != nil || !ok || next.Name() == p.Seg.Name() {
+		return nil // it is damaged, it is the newest, or an earlier repair closed it
+	}
+	for i := range r.s.Parts {
+		if r.s.Parts[i].Seg == next {
+			return nil
+		}
+	}
+	_, key, _, err := r.object(ctx, next)
+	if err != nil || key == "" {
+		return err
+	}
+	return &backend.Error{Op: "repair", Key: key, Outcome: backend.NotApplied, Err: errWentOn}
+}
+
+var errWentOn = errors.New("a writer went on while the session was surveyed: run repair again")
 
 // finish makes the end of the log and puts all in force.
 func (r *repair) finish(ctx context.Context) error {

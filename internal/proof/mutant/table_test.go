@@ -16,16 +16,23 @@ type mutant struct {
 }
 
 const (
-	replaceGo = "internal/journal/replace.go"
-	gcGo      = "internal/gc/gc.go"
-	appendGo  = "backend/local/append.go"
-	mendGo    = "internal/journal/append_mend.go"
-	dirsGo    = "backend/local/vfs/dirs.go"
-	sealGo    = "internal/journal/store/seal.go"
-	composeGo = "internal/journal/compose.go"
-	rebaseGo  = "internal/journal/mend.go"
-	publishGo = "internal/journal/publish.go"
-	stateGo   = "internal/journal/state/state.go"
+	replaceGo       = "internal/journal/replace.go"
+	gcGo            = "internal/gc/gc.go"
+	appendGo        = "backend/local/append.go"
+	remakeGo        = "internal/journal/remake.go"
+	salvageGo       = "internal/salvage/salvage.go"
+	mendGo          = "internal/journal/append_mend.go"
+	dirsGo          = "backend/local/vfs/dirs.go"
+	sealGo          = "internal/journal/store/seal.go"
+	composeGo       = "internal/journal/compose.go"
+	rebaseGo        = "internal/journal/mend.go"
+	publishGo       = "internal/journal/publish.go"
+	appendJournalGo = "internal/journal/append.go"
+	recoverGo       = "internal/journal/append_recover.go"
+	batchGo         = "internal/journal/batch.go"
+	queueGo         = "internal/journal/queue.go"
+	journalGo       = "internal/journal/journal.go"
+	stateGo         = "internal/journal/state/state.go"
 )
 
 var mutants = []mutant{
@@ -181,5 +188,140 @@ var mutants = []mutant{
 		name: "rebuild-without-kept-heads", broken: "a branch that was left by a segment's first commit loses its head",
 		edits: []edit{{"internal/journal/append_rebuild.go", "\t\t\tst.BeginAt(b)\n", "\t\t\tst.HeadOrd = b.HeadOrd\n"}},
 		suite: "journal", pkg: "internal/journal", run1: "TestRebuildLosesNothing", want: "(-with, +without a checkpoint)",
+	},
+	{
+		name: "checkpoint-beyond-ignored", broken: "damage that ends before what the checkpoint holds is cut off as a torn tail",
+		edits: []edit{{mendGo, "\tcase o.Summary.Seq > base.Summary.Seq:\n", "\tcase o == nil:\n"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestDamagedLastCommitIsNotTorn",
+		want: "the commit after an acknowledged one was damaged: <nil>",
+	},
+	{
+		name: "last-line-by-its-end", broken: "resuming looks at the last 32 bytes of the last commit line only",
+		edits: []edit{{recoverGo, "\treturn ours && err == nil\n", "\treturn ours || err == nil\n"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestDamagedLastCommitIsNotTorn",
+		want: "the commit after an acknowledged one was damaged: <nil>",
+	},
+	{
+		name: "close-without-confirm", broken: "Close publishes bytes of the log that were never synced",
+		edits: []edit{
+			{journalGo, "\twrites := j.committed && j.broken == nil", "\twrites := j.broken == nil"},
+			{journalGo, "\tst, err := j.strategy.Confirm(ctx, j.takeIn(j.State()))\n\tif err != nil || !st.Sure() { // what is not certain is not published\n\t\treturn err\n\t}\n", "\tst := j.takeIn(j.State())\n"},
+		},
+		suite: "lifecycle_disk_crash_test.go", pkg: ".", run1: "TestFailedSyncThenOpenAndClose|TestKilledBeforeTheSyncThenOpenAndClose",
+		want: "images fail, the first with",
+	},
+	{
+		name: "refused-cut-keeps-entries", broken: "entries of a refused cut are not pending again",
+		edits: []edit{{publishGo, "\t\tif e.stage == inFlight {\n\t\t\te.stage = pending\n\t\t}\n", "\t\t_ = e\n"}},
+		suite: "lifecycle_commit_test.go", pkg: ".", run1: "TestCommitStoresAllThatWasAppendedBefore",
+		want: "was withdrawn: what grows from it has no place",
+	},
+	{
+		name: "key-of-the-batch-is-known", broken: "a key that another turn of the batch carries counts as applied before the batch is",
+		edits: []edit{{batchGo, "\tcase t.twin != nil: // others'", "\tcase t.twin != nil && t.twin.line != nil:\n\t\tb.j.mu.Lock()\n\t\tt.answer(Result{Commit: t.twin.line.rec.Commit(), State: b.Next, Repeated: true}, nil)\n\t\tb.j.mu.Unlock()\n\tcase t.twin != nil: // others'"}},
+		suite: "lifecycle_keys_test.go", pkg: ".", run1: "TestTwinsShareTheirOutcome",
+		want: "commits with the key: got",
+	},
+	{
+		name: "withdrawn-turn-drops-entries", broken: "a commit that was cancelled in the queue drops what was appended before it",
+		edits: []edit{{queueGo, "\tif len(t.lead) > 0 || !j.unqueue(t) {\n\t\treturn false\n\t}\n", "\tif len(t.lead) > 0 || !j.unqueue(t) {\n\t\treturn false\n\t}\n\tfor _, e := range j.list {\n\t\tif e.stage == pending && e.pos < t.upto {\n\t\t\te.stage = dropped\n\t\t}\n\t}\n\tj.prune()\n"}},
+		suite: "lifecycle_commit_test.go", pkg: ".", run1: "TestFailedCommitDoesNotStopRebase",
+		want: "was withdrawn: what grows from it has no place",
+	},
+	{
+		name: "append-does-not-wait", broken: "Append grows from the old head while Rebase or a navigation is on its way",
+		edits: []edit{{publishGo, "\tif b.waits && j.hold == nil {\n", "\tif b.waits && j.hold == nil && ctx == nil {\n"}},
+		suite: "lifecycle_commit_test.go", pkg: ".", run1: "TestAppendDuringRebaseStaysOnThePath|TestAppendDuringNavigation",
+		want: "path: got u1 a1 x y, want u1 a1 w y",
+	},
+	{
+		name: "close-does-not-wait", broken: "Close publishes beside a request in flight",
+		edits: []edit{{journalGo, "\tj.waiters = nil\n\tif !j.leading {\n", "\tj.waiters = nil\n\tif j.flight != nil || !j.leading {\n"}},
+		suite: "lifecycle_close_test.go", pkg: ".", run1: "TestCloseWaitsForTheRequestInFlight",
+		want: "2 requests are in flight at once",
+	},
+	{
+		name: "create-looks-once", broken: "Create does not look for the tombstone again after its first segment",
+		edits: []edit{{appendJournalGo, "\tif o, _, err := a.store.Checkpoint(ctx); err == nil && o.Summary.Tombstone {\n", "\tif o, _, err := a.store.Checkpoint(ctx); err == nil && o.Summary.Tombstone && ctx == nil {\n"}},
+		suite: "lifecycle_disk_delete_test.go", pkg: ".", run1: "TestCreateWhileAnotherCreatesAndDeletes",
+		want: "commits acknowledged after Delete returned: got",
+	},
+	{
+		name: "cut-compares-lengths", broken: "Cut removes other bytes of the same length",
+		edits: []edit{{appendGo, "\tif !same {\n", "\tif !same && off < 0 {\n"}},
+		suite: "backendtest", pkg: "backend/local", run1: "/^Append$",
+		want:  `cut "log": error <nil>, want precondition failed`,
+	},
+	{
+		name: "close-always-writes", broken: "a handle that committed nothing writes when it is closed",
+		edits: []edit{{journalGo, "\twrites := j.committed && j.broken == nil", "\twrites := j.broken == nil"}},
+		suite: "lifecycle_close_test.go", pkg: ".", run1: "TestCloseWithoutACommitWritesNothing",
+		want: "writes: got ",
+	},
+	{
+		name: "moves-without-outline", broken: "a line that moves the head does not say what a listing shows there",
+		edits: []edit{{composeGo, "\t\trec.Outline = step.Outline\n", "\t\trec.Outline = nil\n"}},
+		suite: "lifecycle_disk_info_test.go", pkg: ".", run1: "TestInfoAfterMoves",
+		want: "the handle reports",
+	},
+	{
+		name: "keys-forgotten-early", broken: "64 idempotency keys are remembered instead of 1,024",
+		edits: []edit{{"checkpoint/keys.go", "MaxKeys     = 1024", "MaxKeys     = 64"}},
+		suite: "lifecycle_keys_test.go", pkg: ".", run1: "TestKeysAreRemembered",
+		want: "keys later: ",
+	},
+	{
+		name: "one-cancelled-decides", broken: "a request is given up when its first caller is cancelled",
+		edits: []edit{{queueGo, "context.WithCancel(context.WithoutCancel(sharers[0]))", "context.WithCancel(sharers[0])"}},
+		suite: "lifecycle_cancel_test.go", pkg: ".", run1: "TestSharedRequestOutlivesACancelledCaller",
+		want: "the request was given up",
+	},
+	{
+		name: "queue-shares-the-doubt", broken: "turns that were never sent are in doubt with the request before them",
+		edits: []edit{{publishGo, "\tt.answer(Result{}, j.twinError(t, j.notApplied(\"commit\", err)))\n", "\t_ = err\n\tt.answer(Result{}, j.broken)\n"}},
+		suite: "lifecycle_cancel_test.go", pkg: ".", run1: "TestGivenUpRequestLeavesOthersCertain",
+		want: "which was never sent",
+	},
+	{
+		name: "rebase-lifts-the-fence", broken: "a fenced handle commits again after Rebase",
+		edits: []edit{{publishGo, "\t\tj.broken, j.limbo, j.doubts = nil, nil, nil\n", "\t\tj.broken, j.limbo, j.doubts = nil, nil, nil\n\t\tj.fenced = false\n"}},
+		suite: "lifecycle_conflict_test.go", pkg: ".", run1: "TestRebaseDoesNotLiftAFence",
+		want: "want ErrFenced",
+	},
+	{
+		name: "kept-line-moves", broken: "a kept turn's line moves the session",
+		edits: []edit{{"internal/journal/state/advance.go", "\tst.SinceKey = keyframeDue\n", "\tst.SinceKey = keyframeDue\n\tst.HeadOrd, st.Summary.Entry, st.Summary.Branch = rec.HeadOrd, rec.Head, rec.Branch\n"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestTornKeepBoth",
+		want: ": it stands at",
+	},
+	{
+		name: "repair-installs-unconditionally", broken: "a repair replaces the checkpoint, whatever was committed since it looked",
+		edits: []edit{{remakeGo, "\tcond := backend.IfMatch(was)\n\tif !exists {", "\tcond := backend.Cond{}\n\tif !exists && ctx == nil {"}},
+		suite: "salvage", pkg: "internal/salvage", run1: "TestRepairBesideALiveWriter/replace",
+		want: "an acknowledged turn is lost beside the repair",
+	},
+	{
+		name: "repair-takes-a-later-version", broken: "a repair installs under a version that is newer than what it looked at",
+		edits: []edit{{"internal/check/survey.go", "\tif s.Raw, s.Version = p", "\tp, info, err = v.get(ctx, layout.CheckpointKey(v.id), backend.Range{})\n\tif s.Raw, s.Version = p"}},
+		suite: "salvage", pkg: "internal/salvage", run1: "TestRepairBesideALiveWriter/replace",
+		want: "an acknowledged turn is lost beside the repair",
+	},
+	{
+		name: "repair-without-fence", broken: "a repair on a disk does not close the active segment",
+		edits: []edit{{salvageGo, "\t\t\terr = journal.Fence(ctx, r.cfg, p.Seg, p.Key, int64(len(raw)), p.Seg.Name())\n", "\t\t\terr = nil\n"}},
+		suite: "salvage", pkg: "internal/salvage", run1: "TestRepairBesideALiveWriter/append",
+		want: "an acknowledged turn is lost beside the repair",
+	},
+	{
+		name: "repair-fence-counts-as-torn", broken: "a writer takes the fence of a repair for a torn tail, and cuts it off",
+		edits: []edit{{remakeGo, "Synced: size + 1, Seq:", "Synced: size, Seq:"}},
+		suite: "salvage", pkg: "internal/salvage", run1: "TestRepairBesideALiveWriter/append",
+		want: "an acknowledged turn is lost beside the repair",
+	},
+	{
+		name: "repair-overlooks-a-roll", broken: "a repair fences a segment from which a writer has rolled over since it looked",
+		edits: []edit{{salvageGo, "\treturn &backend.Error{Op: \"repair\", Key: key, Outcome: backend.NotApplied, Err: errWentOn}\n", "\t_ = errWentOn\n\treturn nil\n"}},
+		suite: "salvage", pkg: "internal/salvage", run1: "TestRepairBesideALiveWriter/append",
+		want: "an acknowledged turn is lost beside the repair",
 	},
 }
