@@ -17,7 +17,8 @@ import (
 // be made anew. Guarded by Handle.mu.
 type view struct {
 	journal.View
-	win     *pathwindow.Window // at winAt; nil = has to be read
+	win     *pathwindow.Window // at winAt, but for later; nil = has to be read
+	later   []transcript.Entry // on the way from win to winAt: only who asks for the window has it grow
 	winAt   journal.Place
 	base    *pathwindow.Window // at the state's head, where State.Window is not what this handle wants
 	items   []transcript.Item  // explicit context, appended entries included; nil = derived
@@ -68,7 +69,7 @@ func (v *view) adopt(now journal.View) {
 		}
 	}
 	if !v.winAt.Is(now.Head) {
-		v.win, v.winAt = nil, now.Head
+		v.stand(nil, now.Head)
 	}
 }
 
@@ -78,11 +79,11 @@ func (v *view) push(e *journal.Entry, ord uint64) {
 		return
 	}
 	if v.win != nil {
-		win := v.win.Clone()
-		if !e.At().Is(v.winAt) || !win.Push(e.Head.Entry(ord)) {
-			win = nil
+		if !e.At().Is(v.winAt) {
+			v.stand(nil, v.winAt)
+		} else if v.later = append(v.later, e.Head.Entry(ord)); len(v.later) == laterMax {
+			v.grown()
 		}
-		v.win = win
 	}
 	v.winAt = journal.PlaceAt(e)
 	if v.items != nil && Speaks(e.Head.Type) {
@@ -90,9 +91,36 @@ func (v *view) push(e *journal.Entry, ord uint64) {
 	}
 }
 
+// laterMax bounds the entries that wait for the window to grow: with several writers the head may never be the
+// acknowledged one.
+const laterMax = 256
+
+// stand sets the window and its place.
+func (v *view) stand(win *pathwindow.Window, at journal.Place) {
+	clear(v.later)
+	v.win, v.winAt, v.later = win, at, v.later[:0]
+}
+
+// grown returns the window at winAt; nil = has to be read.
+func (v *view) grown() *pathwindow.Window {
+	if len(v.later) == 0 {
+		return v.win
+	}
+	win := v.win.Clone()
+	for _, e := range v.later {
+		if !win.Push(e) {
+			win = nil
+			break
+		}
+	}
+	v.stand(win, v.winAt)
+	return win
+}
+
 // settle follows the state, at whose head the next entry grows.
 func (v *view) settle() {
-	v.win, v.winAt, v.base = v.window(), v.Head, nil
+	v.stand(v.window(), v.Head)
+	v.base = nil
 	if !v.unsaved {
 		v.items = slices.Clone(v.State.Doc.Context)
 	}
@@ -121,8 +149,8 @@ func (v *view) window() *pathwindow.Window {
 // the window does not hold them.
 func (v *view) encodeItems() []transcript.Item {
 	in := map[string]bool{}
-	if v.win != nil {
-		for e := range v.win.All {
+	if win := v.grown(); win != nil {
+		for e := range win.All {
 			in[e.ID] = true
 		}
 	}

@@ -39,7 +39,7 @@ func (h *Handle) window(ctx context.Context) (win *pathwindow.Window, items []tr
 			if v.win == nil && v.base != nil && v.View.Head.Is(journal.PlaceOf(v.State)) {
 				v.win = v.base
 			}
-			win, items = v.win, slices.Clone(v.items)
+			win, items = v.grown(), slices.Clone(v.items)
 		})
 		if win != nil {
 			break
@@ -57,7 +57,7 @@ func (h *Handle) window(ctx context.Context) (win *pathwindow.Window, items []tr
 			if fresh = v.Version == m.version; !fresh {
 				return // something was inserted meanwhile: once more
 			}
-			if v.win, v.winAt = win, v.View.Head; len(v.Open) == 0 {
+			if v.stand(win, v.View.Head); len(v.Open) == 0 {
 				v.base = win
 			}
 		})
