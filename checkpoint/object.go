@@ -38,6 +38,8 @@ type Object struct {
 	LastLine int64             // bytes of the last commit line with its newline; 0 = none in the active segment
 	Keys     []KeyRef          // the newest idempotency keys, oldest first
 
+	shown [][]byte // the lines of Window.Ords, which ascend, where Show set them; then Pool is nil
+
 	memo *frames.Memo // what Encode keeps compressed, see Reuse; nil = nothing
 }
 
@@ -80,6 +82,29 @@ func (o *Object) Reuse(prev *Object) {
 	}
 }
 
+// Show sets the entries of the window by their ordinals, root first, and the pool to their lines. Where the ordinals
+// ascend, Encode takes the lines as they are, and Pool stays nil: filling a map for every commit costs more than the rest
+// of its body.
+func (o *Object) Show(ords []uint64, lines [][]byte) {
+	o.Window.Ords, o.Pool, o.shown = ords, nil, lines
+	if ascending(ords) {
+		return
+	}
+	o.Pool, o.shown = make(map[uint64][]byte, len(ords)), nil
+	for i, ord := range ords {
+		o.Pool[ord] = lines[i]
+	}
+}
+
+func ascending(ords []uint64) bool {
+	for i := 1; i < len(ords); i++ {
+		if ords[i] <= ords[i-1] {
+			return false
+		}
+	}
+	return true
+}
+
 // Encode packs o into one container: a summary that is readable within the first 4 KiB, and a
 // compressed body. Errors are a *LimitError, which for MaxObject and MaxBody names the largest part,
 // or wrap codec.ErrFormat where o contradicts itself.
@@ -88,12 +113,10 @@ func (o *Object) Encode() ([]byte, error) {
 		return nil, err
 	}
 	if total, largest := o.weigh(); total > MaxBody {
-		return nil, &LimitError{What: "checkpoint (largest part: " + largest + ")", Limit: MaxBody, Value: int64(total)}
+		return nil, &LimitError{What: "checkpoint (largest part: " + largest.String() + ")", Limit: MaxBody, Value: int64(total)}
 	}
-	summary, err := codec.Marshal(o.Summary.wire())
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: summary: %w", err)
-	}
+	wire := o.Summary.wire()
+	summary := appendMap(nil, &wire)
 	b, err := o.pack()
 	defer b.Done()
 	if err == nil {
@@ -109,7 +132,7 @@ func (o *Object) Encode() ([]byte, error) {
 	}
 	if len(p) > MaxObject {
 		_, largest := o.weigh()
-		return nil, &LimitError{What: "checkpoint (largest part: " + largest + ")", Limit: MaxObject, Value: int64(len(p))}
+		return nil, &LimitError{What: "checkpoint (largest part: " + largest.String() + ")", Limit: MaxObject, Value: int64(len(p))}
 	}
 	return p, nil
 }
@@ -121,13 +144,21 @@ func (o *Object) kind() codec.Kind {
 	return codec.KindCheckpoint
 }
 
-// weigh adds up the raw bytes of the parts that can grow large, and describes the largest one.
-func (o *Object) weigh() (total int, largest string) {
-	parts := [4]struct {
-		name string
-		size int
-	}{{name: "document", size: len(o.Document)}, {name: "working context"}, {name: "images"}, {name: "unsealed tail"}}
+// part is what can grow large in an object, with its raw bytes.
+type part struct {
+	name string
+	size int
+}
+
+func (p part) String() string { return fmt.Sprintf("%s, %d bytes", p.name, p.size) }
+
+// weigh adds up the raw bytes of the parts that can grow large, and returns the largest one.
+func (o *Object) weigh() (total int, largest part) {
+	parts := [4]part{{name: "document", size: len(o.Document)}, {name: "working context"}, {name: "images"}, {name: "unsealed tail"}}
 	for _, line := range o.Pool {
+		parts[1].size += len(line)
+	}
+	for _, line := range o.shown {
 		parts[1].size += len(line)
 	}
 	for _, blob := range o.Blobs {
@@ -136,14 +167,14 @@ func (o *Object) weigh() (total int, largest string) {
 	for _, line := range o.Tail.Lines {
 		parts[3].size += len(line)
 	}
-	top := parts[0]
+	largest = parts[0]
 	for _, part := range parts {
 		total += part.size
-		if part.size > top.size {
-			top = part
+		if part.size > largest.size {
+			largest = part
 		}
 	}
-	return total, fmt.Sprintf("%s, %d bytes", top.name, top.size)
+	return total, largest
 }
 
 // check holds o against its limits and against itself; Encode and DecodeObject both do.
@@ -174,7 +205,10 @@ func (o *Object) check() error {
 	if s.Snapshot != "" && len(o.Segments.Levels)+len(o.Plain)+len(o.Tail.Lines) > 0 {
 		return canon.Malformed("snapshot %s names segments or holds a tail", s.Snapshot)
 	}
-	for _, ord := range o.Window.Ords {
+	for i, ord := range o.Window.Ords {
+		if i < len(o.shown) {
+			continue
+		}
 		if _, ok := o.Pool[ord]; !ok {
 			return canon.Malformed("window: entry %d is not in the pool", ord)
 		}

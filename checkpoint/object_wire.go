@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -89,26 +90,17 @@ func (o *Object) pack() (body.Packed, error) {
 		Original: o.Original, Claimed: o.Claimed, SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine,
 		Keys: encodeKeys(o.Keys),
 	}
-	var err error
-	if b.Branches, err = pack.List("branches", o.Branches); err != nil {
-		return body.Packed{}, err
-	}
-	if b.Plain, err = pack.List("unsealed segments", o.Plain); err != nil {
-		return body.Packed{}, err
-	}
+	b.Branches, b.Plain = appendMaps(o.Branches), appendMaps(o.Plain)
 	for _, level := range o.Segments.Levels {
-		p, err := pack.List("segment map", level)
-		if err != nil {
-			return body.Packed{}, err
-		}
-		b.Levels = append(b.Levels, p)
+		b.Levels = append(b.Levels, appendRefs(level))
 	}
 	return body.Pack(b, o.parts(), o.memo)
 }
 
 // parts gives the lists of a body.
 func (o *Object) parts() *body.Parts {
-	p := &body.Parts{Ords: o.Window.Ords, PoolOrds: o.poolOrds(), Lineage: make([]body.Commit, len(o.Lineage))}
+	p := &body.Parts{Ords: o.Window.Ords, Lineage: make([]body.Commit, len(o.Lineage))}
+	p.PoolOrds, p.Pool = o.pool()
 	for i := range o.Lineage {
 		c := &o.Lineage[i]
 		p.Lineage[i] = body.Commit{
@@ -117,34 +109,37 @@ func (o *Object) parts() *body.Parts {
 			Time: millis(c.Time), Entries: c.Entries, Keyframe: c.Keyframe,
 		}
 	}
-	p.Pool = make([][]byte, len(p.PoolOrds))
-	for i, ord := range p.PoolOrds {
-		p.Pool[i] = o.Pool[ord]
-	}
 	p.BlobSums = slices.Sorted(maps.Keys(o.Blobs))
 	for _, sum := range p.BlobSums {
 		p.Blobs = append(p.Blobs, o.Blobs[sum])
 	}
 	p.Tail = make([][]byte, len(o.Tail.Lines))
+	at := 0
 	for i, line := range o.Tail.Lines {
-		if string(o.Pool[o.Tail.First+uint64(i)]) != string(line) {
+		ord := o.Tail.First + uint64(i)
+		for at < len(p.PoolOrds) && p.PoolOrds[at] < ord {
+			at++
+		}
+		if at == len(p.PoolOrds) || p.PoolOrds[at] != ord || !bytes.Equal(p.Pool[at], line) {
 			p.Tail[i] = line // else the pool has it
 		}
 	}
 	return p
 }
 
-// poolOrds gives the ordinals of the pool, ascending: mostly those of the window, which are in it.
-func (o *Object) poolOrds() []uint64 {
-	ords := o.Window.Ords
-	ascending := len(ords) == len(o.Pool)
-	for i := 1; i < len(ords) && ascending; i++ {
-		ascending = ords[i] > ords[i-1]
+// pool gives the lines of the pool by their ordinals, ascending: mostly those of the window, which are in it.
+func (o *Object) pool() (ords []uint64, lines [][]byte) {
+	if ords = o.Window.Ords; len(o.shown) == len(ords) && o.shown != nil {
+		return ords, o.shown
 	}
-	if ascending {
-		return ords
+	if len(ords) != len(o.Pool) || !ascending(ords) {
+		ords = slices.Sorted(maps.Keys(o.Pool))
 	}
-	return slices.Sorted(maps.Keys(o.Pool))
+	lines = make([][]byte, len(ords))
+	for i, ord := range ords {
+		lines[i] = o.Pool[ord]
+	}
+	return ords, lines
 }
 
 // fill is the reverse of pack.

@@ -4,6 +4,8 @@
 package pathwindow
 
 import (
+	"slices"
+
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
@@ -252,6 +254,17 @@ func (w *Window) All(yield func(transcript.Entry) bool) {
 	}
 }
 
+// Lines gives the ordinals of what the window holds, root first, and its lines.
+func (w *Window) Lines() (ords []uint64, lines [][]byte) {
+	ords, lines = make([]uint64, 0, w.Len()), make([][]byte, 0, w.Len())
+	for part := range w.parts {
+		for i := range part {
+			ords, lines = append(ords, part[i].Ordinal), append(lines, part[i].Raw)
+		}
+	}
+	return ords, lines
+}
+
 // Len counts the entries that the window holds.
 func (w *Window) Len() int { return len(w.entries) + len(w.full)*freshMax + len(w.fresh) }
 
@@ -306,6 +319,16 @@ func (w *Window) Profile() transcript.Profile { return w.profile }
 
 // MaxBytes is the window's bound, as Restore takes it; -1 = none.
 func (w *Window) MaxBytes() int { return w.max }
+
+// SettingsAfter gives the settings in force after entries of a path, where now is in force before them.
+func SettingsAfter(p transcript.Profile, now transcript.Settings, path []transcript.Entry) transcript.Settings {
+	rules := derive.RulesOf(p)
+	turns := func(e transcript.Entry) bool { return e.Type == "leaf" || rules.Boundary(e) }
+	if slices.ContainsFunc(path, turns) {
+		return Restore(p, -1, now, 0, path).Settings()
+	}
+	return rules.Settings(path, now)
+}
 
 // Settings gives the settings in force at the window's leaf. It reads from the end until each is known.
 func (w *Window) Settings() transcript.Settings {

@@ -175,7 +175,7 @@ func (p *Packer) frame(list int, key uint64, r run) {
 	p.out = append(p.out, r.frame...)
 	p.Bytes += r.bytes
 	if p.used.runs[list] == nil {
-		p.used.runs[list] = map[uint64]run{}
+		p.used.runs[list] = make(map[uint64]run, len(p.known.runs[list])+1)
 	}
 	p.used.runs[list][key] = r
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
-// Object makes the checkpoint of a state. withTail: the tail rides in it (replace strategy).
+// Object makes the checkpoint of a state, for Encode: its pool is not filled. withTail: the tail rides in it (replace strategy).
 func (st *State) Object(withTail bool) *checkpoint.Object {
 	if st.Summary.Tombstone {
 		return st.tombstone()
@@ -28,11 +28,7 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		o.Window = checkpoint.WindowState{
 			Profile: string(w.Profile()), MaxBytes: w.MaxBytes(), Base: w.Base(), Omitted: w.Omitted(), Known: true,
 		}
-		o.Pool, o.Window.Ords = make(map[uint64][]byte, w.Len()), make([]uint64, 0, w.Len())
-		for e := range w.All {
-			o.Window.Ords = append(o.Window.Ords, e.Ordinal)
-			o.Pool[e.Ordinal] = e.Raw
-		}
+		o.Show(w.Lines())
 		o.Blobs = st.blobsShown()
 	}
 	if !withTail || len(st.Tail) == 0 {
