@@ -36,9 +36,9 @@ func Message(v any) Draft {
 	if err != nil {
 		return failed("message", fmt.Errorf("%T: %w", v, err))
 	}
-	return draft("message", struct {
-		Message json.RawMessage `json:"message"`
-	}{raw})
+	const field = `{"message":`
+	body := append(append(make([]byte, 0, len(field)+len(raw)+1), field...), raw...)
+	return Draft{Type: "message", Body: append(body, '}')}
 }
 
 // Custom makes an entry of the program's own: the model never sees it. kind says what it is; data is any

@@ -31,8 +31,14 @@ type Draft struct {
 // for d.ID, parentID "" for null, a zero d.Time for now. The body may not set the four fields again
 // (the last one would win). Errors wrap ErrLine; a draft's own Err comes back unwrapped.
 func (d Draft) Line(id, parentID string, now time.Time) ([]byte, error) {
+	l, err := d.Parsed(id, parentID, now)
+	return l.Raw, err
+}
+
+// Parsed gives the line with its head, which making the line reads anyhow.
+func (d Draft) Parsed(id, parentID string, now time.Time) (Line, error) {
 	if d.Err != nil {
-		return nil, d.Err
+		return Line{}, d.Err
 	}
 	if d.Raw != nil {
 		return d.rawLine()
@@ -41,7 +47,7 @@ func (d Draft) Line(id, parentID string, now time.Time) ([]byte, error) {
 		id = d.ID
 	}
 	if id == "" || d.Type == "" {
-		return nil, fmt.Errorf("%w: type %q and id %q must be set", ErrLine, d.Type, id)
+		return Line{}, fmt.Errorf("%w: type %q and id %q must be set", ErrLine, d.Type, id)
 	}
 	at := d.Time
 	if at.IsZero() {
@@ -49,7 +55,7 @@ func (d Draft) Line(id, parentID string, now time.Time) ([]byte, error) {
 	}
 	at = at.UTC()
 	if y := at.Year(); y < 0 || y > 9999 {
-		return nil, fmt.Errorf("%w: year %d does not fit a time stamp", ErrLine, y)
+		return Line{}, fmt.Errorf("%w: year %d does not fit a time stamp", ErrLine, y)
 	}
 	line := make([]byte, 0, len(d.Body)+len(d.Type)+len(id)+len(parentID)+100)
 	line = rawjson.AppendString(append(line, `{"type":`...), d.Type)
@@ -63,30 +69,27 @@ func (d Draft) Line(id, parentID string, now time.Time) ([]byte, error) {
 	line = at.AppendFormat(append(line, `,"timestamp":"`...), "2006-01-02T15:04:05.000Z\"")
 	line, err := appendBody(line, d.Body)
 	if err != nil {
-		return nil, err
+		return Line{}, err
 	}
-	if err := checkLine(line, d.Type, id, parentID); err != nil {
-		return nil, err
-	}
-	return line, nil
+	return checkLine(line, d.Type, id, parentID)
 }
 
-func (d Draft) rawLine() ([]byte, error) {
+func (d Draft) rawLine() (Line, error) {
 	raw := bytes.TrimSuffix(d.Raw, []byte("\n"))
 	if bytes.IndexByte(raw, '\n') >= 0 {
-		return nil, fmt.Errorf("%w: more than one line", ErrLine)
+		return Line{}, fmt.Errorf("%w: more than one line", ErrLine)
 	}
 	l, err := ParseLine(raw)
 	if err != nil {
-		return nil, err
+		return Line{}, err
 	}
 	if l.Type == "" || l.ID == "" {
-		return nil, fmt.Errorf("%w: a line without a type or an id", ErrLine)
+		return Line{}, fmt.Errorf("%w: a line without a type or an id", ErrLine)
 	}
 	if err := checkNames(l); err != nil {
-		return nil, err
+		return Line{}, err
 	}
-	return raw, nil
+	return l, nil
 }
 
 // appendBody appends the fields of the body and the line's closing brace.
@@ -106,12 +109,11 @@ func appendBody(line []byte, body json.RawMessage) ([]byte, error) {
 		if m.Err != nil {
 			return nil, fmt.Errorf("%w: body: %w", ErrLine, m.Err)
 		}
-		buf := bytes.NewBuffer(line)
-		start := buf.Len()
-		if err := json.Compact(buf, body); err != nil {
-			return nil, fmt.Errorf("%w: body: %w", ErrLine, err)
+		if i := rawjson.Space(body, m.Pos); i < len(body) {
+			return nil, fmt.Errorf("%w: body: %w", ErrLine, rawjson.SyntaxError(body, i))
 		}
-		if line = buf.Bytes(); len(line)-start > len("{}") {
+		start := len(line)
+		if line = rawjson.AppendCompact(line, body); len(line)-start > len("{}") {
 			line[start] = ','
 			return line, nil
 		}
@@ -121,18 +123,18 @@ func appendBody(line []byte, body json.RawMessage) ([]byte, error) {
 }
 
 // checkLine holds what was built against what a reader will read.
-func checkLine(line []byte, typ, id, parentID string) error {
+func checkLine(line []byte, typ, id, parentID string) (Line, error) {
 	l, err := ParseLine(line)
 	if err != nil {
-		return err
+		return Line{}, err
 	}
 	if err := checkNames(l); err != nil {
-		return err
+		return Line{}, err
 	}
 	if l.Type != typ || l.ID != id || l.ParentID != parentID {
-		return fmt.Errorf("%w: type %q, id %q or parent %q is not valid UTF-8", ErrLine, typ, id, parentID)
+		return Line{}, fmt.Errorf("%w: type %q, id %q or parent %q is not valid UTF-8", ErrLine, typ, id, parentID)
 	}
-	return nil
+	return l, nil
 }
 
 func checkNames(l Line) error {

@@ -50,6 +50,28 @@ func WithField(obj []byte, name string, val []byte) []byte {
 	return append(out, '}')
 }
 
+// AppendCompact appends valid JSON without the white space between its parts, as json.Compact does.
+func AppendCompact(dst, val []byte) []byte {
+	start := 0 // of what is kept and not yet appended
+	for i := 0; i < len(val); {
+		switch val[i] {
+		case '"':
+			end, _, err := StringEnd(val, i)
+			if err != nil {
+				return append(dst, val[start:]...) // not valid: as it is
+			}
+			i = end
+		case ' ', '\n', '\r', '\t':
+			dst = append(dst, val[start:i]...)
+			i = Space(val, i)
+			start = i
+		default:
+			i++
+		}
+	}
+	return append(dst, val[start:]...)
+}
+
 // OrNull gives null for an absent value.
 func OrNull(val []byte) []byte {
 	if val == nil {

@@ -125,3 +125,18 @@ func BenchmarkText(b *testing.B) {
 		}
 	}
 }
+
+// TestAppendCompact holds the white space that goes against json.Compact.
+func TestAppendCompact(t *testing.T) {
+	for _, s := range []string{
+		`{}`, ` { "a" : [ 1 , 2.50e+3 , "x \" y" , "\\" ] , "b":{ } } `, "\t\r\n[\n]\n", `"  a b  "`, `{"a":"\u2028` + "\u2028" + `< >"}`, "true ",
+	} {
+		var want bytes.Buffer
+		if err := json.Compact(&want, []byte(s)); err != nil {
+			t.Fatal(err)
+		}
+		if got := rawjson.AppendCompact([]byte("x"), []byte(s)); string(got) != "x"+want.String() {
+			t.Errorf("%q becomes %q, want %q", s, got, want.String())
+		}
+	}
+}

@@ -115,8 +115,9 @@ func (h *Handle) Screen(ctx context.Context, d []transcript.Draft) ([]transcript
 	drafts := make([]transcript.Draft, len(d))
 	for i := range d {
 		drafts[i] = d[i]
-		drafts[i].Body, drafts[i].Raw = bytes.Clone(d[i].Body), bytes.Clone(d[i].Raw)
+		drafts[i].Raw = bytes.Clone(d[i].Raw) // it is the stored line; of a body that is made
 		if hook := h.o.BeforeAppend; hook != nil && d[i].Err == nil {
+			drafts[i].Body = bytes.Clone(d[i].Body)
 			if err := hook(ctx, &drafts[i]); err != nil {
 				return nil, fmt.Errorf("hook: %w", err)
 			}

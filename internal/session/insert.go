@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
@@ -78,8 +79,14 @@ type places struct {
 	at *state.State // in which ids were seen to be free; nil = none was looked for
 }
 
+// names reports whether a draft names itself or a parent.
+func names(d transcript.Draft) bool { return d.Raw != nil || d.ID != "" || d.Parent != "" }
+
 // parents looks at everything that drafts name: their own ids must be free, their parents must exist.
 func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft) (places, error) {
+	if !slices.ContainsFunc(drafts, names) {
+		return places{}, nil
+	}
 	known, own := places{by: map[string]journal.Place{}}, map[string]bool{}
 	for i := range drafts {
 		id, parent := drafts[i].ID, drafts[i].Parent
@@ -131,7 +138,10 @@ func (h *Handle) free(ctx context.Context, id string) (*state.State, error) {
 // build makes entries of drafts. The first grows from at, each from the one before, unless it says otherwise. It runs
 // under the journal's lock, or h.mu.
 func (h *Handle) build(drafts []transcript.Draft, at journal.Place, known places, find func(id string) *journal.Entry) ([]*journal.Entry, error) {
-	b := builder{o: &h.o, at: at, known: known.by, find: find, fresh: make(map[string]*journal.Entry, len(drafts))}
+	b := builder{o: &h.o, at: at, known: known.by, find: find, entries: make([]*journal.Entry, 0, len(drafts))}
+	if slices.ContainsFunc(drafts, names) {
+		b.fresh = make(map[string]*journal.Entry, len(drafts))
+	}
 	for i := range drafts {
 		if err := b.add(&drafts[i]); err != nil {
 			return nil, err
@@ -146,7 +156,7 @@ type builder struct {
 	at      journal.Place            // where the next draft grows unless it says otherwise
 	known   map[string]journal.Place // places of named parents
 	find    func(id string) *journal.Entry
-	fresh   map[string]*journal.Entry // drafts of this call by id
+	fresh   map[string]*journal.Entry // drafts of this call by id; nil where none names anything
 	entries []*journal.Entry
 }
 
@@ -164,15 +174,17 @@ func (b *builder) add(d *transcript.Draft) error {
 			}
 		}
 	}
-	raw, err := d.Line(id, e.Parent.ID, now)
+	l, err := d.Parsed(id, e.Parent.ID, now)
 	if err != nil {
 		return err
 	}
-	if e.Raw, e.Blobs = blob.Externalise(raw); len(e.Raw) > EntryMax {
+	if e.Raw, e.Blobs = blob.Externalise(l.Raw); len(e.Raw) > EntryMax {
 		return LimitError("entry", EntryMax, len(e.Raw))
 	}
-	if e.Head, err = transcript.ParseLine(e.Raw); err != nil {
-		return err
+	if e.Head = l; !bytes.Equal(e.Raw, l.Raw) {
+		if e.Head, err = transcript.ParseLine(e.Raw); err != nil {
+			return err
+		}
 	}
 	if e.ID = e.Head.ID; d.Raw != nil {
 		e.Chosen = true
@@ -184,7 +196,9 @@ func (b *builder) add(d *transcript.Draft) error {
 	if (d.Raw != nil || d.ID != "") && b.find(e.ID) != nil {
 		return exists(e.ID)
 	}
-	b.fresh[e.ID] = e
+	if b.fresh != nil {
+		b.fresh[e.ID] = e
+	}
 	b.entries = append(b.entries, e)
 	b.at = journal.PlaceAt(e)
 	return nil

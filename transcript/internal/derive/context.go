@@ -2,6 +2,7 @@ package derive
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 
 	"github.com/coppice-go/coppice/internal/diag"
@@ -168,17 +169,8 @@ func (r Rules) Settings(path []entries.Entry, base entries.Settings) entries.Set
 	if explicit != "" {
 		model = explicit
 	}
-	for _, f := range []struct {
-		dst *string
-		val string
-	}{{&s.Model, model}, {&s.ThinkingLevel, level}, {&s.Mode, mode}} {
-		if f.val != "" {
-			*f.dst = f.val
-		}
-	}
-	if s.ThinkingLevel == "" {
-		s.ThinkingLevel = "off"
-	}
+	s.Model, s.Mode = cmp.Or(model, s.Model), cmp.Or(mode, s.Mode)
+	s.ThinkingLevel = cmp.Or(level, s.ThinkingLevel, "off")
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript/internal/shape"
 )
 
 // Entry is one line of the transcript: a node of the tree, or an annotation. It never changes.
@@ -28,7 +29,7 @@ func (e Entry) Message() (Message, bool) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return Message{}, false
 	}
-	return Message{Entry: e.ID, Role: rawjson.Text(rawjson.Field(raw, "role")), Raw: raw}, true
+	return Message{Entry: e.ID, Role: shape.Role(rawjson.Field(raw, "role")), Raw: raw}, true
 }
 
 // Decode unmarshals the whole line into v, as encoding/json does it.

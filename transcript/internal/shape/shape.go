@@ -45,6 +45,40 @@ func addText(dst [][]byte, val []byte) [][]byte {
 	return dst
 }
 
+// Role reads the role of a message; it spares an allocation for those that make up nearly all of them.
+func Role(val []byte) string {
+	switch string(val) {
+	case `"user"`:
+		return "user"
+	case `"assistant"`:
+		return "assistant"
+	case `"toolResult"`:
+		return "toolResult"
+	case `"tool"`:
+		return "tool"
+	case `"system"`:
+		return "system"
+	}
+	return rawjson.Text(val)
+}
+
+// blockType is Role for the type of a block.
+func blockType(val []byte) string {
+	switch string(val) {
+	case `"text"`:
+		return "text"
+	case `"thinking"`:
+		return "thinking"
+	case `"toolCall"`:
+		return "toolCall"
+	case `"tool_use"`:
+		return "tool_use"
+	case `"tool_result"`:
+		return "tool_result"
+	}
+	return rawjson.Text(val)
+}
+
 // fields are the fields of a message that are judged once all of them have been seen: their order means
 // nothing.
 type fields struct {
@@ -78,7 +112,7 @@ func readFields(message []byte) (p Parts, f fields) {
 	for m.Closing == '}' && m.Next() {
 		switch string(m.Key) {
 		case "role":
-			p.Role = rawjson.Text(m.Val)
+			p.Role = Role(m.Val)
 		case "type":
 			f.typ = m.Val
 		case "content", "parts":
@@ -191,7 +225,7 @@ func readBlock(block []byte, typ string) blockFields {
 	for m.Closing == '}' && m.Next() {
 		switch string(m.Key) {
 		case "type":
-			f.typ = rawjson.Text(m.Val)
+			f.typ = blockType(m.Val)
 		case "text", "refusal":
 			f.text = m.Val
 		case "content":
