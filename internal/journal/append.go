@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -23,20 +24,32 @@ type appendStrategy struct {
 	past  *store.History
 	b     backend.Appender
 
+	key     atomic.Pointer[segmentKey] // of the active segment, as it was named last
 	mu      sync.Mutex
 	version backend.Version // of checkpoint_latest, as this handle last saw it
 	exists  bool            // there is a checkpoint_latest
 	seq     uint64          // of the commit that it holds
 	batches uint64          // writes to the log by then
 	bytes   int64           // of the transcript then
+
+	last *checkpoint.Object // written in the background last: the next one compresses only what it has not
 }
 
 func newAppend(cfg *Config, s *store.Store, past *store.History, b backend.Appender) *appendStrategy {
 	return &appendStrategy{cfg: cfg, store: s, past: past, b: b}
 }
 
+// segmentKey is the key of a plain segment's object.
+type segmentKey struct{ name, key string }
+
 func (a *appendStrategy) activeKey(st *state.State) string {
-	return store.SegmentOf(st.Active()).PlainKey(a.cfg.Session)
+	name := st.Active().Name
+	if last := a.key.Load(); last != nil && last.name == name {
+		return last.key
+	}
+	key := store.SegmentOf(st.Active()).PlainKey(a.cfg.Session)
+	a.key.Store(&segmentKey{name: name, key: key})
+	return key
 }
 
 // Prepare begins a new session's first segment, or confirms what the batch builds upon.
@@ -226,7 +239,7 @@ func (a *appendStrategy) create(ctx context.Context, c *Composer) (*state.State,
 	if next.Active().Name == first.Name() {
 		next.Durable = next.Active().Bytes
 	}
-	_ = a.save(ctx, next) // a cache: what is acknowledged is in the log
+	_ = a.save(ctx, next, false) // a cache: what is acknowledged is in the log
 	return next, nil
 }
 

@@ -33,7 +33,7 @@ func (a *appendStrategy) Upkeep(st *state.State, bg sealing) *job {
 		return nil
 	}
 	return &job{run: func(ctx context.Context) ([]state.Change, error) {
-		_, made, err := a.tidy(ctx, st)
+		_, made, err := a.tidy(ctx, st, true)
 		return made, err
 	}}
 }
@@ -46,13 +46,13 @@ func (a *appendStrategy) Finish(ctx context.Context, st *state.State) error {
 	if !due {
 		return nil
 	}
-	_, _, err := a.tidy(ctx, st)
+	_, _, err := a.tidy(ctx, st, false)
 	return err
 }
 
 // tidy seals the segments that are closed, folds references that are due, writes checkpoint_latest, and
-// then removes the plain form of what that names as sealed. It returns st as it is then.
-func (a *appendStrategy) tidy(ctx context.Context, st *state.State) (*state.State, []state.Change, error) {
+// then removes the plain form of what that names as sealed. It returns st as it is then. often: see save.
+func (a *appendStrategy) tidy(ctx context.Context, st *state.State, often bool) (*state.State, []state.Change, error) {
 	var made []state.Change
 	var gone []layout.Segment
 	for len(st.Plain) > 1 {
@@ -79,7 +79,7 @@ func (a *appendStrategy) tidy(ctx context.Context, st *state.State) (*state.Stat
 		}
 		made = append(made, c)
 	}
-	saved := a.save(ctx, st)
+	saved := a.save(ctx, st, often)
 	if saved != nil && !errors.Is(saved, errOlder) {
 		return st, made, saved
 	}
@@ -177,11 +177,23 @@ func (a *appendStrategy) sealedBefore(ctx context.Context, seg layout.Segment, r
 var errOlder = errors.New("a newer checkpoint is in force")
 
 // save writes checkpoint_latest for st: under the version seen last, and only forward. The log up to st
-// is durable already (I13).
-func (a *appendStrategy) save(ctx context.Context, st *state.State) error {
-	body, err := st.Object(false).Encode()
+// is durable already (I13). often: it is one of many, and keeps the frames of the one before; what a closed session
+// leaves is one frame, which is smaller.
+func (a *appendStrategy) save(ctx context.Context, st *state.State, often bool) error {
+	o := st.Object(false)
+	if often {
+		a.mu.Lock()
+		o.Reuse(a.last)
+		a.mu.Unlock()
+	}
+	body, err := o.Encode()
 	if err != nil {
 		return err
+	}
+	if often {
+		a.mu.Lock()
+		a.last = o
+		a.mu.Unlock()
 	}
 	key := layout.CheckpointKey(a.cfg.Session)
 	for range a.cfg.Limits.Attempts {
@@ -221,14 +233,14 @@ func (a *appendStrategy) save(ctx context.Context, st *state.State) error {
 
 // settle writes a checkpoint of the settled state, and returns that: the log itself stays as it is.
 func (a *appendStrategy) settle(ctx context.Context, st *state.State) (*state.State, error) {
-	st, _, err := a.tidy(ctx, st)
+	st, _, err := a.tidy(ctx, st, false)
 	if err != nil {
 		return nil, err
 	}
 	if st, err = a.past.FoldAll(ctx, st); err != nil {
 		return nil, err
 	}
-	if err := a.save(ctx, st); err != nil && !errors.Is(err, errOlder) { // another writer's is newer: it does as well
+	if err := a.save(ctx, st, false); err != nil && !errors.Is(err, errOlder) { // another writer's is newer: it does as well
 		return nil, err
 	}
 	return st, nil

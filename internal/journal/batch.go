@@ -203,7 +203,7 @@ func (b *batch) siblings() {
 		if a == nil {
 			continue
 		}
-		ord, err := b.ordinal(a.At.Settled(), nil)
+		ord, err := b.ordinal(a.At.Settled())
 		from := origin{ord: ord, entry: a.At.ID, branch: a.Branch, doc: a.Doc, json: a.JSON}
 		if err == nil {
 			err = b.put(t, t.step, t.step.Entries, from, true)

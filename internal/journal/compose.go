@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
@@ -114,7 +115,7 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 	} else if step.idle() && rec.Seq > 0 {
 		rec.Time = st.Summary.Updated
 	}
-	p := placing{c: c, rec: rec, from: from}
+	start, p := len(c.Bytes), placing{c: c, rec: rec, from: from}
 	if err := p.place(step, entries); err != nil {
 		return from, err
 	}
@@ -137,7 +138,7 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 	if kept {
 		window = nil
 	}
-	return tip, c.append(rec, step, entries, p.since, window)
+	return tip, c.append(rec, step, entries, start, window)
 }
 
 func reasonOf(step *Step, entries []*Entry) string {
@@ -161,10 +162,13 @@ func (c *Composer) nameKept(rec *checkpoint.Record, from int64) {
 	c.keptHead = rec.HeadOrd
 }
 
-// append writes the lines of a commit and advances the state.
-func (c *Composer) append(rec *checkpoint.Record, step *Step, entries []*Entry, since []byte, window *pathwindow.Window) error {
-	st := c.Next
-	line, self, err := rec.AppendLine(nil, st.Key, st.Self, since)
+// lineBytes is about the length of a commit line without its document.
+const lineBytes = 640
+
+// append writes the line of a commit, whose entries are in Bytes from start on, and advances the state.
+func (c *Composer) append(rec *checkpoint.Record, step *Step, entries []*Entry, start int, window *pathwindow.Window) error {
+	st, since := c.Next, c.Bytes[start:]
+	line, self, err := rec.AppendLine(make([]byte, 0, lineBytes+len(rec.Doc)+len(rec.Patch)), st.Key, st.Self, since)
 	if err != nil {
 		return err
 	}
@@ -191,7 +195,7 @@ func (c *Composer) append(rec *checkpoint.Record, step *Step, entries []*Entry, 
 		c.ords[e] = st.Next + uint64(i)
 	}
 	next.Remember(small)
-	c.Bytes = append(append(append(c.Bytes, since...), line...), '\n')
+	c.Bytes = append(append(c.Bytes, line...), '\n')
 	c.Next, c.Record = next, rec
 	return nil
 }
@@ -206,28 +210,22 @@ func (c *Composer) newID() (string, time.Time, error) {
 	return id, now, nil
 }
 
-// placing resolves the parents of a line's entries and says where the head is after them.
+// placing resolves the parents of a line's entries, writes them, and says where the head is after them.
 type placing struct {
 	c       *Composer
 	rec     *checkpoint.Record
 	from    origin
-	since   []byte
-	parents []int64 // of the entries, by ordinal
+	local   map[*Entry]uint64 // ordinals of the line's entries; nil = not needed so far
+	parents []int64           // of the entries, by ordinal
 }
 
 func (p *placing) place(step *Step, entries []*Entry) error {
 	st, size := p.c.Next, 0
-	var local map[*Entry]uint64 // an import may refer forward
-	if len(entries) > 1 || step.Head != nil {
-		local = make(map[*Entry]uint64, len(entries))
-	}
-	for i, e := range entries {
+	for _, e := range entries {
 		size += len(e.Raw) + 1
-		if local != nil {
-			local[e] = st.Next + uint64(i)
-		}
 	}
-	p.since = make([]byte, 0, size)
+	p.c.Bytes = slices.Grow(p.c.Bytes, size+lineBytes)
+	p.parents = make([]int64, 0, len(entries))
 	prev := st.LineHead()
 	if st.AfterKept {
 		prev = -2 // readers that start at a checkpoint here do not know the kept line's head
@@ -235,7 +233,7 @@ func (p *placing) place(step *Step, entries []*Entry) error {
 	p.rec.HeadOrd, p.rec.Head = p.from.ord, p.from.entry
 	for i, e := range entries {
 		ord := st.Next + uint64(i)
-		parent, err := p.c.ordinal(e.At(), local)
+		parent, err := p.ordinal(e.At(), entries, i)
 		if err != nil {
 			return err
 		}
@@ -251,10 +249,10 @@ func (p *placing) place(step *Step, entries []*Entry) error {
 		if !e.Aside {
 			p.rec.HeadOrd, p.rec.Head = int64(ord), e.ID
 		}
-		p.since = append(append(p.since, e.Raw...), '\n')
+		p.c.Bytes = append(append(p.c.Bytes, e.Raw...), '\n')
 	}
 	if h := step.Head; h != nil {
-		ord, err := p.c.ordinal(h.Settled(), local)
+		ord, err := p.ordinal(h.Settled(), entries, len(entries))
 		if err != nil {
 			return err
 		}
@@ -276,13 +274,30 @@ func (p *placing) growsFrom() int64 {
 	return at
 }
 
-// ordinal returns the ordinal of a place, which may be an entry of this line, or of one before it in the batch.
-func (c *Composer) ordinal(p Place, local map[*Entry]uint64) (int64, error) {
+// ordinal returns the ordinal of a place that the i-th entry of the line names, which may be another entry of it: mostly
+// the one before. An import may refer forward.
+func (p *placing) ordinal(at Place, entries []*Entry, i int) (int64, error) {
+	first := p.c.Next.Next
+	switch {
+	case at.Entry == nil:
+	case i > 0 && at.Entry == entries[i-1]:
+		return int64(first) + int64(i) - 1, nil
+	case p.local == nil && len(entries) > 0:
+		p.local = make(map[*Entry]uint64, len(entries))
+		for k, e := range entries {
+			p.local[e] = first + uint64(k)
+		}
+	}
+	if ord, ok := p.local[at.Entry]; ok {
+		return int64(ord), nil
+	}
+	return p.c.ordinal(at)
+}
+
+// ordinal returns the ordinal of a place, which may be an entry of a line before in the batch.
+func (c *Composer) ordinal(p Place) (int64, error) {
 	if p.Entry == nil {
 		return p.Ord, nil
-	}
-	if ord, ok := local[p.Entry]; ok {
-		return int64(ord), nil
 	}
 	if ord, ok := c.ords[p.Entry]; ok {
 		return int64(ord), nil
@@ -337,7 +352,7 @@ func settingsAfter(p transcript.Profile, now transcript.Settings, entries []*Ent
 	if len(path) == 0 {
 		return now
 	}
-	return pathwindow.Restore(p, -1, now, 0, path).Settings()
+	return pathwindow.SettingsAfter(p, now, path)
 }
 
 // idle reports whether the step is none of the session's users: it does not count as activity.

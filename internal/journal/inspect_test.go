@@ -29,7 +29,7 @@ func TestCheckpointOnlyGoesForward(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := j.strategy.(*appendStrategy)
-	if _, _, err := a.tidy(t.Context(), left); err != nil {
+	if _, _, err := a.tidy(t.Context(), left, true); err != nil {
 		t.Fatal(err)
 	}
 	o, _, err := j.store.Checkpoint(t.Context())
