@@ -61,6 +61,7 @@ type Journal struct {
 	blobs   map[string][]byte // images that are not stored yet, by SHA-256
 
 	queue   []*turn       // not sent
+	shared  int           // turns that the request before carried
 	flight  *flight       // the request on its way
 	limbo   []*turn       // failed turns, for Rebase
 	doubts  []*batch      // requests whose outcome is unknown

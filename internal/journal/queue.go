@@ -213,12 +213,20 @@ func (j *Journal) leadUntil(t *turn) {
 	}
 }
 
+// patience bounds how often a leader looks in vain for those who shared the request before.
+const patience = 4
+
 // gather takes what is queued, once nobody more comes who could: those whose commits were just acknowledged
 // often have the next one at hand, and it may share the request.
 func (j *Journal) gather() []*turn {
-	for before := 0; ; runtime.Gosched() {
+	for before, quiet := 0, 0; ; runtime.Gosched() {
 		j.mu.Lock()
-		if n := min(len(j.queue), batchMax); n <= before || n == batchMax {
+		n := min(len(j.queue), batchMax)
+		if quiet++; n > before {
+			quiet = 0
+		}
+		if n == batchMax || quiet > 0 && (n >= j.shared || quiet > patience) {
+			j.shared = n
 			turns := append([]*turn(nil), j.queue[:n]...)
 			j.queue = append([]*turn(nil), j.queue[n:]...)
 			j.mu.Unlock()
@@ -288,7 +296,8 @@ type flight struct {
 	j      *Journal
 	turns  []*turn
 	cancel context.CancelFunc
-	live   int // who still waits; guarded by Journal.mu
+	live   int             // contexts that are not done; guarded by Journal.mu
+	last   <-chan struct{} // Done of the one counted last: callers in a row often share theirs
 	stops  []func() bool
 }
 
@@ -307,6 +316,11 @@ func (f *flight) turnOf(key string) *turn {
 
 // share counts one more context; Journal.mu is held.
 func (f *flight) share(ctx context.Context) {
+	done := ctx.Done()
+	if f.live > 0 && done == f.last {
+		return
+	}
+	f.last = done
 	f.live++
 	f.stops = append(f.stops, context.AfterFunc(ctx, func() {
 		f.j.mu.Lock()
