@@ -110,6 +110,11 @@ func (b *batch) turn(t *turn) {
 				return
 			}
 		}
+		if t.kept { // what grows from it comes after it, beside the session's line
+			b.keep, b.waits = true, true
+			b.from = b.sibling(t)
+			return
+		}
 		b.later = append(b.later, t)
 		return
 	}
@@ -143,6 +148,9 @@ func (b *batch) inForce(t *turn) bool {
 	head := Place{ID: b.Next.Summary.Entry, Ord: b.Next.HeadOrd}
 	for _, e := range b.pend {
 		if !e.Aside {
+			if e.pos >= t.upto && t.kept { // it was in doubt, and others grew from it since
+				continue
+			}
 			if e.pos >= t.upto {
 				return false
 			}
@@ -199,19 +207,25 @@ func (b *batch) navigations() {
 // siblings composes anchored turns beside the session's line, each where it was made.
 func (b *batch) siblings() {
 	for _, t := range b.later {
-		a := t.step.Anchor
-		if a == nil {
-			continue
-		}
-		ord, err := b.ordinal(a.At.Settled())
-		from := origin{ord: ord, entry: a.At.ID, branch: a.Branch, doc: a.Doc, json: a.JSON}
-		if err == nil {
-			err = b.put(t, t.step, t.step.Entries, from, true)
-		}
-		if err != nil {
-			t.lost = b.j.notApplied("commit", err)
+		if t.step.Anchor != nil {
+			b.sibling(t)
 		}
 	}
+}
+
+// sibling composes an anchored turn beside the session's line, and returns what it leaves.
+func (b *batch) sibling(t *turn) origin {
+	a := t.step.Anchor
+	ord, err := b.ordinal(a.At.Settled())
+	from := origin{ord: ord, entry: a.At.ID, branch: a.Branch, doc: a.Doc, json: a.JSON}
+	if err == nil {
+		err = b.put(t, t.step, t.step.Entries, from, true)
+	}
+	if err != nil {
+		t.lost = b.j.notApplied("commit", err)
+		return from
+	}
+	return b.lines[len(b.lines)-1].tip
 }
 
 // back composes the line that returns to the session's head and document, where the newest line is a kept one: it moves

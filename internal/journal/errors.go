@@ -16,6 +16,7 @@ var (
 	ErrInDoubt   = errors.New("an earlier commit of this handle is in doubt")
 	ErrKeyReused = errors.New("the idempotency key belongs to another turn")
 	ErrReadOnly  = errors.New("read-only session")
+	ErrReloaded  = errors.New("the handle was reloaded: not applied")
 )
 
 // notApplied returns the error of an operation that had no effect.

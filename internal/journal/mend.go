@@ -152,7 +152,9 @@ func (j *Journal) look(ctx context.Context, op *operation) (plan, error) {
 		}
 	}
 	for _, e := range j.list {
-		if _, found := in[e]; !found && e.stage == inDoubt {
+		if _, found := in[e]; found {
+			e.stage = inDoubt // a look before this one may have missed it: it is not stored again
+		} else if e.stage == inDoubt {
 			e.stage = pending
 		}
 	}
@@ -242,14 +244,12 @@ func (j *Journal) Reload(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, t := range j.queue {
-		t.answer(Result{}, j.notApplied("commit", errReloaded))
+		t.answer(Result{}, j.notApplied("commit", ErrReloaded))
 	}
 	j.queue = nil
 	j.stand(now)
 	return nil
 }
-
-var errReloaded = errors.New("the handle was reloaded")
 
 // stand moves the handle to a state that it did not make itself, and forgets what is not stored; j.mu is held.
 func (j *Journal) stand(st *state.State) {

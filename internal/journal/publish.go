@@ -363,6 +363,15 @@ func (j *Journal) settled(op *operation, b *batch, p plan, st *state.State) {
 	if op.mends {
 		j.broken, j.limbo, j.doubts = nil, nil, nil
 	}
+	for _, t := range b.turns {
+		if t.line == nil { // it is repeated, or lost: its entries go with it
+			for _, e := range t.step.Entries {
+				if e.own {
+					e.stage = dropped
+				}
+			}
+		}
+	}
 	j.prune()
 	if !j.headPending() {
 		j.head = PlaceOf(st)
@@ -426,7 +435,7 @@ func (j *Journal) collect(op *operation, b *batch, next *state.State) {
 		}
 	}
 	for _, t := range list {
-		op.results = append(op.results, t.result)
+		op.results = append(op.results, t.later)
 	}
 	if op.move != nil {
 		for _, l := range b.lines {
@@ -465,7 +474,7 @@ func (j *Journal) acceptNothing(op *operation, b *batch, p plan) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.returnChanges()
-	if b.stays() { // a commit that fails leaves the handle where it was
+	if !op.mends && b.stays() { // a commit that fails leaves the handle where it was
 		for _, t := range b.turns {
 			t.answer(Result{}, t.lost)
 		}

@@ -27,6 +27,7 @@ type turn struct {
 	lost   error     // why it has no line in the batch: told when the batch is decided
 	line   *sentLine // that carries it, once it was composed
 	tried  string    // id of the line that carried it last
+	later  Result    // what it became in the end; guarded by Journal.mu
 	result Result    // with err: stand when done is closed
 	err    error
 	done   chan struct{}
@@ -38,11 +39,11 @@ func newTurn(ctx context.Context, step *Step) *turn {
 	return &turn{step: step, ctx: ctx, done: make(chan struct{}), lead: make(chan struct{}, 1)}
 }
 
-// answer ends the turn for its caller, once; j.mu is held. A turn that Rebase stores later has its result too.
+// answer ends the turn for its caller, once; j.mu is held. What Rebase makes of it later only Rebase's caller gets.
 func (t *turn) answer(r Result, err error) {
-	t.result, t.err = r, err
+	t.later = r
 	if !t.over {
-		t.over = true
+		t.result, t.err, t.over = r, err, true
 		close(t.done)
 	}
 }

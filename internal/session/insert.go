@@ -38,9 +38,21 @@ func (h *Handle) Append(ctx context.Context, d []transcript.Draft, durable bool)
 		ids[i] = e.ID
 	}
 	if durable {
-		_, err = h.Commit(ctx, Commit{Reason: "append"})
+		if _, err = h.Commit(ctx, Commit{Reason: "append"}); err == nil {
+			err = stored(added)
+		}
 	}
 	return ids, err
+}
+
+// stored reports entries that a Reload of another goroutine dropped before the commit that should have taken them.
+func stored(list []*journal.Entry) error {
+	for _, e := range list {
+		if _, ok := e.Ordinal(); !ok {
+			return fmt.Errorf("entry %s: %w", e.ID, journal.ErrReloaded)
+		}
+	}
+	return nil
 }
 
 // insertTries bounds how often drafts with ids of their own are looked at anew while commits are acknowledged.

@@ -355,10 +355,15 @@ func (h *Handle) Label(ctx context.Context, entry, label string) (journal.Result
 	if err != nil {
 		return journal.Result{}, err
 	}
-	if _, err := h.insert(ctx, drafts, true); err != nil {
+	added, err := h.insert(ctx, drafts, true)
+	if err != nil {
 		return journal.Result{}, err
 	}
-	return h.Commit(ctx, Commit{Reason: "label"})
+	r, err := h.Commit(ctx, Commit{Reason: "label"})
+	if err == nil {
+		err = stored(added)
+	}
+	return r, err
 }
 
 // LabelDraft is the entry that names another.
