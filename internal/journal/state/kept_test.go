@@ -157,7 +157,7 @@ func TestKeptLineMovesNothing(t *testing.T) {
 func TestLineAfterAKeptOne(t *testing.T) {
 	before := won(t)
 	kept := follow(t, before, losing(t, before))
-	restored, err := Restore(kept.Object(true), backend.Info{})
+	restored, err := Restore(stored(t, kept.Object(true)), backend.Info{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestOldLineBack(t *testing.T) {
 		t.Error("the line back counts as a kept one")
 	}
 
-	lost, err := Restore(kept.Object(true), backend.Info{})
+	lost, err := Restore(stored(t, kept.Object(true)), backend.Info{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestKeysAreRestored(t *testing.T) {
 		st = follow(t, st, lineAfter(t, st, rec, st.DocJSON))
 	}
 	o := st.Object(true)
-	back, err := Restore(o, backend.Info{})
+	back, err := Restore(stored(t, o), backend.Info{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestKeysAreRestored(t *testing.T) {
 		t.Error(diff)
 	}
 	o.Keys = nil
-	if back, err = Restore(o, backend.Info{}); err != nil {
+	if back, err = Restore(stored(t, o), backend.Info{}); err != nil {
 		t.Fatal(err)
 	}
 	want := []checkpoint.KeyRef{{Hash: checkpoint.KeyHash("job 0"), Seq: 4}, {Hash: checkpoint.KeyHash("job 0"), Seq: 2}}
@@ -288,4 +288,18 @@ func TestKeysAreRestored(t *testing.T) {
 	if refs := back.KeyRefs("job 2"); refs != nil {
 		t.Errorf("a key that was never used: %+v", refs)
 	}
+}
+
+// stored is an object as it is read back.
+func stored(t *testing.T, o *checkpoint.Object) *checkpoint.Object {
+	t.Helper()
+	p, err := o.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := checkpoint.DecodeObject(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return back
 }

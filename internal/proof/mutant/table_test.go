@@ -137,7 +137,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "plain-removed-early", broken: "a plain segment goes before a checkpoint names its sealed form",
-		edits: []edit{{"internal/journal/append_publish.go", "\tsaved := a.save(ctx, st)\n", "\tfor _, seg := range gone {\n\t\t_ = a.b.Delete(ctx, seg.PlainKey(a.cfg.Session))\n\t}\n\tsaved := a.save(ctx, st)\n"}},
+		edits: []edit{{"internal/journal/append_publish.go", "\tsaved := a.save(ctx, st, often)\n", "\tfor _, seg := range gone {\n\t\t_ = a.b.Delete(ctx, seg.PlainKey(a.cfg.Session))\n\t}\n\tsaved := a.save(ctx, st, often)\n"}},
 		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
 		want: "the next commit fails: commit s1: the head moved 4 times in a row",
 	},
@@ -266,7 +266,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "keys-forgotten-early", broken: "64 idempotency keys are remembered instead of 1,024",
-		edits: []edit{{"checkpoint/keys.go", "MaxKeys     = 1024", "MaxKeys     = 64"}},
+		edits: []edit{{"checkpoint/keys.go", "const MaxKeys = 1024", "const MaxKeys = 64"}},
 		suite: "lifecycle_keys_test.go", pkg: ".", run1: "TestKeysAreRemembered",
 		want: "keys later: ",
 	},
