@@ -129,8 +129,7 @@ func fail(op, id string, err error) error {
 	if is != nil {
 		e.Err = &sentinel{is, err}
 	}
-	var limit *checkpoint.LimitError
-	if errors.As(err, &limit) {
+	if limit, ok := errors.AsType[*checkpoint.LimitError](err); ok {
 		e.Object, e.Err = limit.What, &sentinel{[]error{backend.ErrTooLarge}, err}
 	}
 	for _, h := range hints {

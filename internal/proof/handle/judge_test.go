@@ -87,12 +87,7 @@ func (r *run) alive() (list []*handle) {
 }
 
 func (r *run) any(is func(c *record) bool) bool {
-	for _, c := range r.records {
-		if is(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.records, is)
 }
 
 // over reports whether a call was under way at any moment between two.

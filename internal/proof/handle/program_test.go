@@ -114,8 +114,14 @@ type flag struct {
 
 func (p *program) flags() []flag {
 	return []flag{
-		{"new", &p.fresh}, {"both", &p.both}, {"reads", &p.reads}, {"eager", &p.eager}, {"each", &p.each},
-		{"snaps", &p.snaps}, {"big", &p.big}, {"power", &p.crash},
+		{"new", &p.fresh},
+		{"both", &p.both},
+		{"reads", &p.reads},
+		{"eager", &p.eager},
+		{"each", &p.each},
+		{"snaps", &p.snaps},
+		{"big", &p.big},
+		{"power", &p.crash},
 	}
 }
 

@@ -120,7 +120,7 @@ func parseRecipe(text string) (p program, choices []int, err error) {
 	if p, err = parse(head); err != nil {
 		return p, nil, err
 	}
-	for _, word := range strings.Fields(rest) {
+	for word := range strings.FieldsSeq(rest) {
 		var c int
 		if _, err := fmt.Sscan(word, &c); err != nil {
 			return p, nil, fmt.Errorf("choice %q: %w", word, err)

@@ -51,7 +51,7 @@ type latePut struct {
 type call struct {
 	id      int
 	v       *view
-	ctx     context.Context //nolint:containedctx // the scheduler asks whether its caller was cancelled
+	ctx     context.Context // the scheduler asks whether its caller was cancelled
 	op, key string
 	write   bool
 	sent    int // the moment

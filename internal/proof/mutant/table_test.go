@@ -250,7 +250,7 @@ var mutants = []mutant{
 		name: "cut-compares-lengths", broken: "Cut removes other bytes of the same length",
 		edits: []edit{{appendGo, "\tif !same {\n", "\tif !same && off < 0 {\n"}},
 		suite: "backendtest", pkg: "backend/local", run1: "/^Append$",
-		want:  `cut "log": error <nil>, want precondition failed`,
+		want: `cut "log": error <nil>, want precondition failed`,
 	},
 	{
 		name: "close-always-writes", broken: "a handle that committed nothing writes when it is closed",
