@@ -43,7 +43,7 @@ func agent(b *testing.B) (*coppice.Store, backend.Backend, *coppice.Session) {
 	for range 100 {
 		must(s.Append(b.Context(), entry.User(words(200)), entry.Assistant(words(1800))))(b)
 	}
-	must(s.Commit(b.Context(), coppice.Turn{State: state{Turns: 1}}))(b)
+	must(s.Commit(b.Context(), coppice.Turn{State: counter{Turns: 1}}))(b)
 	return cs, store, s
 }
 

@@ -315,7 +315,7 @@ func TestDeathOfAProgram(t *testing.T) {
 		}{
 			"image": {putIn("/blobs/"), "/blobs/", func(m *machine, s *coppice.Session) error {
 				_, err := s.Append(m.ctx, entry.User("look", entry.Image("image/png", bytes.Repeat([]byte("0123456789abcdef"), 20_000))))
-				_, cerr := s.Commit(m.ctx, coppice.Turn{State: state{Turns: 4}})
+				_, cerr := s.Commit(m.ctx, coppice.Turn{State: counter{Turns: 4}})
 				return errors.Join(err, cerr)
 			}},
 			"snapshot": {putIn("/snapshots/"), "/snapshots/", func(m *machine, s *coppice.Session) error {

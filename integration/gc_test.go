@@ -274,7 +274,7 @@ func TestReadersOfAnOldMap(t *testing.T) {
 				d = append(d, entry.User(fmt.Sprintf("%d-%d", turn, i)))
 			}
 			must(s.Append(ctx, d...))(t)
-			must(s.Commit(ctx, coppice.Turn{State: state{Turns: turn}}))(t)
+			must(s.Commit(ctx, coppice.Turn{State: counter{Turns: turn}}))(t)
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}

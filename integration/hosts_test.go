@@ -53,7 +53,7 @@ func (w *world) begun() {
 	w.t.Helper()
 	s := must(w.machine("founder").store().Create(sid, nil))(w.t)
 	must(s.Append(w.t.Context(), entry.User("first")))(w.t)
-	must(s.Commit(w.t.Context(), coppice.Turn{State: state{Turns: 1}}))(w.t)
+	must(s.Commit(w.t.Context(), coppice.Turn{State: counter{Turns: 1}}))(w.t)
 	if err := s.Close(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func manyHosts(w *world, keep bool) {
 		}
 		all.Wait()
 	}
-	together(func(i int) { got[i], errs[i] = hosts[i].Commit(ctx, coppice.Turn{State: state{Turns: 10 + i}}) })
+	together(func(i int) { got[i], errs[i] = hosts[i].Commit(ctx, coppice.Turn{State: counter{Turns: 10 + i}}) })
 	won := slices.IndexFunc(got[:], func(r coppice.Receipt) bool { return r.Commit != "" && r.Kept == "" })
 	if won < 0 {
 		t.Fatalf("nobody won: %v", errs)
@@ -150,7 +150,7 @@ func TestFencedHost(t *testing.T) {
 		effects := 0
 		act := func(s *coppice.Session, text string) (coppice.Receipt, error) {
 			must(s.Append(ctx, entry.User(text)))(t)
-			r, err := s.Commit(ctx, coppice.Turn{State: state{Turns: 20}, Reason: "before-effect"})
+			r, err := s.Commit(ctx, coppice.Turn{State: counter{Turns: 20}, Reason: "before-effect"})
 			if err == nil {
 				effects++
 			}
@@ -213,7 +213,7 @@ func unknownBetween(w *world, kind fault.Kind, other string) {
 	a := one.resume(&coppice.SessionOptions{KeepBoth: true})
 	must(a.Append(ctx, entry.User("in doubt")))(t)
 	one.dies(kind, putIn("checkpoint_latest/"))
-	if _, err := a.Commit(one.ctx, coppice.Turn{State: state{Turns: 2}}); !errors.Is(err, coppice.ErrCommitUnknown) {
+	if _, err := a.Commit(one.ctx, coppice.Turn{State: counter{Turns: 2}}); !errors.Is(err, coppice.ErrCommitUnknown) {
 		t.Fatalf("commit: %v", err)
 	}
 	one.Clear()
@@ -226,7 +226,7 @@ func unknownBetween(w *world, kind fault.Kind, other string) {
 	case "commits":
 		want = append(want, "of the other")
 		must(b.Append(ctx, entry.User("of the other")))(t)
-		must(b.Commit(ctx, coppice.Turn{State: state{Turns: 3}}))(t)
+		must(b.Commit(ctx, coppice.Turn{State: counter{Turns: 3}}))(t)
 	case "claims":
 		must(b.Claim(ctx))(t)
 	}
@@ -266,7 +266,7 @@ func TestJobIsDoneAgain(t *testing.T) {
 				w.begun()
 				one := w.machine("one")
 				a := one.resume(nil)
-				job := coppice.Turn{State: state{Turns: 2}, Key: "job-7"}
+				job := coppice.Turn{State: counter{Turns: 2}, Key: "job-7"}
 				must(a.Append(ctx, entry.User("job")))(t)
 				one.dies(kind, putIn("checkpoint_latest/"))
 				if _, err := a.Commit(one.ctx, job); !errors.Is(err, coppice.ErrCommitUnknown) {

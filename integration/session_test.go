@@ -30,8 +30,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of testdata")
 
-// state is what the agents of these tests keep.
-type state struct {
+// counter is what the agents of these tests keep.
+type counter struct {
 	Turns int `json:"turns"`
 }
 
@@ -60,12 +60,12 @@ func newStore(t testing.TB, b backend.Backend, o *coppice.Options) *coppice.Stor
 func talk(t testing.TB, s *coppice.Session, n int) coppice.Receipt {
 	t.Helper()
 	must(s.Append(t.Context(), entry.User(fmt.Sprintf("question %d", n)), entry.Assistant(fmt.Sprintf("answer %d", n))))(t)
-	return must(s.Commit(t.Context(), coppice.Turn{State: state{Turns: n}}))(t)
+	return must(s.Commit(t.Context(), coppice.Turn{State: counter{Turns: n}}))(t)
 }
 
 func turns(t testing.TB, s interface{ State(any) error }) int {
 	t.Helper()
-	var st state
+	var st counter
 	if err := s.State(&st); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func story(t *testing.T, target *s3test.Target) {
 	if _, err := store.Open(ctx, "story", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("open after delete: %v", err)
 	}
-	if _, err := again.Commit(ctx, coppice.Turn{State: state{}}); !errors.Is(err, coppice.ErrFenced) {
+	if _, err := again.Commit(ctx, coppice.Turn{State: counter{}}); !errors.Is(err, coppice.ErrFenced) {
 		t.Errorf("commit after delete: %v, want ErrFenced", err)
 	}
 }
@@ -173,7 +173,7 @@ func twoHosts(t *testing.T, target *s3test.Target) {
 
 	won := talk(t, a, 2)
 	must(b.Append(ctx, entry.User("late")))(t)
-	_, err := b.Commit(ctx, coppice.Turn{State: state{Turns: 20}})
+	_, err := b.Commit(ctx, coppice.Turn{State: counter{Turns: 20}})
 	var failure *coppice.Error
 	if !errors.Is(err, coppice.ErrConflict) || !errors.As(err, &failure) || failure.Winner == nil || failure.Winner.Commit != won.Commit {
 		t.Fatalf("the second commit: %v", err)
@@ -183,7 +183,7 @@ func twoHosts(t *testing.T, target *s3test.Target) {
 		t.Errorf("rebase: %+v", r)
 	}
 	must(kept.Append(ctx, entry.User("later")))(t)
-	if r := must(kept.Commit(ctx, coppice.Turn{State: state{Turns: 30}}))(t); r.Kept == "" {
+	if r := must(kept.Commit(ctx, coppice.Turn{State: counter{Turns: 30}}))(t); r.Kept == "" {
 		t.Errorf("KeepBoth: %+v", r)
 	}
 	fresh := must(one.Open(ctx, "shared", nil))(t)
@@ -255,7 +255,7 @@ func grow(t *testing.T, s *coppice.Session, size int) {
 			d = append(d, entry.User(fmt.Sprintf("question %d", n)), entry.Assistant(fmt.Sprintf("answer %d, which is a little longer", n)))
 		}
 		must(s.Append(t.Context(), d...))(t)
-		must(s.Commit(t.Context(), coppice.Turn{State: state{Turns: n}}))(t)
+		must(s.Commit(t.Context(), coppice.Turn{State: counter{Turns: n}}))(t)
 	}
 }
 

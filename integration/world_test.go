@@ -88,7 +88,7 @@ func step(j *journal.Journal, id string) *journal.Step {
 		parent = fmt.Sprintf("%q", link)
 	}
 	e := &journal.Entry{
-		ID: id, ParentID: link, ParentOrd: st.HeadOrd,
+		ID: id, Parent: journal.PlaceOf(st),
 		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"text of %s"}}`, id, parent, id),
 	}
 	return &journal.Step{Reason: "turn", Entries: []*journal.Entry{e}, Edit: func(d checkpoint.Document) checkpoint.Document {
