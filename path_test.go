@@ -10,7 +10,7 @@ import (
 )
 
 // pathMax bounds the files of pathPackages that one commit passes through. It only goes down.
-const pathMax = 22
+const pathMax = 18
 
 var pathPackages = []string{
 	"github.com/coppice-go/coppice",

@@ -217,7 +217,7 @@ func unknownBetween(w *world, kind fault.Kind, other string) {
 		t.Fatalf("commit: %v", err)
 	}
 	one.Clear()
-	if _, err := a.Commit(ctx, coppice.Turn{}); !errors.Is(err, coppice.ErrCommitUnknown) {
+	if _, err := a.Commit(ctx, coppice.Turn{}); !errors.Is(err, coppice.ErrInDoubt) || errors.Is(err, coppice.ErrCommitUnknown) {
 		t.Errorf("I11: a commit after unknown: %v", err)
 	}
 	want := []string{"first", "in doubt"}
@@ -252,6 +252,12 @@ func unknownBetween(w *world, kind fault.Kind, other string) {
 		t.Errorf("state %d of the turn that was in doubt", n)
 	}
 	must(a.Append(ctx, entry.User("goes on")))(t)
+	if other == "claims" { // Rebase does not lift a fence
+		if _, err := a.Commit(ctx, coppice.Turn{}); !errors.Is(err, coppice.ErrFenced) {
+			t.Errorf("a commit after the other's claim: %v", err)
+		}
+		must(a.Claim(ctx))(t)
+	}
 	must(a.Commit(ctx, coppice.Turn{}))(t)
 	w.onces(append(want, "goes on")...)
 	w.sound()
