@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // resume opens the session on a machine, whose store it gives too.
@@ -272,14 +273,12 @@ func TestJobIsDoneAgain(t *testing.T) {
 				w.begun()
 				one := w.machine("one")
 				a := one.resume(nil)
-				job := coppice.Turn{State: counter{Turns: 2}, Key: "job-7"}
-				must(a.Append(ctx, entry.User("job")))(t)
+				job := coppice.Turn{State: counter{Turns: 2}, Key: "job-7", Entries: []transcript.Draft{entry.User("job")}}
 				one.dies(kind, putIn("checkpoint_latest/"))
 				if _, err := a.Commit(one.ctx, job); !errors.Is(err, coppice.ErrCommitUnknown) {
 					t.Fatalf("commit: %v", err)
 				}
 				b := w.machine("two").resume(nil)
-				must(b.Append(ctx, entry.User("job")))(t)
 				r := must(b.Commit(ctx, job))(t)
 				one.late()
 				again := must(a.Rebase(ctx))(t)
