@@ -27,9 +27,9 @@ func Delete(ctx context.Context, cfg Config) error {
 			return err
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		left, err := j.leftovers(ctx)
-		if err != nil || !left {
-			return err
+		left, lerr := j.leftovers(ctx, err)
+		if lerr != nil || !left {
+			return lerr
 		}
 		if err := j.buryDamaged(ctx); err != nil {
 			return err
@@ -69,8 +69,14 @@ func (j *Journal) bury(ctx context.Context) error {
 }
 
 // leftovers tells whether there are objects of a session that never came to be: its writer died before its
-// first commit.
-func (j *Journal) leftovers(ctx context.Context) (bool, error) {
+// first commit. Where checkpoint_latest exists, what was missing is another object: it returns missing, which says that.
+func (j *Journal) leftovers(ctx context.Context, missing error) (bool, error) {
+	switch _, err := j.store.Backend.Stat(ctx, layout.CheckpointKey(j.cfg.Session)); {
+	case err == nil:
+		return false, missing
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	}
 	for _, err := range j.store.Backend.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(j.cfg.Session), Limit: 1}) {
 		return err == nil, err
 	}

@@ -1,11 +1,14 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 )
@@ -68,4 +71,40 @@ func TestSettleOvertaken(t *testing.T) {
 			t.Errorf("entries %v", ids)
 		}
 	})
+}
+
+// takenNames refuses to create transcript objects, as a proxy does that answers its own second try.
+type takenNames struct{ backend.Backend }
+
+func (b takenNames) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
+	if strings.Contains(key, "/transcript/") {
+		return backend.Info{}, &backend.Error{Op: "put", Key: key, Outcome: backend.NotApplied, Err: backend.ErrPrecondition}
+	}
+	return b.Backend.Put(ctx, key, p, c)
+}
+
+// A deletion that could not write its commit is not taken for one of a session that never was.
+func TestDeleteThatMeetsAnotherMissingObject(t *testing.T) {
+	b := memory.New()
+	w := newWorld(t, b)
+	w.lim.SealEntries = 2
+	cfg := w.config("s1")
+	j := w.create("s1")
+	for _, id := range []string{"a", "b"} {
+		w.turn(j, id, `1`)
+	}
+	bad := cfg
+	bad.Backend = takenNames{b}
+	if err := Delete(t.Context(), bad); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the deletion ended with %v", err)
+	}
+	if got := w.ids(w.open("s1")); len(got) != 2 {
+		t.Errorf("after it the session holds %v", got)
+	}
+	if err := Delete(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), cfg); !errors.Is(err, store.ErrDeleted) {
+		t.Errorf("deleted again without the fault: open: %v", err)
+	}
 }

@@ -83,6 +83,9 @@ func (s *Store) Create(ctx context.Context, key string, p []byte) error {
 		if errors.Is(err, backend.ErrPrecondition) {
 			have, info, gerr := s.Backend.Get(ctx, key, backend.Range{})
 			switch {
+			case errors.Is(gerr, fs.ErrNotExist): // refused for a name that nobody holds; not this session's absence
+				gerr = fmt.Errorf("put %s: refused as a name that is taken, and it is not", key)
+				fallthrough
 			case gerr != nil:
 				err, doubt = gerr, errors.Join(doubt, gerr) // whose it is nobody has seen
 				continue
