@@ -30,7 +30,7 @@ type Store struct {
 	b     backend.Backend
 	owned bool // Close closes b
 	o     Options
-	rand  io.Reader // guarded
+	rand  io.Reader // safe for concurrent use
 	sleep func(ctx context.Context, d time.Duration) error
 	proof *cas.Prover
 
@@ -89,10 +89,10 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 	if s.o.Now == nil {
 		s.o.Now = time.Now
 	}
-	if s.rand = s.o.Rand; s.rand == nil {
-		s.rand = rand.Reader
+	s.rand = rand.Reader
+	if s.o.Rand != nil {
+		s.rand = &guarded{r: s.o.Rand}
 	}
-	s.rand = &guarded{r: s.rand}
 	s.proof = cas.New(b, s.o.Now, s.rand, s.wait)
 	if hook := s.o.Hooks.Opened; hook != nil {
 		hook(s)

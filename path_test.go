@@ -10,7 +10,7 @@ import (
 )
 
 // pathMax bounds the files of pathPackages that one commit passes through. It only goes down.
-const pathMax = 18
+const pathMax = 12
 
 var pathPackages = []string{
 	"github.com/coppice-go/coppice",

@@ -24,7 +24,12 @@ type Session struct {
 }
 
 // fail makes the error of an operation on this session.
-func (s *Session) fail(op string, err error) error { return fail(op, s.id, err) }
+func (s *Session) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fail(op, s.id, err)
+}
 
 // receipt is what an operation returns.
 func (s *Session) receipt(op string, r journal.Result, err error) (Receipt, error) {

@@ -281,6 +281,26 @@ func (a *appendStrategy) roll(ctx context.Context, c *Composer) error {
 	return nil
 }
 
+// Upkeep has checkpoint_latest written once enough was committed since: 64 appends (each of one commit, or of many
+// that shared it), or 256 KiB of log (or as much as the window holds), or a segment that can be sealed.
+func (a *appendStrategy) Upkeep(st *state.State, bg sealing) *job {
+	l := &a.cfg.Limits
+	enough := l.PublishBytes
+	if w := st.Window; w != nil { // so that, over time, the cache costs no more than the log
+		enough = max(enough, int64(w.Bytes()))
+	}
+	a.mu.Lock()
+	due := len(st.Plain) > 1 || st.Batches >= a.batches+uint64(l.PublishCommits) || st.Summary.Bytes >= a.bytes+enough
+	a.mu.Unlock()
+	if !due {
+		return nil
+	}
+	return &job{run: func(ctx context.Context) ([]state.Change, error) {
+		_, made, err := a.tidy(ctx, st, true)
+		return made, err
+	}}
+}
+
 // behind finds out why the active segment does not end where base does. It returns a *moved with the
 // newest state, which is base itself where only torn bytes stood there and have been moved aside.
 func (a *appendStrategy) behind(ctx context.Context, base *state.State) error {

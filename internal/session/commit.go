@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
@@ -62,21 +61,20 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 			return journal.Result{}, err
 		}
 	}
-	p.step.Snapshot = h.snapshots.taken()
-	res, err := h.j.Commit(ctx, p.step)
+	var res journal.Result
+	if h.snapshots == nil {
+		res, err = h.j.Commit(ctx, p.step)
+	} else {
+		res, err = h.snapshots.commit(ctx, h.j, p, o.Turn)
+	}
 	if err != nil {
-		h.snapshots.giveBack(p.step.Snapshot)
 		return journal.Result{}, err
 	}
 	h.saved(p, res)
-	res.Snapshot, res.Warnings = p.step.Snapshot, h.snapshots.warnings(slices.Clip(res.Warnings))
 	if n := len(o.Entries); res.Repeated && n > 0 {
 		if res.IDs, err = h.firstIDs(ctx, n, res); err != nil {
 			res.Warnings = append(res.Warnings, fmt.Sprintf("the ids of the repeated turn cannot be read: %v", err))
 		}
-	}
-	if o.Turn {
-		h.snapshots.due(h.j, p.from, res.Commit.Reason)
 	}
 	return res, nil
 }
@@ -105,39 +103,55 @@ type prepared struct {
 	held    *Edit
 }
 
-// step makes the step of a commit: it takes what was appended before it was called.
-func (h *Handle) step(ctx context.Context, o Commit) (*prepared, error) {
-	drafts, err := h.Screen(ctx, o.Entries)
-	if err != nil {
-		return nil, err
+// own is what a turn brings beside its document.
+type own struct {
+	drafts []transcript.Draft
+	known  places
+	base   *journal.Anchor // nil = where the handle is
+	refuse error           // ids that are taken: by the same turn, if its key is known
+}
+
+// own looks at what a turn names: its drafts, their parents, and the commit that it was made on.
+func (h *Handle) own(ctx context.Context, o *Commit) (w own, err error) {
+	if w.drafts, err = h.Screen(ctx, o.Entries); err != nil {
+		return w, err
 	}
-	var based *journal.Anchor
 	if o.Base != "" {
-		if based, err = h.baseOf(ctx, o.Base); err != nil {
+		if w.base, err = h.baseOf(ctx, o.Base); err != nil {
+			return w, err
+		}
+	}
+	w.known, err = h.parents(ctx, w.drafts)
+	if err != nil && o.Key != "" && errors.Is(err, fs.ErrExist) {
+		w.drafts, w.refuse, err = nil, err, nil // they may be those of the first time
+	}
+	return w, err
+}
+
+// step makes the step of a commit: it takes what was appended before it was called.
+func (h *Handle) step(ctx context.Context, o Commit) (p *prepared, err error) {
+	var brought own
+	if o.carries() {
+		if brought, err = h.own(ctx, &o); err != nil {
 			return nil, err
 		}
-	}
-	known, refuse := h.parents(ctx, drafts)
-	if refuse != nil {
-		if o.Key == "" || !errors.Is(refuse, fs.ErrExist) {
-			return nil, refuse
-		}
-		drafts = nil // they may be those of the first time
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	v := h.sync()
-	p := &prepared{from: v.State, itemsAt: v.itemsAt, held: v.held}
+	p = &prepared{from: v.State, itemsAt: v.itemsAt, held: v.held}
 	p.step = &journal.Step{
-		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Refuse: refuse, Upto: v.Pos, KeepBoth: h.o.KeepBoth, Settings: true, Profile: v.profile,
+		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Refuse: brought.refuse, Upto: v.Pos,
+		KeepBoth: h.o.KeepBoth, Settings: true, Profile: v.profile,
 	}
 	if o.carries() {
-		if based == nil {
-			based = &journal.Anchor{At: v.View.Head, Branch: v.State.Summary.Branch, Doc: v.State.Doc, JSON: v.State.DocJSON}
+		if p.step.Anchor = brought.base; p.step.Anchor == nil {
+			p.step.Anchor = &journal.Anchor{
+				At: v.View.Head, Branch: v.State.Summary.Branch, Doc: v.State.Doc, JSON: v.State.DocJSON,
+			}
 		}
-		p.step.Anchor = based
-		var err error
-		if p.step.Entries, err = h.build(drafts, based.At, known, h.j.Pending); err != nil {
+		p.step.Entries, err = h.build(brought.drafts, p.step.Anchor.At, brought.known, h.j.Pending)
+		if err != nil {
 			return nil, err
 		}
 		for _, e := range p.step.Entries {
@@ -290,55 +304,54 @@ func (h *Handle) firstIDs(ctx context.Context, count int, res journal.Result) (i
 	return ids, nil
 }
 
-// Claim takes the session. What is pending is committed first, or kept as Rebase keeps it.
-func (h *Handle) Claim(ctx context.Context) (journal.Result, error) {
-	return h.mend(ctx, func(extra *journal.Step) ([]journal.Result, error) {
-		return h.j.Claim(ctx, &journal.Step{Reason: state.ReasonClaim, Claim: true}, extra)
-	})
+// Edit is a change of the document.
+type Edit struct {
+	State, Manager []byte // nil = unchanged; "null" = cleared
+
+	context    []transcript.Item
+	setContext bool
 }
 
-// Rebase stores the turns of failed commits, and what is pending: see journal.Journal.Rebase.
-func (h *Handle) Rebase(ctx context.Context) (journal.Result, error) {
-	return h.mend(ctx, func(extra *journal.Step) ([]journal.Result, error) { return h.j.Rebase(ctx, extra) })
+// then is the edit of doing e and then f; either may be nil.
+func (e *Edit) then(f *Edit) *Edit {
+	switch {
+	case e == nil:
+		return f
+	case f == nil:
+		return e
+	}
+	sum := *e
+	if f.State != nil {
+		sum.State = f.State
+	}
+	if f.Manager != nil {
+		sum.Manager = f.Manager
+	}
+	if f.setContext {
+		sum.context, sum.setContext = f.context, true
+	}
+	return &sum
 }
 
-// mend runs Rebase or Claim, and makes one result of all: the last one's, with what all of them stored.
-func (h *Handle) mend(ctx context.Context, run func(extra *journal.Step) ([]journal.Result, error)) (journal.Result, error) {
-	if err := h.Writable(ctx); err != nil {
-		return journal.Result{}, err
-	}
-	before := h.IO()
-	var results []journal.Result
-	err := h.with(ctx, func(extra *journal.Step) (err error) {
-		results, err = run(extra)
-		return err
-	})
-	if err != nil {
-		return journal.Result{}, err
-	}
-	r := journal.Result{Commit: checkpoint.Commit{Head: h.State().Head()}}
-	for _, res := range results {
-		res.Commit.Entries += r.Commit.Entries
-		if res.Kept == "" {
-			res.Kept = r.Kept
+// changes reports whether the edit can change a document.
+func (e *Edit) changes() bool {
+	return e != nil && (e.State != nil || e.Manager != nil || e.setContext)
+}
+
+// apply makes the document after the edit.
+func (e *Edit) apply(d checkpoint.Document) checkpoint.Document {
+	set := func(dst *[]byte, src []byte) {
+		switch {
+		case string(src) == "null":
+			*dst = nil
+		case src != nil:
+			*dst = src
 		}
-		r = res
 	}
-	r.IO = h.IO().Sub(before)
-	return r, h.after(r, nil)
-}
-
-// Reload drops what is pending, the turns of failed commits too, and takes the newest state.
-func (h *Handle) Reload(ctx context.Context) error {
-	if err := h.Ready(ctx); err != nil {
-		return err
+	set((*[]byte)(&d.State), e.State)
+	set((*[]byte)(&d.Manager), e.Manager)
+	if e.setContext {
+		d.Context = e.context
 	}
-	if err := h.j.Reload(ctx); err != nil {
-		return err
-	}
-	h.look(func(v *view) {
-		v.held, v.unsaved = nil, false
-		v.settle()
-	})
-	return nil
+	return d
 }

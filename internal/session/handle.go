@@ -55,7 +55,7 @@ type Handle struct {
 
 	trees     trees
 	images    *Images
-	snapshots snapshots
+	snapshots *snapshots // nil = the policy wants none
 }
 
 // New makes a handle on a journal that is on b.
@@ -68,7 +68,7 @@ func New(j *journal.Journal, b trace.Backend, o Options) *Handle {
 	if _, appends := b.(backend.Appender); appends && o.Snapshots.Every == 0 {
 		o.Snapshots.Every = -1
 	}
-	h.snapshots.start(j.State().Summary.Seq, o.Snapshots)
+	h.snapshots = newSnapshots(j.State().Summary.Seq, o.Snapshots)
 	return h
 }
 

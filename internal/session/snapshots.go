@@ -1,7 +1,9 @@
 package session
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/coppice-go/coppice/internal/journal"
@@ -19,14 +21,32 @@ type snapshots struct {
 	failed []string // warnings that no receipt has had yet
 }
 
-// start assumes that the handles before this one kept to the same policy: none has taken one of the newest commit yet,
-// which is taken after the next.
-func (sn *snapshots) start(seq uint64, p snapshot.Policy) {
+// newSnapshots returns nil for a policy that never wants one. It assumes that the handles before this one kept to the
+// same policy: none has taken one of the newest commit yet, which is taken after the next.
+func newSnapshots(seq uint64, p snapshot.Policy) *snapshots {
+	if p.Every < 0 && !p.BeforeCompaction {
+		return nil
+	}
 	every, before := uint64(50), max(seq, 1)-1
 	if p.Every > 0 {
 		every = uint64(p.Every)
 	}
-	sn.policy, sn.last = p, before-before%every
+	return &snapshots{policy: p, last: before - before%every}
+}
+
+// commit has a commit name the snapshot that was taken, and takes the next one if it is due.
+func (sn *snapshots) commit(ctx context.Context, j *journal.Journal, p *prepared, turn bool) (journal.Result, error) {
+	p.step.Snapshot = sn.taken()
+	res, err := j.Commit(ctx, p.step)
+	if err != nil {
+		sn.giveBack(p.step.Snapshot)
+		return journal.Result{}, err
+	}
+	res.Snapshot, res.Warnings = p.step.Snapshot, sn.warnings(slices.Clip(res.Warnings))
+	if turn {
+		sn.due(j, p.from, res.Commit.Reason)
+	}
+	return res, nil
 }
 
 // taken returns the snapshot that the next commit is to name.
