@@ -258,7 +258,8 @@ func (a *appendStrategy) roll(ctx context.Context, c *Composer) error {
 	st := c.Next
 	l := &a.cfg.Limits
 	ref := st.Active()
-	if ref.Bytes < l.RollBytes && ref.Count < uint64(l.RollEntries) && !c.MustRoll {
+	full := ref.Bytes >= l.RollBytes || ref.Count >= uint64(l.RollEntries)
+	if !full && !c.MustRoll || st.Summary.Tombstone { // nothing follows the end of a session
 		return nil
 	}
 	rnd, err := a.store.Random()

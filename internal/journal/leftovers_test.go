@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -107,4 +108,25 @@ func TestDeleteThatMeetsAnotherMissingObject(t *testing.T) {
 	if _, err := Open(t.Context(), cfg); !errors.Is(err, store.ErrDeleted) {
 		t.Errorf("deleted again without the fault: open: %v", err)
 	}
+}
+
+// The commit of a deletion is the last one, also where it fills the active segment: no other segment follows it.
+func TestDeleteThatFillsASegment(t *testing.T) {
+	backends(t, func(t *testing.T, b backend.Backend) {
+		w := newWorld(t, b)
+		w.lim.RollEntries = 3
+		for turns := range 4 {
+			id := fmt.Sprintf("s%d", turns)
+			j := w.create(id)
+			for n := range turns + 1 {
+				w.turn(j, fmt.Sprintf("%s-%d", id, n), `1`)
+			}
+			if err := Delete(t.Context(), w.config(id)); err != nil {
+				t.Errorf("after %d turns: %v", turns+1, err)
+			}
+			if _, err := Open(t.Context(), w.config(id)); !errors.Is(err, store.ErrDeleted) {
+				t.Errorf("after %d turns: open: %v", turns+1, err)
+			}
+		}
+	})
 }

@@ -105,10 +105,11 @@ func (j *Journal) publishAlone(op *operation) error {
 	return j.publish(op)
 }
 
-// look finds the newest state, confirms it, and decides how what the handle has is stored on it. What was in doubt is
+// look finds the newest state, and decides how what the handle has is stored on it. compose confirms that state, also where
+// nothing is left to store: what was found is acknowledged then. What was in doubt is
 // searched for in the history: of a request, a first part of its lines may be there.
 func (j *Journal) look(ctx context.Context, op *operation) (plan, error) {
-	now, err := j.confirmed(ctx)
+	now, err := j.strategy.Load(ctx)
 	if from := j.State(); unborn(from, err) {
 		now, err = from, nil
 	}
@@ -191,23 +192,6 @@ func (j *Journal) strays(now *state.State, found map[*Entry]int64) bool {
 // unborn reports whether the session does not exist because its first commit never came to be.
 func unborn(from *state.State, err error) bool {
 	return from.Summary.Commit == "" && errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrDeleted)
-}
-
-// confirmed reads the newest state, of which all survives power loss: what is found in it is acknowledged.
-func (j *Journal) confirmed(ctx context.Context) (*state.State, error) {
-	for range j.cfg.Limits.Attempts {
-		now, err := j.strategy.Load(ctx)
-		if err == nil {
-			now, err = j.strategy.Confirm(ctx, now)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if now.Sure() {
-			return now, nil
-		}
-	}
-	return nil, j.notApplied("rebase", fmt.Errorf("the log changed %d times in a row", j.cfg.Limits.Attempts))
 }
 
 // inHistory reports whether a line that was sent is in the history of now.

@@ -181,6 +181,9 @@ func (w *World) whole(ctx context.Context, h *History, f Found) (*History, error
 	if err != nil {
 		return nil, err
 	}
+	if err := all.Keeps(w.given); err != nil {
+		return nil, err
+	}
 	if len(all.Commits) <= f.Commits {
 		return nil, fmt.Errorf("I1: behind the recovery's commit are %d commits, before it %d", len(all.Commits), f.Commits)
 	}

@@ -1,7 +1,9 @@
 package crash
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -86,6 +88,39 @@ func (h *History) Holds(st *state.State) error {
 		return fmt.Errorf("I1: the document of commit %d is %s, and was %s", s.Seq, st.DocJSON, c.Doc)
 	case s.Entry != c.Entry || s.Branch != c.Branch:
 		return fmt.Errorf("I1: commit %d stands at %s of %s, and stood at %s of %s", s.Seq, s.Entry, s.Branch, c.Entry, c.Branch)
+	}
+	return nil
+}
+
+// whole is the seq of what lies anywhere in the history, in order: the lines of an import.
+const whole = ^uint64(0)
+
+// Keeps holds the history against what callers handed over, byte for byte.
+func (h *History) Keeps(given []Given) error {
+	for _, g := range given {
+		lines := h.Lines
+		if g.Seq != whole {
+			if g.Seq >= uint64(len(h.Commits)) {
+				return fmt.Errorf("I1: commit %d was acknowledged, the history ends with %d", g.Seq, len(h.Commits)-1)
+			}
+			c := &h.Commits[g.Seq]
+			end := int(c.Next) - 1 // the commit line
+			lines = lines[max(0, end-len(g.Lines)):end]
+			var doc struct{ State json.RawMessage }
+			if err := json.Unmarshal([]byte(c.Doc), &doc); err != nil {
+				return fmt.Errorf("I1: the document of commit %d: %w", g.Seq, err)
+			}
+			if g.State != "" && string(doc.State) != g.State {
+				return fmt.Errorf("I1: the state of commit %d is %s, and %s was given", g.Seq, doc.State, g.State)
+			}
+		}
+		for i, want := range g.Lines {
+			at := slices.IndexFunc(lines, func(l []byte) bool { return bytes.Contains(l, want) })
+			if at < 0 {
+				return fmt.Errorf("I1: line %d of commit %d is not what was given: %.200s", i, int64(g.Seq), want)
+			}
+			lines = lines[at+1:]
+		}
 	}
 	return nil
 }

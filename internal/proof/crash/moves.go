@@ -36,7 +36,12 @@ func (w *World) Live(ctx context.Context, h *session.Handle, text int) error {
 	if err != nil {
 		return err
 	}
-	return w.Receipt(h.Commit(ctx, session.Commit{Reason: "turn", Edit: &session.Edit{State: state}, Turn: true}))
+	r, err := h.Commit(ctx, session.Commit{Reason: "turn", Edit: &session.Edit{State: state}, Turn: true})
+	if err == nil {
+		content := fmt.Appendf(nil, `"content":%q`, msg["content"])
+		w.given = append(w.given, Given{Seq: r.Commit.Seq, Lines: [][]byte{content}, State: string(state)})
+	}
+	return w.Receipt(r, err)
 }
 
 func playRollback(ctx context.Context, w *World) error {
@@ -107,13 +112,15 @@ func playRebase(ctx context.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	if err := w.Turn(ctx, b, w.text()); !errors.Is(err, journal.ErrConflict) {
+	s := w.Step(b.State(), w.text())
+	if err := w.Commit(ctx, b, s); !errors.Is(err, journal.ErrConflict) {
 		return fmt.Errorf("the second turn got %w", err)
 	}
 	res, err := b.Rebase(ctx, nil)
 	if err != nil {
 		return err
 	}
+	w.Gave(res[0].Commit.Seq, s)
 	w.Acked(res[len(res)-1].Commit.Seq)
 	return w.Turn(ctx, b, w.text())
 }

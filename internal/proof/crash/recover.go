@@ -97,10 +97,12 @@ func (w *World) Resume(ctx context.Context, cfg journal.Config, f Found, j *jour
 		j = journal.Create(cfg, Genesis())
 	}
 	torn := w.behind(j.State())
-	res, err := j.Commit(ctx, w.Step(j.State(), 40))
+	step := w.Step(j.State(), 40)
+	res, err := j.Commit(ctx, step)
 	if err != nil {
 		return fmt.Errorf("the next commit fails: %w", err)
 	}
+	w.Gave(res.Commit.Seq, step)
 	if err := w.aside(ctx, cfg.Backend, torn); err != nil {
 		return err
 	}

@@ -60,6 +60,9 @@ func (s *Scenario) Run(ctx context.Context, w *World) ([]Moment, *History, error
 	if err == nil && !w.Told.Deleting {
 		h, err = w.History(ctx)
 	}
+	if err == nil {
+		err = h.Keeps(w.given)
+	}
 	return moments, h, err
 }
 
@@ -105,6 +108,7 @@ func (w *World) Commit(ctx context.Context, j *journal.Journal, s *journal.Step)
 	res, err := j.Commit(ctx, s)
 	if err == nil {
 		w.Acked(res.Commit.Seq)
+		w.Gave(res.Commit.Seq, s)
 	}
 	return err
 }
@@ -252,6 +256,7 @@ func (w *World) lines(n int) iter.Seq2[transcript.Draft, error] {
 		e := w.Entry(st, w.text())
 		st.Summary.Entry, raw[i] = e.ID, e.Raw
 	}
+	w.given = append(w.given, Given{Seq: whole, Lines: raw})
 	return func(yield func(transcript.Draft, error) bool) {
 		for _, l := range raw {
 			if !yield(entry.Line(l), nil) {

@@ -173,7 +173,9 @@ func (u *user) run(ctx context.Context, ops []int) ([]Moment, *History, error) {
 		}
 	}
 	if !u.Told.Deleting {
-		h, err = u.History(ctx)
+		if h, err = u.History(ctx); err == nil {
+			err = h.Keeps(u.given)
+		}
 	}
 	return moments, h, err
 }

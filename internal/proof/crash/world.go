@@ -46,6 +46,8 @@ type World struct {
 	seed  uint64
 	rand  *rand.ChaCha8
 	clock time.Time
+	given []Given                            // what was handed to acknowledged commits
+	raws  map[string]string                  // of the entries made, by id
 	made  int                                // entries
 	file  iter.Seq2[transcript.Draft, error] // what a scenario imports
 }
@@ -60,7 +62,7 @@ type Promise struct {
 
 // NewWorld makes a world on a disk. Worlds with different seeds never make the same ids.
 func NewWorld(fs *simfs.FS, seed uint64, lim journal.Limits) *World {
-	w := &World{FS: fs, Limits: lim, seed: seed, Rng: rand.New(rand.NewPCG(seed, 5))}
+	w := &World{FS: fs, Limits: lim, seed: seed, Rng: rand.New(rand.NewPCG(seed, 5)), raws: map[string]string{}}
 	w.rand = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24), byte(seed >> 32)})
 	w.clock = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return w
@@ -131,10 +133,9 @@ func (w *World) Entry(st *state.State, text int) *journal.Entry {
 	for i := range b {
 		b[i] = 'a' + byte(w.Rng.IntN(26))
 	}
-	return &journal.Entry{
-		ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd},
-		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"%s"}}`, id, parent, b),
-	}
+	raw := fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"%s"}}`, id, parent, b)
+	w.raws[id] = string(raw)
+	return &journal.Entry{ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd}, Raw: raw}
 }
 
 // Step is a turn of one entry that changes the state.
@@ -144,6 +145,26 @@ func (w *World) Step(st *state.State, text int) *journal.Step {
 		d.State = json.RawMessage(fmt.Sprintf(`{"at":%q}`, e.ID))
 		return d
 	}}
+}
+
+// Given is what a caller handed to a commit that was acknowledged. Histories are read by the code that wrote them, so they
+// are held against this as well.
+type Given struct {
+	Seq   uint64
+	Lines [][]byte // of its entries: whole, or what they contain
+	State string   // of its document; "" = not known
+}
+
+// Gave books what was handed to an acknowledged commit.
+func (w *World) Gave(seq uint64, s *journal.Step) {
+	g := Given{Seq: seq}
+	for _, e := range s.Entries {
+		g.Lines = append(g.Lines, []byte(w.raws[e.ID]))
+	}
+	if s.Edit != nil {
+		g.State = string(s.Edit(checkpoint.Document{}).State)
+	}
+	w.given = append(w.given, g)
 }
 
 // Acked books an acknowledged commit.

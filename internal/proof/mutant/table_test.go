@@ -61,6 +61,12 @@ var mutants = []mutant{
 		want: "was reported as not applied, and stands 1 times in the log (I2)",
 	},
 	{
+		name: "rebase-does-not-confirm", broken: "a turn in doubt that Rebase finds is acknowledged before the log is durable",
+		edits: []edit{{publishGo, "\tif err := j.strategy.Prepare(ctx, b.Composer, j.sealing()); err != nil {\n", "\tif len(p.found) > 0 {\n\t} else if err := j.strategy.Prepare(ctx, b.Composer, j.sealing()); err != nil {\n"}},
+		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults", size: "ci",
+		want: "they are there 0 and 0 times",
+	},
+	{
 		name: "rebase-does-not-look", broken: "a turn in doubt is committed again without looking for it",
 		edits: []edit{{rebaseGo, "\tif now.Has(l.rec.ID) {\n", "\tif now == nil {\n"}},
 		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace", size: "ci",
@@ -92,6 +98,12 @@ var mutants = []mutant{
 		edits: []edit{{composeGo, "\t\tepoch++\n", "\t\tepoch += 0\n"}},
 		suite: "objectstore_test.go", pkg: ".", run1: "TestCollectBesideHosts|TestDeathBeforeTheCommit",
 		want: "an orphan is left",
+	},
+	{
+		name: "entry-changed", broken: "a commit stores other bytes than it was given, and reads them back without fault",
+		edits: []edit{{composeGo, "\t\tp.c.Bytes = append(append(p.c.Bytes, e.Raw...), '\\n')\n", "\t\te.Raw = bytes.Replace(e.Raw, []byte(`content\":\"a`), []byte(`content\":\"b`), 1)\n\t\tp.c.Bytes = append(append(p.c.Bytes, e.Raw...), '\\n')\n"}},
+		suite: "crash", pkg: "internal/proof/crash", run1: "TestProofCrash",
+		want: "is not what was given",
 	},
 	{
 		name: "no-directory-sync", broken: "a new name is not made durable",
