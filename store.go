@@ -67,7 +67,7 @@ type Hooks struct {
 	// the entries of all.
 	AfterCommit func(s *Session, r Receipt)
 	// Opened is called once, with the store that was made, and Closing before it closes: its sessions can
-	// still be opened then. They are for what works beside the sessions, such as a history.Recorder.
+	// still be opened then. They are for what works beside the sessions, such as a searchindex.Recorder.
 	Opened, Closing func(s *Store)
 }
 

@@ -24,7 +24,7 @@ var (
 	reading  = []string{"internal/diag", "internal/rawjson", "transcript/..."} // of session files
 	parsing  = join(reading, "interop", "interop/internal/...")
 	facade   = join(pure, storage, "", "interop/...")
-	anywhere = join(pure, "", "backend/...", "export", "manager/...", "history", "interop/...", "internal/...", "examples/...")
+	anywhere = join(pure, "", "backend/...", "export", "manager/...", "searchindex", "interop/...", "internal/...", "examples/...")
 )
 
 const (
@@ -80,7 +80,7 @@ var table = []edge{
 	{dir: "internal/parts", ours: []string{"internal/rawjson", "internal/answers"}},
 	{dir: "export", ours: join(pure, "", "internal/parts")},
 	{dir: "manager", ours: join(pure, "", "internal/answers", "internal/parts")},
-	{dir: "history", ours: join(pure, "", "internal/parts"), ext: []string{"modernc.org/sqlite"}},
+	{dir: "searchindex", ours: join(pure, "", "internal/parts"), ext: []string{"modernc.org/sqlite"}},
 	{dir: "interop", ours: []string{"transcript/..."}},
 	{dir: "interop/internal/jsonl", ours: reading},
 	{dir: "interop/internal/piwriter", ours: join(reading, "interop", "internal/answers")},

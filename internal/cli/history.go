@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/searchindex"
 )
 
 type historyOptions struct {
@@ -62,16 +62,16 @@ func (c *cli) history(ctx context.Context, args []string, o historyOptions) erro
 		return err
 	}
 	query := strings.Join(args, " ")
-	if _, err := history.Parse(query); err != nil && !o.prefix {
+	if _, err := searchindex.Parse(query); err != nil && !o.prefix {
 		return usageError("%w", err)
 	}
 	return c.withStore(ctx, func(st *countedStore) error {
 		out := c.array("prompts")
 		more, n := false, 0
-		err := c.withCurrentIndex(ctx, st, "", func(x *history.Index) error {
-			var list []history.Prompt
+		err := c.withCurrentIndex(ctx, st, "", func(x *searchindex.Index) error {
+			var list []searchindex.Prompt
 			var err error
-			list, more, err = x.Recall(ctx, query, &history.RecallOptions{Cwd: o.cwd, Prefix: o.prefix, Limit: o.limit})
+			list, more, err = x.Recall(ctx, query, &searchindex.RecallOptions{Cwd: o.cwd, Prefix: o.prefix, Limit: o.limit})
 			if err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ func (c *cli) history(ctx context.Context, args []string, o historyOptions) erro
 	})
 }
 
-func (c *cli) prompts(out *jsonArray, list []history.Prompt) error {
+func (c *cli) prompts(out *jsonArray, list []searchindex.Prompt) error {
 	for _, p := range list {
 		var err error
 		if c.json {
@@ -98,7 +98,7 @@ func (c *cli) prompts(out *jsonArray, list []history.Prompt) error {
 }
 
 // promptLine writes a prompt for people.
-func (c *cli) promptLine(p history.Prompt) error {
+func (c *cli) promptLine(p searchindex.Prompt) error {
 	uses := ""
 	if p.Uses > 1 {
 		uses = fmt.Sprintf("%d×", p.Uses)
@@ -109,7 +109,7 @@ func (c *cli) promptLine(p history.Prompt) error {
 
 func (c *cli) rebuild(ctx context.Context) error {
 	return c.withStore(ctx, func(st *countedStore) error {
-		return c.withIndex(ctx, st, func(x *history.Index, file string) error {
+		return c.withIndex(ctx, st, func(x *searchindex.Index, file string) error {
 			r, err := c.readIntoIndex(ctx, st, "", x.Rebuild)
 			if err != nil {
 				return err

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/cli/clitest"
+	"github.com/coppice-go/coppice/searchindex"
 )
 
 // A session that cannot be read takes nothing from the others, and the answer says that it is not whole.
@@ -50,7 +50,7 @@ func TestSearchBesideDamage(t *testing.T) {
 // remembered gives the prompts that an index file has by itself, newest first.
 func remembered(t *testing.T, file string) []string {
 	t.Helper()
-	x, err := history.Open(t.Context(), file)
+	x, err := searchindex.Open(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/searchindex"
 )
 
 // rememberTimeout bounds the time that a command spends, after its commit, on adding the new
@@ -39,7 +39,7 @@ func (c *cli) indexFile(store string) string {
 // remember adds the prompts of a command's commits to the index after the command's work. The
 // command does not wait for it before that, and its own requests are not counted. What is not added
 // in time, `coppice history` adds later. An interrupted command does not wait.
-func (c *cli) remember(ctx context.Context, st *coppice.Store, r *history.Recorder) {
+func (c *cli) remember(ctx context.Context, st *coppice.Store, r *searchindex.Recorder) {
 	ctx, cancel := context.WithTimeout(ctx, c.rememberFor)
 	defer cancel()
 	r.Start(ctx, st)
@@ -48,13 +48,13 @@ func (c *cli) remember(ctx context.Context, st *coppice.Store, r *history.Record
 
 // withIndex runs f on the index of a store. If its file cannot be used the index is built in
 // memory.
-func (c *cli) withIndex(ctx context.Context, st *countedStore, f func(x *history.Index, file string) error) error {
+func (c *cli) withIndex(ctx context.Context, st *countedStore, f func(x *searchindex.Index, file string) error) error {
 	file := c.indexFile(st.url)
-	x, err := history.Open(ctx, file)
+	x, err := searchindex.Open(ctx, file)
 	if err != nil && file != "" && ctx.Err() == nil {
 		c.notef("no index can be kept, so everything is read: %s", term.Line(err.Error()))
 		file = ""
-		x, err = history.Open(ctx, "")
+		x, err = searchindex.Open(ctx, "")
 	}
 	if err != nil {
 		return err
@@ -66,9 +66,9 @@ func (c *cli) withIndex(ctx context.Context, st *countedStore, f func(x *history
 // session is sure to be up to date. Sessions that cannot be read are reported after the error of f,
 // which may have missed them.
 func (c *cli) withCurrentIndex(
-	ctx context.Context, st *countedStore, session string, f func(x *history.Index) error,
+	ctx context.Context, st *countedStore, session string, f func(x *searchindex.Index) error,
 ) error {
-	return c.withIndex(ctx, st, func(x *history.Index, _ string) error {
+	return c.withIndex(ctx, st, func(x *searchindex.Index, _ string) error {
 		r, err := c.readIntoIndex(ctx, st, session, x.Update)
 		if err != nil {
 			return err
@@ -80,11 +80,11 @@ func (c *cli) withCurrentIndex(
 // readIntoIndex updates or rebuilds an index, with a progress bar.
 func (c *cli) readIntoIndex(
 	ctx context.Context, st *countedStore, session string,
-	read func(context.Context, *coppice.Store, *history.UpdateOptions) (history.Report, error),
-) (history.Report, error) {
+	read func(context.Context, *coppice.Store, *searchindex.UpdateOptions) (searchindex.Report, error),
+) (searchindex.Report, error) {
 	var bar *term.Progress
 	var last int64
-	r, err := read(ctx, st.Store, &history.UpdateOptions{
+	r, err := read(ctx, st.Store, &searchindex.UpdateOptions{
 		Shallow: strings.HasPrefix(st.url, "s3:"), Session: session,
 		Progress: func(done, total int64) {
 			if last == 0 {
@@ -99,7 +99,7 @@ func (c *cli) readIntoIndex(
 }
 
 // unreadable returns one error for all sessions that could not be read.
-func unreadable(r history.Report) error {
+func unreadable(r searchindex.Report) error {
 	if len(r.Problems) == 0 {
 		return nil
 	}
@@ -108,7 +108,7 @@ func unreadable(r history.Report) error {
 
 // parseQuery makes a query of arguments. An argument with spaces is a phrase, as the shell's quotes
 // say.
-func parseQuery(args []string) (history.Query, error) {
+func parseQuery(args []string) (searchindex.Query, error) {
 	text := strings.Join(args, " ")
 	if !strings.HasPrefix(text, "re:") {
 		parts := make([]string, 0, len(args))
@@ -120,7 +120,7 @@ func parseQuery(args []string) (history.Query, error) {
 		}
 		text = strings.Join(parts, " ")
 	}
-	q, err := history.Parse(text)
+	q, err := searchindex.Parse(text)
 	if err != nil {
 		return q, usageError("%w", err)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager/pick"
+	"github.com/coppice-go/coppice/searchindex"
 )
 
 const (
@@ -24,18 +24,18 @@ const (
 // catchUp is searched as it is, and one that fails is only noted: a session is found by its title
 // too.
 func (c *cli) sessionsSaying(ctx context.Context, st *countedStore, query, cwd string) (map[string]string, error) {
-	q, err := history.Parse(query)
+	q, err := searchindex.Parse(query)
 	if err != nil || q.Empty() {
 		return nil, nil //nolint:nilerr // what is no query here is one of names
 	}
 	if file := c.indexFile(st.url); file == "" || !exists(file) {
 		return nil, nil
 	}
-	var hits []history.Hit
-	err = c.withIndex(ctx, st, func(x *history.Index, _ string) error {
+	var hits []searchindex.Hit
+	err = c.withIndex(ctx, st, func(x *searchindex.Index, _ string) error {
 		soon, cancel := context.WithTimeout(ctx, catchUp)
 		defer cancel()
-		o := &history.UpdateOptions{Shallow: true} // opening every session would take too long
+		o := &searchindex.UpdateOptions{Shallow: true} // opening every session would take too long
 		if _, err := x.Update(soon, st.Store, o); err != nil && ctx.Err() == nil {
 			why := ""
 			if soon.Err() == nil {
@@ -44,7 +44,7 @@ func (c *cli) sessionsSaying(ctx context.Context, st *countedStore, query, cwd s
 			c.notef("what was said last is not looked at, `coppice search` brings the index up to date%s", why)
 		}
 		var err error
-		hits, _, err = x.Search(ctx, q, &history.SearchOptions{Cwd: cwd, Limit: maxPlaces})
+		hits, _, err = x.Search(ctx, q, &searchindex.SearchOptions{Cwd: cwd, Limit: maxPlaces})
 		return err
 	})
 	if err != nil && ctx.Err() == nil {

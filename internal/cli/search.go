@@ -12,12 +12,12 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/searchindex"
 )
 
 // scan searches without the index: it reads the transcripts from start to end.
-func (c *cli) scan(ctx context.Context, st *countedStore, q history.Query, o searchOptions) error {
+func (c *cli) scan(ctx context.Context, st *countedStore, q searchindex.Query, o searchOptions) error {
 	sums, err := c.searched(ctx, st, o)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (c *cli) searched(ctx context.Context, st *countedStore, o searchOptions) (
 }
 
 func scanSession(
-	ctx context.Context, st *countedStore, sum checkpoint.Summary, q history.Query, bar *term.Progress,
+	ctx context.Context, st *countedStore, sum checkpoint.Summary, q searchindex.Query, bar *term.Progress,
 	found func(match) error,
 ) (err error) {
 	s, err := st.Open(ctx, sum.ID, readOnly())
@@ -85,13 +85,13 @@ func scanSession(
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	var lines *history.Lines
+	var lines *searchindex.Lines
 	for e, err := range s.Entries(ctx) {
 		if err != nil {
 			return err
 		}
 		bar.Add(int64(len(e.Raw)) + 1)
-		text, role := history.Said(e)
+		text, role := searchindex.Said(e)
 		snippet, mark, ok := q.Find(text)
 		if !ok || text == "" {
 			continue
@@ -101,7 +101,7 @@ func scanSession(
 			if err != nil {
 				return err
 			}
-			lines = history.NewLines(tree)
+			lines = searchindex.NewLines(tree)
 		}
 		m := match{
 			Session: sum.ID, Title: titleOf(sum), Entry: e.ID, Ordinal: e.Ordinal, Type: e.Type, Role: role,
@@ -188,13 +188,13 @@ func (c *cli) search(ctx context.Context, args []string, o searchOptions) error 
 	})
 }
 
-func (c *cli) searchIndex(ctx context.Context, st *countedStore, q history.Query, o searchOptions) error {
+func (c *cli) searchIndex(ctx context.Context, st *countedStore, q searchindex.Query, o searchOptions) error {
 	out := c.array("matches")
 	n, more := 0, false
-	err := c.withCurrentIndex(ctx, st, o.session, func(x *history.Index) error {
-		var hits []history.Hit
+	err := c.withCurrentIndex(ctx, st, o.session, func(x *searchindex.Index) error {
+		var hits []searchindex.Hit
 		var err error
-		hits, more, err = x.Search(ctx, q, &history.SearchOptions{Session: o.session, Cwd: o.cwd, Limit: o.limit})
+		hits, more, err = x.Search(ctx, q, &searchindex.SearchOptions{Session: o.session, Cwd: o.cwd, Limit: o.limit})
 		if err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (c *cli) searchIndex(ctx context.Context, st *countedStore, q history.Query
 }
 
 // showHits writes the matches: in the order of their rank as JSON, grouped by session for people.
-func (c *cli) showHits(out *jsonArray, hits []history.Hit) error {
+func (c *cli) showHits(out *jsonArray, hits []searchindex.Hit) error {
 	list := make([]match, 0, len(hits))
 	rank := map[string]int{} // of a session: the rank of its best match
 	for i, h := range hits {

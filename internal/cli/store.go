@@ -14,9 +14,9 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/history"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/searchindex"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -168,7 +168,7 @@ func (c *cli) openStore(ctx context.Context) (*countedStore, error) {
 	st := &countedStore{url: url, b: trace.New(b)}
 	o := &coppice.Options{SingleWriter: c.singleWriter, Now: c.now}
 	if file := c.indexFile(url); file != "" {
-		r := history.NewRecorderAt(file)
+		r := searchindex.NewRecorderAt(file)
 		o.Hooks = coppice.Hooks{AfterCommit: r.AfterCommit, Closing: func(s *coppice.Store) { c.remember(ctx, s, r) }}
 	}
 	if st.Store, err = coppice.New(st.b, o); err != nil {

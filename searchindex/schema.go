@@ -1,6 +1,4 @@
-// Package table guarantees that a database is an index of this version, with the tables that the code expects, or
-// says that it is none.
-package table
+package searchindex
 
 import (
 	"context"
@@ -46,8 +44,8 @@ CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, to
 // tables in the order in which they can go.
 var tables = []string{"words", "branch", "run", "prompt", "entry", "session"}
 
-// SetUp makes the tables where there are none. errOther: the file is an index of another version, or none.
-func SetUp(ctx context.Context, db *sql.DB) error {
+// setUp makes the tables where there are none. errOther: the file is an index of another version, or none.
+func setUp(ctx context.Context, db *sql.DB) error {
 	app, ver, err := marks(ctx, db)
 	switch {
 	case err != nil:
@@ -57,7 +55,7 @@ func SetUp(ctx context.Context, db *sql.DB) error {
 	case app != 0 || ver != 0:
 		return errOther
 	}
-	return InTx(ctx, db, func(tx *sql.Tx) error {
+	return inTx(ctx, db, func(tx *sql.Tx) error {
 		var app, ver, some int // another process may have been first
 		if err := tx.QueryRowContext(ctx, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)").Scan(&app, &ver, &some); err != nil {
 			return fmt.Errorf("look into the index: %w", err)
@@ -76,9 +74,9 @@ func SetUp(ctx context.Context, db *sql.DB) error {
 	})
 }
 
-// Clear makes the tables anew, in one transaction.
-func Clear(ctx context.Context, db *sql.DB) error {
-	return InTx(ctx, db, func(tx *sql.Tx) error {
+// clearTables makes the tables anew, in one transaction.
+func clearTables(ctx context.Context, db *sql.DB) error {
+	return inTx(ctx, db, func(tx *sql.Tx) error {
 		for _, name := range tables {
 			if _, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS "+name); err != nil {
 				return fmt.Errorf("drop %s: %w", name, err)
@@ -104,8 +102,8 @@ func marks(ctx context.Context, db *sql.DB) (app, ver int, err error) {
 // errOther says that a file is no index of this version.
 var errOther = errors.New("not an index of this version")
 
-// InTx runs f in one transaction, which begins as a writer: two of them wait for each other.
-func InTx(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
+// inTx runs f in one transaction, which begins as a writer: two of them wait for each other.
+func inTx(ctx context.Context, db *sql.DB, f func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
@@ -127,8 +125,8 @@ func ignoreDone(err error) error {
 	return err
 }
 
-// Damaged tells errors that only a new file mends: damage, no database at all, a table that is not there.
-func Damaged(err error) bool {
+// damaged tells errors that only a new file mends: damage, no database at all, a table that is not there.
+func damaged(err error) bool {
 	if errors.Is(err, errOther) {
 		return true
 	}

@@ -1,4 +1,4 @@
-package query
+package searchindex
 
 import (
 	"bytes"
@@ -15,19 +15,27 @@ import (
 // MaxText bounds what is indexed of one entry's text, in bytes.
 const MaxText = 256 << 10
 
-// Said gives what an entry can be found by, and the role of who said it; "" = it says nothing. results:
+// Said returns what an entry can be found by, and the role of its author: the text of a message, the names
+// and arguments of its calls, the words of summaries, labels and titles. Thinking is not in it. Control
+// characters and broken UTF-8 are removed. text is "" if the entry has no words.
+func Said(e transcript.Entry) (text, role string) {
+	text, role, _ = said(e)
+	return text, role
+}
+
+// said gives what an entry can be found by, and the role of who said it; "" = it says nothing. results:
 // results of tools are in the message too, so that only its tree knows whether the text is theirs.
-func Said(e transcript.Entry) (text, role string, results bool) {
+func said(e transcript.Entry) (text, role string, results bool) {
 	if m, ok := e.Message(); ok {
 		shape := transcript.Inspect(m.Raw)
 		text = shape.Text
 		if len(shape.Calls) > 0 {
 			text += arguments(m.Raw)
 		}
-		return Clean(text), shape.Role, len(shape.Results) > 0
+		return clean(text), shape.Role, len(shape.Results) > 0
 	}
 	if name, ok := e.Title(); ok {
-		return Clean(name), "", false
+		return clean(name), "", false
 	}
 	var f struct {
 		Summary json.RawMessage `json:"summary"`
@@ -44,11 +52,11 @@ func Said(e transcript.Entry) (text, role string, results bool) {
 	}
 	switch e.Type {
 	case "label":
-		return Clean(textOf(f.Label)), "", false
+		return clean(textOf(f.Label)), "", false
 	case "custom_message":
-		return Clean(transcript.Inspect(parts.Wrap("custom", f.Content)).Text), "", false
+		return clean(transcript.Inspect(parts.Wrap("custom", f.Content)).Text), "", false
 	}
-	return Clean(textOf(f.Summary)), "", false
+	return clean(textOf(f.Summary)), "", false
 }
 
 func textOf(raw json.RawMessage) string {
@@ -114,8 +122,8 @@ func sorted(m map[string]any) []string {
 	return keys
 }
 
-// Clean takes out of a text what is not for reading, and what would fool a terminal.
-func Clean(text string) string {
+// clean takes out of a text what is not for reading, and what would fool a terminal.
+func clean(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\ufffd")
 	}
@@ -135,8 +143,8 @@ func unreadable(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// Cut bounds a text, between runes.
-func Cut(text string, most int) string {
+// cut bounds a text, between runes.
+func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
@@ -149,5 +157,5 @@ func Cut(text string, most int) string {
 // oneLine makes single spaces of all white space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Fold makes texts comparable whatever their case and white space.
-func Fold(text string) string { return strings.ToLower(oneLine(text)) }
+// fold makes texts comparable whatever their case and white space.
+func fold(text string) string { return strings.ToLower(oneLine(text)) }

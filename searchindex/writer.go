@@ -1,4 +1,4 @@
-package history
+package searchindex
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"math"
 
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/history/internal/lines"
-	"github.com/coppice-go/coppice/history/internal/query"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
@@ -35,7 +33,7 @@ type writer struct {
 	added int
 	from  int64 // place.next when the batch began
 	rows  []row
-	runs  []lines.Run
+	runs  []run
 	bytes int
 }
 
@@ -49,8 +47,8 @@ type row struct {
 // row makes the row of an entry; false: it says nothing. What an agent says to a session that it began is no
 // prompt: nobody typed it.
 func (w *writer) row(e transcript.Entry) (row, bool) {
-	text, role, results := query.Said(e)
-	if text = query.Cut(text, MaxText); text == "" {
+	text, role, results := said(e)
+	if text = cut(text, MaxText); text == "" {
 		return row{}, false
 	}
 	r := row{ordinal: int64(e.Ordinal), time: milli(e.Time), id: e.ID, typ: e.Type, role: role, text: text}
@@ -69,7 +67,7 @@ func (w *writer) add(ctx context.Context, e transcript.Entry) error {
 	if int64(e.Ordinal) < w.place.next {
 		return nil
 	}
-	if r, ok := lines.Next(w.tree, e.Ordinal, e.Type, &w.place.tail); ok {
+	if r, ok := nextRun(w.tree, e.Ordinal, e.Type, &w.place.tail); ok {
 		w.runs = append(w.runs, r)
 	}
 	w.place.next, w.place.last = int64(e.Ordinal)+1, e.ID
@@ -177,7 +175,7 @@ func (w *writer) writeRows(ctx context.Context, tx *sql.Tx, session int64) (err 
 		if err != nil {
 			return err
 		}
-		if _, err := words.ExecContext(ctx, n, query.Fold(r.text)); err != nil {
+		if _, err := words.ExecContext(ctx, n, fold(r.text)); err != nil {
 			return err
 		}
 		if !r.prompt {
@@ -202,13 +200,13 @@ func (w *writer) finish(ctx context.Context, tx *sql.Tx, session int64) error {
 		return fmt.Errorf("index session %s: %w", w.info.ID, err)
 	}
 	for _, b := range w.tree.Branches() {
-		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO branch(session, name, head) VALUES(?,?,?)", session, b.Name, lines.Ordinal(w.tree, b.Head))
+		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO branch(session, name, head) VALUES(?,?,?)", session, b.Name, ordinalOf(w.tree, b.Head))
 		if err != nil {
 			return fmt.Errorf("index session %s: %w", w.info.ID, err)
 		}
 	}
 	_, err := tx.ExecContext(ctx, `UPDATE session SET title=?, cwd=?, bytes=?, seen=?, "commit"=?, seq=?, head=? WHERE n=?`,
-		nameOf(w.info), w.info.Cwd, w.info.Bytes, w.seen, w.info.Commit, int64(w.info.Seq), lines.Ordinal(w.tree, w.tree.Head()), session)
+		nameOf(w.info), w.info.Cwd, w.info.Bytes, w.seen, w.info.Commit, int64(w.info.Seq), ordinalOf(w.tree, w.tree.Head()), session)
 	if err != nil {
 		return fmt.Errorf("index session %s: %w", w.info.ID, err)
 	}

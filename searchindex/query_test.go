@@ -1,4 +1,4 @@
-package query
+package searchindex
 
 import (
 	"strings"
@@ -52,7 +52,7 @@ func FuzzFind(f *testing.F) {
 		if err != nil {
 			return
 		}
-		said, _, _ := Said(l.Entry(0))
+		said, _, _ := said(l.Entry(0))
 		if !utf8.ValidString(said) || strings.ContainsFunc(said, unreadable) {
 			t.Fatalf("%q", said)
 		}
@@ -61,8 +61,8 @@ func FuzzFind(f *testing.F) {
 			if !utf8.ValidString(snippet[mark[0]:mark[1]]) || strings.ContainsAny(snippet, "\n\t") || len(snippet) > 400 {
 				t.Fatalf("%q %v", snippet, mark)
 			}
-			Match(q)
-			Like(q)
+			match(q)
+			like(q)
 		}
 		if len(said) > 2000 {
 			return // each word is looked for in all of it

@@ -1,4 +1,4 @@
-package history
+package searchindex
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/history/internal/table"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -40,7 +39,7 @@ func (x *Index) Update(ctx context.Context, st *coppice.Store, o *UpdateOptions)
 		o = &UpdateOptions{}
 	}
 	r, err := x.update(ctx, st, o)
-	if err != nil && table.Damaged(err) {
+	if err != nil && damaged(err) {
 		if err = x.renew(ctx); err == nil {
 			r, err = x.update(ctx, st, o)
 		}

@@ -1,4 +1,4 @@
-package history
+package searchindex
 
 import (
 	"context"
@@ -8,10 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/coppice-go/coppice/history/internal/lines"
-	"github.com/coppice-go/coppice/history/internal/query"
-	"github.com/coppice-go/coppice/history/internal/table"
 )
 
 // MaxCandidates bounds how many entries a search compares one by one: for regular expressions, and for
@@ -85,7 +81,7 @@ func candidates(ctx context.Context, db *sql.DB, q Query, o *SearchOptions) (lis
 		where.WriteString(cond)
 		args = append(args, arg)
 	}
-	expr, exact := query.Match(q)
+	expr, exact := match(q)
 	if expr != "" {
 		from.WriteString("words JOIN entry e ON e.n = words.rowid")
 		order.WriteString("rank, ")
@@ -107,14 +103,14 @@ func candidates(ctx context.Context, db *sql.DB, q Query, o *SearchOptions) (lis
 	if o.Cwd != "" {
 		and("s.cwd = ?", o.Cwd)
 	}
-	for _, pattern := range query.Like(q) {
+	for _, pattern := range like(q) {
 		and(`e.text LIKE ? ESCAPE '\'`, pattern)
 	}
 	if where.Len() == 0 {
 		and("?", 1)
 	}
 	stmt := fmt.Sprintf("SELECT e.n FROM %s WHERE %s ORDER BY %s e.time DESC, e.n DESC LIMIT ?", from.String(), where.String(), order.String())
-	err = table.Each(ctx, db, func(scan func(...any) error) error {
+	err = eachRow(ctx, db, func(scan func(...any) error) error {
 		var n int64
 		err := scan(&n)
 		list = append(list, n)
@@ -174,7 +170,7 @@ func read(ctx context.Context, db *sql.DB, list []int64) ([]candidate, error) {
 		return nil, fmt.Errorf("ask for entries: %w", err)
 	}
 	out := make([]candidate, 0, len(list))
-	err = table.Each(ctx, db, func(scan func(...any) error) error {
+	err = eachRow(ctx, db, func(scan func(...any) error) error {
 		var c candidate
 		var at, ordinal int64
 		err := scan(&c.session, &c.Session, &c.Title, &c.Cwd, &ordinal, &c.Entry, &c.Type, &c.Role, &at, &c.text)
@@ -197,7 +193,7 @@ func reachOf(ctx context.Context, db *sql.DB, hits []found) error {
 		l, ok := known[h.session]
 		if !ok {
 			var err error
-			if l, err = lines.Read(ctx, db, h.session); err != nil {
+			if l, err = readLines(ctx, db, h.session); err != nil {
 				return err
 			}
 			known[h.session] = l

@@ -1,12 +1,10 @@
-package history
+package searchindex
 
 import (
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-
-	"github.com/coppice-go/coppice/history/internal/table"
 )
 
 // place is how far a session is in the index. next moves with every batch, commit and seq with the last
@@ -47,7 +45,7 @@ func (x *Index) places(ctx context.Context) (at map[string]place, bytes map[stri
 		if err := db.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM entry").Scan(&newest); err != nil {
 			return err
 		}
-		return table.Each(ctx, db, func(scan func(...any) error) error {
+		return eachRow(ctx, db, func(scan func(...any) error) error {
 			var p place
 			var id string
 			var n int64
@@ -64,7 +62,7 @@ func (x *Index) places(ctx context.Context) (at map[string]place, bytes map[stri
 
 // write runs f in one transaction.
 func (x *Index) write(ctx context.Context, f func(tx *sql.Tx) error) error {
-	return x.with(func(db *sql.DB) error { return table.InTx(ctx, db, f) })
+	return x.with(func(db *sql.DB) error { return inTx(ctx, db, f) })
 }
 
 // remove takes a session out of the index.

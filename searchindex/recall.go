@@ -1,4 +1,4 @@
-package history
+package searchindex
 
 import (
 	"context"
@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/coppice-go/coppice/history/internal/query"
-	"github.com/coppice-go/coppice/history/internal/table"
 )
 
 // RecallOptions narrow a recall.
@@ -44,13 +41,13 @@ func (x *Index) Recall(ctx context.Context, text string, o *RecallOptions) (list
 	var q Query
 	start := ""
 	if o.Prefix {
-		q, start = query.Prefix(text)
+		q, start = prefix(text)
 	} else if q, err = Parse(text); err != nil {
 		return nil, false, err
 	}
 	fits := func(text string) bool {
 		if o.Prefix {
-			return strings.HasPrefix(query.Fold(text), start)
+			return strings.HasPrefix(fold(text), start)
 		}
 		_, _, ok := q.Find(text)
 		return ok
@@ -70,7 +67,7 @@ func prompts(ctx context.Context, db *sql.DB, q Query, fits func(string) bool, o
 		where += " AND " + cond
 		args = append(args, arg)
 	}
-	if expr, _ := query.Match(q); expr != "" {
+	if expr, _ := match(q); expr != "" {
 		and("p.n IN (SELECT rowid FROM words WHERE words MATCH ?)", expr)
 	}
 	if o.Session != "" {
@@ -80,7 +77,7 @@ func prompts(ctx context.Context, db *sql.DB, q Query, fits func(string) bool, o
 		and("s.cwd = ?", o.Cwd)
 	}
 	skip, last, some := o.Offset, "", false
-	err = table.Each(ctx, db, func(scan func(...any) error) error {
+	err = eachRow(ctx, db, func(scan func(...any) error) error {
 		var p Prompt
 		var at, ordinal int64
 		if err := scan(&p.Session, &p.Title, &p.Cwd, &p.Entry, &ordinal, &at, &p.Text, &p.Uses); err != nil {

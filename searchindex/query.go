@@ -1,7 +1,4 @@
-// Package query guarantees that what the index is asked for holds everything that reading would find: it
-// has what an entry says, what a query finds in it, and the questions to the index that let too much
-// through rather than too little. Package history names what is for the world.
-package query
+package searchindex
 
 import (
 	"errors"
@@ -15,7 +12,7 @@ import (
 )
 
 // ErrQuery is wrapped by the error about an expression behind "re:" that is none.
-var ErrQuery = errors.New("history: not a query")
+var ErrQuery = errors.New("searchindex: not a query")
 
 // Bounds of queries (I15).
 const (
@@ -36,7 +33,7 @@ type Query struct {
 // parts of words too; "words in quotes" in this order with any white space between; or re: and a regular
 // expression (RE2, whatever the case). Nothing that is typed is an error but an expression that is none.
 func Parse(text string) (Query, error) {
-	text = strings.TrimSpace(Cut(Clean(text), maxQuery))
+	text = strings.TrimSpace(cut(clean(text), maxQuery))
 	if expr, ok := strings.CutPrefix(text, "re:"); ok {
 		return parsePattern(strings.TrimSpace(expr))
 	}
@@ -69,7 +66,7 @@ func parsePattern(expr string) (Query, error) {
 func Words(words ...string) Query {
 	var q Query
 	for _, w := range words {
-		w = Fold(Cut(Clean(w), maxQuery))
+		w = fold(cut(clean(w), maxQuery))
 		if w != "" && !slices.Contains(q.terms, w) && len(q.terms) < maxTerms {
 			q.terms = append(q.terms, w)
 		}
@@ -77,9 +74,9 @@ func Words(words ...string) Query {
 	return q
 }
 
-// Prefix makes the query that texts fulfil which begin so, and the beginning as Fold gives it.
-func Prefix(start string) (Query, string) {
-	start = Fold(Clean(Cut(start, maxQuery)))
+// prefix makes the query that texts fulfil which begin so, and the beginning as Fold gives it.
+func prefix(start string) (Query, string) {
+	start = fold(clean(cut(start, maxQuery)))
 	return Words(start), start
 }
 
@@ -162,9 +159,9 @@ func around(text string, at, end int) (string, [2]int) {
 	return snippet, mark
 }
 
-// Match gives the question to the full-text index whose answer holds all that the query can find; "" = it
+// match gives the question to the full-text index whose answer holds all that the query can find; "" = it
 // cannot help. exact: its answer is just that.
-func Match(q Query) (expr string, exact bool) {
+func match(q Query) (expr string, exact bool) {
 	terms, exact := q.terms, true
 	if q.pattern != nil {
 		terms, exact = literals(q.pattern), false
@@ -187,9 +184,9 @@ func Match(q Query) (expr string, exact bool) {
 	return b.String(), exact && b.Len() > 0
 }
 
-// Like gives patterns of LIKE that let everything through that the query's words find, for words that are
+// like gives patterns of LIKE that let everything through that the query's words find, for words that are
 // too short for the full-text index. LIKE knows the case of ASCII letters alone.
-func Like(q Query) []string {
+func like(q Query) []string {
 	var out []string
 	for _, t := range q.terms {
 		if utf8.RuneCountInString(t) >= tokenRunes {

@@ -1,4 +1,4 @@
-package history
+package searchindex
 
 import (
 	"context"
@@ -12,12 +12,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/coppice-go/coppice/history/internal/table"
 )
 
 // ErrDamaged is wrapped by the errors of an index that has to be made anew: Index.Rebuild does it.
-var ErrDamaged = errors.New("history: the index is damaged")
+var ErrDamaged = errors.New("searchindex: the index is damaged")
 
 // Index is an open index. Safe for concurrent use, by several processes too.
 type Index struct {
@@ -40,7 +38,7 @@ const waitMost = 10 * time.Second
 func open(ctx context.Context, path string, wait time.Duration, mend bool) (*Index, error) {
 	x := &Index{path: path, wait: wait}
 	db, err := x.connect(ctx)
-	if err != nil && table.Damaged(err) && path != "" && mend {
+	if err != nil && damaged(err) && path != "" && mend {
 		if err = x.discard(); err == nil {
 			db, err = x.connect(ctx)
 		}
@@ -91,7 +89,7 @@ func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
 	if x.path == "" {
 		db.SetMaxOpenConns(1) // each connection would have a memory of its own
 	}
-	if err := table.SetUp(ctx, db); err != nil {
+	if err := setUp(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
@@ -111,11 +109,11 @@ func (x *Index) discard() error {
 func (x *Index) renew(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	err := table.Clear(ctx, x.db)
-	if err == nil || !table.Damaged(err) || x.path == "" {
+	err := clearTables(ctx, x.db)
+	if err == nil || !damaged(err) || x.path == "" {
 		return err
 	}
-	if err := x.db.Close(); err != nil && !table.Damaged(err) {
+	if err := x.db.Close(); err != nil && !damaged(err) {
 		return fmt.Errorf("close: %w", err)
 	}
 	if err := x.discard(); err != nil {
@@ -141,8 +139,8 @@ func (x *Index) fail(op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case table.Damaged(err):
-		return fmt.Errorf("history: %s %s: %w: %w", op, x.path, ErrDamaged, err)
+	case damaged(err):
+		return fmt.Errorf("searchindex: %s %s: %w: %w", op, x.path, ErrDamaged, err)
 	}
-	return fmt.Errorf("history: %s %s: %w", op, x.path, err)
+	return fmt.Errorf("searchindex: %s %s: %w", op, x.path, err)
 }

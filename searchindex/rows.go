@@ -1,12 +1,12 @@
-package table
+package searchindex
 
 import (
 	"context"
 	"database/sql"
 )
 
-// Each runs f on every row of a query.
-func Each(ctx context.Context, db *sql.DB, f func(scan func(...any) error) error, query string, args ...any) (err error) {
+// eachRow runs f on every row of a query.
+func eachRow(ctx context.Context, db *sql.DB, f func(scan func(...any) error) error, query string, args ...any) (err error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err

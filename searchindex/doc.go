@@ -1,5 +1,5 @@
-// Package history finds things again: the prompts that were typed, newest first, and what was said in any
-// session, ranked. It keeps an index beside a store, in a file of SQLite with FTS5.
+// Package searchindex keeps a full-text index beside a store, in a file of SQLite with FTS5. It finds the prompts
+// that were typed, newest first, and what was said in any session, ranked.
 //
 // The index is never the truth. It guarantees that
 //
@@ -13,9 +13,9 @@
 //
 // A store whose history fills by itself:
 //
-//	r := history.NewRecorderAt(file)
+//	r := searchindex.NewRecorderAt(file)
 //	st, err := coppice.Open(ctx, url, &coppice.Options{Hooks: r.Hooks(coppice.Hooks{})})
 //
 // All branches are in it. It holds the words of transcripts: the file is readable by its owner alone, and
 // what was deleted from the store is in it until the next Update.
-package history
+package searchindex

@@ -1,4 +1,4 @@
-package history
+package searchindex
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/history/internal/table"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -132,7 +131,7 @@ func dump(t testing.TB, x *Index) string {
 	t.Helper()
 	var b strings.Builder
 	rows := func(query string) {
-		ok(t, table.Each(context.Background(), x.db, func(scan func(...any) error) error {
+		ok(t, eachRow(context.Background(), x.db, func(scan func(...any) error) error {
 			var line string
 			err := scan(&line)
 			b.WriteString(line + "\n")

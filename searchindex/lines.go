@@ -1,6 +1,4 @@
-// Package lines knows which branches of a session reach an entry, whatever the length of the session: by runs, rows of
-// entries each of which has the one before it as its parent.
-package lines
+package searchindex
 
 import (
 	"context"
@@ -10,7 +8,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/coppice-go/coppice/history/internal/table"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -19,13 +16,13 @@ const maxBranches = 16
 
 // Lines knows which branches of a session reach an entry.
 type Lines struct {
-	runs     []Run // by First
+	runs     []run // by First
 	branches []reach
 	head     []span
 }
 
-// Run is a row of entries each of which has the one before it as its parent; it is named by its first entry.
-type Run struct{ First, Parent int64 } // Parent: of the first; -1 = a root
+// run is a row of entries each of which has the one before it as its parent; it is named by its first entry.
+type run struct{ First, Parent int64 } // Parent: of the first; -1 = a root
 
 // span is a row of ordinals, both ends included.
 type span struct{ from, to int64 }
@@ -35,8 +32,8 @@ type reach struct {
 	spans []span // newest first
 }
 
-// New takes the lines of a session out of its tree.
-func New(t *transcript.Tree) *Lines {
+// NewLines takes the lines of a session out of its tree.
+func NewLines(t *transcript.Tree) *Lines {
 	l := &Lines{}
 	tail := int64(-1)
 	var nodes []transcript.Node
@@ -45,22 +42,22 @@ func New(t *transcript.Tree) *Lines {
 	}
 	slices.SortFunc(nodes, func(a, b transcript.Node) int { return int(int64(a.Ordinal) - int64(b.Ordinal)) })
 	for _, n := range nodes {
-		if r, ok := Next(t, n.Ordinal, n.Type, &tail); ok {
+		if r, ok := nextRun(t, n.Ordinal, n.Type, &tail); ok {
 			l.runs = append(l.runs, r)
 		}
 	}
 	for _, b := range t.Branches() {
-		l.branches = append(l.branches, reach{b.Name, l.spans(Ordinal(t, b.Head))})
+		l.branches = append(l.branches, reach{b.Name, l.spans(ordinalOf(t, b.Head))})
 	}
-	l.head = l.spans(Ordinal(t, t.Head()))
+	l.head = l.spans(ordinalOf(t, t.Head()))
 	return l
 }
 
-// Next tells whether an entry begins a run; tail is the entry before it, which it replaces. What only
+// nextRun tells whether an entry begins a run; tail is the entry before it, which it replaces. What only
 // speaks about the tree is in no run: nothing grows from it.
-func Next(t *transcript.Tree, ordinal uint64, typ string, tail *int64) (Run, bool) {
+func nextRun(t *transcript.Tree, ordinal uint64, typ string, tail *int64) (run, bool) {
 	if typ == "label" || typ == "leaf" {
-		return Run{}, false
+		return run{}, false
 	}
 	parent := int64(-1)
 	if p, ok := t.Parent(ordinal); ok {
@@ -68,11 +65,11 @@ func Next(t *transcript.Tree, ordinal uint64, typ string, tail *int64) (Run, boo
 	}
 	before := *tail
 	*tail = int64(ordinal)
-	return Run{int64(ordinal), parent}, before < 0 || parent != before
+	return run{int64(ordinal), parent}, before < 0 || parent != before
 }
 
-// Ordinal gives an entry's place; -1 = none.
-func Ordinal(t *transcript.Tree, id string) int64 {
+// ordinalOf gives an entry's place; -1 = none.
+func ordinalOf(t *transcript.Tree, id string) int64 {
 	if id == "" {
 		return -1
 	}
@@ -113,11 +110,11 @@ func within(spans []span, o int64) bool {
 	return slices.ContainsFunc(spans, func(s span) bool { return s.from <= o && o <= s.to })
 }
 
-// Read reads the lines of a session.
-func Read(ctx context.Context, db *sql.DB, session int64) (*Lines, error) {
+// readLines reads the lines of a session.
+func readLines(ctx context.Context, db *sql.DB, session int64) (*Lines, error) {
 	l := &Lines{}
-	err := table.Each(ctx, db, func(scan func(...any) error) error {
-		var r Run
+	err := eachRow(ctx, db, func(scan func(...any) error) error {
+		var r run
 		err := scan(&r.First, &r.Parent)
 		l.runs = append(l.runs, r)
 		return err
@@ -125,7 +122,7 @@ func Read(ctx context.Context, db *sql.DB, session int64) (*Lines, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read lines: %w", err)
 	}
-	err = table.Each(ctx, db, func(scan func(...any) error) error {
+	err = eachRow(ctx, db, func(scan func(...any) error) error {
 		var name string
 		var head int64
 		err := scan(&name, &head)
