@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/manager/tally"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -226,7 +225,7 @@ func Estimate(e transcript.Entry) int {
 func tokens(all, since []transcript.Entry) int {
 	after := 0
 	for _, e := range slices.Backward(since) {
-		if u, ok := tally.Of(e); ok && e.Type == "message" && u.Total > 0 {
+		if u, ok := UsageOf(e); ok && e.Type == "message" && u.Total > 0 {
 			return int(u.Total) + after
 		}
 		after += Estimate(e)

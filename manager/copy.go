@@ -8,7 +8,6 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/manager/internal/place"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -54,7 +53,7 @@ func whole(ctx context.Context, st *coppice.Store, from *coppice.Session, cwd st
 		own.Profile = from.Profile()
 	}
 	own.Cwd, own.Parent, own.Original = cwd, info.ID, nil
-	at, err := place.Of(ctx, from)
+	at, err := positionOf(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +67,7 @@ func whole(ctx context.Context, st *coppice.Store, from *coppice.Session, cwd st
 	if err := introduce(ctx, s, title, cwd); err != nil {
 		return s, err
 	}
-	return s, at.Give(ctx, s, "copy") // last: what introduces it hangs beside the head, as labels do
+	return s, at.restore(ctx, s, "copy") // last: what introduces it hangs beside the head, as labels do
 }
 
 // introduce says title and directory once more, where the entries say others.

@@ -8,7 +8,6 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/manager"
-	"github.com/coppice-go/coppice/manager/tally"
 )
 
 // A user goes back to a message, edits it, and sends it again.
@@ -53,7 +52,7 @@ func ExampleManager_Navigate() {
 	}
 	versions, at := t.Siblings(s.Head().Entry)
 	fmt.Printf("%d of %d: %s\n", at+1, len(versions), versions[at].Preview)
-	used, err := tally.Sum(s.Entries(ctx))
+	used, err := manager.SumUsage(s.Entries(ctx))
 	fmt.Println("answers:", used.Answers, err)
 	// Output:
 	// to edit: write it in C

@@ -11,9 +11,8 @@
 //     it stays the manager's session, and Rescue writes what it holds.
 //   - Hooks run in the caller's goroutine with no lock held.
 //
-// What a session manager counts and lists is in packages of its own: tally sums usage and derives settings,
-// pick lists and searches sessions, pins remembers those that a person wants at hand, terminal which session a
-// terminal was in, trash keeps deleted sessions. All of them work without a Manager.
+// These work without a Manager: Pick lists and searches sessions, SumUsage and SettingsInForce read what a
+// conversation used and how it was run, Pins and Crumbs remember sessions in small files, Trash keeps deleted ones.
 package manager
 
 import (
@@ -25,7 +24,6 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/manager/terminal"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -45,9 +43,9 @@ type Options struct {
 	Hooks     Hooks
 	Session   coppice.SessionOptions // of the sessions that are made and opened; Title, Cwd and Parent are set by the calls
 	Summarize func(ctx context.Context, j Job) (Summary, error)
-	Crumbs    *terminal.Dir // where terminals leave their crumbs; nil = nowhere
-	Terminal  string        // the terminal's id; "" = no crumbs
-	Store     string        // names the store in the crumbs; "" = the only one
+	Crumbs    *Crumbs // where terminals leave their crumbs; nil = nowhere
+	Terminal  string  // the terminal's id; "" = no crumbs
+	Store     string  // names the store in the crumbs; "" = the only one
 }
 
 // Job is a part of a conversation that is to be summarised.
@@ -135,9 +133,9 @@ func (m *Manager) Continue(ctx context.Context, cwd string) (*coppice.Session, e
 }
 
 // crumb gives what the terminal remembers, if it is of this directory and this store.
-func (m *Manager) crumb(cwd string) (terminal.Crumb, bool) {
+func (m *Manager) crumb(cwd string) (Crumb, bool) {
 	if m.o.Crumbs == nil || m.o.Terminal == "" {
-		return terminal.Crumb{}, false
+		return Crumb{}, false
 	}
 	c, err := m.o.Crumbs.Get(m.o.Terminal)
 	return c, err == nil && c.Cwd == cwd && c.Store == m.o.Store
@@ -148,7 +146,7 @@ func (m *Manager) drop(fresh bool) {
 	if m.o.Crumbs == nil || m.o.Terminal == "" || m.s == nil {
 		return
 	}
-	c := terminal.Crumb{Cwd: m.s.Info().Cwd, Session: m.s.ID(), Store: m.o.Store, Fresh: fresh}
+	c := Crumb{Cwd: m.s.Info().Cwd, Session: m.s.ID(), Store: m.o.Store, Fresh: fresh}
 	_ = m.o.Crumbs.Put(m.o.Terminal, c)
 }
 

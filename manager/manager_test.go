@@ -11,7 +11,6 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/manager"
-	"github.com/coppice-go/coppice/manager/terminal"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -35,7 +34,7 @@ func TestContinueFindsTheSessionOfTheDirectory(t *testing.T) {
 
 func TestATerminalGoesOnWithItsOwnSession(t *testing.T) {
 	store := storeOn(t, memory.New())
-	crumbs := &terminal.Dir{Path: t.TempDir(), Now: clock()}
+	crumbs := &manager.Crumbs{Path: t.TempDir(), Now: clock()}
 	at := func(id string) *manager.Manager {
 		return manager.New(store, &manager.Options{Crumbs: crumbs, Terminal: id})
 	}

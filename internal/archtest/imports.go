@@ -24,7 +24,7 @@ var (
 	reading  = []string{"internal/diag", "internal/rawjson", "transcript/..."} // of session files
 	parsing  = join(reading, "interop", "interop/internal/...")
 	facade   = join(pure, storage, "", "interop/...")
-	anywhere = join(pure, "", "backend/...", "export", "manager/...", "searchindex", "interop/...", "internal/...", "examples/...")
+	anywhere = join(pure, "", "backend/...", "export", "manager", "searchindex", "interop/...", "internal/...", "examples/...")
 )
 
 const (

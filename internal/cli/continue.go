@@ -7,7 +7,6 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/manager"
-	"github.com/coppice-go/coppice/manager/terminal"
 )
 
 type continueOptions struct {
@@ -89,14 +88,14 @@ func (c *cli) terminalOptions(st *countedStore, id string) (*manager.Options, *s
 		Start: func(_ context.Context, _ *coppice.Session, why string) { *reason = why },
 	}}
 	if id == "" {
-		o.Terminal = terminal.ID(c.getenv)
+		o.Terminal = manager.TerminalID(c.getenv)
 	}
 	if id == "none" || o.Terminal == "" {
 		o.Terminal = ""
 		return o, reason, nil
 	}
 	dir, err := c.stateFile("terminals")
-	o.Crumbs = &terminal.Dir{Path: dir, Now: c.now}
+	o.Crumbs = &manager.Crumbs{Path: dir, Now: c.now}
 	return o, reason, err
 }
 

@@ -11,7 +11,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/manager/pick"
+	"github.com/coppice-go/coppice/manager"
 )
 
 func (c *cli) listCommand() *cobra.Command {
@@ -176,7 +176,7 @@ func (sh *sheet) rows() [][]term.Cell {
 }
 
 func (sh *sheet) row(s checkpoint.Summary) []term.Cell {
-	title := term.Cut(term.Line(pick.Name(s)), 60)
+	title := term.Cut(term.Line(manager.DisplayName(s)), 60)
 	if s.Internal {
 		title = "(internal) " + title
 	}

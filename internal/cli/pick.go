@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/manager/pick"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/searchindex"
 )
 
@@ -66,7 +66,7 @@ func exists(file string) bool {
 }
 
 type pickOptions struct {
-	pick.Options
+	manager.PickOptions
 	summaries bool
 }
 
@@ -94,13 +94,13 @@ with the place. ` + "`coppice search`" + ` shows every such place, and makes the
 		},
 	}
 	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "only sessions of this working directory")
-	cmd.Flags().StringVar((*string)(&o.Sort), "sort", string(pick.Recent), "order: recent, relevance, threaded")
+	cmd.Flags().StringVar((*string)(&o.Sort), "sort", string(manager.SortRecent), "order: recent, relevance, threaded")
 	cmd.Flags().BoolVar(&o.Named, "named", false, "only sessions that have a title")
 	cmd.Flags().BoolVar(&o.Internal, "internal", false, "sessions that agents began for their own ends, too")
 	cmd.Flags().BoolVar(&o.summaries, "summaries", false,
 		"show the summary that an agent left of a session that has no title; one read each")
 	cmd.Flags().IntVar(&o.Limit, "limit", 0, "at most so many; 0 = all")
-	completeFlag(cmd, "sort", string(pick.Recent), string(pick.Relevance), string(pick.Threaded))
+	completeFlag(cmd, "sort", string(manager.SortRecent), string(manager.SortRelevance), string(manager.SortThreaded))
 	return cmd
 }
 
@@ -123,10 +123,10 @@ type picked struct {
 }
 
 func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
-	if _, err := pick.Parse(o.Query); err != nil || o.Limit < 0 {
+	if _, err := manager.ParseQuery(o.Query); err != nil || o.Limit < 0 {
 		return usageError("query %q, limit %d: %w", o.Query, o.Limit, err)
 	}
-	if o.Sort != pick.Recent && o.Sort != pick.Relevance && o.Sort != pick.Threaded {
+	if o.Sort != manager.SortRecent && o.Sort != manager.SortRelevance && o.Sort != manager.SortThreaded {
 		return usageError("unknown order %q; there are recent, relevance, threaded", o.Sort)
 	}
 	if o.Cwd, err = absolutePath(o.Cwd); err != nil {
@@ -137,12 +137,12 @@ func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
 		var rows []pickedRow
 		tell, end := c.listingBar()
 		defer end()
-		o.Progress = func(p pick.Progress) { tell(p.Looked, p.Total) }
+		o.Progress = func(p manager.PickProgress) { tell(p.Looked, p.Total) }
 		o.Pinned = c.pinned(st)
 		o.Said = func(ctx context.Context, query string) (map[string]string, error) {
 			return c.sessionsSaying(ctx, st, query, o.Cwd)
 		}
-		for f, err := range pick.Sessions(ctx, st.Store, o.Options) {
+		for f, err := range manager.Pick(ctx, st.Store, o.PickOptions) {
 			if err != nil {
 				return out.end(err)
 			}
@@ -171,13 +171,13 @@ func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
 
 // shown is a session as people see it.
 type pickedRow struct {
-	pick.Found
+	manager.Found
 	summary string
 }
 
 // summarized returns the summary of a session on one line; "" if it has none or cannot be read.
 func (c *cli) summarized(ctx context.Context, st *countedStore, id string) string {
-	text, err := pick.Summarized(ctx, st.Store, id)
+	text, err := manager.NewestSummary(ctx, st.Store, id)
 	if err != nil {
 		return ""
 	}
@@ -220,7 +220,7 @@ func (c *cli) pickText(found []pickedRow) error {
 
 // titled returns the title of a session, or what stands in for it, with its marks.
 func titled(f pickedRow) string {
-	text := term.Cut(term.Line(cmp.Or(f.Title, f.summary, pick.Name(f.Summary))), 60)
+	text := term.Cut(term.Line(cmp.Or(f.Title, f.summary, manager.DisplayName(f.Summary))), 60)
 	if f.Internal {
 		text = "(internal) " + text
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/manager/pins"
+	"github.com/coppice-go/coppice/manager"
 )
 
 func (c *cli) pinCommand() *cobra.Command {
@@ -76,7 +76,7 @@ func (c *cli) pin(ctx context.Context, id string, remove bool) error {
 }
 
 // pinList reports the pins; for people only the change of one.
-func (c *cli) pinList(list []pins.Pin, said string) error {
+func (c *cli) pinList(list []manager.Pin, said string) error {
 	if c.json {
 		out := []pinnedAt{}
 		for _, p := range list {
@@ -99,7 +99,7 @@ func (c *cli) pinList(list []pins.Pin, said string) error {
 }
 
 // pinNamed returns the session of the one pin that an id or a prefix names; "" = none, or several.
-func pinNamed(list []pins.Pin, word string) string {
+func pinNamed(list []manager.Pin, word string) string {
 	found, n := "", 0
 	for _, p := range list {
 		if p.Session == word {
@@ -116,9 +116,9 @@ func pinNamed(list []pins.Pin, word string) string {
 	return ""
 }
 
-func (c *cli) pins() (*pins.File, error) {
+func (c *cli) pins() (*manager.Pins, error) {
 	path, err := c.stateFile("pins.json")
-	return &pins.File{Path: path, Now: c.now}, err
+	return &manager.Pins{Path: path, Now: c.now}, err
 }
 
 // pinned returns the ids of the pinned sessions; none if they cannot be read.

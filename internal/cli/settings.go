@@ -10,14 +10,13 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager"
-	"github.com/coppice-go/coppice/manager/tally"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // settings is the JSON of settings.
 type settings struct {
 	Session string `json:"session"`
-	tally.Settings
+	manager.Settings
 }
 
 func (c *cli) settingsCommand() *cobra.Command {
@@ -43,7 +42,7 @@ func (c *cli) settingsCommand() *cobra.Command {
 						return err
 					}
 				}
-				return c.settings(settings{s.ID(), tally.InForce(path, p)})
+				return c.settings(settings{s.ID(), manager.SettingsInForce(path, p)})
 			})
 		},
 	}

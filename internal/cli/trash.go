@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/manager/trash"
+	"github.com/coppice-go/coppice/manager"
 )
 
-func (c *cli) trash(dir string) (*trash.Trash, error) {
+func (c *cli) trash(dir string) (*manager.Trash, error) {
 	var err error
 	if dir == "" {
 		dir, err = c.stateFile("trash")
 	}
-	return &trash.Trash{Path: dir, Now: c.now}, err
+	return &manager.Trash{Path: dir, Now: c.now}, err
 }
 
 func (c *cli) trashCommand() *cobra.Command {

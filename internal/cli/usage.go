@@ -11,22 +11,22 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/manager/tally"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // usage is the JSON of usage.
 type usage struct {
-	Session string       `json:"session"`
-	Scope   string       `json:"scope"` // session, or path
-	Entries int          `json:"entries"`
-	Usage   tally.Usage  `json:"usage"`
-	Models  []modelUsage `json:"models"`
+	Session string        `json:"session"`
+	Scope   string        `json:"scope"` // session, or path
+	Entries int           `json:"entries"`
+	Usage   manager.Usage `json:"usage"`
+	Models  []modelUsage  `json:"models"`
 }
 
 type modelUsage struct {
-	Model *string     `json:"model"`
-	Usage tally.Usage `json:"usage"`
+	Model *string       `json:"model"`
+	Usage manager.Usage `json:"usage"`
 }
 
 func (c *cli) usageCommand() *cobra.Command {
@@ -60,7 +60,7 @@ func (c *cli) usage(ctx context.Context, id, to string, path bool) error {
 			}
 			seq = pathTo(ctx, s, at)
 		}
-		t, err := tally.Sum(seq)
+		t, err := manager.SumUsage(seq)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func pathTo(ctx context.Context, s *coppice.Session, leaf string) iter.Seq2[tran
 }
 
 func (c *cli) usageText(out usage) error {
-	row := func(name string, u tally.Usage) []term.Cell {
+	row := func(name string, u manager.Usage) []term.Cell {
 		cost := ""
 		if u.Cost > 0 {
 			cost = fmt.Sprintf("%.4f", u.Cost)

@@ -1,4 +1,4 @@
-package trash_test
+package manager_test
 
 import (
 	"bytes"
@@ -15,11 +15,9 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/manager/trash"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-var bg = context.Background()
 
 func store(t *testing.T) *coppice.Store {
 	t.Helper()
@@ -31,20 +29,10 @@ func store(t *testing.T) *coppice.Store {
 	return s
 }
 
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-func bin(t *testing.T) *trash.Trash {
+func bin(t *testing.T) *manager.Trash {
 	t.Helper()
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	return &trash.Trash{Path: filepath.Join(t.TempDir(), "trash"), Now: func() time.Time {
+	return &manager.Trash{Path: filepath.Join(t.TempDir(), "trash"), Now: func() time.Time {
 		now = now.Add(time.Hour)
 		return now
 	}}
@@ -161,7 +149,7 @@ func TestACopyThatCannotBeMadeDeletesNothing(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tr := &trash.Trash{Path: file, Now: time.Now}
+	tr := &manager.Trash{Path: file, Now: time.Now}
 	if _, err := tr.Put(bg, st, "s", ""); err == nil {
 		t.Fatal("put into a file")
 	}
@@ -182,7 +170,7 @@ func TestFindAndEmpty(t *testing.T) {
 	if items, err := tr.List(); err != nil || items != nil {
 		t.Errorf("a trash that was never used: %v, %v", items, err)
 	}
-	var items []trash.Item
+	var items []manager.TrashItem
 	for _, id := range []string{"abc-1", "abc-2", "other"} {
 		grown(t, st, id)
 		items = append(items, must(tr.Put(bg, st, id, ""))(t))

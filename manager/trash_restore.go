@@ -1,4 +1,4 @@
-package trash
+package manager
 
 import (
 	"bufio"
@@ -43,27 +43,27 @@ func (t *Trash) bring(ctx context.Context, st *coppice.Store, r record, id strin
 		return nil, err
 	}
 	o := &coppice.SessionOptions{ID: id, Title: r.Title, Cwd: r.Cwd, Profile: r.Profile, Original: func() (io.Reader, error) {
-		same, err := same(filepath.Join(dir, originalFile), filepath.Join(dir, linesFile))
+		same, err := sameLines(filepath.Join(dir, originalFile), filepath.Join(dir, linesFile))
 		if err != nil || same {
 			return nil, err
 		}
 		return os.Open(filepath.Join(dir, originalFile)) // which Import closes
 	}}
-	s, err := st.Import(ctx, lines(f, r.Entries), o)
+	s, err := st.Import(ctx, fileLines(f, r.Entries), o)
 	if err = errors.Join(err, f.Close()); err != nil {
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}
 		return nil, err
 	}
-	if err := r.Give(ctx, s, "restore"); err != nil {
+	if err := r.restore(ctx, s, "restore"); err != nil {
 		return nil, errors.Join(err, s.Close(), st.Delete(ctx, s.ID()))
 	}
 	return s, nil
 }
 
-// same tells that what was imported are the lines that there are now, but for the one that says where the head is.
-func same(original, now string) (bool, error) {
+// sameLines tells that what was imported are the lines that there are now, but for the one that says where the head is.
+func sameLines(original, now string) (bool, error) {
 	a, err := os.Open(original)
 	if err != nil {
 		return false, err
@@ -93,9 +93,9 @@ func same(original, now string) (bool, error) {
 	return equal, errors.Join(a.Close(), b.Close())
 }
 
-// lines gives the header and every entry of a file as they are, but not the line behind them that says where the
+// fileLines gives the header and every entry of a file as they are, but not the line behind them that says where the
 // head is: the record knows.
-func lines(r io.Reader, entries uint64) iter.Seq2[transcript.Draft, error] {
+func fileLines(r io.Reader, entries uint64) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		in := bufio.NewReaderSize(r, 1<<16)
 		for n := uint64(0); n <= entries; n++ {

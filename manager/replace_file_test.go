@@ -1,19 +1,17 @@
-package whole_test
+package manager
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/coppice-go/coppice/manager/internal/whole"
 )
 
 // A file is replaced, in a folder that need not be there; one that cannot be leaves nothing behind.
-func TestWrite(t *testing.T) {
+func TestReplaceFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	name := filepath.Join(dir, "f.json")
 	for _, text := range []string{"a longer one", "short"} {
-		if err := whole.Write(name, []byte(text)); err != nil {
+		if err := replaceFile(name, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		if raw, err := os.ReadFile(name); err != nil || string(raw) != text {
@@ -23,7 +21,7 @@ func TestWrite(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "taken", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := whole.Write(filepath.Join(dir, "taken"), []byte("x")); err == nil {
+	if err := replaceFile(filepath.Join(dir, "taken"), []byte("x")); err == nil {
 		t.Error("a folder was replaced")
 	}
 	list, err := os.ReadDir(dir)

@@ -1,6 +1,4 @@
-// Package whole replaces small files as a whole: a reader finds the old one or the new one, never half of one. It is
-// for what may be lost with the machine: nothing is synced.
-package whole
+package manager
 
 import (
 	"errors"
@@ -9,9 +7,10 @@ import (
 	"path/filepath"
 )
 
-// Write puts data into a file, whose folder is made where there is none. Both are for their owner alone. On an error
-// the file is as it was. What a crash leaves has a name that begins with ".new-".
-func Write(name string, data []byte) error {
+// replaceFile writes a small file as a whole: a reader finds the old one or the new one. It makes the folder; both
+// are for their owner alone. Nothing is synced: the file may be lost with the machine. On an error the file is as
+// it was. What a crash leaves has a name that begins with ".new-".
+func replaceFile(name string, data []byte) error {
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -1,6 +1,4 @@
-// Package place carries over where a session is: what the lines of its transcript do not say. A session that is made
-// of the lines of another has the branches, the head and the agent's state of that one when Give is done.
-package place
+package manager
 
 import (
 	"context"
@@ -11,8 +9,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Place is where a session is.
-type Place struct {
+// position is what the lines of a transcript do not say: the branches, the head and the agent's state.
+type position struct {
 	Head     string              `json:"head"` // "" = before every root
 	Branch   string              `json:"branch"`
 	Branches []transcript.Branch `json:"branches"`
@@ -20,24 +18,24 @@ type Place struct {
 	Manager  json.RawMessage     `json:"manager,omitempty"`
 }
 
-// Of gives the place of a session.
-func Of(ctx context.Context, s *coppice.Session) (Place, error) {
+// positionOf returns the position of a session.
+func positionOf(ctx context.Context, s *coppice.Session) (position, error) {
 	v, err := s.At(ctx, coppice.Target{})
 	if err != nil {
-		return Place{}, err
+		return position{}, err
 	}
 	tree, err := s.Tree(ctx)
 	if err != nil {
-		return Place{}, err
+		return position{}, err
 	}
 	doc := v.Document()
-	return Place{
+	return position{
 		Head: tree.Head(), Branch: s.Info().Branch, Branches: tree.Branches(), State: doc.State, Manager: doc.Manager,
 	}, nil
 }
 
-// Give takes a session that has the same entries there. reason is that of the commit that holds the state.
-func (p Place) Give(ctx context.Context, s *coppice.Session, reason string) error {
+// restore brings a session with the same entries to the position. reason is that of the commit that holds the state.
+func (p position) restore(ctx context.Context, s *coppice.Session, reason string) error {
 	branches := slices.Clone(p.Branches)
 	slices.SortStableFunc(branches, func(a, b transcript.Branch) int {
 		if a.Name == s.Info().Branch { // the name that an import stands on comes first, while it may be moved

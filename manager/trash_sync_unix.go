@@ -1,6 +1,6 @@
 //go:build !windows
 
-package trash
+package manager
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package pick
+package manager
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 // that opens the session, unless they are large.
 const summaryReach = 64
 
-// Summarized gives the newest summary of its session that an agent left on the way to the head, as atomic's
+// NewestSummary gives the newest summary of its session that an agent left on the way to the head, as atomic's
 // session_summary entries are; "" = none among the last 64 entries. A listing does not know it: it costs one read, and
 // what large entries need.
-func Summarized(ctx context.Context, st *coppice.Store, id string) (text string, err error) {
+func NewestSummary(ctx context.Context, st *coppice.Store, id string) (text string, err error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {
 		return "", err

@@ -1,12 +1,12 @@
-package pick
+package manager
 
 import (
 	"slices"
 	"strings"
 )
 
-// thread puts forks below what they come from. A family stands where the first of its members does.
-func thread(all []Found) []Found {
+// threaded puts forks below what they come from. A family stands where the first of its members does.
+func threaded(all []Found) []Found {
 	at := map[string]int{}
 	for i, f := range all {
 		at[f.ID] = i

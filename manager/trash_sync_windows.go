@@ -1,4 +1,4 @@
-package trash
+package manager
 
 // syncDir does nothing: Windows keeps names durable by itself, and cannot sync a folder.
 func syncDir(string) error { return nil }

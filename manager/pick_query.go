@@ -1,4 +1,4 @@
-package pick
+package manager
 
 import (
 	"fmt"
@@ -17,9 +17,9 @@ type Query struct {
 // maxQuery bounds a query, in bytes.
 const maxQuery = 1 << 10
 
-// Parse reads a query: words of which the letters occur in their order, whatever stands between; "phrases" that
+// ParseQuery reads a query: words of which the letters occur in their order, whatever stands between; "phrases" that
 // stand there as they are; or re: and a regular expression for the whole. Case does not matter. All must fit.
-func Parse(text string) (Query, error) {
+func ParseQuery(text string) (Query, error) {
 	var q Query
 	if len(text) > maxQuery {
 		return q, fmt.Errorf("query of %d bytes: the limit is %d", len(text), maxQuery)

@@ -1,11 +1,4 @@
-// Package trash keeps deleted sessions until they are restored or the trash is emptied: each in a folder of its
-// own, as a session file that pi reads too, with what such a file has no room for beside it.
-//
-// Put writes and syncs the copy first and deletes then, so a crash leaves the session, or the copy, or both. What
-// comes back is every entry of every branch byte for byte, the names of the branches, the head, and the agent's
-// state there. What does not: the id, which is never used again in the same store; the log of commits, with the
-// states of before; the snapshots.
-package trash
+package manager
 
 import (
 	"cmp"
@@ -22,18 +15,24 @@ import (
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/manager/internal/place"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Trash is the folder. Now stamps what is put into it.
+// Trash is the folder in which deleted sessions are kept until they are restored or the trash is emptied: each in
+// a folder of its own, as a session file that pi reads too, and a file with what that format cannot hold. Now
+// stamps them.
+//
+// Put writes and syncs the copy before it deletes the session, so a crash leaves the session, the copy, or both.
+// Restore returns every entry of every branch byte for byte, the names of the branches, the head, and the agent's
+// state there. It does not restore the id, which is never used again in the same store, the log of commits with
+// the states before, or the snapshots.
 type Trash struct {
 	Path string
 	Now  func() time.Time
 }
 
-// Item is a session in the trash.
-type Item struct {
+// TrashItem is a session in the trash.
+type TrashItem struct {
 	Name    string    `json:"name"` // of the item: what Restore and Empty take
 	Session string    `json:"session"`
 	Store   string    `json:"store"`
@@ -46,8 +45,8 @@ type Item struct {
 
 // record is what is kept of a session beside its lines.
 type record struct {
-	Item
-	place.Place
+	TrashItem
+	position
 
 	Profile transcript.Profile `json:"profile,omitempty"` // the rules by which its contexts are built
 }
@@ -60,29 +59,29 @@ const (
 )
 
 // Put moves a session to the trash: it is copied, and deleted. store names where it was.
-func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (Item, error) {
+func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (TrashItem, error) {
 	if err := os.MkdirAll(t.Path, 0o700); err != nil {
-		return Item{}, err
+		return TrashItem{}, err
 	}
 	dir, err := os.MkdirTemp(t.Path, ".new-*")
 	if err != nil {
-		return Item{}, err
+		return TrashItem{}, err
 	}
 	item, err := t.fill(ctx, st, id, store, dir)
 	if err == nil {
 		item.Name, err = t.place(dir, item)
 	}
 	if err != nil {
-		return Item{}, errors.Join(fmt.Errorf("trash session %s: %w", id, err), os.RemoveAll(dir))
+		return TrashItem{}, errors.Join(fmt.Errorf("trash session %s: %w", id, err), os.RemoveAll(dir))
 	}
 	return item, st.Delete(ctx, id)
 }
 
 // fill writes the files of an item into a folder, and syncs them.
-func (t *Trash) fill(ctx context.Context, st *coppice.Store, id, store, dir string) (Item, error) {
-	r, err := look(ctx, st, id)
+func (t *Trash) fill(ctx context.Context, st *coppice.Store, id, store, dir string) (TrashItem, error) {
+	r, err := recordOf(ctx, st, id)
 	if err != nil {
-		return Item{}, err
+		return TrashItem{}, err
 	}
 	r.Store, r.Deleted = store, t.Now().UTC()
 	for name, write := range map[string]func(io.Writer) error{
@@ -91,30 +90,30 @@ func (t *Trash) fill(ctx context.Context, st *coppice.Store, id, store, dir stri
 	} {
 		n, err := writeFile(filepath.Join(dir, name), write)
 		if err != nil {
-			return Item{}, err
+			return TrashItem{}, err
 		}
 		r.Bytes += n
 	}
 	_, err = writeFile(filepath.Join(dir, recordFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(r) })
-	return r.Item, err
+	return r.TrashItem, err
 }
 
-// look gives what is to be kept of a session beside its lines.
-func look(ctx context.Context, st *coppice.Store, id string) (r record, err error) {
+// recordOf gives what is to be kept of a session beside its lines.
+func recordOf(ctx context.Context, st *coppice.Store, id string) (r record, err error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	info := s.Info()
-	r.Item = Item{Session: id, Title: info.Title, Cwd: info.Cwd, Entries: info.Entries}
+	r.TrashItem = TrashItem{Session: id, Title: info.Title, Cwd: info.Cwd, Entries: info.Entries}
 	r.Profile = s.Profile()
-	r.Place, err = place.Of(ctx, s)
+	r.position, err = positionOf(ctx, s)
 	return r, err
 }
 
 // place gives a filled folder its name, durably.
-func (t *Trash) place(dir string, item Item) (string, error) {
+func (t *Trash) place(dir string, item TrashItem) (string, error) {
 	if err := syncDir(dir); err != nil {
 		return "", err
 	}
@@ -135,7 +134,7 @@ func (t *Trash) place(dir string, item Item) (string, error) {
 }
 
 // List gives what is in the trash, the newest first. What is no item of ours is passed over.
-func (t *Trash) List() ([]Item, error) {
+func (t *Trash) List() ([]TrashItem, error) {
 	dirs, err := os.ReadDir(t.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -143,16 +142,16 @@ func (t *Trash) List() ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	var items []Item
+	var items []TrashItem
 	for _, d := range dirs {
 		if strings.HasPrefix(d.Name(), ".") {
 			continue
 		}
 		if r, err := t.read(d.Name()); err == nil {
-			items = append(items, r.Item)
+			items = append(items, r.TrashItem)
 		}
 	}
-	slices.SortFunc(items, func(a, b Item) int {
+	slices.SortFunc(items, func(a, b TrashItem) int {
 		return cmp.Or(b.Deleted.Compare(a.Deleted), cmp.Compare(b.Name, a.Name))
 	})
 	return items, nil
@@ -188,12 +187,12 @@ func (t *Trash) read(name string) (record, error) {
 // Find gives the one item by its name, or by the id of its session or a prefix of either. fs.ErrNotExist if there is
 // none; of several deletions of one name the newest counts, and prefixes of several sessions are
 // transcript.ErrAmbiguous.
-func (t *Trash) Find(word string) (Item, error) {
+func (t *Trash) Find(word string) (TrashItem, error) {
 	items, err := t.List()
 	if err != nil {
-		return Item{}, err
+		return TrashItem{}, err
 	}
-	var found []Item
+	var found []TrashItem
 	for _, it := range items {
 		if it.Name == word || it.Session == word {
 			return it, nil
@@ -204,15 +203,15 @@ func (t *Trash) Find(word string) (Item, error) {
 	}
 	switch len(found) {
 	case 0:
-		return Item{}, fmt.Errorf("nothing in the trash is called %q: %w", word, fs.ErrNotExist)
+		return TrashItem{}, fmt.Errorf("nothing in the trash is called %q: %w", word, fs.ErrNotExist)
 	case 1:
 		return found[0], nil
 	}
-	return Item{}, fmt.Errorf("%q is not unique in the trash: %w", word, transcript.ErrAmbiguous)
+	return TrashItem{}, fmt.Errorf("%q is not unique in the trash: %w", word, transcript.ErrAmbiguous)
 }
 
 // Empty removes items for good: those that were deleted before a time. It gives what went.
-func (t *Trash) Empty(before time.Time) ([]Item, error) {
+func (t *Trash) Empty(before time.Time) ([]TrashItem, error) {
 	items, err := t.List()
 	if err != nil {
 		return nil, err
@@ -224,7 +223,7 @@ func (t *Trash) Empty(before time.Time) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	var gone []Item
+	var gone []TrashItem
 	for _, it := range items {
 		if !it.Deleted.Before(before) {
 			continue

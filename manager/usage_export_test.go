@@ -1,4 +1,4 @@
-package tally_test
+package manager_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/pi"
-	"github.com/coppice-go/coppice/manager/tally"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -19,64 +19,64 @@ import (
 var messages = map[string]struct {
 	message string
 	model   string
-	want    tally.Usage
+	want    manager.Usage
 }{
 	"Bedrock": {
 		`{"role":"assistant","content":[{"text":"a"}],"modelId":"m","usage":{"inputTokens":12,"outputTokens":34,"cacheReadInputTokens":500,"cacheWriteInputTokens":60,"totalTokens":606}}`,
 		"m",
-		tally.Usage{Answers: 1, Input: 12, Output: 34, CacheRead: 500, CacheWrite: 60, Total: 606},
+		manager.Usage{Answers: 1, Input: 12, Output: 34, CacheRead: 500, CacheWrite: 60, Total: 606},
 	},
 	"Gemini": {
 		`{"role":"model","parts":[{"text":"a"}],"modelVersion":"g","usageMetadata":{"promptTokenCount":1200,"cachedContentTokenCount":1000,"candidatesTokenCount":40,"thoughtsTokenCount":160,"toolUsePromptTokenCount":7,"totalTokenCount":1407}}`,
 		"g",
-		tally.Usage{Answers: 1, Input: 207, Output: 200, CacheRead: 1000, Reasoning: 160, Total: 1407},
+		manager.Usage{Answers: 1, Input: 207, Output: 200, CacheRead: 1000, Reasoning: 160, Total: 1407},
 	},
 	"Gemini's SDK for Python": {
 		`{"role":"model","parts":[{"text":"a"}],"provider":"google","model_version":"g","usage_metadata":{"prompt_token_count":10,"cached_content_token_count":null,"candidates_token_count":3,"thoughts_token_count":2,"total_token_count":15}}`,
 		"google/g",
-		tally.Usage{Answers: 1, Input: 10, Output: 5, Reasoning: 2, Total: 15},
+		manager.Usage{Answers: 1, Input: 10, Output: 5, Reasoning: 2, Total: 15},
 	},
 	"chat completions, hits": {
 		`{"role":"assistant","content":"a","model":"d","usage":{"prompt_tokens":100,"completion_tokens":8,"prompt_cache_hit_tokens":64,"prompt_cache_miss_tokens":36,"cost":0.25}}`,
 		"d",
-		tally.Usage{Answers: 1, Input: 36, Output: 8, CacheRead: 64, Total: 108, Cost: 0.25},
+		manager.Usage{Answers: 1, Input: 36, Output: 8, CacheRead: 64, Total: 108, Cost: 0.25},
 	},
 	"chat completions, written": {
 		`{"role":"assistant","content":"a","provider":"p","usage":{"prompt_tokens":100,"completion_tokens":8,"prompt_tokens_details":{"cached_tokens":20,"cache_write_tokens":30}}}`,
 		"",
-		tally.Usage{Answers: 1, Input: 50, Output: 8, CacheRead: 20, CacheWrite: 30, Total: 108},
+		manager.Usage{Answers: 1, Input: 50, Output: 8, CacheRead: 20, CacheWrite: 30, Total: 108},
 	},
 	"responses": {
 		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}],"model":"o","usage":{"input_tokens":300,"input_tokens_details":{"cached_tokens":256},"output_tokens":50,"output_tokens_details":{"reasoning_tokens":48},"total_tokens":350}}`,
 		"o",
-		tally.Usage{Answers: 1, Input: 44, Output: 50, CacheRead: 256, Reasoning: 48, Total: 350},
+		manager.Usage{Answers: 1, Input: 44, Output: 50, CacheRead: 256, Reasoning: 48, Total: 350},
 	},
 	"Anthropic": {
 		`{"role":"assistant","content":[{"type":"text","text":"a"}],"provider":"anthropic","model":"c","usage":{"input_tokens":5,"cache_creation_input_tokens":70,"cache_read_input_tokens":900,"output_tokens":25}}`,
 		"anthropic/c",
-		tally.Usage{Answers: 1, Input: 5, Output: 25, CacheRead: 900, CacheWrite: 70, Total: 1000},
+		manager.Usage{Answers: 1, Input: 5, Output: 25, CacheRead: 900, CacheWrite: 70, Total: 1000},
 	},
 	"pi": {
 		`{"role":"assistant","timestamp":1,"api":"a","provider":"p","model":"m","content":[],"stopReason":"stop","usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"reasoning":1,"totalTokens":10,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.125}}}`,
 		"p/m",
-		tally.Usage{Answers: 1, Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 1, Total: 10, Cost: 0.125},
+		manager.Usage{Answers: 1, Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 1, Total: 10, Cost: 0.125},
 	},
 	"a role that pi has not": {
 		`{"role":"critic","content":"a","usage":{"inputTokens":3}}`,
 		"",
-		tally.Usage{Answers: 1, Input: 3, Total: 3},
+		manager.Usage{Answers: 1, Input: 3, Total: 3},
 	},
 	"more than can be counted, beside what can": {
 		`{"role":"assistant","content":"a","usage":{"output":9007199254740993,"output_tokens":9007199254740992}}`,
 		"",
-		tally.Usage{Answers: 1, Output: 1 << 53, Total: 1 << 53},
+		manager.Usage{Answers: 1, Output: 1 << 53, Total: 1 << 53},
 	},
-	"nothing said": {`{"role":"assistant","content":"a","model":"m"}`, "m", tally.Usage{Answers: 1}},
-	"an item":      {`{"type":"function_call","call_id":"c","name":"ls","arguments":"{}"}`, "", tally.Usage{Answers: 1}},
+	"nothing said": {`{"role":"assistant","content":"a","model":"m"}`, "m", manager.Usage{Answers: 1}},
+	"an item":      {`{"type":"function_call","call_id":"c","name":"ls","arguments":"{}"}`, "", manager.Usage{Answers: 1}},
 	"results between what the user said": {
 		`{"role":"user","content":[{"text":"a"},{"toolResult":{"toolUseId":"t","content":[]}},{"text":"b"}],"model":"m","usage":{"inputTokens":3}}`,
 		"m",
-		tally.Usage{Answers: 1, Input: 3, Total: 3},
+		manager.Usage{Answers: 1, Input: 3, Total: 3},
 	},
 }
 
@@ -85,13 +85,13 @@ func sums(t interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }, message string,
-) tally.Totals {
+) manager.UsageTotals {
 	t.Helper()
 	list, err := parsed(`{"type":"message","message":` + message + `}`)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	got, err := tally.Sum(sequence(list, nil))
+	got, err := manager.SumUsage(sequence(list, nil))
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -103,7 +103,7 @@ func exportSums(t interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }, message string,
-) tally.Totals {
+) manager.UsageTotals {
 	t.Helper()
 	entry := `{"type":"message","id":"e0","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":` + message + `}`
 	var file bytes.Buffer
@@ -113,7 +113,7 @@ func exportSums(t interface {
 	if err != nil {
 		t.Fatalf("write %s: %v", message, err)
 	}
-	got, err := tally.Sum(sequence(exported(file.String())))
+	got, err := manager.SumUsage(sequence(exported(file.String())))
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -135,11 +135,11 @@ func exported(file string) (list []transcript.Entry, err error) {
 // TestExportsCountTheSame: what is summed of a session is what is summed of its export, number by number and by model.
 func TestExportsCountTheSame(t *testing.T) {
 	for name, tt := range messages {
-		models := map[string]tally.Usage{}
+		models := map[string]manager.Usage{}
 		if tt.want.Answers > 0 {
 			models[tt.model] = tt.want
 		}
-		for way, got := range map[string]tally.Totals{"as it is": sums(t, tt.message), "as pi's": exportSums(t, tt.message)} {
+		for way, got := range map[string]manager.UsageTotals{"as it is": sums(t, tt.message), "as pi's": exportSums(t, tt.message)} {
 			if got.Usage != tt.want || !maps.Equal(got.Models, models) {
 				t.Errorf("%s, %s:\n got %+v\nwant %+v %+v", name, way, got, tt.want, models)
 			}
@@ -173,8 +173,8 @@ func TestLedgersCountTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for way, list := range map[string][]transcript.Entry{"as it is": list, "as pi's": out} {
-		got, err := tally.Sum(sequence(list, nil))
-		want := map[string]tally.Usage{"p/m": {Answers: 2, Input: 3, Total: 3}, "": {Answers: 3, Input: 28, Total: 28}}
+		got, err := manager.SumUsage(sequence(list, nil))
+		want := map[string]manager.Usage{"p/m": {Answers: 2, Input: 3, Total: 3}, "": {Answers: 3, Input: 28, Total: 28}}
 		if err != nil || !maps.Equal(got.Models, want) {
 			t.Errorf("%s: %+v, %v, want %+v, of\n%s", way, got.Models, err, want, file.Bytes())
 		}

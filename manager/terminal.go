@@ -1,8 +1,4 @@
-// Package terminal remembers which session a terminal was in, in one small file for each terminal.
-//
-// A crumb is replaced as a whole, so a reader finds the old one or the new one. At most 256 are kept, the newest:
-// terminals come and go. A file that is damaged, or too old to mean anything, counts as none.
-package terminal
+package manager
 
 import (
 	"cmp"
@@ -15,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/coppice-go/coppice/manager/internal/whole"
 )
 
 // Crumb is what is remembered of a terminal.
@@ -29,20 +23,23 @@ type Crumb struct {
 }
 
 const (
-	most     = 256                 // crumbs that are kept
-	stale    = 90 * 24 * time.Hour // from when on one counts as none
-	maxBytes = 16 << 10            // of a crumb's file
-	suffix   = ".json"
+	maxCrumbs     = 256                 // crumbs that are kept
+	crumbAge      = 90 * 24 * time.Hour // from when on one counts as none
+	maxCrumbBytes = 16 << 10            // of a crumb's file
+	crumbSuffix   = ".json"
 )
 
-// Dir is the folder of the crumbs. Now stamps them.
-type Dir struct {
+// Crumbs is the folder of the crumbs, one small file for each terminal; Now stamps them.
+//
+// A crumb is replaced as a whole: a reader finds the old one or the new one. At most 256 are kept, the newest.
+// A file that is damaged or older than 90 days counts as none.
+type Crumbs struct {
 	Path string
 	Now  func() time.Time
 }
 
-// ID finds out what names this terminal: the first variable of the environment that does; "" = none.
-func ID(getenv func(string) string) string {
+// TerminalID finds out what names this terminal: the first variable of the environment that does; "" = none.
+func TerminalID(getenv func(string) string) string {
 	for _, name := range []string{
 		"COPPICE_TERMINAL", "TMUX_PANE", "WEZTERM_PANE", "KITTY_WINDOW_ID", "ITERM_SESSION_ID", "TERM_SESSION_ID",
 		"WT_SESSION", "ALACRITTY_WINDOW_ID", "KONSOLE_DBUS_SESSION", "STY", "WINDOWID", "SSH_TTY",
@@ -55,7 +52,7 @@ func ID(getenv func(string) string) string {
 }
 
 // file is where a terminal's crumb is. Names that differ in odd characters alone stay different.
-func (d *Dir) file(terminal string) (string, error) {
+func (d *Crumbs) file(terminal string) (string, error) {
 	if terminal == "" || len(terminal) > 100 {
 		return "", fmt.Errorf("terminal %.40q: want 1 to 100 bytes", terminal)
 	}
@@ -67,17 +64,17 @@ func (d *Dir) file(terminal string) (string, error) {
 			fmt.Fprintf(&b, ".%02x", c)
 		}
 	}
-	return filepath.Join(d.Path, b.String()+suffix), nil
+	return filepath.Join(d.Path, b.String()+crumbSuffix), nil
 }
 
 // Get gives a terminal's crumb; fs.ErrNotExist if there is none that counts.
-func (d *Dir) Get(terminal string) (Crumb, error) {
+func (d *Crumbs) Get(terminal string) (Crumb, error) {
 	name, err := d.file(terminal)
 	if err != nil {
 		return Crumb{}, err
 	}
 	none := fmt.Errorf("terminal %s: %w", terminal, fs.ErrNotExist)
-	if info, err := os.Stat(name); err != nil || info.Size() > maxBytes {
+	if info, err := os.Stat(name); err != nil || info.Size() > maxCrumbBytes {
 		return Crumb{}, none
 	}
 	raw, err := os.ReadFile(name)
@@ -85,14 +82,14 @@ func (d *Dir) Get(terminal string) (Crumb, error) {
 		return Crumb{}, err
 	}
 	var c Crumb
-	if err := json.Unmarshal(raw, &c); err != nil || c.Session == "" || d.Now().Sub(c.Time) > stale {
+	if err := json.Unmarshal(raw, &c); err != nil || c.Session == "" || d.Now().Sub(c.Time) > crumbAge {
 		return Crumb{}, none
 	}
 	return c, nil
 }
 
 // Put remembers where a terminal is.
-func (d *Dir) Put(terminal string, c Crumb) error {
+func (d *Crumbs) Put(terminal string, c Crumb) error {
 	name, err := d.file(terminal)
 	if err != nil {
 		return err
@@ -102,14 +99,14 @@ func (d *Dir) Put(terminal string, c Crumb) error {
 	if err != nil {
 		return fmt.Errorf("terminal %s: %w", terminal, err)
 	}
-	if err := whole.Write(name, append(raw, '\n')); err != nil {
+	if err := replaceFile(name, append(raw, '\n')); err != nil {
 		return err
 	}
 	return d.thin()
 }
 
 // Forget removes a terminal's crumb; none is no error.
-func (d *Dir) Forget(terminal string) error {
+func (d *Crumbs) Forget(terminal string) error {
 	name, err := d.file(terminal)
 	if err != nil {
 		return err
@@ -121,9 +118,9 @@ func (d *Dir) Forget(terminal string) error {
 }
 
 // thin removes the oldest crumbs over the bound, and what a crash left.
-func (d *Dir) thin() error {
+func (d *Crumbs) thin() error {
 	list, err := os.ReadDir(d.Path)
-	if err != nil || len(list) <= most {
+	if err != nil || len(list) <= maxCrumbs {
 		return err
 	}
 	type old struct {
@@ -138,7 +135,7 @@ func (d *Dir) thin() error {
 	}
 	slices.SortFunc(all, func(a, b old) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.name, b.name)) })
 	var errs []error
-	for _, f := range all[min(most, len(all)):] {
+	for _, f := range all[min(maxCrumbs, len(all)):] {
 		if err := os.Remove(filepath.Join(d.Path, f.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}

@@ -1,4 +1,4 @@
-package pick
+package manager
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func (p *picker) pinned(ctx context.Context, st *coppice.Store) (all []Found) {
 			continue
 		}
 		sum, err := infoOf(ctx, st, id)
-		if err != nil || p.o.Cwd != "" && !in(p.o.Cwd, sum.Cwd) {
+		if err != nil || p.o.Cwd != "" && !inDirectory(p.o.Cwd, sum.Cwd) {
 			continue
 		}
 		if f, fits := p.match(sum); fits {
@@ -31,8 +31,8 @@ func (p *picker) pinned(ctx context.Context, st *coppice.Store) (all []Found) {
 	return all
 }
 
-// in tells that a session is of a directory; that of its summary may be cut, with a mark.
-func in(cwd, have string) bool {
+// inDirectory tells that a session is of a directory; that of its summary may be cut, with a mark.
+func inDirectory(cwd, have string) bool {
 	cut, long := strings.CutSuffix(have, "…")
 	return have == cwd || long && len(have) > 1000 && strings.HasPrefix(cwd, cut)
 }

@@ -1,7 +1,4 @@
-// Package tally adds up what a conversation used and says how it was run: tokens and cost in any provider's shape
-// (package answers knows them), and the settings in force at the end of a path. It streams: of each entry it keeps
-// nothing but numbers and names. It never fails on what it reads: a field of another type counts as absent.
-package tally
+package manager
 
 import (
 	"bytes"
@@ -37,22 +34,23 @@ func (u *Usage) Add(o Usage) {
 	u.Cost += o.Cost
 }
 
-// Totals are sums over entries.
-type Totals struct {
+// UsageTotals are sums over entries.
+type UsageTotals struct {
 	Usage
 	Entries int              `json:"entries"` // that were looked at
 	Models  map[string]Usage `json:"models"`  // by "provider/id", "" = it is not said
 }
 
-// Sum adds up entries: those of a session, of a path, or of a branch.
-func Sum(entries iter.Seq2[transcript.Entry, error]) (Totals, error) {
-	t := Totals{Models: map[string]Usage{}}
+// SumUsage adds up entries: those of a session, of a path, or of a branch, in any provider's shape. It keeps only
+// numbers and names of each entry, and never fails on what it reads: a field of another type counts as absent.
+func SumUsage(entries iter.Seq2[transcript.Entry, error]) (UsageTotals, error) {
+	t := UsageTotals{Models: map[string]Usage{}}
 	for e, err := range entries {
 		if err != nil {
 			return t, fmt.Errorf("sum the usage: %w", err)
 		}
 		t.Entries++
-		u, model, ok := of(e)
+		u, model, ok := usageOf(e)
 		if !ok {
 			continue
 		}
@@ -64,21 +62,21 @@ func Sum(entries iter.Seq2[transcript.Entry, error]) (Totals, error) {
 	return t, nil
 }
 
-// Of gives what one entry says of usage: an answer of a model, whether or not it says anything, and a summary, a tool's
+// UsageOf gives what one entry says of usage: an answer of a model, whether or not it says anything, and a summary, a tool's
 // result or an entry of the ledger that has a usage of its own. false: it says nothing.
-func Of(e transcript.Entry) (Usage, bool) {
-	u, _, ok := of(e)
+func UsageOf(e transcript.Entry) (Usage, bool) {
+	u, _, ok := usageOf(e)
 	return u, ok
 }
 
-// bearer gives what may have a usage of its own: an entry, the message in it, or what an export made a custom entry of.
+// usageBearer gives what may have a usage of its own: an entry, the message in it, or what an export made a custom entry of.
 // nil = nothing has. answer: it is an answer of a model.
-func bearer(e transcript.Entry) (raw []byte, answer bool) {
+func usageBearer(e transcript.Entry) (raw []byte, answer bool) {
 	if e.Type == "message" {
 		m, _ := e.Message()
 		return m.Raw, answers.ByModel(m.Role, m.Raw)
 	}
-	if !bytes.Contains(e.Raw, field) {
+	if !bytes.Contains(e.Raw, usageField) {
 		return nil, false
 	}
 	typ, raw := e.Type, e.Raw
@@ -94,13 +92,13 @@ func bearer(e transcript.Entry) (raw []byte, answer bool) {
 	return nil, false
 }
 
-// field begins the names of all fields that hold a usage.
-var field = []byte(`"usage`)
+// usageField begins the names of all fields that hold a usage.
+var usageField = []byte(`"usage`)
 
-func of(e transcript.Entry) (Usage, string, bool) {
-	raw, answer := bearer(e)
+func usageOf(e transcript.Entry) (Usage, string, bool) {
+	raw, answer := usageBearer(e)
 	var c answers.Usage
-	if answer || bytes.Contains(raw, field) {
+	if answer || bytes.Contains(raw, usageField) {
 		c = answers.UsageOf(raw)
 	}
 	if !answer && c.Nothing() {

@@ -1,4 +1,4 @@
-package pick_test
+package manager_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/manager/pick"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -42,10 +42,10 @@ func stored(t *testing.T, sessions ...coppice.SessionOptions) *coppice.Store {
 	return st
 }
 
-func found(t *testing.T, st *coppice.Store, o pick.Options) string {
+func found(t *testing.T, st *coppice.Store, o manager.PickOptions) string {
 	t.Helper()
 	var list []string
-	for f, err := range pick.Sessions(context.Background(), st, o) {
+	for f, err := range manager.Pick(context.Background(), st, o) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,34 +63,34 @@ func TestQueriesAndOrders(t *testing.T) {
 		coppice.SessionOptions{Title: "lost child", Cwd: "/w", Parent: "nosuch"},
 	)
 	for name, tt := range map[string]struct {
-		o    pick.Options
+		o    manager.PickOptions
 		want string
 	}{
-		"all, newest first":          {pick.Options{}, "s4 s3 s2 s1 s0"},
-		"of a directory":             {pick.Options{Cwd: "/w"}, "s4 s3 s2 s1"},
-		"named only":                 {pick.Options{Named: true}, "s4 s3 s2 s0"},
-		"limit":                      {pick.Options{Limit: 2}, "s4 s3"},
-		"a word":                     {pick.Options{Query: "REWORK"}, "s3 s0"},
-		"fuzzy":                      {pick.Options{Query: "tdtbl"}, "s0"},
-		"all words":                  {pick.Options{Query: "table rework"}, "s0"},
-		"a phrase":                   {pick.Options{Query: `"table of"`}, "s2"},
-		"a phrase that is elsewhere": {pick.Options{Query: `"of table"`}, ""},
-		"a pattern":                  {pick.Options{Query: `re:fix\s+#\d+`}, "s2"},
-		"by id":                      {pick.Options{Query: `"s4"`}, "s4"},
-		"the preview":                {pick.Options{Query: `"say 1"`}, "s1"},
-		"the folder":                 {pick.Options{Query: "tideline"}, "s0"},
-		"best first":                 {pick.Options{Query: "table", Sort: pick.Relevance}, "s0 s2"},
-		"best first, limit":          {pick.Options{Query: "rework", Sort: pick.Relevance, Limit: 1}, "s3"},
-		"threaded":                   {pick.Options{Sort: pick.Threaded}, "s4 s0 >s2 >>s3 s1"},
-		"threaded, of a directory":   {pick.Options{Sort: pick.Threaded, Cwd: "/w"}, "s4 s2 >s3 s1"},
+		"all, newest first":          {manager.PickOptions{}, "s4 s3 s2 s1 s0"},
+		"of a directory":             {manager.PickOptions{Cwd: "/w"}, "s4 s3 s2 s1"},
+		"named only":                 {manager.PickOptions{Named: true}, "s4 s3 s2 s0"},
+		"limit":                      {manager.PickOptions{Limit: 2}, "s4 s3"},
+		"a word":                     {manager.PickOptions{Query: "REWORK"}, "s3 s0"},
+		"fuzzy":                      {manager.PickOptions{Query: "tdtbl"}, "s0"},
+		"all words":                  {manager.PickOptions{Query: "table rework"}, "s0"},
+		"a phrase":                   {manager.PickOptions{Query: `"table of"`}, "s2"},
+		"a phrase that is elsewhere": {manager.PickOptions{Query: `"of table"`}, ""},
+		"a pattern":                  {manager.PickOptions{Query: `re:fix\s+#\d+`}, "s2"},
+		"by id":                      {manager.PickOptions{Query: `"s4"`}, "s4"},
+		"the preview":                {manager.PickOptions{Query: `"say 1"`}, "s1"},
+		"the folder":                 {manager.PickOptions{Query: "tideline"}, "s0"},
+		"best first":                 {manager.PickOptions{Query: "table", Sort: manager.SortRelevance}, "s0 s2"},
+		"best first, limit":          {manager.PickOptions{Query: "rework", Sort: manager.SortRelevance, Limit: 1}, "s3"},
+		"threaded":                   {manager.PickOptions{Sort: manager.SortThreaded}, "s4 s0 >s2 >>s3 s1"},
+		"threaded, of a directory":   {manager.PickOptions{Sort: manager.SortThreaded, Cwd: "/w"}, "s4 s2 >s3 s1"},
 	} {
 		if got := found(t, st, tt.o); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}
-	for _, o := range []pick.Options{{Query: "re:("}, {Sort: "size"}, {Query: strings.Repeat("x", 2000)}} {
+	for _, o := range []manager.PickOptions{{Query: "re:("}, {Sort: "size"}, {Query: strings.Repeat("x", 2000)}} {
 		n := 0
-		for _, err := range pick.Sessions(t.Context(), st, o) {
+		for _, err := range manager.Pick(t.Context(), st, o) {
 			if n++; err == nil {
 				t.Errorf("%.40v: taken", o)
 			}
@@ -105,7 +105,7 @@ func TestQueriesAndOrders(t *testing.T) {
 func TestThreadsInACircle(t *testing.T) {
 	st := stored(t, coppice.SessionOptions{Parent: "s1"}, coppice.SessionOptions{Parent: "s0"}, coppice.SessionOptions{Parent: "s2"},
 		coppice.SessionOptions{Parent: "s1"})
-	got := found(t, st, pick.Options{Sort: pick.Threaded})
+	got := found(t, st, manager.PickOptions{Sort: manager.SortThreaded})
 	for i := range 4 {
 		if strings.Count(got, fmt.Sprint("s", i)) != 1 {
 			t.Errorf("s%d is not there once: %s", i, got)
@@ -116,15 +116,15 @@ func TestThreadsInACircle(t *testing.T) {
 // The first results come before the last session was looked at, and how far it is is told.
 func TestProgressAndEarlyResults(t *testing.T) {
 	st := stored(t, make([]coppice.SessionOptions, 5)...)
-	var p pick.Progress
-	o := pick.Options{Query: "say", Progress: func(now pick.Progress) {
+	var p manager.PickProgress
+	o := manager.PickOptions{Query: "say", Progress: func(now manager.PickProgress) {
 		if now.Looked != p.Looked+1 {
 			t.Errorf("from %+v to %+v", p, now)
 		}
 		p = now
 	}}
 	n := 0
-	for range pick.Sessions(t.Context(), st, o) {
+	for range manager.Pick(t.Context(), st, o) {
 		if n++; p.Looked != n || p.Found != n || p.Total != 5 {
 			t.Errorf("result %d after %+v", n, p)
 		}
@@ -135,15 +135,15 @@ func TestProgressAndEarlyResults(t *testing.T) {
 	if p.Looked != 3 {
 		t.Errorf("it went on after the end: %+v", p)
 	}
-	p, o = pick.Progress{}, pick.Options{Cwd: "/nowhere", Progress: o.Progress}
-	if got := found(t, st, o); got != "" || p != (pick.Progress{Looked: 5, Total: 5}) {
+	p, o = manager.PickProgress{}, manager.PickOptions{Cwd: "/nowhere", Progress: o.Progress}
+	if got := found(t, st, o); got != "" || p != (manager.PickProgress{Looked: 5, Total: 5}) {
 		t.Errorf("of a directory without sessions: %q, %+v", got, p)
 	}
 }
 
 // Whole words before letters, close letters before far ones, the beginning before the end.
 func TestWhatFitsBest(t *testing.T) {
-	q, err := pick.Parse("abc")
+	q, err := manager.ParseQuery("abc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestThreadsByPath(t *testing.T) {
 	st := stored(t, coppice.SessionOptions{}, coppice.SessionOptions{Parent: "/home/x/--a_b--/2026-01-02T03-04-05-000Z_s0.jsonl"},
 		coppice.SessionOptions{Parent: `C:\a_b\2026-01-02T03-04-05-000Z_s1.jsonl`}, coppice.SessionOptions{Parent: "/home/x/gone.jsonl"})
 	var got []string
-	for f, err := range pick.Sessions(t.Context(), st, pick.Options{Sort: pick.Threaded}) {
+	for f, err := range manager.Pick(t.Context(), st, manager.PickOptions{Sort: manager.SortThreaded}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,10 +189,10 @@ func TestInternalSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info := s.Info(); !info.Internal || pick.Name(info) != "collect the shells" {
+	if info := s.Info(); !info.Internal || manager.DisplayName(info) != "collect the shells" {
 		t.Errorf("%+v", info)
 	}
-	for want, o := range map[string]pick.Options{
+	for want, o := range map[string]manager.PickOptions{
 		"s1 s0":     {},
 		"own s1 s0": {Internal: true},
 		"own":       {Internal: true, Query: "shells"},
@@ -212,31 +212,31 @@ func TestPinnedComeFirst(t *testing.T) {
 	)
 	pinned := []string{"s0", "gone", "s2", "s0"}
 	for name, tt := range map[string]struct {
-		o    pick.Options
+		o    manager.PickOptions
 		want string
 	}{
-		"newest first":      {pick.Options{}, "s2 s0 s4 s3 s1"},
-		"a limit":           {pick.Options{Limit: 3}, "s2 s0 s4"},
-		"a smaller limit":   {pick.Options{Limit: 1}, "s2"},
-		"of a directory":    {pick.Options{Cwd: "/w"}, "s0 s4 s1"},
-		"a query":           {pick.Options{Query: "say"}, "s2 s0 s4 s3 s1"},
-		"one of them fits":  {pick.Options{Query: `"the table"`}, "s2"},
-		"best first":        {pick.Options{Query: "table", Sort: pick.Relevance}, "s0 s2"},
-		"best first of all": {pick.Options{Query: "s", Sort: pick.Relevance, Limit: 3}, "s0 s2 s4"},
-		"threaded":          {pick.Options{Sort: pick.Threaded}, "s2 s0 >s3 s4 s1"},
+		"newest first":      {manager.PickOptions{}, "s2 s0 s4 s3 s1"},
+		"a limit":           {manager.PickOptions{Limit: 3}, "s2 s0 s4"},
+		"a smaller limit":   {manager.PickOptions{Limit: 1}, "s2"},
+		"of a directory":    {manager.PickOptions{Cwd: "/w"}, "s0 s4 s1"},
+		"a query":           {manager.PickOptions{Query: "say"}, "s2 s0 s4 s3 s1"},
+		"one of them fits":  {manager.PickOptions{Query: `"the table"`}, "s2"},
+		"best first":        {manager.PickOptions{Query: "table", Sort: manager.SortRelevance}, "s0 s2"},
+		"best first of all": {manager.PickOptions{Query: "s", Sort: manager.SortRelevance, Limit: 3}, "s0 s2 s4"},
+		"threaded":          {manager.PickOptions{Sort: manager.SortThreaded}, "s2 s0 >s3 s4 s1"},
 	} {
 		tt.o.Pinned = pinned
 		if got := found(t, st, tt.o); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}
-	var p pick.Progress
-	for f, err := range pick.Sessions(t.Context(), st, pick.Options{Pinned: pinned, Progress: func(now pick.Progress) { p = now }}) {
+	var p manager.PickProgress
+	for f, err := range manager.Pick(t.Context(), st, manager.PickOptions{Pinned: pinned, Progress: func(now manager.PickProgress) { p = now }}) {
 		if err != nil || f.Pinned != (f.ID == "s0" || f.ID == "s2") || f.ID == "s2" && p.Looked > 0 {
 			t.Errorf("%s: pinned %v after %+v, %v", f.ID, f.Pinned, p, err)
 		}
 	}
-	if p != (pick.Progress{Looked: 5, Found: 5, Total: 5}) {
+	if p != (manager.PickProgress{Looked: 5, Found: 5, Total: 5}) {
 		t.Errorf("%+v", p)
 	}
 }
@@ -245,17 +245,17 @@ func TestPinnedComeFirst(t *testing.T) {
 func TestWhatWasSaid(t *testing.T) {
 	st := stored(t, make([]coppice.SessionOptions, 5)...)
 	asked := ""
-	o := pick.Options{Query: `"say 1"`, Said: func(_ context.Context, query string) (map[string]string, error) {
+	o := manager.PickOptions{Query: `"say 1"`, Said: func(_ context.Context, query string) (map[string]string, error) {
 		asked = query
 		return map[string]string{"s4": "… say 1 …", "s1": "say 1", "s0": "say 1 too", "gone": "x"}, nil
 	}}
-	for sort, want := range map[pick.Sort]string{"": "s1 s4 s0", pick.Relevance: "s1 s4 s0", pick.Threaded: "s1 s4 s0"} {
+	for sort, want := range map[manager.Sort]string{"": "s1 s4 s0", manager.SortRelevance: "s1 s4 s0", manager.SortThreaded: "s1 s4 s0"} {
 		o.Sort = sort
 		if got := found(t, st, o); got != want || asked != o.Query {
 			t.Errorf("%q: %s, want %s; asked for %s", sort, got, want, asked)
 		}
 	}
-	for f, err := range pick.Sessions(t.Context(), st, o) {
+	for f, err := range manager.Pick(t.Context(), st, o) {
 		if want := map[string]string{"s4": "… say 1 …", "s0": "say 1 too"}[f.ID]; err != nil || f.Said != want {
 			t.Errorf("%s: %q, want %q, %v", f.ID, f.Said, want, err)
 		}
@@ -265,9 +265,9 @@ func TestWhatWasSaid(t *testing.T) {
 		t.Errorf("limit: %s", got)
 	}
 	lost := errors.New("no index")
-	o = pick.Options{Query: o.Query, Said: func(context.Context, string) (map[string]string, error) { return nil, lost }}
+	o = manager.PickOptions{Query: o.Query, Said: func(context.Context, string) (map[string]string, error) { return nil, lost }}
 	var got []string
-	for f, err := range pick.Sessions(t.Context(), st, o) {
+	for f, err := range manager.Pick(t.Context(), st, o) {
 		got = append(got, fmt.Sprint(f.ID, err))
 	}
 	if strings.Join(got, " ") != "s1<nil> no index" {
@@ -296,7 +296,7 @@ func TestSummarized(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := pick.Summarized(t.Context(), st, "s0"); got != want || err != nil {
+		if got, err := manager.NewestSummary(t.Context(), st, "s0"); got != want || err != nil {
 			t.Errorf("%q, want %q, %v", got, want, err)
 		}
 	}
@@ -319,10 +319,10 @@ func TestSummarized(t *testing.T) {
 	if _, err := s.Branch(t.Context(), "", nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := pick.Summarized(t.Context(), st, "s0"); got != "" || err != nil {
+	if got, err := manager.NewestSummary(t.Context(), st, "s0"); got != "" || err != nil {
 		t.Errorf("before every root: %q, %v", got, err)
 	}
-	if _, err := pick.Summarized(t.Context(), st, "nosuch"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := manager.NewestSummary(t.Context(), st, "nosuch"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of nothing: %v", err)
 	}
 }

@@ -1,8 +1,4 @@
-// Package pick lists and searches the sessions of a store for people who look for one: by fuzzy words, phrases and
-// patterns, newest first, best first, or forks below what they come from; pinned ones before all others, and behind
-// them what an index of conversations finds besides. Results of the newest-first order come while the listing goes
-// on, and how far it is is told.
-package pick
+package manager
 
 import (
 	"cmp"
@@ -20,20 +16,20 @@ type Sort string
 
 // The orders.
 const (
-	Recent    Sort = "recent"    // newest activity first; "" is the same
-	Relevance Sort = "relevance" // what fits the query best first
-	Threaded  Sort = "threaded"  // as recent, each fork below the session that it comes from
+	SortRecent    Sort = "recent"    // newest activity first; "" is the same
+	SortRelevance Sort = "relevance" // what fits the query best first
+	SortThreaded  Sort = "threaded"  // as recent, each fork below the session that it comes from
 )
 
-// Options narrow and order a list.
-type Options struct {
+// PickOptions narrow and order a list.
+type PickOptions struct {
 	Cwd      string // only sessions of this working directory; "" = all
 	Query    string // see Parse; "" = all
 	Named    bool   // only those that somebody gave a title
 	Internal bool   // those that agents began for themselves, too; pinned ones always
 	Sort     Sort
-	Limit    int              // at most so many; 0 = all
-	Progress func(p Progress) // told after each session that was looked at; nil = nobody asks
+	Limit    int                  // at most so many; 0 = all
+	Progress func(p PickProgress) // told after each session that was looked at; nil = nobody asks
 
 	// Pinned are ids of sessions that come first if they fit, whatever the order. Each costs one read more, so that
 	// they need not be waited for; one that is gone is passed over.
@@ -43,9 +39,9 @@ type Options struct {
 	Said func(ctx context.Context, query string) (map[string]string, error)
 }
 
-// Progress is how far a listing is. Total is how many sessions the store has, as far as the listing knows: deleted
+// PickProgress is how far a listing is. Total is how many sessions the store has, as far as the listing knows: deleted
 // ones leave it when they are come upon.
-type Progress struct{ Looked, Found, Total int }
+type PickProgress struct{ Looked, Found, Total int }
 
 // Found is a session that was found.
 type Found struct {
@@ -56,15 +52,16 @@ type Found struct {
 	Said   string // what Options.Said gives, of a session that does not fit by what it is called
 }
 
-// Name is what a person knows a session by: its title, else what was asked first, else the end of its conversation.
-func Name(s checkpoint.Summary) string { return cmp.Or(s.Title, s.First, s.Preview) }
+// DisplayName is what a person knows a session by: its title, else what was asked first, else the end of its conversation.
+func DisplayName(s checkpoint.Summary) string { return cmp.Or(s.Title, s.First, s.Preview) }
 
-// Sessions yields what is found. An error comes last and once.
-func Sessions(ctx context.Context, st *coppice.Store, o Options) iter.Seq2[Found, error] {
+// Pick yields the sessions of a store that fit: pinned ones first, and after the others those that an index of
+// conversations finds. Results in the newest-first order are yielded during the listing. An error comes last and once.
+func Pick(ctx context.Context, st *coppice.Store, o PickOptions) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
-		q, err := Parse(o.Query)
-		if err == nil && !slices.Contains([]Sort{"", Recent, Relevance, Threaded}, o.Sort) {
-			err = fmt.Errorf("unknown order %q: want %s, %s or %s", o.Sort, Recent, Relevance, Threaded)
+		q, err := ParseQuery(o.Query)
+		if err == nil && !slices.Contains([]Sort{"", SortRecent, SortRelevance, SortThreaded}, o.Sort) {
+			err = fmt.Errorf("unknown order %q: want %s, %s or %s", o.Sort, SortRecent, SortRelevance, SortThreaded)
 		}
 		if err != nil {
 			yield(Found{}, err)
@@ -80,7 +77,7 @@ func Sessions(ctx context.Context, st *coppice.Store, o Options) iter.Seq2[Found
 // picker is one run of Sessions.
 type picker struct {
 	follower
-	o     Options
+	o     PickOptions
 	q     Query
 	said  map[string]string
 	yield func(Found, error) bool
@@ -97,7 +94,7 @@ func (p *picker) run(ctx context.Context, st *coppice.Store) error {
 	if p.o.Said != nil && p.o.Query != "" {
 		p.said, missed = p.o.Said(ctx, p.o.Query)
 	}
-	ordered := p.o.Sort == Relevance || p.o.Sort == Threaded
+	ordered := p.o.Sort == SortRelevance || p.o.Sort == SortThreaded
 	if !ordered {
 		for _, f := range p.pinned(ctx, st) {
 			p.give(f)
@@ -161,13 +158,13 @@ func (p *picker) give(f Found) {
 
 // inOrder gives what waited for the end of the listing.
 func (p *picker) inOrder() []Found {
-	if p.o.Sort == Relevance {
+	if p.o.Sort == SortRelevance {
 		slices.SortStableFunc(p.held, func(a, b Found) int { return cmp.Compare(a.Score, b.Score) })
 	}
 	all := slices.Concat(p.held, p.last)
 	slices.SortStableFunc(all, func(a, b Found) int { return cmp.Compare(rank(a), rank(b)) })
-	if p.o.Sort == Threaded {
-		return thread(all)
+	if p.o.Sort == SortThreaded {
+		return threaded(all)
 	}
 	return all
 }
@@ -181,8 +178,8 @@ func rank(f Found) int {
 
 // follower tells of each session that was looked at, once.
 type follower struct {
-	Progress
-	tell func(p Progress)
+	PickProgress
+	tell func(p PickProgress)
 	seen int // by the listing
 }
 
@@ -196,7 +193,7 @@ func (f *follower) upTo(looked int) {
 	if looked > f.Looked {
 		f.Looked = looked
 		if f.tell != nil {
-			f.tell(f.Progress)
+			f.tell(f.PickProgress)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package tally
+package manager
 
 import (
 	"encoding/json"
@@ -20,8 +20,8 @@ type Settings struct {
 	Title         string            `json:"title,omitempty"`
 }
 
-// change holds the fields of all entries of settings.
-type change struct {
+// settingsChange holds the fields of all entries of settings.
+type settingsChange struct {
 	Model      string          `json:"model"`
 	ModelID    string          `json:"modelId"`
 	Provider   string          `json:"provider"`
@@ -35,10 +35,10 @@ type change struct {
 	Rules      []string        `json:"injectedRules"`
 }
 
-// InForce gives the settings at the end of a path, root first: the last word of each kind of entry. A model_change
+// SettingsInForce gives the settings at the end of a path, root first: the last word of each kind of entry. A model_change
 // of the default role holds by the rules of omp, whatever assistants answer after it; by all others the last of the
 // two counts. Where no entry names a model an assistant's message does.
-func InForce(path []transcript.Entry, p transcript.Profile) Settings {
+func SettingsInForce(path []transcript.Entry, p transcript.Profile) Settings {
 	s := Settings{Models: map[string]string{}, ThinkingLevel: "off", Mode: "none"}
 	explicit := false
 	for _, e := range path {
@@ -52,10 +52,10 @@ func InForce(path []transcript.Entry, p transcript.Profile) Settings {
 			}
 			continue
 		}
-		if !slices.Contains(kinds, e.Type) {
+		if !slices.Contains(settingKinds, e.Type) {
 			continue
 		}
-		var c change
+		var c settingsChange
 		if err := e.Decode(&c); err != nil {
 			continue // a field of another type: the entry says nothing
 		}
@@ -64,13 +64,13 @@ func InForce(path []transcript.Entry, p transcript.Profile) Settings {
 	return s
 }
 
-// kinds are the types of entries that are about settings.
-var kinds = []string{
+// settingKinds are the types of entries that are about settings.
+var settingKinds = []string{
 	"model_change", "thinking_level_change", "service_tier_change", "mode_change", "active_tools_change", "ttsr_injection",
 }
 
 // take applies one entry, and tells whether it named the default model.
-func (s *Settings) take(typ string, c change) bool {
+func (s *Settings) take(typ string, c settingsChange) bool {
 	switch typ {
 	case "model_change":
 		name := c.Model

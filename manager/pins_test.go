@@ -1,4 +1,4 @@
-package pins_test
+package manager_test
 
 import (
 	"errors"
@@ -9,17 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coppice-go/coppice/manager/pins"
+	"github.com/coppice-go/coppice/manager"
 )
 
-var start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+var pinsStart = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-func file(t *testing.T) *pins.File {
+func file(t *testing.T) *manager.Pins {
 	t.Helper()
-	return &pins.File{Path: filepath.Join(t.TempDir(), "below", "pins.json"), Now: func() time.Time { return start }}
+	return &manager.Pins{Path: filepath.Join(t.TempDir(), "below", "pins.json"), Now: func() time.Time { return pinsStart }}
 }
 
-func add(t *testing.T, f *pins.File, store string, sessions ...string) {
+func add(t *testing.T, f *manager.Pins, store string, sessions ...string) {
 	t.Helper()
 	for _, s := range sessions {
 		if err := f.Add(store, s); err != nil {
@@ -28,7 +28,7 @@ func add(t *testing.T, f *pins.File, store string, sessions ...string) {
 	}
 }
 
-func list(f *pins.File, store string) string {
+func list(f *manager.Pins, store string) string {
 	var ids []string
 	for _, p := range f.List(store) {
 		ids = append(ids, p.Session)
@@ -47,7 +47,7 @@ func TestPinsAreOfAStoreAndNewestFirst(t *testing.T) {
 	if got := list(f, "/a") + "|" + list(f, "/b") + "|" + list(f, "/c"); got != "s1 s3 s2|s1|" {
 		t.Error(got)
 	}
-	if p := f.List("/b")[0]; p.Store != "/b" || !p.Time.Equal(start) {
+	if p := f.List("/b")[0]; p.Store != "/b" || !p.Time.Equal(pinsStart) {
 		t.Errorf("%+v", p)
 	}
 	for _, want := range []bool{true, false} {
@@ -83,7 +83,7 @@ func TestADamagedFileIsAnEmptyOne(t *testing.T) {
 	}
 }
 
-func TestTheNumberIsBounded(t *testing.T) {
+func TestTheNumberOfPinsIsBounded(t *testing.T) {
 	f := file(t)
 	var text strings.Builder
 	for i := range 1000 {
@@ -95,7 +95,7 @@ func TestTheNumberIsBounded(t *testing.T) {
 	if err := os.WriteFile(f.Path, []byte(`{"pins":[`+text.String()[1:]+`]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Add("/b", "more"); !errors.Is(err, pins.ErrFull) {
+	if err := f.Add("/b", "more"); !errors.Is(err, manager.ErrTooManyPins) {
 		t.Errorf("one too many: %v", err)
 	}
 	add(t, f, "/a", "s7") // it is pinned already
@@ -103,7 +103,7 @@ func TestTheNumberIsBounded(t *testing.T) {
 		t.Errorf("removed %v, %v", was, err)
 	}
 	add(t, f, "/b", "more")
-	if err := f.Add("/a", strings.Repeat("x", 5<<20)); !errors.Is(err, pins.ErrFull) {
+	if err := f.Add("/a", strings.Repeat("x", 5<<20)); !errors.Is(err, manager.ErrTooManyPins) {
 		t.Errorf("an id that fills the file: %v", err)
 	}
 	if got := f.List("/a"); len(got) != 999 || got[0].Session != "s7" {

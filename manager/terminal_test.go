@@ -1,4 +1,4 @@
-package terminal_test
+package manager_test
 
 import (
 	"errors"
@@ -11,25 +11,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coppice-go/coppice/manager/terminal"
+	"github.com/coppice-go/coppice/manager"
 )
 
-var start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+var crumbStart = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-func dir(t *testing.T, now *time.Time) *terminal.Dir {
+func dir(t *testing.T, now *time.Time) *manager.Crumbs {
 	t.Helper()
-	return &terminal.Dir{Path: filepath.Join(t.TempDir(), "below", "terminals"), Now: func() time.Time { return *now }}
+	return &manager.Crumbs{Path: filepath.Join(t.TempDir(), "below", "terminals"), Now: func() time.Time { return *now }}
 }
 
-func put(t *testing.T, d *terminal.Dir, id, session string) {
+func put(t *testing.T, d *manager.Crumbs, id, session string) {
 	t.Helper()
-	if err := d.Put(id, terminal.Crumb{Cwd: "/w", Session: session}); err != nil {
+	if err := d.Put(id, manager.Crumb{Cwd: "/w", Session: session}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestEachTerminalHasItsCrumb(t *testing.T) {
-	now := start
+	now := crumbStart
 	d := dir(t, &now)
 	odd := []string{"a", "A", "a/b", "../a", "%3", "tty é", ".", "con"}
 	for i, id := range odd {
@@ -41,7 +41,7 @@ func TestEachTerminalHasItsCrumb(t *testing.T) {
 		if id == "a" {
 			want = "later"
 		}
-		if c, err := d.Get(id); err != nil || c.Session != want || c.Cwd != "/w" || !c.Time.Equal(start) {
+		if c, err := d.Get(id); err != nil || c.Session != want || c.Cwd != "/w" || !c.Time.Equal(crumbStart) {
 			t.Errorf("%q: %+v, %v", id, c, err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestEachTerminalHasItsCrumb(t *testing.T) {
 		t.Errorf("%d files, %v", len(files), err)
 	}
 	for _, id := range []string{"", strings.Repeat("x", 101)} {
-		if err := d.Put(id, terminal.Crumb{Session: "s"}); err == nil {
+		if err := d.Put(id, manager.Crumb{Session: "s"}); err == nil {
 			t.Errorf("terminal %.10q was taken", id)
 		}
 	}
@@ -62,10 +62,10 @@ func TestEachTerminalHasItsCrumb(t *testing.T) {
 }
 
 func TestStaleAndDamagedCrumbsCountAsNone(t *testing.T) {
-	now := start
+	now := crumbStart
 	d := dir(t, &now)
 	put(t, d, "old", "s")
-	now = start.Add(91 * 24 * time.Hour)
+	now = crumbStart.Add(91 * 24 * time.Hour)
 	put(t, d, "torn", "s")
 	files, err := filepath.Glob(filepath.Join(d.Path, "torn*"))
 	if err != nil || len(files) != 1 {
@@ -87,8 +87,8 @@ func TestStaleAndDamagedCrumbsCountAsNone(t *testing.T) {
 	}
 }
 
-func TestTheNumberIsBounded(t *testing.T) {
-	now := start
+func TestTheNumberOfCrumbsIsBounded(t *testing.T) {
+	now := crumbStart
 	d := dir(t, &now)
 	for i := range 300 {
 		put(t, d, fmt.Sprint("t", i), "s")
@@ -104,14 +104,14 @@ func TestTheNumberIsBounded(t *testing.T) {
 
 // A reader finds a whole crumb, whoever writes meanwhile.
 func TestCrumbsAreReplacedAsAWhole(t *testing.T) {
-	now := start
+	now := crumbStart
 	d := dir(t, &now)
 	put(t, d, "x", "first")
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range 50 {
-				if err := d.Put("x", terminal.Crumb{Cwd: strings.Repeat("d", 500*w), Session: fmt.Sprint(w, i)}); err != nil {
+				if err := d.Put("x", manager.Crumb{Cwd: strings.Repeat("d", 500*w), Session: fmt.Sprint(w, i)}); err != nil {
 					t.Error(err)
 				}
 				if c, err := d.Get("x"); err != nil || c.Session == "" {
@@ -126,11 +126,11 @@ func TestCrumbsAreReplacedAsAWhole(t *testing.T) {
 func TestID(t *testing.T) {
 	env := map[string]string{"TERM_SESSION_ID": "w0", "TMUX_PANE": "%3"}
 	get := func(name string) string { return env[name] }
-	if id := terminal.ID(get); id != "tmux_pane-%3" {
+	if id := manager.TerminalID(get); id != "tmux_pane-%3" {
 		t.Errorf("id %q", id)
 	}
 	clear(env)
-	if id := terminal.ID(get); id != "" {
+	if id := manager.TerminalID(get); id != "" {
 		t.Errorf("id %q", id)
 	}
 }

@@ -1,4 +1,4 @@
-package tally_test
+package manager_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-go/coppice/manager/tally"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -53,65 +53,65 @@ func answer(fields string) string {
 func TestUsageOfEveryShape(t *testing.T) {
 	for name, tt := range map[string]struct {
 		line string
-		want tally.Usage
+		want manager.Usage
 		ok   bool
 	}{
 		"pi": {
 			answer(`"usage":{"input":10,"output":20,"cacheRead":30,"cacheWrite":40,"totalTokens":100,"cost":{"input":0.1,"total":0.5}}`),
-			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40, Total: 100, Cost: 0.5},
+			manager.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40, Total: 100, Cost: 0.5},
 			true,
 		},
 		"Anthropic": {
 			answer(`"usage":{"input_tokens":10,"output_tokens":20,"cache_read_input_tokens":30,"cache_creation_input_tokens":40,"service_tier":"x"}`),
-			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40, Total: 100},
+			manager.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40, Total: 100},
 			true,
 		},
 		"OpenAI chat": {
 			answer(`"usage":{"prompt_tokens":40,"completion_tokens":20,"total_tokens":60,"prompt_tokens_details":{"cached_tokens":30},"completion_tokens_details":{"reasoning_tokens":5}}`),
-			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, Reasoning: 5, Total: 60},
+			manager.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, Reasoning: 5, Total: 60},
 			true,
 		},
 		"OpenAI responses": {
 			answer(`"usage":{"input_tokens":40,"input_tokens_details":{"cached_tokens":30},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":5},"total_tokens":60}`),
-			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, Reasoning: 5, Total: 60},
+			manager.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, Reasoning: 5, Total: 60},
 			true,
 		},
 		"Gemini": {
 			answer(`"usageMetadata":{"promptTokenCount":40,"cachedContentTokenCount":30,"candidatesTokenCount":15,"thoughtsTokenCount":5,"totalTokenCount":60}`),
-			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, Reasoning: 5, Total: 60},
+			manager.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, Reasoning: 5, Total: 60},
 			true,
 		},
 		"a compaction's own": {
 			`{"type":"compaction","summary":"s","usage":{"input":1,"output":2}}`,
-			tally.Usage{Answers: 1, Input: 1, Output: 2, Total: 3},
+			manager.Usage{Answers: 1, Input: 1, Output: 2, Total: 3},
 			true,
 		},
 		"a ledger's entry": {
 			`{"type":"model_usage","purpose":"title","provider":"p","model":"m","usage":{"input":1,"output":2}}`,
-			tally.Usage{Answers: 1, Input: 1, Output: 2, Total: 3},
+			manager.Usage{Answers: 1, Input: 1, Output: 2, Total: 3},
 			true,
 		},
 		"Bedrock": {
 			answer(`"usage":{"inputTokens":10,"outputTokens":20,"cacheReadInputTokens":30,"cacheWriteInputTokens":40,"totalTokens":100}`),
-			tally.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40, Total: 100},
+			manager.Usage{Answers: 1, Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40, Total: 100},
 			true,
 		},
-		"nothing counted": {answer(`"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"total":0}}`), tally.Usage{Answers: 1}, true},
-		"an item":         {`{"type":"message","message":{"type":"reasoning","summary":[]}}`, tally.Usage{Answers: 1}, true},
-		"a user":          {`{"type":"message","message":{"role":"user","content":"x","usage":{"input":0}}}`, tally.Usage{}, false},
-		"a tool's own":    {`{"type":"message","message":{"role":"toolResult","content":[],"usage":{"input":1}}}`, tally.Usage{Answers: 1, Input: 1, Total: 1}, true},
-		"a summary alone": {`{"type":"compaction","summary":"s"}`, tally.Usage{}, false},
-		"missing usage":   {answer(`"n":1`), tally.Usage{Answers: 1}, true},
-		"null usage":      {answer(`"usage":null`), tally.Usage{Answers: 1}, true},
-		"of another type": {answer(`"usage":[1]`), tally.Usage{Answers: 1}, true},
+		"nothing counted": {answer(`"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"total":0}}`), manager.Usage{Answers: 1}, true},
+		"an item":         {`{"type":"message","message":{"type":"reasoning","summary":[]}}`, manager.Usage{Answers: 1}, true},
+		"a user":          {`{"type":"message","message":{"role":"user","content":"x","usage":{"input":0}}}`, manager.Usage{}, false},
+		"a tool's own":    {`{"type":"message","message":{"role":"toolResult","content":[],"usage":{"input":1}}}`, manager.Usage{Answers: 1, Input: 1, Total: 1}, true},
+		"a summary alone": {`{"type":"compaction","summary":"s"}`, manager.Usage{}, false},
+		"missing usage":   {answer(`"n":1`), manager.Usage{Answers: 1}, true},
+		"null usage":      {answer(`"usage":null`), manager.Usage{Answers: 1}, true},
+		"of another type": {answer(`"usage":[1]`), manager.Usage{Answers: 1}, true},
 		"text for numbers": {
 			answer(`"usage":{"input":"many","output":20,"cost":"much","cacheRead":-5,"cacheWrite":1e300}`),
-			tally.Usage{Answers: 1, Output: 20, Total: 20},
+			manager.Usage{Answers: 1, Output: 20, Total: 20},
 			true,
 		},
-		"the word in a custom entry": {`{"type":"custom","customType":"x","data":{},"usage":{"input":1}}`, tally.Usage{}, false},
+		"the word in a custom entry": {`{"type":"custom","customType":"x","data":{},"usage":{"input":1}}`, manager.Usage{}, false},
 	} {
-		got, ok := tally.Of(path(t, tt.line)[0])
+		got, ok := manager.UsageOf(path(t, tt.line)[0])
 		if got != tt.want || ok != tt.ok {
 			t.Errorf("%s: %+v %v, want %+v %v", name, got, ok, tt.want, tt.ok)
 		}
@@ -126,7 +126,7 @@ func TestSumByModel(t *testing.T) {
 		answer(`"provider":"p","model":"m","usage":{"input":100,"output":200}`),
 		answer(`"usage":{"input":1000,"output":2000}`),
 	)
-	got, err := tally.Sum(sequence(list, nil))
+	got, err := manager.SumUsage(sequence(list, nil))
 	if err != nil || got.Entries != 5 || got.Answers != 4 || got.Total != 3333 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -134,7 +134,7 @@ func TestSumByModel(t *testing.T) {
 		t.Errorf("models %+v", m)
 	}
 	broken := errors.New("broken")
-	if got, err = tally.Sum(sequence(list[:2], broken)); !errors.Is(err, broken) || got.Total != 3 {
+	if got, err = manager.SumUsage(sequence(list[:2], broken)); !errors.Is(err, broken) || got.Total != 3 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -154,7 +154,7 @@ func TestSettingsInForce(t *testing.T) {
 		`{"type":"mode_change","mode":7}`,
 		answer(`"provider":"p","model":"spoke last"`),
 	)
-	s := tally.InForce(list, transcript.OMP)
+	s := manager.SettingsInForce(list, transcript.OMP)
 	got := fmt.Sprintln(s.Models, s.ThinkingLevel, s.Configured, s.ServiceTier, s.Mode, string(s.ModeData), s.InjectedRules, s.Title, s.Tools)
 	want := `map[default:q/explicit smol:q/small] high auto flex plan {"file":"/p"} [a b c] the title [read]` + "\n"
 	if got != want {
@@ -163,13 +163,13 @@ func TestSettingsInForce(t *testing.T) {
 	for p, want := range map[transcript.Profile]string{
 		transcript.Pi: "p/spoke last", transcript.Coppice: "p/spoke last", transcript.Operator: "q/explicit",
 	} {
-		if m := tally.InForce(list, p).Models["default"]; m != want {
+		if m := manager.SettingsInForce(list, p).Models["default"]; m != want {
 			t.Errorf("profile %q: %s, want %s", p, m, want)
 		}
 	}
 	cleared := path(t, `{"type":"service_tier_change","serviceTier":"flex"}`, `{"type":"service_tier_change","serviceTier":null}`,
 		`{"type":"thinking_level_change","thinkingLevel":null}`, `{"type":"model_change","provider":"p","modelId":"m"}`)
-	if s = tally.InForce(cleared, transcript.OMP); s.ServiceTier != "" || s.ThinkingLevel != "off" || s.Mode != "none" || s.Models["default"] != "p/m" {
+	if s = manager.SettingsInForce(cleared, transcript.OMP); s.ServiceTier != "" || s.ThinkingLevel != "off" || s.Mode != "none" || s.Models["default"] != "p/m" {
 		t.Errorf("cleared: %+v", s)
 	}
 }
@@ -180,7 +180,7 @@ func TestSettingsAgreeWithTheContext(t *testing.T) {
 		`{"type":"thinking_level_change","thinkingLevel":"low"}`, `{"type":"mode_change","mode":"plan"}`)
 	for n := range len(list) + 1 {
 		for _, p := range []transcript.Profile{transcript.Coppice, transcript.Pi, transcript.Operator} {
-			c, s := transcript.BuildContext(list[:n], p).Settings, tally.InForce(list[:n], p)
+			c, s := transcript.BuildContext(list[:n], p).Settings, manager.SettingsInForce(list[:n], p)
 			if c.Model != s.Models["default"] || c.ThinkingLevel != s.ThinkingLevel || max(c.Mode, "none") != max(s.Mode, "none") {
 				t.Errorf("%d entries, profile %q: %+v, %+v", n, p, c, s)
 			}
