@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/salvage"
+	"github.com/coppice-go/coppice/internal/repair"
 )
 
 // Verify reads a session, "" = every session of the store, and reports what is damaged or missing. deep
@@ -20,7 +20,7 @@ func (s *Store) Verify(ctx context.Context, id string, deep bool) (Report, error
 // Repair makes a damaged session usable again, "" = every one: what is intact is salvaged, and nothing is
 // destroyed. With dryRun it only says what it would do.
 func (s *Store) Repair(ctx context.Context, id string, dryRun bool) (Report, error) {
-	return s.maintain("repair", id, func(cfg journal.Config) (check.Report, error) { return salvage.Repair(ctx, cfg, dryRun) })
+	return s.maintain("repair", id, func(cfg journal.Config) (check.Report, error) { return repair.Repair(ctx, cfg, dryRun) })
 }
 
 // GC removes the objects of a session, "" = of every session, that nothing can ever refer to again. With

@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/cas"
+	"github.com/coppice-go/coppice/internal/casprobe"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
@@ -32,7 +32,7 @@ type Store struct {
 	o     Options
 	rand  io.Reader // safe for concurrent use
 	sleep func(ctx context.Context, d time.Duration) error
-	proof *cas.Prover
+	proof *casprobe.Prover
 
 	mu     sync.Mutex
 	open   map[*Session]struct{}
@@ -93,7 +93,7 @@ func New(b backend.Backend, o *Options) (*Store, error) {
 	if s.o.Rand != nil {
 		s.rand = &guarded{r: s.o.Rand}
 	}
-	s.proof = cas.New(b, s.o.Now, s.rand, s.wait)
+	s.proof = casprobe.New(b, s.o.Now, s.rand, s.wait)
 	if hook := s.o.Hooks.Opened; hook != nil {
 		hook(s)
 	}

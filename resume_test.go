@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -100,7 +100,7 @@ func lengths() []int {
 	if os.Getenv("COPPICE_LONG") != "" {
 		return []int{1000, 10000, 1000000}
 	}
-	if race.Enabled {
+	if testutil.RaceEnabled {
 		return []int{1000, 5000}
 	}
 	return []int{1000, 10000, 50000}

@@ -19,7 +19,7 @@ import (
 	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -168,7 +168,7 @@ func TestImportLarge(t *testing.T) {
 		parent := "null"
 		pad := strings.Repeat("x", 4000)
 		lines := 2500
-		if race.Enabled {
+		if testutil.RaceEnabled {
 			lines = 1300 // more than the 4 MiB that go into one commit
 		}
 		for i := range lines {

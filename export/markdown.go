@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/export/internal/quotation"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -90,9 +89,9 @@ func (m *markdown) step(st step, e transcript.Entry) error {
 func (m *markdown) part(p part) {
 	switch p.Kind {
 	case kindWords:
-		m.k.printf("\n%s\n", quotation.Of(p.Text))
+		m.k.printf("\n%s\n", quote(p.Text))
 	case kindThoughts:
-		m.k.printf("\n*thoughts*\n\n%s\n", quotation.Of(p.Text))
+		m.k.printf("\n*thoughts*\n\n%s\n", quote(p.Text))
 	case kindCall:
 		m.k.printf("\n→ %s\n", code(p.Name))
 		language := ""

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-go/coppice/internal/parts"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -133,7 +133,7 @@ func named(list []string, write func(string) string) string {
 }
 
 // about tells of a document: its name, its kind, its size.
-func about(f parts.File) string {
+func about(f message.File) string {
 	var out []string
 	for _, s := range []string{oneLine(f.Name), oneLine(f.Mime)} {
 		if s != "" {

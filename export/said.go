@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/coppice-go/coppice/internal/parts"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -23,7 +23,7 @@ type part struct {
 	Name   string // of a call or a result: the tool; "" = not known
 	Failed bool   // of a result: the tool did
 	Image  image
-	File   parts.File
+	File   message.File
 }
 
 type kind string
@@ -72,7 +72,7 @@ func (r *reader) of(e transcript.Entry) said {
 	if !ok {
 		return aside(e)
 	}
-	shape, apart := transcript.Inspect(m.Raw), parts.Of(m.Raw)
+	shape, apart := transcript.Inspect(m.Raw), message.Parse(m.Raw)
 	s := said{Who: shape.Role}
 	if s.Who == "" {
 		s.Who = "message"
@@ -132,7 +132,7 @@ func (s *said) has(k kind) bool {
 }
 
 // answers reports that a message has results among its parts, and is not one as a whole.
-func answers(m parts.Message) bool {
+func answers(m message.Parts) bool {
 	for _, b := range m.Blocks {
 		if _, ok := b.Result(); ok {
 			return true
@@ -142,7 +142,7 @@ func answers(m parts.Message) bool {
 }
 
 // blocks takes over the parts of a message.
-func (r *reader) blocks(s *said, m parts.Message) {
+func (r *reader) blocks(s *said, m message.Parts) {
 	for _, b := range m.Blocks {
 		if b.Thinking != "" {
 			s.add(part{Kind: kindThoughts, Text: plain(b.Thinking)})
@@ -157,7 +157,7 @@ func (r *reader) blocks(s *said, m parts.Message) {
 			s.add(part{Kind: kindResult, Name: r.tools[res.Call], Text: plain(indented(res.Text)), Failed: res.Failed})
 			s.files(res.Blocks)
 		}
-		s.files([]parts.Block{b})
+		s.files([]message.Block{b})
 	}
 }
 
@@ -193,7 +193,7 @@ func (s *said) settle(shape transcript.Shape) {
 }
 
 // files takes over images, and tells of the documents and images that a page does not show.
-func (s *said) files(blocks []parts.Block) {
+func (s *said) files(blocks []message.Block) {
 	for _, b := range blocks {
 		if mime, data, ok := b.Image(); ok && pictures[mime] && validBase64(data) {
 			s.add(part{Kind: kindImage, Image: image{mime, data}})
@@ -227,7 +227,7 @@ func validBase64(s string) bool {
 }
 
 // pretty indents arguments; a string that holds JSON counts as that.
-func pretty(raw json.RawMessage) string { return indented(string(parts.Arguments(raw))) }
+func pretty(raw json.RawMessage) string { return indented(string(message.Arguments(raw))) }
 
 // indented indents an object of JSON; other text stays as it is.
 func indented(text string) string {
@@ -252,7 +252,7 @@ func aside(e transcript.Entry) said {
 		f.Content = nil // what was read before the odd field is there
 	}
 	s := said{Who: e.Type}
-	var attached []parts.Block
+	var attached []message.Block
 	text := strings.TrimSpace(strings.Join([]string{f.Kind, f.Name, f.Provider, f.Model}, " "))
 	switch e.Type {
 	case "compaction":
@@ -260,9 +260,9 @@ func aside(e transcript.Entry) said {
 	case "branch_summary":
 		s.Who, text = "summary of another branch", f.Summary
 	case "custom_message":
-		wrapped := parts.Wrap("custom", f.Content)
+		wrapped := message.Wrap("custom", f.Content)
 		s.Who, text = "note", transcript.Inspect(wrapped).Text
-		attached = parts.Of(wrapped).Blocks
+		attached = message.Parse(wrapped).Blocks
 	}
 	if text != "" {
 		s.add(part{Kind: kindWords, Text: plain(text)})

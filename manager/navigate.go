@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/internal/parts"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
@@ -109,7 +109,7 @@ func Prompt(e transcript.Entry) (text string, ok bool) {
 	if err := e.Decode(&body); err != nil {
 		return "", true
 	}
-	return transcript.Inspect(parts.Wrap("user", body.Content)).Text, true
+	return transcript.Inspect(message.Wrap("user", body.Content)).Text, true
 }
 
 // speaksToo tells that a user's message with results of tools says something of its own: else it is the tool's.

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"strconv"
 
-	"github.com/coppice-go/coppice/internal/answers"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -74,20 +74,20 @@ func UsageOf(e transcript.Entry) (Usage, bool) {
 func usageBearer(e transcript.Entry) (raw []byte, answer bool) {
 	if e.Type == "message" {
 		m, _ := e.Message()
-		return m.Raw, answers.ByModel(m.Role, m.Raw)
+		return m.Raw, message.ByModel(m.Role, m.Raw)
 	}
 	if !bytes.Contains(e.Raw, usageField) {
 		return nil, false
 	}
 	typ, raw := e.Type, e.Raw
 	if typ == "custom" {
-		typ, raw = answers.KeptEntry(raw)
+		typ, raw = message.KeptEntry(raw)
 	}
 	switch typ {
 	case "usage", "model_usage", "compaction", "branch_summary", "session_summary":
 		return raw, false
 	case "custom_message":
-		return answers.KeptMessage(raw), false
+		return message.KeptMessage(raw), false
 	}
 	return nil, false
 }
@@ -97,9 +97,9 @@ var usageField = []byte(`"usage`)
 
 func usageOf(e transcript.Entry) (Usage, string, bool) {
 	raw, answer := usageBearer(e)
-	var c answers.Usage
+	var c message.Usage
 	if answer || bytes.Contains(raw, usageField) {
-		c = answers.UsageOf(raw)
+		c = message.UsageOf(raw)
 	}
 	if !answer && c.Nothing() {
 		return Usage{}, "", false
@@ -111,5 +111,5 @@ func usageOf(e transcript.Entry) (Usage, string, bool) {
 	return Usage{
 		Answers: 1, Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite,
 		Reasoning: c.Reasoning, Total: c.Total, Cost: cost,
-	}, answers.Name(raw), true
+	}, message.Name(raw), true
 }

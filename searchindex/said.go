@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/coppice-go/coppice/internal/parts"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -54,7 +54,7 @@ func said(e transcript.Entry) (text, role string, results bool) {
 	case "label":
 		return clean(textOf(f.Label)), "", false
 	case "custom_message":
-		return clean(transcript.Inspect(parts.Wrap("custom", f.Content)).Text), "", false
+		return clean(transcript.Inspect(message.Wrap("custom", f.Content)).Text), "", false
 	}
 	return clean(textOf(f.Summary)), "", false
 }
@@ -71,7 +71,7 @@ func textOf(raw json.RawMessage) string {
 // is called with.
 func arguments(raw json.RawMessage) string {
 	var b strings.Builder
-	for _, part := range parts.Of(raw).Blocks {
+	for _, part := range message.Parse(raw).Blocks {
 		name, args, ok := part.Call()
 		if !ok || b.Len() >= MaxText {
 			continue

@@ -5,18 +5,18 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/sharedtest"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // Every line of real session files: read as encoding/json reads it, and
 // its row taken by a skeleton.
 func TestRealFiles(t *testing.T) {
-	for _, name := range sharedtest.RealFiles() {
+	for _, name := range testutil.RealFiles() {
 		t.Run(name, func(t *testing.T) {
 			var rows []codec.Row
 			previews := 0
-			for line := range bytes.Lines(sharedtest.File(t, name)) {
+			for line := range bytes.Lines(testutil.SharedFile(t, name)) {
 				line = bytes.TrimRight(line, "\n")
 				sameAsReference(t, line)
 				l, err := ParseLine(line)

@@ -10,7 +10,6 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
@@ -48,7 +47,7 @@ func leaves(ctx context.Context, b backend.Backend, id string, m checkpoint.Segm
 			return
 		}
 		key := layout.IndexKey(id, level, segmentOf(ref))
-		refs, err := inventory.Fold(ctx, b, key, ref)
+		refs, err := FoldIndex(ctx, b, key, ref)
 		if err != nil {
 			bad(key, ref, err)
 			return
@@ -260,7 +259,7 @@ type traced struct {
 
 // trace finds the order of the log without a head: from the newest segment that holds commits back, by the
 // names that the segments give. Where one is not there, it goes on with the newest one before.
-func trace(ctx context.Context, b backend.Backend, id string, inv *inventory.Inventory) (traced, error) {
+func trace(ctx context.Context, b backend.Backend, id string, inv *Inventory) (traced, error) {
 	var t traced
 	all := inv.Segments()
 	prev, below := "", ^uint64(0)
@@ -269,8 +268,8 @@ func trace(ctx context.Context, b backend.Backend, id string, inv *inventory.Inv
 		if seg.First >= below || prev != "" && has(all[:i+1], prev) && seg.Name() != prev {
 			continue
 		}
-		raw, _, err := inventory.Segment(ctx, b, id, seg)
-		if err != nil && !inventory.Unreadable(err) {
+		raw, _, err := ReadSegment(ctx, b, id, seg)
+		if err != nil && !Unreadable(err) {
 			return t, fmt.Errorf("read segment %s: %w", seg.Name(), err)
 		}
 		c, _ := segment.Read(raw, seg)
@@ -300,7 +299,7 @@ func has(all []layout.Segment, name string) bool {
 }
 
 // asLink refers to a segment as it is found.
-func asLink(inv *inventory.Inventory, seg layout.Segment, c *segment.Contents) link {
+func asLink(inv *Inventory, seg layout.Segment, c *segment.Contents) link {
 	if _, sealed := inv.Sealed[seg]; sealed {
 		return link{seg: seg}
 	}

@@ -1,6 +1,6 @@
-// Package check guarantees that damage is found and named, and that what is intact survives it: Verify
-// holds every object of a session against its checksums and against what refers to it, and writes nothing
-// (I14); Repair makes a damaged session usable again, and destroys no byte of it.
+// Package check guarantees that damage is found and named: Verify compares every object of a session with its
+// checksums and with what refers to it, and writes nothing (I14). An Inventory is what the names of a session's
+// objects say, without a judgement of their content. Package repair makes a damaged session usable again.
 //
 // What Verify finds is a list of problems, each with the object, the byte offset where that is known, a
 // Kind and one sentence. Kinds that are damage (Kind.Damage) mean that something is lost or can no longer

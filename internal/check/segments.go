@@ -8,7 +8,6 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript/blob"
@@ -154,7 +153,7 @@ func (v *verifier) foundSegment(ctx context.Context, l *link) error {
 	if err != nil || p == nil {
 		return err
 	}
-	raw, _, err := codec.DecodeSegment(p, inventory.MaxRaw)
+	raw, _, err := codec.DecodeSegment(p, MaxRaw)
 	if err != nil {
 		v.note(Damaged, key, damageAt(p), err, "it cannot be read")
 		v.gap(l.seg.First)
@@ -224,7 +223,7 @@ func (v *verifier) sealedWhole(key string, l *link, p []byte) {
 		v.note(Damaged, key, damageAt(p), err, "it is not the object that was sealed")
 		return
 	}
-	raw, idx, err := codec.DecodeSegment(p, inventory.MaxRaw)
+	raw, idx, err := codec.DecodeSegment(p, MaxRaw)
 	if err != nil {
 		v.note(Damaged, key, damageAt(p), err, "it cannot be read")
 		return
@@ -296,7 +295,7 @@ func (v *verifier) strays(ctx context.Context) error {
 		return nil
 	}
 	in := map[layout.Segment]bool{}
-	stands := make(inventory.Chain, 0, len(v.chain))
+	stands := make(Chain, 0, len(v.chain))
 	for _, l := range v.chain {
 		in[l.seg] = true
 		stands = append(stands, l.seg)
@@ -305,11 +304,11 @@ func (v *verifier) strays(ctx context.Context) error {
 		if in[seg] {
 			continue
 		}
-		raw, key, err := inventory.Segment(ctx, v.b, v.id, seg)
+		raw, key, err := ReadSegment(ctx, v.b, v.id, seg)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
-		case err != nil && !inventory.Unreadable(err):
+		case err != nil && !Unreadable(err):
 			return fmt.Errorf("verify session %s: %w", v.id, err)
 		}
 		c, _ := segment.Read(raw, seg)

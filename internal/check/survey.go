@@ -10,7 +10,6 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
@@ -120,8 +119,8 @@ func (s *Survey) parts(ctx context.Context, v *verifier, bad map[string]bool) er
 func (s *Survey) part(ctx context.Context, v *verifier, l *link, bad map[string]bool) (Part, error) {
 	p := Part{Seg: l.seg, First: l.seg.First, Plain: l.plain != nil}
 	p.Intact = !bad[l.seg.SealedKey(v.id)] && !bad[l.seg.PlainKey(v.id)]
-	raw, _, err := inventory.Segment(ctx, v.b, v.id, l.seg)
-	if err != nil && !inventory.Unreadable(err) {
+	raw, _, err := ReadSegment(ctx, v.b, v.id, l.seg)
+	if err != nil && !Unreadable(err) {
 		return p, fmt.Errorf("survey session %s: %w", v.id, err)
 	}
 	c, rerr := segment.Read(raw, l.seg)

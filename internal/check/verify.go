@@ -9,7 +9,6 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
@@ -44,7 +43,7 @@ type verifier struct {
 	disk bool // the log is the truth, the checkpoint a cache
 	deep bool
 	r    *Report
-	inv  *inventory.Inventory
+	inv  *Inventory
 
 	o       *checkpoint.Object // checkpoint_latest; nil = not to be read
 	st      *state.State       // the newest state; nil = none can be had
@@ -72,7 +71,7 @@ func newVerifier(cfg journal.Config, deep bool) *verifier {
 
 func (v *verifier) run(ctx context.Context) error {
 	var err error
-	if v.inv, err = inventory.Take(ctx, v.b, v.id, func(key string) { v.r.stranger(v.id, key) }); err != nil {
+	if v.inv, err = TakeInventory(ctx, v.b, v.id, func(key string) { v.r.stranger(v.id, key) }); err != nil {
 		return fmt.Errorf("verify session %s: %w", v.id, err)
 	}
 	v.r.strangers(v.id, layout.SessionPrefix(v.id))

@@ -10,27 +10,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/internal/check"
-	"github.com/coppice-go/coppice/internal/check/checktest"
+	"github.com/coppice-go/coppice/internal/proof"
 )
 
 // A healthy store has no problems, and looking at it changes nothing (I14).
 func TestVerifyClean(t *testing.T) {
-	for _, kind := range checktest.Kinds {
+	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {
-			w := checktest.New(t, checktest.StoreOf(kind))
+			w := proof.NewWorld(t, proof.StoreOf(kind))
 			w.Session("s1", 30)
 			w.Session("S2", 0)
-			before := checktest.Objects(t, w.B)
+			before := proof.Objects(t, w.B)
 			for _, deep := range []bool{false, true} {
 				r := w.Verify("", deep)
 				if len(r.Problems) > 0 {
-					t.Errorf("deep %v: %s", deep, checktest.List(r))
+					t.Errorf("deep %v: %s", deep, proof.ListProblems(r))
 				}
 				if r.Sessions != 2 || r.Objects != len(before) || r.Bytes == 0 {
 					t.Errorf("deep %v: %d sessions, %d objects of %d, %d bytes", deep, r.Sessions, r.Objects, len(before), r.Bytes)
 				}
 			}
-			if diff := cmp.Diff(before, checktest.Objects(t, w.B)); diff != "" {
+			if diff := cmp.Diff(before, proof.Objects(t, w.B)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -39,21 +39,21 @@ func TestVerifyClean(t *testing.T) {
 
 // Sessions of so many segments that references fold are as clean.
 func TestVerifyFolded(t *testing.T) {
-	for _, kind := range checktest.Kinds {
+	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {
-			w := checktest.New(t, checktest.StoreOf(kind))
+			w := proof.NewWorld(t, proof.StoreOf(kind))
 			w.Lim.SealEntries, w.Lim.RollEntries, w.Lim.PublishCommits = 2, 2, 1
 			w.Session("s1", 140)
-			all := checktest.Objects(t, w.B)
-			if len(checktest.Keys(all, "/index/")) == 0 {
+			all := proof.Objects(t, w.B)
+			if len(proof.KeysWith(all, "/index/")) == 0 {
 				t.Fatal("no index object")
 			}
 			for _, deep := range []bool{false, true} {
 				if r := w.Verify("s1", deep); len(r.Problems) > 0 {
-					t.Errorf("deep %v: %s", deep, checktest.List(r))
+					t.Errorf("deep %v: %s", deep, proof.ListProblems(r))
 				}
 			}
-			damageTable(t, kind, w, checktest.Keys(all, "/index/")[:1])
+			damageTable(t, kind, w, proof.KeysWith(all, "/index/")[:1])
 		})
 	}
 }
@@ -82,25 +82,25 @@ var damages = []struct {
 
 // Every class of damage to every object that matters is found, and named.
 func TestVerifyFindsDamage(t *testing.T) {
-	for _, kind := range checktest.Kinds {
+	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {
-			w := checktest.New(t, checktest.StoreOf(kind))
+			w := proof.NewWorld(t, proof.StoreOf(kind))
 			w.Session("s1", 20)
 			w.Session("s2", 20)
-			damageTable(t, kind, w, checktest.Keys(checktest.Objects(t, w.B), "s1"))
+			damageTable(t, kind, w, proof.KeysWith(proof.Objects(t, w.B), "s1"))
 		})
 	}
 }
 
-func damageTable(t *testing.T, kind string, w *checktest.World, list []string) {
-	all := checktest.Objects(t, w.B)
+func damageTable(t *testing.T, kind string, w *proof.World, list []string) {
+	all := proof.Objects(t, w.B)
 	rng := rand.New(rand.NewPCG(1, 2))
 	rounds := 4
 	if testing.Short() {
 		rounds, list = 1, some(list, 6)
 	}
 	for _, key := range list {
-		others := checktest.Keys(all, strings.Split(strings.ReplaceAll(key, "s1", "s2"), "-")[0])
+		others := proof.KeysWith(all, strings.Split(strings.ReplaceAll(key, "s1", "s2"), "-")[0])
 		for _, d := range damages {
 			for range rounds {
 				other := []byte("nothing")
@@ -129,18 +129,18 @@ func some(list []string, most int) []string {
 	return out
 }
 
-func oneDamage(t *testing.T, kind string, w *checktest.World, all map[string][]byte, key, name string, q []byte) {
+func oneDamage(t *testing.T, kind string, w *proof.World, all map[string][]byte, key, name string, q []byte) {
 	t.Helper()
-	b := checktest.StoreOf(kind)
+	b := proof.StoreOf(kind)
 	for k, p := range all {
 		if k != key {
-			checktest.Put(t, b, k, p)
+			proof.Put(t, b, k, p)
 		}
 	}
 	if q != nil {
-		checktest.Put(t, b, key, q)
+		proof.Put(t, b, key, q)
 	}
-	hurt := checktest.New(t, b)
+	hurt := proof.NewWorld(t, b)
 	hurt.Lim = w.Lim
 	r := hurt.Verify("s1", true)
 	if unnoticed(key, name, q) {
@@ -164,7 +164,7 @@ func unnoticed(key, name string, _ []byte) bool {
 
 // Objects of others are told apart, do not count, and do not crowd out damage.
 func TestVerifyForeign(t *testing.T) {
-	w := checktest.New(t, checktest.StoreOf("replace"))
+	w := proof.NewWorld(t, proof.StoreOf("replace"))
 	w.Session("s1", 10)
 	want := w.Verify("", true)
 	foreign := []string{
@@ -176,10 +176,10 @@ func TestVerifyForeign(t *testing.T) {
 		foreign = append(foreign, fmt.Sprintf("sessions/s1/blobs/noise%d", i))
 	}
 	for _, key := range foreign {
-		checktest.Put(t, w.B, key, []byte("x"))
+		proof.Put(t, w.B, key, []byte("x"))
 	}
-	blob := checktest.Keys(checktest.Objects(t, w.B), "/originals/")[0]
-	checktest.Put(t, w.B, blob, []byte("damaged"))
+	blob := proof.KeysWith(proof.Objects(t, w.B), "/originals/")[0]
+	proof.Put(t, w.B, blob, []byte("damaged"))
 	r := w.Verify("", true)
 	if r.Objects != want.Objects || r.Sessions != want.Sessions {
 		t.Errorf("%d objects of %d sessions, want %d of %d", r.Objects, r.Sessions, want.Objects, want.Sessions)

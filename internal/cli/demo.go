@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/examples/session"
-	"github.com/coppice-go/coppice/internal/cas"
+	"github.com/coppice-go/coppice/internal/casprobe"
 	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
@@ -164,7 +164,7 @@ func (d *demo) summary() error {
 		return err
 	}
 	var errs []error
-	if d.steps[0].IO.Put >= 2*cas.Racers {
+	if d.steps[0].IO.Put >= 2*casprobe.Racers {
 		errs = append(errs, d.c.textf(
 			"The import includes asking the store, once and for all, whether it honours conditional writes."))
 	}

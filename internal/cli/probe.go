@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/internal/cas"
+	"github.com/coppice-go/coppice/internal/casprobe"
 )
 
 // The probe asks a store of any kind whether it keeps the promises that sessions depend on: a write
@@ -42,16 +42,16 @@ func probeStore(ctx context.Context, b backend.Backend, now func() time.Time) ([
 	p.ask("ranges are exact", func() error { return p.ranges(ctx) })
 	p.ask("listing in order", func() error { return p.listing(ctx) })
 	p.ask("deleting, twice", func() error { return p.deleting(ctx) })
-	p.ask("a stale version is refused", func() error { return cas.Stale(ctx, p.b, "c/stale") })
-	p.ask(fmt.Sprintf("%d race to create: one wins", cas.Racers), func() error {
-		return cas.Race(ctx, p.b, "race/create", false)
+	p.ask("a stale version is refused", func() error { return casprobe.Stale(ctx, p.b, "c/stale") })
+	p.ask(fmt.Sprintf("%d race to create: one wins", casprobe.Racers), func() error {
+		return casprobe.Race(ctx, p.b, "race/create", false)
 	})
-	p.ask(fmt.Sprintf("%d race to replace: one wins", cas.Racers), func() error {
-		return cas.Race(ctx, p.b, "race/replace", true)
+	p.ask(fmt.Sprintf("%d race to replace: one wins", casprobe.Racers), func() error {
+		return casprobe.Race(ctx, p.b, "race/replace", true)
 	})
 	if a, ok := b.(backend.Appender); ok {
 		p.ask("append at the end only", func() error { return p.appending(ctx, a) })
-		p.ask(fmt.Sprintf("%d race to append: one wins", cas.Racers), func() error { return p.raceAppend(ctx, a) })
+		p.ask(fmt.Sprintf("%d race to append: one wins", casprobe.Racers), func() error { return p.raceAppend(ctx, a) })
 	}
 	return p.list, p.clean(context.WithoutCancel(ctx))
 }
@@ -214,7 +214,7 @@ func (p *prober) raceAppend(ctx context.Context, a backend.Appender) error {
 	if _, err := p.put(ctx, "log/race", []byte("base\n"), backend.IfAbsent()); err != nil {
 		return err
 	}
-	r := cas.Compete(func(i int) error {
+	r := casprobe.Compete(func(i int) error {
 		_, err := a.Append(ctx, "log/race", 5, fmt.Appendf(nil, "writer %d\n", i))
 		return err
 	})

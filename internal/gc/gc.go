@@ -23,7 +23,6 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/check"
-	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
@@ -53,7 +52,7 @@ type collection struct {
 
 	listed []candidate
 	keep   map[string]bool // what the head reaches, by key
-	chain  inventory.Chain // on a disk: the segments of the log
+	chain  check.Chain     // on a disk: the segments of the log
 	sealed map[string]bool // on a disk: plain keys whose sealed form the published checkpoint names
 	epoch  uint64          // of the head
 	shown  uint64          // of the published checkpoint
@@ -191,7 +190,7 @@ func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, err
 	}
 	st := j.State()
 	c.epoch = st.Summary.Epoch
-	var plain inventory.Chain
+	var plain check.Chain
 	for i := range st.Plain {
 		if seg, ok := layout.ParseSegment(st.Plain[i].Name); ok {
 			c.keep[seg.PlainKey(c.id)], c.keep[seg.SealedKey(c.id)] = true, true
@@ -219,10 +218,10 @@ func (c *collection) reach(ctx context.Context, m checkpoint.SegmentMap) (bool, 
 		}
 		key := layout.IndexKey(c.id, level, seg)
 		c.keep[key] = true
-		refs, ferr := inventory.Fold(ctx, c.b, key, ref)
+		refs, ferr := check.FoldIndex(ctx, c.b, key, ref)
 		if ferr != nil {
 			ok = false
-			if !inventory.Unreadable(ferr) {
+			if !check.Unreadable(ferr) {
 				err = fmt.Errorf("collect session %s: %w", c.id, ferr)
 				return false
 			}
@@ -272,7 +271,7 @@ func (c *collection) holdsCommits(ctx context.Context, cand candidate) (bool, er
 		return true, fmt.Errorf("collect session %s: %w", c.id, err)
 	}
 	if !cand.plain {
-		raw, _, err = codec.DecodeSegment(raw, inventory.MaxRaw)
+		raw, _, err = codec.DecodeSegment(raw, check.MaxRaw)
 	}
 	var got segment.Contents
 	if err == nil {

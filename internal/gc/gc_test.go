@@ -21,8 +21,8 @@ import (
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
-	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // world is a store on which writers, readers and collections meet in an order that a seed decides.
@@ -151,7 +151,7 @@ func (w *world) keys(of string) []string {
 // reaches disappears (I3), and in the end what dead writers left is gone.
 func TestBesideWriters(t *testing.T) {
 	seeds := 60
-	if testing.Short() || race.Enabled {
+	if testing.Short() || testutil.RaceEnabled {
 		seeds = 15
 	}
 	for _, kind := range []string{"replace", "append"} {

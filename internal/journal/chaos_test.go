@@ -13,8 +13,8 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
-	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // ledger is what callers were told, held against what the history holds in the end.
@@ -114,7 +114,7 @@ func (l *ledger) settle(ctx context.Context, rng *rand.Rand, j *Journal, e *Entr
 // is in the history once, what failed is not (I1, I2).
 func TestChaos(t *testing.T) {
 	seeds := 300
-	if testing.Short() || race.Enabled {
+	if testing.Short() || testutil.RaceEnabled {
 		seeds = 24 // of each kind; the writers take turns, so that there is nothing that the race detector could find
 	}
 	for _, kind := range []string{"replace", "append"} {
@@ -200,7 +200,7 @@ func chaos(t *testing.T, kind string, seed uint64) {
 // during what follows: the session opens again, with all that was acknowledged, and takes commits (I13).
 func TestPowerLoss(t *testing.T) {
 	seeds := 600
-	if testing.Short() || race.Enabled {
+	if testing.Short() || testutil.RaceEnabled {
 		seeds = 60
 	}
 	for seed := range seeds {

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // life is one scripted life of a session on which every kind of call is made. It goes on after whatever
@@ -134,7 +134,7 @@ func TestEveryCallFails(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/%v/%v/%d", kind, way.Kind, way.Outcome, way.Count), func(t *testing.T) {
 				step := 1
-				if race.Enabled {
+				if testutil.RaceEnabled {
 					step = 7
 				}
 				for at := 0; ; at += step {

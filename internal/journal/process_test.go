@@ -17,7 +17,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/internal/journal/state"
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 const (
@@ -138,7 +138,7 @@ func onDisk(t *testing.T, dir string) map[string]int {
 // Processes die by SIGKILL at any moment: every reopen succeeds, and no acknowledged entry is lost.
 func TestKill9(t *testing.T) {
 	n := killed
-	if race.Enabled {
+	if testutil.RaceEnabled {
 		n = 50 // a process with the race detector takes 100 ms of CPU to begin
 	}
 	if testing.Short() {

@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // object reads an object whole.
@@ -69,7 +69,7 @@ func TestTornTailAtEveryByte(t *testing.T) {
 	mid := before + bytes.Index(whole[before:], []byte(`"id":"c"`))
 	mid = bytes.LastIndexByte(whole[:mid], '\n') + 1
 	step := 1
-	if race.Enabled {
+	if testutil.RaceEnabled {
 		step = 7
 	}
 	for cut := before; cut <= len(whole); cut += step {
@@ -296,7 +296,7 @@ func TestTornKeepBoth(t *testing.T) {
 	whole := w.object(key)
 	kept := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1 // where the line back begins
 	step := 1
-	if race.Enabled {
+	if testutil.RaceEnabled {
 		step = 7
 	}
 	for cut := before; cut <= len(whole); cut += step {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 )
 
@@ -71,7 +71,7 @@ func size() int {
 
 // TestSizeLines: what a file holds of lines costs time in proportion, and some 200 bytes of memory each.
 func TestSizeLines(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	n := size()
 	id := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", i) }
 	line := func(i int, typ, parent, content string) string {
@@ -124,7 +124,7 @@ func TestSizeLines(t *testing.T) {
 
 // TestSizeMemory: the index is what a long file costs.
 func TestSizeMemory(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	n := size()
 	n = max(n, 100_000)
 	pad := strings.Repeat("x", 500)
@@ -141,7 +141,7 @@ func TestSizeMemory(t *testing.T) {
 
 // TestSizeLongLine: of a line without end only the beginning is held; it gives a stub, and hides nothing.
 func TestSizeLongLine(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	const blocks = 200
 	block := strings.Repeat("y", 1<<20)
 	u, a := node{id: "u1", typ: "user"}.line(), node{id: "a1", parent: "u1", typ: "assistant"}.line()
@@ -165,7 +165,7 @@ func TestSizeLongLine(t *testing.T) {
 
 // TestSizeLongLines: of lines of many megabytes only a few are held at a time, however many there are.
 func TestSizeLongLines(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	const n, size = 12, 24 << 20
 	pixels := strings.Repeat("A", size)
 	src := interop.Source{Name: "s", Open: func() (io.ReadCloser, error) {
@@ -197,7 +197,7 @@ func TestSizeLongLines(t *testing.T) {
 
 // TestSizeEntry: an entry over the bound becomes a stub that keeps who spoke; images do not count.
 func TestSizeEntry(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	long := strings.Repeat("z", 5<<20)
 	s, r := read(t, file(
 		node{id: "u1", typ: "user", content: `[{"type":"text","text":"hi"},{"type":"text","text":"` + long + `"}]`},

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -78,7 +78,7 @@ func TestOutputs(t *testing.T) {
 
 // TestSizeOutputs: what is too much is named, and the rest comes along.
 func TestSizeOutputs(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	long := strings.Repeat(mebibyte, 4)
 	many := map[string]string{}
 	for i := range 30 {

@@ -5,18 +5,18 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/internal/sharedtest"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // TestRealFiles: of real files every line that says something is reached, from the end or from a branch; no
 // result stands without its call; what was read can be written and says the same.
 func TestRealFiles(t *testing.T) {
-	for _, name := range sharedtest.RealFiles() {
+	for _, name := range testutil.RealFiles() {
 		if !strings.Contains(name, "claude-code") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			data := string(sharedtest.File(t, name))
+			data := string(testutil.SharedFile(t, name))
 			s, r := read(t, data)
 			all := append([]session{s}, children(t, r)...)
 			var kept strings.Builder

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // TestItems: what becomes of items of every kind and of odd ones. The first entry behind the header is looked at.
@@ -92,7 +92,7 @@ func TestItems(t *testing.T) {
 // TestSizeCalls: an output has the name of its call's tool however many calls there were; of calls that wait for
 // their output 65,536 are known.
 func TestSizeCalls(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	const most = 1 << 16
 	call, out := calls("@"), output("@", "o")
 	var text strings.Builder

@@ -12,8 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 
-	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -330,7 +330,7 @@ func (l *endless) Read(p []byte) (int, error) {
 
 // TestSizeHostile: long files and lines without end cost no more than is written down.
 func TestSizeHostile(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	const many, long, end = 10_000, 6, 1000
 	block := strings.Repeat("y", 1<<20)
 	call := said(block[:64<<10])

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/coppice-go/coppice/internal/race"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
@@ -265,7 +265,7 @@ func TestWriteHostile(t *testing.T) {
 
 // TestWriteBounded: of what compactions keep no more is held than the bound; over it the summary alone counts.
 func TestSizeWrite(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	s := talk{header: begun}
 	long := strings.Repeat("x", 4<<20)
 	parent := ""

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
@@ -155,7 +155,7 @@ func (f *fill) Read(p []byte) (int, error) {
 
 // A line of 200 MB passes through in bounded memory, and hides nothing behind it.
 func TestSizeLine(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	for _, f := range written {
 		lines := everyType(f, false)
 		open := func() (io.ReadCloser, error) {
@@ -182,7 +182,7 @@ func TestSizeLine(t *testing.T) {
 
 // A million children of one entry, and a chain of a hundred thousand: time and memory are linear.
 func TestSizeMany(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	const children, chain = 1_000_000, 50_000
 	many := func(n int, parent func(i int) string) func() (io.ReadCloser, error) {
 		return func() (io.ReadCloser, error) {

@@ -13,7 +13,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/internal/sharedtest"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -30,7 +30,7 @@ func TestPeerVectors(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(sharedtest.File(t, "vectors/context.json"), &file); err != nil {
+	if err := json.Unmarshal(testutil.SharedFile(t, "vectors/context.json"), &file); err != nil {
 		t.Fatal(err)
 	}
 	peers := map[string]interop.Format{"pi-1.5.2": interop.Pi, "pi-0.73.1": interop.Pi, "omp-18.2.9": interop.Omp, "atomic-2026-08": interop.Atomic}
@@ -61,7 +61,7 @@ func TestPeerVectors(t *testing.T) {
 // Real sessions are told, read, and written in every format, and say the same there.
 func TestRealFiles(t *testing.T) {
 	for _, name := range []string{"before-compaction.jsonl", "large-session.jsonl", "prompt-cache-replay-session.v1.jsonl"} {
-		data := sharedtest.File(t, "fixtures/pi/"+name)
+		data := testutil.SharedFile(t, "fixtures/pi/"+name)
 		if f := Detect(data[:min(len(data), headBytes)], name); f != interop.Pi {
 			t.Errorf("%s is told as %q", name, f)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
@@ -44,7 +44,7 @@ func oddFile(n int, seed uint64) string {
 // What is read ahead is what is read line by line: the same entries, and the same is said, in the same order.
 func TestAheadIsTheSame(t *testing.T) {
 	seeds := uint64(3)
-	if race.Enabled {
+	if testutil.RaceEnabled {
 		seeds = 1
 	}
 	for seed := range seeds {
@@ -147,7 +147,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 // An entry that would become gigabytes, for each of its messages has its place and its head, becomes a stub; so
 // does one whose names are repeated beyond the limit of an entry.
 func TestSizeEntryThatGrows(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	results := strings.Repeat(`{"type":"tool_result","id":"k"},`, 4_000)
 	for name, line := range map[string]string{
 		"a long id":   `{"type":"message","id":"` + strings.Repeat("i", 60<<10) + `","parent_id":"p","timestamp":1,"message":{"role":"tool","contents":[` + results + `0]}}`,

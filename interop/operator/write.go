@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/answers"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
@@ -151,7 +151,7 @@ func snake(raw []byte, lose func(kind string)) []byte {
 	case "thinking_level_change":
 		if level := rawjson.Text(field("thinkingLevel")); !levels[level] {
 			lose(LostLevel)
-			return line("custom", rawjson.Object("custom_type", rawjson.AppendString(nil, answers.KeptKind),
+			return line("custom", rawjson.Object("custom_type", rawjson.AppendString(nil, message.KeptKind),
 				"data", rawjson.Object("type", field("type"), "thinkingLevel", field("thinkingLevel"))))
 		}
 		return line(typ, rawjson.Object("thinking_level", field("thinkingLevel")))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/coppice-go/coppice/internal/sharedtest"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
@@ -143,7 +143,7 @@ func TestPeerVectors(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(sharedtest.File(t, "vectors/context.json"), &file); err != nil {
+	if err := json.Unmarshal(testutil.SharedFile(t, "vectors/context.json"), &file); err != nil {
 		t.Fatal(err)
 	}
 	profiles := map[string]transcript.Profile{"pi-1.5.2": transcript.Pi, "pi-0.73.1": transcript.Pi, "omp-18.2.9": transcript.OMP, "atomic-2026-08": transcript.Atomic}
@@ -216,7 +216,7 @@ func TestPeerFixtures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
-			f := readFile(t, sharedtest.File(t, "fixtures/pi/"+tt.file))
+			f := readFile(t, testutil.SharedFile(t, "fixtures/pi/"+tt.file))
 			if len(f.entries) != tt.entries || f.reader.Verbatim() || f.header.Version != 1 || f.reader.BadLines() != 0 {
 				t.Fatalf("%d entries of version %d, verbatim %v, %d bad lines", len(f.entries), f.header.Version, f.reader.Verbatim(), f.reader.BadLines())
 			}

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/coppice-go/coppice/internal/sharedtest"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // bigBase64 gives base64 text of n bytes, and what it decodes to.
@@ -124,9 +124,9 @@ func looseBits(b64 string) string {
 
 // Every line of real session files is stored and restored to the byte.
 func TestRealFiles(t *testing.T) {
-	for _, name := range sharedtest.RealFiles() {
+	for _, name := range testutil.RealFiles() {
 		t.Run(name, func(t *testing.T) {
-			for line := range bytes.Lines(sharedtest.File(t, name)) {
+			for line := range bytes.Lines(testutil.SharedFile(t, name)) {
 				roundTrip(t, bytes.TrimRight(line, "\n"))
 			}
 		})

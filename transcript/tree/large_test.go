@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // largeSkeletons gives the skeletons of a session of n entries, 4,096 each, with UUIDv7 ids; parent says
@@ -77,7 +77,7 @@ func heap() uint64 {
 // TestSizeTreeMemory holds the promise of less than 100 bytes of heap an entry, skeletons included, and
 // before and after everything that the tree makes on demand.
 func TestSizeTreeMemory(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	const n = 100_000
 	skeletons := largeSkeletons(t, n, inTurn)
 	before := heap()
@@ -101,7 +101,7 @@ func TestSizeTreeMemory(t *testing.T) {
 // A chain of a million entries, one of a million structure entries, and a million children of one entry:
 // no recursion, nothing quadratic.
 func TestSizeTree(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	shapes := []struct {
 		name, typ string
 		n         int

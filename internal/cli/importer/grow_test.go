@@ -21,7 +21,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/examples/session"
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/transcript"
@@ -198,7 +198,7 @@ func TestGrows(t *testing.T) {
 // Wherever a growth breaks off, what the session had is there, and the next import brings the rest; also where the
 // file's bytes are kept beside its lines, because they are others.
 func TestSizeGrowthBrokenOff(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	for name, end := range map[string]string{"lines": "\n", "original": "\r\n"} {
 		short, whole := longFile(end)
 		for kind, open := range stores {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/coppice-go/coppice/internal/parts"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -12,7 +12,7 @@ import (
 type call struct{ name, arg string }
 
 // calls returns the calls of a message, with their arguments where they can be found.
-func calls(m parts.Message, shape transcript.Shape) []call {
+func calls(m message.Parts, shape transcript.Shape) []call {
 	var out []call
 	for _, b := range m.Blocks {
 		if name, args, ok := b.Call(); ok {
@@ -34,7 +34,7 @@ var keyArguments = []string{"command", "path", "file_path", "filePath", "cmd", "
 
 // argument returns the argument that describes a call best, or all of them as JSON.
 func argument(raw json.RawMessage) string {
-	raw = parts.Arguments(raw)
+	raw = message.Arguments(raw)
 	var text string
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) == nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/coppice-go/coppice/internal/parts"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -96,7 +96,7 @@ func (v *Conversation) body(b *strings.Builder, style Style, text string, most i
 }
 
 func (v *Conversation) message(b *strings.Builder, e transcript.Entry, m transcript.Message) {
-	shape, apart := transcript.Inspect(m.Raw), parts.Of(m.Raw)
+	shape, apart := transcript.Inspect(m.Raw), message.Parse(m.Raw)
 	who := Speaker(e.Type, shape.Role)
 	if len(shape.Results) > 0 && len(shape.Calls) == 0 && !speaks(apart) {
 		v.result(b, e, apart, shape)
@@ -133,7 +133,7 @@ func (v *Conversation) message(b *strings.Builder, e transcript.Entry, m transcr
 }
 
 // speaks reports whether a message has text besides the results that it holds.
-func speaks(m parts.Message) bool {
+func speaks(m message.Parts) bool {
 	results, words := false, false
 	for _, p := range m.Blocks {
 		_, is := p.Result()
@@ -145,7 +145,7 @@ func speaks(m parts.Message) bool {
 
 // attached writes a line for each image and document, also for those in results within the message.
 // It reports whether there was one.
-func (v *Conversation) attached(b *strings.Builder, blocks []parts.Block) (any bool) {
+func (v *Conversation) attached(b *strings.Builder, blocks []message.Block) (any bool) {
 	for _, p := range blocks {
 		if r, ok := p.Result(); ok {
 			any = v.attached(b, r.Blocks) || any
@@ -171,7 +171,7 @@ func (v *Conversation) attached(b *strings.Builder, blocks []parts.Block) (any b
 }
 
 // result writes the result of a tool: its first lines, or all with Full.
-func (v *Conversation) result(b *strings.Builder, e transcript.Entry, m parts.Message, shape transcript.Shape) {
+func (v *Conversation) result(b *strings.Builder, e transcript.Entry, m message.Parts, shape transcript.Shape) {
 	mark, style := "← ", Dim
 	if m.Failed {
 		mark, style = "✗ ", Red
@@ -232,7 +232,7 @@ func (v *Conversation) other(b *strings.Builder, e transcript.Entry) {
 		v.body(b, Plain, f.Summary, 0, indent)
 	case "custom_message":
 		v.head(b, e, "note")
-		text := transcript.Inspect(parts.Wrap("custom", f.Content)).Text
+		text := transcript.Inspect(message.Wrap("custom", f.Content)).Text
 		v.body(b, Plain, text, 0, indent)
 	case "model_change":
 		v.remark(b, "model "+f.Provider+"/"+f.Model)

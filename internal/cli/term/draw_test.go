@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/parts"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
@@ -212,13 +212,13 @@ func TestCalls(t *testing.T) {
 		"openai":    `{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]}`,
 		"gemini":    `{"role":"model","parts":[{"functionCall":{"name":"bash","args":{"command":"ls"}}}]}`,
 	} {
-		got := calls(parts.Of(json.RawMessage(raw)), transcript.Inspect(json.RawMessage(raw)))
+		got := calls(message.Parse(json.RawMessage(raw)), transcript.Inspect(json.RawMessage(raw)))
 		if len(got) != 1 || got[0] != (call{"bash", "ls"}) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	odd := json.RawMessage(`{"role":"assistant","content":[{"type":"toolCall","id":"1","name":"odd"}]}`)
-	if got := calls(parts.Of(odd), transcript.Inspect(odd)); len(got) != 1 || got[0].name != "odd" {
+	if got := calls(message.Parse(odd), transcript.Inspect(odd)); len(got) != 1 || got[0].name != "odd" {
 		t.Errorf("without arguments: %v", got)
 	}
 	for raw, want := range map[string]string{`{}`: "", `{"x":1}`: `{"x":1}`, `[1]`: `[1]`, `"text"`: ""} {

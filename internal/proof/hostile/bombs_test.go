@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // frame makes a zstd frame by hand: its window (a single segment where 0), the size that it declares (none
@@ -81,7 +81,7 @@ func bombs(a *attack) {
 
 // bombsInStore puts bombs where a store holds compressed bytes, under checksums that are right.
 func bombsInStore(a *attack) {
-	if race.Enabled {
+	if testutil.RaceEnabled {
 		a.Skip("it unpacks a GiB several times: make proof does, without the race detector")
 	}
 	b := memory.New()

@@ -20,7 +20,7 @@ const (
 	gcGo            = "internal/gc/gc.go"
 	appendGo        = "backend/local/append.go"
 	remakeGo        = "internal/journal/remake.go"
-	salvageGo       = "internal/salvage/salvage.go"
+	repairGo        = "internal/repair/repair.go"
 	mendGo          = "internal/journal/append_mend.go"
 	dirsGo          = "backend/local/vfs/dirs.go"
 	sealGo          = "internal/journal/store/seal.go"
@@ -309,31 +309,31 @@ var mutants = []mutant{
 	{
 		name: "repair-installs-unconditionally", broken: "a repair replaces the checkpoint, whatever was committed since it looked",
 		edits: []edit{{remakeGo, "\tcond := backend.IfMatch(was)\n\tif !exists {", "\tcond := backend.Cond{}\n\tif !exists && ctx == nil {"}},
-		suite: "salvage", pkg: "internal/salvage", run1: "TestRepairBesideALiveWriter/replace",
+		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/replace",
 		want: "commits to which the log does not lead",
 	},
 	{
 		name: "repair-takes-a-later-version", broken: "a repair installs under a version that is newer than what it looked at",
 		edits: []edit{{"internal/check/survey.go", "\tif s.Raw, s.Version = p", "\tp, info, err = v.get(ctx, layout.CheckpointKey(v.id), backend.Range{})\n\tif s.Raw, s.Version = p"}},
-		suite: "salvage", pkg: "internal/salvage", run1: "TestRepairBesideALiveWriter/replace",
+		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/replace",
 		want: "commits to which the log does not lead",
 	},
 	{
 		name: "repair-without-fence", broken: "a repair on a disk does not close the active segment",
-		edits: []edit{{salvageGo, "\t\t\terr = journal.Fence(ctx, r.cfg, p.Seg, p.Key, int64(len(raw)), p.Seg.Name())\n", "\t\t\terr = nil\n"}},
-		suite: "salvage", pkg: "internal/salvage", run1: "TestRepairBesideALiveWriter/append",
+		edits: []edit{{repairGo, "\t\t\terr = journal.Fence(ctx, r.cfg, p.Seg, p.Key, int64(len(raw)), p.Seg.Name())\n", "\t\t\terr = nil\n"}},
+		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/append",
 		want: "commits to which the log does not lead",
 	},
 	{
 		name: "repair-fence-counts-as-torn", broken: "a writer takes the fence of a repair for a torn tail, and cuts it off",
 		edits: []edit{{remakeGo, "Synced: size + 1, Seq:", "Synced: size, Seq:"}},
-		suite: "salvage", pkg: "internal/salvage", run1: "TestRepairBesideALiveWriter/append",
+		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/append",
 		want: "commits to which the log does not lead",
 	},
 	{
 		name: "repair-overlooks-a-roll", broken: "a repair fences a segment from which a writer has rolled over since it looked",
-		edits: []edit{{salvageGo, "\treturn &backend.Error{Op: \"repair\", Key: key, Outcome: backend.NotApplied, Err: errWentOn}\n", "\t_ = errWentOn\n\treturn nil\n"}},
-		suite: "salvage", pkg: "internal/salvage", run1: "TestRepairBesideALiveWriter/append",
+		edits: []edit{{repairGo, "\treturn &backend.Error{Op: \"repair\", Key: key, Outcome: backend.NotApplied, Err: errWentOn}\n", "\t_ = errWentOn\n\treturn nil\n"}},
+		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/append",
 		want: "commits to which the log does not lead",
 	},
 }

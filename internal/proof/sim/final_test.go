@@ -11,7 +11,6 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/gc"
-	"github.com/coppice-go/coppice/internal/inventory"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
@@ -332,7 +331,7 @@ func (w *world) sweep(h *history) {
 		}
 		key := layout.IndexKey(session, level, seg)
 		reach[key] = true
-		refs, err := inventory.Fold(ctx, c, key, ref)
+		refs, err := check.FoldIndex(ctx, c, key, ref)
 		if err != nil {
 			w.violation("I3: %v", err)
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-go/coppice/internal/answers"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -97,9 +97,9 @@ func (n *normaliser) block(b []byte) ([]byte, *toolResult) {
 	case strings.HasSuffix(typ, "tool_result"):
 		return nil, n.toolResult(b)
 	case typ == "text", typ == "input_text", typ == "output_text", typ == "refusal", typ == "":
-		if t := first(b, "text", "content", "refusal"); t != nil || answers.GeminiSignature(b) != nil {
+		if t := first(b, "text", "content", "refusal"); t != nil || message.GeminiSignature(b) != nil {
 			return rawjson.Object("type", []byte(`"text"`), "text", stringOr(t, ""),
-				"textSignature", answers.GeminiSignature(b)), nil
+				"textSignature", message.GeminiSignature(b)), nil
 		}
 		if v := rawjson.Field(b, "json"); v != nil { // Bedrock's results
 			return textBlock(rawjson.AppendString(nil, v)), nil
@@ -156,7 +156,7 @@ func (n *normaliser) call(outer, inner []byte) []byte {
 		args = []byte("{}")
 	}
 	return rawjson.Object("type", []byte(`"toolCall"`), "id", stringOr(id, "unknown"),
-		"name", stringOr(name, "unknown"), "arguments", args, "thoughtSignature", answers.GeminiSignature(outer))
+		"name", stringOr(name, "unknown"), "arguments", args, "thoughtSignature", message.GeminiSignature(outer))
 }
 
 // compact takes line feeds out of JSON text: a line holds none.

@@ -3,7 +3,7 @@ package piwriter
 import (
 	"slices"
 
-	"github.com/coppice-go/coppice/internal/answers"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
@@ -157,7 +157,7 @@ func wrapped(l transcript.Line) []byte {
 		data = append(rawjson.AppendString(append(data[:len(data)-1], ','), string(m.Key)), ':')
 		data = append(append(data, m.Val...), '}')
 	}
-	out := retyped(l, "custom", rawjson.Object("customType", rawjson.AppendString(nil, answers.KeptKind),
+	out := retyped(l, "custom", rawjson.Object("customType", rawjson.AppendString(nil, message.KeptKind),
 		"data", data))
 	if _, err := transcript.ParseLine(out); err != nil { // one level deeper than it was
 		out = rawjson.WithField(out, "data", nil)
@@ -167,7 +167,7 @@ func wrapped(l transcript.Line) []byte {
 
 // restored returns the original of an entry that another program did not have and this one has.
 func (m Program) restored(l transcript.Line) transcript.Line {
-	if rawjson.Text(rawjson.Field(l.Raw, "customType")) != answers.KeptKind {
+	if rawjson.Text(rawjson.Field(l.Raw, "customType")) != message.KeptKind {
 		return l
 	}
 	data := rawjson.Field(l.Raw, "data")

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/answers"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -61,7 +61,7 @@ func Messages(raw []byte, at time.Time, d Dialect, lose func(kind string)) []Par
 
 // known returns the parts of a message that has a counterpart among pi's; nil = it has none.
 func (n *normaliser) known(role string) []Part {
-	if answers.ByModel(role, n.raw) {
+	if message.ByModel(role, n.raw) {
 		return n.assistant()
 	}
 	switch role {
@@ -260,7 +260,7 @@ func (n *normaliser) custom() []Part {
 // other keeps a message of another role as a custom message, which models see as the user's.
 func (n *normaliser) other(role string) []Part {
 	n.lose(LostRole)
-	role = answers.KeptAs(role)
+	role = message.KeptAs(role)
 	text := transcript.Inspect(n.raw).Text
 	if s := rawjson.Text(rawjson.Field(n.raw, "summary")); text == "" {
 		text = s

@@ -3,7 +3,7 @@ package piwriter
 import (
 	"slices"
 
-	"github.com/coppice-go/coppice/internal/answers"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -73,7 +73,7 @@ func (n *normaliser) user(role string) []Part {
 		}
 		r.content = n.only(r.content, n.shown...)
 		parts = append(parts, Part{Type: "message", Message: AddField(n.keep(role, without...), "content", r.content)})
-		without = append(without, answers.Bearers()...) // what was counted, was once
+		without = append(without, message.Bearers()...) // what was counted, was once
 	}
 	return parts
 }
@@ -119,10 +119,10 @@ func (n *normaliser) assistant() []Part {
 		"content", "parts", "contents", "tool_calls", "function_call", "stop_reason", "finish_reason", "finishReason",
 		"stopReason", "api", "provider",
 	}
-	without = slices.Concat(without, answers.Models(), answers.Bearers())
+	without = slices.Concat(without, message.Models(), message.Bearers())
 	if b := beside(n.raw); b != nil {
 		take(listOf(b))
-		without = append(without, answers.Asides()...)
+		without = append(without, message.Asides()...)
 	}
 	take(n.content())
 	if list := rawjson.Field(n.raw, "tool_calls"); list != nil {
@@ -131,7 +131,7 @@ func (n *normaliser) assistant() []Part {
 	if call := innerOf(n.raw, "function_call"); call != nil {
 		take(listOf(rawjson.WithField(call, "type", []byte(`"function_call"`))))
 	}
-	if answers.IsItem(n.raw) {
+	if message.IsItem(n.raw) {
 		take(listOf(n.raw))
 		without = append(without, "type", "call_id", "name", "arguments", "input", "summary", "encrypted_content")
 	}
@@ -141,8 +141,8 @@ func (n *normaliser) assistant() []Part {
 	}
 	out := AddField(n.keep("assistant", without...), "content", content)
 	out = AddField(out, "api", stringOr(rawjson.Field(n.raw, "api"), "unknown"))
-	out = AddField(out, "provider", stringOr(rawjson.Field(n.raw, "provider"), answers.Unknown))
-	out = AddField(out, "model", stringOr(answers.Model(n.raw), answers.Unknown))
+	out = AddField(out, "provider", stringOr(rawjson.Field(n.raw, "provider"), message.Unknown))
+	out = AddField(out, "model", stringOr(message.Model(n.raw), message.Unknown))
 	word, raw, _ := Stop(n.raw, calls)
 	out = AddField(AddField(out, "usage", Usage(n.raw)), "stopReason", rawjson.AppendString(nil, word))
 	if raw != "" && rawjson.Field(out, "rawStopReason") == nil {

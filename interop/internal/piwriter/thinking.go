@@ -1,7 +1,7 @@
 package piwriter
 
 import (
-	"github.com/coppice-go/coppice/internal/answers"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -9,7 +9,7 @@ import (
 // it says something else. Its signature is what pi sends back to the provider: of OpenAI's items that
 // is the whole item.
 func Thinking(b []byte) []byte {
-	t, ok := answers.ThoughtOf(b)
+	t, ok := message.ThoughtOf(b)
 	if !ok {
 		return nil
 	}
@@ -19,7 +19,7 @@ func Thinking(b []byte) []byte {
 	return thinking(t)
 }
 
-func thinking(t answers.Thought) []byte {
+func thinking(t message.Thought) []byte {
 	var redacted []byte
 	if t.Redacted {
 		redacted = []byte("true")
@@ -30,10 +30,10 @@ func thinking(t answers.Thought) []byte {
 
 // beside returns pi's block for what a message says was thought beside its content; nil = it says
 // nothing. The field's name as the signature is how pi knows where to put it when it sends it back.
-func beside(message []byte) []byte {
-	text, field := answers.Aside(message)
+func beside(raw []byte) []byte {
+	text, field := message.Aside(raw)
 	if text == "" {
 		return nil
 	}
-	return thinking(answers.Thought{Text: text, Signature: rawjson.AppendString(nil, field)})
+	return thinking(message.Thought{Text: text, Signature: rawjson.AppendString(nil, field)})
 }

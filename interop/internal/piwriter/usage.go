@@ -4,21 +4,21 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coppice-go/coppice/internal/answers"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // Usage returns what a message of any provider says was counted, as pi has it: what is not said is 0. A
 // usage that pi's programs can read stays byte for byte, and so does a number of it that counts the
 // same.
-func Usage(message []byte) []byte {
-	u := answers.UsageOf(message)
+func Usage(raw []byte) []byte {
+	u := message.UsageOf(raw)
 	if usageFine(u.Raw) {
 		return u.Raw
 	}
 	count := func(name string, n int64) []byte {
 		own := rawjson.Field(u.Raw, name)
-		if is, ok := answers.Count(own); ok && is == n {
+		if is, ok := message.Count(own); ok && is == n {
 			return own
 		}
 		return strconv.AppendInt(nil, n, 10)
@@ -36,7 +36,7 @@ func Usage(message []byte) []byte {
 }
 
 // costOf returns a cost as pi has it, with what its parts cost where that is said.
-func costOf(u answers.Usage) []byte {
+func costOf(u message.Usage) []byte {
 	parts := rawjson.Field(u.Raw, "cost")
 	part := func(name string) []byte {
 		if v := rawjson.Field(parts, name); rawjson.IsNumber(v) {

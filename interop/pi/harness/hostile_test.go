@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/coppice-go/coppice/internal/race"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -140,7 +140,7 @@ func TestDepth(t *testing.T) {
 
 // Very many of anything, or very long, take time in proportion and memory within bounds.
 func TestSizeMany(t *testing.T) {
-	race.Sizes(t)
+	testutil.SkipSizes(t)
 	const n, some = 1 << 20, 1 << 18
 	entry := func(i int) string {
 		return fmt.Sprintf(`{"kind":"entry","id":"%x","parentId":null,"type":"custom","customType":"x","seq":%d,"timestamp":1}`, i, i)

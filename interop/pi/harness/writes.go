@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/coppice-go/coppice/internal/answers"
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
@@ -59,7 +59,7 @@ func (a *appender) body(l transcript.Line) []byte {
 		}
 	case "context_edit":
 		a.losses[lostHarness]++
-		return fields("custom", "customType", rawjson.AppendString(nil, answers.KeptKind),
+		return fields("custom", "customType", rawjson.AppendString(nil, message.KeptKind),
 			"data", rawjson.Object("type", []byte(`"context_edit"`), "targetId", get("targetId"),
 				"replacement", get("replacement")))
 	}

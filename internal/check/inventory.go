@@ -1,0 +1,121 @@
+package check
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/snapshot"
+)
+
+// Inventory is what a listing shows of a session, by kind of object.
+type Inventory struct {
+	Plain, Sealed map[layout.Segment]backend.Info
+	Folds         map[string]backend.Info // index objects by key
+	Snapshots     []backend.Info
+	Blobs         map[string]backend.Info // by hex SHA-256
+	Originals     map[string]backend.Info // by hex SHA-256: whole files, and parts of files
+	Lists         map[string]backend.Info // of the parts of originals, by hex SHA-256 of the whole
+	Torn          map[string]backend.Info // by key within the session
+	Count         int
+	Bytes         int64
+}
+
+// TakeInventory lists a session. Keys that are no object's are handed to stranger and else ignored.
+func TakeInventory(ctx context.Context, b backend.Backend, id string, stranger func(key string)) (*Inventory, error) {
+	inv := &Inventory{
+		Plain: map[layout.Segment]backend.Info{}, Sealed: map[layout.Segment]backend.Info{}, Folds: map[string]backend.Info{},
+		Blobs: map[string]backend.Info{}, Originals: map[string]backend.Info{}, Lists: map[string]backend.Info{}, Torn: map[string]backend.Info{},
+	}
+	prefix := layout.SessionPrefix(id)
+	for info, err := range b.List(ctx, backend.ListOptions{Prefix: prefix}) {
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", prefix, err)
+		}
+		if !inv.file(info, strings.TrimPrefix(info.Key, prefix)) {
+			stranger(info.Key)
+			continue
+		}
+		inv.Count++
+		inv.Bytes += info.Size
+	}
+	return inv, nil
+}
+
+// file puts an object where it belongs; false where it is none of ours.
+func (inv *Inventory) file(info backend.Info, name string) bool {
+	folder, rest, ok := strings.Cut(name, "/")
+	if !ok || strings.Contains(rest, "/") {
+		return false
+	}
+	switch folder + "/" {
+	case layout.Transcript:
+		seg, sealed, ok := layout.ParseSegmentKey(rest)
+		if !ok {
+			return false
+		}
+		if sealed {
+			inv.Sealed[seg] = info
+		} else {
+			inv.Plain[seg] = info
+		}
+	case layout.Index:
+		if _, _, ok := layout.ParseIndexKey(rest); !ok {
+			return false
+		}
+		inv.Folds[info.Key] = info
+	case layout.Snapshots:
+		if _, _, ok := snapshot.ParseName(rest); !ok {
+			return false
+		}
+		inv.Snapshots = append(inv.Snapshots, info)
+	case layout.Blobs:
+		if !isSum(rest) {
+			return false
+		}
+		inv.Blobs[rest] = info
+	case layout.Originals:
+		sum, list := strings.CutSuffix(rest, ".parts")
+		one, zst := strings.CutSuffix(rest, ".zst")
+		switch {
+		case list && isSum(sum):
+			inv.Lists[sum] = info
+		case zst && isSum(one):
+			inv.Originals[one] = info
+		default:
+			return false
+		}
+	case layout.Torn:
+		if _, ok := layout.ParseSegment(rest[:min(len(rest), 58)]); !ok {
+			return false
+		}
+		inv.Torn[name] = info
+	default:
+		return false
+	}
+	return true
+}
+
+func isSum(s string) bool {
+	p, err := hex.DecodeString(s)
+	return err == nil && len(p) == 32 && s == strings.ToLower(s)
+}
+
+// Segments are the names of all segments, plain or sealed, by first ordinal, then epoch.
+func (inv *Inventory) Segments() []layout.Segment {
+	all := make([]layout.Segment, 0, len(inv.Plain)+len(inv.Sealed))
+	for s := range inv.Sealed {
+		all = append(all, s)
+	}
+	for s := range inv.Plain {
+		if _, both := inv.Sealed[s]; !both {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b layout.Segment) int { return strings.Compare(a.Name(), b.Name()) })
+	return all
+}

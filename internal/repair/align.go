@@ -1,0 +1,300 @@
+package repair
+
+import (
+	"bytes"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Damaged is a part of the log that does not verify as a whole, and what else is known of it.
+type Damaged struct {
+	Lines       []Line // what was read of it, in order
+	First, End  uint64 // ordinals; End 0 = not known
+	Seq, EndSeq uint64 // of its commits; EndSeq 0 = not known
+	Bodies      map[uint64][]byte
+}
+
+// Line is a line of a damaged part: an entry or a commit line that stands by itself, or neither.
+type Line struct {
+	Raw    []byte
+	ID     string // "" = no entry can be made of it
+	Parent string
+	Record *checkpoint.Record // it is a commit line that verifies by itself
+	At     uint64             // its ordinal, where First is set: it is the first of a segment
+	First  bool
+	gap    bool // no line at all: something between two segments
+}
+
+// Parse splits what was read of a segment into lines. Commit lines are told by key. The header line and the
+// prelude at its start are no lines of the transcript. A line that looks like a commit line and does not
+// verify is what is left of one, unless a commit that verifies covers it: then it is an entry, of an export
+// that was imported.
+func Parse(raw []byte, key uint64, opening int) []Line {
+	var out []Line
+	var before *checkpoint.Record
+	from, since := 0, 0 // in out, and in raw: what stands behind the commit before
+	for pos := 0; pos < len(raw); {
+		n := bytes.IndexByte(raw[pos:], '\n')
+		whole := n >= 0
+		if !whole {
+			n = len(raw) - pos
+		}
+		line := raw[pos : pos+n : pos+n]
+		start := pos
+		pos = min(pos+n+1, len(raw))
+		if opening > 0 {
+			opening--
+			since = pos
+			continue
+		}
+		l := Line{Raw: line}
+		if rec, ours, err := checkpoint.ParseRecord(line, key); whole && ours && err == nil {
+			if rec.Seq >= fenceSeq {
+				continue // what an earlier repair put behind the end
+			}
+			if before != nil && rec.Covers(before.Self, raw[since:start]) {
+				for i := from; i < len(out); i++ {
+					out[i].read()
+				}
+			}
+			l.Record, l.ID = &rec, rec.ID
+			before, from, since = &rec, len(out)+1, pos
+		} else if whole && !looksCommit(line) {
+			l.read()
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// read takes the line as an entry, if it is one.
+func (l *Line) read() {
+	if h, err := transcript.ParseLine(l.Raw); err == nil && h.ID != "" {
+		l.ID, l.Parent = h.ID, h.ParentID
+	}
+}
+
+// fenceSeq is the number from which on a commit line is none, but the fence of a repair.
+const fenceSeq = 1 << 62
+
+// looksCommit tells a line that is a commit line, or what is left of one.
+func looksCommit(line []byte) bool {
+	n := 0
+	for _, mark := range []string{`coppice.commit`, `,"headOrd":`, `,"docCRC":"`, `,"synced":`, `,"self":"`} {
+		if bytes.Contains(line, []byte(mark)) {
+			n++
+		}
+	}
+	return n >= 3
+}
+
+func (l *Line) good() bool { return l.ID != "" }
+
+// run is a stretch of good lines.
+type run struct {
+	from, to int // in Lines
+	at       uint64
+}
+
+// align gives each good line its ordinal. Lines that are no good count one each, unless a commit line
+// behind them, or the end of the part, tells how many there were.
+func (d *Damaged) align() map[uint64]*Line {
+	var runs []run
+	for i := 0; i < len(d.Lines); i++ {
+		if !d.Lines[i].good() {
+			continue
+		}
+		r := run{from: i, to: i + 1}
+		for r.to < len(d.Lines) && d.Lines[r.to].good() && !d.Lines[r.to].First {
+			r.to++
+		}
+		runs, i = append(runs, r), r.to-1
+	}
+	slots := map[uint64]*Line{}
+	next, line := d.First, 0
+	seq := d.Seq
+	for k := range runs {
+		r := &runs[k]
+		at, sure := next, false
+		for i := line; i <= r.from; i++ {
+			if l := &d.Lines[i]; l.First && l.At >= next {
+				at, sure = l.At, i == r.from
+			}
+			if i < r.from && !d.Lines[i].gap {
+				at++
+			}
+		}
+		r.at = at
+		if n := uint64(r.to - r.from); !sure {
+			r.at = max(at, next+d.lostCommits(r, seq))
+			if at, ok := d.anchor(r); ok && at >= next {
+				r.at = at
+			} else if k == len(runs)-1 && d.End > 0 && r.to == len(d.Lines) && d.End >= next+n {
+				r.at = d.End - n
+			}
+		}
+		for i := r.from; i < r.to; i++ {
+			if ord := r.at + uint64(i-r.from); d.End == 0 || ord < d.End {
+				slots[ord] = &d.Lines[i]
+			}
+			if rec := d.Lines[i].Record; rec != nil {
+				seq = rec.Seq + 1
+			}
+		}
+		next, line = r.at+uint64(r.to-r.from), r.to
+	}
+	return slots
+}
+
+// lostCommits is how many commit lines are missing before the first one of a run.
+func (d *Damaged) lostCommits(r *run, seq uint64) uint64 {
+	for i := r.from; i < r.to; i++ {
+		if rec := d.Lines[i].Record; rec != nil {
+			if rec.Seq > seq {
+				return rec.Seq - seq
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// anchor finds the ordinal at which a run begins: by the first commit in it, from that on, whose head is an
+// entry of the run, for a commit line names its head by id and by ordinal.
+func (d *Damaged) anchor(r *run) (uint64, bool) {
+	at := map[string]int{}
+	for i := r.from; i < r.to; i++ {
+		l := &d.Lines[i]
+		if l.Record == nil {
+			at[l.ID] = i - r.from
+			continue
+		}
+		if k, ok := at[l.Record.Head]; ok && l.Record.HeadOrd >= int64(k) {
+			return uint64(l.Record.HeadOrd) - uint64(k), true
+		}
+	}
+	return 0, false
+}
+
+// Commit is one commit of the part as far as it is known.
+type Commit struct {
+	Seq     uint64
+	Record  *checkpoint.Record // nil = its line is lost
+	Entries []Entry
+}
+
+// Entry is one entry of the part.
+type Entry struct {
+	Ord  uint64
+	Raw  []byte // nil = lost
+	ID   string
+	From string // id of its parent; "" = a root
+}
+
+// Commits puts the part together: every ordinal and every commit of it, known or lost. Where lines contradict
+// what the segments around the part say of it, only those before the first damage are taken.
+func (d *Damaged) Commits() []Commit {
+	out := d.commits()
+	if d.fits(out) {
+		return out
+	}
+	sure := *d
+	for i := range d.Lines {
+		if !d.Lines[i].good() {
+			sure.Lines = d.Lines[:i]
+			break
+		}
+	}
+	return sure.commits()
+}
+
+// fits tells whether the commits are as many, and have as many lines, as there must be.
+func (d *Damaged) fits(list []Commit) bool {
+	lines := uint64(len(list))
+	for i := range list {
+		lines += uint64(len(list[i].Entries))
+		if rec := list[i].Record; rec != nil && rec.Seq != list[i].Seq {
+			return false
+		}
+	}
+	return (d.End == 0 || d.First+lines == d.End) && (d.EndSeq == 0 || d.Seq+uint64(len(list)) == d.EndSeq)
+}
+
+func (d *Damaged) commits() []Commit {
+	slots := d.align()
+	end := d.End
+	for ord, l := range slots {
+		if d.End == 0 && l.Record != nil {
+			end = max(end, ord+1)
+		}
+	}
+	marked := d.commitLines(slots, end)
+	var out []Commit
+	c := Commit{Seq: d.Seq}
+	for ord := d.First; ord < end; ord++ {
+		l := slots[ord]
+		if l != nil && l.Record != nil || l == nil && marked[ord] {
+			if l != nil {
+				c.Record = l.Record
+			}
+			out = append(out, c)
+			c = Commit{Seq: c.Seq + 1}
+			continue
+		}
+		c.Entries = append(c.Entries, d.entry(ord, l))
+	}
+	if len(c.Entries) > 0 || d.EndSeq > c.Seq {
+		out = append(out, c)
+		c = Commit{Seq: c.Seq + 1}
+	}
+	for ; d.EndSeq > c.Seq; c = (Commit{Seq: c.Seq + 1}) {
+		out = append(out, c) // more commits than lines: nothing else knows their places
+	}
+	return out
+}
+
+func (d *Damaged) entry(ord uint64, l *Line) Entry {
+	e := Entry{Ord: ord}
+	raw := d.Bodies[ord]
+	if l != nil {
+		raw = l.Raw
+	}
+	if raw == nil {
+		return e
+	}
+	if h, err := segment.Entry(ord, raw); err == nil {
+		e.Raw, e.ID, e.From = raw, h.ID, h.ParentID
+	}
+	return e
+}
+
+// commitLines says which of the lost lines were commits: before each commit that is known, and at the end,
+// as many as their numbers leave out. The line right before a known commit's own entries was one.
+func (d *Damaged) commitLines(slots map[uint64]*Line, end uint64) map[uint64]bool {
+	marked := map[uint64]bool{}
+	from, seq := d.First, d.Seq
+	mark := func(to, lost uint64) {
+		for ord := to; ord > from && lost > 0; ord-- {
+			if slots[ord-1] == nil && d.Bodies[ord-1] == nil {
+				marked[ord-1] = true
+				lost--
+			}
+		}
+	}
+	for ord := d.First; ord < end; ord++ {
+		l := slots[ord]
+		if l == nil || l.Record == nil {
+			continue
+		}
+		if l.Record.Seq > seq {
+			mark(ord-min(ord-from, uint64(l.Record.Entries)), l.Record.Seq-seq)
+		}
+		from, seq = ord+1, l.Record.Seq+1
+	}
+	if d.EndSeq > seq {
+		mark(end, d.EndSeq-seq)
+	}
+	return marked
+}

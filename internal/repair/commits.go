@@ -1,0 +1,157 @@
+package repair
+
+import (
+	"encoding/json"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// writer makes commits of what is known of them.
+type writer struct {
+	*repair
+	made  *made
+	known map[string]int64 // ordinals of entries by id
+	exact bool             // the head before is the one that the lines behind it build upon
+}
+
+// commit makes one commit; after is its id, where the commit behind it names that.
+func (w *writer) commit(c *Commit, after string) error {
+	st := w.made.State()
+	rec := checkpoint.Record{Reason: reason, Writer: w.cfg.Writer, Branch: st.Summary.Branch, Head: st.Summary.Entry, HeadOrd: st.HeadOrd}
+	head := st.LineHead()
+	if c.Record != nil {
+		rec = *c.Record
+		if rec.Base != nil {
+			head, w.exact = rec.Base.HeadOrd, true
+		}
+	} else {
+		w.made.commits++
+		w.exact = false
+	}
+	raws, parents, err := w.entries(c, head)
+	if err != nil {
+		return err
+	}
+	if c.Record == nil {
+		if err := w.guess(&rec, c, after); err != nil {
+			return err
+		}
+	}
+	if own := int64(st.Next) + int64(len(raws)); rec.HeadOrd >= own { // its place is not known for sure: fewer lines are left
+		rec.Head, rec.HeadOrd = st.Summary.Entry, st.HeadOrd
+		if n := len(c.Entries); n > 0 {
+			rec.Head, rec.HeadOrd = c.Entries[n-1].ID, int64(c.Entries[n-1].Ord)
+		}
+	}
+	rec.Epoch = max(rec.Epoch, st.Summary.Epoch)
+	rec.Torn = w.torn
+	if rec.Doc == nil && w.documents[c.Seq] != nil {
+		rec.Doc, rec.Patch, rec.Sorted = w.documents[c.Seq], nil, false
+	}
+	fits, err := w.made.Commit(rec, raws, parents)
+	if err != nil {
+		return err
+	}
+	w.made.total += len(raws) + 1
+	if c.Record != nil && !fits || c.Record == nil && w.documents[c.Seq] == nil {
+		w.made.documents++
+	}
+	w.exact = c.Record != nil
+	return nil
+}
+
+// guess says what it can of a commit whose line is lost: what the lineage of a checkpoint or a snapshot
+// tells, and else that the head is its last entry.
+func (w *writer) guess(rec *checkpoint.Record, c *Commit, after string) error {
+	id, now, err := w.made.id(w.cfg)
+	if err != nil {
+		return err
+	}
+	rec.ID, rec.Time = id, now
+	if after != "" {
+		rec.ID = after
+	}
+	if n := len(c.Entries); n > 0 {
+		e := &c.Entries[n-1]
+		rec.Head, rec.HeadOrd = e.ID, int64(e.Ord)
+	}
+	if k, ok := w.know.commits[c.Seq]; ok {
+		rec.ID, rec.Time, rec.Reason, rec.Writer, rec.Branch = k.Commit, k.Time, k.Reason, k.Writer, k.Branch
+		rec.Key, rec.Kept, rec.Snapshot, rec.Epoch = k.Key, k.Kept, k.Snapshot, k.Epoch
+		rec.Head, rec.HeadOrd = k.Entry, k.HeadOrd
+	}
+	return nil
+}
+
+// entries gives the lines of a commit and where they hang; lost ones get a stand-in.
+func (w *writer) entries(c *Commit, head int64) (raws [][]byte, parents []int64, err error) {
+	var deltas []checkpoint.ParentDelta
+	told := c.Record != nil && c.Record.Entries == len(c.Entries)
+	if told {
+		deltas = c.Record.Parents
+	}
+	prev := head
+	for i := range c.Entries {
+		e := &c.Entries[i]
+		parent := prev
+		ord, named := w.known[e.From]
+		switch {
+		case told && len(deltas) > 0 && deltas[0].Index == i:
+			if parent = -1; deltas[0].Delta != 0 {
+				parent = int64(e.Ord) - deltas[0].Delta
+			}
+			deltas = deltas[1:]
+		case told && (i > 0 || w.exact), e.Raw == nil: // the usual one
+		case e.From == "":
+			parent = -1
+		case named:
+			parent = ord
+		}
+		if parent == int64(e.Ord) {
+			parent = prev
+		}
+		if e.Raw == nil {
+			w.made.entries++
+			if err := w.lostEntry(c, i, parent); err != nil {
+				return nil, nil, err
+			}
+		}
+		w.known[e.ID] = int64(e.Ord)
+		prev = int64(e.Ord)
+		raws, parents = append(raws, e.Raw), append(parents, parent)
+	}
+	return raws, parents, nil
+}
+
+// lostEntry makes the stand-in for an entry of which nothing is left. Its id is the one that the entry
+// behind it names as its parent, where nothing else has that.
+func (w *writer) lostEntry(c *Commit, i int, parent int64) error {
+	e := &c.Entries[i]
+	id, now, err := w.made.id(w.cfg)
+	if err != nil {
+		return err
+	}
+	e.ID = id
+	if i+1 < len(c.Entries) {
+		if from := c.Entries[i+1].From; from != "" {
+			if _, taken := w.known[from]; !taken {
+				e.ID = from
+			}
+		}
+	} else if c.Record != nil && c.Record.HeadOrd == int64(e.Ord) {
+		e.ID = c.Record.Head
+	}
+	above := ""
+	for id, ord := range w.known {
+		if ord == parent {
+			above = id
+		}
+	}
+	body, err := json.Marshal(map[string]any{"customType": "coppice.lost", "data": map[string]any{"ordinal": e.Ord, "torn": w.torn}})
+	if err != nil {
+		return err
+	}
+	e.Raw, err = transcript.Draft{Type: "custom", Body: body}.Line(e.ID, above, now)
+	return err
+}

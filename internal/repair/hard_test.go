@@ -1,0 +1,275 @@
+package repair_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/fault"
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/gc"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/proof"
+	"github.com/coppice-go/coppice/internal/repair"
+	"github.com/coppice-go/coppice/internal/testutil"
+)
+
+// broken is a session with several damaged objects, as a seed decides.
+func broken(t testing.TB, kind string, all map[string][]byte, seed uint64, lim journal.Limits) (*proof.World, string) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 11))
+	b := proof.StoreOf(kind)
+	what := fmt.Sprintf("%s, seed %d:", kind, seed)
+	list := append(append(proof.KeysWith(all, "/transcript/"), proof.KeysWith(all, "/index/")...), "checkpoint_latest/s1")
+	hit := map[string][]byte{}
+	for range 1 + rng.IntN(3) {
+		key := list[rng.IntN(len(list))]
+		p := all[key]
+		switch rng.IntN(4) {
+		case 0:
+			hit[key] = flip(rng, p)
+		case 1:
+			hit[key] = p[:rng.IntN(len(p))]
+		case 2:
+			hit[key] = zero(rng, p)
+		default:
+			hit[key] = nil
+		}
+		what += fmt.Sprintf(" %s %d->%d", key[strings.LastIndexByte(key, '/')+1:], len(p), len(hit[key]))
+	}
+	for k, p := range all {
+		if q, ok := hit[k]; ok {
+			p = q
+		}
+		if p != nil {
+			proof.Put(t, b, k, p)
+		}
+	}
+	w := proof.NewWorld(t, b)
+	w.Rand, w.Lim = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), 5}), lim
+	return w, what
+}
+
+// Several damaged objects at once: what comes out is whole, can be read, and takes commits. Where nothing of
+// the log is left the session is gone, and that is said.
+func TestRepairMany(t *testing.T) {
+	seeds := 50
+	if testing.Short() || testutil.RaceEnabled {
+		seeds = 12
+	}
+	for _, kind := range proof.StoreKinds {
+		t.Run(kind, func(t *testing.T) {
+			w := proof.NewWorld(t, proof.StoreOf(kind))
+			w.Session("s1", 30)
+			all := proof.Objects(t, w.B)
+			for seed := range seeds {
+				hurt, what := broken(t, kind, all, uint64(seed), w.Lim)
+				r := runRepair(hurt, "s1", false)
+				healthy(hurt, what)
+				if t.Failed() {
+					t.Fatalf("%s\n%s", what, proof.ListProblems(r))
+				}
+			}
+		})
+	}
+}
+
+// The same with so many segments that references fold: index objects are damaged too.
+func TestRepairFolded(t *testing.T) {
+	turns, cases := 140, 4 // two index objects
+	if testutil.RaceEnabled {
+		turns = 80 // one: every check of a session reads each of its segments
+	}
+	if testing.Short() {
+		cases = 1
+	}
+	for _, kind := range proof.StoreKinds {
+		t.Run(kind, func(t *testing.T) {
+			w := proof.NewWorld(t, proof.StoreOf(kind))
+			w.Lim.SealEntries, w.Lim.RollEntries, w.Lim.PublishCommits = 2, 2, 1
+			w.Session("s1", turns)
+			all := proof.Objects(t, w.B)
+			index := proof.KeysWith(all, "/index/")
+			if len(index) == 0 {
+				t.Fatal("no index object")
+			}
+			want := w.IDs("s1")
+			segments := proof.KeysWith(all, "/transcript/")
+			names := []string{index[0], segments[20], segments[0], segments[len(segments)-2]}
+			for _, key := range names[:cases] {
+				for _, q := range [][]byte{nil, flip(rand.New(rand.NewPCG(1, 1)), all[key])} {
+					hurt := from(t, kind, all, key, q, w.Lim)
+					r := runRepair(hurt, "s1", false)
+					lost := missing(t, key, want, healthy(hurt, key))
+					if strings.Contains(key, "/index/") && lost > 0 || lost > 3 {
+						t.Errorf("%s: %d entries lost\n%s", key, lost, proof.ListProblems(r))
+					}
+				}
+			}
+		})
+	}
+}
+
+// A repair that fails at any of its requests can be run again; a session that it did not get to is no worse.
+func TestRepairInterrupted(t *testing.T) {
+	for _, kind := range proof.StoreKinds {
+		t.Run(kind, func(t *testing.T) {
+			w := proof.NewWorld(t, proof.StoreOf(kind))
+			w.Session("s1", 22)
+			want := w.IDs("s1")
+			all := proof.Objects(t, w.B)
+			list := slices.DeleteFunc(proof.KeysWith(all, "/transcript/"), func(key string) bool {
+				return !named(from(t, kind, all, key, nil, w.Lim).Verify("s1", true), key) // nothing refers to it
+			})
+			for _, key := range []string{list[1], list[len(list)-1], "checkpoint_latest/s1"} {
+				cut := func() *proof.World { return from(t, kind, all, key, all[key][:len(all[key])*2/3], w.Lim) }
+				for hurt, what := range interrupted(t, cut) {
+					what = key + ", " + what
+					if _, err := repair.Repair(context.Background(), hurt.Config("s1"), false); err != nil {
+						t.Fatalf("%s: the second run: %v", what, err)
+					}
+					if lost := missing(t, what, want, healthy(hurt, what)); lost > 8 {
+						t.Errorf("%s: %d entries lost", what, lost)
+					}
+					if t.Failed() {
+						t.Fatal(what)
+					}
+				}
+			}
+		})
+	}
+}
+
+// interrupted gives every state in which a repair can leave a damaged session, once: each write is the first of those
+// that fail, before it reaches the store and after. Most are those of the write before it, told otherwise.
+func interrupted(t *testing.T, damaged func() *proof.World) iter.Seq2[*proof.World, string] {
+	const most = 64 // writes; a repair here makes up to 9
+	return func(yield func(*proof.World, string) bool) {
+		seen := map[[sha256.Size]byte]bool{}
+		for n := range most {
+			for _, fk := range []fault.Kind{fault.Before, fault.After} {
+				hurt := damaged()
+				inner := hurt.B
+				writes := func(c fault.Call) bool { return c.Op == "put" || c.Op == "append" || c.Op == "delete" }
+				faulty := fault.New(inner, 1, fault.Rule{When: writes, Skip: n, Count: -1, Kind: fk})
+				hurt.B = faulty
+				_, err := repair.Repair(context.Background(), hurt.Config("s1"), false)
+				hurt.B = inner
+				what := fmt.Sprintf("write %d %v", n, fk)
+				whole := len(faulty.Faults()) == 0 // so many writes it does not make
+				if (err == nil) != whole {
+					t.Errorf("%s: %d writes failed, and the repair says %v", what, len(faulty.Faults()), err)
+				}
+				if whole {
+					if n < 2 {
+						t.Errorf("%s: the repair wrote nothing that could fail", what)
+					}
+					return
+				}
+				if sum := sumOf(t, inner); !seen[sum] {
+					seen[sum] = true
+					if !yield(hurt, what) {
+						return
+					}
+				}
+			}
+		}
+		t.Errorf("after %d writes the repair is still at it", most)
+	}
+}
+
+// sumOf is a hash of all that a store has.
+func sumOf(t *testing.T, b backend.Backend) (sum [sha256.Size]byte) {
+	t.Helper()
+	all, h := proof.Objects(t, b), sha256.New()
+	for _, key := range proof.KeysWith(all, "") {
+		fmt.Fprintf(h, "%q %d ", key, len(all[key]))
+		h.Write(all[key])
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+// Writers who knew the session before it was repaired can add nothing to what is no longer the log: they
+// are told, and go on from the repaired head.
+func TestRepairFencesStaleWriters(t *testing.T) {
+	for _, kind := range proof.StoreKinds {
+		t.Run(kind, func(t *testing.T) {
+			w := proof.NewWorld(t, proof.StoreOf(kind))
+			w.Session("s1", 20)
+			all := proof.Objects(t, w.B)
+			list := proof.KeysWith(all, "/transcript/")
+			for _, key := range []string{list[2], list[len(list)-1]} {
+				stale, idle := w.Open("s1"), w.Open("s1")
+				w.Turn(stale, "stale-1")
+				p, _, err := w.B.Get(context.Background(), key, backend.Range{})
+				if err != nil {
+					continue // sealed meanwhile
+				}
+				q := bytes.Clone(p)
+				q[len(q)/2] ^= 1
+				proof.Put(t, w.B, key, q)
+				runRepair(w, "s1", false)
+				for _, j := range []*journal.Journal{stale, idle} {
+					_, err := j.Commit(context.Background(), &journal.Step{Reason: "turn", Entries: []*journal.Entry{proof.Message(j, "late", "late")}})
+					if !errors.Is(err, journal.ErrFenced) && !errors.Is(err, journal.ErrConflict) {
+						t.Errorf("%s: a writer of before: %v", key, err)
+					}
+					if err := j.Reload(context.Background()); err != nil {
+						t.Errorf("%s: reload: %v", key, err)
+					}
+				}
+				w.Turn(stale, "stale-2")
+				w.Turn(w.Open("s1"), "other")
+				for _, p := range w.Verify("s1", true).Problems {
+					if p.Kind.Damage() {
+						t.Errorf("%s: %v", key, p)
+					}
+				}
+				if _, err := gc.Run(context.Background(), w.Config("s1"), false); err != nil {
+					t.Error(err)
+				}
+				healthy(w, key)
+			}
+		})
+	}
+}
+
+// A segment that is gone altogether: the entries around it stay, those in it have stand-ins, and the report
+// counts them.
+func TestRepairMissingMiddle(t *testing.T) {
+	for _, kind := range proof.StoreKinds {
+		t.Run(kind, func(t *testing.T) {
+			w := proof.NewWorld(t, proof.StoreOf(kind))
+			w.Session("s1", 30)
+			want := w.IDs("s1")
+			all := proof.Objects(t, w.B)
+			key := proof.KeysWith(all, "/transcript/")[3]
+			hurt := from(t, kind, all, key, nil, w.Lim)
+			r := runRepair(hurt, "s1", false)
+			lost := missing(t, key, want, healthy(hurt, key))
+			told := 0
+			for _, p := range r.Problems {
+				if p.Kind == check.Lost {
+					told++
+				}
+			}
+			if lost > 7 || lost > 0 && told == 0 {
+				t.Errorf("%d entries lost; the report:\n%s", lost, proof.ListProblems(r))
+			}
+			var left []string
+			left = append(left, proof.KeysWith(proof.Objects(t, hurt.B), "/transcript/")...)
+			if len(left) < 4 {
+				t.Errorf("segments: %v", left)
+			}
+		})
+	}
+}

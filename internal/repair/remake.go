@@ -1,0 +1,384 @@
+package repair
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// know is what checkpoint and snapshots know beside the log.
+type know struct {
+	header    []byte
+	bodies    map[uint64][]byte
+	commits   map[uint64]checkpoint.Commit // by seq
+	documents map[uint64][]byte            // by seq
+	seq, next uint64                       // the newest commit that anything tells of, and the ordinal behind it
+}
+
+func (k *know) learn(s *check.Survey) {
+	k.bodies, k.commits, k.documents = map[uint64][]byte{}, map[uint64]checkpoint.Commit{}, map[uint64][]byte{}
+	reach := func(sum checkpoint.Summary) {
+		if next := sum.Entries + sum.Seq + 1; sum.Commit != "" && next > k.next {
+			k.seq, k.next = sum.Seq, next
+		}
+	}
+	all := s.Snapshots
+	if s.Object != nil {
+		all = append(all[:len(all):len(all)], s.Object)
+	}
+	for _, o := range all {
+		reach(o.Summary)
+		k.header = o.Header
+		k.documents[o.Summary.Seq] = o.Document
+		for _, c := range o.Lineage {
+			k.commits[c.Seq] = c
+		}
+		for ord, line := range o.Pool {
+			if l, err := transcript.ParseLine(line); err == nil && whole(l.Type) {
+				k.bodies[ord] = line
+			}
+		}
+	}
+	if s.Summary != nil {
+		reach(*s.Summary)
+	}
+}
+
+// whole tells whether a window keeps lines of this type as they are; others it may cut to their head.
+func whole(typ string) bool {
+	switch typ {
+	case "message", "compaction", "branch_summary", "custom_message":
+		return true
+	}
+	return false
+}
+
+// made is a part that was made anew, and what it lacks.
+type made struct {
+	*journal.Remake
+	total, entries, commits, documents int
+}
+
+func (m *made) lost() int { return m.entries + m.commits + m.documents }
+
+func (m *made) told() string {
+	return fmt.Sprintf("%d lines, of them %d entries and %d commit lines lost, and the documents of %d commits", m.total, m.entries, m.commits, m.documents)
+}
+
+func (m *made) id(cfg journal.Config) (string, time.Time, error) {
+	now := cfg.Now().UTC().Truncate(time.Millisecond)
+	id, err := transcript.NewID(now, cfg.Rand)
+	return id, now, err
+}
+
+// part goes over one intact segment, which is taken as it is, or over damaged ones beside each other, for
+// which one is made.
+func (r *repair) part(ctx context.Context, parts []check.Part, last bool) error {
+	p, end := &parts[0], &parts[len(parts)-1]
+	if p.Intact {
+		return r.intact(ctx, p)
+	}
+	d := Damaged{First: p.First, End: end.End, Seq: p.Seq, EndSeq: end.EndSeq, Bodies: r.bodies}
+	if r.before != nil {
+		d.Seq = r.before.Summary.Seq + 1
+	}
+	name := p.Seg.PlainKey(r.cfg.Session)
+	for i := range parts {
+		key, err := r.gather(ctx, &d, &parts[i])
+		if err != nil {
+			return err
+		}
+		if i == 0 && key != "" {
+			name = key
+		}
+	}
+	if last {
+		r.bound(&d)
+	}
+	return r.standIn(ctx, &d, name, r.follower(ctx, end))
+}
+
+// gather reads what is left of a damaged segment, and keeps its bytes aside.
+func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key string, err error) {
+	obj, key, sealed, err := r.object(ctx, p.Seg)
+	if err != nil || key == "" {
+		return key, err
+	}
+	raw := obj
+	if sealed {
+		raw = lines(obj)
+	}
+	d.Lines = append(d.Lines, Line{gap: true})
+	if found := r.parse(raw, p); len(found) > 0 {
+		found[0].At, found[0].First = p.First, true
+		d.Lines = append(d.Lines, found...)
+	}
+	r.gone = append(r.gone, p.Seg.PlainKey(r.cfg.Session), p.Seg.SealedKey(r.cfg.Session))
+	if r.dry {
+		return key, nil
+	}
+	return key, r.aside(ctx, p.Seg, obj)
+}
+
+// bound says where the newest part ends, by what checkpoint and snapshots know of it.
+func (r *repair) bound(d *Damaged) {
+	d.End, d.EndSeq = 0, 0
+	switch o := r.s.Object; {
+	case o != nil && !r.s.Disk:
+		d.End, d.EndSeq = o.Segments.Next(), o.Tail.FirstSeq
+		if len(o.Tail.Lines) == 0 {
+			d.EndSeq = o.Summary.Seq + 1
+		}
+	case r.s.Disk && r.next > d.First:
+		d.End, d.EndSeq = r.next, r.seq+1
+	}
+	for i := range d.Lines {
+		if rec := d.Lines[i].Record; rec != nil && d.End > 0 && rec.Seq >= d.EndSeq {
+			d.End, d.EndSeq = 0, 0 // the log itself goes further
+			return
+		}
+	}
+}
+
+// standIn makes the segment that takes the place of a damaged one.
+func (r *repair) standIn(ctx context.Context, d *Damaged, object, follower string) error {
+	m, err := r.remake(d, follower)
+	if err != nil || m.total == 0 {
+		return err
+	}
+	kind := check.Salvaged
+	if m.lost() > 0 {
+		kind = check.Lost
+	}
+	r.note(kind, object, "entries %d to %d: %s; %s stands in its place", d.First, int64(m.State().Next)-1, m.told(), m.Name().Name())
+	m.Follows(r.last, r.lastN)
+	r.before, r.last = m.State(), m.Name().Name()
+	if r.dry {
+		return nil
+	}
+	ref, err := m.Seal(ctx)
+	if err != nil {
+		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+	}
+	r.refs, r.lastN = append(r.refs, ref), ref.RawBytes
+	r.wrote(int(ref.Bytes))
+	return nil
+}
+
+// intact takes a segment over; a plain one is sealed.
+func (r *repair) intact(ctx context.Context, p *check.Part) error {
+	id := r.cfg.Session
+	obj, _, sealed, err := r.object(ctx, p.Seg)
+	if err != nil {
+		return err
+	}
+	raw := obj
+	if sealed {
+		if raw, _, err = codec.DecodeSegment(obj, check.MaxRaw); err != nil {
+			return fmt.Errorf("repair session %s: %w", id, err)
+		}
+	}
+	c, err := segment.Read(raw, p.Seg)
+	if err != nil {
+		return fmt.Errorf("repair session %s: %w", id, err)
+	}
+	if c.Opening.Header != nil {
+		r.header = c.Opening.Header
+	}
+	if p.Plain {
+		r.gone = append(r.gone, p.Seg.PlainKey(id))
+	}
+	if c.Commits == 0 {
+		return nil // it was just begun
+	}
+	if r.before, err = journal.After(r.cfg, p.Seg, raw[:c.End]); err != nil {
+		return fmt.Errorf("repair session %s: %w", id, err)
+	}
+	r.last, r.lastN = p.Seg.Name(), int64(c.End)
+	ref := p.Ref
+	if !sealed && !r.dry {
+		var body []byte
+		if body, ref, err = segment.Seal(p.Seg, c.Opening.Lines, c.Lines, c.Opening.Prelude.FirstSeq); err != nil {
+			return fmt.Errorf("repair session %s: %w", id, err)
+		}
+		_, err = r.cfg.Backend.Put(ctx, p.Seg.SealedKey(id), body, backend.IfAbsent())
+		if err != nil && !errors.Is(err, backend.ErrPrecondition) {
+			return fmt.Errorf("repair session %s: %w", id, err)
+		}
+		r.wrote(len(body))
+	}
+	if sealed && p.Plain {
+		if ref, err = r.sealedBefore(ctx, p, obj, raw, &c); err != nil {
+			return fmt.Errorf("repair session %s: %w", id, err)
+		}
+	}
+	r.refs = append(r.refs, ref)
+	return nil
+}
+
+// sealedBefore takes over the sealed form of a plain segment: a repair that did not come to its end left it
+// there, behind a fence, so both hold the same commits. It may be known to the system only, so it is put once
+// more (I13).
+func (r *repair) sealedBefore(ctx context.Context, p *check.Part, obj, raw []byte, c *segment.Contents) (codec.Ref, error) {
+	ref := codec.Ref{
+		First: p.First, Count: uint32(len(c.Lines)), FirstSeq: c.Opening.Prelude.FirstSeq, RawBytes: int64(len(raw)),
+		Epoch: p.Seg.Epoch, Rnd: p.Seg.Rnd,
+	}
+	ref.Seal(obj)
+	if r.dry {
+		return ref, nil
+	}
+	key := p.Seg.SealedKey(r.cfg.Session)
+	info, err := r.cfg.Backend.Stat(ctx, key)
+	if err == nil {
+		_, err = r.cfg.Backend.Put(ctx, key, obj, backend.IfMatch(info.Version))
+	}
+	return ref, err
+}
+
+// remake makes the commits of a damaged part anew. follower is the id of its last commit, where the segment
+// behind it names that.
+func (r *repair) remake(d *Damaged, follower string) (*made, error) {
+	if r.before == nil && d.First == 0 && len(r.header) == 0 {
+		var err error
+		if r.header, err = json.Marshal(map[string]any{"type": "session", "version": 3, "id": r.cfg.Session}); err != nil {
+			return nil, err
+		}
+	}
+	rm, err := journal.Begin(r.cfg, r.before, r.header, d.First, d.Seq, r.epoch)
+	if err != nil {
+		return nil, err
+	}
+	m := &made{Remake: rm}
+	w := writer{repair: r, made: m, known: map[string]int64{}, exact: true}
+	if st := m.State(); st.HeadOrd >= 0 {
+		w.known[st.Summary.Entry] = st.HeadOrd
+	}
+	commits := d.Commits()
+	for i := range commits {
+		after := follower
+		if i+1 < len(commits) {
+			if after = ""; commits[i+1].Record != nil {
+				after = commits[i+1].Record.Parent
+			}
+		}
+		if err := w.commit(&commits[i], after); err != nil {
+			return nil, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		}
+	}
+	return m, nil
+}
+
+// object reads a segment's bytes as they are stored; key "" = there are none.
+func (r *repair) object(ctx context.Context, seg layout.Segment) (p []byte, key string, sealed bool, err error) {
+	if seg.Rnd == "" {
+		return nil, "", false, nil
+	}
+	for _, sealed := range []bool{true, false} {
+		key := seg.PlainKey(r.cfg.Session)
+		if sealed {
+			key = seg.SealedKey(r.cfg.Session)
+		}
+		p, _, err := r.cfg.Backend.Get(ctx, key, backend.Range{})
+		if err == nil {
+			return p, key, sealed, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, "", false, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		}
+	}
+	return nil, "", false, nil
+}
+
+// parse reads the lines of a damaged segment, with the key that its own prelude gives, even a damaged one.
+func (r *repair) parse(raw []byte, p *check.Part) []Line {
+	opening, key := 0, p.Key
+	for rest := raw; opening < 2 && len(rest) > 0; opening++ {
+		n := bytes.IndexByte(rest, '\n')
+		if n < 0 {
+			break
+		}
+		line := rest[:n]
+		rest = rest[n+1:]
+		if pre, ok := checkpoint.ParsePrelude(line); ok {
+			key = pre.Key
+		} else if k, ok := keyIn(line); ok && key == 0 {
+			key = k
+		}
+		l, err := transcript.ParseLine(line)
+		if head := err == nil && l.Type == "session"; head && p.First == 0 {
+			r.header = bytes.Clone(line)
+		} else if p.First > 0 || opening == 1 {
+			opening++
+			break
+		}
+	}
+	return Parse(raw, key, min(opening, 2))
+}
+
+// keyIn looks for the key in what is left of a prelude.
+func keyIn(line []byte) (uint64, bool) {
+	mark := []byte(`"key":"`)
+	i := bytes.Index(line, mark)
+	if i < 0 || len(line) < i+len(mark)+16 {
+		return 0, false
+	}
+	b, err := hex.DecodeString(string(line[i+len(mark) : i+len(mark)+16]))
+	if err != nil {
+		return 0, false
+	}
+	var k uint64
+	for _, c := range b {
+		k = k<<8 | uint64(c)
+	}
+	return k, true
+}
+
+// follower is the id that the segment behind p gives to its last commit.
+func (r *repair) follower(ctx context.Context, p *check.Part) string {
+	for i := range r.s.Parts {
+		q := &r.s.Parts[i]
+		if q.First != p.End || q.First == p.First || !q.Intact {
+			continue
+		}
+		obj, _, sealed, err := r.object(ctx, q.Seg)
+		if err != nil {
+			return ""
+		}
+		if sealed {
+			obj = lines(obj)
+		}
+		id := ""
+		if o, err := segment.ParseOpening(obj, false); err == nil {
+			segment.Scan(obj[o.Size:], o.Prelude.Key, o.Self(), func(c segment.Commit) bool {
+				id = c.Record.Parent
+				return false
+			})
+		}
+		return id
+	}
+	return ""
+}
+
+func random(r io.Reader) (string, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return "", fmt.Errorf("read randomness: %w", err)
+	}
+	return hex.EncodeToString(b[:]), nil
+}

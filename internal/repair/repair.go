@@ -1,0 +1,353 @@
+// Package repair guarantees that a damaged session can be used again and that nothing intact is lost on the
+// way: what verifies or parses is taken over, under its old ordinals, ids and commit numbers; what does not
+// is kept aside byte for byte, and has a stand-in that says so (I14).
+//
+// The log is repaired in place of what is damaged. For each segment that is damaged or gone a new, sealed
+// one is made with as many lines and commits: entries as they were, commit lines made anew, and for what is
+// lost an entry of type custom, customType "coppice.lost". So ordinals and numbers stay what they were (I6),
+// and snapshots, branches and later segments refer to the same entries as before. Lost entries are looked
+// for in the working windows of the checkpoint and of the snapshots first.
+//
+// In the end one write puts the result in force: checkpoint_latest, with a commit of the reason "repair"
+// that claims the session, so that every writer of before is told. On a disk the active segment is closed
+// before that by a line behind its end, which no writer who knew it can pass, and a new one begins.
+package repair
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
+)
+
+const reason = "repair"
+
+// Repair makes cfg's session usable again, "" = every session of the store. With dryRun nothing is written, and the report says what would
+// be done. Its problems tell what was rebuilt, salvaged and lost, and what cannot be healed: a snapshot or
+// an image that is damaged stays so.
+func Repair(ctx context.Context, cfg journal.Config, dryRun bool) (check.Report, error) {
+	cfg.ReadOnly = false
+	return check.Each(ctx, cfg, func(cfg journal.Config) (check.Report, error) { return one(ctx, cfg, dryRun) })
+}
+
+func one(ctx context.Context, cfg journal.Config, dryRun bool) (check.Report, error) {
+	s, err := check.Look(ctx, cfg)
+	if err != nil {
+		return check.Report{}, err
+	}
+	r := &repair{cfg: cfg, s: s, dry: dryRun, rep: check.Report{Sessions: 1}}
+	for _, p := range s.Problems {
+		if p.Kind == check.TooNew {
+			return s.Report, fmt.Errorf("repair session %s: %w", cfg.Session, p)
+		}
+	}
+	switch {
+	case s.Deleted:
+		return s.Report, nil
+	case r.logDamaged():
+		err = r.log(ctx)
+	case s.Disk && (s.Object == nil || r.has(check.TornTail) || r.has(check.ForeignBytes)):
+		err = r.touch(ctx)
+	}
+	if err != nil {
+		return r.rep, err
+	}
+	return r.rep, r.rest(ctx)
+}
+
+// repair is one run on one session.
+type repair struct {
+	cfg journal.Config
+	s   *check.Survey
+	dry bool
+	rep check.Report
+	know
+	epoch  uint64
+	before *state.State // at the end of what was gone through
+	last   string       // name of the segment there
+	lastN  int64        // and the bytes of its lines
+	refs   []codec.Ref
+	gone   []string // keys to remove once the result is in force
+	torn   string   // the newest object that bytes were moved to, within the session
+}
+
+func (r *repair) has(kind check.Kind) bool {
+	for _, p := range r.s.Problems {
+		if p.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// logDamaged tells whether anything of the log, or of what leads to it, has to be made anew.
+func (r *repair) logDamaged() bool {
+	s := r.s
+	if s.Remap || s.State == nil {
+		return true
+	}
+	prefix := layout.SessionPrefix(r.cfg.Session) + layout.Transcript
+	for _, p := range s.Problems {
+		if p.Kind.Damage() && strings.HasPrefix(p.Object, prefix) {
+			return true
+		}
+	}
+	for _, p := range s.Parts {
+		if !p.Intact {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *repair) note(kind check.Kind, object, format string, args ...any) {
+	r.rep.Problems = append(r.rep.Problems, &check.Problem{Session: r.cfg.Session, Object: object, Kind: kind, Detail: fmt.Sprintf(format, args...)})
+}
+
+// touch lets a writer do what it does anyway: a commit, which moves torn bytes aside, and on Close the
+// checkpoint behind the log.
+func (r *repair) touch(ctx context.Context) error {
+	key := layout.CheckpointKey(r.cfg.Session)
+	if r.s.Object == nil {
+		r.note(check.Rebuilt, key, "written anew from the log")
+	}
+	for _, p := range r.s.Problems {
+		if p.Kind == check.TornTail || p.Kind == check.ForeignBytes {
+			r.note(check.Salvaged, p.Object, "%s; moved aside to torn/", p.Detail)
+		}
+	}
+	if r.dry {
+		return nil
+	}
+	if r.s.Object == nil && r.s.Raw != nil {
+		if err := r.aside(ctx, layout.Segment{Epoch: r.s.Epoch + 1}, r.s.Raw); err != nil {
+			return err
+		}
+	}
+	cfg := r.cfg
+	cfg.ReadOnly = false
+	j, err := journal.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	_, err = j.Commit(ctx, &journal.Step{Reason: reason})
+	return errors.Join(err, j.Close(ctx))
+}
+
+// aside keeps bytes that are about to leave their place.
+func (r *repair) aside(ctx context.Context, seg layout.Segment, p []byte) error {
+	rnd, err := random(r.cfg.Rand)
+	if err != nil {
+		return err
+	}
+	if seg.Rnd == "" {
+		seg.Rnd = layout.FirstRandom
+	}
+	key := layout.TornKey(r.cfg.Session, seg, 0, rnd)
+	if _, err := r.cfg.Backend.Put(ctx, key, p, backend.IfAbsent()); err != nil {
+		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+	}
+	r.wrote(len(p))
+	r.torn = strings.TrimPrefix(key, layout.SessionPrefix(r.cfg.Session))
+	return nil
+}
+
+func (r *repair) wrote(n int) {
+	r.rep.Objects++
+	r.rep.Bytes += int64(n)
+}
+
+// rest reports what is still wrong.
+func (r *repair) rest(ctx context.Context) error {
+	now := r.s.Report
+	if !r.dry {
+		var err error
+		if now, err = check.Verify(ctx, r.cfg, true); err != nil {
+			return err
+		}
+	}
+	done := map[string]bool{}
+	for _, p := range r.rep.Problems {
+		done[p.Object] = true
+	}
+	healed := r.dry && (r.logDamaged() || r.s.Object == nil)
+	for _, p := range now.Problems {
+		inLog := strings.HasPrefix(p.Object, layout.Checkpoints) || strings.Contains(p.Object, "/"+layout.Transcript) || strings.Contains(p.Object, "/"+layout.Index)
+		if p.Kind.Damage() && !(healed && inLog) && !done[p.Object] {
+			r.rep.Problems = append(r.rep.Problems, p)
+		}
+	}
+	return nil
+}
+
+// log repairs the log.
+func (r *repair) log(ctx context.Context) error {
+	r.epoch = r.s.Epoch + 1
+	if r.s.Object == nil && r.s.Summary == nil && !r.s.Disk {
+		r.epoch += epochGap // the head's own is not known, and epochs never fall (I8)
+	}
+	r.learn(r.s)
+	parts := r.s.Parts
+	if err := r.fence(ctx, parts); err != nil {
+		return err
+	}
+	for len(parts) > 0 {
+		n := 1 // damaged parts beside each other are repaired as one: where they met is not known for sure
+		for !parts[0].Intact && n < len(parts) && !parts[n].Intact {
+			n++
+		}
+		if err := r.part(ctx, parts[:n], n == len(parts)); err != nil {
+			return err
+		}
+		parts = parts[n:]
+	}
+	return r.finish(ctx)
+}
+
+// epochGap is how far the epoch goes up where the one in force cannot be read.
+const epochGap = 1 << 10
+
+// fence closes the active segment of a disk before it is read.
+func (r *repair) fence(ctx context.Context, parts []check.Part) error {
+	if !r.s.Disk || r.dry {
+		return nil
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		p := &parts[i]
+		if !p.Plain {
+			continue
+		}
+		raw, _, err := r.cfg.Backend.Get(ctx, p.Seg.PlainKey(r.cfg.Session), backend.Range{})
+		if errors.Is(err, fs.ErrNotExist) { // it is lost, or a writer sealed it
+			obj, _, _, oerr := r.object(ctx, p.Seg)
+			return errors.Join(oerr, r.newest(ctx, p, lines(obj)))
+		}
+		if err == nil {
+			err = r.newest(ctx, p, raw)
+		}
+		if err == nil {
+			err = journal.Fence(ctx, r.cfg, p.Seg, p.Key, int64(len(raw)), p.Seg.Name())
+		}
+		if err != nil {
+			return fmt.Errorf("repair session %s: close %s: %w", r.cfg.Session, p.Seg.Name(), err)
+		}
+		return nil
+	}
+	return nil
+}
+
+// newest makes sure that no writer rolled over from a segment since the survey: what follows it would be left out of the
+// repaired log. A segment that is named and is not there is lost, and the repair goes on.
+func (r *repair) newest(ctx context.Context, p *check.Part, raw []byte) error {
+	c, err := segment.Read(raw, p.Seg)
+	next, ok := layout.ParseSegment(c.Next)
+	if err != nil || !ok || next.Name() == p.Seg.Name() {
+		return nil // it is damaged, it is the newest, or an earlier repair closed it
+	}
+	for i := range r.s.Parts {
+		if r.s.Parts[i].Seg == next {
+			return nil
+		}
+	}
+	_, key, _, err := r.object(ctx, next)
+	if err != nil || key == "" {
+		return err
+	}
+	return &backend.Error{Op: "repair", Key: key, Outcome: backend.NotApplied, Err: errWentOn}
+}
+
+var errWentOn = errors.New("a writer went on while the session was surveyed: run repair again")
+
+// finish makes the end of the log and puts all in force.
+func (r *repair) finish(ctx context.Context) error {
+	end, err := r.end(ctx)
+	if err != nil {
+		return err
+	}
+	key := layout.CheckpointKey(r.cfg.Session)
+	r.note(check.Rebuilt, key, "written anew: commit %d, entry %s on branch %s", end.State().Summary.Seq, end.State().Summary.Entry, end.State().Summary.Branch)
+	if r.dry {
+		return nil
+	}
+	m, err := journal.Remap(ctx, r.cfg, r.refs, r.epoch)
+	if err != nil {
+		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+	}
+	end.Follows(r.last, r.lastN)
+	if err := end.Install(ctx, m, r.s.Version, r.s.Raw != nil); err != nil {
+		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+	}
+	r.rep.Objects++
+	for _, key := range r.gone {
+		if err := r.cfg.Backend.Delete(ctx, key); err != nil {
+			return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		}
+		r.rep.Removed++
+	}
+	return nil
+}
+
+// end makes the part of the log behind the last segment: the tail that rides in a checkpoint, what only a
+// checkpoint or a snapshot knows of, and the commit that says that there was a repair.
+func (r *repair) end(ctx context.Context) (*journal.Remake, error) {
+	next, seq := uint64(0), uint64(0)
+	if r.before != nil {
+		next, seq = r.before.Next, r.before.Summary.Seq+1
+	}
+	d := Damaged{First: next, End: next, Seq: seq, EndSeq: seq, Bodies: r.bodies}
+	o := r.s.Object
+	switch {
+	case o != nil && !r.s.Disk:
+		if n := len(o.Tail.Lines); n > 0 {
+			d.Lines = Parse(append(bytes.Join(o.Tail.Lines, []byte{'\n'}), '\n'), o.Key, 0)
+			d.Lines[0].At, d.Lines[0].First = next, true
+		}
+		d.End, d.EndSeq = next+uint64(len(o.Tail.Lines)), o.Summary.Seq+1
+	case r.seq+1 > seq && r.next > next:
+		d.End, d.EndSeq = r.next, r.seq+1
+	}
+	if r.s.Object == nil && r.s.Raw != nil && !r.dry {
+		if err := r.aside(ctx, layout.Segment{First: next, Epoch: r.epoch}, r.s.Raw); err != nil {
+			return nil, err
+		}
+	}
+	m, err := r.remake(&d, "")
+	if err != nil {
+		return nil, err
+	}
+	if m.lost() > 0 {
+		r.note(check.Lost, layout.CheckpointKey(r.cfg.Session), "of the unsealed end, entries %d to %d: %s", d.First, int64(d.End)-1, m.told())
+	}
+	for _, o := range append(r.s.Snapshots, r.s.Object) {
+		if o != nil {
+			m.Adopt(o)
+		}
+	}
+	return m.Remake, r.closing(m)
+}
+
+// closing adds the commit that says that there was a repair.
+func (r *repair) closing(m *made) error {
+	st := m.State()
+	rec := checkpoint.Record{
+		Reason: reason, Writer: r.cfg.Writer, Epoch: r.epoch, Head: st.Summary.Entry, HeadOrd: st.HeadOrd,
+		Branch: st.Summary.Branch, Claim: true, Torn: r.torn,
+	}
+	var err error
+	if rec.ID, rec.Time, err = m.id(r.cfg); err != nil {
+		return err
+	}
+	_, err = m.Commit(rec, nil, nil)
+	return err
+}
