@@ -14,10 +14,9 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
-	"github.com/coppice-go/coppice/backend/local/vfs"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/internal/proof/faultfs"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/internal/vfs"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
 // process is a store on a disk as a new process opens it: processes share nothing but the disk. Equal names
@@ -40,9 +39,9 @@ func processOn(t testing.TB, b backend.Backend, name string) *coppice.Store {
 }
 
 // firstTurn is a disk with a session of one turn, closed.
-func firstTurn(t testing.TB) *simfs.FS {
+func firstTurn(t testing.TB) *vfstest.CrashFS {
 	t.Helper()
-	disk := simfs.New()
+	disk := vfstest.NewCrashFS()
 	s := create(t, process(t, disk, "first"), "s", nil)
 	say(t, s, "u1", "a1")
 	commit(t, s, state{Turns: 1})
@@ -69,13 +68,13 @@ func turnThree(t testing.TB, disk vfs.FS) *coppice.Session {
 
 // powerIsLost boots the disk from many of the states that a loss of power may leave, and has the next user go
 // on in each: all that was acknowledged is there, the next turn is taken, and it stays.
-func powerIsLost(t *testing.T, when string, disk *simfs.FS, acked string, turns int) {
+func powerIsLost(t *testing.T, when string, disk *vfstest.CrashFS, acked string, turns int) {
 	t.Helper()
 	n, failed := 0, 0
 	var first error
-	for img := range disk.Point().States(simfs.Spread{Contents: 200, States: 200}, 1) {
+	for img := range disk.Point().States(vfstest.Spread{Contents: 200, States: 200}, 1) {
 		n++
-		if err := goesOn(t, simfs.Boot(img), acked, turns); err != nil {
+		if err := goesOn(t, vfstest.Boot(img), acked, turns); err != nil {
 			failed++
 			first = cmp.Or(first, err)
 		}
@@ -166,7 +165,7 @@ func TestFailedSyncThenOpenAndClose(t *testing.T) {
 		_, err := s.Commit(bg, coppice.Turn{State: state{Turns: 2}})
 		return err
 	}
-	rehearsal := faultfs.New(disk.Point().Fork())
+	rehearsal := vfstest.NewFaultFS(disk.Point().Fork())
 	ok(t, doubtful(rehearsal))
 	at := -1
 	for n, c := range rehearsal.Calls() {
@@ -177,7 +176,7 @@ func TestFailedSyncThenOpenAndClose(t *testing.T) {
 	if at < 0 {
 		t.Fatalf("no sync of the log in %v", rehearsal.Calls())
 	}
-	err := doubtful(faultfs.New(disk, faultfs.Fault{At: at, Kind: faultfs.Lose, Errno: syscall.EIO}))
+	err := doubtful(vfstest.NewFaultFS(disk, vfstest.Fault{At: at, Kind: vfstest.Lose, Errno: syscall.EIO}))
 	if !errors.Is(err, coppice.ErrCommitUnknown) || !errors.Is(err, syscall.EIO) {
 		t.Fatalf("commit: %v", err)
 	}
@@ -195,8 +194,8 @@ func TestFailedSyncThenOpenAndClose(t *testing.T) {
 // state that the disk may be in.
 func TestKilledBeforeTheSyncThenOpenAndClose(t *testing.T) {
 	disk := firstTurn(t)
-	var killed []*simfs.Point
-	disk.Watch(func(op simfs.Op, at *simfs.Point) {
+	var killed []*vfstest.Point
+	disk.Watch(func(op vfstest.Op, at *vfstest.Point) {
 		if op.Kind == "sync" && strings.HasPrefix(op.Name, "sessions/s/transcript/") {
 			killed = append(killed, at)
 		}

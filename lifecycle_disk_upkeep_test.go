@@ -14,10 +14,10 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/fault"
-	"github.com/coppice-go/coppice/backend/local/vfs"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/backend/trace"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/internal/vfs"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 	"github.com/coppice-go/coppice/snapshot"
 )
 
@@ -478,7 +478,7 @@ func TestSessionsDoNotWaitForEachOther(t *testing.T) {
 	for _, name := range []string{"one process", "two processes"} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				disk := simfs.New()
+				disk := vfstest.NewCrashFS()
 				first := process(t, disk, "first")
 				for _, id := range []string{"a", "b"} {
 					s := create(t, first, id, nil)

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 // rewriteChunk is how much of an object Resync has in memory.

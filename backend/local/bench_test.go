@@ -10,7 +10,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 // BenchmarkAppend measures Append of 4 KiB against a bare append and fdatasync of the same bytes on

@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 // ErrForeign says that what lies under the name is not a plain file of the store's own, but a symbolic link, a

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 // script is a file system that records each call and lets chosen ones fail. Syncs reach no disk.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 // dirChunk is how many names of a folder are in memory beside those that are wanted.

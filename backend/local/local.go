@@ -60,7 +60,7 @@ import (
 	"sync/atomic"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 // Backend is a directory of objects. Safe for concurrent use.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 // Put writes an object if c holds. Whoever reads meanwhile gets the old one or the new one.

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 // hashChunk is how much of an object is in memory while it is hashed.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 const (

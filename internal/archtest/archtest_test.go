@@ -105,8 +105,8 @@ func TestRulesCatch(t *testing.T) {
 		{"layer on its part", "codec/a.go", source("codec", ours("codec/internal/packid")), ""},
 		{"part on its layer's module", "codec/internal/packid/a.go", source("packid", zstd+"/zstd"), ""},
 		{"part on another layer", "codec/internal/packid/a.go", source("packid", ours("transcript")), "import"},
-		{"driver on its part", "backend/local/a.go", source("local", ours("backend/local/vfs")), ""},
-		{"driver on another's part", "backend/memory/a.go", source("memory", ours("backend/local/vfs")), "import"},
+		{"the local driver on its file system", "backend/local/a.go", source("local", ours("internal/vfs")), ""},
+		{"another driver on it", "backend/memory/a.go", source("memory", ours("internal/vfs")), "import"},
 		{"folder without a layer", "attic/a.go", "package attic\n", "import"},
 
 		{"file at its limit", "codec/a.go", "package codec\n" + lines(maxFileLines-1), ""},

@@ -45,6 +45,7 @@ var table = []edge{
 	{dir: "internal/parallel"},
 	{dir: "internal/rawjson"},
 	{dir: "internal/testutil"},
+	{dir: "internal/vfs", ext: []string{xSys}},
 	{dir: "transcript", ours: []string{"codec", "internal/diag", "internal/rawjson"}, ext: []string{uuid}},
 	{dir: "entry", ours: []string{"transcript"}},
 	{
@@ -55,7 +56,7 @@ var table = []edge{
 
 	{dir: "backend"},
 	{dir: "backend/backendtest", ours: storage, ext: []string{"github.com/google/go-cmp"}},
-	{dir: "backend/local", ours: []string{"backend"}, ext: []string{xSys}},
+	{dir: "backend/local", ours: []string{"backend", "internal/vfs"}, ext: []string{xSys}},
 	{dir: "backend/s3", ours: []string{"backend"}, ext: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}},
 	{dir: "backend/...", ours: []string{"backend"}},
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/proof"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
 // limits are small, so that a few turns roll, seal and publish; a seed chooses among them.
@@ -47,8 +47,8 @@ func TestProofCrash(t *testing.T) {
 	r := proof.Begin(t, "crash")
 	rounds := proof.Pick(t, 1, 4, 300)
 	plan := Plan{
-		First:  simfs.Spread{Contents: 30, States: proof.Pick(t, 6, 69, 200)},
-		Second: simfs.Spread{Contents: 24, States: proof.Pick(t, 4, 40, 80)},
+		First:  vfstest.Spread{Contents: 30, States: proof.Pick(t, 6, 69, 200)},
+		Second: vfstest.Spread{Contents: 24, States: proof.Pick(t, 4, 40, 80)},
 		Every:  proof.Pick(t, 20, 1, 1),
 		Kill:   proof.Pick(t, 12, 1, 1),
 		Verify: proof.Pick(t, 16, 8, 1),
@@ -70,7 +70,7 @@ func exploreOne(t *testing.T, r *proof.Report, s *Scenario, seed uint64, plan Pl
 	where := fmt.Sprintf("scenario %s, seed %d", s.Name, seed)
 	lim := limits(seed)
 	x := NewExplorer(lim, where, plan, blank, r.Violation)
-	w := NewWorld(simfs.New(), seed, lim)
+	w := NewWorld(vfstest.NewCrashFS(), seed, lim)
 	moments, h, err := s.Run(t.Context(), w)
 	if err != nil {
 		r.Violation("%s: without a crash: %v", where, err)

@@ -6,32 +6,32 @@ import (
 	"sync"
 
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
 // Moment is a point of a scenario: the disk before a change, and what callers had been told by then.
 type Moment struct {
-	Op   simfs.Op
-	At   *simfs.Point
+	Op   vfstest.Op
+	At   *vfstest.Point
 	Told Promise
 }
 
 // Track plays a part of a scenario and gives its moments, the end included.
 func (w *World) Track(play func() error) ([]Moment, error) {
 	var out []Moment
-	w.FS.Watch(func(op simfs.Op, at *simfs.Point) { out = append(out, Moment{op, at, w.Told}) })
+	w.FS.Watch(func(op vfstest.Op, at *vfstest.Point) { out = append(out, Moment{op, at, w.Told}) })
 	err := play()
 	w.FS.Watch(nil)
-	return append(out, Moment{simfs.Op{N: w.FS.Ops(), Kind: "end"}, w.FS.Point(), w.Told}), err
+	return append(out, Moment{vfstest.Op{N: w.FS.Ops(), Kind: "end"}, w.FS.Point(), w.Told}), err
 }
 
 // Plan is how far an exploration goes.
 type Plan struct {
-	First  simfs.Spread // crash states of a scenario
-	Second simfs.Spread // crash states of a recovery; none: one level only
-	Every  int          // one in so many first states goes on to Close, and has all of that crashed
-	Kill   int          // at one in so many moments the processes die without a crash, which comes after that
-	Verify int          // one in so many first states is verified to the byte, collected, and verified again
+	First  vfstest.Spread // crash states of a scenario
+	Second vfstest.Spread // crash states of a recovery; none: one level only
+	Every  int            // one in so many first states goes on to Close, and has all of that crashed
+	Kill   int            // at one in so many moments the processes die without a crash, which comes after that
+	Verify int            // one in so many first states is verified to the byte, collected, and verified again
 }
 
 // Explorer explores one scenario. Not for concurrent use.
@@ -52,7 +52,7 @@ type Explorer struct {
 }
 
 // count counts a state that was recovered.
-func (x *Explorer) count(img *simfs.Image) {
+func (x *Explorer) count(img *vfstest.Image) {
 	if x.blank {
 		if _, known := x.Blank.LoadOrStore(img.Sum(), nil); known {
 			return
@@ -90,7 +90,7 @@ func (x *Explorer) Explore(ctx context.Context, moments []Moment, h *History) {
 }
 
 // known holds an image that was recovered before against another promise.
-func (x *Explorer) known(img *simfs.Image, told *Promise, h *History) (bool, error) {
+func (x *Explorer) known(img *vfstest.Image, told *Promise, h *History) (bool, error) {
 	f, ok := x.seen[img.Sum()]
 	if !ok {
 		return false, nil
@@ -98,7 +98,7 @@ func (x *Explorer) known(img *simfs.Image, told *Promise, h *History) (bool, err
 	return true, f.Against(told, h)
 }
 
-func (x *Explorer) first(ctx context.Context, m *Moment, n int, img *simfs.Image, h *History) {
+func (x *Explorer) first(ctx context.Context, m *Moment, n int, img *vfstest.Image, h *History) {
 	where := fmt.Sprintf("%s, crash before change %d (%s %s), state %d", x.Where, m.Op.N, m.Op.Kind, m.Op.Name, n)
 	if ok, err := x.known(img, &m.Told, h); ok {
 		if err != nil {
@@ -195,7 +195,7 @@ func (w *World) whole(ctx context.Context, h *History, f Found) (*History, error
 	return all, nil
 }
 
-func (x *Explorer) second(ctx context.Context, first string, m *Moment, n int, img *simfs.Image, h *History) {
+func (x *Explorer) second(ctx context.Context, first string, m *Moment, n int, img *vfstest.Image, h *History) {
 	where := fmt.Sprintf("%s; then crash of the recovery before change %d (%s %s), state %d", first, m.Op.N, m.Op.Kind, m.Op.Name, n)
 	if ok, err := x.known(img, &m.Told, h); ok {
 		if err != nil {

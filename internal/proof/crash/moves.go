@@ -12,8 +12,8 @@ import (
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
 	"github.com/coppice-go/coppice/internal/session"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -149,9 +149,9 @@ func leaveTorn(ctx context.Context, w *World) error {
 		_, err := j.Commit(ctx, w.Step(j.State(), 300+w.text()))
 		return err
 	}
-	return w.die(ctx, turn, func(m Moment) (out []*simfs.Image) {
+	return w.die(ctx, turn, func(m Moment) (out []*vfstest.Image) {
 		if m.Op.Kind == "sync" && strings.Contains(m.Op.Name, "/"+layout.Transcript) {
-			for img := range m.At.States(simfs.Spread{Contents: 12, States: 24}, w.seed) {
+			for img := range m.At.States(vfstest.Spread{Contents: 12, States: 24}, w.seed) {
 				out = append(out, img)
 			}
 		}
@@ -161,13 +161,13 @@ func leaveTorn(ctx context.Context, w *World) error {
 
 // die has a process lose power while it does something: the world goes on with one of the images that pick
 // takes from the moments of that.
-func (w *World) die(ctx context.Context, do func(j *journal.Journal) error, pick func(m Moment) []*simfs.Image) error {
+func (w *World) die(ctx context.Context, do func(j *journal.Journal) error, pick func(m Moment) []*vfstest.Image) error {
 	j, err := journal.Open(ctx, w.Config())
 	if err != nil {
 		return err
 	}
 	moments, err := w.Track(func() error { return do(j) })
-	var left []*simfs.Image
+	var left []*vfstest.Image
 	for _, m := range moments {
 		left = append(left, pick(m)...)
 	}
@@ -175,7 +175,7 @@ func (w *World) die(ctx context.Context, do func(j *journal.Journal) error, pick
 		err = errors.New("no such moment")
 	}
 	if err == nil {
-		w.FS = simfs.Boot(left[w.Rng.IntN(len(left))])
+		w.FS = vfstest.Boot(left[w.Rng.IntN(len(left))])
 	}
 	return err
 }

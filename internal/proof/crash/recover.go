@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
 // Found is what a recovery found before it wrote anything.
@@ -221,6 +221,6 @@ func (w *World) Healthy(ctx context.Context) error {
 }
 
 // boot starts a world from what a crash left.
-func boot(m *simfs.Image, seed uint64, lim journal.Limits) *World {
-	return NewWorld(simfs.Boot(m), seed, lim)
+func boot(m *vfstest.Image, seed uint64, lim journal.Limits) *World {
+	return NewWorld(vfstest.Boot(m), seed, lim)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/proof"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
 	"github.com/coppice-go/coppice/internal/repair"
 	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
 // entries are the session's entries with their bytes; those that stand in for lost ones are left out.
@@ -94,7 +94,7 @@ func (w *World) mended(ctx context.Context, want map[string]string, repaired boo
 func exploreRepair(t *testing.T, r *proof.Report, seed uint64) {
 	ctx, lim := t.Context(), limits(seed)
 	base := Scenario{Before: 6}
-	w := NewWorld(simfs.New(), seed, lim)
+	w := NewWorld(vfstest.NewCrashFS(), seed, lim)
 	if err := base.Begin(ctx, w); err != nil {
 		r.Violation("repair, seed %d: %v", seed, err)
 		return
@@ -121,7 +121,7 @@ func exploreRepair(t *testing.T, r *proof.Report, seed uint64) {
 	seen := map[[2]uint64]bool{}
 	for i := len(moments) - 1; i >= 0; i-- {
 		m, n := &moments[i], 0
-		for img := range m.At.States(simfs.Spread{Contents: 8, States: proof.Pick(t, 2, 30, 200)}, uint64(i)) {
+		for img := range m.At.States(vfstest.Spread{Contents: 8, States: proof.Pick(t, 2, 30, 200)}, uint64(i)) {
 			if n++; seen[img.Sum()] {
 				continue
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
 	"github.com/coppice-go/coppice/internal/transfer"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -192,9 +192,9 @@ func playSnapshot(ctx context.Context, w *World) error {
 // leaveGarbage leaves the disk of a process that died between making the next segment and the commit that
 // would have named it.
 func leaveGarbage(ctx context.Context, w *World) error {
-	return w.die(ctx, func(j *journal.Journal) error { return j.Settle(ctx) }, func(m Moment) []*simfs.Image {
+	return w.die(ctx, func(j *journal.Journal) error { return j.Settle(ctx) }, func(m Moment) []*vfstest.Image {
 		if m.Op.Kind == "write" && strings.Contains(m.Op.Name, "/"+layout.Transcript) {
-			return []*simfs.Image{m.At.Kept()}
+			return []*vfstest.Image{m.At.Kept()}
 		}
 		return nil
 	})

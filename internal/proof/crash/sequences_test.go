@@ -14,8 +14,8 @@ import (
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/proof"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
 	"github.com/coppice-go/coppice/internal/session"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -191,7 +191,7 @@ func TestProofSequences(t *testing.T) {
 	}
 	var blank sync.Map
 	plan := Plan{
-		First: simfs.Spread{Contents: 10, States: proof.Pick(t, 2, 20, 100)}, Second: simfs.Spread{Contents: 3, States: proof.Pick(t, 1, 2, 8)},
+		First: vfstest.Spread{Contents: 10, States: proof.Pick(t, 2, 20, 100)}, Second: vfstest.Spread{Contents: 3, States: proof.Pick(t, 1, 2, 8)},
 		Every: proof.Pick(t, 8, 12, 4), Kill: proof.Pick(t, 8, 4, 1), Verify: 32,
 	}
 	stride := proof.Pick(t, 4, 1, 1)
@@ -200,7 +200,7 @@ func TestProofSequences(t *testing.T) {
 		ops := sequence(job)
 		where := "sequence " + named(ops)
 		lim := journal.Limits{RollEntries: []int{6, 16384}[job%2], PublishCommits: []int{1, 64, 2}[job%3], Keyframe: 4, WholeDoc: 8, Attempts: 4}
-		u := &user{World: NewWorld(simfs.New(), uint64(job), lim)}
+		u := &user{World: NewWorld(vfstest.NewCrashFS(), uint64(job), lim)}
 		moments, h, err := u.run(t.Context(), ops)
 		if err != nil {
 			r.Violation("%s: without a crash: %v", where, err)

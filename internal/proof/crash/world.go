@@ -1,5 +1,5 @@
 // Package crash explores what a loss of power may do to a session on disk: the real journal, on the real
-// local driver, over a simulated file system (simfs) that is stopped before each of its changes and started
+// local driver, over a simulated file system (vfstest.CrashFS) that is stopped before each of its changes and started
 // again from the states that a crash there may leave.
 //
 // A scenario is played once, and what callers were told is kept beside each point of it (Promise). For every
@@ -21,13 +21,13 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend/local"
-	"github.com/coppice-go/coppice/backend/local/vfs"
 	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
 	"github.com/coppice-go/coppice/internal/session"
+	"github.com/coppice-go/coppice/internal/vfs"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -37,7 +37,7 @@ const Session = "s1"
 // World is a disk and the processes on it. One goroutine works on it: background work is done at once, so
 // that one seed means one order of events.
 type World struct {
-	FS     *simfs.FS
+	FS     *vfstest.CrashFS
 	Over   vfs.FS // what processes see, FS if nil
 	Limits journal.Limits
 	Rng    *rand.Rand // for the scenario's own choices
@@ -61,7 +61,7 @@ type Promise struct {
 }
 
 // NewWorld makes a world on a disk. Worlds with different seeds never make the same ids.
-func NewWorld(fs *simfs.FS, seed uint64, lim journal.Limits) *World {
+func NewWorld(fs *vfstest.CrashFS, seed uint64, lim journal.Limits) *World {
 	w := &World{FS: fs, Limits: lim, seed: seed, Rng: rand.New(rand.NewPCG(seed, 5)), raws: map[string]string{}}
 	w.rand = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24), byte(seed >> 32)})
 	w.clock = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

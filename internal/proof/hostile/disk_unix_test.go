@@ -18,8 +18,8 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
-	"github.com/coppice-go/coppice/backend/local/vfs"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 var diskRows = []row{
@@ -29,7 +29,7 @@ var diskRows = []row{
 	},
 	{
 		"a disk that refuses: read-only, no right, quota, full, out of inodes or of descriptors", "the turn is reported as not applied, with the cause; reading goes on; nothing acknowledged is lost",
-		"journal.TestFullDisk (a real full disk), local.TestFaultAtEveryCall, faultfs.TestProofFaults, local.TestUnreadableFolder", refusingDisk,
+		"journal.TestFullDisk (a real full disk), local.TestFaultAtEveryCall, crash.TestProofFaults, local.TestUnreadableFolder", refusingDisk,
 	},
 	{"files that others can read: umask", "files 0600, folders 0700, whatever the umask", "local.TestModes", modes},
 }

@@ -22,7 +22,7 @@ const (
 	remakeGo        = "internal/journal/remake.go"
 	repairGo        = "internal/repair/repair.go"
 	mendGo          = "internal/journal/append_mend.go"
-	dirsGo          = "backend/local/vfs/dirs.go"
+	dirsGo          = "internal/vfs/dirs.go"
 	sealGo          = "internal/journal/store/seal.go"
 	composeGo       = "internal/journal/compose.go"
 	rebaseGo        = "internal/journal/mend.go"
@@ -63,7 +63,7 @@ var mutants = []mutant{
 	{
 		name: "rebase-does-not-confirm", broken: "a turn in doubt that Rebase finds is acknowledged before the log is durable",
 		edits: []edit{{publishGo, "\tif err := j.strategy.Prepare(ctx, b.Composer, j.sealing()); err != nil {\n", "\tif len(p.found) > 0 {\n\t} else if err := j.strategy.Prepare(ctx, b.Composer, j.sealing()); err != nil {\n"}},
-		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults", size: "ci",
+		suite: "faults", pkg: "internal/proof/crash", run1: "TestProofFaults", size: "ci",
 		want: "they are there 0 and 0 times",
 	},
 	{
@@ -120,13 +120,13 @@ var mutants = []mutant{
 	{
 		name: "retried-sync", broken: "a failed sync is tried again, and the second answer believed",
 		edits: []edit{{appendGo, "if err := d.file.Datasync(); err != nil {\n\t\td.dropFile()\n\t\treturn vfs.Stat{}", "if err := d.file.Datasync(); err != nil && d.file.Datasync() != nil {\n\t\td.dropFile()\n\t\treturn vfs.Stat{}"}},
-		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults",
+		suite: "faults", pkg: "internal/proof/crash", run1: "TestProofFaults",
 		want: "was synced again after a failed sync",
 	},
 	{
 		name: "unsynced-bytes-believed", broken: "what another writer left behind a failed sync is not written again before it is built upon",
 		edits: []edit{{appendGo, "\tif err := rewrite(f, off, size); err != nil {\n", "\tif err := error(nil); err != nil {\n"}},
-		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults", size: "ci",
+		suite: "faults", pkg: "internal/proof/crash", run1: "TestProofFaults", size: "ci",
 		want: "they are there 0 and 0 times",
 	},
 	{
@@ -144,7 +144,7 @@ var mutants = []mutant{
 	{
 		name: "unknown-does-not-stop", broken: "a handle goes on after a commit of which nobody knows what became",
 		edits: []edit{{publishGo, "\tj.broken = &first\n", "\t_ = &first\n"}},
-		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults",
+		suite: "faults", pkg: "internal/proof/crash", run1: "TestProofFaults",
 		want: "I11: the handle lives after an outcome that is not known",
 	},
 	{
@@ -156,7 +156,7 @@ var mutants = []mutant{
 	{
 		name: "failed-sync-is-not-applied", broken: "an append whose sync failed is reported as not applied",
 		edits: []edit{{appendGo, "\t\treturn vfs.Stat{}, backend.Unknown, vfs.Step(\"sync\", err)\n", "\t\treturn vfs.Stat{}, backend.NotApplied, vfs.Step(\"sync\", err)\n"}},
-		suite: "faults", pkg: "internal/proof/faultfs", run1: "TestProofFaults",
+		suite: "faults", pkg: "internal/proof/crash", run1: "TestProofFaults",
 		want: "was reported as not applied and is in the history",
 	},
 	{

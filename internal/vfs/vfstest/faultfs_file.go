@@ -1,21 +1,21 @@
-package faultfs
+package vfstest
 
 import (
 	"io/fs"
 
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// file is an open file.
-type file struct {
+// faultFile is an open faultFile.
+type faultFile struct {
 	vfs.File
-	s      *FS
+	s      *FaultFS
 	name   string
 	failed bool // a sync of it
 }
 
 // write makes a write, or lets it fail: short ones write a part.
-func (f *file) write(op string, p []byte, call func(p []byte) (int, error)) (int, error) {
+func (f *faultFile) write(op string, p []byte, call func(p []byte) (int, error)) (int, error) {
 	ft := f.s.did(Write, op+" "+f.name)
 	if ft == nil {
 		return call(p)
@@ -37,13 +37,13 @@ func (f *file) write(op string, p []byte, call func(p []byte) (int, error)) (int
 	return n, err
 }
 
-func (f *file) Write(p []byte) (int, error) { return f.write("write", p, f.File.Write) }
+func (f *faultFile) Write(p []byte) (int, error) { return f.write("write", p, f.File.Write) }
 
-func (f *file) WriteAt(p []byte, off int64) (int, error) {
+func (f *faultFile) WriteAt(p []byte, off int64) (int, error) {
 	return f.write("writeat", p, func(p []byte) (int, error) { return f.File.WriteAt(p, off) })
 }
 
-func (f *file) ReadAt(p []byte, off int64) (n int, err error) {
+func (f *faultFile) ReadAt(p []byte, off int64) (n int, err error) {
 	err = f.s.run(Read, "readat", f.name, func() error {
 		n, err = f.File.ReadAt(p, off)
 		return err
@@ -51,11 +51,11 @@ func (f *file) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-func (f *file) Truncate(size int64) error {
+func (f *faultFile) Truncate(size int64) error {
 	return f.s.run(Change, "truncate", f.name, func() error { return f.File.Truncate(size) })
 }
 
-func (f *file) Stat() (st vfs.Stat, err error) {
+func (f *faultFile) Stat() (st vfs.Stat, err error) {
 	err = f.s.run(Read, "stat", f.name, func() error {
 		st, err = f.File.Stat()
 		return err
@@ -63,10 +63,10 @@ func (f *file) Stat() (st vfs.Stat, err error) {
 	return st, err
 }
 
-// loser is a file of simfs.
+// loser is a file of CrashFS.
 type loser interface{ Lose() }
 
-func (f *file) sync(op string, call func() error) error {
+func (f *faultFile) sync(op string, call func() error) error {
 	if f.failed {
 		f.s.mu.Lock()
 		f.s.retried = append(f.s.retried, f.name)
@@ -91,10 +91,10 @@ func (f *file) sync(op string, call func() error) error {
 	return &fs.PathError{Op: op, Path: f.name, Err: ft.Errno}
 }
 
-func (f *file) Sync() error     { return f.sync("fsync", f.File.Sync) }
-func (f *file) Datasync() error { return f.sync("fdatasync", f.File.Datasync) }
+func (f *faultFile) Sync() error     { return f.sync("fsync", f.File.Sync) }
+func (f *faultFile) Datasync() error { return f.sync("fdatasync", f.File.Datasync) }
 
-func (f *file) TryLock(exclusive bool) (ok bool, err error) {
+func (f *faultFile) TryLock(exclusive bool) (ok bool, err error) {
 	err = f.s.run(Read, "lock", f.name, func() error {
 		ok, err = f.File.TryLock(exclusive)
 		return err
@@ -102,4 +102,4 @@ func (f *file) TryLock(exclusive bool) (ok bool, err error) {
 	return ok, err
 }
 
-func (f *file) Unlock() error { return f.s.run(Read, "unlock", f.name, f.File.Unlock) }
+func (f *faultFile) Unlock() error { return f.s.run(Read, "unlock", f.name, f.File.Unlock) }

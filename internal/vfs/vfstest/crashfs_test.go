@@ -1,4 +1,4 @@
-package simfs
+package vfstest
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/backendtest"
 	"github.com/coppice-go/coppice/backend/local"
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 var wide = Spread{Contents: 1000, States: 100_000}
@@ -24,7 +24,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-func write(t *testing.T, s *FS, name, data string, sync bool) {
+func write(t *testing.T, s *CrashFS, name, data string, sync bool) {
 	t.Helper()
 	f, err := s.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND)
 	ok(t, err)
@@ -36,7 +36,7 @@ func write(t *testing.T, s *FS, name, data string, sync bool) {
 	ok(t, f.Close())
 }
 
-func syncDir(t *testing.T, s *FS, name string) {
+func syncDir(t *testing.T, s *CrashFS, name string) {
 	t.Helper()
 	d, err := s.OpenDir(name)
 	ok(t, err)
@@ -69,7 +69,7 @@ func want(t *testing.T, p *Point, name string, all ...string) {
 // A local driver on it passes the suite that every driver passes: to a running program it is a file system.
 func TestIsAFileSystem(t *testing.T) {
 	var disks sync.Map
-	open := func(t *testing.T, s *FS) backend.Backend {
+	open := func(t *testing.T, s *CrashFS) backend.Backend {
 		b, err := local.Open("", &local.Options{FS: s})
 		ok(t, err)
 		t.Cleanup(func() { b.Close() })
@@ -77,17 +77,17 @@ func TestIsAFileSystem(t *testing.T) {
 		return b
 	}
 	backendtest.Run(t, backendtest.Harness{
-		New: func(t *testing.T) backend.Backend { return open(t, New()) },
+		New: func(t *testing.T) backend.Backend { return open(t, NewCrashFS()) },
 		Reopen: func(t *testing.T, b backend.Backend) backend.Backend {
 			s, _ := disks.Load(b)
-			return open(t, s.(*FS))
+			return open(t, s.(*CrashFS))
 		},
 		Short: true,
 	})
 }
 
 func TestNamesAreDurableWithTheirDirectory(t *testing.T) {
-	s := New()
+	s := NewCrashFS()
 	write(t, s, "a", "x", true)
 	want(t, s.Point(), "a", "-", "x")
 	syncDir(t, s, ".")
@@ -105,7 +105,7 @@ func TestNamesAreDurableWithTheirDirectory(t *testing.T) {
 }
 
 func TestDataIsDurableWithItsFile(t *testing.T) {
-	s := New()
+	s := NewCrashFS()
 	write(t, s, "a", "", true)
 	syncDir(t, s, ".")
 	write(t, s, "a", "12", false)
@@ -123,7 +123,7 @@ func TestDataIsDurableWithItsFile(t *testing.T) {
 }
 
 func TestRenameIsLostDoneOrHalfDone(t *testing.T) {
-	s := New()
+	s := NewCrashFS()
 	ok(t, s.Mkdir("t"))
 	syncDir(t, s, ".")
 	write(t, s, "a", "old", true)
@@ -149,7 +149,7 @@ func TestRenameIsLostDoneOrHalfDone(t *testing.T) {
 }
 
 func TestTornWritesKeepSectorsAndTruncationMayBeLost(t *testing.T) {
-	s := New()
+	s := NewCrashFS()
 	first := bytes.Repeat([]byte("a"), 700)
 	write(t, s, "a", string(first), true)
 	syncDir(t, s, ".")
@@ -187,14 +187,14 @@ func TestTornWritesKeepSectorsAndTruncationMayBeLost(t *testing.T) {
 // A sync that failed leaves pages that look clean: the next one succeeds and writes nothing, unless the bytes
 // are written again.
 func TestLostSync(t *testing.T) {
-	s := New()
+	s := NewCrashFS()
 	write(t, s, "a", "", true)
 	syncDir(t, s, ".")
 	h, err := s.OpenFile("a", os.O_RDWR|os.O_CREATE)
 	ok(t, err)
 	_, err = h.Write([]byte("12"))
 	ok(t, err)
-	h.(*file).Lose()
+	h.(*crashFile).Lose()
 	ok(t, h.Sync())
 	if b, _ := s.Bytes("a"); string(b) != "12" {
 		t.Errorf("it reads %q", b)
@@ -207,7 +207,7 @@ func TestLostSync(t *testing.T) {
 }
 
 func TestLocksEndWithTheirFile(t *testing.T) {
-	s := New()
+	s := NewCrashFS()
 	write(t, s, "a", "x", true)
 	open := func() vfs.File {
 		f, err := s.OpenFile("a", os.O_RDWR)
@@ -239,7 +239,7 @@ func TestLocksEndWithTheirFile(t *testing.T) {
 // The same calls and the same seed give the same images, and equal images have equal sums.
 func TestDeterministic(t *testing.T) {
 	run := func() (sums [][2]uint64) {
-		s := New()
+		s := NewCrashFS()
 		var points []*Point
 		s.Watch(func(_ Op, p *Point) { points = append(points, p) })
 		for _, name := range []string{"a", "b", "c"} {

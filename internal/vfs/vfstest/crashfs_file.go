@@ -1,4 +1,4 @@
-package simfs
+package vfstest
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 // content is what a file holds. Immutable: each change makes another.
@@ -70,9 +70,9 @@ func (c *content) durable() *content {
 	return whole(c.disk)
 }
 
-// file is an open file.
-type file struct {
-	s      *FS
+// crashFile is an open crashFile.
+type crashFile struct {
+	s      *CrashFS
 	n      *inode
 	path   string
 	end    bool // writes go to the end
@@ -80,14 +80,14 @@ type file struct {
 	held   int // 0 = no lock, 1 = shared, 2 = exclusive
 }
 
-func (f *file) check(op string) error {
+func (f *crashFile) check(op string) error {
 	if f.closed {
 		return fail(op, f.path, fs.ErrClosed)
 	}
 	return nil
 }
 
-func (f *file) ReadAt(p []byte, off int64) (int, error) {
+func (f *crashFile) ReadAt(p []byte, off int64) (int, error) {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if err := f.check("read"); err != nil {
@@ -104,7 +104,7 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-func (f *file) Write(p []byte) (int, error) {
+func (f *crashFile) Write(p []byte) (int, error) {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if !f.end && len(f.n.content.mem) > 0 {
@@ -113,7 +113,7 @@ func (f *file) Write(p []byte) (int, error) {
 	return f.write(p, len(f.n.content.mem))
 }
 
-func (f *file) WriteAt(p []byte, off int64) (int, error) {
+func (f *crashFile) WriteAt(p []byte, off int64) (int, error) {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if f.end {
@@ -122,7 +122,7 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	return f.write(p, int(off))
 }
 
-func (f *file) write(p []byte, off int) (int, error) {
+func (f *crashFile) write(p []byte, off int) (int, error) {
 	if err := f.check("write"); err != nil || len(p) == 0 {
 		return 0, err
 	}
@@ -131,11 +131,11 @@ func (f *file) write(p []byte, off int) (int, error) {
 	return len(p), nil
 }
 
-func (f *file) put(c *content) {
+func (f *crashFile) put(c *content) {
 	f.n.content, f.n.modified = c, f.s.ops
 }
 
-func (f *file) Truncate(size int64) error {
+func (f *crashFile) Truncate(size int64) error {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if err := f.check("truncate"); err != nil {
@@ -154,7 +154,7 @@ func (f *file) Truncate(size int64) error {
 	return nil
 }
 
-func (f *file) Stat() (vfs.Stat, error) {
+func (f *crashFile) Stat() (vfs.Stat, error) {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if err := f.check("stat"); err != nil {
@@ -163,10 +163,10 @@ func (f *file) Stat() (vfs.Stat, error) {
 	return f.n.stat(), nil
 }
 
-func (f *file) Sync() error     { return f.sync() }
-func (f *file) Datasync() error { return f.sync() }
+func (f *crashFile) Sync() error     { return f.sync() }
+func (f *crashFile) Datasync() error { return f.sync() }
 
-func (f *file) sync() error {
+func (f *crashFile) sync() error {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if err := f.check("sync"); err != nil {
@@ -181,7 +181,7 @@ func (f *file) sync() error {
 
 // Lose is a sync that fails: what it was to write is not written, now or by any later one, unless it is
 // written to the file again. Reading still gives it. The caller reports the error.
-func (f *file) Lose() {
+func (f *crashFile) Lose() {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if c := f.n.content; len(c.since) > 0 {
@@ -190,7 +190,7 @@ func (f *file) Lose() {
 	}
 }
 
-func (f *file) TryLock(exclusive bool) (bool, error) {
+func (f *crashFile) TryLock(exclusive bool) (bool, error) {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if err := f.check("flock"); err != nil {
@@ -209,14 +209,14 @@ func (f *file) TryLock(exclusive bool) (bool, error) {
 	return true, nil
 }
 
-func (f *file) Unlock() error {
+func (f *crashFile) Unlock() error {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	f.release()
 	return f.check("flock")
 }
 
-func (f *file) release() {
+func (f *crashFile) release() {
 	switch f.held {
 	case 1:
 		f.n.shared--
@@ -226,7 +226,7 @@ func (f *file) release() {
 	f.held = 0
 }
 
-func (f *file) Close() error {
+func (f *crashFile) Close() error {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if err := f.check("close"); err != nil {
@@ -237,15 +237,15 @@ func (f *file) Close() error {
 	return nil
 }
 
-// dir is an open directory.
-type dir struct {
-	s    *FS
+// crashDir is an open directory.
+type crashDir struct {
+	s    *CrashFS
 	path string
 	left []fs.DirEntry // what ReadDir gives yet
 	read bool
 }
 
-func (d *dir) ReadDir(n int) ([]fs.DirEntry, error) {
+func (d *crashDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	d.s.mu.Lock()
 	defer d.s.mu.Unlock()
 	if !d.read {
@@ -268,7 +268,7 @@ func (d *dir) ReadDir(n int) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-func (d *dir) Sync() error {
+func (d *crashDir) Sync() error {
 	d.s.mu.Lock()
 	defer d.s.mu.Unlock()
 	told := false
@@ -289,10 +289,10 @@ func (d *dir) Sync() error {
 	return nil
 }
 
-func (d *dir) Close() error { return nil }
+func (d *crashDir) Close() error { return nil }
 
 // Bytes gives a copy of what a file holds; tests look and harm with it and Overwrite.
-func (s *FS) Bytes(p string) ([]byte, bool) {
+func (s *CrashFS) Bytes(p string) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.at(p)
@@ -303,7 +303,7 @@ func (s *FS) Bytes(p string) ([]byte, bool) {
 }
 
 // Overwrite replaces what a file holds, durably: damage to the medium.
-func (s *FS) Overwrite(p string, b []byte) bool {
+func (s *CrashFS) Overwrite(p string, b []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.at(p)

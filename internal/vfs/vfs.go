@@ -1,5 +1,5 @@
 // Package vfs is all that the local driver asks of the operating system, and the care it takes: FS is
-// the seam at which a fault or crash simulation can stand in, OS the real file system behind it.
+// the seam at which vfstest replaces the file system by one that crashes or fails, OS the real file system.
 //
 // No path leads out of the root (os.Root holds that), nothing but plain files is opened, and nothing
 // blocks on what is put in a plain file's place (Lookup, OpenPlain). A directory counts as there once

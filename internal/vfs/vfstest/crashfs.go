@@ -1,5 +1,5 @@
-// Package simfs is a file system in memory that loses power: a stand-in for the real one below the local
-// driver (local.Options.FS) that knows what is durable and what is only visible.
+// Package vfstest has two test doubles of vfs.FS, for local.Options.FS: CrashFS, a file system in memory that loses
+// power and knows what is durable and what is only visible, and FaultFS, which makes chosen calls of another one fail.
 //
 // Bytes of a file, and its size, become durable with Sync or Datasync of the file; a name becomes durable
 // with Sync of its directory; nothing else promises anything, not even an order. Watch shows the disk before
@@ -17,7 +17,7 @@
 //
 // Lose makes a sync fail as it does on Linux: what was to be written counts as clean from then on, is still
 // read back, and is gone after a crash even if a later sync succeeds.
-package simfs
+package vfstest
 
 import (
 	"io/fs"
@@ -28,11 +28,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// FS is the file system. The zero value is an empty one.
-type FS struct {
+// CrashFS is the file system. The zero value is an empty one.
+type CrashFS struct {
 	mu    sync.Mutex
 	names map[string]*name // by path; also of names that are gone, but not durably
 	last  uint64           // the last inode number given
@@ -40,7 +40,7 @@ type FS struct {
 	watch func(op Op, at *Point)
 }
 
-var _ vfs.FS = (*FS)(nil)
+var _ vfs.FS = (*CrashFS)(nil)
 
 // Op is a call that changes what a crash may leave.
 type Op struct {
@@ -73,37 +73,37 @@ type inode struct {
 	modified int
 	content  *content
 
-	exclusive *file
+	exclusive *crashFile
 	shared    int
 }
 
-// New makes an empty file system.
-func New() *FS { return &FS{} }
+// NewCrashFS makes an empty file system.
+func NewCrashFS() *CrashFS { return &CrashFS{} }
 
 // Watch has f called before each change, with the disk as it is then; nil ends it. f must not call the file
 // system.
-func (s *FS) Watch(f func(op Op, at *Point)) {
+func (s *CrashFS) Watch(f func(op Op, at *Point)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watch = f
 }
 
 // Ops counts the changes so far.
-func (s *FS) Ops() int {
+func (s *CrashFS) Ops() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ops
 }
 
 // Point is the disk as it is now.
-func (s *FS) Point() *Point {
+func (s *CrashFS) Point() *Point {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.point()
 }
 
 // change announces a change; s.mu is held, and the change is certain.
-func (s *FS) change(kind, of string) {
+func (s *CrashFS) change(kind, of string) {
 	if s.watch != nil {
 		s.watch(Op{N: s.ops, Kind: kind, Name: of}, s.point())
 	}
@@ -111,7 +111,7 @@ func (s *FS) change(kind, of string) {
 }
 
 // set makes a path stand for something else.
-func (s *FS) set(p string, to *inode) {
+func (s *CrashFS) set(p string, to *inode) {
 	old := s.names[p]
 	next := &name{path: p, dir: vfs.Folder(p)}
 	if old != nil {
@@ -127,7 +127,7 @@ func (s *FS) set(p string, to *inode) {
 }
 
 // at finds what a path stands for; the error is the system's.
-func (s *FS) at(p string) (*inode, error) {
+func (s *CrashFS) at(p string) (*inode, error) {
 	if n := s.names[p]; n != nil && n.now() != nil {
 		return n.now(), nil
 	}
@@ -141,7 +141,7 @@ func (s *FS) at(p string) (*inode, error) {
 var root = &inode{dir: true, links: 1}
 
 // dir finds a directory.
-func (s *FS) dir(p string) (*inode, error) {
+func (s *CrashFS) dir(p string) (*inode, error) {
 	if p == "." {
 		return root, nil
 	}
@@ -155,7 +155,7 @@ func (s *FS) dir(p string) (*inode, error) {
 	return n, nil
 }
 
-func (s *FS) inode(dir bool) *inode {
+func (s *CrashFS) inode(dir bool) *inode {
 	s.last++
 	return &inode{id: s.last, dir: dir, links: 1, modified: s.ops, content: nothing}
 }
@@ -163,13 +163,13 @@ func (s *FS) inode(dir bool) *inode {
 func fail(op, p string, err error) error { return &fs.PathError{Op: op, Path: p, Err: err} }
 
 // Make has nothing to do: the root is there, durably.
-func (s *FS) Make() error { return nil }
+func (s *CrashFS) Make() error { return nil }
 
 // Close has nothing to do.
-func (s *FS) Close() error { return nil }
+func (s *CrashFS) Close() error { return nil }
 
 // Mkdir makes a directory.
-func (s *FS) Mkdir(p string) error {
+func (s *CrashFS) Mkdir(p string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.dir(vfs.Folder(p)); err != nil {
@@ -184,7 +184,7 @@ func (s *FS) Mkdir(p string) error {
 }
 
 // OpenFile opens a file, and makes it with os.O_CREATE.
-func (s *FS) OpenFile(p string, flag int) (vfs.File, error) {
+func (s *CrashFS) OpenFile(p string, flag int) (vfs.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.at(p)
@@ -203,21 +203,21 @@ func (s *FS) OpenFile(p string, flag int) (vfs.File, error) {
 		n = s.inode(false)
 		s.set(p, n)
 	}
-	return &file{s: s, n: n, path: p, end: flag&os.O_APPEND != 0}, nil
+	return &crashFile{s: s, n: n, path: p, end: flag&os.O_APPEND != 0}, nil
 }
 
 // OpenDir opens a directory.
-func (s *FS) OpenDir(p string) (vfs.Dir, error) {
+func (s *CrashFS) OpenDir(p string) (vfs.Dir, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.dir(p); err != nil {
 		return nil, fail("open", p, err)
 	}
-	return &dir{s: s, path: p}, nil
+	return &crashDir{s: s, path: p}, nil
 }
 
 // Lstat describes what a path stands for.
-func (s *FS) Lstat(p string) (vfs.Stat, error) {
+func (s *CrashFS) Lstat(p string) (vfs.Stat, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p == "." {
@@ -241,7 +241,7 @@ func (n *inode) stat() vfs.Stat {
 }
 
 // Link gives a file a second name.
-func (s *FS) Link(from, to string) error {
+func (s *CrashFS) Link(from, to string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.at(from)
@@ -266,7 +266,7 @@ func (s *FS) Link(from, to string) error {
 }
 
 // Rename moves a file over another name.
-func (s *FS) Rename(from, to string) error {
+func (s *CrashFS) Rename(from, to string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.at(from)
@@ -293,7 +293,7 @@ func (s *FS) Rename(from, to string) error {
 }
 
 // Remove unlinks a file.
-func (s *FS) Remove(p string) error {
+func (s *CrashFS) Remove(p string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.at(p)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 // recorder notes what makes names durable. Every open finds another file when it is restless.

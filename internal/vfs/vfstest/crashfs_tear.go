@@ -1,4 +1,4 @@
-package simfs
+package vfstest
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package faultfs
+package crash
 
 import (
 	"context"
@@ -12,21 +12,20 @@ import (
 
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/proof"
-	"github.com/coppice-go/coppice/internal/proof/crash"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
 var errnos = []syscall.Errno{
 	syscall.EIO, syscall.ENOSPC, syscall.EINTR, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE,
 }
 
-var limits = journal.Limits{RollEntries: 7, PublishCommits: 2, Keyframe: 4, WholeDoc: 8, Attempts: 4}
+var faultLimits = journal.Limits{RollEntries: 7, PublishCommits: 2, Keyframe: 4, WholeDoc: 8, Attempts: 4}
 
 // begin makes the disk that a script begins with.
-func begin(ctx context.Context, name string) (*simfs.Image, error) {
-	w := crash.NewWorld(simfs.New(), 1, limits)
-	for i := range crash.Scenarios {
-		if s := &crash.Scenarios[i]; s.Name == name {
+func begin(ctx context.Context, name string) (*vfstest.Image, error) {
+	w := NewWorld(vfstest.NewCrashFS(), 1, faultLimits)
+	for i := range Scenarios {
+		if s := &Scenarios[i]; s.Name == name {
 			if err := s.Begin(ctx, w); err != nil {
 				return nil, fmt.Errorf("begin %s: %w", name, err)
 			}
@@ -36,10 +35,10 @@ func begin(ctx context.Context, name string) (*simfs.Image, error) {
 }
 
 // play plays a script on a disk with faults, and gives what is wrong with what came of it.
-func play(ctx context.Context, n int, from *simfs.Image, rebase bool, faults ...Fault) (*life, error) {
-	l := &life{World: crash.NewWorld(simfs.Boot(from), 2, limits), rebase: rebase}
+func play(ctx context.Context, n int, from *vfstest.Image, rebase bool, faults ...vfstest.Fault) (*life, error) {
+	l := &life{World: NewWorld(vfstest.Boot(from), 2, faultLimits), rebase: rebase}
 	l.acked, l.failed = map[string]string{}, map[string]bool{}
-	l.faults = New(l.FS, faults...)
+	l.faults = vfstest.NewFaultFS(l.FS, faults...)
 	l.Over = l.faults
 	lives[n].play(ctx, l)
 	if len(l.wrong) > 0 {
@@ -55,21 +54,21 @@ func play(ctx context.Context, n int, from *simfs.Image, rebase bool, faults ...
 // as other crashes and a killed process do.
 func (l *life) judge(ctx context.Context) error {
 	seen := map[[2]uint64]bool{}
-	look := func(m *moment, img *simfs.Image, deep bool) error {
+	look := func(m *moment, img *vfstest.Image, deep bool) error {
 		if seen[img.Sum()] {
 			return nil
 		}
 		seen[img.Sum()] = true
-		if err := m.told.check(ctx, crash.NewWorld(simfs.Boot(img), 3, limits), deep); err != nil {
+		if err := m.told.check(ctx, NewWorld(vfstest.Boot(img), 3, faultLimits), deep); err != nil {
 			return fmt.Errorf("%w\n%s", err, img)
 		}
 		return nil
 	}
 	for i := len(l.points) - 1; i >= 0; i-- {
 		m := &l.points[i]
-		spread := simfs.Spread{Contents: 2, States: 2}
+		spread := vfstest.Spread{Contents: 2, States: 2}
 		if i == len(l.points)-1 {
-			spread = simfs.Spread{Contents: 4, States: 8}
+			spread = vfstest.Spread{Contents: 4, States: 8}
 			if err := look(m, m.at.Kept(), true); err != nil {
 				return fmt.Errorf("after the process died: %w", err)
 			}
@@ -86,15 +85,15 @@ func (l *life) judge(ctx context.Context) error {
 }
 
 // single are the faults of one call.
-func single(at int, c Call, errnos []syscall.Errno) (out []Fault) {
+func single(at int, c vfstest.Call, errnos []syscall.Errno) (out []vfstest.Fault) {
 	for _, kind := range c.Class.Kinds() {
 		for i, errno := range errnos {
-			if kind == Before || i == 0 {
-				out = append(out, Fault{at, kind, errno})
+			if kind == vfstest.Before || i == 0 {
+				out = append(out, vfstest.Fault{At: at, Kind: kind, Errno: errno})
 			}
 		}
-		if kind == Short || kind == Most {
-			out = append(out, Fault{at, kind, 0}, Fault{at, kind, syscall.ENOSPC})
+		if kind == vfstest.Short || kind == vfstest.Most {
+			out = append(out, vfstest.Fault{At: at, Kind: kind}, vfstest.Fault{At: at, Kind: kind, Errno: syscall.ENOSPC})
 		}
 	}
 	return out
@@ -104,7 +103,7 @@ func single(at int, c Call, errnos []syscall.Errno) (out []Fault) {
 type job struct {
 	life   int
 	rebase bool
-	faults []Fault
+	faults []vfstest.Fault
 }
 
 // Every call of every script fails once, in every way that it can.
@@ -113,7 +112,7 @@ func TestProofFaults(t *testing.T) {
 	r := proof.Begin(t, "faults")
 	ctx := t.Context()
 	var jobs []job
-	images := make([]*simfs.Image, len(lives))
+	images := make([]*vfstest.Image, len(lives))
 	for n, s := range lives {
 		img, err := begin(ctx, s.before)
 		if err != nil {
@@ -148,7 +147,7 @@ func TestProofFaults(t *testing.T) {
 }
 
 // names tells which calls failed.
-func (l *life) names(faults []Fault) (out []string) {
+func (l *life) names(faults []vfstest.Fault) (out []string) {
 	calls := l.faults.Calls()
 	for _, f := range faults {
 		if f.At < len(calls) {
@@ -159,7 +158,7 @@ func (l *life) names(faults []Fault) (out []string) {
 }
 
 // plan lists the runs of a script: one in so many calls when quick, every call, or every pair of them.
-func plan(t *testing.T, n int, calls []Call) (jobs []job) {
+func plan(t *testing.T, n int, calls []vfstest.Call) (jobs []job) {
 	step := proof.Pick(t, 13, 1, 1)
 	kinds := errnos
 	if proof.Asked(t) == proof.Quick {
@@ -167,9 +166,9 @@ func plan(t *testing.T, n int, calls []Call) (jobs []job) {
 	}
 	for at := n % step; at < len(calls); at += step {
 		for _, f := range single(at, calls[at], kinds) {
-			jobs = append(jobs, job{n, at%2 == 0, []Fault{f}})
-			if calls[at].Class != Read { // it may have broken a handle
-				jobs = append(jobs, job{n, at%2 != 0, []Fault{f}})
+			jobs = append(jobs, job{n, at%2 == 0, []vfstest.Fault{f}})
+			if calls[at].Class != vfstest.Read { // it may have broken a handle
+				jobs = append(jobs, job{n, at%2 != 0, []vfstest.Fault{f}})
 			}
 		}
 	}
@@ -177,9 +176,9 @@ func plan(t *testing.T, n int, calls []Call) (jobs []job) {
 		for a := range calls {
 			for b := a + 1; b < len(calls)+20; b++ { // a fault makes some scripts longer
 				for _, f := range single(a, calls[a], errnos[:1]) {
-					for _, kind := range []Kind{Before, After, Lose} {
-						g := Fault{b, kind, syscall.EIO}
-						jobs = append(jobs, job{n, (a+b)%2 == 0, []Fault{f, g}})
+					for _, kind := range []vfstest.FaultKind{vfstest.Before, vfstest.After, vfstest.Lose} {
+						g := vfstest.Fault{At: b, Kind: kind, Errno: syscall.EIO}
+						jobs = append(jobs, job{n, (a+b)%2 == 0, []vfstest.Fault{f, g}})
 					}
 				}
 			}

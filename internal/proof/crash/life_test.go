@@ -1,4 +1,4 @@
-package faultfs
+package crash
 
 import (
 	"context"
@@ -12,9 +12,8 @@ import (
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/store"
-	"github.com/coppice-go/coppice/internal/proof/crash"
-	"github.com/coppice-go/coppice/internal/proof/simfs"
 	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
 // ledger is what callers were told.
@@ -34,17 +33,17 @@ func (l *ledger) clone() ledger {
 
 // life is a few processes on one disk that fails now and then.
 type life struct {
-	*crash.World
+	*World
 	ledger
 
-	faults *FS
+	faults *vfstest.FaultFS
 	rebase bool     // what is in doubt is looked for; else the handle is given up for a new one
 	points []moment // the disk after each answer
 	wrong  []error
 }
 
 type moment struct {
-	at   *simfs.Point
+	at   *vfstest.Point
 	told ledger
 }
 
@@ -67,7 +66,7 @@ func (l *life) open(ctx context.Context) *journal.Journal {
 		case errors.Is(err, fs.ErrNotExist) && len(l.acked) > 0:
 			l.violated("I1: a fault makes the session count as missing: %w", err)
 		case errors.Is(err, fs.ErrNotExist):
-			return journal.Create(l.Config(), crash.Genesis())
+			return journal.Create(l.Config(), Genesis())
 		}
 	}
 	return nil
@@ -165,7 +164,7 @@ var lives = []struct {
 	play   func(ctx context.Context, l *life)
 }{
 	{"create", "", func(ctx context.Context, l *life) {
-		j := journal.Create(l.Config(), crash.Genesis())
+		j := journal.Create(l.Config(), Genesis())
 		for range 2 {
 			j = l.turn(ctx, j, 30, false)
 		}
@@ -222,7 +221,7 @@ var lives = []struct {
 }
 
 // check reads the session from a disk without faults, and holds it against what callers were told.
-func (l *ledger) check(ctx context.Context, w *crash.World, deep bool) error {
+func (l *ledger) check(ctx context.Context, w *World, deep bool) error {
 	j, err := journal.Open(ctx, w.Config())
 	switch {
 	case errors.Is(err, store.ErrDeleted) && l.deleting:

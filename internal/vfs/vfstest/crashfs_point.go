@@ -1,4 +1,4 @@
-package simfs
+package vfstest
 
 import (
 	"crypto/sha256"
@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-go/coppice/backend/local/vfs"
+	"github.com/coppice-go/coppice/internal/vfs"
 )
 
 // sum identifies bytes: the first half of their SHA-256.
@@ -50,7 +50,7 @@ type Point struct {
 	contents []*content // of each inode at that moment
 }
 
-func (s *FS) point() *Point {
+func (s *CrashFS) point() *Point {
 	p := &Point{names: make([]*name, 0, len(s.names))}
 	for _, n := range s.names {
 		p.names = append(p.names, n)
@@ -124,8 +124,8 @@ func (m *Image) String() string {
 }
 
 // Boot starts a file system from an image.
-func Boot(m *Image) *FS {
-	s := &FS{names: make(map[string]*name, len(m.files)+4)}
+func Boot(m *Image) *CrashFS {
+	s := &CrashFS{names: make(map[string]*name, len(m.files)+4)}
 	names, nodes := make([]name, len(m.files)), make([]inode, len(m.files))
 	var files [32]*inode
 	byNode := files[:0]
@@ -150,8 +150,8 @@ func Boot(m *Image) *FS {
 
 // Fork starts a file system from the point itself, with what is not durable still in memory: the processes
 // died, the power stayed.
-func (p *Point) Fork() *FS {
-	s := &FS{names: make(map[string]*name, len(p.names))}
+func (p *Point) Fork() *CrashFS {
+	s := &CrashFS{names: make(map[string]*name, len(p.names))}
 	twin := make(map[*inode]*inode, len(p.names))
 	of := func(n *inode) *inode {
 		if n == nil {
