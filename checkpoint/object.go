@@ -6,7 +6,6 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint/internal/body"
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
-	"github.com/coppice-go/coppice/checkpoint/internal/frames"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -40,7 +39,7 @@ type Object struct {
 
 	shown [][]byte // the lines of Window.Ords, which ascend, where Show set them; then Pool is nil
 
-	memo *frames.Memo // what Encode keeps compressed, see Reuse; nil = nothing
+	memo *body.Memo // what Encode keeps compressed, see Reuse; nil = nothing
 }
 
 // WindowState is a pathwindow.Window at rest; its lines are in the pool.
@@ -76,7 +75,7 @@ type PlainRef struct {
 // o can serve the next in turn. The body is then several frames, which hold the same bytes. prev may be nil.
 // The lines of both must not change any more.
 func (o *Object) Reuse(prev *Object) {
-	o.memo = &frames.Memo{}
+	o.memo = &body.Memo{}
 	if prev != nil && prev.memo != nil {
 		o.memo = prev.memo
 	}

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/checkpoint/internal/body"
-	"github.com/coppice-go/coppice/checkpoint/internal/pack"
 	"github.com/coppice-go/coppice/codec"
 )
 
@@ -292,7 +291,7 @@ func TestSummaryCuts(t *testing.T) {
 	if again := whole.Summary.wire(); again != o.Summary.wire() {
 		t.Error("cutting what was cut changes it")
 	}
-	if got := pack.Cut("\x80\x80\x80\x80\x80\x80\x80\x80", 6); len(got) > 6 || !strings.HasSuffix(got, "…") {
+	if got := body.Cut("\x80\x80\x80\x80\x80\x80\x80\x80", 6); len(got) > 6 || !strings.HasSuffix(got, "…") {
 		t.Errorf("no UTF-8 at all: %q", got)
 	}
 }

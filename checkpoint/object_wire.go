@@ -9,7 +9,6 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint/internal/body"
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
-	"github.com/coppice-go/coppice/checkpoint/internal/pack"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -43,10 +42,10 @@ type wireSummary struct {
 
 func (s Summary) wire() wireSummary {
 	return wireSummary{
-		ID: s.ID, Seq: s.Seq, Epoch: s.Epoch, Commit: s.Commit, Entry: pack.Cut(s.Entry, 256), Branch: s.Branch,
-		Title: pack.Cut(s.Title, 256), Cwd: pack.Cut(s.Cwd, 1024), Parent: s.Parent, Preview: pack.Cut(s.Preview, 200),
+		ID: s.ID, Seq: s.Seq, Epoch: s.Epoch, Commit: s.Commit, Entry: body.Cut(s.Entry, 256), Branch: s.Branch,
+		Title: body.Cut(s.Title, 256), Cwd: body.Cut(s.Cwd, 1024), Parent: s.Parent, Preview: body.Cut(s.Preview, 200),
 		Created: millis(s.Created), Updated: millis(s.Updated), Entries: s.Entries, Bytes: s.Bytes,
-		First: pack.Cut(s.First, 200), Status: s.Status, Internal: s.Internal, Tombstone: s.Tombstone, Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason,
+		First: body.Cut(s.First, 200), Status: s.Status, Internal: s.Internal, Tombstone: s.Tombstone, Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason,
 	}
 }
 
@@ -146,11 +145,11 @@ func (o *Object) pool() (ords []uint64, lines [][]byte) {
 func (o *Object) fill(w *body.Body) error {
 	o.Summary.Entry, o.HeadOrd, o.Document, o.Header, o.Key, o.Prev, o.CAS = w.Entry, w.HeadOrd, w.Document, w.Header, w.Key, w.Prev, w.CAS
 	o.Window = WindowState{
-		Profile: w.Profile, MaxBytes: w.MaxBytes, Omitted: w.Omitted, Known: w.Known, Ords: pack.Sums(w.Ords),
+		Profile: w.Profile, MaxBytes: w.MaxBytes, Omitted: w.Omitted, Known: w.Known, Ords: body.Sums(w.Ords),
 		Base: transcript.Settings{Model: w.Base[0], ThinkingLevel: w.Base[1], Mode: w.Base[2]},
 	}
 	o.Original, o.Claimed, o.SinceKey, o.Opening, o.LastLine = w.Original, w.Claimed, w.SinceKey, w.Opening, w.LastLine
-	commits, err := pack.Unlist[body.Commit]("lineage", w.Lineage, MaxLineage)
+	commits, err := body.Unlist[body.Commit]("lineage", w.Lineage, MaxLineage)
 	if err != nil {
 		return err
 	}
@@ -164,17 +163,17 @@ func (o *Object) fill(w *body.Body) error {
 			Entries: c.Entries, Keyframe: c.Keyframe, Key: c.Key, Kept: c.Kept, HeadOrd: c.HeadOrd,
 		})
 	}
-	if o.Branches, err = pack.Unlist[BranchRef]("branches", w.Branches, MaxBranches); err != nil {
+	if o.Branches, err = body.Unlist[BranchRef]("branches", w.Branches, MaxBranches); err != nil {
 		return err
 	}
-	if o.Plain, err = pack.Unlist[PlainRef]("unsealed segments", w.Plain, maxLevelRefs); err != nil {
+	if o.Plain, err = body.Unlist[PlainRef]("unsealed segments", w.Plain, maxLevelRefs); err != nil {
 		return err
 	}
 	if err := canon.AtMost("levels of the segment map", len(w.Levels), maxLevels); err != nil {
 		return err
 	}
 	for _, p := range w.Levels {
-		level, err := pack.Unlist[codec.Ref]("segment map", p, maxLevelRefs)
+		level, err := body.Unlist[codec.Ref]("segment map", p, maxLevelRefs)
 		if err != nil {
 			return err
 		}
@@ -185,8 +184,8 @@ func (o *Object) fill(w *body.Body) error {
 
 // fillBytes cuts pool, blobs and tail into their parts.
 func (o *Object) fillBytes(w *body.Body) error {
-	ords := pack.Sums(w.PoolOrds)
-	bodies, ok := pack.Split(w.Pool, w.PoolSizes)
+	ords := body.Sums(w.PoolOrds)
+	bodies, ok := body.Split(w.Pool, w.PoolSizes)
 	if !ok || len(bodies) != len(ords) {
 		return canon.Malformed("pool: %d bodies for %d ordinals, or sizes that do not add up", len(bodies), len(ords))
 	}
@@ -199,7 +198,7 @@ func (o *Object) fillBytes(w *body.Body) error {
 		}
 		o.Pool[ord] = bodies[i]
 	}
-	blobs, ok := pack.Split(w.Blobs, w.BlobSizes)
+	blobs, ok := body.Split(w.Blobs, w.BlobSizes)
 	if !ok || len(blobs) != len(w.BlobSums) {
 		return canon.Malformed("images: %d bodies for %d names, or sizes that do not add up", len(blobs), len(w.BlobSums))
 	}
@@ -213,7 +212,7 @@ func (o *Object) fillBytes(w *body.Body) error {
 		o.Blobs[sum] = blobs[i]
 	}
 	o.Tail.First, o.Tail.FirstSeq = w.TailFirst, w.TailSeq
-	if o.Tail.Lines, ok = pack.Split(w.Tail, w.TailSizes); !ok {
+	if o.Tail.Lines, ok = body.Split(w.Tail, w.TailSizes); !ok {
 		return canon.Malformed("tail: sizes that do not add up")
 	}
 	for i, line := range o.Tail.Lines {

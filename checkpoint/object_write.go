@@ -1,7 +1,7 @@
 package checkpoint
 
 import (
-	"github.com/coppice-go/coppice/checkpoint/internal/pack"
+	"github.com/coppice-go/coppice/checkpoint/internal/body"
 	"github.com/coppice-go/coppice/codec"
 )
 
@@ -11,12 +11,12 @@ import (
 // fields is a struct that writes its fields, or has w count them.
 type fields[T any] interface {
 	*T
-	write(w *pack.Writer)
+	write(w *body.Writer)
 }
 
 // appendMap appends a struct as a map.
 func appendMap[T any, P fields[T]](b []byte, v P) []byte {
-	var w pack.Writer
+	var w body.Writer
 	v.write(&w)
 	w.Begin(b)
 	v.write(&w)
@@ -28,20 +28,20 @@ func appendMaps[T any, P fields[T]](list []T) []byte {
 	if list == nil {
 		return []byte{0xc0}
 	}
-	b := pack.AppendArray(make([]byte, 0, 3+128*len(list)), len(list))
+	b := body.AppendArray(make([]byte, 0, 3+128*len(list)), len(list))
 	for i := range list {
 		b = appendMap(b, P(&list[i]))
 	}
 	return b
 }
 
-func (r *BranchRef) write(w *pack.Writer) {
+func (r *BranchRef) write(w *body.Writer) {
 	w.Text("name", r.Name)
 	w.OptText("head", r.Head)
 	w.Int("ord", r.Ord)
 }
 
-func (r *PlainRef) write(w *pack.Writer) {
+func (r *PlainRef) write(w *body.Writer) {
 	w.Text("name", r.Name)
 	w.Uint("first", r.First)
 	w.Uint("count", r.Count)
@@ -52,7 +52,7 @@ func (r *PlainRef) write(w *pack.Writer) {
 	w.Uint("self", uint64(r.Self))
 }
 
-func (s *wireSummary) write(w *pack.Writer) {
+func (s *wireSummary) write(w *body.Writer) {
 	w.Text("id", s.ID)
 	w.Uint("seq", s.Seq)
 	w.Uint("epoch", s.Epoch)
@@ -81,16 +81,16 @@ func appendRefs(level []codec.Ref) []byte {
 	if level == nil {
 		return []byte{0xc0}
 	}
-	b := pack.AppendArray(make([]byte, 0, 3+64*len(level)), len(level))
+	b := body.AppendArray(make([]byte, 0, 3+64*len(level)), len(level))
 	for i := range level {
 		r := &level[i]
-		b = pack.AppendUint(pack.AppendArray(b, 8), r.First)
-		b = pack.AppendUint(b, uint64(r.Count))
-		b = pack.AppendUint(b, r.FirstSeq)
-		b = pack.AppendInt(b, r.RawBytes)
-		b = pack.AppendInt(b, r.Bytes)
-		b = pack.AppendUint(b, r.Epoch)
-		b = pack.AppendText(b, r.Rnd)
+		b = body.AppendUint(body.AppendArray(b, 8), r.First)
+		b = body.AppendUint(b, uint64(r.Count))
+		b = body.AppendUint(b, r.FirstSeq)
+		b = body.AppendInt(b, r.RawBytes)
+		b = body.AppendInt(b, r.Bytes)
+		b = body.AppendUint(b, r.Epoch)
+		b = body.AppendText(b, r.Rnd)
 		b = append(append(b, 0xc4, byte(len(r.Sum))), r.Sum[:]...)
 	}
 	return b

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/checkpoint/internal/body"
-	"github.com/coppice-go/coppice/checkpoint/internal/pack"
 )
 
 // wire is the body of o, which pack is to write, and which tests change to be wrong.
@@ -13,7 +12,7 @@ func (o *Object) wire() (*body.Body, error) {
 	w := &body.Body{
 		Entry: o.Summary.Entry, HeadOrd: o.HeadOrd, Document: o.Document, Header: o.Header, Key: o.Key, Prev: o.Prev, CAS: o.CAS,
 		Profile: o.Window.Profile, MaxBytes: o.Window.MaxBytes, Omitted: o.Window.Omitted, Known: o.Window.Known,
-		Base: [3]string{o.Window.Base.Model, o.Window.Base.ThinkingLevel, o.Window.Base.Mode}, Ords: pack.Differences(o.Window.Ords),
+		Base: [3]string{o.Window.Base.Model, o.Window.Base.ThinkingLevel, o.Window.Base.Mode}, Ords: body.Differences(o.Window.Ords),
 		TailFirst: o.Tail.First, TailSeq: o.Tail.FirstSeq,
 		Original: o.Original, Claimed: o.Claimed, SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine,
 	}
@@ -26,36 +25,36 @@ func (o *Object) wire() (*body.Body, error) {
 		}
 	}
 	var err error
-	if w.Lineage, err = pack.List("lineage", commits); err != nil {
+	if w.Lineage, err = body.List("lineage", commits); err != nil {
 		return nil, err
 	}
-	if w.Branches, err = pack.List("branches", o.Branches); err != nil {
+	if w.Branches, err = body.List("branches", o.Branches); err != nil {
 		return nil, err
 	}
-	if w.Plain, err = pack.List("unsealed segments", o.Plain); err != nil {
+	if w.Plain, err = body.List("unsealed segments", o.Plain); err != nil {
 		return nil, err
 	}
 	for _, level := range o.Segments.Levels {
-		p, err := pack.List("segment map", level)
+		p, err := body.List("segment map", level)
 		if err != nil {
 			return nil, err
 		}
 		w.Levels = append(w.Levels, p)
 	}
 	ords := slices.Sorted(maps.Keys(o.Pool))
-	w.PoolOrds = pack.Differences(ords)
+	w.PoolOrds = body.Differences(ords)
 	for _, ord := range ords {
-		w.PoolSizes, w.Pool = pack.AppendSized(w.PoolSizes, w.Pool, o.Pool[ord])
+		w.PoolSizes, w.Pool = body.AppendSized(w.PoolSizes, w.Pool, o.Pool[ord])
 	}
 	w.BlobSums = slices.Sorted(maps.Keys(o.Blobs))
 	for _, sum := range w.BlobSums {
-		w.BlobSizes, w.Blobs = pack.AppendSized(w.BlobSizes, w.Blobs, o.Blobs[sum])
+		w.BlobSizes, w.Blobs = body.AppendSized(w.BlobSizes, w.Blobs, o.Blobs[sum])
 	}
 	for i, line := range o.Tail.Lines {
 		if string(o.Pool[o.Tail.First+uint64(i)]) == string(line) {
 			line = nil // the pool has it
 		}
-		w.TailSizes, w.Tail = pack.AppendSized(w.TailSizes, w.Tail, line)
+		w.TailSizes, w.Tail = body.AppendSized(w.TailSizes, w.Tail, line)
 	}
 	return w, nil
 }

@@ -1,6 +1,11 @@
 // Package body holds the body of a checkpoint as it is stored, and writes it. What Pack writes is what
-// codec.Marshal gives for a Body, byte for byte; it does so without looking at types, and without compressing
+// codec.Marshal returns for a Body, byte for byte; it does so without looking at types, and without compressing
 // again what has not changed since the body before.
+//
+// A Packer compresses that body as several zstd frames, end to end. What does not change is cut into runs of about
+// 16 KiB, a frame each, which are kept; what is between them goes into frames of its own, at a faster level. The
+// small encodings (ordinals as differences, byte strings end to end, lists whose length is known before they are
+// decoded) allocate by what is there, not by what is declared (I15).
 package body
 
 // The msgpack shapes. Lists of structs are msgpack values of their own inside a byte string, so that their

@@ -4,8 +4,6 @@ import (
 	"sync"
 
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
-	"github.com/coppice-go/coppice/checkpoint/internal/frames"
-	"github.com/coppice-go/coppice/checkpoint/internal/pack"
 )
 
 // maxElements is what codec.Unmarshal takes of one value.
@@ -25,8 +23,8 @@ type Parts struct {
 // Packed is a body's frames. They are of use until Done.
 type Packed struct {
 	Frames []byte
-	Bytes  int          // of the body before compression
-	Memo   *frames.Memo // what the next body can use
+	Bytes  int   // of the body before compression
+	Memo   *Memo // what the next body can use
 
 	room *room
 }
@@ -45,11 +43,11 @@ func (p *Packed) Done() {
 }
 
 // Pack writes a body. memo is that of the body before; nil = the body is one frame, and nothing is kept.
-func Pack(b *Body, parts *Parts, memo *frames.Memo) (Packed, error) {
+func Pack(b *Body, parts *Parts, memo *Memo) (Packed, error) {
 	r := idle.Get().(*room)
 	var lineage [][]byte
 	lineage, r.lineage = encodeLineage(r.lineage, parts.Lineage)
-	p := packer{Body: b, Parts: parts, lineage: lineage, out: frames.New(memo, r.loose, r.out)}
+	p := packer{Body: b, Parts: parts, lineage: lineage, out: NewPacker(memo, r.loose, r.out)}
 	p.write()
 	p.w.Begin(p.out.Loose)
 	p.write()
@@ -65,8 +63,8 @@ type packer struct {
 	*Body
 	*Parts
 	lineage [][]byte // its header, and each commit
-	w       pack.Writer
-	out     *frames.Packer
+	w       Writer
+	out     *Packer
 }
 
 // lines writes bytes that are the lines of a list, end to end.
@@ -84,7 +82,7 @@ func (p *packer) write() {
 	w.Bytes("doc", p.Document)
 	w.OptBytes("header", p.Header)
 	if w.Open("lineage", size(p.lineage)) {
-		p.lines(frames.Lineage, p.seqs(), p.lineage)
+		p.lines(Lineage, p.seqs(), p.lineage)
 	}
 	w.Bytes("branches", p.Branches)
 	w.OptByteLists("levels", p.Levels)
@@ -109,18 +107,18 @@ func (p *packer) write() {
 	w.OptDifferences("poolOrds", p.Parts.PoolOrds)
 	w.OptSizes("poolSizes", p.Parts.Pool)
 	if w.Open("pool", size(p.Parts.Pool)) {
-		p.lines(frames.Pool, p.Parts.PoolOrds, p.Parts.Pool)
+		p.lines(Pool, p.Parts.PoolOrds, p.Parts.Pool)
 	}
 	w.OptTexts("blobSums", p.Parts.BlobSums)
 	w.OptSizes("blobSizes", p.Parts.Blobs)
 	if w.OptOpen("blobs", size(p.Parts.Blobs)) {
-		p.lines(frames.Blobs, dense(0, len(p.Parts.Blobs)), p.Parts.Blobs)
+		p.lines(Blobs, dense(0, len(p.Parts.Blobs)), p.Parts.Blobs)
 	}
 	w.Uint("tailFirst", p.TailFirst)
 	w.Uint("tailSeq", p.TailSeq)
 	w.OptSizes("tailSizes", p.Parts.Tail)
 	if w.OptOpen("tail", size(p.Parts.Tail)) {
-		p.lines(frames.Tail, dense(p.TailFirst, len(p.Parts.Tail)), p.Parts.Tail)
+		p.lines(Tail, dense(p.TailFirst, len(p.Parts.Tail)), p.Parts.Tail)
 	}
 }
 
@@ -154,10 +152,10 @@ func (p *packer) seqs() []uint64 {
 // encodeLineage writes a list of commits to b: the lines are its header, and each commit.
 func encodeLineage(b []byte, commits []Commit) (lines [][]byte, room []byte) {
 	ends := make([]int, 1, len(commits)+1)
-	b = pack.AppendArray(b[:0], len(commits))
+	b = AppendArray(b[:0], len(commits))
 	ends[0] = len(b)
 	for i := range commits {
-		var w pack.Writer
+		var w Writer
 		commits[i].write(&w)
 		w.Begin(b)
 		commits[i].write(&w)
@@ -173,7 +171,7 @@ func encodeLineage(b []byte, commits []Commit) (lines [][]byte, room []byte) {
 }
 
 // write writes the fields of c, or has w count them.
-func (c *Commit) write(w *pack.Writer) {
+func (c *Commit) write(w *Writer) {
 	w.Uint("seq", c.Seq)
 	w.Uint("epoch", c.Epoch)
 	w.Text("id", c.ID)

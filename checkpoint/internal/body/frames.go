@@ -1,10 +1,4 @@
-// Package frames compresses a body that is written again and again with little change between: runs of lines
-// that were compressed before are not compressed again. What it gives decompresses to exactly the bytes that
-// were put in.
-//
-// A body becomes several zstd frames, end to end. What does not change is cut into runs of about 16 KiB, a
-// frame each, which are kept; what is between them goes into frames of its own, at a faster level.
-package frames
+package body
 
 import (
 	"bytes"
@@ -53,9 +47,9 @@ type Packer struct {
 	out   []byte
 }
 
-// New begins a body like the one that known is of; nil = it is to be one frame, and nothing is kept. loose
+// NewPacker begins a body like the one that known is of; nil = it is to be one frame, and nothing is kept. loose
 // and out are buffers to write to.
-func New(known *Memo, loose, out []byte) *Packer {
+func NewPacker(known *Memo, loose, out []byte) *Packer {
 	return &Packer{known: known, used: &Memo{}, Loose: loose[:0], out: out[:0]}
 }
 

@@ -1,4 +1,4 @@
-package pack
+package body
 
 import (
 	"encoding/binary"

@@ -1,7 +1,4 @@
-// Package pack holds the small encodings inside a checkpoint: ordinals as differences, byte strings end
-// to end, lists whose length is known before they are decoded, and texts cut to a limit. Decoding
-// allocates by what is there, not by what is declared (I15).
-package pack
+package body
 
 import (
 	"encoding/binary"
