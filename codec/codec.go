@@ -21,24 +21,16 @@
 // concurrent use. Decoders never change their input; several return views of it and say so.
 package codec
 
-import (
-	"io"
-
-	"github.com/coppice-go/coppice/codec/internal/msgp"
-	"github.com/coppice-go/coppice/codec/internal/wire"
-	"github.com/coppice-go/coppice/codec/internal/zframe"
-)
-
 // What the errors of every decoder are, found by errors.Is: each wraps exactly one of them.
 const (
 	// ErrFormat: the bytes are not what they should be; truncated, contradictory, or of another kind.
-	ErrFormat = wire.ErrFormat
+	ErrFormat formatError = "malformed data"
 	// ErrChecksum: the shape is right, the checksum is not; the bytes are damaged.
-	ErrChecksum = wire.ErrChecksum
+	ErrChecksum formatError = "checksum does not match"
 	// ErrLimit: more than the limit that the text names. Nothing was allocated for it.
-	ErrLimit = wire.ErrLimit
+	ErrLimit formatError = "over the limit"
 	// ErrVersion: intact, but of a format version that this program does not read.
-	ErrVersion = wire.ErrVersion
+	ErrVersion formatError = "unsupported format version"
 )
 
 // Kind is the kind of object that a container holds: four bytes in its header, so that no object
@@ -74,37 +66,7 @@ const (
 func CRC(parts ...[]byte) uint32 {
 	crc := uint32(0)
 	for _, p := range parts {
-		crc = wire.UpdateCRC(crc, p)
+		crc = updateChecksum(crc, p)
 	}
 	return crc
 }
-
-// Compress appends one zstd frame that holds src to dst: its size declared, its content checksum
-// on. Equal arguments give equal bytes. src may be empty and is not kept.
-func Compress(dst, src []byte, l Level) []byte { return zframe.Append(dst, src, zframe.Level(l)) }
-
-// Decompress appends the content of src, which has to be exactly one zstd frame, to dst. The frame
-// must declare its size; one over limit bytes or over 1 GiB, or a window over 8 MiB, is ErrLimit;
-// bytes after the frame, a dictionary, and a declared size that its blocks cannot hold are
-// ErrFormat: all found before anything is allocated. At most the declared size, and no more than a
-// constant beside it, is allocated. On an error dst is returned as it was.
-func Decompress(dst, src []byte, limit int) ([]byte, error) { return zframe.Decode(dst, src, limit) }
-
-// Unpack is Decompress into a writer, piece by piece: it takes the memory of a window, at most 8 MiB, however
-// much the frame declares.
-func Unpack(w io.Writer, src []byte, limit int) error { return zframe.Stream(w, src, limit) }
-
-// Marshal returns v as msgpack: integers in their shortest form, struct fields in the order of
-// their declaration, map keys sorted. Equal values give equal bytes; a map whose order would be
-// that of the runtime (any but map[string]string, map[string]bool and map[string]any) is refused
-// with ErrFormat: use a sorted slice. So is a value that Unmarshal would not take, a time.Time say
-// (an ext type; store its Unix milliseconds), with the error that Unmarshal would give.
-func Marshal(v any) ([]byte, error) { return msgp.Marshal(v) }
-
-// Unmarshal decodes the one msgpack value that p has to be into v, a pointer. Fields that v does
-// not have are skipped. Before anything is allocated the structure is scanned: nesting of at most
-// 64, lengths of at most the bytes that remain, element counts of at most 1,048,576 in the whole
-// value, no ext types, no bytes after the value. So it takes at most twice the size of one element
-// of v's slices for each of those elements, beside the bytes of p. It never panics; after an error
-// v may be partly filled.
-func Unmarshal(p []byte, v any) error { return msgp.Unmarshal(p, v) }

@@ -3,8 +3,6 @@ package codec
 import (
 	"encoding/binary"
 	"math"
-
-	"github.com/coppice-go/coppice/codec/internal/wire"
 )
 
 // column is one number a row, stored as the distance from the smallest of them in as few bytes as
@@ -57,7 +55,7 @@ func (c *column) appendSpec(dst []byte) []byte {
 }
 
 // readSpec reads what appendSpec wrote.
-func (c *column) readSpec(r *wire.Cursor, n int) {
+func (c *column) readSpec(r *cursor, n int) {
 	c.n = n
 	c.width = int(r.U8())
 	if c.width > 8 {

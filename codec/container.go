@@ -3,9 +3,6 @@ package codec
 import (
 	"encoding/binary"
 	"fmt"
-
-	"github.com/coppice-go/coppice/codec/internal/wire"
-	"github.com/coppice-go/coppice/codec/internal/zframe"
 )
 
 // containerMagic starts every container. Its first byte is no text, its last ends a line: a
@@ -22,8 +19,8 @@ const (
 // EncodeContainer packs a summary, kept readable within the first 4 KiB, and a body, compressed as
 // one zstd frame. A summary of over 4,064 bytes is ErrLimit. Both may be empty.
 func EncodeContainer(k Kind, summary, body []byte, l Level) ([]byte, error) {
-	if len(body) > zframe.MaxRaw {
-		return nil, fmt.Errorf("encode %q container: body of %d bytes, at most %d are allowed: %w", k, len(body), zframe.MaxRaw, ErrLimit)
+	if len(body) > maxFrame {
+		return nil, fmt.Errorf("encode %q container: body of %d bytes, at most %d are allowed: %w", k, len(body), maxFrame, ErrLimit)
 	}
 	return packContainer(k, summary, Compress(nil, body, l))
 }
@@ -45,14 +42,14 @@ func packContainer(k Kind, summary, frame []byte) ([]byte, error) {
 	p := make([]byte, 0, containerHeader+len(summary)+len(frame)+4)
 	p = append(p, containerMagic...)
 	p = append(p, k...)
-	p = binary.LittleEndian.AppendUint16(p, wire.Version)
+	p = binary.LittleEndian.AppendUint16(p, version)
 	p = binary.LittleEndian.AppendUint16(p, 0)
 	p = binary.LittleEndian.AppendUint32(p, uint32(len(summary)))
 	p = binary.LittleEndian.AppendUint64(p, uint64(len(frame)))
 	p = binary.LittleEndian.AppendUint32(p, CRC(p, summary))
 	p = append(p, summary...)
 	p = append(p, frame...)
-	return wire.AppendCRC(p, 0), nil
+	return appendChecksum(p, 0), nil
 }
 
 // DecodeContainer checks a whole container of kind k and returns its summary, a view of p, and its
@@ -64,7 +61,7 @@ func DecodeContainer(p []byte, k Kind, maxBody int) (summary, body []byte, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	if body, err = zframe.DecodeAll(nil, frame, maxBody); err != nil {
+	if body, err = decompressAll(nil, frame, maxBody); err != nil {
 		return nil, nil, fmt.Errorf("%s: body: %w", what, err)
 	}
 	return summary, body, nil
@@ -80,7 +77,7 @@ func DecodeSummary(prefix []byte, k Kind) (summary []byte, err error) {
 // openContainer verifies a whole container: the checksum over everything first, so that no damage
 // is taken for anything else, then its lengths.
 func openContainer(what string, p []byte, k Kind) (summary, frame []byte, err error) {
-	rest, err := wire.SplitCRC(what, p)
+	rest, err := splitChecksum(what, p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,7 +105,7 @@ func containerHead(what string, p []byte, k Kind) (summary []byte, frameLen uint
 	if want, got := binary.LittleEndian.Uint32(p[28:]), CRC(p[:28], summary); got != want {
 		return nil, 0, fmt.Errorf("%s: crc32c %08x of its head instead of %08x: %w", what, got, want, ErrChecksum)
 	}
-	if err := wire.CheckVersion(what, binary.LittleEndian.Uint16(p[12:])); err != nil {
+	if err := checkVersion(what, binary.LittleEndian.Uint16(p[12:])); err != nil {
 		return nil, 0, err
 	}
 	if binary.LittleEndian.Uint16(p[14:]) != 0 {

@@ -7,9 +7,6 @@ import (
 	"fmt"
 
 	"github.com/vmihailenco/msgpack/v5"
-
-	"github.com/coppice-go/coppice/codec/internal/wire"
-	"github.com/coppice-go/coppice/codec/internal/zframe"
 )
 
 // Ref names one immutable object, a sealed segment or an index object, says what it covers, and
@@ -101,7 +98,7 @@ func EncodeIndex(refs []Ref, skeletons [][]byte) ([]byte, error) {
 	}
 	frame := Compress(nil, body, Default)
 	if !worthPacking(len(frame), len(body)) {
-		frame = zframe.AppendStored(nil, body)
+		frame = appendStored(nil, body)
 	}
 	return packContainer(KindIndex, nil, frame)
 }
@@ -114,7 +111,7 @@ func DecodeIndex(p []byte) (refs []Ref, skeletons [][]byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &wire.Cursor{What: "index", P: body}
+	c := &cursor{What: "index", P: body}
 	packed := c.Take(c.Uvarint("references", uint64(len(body))))
 	if c.Err != nil {
 		return nil, nil, c.Err

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-
-	"github.com/coppice-go/coppice/codec/internal/wire"
-	"github.com/coppice-go/coppice/codec/internal/zframe"
 )
 
 // SegmentSpec is what a sealed segment is made of.
@@ -60,8 +57,8 @@ func EncodeSegment(spec SegmentSpec) ([]byte, error) {
 	var frames []frame
 	for rest := spec.Raw; len(rest) > 0; {
 		n := frameLen(rest)
-		if n > zframe.MaxRaw {
-			return nil, fmt.Errorf("encode segment: line of %d bytes, at most %d are allowed: %w", n, zframe.MaxRaw, ErrLimit)
+		if n > maxFrame {
+			return nil, fmt.Errorf("encode segment: line of %d bytes, at most %d are allowed: %w", n, maxFrame, ErrLimit)
 		}
 		start := len(p)
 		p = Compress(p, rest[:n], Better)
@@ -107,9 +104,9 @@ func appendSegmentIndex(p []byte, spec SegmentSpec, frames []frame, skeleton []b
 		return nil, fmt.Errorf("encode segment: index of %d bytes, at most %d are allowed: %w", size, maxIndex, ErrLimit)
 	}
 	binary.LittleEndian.PutUint32(p[start+4:], uint32(size-8))
-	p = binary.LittleEndian.AppendUint16(p, wire.Version)
+	p = binary.LittleEndian.AppendUint16(p, version)
 	p = binary.LittleEndian.AppendUint16(p, 0)
 	p = binary.LittleEndian.AppendUint32(p, uint32(size))
-	p = wire.AppendCRC(p, start)
+	p = appendChecksum(p, start)
 	return append(p, segmentMagic...), nil
 }

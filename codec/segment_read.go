@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"math"
 	"sort"
-
-	"github.com/coppice-go/coppice/codec/internal/wire"
-	"github.com/coppice-go/coppice/codec/internal/zframe"
 )
 
 // SegmentIndex is what the end of a sealed segment says of it: where its frames are, and the
@@ -49,10 +46,10 @@ func DecodeSegmentIndex(tail []byte, size int64) (idx *SegmentIndex, need int64,
 		return nil, n, nil
 	}
 	p := tail[int64(len(tail))-n:]
-	if _, err := wire.SplitCRC("segment index", p[:len(p)-len(segmentMagic)]); err != nil {
+	if _, err := splitChecksum("segment index", p[:len(p)-len(segmentMagic)]); err != nil {
 		return nil, 0, err
 	}
-	if err := wire.CheckVersion("segment", binary.LittleEndian.Uint16(footer)); err != nil {
+	if err := checkVersion("segment", binary.LittleEndian.Uint16(footer)); err != nil {
 		return nil, 0, err
 	}
 	if binary.LittleEndian.Uint32(p) != skippableMagic || int64(binary.LittleEndian.Uint32(p[4:])) != n-8 || footer[2] != 0 || footer[3] != 0 {
@@ -67,7 +64,7 @@ const defaultTail = 32 << 10
 
 // read fills the index from its part of the object, and checks that the frames add up.
 func (x *SegmentIndex) read(p []byte) error {
-	c := &wire.Cursor{What: "segment index", P: p}
+	c := &cursor{What: "segment index", P: p}
 	x.First = c.Uvarint("first ordinal", 1<<61)
 	x.Count = int(c.Uvarint("entries", maxRows))
 	x.FirstSeq = c.Uvarint("first seq", math.MaxUint64)
@@ -79,7 +76,7 @@ func (x *SegmentIndex) read(p []byte) error {
 	for range frames {
 		f := frame{off: off, line: int(lines)}
 		f.bytes = int64(c.Uvarint("frame", uint64(x.start-off)))
-		f.raw = int64(c.Uvarint("raw frame", zframe.MaxRaw))
+		f.raw = int64(c.Uvarint("raw frame", maxFrame))
 		f.lines = int(c.Uvarint("lines", uint64(f.raw)))
 		f.crc = c.U32()
 		if f.lines == 0 || f.raw > frameTarget && f.lines > 1 {
@@ -157,7 +154,7 @@ func (x *SegmentIndex) checkFrame(i int, p []byte) error {
 	if got := CRC(p); got != f.crc {
 		return fmt.Errorf("segment: frame %d at byte %d: crc32c %08x instead of %08x: %w", i, f.off, got, f.crc, ErrChecksum)
 	}
-	size, err := zframe.Size(p, zframe.MaxRaw)
+	size, err := frameContentSize(p, maxFrame)
 	if err != nil {
 		return fmt.Errorf("segment: frame %d at byte %d: %w", i, f.off, err)
 	}
@@ -208,7 +205,7 @@ func DecodeSegment(p []byte, maxRaw int64) (raw []byte, idx *SegmentIndex, err e
 			return nil, nil, err
 		}
 	}
-	raw = make([]byte, 0, idx.RawBytes+zframe.Slack)
+	raw = make([]byte, 0, idx.RawBytes+decodeSlack)
 	for i := range idx.frames {
 		f := &idx.frames[i]
 		if raw, err = idx.appendFrame(raw, i, p[f.off:f.off+f.bytes]); err != nil {

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/coppice-go/coppice/codec/internal/packid"
-	"github.com/coppice-go/coppice/codec/internal/wire"
 )
 
 // Row is what a skeleton keeps of one entry: enough to build the tree and to draw it.
@@ -26,7 +23,7 @@ type Row struct {
 // AppendPackedID appends the packed form of the row's id to dst: what Skeleton.AppendPackedID
 // appends for it. Equal ids have equal packed forms, and different ones different ones, but for a text that is as
 // long as a packed id and spells one: a match has to be confirmed by the id itself.
-func (r Row) AppendPackedID(dst []byte) []byte { return packid.AppendKeyOf(dst, r.ID) }
+func (r Row) AppendPackedID(dst []byte) []byte { return appendKeyOf(dst, r.ID) }
 
 const (
 	skeletonMagic = "cskl"
@@ -89,7 +86,7 @@ func EncodeSkeleton(first uint64, rows []Row) ([]byte, error) {
 		packedPreviews, flags = z, flags|previewsPacked
 	}
 
-	p := append([]byte(skeletonMagic), wire.Version, 0, flags, 0)
+	p := append([]byte(skeletonMagic), version, 0, flags, 0)
 	for _, n := range []uint64{
 		first, uint64(len(rows)), uint64(len(table)), uint64(len(packed)), uint64(len(ids)),
 		targetCount, uint64(len(targets)), uint64(len(previews)), uint64(len(packedPreviews)),
@@ -102,7 +99,7 @@ func EncodeSkeleton(first uint64, rows []Row) ([]byte, error) {
 	for _, part := range [][]byte{table, packed, ids, targets, packedPreviews} {
 		p = append(p, part...)
 	}
-	return wire.AppendCRC(p, 0), nil
+	return appendChecksum(p, 0), nil
 }
 
 // worthPacking wants an eighth saved before a part is stored compressed: what is stored as it is
@@ -120,8 +117,8 @@ func checkRow(ordinal uint64, r *Row) error {
 		return fmt.Errorf("preview is not one line of UTF-8: %w", ErrFormat)
 	}
 	for _, f := range []struct{ name, value string }{{"id", r.ID}, {"target", r.Target}, {"type", r.Type}, {"role", r.Role}} {
-		if len(f.value) > packid.MaxLen {
-			return fmt.Errorf("%s of %d bytes, at most %d are allowed: %w", f.name, len(f.value), packid.MaxLen, ErrLimit)
+		if len(f.value) > MaxLen {
+			return fmt.Errorf("%s of %d bytes, at most %d are allowed: %w", f.name, len(f.value), MaxLen, ErrLimit)
 		}
 	}
 	return nil
@@ -156,7 +153,7 @@ func makeKinds(rows []Row) (table []byte, index []int) {
 func makeIDs(rows []Row) (ids, codes []byte) {
 	codes = make([]byte, len(rows))
 	for i := range rows {
-		ids, codes[i] = packid.Pack(ids, rows[i].ID, rows[i].Time, true)
+		ids, codes[i] = packID(ids, rows[i].ID, rows[i].Time, true)
 	}
 	return ids, codes
 }
@@ -172,7 +169,7 @@ func makeTargets(rows []Row) (part []byte, count uint64) {
 		}
 		mark := len(ids)
 		var code byte
-		ids, code = packid.Pack(append(ids, 0), rows[i].Target, 0, false)
+		ids, code = packID(append(ids, 0), rows[i].Target, 0, false)
 		ids[mark] = code
 		at, ends = append(at, uint64(i)), append(ends, uint64(len(ids)))
 	}

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"weak"
-
-	"github.com/coppice-go/coppice/codec/internal/packid"
-	"github.com/coppice-go/coppice/codec/internal/wire"
 )
 
 // Skeleton is the decoded skeleton of consecutive entries: a view of the bytes it was decoded from
@@ -45,18 +42,18 @@ const idStride = 16
 // pair of type and role; the rows are at most as many as the bytes of p. Previews are decoded when
 // the first is asked for: at most 81 bytes a row, given back when memory is short.
 func DecodeSkeleton(p []byte) (*Skeleton, error) {
-	body, err := wire.SplitCRC("skeleton", p)
+	body, err := splitChecksum("skeleton", p)
 	if err != nil {
 		return nil, err
 	}
 	if len(body) < skeletonHead || string(body[:4]) != skeletonMagic {
 		return nil, fmt.Errorf("skeleton: not a skeleton: %w", ErrFormat)
 	}
-	if err := wire.CheckVersion("skeleton", binary.LittleEndian.Uint16(body[4:])); err != nil {
+	if err := checkVersion("skeleton", binary.LittleEndian.Uint16(body[4:])); err != nil {
 		return nil, err
 	}
 	flags := body[6]
-	c := &wire.Cursor{What: "skeleton", P: body[skeletonHead:]}
+	c := &cursor{What: "skeleton", P: body[skeletonHead:]}
 	if flags&^(columnsPacked|previewsPacked) != 0 || body[7] != 0 {
 		c.Fail("unknown flags %02x%02x", flags, body[7])
 	}
@@ -96,12 +93,12 @@ func DecodeSkeleton(p []byte) (*Skeleton, error) {
 }
 
 // readKinds reads the table of type and role.
-func (s *Skeleton) readKinds(what string, table []byte, outer *wire.Cursor) {
-	c := &wire.Cursor{What: what, P: table}
+func (s *Skeleton) readKinds(what string, table []byte, outer *cursor) {
+	c := &cursor{What: what, P: table}
 	count := 0
 	for len(c.P) > 0 && count <= s.n {
-		c.Take(c.Uvarint("type", packid.MaxLen))
-		c.Take(c.Uvarint("role", packid.MaxLen))
+		c.Take(c.Uvarint("type", MaxLen))
+		c.Take(c.Uvarint("role", MaxLen))
 		count++
 	}
 	if count > s.n || c.Err != nil {
@@ -111,8 +108,8 @@ func (s *Skeleton) readKinds(what string, table []byte, outer *wire.Cursor) {
 	s.kinds = make([]kind, count)
 	c.P = table
 	for i := range s.kinds {
-		s.kinds[i].typ = knownString(c.Take(c.Uvarint("type", packid.MaxLen)))
-		s.kinds[i].role = knownString(c.Take(c.Uvarint("role", packid.MaxLen)))
+		s.kinds[i].typ = knownString(c.Take(c.Uvarint("type", MaxLen)))
+		s.kinds[i].role = knownString(c.Take(c.Uvarint("role", MaxLen)))
 	}
 }
 
@@ -163,7 +160,7 @@ func (s *Skeleton) checkRows() error {
 // checkIDs walks the ids once: all codes known, all bytes used, and marks set.
 func (s *Skeleton) checkIDs() error {
 	codes := &s.columns[colIDCode]
-	if size, _, ok := packid.Size(byte(codes.base), s.ids); ok && codes.width == 0 && codes.base != packid.Long {
+	if size, _, ok := idSize(byte(codes.base), s.ids); ok && codes.width == 0 && codes.base != Long {
 		s.idSize = size
 		if len(s.ids) != size*s.n || codes.base > 0xff {
 			return fmt.Errorf("skeleton: %d bytes of ids for %d rows: %w", len(s.ids), s.n, ErrFormat)
@@ -179,7 +176,7 @@ func (s *Skeleton) checkIDs() error {
 			s.idMarks[i/idStride] = uint32(at)
 		}
 		code := codes.at(i)
-		size, _, ok := packid.Size(byte(code), s.ids[at:])
+		size, _, ok := idSize(byte(code), s.ids[at:])
 		if !ok || code > 0xff {
 			return fmt.Errorf("skeleton: row %d has no readable id: %w", i, ErrFormat)
 		}
@@ -193,7 +190,7 @@ func (s *Skeleton) checkIDs() error {
 
 // openTargets lays the two columns of targets over their bytes and checks that rows and ends grow.
 func (s *Skeleton) openTargets(p []byte, count int) error {
-	c := &wire.Cursor{What: "skeleton: targets", P: p}
+	c := &cursor{What: "skeleton: targets", P: p}
 	if count > 0 {
 		s.targetRows.readSpec(c, count)
 		s.targetEnds.readSpec(c, count)
@@ -215,7 +212,7 @@ func (s *Skeleton) openTargets(p []byte, count int) error {
 			return c.Err
 		}
 		id := s.targetIDs[lastEnd:end]
-		if size, _, ok := packid.Size(id[0], id[1:]); !ok || size != len(id)-1 || id[0] == packid.Timed {
+		if size, _, ok := idSize(id[0], id[1:]); !ok || size != len(id)-1 || id[0] == Timed {
 			c.Fail("row %d has no readable target", row)
 			return c.Err
 		}

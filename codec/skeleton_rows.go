@@ -2,8 +2,6 @@ package codec
 
 import (
 	"sort"
-
-	"github.com/coppice-go/coppice/codec/internal/packid"
 )
 
 // First returns the ordinal of row 0.
@@ -55,17 +53,17 @@ func (s *Skeleton) idPayload(i int) (code byte, payload []byte) {
 	}
 	at := int(s.idMarks[i/idStride])
 	for j := i &^ (idStride - 1); j < i; j++ {
-		size, _, _ := packid.Size(byte(codes.at(j)), s.ids[at:])
+		size, _, _ := idSize(byte(codes.at(j)), s.ids[at:])
 		at += size
 	}
-	size, skip, _ := packid.Size(code, s.ids[at:])
+	size, skip, _ := idSize(code, s.ids[at:])
 	return code, s.ids[at+skip : at+size : at+size]
 }
 
 // AppendID appends the id of row i to dst.
 func (s *Skeleton) AppendID(dst []byte, i int) []byte {
 	code, payload := s.idPayload(i)
-	return packid.Append(dst, code, payload, s.Time(i))
+	return appendID(dst, code, payload, s.Time(i))
 }
 
 // ID returns the id of row i.
@@ -78,7 +76,7 @@ func (s *Skeleton) ID(i int) string {
 // from.
 func (s *Skeleton) AppendPackedID(dst []byte, i int) []byte {
 	code, payload := s.idPayload(i)
-	return packid.AppendKey(dst, code, payload, s.Time(i))
+	return appendIDKey(dst, code, payload, s.Time(i))
 }
 
 // Target returns the id that row i speaks of, "" for none.
@@ -92,8 +90,8 @@ func (s *Skeleton) Target(i int) string {
 		start = s.targetEnds.at(at - 1)
 	}
 	id := s.targetIDs[start:s.targetEnds.at(at)]
-	_, skip, _ := packid.Size(id[0], id[1:])
-	return string(packid.Append(nil, id[0], id[1+skip:], 0))
+	_, skip, _ := idSize(id[0], id[1:])
+	return string(appendID(nil, id[0], id[1+skip:], 0))
 }
 
 // Preview returns the preview of row i. A column of previews that cannot be decoded (Verify tells)

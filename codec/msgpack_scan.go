@@ -1,10 +1,8 @@
-package msgp
+package codec
 
 import (
 	"encoding/binary"
 	"fmt"
-
-	"github.com/coppice-go/coppice/codec/internal/wire"
 )
 
 // What one msgpack value may be. The library behind Unmarshal allocates by declared counts and
@@ -20,7 +18,7 @@ func scan(p []byte) error {
 	depth, elements := 0, uint64(0)
 	for off := 0; ; {
 		if off >= len(p) {
-			return fmt.Errorf("cut off after %d bytes: %w", off, wire.ErrFormat)
+			return fmt.Errorf("cut off after %d bytes: %w", off, ErrFormat)
 		}
 		n, children, err := token(p[off:])
 		if err != nil {
@@ -29,13 +27,13 @@ func scan(p []byte) error {
 		off += n
 		if children > 0 {
 			if children > uint64(len(p)-off) {
-				return fmt.Errorf("at byte %d: %d elements where %d bytes remain: %w", off, children, len(p)-off, wire.ErrFormat)
+				return fmt.Errorf("at byte %d: %d elements where %d bytes remain: %w", off, children, len(p)-off, ErrFormat)
 			}
 			if elements += children; elements > maxElements {
-				return fmt.Errorf("at byte %d: %d elements, at most %d are allowed: %w", off, elements, maxElements, wire.ErrLimit)
+				return fmt.Errorf("at byte %d: %d elements, at most %d are allowed: %w", off, elements, maxElements, ErrLimit)
 			}
 			if depth == maxDepth {
-				return fmt.Errorf("at byte %d: nested over %d deep: %w", off, maxDepth, wire.ErrLimit)
+				return fmt.Errorf("at byte %d: nested over %d deep: %w", off, maxDepth, ErrLimit)
 			}
 			left[depth] = children
 			depth++
@@ -50,7 +48,7 @@ func scan(p []byte) error {
 		}
 		if depth == 0 {
 			if off != len(p) {
-				return fmt.Errorf("%d bytes after the value: %w", len(p)-off, wire.ErrFormat)
+				return fmt.Errorf("%d bytes after the value: %w", len(p)-off, ErrFormat)
 			}
 			return nil
 		}
@@ -88,12 +86,12 @@ func token(p []byte) (n int, children uint64, err error) {
 	case 0xc6, 0xdb, 0xdd, 0xdf:
 		width = 4
 	case 0xc1:
-		return 0, 0, fmt.Errorf("code c1, which is never used: %w", wire.ErrFormat)
+		return 0, 0, fmt.Errorf("code c1, which is never used: %w", ErrFormat)
 	default:
-		return 0, 0, fmt.Errorf("code %02x, an ext type: %w", c, wire.ErrFormat)
+		return 0, 0, fmt.Errorf("code %02x, an ext type: %w", c, ErrFormat)
 	}
 	if len(p) < 1+width {
-		return 0, 0, fmt.Errorf("cut off in a length: %w", wire.ErrFormat)
+		return 0, 0, fmt.Errorf("cut off in a length: %w", ErrFormat)
 	}
 	var b [4]byte
 	copy(b[4-width:], p[1:1+width])
@@ -110,7 +108,7 @@ func token(p []byte) (n int, children uint64, err error) {
 // payload checks that size bytes follow a head of n bytes.
 func payload(p []byte, n int, size uint64) (int, uint64, error) {
 	if size > uint64(len(p)-n) {
-		return 0, 0, fmt.Errorf("%d bytes where %d remain: %w", size, len(p)-n, wire.ErrFormat)
+		return 0, 0, fmt.Errorf("%d bytes where %d remain: %w", size, len(p)-n, ErrFormat)
 	}
 	return n + int(size), 0, nil
 }

@@ -1,5 +1,4 @@
-// Package packid stores ids in few bytes: UUIDs and hex text at half their length, all else as it is.
-package packid
+package codec
 
 import (
 	"encoding/binary"
@@ -23,9 +22,9 @@ const (
 	MaxLen   = 1 << 20
 )
 
-// Pack appends the payload of id to dst and returns its code. timed says whether the form that
+// packID appends the payload of id to dst and returns its code. timed says whether the form that
 // leaves out ms, the row's time, may be used.
-func Pack(dst []byte, id string, ms int64, timed bool) ([]byte, byte) {
+func packID(dst []byte, id string, ms int64, timed bool) ([]byte, byte) {
 	var u [uuidSize]byte
 	switch {
 	case id == "":
@@ -45,10 +44,10 @@ func Pack(dst []byte, id string, ms int64, timed bool) ([]byte, byte) {
 	return append(dst, id...), Text + byte(len(id))
 }
 
-// Size returns how many bytes at the start of p are the payload of an id of this code, and how
+// idSize returns how many bytes at the start of p are the payload of an id of this code, and how
 // many of them stand before its text. p may be longer; ok is false if it is too short or the code
 // is not known.
-func Size(code byte, p []byte) (size, skip int, ok bool) {
+func idSize(code byte, p []byte) (size, skip int, ok bool) {
 	switch {
 	case code == UUID:
 		size = uuidSize
@@ -72,9 +71,9 @@ func Size(code byte, p []byte) (size, skip int, ok bool) {
 	return size, skip, size <= len(p)
 }
 
-// Append appends the text of an id to dst, given its code, its payload without the length of a
+// appendID appends the text of an id to dst, given its code, its payload without the length of a
 // long one, and its row's time.
-func Append(dst []byte, code byte, payload []byte, ms int64) []byte {
+func appendID(dst []byte, code byte, payload []byte, ms int64) []byte {
 	switch {
 	case code == UUID:
 		return appendUUID(dst, payload)
@@ -93,10 +92,10 @@ func Append(dst []byte, code byte, payload []byte, ms int64) []byte {
 	return append(dst, payload...)
 }
 
-// AppendKey appends what is the same in every form in which an id may be stored, given its code, its payload without
+// appendIDKey appends what is the same in every form in which an id may be stored, given its code, its payload without
 // the length of a long one, and its row's time: all of it, for an index that left a part out could be filled with ids
 // that differ in that part alone.
-func AppendKey(dst []byte, code byte, payload []byte, ms int64) []byte {
+func appendIDKey(dst []byte, code byte, payload []byte, ms int64) []byte {
 	switch code {
 	case Timed:
 		var t [8]byte
@@ -108,12 +107,12 @@ func AppendKey(dst []byte, code byte, payload []byte, ms int64) []byte {
 	return append(dst, payload...)
 }
 
-// AppendKeyOf appends the key of an id's text.
-func AppendKeyOf(dst []byte, id string) []byte {
+// appendKeyOf appends the key of an id's text.
+func appendKeyOf(dst []byte, id string) []byte {
 	at := len(dst)
-	dst, code := Pack(dst, id, 0, false)
-	_, skip, _ := Size(code, dst[at:])
-	return AppendKey(dst[:at], code, dst[at+skip:], 0)
+	dst, code := packID(dst, id, 0, false)
+	_, skip, _ := idSize(code, dst[at:])
+	return appendIDKey(dst[:at], code, dst[at+skip:], 0)
 }
 
 // uuidTime is the time in the first six bytes of a UUIDv7.

@@ -1,4 +1,4 @@
-package zframe
+package codec
 
 import (
 	"bytes"
@@ -6,20 +6,18 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/coppice-go/coppice/codec/internal/wire"
 )
 
-// Stream writes the content of the one frame that src is to w, in pieces: what it takes is bounded by the
-// window, not by what the frame declares, which must be at most limit. An error of w is given as it is.
-func Stream(w io.Writer, src []byte, limit int) error {
-	if _, err := Size(src, limit); err != nil {
+// Unpack is Decompress into a writer, piece by piece: it takes the memory of a window, at most 8 MiB, however
+// much the frame declares.
+func Unpack(w io.Writer, src []byte, limit int) error {
+	if _, err := frameContentSize(src, limit); err != nil {
 		return fmt.Errorf("zstd: %w", err)
 	}
 	d, err := zstd.NewReader(bytes.NewReader(src),
 		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
-		return fmt.Errorf("zstd frame: %w: %w", wire.ErrFormat, err)
+		return fmt.Errorf("zstd frame: %w: %w", ErrFormat, err)
 	}
 	defer d.Close()
 	out := &sink{w: w}
@@ -27,7 +25,7 @@ func Stream(w io.Writer, src []byte, limit int) error {
 		if out.err != nil {
 			return out.err
 		}
-		return fmt.Errorf("zstd frame: %w: %w", wire.ErrFormat, err)
+		return fmt.Errorf("zstd frame: %w: %w", ErrFormat, err)
 	}
 	return nil
 }

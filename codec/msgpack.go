@@ -1,6 +1,4 @@
-// Package msgp is msgpack made deterministic to write and safe to read, around a library that is
-// neither by itself.
-package msgp
+package codec
 
 import (
 	"bytes"
@@ -9,11 +7,13 @@ import (
 	"sync"
 
 	"github.com/vmihailenco/msgpack/v5"
-
-	"github.com/coppice-go/coppice/codec/internal/wire"
 )
 
-// Marshal is codec.Marshal.
+// Marshal returns v as msgpack: integers in their shortest form, struct fields in the order of
+// their declaration, map keys sorted. Equal values give equal bytes; a map whose order would be
+// that of the runtime (any but map[string]string, map[string]bool and map[string]any) is refused
+// with ErrFormat: use a sorted slice. So is a value that Unmarshal would not take, a time.Time say
+// (an ext type; store its Unix milliseconds), with the error that Unmarshal would give.
 func Marshal(v any) ([]byte, error) {
 	if err := checkOrder(reflect.ValueOf(v), 0); err != nil {
 		return nil, fmt.Errorf("msgpack: encode %T: %w", v, err)
@@ -26,7 +26,7 @@ func Marshal(v any) ([]byte, error) {
 	err := e.Encode(v)
 	msgpack.PutEncoder(e)
 	if err != nil {
-		return nil, fmt.Errorf("msgpack: encode %T: %w: %w", v, err, wire.ErrFormat)
+		return nil, fmt.Errorf("msgpack: encode %T: %w: %w", v, err, ErrFormat)
 	}
 	if err := scan(buf.Bytes()); err != nil {
 		return nil, fmt.Errorf("msgpack: encode %T: %w", v, err)
@@ -34,14 +34,19 @@ func Marshal(v any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Unmarshal is codec.Unmarshal.
+// Unmarshal decodes the one msgpack value that p has to be into v, a pointer. Fields that v does
+// not have are skipped. Before anything is allocated the structure is scanned: nesting of at most
+// 64, lengths of at most the bytes that remain, element counts of at most 1,048,576 in the whole
+// value, no ext types, no bytes after the value. So it takes at most twice the size of one element
+// of v's slices for each of those elements, beside the bytes of p. It never panics; after an error
+// v may be partly filled.
 func Unmarshal(p []byte, v any) (err error) {
 	if err := scan(p); err != nil {
 		return fmt.Errorf("msgpack: decode %T: %w", v, err)
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("msgpack: decode %T: %v: %w", v, r, wire.ErrFormat)
+			err = fmt.Errorf("msgpack: decode %T: %v: %w", v, r, ErrFormat)
 		}
 	}()
 	d := msgpack.GetDecoder()
@@ -49,7 +54,7 @@ func Unmarshal(p []byte, v any) (err error) {
 	err = d.Decode(v)
 	msgpack.PutDecoder(d)
 	if err != nil {
-		return fmt.Errorf("msgpack: decode %T: %w: %w", v, err, wire.ErrFormat)
+		return fmt.Errorf("msgpack: decode %T: %w: %w", v, err, ErrFormat)
 	}
 	return nil
 }
@@ -116,9 +121,9 @@ func checkOrder(v reflect.Value, depth int) error {
 	case o == orderFixed:
 		return nil
 	case o == orderRandom:
-		return fmt.Errorf("%s has no fixed order: %w", v.Type(), wire.ErrFormat)
+		return fmt.Errorf("%s has no fixed order: %w", v.Type(), ErrFormat)
 	case depth > 2*maxDepth:
-		return fmt.Errorf("nested over %d deep: %w", maxDepth, wire.ErrLimit)
+		return fmt.Errorf("nested over %d deep: %w", maxDepth, ErrLimit)
 	}
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:

@@ -1,6 +1,4 @@
-// Package zframe makes and reads single zstd frames of known size. Encoders and decoders are pooled;
-// reading is bounded by what a frame declares, checked before anything is allocated.
-package zframe
+package codec
 
 import (
 	"fmt"
@@ -8,8 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/coppice-go/coppice/codec/internal/wire"
 )
 
 const (
@@ -22,10 +18,10 @@ const (
 	maxBlock = 128 << 10
 	// maxFrames is the most that stand end to end where more than one may.
 	maxFrames = 64 << 10
-	// MaxRaw is the largest raw size of one frame that is decoded at all.
-	MaxRaw = 1 << 30
-	// Slack lets the decoder use its fast path up to the last byte.
-	Slack = 32
+	// maxFrame is the largest raw size of one frame that is decoded at all.
+	maxFrame = 1 << 30
+	// decodeSlack lets the decoder use its fast path up to the last byte.
+	decodeSlack = 32
 )
 
 // idle keeps what is used again: one for good, so that a program that works steadily does not
@@ -61,7 +57,7 @@ func newDecoder() *zstd.Decoder {
 	d, err := zstd.NewReader(nil,
 		zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(MaxRaw),
+		zstd.WithDecoderMaxMemory(maxFrame),
 		zstd.WithDecoderMaxWindow(maxWindow),
 		zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
@@ -70,16 +66,8 @@ func newDecoder() *zstd.Decoder {
 	return d
 }
 
-// Level says how hard Append tries.
-type Level uint8
-
-// The levels.
-const (
-	Default Level = iota
-	Better
-	Fast
-	levels
-)
+// levels is how many levels there are.
+const levels = 3
 
 var speeds = [levels]zstd.EncoderLevel{zstd.SpeedDefault, zstd.SpeedBetterCompression, zstd.SpeedFastest}
 
@@ -98,9 +86,9 @@ func newEncoder(level Level, single bool) *zstd.Encoder {
 	return e
 }
 
-// Append appends one zstd frame that holds src to dst: its size declared, its content checksum on.
-// Equal arguments give equal bytes. src may be empty and is not kept.
-func Append(dst, src []byte, level Level) []byte {
+// Compress appends one zstd frame that holds src to dst: its size declared, its content checksum
+// on. Equal arguments give equal bytes. src may be empty and is not kept.
+func Compress(dst, src []byte, level Level) []byte {
 	fits := len(src) <= encodeWindow
 	pool := &encoders[level][0]
 	if fits {
@@ -115,26 +103,26 @@ func Append(dst, src []byte, level Level) []byte {
 	return dst
 }
 
-// Decode appends the content of src, which has to be exactly one zstd frame, to dst. The frame
-// must declare its size; one over max bytes, or a window over 8 MiB, is ErrLimit; bytes after the
-// frame, a dictionary, and a declared size that its blocks cannot hold are ErrFormat: all found
-// before anything is allocated. At most the declared size, and no more than a constant beside it,
-// is allocated. On an error dst is returned as it was.
-func Decode(dst, src []byte, limit int) ([]byte, error) {
-	size, err := Size(src, limit)
+// Decompress appends the content of src, which has to be exactly one zstd frame, to dst. The frame
+// must declare its size; one over limit bytes or over 1 GiB, or a window over 8 MiB, is ErrLimit;
+// bytes after the frame, a dictionary, and a declared size that its blocks cannot hold are
+// ErrFormat: all found before anything is allocated. At most the declared size, and no more than a
+// constant beside it, is allocated. On an error dst is returned as it was.
+func Decompress(dst, src []byte, limit int) ([]byte, error) {
+	size, err := frameContentSize(src, limit)
 	if err != nil {
 		return dst, fmt.Errorf("zstd: %w", err)
 	}
-	return decode(dst, src, size)
+	return decodeFrame(dst, src, size)
 }
 
-// DecodeAll is Decode for one or more frames, at most 65,536, end to end: limit is for all of them together,
+// decompressAll is Decode for one or more frames, at most 65,536, end to end: limit is for all of them together,
 // and each keeps the rules of Decode.
-func DecodeAll(dst, src []byte, limit int) ([]byte, error) {
+func decompressAll(dst, src []byte, limit int) ([]byte, error) {
 	size, rest := 0, src
 	for count := 0; ; count++ {
 		if count == maxFrames {
-			return dst, fmt.Errorf("zstd: over %d frames: %w", maxFrames, wire.ErrLimit)
+			return dst, fmt.Errorf("zstd: over %d frames: %w", maxFrames, ErrLimit)
 		}
 		n, after, err := frameSize(rest, limit-size)
 		if err != nil {
@@ -142,16 +130,16 @@ func DecodeAll(dst, src []byte, limit int) ([]byte, error) {
 		}
 		size += n
 		if rest = after; len(rest) == 0 {
-			return decode(dst, src, size)
+			return decodeFrame(dst, src, size)
 		}
 	}
 }
 
-// decode decodes frames that were walked, and found to hold size bytes together.
-func decode(dst, src []byte, size int) ([]byte, error) {
+// decodeFrame decodes frames that were walked, and found to hold size bytes together.
+func decodeFrame(dst, src []byte, size int) ([]byte, error) {
 	out := dst
 	if cap(out)-len(out) < size {
-		out = make([]byte, len(dst), len(dst)+size+Slack)
+		out = make([]byte, len(dst), len(dst)+size+decodeSlack)
 		copy(out, dst)
 	}
 	d := decoders.get()
@@ -161,19 +149,19 @@ func decode(dst, src []byte, size int) ([]byte, error) {
 	raw, err := d.DecodeAll(src, out[len(out):]) // never over the capacity, so it stays in place
 	decoders.put(d)
 	if err != nil {
-		return dst, fmt.Errorf("zstd: %w: %w", err, wire.ErrFormat)
+		return dst, fmt.Errorf("zstd: %w: %w", err, ErrFormat)
 	}
 	if len(raw) != size {
-		return dst, fmt.Errorf("zstd: %d bytes instead of %d: %w", len(raw), size, wire.ErrFormat)
+		return dst, fmt.Errorf("zstd: %d bytes instead of %d: %w", len(raw), size, ErrFormat)
 	}
 	return append(out, raw...), nil
 }
 
-// Size walks the headers of the one frame that p has to be and returns its declared size.
-func Size(p []byte, limit int) (int, error) {
+// frameContentSize walks the headers of the one frame that p has to be and returns its declared size.
+func frameContentSize(p []byte, limit int) (int, error) {
 	size, rest, err := frameSize(p, limit)
 	if err == nil && len(rest) != 0 {
-		return 0, fmt.Errorf("%d bytes after the frame: %w", len(rest), wire.ErrFormat)
+		return 0, fmt.Errorf("%d bytes after the frame: %w", len(rest), ErrFormat)
 	}
 	return size, err
 }
@@ -185,23 +173,23 @@ func frameSize(p []byte, limit int) (size int, after []byte, err error) {
 	rest, err := h.DecodeAndStrip(p)
 	switch {
 	case err != nil:
-		return 0, nil, fmt.Errorf("no frame: %w: %w", err, wire.ErrFormat)
+		return 0, nil, fmt.Errorf("no frame: %w: %w", err, ErrFormat)
 	case h.Skippable:
-		return 0, nil, fmt.Errorf("a skippable frame: %w", wire.ErrFormat)
+		return 0, nil, fmt.Errorf("a skippable frame: %w", ErrFormat)
 	case h.DictionaryID != 0:
-		return 0, nil, fmt.Errorf("needs dictionary %d: %w", h.DictionaryID, wire.ErrFormat)
+		return 0, nil, fmt.Errorf("needs dictionary %d: %w", h.DictionaryID, ErrFormat)
 	case !h.HasFCS:
-		return 0, nil, fmt.Errorf("no declared size: %w", wire.ErrFormat)
+		return 0, nil, fmt.Errorf("no declared size: %w", ErrFormat)
 	}
 	window := h.WindowSize
 	if h.SingleSegment {
 		window = h.FrameContentSize
 	}
-	if h.FrameContentSize > uint64(max(0, min(limit, MaxRaw))) {
-		return 0, nil, fmt.Errorf("%d bytes declared, at most %d are allowed: %w", h.FrameContentSize, min(limit, MaxRaw), wire.ErrLimit)
+	if h.FrameContentSize > uint64(max(0, min(limit, maxFrame))) {
+		return 0, nil, fmt.Errorf("%d bytes declared, at most %d are allowed: %w", h.FrameContentSize, min(limit, maxFrame), ErrLimit)
 	}
 	if window > maxWindow {
-		return 0, nil, fmt.Errorf("a window of %d bytes, at most %d are allowed: %w", window, maxWindow, wire.ErrLimit)
+		return 0, nil, fmt.Errorf("a window of %d bytes, at most %d are allowed: %w", window, maxWindow, ErrLimit)
 	}
 	most, rest, err := walkBlocks(rest, min(window, maxBlock))
 	if err != nil {
@@ -209,12 +197,12 @@ func frameSize(p []byte, limit int) (size int, after []byte, err error) {
 	}
 	if h.HasCheckSum {
 		if len(rest) < 4 {
-			return 0, nil, fmt.Errorf("cut off in its checksum: %w", wire.ErrFormat)
+			return 0, nil, fmt.Errorf("cut off in its checksum: %w", ErrFormat)
 		}
 		rest = rest[4:]
 	}
 	if h.FrameContentSize > most {
-		return 0, nil, fmt.Errorf("%d bytes declared, its blocks hold at most %d: %w", h.FrameContentSize, most, wire.ErrFormat)
+		return 0, nil, fmt.Errorf("%d bytes declared, its blocks hold at most %d: %w", h.FrameContentSize, most, ErrFormat)
 	}
 	return int(h.FrameContentSize), rest, nil
 }
@@ -224,7 +212,7 @@ func frameSize(p []byte, limit int) (size int, after []byte, err error) {
 func walkBlocks(p []byte, blockMax uint64) (most uint64, rest []byte, err error) {
 	for {
 		if len(p) < 3 {
-			return 0, nil, fmt.Errorf("cut off in a block header: %w", wire.ErrFormat)
+			return 0, nil, fmt.Errorf("cut off in a block header: %w", ErrFormat)
 		}
 		head := uint32(p[0]) | uint32(p[1])<<8 | uint32(p[2])<<16
 		p = p[3:]
@@ -239,13 +227,13 @@ func walkBlocks(p []byte, blockMax uint64) (most uint64, rest []byte, err error)
 		case 2: // compressed
 			most += blockMax
 		default:
-			return 0, nil, fmt.Errorf("a block of a reserved type: %w", wire.ErrFormat)
+			return 0, nil, fmt.Errorf("a block of a reserved type: %w", ErrFormat)
 		}
 		if size > maxBlock {
-			return 0, nil, fmt.Errorf("a block of %d bytes, at most %d are allowed: %w", size, maxBlock, wire.ErrFormat)
+			return 0, nil, fmt.Errorf("a block of %d bytes, at most %d are allowed: %w", size, maxBlock, ErrFormat)
 		}
 		if stored > uint64(len(p)) {
-			return 0, nil, fmt.Errorf("cut off in a block: %w", wire.ErrFormat)
+			return 0, nil, fmt.Errorf("cut off in a block: %w", ErrFormat)
 		}
 		p = p[stored:]
 		if head&1 == 1 {
@@ -254,10 +242,10 @@ func walkBlocks(p []byte, blockMax uint64) (most uint64, rest []byte, err error)
 	}
 }
 
-// AppendStored appends a zstd frame that holds src without compressing it, for content that is
+// appendStored appends a zstd frame that holds src without compressing it, for content that is
 // compressed already: such a frame is read at the speed of memory. It carries no checksum of its
 // own, so it stands only in objects that have one.
-func AppendStored(dst, src []byte) []byte {
+func appendStored(dst, src []byte) []byte {
 	const magic, header = 0xFD2FB528, 0x80 // header: a content size of four bytes, no checksum
 	n := uint32(len(src))
 	dst = append(dst, magic&0xff, magic>>8&0xff, magic>>16&0xff, magic>>24, header, windowByte,
