@@ -9,9 +9,9 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/fault"
 )
 
 // lost is a session whose turn lost the race against a winner's, who said w.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/coppice-go/coppice/internal/trace"
 )
 
 // "Nothing is written by Open, Create, Append (at PerTurn) or any read." Neither is anything by the Close of

@@ -8,9 +8,9 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/fault"
 )
 
 // pairs are stores that append, each as two processes see it.

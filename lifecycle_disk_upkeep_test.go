@@ -13,9 +13,9 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/internal/vfs"
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 	"github.com/coppice-go/coppice/snapshot"

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/coppice-go/coppice/internal/trace"
 )
 
 func TestList(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/casprobe"
 	"github.com/coppice-go/coppice/internal/journal"
@@ -22,6 +21,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/session"
+	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/transcript"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
 )

@@ -11,10 +11,10 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/fault"
 )
 
 const latestKey = "checkpoint_latest/s"

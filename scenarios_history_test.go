@@ -11,8 +11,8 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/snapshot"
 )
 

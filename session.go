@@ -7,10 +7,10 @@ import (
 	"iter"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/session"
+	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/transcript"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/transcript"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/integration/s3test"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/proof"
 	"github.com/coppice-go/coppice/internal/proof/linear"
 )

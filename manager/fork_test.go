@@ -10,9 +10,9 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )

@@ -1,6 +1,6 @@
 package transcript
 
-import "github.com/coppice-go/coppice/transcript/internal/derive"
+import "github.com/coppice-go/coppice/internal/derive"
 
 // Profile names the rules by which a context is built from a path. The rules of a peer answer what that
 // peer's own code answers for the same file; where it throws or hangs, ours answer and report.

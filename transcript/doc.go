@@ -19,9 +19,8 @@
 // the rules of a Profile. Inspect finds role, text, calls and results in any provider's message. A Tree comes
 // from a session.
 //
-// This package names what a reader of sessions needs. Who stores them finds the rest beside it: package tree
-// makes trees of rows, pathwindow keeps the context of a path that grows, within a bound, and blob takes
-// images out of lines and puts them back. Session files of others are read by the packages of interop.
+// This package names what a reader of sessions needs. Package tree makes trees of rows. Session files of other
+// programs are read by the packages of interop.
 //
 // The package is pure: no files, no clock, no randomness but what the caller hands in. Functions and
 // methods are safe for concurrent use unless they say otherwise.

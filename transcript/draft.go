@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/entries"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // Draft is an entry that is still to be appended. Package entry makes drafts; the session gives them

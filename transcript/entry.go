@@ -3,7 +3,7 @@ package transcript
 import (
 	"encoding/json"
 
-	"github.com/coppice-go/coppice/transcript/internal/entries"
+	"github.com/coppice-go/coppice/internal/entries"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-go/coppice/internal/blob"
+	"github.com/coppice-go/coppice/internal/entries"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/blob"
-	"github.com/coppice-go/coppice/transcript/internal/shape"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 
@@ -103,7 +103,7 @@ func FuzzInspect(f *testing.F) {
 			t.Errorf("a shape of something that is no JSON: %+v", s)
 		}
 		// What is walked without validation must be safe whatever it is.
-		_ = shape.Inspect(message)
+		_ = entries.ReadParts(message)
 		_ = rawjson.Field(message, "content")
 		_ = tree.Row(Line{Type: "message", Raw: message}, 0)
 		_ = tree.Row(Line{Type: "custom_message", Raw: message}, 0)

@@ -17,11 +17,12 @@ type edge struct {
 // What each layer may use of ours: the layers below it, in the order of the design.
 var (
 	pure     = []string{"codec", "transcript/...", "entry", "checkpoint", "snapshot"}
-	storage  = []string{"backend", "backend/trace"}
+	storage  = []string{"backend", "internal/trace"}
+	working  = []string{"internal/blob", "internal/pathwindow"} // a path that grows, with its images apart
 	format   = []string{"internal/layout", "internal/segment"}
 	log      = join(format, "internal/journal", "internal/journal/state", "internal/journal/store")
 	rooms    = []string{"internal/session", "internal/transfer"}
-	reading  = []string{"internal/diag", "internal/rawjson", "transcript/..."} // of session files
+	reading  = []string{"internal/blob", "internal/diag", "internal/rawjson", "transcript/..."} // of session files
 	parsing  = join(reading, "interop", "interop/internal/...")
 	facade   = join(pure, storage, "", "interop/...")
 	anywhere = join(pure, "", "backend/...", "export", "manager", "searchindex", "interop/...", "internal/...", "examples/...")
@@ -41,12 +42,18 @@ const (
 // that a new layer is a decision and not an accident.
 var table = []edge{
 	{dir: "codec", ext: []string{zstd, msgpack}},
+	{dir: "internal/blob", ours: []string{"internal/rawjson"}},
+	{dir: "internal/derive", ours: []string{"internal/diag", "internal/entries", "internal/rawjson"}},
 	{dir: "internal/diag"},
+	{dir: "internal/entries", ours: []string{"internal/rawjson"}},
+	{dir: "internal/fault", ours: []string{"backend"}},
 	{dir: "internal/parallel"},
+	{dir: "internal/pathwindow", ours: []string{"internal/derive", "internal/diag", "internal/rawjson", "transcript"}},
 	{dir: "internal/rawjson"},
 	{dir: "internal/testutil"},
+	{dir: "internal/trace", ours: []string{"backend"}},
 	{dir: "internal/vfs", ext: []string{xSys}},
-	{dir: "transcript", ours: []string{"codec", "internal/diag", "internal/rawjson"}, ext: []string{uuid}},
+	{dir: "transcript", ours: []string{"codec", "internal/derive", "internal/diag", "internal/entries", "internal/rawjson"}, ext: []string{uuid}},
 	{dir: "entry", ours: []string{"transcript"}},
 	{
 		dir: "checkpoint", ours: []string{"codec", "transcript"},
@@ -63,13 +70,13 @@ var table = []edge{
 	{dir: "internal/casprobe", ours: []string{"backend", "internal/layout"}},
 	{dir: "internal/layout", ours: join(pure, "backend")},
 	{dir: "internal/segment", ours: join(pure, "internal/layout")},
-	{dir: "internal/journal/state", ours: join(pure, "backend", "internal/rawjson", "internal/segment")},
+	{dir: "internal/journal/state", ours: join(pure, working, "backend", "internal/rawjson", "internal/segment")},
 	{dir: "internal/journal/store", ours: join(pure, "backend", format, "internal/parallel", "internal/journal/state")},
-	{dir: "internal/journal", ours: join(pure, storage, format, "internal/parallel", "internal/journal/..."), ext: []string{uuid}},
-	{dir: "internal/session", ours: join(pure, storage, "internal/parallel", "internal/journal/...")},
-	{dir: "internal/transfer", ours: join(pure, "backend", "internal/layout", "internal/rawjson", "internal/journal/...", "internal/journal", "internal/session")},
+	{dir: "internal/journal", ours: join(pure, working, storage, format, "internal/parallel", "internal/journal/..."), ext: []string{uuid}},
+	{dir: "internal/session", ours: join(pure, working, storage, "internal/parallel", "internal/journal/...")},
+	{dir: "internal/transfer", ours: join(pure, "backend", "internal/blob", "internal/layout", "internal/rawjson", "internal/journal/...", "internal/journal", "internal/session")},
 	{dir: "internal/listing", ours: join(pure, "backend", "internal/layout", "internal/parallel")},
-	{dir: "internal/check", ours: join(pure, storage, log, "internal/journal/...")},
+	{dir: "internal/check", ours: join(pure, storage, log, "internal/blob", "internal/journal/...")},
 	{dir: "internal/gc", ours: join(pure, storage, log, "internal/check")},
 	{dir: "internal/repair", ours: join(pure, storage, log, "internal/journal/...", "internal/check")},
 	{dir: "", ours: join(pure, storage, log, rooms, "internal/casprobe", "internal/listing", "internal/check", "internal/gc", "internal/repair"), ext: []string{uuid}},

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/trace"
 )
 
 func clock() time.Time { return time.Unix(0, 0) }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
-	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // segments goes along the log from its first line on.

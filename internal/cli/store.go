@@ -12,9 +12,9 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/searchindex"
 	"github.com/coppice-go/coppice/transcript"

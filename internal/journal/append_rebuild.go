@@ -12,8 +12,8 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/segment"
-	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // rebuild reads the state from the log alone. The first commit of a segment holds the session's table

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/parallel"
-	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // HoldBlobs keeps images until StoreBlobs, or the commit of an entry that refers to them, has stored them.

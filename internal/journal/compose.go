@@ -12,9 +12,9 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Composer makes commit lines, one after the other, on top of a state: what one PUT or one append makes durable. It

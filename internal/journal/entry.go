@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // Entry is an entry from Append until it is durable.

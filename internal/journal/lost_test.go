@@ -10,7 +10,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/coppice-go/coppice/internal/trace"
 )
 
 // wire is a store whose answers to some PUTs of the checkpoint are lost or changed.

@@ -12,8 +12,8 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/segment"
-	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Remake makes commits of a damaged part of the log anew: the same entries under the same ordinals, the same

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/proof"

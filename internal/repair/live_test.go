@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/coppice-go/coppice/backend/fault"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/proof"
 	"github.com/coppice-go/coppice/internal/repair"

@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"sync"
 
+	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // imagesMax bounds the images that a handle keeps in memory, in bytes; those not stored yet are beside it.

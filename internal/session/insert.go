@@ -10,10 +10,10 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // EntryMax bounds one entry, in bytes, beside its images.

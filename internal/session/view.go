@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/pathwindow"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Context gives the messages that the model sees next: a copy, with its images.

@@ -10,10 +10,10 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/blob"
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 

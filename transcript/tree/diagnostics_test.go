@@ -7,7 +7,7 @@ import (
 
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/diag"
-	"github.com/coppice-go/coppice/transcript/internal/entries"
+	"github.com/coppice-go/coppice/internal/entries"
 )
 
 // What an import cut is told as what it was, also after the rows were packed: a circle, an entry that is its own

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/coppice-go/coppice/internal/diag"
-	"github.com/coppice-go/coppice/transcript/internal/entries"
+	"github.com/coppice-go/coppice/internal/entries"
 )
 
 // What was found about a line's parent; one byte a line.

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/coppice-go/coppice/transcript/internal/entries"
+	"github.com/coppice-go/coppice/internal/entries"
 )
 
 // linesOf reads "id<parent" pairs: a parent "-" is null, "?" no parent that is a string.

@@ -4,9 +4,8 @@ import (
 	"math"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/entries"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/internal/entries"
-	"github.com/coppice-go/coppice/transcript/internal/shape"
 )
 
 // Row gives the skeleton row of a line: what a tree shows and decides without the line itself. parent is
@@ -24,7 +23,7 @@ func Row(l entries.Line, parent int64) codec.Row {
 	if classOf(l.Type, "")&classHidden == 0 {
 		r.Flags |= codec.FlagVisible
 	}
-	var v shape.Preview
+	var v entries.Preview
 	if l.Type == "message" {
 		messageRow(&r, &v, rawjson.Field(l.Raw, "message"))
 	} else {
@@ -43,8 +42,8 @@ func Row(l entries.Line, parent int64) codec.Row {
 	return r
 }
 
-func messageRow(r *codec.Row, v *shape.Preview, message []byte) {
-	p := shape.Inspect(message)
+func messageRow(r *codec.Row, v *entries.Preview, message []byte) {
+	p := entries.ReadParts(message)
 	r.Role = p.Role
 	if p.Role == "user" && p.OnlyResults() {
 		r.Role = "toolResult"
@@ -108,7 +107,7 @@ func telling(typ string) string {
 }
 
 // entryRow writes the preview of an entry that is no message, and gives the id of the entry it speaks of.
-func entryRow(v *shape.Preview, l entries.Line) (target string) {
+func entryRow(v *entries.Preview, l entries.Line) (target string) {
 	var main, provider, model, custom []byte
 	name := telling(l.Type)
 	m := rawjson.Walk(l.Raw)
@@ -134,7 +133,7 @@ func entryRow(v *shape.Preview, l entries.Line) (target string) {
 	case l.Type == "model_change": // omp: provider and id in one
 		v.Literal(model, false)
 	case l.Type == "custom_message":
-		var p shape.Parts
+		var p entries.Parts
 		p.AddContent(main)
 		for _, lit := range p.Texts {
 			v.Rune(' ')

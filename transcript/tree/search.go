@@ -3,8 +3,7 @@ package tree
 import (
 	"iter"
 
-	"github.com/coppice-go/coppice/transcript/internal/entries"
-	"github.com/coppice-go/coppice/transcript/tree/internal/search"
+	"github.com/coppice-go/coppice/internal/entries"
 )
 
 // Search gives the entries that hold every word of text, whatever the case, in what the tree knows of them:
@@ -13,7 +12,7 @@ import (
 func (t *Tree) Search(text string) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		t.ready()
-		q := search.New(text)
+		q := newQuery(text)
 		for i := range t.topDown() {
 			if t.class(i)&classCommit == 0 && t.holds(i, q, "") && !yield(t.node(i)) {
 				return
@@ -28,14 +27,14 @@ func (t *Tree) Search(text string) iter.Seq[Node] {
 func (t *Tree) SearchIn(text string, whole iter.Seq2[entries.Entry, error]) iter.Seq2[Node, error] {
 	return func(yield func(Node, error) bool) {
 		t.ready()
-		q := search.New(text)
+		q := newQuery(text)
 		found := make([]uint64, t.n/64+1)
 		for e, err := range whole {
 			if err != nil {
 				yield(Node{}, err)
 				return
 			}
-			if i := uint32(e.Ordinal); e.Ordinal < uint64(t.n) && t.holds(i, q, search.Text(e)) {
+			if i := uint32(e.Ordinal); e.Ordinal < uint64(t.n) && t.holds(i, q, shownText(e)) {
 				found[i/64] |= 1 << (i % 64)
 			}
 		}
@@ -51,10 +50,10 @@ func (t *Tree) SearchIn(text string, whole iter.Seq2[entries.Entry, error]) iter
 }
 
 // holds looks at what the tree knows of an entry, and at more of its text.
-func (t *Tree) holds(i uint32, q search.Query, more string) bool {
+func (t *Tree) holds(i uint32, q query, more string) bool {
 	c, k := t.at(i)
 	typ, role := c.kind(k)
-	return q.Holds(typ, role, c.preview(k), t.label(i), more)
+	return q.holds(typ, role, c.preview(k), t.label(i), more)
 }
 
 func (c *chunk) kind(k int) (typ, role string) {

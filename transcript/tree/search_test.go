@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-go/coppice/transcript/internal/entries"
+	"github.com/coppice-go/coppice/internal/entries"
 )
 
 // grown makes a tree of lines, each on the one before it, and gives the entries too.

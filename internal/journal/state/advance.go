@@ -8,9 +8,9 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Advance returns the state after a commit from the state before it. Own commits and those read from the

@@ -7,10 +7,10 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/blob"
+	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/blob"
-	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // Object makes the checkpoint of a state, for Encode: its pool is not filled. withTail: the tail rides in it (replace strategy).

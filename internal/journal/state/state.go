@@ -13,10 +13,10 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/pathwindow"
 )
 
 // State is a session as it stands after one commit: all that is in memory of it. It is immutable;

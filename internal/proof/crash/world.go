@@ -21,11 +21,11 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend/local"
-	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/session"
+	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/internal/vfs"
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 	"github.com/coppice-go/coppice/transcript"

@@ -14,9 +14,9 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/backend/trace"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/trace"
 )
 
 // pieces are what hostile ids are made of.

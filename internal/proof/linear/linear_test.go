@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/proof"
 )
 

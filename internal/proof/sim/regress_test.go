@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
-	faulty "github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
+	faulty "github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"

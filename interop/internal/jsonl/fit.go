@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/blob"
 )
 
 // MaxEntry bounds one entry, beside its images (DESIGN 8).

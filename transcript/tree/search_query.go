@@ -1,21 +1,19 @@
-// Package search says whether an entry holds the words of a search. It looks at text, at the names of types and
-// roles, and knows the whole text that an entry shows.
-package search
+package tree
 
 import (
 	"strings"
 	"unicode"
 )
 
-// Query is what a search looks for: words, all of which an entry must hold.
-type Query struct{ words []string }
+// query is what a search looks for: words, all of which an entry must hold.
+type query struct{ words []string }
 
-// New takes the words of a search apart.
-func New(text string) Query { return Query{strings.Fields(strings.ToLower(text))} }
+// newQuery takes the words of a search apart.
+func newQuery(text string) query { return query{strings.Fields(strings.ToLower(text))} }
 
-// Holds says whether each word is somewhere in one of the texts, whatever the case, or names the type or the role.
+// holds reports whether each word is somewhere in one of the texts, whatever the case, or names the type or the role.
 // A query without words holds always.
-func (q Query) Holds(typ, role string, texts ...string) bool {
+func (q query) holds(typ, role string, texts ...string) bool {
 	if len(q.words) == 0 {
 		return true
 	}
@@ -26,7 +24,7 @@ func (q Query) Holds(typ, role string, texts ...string) bool {
 		}
 	}
 	for _, w := range q.words {
-		if !within(w, lower) && !names(w, typ, role) {
+		if !within(w, lower) && !namesKind(w, typ, role) {
 			return false
 		}
 	}
@@ -42,10 +40,10 @@ func within(word string, texts []string) bool {
 	return false
 }
 
-// names says whether a word is a name of what an entry is: its role; of what is no message its type; or a part
-// of either, as "tool" is of "toolResult" and "model" of "model_change". Parts of parts do not count: "use" is
+// namesKind reports whether a word is a name of what an entry is: its role; of what is no message its type; or a
+// part of either, as "tool" is of "toolResult" and "model" of "model_change". Parts of parts do not count: "use" is
 // no user. Nor does the type of messages, which nearly all entries have.
-func names(word, typ, role string) bool {
+func namesKind(word, typ, role string) bool {
 	return named(word, role) || typ != "message" && named(word, typ)
 }
 

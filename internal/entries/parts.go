@@ -1,6 +1,4 @@
-// Package shape finds what means something to us in a message of any provider, and writes one line of it for
-// people. It reads messages where they lie; what it gives refers to their bytes.
-package shape
+package entries
 
 import (
 	"strings"
@@ -45,8 +43,8 @@ func addText(dst [][]byte, val []byte) [][]byte {
 	return dst
 }
 
-// Role reads the role of a message; it spares an allocation for those that make up nearly all of them.
-func Role(val []byte) string {
+// RoleOf reads the role of a message; it spares an allocation for those that make up nearly all of them.
+func RoleOf(val []byte) string {
 	switch string(val) {
 	case `"user"`:
 		return "user"
@@ -62,7 +60,7 @@ func Role(val []byte) string {
 	return rawjson.Text(val)
 }
 
-// blockType is Role for the type of a block.
+// blockType is RoleOf for the type of a block.
 func blockType(val []byte) string {
 	switch string(val) {
 	case `"text"`:
@@ -86,8 +84,8 @@ type fields struct {
 	command, output, resultID, callID, name, args             []byte
 }
 
-// Inspect reads a message of any known shape.
-func Inspect(message []byte) Parts {
+// ReadParts reads a message of any known shape.
+func ReadParts(message []byte) Parts {
 	p, f := readFields(message)
 	p.AddContent(f.content)
 	if f.content == nil {
@@ -112,7 +110,7 @@ func readFields(message []byte) (p Parts, f fields) {
 	for m.Closing == '}' && m.Next() {
 		switch string(m.Key) {
 		case "role":
-			p.Role = Role(m.Val)
+			p.Role = RoleOf(m.Val)
 		case "type":
 			f.typ = m.Val
 		case "content", "parts":

@@ -1,5 +1,6 @@
-// Package entries has the values that transcripts are made of: lines, entries and messages. Package
-// transcript names them for the world; they are here so that the tree and the context can stand between.
+// Package entries has the values that transcripts are made of: lines, entries and messages, and reads the parts of
+// a message of any provider where they are. Package transcript has the public names of the values; they are here
+// because the tree and the context, which transcript imports, need them.
 package entries
 
 import (
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/internal/shape"
 )
 
 // Entry is one line of the transcript: a node of the tree, or an annotation. It never changes.
@@ -29,7 +29,7 @@ func (e Entry) Message() (Message, bool) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return Message{}, false
 	}
-	return Message{Entry: e.ID, Role: shape.Role(rawjson.Field(raw, "role")), Raw: raw}, true
+	return Message{Entry: e.ID, Role: RoleOf(rawjson.Field(raw, "role")), Raw: raw}, true
 }
 
 // Decode unmarshals the whole line into v, as encoding/json does it.

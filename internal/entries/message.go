@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/internal/shape"
 )
 
 // Message is one message as its provider gave it: a JSON object, byte for byte.
@@ -46,7 +45,7 @@ func Inspect(message json.RawMessage) Shape {
 	if end, err := rawjson.ValueEnd(message, 0, rawjson.MaxDepth); err != nil || rawjson.Space(message, end) < len(message) {
 		return Shape{}
 	}
-	p := shape.Inspect(message)
+	p := ReadParts(message)
 	s := Shape{Role: p.Role, Results: p.Results}
 	for _, c := range p.Calls {
 		s.Calls = append(s.Calls, ToolCall{ID: c.ID, Name: c.Name})

@@ -15,8 +15,8 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/backendtest"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 

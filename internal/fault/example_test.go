@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/fault"
 )
 
 // The answer to the second write is lost: it has happened, and its caller cannot know.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/backendtest"
-	"github.com/coppice-go/coppice/backend/fault"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/backend/trace"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/testutil"
+	"github.com/coppice-go/coppice/internal/trace"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/entries"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // Entry adds the message of one entry, if it has one.

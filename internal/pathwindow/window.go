@@ -6,10 +6,10 @@ package pathwindow
 import (
 	"slices"
 
+	"github.com/coppice-go/coppice/internal/derive"
 	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/internal/derive"
 )
 
 // Window is the working context of a path, kept entry by entry: what a checkpoint holds so that a

@@ -1,13 +1,13 @@
 // Package derive builds the context of a path: what a model sees next, by the rules of a profile. It takes time
-// linear in the path, never fails, and reports what it could not use. Package transcript names what the world
-// needs of it; package pathwindow applies the same rules to a path that grows.
+// linear in the path, never fails, and reports what it could not use. Package transcript has the public names;
+// package pathwindow applies the same rules to a path that grows.
 package derive
 
 import (
 	"bytes"
 
+	"github.com/coppice-go/coppice/internal/entries"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // Profile names the rules by which a context is built from a path. The rules of a peer answer what that

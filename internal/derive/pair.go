@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/entries"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // pair matches calls and results, reports those that stand alone, and gives the calls that wait for a

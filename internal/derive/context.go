@@ -6,9 +6,8 @@ import (
 	"fmt"
 
 	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/internal/entries"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/internal/entries"
-	"github.com/coppice-go/coppice/transcript/internal/shape"
 )
 
 // Context is what the model sees next, and what a reader should know about it.
@@ -50,13 +49,13 @@ type Builder struct {
 // Link is how a message hangs together with others.
 type Link struct {
 	ordinal uint64
-	Calls   []shape.Call
+	Calls   []entries.Call
 	Results []string // ids of the calls that it answers
 	only    bool     // it says nothing but results
 }
 
 func linkOf(m entries.Message, ordinal uint64) Link {
-	p := shape.Inspect(m.Raw)
+	p := entries.ReadParts(m.Raw)
 	return Link{ordinal: ordinal, Calls: p.Calls, Results: p.Results, only: p.OnlyResults() || m.Role == "toolResult"}
 }
 

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/entries"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/internal/entries"
 )
 
 // verbatimPreface stands before the text of a verbatim compaction: part of what the peer sends.

@@ -1,9 +1,9 @@
 package pathwindow
 
 import (
+	"github.com/coppice-go/coppice/internal/derive"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/internal/derive"
 )
 
 // head gives the entry with its line cut to the head fields if no context will ever read the rest.
