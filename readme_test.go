@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The program in the README is the Example that runs.
+// Every line of Go in the README is a line of an Example that runs.
 func TestReadmeExampleRuns(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
@@ -22,11 +22,14 @@ func TestReadmeExampleRuns(t *testing.T) {
 		t.Fatal("the README has no Go program")
 	}
 	for line := range strings.Lines(block) {
-		if line = strings.TrimSpace(line); line != "" && !strings.Contains(string(example), line) {
-			t.Errorf("the README has a line that the Example has not: %s", line)
+		if line = spaced(line); line != "" && !strings.Contains(spaced(string(example)), line) {
+			t.Errorf("the README has a line that no Example has: %s", line)
 		}
 	}
-	if n := strings.Count(block, "\n"); n > 25 {
-		t.Errorf("the program has %d lines, 25 is enough", n)
+	if n := strings.Count(block, "\n"); n > 6 {
+		t.Errorf("the program has %d lines, 6 is enough", n)
 	}
 }
+
+// spaced returns text with each run of white space as one space: gofmt aligns the comments of the Example.
+func spaced(text string) string { return strings.Join(strings.Fields(text), " ") }
