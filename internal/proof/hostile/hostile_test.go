@@ -38,7 +38,7 @@ var table = slices.Concat([]row{
 		"decompression bombs: sizes that lie, frames in frames, windows, skippable frames", "refused before memory is taken",
 		"codec.TestContainerBomb, codec.TestDecompressRefuses, codec.FuzzDecompress", bombs,
 	},
-	{"bombs in a store: a checkpoint, an imported file's bytes, a segment", "ErrCorrupt with the object; memory is bounded", "flip.TestProofFlip", bombsInStore},
+	{"bombs in a store: a checkpoint, an imported file's bytes, a segment", "ErrCorrupt with the object; memory is bounded", "flip.TestProofFlips", bombsInStore},
 	{
 		"msgpack: lengths, depth, extension types, duplicate keys, NaN, broken UTF-8, trailing bytes", "refused by a scan before the library sees it",
 		"codec.TestUnmarshalRefuses, codec.FuzzUnmarshal, checkpoint.TestObjectHostile, checkpoint.FuzzDecodeObjectBody", packed,
@@ -55,7 +55,7 @@ var table = slices.Concat([]row{
 	{"trees: a chain and a fan without end", "nothing recurses; time is linear", "tree.TestTreeLarge, tree.TestResolveParentsIsLinear", hugeTrees},
 	{
 		"indexes that lie: another segment's bytes, another session's checkpoint, cut tails", "found by length, hash and name before anything is used",
-		"codec.TestSegmentIndexLies, codec.TestIndexRefuses, codec.TestPreviewsThatLie, flip.TestProofFlip", lyingObjects,
+		"codec.TestSegmentIndexLies, codec.TestIndexRefuses, codec.TestPreviewsThatLie, flip.TestProofFlips", lyingObjects,
 	},
 	{"secrets: bodies in errors, logs, reports and on the error output", "ids, sizes and offsets only", "backend.FuzzOpen (passwords in addresses), s3.TestBadAddresses", leaks},
 	{"tenants of one bucket: ids and prefixes that reach for another's keys", "the prefix is the client's, never the id's", "backend.FuzzPrefix, backend.TestPrefixThatIsNoKey", tenants},
