@@ -42,7 +42,7 @@ type Error struct {
 	Err     error
 }
 
-// Error gives operation, session and cause.
+// Error returns operation, session and cause.
 func (e *Error) Error() string {
 	text := e.Op
 	if e.Session != "" {
@@ -51,7 +51,7 @@ func (e *Error) Error() string {
 	return text + ": " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // hints say what to do, by cause. The first that fits is taken.
@@ -94,7 +94,7 @@ var causes = []struct{ from, to error }{
 
 // sentinel puts sentinels of this package on top of a cause, whose text already says them.
 type sentinel struct {
-	is  []error // the first gives the text
+	is  []error // the first returns the text
 	err error
 }
 

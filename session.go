@@ -49,7 +49,7 @@ func (s *Session) ID() string { return s.id }
 // Info is the summary of the last acknowledged commit.
 func (s *Session) Info() checkpoint.Summary { return s.h.State().Summary }
 
-// Head gives seq, commit and epoch of the last acknowledged commit, and entry and branch with what is
+// Head returns seq, commit and epoch of the last acknowledged commit, and entry and branch with what is
 // pending.
 func (s *Session) Head() checkpoint.Head {
 	h := s.h.State().Head()
@@ -87,7 +87,7 @@ func decode(state json.RawMessage, v any) error {
 // IO is all that this handle asked of the backend: after Open, what the resume cost.
 func (s *Session) IO() backend.IO { return s.h.IO() }
 
-// Context gives the messages that the model sees next, what is pending included: derived from the path
+// Context returns the messages that the model sees next, what is pending included: derived from the path
 // to the head by the session's profile, unless SetContext made it explicit. It is bounded by ContextBytes
 // (Window says what was cut; View.Context of the head gives all) and it is a copy. Only images that it
 // refers to are read, in parallel; one that is gone is a diagnostic, its reference stays.
@@ -128,7 +128,7 @@ func (s *Session) SetContext(ctx context.Context, items ...transcript.Item) erro
 	return s.fail("set context", err)
 }
 
-// Tree gives the tree of this moment, pending entries included: immutable, skeletons only. The first
+// Tree returns the tree of this moment, pending entries included: immutable, skeletons only. The first
 // call reads them; afterwards the tree grows by itself.
 func (s *Session) Tree(ctx context.Context) (*transcript.Tree, error) {
 	if err := s.h.Ready(ctx); err != nil {
@@ -141,7 +141,7 @@ func (s *Session) Tree(ctx context.Context) (*transcript.Tree, error) {
 	return m.Tree, nil
 }
 
-// Entry gives one entry by its id, or a unique prefix of it.
+// Entry returns one entry by its id, or a unique prefix of it.
 func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error) {
 	for e, err := range s.Entries(ctx, id) {
 		return e, err
@@ -149,7 +149,7 @@ func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error
 	return transcript.Entry{}, s.fail("entry", session.Missing("entry", id))
 }
 
-// Entries gives the entries with these ids in their order; none = all, in append order. Neighbours share
+// Entries returns the entries with these ids in their order; none = all, in append order. Neighbours share
 // a range read.
 func (s *Session) Entries(ctx context.Context, ids ...string) iter.Seq2[transcript.Entry, error] {
 	return iterate(ctx, s, "entries", func(yield func(transcript.Entry, error) bool) error {
@@ -160,7 +160,7 @@ func (s *Session) Entries(ctx context.Context, ids ...string) iter.Seq2[transcri
 	})
 }
 
-// Path gives the entries from one (its id or a unique prefix; "" = the head) towards the root.
+// Path returns the entries from one (its id or a unique prefix; "" = the head) towards the root.
 func (s *Session) Path(ctx context.Context, from string) iter.Seq2[transcript.Entry, error] {
 	return iterate(ctx, s, "path", func(yield func(transcript.Entry, error) bool) error {
 		return s.h.ReadPath(ctx, from, yield)

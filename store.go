@@ -22,7 +22,7 @@ type Options struct {
 
 	// SingleWriter lets sessions be kept on a store that does not honour conditional writes, where others
 	// get backend.ErrNoCAS. The caller answers for it that no two writers ever have one session: nothing
-	// notices a second one, and what it overwrites is lost. Their checkpoints carry no proof, so whoever
+	// notices a second one, and what it overwrites is lost. Their checkpoints carry no proof, so the caller that
 	// opens them without this option is refused at its first commit.
 	SingleWriter bool
 }
@@ -79,7 +79,7 @@ type ListOptions struct {
 
 	// Progress is told how many sessions were looked at so far and how many there are in all, those of other
 	// directories and of pages before included: once when the total is known, then before each session that
-	// is yielded or passed over. Deleted ones leave the total when they are come upon. nil = nobody asks.
+	// is yielded or passed over. Deleted ones leave the total when they are come upon. nil = no one asks.
 	Progress func(looked, total int)
 }
 

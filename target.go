@@ -24,7 +24,7 @@ type Target struct {
 // maxTargetText bounds the text of a target, in bytes.
 const maxTargetText = 512
 
-// MarshalText gives the text of a target.
+// MarshalText returns the text of a target.
 func (t Target) MarshalText() ([]byte, error) {
 	if err := t.valid(); err != nil {
 		return nil, err

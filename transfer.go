@@ -152,7 +152,7 @@ func (s *Store) Export(ctx context.Context, id string, w io.Writer) error {
 }
 
 // ExportPi writes a session as a pi v3 file: the header and every entry, images put back. Where the head
-// is not the last line a custom entry "coppice.head" behind it makes pi go on at the right place.
+// is not the last line a custom entry "coppice.head" after it makes pi go on at the right place.
 func (s *Store) ExportPi(ctx context.Context, id string, w io.Writer) error {
 	tail := func(d transcript.Draft, parent string) ([]byte, error) {
 		now := s.o.Now()

@@ -153,7 +153,7 @@ func (t Turn) digest(e *session.Edit) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// marshal gives v as JSON; nil for nil and for no bytes.
+// marshal returns v as JSON; nil for nil and for no bytes.
 func marshal(what string, v any) ([]byte, error) {
 	if raw, ok := v.(json.RawMessage); v == nil || ok && len(raw) == 0 {
 		return nil, nil

@@ -21,7 +21,7 @@ type View struct {
 	v *session.View
 }
 
-// At gives the session as it was at a target. Nothing moves. It costs what the nearest snapshot or
+// At returns the session as it was at a target. Nothing moves. It costs what the nearest snapshot or
 // keyframe and the patches since cost; the head and the last commit cost nothing.
 func (s *Session) At(ctx context.Context, t Target) (*View, error) {
 	v, err := s.at(ctx, t)
@@ -76,21 +76,21 @@ func (v *View) Document() checkpoint.Document { return v.v.Doc }
 // State decodes the agent's state then into dst; where there was none it leaves dst alone.
 func (v *View) State(dst any) error { return v.s.fail("state", decode(v.v.Doc.State, dst)) }
 
-// Context gives the whole context then, not cut to any bound: a view of the head is how one reads past
+// Context returns the whole context then, not cut to any bound: a view of the head is how one reads past
 // the window.
 func (v *View) Context(ctx context.Context) (transcript.Context, error) {
 	c, err := v.v.Context(ctx)
 	return c, v.s.fail("context", err)
 }
 
-// Path gives the entries from the view's head towards the root, newest first.
+// Path returns the entries from the view's head towards the root, newest first.
 func (v *View) Path(ctx context.Context) iter.Seq2[transcript.Entry, error] {
 	return iterate(ctx, v.s, "path", func(yield func(transcript.Entry, error) bool) error {
 		return v.v.Path(ctx, yield)
 	})
 }
 
-// Diff gives what lies between this view, A, and another of the same session, B.
+// Diff returns what lies between this view, A, and another of the same session, B.
 func (v *View) Diff(ctx context.Context, to *View) (checkpoint.Diff, error) {
 	if to == nil {
 		return checkpoint.Diff{}, v.s.fail("diff", errors.New("no other view"))

@@ -52,7 +52,7 @@ func Bytes(off, n int64) Range { return Range{kind: rangeBytes, off: off, n: n} 
 // Tail is the last n bytes, or the whole object where it is shorter.
 func Tail(n int64) Range { return Range{kind: rangeTail, n: n} }
 
-// Resolve gives the offset and length, in bytes, of the range in an object of size bytes; ErrRange
+// Resolve returns the offset and length, in bytes, of the range in an object of size bytes; ErrRange
 // where it does not lie inside.
 func (r Range) Resolve(size int64) (off, n int64, err error) {
 	switch r.kind {

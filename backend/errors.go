@@ -46,7 +46,7 @@ type Error struct {
 	Err     error
 }
 
-// Error gives operation, key, cause and, where it matters, the outcome.
+// Error returns operation, key, cause and, where it matters, the outcome.
 func (e *Error) Error() string {
 	text := e.Op
 	if e.Key != "" {
@@ -74,7 +74,7 @@ func (e *Error) writes() bool {
 	return false
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // OutcomeOf tells what happened: Applied for nil, the outcome that the first Error in the chain

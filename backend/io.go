@@ -13,7 +13,7 @@ type IO struct {
 	BytesWritten int64 `json:"bytesWritten"` // that Put and Append were given
 }
 
-// Add gives the sum of two counts.
+// Add returns the sum of two counts.
 func (x IO) Add(y IO) IO {
 	return IO{
 		Get: x.Get + y.Get, Put: x.Put + y.Put, Append: x.Append + y.Append,
@@ -22,7 +22,7 @@ func (x IO) Add(y IO) IO {
 	}
 }
 
-// Sub gives what came to y until it was x.
+// Sub returns what came to y until it was x.
 func (x IO) Sub(y IO) IO {
 	return IO{
 		Get: x.Get - y.Get, Put: x.Put - y.Put, Append: x.Append - y.Append,

@@ -12,7 +12,7 @@ const (
 	maxComponentBytes = 255
 )
 
-// ValidKey tells whether key may name an object: components of 1 to 255 bytes out of [A-Za-z0-9._-]
+// ValidKey reports whether key may name an object: components of 1 to 255 bytes out of [A-Za-z0-9._-]
 // with "/" between them, none of which starts or ends with ".", and at most 900 bytes in all. What
 // starts with a dot is left to drivers (locks, temporary files), so a key never meets one, and "."
 // and ".." cannot be written. The error is an *Error around ErrKey, outcome NotApplied.

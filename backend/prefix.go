@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// WithPrefix gives a view of the part of b below a folder: the key "x" of the view is the key
+// WithPrefix returns a view of the part of b below a folder: the key "x" of the view is the key
 // prefix + "/" + x of b, and the view shows and reaches nothing else. A slash at the end of prefix
 // changes nothing; an empty prefix is all of b. Views nest. The view is an Appender iff b is one.
 //

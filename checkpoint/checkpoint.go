@@ -54,7 +54,7 @@ type LimitError = canon.LimitError
 func MakePatch(from, to []byte) (text []byte, sorted, ok bool) { return patch.Make(from, to) }
 
 // ApplyPatch applies an RFC 6902 patch to an encoded document. With sorted, every object of the result
-// that stands where from has an object with its members in ascending order of their names gets that
+// that is where from has an object with its members in ascending order of their names gets that
 // order too: a patch can only add members at the end. The input is checked before any library sees it,
 // and no input makes it panic. Errors wrap codec.ErrFormat or are a *LimitError. Whether the result is
 // the right one is for the caller to tell, by Record.DocCRC.
@@ -62,7 +62,7 @@ func ApplyPatch(from, text []byte, sorted bool) ([]byte, error) {
 	return patch.Apply(from, text, sorted)
 }
 
-// Head is where a session stands: its last commit, and the entry from which it grows.
+// Head is where a session is: its last commit, and the entry from which it grows.
 type Head struct {
 	Seq, Epoch uint64
 	Commit     string // id of the last commit; "" = nothing committed yet
@@ -97,7 +97,7 @@ type Summary struct {
 	First string // one line of what the user asked first, if it was among the first entries that were committed
 	// Status is how far the conversation is, by the newest message on the way to its head: "asked" (an answer is
 	// due), "calling" (results of tools are due), "working" (tools have answered), "answered", "failed" (the agent's
-	// last message is an error), "aborted" (it was broken off); "" = nobody has said anything.
+	// last message is an error), "aborted" (it was broken off); "" = no one has said anything.
 	Status    string
 	Internal  bool   // an agent began it for its own ends: it is none of those that a person goes on with
 	Tombstone bool   // the session is deleted: nothing else is kept of it

@@ -87,14 +87,14 @@ func appendItems(dst []byte, items []transcript.Item) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// DiffState gives the RFC 6902 patch from the state of d to that of another document, for people and
+// DiffState returns the RFC 6902 patch from the state of d to that of another document, for people and
 // programs that look at history. Without a state on one side the patch adds or removes the whole; equal
 // states give [].
 func (d Document) DiffState(to Document) (json.RawMessage, error) {
 	return patch.Diff(d.State, to.State)
 }
 
-// DecodeDocument reads what Encode wrote, and nothing else: what it accepts, Encode gives back byte for
+// DecodeDocument reads what Encode wrote, and nothing else: what it accepts, Encode returns byte for
 // byte. The raw parts of the result alias p.
 func DecodeDocument(p []byte) (Document, error) {
 	var d Document

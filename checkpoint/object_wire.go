@@ -96,7 +96,7 @@ func (o *Object) pack() (body.Packed, error) {
 	return body.Pack(b, o.parts(), o.memo)
 }
 
-// parts gives the lists of a body.
+// parts returns the lists of a body.
 func (o *Object) parts() *body.Parts {
 	p := &body.Parts{Ords: o.Window.Ords, Lineage: make([]body.Commit, len(o.Lineage))}
 	p.PoolOrds, p.Pool = o.pool()
@@ -126,7 +126,7 @@ func (o *Object) parts() *body.Parts {
 	return p
 }
 
-// pool gives the lines of the pool by their ordinals, ascending: mostly those of the window, which are in it.
+// pool returns the lines of the pool by their ordinals, ascending: mostly those of the window, which are in it.
 func (o *Object) pool() (ords []uint64, lines [][]byte) {
 	if ords = o.Window.Ords; len(o.shown) == len(ords) && o.shown != nil {
 		return ords, o.shown

@@ -61,7 +61,7 @@ func (p Prelude) Line() ([]byte, error) {
 }
 
 // ParsePrelude reads a line that Line wrote, and no other: a flipped bit anywhere gives false. For an
-// intact prelude of a later format it gives false too, with Format set and nothing else: too new to
+// intact prelude of a later format it returns false too, with Format set and nothing else: too new to
 // read, not damaged.
 func ParsePrelude(line []byte) (Prelude, bool) {
 	const tailBytes = len(preludeCRC) + 8 + len(`"}}`)

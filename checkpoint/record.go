@@ -53,7 +53,7 @@ type Record struct {
 	Self   uint32 // over the key and the line up to it
 }
 
-// ParentDelta gives the parent of one entry of a commit where it is not the usual one: the entry before
+// ParentDelta returns the parent of one entry of a commit where it is not the usual one: the entry before
 // it in the commit, or for the first the head before the commit.
 type ParentDelta struct {
 	Index int   // of the entry within the commit, from 0

@@ -22,7 +22,7 @@ type SegmentMap struct {
 	Levels [][]codec.Ref
 }
 
-// Next is the ordinal behind the last one that the map covers, which is also how many it covers.
+// Next is the ordinal after the last one that the map covers, which is also how many it covers.
 func (m SegmentMap) Next() uint64 {
 	for _, level := range m.Levels {
 		if n := len(level); n > 0 {
@@ -32,7 +32,7 @@ func (m SegmentMap) Next() uint64 {
 	return 0
 }
 
-// Refs gives every reference, oldest first, each with its level.
+// Refs returns every reference, oldest first, each with its level.
 func (m SegmentMap) Refs(yield func(level int, ref codec.Ref) bool) {
 	for l := len(m.Levels) - 1; l >= 0; l-- {
 		for _, ref := range m.Levels[l] {
@@ -68,7 +68,7 @@ func (m *SegmentMap) set(level int, rest []codec.Ref, ref ...codec.Ref) {
 	m.Levels = levels
 }
 
-// FoldCandidate gives the references that are due to be folded: the oldest FoldWidth of the lowest
+// FoldCandidate returns the references that are due to be folded: the oldest FoldWidth of the lowest
 // level that holds so many. level is theirs; ok false = nothing is due.
 func (m SegmentMap) FoldCandidate() (level int, refs []codec.Ref, ok bool) {
 	for l, level := range m.Levels {
@@ -96,14 +96,14 @@ func (m *SegmentMap) Fold(level int, index codec.Ref) error {
 	return nil
 }
 
-// Find gives the reference that covers an ordinal. level 0 = a segment, else an index object.
+// Find returns the reference that covers an ordinal. level 0 = a segment, else an index object.
 func (m SegmentMap) Find(ordinal uint64) (level int, ref codec.Ref, ok bool) {
 	return m.search(func(r codec.Ref) bool { return r.First > ordinal }, func(r codec.Ref) bool {
 		return ordinal < r.First+uint64(r.Count)
 	})
 }
 
-// FindSeq gives the last reference that starts at or before a commit's seq. Whether that commit is in
+// FindSeq returns the last reference that starts at or before a commit's seq. Whether that commit is in
 // it only its lines tell: it may be newer than all that is sealed.
 func (m SegmentMap) FindSeq(seq uint64) (level int, ref codec.Ref, ok bool) {
 	return m.search(func(r codec.Ref) bool { return r.FirstSeq > seq }, func(codec.Ref) bool { return true })

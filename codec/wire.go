@@ -29,7 +29,7 @@ func appendChecksum(dst []byte, from int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, checksum(dst[from:]))
 }
 
-// splitChecksum takes the CRC-32C off the end of p and verifies it over all that stands before.
+// splitChecksum takes the CRC-32C off the end of p and verifies it over all that is before.
 func splitChecksum(what string, p []byte) ([]byte, error) {
 	if len(p) < 4 {
 		return nil, fmt.Errorf("%s of %d bytes is too short: %w", what, len(p), ErrFormat)

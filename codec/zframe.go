@@ -244,7 +244,7 @@ func walkBlocks(p []byte, blockMax uint64) (most uint64, rest []byte, err error)
 
 // appendStored appends a zstd frame that holds src without compressing it, for content that is
 // compressed already: such a frame is read at the speed of memory. It carries no checksum of its
-// own, so it stands only in objects that have one.
+// own, so it is only in objects that have one.
 func appendStored(dst, src []byte) []byte {
 	const magic, header = 0xFD2FB528, 0x80 // header: a content size of four bytes, no checksum
 	n := uint32(len(src))

@@ -1,7 +1,7 @@
 // Package export writes a session for people: as Markdown, and as one HTML page that needs nothing else.
 //
 // Guarantees: every message of every branch is there, the current line first; what a message holds never becomes
-// markup or script of the document, and cannot hide or change what stands behind it; both stream, so memory is
+// markup or script of the document, and cannot hide or change what is after it; both stream, so memory is
 // bounded by one line of the tree for each entry (about 400 bytes) and by the bodies of 64 entries.
 //
 // The page shows what was said as it was written: Markdown in it is shown as its source. The Markdown document shows
@@ -80,7 +80,7 @@ func chosen(versions []transcript.Node) int {
 	return len(versions) - 1
 }
 
-// fork gives the versions below a node: the one that the conversation goes on with, and the others, the
+// fork returns the versions below a node: the one that the conversation goes on with, and the others, the
 // oldest first.
 func (f *forest) fork(parent string) (main step, others []step) {
 	all := f.children[parent]
@@ -114,7 +114,7 @@ const (
 	maxDepth = 32
 )
 
-// nested gives the steps of the whole tree, each version that is not on the line before the one that is, with
+// nested returns the steps of the whole tree, each version that is not on the line before the one that is, with
 // all that grows on it.
 func (f *forest) nested(yield func(step) error) error {
 	type task struct {
@@ -156,7 +156,7 @@ func (f *forest) nested(yield func(step) error) error {
 	return nil
 }
 
-// lines gives the steps of the whole tree line by line: the current one, then each that was left, opened by
+// lines returns the steps of the whole tree line by line: the current one, then each that was left, opened by
 // where it begins.
 func (f *forest) lines(yield func(step) error) error {
 	var left []step

@@ -29,7 +29,7 @@ func (f *forest) name(t *transcript.Tree) names {
 	out := names{heads: map[string][]string{}, along: map[string][]string{}, within: map[string][]string{}}
 	branches := t.Branches()
 	if len(branches) < 2 {
-		return out // the one that there is stands above everything
+		return out // the only one is above everything
 	}
 	up := f.climb()
 	for _, b := range branches {

@@ -19,7 +19,7 @@ func quote(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// tame gives the lines of a text, those that are no code without what would reach out of a quotation.
+// tame returns the lines of a text, those that are no code without what would reach out of a quotation.
 func tame(text string) []string {
 	t := &tamer{}
 	for l := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
@@ -37,7 +37,7 @@ type tamer struct {
 	out   []string
 	open  []container // quotations and items of lists that are open, the outer ones first
 	fence fence
-	para  bool // a paragraph is open: a line can go on with it wherever it stands
+	para  bool // a paragraph is open: a line can go on with it wherever it is
 	chunk int  // out[chunk:] are lines of words that are to be tamed together
 	table bool // these can be a table, which not every reader knows
 	lost  bool // nested too deeply, or too oddly, to say what is code
@@ -58,7 +58,7 @@ type fence struct {
 // nestMost bounds the containers in one another. Deeper, nothing counts as code any more.
 const nestMost = 64
 
-// margin is what stands before a line in the containers that are open.
+// margin is what is before a line in the containers that are open.
 func (t *tamer) margin() string {
 	var b strings.Builder
 	for _, c := range t.open {

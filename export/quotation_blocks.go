@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// cursor stands in a line behind the marks of the containers that it is in. A tab goes to the next multiple of
+// cursor is in a line after the marks of the containers that it is in. A tab goes to the next multiple of
 // four columns; it becomes spaces where it is taken apart, for in a quotation it would be of another width.
 type cursor struct {
 	done strings.Builder
@@ -74,7 +74,7 @@ type leaf uint8
 const (
 	isWords leaf = iota
 	isCode
-	isHeading // or a rule: no paragraph goes on behind it
+	isHeading // or a rule: no paragraph goes on after it
 )
 
 var (
@@ -105,7 +105,7 @@ func (t *tamer) begin(c *cursor, matched int, all bool) (is leaf, begun bool) {
 		ahead := c.indent()
 		text := strings.TrimLeft(c.rest, " \t")
 		if para && t.table && (text[0] == '=' || bullet().MatchString(text)) {
-			// Within a paragraph these are something else than behind the row of a table.
+			// Within a paragraph these are something else than after the row of a table.
 			if _, ok := item(text, para); !ok {
 				t.lost = true
 				break

@@ -14,7 +14,7 @@ func lazy(expr string) func() *regexp.Regexp {
 // dashes is the line below the head of a table, and everything that could be one.
 var dashes = lazy(`^[ \t>|:+*-]*-[ \t|:-]*$`)
 
-// defuse takes away what reaches out of a quotation from lines that belong together. What stands between backticks
+// defuse takes away what reaches out of a quotation from lines that belong together. What is between backticks
 // on one line is code, and stays, if all backticks before it have their partner on their line: then it is code by
 // every reading of where paragraphs and the cells of tables begin. table: they can be one; unsure: none is code.
 func defuse(lines []string, table, unsure bool) {

@@ -18,7 +18,7 @@ type Compaction struct {
 	Instructions string
 }
 
-// keepTokens is how much of the end of a conversation stays where nobody says it: pi's default.
+// keepTokens is how much of the end of a conversation stays where no one says it: pi's default.
 const keepTokens = 20_000
 
 // Compact puts a summary in the place of the older part of the context: one commit. Nothing goes from the tree.
@@ -144,7 +144,7 @@ func (m *Manager) cut(ctx context.Context, o *Compaction) (*Cut, error) {
 	return c, nil
 }
 
-// FindCut gives the place in a path from which on all is kept, so that at least so many tokens are, as far as they
+// FindCut returns the place in a path from which on all is kept, so that at least so many tokens are, as far as they
 // are there. It never cuts between a call and its result: what is kept begins with something that is said, not
 // with a tool's answer. 0 = all is kept.
 func FindCut(path []transcript.Entry, keep int) int {
@@ -160,7 +160,7 @@ func FindCut(path []transcript.Entry, keep int) int {
 			return i
 		}
 	}
-	for i := cut; i > 0; i-- { // nothing behind it is a beginning
+	for i := cut; i > 0; i-- { // nothing after it is a beginning
 		if begins(path[i]) {
 			return i
 		}
@@ -187,7 +187,7 @@ const (
 	tokenBytes = 4
 )
 
-// Estimate gives how many tokens an entry takes in the context, about: a token for four bytes, 1,200 for an image.
+// Estimate returns how many tokens an entry takes in the context, about: a token for four bytes, 1,200 for an image.
 func Estimate(e transcript.Entry) int {
 	if !speaks(e) {
 		return 0
@@ -220,7 +220,7 @@ func Estimate(e transcript.Entry) int {
 	return (max(n, 0) + tokenBytes - 1) / tokenBytes
 }
 
-// tokens gives the size of a context: what the last usage says and an estimate of what came after. Usage from
+// tokens returns the size of a context: what the last usage says and an estimate of what came after. Usage from
 // before the newest compaction is of another context, and does not count.
 func tokens(all, since []transcript.Entry) int {
 	after := 0

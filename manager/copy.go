@@ -35,7 +35,7 @@ func Copy(ctx context.Context, st *coppice.Store, id, cwd string, o *coppice.Ses
 	return nil, errors.Join(err, s.Close(), st.Delete(context.WithoutCancel(ctx), s.ID()))
 }
 
-// whole makes the copy. With an error it gives the session that is to be removed, if there is one.
+// whole makes the copy. With an error it returns the session that is to be removed, if there is one.
 func whole(ctx context.Context, st *coppice.Store, from *coppice.Session, cwd string, o *coppice.SessionOptions) (*coppice.Session, error) {
 	own := coppice.SessionOptions{}
 	if o != nil {
@@ -90,7 +90,7 @@ func introduce(ctx context.Context, s *coppice.Session, title, cwd string) error
 	return err
 }
 
-// lines gives every entry of a session as the line that it is.
+// lines returns every entry of a session as the line that it is.
 func lines(ctx context.Context, s *coppice.Session) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		for e, err := range s.Entries(ctx) {

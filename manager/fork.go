@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 )
 
-// Branch makes a session of its own of what came before a message of the user's, goes on in it, and gives the
+// Branch makes a session of its own of what came before a message of the user's, goes on in it, and returns the
 // message's text back. Of a message that nothing came before it is a new session, empty but for its parent.
 func (m *Manager) Branch(ctx context.Context, message string) (text string, err error) {
 	if m.s == nil {

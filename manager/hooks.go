@@ -8,7 +8,7 @@ import (
 )
 
 // Hooks see what a Manager does, and may stop it: an error of a hook whose name begins with Before ends the step
-// before anything was changed. What they set in their argument counts. nil = nobody looks.
+// before anything was changed. What they set in their argument counts. nil = no one looks.
 type Hooks struct {
 	Start        func(ctx context.Context, s *coppice.Session, reason string) // "new", "resume", "terminal", "continue", "branch", "fork"
 	BeforeSwitch func(ctx context.Context, from *coppice.Session, to, reason string) error
@@ -29,7 +29,7 @@ type Hooks struct {
 type Navigation struct {
 	Summarize    bool   // leave a summary of the line that is left
 	Summary      string // the summary itself; "" = a hook's, else that of Options.Summarize
-	Instructions string // for whoever makes it
+	Instructions string // for the caller that makes it
 	Label        string // names the summary, or without one the target
 }
 
@@ -61,7 +61,7 @@ type Moved struct {
 type Cut struct {
 	Session      *coppice.Session
 	Path         []transcript.Entry // to the head, root first
-	Entries      []transcript.Entry // of these, what the summary stands for
+	Entries      []transcript.Entry // of these, what the summary replaces
 	FirstKept    string             // the entry from which on all is kept; "" = nothing is
 	TokensBefore int                // of the context, estimated where no usage says it
 	Previous     string             // the summary of the compaction before

@@ -132,7 +132,7 @@ func (m *Manager) Continue(ctx context.Context, cwd string) (*coppice.Session, e
 	return m.begin(ctx, "new", cwd, "")
 }
 
-// crumb gives what the terminal remembers, if it is of this directory and this store.
+// crumb returns what the terminal remembers, if it is of this directory and this store.
 func (m *Manager) crumb(cwd string) (Crumb, bool) {
 	if m.o.Crumbs == nil || m.o.Terminal == "" {
 		return Crumb{}, false
@@ -193,7 +193,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	return m.shut(ctx, forget)
 }
 
-// settle commits what is pending. forget: that was put off, since nobody answered yet, and there is nothing that
+// settle commits what is pending. forget: that was put off, since no one answered yet, and there is nothing that
 // anyone would go on with.
 func (m *Manager) settle(ctx context.Context) (forget bool, err error) {
 	if m.s == nil || !pending(m.s) {

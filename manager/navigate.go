@@ -16,7 +16,7 @@ import (
 // head goes to the entry itself. Where the head is there already nothing is done. nil options: no summary.
 //
 // A summary tells the model, at the new place, of the line that was left. It is made before anything moves, and is
-// in the commit of the move. A label is a commit of its own behind it.
+// in the commit of the move. A label is a commit of its own after it.
 func (m *Manager) Navigate(ctx context.Context, target string, o *Navigation) (Moved, error) {
 	if m.s == nil {
 		return Moved{}, errNone
@@ -71,7 +71,7 @@ func (m *Manager) BranchForEdit(ctx context.Context, message string) (Moved, err
 	return Moved{Receipt: r, From: e.ID, Text: text}, err
 }
 
-// Before gives a message of the user's, or a custom one, with its text. ParentID is where the conversation stood
+// Before returns a message of the user's, or a custom one, with its text. ParentID is where the conversation stood
 // before it: an entry that is there, or "". Any other entry is an error.
 func Before(ctx context.Context, s *coppice.Session, message string) (e transcript.Entry, text string, err error) {
 	if e, err = s.Entry(ctx, message); err != nil {
@@ -92,7 +92,7 @@ func Before(ctx context.Context, s *coppice.Session, message string) (e transcri
 	return e, text, nil
 }
 
-// Prompt gives the text of an entry that a user can edit and send again: a message of the user's, or a custom
+// Prompt returns the text of an entry that a user can edit and send again: a message of the user's, or a custom
 // message. false: it is none.
 func Prompt(e transcript.Entry) (text string, ok bool) {
 	if m, is := e.Message(); is {
@@ -157,7 +157,7 @@ func (m *Manager) plan(ctx context.Context, target string, o *Navigation) (*Plan
 	return p, text, nil
 }
 
-// leave gives the last entry that the ways to both have in common, and what is only on the way to from.
+// leave returns the last entry that the ways to both have in common, and what is only on the way to from.
 func leave(t *transcript.Tree, from, to string) (ancestor string, left []string) {
 	if from == "" {
 		return "", nil

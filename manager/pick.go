@@ -29,13 +29,13 @@ type PickOptions struct {
 	Internal bool   // those that agents began for themselves, too; pinned ones always
 	Sort     Sort
 	Limit    int                  // at most so many; 0 = all
-	Progress func(p PickProgress) // told after each session that was looked at; nil = nobody asks
+	Progress func(p PickProgress) // told after each session that was looked at; nil = no one asks
 
 	// Pinned are ids of sessions that come first if they fit, whatever the order. Each costs one read more, so that
 	// they need not be waited for; one that is gone is passed over.
 	Pinned []string
-	// Said gives the sessions in which a query was said, by their ids, with a line around it: those that do not fit
-	// by what they are called come behind those that do. Its error is the last result. nil = nobody knows.
+	// Said returns the sessions in which a query was said, by their ids, with a line around it: those that do not fit
+	// by what they are called come behind those that do. Its error is the last result. nil = no one knows.
 	Said func(ctx context.Context, query string) (map[string]string, error)
 }
 
@@ -86,7 +86,7 @@ type picker struct {
 	held  []Found         // what fits, in an order that only the end of the listing tells
 	last  []Found         // what does not fit, and was said
 	given int
-	done  bool // nobody wants more
+	done  bool // no one wants more
 }
 
 func (p *picker) run(ctx context.Context, st *coppice.Store) error {
@@ -134,7 +134,7 @@ func (p *picker) run(ctx context.Context, st *coppice.Store) error {
 	return missed
 }
 
-// match tells whether a session is one of those that are looked for, and how well it fits.
+// match reports whether a session is one of those that are looked for, and how well it fits.
 func (p *picker) match(sum checkpoint.Summary) (Found, bool) {
 	f := Found{Summary: sum, Pinned: slices.Contains(p.o.Pinned, sum.ID)}
 	if p.o.Named && sum.Title == "" || sum.Internal && !p.o.Internal && !f.Pinned {
@@ -156,7 +156,7 @@ func (p *picker) give(f Found) {
 	}
 }
 
-// inOrder gives what waited for the end of the listing.
+// inOrder returns what waited for the end of the listing.
 func (p *picker) inOrder() []Found {
 	if p.o.Sort == SortRelevance {
 		slices.SortStableFunc(p.held, func(a, b Found) int { return cmp.Compare(a.Score, b.Score) })

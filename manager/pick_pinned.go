@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 )
 
-// pinned gives the pinned sessions that fit, newest activity first. One that cannot be read is left to the listing,
+// pinned returns the pinned sessions that fit, newest activity first. One that cannot be read is left to the listing,
 // which has it in its place.
 func (p *picker) pinned(ctx context.Context, st *coppice.Store) (all []Found) {
 	p.first = map[string]bool{}

@@ -17,7 +17,7 @@ type Query struct {
 // maxQuery bounds a query, in bytes.
 const maxQuery = 1 << 10
 
-// ParseQuery reads a query: words of which the letters occur in their order, whatever stands between; "phrases" that
+// ParseQuery reads a query: words of which the letters occur in their order, whatever is between; "phrases" that
 // stand there as they are; or re: and a regular expression for the whole. Case does not matter. All must fit.
 func ParseQuery(text string) (Query, error) {
 	var q Query
@@ -42,7 +42,7 @@ func ParseQuery(text string) (Query, error) {
 	return q, nil
 }
 
-// Score tells whether a text fits, and how well: the lower the better. A word that stands there whole is better
+// Score reports whether a text fits, and how well: the lower the better. A word that is there whole is better
 // than its letters, close letters are better than far ones, and the beginning is better than the end.
 func (q Query) Score(text string) (int, bool) {
 	if q.pattern != nil {
@@ -76,7 +76,7 @@ func (q Query) Score(text string) (int, bool) {
 	return score, true
 }
 
-// scattered finds the letters of a word in their order, on one line, and counts what stands between them.
+// scattered finds the letters of a word in their order, on one line, and counts what is between them.
 func scattered(text, word string) (gaps int, ok bool) {
 	best := -1
 	for line := range strings.SplitSeq(text, "\n") {

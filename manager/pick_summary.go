@@ -8,11 +8,11 @@ import (
 	coppice "github.com/coppice-go/coppice"
 )
 
-// summaryReach is how many entries behind the head a summary is looked for in: they are in memory with the one read
+// summaryReach is how many entries after the head a summary is looked for in: they are in memory with the one read
 // that opens the session, unless they are large.
 const summaryReach = 64
 
-// NewestSummary gives the newest summary of its session that an agent left on the way to the head, as atomic's
+// NewestSummary returns the newest summary of its session that an agent left on the way to the head, as atomic's
 // session_summary entries are; "" = none among the last 64 entries. A listing does not know it: it costs one read, and
 // what large entries need.
 func NewestSummary(ctx context.Context, st *coppice.Store, id string) (text string, err error) {

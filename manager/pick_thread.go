@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// threaded puts forks below what they come from. A family stands where the first of its members does.
+// threaded puts forks below what they come from. A family is where the first of its members does.
 func threaded(all []Found) []Found {
 	at := map[string]int{}
 	for i, f := range all {
@@ -70,8 +70,8 @@ func leads(all []Found, at map[string]int, from, to int) bool {
 	return false // a circle that it is not in
 }
 
-// parent gives the id of the session that another comes from. Files of pi and its kin name it by its path there,
-// in which the id stands behind a time: /a/2026-01-02T03-04-05-000Z_<id>.jsonl.
+// parent returns the id of the session that another comes from. Files of pi and its kin name it by its path there,
+// in which the id is after a time: /a/2026-01-02T03-04-05-000Z_<id>.jsonl.
 func parent(f Found) string {
 	name, isFile := strings.CutSuffix(f.Parent, ".jsonl")
 	if !isFile {

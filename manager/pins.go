@@ -33,7 +33,7 @@ type Pins struct {
 	Now  func() time.Time
 }
 
-// List gives the pins of a store, the newest first. What cannot be read is not there.
+// List returns the pins of a store, the newest first. What cannot be read is not there.
 func (f *Pins) List(store string) []Pin {
 	list := slices.DeleteFunc(f.read(), func(p Pin) bool { return p.Store != store })
 	slices.Reverse(list)
@@ -52,7 +52,7 @@ func (f *Pins) Add(store, session string) error {
 	return f.write(append(list, Pin{store, session, f.Now().UTC()}))
 }
 
-// Remove takes the pin off a session. It tells whether there was one.
+// Remove takes the pin off a session. It reports whether there was one.
 func (f *Pins) Remove(store, session string) (bool, error) {
 	all := f.read()
 	list := withoutPin(slices.Clone(all), store, session)
@@ -71,7 +71,7 @@ type storedPins struct {
 	Pins []Pin `json:"pins"`
 }
 
-// read gives what the file holds; nothing, where there is none that counts.
+// read returns what the file holds; nothing, where there is none that counts.
 func (f *Pins) read() []Pin {
 	if info, err := os.Stat(f.Path); err != nil || info.Size() > maxPinsBytes {
 		return nil

@@ -38,7 +38,7 @@ func positionOf(ctx context.Context, s *coppice.Session) (position, error) {
 func (p position) restore(ctx context.Context, s *coppice.Session, reason string) error {
 	branches := slices.Clone(p.Branches)
 	slices.SortStableFunc(branches, func(a, b transcript.Branch) int {
-		if a.Name == s.Info().Branch { // the name that an import stands on comes first, while it may be moved
+		if a.Name == s.Info().Branch { // the name that an import is on comes first, while it may be moved
 			return -1
 		}
 		if b.Name == s.Info().Branch {

@@ -14,7 +14,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Path gives the entries from the root to one of them (an id or a unique prefix; "" = the head), whole.
+// Path returns the entries from the root to one of them (an id or a unique prefix; "" = the head), whole.
 func Path(ctx context.Context, s *coppice.Session, to string) ([]transcript.Entry, error) {
 	var path []transcript.Entry
 	for e, err := range s.Path(ctx, to) {
@@ -33,7 +33,7 @@ type Label struct {
 	Time        time.Time // when it was set
 }
 
-// Labels gives the labels in force, in the order in which they were set. The texts are whole.
+// Labels returns the labels in force, in the order in which they were set. The texts are whole.
 func Labels(ctx context.Context, s *coppice.Session) ([]Label, error) {
 	t, err := s.Tree(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func Rescue(ctx context.Context, s *coppice.Session, w io.Writer) (entries int, 
 	return len(lines) - 1, lost
 }
 
-// messages gives the context as lines, one below the other: it is in memory, whatever became of the store.
+// messages returns the context as lines, one below the other: it is in memory, whatever became of the store.
 func messages(ctx context.Context, s *coppice.Session) [][]byte {
 	c, err := s.Context(ctx)
 	if err != nil {

@@ -35,7 +35,7 @@ type settingsChange struct {
 	Rules      []string        `json:"injectedRules"`
 }
 
-// SettingsInForce gives the settings at the end of a path, root first: the last word of each kind of entry. A model_change
+// SettingsInForce returns the settings at the end of a path, root first: the last word of each kind of entry. A model_change
 // of the default role holds by the rules of omp, whatever assistants answer after it; by all others the last of the
 // two counts. Where no entry names a model an assistant's message does.
 func SettingsInForce(path []transcript.Entry, p transcript.Profile) Settings {
@@ -69,7 +69,7 @@ var settingKinds = []string{
 	"model_change", "thinking_level_change", "service_tier_change", "mode_change", "active_tools_change", "ttsr_injection",
 }
 
-// take applies one entry, and tells whether it named the default model.
+// take applies one entry, and reports whether it named the default model.
 func (s *Settings) take(typ string, c settingsChange) bool {
 	switch typ {
 	case "model_change":
@@ -108,7 +108,7 @@ func (s *Settings) take(typ string, c settingsChange) bool {
 	return false
 }
 
-// spoken gives the model that an assistant's message names.
+// spoken returns the model that an assistant's message names.
 func spoken(m transcript.Message) string {
 	if m.Role != "assistant" {
 		return ""

@@ -67,7 +67,7 @@ func (d *Crumbs) file(terminal string) (string, error) {
 	return filepath.Join(d.Path, b.String()+crumbSuffix), nil
 }
 
-// Get gives a terminal's crumb; fs.ErrNotExist if there is none that counts.
+// Get returns a terminal's crumb; fs.ErrNotExist if there is none that counts.
 func (d *Crumbs) Get(terminal string) (Crumb, error) {
 	name, err := d.file(terminal)
 	if err != nil {

@@ -98,7 +98,7 @@ func (t *Trash) fill(ctx context.Context, st *coppice.Store, id, store, dir stri
 	return r.TrashItem, err
 }
 
-// recordOf gives what is to be kept of a session beside its lines.
+// recordOf returns what is to be kept of a session beside its lines.
 func recordOf(ctx context.Context, st *coppice.Store, id string) (r record, err error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {
@@ -112,7 +112,7 @@ func recordOf(ctx context.Context, st *coppice.Store, id string) (r record, err 
 	return r, err
 }
 
-// place gives a filled folder its name, durably.
+// place returns a filled folder its name, durably.
 func (t *Trash) place(dir string, item TrashItem) (string, error) {
 	if err := syncDir(dir); err != nil {
 		return "", err
@@ -133,7 +133,7 @@ func (t *Trash) place(dir string, item TrashItem) (string, error) {
 	}
 }
 
-// List gives what is in the trash, the newest first. What is no item of ours is passed over.
+// List returns what is in the trash, the newest first. What is no item of ours is passed over.
 func (t *Trash) List() ([]TrashItem, error) {
 	dirs, err := os.ReadDir(t.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -184,7 +184,7 @@ func (t *Trash) read(name string) (record, error) {
 	return r, nil
 }
 
-// Find gives the one item by its name, or by the id of its session or a prefix of either. fs.ErrNotExist if there is
+// Find returns the one item by its name, or by the id of its session or a prefix of either. fs.ErrNotExist if there is
 // none; of several deletions of one name the newest counts, and prefixes of several sessions are
 // transcript.ErrAmbiguous.
 func (t *Trash) Find(word string) (TrashItem, error) {
@@ -210,7 +210,7 @@ func (t *Trash) Find(word string) (TrashItem, error) {
 	return TrashItem{}, fmt.Errorf("%q is not unique in the trash: %w", word, transcript.ErrAmbiguous)
 }
 
-// Empty removes items for good: those that were deleted before a time. It gives what went.
+// Empty removes items for good: those that were deleted before a time. It returns what went.
 func (t *Trash) Empty(before time.Time) ([]TrashItem, error) {
 	items, err := t.List()
 	if err != nil {

@@ -93,7 +93,7 @@ func sameLines(original, now string) (bool, error) {
 	return equal, errors.Join(a.Close(), b.Close())
 }
 
-// fileLines gives the header and every entry of a file as they are, but not the line behind them that says where the
+// fileLines returns the header and every entry of a file as they are, but not the line behind them that says where the
 // head is: the record knows.
 func fileLines(r io.Reader, entries uint64) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {

@@ -11,11 +11,11 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// What a Recorder puts in stands ahead of what Update has read: the rows of prompts alone, at their ordinals,
-// at session.next or behind it. They are what Update will put there, or the store was put back meanwhile; so
-// Update drops them where it comes to them, and those behind the end of the session.
+// What a Recorder puts in is ahead of what Update has read: the rows of prompts alone, at their ordinals,
+// at session.next or after it. They are what Update will put there, or the store was put back meanwhile; so
+// Update drops them where it comes to them, and those after the end of the session.
 
-// note puts the prompts of a session's commits behind a seq in; 0 = all of the session.
+// note puts the prompts of a session's commits after a seq in; 0 = all of the session.
 func (x *Index) note(ctx context.Context, st *coppice.Store, id string, after uint64) error {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile: Update forgets it
@@ -49,7 +49,7 @@ func (w *writer) ahead(ctx context.Context, s *coppice.Session, after uint64) er
 	return w.flushAhead(ctx)
 }
 
-// since gives the entries of the commits behind a seq that are there by now; 0 = all of the session.
+// since returns the entries of the commits after a seq that are there by now; 0 = all of the session.
 func since(ctx context.Context, s *coppice.Session, after uint64, take func(transcript.Entry) error) error {
 	last := s.Info().Seq
 	if after == 0 {
@@ -104,7 +104,7 @@ func (w *writer) flushAhead(ctx context.Context) error {
 	return err
 }
 
-// dropAhead takes out of a session what stands ahead, from an ordinal up to before another. Entries newer than
+// dropAhead takes out of a session what is ahead, from an ordinal up to before another. Entries newer than
 // one are of commits that were made meanwhile, and stay.
 func dropAhead(ctx context.Context, tx *sql.Tx, session, from, end, newest int64) error {
 	const those = "SELECT n FROM entry WHERE session=? AND ordinal>=? AND ordinal<? AND n<=?"

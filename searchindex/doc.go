@@ -8,7 +8,7 @@
 //   - several processes may use one file at once;
 //   - it finds exactly what reading every entry would find (Query.Find on Said), as far as Update has read:
 //     of one entry at most MaxText bytes, of the store what was committed before;
-//   - it never stands in the way of a turn: a Recorder, which puts in what users say as it is committed, takes
+//   - it never is in the way of a turn: a Recorder, which puts in what users say as it is committed, takes
 //     note of commits without waiting, and no turn fails by it.
 //
 // A store whose history fills by itself:

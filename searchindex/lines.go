@@ -53,7 +53,7 @@ func NewLines(t *transcript.Tree) *Lines {
 	return l
 }
 
-// nextRun tells whether an entry begins a run; tail is the entry before it, which it replaces. What only
+// nextRun reports whether an entry begins a run; tail is the entry before it, which it replaces. What only
 // speaks about the tree is in no run: nothing grows from it.
 func nextRun(t *transcript.Tree, ordinal uint64, typ string, tail *int64) (run, bool) {
 	if typ == "label" || typ == "leaf" {
@@ -68,7 +68,7 @@ func nextRun(t *transcript.Tree, ordinal uint64, typ string, tail *int64) (run, 
 	return run{int64(ordinal), parent}, before < 0 || parent != before
 }
 
-// ordinalOf gives an entry's place; -1 = none.
+// ordinalOf returns an entry's place; -1 = none.
 func ordinalOf(t *transcript.Tree, id string) int64 {
 	if id == "" {
 		return -1
@@ -80,7 +80,7 @@ func ordinalOf(t *transcript.Tree, id string) int64 {
 	return int64(o)
 }
 
-// spans gives all that lies between an entry and its root. It is as long as the runs on the way, and ends
+// spans returns all that lies between an entry and its root. It is as long as the runs on the way, and ends
 // whatever they say.
 func (l *Lines) spans(head int64) []span {
 	var out []span
@@ -95,7 +95,7 @@ func (l *Lines) spans(head int64) []span {
 	return out
 }
 
-// Reach gives the branches on which an entry is, at most 16, and whether the head's line has it.
+// Reach returns the branches on which an entry is, at most 16, and whether the head's line has it.
 func (l *Lines) Reach(ordinal uint64) (branches []string, onHead bool) {
 	branches = []string{}
 	for _, b := range l.branches {

@@ -16,14 +16,14 @@ type place struct {
 	next         int64  // all before this ordinal is in
 	last         string // id of the row before it, a commit's too: commits are never the same twice
 	tail         int64  // the entry from which the next one grows in the same run; -1 = none
-	ahead        bool   // a Recorder put prompts in that stand at next or behind it
+	ahead        bool   // a Recorder put prompts in that stand at next or after it
 }
 
 // placeColumns are those of a place, in the order of scan.
 const placeColumns = `n, seen, "commit", seq, next, last, tail,
 	EXISTS(SELECT 1 FROM entry e WHERE e.session=session.n AND e.ordinal>=session.next)`
 
-// into gives where the columns of a place are to be scanned to.
+// into returns where the columns of a place are to be scanned to.
 func (at *place) into() []any {
 	return []any{&at.n, &at.seen, &at.commit, &at.seq, &at.next, &at.last, &at.tail, &at.ahead}
 }
@@ -37,7 +37,7 @@ func placeOf(ctx context.Context, tx *sql.Tx, id string) (place, error) {
 	return at, nil
 }
 
-// places gives the sessions in the index, how many bytes of each were read, and the number of the newest
+// places returns the sessions in the index, how many bytes of each were read, and the number of the newest
 // entry in it.
 func (x *Index) places(ctx context.Context) (at map[string]place, bytes map[string]int64, newest int64, err error) {
 	at, bytes = map[string]place{}, map[string]int64{}

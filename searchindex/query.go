@@ -114,7 +114,7 @@ func (q Query) Find(text string) (snippet string, mark [2]int, ok bool) {
 	return snippet, mark, true
 }
 
-// unfolded gives the place in a text of a place in it in lower case: case may change the length.
+// unfolded returns the place in a text of a place in it in lower case: case may change the length.
 func unfolded(text string, at int) int {
 	low := 0
 	for i, r := range text {
@@ -131,7 +131,7 @@ const (
 	snippetBytes  = 160
 )
 
-// around cuts a line out of a text: what was found, and some of what stands beside it.
+// around cuts a line out of a text: what was found, and some of what is beside it.
 func around(text string, at, end int) (string, [2]int) {
 	end = min(end, at+snippetBytes)
 	from := max(0, at-snippetBefore)
@@ -159,7 +159,7 @@ func around(text string, at, end int) (string, [2]int) {
 	return snippet, mark
 }
 
-// match gives the question to the full-text index whose answer holds all that the query can find; "" = it
+// match returns the question to the full-text index whose answer holds all that the query can find; "" = it
 // cannot help. exact: its answer is just that.
 func match(q Query) (expr string, exact bool) {
 	terms, exact := q.terms, true
@@ -184,7 +184,7 @@ func match(q Query) (expr string, exact bool) {
 	return b.String(), exact && b.Len() > 0
 }
 
-// like gives patterns of LIKE that let everything through that the query's words find, for words that are
+// like returns patterns of LIKE that let everything through that the query's words find, for words that are
 // too short for the full-text index. LIKE knows the case of ASCII letters alone.
 func like(q Query) []string {
 	var out []string
@@ -212,7 +212,7 @@ func like(q Query) []string {
 
 func hasCase(r rune) bool { return unicode.SimpleFold(r) != r || unicode.ToUpper(r) != r }
 
-// literals gives texts that everything that an expression finds must hold, folded.
+// literals returns texts that everything that an expression finds must hold, folded.
 func literals(re *regexp.Regexp) []string {
 	tree, err := syntax.Parse(re.String(), syntax.Perl)
 	if err != nil {

@@ -29,7 +29,7 @@ type Prompt struct {
 	Uses                int // how often the same was typed, in all sessions; a fork's copy is the same prompt
 }
 
-// Recall gives prompts, newest first; those that are the same as the one before are left out, and what agents said
+// Recall returns prompts, newest first; those that are the same as the one before are left out, and what agents said
 // to sessions that they began themselves. An empty text gives all.
 func (x *Index) Recall(ctx context.Context, text string, o *RecallOptions) (list []Prompt, more bool, err error) {
 	if o == nil {

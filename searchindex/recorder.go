@@ -12,7 +12,7 @@ const (
 	queueMost   = 256                    // sessions that wait in a Recorder
 	recordWait  = 100 * time.Millisecond // for another process that writes to the index of NewRecorderAt
 	closeWithin = 2 * time.Second        // how long Hooks lets the closing of a store wait
-	keptMost    = 16                     // commits that one receipt stands for, where a losing turn was kept
+	keptMost    = 16                     // commits that one receipt covers, where a losing turn was kept
 )
 
 // Recorder puts what users say into an index while a program commits, so that Recall finds it at once. What
@@ -23,7 +23,7 @@ const (
 // turn ever fail by it: where more sessions wait than the queue holds, where a session cannot be read, where the
 // index is locked, damaged or has no room, commits are counted as missed, and the next Update reads them.
 //
-// A Recorder is of one store. Hooks ties it to the store's life; without it, whoever makes a Recorder sets
+// A Recorder is of one store. Hooks ties it to the store's life; without it, the caller that makes a Recorder sets
 // AfterCommit as the store's hook, calls Start when the store is there, and Close before it is closed.
 type Recorder struct {
 	index  func(ctx context.Context) (*Index, error)
@@ -127,7 +127,7 @@ func (r *Recorder) AfterCommit(s *coppice.Session, rc coppice.Receipt) {
 	r.waiting[id] = n
 }
 
-// before gives the seq behind which the commits of a receipt stand.
+// before returns the seq behind which the commits of a receipt stand.
 func before(s *coppice.Session, rc coppice.Receipt) uint64 {
 	commits := uint64(1)
 	switch {
@@ -185,7 +185,7 @@ func (r *Recorder) run(ctx context.Context, st *coppice.Store) {
 	r.leave()
 }
 
-// leave takes no more notes, and counts those that nobody will read.
+// leave takes no more notes, and counts those that no one will read.
 func (r *Recorder) leave() {
 	r.closed = true
 	for _, n := range r.waiting {

@@ -23,7 +23,7 @@ func Said(e transcript.Entry) (text, role string) {
 	return text, role
 }
 
-// said gives what an entry can be found by, and the role of who said it; "" = it says nothing. results:
+// said returns what an entry can be found by, and the role of who said it; "" = it says nothing. results:
 // results of tools are in the message too, so that only its tree knows whether the text is theirs.
 func said(e transcript.Entry) (text, role string, results bool) {
 	if m, ok := e.Message(); ok {
@@ -67,7 +67,7 @@ func textOf(raw json.RawMessage) string {
 	return s
 }
 
-// arguments gives a line for each call in a message: the tool's name, and every string and number that it
+// arguments returns a line for each call in a message: the tool's name, and every string and number that it
 // is called with.
 func arguments(raw json.RawMessage) string {
 	var b strings.Builder

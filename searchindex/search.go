@@ -34,8 +34,8 @@ type Hit struct {
 	Mark                [2]int   // the place of that in the snippet, in bytes
 }
 
-// Search gives the entries that a query finds, best first: by bm25 where the index can tell, else newest
-// first. It looks at what Update has read. more: there are others, behind the limit or behind
+// Search returns the entries that a query finds, best first: by bm25 where the index can tell, else newest
+// first. It looks at what Update has read. more: there are others, after the limit or behind
 // MaxCandidates.
 func (x *Index) Search(ctx context.Context, q Query, o *SearchOptions) (hits []Hit, more bool, err error) {
 	if o == nil {
@@ -68,7 +68,7 @@ func (x *Index) Search(ctx context.Context, q Query, o *SearchOptions) (hits []H
 	return hits, more, x.fail("search", err)
 }
 
-// candidates gives the numbers of entries that may be what is looked for, best first. full: there were
+// candidates returns the numbers of entries that may be what is looked for, best first. full: there were
 // more.
 func candidates(ctx context.Context, db *sql.DB, q Query, o *SearchOptions) (list []int64, full bool, err error) {
 	var where, from, order strings.Builder
@@ -163,7 +163,7 @@ type candidate struct {
 	text string
 }
 
-// read gives entries by their numbers, in that order.
+// read returns entries by their numbers, in that order.
 func read(ctx context.Context, db *sql.DB, list []int64) ([]candidate, error) {
 	raw, err := json.Marshal(list)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 type UpdateOptions struct {
 	// Shallow opens only sessions whose summary in the listing is another one than last time. That is all
 	// there is on stores that replace the checkpoint with every commit: S3. On disk a summary may be up to
-	// 64 commits behind the log, so there each session is opened, which reads its newest part alone.
+	// 64 commits after the log, so there each session is opened, which reads its newest part alone.
 	Shallow bool
 	// Session is the only one that is looked at; "" = all that the store lists.
 	Session string
@@ -97,7 +97,7 @@ func (x *Index) update(ctx context.Context, st *coppice.Store, o *UpdateOptions)
 	return r, nil
 }
 
-// listed gives the summaries of the store's sessions; of one, what need not be asked for.
+// listed returns the summaries of the store's sessions; of one, what need not be asked for.
 func listed(ctx context.Context, st *coppice.Store, one string) ([]checkpoint.Summary, error) {
 	if one != "" {
 		return []checkpoint.Summary{{ID: one}}, nil
@@ -127,7 +127,7 @@ type updater struct {
 }
 
 // session brings one session up to date and gives how many entries it read. listed is the last commit by
-// the listing, "" = not known; at is where the index stands.
+// the listing, "" = not known; at is where the index is.
 func (u *updater) session(ctx context.Context, id, listed string, at place) (int, error) {
 	if u.o.Shallow && listed != "" && at.seen == listed && !at.ahead {
 		return 0, nil

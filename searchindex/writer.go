@@ -45,7 +45,7 @@ type row struct {
 }
 
 // row makes the row of an entry; false: it says nothing. What an agent says to a session that it began is no
-// prompt: nobody typed it.
+// prompt: no one typed it.
 func (w *writer) row(e transcript.Entry) (row, bool) {
 	text, role, results := said(e)
 	if text = cut(text, MaxText); text == "" {

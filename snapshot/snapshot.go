@@ -3,7 +3,7 @@
 //
 // What a snapshot is for. Every commit line carries its document, whole or as a patch against the commit
 // before it; it is whole at least at every 64th commit and at the first of each segment. So the log
-// alone gives the exact state at any commit: the nearest keyframe at or before it, and at most 63
+// alone returns the exact state at any commit: the nearest keyframe at or before it, and at most 63
 // patches. A snapshot holds state, head and working context in one object (I9): a shortcut, and a second
 // copy where the log is damaged. From this follows the guarantee of [Retention.Select]: dropping a
 // snapshot never takes a state out of reach, because the one exception, a snapshot that damage has made
@@ -54,7 +54,7 @@ type Info struct {
 	Only                    bool      // the log no longer leads to this state: never dropped
 }
 
-// FromSummary gives the Info of a snapshot object of so many bytes from its summary.
+// FromSummary returns the Info of a snapshot object of so many bytes from its summary.
 func FromSummary(s checkpoint.Summary, bytes int64) Info {
 	return Info{
 		ID: s.Snapshot, Commit: s.Commit, Tag: s.Tag, Reason: s.Reason, Seq: s.Seq, Time: s.Updated, Bytes: bytes,

@@ -15,7 +15,7 @@ const (
 	// Pi: a later assistant message overrides a model_change; context_edit entries rewrite or hide messages.
 	Pi = derive.Pi
 	// OMP: an explicit default model stays; failed and aborted assistant turns and calls without a result
-	// are left out; a reset_boundary behind the latest compaction starts afresh.
+	// are left out; a reset_boundary after the latest compaction starts afresh.
 	OMP = derive.OMP
 	// Atomic: only compactions of strategy "verbatim-lines" count, and what they keep is flattened into
 	// their text.
@@ -33,7 +33,7 @@ type (
 	Window = derive.Window
 )
 
-// BuildContext gives the context at the end of a path, root first, by the rules of a profile. It takes time
+// BuildContext returns the context at the end of a path, root first, by the rules of a profile. It takes time
 // linear in the path, never fails and changes nothing: a field of the wrong type counts as absent, an entry
 // that should hold a message and does not is left out with a diagnostic. Messages share their bytes with
 // the entries.

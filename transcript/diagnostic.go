@@ -16,7 +16,7 @@ const (
 	DiagBadLine      = diag.BadLine      // a line that is no JSON object: skipped
 	DiagTornLine     = diag.TornLine     // the last line is cut off: skipped
 	DiagNoHeader     = diag.NoHeader     // a file without a session header: one was made
-	DiagOversize     = diag.Oversize     // a line over the limit: a stub stands in its place
+	DiagOversize     = diag.Oversize     // a line over the limit: a stub is in its place
 	DiagConverted    = diag.Converted    // something was changed to make a pi v3 line of it
 	DiagOpenCall     = diag.OpenCall     // a tool call without a result
 	DiagOrphanResult = diag.OrphanResult // a tool result without a call

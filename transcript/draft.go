@@ -22,12 +22,12 @@ type Draft struct {
 	Err    error           // what went wrong while the draft was made; Append returns it
 }
 
-// Line gives the entry's line, without a newline. A draft with Raw is checked (one line, one object, a
+// Line returns the entry's line, without a newline. A draft with Raw is checked (one line, one object, a
 // type and an id) and comes back as it is. Any other becomes our canonical line:
 //
 //	{"type":"..","id":"..","parentId":".."|null,"timestamp":"2006-01-02T15:04:05.000Z",BODY}
 //
-// with the body's fields as they were given, white space aside: numbers keep every digit. id "" stands
+// with the body's fields as they were given, white space aside: numbers keep every digit. id "" is
 // for d.ID, parentID "" for null, a zero d.Time for now. The body may not set the four fields again
 // (the last one would win). Errors wrap ErrLine; a draft's own Err comes back unwrapped.
 func (d Draft) Line(id, parentID string, now time.Time) ([]byte, error) {
@@ -35,7 +35,7 @@ func (d Draft) Line(id, parentID string, now time.Time) ([]byte, error) {
 	return l.Raw, err
 }
 
-// Parsed gives the line with its head, which making the line reads anyhow.
+// Parsed returns the line with its head, which making the line reads anyhow.
 func (d Draft) Parsed(id, parentID string, now time.Time) (Line, error) {
 	if d.Err != nil {
 		return Line{}, d.Err

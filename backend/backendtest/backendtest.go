@@ -28,9 +28,9 @@ const SeedEnv = "COPPICE_BACKENDTEST_SEED"
 
 // Harness says how to make the backends under test.
 type Harness struct {
-	// New gives a fresh and empty backend. What it needs besides Close is cleaned up by t.Cleanup.
+	// New returns a fresh and empty backend. What it needs besides Close is cleaned up by t.Cleanup.
 	New func(t *testing.T) backend.Backend
-	// Reopen gives another handle on the objects of b, as another process would have; b may be closed
+	// Reopen returns another handle on the objects of b, as another process would have; b may be closed
 	// or in use. nil skips the cases with two handles.
 	Reopen func(t *testing.T, b backend.Backend) backend.Backend
 	// Short makes races and random walks small and leaves out the largest objects: for a store that

@@ -33,7 +33,7 @@ func (e *env) size(full, short int) int {
 	return full
 }
 
-// fill gives n bytes that differ for each tag and show where they were cut.
+// fill returns n bytes that differ for each tag and show where they were cut.
 func fill(tag string, n int) []byte {
 	p := make([]byte, 0, n+len(tag)+24)
 	for len(p) < n {

@@ -147,7 +147,7 @@ func (m *model) remove(key string) {
 	delete(m.objects, key)
 }
 
-// near gives the size, or now and then a number beside it.
+// near returns the size, or now and then a number beside it.
 func (m *model) near(size int64) int64 {
 	if m.e.rng.IntN(3) == 0 {
 		return size + m.e.rng.Int64N(5) - 2

@@ -173,7 +173,7 @@ func (d *domain) has(off int64, p []byte) (bool, error) {
 	return true, nil
 }
 
-// landed tells whether p lies at off. It does where the file ends with it; only a program that
+// landed reports whether p lies at off. It does where the file ends with it; only a program that
 // appends without the lock can make it otherwise, and then reading tells. Where the file cannot be
 // described, the size that is told is the one that must be.
 func (d *domain) landed(off int64, p []byte) (vfs.Stat, bool) {

@@ -82,13 +82,13 @@ func (w *walk) folder(dir string) error {
 	return nil
 }
 
-// entry is an object's key, or a folder's path with "/" behind it.
+// entry is an object's key, or a folder's path with "/" after it.
 type entry struct {
 	key string
 	dir bool
 }
 
-// read gives the entries of dir that the listing can yield something of, in order.
+// read returns the entries of dir that the listing can yield something of, in order.
 func (w *walk) read(dir string) ([]entry, error) {
 	if err := w.b.enter(w.ctx, "list", w.o.Prefix); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (w *walk) entry(dir string, f fs.DirEntry) (entry, bool) {
 	return e, w.wants(e)
 }
 
-// wants tells whether anything of e can match the prefix and come after After.
+// wants reports whether anything of e can match the prefix and come after After.
 func (w *walk) wants(e entry) bool {
 	matches := strings.HasPrefix(e.key, w.o.Prefix) || e.dir && strings.HasPrefix(w.o.Prefix, e.key)
 	after := e.key > w.o.After || e.dir && strings.HasPrefix(w.o.After, e.key)
@@ -184,7 +184,7 @@ func (w *walk) give(info backend.Info) {
 	}
 }
 
-// openFolder opens the folder dir ("" or with "/" behind it) after making sure that it is one all the
+// openFolder opens the folder dir ("" or with "/" after it) after making sure that it is one all the
 // way down.
 func (b *Backend) openFolder(dir string) (vfs.Dir, error) {
 	for i, c := range dir {

@@ -33,7 +33,7 @@
 // The object itself is locked as well while it is written, and for the moment in which a reader takes
 // its size. A reader therefore sees whole appends only, and only what is durable; it waits for
 // nothing else and needs no right to write. A Get that overlaps a Cut, and an Append after it, may
-// get bytes of both behind the cut: it is for tails that no checksum accepts. Waiting is polling,
+// get bytes of both after the cut: it is for tails that no checksum accepts. Waiting is polling,
 // ends with the context, and is not fair.
 //
 // # Versions
@@ -47,7 +47,7 @@
 // # Leftovers
 //
 // A crash may leave a file in ".tmp/". Its writer held a lock on it, so the first write of a handle
-// removes those that nobody holds; no clock is asked.
+// removes those that no one holds; no clock is asked.
 package local
 
 import (
@@ -81,7 +81,7 @@ var _ backend.Appender = (*Backend)(nil)
 
 // Options are the settings of Open. The zero value of each field is its default.
 type Options struct {
-	// FS stands in for the real file system; Open's directory is not used then.
+	// FS replaces the real file system; Open's directory is not used then.
 	FS vfs.FS
 	// MaxOpen bounds the locks that stay open between calls, each with the file that was last appended
 	// to under it: two file descriptors, and a third where the folder's own lock belongs to it; 64.

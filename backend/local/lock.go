@@ -189,7 +189,7 @@ func (b *Backend) acquire(ctx context.Context, key string) (*domain, error) {
 
 // lockDomain locks the files that have the locks' names now. The names never move to other files by our
 // doing, but someone may have removed the folder and made it anew: then a lock on the old file
-// would exclude nobody.
+// would exclude no one.
 func (b *Backend) lockDomain(ctx context.Context, d *domain) error {
 	for range lockTries {
 		current, err := b.takeAll(ctx, d)

@@ -127,7 +127,7 @@ func (t *temp) discard() {
 	t.file.Close()
 }
 
-// sweepTemps removes temporary files that nobody holds a lock on, and the temporary names of held,
+// sweepTemps removes temporary files that no one holds a lock on, and the temporary names of held,
 // which the caller has locked. It is housekeeping: failures are passed over.
 func (b *Backend) sweepTemps(held vfs.ID) {
 	if st, err := b.fs.Lstat(tempDir); err != nil || !st.Mode.IsDir() {

@@ -1,6 +1,6 @@
 // Package memory keeps objects in memory, by the contract of package backend, and can lose power.
 //
-// New gives a backend that can only replace objects, as S3 does; NewAppender gives one that can
+// New returns a backend that can only replace objects, as S3 does; NewAppender gives one that can
 // extend them too, as a disk does. Both count versions as S3 does: equal bodies have equal ones.
 //
 // Crash tells what a power loss at this moment would leave. A write that had returned nil is always
@@ -46,26 +46,26 @@ type Backend struct {
 // Appender is a Backend that can extend objects: a backend.Appender.
 type Appender struct{ *Backend }
 
-// New gives a fresh and empty store that can only replace objects.
+// New returns a fresh and empty store that can only replace objects.
 func New() *Backend { return &Backend{store: newStore(false)} }
 
-// NewAppender gives a fresh and empty store that can extend objects. Its writes happen one after the
+// NewAppender returns a fresh and empty store that can extend objects. Its writes happen one after the
 // other, as under the lock of a disk.
 func NewAppender() *Appender { return &Appender{&Backend{store: newStore(true)}} }
 
-// Share gives another handle on the same objects, as a second process would have. It is open, even if
+// Share returns another handle on the same objects, as a second process would have. It is open, even if
 // this one is closed.
 func (b *Backend) Share() *Backend { return &Backend{store: b.store} }
 
-// Share gives another handle on the same objects.
+// Share returns another handle on the same objects.
 func (a *Appender) Share() *Appender { return &Appender{a.Backend.Share()} }
 
-// Crash gives a new store as a power loss at this moment would leave this one; equal seeds choose
+// Crash returns a new store as a power loss at this moment would leave this one; equal seeds choose
 // equally among what may be left. The old store goes on as if nothing had happened: who stops using
 // it has seen the crash. The new one has no hook.
 func (b *Backend) Crash(seed uint64) *Backend { return &Backend{store: b.store.crash(seed)} }
 
-// Crash gives a new store as a power loss at this moment would leave this one.
+// Crash returns a new store as a power loss at this moment would leave this one.
 func (a *Appender) Crash(seed uint64) *Appender { return &Appender{a.Backend.Crash(seed)} }
 
 // SetHook has h called for all writes of all handles on this store from now on; nil = no more.

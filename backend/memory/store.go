@@ -53,7 +53,7 @@ func (st *state) info(key string) backend.Info {
 	return backend.Info{Key: key, Size: int64(len(st.data)), Version: st.version, ModTime: st.mod}
 }
 
-// look gives the visible state of an object; nil = there is none.
+// look returns the visible state of an object; nil = there is none.
 func (s *store) look(key string) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()

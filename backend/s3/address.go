@@ -99,7 +99,7 @@ func parameterNames() string {
 	return strings.Join(names, ", ")
 }
 
-// folder is the part of a bucket below a prefix. Its Close closes the bucket: nobody else has it.
+// folder is the part of a bucket below a prefix. Its Close closes the bucket: no one else has it.
 type folder struct {
 	backend.Backend
 	bucket *Backend

@@ -69,7 +69,7 @@ func (b *Backend) judge(ctx context.Context, a *attempt, err error) verdict {
 	return verdict{cause: plain(err), again: true}
 }
 
-// elsewhere gives the error of another service that was asked on the way, as the chain of credentials asks
+// elsewhere returns the error of another service that was asked on the way, as the chain of credentials asks
 // the host's metadata, a token service or a login; nil if there was none. Nothing went to the store then,
 // and that service's answer must not be read as the store's.
 func elsewhere(err error) error {
@@ -118,11 +118,11 @@ type answer struct {
 	err     error
 }
 
-// answered gives the answer in an error; nil if there was none.
+// answered returns the answer in an error; nil if there was none.
 func answered(err error) *answer {
 	re, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	if !ok || re.Response == nil || re.Response.Response == nil || re.HTTPStatusCode() == 0 {
-		return nil // with status 0 it stands for no answer at all
+		return nil // status 0 means no answer at all
 	}
 	s := &answer{status: re.HTTPStatusCode(), region: re.Response.Header.Get("X-Amz-Bucket-Region"), err: err}
 	if own, ok := errors.AsType[*awshttp.ResponseError](err); ok {

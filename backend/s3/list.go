@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 )
 
-const pageMost = 1000 // S3 gives no more at once
+const pageMost = 1000 // S3 returns no more at once
 
 // List yields the objects below a prefix: one request for each 1,000 results.
 func (b *Backend) List(ctx context.Context, o backend.ListOptions) iter.Seq2[backend.Info, error] {

@@ -5,7 +5,7 @@
 // # Writing
 //
 // A Put or Delete is one request: the SDK's own retries are off, for they turn a lost answer into a
-// failed condition of our own write. It is sent again only while it certainly had no effect and nobody
+// failed condition of our own write. It is sent again only while it certainly had no effect and no one
 // was asked to wait: no connection came about, the bytes were damaged on the way, or this host's clock
 // was corrected from the answer. Every body carries its CRC-32C, which the store checks.
 //
@@ -103,7 +103,7 @@ type Backend struct {
 	randMu sync.Mutex
 	rand   *rand.Rand // of the jitter
 
-	life  context.Context //nolint:containedctx // ends with Close: whoever waits then wakes up
+	life  context.Context //nolint:containedctx // ends with Close: the caller that waits then wakes up
 	end   context.CancelFunc
 	mu    sync.Mutex
 	calls sync.WaitGroup // requests under way; Close waits for them

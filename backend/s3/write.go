@@ -66,12 +66,12 @@ func (b *Backend) Put(ctx context.Context, key string, p []byte, c backend.Cond)
 // lost answer, the caller has to look.
 var errNoVersion = errors.New("the answer holds no ETag")
 
-// conditioned gives those answers their meaning that depend on the condition.
+// conditioned returns those answers their meaning that depend on the condition.
 func conditioned(err error, key string, match, conditional bool) error {
 	s, answered := errors.AsType[*answer](err)
 	switch {
 	case match && errors.Is(err, fs.ErrNotExist):
-		// S3 answers 404 where the object of an IfMatch is missing, other stores 412. Nobody is to read
+		// S3 answers 404 where the object of an IfMatch is missing, other stores 412. No one is to read
 		// ErrNotExist out of it, and take the object for one that never was.
 		return fail("put", key, backend.NotApplied, fmt.Errorf("%w: there is no object: %w", backend.ErrPrecondition, s))
 	case answered && conditional && s.code == "NotImplemented":

@@ -38,7 +38,7 @@ func key(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Get gives a checkpoint; false if there is none.
+// Get returns a checkpoint; false if there is none.
 func (e Eino) Get(ctx context.Context, id string) (p []byte, found bool, err error) {
 	s, err := e.Store.Open(ctx, key(id), &coppice.SessionOptions{ReadOnly: true})
 	if errors.Is(err, fs.ErrNotExist) {

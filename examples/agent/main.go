@@ -120,7 +120,7 @@ func keep(ctx context.Context, s *coppice.Session, err error) error {
 	return err
 }
 
-// model stands for a provider: a user's message makes it call a tool, a result makes it answer.
+// model replaces a provider: a user's message makes it call a tool, a result makes it answer.
 func model(messages []transcript.Message) (reply json.RawMessage, calls []transcript.ToolCall) {
 	if last := messages[len(messages)-1]; last.Role == "toolResult" {
 		return json.RawMessage(`{"role":"assistant","content":[{"type":"text","text":"There are two files."}]}`), nil

@@ -108,7 +108,7 @@ func page(w http.ResponseWriter, r *http.Request, s *coppice.Session) error {
 	return nil
 }
 
-// events streams commits as server-sent events; a browser that comes back goes on behind the last one.
+// events streams commits as server-sent events; a browser that comes back goes on after the last one.
 func events(w http.ResponseWriter, r *http.Request, s *coppice.Session) error {
 	last, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package faultproxy stands between an S3 client and its server, and breaks exactly the requests that it
+// Package faultproxy is between an S3 client and its server, and breaks exactly the requests that it
 // is told to: it can apply a request and lose, cut, hold back or replace its answer, refuse a request
 // with an answer of its own, or keep it and deliver it later, when its sender has long given up.
 //
@@ -147,7 +147,7 @@ func (p *Proxy) Decide(f func(r *http.Request) Fault) {
 	p.decide = f
 }
 
-// Log gives what happened so far, in the order in which it was answered: who has an answer, or the loss of
+// Log returns what happened so far, in the order in which it was answered: who has an answer, or the loss of
 // one, finds it there.
 func (p *Proxy) Log() []Event {
 	p.mu.Lock()
@@ -176,7 +176,7 @@ func (p *Proxy) Held() int {
 	return len(p.held)
 }
 
-// Deliver sends what is held to the server, in order, and gives the statuses of its answers.
+// Deliver sends what is held to the server, in order, and returns the statuses of its answers.
 func (p *Proxy) Deliver(ctx context.Context) ([]int, error) {
 	p.mu.Lock()
 	held := p.held
@@ -251,7 +251,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// note puts an event in the log: before the client hears of it, so that whoever was answered finds it.
+// note puts an event in the log: before the client hears of it, so that the caller that was answered finds it.
 func (p *Proxy) note(e Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string) (code int, err error) {
 	return 0, err
 }
 
-// build gives the path of the server.
+// build returns the path of the server.
 func build(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -2,10 +2,10 @@
 //
 //	process    a server of our own, as a process on 127.0.0.1
 //	endpoint   the store that S3_TEST_ENDPOINT names, in place of it
-//	tls        the same behind a front that speaks HTTPS, where the SDK signs otherwise
+//	tls        the same after a front that speaks HTTPS, where the SDK signs otherwise
 //	container  our own server in an otherwise empty container, where there is Docker
 //
-// Each runs a test on all lanes that there are; For gives the one on which the other tests run, process
+// Each runs a test on all lanes that there are; For returns the one on which the other tests run, process
 // or endpoint. The environment chooses:
 //
 //	S3_TEST_LANE       runs everything on this lane, and on no other

@@ -42,7 +42,7 @@ func openFront(ctx context.Context) (*Target, error) {
 	return t, nil
 }
 
-// newFront is a server that speaks HTTPS and passes everything on. What is cut off behind it is cut off
+// newFront is a server that speaks HTTPS and passes everything on. What is cut off after it is cut off
 // before it too.
 func newFront(server string) (*httptest.Server, error) {
 	u, err := url.Parse(server)
@@ -81,7 +81,7 @@ func trust(t *Target, front *httptest.Server) {
 	})
 }
 
-// Plain is the address, without TLS, of the server behind the target, for a proxy to pass requests on
+// Plain is the address, without TLS, of the server after the target, for a proxy to pass requests on
 // to; "" if no proxy can be put before it.
 func (t *Target) Plain() string { return t.plain }
 

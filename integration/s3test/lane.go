@@ -48,7 +48,7 @@ func open(ctx context.Context, name string) (*Target, error) {
 	}
 }
 
-// make gives the lane's target. The first time is the only one, even if it failed.
+// make returns the lane's target. The first time is the only one, even if it failed.
 func (l *lane) make(ctx context.Context, name string) (*Target, error) {
 	l.Lock()
 	defer l.Unlock()
@@ -74,7 +74,7 @@ func atEnd(f func() error) {
 	closers.list = append(closers.list, f)
 }
 
-// Main runs a package's tests, ends the servers that they used, and gives the exit code for os.Exit.
+// Main runs a package's tests, ends the servers that they used, and returns the exit code for os.Exit.
 func Main(m *testing.M) int {
 	closers.ready = true
 	code := m.Run()
@@ -95,7 +95,7 @@ func base() string {
 	return process
 }
 
-// chosen gives the lanes of this run.
+// chosen returns the lanes of this run.
 func chosen() []string {
 	if one := os.Getenv("S3_TEST_LANE"); one != "" {
 		return []string{one}
@@ -117,7 +117,7 @@ func Each(t *testing.T, f func(t *testing.T, target *Target)) {
 	}
 }
 
-// For gives the target of tests that run on one lane.
+// For returns the target of tests that run on one lane.
 func For(tb testing.TB) *Target {
 	tb.Helper()
 	return use(tb, chosen()[0])

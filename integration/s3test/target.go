@@ -131,7 +131,7 @@ func (t *Target) Open(tb testing.TB, o *s3.Options) *s3.Backend {
 
 var prefixes atomic.Uint64
 
-// Prefix gives a folder that no other test uses. In a store that is not ours it is emptied at the end.
+// Prefix returns a folder that no other test uses. In a store that is not ours it is emptied at the end.
 func (t *Target) Prefix(tb testing.TB) string {
 	prefix := fmt.Sprintf("test-%d-%d", os.Getpid(), prefixes.Add(1))
 	if !t.External {

@@ -13,7 +13,7 @@ const (
 	rulesEnd   = "        # END rules\n"
 )
 
-// WriteRules gives a .golangci.yml with its depguard rules replaced by those of the import table.
+// WriteRules returns a .golangci.yml with its depguard rules replaced by those of the import table.
 func WriteRules(config []byte) ([]byte, error) {
 	head, rest, ok := bytes.Cut(config, []byte(rulesBegin))
 	if !ok {

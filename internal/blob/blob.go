@@ -16,7 +16,7 @@ import (
 // minText is the length of base64 text from which on image data leaves its line.
 const minText = 32<<10 + 1
 
-// A reference stands where the base64 text stood:
+// A reference is where the base64 text stood:
 //
 //	coppice-blob:sha256:<64 hex digits>:<bytes>
 //
@@ -39,7 +39,7 @@ type Ref struct {
 	Size int64
 }
 
-// Externalise gives the line as it is stored, and the blobs that it refers to, each once. Blobs are made of base64
+// Externalise returns the line as it is stored, and the blobs that it refers to, each once. Blobs are made of base64
 // text over 32 KiB: "data" in an object of type image or base64, or beside a MIME type, and data: URLs.
 // Text whose decoded bytes would not give the same text again stays where it is, and so does everything
 // that is no image. Internalise is the inverse: for every line, Internalise of what Externalise gave is
@@ -120,7 +120,7 @@ func parseRef(p []byte) (ref Ref, n int) {
 	return Ref{Sum: string(sum), Size: size}, n
 }
 
-// Refs gives the blobs that a stored line refers to, each once, in their order.
+// Refs returns the blobs that a stored line refers to, each once, in their order.
 func Refs(stored []byte) []Ref {
 	var refs []Ref
 	seen := map[Ref]bool{}
@@ -139,7 +139,7 @@ func Refs(stored []byte) []Ref {
 	}
 }
 
-// Internalise gives the line of which Externalise made stored. get gives a blob's bytes by its sum; blobs
+// Internalise returns the line of which Externalise made stored. get gives a blob's bytes by its sum; blobs
 // that it does not have, or whose length is not the one that was stored, are named in missing, and their
 // references stay in the line. A line without references comes back itself, not copied.
 func Internalise(stored []byte, get func(sum string) ([]byte, bool)) (line []byte, missing []string) {

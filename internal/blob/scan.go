@@ -23,7 +23,7 @@ type imageObject struct {
 	waiting       []span
 }
 
-// findImages gives the places of base64 text in a line, in order. A line that is no JSON has none.
+// findImages returns the places of base64 text in a line, in order. A line that is no JSON has none.
 func findImages(line []byte) []span {
 	s := imageScan{}
 	if !rawjson.Visit(line, &s) {
@@ -79,7 +79,7 @@ func (s *imageScan) Close() {
 	s.Scalar()
 }
 
-// dataURL gives the place of the base64 text in a data: URL that is long enough.
+// dataURL returns the place of the base64 text in a data: URL that is long enough.
 func dataURL(lit []byte) (at int, ok bool) {
 	const headMax = 256
 	if !bytes.HasPrefix(lit, []byte("data:")) {

@@ -100,7 +100,7 @@ func (p *Prover) fail(err error) error {
 	return &backend.Error{Op: "probe", Key: proofKey, Outcome: backend.NotApplied, Err: err}
 }
 
-// probe asks the store, under keys that nobody used before.
+// probe asks the store, under keys that no one used before.
 func (p *Prover) probe(ctx context.Context) error {
 	var name [8]byte
 	if _, err := io.ReadFull(p.rand, name[:]); err != nil {
@@ -118,7 +118,7 @@ func (p *Prover) probe(ctx context.Context) error {
 }
 
 // clean takes away what a probe wrote. What it cannot take away (a role may not delete) is a few bytes
-// that nobody reads.
+// that no one reads.
 func (p *Prover) clean(ctx context.Context, key string) {
 	for _, part := range []string{"-stale", "-stale.never", "-create", "-replace"} {
 		if err := p.b.Delete(ctx, key+part); err != nil {

@@ -22,7 +22,7 @@ type link struct {
 	plain *checkpoint.PlainRef // it is not
 }
 
-// place is where the log stands between two segments.
+// place is where the log is between two segments.
 type place struct {
 	next, seq uint64 // of the line and of the commit that come next
 	known     bool   // what follows is known: the segment before was read to its end
@@ -36,7 +36,7 @@ type place struct {
 	name      string // of the segment before
 }
 
-// leaves gives the references to all sealed segments in order; index objects that cannot be read are
+// leaves returns the references to all sealed segments in order; index objects that cannot be read are
 // handed to bad.
 func leaves(ctx context.Context, b backend.Backend, id string, m checkpoint.SegmentMap, bad func(key string, ref codec.Ref, err error)) []link {
 	var out []link
@@ -79,7 +79,7 @@ type finding struct {
 type reading struct {
 	lines []segment.Line
 	torn  []string // objects that its commits name
-	end   int      // offset behind the last good commit
+	end   int      // offset after the last good commit
 	open  segment.Opening
 	found []finding
 	after place
@@ -118,16 +118,16 @@ func read(raw []byte, id string, seg layout.Segment, at place) *reading {
 	return r
 }
 
-// standsIn tells whether the segment before is the stand-in that a repair made for the one that is named,
+// standsIn reports whether the segment before is the stand-in that a repair made for the one that is named,
 // and perhaps for some before that: the same lines, as far as there were any left, under a later epoch.
-// What was made anew has new checksums, which the segment behind it cannot know.
+// What was made anew has new checksums, which the segment after it cannot know.
 func standsIn(before, named string) bool {
 	b, ok1 := layout.ParseSegment(before)
 	n, ok2 := layout.ParseSegment(named)
 	return ok1 && ok2 && b.First <= n.First && b.Epoch > n.Epoch
 }
 
-// commits reads commits behind the one whose self is given, each with its lines and its document. It
+// commits reads commits after the one whose self is given, each with its lines and its document. It
 // returns the length of what is good.
 func (r *reading) commits(data []byte, key uint64, self uint32, base int) int {
 	first, at := true, &r.after
@@ -195,7 +195,7 @@ func (r *reading) document(rec *checkpoint.Record, off int) {
 	}
 }
 
-// behind judges the bytes that stand behind the last good commit of a segment that is not closed.
+// behind judges the bytes that stand after the last good commit of a segment that is not closed.
 // beyond: something is known to build upon commits that must have stood there.
 func (r *reading) behind(raw []byte, beyond bool) {
 	rest := raw[r.end:]
@@ -216,7 +216,7 @@ func (r *reading) behind(raw []byte, beyond bool) {
 	}
 }
 
-// wholeLines tells whether p is nothing but lines that hold JSON objects.
+// wholeLines reports whether p is nothing but lines that hold JSON objects.
 func wholeLines(p []byte) bool {
 	for len(p) > 0 {
 		n := bytes.IndexByte(p, '\n')
@@ -277,7 +277,7 @@ func trace(ctx context.Context, b backend.Backend, id string, inv *Inventory) (t
 			continue // nothing was ever committed to it
 		}
 		if end := seg.First + uint64(len(c.Lines)); len(t.links) > 0 && end > below && seg.Name() != prev {
-			continue // a dead writer's: what stands behind it begins within it
+			continue // a dead writer's: what is after it begins within it
 		}
 		if named, ok := layout.ParseSegment(prev); ok && prev != seg.Name() && !standsIn(seg.Name(), prev) {
 			t.missing = append(t.missing, named.SealedKey(id))

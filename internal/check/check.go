@@ -5,7 +5,7 @@
 // What Verify finds is a list of problems, each with the object, the byte offset where that is known, a
 // Kind and one sentence. Kinds that are damage (Kind.Damage) mean that something is lost or can no longer
 // be trusted; the others are notes on a healthy session: a torn tail that the next writer moves aside, an
-// object of somebody else, a parent that an imported file never had.
+// object of another writer, a parent that an imported file never had.
 //
 // Shallow, Verify reads the checkpoint, the index objects, the index at the end of every sealed segment,
 // the plain segments whole, and asks for the length of the rest. Deep, it reads every byte: hashes, the
@@ -28,7 +28,7 @@ import (
 // Kind says in a word what sort of problem it is.
 type Kind string
 
-// The kinds of problems. Damage first, notes behind it, then what Repair says that it did.
+// The kinds of problems. Damage first, notes after it, then what Repair says that it did.
 const (
 	Damaged  Kind = "damaged"  // bytes fail their checksum, or are not what they must be
 	Missing  Kind = "missing"  // something names it, and it is not there
@@ -60,12 +60,12 @@ type Problem struct {
 	Err     error  // the cause, where there is one
 }
 
-// Error gives kind, place and detail.
+// Error returns kind, place and detail.
 func (p *Problem) Error() string {
 	return fmt.Sprintf("%s: %s at byte %d: %s", p.Kind, p.Object, p.Offset, p.Detail)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Err }
 
 // Report is what a run did and found.
@@ -113,7 +113,7 @@ func (r *Report) strangers(session, prefix string) {
 	r.foreign = 0
 }
 
-// Sessions gives the ids of all sessions of which anything is there, in order, and notes what is no part
+// Sessions returns the ids of all sessions of which anything is there, in order, and notes what is no part
 // of a store.
 func Sessions(ctx context.Context, b backend.Backend, r *Report) ([]string, error) {
 	seen := map[string]bool{}

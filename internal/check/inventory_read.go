@@ -65,7 +65,7 @@ func Unreadable(err error) bool {
 // Chain are the segments of the log, in order.
 type Chain []layout.Segment
 
-// Replaced tells whether a segment that is none of the chain was replaced by a repair: another stands where
+// Replaced reports whether a segment that is none of the chain was replaced by a repair: another is where
 // it stood, under a later epoch.
 func (c Chain) Replaced(seg layout.Segment) bool {
 	i := sort.Search(len(c), func(i int) bool { return c[i].First > seg.First })

@@ -95,7 +95,7 @@ func (v *verifier) damaged() bool {
 	return false
 }
 
-// moved tells whether somebody committed since the state was read.
+// moved reports whether somebody committed since the state was read.
 func (v *verifier) moved(ctx context.Context) bool {
 	now, err := journal.Open(ctx, v.cfg)
 	return err == nil && (v.st == nil || now.State().Summary.Commit != v.st.Summary.Commit)
@@ -180,7 +180,7 @@ func (v *verifier) noCheckpoint(key string) error {
 	return nil
 }
 
-// state finds the newest state: the checkpoint's own, on a disk with what the log holds behind it.
+// state finds the newest state: the checkpoint's own, on a disk with what the log holds after it.
 func (v *verifier) state(ctx context.Context) error {
 	if !v.disk {
 		if v.o != nil {

@@ -218,7 +218,7 @@ func (c *cli) pickText(found []pickedRow) error {
 	return c.stdout.Table(columns, rows)
 }
 
-// titled returns the title of a session, or what stands in for it, with its marks.
+// titled returns the title of a session, or what replaces it, with its marks.
 func titled(f pickedRow) string {
 	text := term.Cut(term.Line(cmp.Or(f.Title, f.summary, manager.DisplayName(f.Summary))), 60)
 	if f.Internal {

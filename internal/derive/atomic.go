@@ -9,11 +9,11 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// verbatimPreface stands before the text of a verbatim compaction: part of what the peer sends.
+// verbatimPreface is before the text of a verbatim compaction: part of what the peer sends.
 const verbatimPreface = "The earlier conversation was compacted. Below is the verbatim transcript of the retained lines; " +
 	`elided spans are marked "(filtered N lines)".` + "\n\n"
 
-// flattened gives the one message of a verbatim-lines compaction: its text, and behind it the kept entries
+// flattened returns the one message of a verbatim-lines compaction: its text, and after it the kept entries
 // as text too, for a tail that starts in mid-turn would be refused by providers. Images stay images.
 func flattened(e entries.Entry, kept []entries.Entry) entries.Message {
 	summary := rawjson.Text(rawjson.Field(e.Raw, "summary"))
@@ -117,7 +117,7 @@ func sections(m entries.Message) []section {
 	return nil
 }
 
-// spoken gives one section of text and images; none if there is neither.
+// spoken returns one section of text and images; none if there is neither.
 func spoken(header string, content []byte) []section {
 	s := section{header: header}
 	if rawjson.IsString(content) && len(content) > 2 {

@@ -28,7 +28,7 @@ type Window struct {
 	OmittedEntries int
 }
 
-// Build gives the context at the end of a path, root first, by the rules of a profile. It takes time
+// Build returns the context at the end of a path, root first, by the rules of a profile. It takes time
 // linear in the path, never fails and changes nothing: a field of the wrong type counts as absent, an entry
 // that should hold a message and does not is left out with a diagnostic. Messages share their bytes with
 // the entries.
@@ -116,7 +116,7 @@ func (b *Builder) collect(path []entries.Entry, sel Selection) {
 	}
 }
 
-// Settle follows leaf entries at the end of the path: the head stands at their target. A target that is not
+// Settle follows leaf entries at the end of the path: the head is at their target. A target that is not
 // on the path cannot be followed from here; the entry is then passed over.
 func (r Rules) Settle(path []entries.Entry, found *diag.List) []entries.Entry {
 	for r.Moves && len(path) > 0 && path[len(path)-1].Type == "leaf" {
@@ -173,7 +173,7 @@ func (r Rules) Settings(path []entries.Entry, base entries.Settings) entries.Set
 	return s
 }
 
-// ChangedModel gives the model that a model_change sets for the default role; "" = none.
+// ChangedModel returns the model that a model_change sets for the default role; "" = none.
 func (r Rules) ChangedModel(e entries.Entry) string {
 	if r.Explicit {
 		if role := rawjson.Field(e.Raw, "role"); role != nil && role[0] == '"' && string(role) != `"default"` {
@@ -191,7 +191,7 @@ func (r Rules) ChangedModel(e entries.Entry) string {
 // A message that names a model holds one of these: a name may be written with escapes.
 var modelField, escapedField = []byte(`"model"`), []byte(`\u`)
 
-// spokenModel gives the model of an assistant's message; "" = another's message, or it names none.
+// spokenModel returns the model of an assistant's message; "" = another's message, or it names none.
 func spokenModel(e entries.Entry) string {
 	if !bytes.Contains(e.Raw, modelField) && !bytes.Contains(e.Raw, escapedField) {
 		return ""

@@ -83,7 +83,7 @@ func (b *Builder) boundary(e entries.Entry, kept []entries.Entry) {
 	}
 }
 
-// custom gives the message of a custom_message entry in pi's shape.
+// custom returns the message of a custom_message entry in pi's shape.
 func (r Rules) custom(e entries.Entry) ([]byte, bool) {
 	content := rawjson.Field(e.Raw, "content")
 	switch {

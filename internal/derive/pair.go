@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// pair matches calls and results, reports those that stand alone, and gives the calls that wait for a
+// pair matches calls and results, reports those that stand alone, and returns the calls that wait for a
 // result. A result answers the newest call before it that waits under its id: some providers number calls
 // anew each turn. Where the bound cut something off, a result without a call is the rest of a cut group: it
 // is left out, so that no group is ever split.
@@ -116,7 +116,7 @@ func (b *Builder) dropUnanswered() {
 	b.Truncate(kept)
 }
 
-// withoutOpenCalls gives the content without what dropUnanswered takes away, and how many blocks are left.
+// withoutOpenCalls returns the content without what dropUnanswered takes away, and how many blocks are left.
 func withoutOpenCalls(content []byte, results map[string]bool) ([]byte, int) {
 	out := []byte{'['}
 	n := 0

@@ -23,7 +23,7 @@ const (
 	// Pi: a later assistant message overrides a model_change; context_edit entries rewrite or hide messages.
 	Pi Profile = "pi"
 	// OMP: an explicit default model stays; failed and aborted assistant turns and calls without a result
-	// are left out; a reset_boundary behind the latest compaction starts afresh.
+	// are left out; a reset_boundary after the latest compaction starts afresh.
 	OMP Profile = "omp"
 	// Atomic: only compactions of strategy "verbatim-lines" count, and what they keep is flattened into
 	// their text.
@@ -55,7 +55,7 @@ type Rules struct {
 	snake        bool // snake case field names are understood
 }
 
-// RulesOf gives the rules of a profile.
+// RulesOf returns the rules of a profile.
 func RulesOf(p Profile) Rules {
 	switch p {
 	case Pi:
@@ -71,7 +71,7 @@ func RulesOf(p Profile) Rules {
 	return Rules{Moves: true, Edits: true}
 }
 
-// Value gives a field of an entry's body: by its camel case name, else, where the profile knows snake case,
+// Value returns a field of an entry's body: by its camel case name, else, where the profile knows snake case,
 // by that. nil = absent.
 func (r Rules) Value(line []byte, camel, snake string) []byte {
 	if v := rawjson.Field(line, camel); v != nil || !r.snake {
@@ -140,7 +140,7 @@ func (r Rules) Choose(path []entries.Entry) Selection {
 	return Selection{Boundary: -1}
 }
 
-// Keeps says what a boundary wants kept: from the entry with this id on (after: from the one behind it).
+// Keeps says what a boundary wants kept: from the entry with this id on (after: from the one after it).
 // wanted false: nothing.
 func (r Rules) Keeps(e entries.Entry) (from string, after, wanted bool) {
 	if e.Type != "compaction" {
@@ -154,7 +154,7 @@ func (r Rules) Keeps(e entries.Entry) (from string, after, wanted bool) {
 	return from, false, from != "" && from != e.ID
 }
 
-// remoteHistory gives the list of provider items that stands in for the kept entries of a compaction made
+// remoteHistory returns the list of provider items that replaces the kept entries of a compaction made
 // by the provider itself; nil = an ordinary compaction.
 func remoteHistory(e entries.Entry) []byte {
 	remote := rawjson.Field(rawjson.Field(e.Raw, "preserveData"), "openaiRemoteCompaction")

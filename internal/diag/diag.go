@@ -57,10 +57,10 @@ func (l *List) Add(entry string, ordinal uint64, kind, detail string) {
 // AddMore counts diagnostics that are not told one by one.
 func (l *List) AddMore(n int) { l.more += n }
 
-// Clone gives a list that goes its own way.
+// Clone returns a list that goes its own way.
 func (l *List) Clone() List { return List{found: slices.Clone(l.found), more: l.more} }
 
-// All gives a copy, with the count of what did not fit as the last element. nil = nothing to say.
+// All returns a copy, with the count of what did not fit as the last element. nil = nothing to say.
 func (l *List) All() []Diagnostic {
 	if len(l.found) == 0 {
 		return nil

@@ -20,7 +20,7 @@ type Entry struct {
 	Raw          json.RawMessage // the whole line without its newline, blobs put back
 }
 
-// Message gives the message that the entry holds. false: the entry is no message.
+// Message returns the message that the entry holds. false: the entry is no message.
 func (e Entry) Message() (Message, bool) {
 	if e.Type != "message" {
 		return Message{}, false
@@ -40,7 +40,7 @@ func (e Entry) Decode(v any) error {
 	return nil
 }
 
-// Title gives the name that an entry puts on its session: pi's session_info, where an absent or empty
+// Title returns the name that an entry puts on its session: pi's session_info, where an absent or empty
 // name clears it, and omp's title_change. false: the entry says nothing of it.
 func (e Entry) Title() (name string, ok bool) {
 	switch e.Type {
@@ -55,7 +55,7 @@ func (e Entry) Title() (name string, ok bool) {
 // MoveKind is the customType of an entry that moves its session to another working directory.
 const MoveKind = "coppice.move"
 
-// Cwd gives the working directory to which an entry moves its session. false: the entry says nothing of it.
+// Cwd returns the working directory to which an entry moves its session. false: the entry says nothing of it.
 func (e Entry) Cwd() (dir string, ok bool) {
 	if e.Type != "custom" || rawjson.Text(rawjson.Field(e.Raw, "customType")) != MoveKind {
 		return "", false

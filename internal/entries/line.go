@@ -24,7 +24,7 @@ type Line struct {
 	Raw                []byte    // the line without its newline; not copied
 }
 
-// Entry gives the entry that the line is, at an ordinal.
+// Entry returns the entry that the line is, at an ordinal.
 func (l Line) Entry(ordinal uint64) Entry {
 	return Entry{Ordinal: ordinal, ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: l.Raw}
 }

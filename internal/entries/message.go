@@ -15,7 +15,7 @@ type Message struct {
 	Raw   json.RawMessage
 }
 
-// Text gives what a person would read of the message: its text blocks, one below the other. Thinking,
+// Text returns what a person would read of the message: its text blocks, one below the other. Thinking,
 // calls, results' structure and images are not text.
 func (m Message) Text() string { return Inspect(m.Raw).Text }
 

@@ -256,7 +256,7 @@ func readBlock(block []byte, typ string) blockFields {
 }
 
 // block reads one block of a message's content; typ is what it is if it does not say so itself. What
-// stands inside an inner object is read one level deep and no deeper, so the work stays linear (I15).
+// is inside an inner object is read one level deep and no deeper, so the work stays linear (I15).
 func (p *Parts) block(block []byte, typ string, isInner bool) {
 	f := readBlock(block, typ)
 	typ = f.typ
@@ -278,7 +278,7 @@ func (p *Parts) block(block []byte, typ string, isInner bool) {
 	}
 }
 
-// inner reads a call or a result that stands one level deeper: OpenAI's function, Gemini's functionCall,
+// inner reads a call or a result that is one level deeper: OpenAI's function, Gemini's functionCall,
 // Bedrock's toolUse. The id may stand on either level.
 func (p *Parts) inner(inner []byte, typ, id string) {
 	var q Parts

@@ -59,7 +59,7 @@ func Escape(id string) string {
 	return b.String()
 }
 
-// Unescape gives the id back; false where Escape makes no such name (a foreign object).
+// Unescape returns the id back; false where Escape makes no such name (a foreign object).
 func Unescape(name string) (string, bool) {
 	var id string
 	if rest, ok := strings.CutPrefix(name, "_."); ok {

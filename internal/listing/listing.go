@@ -34,7 +34,7 @@ type Options struct {
 	Limit int    // at most so many; 0 = all
 
 	// Progress is told how many sessions were looked at and how many there are, those of pages before
-	// included; nil = nobody asks. Deleted ones leave the total when they are come upon.
+	// included; nil = no one asks. Deleted ones leave the total when they are come upon.
 	Progress func(looked, total int)
 }
 

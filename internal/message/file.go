@@ -30,7 +30,7 @@ type File struct {
 	Size int64  // in bytes; -1 = not said
 }
 
-// Image gives the kind of an image and its bytes in base64, unchecked. false: the part is none, or its bytes are
+// Image returns the kind of an image and its bytes in base64, unchecked. false: the part is none, or its bytes are
 // elsewhere.
 func (b Block) Image() (mime, data string, ok bool) {
 	if in := b.InlineData; in != nil {
@@ -45,7 +45,7 @@ func (b Block) Image() (mime, data string, ok bool) {
 	return b.Mime, b.Data, b.Type == "image" && b.Data != ""
 }
 
-// imageURL gives where OpenAI's image is.
+// imageURL returns where OpenAI's image is.
 func (b Block) imageURL() string {
 	var outside struct {
 		URL string `json:"url"`
@@ -136,7 +136,7 @@ func (b Block) pictured() File {
 	return File{Name: cmp.Or(url, b.FileID), Mime: "image", Size: -1}
 }
 
-// decoded gives how many bytes base64 stands for.
+// decoded returns how many bytes base64 encodes.
 func decoded(data string) int64 {
 	return int64(base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "="))))
 }

@@ -2,7 +2,7 @@ package message
 
 import "github.com/coppice-go/coppice/internal/rawjson"
 
-// KeptMessage gives the message that an entry of type custom_message was made of, because a format has no messages of its role;
+// KeptMessage returns the message that an entry of type custom_message was made of, because a format has no messages of its role;
 // nil = it was made of none. Such an entry has the role as its kind, and the message in its details.
 func KeptMessage(entry []byte) []byte {
 	message := rawjson.Field(rawjson.Field(entry, "details"), "message")
@@ -12,7 +12,7 @@ func KeptMessage(entry []byte) []byte {
 	return message
 }
 
-// KeptAs gives the kind of the custom message that a message of a role becomes.
+// KeptAs returns the kind of the custom message that a message of a role becomes.
 func KeptAs(role string) string {
 	if role == "" {
 		return "message"
@@ -23,7 +23,7 @@ func KeptAs(role string) string {
 // KeptKind is the kind of custom entry that exports make of an entry of a type that a format does not have.
 const KeptKind = "coppice.entry"
 
-// KeptEntry gives the type and the fields of the entry that one of type custom was made of; nil = it was made of none.
+// KeptEntry returns the type and the fields of the entry that one of type custom was made of; nil = it was made of none.
 func KeptEntry(entry []byte) (typ string, data []byte) {
 	if rawjson.Text(first(entry, "customType", "custom_type")) != KeptKind {
 		return "", nil

@@ -2,7 +2,7 @@ package message
 
 import "github.com/coppice-go/coppice/internal/rawjson"
 
-// Unknown stands for a model or its provider in the messages of pi's family where nobody said which.
+// Unknown replaces a model or its provider in the messages of pi's family where no one said which.
 const Unknown = "unknown"
 
 // models are the fields that name a model.
@@ -11,12 +11,12 @@ var models = [...]string{"model", "modelVersion", "model_version", "modelId"}
 // Models are the names of the fields that Model looks at.
 func Models() []string { return models[:] }
 
-// Model gives the model that a message names, as a JSON string; nil = it names none.
+// Model returns the model that a message names, as a JSON string; nil = it names none.
 func Model(message []byte) []byte {
 	return first(message, models[:]...)
 }
 
-// Name gives the model of a message or of another object that has a usage: "provider/id", or the id where no provider
+// Name returns the model of a message or of another object that has a usage: "provider/id", or the id where no provider
 // is named; "" = the model is not said.
 func Name(message []byte) string {
 	model, provider := rawjson.Text(Model(message)), rawjson.Text(rawjson.Field(message, "provider"))
@@ -51,7 +51,7 @@ func IsItem(message []byte) bool {
 	return false
 }
 
-// first gives the first of these fields that is a string; nil = none is.
+// first returns the first of these fields that is a string; nil = none is.
 func first(object []byte, names ...string) []byte {
 	for _, name := range names {
 		if v := rawjson.Field(object, name); rawjson.IsString(v) {

@@ -24,7 +24,7 @@ const (
 )
 
 // names are those that the counts have: of pi, Anthropic, OpenAI (chat completions, responses), Bedrock, Gemini (its API,
-// its SDK for Python). "outer.inner" is one that stands a level deeper. Of several the first counts.
+// its SDK for Python). "outer.inner" is one that is a level deeper. Of several the first counts.
 var names = [kinds][]string{
 	input:   {ownInput, "input_tokens", "prompt_tokens", "inputTokens", "promptTokenCount", "prompt_token_count"},
 	output:  {"output", "output_tokens", "completion_tokens", "outputTokens"},

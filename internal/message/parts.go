@@ -93,14 +93,14 @@ func partOf(raw []byte) (b Block) {
 	return b
 }
 
-// lenient reads what fits: encoding/json goes on behind a field of another type, and says so at the end.
+// lenient reads what fits: encoding/json goes on after a field of another type, and says so at the end.
 func lenient(raw []byte, v any) {
 	if err := json.Unmarshal(raw, v); err != nil {
 		return
 	}
 }
 
-// Call gives the name of the tool that a part calls, and its arguments. false: it calls none, or says none.
+// Call returns the name of the tool that a part calls, and its arguments. false: it calls none, or says none.
 func (b Block) Call() (name string, args json.RawMessage, ok bool) {
 	for _, inner := range []*Block{b.FunctionCall, b.Function, b.ToolUse} {
 		if inner != nil {
@@ -128,7 +128,7 @@ func (b Block) Key() string {
 	return ""
 }
 
-// Speech gives what a part says in words. false: it is of another kind.
+// Speech returns what a part says in words. false: it is of another kind.
 func (b Block) Speech() (text string, ok bool) {
 	switch b.Type {
 	case "text", "input_text", "output_text", "refusal", "":
@@ -137,7 +137,7 @@ func (b Block) Speech() (text string, ok bool) {
 	return "", false
 }
 
-// Thoughts gives what the model thought, in any provider's shape, with a separator between the parts that say it.
+// Thoughts returns what the model thought, in any provider's shape, with a separator between the parts that say it.
 func (m Parts) Thoughts(sep string) string {
 	var list []string
 	for _, b := range m.Blocks {
@@ -148,7 +148,7 @@ func (m Parts) Thoughts(sep string) string {
 	return strings.Join(list, sep)
 }
 
-// Arguments gives the arguments of a call as JSON: of a string, what it holds.
+// Arguments returns the arguments of a call as JSON: of a string, what it holds.
 func Arguments(raw json.RawMessage) json.RawMessage {
 	var inner string
 	if json.Unmarshal(raw, &inner) == nil {

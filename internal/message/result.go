@@ -28,7 +28,7 @@ type Result struct {
 	Blocks []Block // its images and documents are among them
 }
 
-// Result gives the answer of a tool that a part is. false: it is none.
+// Result returns the answer of a tool that a part is. false: it is none.
 func (b Block) Result() (Result, bool) {
 	switch {
 	case b.ToolResult != nil:
@@ -49,7 +49,7 @@ func (b Block) Result() (Result, bool) {
 	return r, true
 }
 
-// told gives what the content of a result says: its text, what a search found, or the JSON of what is neither.
+// told returns what the content of a result says: its text, what a search found, or the JSON of what is neither.
 func told(content json.RawMessage, blocks []Block) string {
 	var plain string
 	if len(content) == 0 || json.Unmarshal(content, &plain) == nil {

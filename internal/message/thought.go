@@ -10,7 +10,7 @@ import (
 type Thought struct {
 	Text      string // "" = the provider keeps it to itself, or it is redacted
 	Signature []byte // what the provider wants back with it, a JSON string; nil = there is none
-	Redacted  bool   // the signature stands for the text
+	Redacted  bool   // the signature replaces the text
 	Item      bool   // it is an item of OpenAI's responses: the provider wants the whole of it back
 }
 
@@ -56,7 +56,7 @@ func reasoning(block []byte) Thought {
 	return t
 }
 
-// texts gives a text, or those of a list of blocks.
+// texts returns a text, or those of a list of blocks.
 func texts(val []byte, sep string) string {
 	if rawjson.IsString(val) {
 		return rawjson.Text(val)
@@ -70,7 +70,7 @@ func texts(val []byte, sep string) string {
 	return strings.Join(list, sep)
 }
 
-// GeminiSignature gives what Gemini wants back with a part, a JSON string; nil = it has none.
+// GeminiSignature returns what Gemini wants back with a part, a JSON string; nil = it has none.
 func GeminiSignature(part []byte) []byte {
 	return first(part, "thoughtSignature", "thought_signature")
 }
@@ -78,7 +78,7 @@ func GeminiSignature(part []byte) []byte {
 // asides are the fields in which OpenAI's chat completions say what was thought, beside the content.
 var asides = [...]string{"reasoning_content", "reasoning", "reasoning_text"}
 
-// Aside gives what a message says was thought beside its content, and the field that says so; "" = none does.
+// Aside returns what a message says was thought beside its content, and the field that says so; "" = none does.
 func Aside(message []byte) (text, field string) {
 	for _, name := range asides {
 		if s := rawjson.Text(rawjson.Field(message, name)); s != "" {

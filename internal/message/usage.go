@@ -27,7 +27,7 @@ type Usage struct {
 	Hour       int64  // of CacheWrite: what is kept for an hour
 	Reasoning  int64  // of Output
 	Total      int64  // as it is said; where it is not, the sum
-	Cost       []byte // a number above 0, in the currency of whoever wrote it; nil = not said
+	Cost       []byte // a number above 0, in the currency of the caller that wrote it; nil = not said
 	Raw        []byte // the object that says all this; nil = there is none
 }
 
@@ -117,7 +117,7 @@ func parse(val []byte) Usage {
 	return u
 }
 
-// usage gives the counts so that each token is in one of the four.
+// usage returns the counts so that each token is in one of the four.
 func (c *counter) usage() Usage {
 	n := &c.n
 	u := Usage{Input: n[input], Output: n[output], CacheRead: n[read], CacheWrite: n[write], Hour: n[hour], Reasoning: n[thought], Total: n[total]}
@@ -146,7 +146,7 @@ func sum(list ...int64) (all int64) {
 	return all
 }
 
-// Count reads a count of tokens. Programs that have no whole numbers write 10.0 or 1e3; what is behind the point counts
+// Count reads a count of tokens. Programs that have no whole numbers write 10.0 or 1e3; what is after the point counts
 // not. false: it is none, or one below 0 or beyond MaxTokens.
 func Count(val []byte) (int64, bool) {
 	if !rawjson.IsNumber(val) {

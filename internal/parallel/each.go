@@ -9,7 +9,7 @@ import "context"
 // atOnce bounds the small reads or writes under way at once.
 const atOnce = 16
 
-// Each calls f for 0 to n-1, at most 16 at once, and gives the first error. Once ctx has ended, what has not
+// Each calls f for 0 to n-1, at most 16 at once, and returns the first error. Once ctx has ended, what has not
 // begun does not begin.
 func Each(ctx context.Context, n int, f func(i int) error) error {
 	if n == 1 {

@@ -2,7 +2,7 @@ package parallel
 
 import "sync"
 
-// Pipe takes pieces from a source, works on several of them at once, and gives the results in the order of the
+// Pipe takes pieces from a source, works on several of them at once, and returns the results in the order of the
 // source. Lanes workers and as many pieces that wait for one: no more than 2 * lanes + 1 pieces are held.
 //
 //	p := NewPipe(2, next, work)
@@ -24,7 +24,7 @@ type piece[In, Out any] struct {
 	done chan struct{}
 }
 
-// NewPipe starts reading ahead. next gives the next piece, or the error (io.EOF, say) that Next gives once all
+// NewPipe starts reading ahead. next returns the next piece, or the error (io.EOF, say) that Next gives once all
 // pieces before it are out; it is not called again.
 func NewPipe[In, Out any](lanes int, next func() (In, error), work func(In) Out) *Pipe[In, Out] {
 	p := &Pipe[In, Out]{order: make(chan *piece[In, Out], lanes), stop: make(chan struct{})}
@@ -68,7 +68,7 @@ func (p *Pipe[In, Out]) feed(next func() (In, error), jobs chan<- *piece[In, Out
 	}
 }
 
-// Next gives the next result, or the error at which the source ended. After Close it must not be called.
+// Next returns the next result, or the error at which the source ended. After Close it must not be called.
 func (p *Pipe[In, Out]) Next() (Out, error) {
 	job, ok := <-p.order
 	if !ok {
@@ -79,7 +79,7 @@ func (p *Pipe[In, Out]) Next() (Out, error) {
 	return job.out, nil
 }
 
-// Close ends the work and waits for it; pieces that nobody took are dropped. It may be called again.
+// Close ends the work and waits for it; pieces that no one took are dropped. It may be called again.
 func (p *Pipe[In, Out]) Close() {
 	p.once.Do(func() { close(p.stop) })
 	p.all.Wait()

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// head gives the entry with its line cut to the head fields if no context will ever read the rest.
+// head returns the entry with its line cut to the head fields if no context will ever read the rest.
 func head(r derive.Rules, e transcript.Entry) transcript.Entry {
 	if !r.Silent(e.Type) {
 		return e
@@ -154,7 +154,7 @@ func (w *Window) cutPoint(g []place, stays func(i int, e transcript.Entry) bool)
 // place is what the place before an entry is good for.
 type place struct {
 	speaks bool // the entry gives a message
-	cut    bool // a cut here splits no call from its results, and leaves a message behind it
+	cut    bool // a cut here splits no call from its results, and leaves a message after it
 	turn   bool // and a user's turn starts here
 }
 

@@ -84,7 +84,7 @@ func (w *Window) Push(e transcript.Entry) bool {
 	return true
 }
 
-// PushAll adds entries that follow one another, and cuts once behind the last, so that much at once costs no more
+// PushAll adds entries that follow one another, and cuts once after the last, so that much at once costs no more
 // than its bytes. false: one of them could not be pushed, and the window is of no more use.
 func (w *Window) PushAll(entries []transcript.Entry) bool {
 	for _, e := range entries {
@@ -141,7 +141,7 @@ func (w *Window) merge() {
 	w.entries, w.full, w.fresh = w.Entries(), nil, nil
 }
 
-// keptFrom gives the index from which the new boundary keeps entries; len(w.entries) = none. false: that
+// keptFrom returns the index from which the new boundary keeps entries; len(w.entries) = none. false: that
 // lies before what the window holds, or may.
 func (w *Window) keptFrom(e transcript.Entry) (int, bool) {
 	id, after, wanted := w.rules.Keeps(e)
@@ -159,7 +159,7 @@ func (w *Window) keptFrom(e transcript.Entry) (int, bool) {
 	return len(w.entries), !w.cut()
 }
 
-// solid gives the index from which on no entry of the path is missing between those held.
+// solid returns the index from which on no entry of the path is missing between those held.
 func (w *Window) solid() int {
 	i := len(w.entries) - 1
 	for i > 0 && w.entries[i].ParentID == w.entries[i-1].ID {
@@ -173,7 +173,7 @@ func (w *Window) cut() bool {
 	return w.omitted > 0 || len(w.entries) > 0 && (w.entries[0].ParentID != "" || w.solid() > 0)
 }
 
-// latest gives the index of the latest boundary held; -1 = none.
+// latest returns the index of the latest boundary held; -1 = none.
 func (w *Window) latest() int {
 	for i := len(w.entries) - 1; i >= 0; i-- {
 		if w.rules.Boundary(w.entries[i]) {
@@ -231,7 +231,7 @@ func (w *Window) rewind(i int) bool {
 	return true
 }
 
-// Entries gives what the window holds, root first. It may not be a copy: it must not be changed.
+// Entries returns what the window holds, root first. It may not be a copy: it must not be changed.
 func (w *Window) Entries() []transcript.Entry {
 	if len(w.fresh) == 0 {
 		return w.entries[:len(w.entries):len(w.entries)]
@@ -243,7 +243,7 @@ func (w *Window) Entries() []transcript.Entry {
 	return all
 }
 
-// All gives what the window holds, root first, and copies none of it.
+// All returns what the window holds, root first, and copies none of it.
 func (w *Window) All(yield func(transcript.Entry) bool) {
 	for part := range w.parts {
 		for _, e := range part {
@@ -254,7 +254,7 @@ func (w *Window) All(yield func(transcript.Entry) bool) {
 	}
 }
 
-// Lines gives the ordinals of what the window holds, root first, and its lines.
+// Lines returns the ordinals of what the window holds, root first, and its lines.
 func (w *Window) Lines() (ords []uint64, lines [][]byte) {
 	ords, lines = make([]uint64, 0, w.Len()), make([][]byte, 0, w.Len())
 	for part := range w.parts {
@@ -268,7 +268,7 @@ func (w *Window) Lines() (ords []uint64, lines [][]byte) {
 // Len counts the entries that the window holds.
 func (w *Window) Len() int { return len(w.entries) + len(w.full)*freshMax + len(w.fresh) }
 
-// parts gives the lists that make up the window, oldest first. Nothing is full where nothing is fresh.
+// parts returns the lists that make up the window, oldest first. Nothing is full where nothing is fresh.
 func (w *Window) parts(yield func([]transcript.Entry) bool) {
 	if !yield(w.entries) {
 		return
@@ -281,13 +281,13 @@ func (w *Window) parts(yield func([]transcript.Entry) bool) {
 	yield(w.fresh)
 }
 
-// Base gives the settings in force before the first entry held.
+// Base returns the settings in force before the first entry held.
 func (w *Window) Base() transcript.Settings { return w.base }
 
 // Omitted counts the entries whose messages belong to the context and were cut off by the bound.
 func (w *Window) Omitted() int { return w.omitted }
 
-// Leaf gives the last entry of the path. false: the path is empty.
+// Leaf returns the last entry of the path. false: the path is empty.
 func (w *Window) Leaf() (transcript.Entry, bool) {
 	for _, list := range [...][]transcript.Entry{w.fresh, w.entries} {
 		if n := len(list); n > 0 {
@@ -300,7 +300,7 @@ func (w *Window) Leaf() (transcript.Entry, bool) {
 // Bytes is the length of all lines held.
 func (w *Window) Bytes() int { return w.bytes }
 
-// Clone gives a second window that goes its own way. It copies no entries.
+// Clone returns a second window that goes its own way. It copies no entries.
 func (w *Window) Clone() *Window {
 	c := *w
 	c.entries = w.entries[:len(w.entries):len(w.entries)]
@@ -308,7 +308,7 @@ func (w *Window) Clone() *Window {
 	return &c
 }
 
-// Context gives BuildContext of the whole path, cut to the bound.
+// Context returns BuildContext of the whole path, cut to the bound.
 func (w *Window) Context() transcript.Context {
 	b := derive.Builder{Rules: w.rules}
 	return b.Build(w.Entries(), w.base, w.omitted)
@@ -320,7 +320,7 @@ func (w *Window) Profile() transcript.Profile { return w.profile }
 // MaxBytes is the window's bound, as Restore takes it; -1 = none.
 func (w *Window) MaxBytes() int { return w.max }
 
-// SettingsAfter gives the settings in force after entries of a path, where now is in force before them.
+// SettingsAfter returns the settings in force after entries of a path, where now is in force before them.
 func SettingsAfter(p transcript.Profile, now transcript.Settings, path []transcript.Entry) transcript.Settings {
 	rules := derive.RulesOf(p)
 	turns := func(e transcript.Entry) bool { return e.Type == "leaf" || rules.Boundary(e) }
@@ -330,7 +330,7 @@ func SettingsAfter(p transcript.Profile, now transcript.Settings, path []transcr
 	return rules.Settings(path, now)
 }
 
-// Settings gives the settings in force at the window's leaf. It reads from the end until each is known.
+// Settings returns the settings in force at the window's leaf. It reads from the end until each is known.
 func (w *Window) Settings() transcript.Settings {
 	if w.rules.Explicit { // an explicit model outranks what comes after it
 		return w.rules.Settings(w.Entries(), w.base)

@@ -23,7 +23,7 @@ func Object(pairs ...any) []byte {
 	return append(out, '}')
 }
 
-// WithField gives the object with one field set in its place, or at the end if it has none of that name;
+// WithField returns the object with one field set in its place, or at the end if it has none of that name;
 // val nil takes it away. Everything else stays byte for byte, white space between members aside.
 func WithField(obj []byte, name string, val []byte) []byte {
 	out := make([]byte, 1, len(obj)+len(val)+len(name)+4)
@@ -72,7 +72,7 @@ func AppendCompact(dst, val []byte) []byte {
 	return append(dst, val[start:]...)
 }
 
-// OrNull gives null for an absent value.
+// OrNull returns null for an absent value.
 func OrNull(val []byte) []byte {
 	if val == nil {
 		return []byte("null")

@@ -70,7 +70,7 @@ func (m *Members) Next() bool {
 	return true
 }
 
-// Field gives the value of an object's field, the last one of that name as encoding/json has it; nil = none.
+// Field returns the value of an object's field, the last one of that name as encoding/json has it; nil = none.
 func Field(object []byte, name string) []byte {
 	var val []byte
 	m := Walk(object)

@@ -39,7 +39,7 @@ func AppendString[T string | []byte](dst []byte, s T) []byte {
 // letters are the ASCII characters whose escape is a letter.
 var letters = [256]byte{'\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', '"': '"', '\\': '\\'}
 
-// AppendKey appends the name of an object's member, and the colon behind it.
+// AppendKey appends the name of an object's member, and the colon after it.
 func AppendKey[T string | []byte](dst []byte, name T) []byte {
 	return append(AppendString(dst, name), ':')
 }
@@ -69,7 +69,7 @@ func isPlain[T string | []byte](s T) bool {
 	return true
 }
 
-// special gives the place and the size of the first character from i on that does not stand for itself; size 0 =
+// special returns the place and the size of the first character from i on that does not stand for itself; size 0 =
 // there is none. The lowest bit that is left of a word is exact.
 func special[T string | []byte](s T, i int) (at, size int) {
 	for i < len(s) {

@@ -1,5 +1,5 @@
 // Package rawjson reads JSON where it lies, and makes small objects of pieces of it: no allocation, no
-// recursion, one pass, nothing decoded that nobody asked for. What it calls valid is what encoding/json
+// recursion, one pass, nothing decoded that no one asked for. What it calls valid is what encoding/json
 // calls valid, up to MaxDepth levels (FuzzParseLine of package transcript holds the two together).
 //
 // A value is a []byte that holds one JSON value; nil is a value that is absent. Where a Field occurs twice
@@ -22,7 +22,7 @@ var (
 	errEnd   = errors.New("unexpected end")
 )
 
-// SyntaxError says what stands at p[i], where something else should.
+// SyntaxError says what is at p[i], where something else should.
 func SyntaxError(p []byte, i int) error {
 	if i >= len(p) {
 		return errEnd
@@ -43,7 +43,7 @@ const (
 	highs = 0x8080808080808080
 )
 
-// StringEnd gives the end of the string whose opening quote is p[i], and whether it holds an escape.
+// StringEnd returns the end of the string whose opening quote is p[i], and whether it holds an escape.
 // Eight bytes a step: in each of the three tests below the lowest marked byte is exact.
 func StringEnd(p []byte, i int) (end int, escaped bool, err error) {
 	i++
@@ -76,7 +76,7 @@ func StringEnd(p []byte, i int) (end int, escaped bool, err error) {
 	}
 }
 
-// escapeEnd gives the end of the escape sequence whose backslash is p[i].
+// escapeEnd returns the end of the escape sequence whose backslash is p[i].
 func escapeEnd(p []byte, i int) (int, error) {
 	if i+1 >= len(p) {
 		return 0, errEnd
@@ -98,7 +98,7 @@ func escapeEnd(p []byte, i int) (int, error) {
 	return 0, SyntaxError(p, i+1)
 }
 
-// HexDigit gives the value of a hexadecimal digit.
+// HexDigit returns the value of a hexadecimal digit.
 func HexDigit(c byte) (rune, bool) {
 	switch {
 	case '0' <= c && c <= '9':
@@ -111,7 +111,7 @@ func HexDigit(c byte) (rune, bool) {
 	return 0, false
 }
 
-// numberEnd gives the end of the number that starts at p[i].
+// numberEnd returns the end of the number that starts at p[i].
 func numberEnd(p []byte, i int) (int, error) {
 	digits := func() bool {
 		from := i
@@ -145,7 +145,7 @@ func numberEnd(p []byte, i int) (int, error) {
 	return i, nil
 }
 
-// ScalarEnd gives the end of the string, number or literal that starts at p[i].
+// ScalarEnd returns the end of the string, number or literal that starts at p[i].
 func ScalarEnd(p []byte, i int) (int, error) {
 	literal := ""
 	switch p[i] {
@@ -167,7 +167,7 @@ func ScalarEnd(p []byte, i int) (int, error) {
 	return i + len(literal), nil
 }
 
-// keyEnd gives the place after the colon of the member whose key starts at p[i], and the key's end.
+// keyEnd returns the place after the colon of the member whose key starts at p[i], and the key's end.
 func keyEnd(p []byte, i int) (value, end int, escaped bool, err error) {
 	if i >= len(p) || p[i] != '"' {
 		return 0, 0, false, SyntaxError(p, i)
@@ -181,7 +181,7 @@ func keyEnd(p []byte, i int) (value, end int, escaped bool, err error) {
 	return value + 1, end, escaped, nil
 }
 
-// ValueEnd gives the end of the value that starts at p[i], which may be nested to the given depth. It
+// ValueEnd returns the end of the value that starts at p[i], which may be nested to the given depth. It
 // keeps one bit a level (set = object) and does not recurse.
 func ValueEnd(p []byte, i, depth int) (end int, err error) {
 	var stack [MaxDepth / 64]uint64
@@ -222,7 +222,7 @@ func ValueEnd(p []byte, i, depth int) (end int, err error) {
 	}
 }
 
-// closeLevels goes on behind a complete value: over closing brackets, and over the comma (and key) before
+// closeLevels goes on after a complete value: over closing brackets, and over the comma (and key) before
 // the next value. Level 0 = the outermost value is complete.
 func closeLevels(p []byte, i, level int, stack *[MaxDepth / 64]uint64) (int, int, error) {
 	for level > 0 {
@@ -247,7 +247,7 @@ func closeLevels(p []byte, i, level int, stack *[MaxDepth / 64]uint64) (int, int
 	return i, 0, nil
 }
 
-// skipString gives the end of a string without a look at what is in it.
+// skipString returns the end of a string without a look at what is in it.
 func skipString(p []byte, i int) (int, error) {
 	for at := i + 1; ; {
 		n := bytes.IndexByte(p[at:], '"')
@@ -265,7 +265,7 @@ func skipString(p []byte, i int) (int, error) {
 	}
 }
 
-// skipEnd is ValueEnd for what is known to be valid: several times as fast. Of anything else it gives some
+// skipEnd is ValueEnd for what is known to be valid: several times as fast. Of anything else it returns some
 // place behind i, or an error.
 func skipEnd(p []byte, i int) (end int, err error) {
 	for level := 0; i < len(p); {

@@ -32,7 +32,7 @@ func AppendText(dst, val []byte) []byte {
 		return append(dst, in...)
 	}
 	if end, _, err := StringEnd(val, 0); err != nil || end != len(val) {
-		var s string // no JSON, or white space behind it: as package json has it
+		var s string // no JSON, or white space after it: as package json has it
 		if json.Unmarshal(val, &s) != nil {
 			return dst
 		}
@@ -82,7 +82,7 @@ func plain(in []byte) bool {
 	return true
 }
 
-// repaired gives the text with U+FFFD for each byte that is no UTF-8.
+// repaired returns the text with U+FFFD for each byte that is no UTF-8.
 func repaired(text []byte) []byte {
 	const most = len("\ufffd") // a byte becomes
 	out := make([]byte, 0, most*len(text))
@@ -93,7 +93,7 @@ func repaired(text []byte) []byte {
 	return out
 }
 
-// escapedRune reads the digits of a \u, and of the one behind it if the two are a pair; of half a pair it gives
+// escapedRune reads the digits of a \u, and of the one after it if the two are a pair; of half a pair it returns
 // U+FFFD. All digits are there.
 func escapedRune(in []byte) (r rune, rest []byte) {
 	if r = digits(in); !utf16.IsSurrogate(r) {

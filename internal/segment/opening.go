@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// Opening is what stands at the start of a segment.
+// Opening is what is at the start of a segment.
 type Opening struct {
 	Header  []byte // the session header line, of a session's first segment
 	Prelude checkpoint.Prelude

@@ -88,7 +88,7 @@ type Contents struct {
 	End     int                 // bytes up to the end of the last good commit
 }
 
-// Read reads a whole segment: every commit with the ordinals of its lines. What stands behind the last good
+// Read reads a whole segment: every commit with the ordinals of its lines. What is after the last good
 // commit is left out; End tells where that is.
 func Read(raw []byte, name layout.Segment) (Contents, error) {
 	o, err := ParseOpening(raw, name.First == 0)

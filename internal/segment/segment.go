@@ -25,17 +25,17 @@ type Line struct {
 	Orphan bool // it names a parent that the session does not have
 }
 
-// Commit is one commit as it stands in the log: its record, the lines that it made durable, and its own.
+// Commit is one commit as it is in the log: its record, the lines that it made durable, and its own.
 type Commit struct {
 	Record  checkpoint.Record
 	Entries [][]byte          // stored lines, without newlines
 	Heads   []transcript.Line // of Entries, where they were read before; those of other bytes are not believed
 	Line    []byte            // the commit line, without its newline
-	End     int               // offset behind it in what was scanned
+	End     int               // offset after it in what was scanned
 }
 
-// Scan walks bytes that begin behind a commit line (or behind a segment's prelude) whose self is given, and
-// yields every commit whose line verifies and covers what stands before it. It returns the offset behind
+// Scan walks bytes that begin after a commit line (or after a segment's prelude) whose self is given, and
+// yields every commit whose line verifies and covers what is before it. It returns the offset behind
 // the last good one: what follows is no commit (I10).
 func Scan(data []byte, key uint64, self uint32, yield func(Commit) bool) (good int) {
 	var entries [][]byte
@@ -69,7 +69,7 @@ func Scan(data []byte, key uint64, self uint32, yield func(Commit) bool) (good i
 
 var commitStart = []byte(`{"type":"custom","id":"`)
 
-// Promises finds a commit line in the bytes behind the last good commit that verifies and was written when
+// Promises finds a commit line in the bytes after the last good commit that verifies and was written when
 // more than the first good bytes of its segment were known to be durable: then what lies between is damage,
 // not a torn tail. at is the offset of that line in rest.
 func Promises(rest []byte, key uint64, good int64) (at int, found bool) {
@@ -90,7 +90,7 @@ func Promises(rest []byte, key uint64, good int64) (at int, found bool) {
 	return 0, false
 }
 
-// Place gives the lines of a commit their ordinals, from next on, and their parents': the entry before in
+// Place returns the lines of a commit their ordinals, from next on, and their parents': the entry before in
 // the commit, or for the first the head before it, unless the record says otherwise. The commit line comes
 // last, under the new head.
 func Place(next uint64, head int64, c *Commit) ([]Line, []transcript.Entry, error) {

@@ -18,7 +18,7 @@ type Op struct {
 	Err    error
 }
 
-// String gives the operation as one line that is equal in equal runs:
+// String returns the operation as one line that is equal in equal runs:
 //
 //	put checkpoint_latest/x if-match ok 1234
 //	get sessions/x/log bytes 0+4096 ok 4096

@@ -27,7 +27,7 @@ type Backend interface {
 	Reset()
 	// Record keeps the last n operations in the log from now on; 0 stops it and keeps what is there.
 	Record(n int)
-	// Log gives the operations recorded, in the order in which they ended, and how many older ones
+	// Log returns the operations recorded, in the order in which they ended, and how many older ones
 	// were dropped since.
 	Log() (ops []Op, dropped int)
 }

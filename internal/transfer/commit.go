@@ -98,7 +98,7 @@ func (ld *loader) target() int {
 }
 
 // age is when the newest of some entries, or of those before them, was made: the activity that a commit of an
-// import stands for, so that what was brought in is listed by its own dates. A time to come counts as now.
+// import represents, so that what was brought in is listed by its own dates. A time to come counts as now.
 func (ld *loader) age(from, to int) time.Time {
 	if ld.dated.IsZero() {
 		return ld.dated
@@ -112,7 +112,7 @@ func (ld *loader) age(from, to int) time.Time {
 	return ld.dated
 }
 
-// chunk gives the end of the chunk that begins at an entry: full, and with no parent behind it.
+// chunk returns the end of the chunk that begins at an entry: full, and with no parent after it.
 func (ld *loader) chunk(at int, parents []int64) int {
 	size, need := 0, int64(0)
 	for i := at; i < len(ld.heads); i++ {

@@ -110,7 +110,7 @@ func (lw *lineWriter) pi(ctx context.Context, h *session.Handle, tail func(d tra
 	return lw.line(line)
 }
 
-// eachLine gives every durable line, images put back in those that are no commits; session.ErrStop ends it.
+// eachLine returns every durable line, images put back in those that are no commits; session.ErrStop ends it.
 func eachLine(ctx context.Context, h *session.Handle, st *state.State, f func(l state.Line, raw []byte) error) error {
 	for l, err := range h.Journal().Lines(ctx, st, nil) {
 		if err != nil {

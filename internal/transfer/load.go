@@ -36,12 +36,12 @@ const (
 type Into struct {
 	Config journal.Config
 	Screen func(ctx context.Context, d *transcript.Draft) error // nil = every draft as it is
-	Fresh  bool                                                 // the session's id is nobody else's
+	Fresh  bool                                                 // the session's id is no one else's
 	Memory int64                                                // bytes of lines that are held in memory at most; 0 = 16 MiB
 }
 
-// Import brings lines in, and gives the journal of the session. g is what the session starts with where the lines say
-// nothing else; original gives the imported bytes where the lines are not those, and may be nil.
+// Import brings lines in, and returns the journal of the session. g is what the session starts with where the lines say
+// nothing else; original returns the imported bytes where the lines are not those, and may be nil.
 func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], g state.Genesis, original func() (io.Reader, error)) (*journal.Journal, error) {
 	ld := &loader{in: in, j: journal.Create(in.Config, state.Genesis{}), lines: newSpool(in.Memory)}
 	var header []byte
@@ -133,7 +133,7 @@ func (ld *loader) gather(ctx context.Context, lines iter.Seq2[transcript.Draft, 
 	return nil
 }
 
-// headless gives lines without the header, which is the first, if it is one.
+// headless returns lines without the header, which is the first, if it is one.
 func headless(lines iter.Seq2[transcript.Draft, error], header *[]byte) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		first := true

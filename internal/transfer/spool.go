@@ -8,7 +8,7 @@ import (
 )
 
 // spoolMemory is how many bytes of lines are held in memory while a history is gathered; more go to a file in
-// the system's folder for temporary files, which nobody else can read and which is gone with the import.
+// the system's folder for temporary files, which no one else can read and which is gone with the import.
 const spoolMemory = 16 << 20
 
 // spoolAhead is how many bytes of lines go to the file at once.
@@ -57,7 +57,7 @@ func (s *spool) add(raw []byte) error {
 	return nil
 }
 
-// get gives a line by its number.
+// get returns a line by its number.
 func (s *spool) get(i int) ([]byte, error) {
 	if i < len(s.held) {
 		return s.held[i], nil

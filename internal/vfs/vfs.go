@@ -27,7 +27,7 @@ type FS interface {
 	OpenDir(name string) (Dir, error)
 	// Lstat describes what name is; the last component is not followed.
 	Lstat(name string) (Stat, error)
-	// Link gives a file a second name; fs.ErrExist if it is taken.
+	// Link returns a file a second name; fs.ErrExist if it is taken.
 	Link(oldname, newname string) error
 	// Rename moves a file over newname, atomically.
 	Rename(oldname, newname string) error
@@ -55,7 +55,7 @@ type File interface {
 
 // Dir is an open directory.
 type Dir interface {
-	// ReadDir gives the next n entries, io.EOF after the last; n <= 0 gives all.
+	// ReadDir returns the next n entries, io.EOF after the last; n <= 0 gives all.
 	ReadDir(n int) ([]fs.DirEntry, error)
 	// Sync makes the names in it durable.
 	Sync() error

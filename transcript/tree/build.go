@@ -52,7 +52,7 @@ type Builder struct {
 	ids       *idIndex
 }
 
-// NewBuilder gives a builder without rows.
+// NewBuilder returns a builder without rows.
 func NewBuilder() *Builder { return &Builder{ids: newIDIndex()} }
 
 // Len is the number of rows: the ordinal of the next one.
@@ -130,8 +130,8 @@ func ordinalOf(parent int64) uint32 {
 	return uint32(parent)
 }
 
-// Tree gives the tree of this moment. head is the id of the entry at which the conversation stands, ""
-// = none; pending rows are not committed yet: they stand behind the committed ones, their ordinals go on
+// Tree returns the tree of this moment. head is the id of the entry at which the conversation is, ""
+// = none; pending rows are not committed yet: they stand after the committed ones, their ordinals go on
 // from Len, and their parents are ordinals of either kind.
 func (b *Builder) Tree(head string, branches []Branch, pending []codec.Row) *Tree {
 	n := len(b.parents)
@@ -164,7 +164,7 @@ func (t *Tree) addPending() {
 	}
 }
 
-// at gives the chunk that holds a row, and the row's place in it.
+// at returns the chunk that holds a row, and the row's place in it.
 func (t *Tree) at(i uint32) (c *chunk, k int) {
 	if i >= t.committed {
 		return &t.pending, int(i - t.committed)

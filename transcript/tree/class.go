@@ -27,7 +27,7 @@ const (
 	classCalls  // calls and not a word beside them
 )
 
-// classOf sorts an entry by type and role. Types that nobody knows are shown, as pi shows them.
+// classOf sorts an entry by type and role. Types that no one knows are shown, as pi shows them.
 func classOf(typ, role string) class {
 	switch typ {
 	case "message":

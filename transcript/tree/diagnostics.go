@@ -12,7 +12,7 @@ const (
 	detailCycle  = "its parents lead back to it: it starts a root"
 )
 
-// Diagnostics gives what is unusual about the tree: at most 100, then one that counts the rest.
+// Diagnostics returns what is unusual about the tree: at most 100, then one that counts the rest.
 func (t *Tree) Diagnostics() []diag.Diagnostic {
 	t.ready()
 	list := t.odd.Clone()
@@ -38,7 +38,7 @@ func (t *Tree) Diagnostics() []diag.Diagnostic {
 	return list.All()
 }
 
-// astray says why an entry that names a parent has none: whoever committed it cut a circle there, or did not find
+// astray says why an entry that names a parent has none: the caller that committed it cut a circle there, or did not find
 // the parent. Row keeps the parent's name as the target of such an entry; rows that were packed before it did, and
 // those of labels, which have targets of their own, count as orphans.
 func (t *Tree) astray(i uint32) (kind, detail string) {

@@ -44,7 +44,7 @@ func (b *Builder) Has(id string) bool {
 	return ok
 }
 
-// lookup gives the last entry with this id. Commits are not found.
+// lookup returns the last entry with this id. Commits are not found.
 func (t *Tree) lookup(id string) (uint32, bool) {
 	for k := len(t.pending.rows) - 1; k >= 0; k-- {
 		if t.pending.rows[k].ID == id && t.pendingClasses[k]&classCommit == 0 {
@@ -98,7 +98,7 @@ func (x *idIndex) find(t *Tree, id string) (uint32, bool) {
 	return none, false
 }
 
-// slot gives the slot of an id: the one that holds it, else a free one. same compares a row of that hash.
+// slot returns the slot of an id: the one that holds it, else a free one. same compares a row of that hash.
 // Slots of rows that t does not have are passed by.
 func (x *idIndex) slot(t *Tree, hash uint64, same func(c *chunk, k int) bool) uint64 {
 	mask := uint64(len(x.slots) - 1)
@@ -172,7 +172,7 @@ func (x *idIndex) resize(want int) {
 	}
 }
 
-// Ordinal gives the ordinal of an entry by its id, or by a prefix that no other entry's id has. Where ids
+// Ordinal returns the ordinal of an entry by its id, or by a prefix that no other entry's id has. Where ids
 // are double the last entry answers. Errors: ErrNotFound, ErrAmbiguous. A prefix costs a look at every
 // id, a whole id does not.
 func (t *Tree) Ordinal(idOrPrefix string) (uint64, error) {

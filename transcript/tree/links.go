@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-go/coppice/internal/diag"
 )
 
-// named gives the parent that a row names, be it what it may.
+// named returns the parent that a row names, be it what it may.
 func (t *Tree) named(i uint32) uint32 {
 	if i < t.committed {
 		return t.parents[i]
@@ -15,7 +15,7 @@ func (t *Tree) named(i uint32) uint32 {
 	return t.pendingParents[i-t.committed]
 }
 
-// parent gives the parent of a row; ready must have been called.
+// parent returns the parent of a row; ready must have been called.
 func (t *Tree) parent(i uint32) uint32 {
 	if t.fixed != nil {
 		return t.fixed[i]
@@ -106,7 +106,7 @@ func (t *Tree) skipCommits(fixed []uint32) {
 	}
 }
 
-// children gives the rows whose parent is p, in ordinal order, commits too; none = the roots.
+// children returns the rows whose parent is p, in ordinal order, commits too; none = the roots.
 func (t *Tree) children(p uint32) []uint32 {
 	t.linksOnce.Do(t.link)
 	if p == none {
@@ -141,7 +141,7 @@ func (t *Tree) link() {
 	t.starts, t.kids = starts, kids
 }
 
-// topDown gives all rows, parents before children.
+// topDown returns all rows, parents before children.
 func (t *Tree) topDown() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		if !t.irregular {

@@ -7,7 +7,7 @@ import (
 )
 
 // SortByTime puts entries that stand beside one another into the order in which peers show them: oldest first, and
-// of one time in append order. An entry without a time stays behind the one that was appended before it.
+// of one time in append order. An entry without a time stays after the one that was appended before it.
 func SortByTime(nodes []Node) {
 	if len(nodes) < 2 {
 		return

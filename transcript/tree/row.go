@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Row gives the skeleton row of a line: what a tree shows and decides without the line itself. parent is
-// the ordinal of the entry's parent, codec.NoParent for a root; whoever commits the line has resolved it.
+// Row returns the skeleton row of a line: what a tree shows and decides without the line itself. parent is
+// the ordinal of the entry's parent, codec.NoParent for a root; the caller that commits the line has resolved it.
 // FlagCommit, FlagOrphan and FlagDiagnosed are the caller's to set: a line does not know them.
 //
 // Role is the message's own, except that a user's message of nothing but results of tools has the role
@@ -106,7 +106,7 @@ func telling(typ string) string {
 	return "customType"
 }
 
-// entryRow writes the preview of an entry that is no message, and gives the id of the entry it speaks of.
+// entryRow writes the preview of an entry that is no message, and returns the id of the entry it speaks of.
 func entryRow(v *entries.Preview, l entries.Line) (target string) {
 	var main, provider, model, custom []byte
 	name := telling(l.Type)

@@ -6,7 +6,7 @@ import (
 	"github.com/coppice-go/coppice/internal/entries"
 )
 
-// Search gives the entries that hold every word of text, whatever the case, in what the tree knows of them:
+// Search returns the entries that hold every word of text, whatever the case, in what the tree knows of them:
 // preview and label, or the name of the role, or of a type that is no message. Parents first. No words: every
 // entry. A preview is at most 80 bytes; SearchIn looks at all that an entry shows.
 func (t *Tree) Search(text string) iter.Seq[Node] {

@@ -44,7 +44,7 @@ func addMessage(b *strings.Builder, raw []byte) {
 	addLiterals(b, p.ErrorText)
 }
 
-// addArguments adds what stands in the arguments of a call, names left out.
+// addArguments adds what is in the arguments of a call, names left out.
 func addArguments(b *strings.Builder, args []byte) {
 	if rawjson.IsString(args) { // a text, or with OpenAI the object as one
 		text := strings.TrimSpace(rawjson.Text(args))

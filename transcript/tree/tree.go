@@ -2,7 +2,7 @@
 // columns over packed skeletons. It guarantees that no walk hangs whatever the parents are, that every
 // oddity is reported once, and that a tree never changes once it is made.
 //
-// Use: Row gives the skeleton row of a line, a Builder gathers rows and gives trees. Where parents are not
+// Use: Row returns the skeleton row of a line, a Builder gathers rows and gives trees. Where parents are not
 // resolved yet, as in a file that is imported, ResolveParents resolves them over the whole file. Package
 // transcript names what a reader of trees needs.
 package tree
@@ -79,10 +79,10 @@ func (t *Tree) Len() int { return int(t.n) }
 // Head is the id of the entry from which the next one grows; "" = none.
 func (t *Tree) Head() string { return t.head }
 
-// Branches gives the named branches.
+// Branches returns the named branches.
 func (t *Tree) Branches() []Branch { return slices.Clone(t.branches) }
 
-// Node gives an entry.
+// Node returns an entry.
 func (t *Tree) Node(id string) (Node, bool) {
 	i, err := t.find(id)
 	if err != nil {
@@ -91,7 +91,7 @@ func (t *Tree) Node(id string) (Node, bool) {
 	return t.node(i), true
 }
 
-// NodeAt gives the row with this ordinal, a commit too; the zero Node if there is none.
+// NodeAt returns the row with this ordinal, a commit too; the zero Node if there is none.
 func (t *Tree) NodeAt(ordinal uint64) Node {
 	if ordinal >= uint64(t.n) {
 		return Node{}
@@ -99,7 +99,7 @@ func (t *Tree) NodeAt(ordinal uint64) Node {
 	return t.node(uint32(ordinal))
 }
 
-// Parent gives the ordinal of an entry's parent. false: it is a root, or there is no such entry.
+// Parent returns the ordinal of an entry's parent. false: it is a root, or there is no such entry.
 func (t *Tree) Parent(ordinal uint64) (uint64, bool) {
 	if ordinal >= uint64(t.n) {
 		return 0, false
@@ -109,7 +109,7 @@ func (t *Tree) Parent(ordinal uint64) (uint64, bool) {
 	return uint64(p), p != none
 }
 
-// Nodes gives the entries that a filter lets through, parents first: in append order, unless an import has
+// Nodes returns the entries that a filter lets through, parents first: in append order, unless an import has
 // parents that come later. ParentID is the nearest ancestor that the filter lets through too, so what is
 // yielded is a forest by itself. A filter that does not exist shows nothing.
 func (t *Tree) Nodes(f Filter) iter.Seq[Node] {
@@ -141,7 +141,7 @@ func (t *Tree) Nodes(f Filter) iter.Seq[Node] {
 	}
 }
 
-// Path gives the entries from the root to leaf, leaf included.
+// Path returns the entries from the root to leaf, leaf included.
 func (t *Tree) Path(leaf string) []Node {
 	i, err := t.find(leaf)
 	if err != nil {
@@ -156,7 +156,7 @@ func (t *Tree) Path(leaf string) []Node {
 	return t.nodes(path)
 }
 
-// Children gives the entries whose parent this is, oldest first, see SortByTime; of "" the roots.
+// Children returns the entries whose parent this is, oldest first, see SortByTime; of "" the roots.
 func (t *Tree) Children(id string) []Node {
 	p, err := t.findOrTop(id)
 	if err != nil {

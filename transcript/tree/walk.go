@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Siblings gives the versions of an entry, itself among them, and its place: ‹at+1/len(versions)›. Versions
+// Siblings returns the versions of an entry, itself among them, and its place: ‹at+1/len(versions)›. Versions
 // are the entries that are said at one point of the conversation: those with the same nearest visible
-// ancestor, whatever structure (settings, labels, custom entries) stands between. Structure has no
+// ancestor, whatever structure (settings, labels, custom entries) is between. Structure has no
 // versions: nil and -1, as for an id that is not there. The oldest is the first, see SortByTime.
 func (t *Tree) Siblings(id string) (versions []Node, at int) {
 	i, err := t.find(id)
@@ -32,7 +32,7 @@ func (t *Tree) Siblings(id string) (versions []Node, at int) {
 	return versions, slices.IndexFunc(versions, func(n Node) bool { return n.Ordinal == uint64(i) })
 }
 
-// Newest gives the leaf below an entry that came last, the entry itself if nothing grows on it: where
+// Newest returns the leaf below an entry that came last, the entry itself if nothing grows on it: where
 // Switch goes. Labels and leaf entries speak about the tree and are no leaves. "" = of the whole tree.
 func (t *Tree) Newest(id string) (leaf Node, ok bool) {
 	top, err := t.findOrTop(id)
@@ -83,7 +83,7 @@ func (t *Tree) newestLeaf(top uint32) uint32 {
 	return newest
 }
 
-// CommitOn gives the commit that was in force at an entry: the newest one on the nearest place on the way
+// CommitOn returns the commit that was in force at an entry: the newest one on the nearest place on the way
 // to the root that has any, the entry itself included. On an ancestor, commits that came after the way
 // left it belong to other lines and do not count. false: nothing was committed there.
 func (t *Tree) CommitOn(ordinal uint64) (commit uint64, ok bool) {
@@ -124,7 +124,7 @@ func (c *chunk) target(k int) string {
 	return c.rows[k].Target
 }
 
-// label gives the label in force on an entry: the last one that was set, "" if that cleared it.
+// label returns the label in force on an entry: the last one that was set, "" if that cleared it.
 func (t *Tree) label(i uint32) string {
 	t.labelsOnce.Do(t.readLabels)
 	at, ok := t.labelOf[i]

@@ -99,7 +99,7 @@ func (p *Packer) several(list int, keys []uint64, lines [][]byte) (n, size int) 
 	return n, size
 }
 
-// leads tells whether lines begin with those of the run.
+// leads reports whether lines begin with those of the run.
 func (r run) leads(lines [][]byte) bool {
 	if len(lines) < len(r.lines) {
 		return false
@@ -147,7 +147,7 @@ func (p *Packer) run(list int, key uint64, lines [][]byte, size int) {
 	p.frame(list, key, r)
 }
 
-// recut gives lines as views of raw, which holds them end to end.
+// recut returns lines as views of raw, which holds them end to end.
 func recut(raw []byte, lines [][]byte) [][]byte {
 	own := make([][]byte, len(lines))
 	for i, l := range lines {

@@ -34,7 +34,7 @@ type room struct{ loose, out, lineage []byte }
 
 var idle = sync.Pool{New: func() any { return &room{} }}
 
-// Done gives the room back that the frames were written to.
+// Done returns the room back that the frames were written to.
 func (p *Packed) Done() {
 	if p.room != nil {
 		idle.Put(p.room)
@@ -130,7 +130,7 @@ func size(lines [][]byte) int {
 	return n
 }
 
-// dense gives n keys from first on.
+// dense returns n keys from first on.
 func dense(first uint64, n int) []uint64 {
 	keys := make([]uint64, n)
 	for i := range keys {

@@ -13,7 +13,7 @@ const (
 )
 
 // Scan finds the end of the JSON value that starts at p[i], after optional white space. compact
-// tells whether there was no white space in or before it. It checks the whole grammar of RFC 8259,
+// reports whether there was no white space in or before it. It checks the whole grammar of RFC 8259,
 // does not recurse, and stops above depth limit (at most EnvelopeDepth): no library that might die of
 // hostile nesting sees the bytes before this did (I15). Like encoding/json it leaves invalid UTF-8 in
 // strings alone.
@@ -96,7 +96,7 @@ func scanName(p []byte, i, tokens int) (int, int) {
 	return i + 1, tokens + 1
 }
 
-// ScanScalar returns the index behind the string, number or literal at p[i], or -1.
+// ScanScalar returns the index after the string, number or literal at p[i], or -1.
 func ScanScalar(p []byte, i int) int {
 	switch p[i] {
 	case '"':
@@ -119,7 +119,7 @@ func scanWord(p []byte, i int, word string) int {
 	return -1
 }
 
-// ScanString returns the index behind the string at p[i], or -1. It takes eight bytes at a time, and
+// ScanString returns the index after the string at p[i], or -1. It takes eight bytes at a time, and
 // finds in them the first that needs a look: a quote, a backslash or a control character.
 func ScanString(p []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
@@ -132,7 +132,7 @@ func ScanString(p []byte, i int) int {
 				i += 8
 				continue
 			}
-			i += bits.TrailingZeros64(found) / 8 // borrows reach only what stands behind the first
+			i += bits.TrailingZeros64(found) / 8 // borrows reach only what is after the first
 		}
 		switch c := p[i]; {
 		case c == '"':

@@ -1,5 +1,5 @@
 // Package patch makes and applies RFC 6902 patches between encoded documents. A patch is given out only
-// after it was applied and gave the other document byte for byte; the libraries behind it are each
+// after it was applied and gave the other document byte for byte; the libraries after it are each
 // known to lose data in some mode, and none is trusted.
 package patch
 
@@ -58,7 +58,7 @@ func Make(from, to []byte) (patch []byte, sorted, ok bool) {
 
 // tryPatch makes one patch of at most limit bytes and tests it. Where only the order of members comes
 // out wrong it tries what can bring that right: sorting, and moves of members onto themselves, which
-// put them behind the others.
+// put them after the others.
 func tryPatch(from, to []byte, a, b *tree, limit int, lcs bool) (patch []byte, sorted, ok bool) {
 	patch, n, err := diffTrees(a, b, lcs)
 	if err != nil || len(patch) > limit || n > maxPatchWork/len(from) {
@@ -95,7 +95,7 @@ func tryPatch(from, to []byte, a, b *tree, limit int, lcs bool) (patch []byte, s
 }
 
 // Apply applies an RFC 6902 patch to an encoded document. With sorted, every object of the result
-// that stands where from has an object with its members in ascending order of their names gets that
+// that is where from has an object with its members in ascending order of their names gets that
 // order too: a patch can only add members at the end. The input is checked before any library sees it,
 // copies are limited to canon.MaxState, and no input makes it panic. Errors wrap codec.ErrFormat or are a
 // *LimitError. Whether the result is the right one is for the caller to tell by a checksum.
@@ -142,7 +142,7 @@ func applyPatch(from, patch []byte) (out []byte, err error) {
 	return out, nil
 }
 
-// Diff gives the RFC 6902 patch from state a to state b, for people and programs that look at
+// Diff returns the RFC 6902 patch from state a to state b, for people and programs that look at
 // history. nil = there was no state: the patch then adds or removes the whole. Equal states give [].
 func Diff(a, b json.RawMessage) (json.RawMessage, error) {
 	from, err := state(a)

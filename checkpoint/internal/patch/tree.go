@@ -40,7 +40,7 @@ func parseTree(p []byte) (*tree, error) {
 	return t, nil
 }
 
-// parse builds the node at p[i] and gives the index behind it; nil for a name that comes twice. The
+// parse builds the node at p[i] and returns the index after it; nil for a name that comes twice. The
 // grammar and the depth have been checked.
 func (t *tree) parse(p []byte, i int) (*node, int) {
 	n := &node{at: i}
@@ -95,7 +95,7 @@ type rawIndex map[uintptr][]byte
 // common subsequence is looked for: a change within one then replaces it.
 const atomicFrom = 32
 
-// loose gives the value in the types that jsondiff compares. Every scalar is a json.Number that holds
+// loose returns the value in the types that jsondiff compares. Every scalar is a json.Number that holds
 // its token, so that values are equal only if they are spelled alike. With atomic the elements of long
 // arrays are such tokens too; like is the node at the same place of the other document, or nil, for both
 // sides must be taken apart alike.
@@ -192,7 +192,7 @@ func (n *node) ordered(dst []byte, like *node) []byte {
 	return append(dst, n.raw[0]+2)
 }
 
-// key gives the bytes of a member's name with its colon: they end where its value starts.
+// key returns the bytes of a member's name with its colon: they end where its value starts.
 func (n *node) key(i int) []byte {
 	before := 1
 	if i > 0 {
@@ -204,7 +204,7 @@ func (n *node) key(i int) []byte {
 // offset is where a child's bytes start within the bytes of its parent.
 func (n *node) offset(i int) int { return n.kids[i].at - n.at }
 
-// members gives the values of an object by their names; of nil, none.
+// members returns the values of an object by their names; of nil, none.
 func (n *node) members() map[string]*node {
 	if n == nil || !n.object() {
 		return nil

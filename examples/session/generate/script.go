@@ -12,7 +12,7 @@ type step struct {
 	body      string // without its last newlines
 }
 
-// parse splits a script into its steps. A line that starts with # stands for nothing outside a body.
+// parse splits a script into its steps. A line that starts with # means nothing outside a body.
 func parse(script string) ([]step, error) {
 	var steps []step
 	var body []string

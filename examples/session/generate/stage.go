@@ -26,7 +26,7 @@ var price = map[string][4]float64{
 	"claude-opus-4-5":   {5, 25, 0.5, 6.25},
 }
 
-// stage is the state of a play: where the next entry goes, and the project as it stands.
+// stage is the state of a play: where the next entry goes, and the project as it is.
 type stage struct {
 	out   bytes.Buffer
 	ids   *rand.PCG
@@ -45,7 +45,7 @@ type stage struct {
 	pending []toolResult
 }
 
-// Play gives the session file of a script.
+// Play returns the session file of a script.
 func Play(script string) ([]byte, error) {
 	steps, err := parse(script)
 	if err != nil {

@@ -49,7 +49,7 @@ type Op struct {
 	Name string
 }
 
-// name is what a path stands for: now, durably, and at every moment between. Immutable.
+// name is what a path names: now, durably, and at every moment between. Immutable.
 type name struct {
 	path, dir string
 	hash      sum
@@ -57,7 +57,7 @@ type name struct {
 	since     []*inode // what the path stood for after each change since; the last one is now
 }
 
-// now is what the path stands for; nil = nothing.
+// now is what the path names; nil = nothing.
 func (n *name) now() *inode {
 	if len(n.since) > 0 {
 		return n.since[len(n.since)-1]
@@ -126,7 +126,7 @@ func (s *CrashFS) set(p string, to *inode) {
 	s.names[p] = next
 }
 
-// at finds what a path stands for; the error is the system's.
+// at finds what a path names; the error is the system's.
 func (s *CrashFS) at(p string) (*inode, error) {
 	if n := s.names[p]; n != nil && n.now() != nil {
 		return n.now(), nil
@@ -137,7 +137,7 @@ func (s *CrashFS) at(p string) (*inode, error) {
 	return nil, syscall.ENOENT
 }
 
-// root stands for ".", which is always there.
+// root is ".", which is always there.
 var root = &inode{dir: true, links: 1}
 
 // dir finds a directory.
@@ -216,7 +216,7 @@ func (s *CrashFS) OpenDir(p string) (vfs.Dir, error) {
 	return &crashDir{s: s, path: p}, nil
 }
 
-// Lstat describes what a path stands for.
+// Lstat describes what a path names.
 func (s *CrashFS) Lstat(p string) (vfs.Stat, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +240,7 @@ func (n *inode) stat() vfs.Stat {
 	return st
 }
 
-// Link gives a file a second name.
+// Link returns a file a second name.
 func (s *CrashFS) Link(from, to string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

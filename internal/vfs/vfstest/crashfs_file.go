@@ -45,7 +45,7 @@ func (c *content) edit(change func(b []byte) []byte) *content {
 	return next
 }
 
-// same tells whether both are the one slice.
+// same reports whether both are the one slice.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
@@ -291,7 +291,7 @@ func (d *crashDir) Sync() error {
 
 func (d *crashDir) Close() error { return nil }
 
-// Bytes gives a copy of what a file holds; tests look and harm with it and Overwrite.
+// Bytes returns a copy of what a file holds; tests look and harm with it and Overwrite.
 func (s *CrashFS) Bytes(p string) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

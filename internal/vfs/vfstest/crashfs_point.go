@@ -179,7 +179,7 @@ func (p *Point) Fork() *CrashFS {
 	return s
 }
 
-// build makes the image in which each name stands for what choice says (an index into its history, 0 = what
+// build makes the image in which each name has what choice says (an index into its history, 0 = what
 // is durable) and each file holds what it says.
 func (p *Point) build(named []int, held []*content) *Image {
 	p.link()

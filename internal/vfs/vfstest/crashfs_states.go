@@ -15,7 +15,7 @@ type Spread struct {
 	States   int // per crash
 }
 
-// States gives images that a crash at this point may leave: all of them where they fit into the spread, else
+// States returns images that a crash at this point may leave: all of them where they fit into the spread, else
 // the extremes and, up to the bound, others that the seed chooses. Some may be equal.
 func (p *Point) States(sp Spread, seed uint64) iter.Seq[*Image] {
 	return func(yield func(*Image) bool) {
@@ -105,7 +105,7 @@ func (e *enumeration) kept(d int) int {
 
 func (e *enumeration) image() *Image { return e.p.build(e.named, e.held) }
 
-// all gives the whole product.
+// all returns the whole product.
 func (e *enumeration) all(yield func(*Image) bool) {
 	at := make([]int, len(e.sizes))
 	for {
@@ -127,7 +127,7 @@ func (e *enumeration) all(yield func(*Image) bool) {
 	}
 }
 
-// some gives the extremes, then chosen ones, n in all.
+// some returns the extremes, then chosen ones, n in all.
 func (e *enumeration) some(n int, seed uint64, yield func(*Image) bool) {
 	give := func() bool {
 		n--
@@ -173,7 +173,7 @@ const (
 	page   = 4096
 )
 
-// crash gives what a crash may leave of a file, at most limit contents and at least one: what is durable,
+// crash returns what a crash may leave of a file, at most limit contents and at least one: what is durable,
 // all that was written, its size without the data, half of it, what stood there between, and then torn
 // forms at sectors, pages and single bytes.
 func (c *content) crash(limit int) []*content {

@@ -132,7 +132,7 @@ func (s *FaultFS) Mkdir(name string) error {
 	return s.run(Change, "mkdir", name, func() error { return s.inner.Mkdir(name) })
 }
 
-// Link gives a file a second name.
+// Link returns a file a second name.
 func (s *FaultFS) Link(from, to string) error {
 	return s.run(Change, "link", to, func() error { return s.inner.Link(from, to) })
 }

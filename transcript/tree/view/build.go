@@ -77,7 +77,7 @@ func (v *View) build() {
 	v.settle()
 }
 
-// items gives what is shown as a forest; the first item stands above all roots.
+// items returns what is shown as a forest; the first item is above all roots.
 func (v *View) items() []item {
 	hit := v.hits()
 	items := []item{{parent: none, first: none, last: none, next: none}}
@@ -105,7 +105,7 @@ func (v *View) items() []item {
 	return items
 }
 
-// hang puts an item behind the others below its parent.
+// hang puts an item after the others below its parent.
 func hang(items []item, at int32) {
 	top := &items[items[at].parent]
 	top.children++
@@ -139,7 +139,7 @@ func (v *View) inTime(items []item) {
 	}
 }
 
-// nearest gives the item of an entry or of its nearest ancestor that has one; 0 = none has. It remembers what it
+// nearest returns the item of an entry or of its nearest ancestor that has one; 0 = none has. It remembers what it
 // passes, so all look-ups together are linear in the tree.
 func (v *View) nearest(ord uint64, place []int32) int32 {
 	var passed []uint64

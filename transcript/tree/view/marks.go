@@ -2,14 +2,14 @@ package view
 
 import "github.com/coppice-go/coppice/transcript/tree"
 
-// Mark says that the head or a branch stands on an entry.
+// Mark says that the head or a branch is on an entry.
 type Mark struct {
 	Branch string // "" = the head
-	Entry  string // where it stands: the entry that carries the mark, or one below it that is not shown
+	Entry  string // where it is: the entry that carries the mark, or one below it that is not shown
 }
 
-// Marks gives the marks of a tree by the ordinal of the entry that carries them: the one on which the head or the
-// branch stands, or its nearest ancestor that is shown. The head comes first, then the branches in the tree's
+// Marks returns the marks of a tree by the ordinal of the entry that carries them: the one on which the head or the
+// branch is, or its nearest ancestor that is shown. The head comes first, then the branches in the tree's
 // order. What has no such ancestor has no mark. Time is linear in the tree.
 func Marks(t *tree.Tree, shown func(ordinal uint64) bool) map[uint64][]Mark {
 	marks := map[uint64][]Mark{}

@@ -4,7 +4,7 @@
 // Guarantees:
 //
 //   - The line on which the head is comes first at every fork, the others oldest first.
-//   - Where the head or a branch stands is marked on its entry, or on the nearest ancestor that is shown.
+//   - The place of the head or a branch is marked on its entry, or on the nearest ancestor that is shown.
 //   - What is selected stays selected as long as it is shown. Where a filter or a fold hides it, the nearest
 //     ancestor that is shown is selected, and where there is none, the last row.
 //   - A filter or a search that shows nothing keeps the selection for the next one that does.
@@ -58,11 +58,11 @@ func New(t *tree.Tree) *View {
 	return v
 }
 
-// Rows gives what is shown. The slice is the view's own: it must not be changed, and holds until the next
+// Rows returns what is shown. The slice is the view's own: it must not be changed, and holds until the next
 // method that changes the view.
 func (v *View) Rows() []Row { return v.rows }
 
-// Selected gives the place of the selected row; -1 where nothing is shown.
+// Selected returns the place of the selected row; -1 where nothing is shown.
 func (v *View) Selected() int { return v.at }
 
 // Filter shows what another filter lets through.
