@@ -39,11 +39,13 @@ func (c *record) String() string {
 	return text
 }
 
-// keyedDoc is what every turn with the key commits, and keyedText the entry that it carries.
+// The turns with the one key have the content of opKeyed, that of opBoth, which carries the entry keyedText, or one of
+// their own. Each content has a document that no other turn has.
 const (
-	theKey    = "key"
-	keyedDoc  = `{"turn":"keyed"}`
-	keyedText = "keyed"
+	theKey     = "key"
+	keyedDoc   = `{"turn":"keyed"}`
+	carriedDoc = `{"turn":"carried"}`
+	keyedText  = "keyed"
 )
 
 // begin records that a call begins.
@@ -70,8 +72,10 @@ func (r *run) begin(l *laneRun, h *handle, kind byte) *record {
 		c.texts = []string{text + "a", text + "b"}
 	}
 	switch {
-	case kind == opKeyed || kind == opBoth:
+	case kind == opKeyed:
 		c.key, c.doc = theKey, keyedDoc
+	case kind == opBoth:
+		c.key, c.doc = theKey, carriedDoc
 	case kind == opOther:
 		c.key, c.doc = theKey, fmt.Sprintf(`{"turn":%q}`, text)
 	case in(kind, turns):

@@ -29,7 +29,7 @@ func (r *run) judge() {
 	for _, c := range r.records {
 		r.answer(c, t)
 	}
-	r.fences()
+	r.fences(t)
 	r.overwrites(t)
 	r.quiet()
 	r.moves()
@@ -103,16 +103,23 @@ func (c *record) lost() bool {
 	return c.returned && !c.unknown() && failed(c.err, coppice.ErrConflict, coppice.ErrFenced)
 }
 
-// refused: nothing was applied, and nothing of it is kept.
-func (c *record) refused() bool { return c.returned && c.err != nil && !c.unknown() && !c.lost() }
+// withdrawn: it lost, and its caller still has all of it, so the handle keeps nothing and works on. That is so for a
+// turn that carries its entries or names its base, and for a navigation.
+func (c *record) withdrawn() bool { return c.lost() && in(c.kind, entryTurns+navigates) }
 
-// needle is a text that only what this call writes holds.
-func (c *record) needle() string {
-	if in(c.kind, keyedTurns) {
-		return keyedText
-	}
-	return fmt.Sprintf("t%d-%d.", c.lane, c.n)
+// refused: nothing was applied, and nothing of it is kept.
+func (c *record) refused() bool {
+	return c.returned && c.err != nil && !c.unknown() && (!c.lost() || c.withdrawn())
 }
+
+// needle is a text that only what this call writes holds, where it has no key.
+func (c *record) needle() string { return fmt.Sprintf("t%d-%d.", c.lane, c.n) }
+
+// another reports whether a call was made with the key of c and other content.
+func (c *record) another(o *record) bool { return c.key != "" && o.key == c.key && o.doc != c.doc }
+
+// same reports whether a call is the same turn as c: one key, one content, one turn.
+func (c *record) same(o *record) bool { return c.key != "" && o.key == c.key && o.doc == c.doc }
 
 // dropped reports whether Reload may have dropped what was appended from a moment on, up to another one.
 func (r *run) dropped(h *handle, from, to int) bool {
@@ -159,15 +166,13 @@ func (r *run) durable(c *record) bool {
 
 // acknowledged judges a call that returned nil: what was appended before it is stored, and its receipt is true.
 func (r *run) acknowledged(c *record, t *truth) {
-	none := in(c.kind, navigates) && c.receipt.Seq <= c.before || c.kind == opRebase && c.receipt.Commit == ""
+	at := t.at(c.receipt.Commit)
+	// Where the head is there already, a navigation commits nothing; nor does Rebase without a session.
+	none := in(c.kind, navigates) && at >= 0 && t.commits[at].Reason != "branch" || c.kind == opRebase && c.receipt.Commit == ""
 	if lost := r.missing(c, t); len(lost) > 0 && !none && (!c.receipt.Repeated || len(lost) > c.receipt.Pending) {
-		rule := "acknowledged entry missing"
-		if r.any(func(o *record) bool { return o.h == c.h && o.key != "" && o.begin < c.end }) {
-			rule += " after a turn with a key" // it may be one that was repeated
-		}
-		r.violate(rule, "%s returned nil, and %q, appended before it, is not stored", c, lost)
+		r.violate("acknowledged entry missing", "%s returned nil, and %q, appended before it, is not stored", c, lost)
 	}
-	if in(c.kind, appends+"L") || in(c.kind, entryTurns) && !c.receipt.Repeated {
+	if in(c.kind, appends+"L"+entryTurns) { // also of a turn that is repeated: the first time stored them
 		for i, text := range c.texts {
 			id := ""
 			if i < len(c.ids) {
@@ -181,19 +186,13 @@ func (r *run) acknowledged(c *record, t *truth) {
 	if c.receipt.Commit == "" || none {
 		return
 	}
-	at := -1
-	for i, o := range t.commits {
-		if o.Commit == c.receipt.Commit && o.Seq == c.receipt.Seq {
-			at = i
-		}
-	}
 	switch {
-	case at < 0:
+	case at < 0 || t.commits[at].Seq != c.receipt.Seq:
 		r.violate("receipt", "%s: its receipt names seq %d, commit %s, which is not in the log", c, c.receipt.Seq, c.receipt.Commit)
-	case c.key != "":
-		if t.commits[at].Key != c.key {
-			r.violate("receipt", "%s: its receipt names seq %d, which does not have its key", c, c.receipt.Seq)
-		}
+	case t.commits[at].Key != c.key && in(c.kind, turns):
+		r.violate("receipt", "%s: its receipt names seq %d, which does not have its key", c, c.receipt.Seq)
+	case in(c.kind, turns) && !c.receipt.Repeated && c.receipt.Seq <= c.before, c.receipt.Repeated && c.key == "":
+		r.violate("receipt", "%s: its receipt is of seq %d, when the handle was at %d, Repeated %v", c, c.receipt.Seq, c.before, c.receipt.Repeated)
 	case in(c.kind, turns) && c.receipt.Kept == "" && t.doc(at) != c.doc:
 		r.violate("acknowledged document missing", "%s: the state at its commit is %s", c, t.doc(at))
 	}
@@ -216,12 +215,19 @@ func (r *run) cause(c *record) bool {
 	if r.p.fresh && in(c.kind, "PLSTBOW") && errors.Is(c.err, fs.ErrNotExist) {
 		return true
 	}
-	if in(c.kind, entryTurns) && errors.Is(c.err, coppice.ErrConflict) { // the base is not where the handle is
-		return true
+	if errors.Is(c.err, coppice.ErrKeyReused) {
+		return r.any(func(o *record) bool { return c.another(o) && o.begin <= c.end })
 	}
 	return r.any(func(o *record) bool {
-		return o.h == h && (o.kind == opClose && o.begin <= c.end || o.kind == opReload && o.over(c.begin, c.end)) ||
-			in(c.kind, keyedTurns) && in(o.kind, keyedTurns) && o.kind != c.kind && errors.Is(c.err, coppice.ErrKeyReused)
+		switch {
+		case o == c || o.h != h || o.begin > c.end:
+			return false
+		case o.kind == opClose || o.kind == opReload && o.over(c.begin, c.end):
+			return true
+		}
+		// What this handle moved after the base of the turn, or while it was called, is a conflict as another's move is.
+		moves := in(o.kind, appends+turns+exclusive)
+		return errors.Is(c.err, coppice.ErrConflict) && moves && (c.kind == opBased || in(c.kind, entryTurns) && o.over(c.begin, c.end))
 	})
 }
 
@@ -244,7 +250,7 @@ func (r *run) wasSent(c *record) bool {
 		if s.at > c.end || s.at < c.begin && c.key == "" {
 			continue
 		}
-		if !own || r.held(s, c.needle()) {
+		if !own || r.held(s, c) {
 			return true
 		}
 	}
@@ -255,7 +261,7 @@ func (r *run) wasSent(c *record) bool {
 // leads met on its way may be more than its error says.
 func (r *run) broken(h *handle, at int) bool {
 	return r.any(func(c *record) bool {
-		return c.h == h && (c.unknown() || c.lost() || c.returned && c.err != nil && in(c.kind, exclusive)) && c.end <= at && !r.any(func(o *record) bool {
+		return c.h == h && (c.unknown() || c.lost() && !c.withdrawn() || c.returned && c.err != nil && in(c.kind, exclusive)) && c.end <= at && !r.any(func(o *record) bool {
 			return o.h == h && in(o.kind, "RDM") && o.ok() && o.begin > c.end && o.end <= at
 		})
 	})
@@ -269,17 +275,14 @@ func (r *run) fate(c *record, t *truth) {
 	list := t.of(c)
 	n := len(list)
 	for _, i := range list {
-		if t.doc(i) != c.doc && c.kind != opOther {
+		if t.doc(i) != c.doc {
 			r.violate("another document", "%s: seq %d has its reason and the state %s", c, t.commits[i].Seq, t.doc(i))
 		}
 	}
 	if n > 1 {
 		r.violate("turn twice", "%s: it is stored %d times", c, n)
 	}
-	twin := func(is func(o *record) bool) bool {
-		return c.key != "" && r.any(func(o *record) bool { return o.key == c.key && is(o) })
-	}
-	if c.refused() && n > 0 && !twin(func(o *record) bool { return !o.refused() }) {
+	if c.refused() && n > 0 && !r.any(func(o *record) bool { return c.same(o) && !o.refused() }) {
 		r.violate("refused document stored", "%s, and its document is stored", c)
 	}
 	if in(c.kind, entryTurns) && c.key == "" && !c.unknown() {
@@ -289,7 +292,7 @@ func (r *run) fate(c *record, t *truth) {
 			}
 		}
 	}
-	if (c.lost() || c.unknown()) && n == 0 && !r.broken(c.h, c.begin) && r.keptBy(c) {
+	if (c.lost() && !c.withdrawn() || c.unknown()) && n == 0 && !r.broken(c.h, c.begin) && r.keptBy(c) {
 		r.violate("kept turn missing", "%s, then Rebase or Claim returned nil, and its document is not stored", c)
 	}
 	if c.ok() && n == 0 {
@@ -308,7 +311,7 @@ func (r *run) keptBy(c *record) bool {
 // more. It reports whether they did; then the handle shows what a fresh one shows.
 func (r *run) mend(h *handle, t *truth) bool {
 	ctx := context.Background()
-	if r.p.fresh && h.s.Head().Commit == "" && len(t.commits) > 0 {
+	if r.p.fresh && h.s.Head().Commit == "" && len(t.commits) > 0 && t.commits[0].Writer != h.writer() {
 		return false // another one has the id
 	}
 	h.v.cut = false
@@ -316,6 +319,10 @@ func (r *run) mend(h *handle, t *truth) bool {
 	c.receipt, c.err = h.s.Rebase(ctx)
 	c.returned, c.end = true, r.w.tick()
 	r.records = append(r.records, c)
+	if errors.Is(c.err, coppice.ErrKeyReused) && r.misused(h, t) {
+		c.err = h.s.Reload(ctx)
+		c.kind = opReload
+	}
 	if c.err != nil {
 		r.violate("Rebase fails in the end", "h%d: %v", h.n, c.err)
 		return false
@@ -336,6 +343,16 @@ func (r *run) mend(h *handle, t *truth) bool {
 		}
 		return err == nil
 	}
+}
+
+// misused reports whether a handle keeps a turn whose key another writer used for something else. Rebase stores all that
+// it has or nothing, and nobody but the caller can choose another key: Reload drops the turn.
+func (r *run) misused(h *handle, t *truth) bool {
+	return r.any(func(c *record) bool {
+		return c.h == h && c.key != "" && c.returned && c.err != nil && !c.refused() && r.any(func(o *record) bool {
+			return c.another(o) && len(t.of(o)) > 0
+		})
+	})
 }
 
 // sameAsFresh compares what a handle shows with what a fresh one does, before another handle goes on.

@@ -23,8 +23,8 @@ func probe(t *testing.T) engine {
 		t.Fatal(err)
 	}
 	open := func(appends bool) (*run, *handle) {
-		r := &run{base: b, clock: ticking(1000), handles: map[int]*handle{}}
-		r.w = newWorld(b.stores[kind{appends: appends}], true)
+		r := &run{base: b[kind{appends: appends}], clock: ticking(1000), handles: map[int]*handle{}}
+		r.w = newWorld(r.base.store, true)
 		r.w.free = true
 		h, err := r.open(1, false)
 		if err != nil {
@@ -37,7 +37,7 @@ func probe(t *testing.T) engine {
 	if _, err = h.s.Commit(ctx, coppice.Turn{Entries: []entry.Draft{entry.User("probe")}}); !errors.Is(err, errors.ErrUnsupported) {
 		e.Supported += "E"
 	}
-	if _, err = h.s.Commit(ctx, coppice.Turn{Base: b.commit}); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err = h.s.Commit(ctx, coppice.Turn{Base: b[kind{}].commit}); !errors.Is(err, errors.ErrUnsupported) {
 		e.Supported += "B"
 	}
 	if in(opEntries, e.Supported) {

@@ -5,47 +5,53 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
 )
 
-// fences: after a claim that was acknowledged no older writer commits, until it reloads or claims itself.
-func (r *run) fences() {
+// fences: after a claim that was acknowledged nothing of an older writer is in the log, until it reloads or claims
+// itself; but for turns that Rebase keeps, and the line back after them.
+func (r *run) fences(t *truth) {
 	for _, m := range r.records {
 		if m.kind != opClaim || !m.ok() {
 			continue
 		}
-		for _, c := range r.records {
-			if c.h == m.h || !c.ok() || !in(c.kind, commits+navigates) || c.begin <= m.end || c.h.opened >= m.begin {
+		for _, h := range r.handles {
+			if h == m.h || h.opened >= m.begin || r.any(func(o *record) bool { return o.h == h && in(o.kind, "DM") && o.over(m.begin, r.w.now) }) {
 				continue
 			}
-			if c.key != "" || in(c.kind, navigates) && c.receipt.Seq <= c.before {
-				continue // the receipt of another turn; a move to where the head is
-			}
-			if !r.any(func(o *record) bool { return o.h == c.h && in(o.kind, "DM") && o.over(m.begin, c.end) }) {
-				r.violate("fence", "%s returned nil after %s", c, m)
+			for i, o := range t.commits {
+				if o.Seq > m.receipt.Seq && o.Writer == h.writer() && !t.kept(i) && o.Reason != "conflict" {
+					r.violate("fence", "h%d committed seq %d after %s had committed seq %d", h.n, o.Seq, m, m.receipt.Seq)
+				}
 			}
 		}
 	}
 }
 
-// overwrites: a turn that was made on an older commit does not replace what another writer did since.
+// overwrites: a turn that was made on an older commit does not replace what another writer did since. What leaves the
+// session as it was, a move and the way back say, is folded in.
 func (r *run) overwrites(t *truth) {
 	for _, c := range r.records {
-		if !in(c.kind, turns) || c.key != "" || !c.ok() || c.receipt.Kept != "" || c.receipt.Commit == "" {
+		at := t.at(c.receipt.Commit)
+		if !in(c.kind, turns) || !c.ok() || c.receipt.Kept != "" || c.receipt.Repeated || at < 0 {
 			continue
+		}
+		if c.kind == opBased && at > 0 && t.session(at-1) != t.session(t.at(r.base.commit)) {
+			r.violate("base not in force", "%s was applied at seq %d, after head or document had moved", c, c.receipt.Seq)
 		}
 		if r.any(func(o *record) bool { return o.h == c.h && in(o.kind, exclusive) && o.over(c.begin, c.end) }) {
 			continue // the handle went on to a newer commit meanwhile
 		}
-		for i, o := range t.commits {
-			if o.Seq <= c.before || o.Seq >= c.receipt.Seq || o.Writer == c.h.writer() || r.p.fresh && c.before == 0 {
-				continue
+		others := func(i int) bool { return t.commits[i].Writer != c.h.writer() }
+		for i := t.at(c.commit) + 1; i > 0 && i < at; i++ {
+			first := i
+			for i < at && others(i) {
+				i++
 			}
-			if moved(t, i) {
-				r.violate("silent overwrite", "%s, made on seq %d, was applied over seq %d of %s", c, c.before, o.Seq, o.Writer)
+			if i > first && t.session(i-1) != t.session(first-1) {
+				r.violate("silent overwrite", "%s, made on seq %d, was applied over seq %d of %s", c, c.before, t.commits[i-1].Seq, t.commits[i-1].Writer)
 			}
 		}
 	}
@@ -58,19 +64,7 @@ func (r *run) overwrites(t *truth) {
 
 // moved reports whether a commit moved head or document of the session.
 func moved(t *truth, i int) bool {
-	c := t.commits[i]
-	if i == 0 {
-		return true
-	}
-	if strings.HasPrefix(c.Branch, "conflict-") {
-		return false
-	}
-	before := t.commits[i-1]
-	doc := t.doc(i - 1)
-	for k := i - 1; k > 0 && strings.HasPrefix(before.Branch, "conflict-"); k-- {
-		before, doc = t.commits[k-1], t.doc(k-1)
-	}
-	return c.Entry != before.Entry || c.Branch != before.Branch || t.doc(i) != doc
+	return i == 0 || t.session(i) != t.session(i-1)
 }
 
 // otherMoved reports whether there is a winner: another writer, or a PUT of a turn that was dropped.
@@ -93,11 +87,21 @@ func (r *run) quiet() {
 			r.violate("a handle that commits nothing writes", "h%d: %s of %s", h.n, h.v.sent[0].op, h.v.sent[0].key)
 		}
 		for _, s := range h.v.sent {
-			if r.any(func(c *record) bool { return c.h == h && c.kind == opClose && c.returned && c.end < s.at }) {
+			if c := r.closed(h); c != nil && c.returned && c.end < s.at {
 				r.violate("a closed handle writes", "h%d: %s of %s", h.n, s.op, s.key)
 			}
 		}
 	}
+}
+
+// closed is the call that closed a handle: the first. Later ones have nothing to do, and return at once.
+func (r *run) closed(h *handle) (first *record) {
+	for _, c := range r.records {
+		if c.h == h && c.kind == opClose && (first == nil || c.begin < first.begin) {
+			first = c
+		}
+	}
+	return first
 }
 
 // idle compares each handle that has nothing pending, has not failed and stands at the newest commit.
@@ -121,7 +125,8 @@ func (r *run) pending(h *handle, t *truth) bool {
 			return false
 		}
 		for _, text := range c.texts {
-			gone := c.returned && c.err != nil && in(c.kind, appends) && !r.p.each // nothing was appended
+			// Nothing was appended; or the entries were the turn's, and went with it.
+			gone := c.returned && c.err != nil && in(c.kind, appends) && !r.p.each || in(c.kind, entryTurns) && c.refused()
 			if len(t.byText[text]) == 0 && !gone {
 				return true
 			}
@@ -135,7 +140,9 @@ func (r *run) powerLoss() {
 	for seed := range uint64(3) {
 		on := r.w.log.Crash(seed + 1)
 		s, err := fresh(on, false, r.clock)
-		acked := func(c *record) bool { return c.ok() && r.durable(c) && (c.receipt.Commit != "" || r.p.each) }
+		acked := func(c *record) bool {
+			return c.ok() && r.durable(c) && (c.receipt.Commit != "" || r.p.each && in(c.kind, appends))
+		}
 		if errors.Is(err, fs.ErrNotExist) && r.p.fresh && !r.any(acked) {
 			return
 		}
@@ -197,9 +204,12 @@ func (r *run) chains(t *truth, heads map[*handle]string) {
 }
 
 // navigated reports whether a call may have moved the head of a handle to another line between two moments.
-// Rebase does if it kept something, or failed.
+// Rebase does if it kept something, or failed. What is in doubt may land later, and Rebase repeats it.
 func (r *run) navigated(h *handle, not *record, from, to int) bool {
 	return r.any(func(c *record) bool {
+		if c.h == h && c.unknown() && in(c.kind, exclusive) && c.begin <= to {
+			return true
+		}
 		if c.h != h || c == not || !c.over(from, to) || c.n >= 90 {
 			return false
 		}
@@ -233,11 +243,11 @@ func (r *run) grounds(t *truth) {
 			if i > 0 && e.ParentID != parent {
 				r.violate("entries of a turn", "%s: %q does not hang on the entry before it", c, text)
 			}
-			if i == 0 && c.kind == opBased && e.ParentID != r.base.reply {
+			if i == 0 && c.kind == opBased && e.ParentID != r.base.head {
 				r.violate("entries of a turn", "%s: %q does not hang on the head of its base", c, text)
 			}
 			if i == 0 && r.any(func(o *record) bool {
-				return o != c && in(o.kind, entryTurns) && o.over(c.begin, c.end) && slices.ContainsFunc(o.texts, func(text string) bool {
+				return o != c && in(o.kind, entryTurns) && o.over(c.begin, c.end) && !r.storedBefore(o, c.begin) && slices.ContainsFunc(o.texts, func(text string) bool {
 					return len(t.byText[text]) == 1 && t.byText[text][0].ID == e.ParentID
 				})
 			}) {
@@ -248,13 +258,19 @@ func (r *run) grounds(t *truth) {
 	}
 }
 
-// moves: what a handle says of its own commit only grows, and holds what was acknowledged.
+// storedBefore reports whether a turn had been acknowledged before a moment: another call of it may still be under way.
+func (r *run) storedBefore(c *record, at int) bool {
+	return r.any(func(o *record) bool { return (o == c || c.same(o)) && o.ok() && o.end <= at })
+}
+
+// moves: what a handle says of its own commit only grows, and holds what was acknowledged. The receipt of a turn that is
+// repeated may be of a commit that the handle has not seen yet.
 func (r *run) moves() {
 	for _, c := range r.records {
 		if !c.returned || c.h.v.dead || c.n >= 90 || in(c.kind, "OW") {
 			continue
 		}
-		if c.ok() && r.durable(c) && c.after.Seq < c.receipt.Seq {
+		if c.ok() && r.durable(c) && c.after.Seq < c.receipt.Seq && !c.receipt.Repeated {
 			r.violate("seq", "%s returned nil with seq %d, and the handle says seq %d", c, c.receipt.Seq, c.after.Seq)
 		}
 		for _, o := range r.records {

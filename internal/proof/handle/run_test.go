@@ -22,11 +22,14 @@ import (
 
 const session = "s"
 
-// bases are the stores that schedules begin with a copy of: one session with two branches, and none.
-type bases struct {
-	stores map[kind]backend.Backend
+// bases are the stores that schedules begin with a copy of: one session with two branches.
+type bases map[kind]*base
+
+// base is a session as every schedule finds it.
+type base struct {
+	store  backend.Backend
 	root   string // id of its first entry
-	reply  string // of the answer to it, the head of "main"
+	head   string // of the entry at the head of "main"
 	commit string // id of the last commit
 }
 
@@ -60,23 +63,25 @@ func ticking(from int64) func() time.Time {
 	}
 }
 
-func newBases() (*bases, error) {
-	b := &bases{stores: map[kind]backend.Backend{}}
+func newBases() (bases, error) {
+	all := bases{}
 	for _, k := range []kind{{}, {appends: true}, {big: true}, {appends: true, big: true}} {
-		if b.stores[k] = memory.New(); k.appends {
-			b.stores[k] = memory.NewAppender()
+		b := &base{store: memory.New()}
+		if k.appends {
+			b.store = memory.NewAppender()
 		}
-		if err := b.fill(b.stores[k], k.big); err != nil {
+		if err := b.fill(k.big); err != nil {
 			return nil, err
 		}
+		all[k] = b
 	}
-	return b, nil
+	return all, nil
 }
 
-// fill makes the session. Equal clocks and equal randomness make equal ids, on either store.
-func (b *bases) fill(on backend.Backend, big bool) error {
+// fill makes the session.
+func (b *base) fill(big bool) error {
 	ctx := context.Background()
-	store, err := coppice.New(on, options("base", 1, ticking(0)))
+	store, err := coppice.New(b.store, options("base", 1, ticking(0)))
 	if err != nil {
 		return err
 	}
@@ -95,14 +100,16 @@ func (b *bases) fill(on backend.Backend, big bool) error {
 	if b.root, err = say("root", `{"turn":"root"}`); err != nil {
 		return err
 	}
-	if b.reply, err = say("reply", `{"turn":"reply"}`); err != nil {
+	if b.head, err = say("reply", `{"turn":"reply"}`); err != nil {
 		return err
 	}
 	if big {
 		filler := json.RawMessage(fmt.Sprintf("%q", strings.Repeat("x", 300<<10)))
-		if _, err = s.Append(ctx, entry.Custom("filler", filler)); err != nil {
+		ids, err := s.Append(ctx, entry.Custom("filler", filler))
+		if err != nil {
 			return err
 		}
+		b.head = ids[0]
 	}
 	if _, err = s.Branch(ctx, b.root, &coppice.BranchOptions{Name: "side"}); err != nil {
 		return err
@@ -148,7 +155,7 @@ type laneRun struct {
 type run struct {
 	p      program
 	left   program // what is left of its budgets
-	base   *bases
+	base   *base
 	engine engine
 	choose func(n int) int
 	w      *world
@@ -167,9 +174,9 @@ type run struct {
 }
 
 // play runs a program. It has to be called in a bubble.
-func play(p program, base *bases, e engine, choose func(n int) int) *run {
-	r := &run{p: p, left: p, base: base, engine: e, choose: choose, clock: ticking(1000), handles: map[int]*handle{}}
-	r.w = newWorld(base.stores[kind{p.appends, p.big}], p.reads)
+func play(p program, all bases, e engine, choose func(n int) int) *run {
+	r := &run{p: p, left: p, base: all[kind{p.appends, p.big}], engine: e, choose: choose, clock: ticking(1000), handles: map[int]*handle{}}
+	r.w = newWorld(r.base.store, p.reads)
 	r.w.lie = p.lie
 	if p.fresh {
 		r.w = newWorld(r.emptied(), p.reads)
@@ -198,7 +205,7 @@ func (r *run) emptied() backend.Backend {
 	if r.p.appends {
 		return memory.NewAppender()
 	}
-	from, to := r.base.stores[kind{}], memory.New()
+	from, to := r.base.store, memory.New()
 	for info := range from.List(ctx, backend.ListOptions{Prefix: "cas/"}) {
 		if p, _, err := from.Get(ctx, info.Key, backend.Range{}); err == nil {
 			_, _ = to.Put(ctx, info.Key, p, backend.Cond{})

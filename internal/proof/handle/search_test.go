@@ -14,7 +14,7 @@ type engine struct {
 
 // searcher plays programs, in one bubble.
 type searcher struct {
-	base   *bases
+	base   bases
 	engine engine
 	found  map[string]violation // by rule, the smallest one
 	counts map[string]int       // by rule, schedules

@@ -101,14 +101,30 @@ func readFrom(s *coppice.Session) (*truth, error) {
 	return t, nil
 }
 
-// of gives the places in the log of the commits that a turn made: of all with its key, or with its reason.
+// of returns the places in the log of the commits that a turn made: those with its reason, or with its key and content.
 func (t *truth) of(c *record) (list []int) {
 	for i, o := range t.commits {
-		if c.key != "" && o.Key == c.key || c.key == "" && o.Reason == c.needle() {
+		if c.key != "" && o.Key == c.key && t.doc(i) == c.doc || c.key == "" && o.Reason == c.needle() {
 			list = append(list, i)
 		}
 	}
 	return list
+}
+
+// at returns the place in the log of a commit; -1 = it is not there.
+func (t *truth) at(commit string) int {
+	return slices.IndexFunc(t.commits, func(c checkpoint.Commit) bool { return c.Commit == commit })
+}
+
+// kept reports whether a commit keeps a turn that lost: it does not move the session.
+func (t *truth) kept(i int) bool { return strings.HasPrefix(t.commits[i].Branch, "conflict-") }
+
+// session returns head, branch and document of the session after the commit at a place in the log.
+func (t *truth) session(i int) [3]string {
+	for i > 0 && t.kept(i) {
+		i--
+	}
+	return [3]string{t.commits[i].Entry, t.commits[i].Branch, t.doc(i)}
 }
 
 // descends reports whether an entry is below another one, or is it.
@@ -135,6 +151,15 @@ func (r *run) structure(t *truth) {
 		if i > 0 && c.Parent != t.commits[i-1].Commit {
 			r.violate("log", "commit seq %d does not name the one before it as its parent", c.Seq)
 		}
+	}
+	var keyed []uint64
+	for _, c := range t.commits {
+		if c.Key != "" {
+			keyed = append(keyed, c.Seq)
+		}
+	}
+	if len(keyed) > 1 { // whatever the content: the other one is refused
+		r.violate("key twice", "the one key was applied with seqs %d", keyed)
 	}
 	for text, list := range t.byText {
 		if len(list) > 1 {
@@ -223,9 +248,13 @@ func differ(a, b string) string {
 	return ""
 }
 
-// held reports whether a write that was asked for holds a text.
-func (r *run) held(s sent, needle string) bool {
+// held reports whether a write that was asked for holds what a call writes.
+func (r *run) held(s sent, c *record) bool {
 	if r.p.appends {
+		needle := c.needle()
+		if c.key != "" {
+			needle = fmt.Sprintf(`"key":%q`, c.key)
+		}
 		return bytes.Contains(s.body, []byte(needle))
 	}
 	// The checkpoint is compressed: it is read as a fresh handle would.
@@ -238,11 +267,11 @@ func (r *run) held(s sent, needle string) bool {
 		return false
 	}
 	defer t.close()
-	for _, c := range t.commits {
-		if c.Reason == needle || needle == keyedText && c.Key == theKey {
+	for _, o := range t.commits {
+		if o.Reason == c.needle() || c.key != "" && o.Key == c.key {
 			return true
 		}
 	}
-	_, ok := t.byText[needle]
+	_, ok := t.byText[c.needle()]
 	return ok
 }
