@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"math"
+	"slices"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
@@ -82,6 +83,9 @@ func (b *batch) turn(t *turn) {
 	b.turns = append(b.turns, t)
 	t.twin, t.line = b.sameKey(t), nil
 	switch {
+	case t.known != nil && b.grown(t):
+		t.lost = b.line(nil, b.restStep(), t.step.Entries)
+		return
 	case t.known != nil || t.lost != nil:
 		return
 	case t.step.Refuse != nil:
@@ -123,6 +127,14 @@ func (b *batch) turn(t *turn) {
 	if err := b.line(t, t.step, append(ents, t.step.Entries...)); err != nil {
 		b.pend, t.lost = pend, b.j.notApplied("commit", err)
 	}
+}
+
+// grown reports whether something pending grows from entries of a turn that was in doubt. They are stored then, although
+// the turn is repeated: what grows from them names them, and has no other place.
+func (b *batch) grown(t *turn) bool {
+	return t.kept && slices.ContainsFunc(b.pend, func(e *Entry) bool {
+		return slices.Contains(t.step.Entries, e.At().Entry)
+	})
 }
 
 // sameKey finds the turn of the batch that has the same key.

@@ -55,7 +55,7 @@ func (j *Journal) Move(ctx context.Context, extra *Step, find func(ctx context.C
 		return Result{}, err
 	}
 	defer j.dropLead()
-	if err := j.Broken(); err != nil {
+	if err := j.refuseMove(ctx); err != nil {
 		return Result{}, err
 	}
 	step, err := find(ctx)
@@ -73,6 +73,18 @@ func (j *Journal) Move(ctx context.Context, extra *Step, find func(ctx context.C
 	r := op.move.result
 	r.Along = op.along
 	return r, op.move.err
+}
+
+// refuseMove returns why a handle that has failed makes no navigation: what any turn is told that was never sent.
+func (j *Journal) refuseMove(ctx context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.broken == nil {
+		return nil
+	}
+	t := newTurn(ctx, &Step{moves: true})
+	_ = j.turnAway(&operation{move: t})
+	return t.err
 }
 
 // alone runs an operation that has the lead for itself.
@@ -117,6 +129,9 @@ func (j *Journal) look(ctx context.Context, op *operation) (plan, error) {
 		return plan{}, err
 	}
 	p := plan{base: now, from: j.State(), fresh: true}
+	if on := madeOn(op.turns); on != nil {
+		p.from = on
+	}
 	if now.Summary.Tombstone {
 		return p, fmt.Errorf("session %s: %w: %w", j.cfg.Session, store.ErrDeleted, fs.ErrNotExist)
 	}

@@ -50,11 +50,18 @@ func (j *Journal) publish(op *operation) error {
 		return j.turnAway(op)
 	}
 	j.mu.Unlock()
-	if lost {
-		return j.lose(ctx, op, p.base, fenced(p.base))
+	var f *store.Failure
+	if on := madeOn(op.turns); lost {
+		f = fenced(p.base)
+	} else if on != nil && !op.mends {
+		p.from = on
+		p, f = j.replan(op, p, p.base)
+	}
+	if f != nil {
+		return j.lose(ctx, op, p.base, f)
 	}
 	var err error
-	sound := op.claim != nil && j.sound()
+	sound := op.claim != nil && j.sound() && madeOn(op.turns) == nil
 	for range j.cfg.Limits.Attempts {
 		if op.mends && !sound {
 			if p, err = j.look(ctx, op); err != nil {
@@ -83,7 +90,6 @@ func (j *Journal) publish(op *operation) error {
 		if sound = false; op.mends {
 			continue
 		}
-		var f *store.Failure
 		if p, f = j.replan(op, p, m.now); f != nil {
 			return j.lose(ctx, op, m.now, f)
 		}
@@ -269,6 +275,30 @@ func (j *Journal) replan(op *operation, p plan, now *state.State) (plan, *store.
 	return next, conflict(now)
 }
 
+// madeOn returns the state on which the first of these turns was made that the handle has left for another writer's head
+// since; nil = there is none.
+func madeOn(turns []*turn) *state.State {
+	for _, t := range turns {
+		if t.on != nil {
+			return t.on
+		}
+	}
+	return nil
+}
+
+// overtaken notes what the turns of the queue were made on, when the handle moves to another writer's head that none of
+// their callers has seen: what they hold must not replace it. Anchored turns name what they were made on. j.mu is held.
+func (j *Journal) overtaken(now *state.State) {
+	if now == j.st || sameHead(now, j.st) {
+		return
+	}
+	for _, t := range j.queue {
+		if t.on == nil && t.step.Anchor == nil {
+			t.on = j.st
+		}
+	}
+}
+
 func sameHead(a, b *state.State) bool {
 	return a.HeadOrd == b.HeadOrd && a.Summary.Branch == b.Summary.Branch && bytes.Equal(a.DocJSON, b.DocJSON)
 }
@@ -359,6 +389,9 @@ func (j *Journal) settled(op *operation, b *batch, p plan, st *state.State) {
 		l.store()
 		j.committed = true
 	}
+	if !op.mends { // who calls Rebase or Claim wants the newest head, for every caller of the handle
+		j.overtaken(p.base)
+	}
 	j.st, j.claimSeen, j.bg.taken = st, max(j.claimSeen, st.Claimed), nil
 	if op.mends {
 		j.broken, j.limbo, j.doubts = nil, nil, nil
@@ -366,7 +399,7 @@ func (j *Journal) settled(op *operation, b *batch, p plan, st *state.State) {
 	for _, t := range b.turns {
 		if t.line == nil { // it is repeated, or lost: its entries go with it
 			for _, e := range t.step.Entries {
-				if e.own {
+				if e.own && e.stage != durable {
 					e.stage = dropped
 				}
 			}
@@ -413,13 +446,17 @@ func (b *batch) resultOf(t *turn, next *state.State) (Result, error) {
 	}
 	r := src.line.result(next)
 	r.Bytes, r.Warnings = b.Size, b.Warnings
+	if t.twin != nil { // nothing was applied for it
+		r.Repeated, r.Pending = true, b.j.pendingBefore(t.upto)
+	}
 	return r, nil
 }
 
-// pendingBefore counts the entries before a position that are still to be committed; j.mu is held.
+// pendingBefore counts the entries before a position that are not durable, those in flight or in doubt too; j.mu is
+// held.
 func (j *Journal) pendingBefore(upto uint64) (n int) {
 	for _, e := range j.list {
-		if e.stage == pending && !e.own && e.pos < upto {
+		if !e.own && e.pos < upto {
 			n++
 		}
 	}

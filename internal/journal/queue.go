@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
@@ -18,6 +19,7 @@ type turn struct {
 	step   *Step
 	ctx    context.Context //nolint:containedctx // a queued call: a request is given up when all who share it are cancelled
 	upto   uint64          // it takes the entries before this position
+	on     *state.State    // what it was made on, where the handle moved over another writer's head meanwhile; nil = what the handle has
 	joined *turn           // a turn that was sent or had failed, with the same key: it gets that one's answer
 	twin   *turn           // the same, within a batch
 
@@ -155,7 +157,7 @@ func (j *Journal) Broken() error {
 func (j *Journal) wait(t *turn) {
 	if o := t.joined; o != nil {
 		<-o.done
-		t.result, t.err = o.result, o.err
+		t.result, t.err = j.again(t, o.result), o.err
 		return
 	}
 	select {
@@ -174,6 +176,15 @@ func (j *Journal) wait(t *turn) {
 	case <-t.lead:
 		j.leadUntil(t)
 	}
+}
+
+// again returns the result that a turn shares with the one that it joined: nothing was applied for it, and what was
+// appended before it may be stored later than that one.
+func (j *Journal) again(t *turn, r Result) Result {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r.Repeated, r.Pending = true, j.pendingBefore(t.upto)
+	return r
 }
 
 // withdraw takes a cancelled turn out of the queue; false where it is no longer there, or is to lead.

@@ -71,7 +71,7 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 		return journal.Result{}, err
 	}
 	h.saved(p, res)
-	if n := len(o.Entries); res.Repeated && n > 0 {
+	if n := len(o.Entries); res.Repeated && n > 0 && res.IDs == nil {
 		if res.IDs, err = h.firstIDs(ctx, n, res); err != nil {
 			res.Warnings = append(res.Warnings, fmt.Sprintf("the ids of the repeated turn cannot be read: %v", err))
 		}
@@ -250,7 +250,7 @@ func (h *Handle) with(ctx context.Context, run func(extra *journal.Step) error) 
 func (h *Handle) baseOf(ctx context.Context, id string) (*journal.Anchor, error) {
 	st := h.State()
 	view := &View{Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st)}
-	if st.Summary.Commit != id {
+	if st.Summary.Commit != id || st.AfterKept {
 		var err error
 		if view, err = h.commitByID(ctx, st, id); errors.Is(err, fs.ErrNotExist) {
 			if st, err = h.j.Latest(ctx); err == nil { // another writer's, of after what this handle has seen

@@ -192,7 +192,7 @@ func (h *Handle) documentAt(ctx context.Context, m *Moment, at journal.Place) (c
 		return checkpoint.Document{}, nil
 	}
 	mo := store.Moment{Doc: m.State.Doc, Commit: m.State.Newest()}
-	if commit+1 != m.State.Next { // the newest line is the newest commit's
+	if commit+1 != m.State.Next || m.State.AfterKept { // else the newest line is the session's
 		var err error
 		if mo, err = h.j.CommitLine(ctx, m.State, commit); err != nil {
 			return checkpoint.Document{}, err

@@ -74,7 +74,7 @@ func (h *Handle) AtWord(ctx context.Context, word string) (*View, error) {
 
 func (h *Handle) atSeq(ctx context.Context, st *state.State, seq uint64) (*View, error) {
 	switch {
-	case seq == st.Summary.Seq:
+	case seq == st.Summary.Seq && !st.AfterKept: // a kept line has a head and a document of its own
 		return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st)}, nil
 	case seq > st.Summary.Seq:
 		return nil, Missing("commit", fmt.Sprintf("seq:%d", seq))
