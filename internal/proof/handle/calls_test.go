@@ -29,6 +29,7 @@ type record struct {
 	doc        string   // the state that it commits; "" = none
 	key        string
 	after      checkpoint.Head // the handle's head when the call had returned
+	idle       bool            // it committed nothing, though it returned nil
 }
 
 func (c *record) String() string {

@@ -35,12 +35,6 @@ func TestProofHandle(t *testing.T) {
 		replayOne(t, text)
 		return
 	}
-	if text == "" {
-		t.Skipf("the judge does not know yet what withdraws a carried turn, refuses a key or folds a move in: %s=all searches", replayEnv)
-	}
-	if text == "all" {
-		text = ""
-	}
 	rep := proof.Begin(t, "handle")
 	e := probe(t)
 	t.Logf("calls %s; the second of these waits for a mutex while the first waits for the store: %v", e.Supported, e.Blocks)
@@ -74,6 +68,13 @@ func TestReplays(t *testing.T) {
 		{"Rebase failed for good: an entry was appended after a turn in doubt", "append f1 | 1:Q,A; 4"},
 		{"Rebase left the handle in doubt: nothing but a lost move was to be settled", "append f1 | 1:S | 1:W; 0 4"},
 		{"a repeated turn's entries stayed in the handle", "append f1 | 1:Q | 2:Q,N; 0 0 6"},
+		{"Rebase failed for good: what an entry grew from was dropped with a repeated turn", "append f1 | 1:Q | 2:Q,A; 0 0 6"},
+		{"a commit that joined its twin returned nil without what was appended before it", "append | 1:K | 1:A,K; 0 1 1"},
+		{"a repeated turn did not count entries in doubt as pending", "replace both f1 | 1:K | 2:A,K; 0 0 0 5"},
+		{"a turn in the queue replaced another writer's, when the one before it was kept", "append both | 1:W,C | 1:C; 0 0 0 0 0 1"},
+		{"the same, when the one before it carried its entries", "replace both | 1:E | 2:C | 1:C; 1 0 0 1"},
+		{"a navigation that was never sent was reported as in doubt", "append f1 | 1:C | 1:S; 0 1 3"},
+		{"a kept line that was the newest had the session's document", "append both d1 | 1:B | 1:J; 1 0 6"},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProofHandle$", "-test.v")
 		cmd.Env = append(os.Environ(), replayEnv+"="+c.recipe)

@@ -164,11 +164,19 @@ func (r *run) durable(c *record) bool {
 	return in(c.kind, writers) || r.p.each && in(c.kind, appends)
 }
 
+// none reports whether a call that returned nil committed nothing: a navigation where the head is there already, Rebase
+// without a session. The power may take what the receipt of the first one names: it is where the handle was.
+func (r *run) none(c *record, t *truth) bool {
+	at := t.at(c.receipt.Commit)
+	c.idle = c.idle || in(c.kind, navigates) && at >= 0 && t.commits[at].Reason != "branch" || c.kind == opRebase && c.receipt.Commit == ""
+	return c.idle
+}
+
 // acknowledged judges a call that returned nil: what was appended before it is stored, and its receipt is true.
 func (r *run) acknowledged(c *record, t *truth) {
 	at := t.at(c.receipt.Commit)
 	// Where the head is there already, a navigation commits nothing; nor does Rebase without a session.
-	none := in(c.kind, navigates) && at >= 0 && t.commits[at].Reason != "branch" || c.kind == opRebase && c.receipt.Commit == ""
+	none := r.none(c, t)
 	if lost := r.missing(c, t); len(lost) > 0 && !none && (!c.receipt.Repeated || len(lost) > c.receipt.Pending) {
 		r.violate("acknowledged entry missing", "%s returned nil, and %q, appended before it, is not stored", c, lost)
 	}
@@ -191,7 +199,7 @@ func (r *run) acknowledged(c *record, t *truth) {
 		r.violate("receipt", "%s: its receipt names seq %d, commit %s, which is not in the log", c, c.receipt.Seq, c.receipt.Commit)
 	case t.commits[at].Key != c.key && in(c.kind, turns):
 		r.violate("receipt", "%s: its receipt names seq %d, which does not have its key", c, c.receipt.Seq)
-	case in(c.kind, turns) && !c.receipt.Repeated && c.receipt.Seq <= c.before, c.receipt.Repeated && c.key == "":
+	case in(c.kind, turns) && (c.receipt.Repeated && c.key == "" || !c.receipt.Repeated && c.receipt.Seq <= c.before):
 		r.violate("receipt", "%s: its receipt is of seq %d, when the handle was at %d, Repeated %v", c, c.receipt.Seq, c.before, c.receipt.Repeated)
 	case in(c.kind, turns) && c.receipt.Kept == "" && t.doc(at) != c.doc:
 		r.violate("acknowledged document missing", "%s: the state at its commit is %s", c, t.doc(at))
@@ -204,7 +212,7 @@ func (r *run) acknowledged(c *record, t *truth) {
 // cause reports whether anything befell a call that may be the reason for its error.
 func (r *run) cause(c *record) bool {
 	h := c.h
-	if c.cancelled > 0 || c.kind == opClose || slices.ContainsFunc(h.v.faults, c.metBy) {
+	if c.cancelled > 0 || c.kind == opClose || slices.ContainsFunc(h.v.faults, func(f fault) bool { return r.met(c, f) }) {
 		return true
 	}
 	for _, o := range r.handles {
@@ -222,12 +230,22 @@ func (r *run) cause(c *record) bool {
 		switch {
 		case o == c || o.h != h || o.begin > c.end:
 			return false
+		case errors.Is(c.err, coppice.ErrInDoubt) && o.unknown(), c.unknown() && c.same(o) && o.unknown():
+			return true
 		case o.kind == opClose || o.kind == opReload && o.over(c.begin, c.end):
 			return true
 		}
 		// What this handle moved after the base of the turn, or while it was called, is a conflict as another's move is.
 		moves := in(o.kind, appends+turns+exclusive)
 		return errors.Is(c.err, coppice.ErrConflict) && moves && (c.kind == opBased || in(c.kind, entryTurns) && o.over(c.begin, c.end))
+	})
+}
+
+// met reports whether a failure of a request may be why a call failed: of its own, or of the one that carried the same
+// turn, whose answer is for all who call it.
+func (r *run) met(c *record, f fault) bool {
+	return c.metBy(f) || f.at <= c.end && r.any(func(o *record) bool {
+		return c.same(o) && o.h == c.h && o.over(c.begin, f.at) && o.metBy(f)
 	})
 }
 
@@ -319,7 +337,7 @@ func (r *run) mend(h *handle, t *truth) bool {
 	c.receipt, c.err = h.s.Rebase(ctx)
 	c.returned, c.end = true, r.w.tick()
 	r.records = append(r.records, c)
-	if errors.Is(c.err, coppice.ErrKeyReused) && r.misused(h, t) {
+	if errors.Is(c.err, coppice.ErrKeyReused) && r.misused(h) {
 		c.err = h.s.Reload(ctx)
 		c.kind = opReload
 	}
@@ -347,7 +365,12 @@ func (r *run) mend(h *handle, t *truth) bool {
 
 // misused reports whether a handle keeps a turn whose key another writer used for something else. Rebase stores all that
 // it has or nothing, and nobody but the caller can choose another key: Reload drops the turn.
-func (r *run) misused(h *handle, t *truth) bool {
+func (r *run) misused(h *handle) bool {
+	t, err := read(r.w.store(), r.clock)
+	if err != nil {
+		return false
+	}
+	defer t.close()
 	return r.any(func(c *record) bool {
 		return c.h == h && c.key != "" && c.returned && c.err != nil && !c.refused() && r.any(func(o *record) bool {
 			return c.another(o) && len(t.of(o)) > 0

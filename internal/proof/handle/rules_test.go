@@ -18,7 +18,7 @@ func (r *run) fences(t *truth) {
 			continue
 		}
 		for _, h := range r.handles {
-			if h == m.h || h.opened >= m.begin || r.any(func(o *record) bool { return o.h == h && in(o.kind, "DM") && o.over(m.begin, r.w.now) }) {
+			if h == m.h || h.ready >= m.begin || r.any(func(o *record) bool { return o.h == h && in(o.kind, "DM") && o.over(m.begin, r.w.now) }) {
 				continue
 			}
 			for i, o := range t.commits {
@@ -186,6 +186,9 @@ func (r *run) powerLoss() {
 func (r *run) chains(t *truth, heads map[*handle]string) {
 	last := map[int]*record{}
 	for _, c := range r.records {
+		if r.p.each && r.p.both && r.any(func(o *record) bool { return o.h != c.h && r.durable(o) }) {
+			continue // the commit of an append may be kept beside the other's line, and no receipt says so
+		}
 		if !in(c.kind, appends) || !c.ok() || c.kind != opAppend {
 			continue
 		}
@@ -228,7 +231,7 @@ func (r *run) othersNavigate(h *handle) bool {
 	return r.any(func(c *record) bool { return c.h != h && in(c.kind, navigates+"PN"+entryTurns+"RM") })
 }
 
-// grounds: where the entries of a turn hang. Turns that meet never become each other's parents.
+// grounds: where the entries of a turn hang. Turns that meet on a handle never become each other's parents.
 func (r *run) grounds(t *truth) {
 	for _, c := range r.records {
 		if !in(c.kind, entryTurns) || c.key != "" || len(t.of(c)) != 1 {
@@ -247,7 +250,7 @@ func (r *run) grounds(t *truth) {
 				r.violate("entries of a turn", "%s: %q does not hang on the head of its base", c, text)
 			}
 			if i == 0 && r.any(func(o *record) bool {
-				return o != c && in(o.kind, entryTurns) && o.over(c.begin, c.end) && !r.storedBefore(o, c.begin) && slices.ContainsFunc(o.texts, func(text string) bool {
+				return o != c && o.h == c.h && in(o.kind, entryTurns) && o.over(c.begin, c.end) && !r.storedBefore(o, c.begin) && slices.ContainsFunc(o.texts, func(text string) bool {
 					return len(t.byText[text]) == 1 && t.byText[text][0].ID == e.ParentID
 				})
 			}) {

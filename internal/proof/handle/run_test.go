@@ -134,7 +134,8 @@ type handle struct {
 	v      *view
 	store  *coppice.Store
 	s      *coppice.Session
-	opened int // the moment
+	opened int // the moment at which it began to be opened
+	ready  int // the moment at which it had been opened
 	closed bool
 }
 
@@ -234,6 +235,7 @@ func (r *run) open(n int, create bool) (*handle, error) {
 	} else {
 		h.s, err = h.store.Open(context.Background(), session, nil)
 	}
+	h.ready = r.w.tick()
 	if err == nil {
 		r.mu.Lock()
 		r.handles[n] = h

@@ -162,7 +162,7 @@ func (r *run) structure(t *truth) {
 		r.violate("key twice", "the one key was applied with seqs %d", keyed)
 	}
 	for text, list := range t.byText {
-		if len(list) > 1 {
+		if len(list) > 1 && !(text == keyedText && r.grown()) {
 			r.violate("entry twice", "entry %q is stored %d times", text, len(list))
 		}
 	}
@@ -171,6 +171,16 @@ func (r *run) structure(t *truth) {
 			r.violate("parent", "an entry is stored before its parent: %s", e.Raw)
 		}
 	}
+}
+
+// grown reports whether something was appended to a handle after a turn in doubt that carries the keyed entry. If another
+// writer applied that turn, the entry is stored for what grows from it, and so a second time.
+func (r *run) grown() bool {
+	return r.any(func(c *record) bool {
+		return c.kind == opBoth && c.unknown() && r.any(func(o *record) bool {
+			return o.h == c.h && in(o.kind, appends) && o.ok() && o.end > c.end
+		})
+	})
 }
 
 // message is the JSON of the message that a text is appended as.
@@ -182,10 +192,14 @@ func message(text string) string {
 	return string(body.Message)
 }
 
-// has reports whether a text is stored once, with these bytes and, unless it is "", this id.
+// has reports whether a text is stored, with these bytes and, unless it is "", this id. That it is stored once is another
+// rule.
 func (t *truth) has(text, id string) bool {
 	list := t.byText[text]
-	if len(list) != 1 {
+	if i := slices.IndexFunc(list, func(e transcript.Entry) bool { return e.ID == id }); i > 0 {
+		list = list[i:]
+	}
+	if len(list) == 0 {
 		return false
 	}
 	if m, ok := list[0].Message(); ok && string(m.Raw) != message(text) {
