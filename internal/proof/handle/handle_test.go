@@ -14,7 +14,6 @@ package handle
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -60,9 +59,12 @@ func TestProofHandle(t *testing.T) {
 	f.report(t, rep, e)
 }
 
-// Schedules that this search has found violations in stay free of them. Each runs in a process of its own: a bubble is
-// made once in one.
+// Schedules that this search has found violations in stay free of them.
 func TestReplays(t *testing.T) {
+	w, err := startWorker(t.Context(), probe(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ what, recipe string }{
 		{"an entry was stored twice: Rebase looked before a late PUT had landed", "replace f1 | 1:P,K,R; 5 0 0 1"},
 		{"Rebase failed for good: an entry was appended after a turn in doubt", "append f1 | 1:Q,A; 4"},
@@ -76,11 +78,16 @@ func TestReplays(t *testing.T) {
 		{"a navigation that was never sent was reported as in doubt", "append f1 | 1:C | 1:S; 0 1 3"},
 		{"a kept line that was the newest had the session's document", "append both d1 | 1:B | 1:J; 1 0 6"},
 	} {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProofHandle$", "-test.v")
-		cmd.Env = append(os.Environ(), replayEnv+"="+c.recipe)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", c.what, err, out)
+		r, _, err := w.do(task{Replay: c.recipe})
+		if err != nil {
+			t.Fatalf("%s: %v", c.what, err)
 		}
+		for _, v := range r.Found {
+			t.Errorf("%s: %s: %s\n\treplay: %s='%s'", c.what, v.Rule, v.Text, replayEnv, c.recipe)
+		}
+	}
+	if err := w.stop(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -24,7 +24,8 @@ const workerEnv = "COPPICE_HANDLE_WORKER"
 
 // task is what a worker is asked to do next.
 type task struct {
-	Program     string // schedules of it are searched, up to Limit
+	Replay      string // one schedule, that is played
+	Program     string // else schedules of this program are searched, up to Limit
 	Limit       int
 	First, Last uint64      // else random programs of these seeds
 	Minimise    []violation // else these are made smaller
@@ -85,8 +86,10 @@ func (s *searcher) work(job task) (r result) {
 	if job.Verbose || len(job.Minimise) > 0 {
 		s.at = func(p program, choices []int) { fmt.Fprintf(os.Stdout, "%s%s\n", sayAt, recipe(p.String(), choices)) }
 	}
-	p, err := parse(job.Program)
+	p, choices, err := parseRecipe(job.Replay + job.Program)
 	switch {
+	case job.Replay != "":
+		s.count(p, s.replay(p, choices))
 	case len(job.Minimise) > 0:
 		for _, v := range job.Minimise {
 			r.Found = append(r.Found, s.minimise(v))
