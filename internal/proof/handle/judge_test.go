@@ -27,6 +27,9 @@ func (r *run) judge() {
 	defer t.close()
 	r.structure(t)
 	for _, c := range r.records {
+		if c.ok() {
+			r.none(c, t)
+		}
 		r.answer(c, t)
 	}
 	r.fences(t)
@@ -150,6 +153,9 @@ func (r *run) answer(c *record, t *truth) {
 	case c.err != nil && !r.cause(c):
 		r.violate("error without a cause", "%s: nothing befell it", c)
 	}
+	if r.givenUp(c) {
+		r.violate("given up for another", "%s: a request that carried it was given up, and its own caller had not been cancelled", c)
+	}
 	if c.unknown() && !r.wasSent(c) {
 		r.violate("unknown, never sent", "%s: nothing of it was ever sent", c)
 	}
@@ -157,6 +163,18 @@ func (r *run) answer(c *record, t *truth) {
 		!r.any(func(o *record) bool { return o.h == c.h && in(o.kind, "RM") && (!o.returned || o.end > c.begin) }) {
 		r.violate("lost turn stored", "%s: its document is stored, and nobody called Rebase", c)
 	}
+}
+
+// givenUp reports whether a request that carried a turn was given up, while the turn's caller waited and had not been
+// cancelled: a cancelled context decides for its own caller only.
+func (r *run) givenUp(c *record) bool {
+	if !in(c.kind, turns) || c.cancelled > 0 {
+		return false
+	}
+	return slices.ContainsFunc(c.h.v.faults, func(f fault) bool {
+		cancelled := f.kind == cancelledNot || f.kind == cancelledYet
+		return cancelled && f.commit && c.begin <= f.sent && f.at <= c.end && r.held(sent{key: f.request.key, body: f.request.body}, c)
+	})
 }
 
 // durable reports whether nil from a call says that something is durable.

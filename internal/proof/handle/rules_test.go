@@ -222,7 +222,8 @@ func (r *run) navigated(h *handle, not *record, from, to int) bool {
 		case c.kind == opRebase || c.kind == opClaim:
 			return c.err != nil || !c.returned || c.receipt.Kept != "" || r.othersNavigate(h)
 		}
-		return c.receipt.Kept != "" || r.p.both && r.othersNavigate(h)
+		// With KeepBoth what was appended may be kept although the turn was refused for its key.
+		return c.receipt.Kept != "" || r.p.both && (r.othersNavigate(h) || errors.Is(c.err, coppice.ErrKeyReused))
 	})
 }
 

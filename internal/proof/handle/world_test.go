@@ -109,6 +109,7 @@ type view struct {
 // fault is something that failed.
 type fault struct {
 	at, sent int // moments: when it was decided, and when it was asked for
+	request  *call
 	kind     verdictKind
 	commit   bool // a request that makes commits durable
 }
@@ -261,7 +262,7 @@ func (w *world) decide(c *call, a verdict) {
 	w.now++
 	w.parked = slices.DeleteFunc(w.parked, func(p *call) bool { return p == c })
 	if a.kind != done {
-		c.v.faults = append(c.v.faults, fault{w.now, c.sent, a.kind, c.commits()})
+		c.v.faults = append(c.v.faults, fault{w.now, c.sent, c, a.kind, c.commits()})
 	}
 	if a.kind == lateRequest {
 		w.late = append(w.late, latePut{c.v, c.key, c.body, c.cond})
@@ -294,7 +295,7 @@ func (w *world) land(l latePut) {
 	if err == nil {
 		w.landed = true
 		l.v.wrote = append(l.v.wrote, w.now)
-		l.v.faults = append(l.v.faults, fault{w.now, w.now, lateRequest, true})
+		l.v.faults = append(l.v.faults, fault{w.now, w.now, nil, lateRequest, true})
 	}
 }
 
