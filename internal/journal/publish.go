@@ -596,12 +596,17 @@ func (j *Journal) refuse(op *operation, b *batch, err error) error {
 	return err
 }
 
-// twinError returns the error of the turn that Rebase knows under the same key: one key, one turn, one answer.
+// twinError returns the error of the turn that Rebase knows under the same key: one key, one turn, one answer. Other
+// content is refused.
 func (j *Journal) twinError(t *turn, err error) error {
-	if o := j.limboOf(t.step.Key); o != nil {
+	switch o := j.limboOf(t.step.Key); {
+	case o == nil:
+		return err
+	case o.step.Digest != t.step.Digest:
+		return j.notApplied("commit", ErrKeyReused)
+	default:
 		return o.err
 	}
-	return err
 }
 
 // decided returns the turns that an operation took on, those aside that Rebase knew already; j.mu is held.

@@ -19,7 +19,7 @@ import (
 func (r *run) judge() {
 	r.w.free = true
 	defer r.closeAll()
-	t, err := read(r.w.store(), r.clock)
+	t, err := r.read(r.w.store())
 	if err != nil {
 		r.violate("unreadable", "a fresh handle: %v", err)
 		return
@@ -54,7 +54,7 @@ func (r *run) judge() {
 			mended = h
 		}
 	}
-	after, err := read(r.w.store(), r.clock)
+	after, err := r.read(r.w.store())
 	if err != nil {
 		r.violate("unreadable", "a fresh handle, after Rebase: %v", err)
 		return
@@ -384,7 +384,7 @@ func (r *run) mend(h *handle, t *truth) bool {
 // misused reports whether a handle keeps a turn whose key another writer used for something else. Rebase stores all that
 // it has or nothing, and nobody but the caller can choose another key: Reload drops the turn.
 func (r *run) misused(h *handle) bool {
-	t, err := read(r.w.store(), r.clock)
+	t, err := r.read(r.w.store())
 	if err != nil {
 		return false
 	}

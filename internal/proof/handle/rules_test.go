@@ -137,7 +137,7 @@ func (r *run) pending(h *handle, t *truth) bool {
 
 // powerLoss: what was acknowledged survives, and the session can be written again.
 func (r *run) powerLoss() {
-	for seed := range uint64(3) {
+	for seed := range uint64(2) {
 		on := r.w.log.Crash(seed + 1)
 		s, err := fresh(on, false, r.clock)
 		acked := func(c *record) bool {
@@ -159,7 +159,7 @@ func (r *run) powerLoss() {
 			_ = s.Close()
 			return
 		}
-		t, err := readFrom(s)
+		t, err := r.readFrom(s)
 		if err != nil {
 			_ = s.Close()
 			r.violate("power loss", "seed %d: read: %v", seed, err)

@@ -161,6 +161,7 @@ type run struct {
 	choose func(n int) int
 	w      *world
 	clock  func() time.Time
+	docs   map[string]string // states after commits, by their ids
 
 	mu      sync.Mutex
 	handles map[int]*handle
@@ -176,7 +177,7 @@ type run struct {
 
 // play runs a program. It has to be called in a bubble.
 func play(p program, all bases, e engine, choose func(n int) int) *run {
-	r := &run{p: p, left: p, base: all[kind{p.appends, p.big}], engine: e, choose: choose, clock: ticking(1000), handles: map[int]*handle{}}
+	r := &run{p: p, left: p, base: all[kind{p.appends, p.big}], engine: e, choose: choose, clock: ticking(1000), docs: map[string]string{}, handles: map[int]*handle{}}
 	r.w = newWorld(r.base.store, p.reads)
 	r.w.lie = p.lie
 	if p.fresh {

@@ -22,7 +22,7 @@ import (
 type truth struct {
 	s       *coppice.Session    // the fresh handle; nil = there is no session
 	commits []checkpoint.Commit // by seq
-	docs    []string            // the state after each, once it was asked for
+	docs    map[string]string   // the state after each, by its id, once it was asked for; the run's
 	byText  map[string][]transcript.Entry
 	byID    map[string]transcript.Entry
 }
@@ -39,15 +39,15 @@ func fresh(on backend.Backend, readOnly bool, clock func() time.Time) (*coppice.
 }
 
 // read is the truth of a store; without a session it is empty.
-func read(on backend.Backend, clock func() time.Time) (*truth, error) {
-	s, err := fresh(on, true, clock)
+func (r *run) read(on backend.Backend) (*truth, error) {
+	s, err := fresh(on, true, r.clock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &truth{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	t, err := readFrom(s)
+	t, err := r.readFrom(s)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -62,19 +62,20 @@ func (t *truth) close() {
 
 // doc is the state after the commit at a place in the log.
 func (t *truth) doc(i int) string {
-	if t.docs[i] == "" {
-		v, err := t.s.At(context.Background(), coppice.Target{Commit: t.commits[i].Commit})
+	id := t.commits[i].Commit
+	if t.docs[id] == "" {
+		v, err := t.s.At(context.Background(), coppice.Target{Commit: id})
 		if err != nil {
 			return err.Error()
 		}
-		t.docs[i] = string(v.Document().State)
+		t.docs[id] = string(v.Document().State)
 	}
-	return t.docs[i]
+	return t.docs[id]
 }
 
-func readFrom(s *coppice.Session) (*truth, error) {
+func (r *run) readFrom(s *coppice.Session) (*truth, error) {
 	ctx := context.Background()
-	t := &truth{s: s, byText: map[string][]transcript.Entry{}, byID: map[string]transcript.Entry{}}
+	t := &truth{s: s, docs: r.docs, byText: map[string][]transcript.Entry{}, byID: map[string]transcript.Entry{}}
 	for c, err := range s.Log(ctx, coppice.Target{}) {
 		if err != nil {
 			return nil, fmt.Errorf("log: %w", err)
@@ -82,7 +83,6 @@ func readFrom(s *coppice.Session) (*truth, error) {
 		t.commits = append(t.commits, c)
 	}
 	slices.Reverse(t.commits)
-	t.docs = make([]string, len(t.commits))
 	for e, err := range s.Entries(ctx) {
 		if err != nil {
 			return nil, fmt.Errorf("entries: %w", err)
@@ -276,7 +276,7 @@ func (r *run) held(s sent, c *record) bool {
 	if _, err := on.Put(context.Background(), s.key, s.body, backend.Cond{}); err != nil {
 		return false
 	}
-	t, err := read(on, r.clock)
+	t, err := r.read(on)
 	if err != nil {
 		return false
 	}
