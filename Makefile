@@ -7,6 +7,7 @@ COUNT    ?= 1
 REF      ?= HEAD
 DURATION ?= 10m
 PROOFTIME ?= 15m
+PROVETIME ?= 6h
 # The packages of PKG with tests of sizes: the others need no second binary.
 SIZED     = $$($(GO) list -f '{{range .TestGoFiles}}{{$$.Dir}}/{{.}} {{end}}{{range .XTestGoFiles}}{{$$.Dir}}/{{.}} {{end}}' $(PKG) | xargs grep -l '^func TestSize' | xargs -n 1 dirname | sort -u)
 
@@ -62,7 +63,7 @@ proof: s3server ## every suite that tries to break a promise, at the size that e
 	@COPPICE_PROOF=ci $(MAKE) --no-print-directory suites
 
 prove: s3server ## the same suites at their nightly size: hours
-	@COPPICE_PROOF=nightly $(MAKE) --no-print-directory suites
+	@COPPICE_PROOF=nightly PROOFTIME=$(PROVETIME) $(MAKE) --no-print-directory suites
 
 suites:
 	@set -u; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; status=0; \

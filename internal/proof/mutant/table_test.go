@@ -32,6 +32,7 @@ const (
 	batchGo         = "internal/journal/batch.go"
 	queueGo         = "internal/journal/queue.go"
 	journalGo       = "internal/journal/journal.go"
+	keysGo          = "internal/journal/keys.go"
 	stateGo         = "internal/journal/state/state.go"
 )
 
@@ -251,6 +252,24 @@ var mutants = []mutant{
 		edits: []edit{{journalGo, "\tj.waiters = nil\n\tif !j.leading {\n", "\tj.waiters = nil\n\tif j.flight != nil || !j.leading {\n"}},
 		suite: "lifecycle_close_test.go", pkg: ".", run1: "TestCloseWaitsForTheRequestInFlight",
 		want: "Close did not wait for the request in flight",
+	},
+	{
+		name: "queue-is-overtaken", broken: "a turn that waited is stored over another writer's head, to which the handle moved meanwhile",
+		edits: []edit{{publishGo, "\t\tj.overtaken(p.base)\n", ""}},
+		suite: "handle", pkg: "internal/proof/handle", run1: "TestReplays",
+		want: "silent overwrite: lane 2 call 0 (C on h1), made on seq 5, was applied over seq 6 of h101",
+	},
+	{
+		name: "twin-hides-what-is-pending", broken: "a turn that joined another one does not say that what was appended before it is pending",
+		edits: []edit{{queueGo, "\tr.Repeated, r.Pending = true, j.pendingBefore(t.upto)\n", ""}},
+		suite: "handle", pkg: "internal/proof/handle", run1: "TestReplays",
+		want: "acknowledged entry missing: lane 2 call 1 (K on h1) returned nil",
+	},
+	{
+		name: "keys-not-looked-up", broken: "an idempotency key is not looked up in the history",
+		edits: []edit{{keysGo, "range st.KeyRefs(t.step.Key)", "range st.KeyRefs(\"\")"}},
+		suite: "handle", pkg: "internal/proof/handle", run1: "TestProofHandle",
+		want: "key twice",
 	},
 	{
 		name: "create-looks-once", broken: "Create does not look for the tombstone again after its first segment",
