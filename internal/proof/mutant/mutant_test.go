@@ -37,6 +37,9 @@ func TestMutantsApply(t *testing.T) {
 		if _, err := m.files(); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 		}
+		if _, err := os.Stat(filepath.Join(root, m.pkg)); err != nil {
+			t.Errorf("%s: its suite's package: %v", m.name, err)
+		}
 		if m.want == "" {
 			t.Errorf("%s: the table does not say by which finding it is caught", m.name)
 		}

@@ -329,7 +329,7 @@ var mutants = []mutant{
 		name: "repair-installs-unconditionally", broken: "a repair replaces the checkpoint, whatever was committed since it looked",
 		edits: []edit{{remakeGo, "\tcond := backend.IfMatch(was)\n\tif !exists {", "\tcond := backend.Cond{}\n\tif !exists && ctx == nil {"}},
 		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/replace",
-		want: "commits to which the log does not lead",
+		want: "an acknowledged turn is lost beside the repair",
 	},
 	{
 		name: "repair-takes-a-later-version", broken: "a repair installs under a version that is newer than what it looked at",
