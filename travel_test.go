@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/snapshot"
@@ -305,6 +308,45 @@ func TestForkIsNamedByItsOptions(t *testing.T) {
 			same(t, id, again.Info().Title+" "+again.Info().Cwd, c.want)
 			same(t, id+", context", texts(t, again), "u1 a1")
 			same(t, id+", state", stateOf(t, again), state{Turns: int(c.seq)})
+		}
+	})
+}
+
+// A rollback is a keyframe: its document stands in the log whole. The commit before it is damaged and the checkpoint is
+// lost, so what is rebuilt has the log alone, and a patch against what is gone would restore nothing.
+func TestRollbackStandsAlone(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend.Backend) {
+		if !appends(b) {
+			t.Skip("there is no log beside the checkpoint")
+		}
+		store := newStore(t, b, nil)
+		s := create(t, store, "s", nil)
+		const pad = 5000 // more than a document that goes whole anyway
+		doc := map[string]any{"pad": strings.Repeat("x", pad)}
+		for _, name := range []string{"one", "two", "three"} {
+			say(t, s, name)
+			doc[name] = name
+			commit(t, s, doc)
+		}
+		back := must(s.Rollback(bg, coppice.Target{Seq: 1}))(t)
+		say(t, s, "after")
+		after := commit(t, s, map[string]any{"pad": doc["pad"], "one": "one", "after": "after"})
+		damaged := false
+		for key, p := range objects(t, b) {
+			if q := strings.Replace(p, `"seq":3,`, `"seq":4,`, 1); strings.HasSuffix(key, ".jsonl") && q != p {
+				must(b.Put(bg, key, []byte(q), backend.Cond{}))(t)
+				damaged = true
+			}
+		}
+		same(t, "the commit before the rollback is damaged", damaged, true)
+		ok(t, b.Delete(bg, "checkpoint_latest/s"))
+		must(store.Repair(bg, "s", false))(t)
+		again := open(t, store, "s")
+		for seq, want := range map[uint64]string{back.Seq: "one pad", after.Seq: "after one pad"} {
+			var got map[string]string
+			ok(t, must(again.At(bg, coppice.Target{Seq: seq}))(t).State(&got))
+			same(t, fmt.Sprintf("the document of commit %d, rolled back or after that", seq), strings.Join(slices.Sorted(maps.Keys(got)), " "), want)
+			same(t, "its bytes", len(got["pad"]), pad)
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
@@ -343,6 +344,65 @@ func TestOrphansOnDisk(t *testing.T) {
 	w.onlyReachable()
 	if got := w.read(other, w.open().State()); len(got) != 9 {
 		t.Errorf("%d entries are left", len(got))
+	}
+}
+
+// On a disk an orphan stays that cannot be read: what it holds may be somebody's only copy. Damage is reported, and a
+// store that does not answer ends the collection.
+func TestOrphanThatCannotBeReadStays(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t, "append", 2)
+	j := w.create()
+	for i := range 7 {
+		w.turn(j, fmt.Sprintf("e%d", i))
+	}
+	st := j.State()
+	name := func(n int) string {
+		return fmt.Sprintf("sessions/s1/transcript/%020d-%020d-%016x.jsonl", n, st.Summary.Epoch, n)
+	}
+	prelude := checkpoint.Prelude{ID: "p", Time: w.time, Session: "s1", First: 3, FirstSeq: 2, Epoch: st.Summary.Epoch, Key: 5, PrevName: st.Plain[len(st.Plain)-1].Name}
+	line, err := prelude.Line()
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphans := map[string][]byte{
+		name(1):          []byte("no line of ours\n"),
+		name(2) + ".zst": []byte("no frame"),
+		name(3):          append(append(line, '\n'), `{"type":"message","id":"x"`...), // a torn append is all that it has
+	}
+	for key, p := range orphans {
+		if _, err := w.b.Put(ctx, key, p, backend.IfAbsent()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 2 {
+		other := w.open()
+		w.turn(other, fmt.Sprintf("other%d", i))
+		w.work(true)
+		if err := other.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := w.collect(false)
+	reported := map[string]bool{}
+	for _, p := range r.Problems {
+		reported[p.Object] = p.Kind == check.Mismatch
+	}
+	for key := range orphans {
+		if len(w.keys(key)) != 1 || !reported[key] {
+			t.Errorf("an orphan that cannot be read: %d objects of the name %s are left, reported: %v", len(w.keys(key)), key, reported[key])
+		}
+	}
+
+	cfg := w.config()
+	cfg.Backend = fault.New(w.b, 1, fault.Rule{Count: -1, When: func(c fault.Call) bool { return c.Op == "get" && orphans[c.Key] != nil }})
+	if _, err := gc.Run(ctx, cfg, false); err == nil {
+		t.Error("a collection that could not read a segment reports no error")
+	}
+	for key := range orphans {
+		if len(w.keys(key)) != 1 {
+			t.Errorf("an orphan that the store did not give is gone: %s", key)
+		}
 	}
 }
 

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 )
@@ -129,4 +131,57 @@ func TestDeleteThatFillsASegment(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A process dies after a sync of the sealed form of a segment failed: what the next one finds beside the plain form may be
+// visible and not durable. It is put once more before the checkpoint names it and the plain form goes, so that a loss of
+// power leaves one of them (I13).
+func TestSealedFormThatWasFoundIsMadeDurable(t *testing.T) {
+	b := memory.NewAppender()
+	w := newWorld(t, b)
+	w.inline, w.lim = true, Limits{RollEntries: 6, PublishCommits: 1 << 20, Attempts: 2}
+	b.SetHook(func(s memory.Step) error {
+		if s.Stage == memory.Visible && strings.HasSuffix(s.Key, ".zst") {
+			return errors.New("sync failed")
+		}
+		return nil
+	})
+	dead := Create(w.config("s1"), state.Genesis{Header: header("s1")})
+	sealed := func() bool {
+		return slices.ContainsFunc(w.keys(layout.Transcript), func(key string) bool { return strings.HasSuffix(key, ".zst") })
+	}
+	var want []string
+	for i := 0; !sealed() && i < 8; i++ { // it dies after the first try
+		want = append(want, fmt.Sprintf("e%d", i))
+		w.turn(dead, want[i], `0`)
+	}
+	if !sealed() || len(w.keys(layout.Transcript)) != 3 {
+		t.Fatalf("one segment has both forms, and one is active: %v", w.keys(layout.Transcript))
+	}
+	b.SetHook(nil)
+	next := w.open("s1")
+	w.turn(next, "next", `1`)
+	if err := next.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, "next")
+	if n := len(w.keys(layout.Transcript)); n != 2 {
+		t.Fatalf("the plain form is there still: %v", w.keys(layout.Transcript))
+	}
+	for seed := range uint64(16) {
+		left := *w
+		left.b = b.Crash(seed)
+		j, err := Open(t.Context(), left.config("s1"))
+		if err != nil {
+			t.Fatalf("after a loss of power, seed %d: %v", seed, err)
+		}
+		for l, err := range j.Lines(t.Context(), j.State(), nil) {
+			if err != nil {
+				t.Fatalf("a sealed form that was found was not durable: seed %d, line %d: %v", seed, l.Ord, err)
+			}
+		}
+		if got := left.ids(j); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %v, want %v", seed, got, want)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -317,6 +318,115 @@ func TestTornKeepBoth(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, w.ids(w.open("s1"))); diff != "" {
 			t.Fatalf("cut at %d: %s", cut, diff)
+		}
+	}
+}
+
+// dying is the store of a process that dies at one of its writes: that one does not happen, or happens whole, or, an append,
+// by half; all that it asks later fails.
+type dying struct {
+	backend.Appender
+	left int    // writes before that one
+	way  string // "none", "half" or "whole"
+	dead bool
+}
+
+var errDied = errors.New("the process died")
+
+// write has a write happen, or not.
+func (d *dying) write(do, half func()) error {
+	if d.dead {
+		return errDied
+	}
+	if d.left--; d.left >= 0 {
+		return nil
+	}
+	d.dead = true
+	switch {
+	case d.way == "whole":
+		do()
+	case d.way == "half" && half != nil:
+		half()
+	}
+	return errDied
+}
+
+func (d *dying) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
+	if d.dead {
+		return nil, backend.Info{}, errDied
+	}
+	return d.Appender.Get(ctx, key, r)
+}
+
+func (d *dying) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
+	if err := d.write(func() { _, _ = d.Appender.Put(ctx, key, p, c) }, nil); err != nil {
+		return backend.Info{}, err
+	}
+	return d.Appender.Put(ctx, key, p, c)
+}
+
+func (d *dying) Append(ctx context.Context, key string, off int64, p []byte) (backend.Info, error) {
+	all, half := func() { _, _ = d.Appender.Append(ctx, key, off, p) }, func() { _, _ = d.Appender.Append(ctx, key, off, p[:len(p)/2]) }
+	if err := d.write(all, half); err != nil {
+		return backend.Info{}, err
+	}
+	return d.Appender.Append(ctx, key, off, p)
+}
+
+func (d *dying) Cut(ctx context.Context, key string, off int64, torn []byte) error {
+	if err := d.write(func() { _ = d.Appender.Cut(ctx, key, off, torn) }, nil); err != nil {
+		return err
+	}
+	return d.Appender.Cut(ctx, key, off, torn)
+}
+
+func (d *dying) Resync(ctx context.Context, key string, off, size int64) (backend.Info, error) {
+	if err := d.write(func() { _, _ = d.Appender.Resync(ctx, key, off, size) }, nil); err != nil {
+		return backend.Info{}, err
+	}
+	return d.Appender.Resync(ctx, key, off, size)
+}
+
+// A recovery dies at any of its writes, and tears its own append at the place where it found torn bytes. The next one
+// keeps both: the torn bytes are in the log until a copy of their own is in torn/.
+func TestTornBytesOutliveACrashedRecovery(t *testing.T) {
+	for _, way := range []string{"none", "half", "whole"} {
+		for left := 0; ; left++ {
+			w := newWorld(t, memory.NewAppender())
+			w.inline = true
+			j := w.create("s1")
+			w.turn(j, "a", `1`)
+			key, good := w.keys(layout.Transcript)[0], j.State().Active().Bytes
+			w.turn(j, "b", `2`)
+			torn := w.object(key)[good:]
+			torn = torn[:len(torn)*2/3]
+			w.put(key, append(w.object(key)[:good], torn...))
+
+			first := *w
+			d := &dying{Appender: w.b.(backend.Appender), left: left, way: way}
+			first.b = d
+			if j, err := Open(t.Context(), first.config("s1")); err == nil {
+				_, _ = j.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(j, "c", "text of the recovery")}})
+			}
+			if !d.dead {
+				if left < 4 {
+					t.Errorf("the recovery made %d writes: it copies, cuts and appends", left)
+				}
+				break
+			}
+			what := fmt.Sprintf("the recovery died at write %d, of which came %s", left, way)
+			again := w.open("s1")
+			behind := w.object(key)[again.State().Active().Bytes:]
+			w.turn(again, "d", `4`)
+			for name, want := range map[string][]byte{"of the first writer": torn, "that the next recovery found": behind} {
+				kept := len(want) == 0
+				for _, k := range w.keys(layout.Torn) {
+					kept = kept || bytes.Equal(w.object(k), want)
+				}
+				if !kept {
+					t.Errorf("%s: the %d torn bytes %s are gone (I14): %v", what, len(want), name, w.keys(layout.Torn))
+				}
+			}
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/fault"
 	"github.com/coppice-go/coppice/internal/gc"
@@ -271,5 +272,75 @@ func TestRepairMissingMiddle(t *testing.T) {
 				t.Errorf("segments: %v", left)
 			}
 		})
+	}
+}
+
+// Writers took the session again and again since its last segment was sealed, and the head that says so is lost: the
+// epoch of the repair is above theirs all the same, so that what they may still write refers to nothing of the repair's
+// (I8).
+func TestRepairWithoutAHeadRaisesTheEpoch(t *testing.T) {
+	w := proof.NewWorld(t, proof.StoreOf("replace"))
+	w.Session("s1", 8)
+	for range 5 {
+		j := w.Open("s1")
+		w.Commit(j, &journal.Step{Reason: "claim", Claim: true})
+	}
+	late := w.Open("s1")
+	w.Turn(late, "late")
+	before := late.State().Summary.Epoch
+	for i, harm := range [][]byte{nil, []byte("nothing of ours")} {
+		all := proof.Objects(t, w.B)
+		hurt := from(t, "replace", all, "checkpoint_latest/s1", harm, w.Lim)
+		runRepair(hurt, "s1", false)
+		if now := hurt.Open("s1").State().Summary.Epoch; now <= before {
+			t.Errorf("case %d: the epoch was %d, and fell to %d with the repair (I8)", i, before, now)
+		}
+		healthy(hurt, "without a head")
+	}
+}
+
+// A writer dies after a sync of the sealed form of a segment failed, and another segment is damaged. The repair finds both
+// forms, and removes the plain one in the end: the sealed one is put once more before that, so that a loss of power
+// leaves one of them (I13).
+func TestRepairHardensWhatItFindsSealed(t *testing.T) {
+	b := memory.NewAppender()
+	w := proof.NewWorld(t, b)
+	w.Session("s1", 12)
+	both := func() bool {
+		all := proof.Objects(t, b)
+		return slices.ContainsFunc(proof.KeysWith(all, ".zst"), func(key string) bool { return all[strings.TrimSuffix(key, ".zst")] != nil })
+	}
+	b.SetHook(func(s memory.Step) error {
+		if s.Stage == memory.Visible && strings.Contains(s.Key, "/transcript/") && strings.HasSuffix(s.Key, ".zst") {
+			return errors.New("sync failed")
+		}
+		return nil
+	})
+	j := w.Open("s1")
+	for i := 0; !both() && i < 8; i++ {
+		w.Turn(j, fmt.Sprintf("last-%d", i))
+	}
+	b.SetHook(nil)
+	if !both() {
+		t.Fatal("no segment has both forms")
+	}
+	want := w.IDs("s1")
+	proof.Put(t, b, proof.KeysWith(proof.Objects(t, b), "/transcript/")[1], []byte("damage"))
+	runRepair(w, "s1", false)
+	if both() {
+		t.Fatal("the plain form is there still")
+	}
+	for seed := range uint64(16) {
+		left := proof.NewWorld(t, b.Crash(seed))
+		left.Rand, left.Lim = rand.NewChaCha8([32]byte{byte(seed), 6}), w.Lim
+		what := fmt.Sprintf("a loss of power after the repair, seed %d", seed)
+		for _, p := range left.Verify("s1", true).Problems {
+			if p.Kind.Damage() {
+				t.Fatalf("a sealed form that was found was not durable: %s: %v", what, p)
+			}
+		}
+		if lost := missing(t, what, want, healthy(left, what)); lost > 8 {
+			t.Fatalf("%s: %d entries lost", what, lost)
+		}
 	}
 }

@@ -355,4 +355,67 @@ var mutants = []mutant{
 		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/append",
 		want: "commits to which the log does not lead",
 	},
+	{
+		name: "torn-copies-share-a-name", broken: "the copy of torn bytes in torn/ is written over that of an earlier recovery",
+		edits: []edit{
+			{mendGo, "\taside := layout.TornKey(", "\trnd = layout.FirstRandom\n\taside := layout.TornKey("},
+			{mendGo, "\tif err := a.store.Create(ctx, aside, torn); err != nil {", "\tif _, err := a.b.Put(ctx, aside, torn, backend.Cond{}); err != nil {"},
+		},
+		suite: "journal", pkg: "internal/journal", run1: "TestTornBytesOutliveACrashedRecovery",
+		want: "torn bytes of the first writer are gone (I14)",
+	},
+	{
+		name: "cut-before-the-copy", broken: "a torn tail is cut off before its copy in torn/ exists",
+		edits: []edit{{mendGo, "\trnd, err := a.store.Random()\n", "\tif err := a.b.Cut(ctx, key, good, torn); err != nil && !errors.Is(err, backend.ErrPrecondition) {\n\t\treturn nil, err\n\t}\n\trnd, err := a.store.Random()\n"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestTornBytesOutliveACrashedRecovery",
+		want: "torn bytes of the first writer are gone (I14)",
+	},
+	{
+		name: "found-sealed-is-not-put-again", broken: "a sealed segment that was found beside the plain one is built upon as it is",
+		edits: []edit{{"internal/journal/append_publish.go", "\tif err := a.store.Harden(ctx, key, p, info.Version); err != nil {\n", "\tif info.Key == \"\" {\n"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestSealedFormThatWasFoundIsMadeDurable",
+		want: "a sealed form that was found was not durable",
+	},
+	{
+		name: "lock-of-an-old-file", broken: "a call that waited for a lock whose file was replaced holds the lock of the old file",
+		edits: []edit{{"backend/local/lock.go", "\treturn err == nil && st.ID == l.id, nil\n", "\treturn err == nil || st.ID == l.id, nil\n"}},
+		suite: "local", pkg: "backend/local", run1: "TestReplacedLockFile",
+		want: "the lock file was replaced by one that is locked, and a waiting append ended with <nil>",
+	},
+	{
+		name: "lock-without-a-name", broken: "a call holds the lock of a file that was removed while it waited",
+		edits: []edit{{"backend/local/lock.go", "\treturn err == nil && st.ID == l.id, nil\n", "\treturn err != nil || st.ID == l.id, nil\n"}},
+		suite: "local", pkg: "backend/local", run1: "TestReplacedLockFile",
+		want: "the append holds a lock that has no name",
+	},
+	{
+		name: "gc-takes-what-it-cannot-read", broken: "an orphan on a disk that cannot be read counts as empty, and is collected",
+		edits: []edit{{gcGo, "\tif err == nil && got.Commits == 0 && got.End == len(raw) {", "\tif got.Commits == 0 {"}},
+		suite: "gc", pkg: "internal/gc", run1: "TestOrphanThatCannotBeReadStays",
+		want: "an orphan that cannot be read: 0 objects of the name",
+	},
+	{
+		name: "gc-takes-what-it-was-not-given", broken: "an orphan on a disk that the store does not give is collected",
+		edits: []edit{{gcGo, "\tcase err != nil:\n\t\treturn true, fmt.Errorf(\"collect session %s: %w\", c.id, err)\n\t}\n\tif !cand", "\tcase err != nil:\n\t\treturn false, nil\n\t}\n\tif !cand"}},
+		suite: "gc", pkg: "internal/gc", run1: "TestOrphanThatCannotBeReadStays",
+		want: "an orphan that the store did not give is gone",
+	},
+	{
+		name: "repair-builds-on-what-it-finds", broken: "a repair takes over a sealed segment beside the plain one as it is, and removes the plain one",
+		edits: []edit{{"internal/repair/remake.go", "\tif err == nil {\n\t\t_, err = r.cfg.Backend.Put(ctx, key, obj, backend.IfMatch(info.Version))\n\t}\n\treturn ref, err", "\t_ = info\n\treturn ref, err"}},
+		suite: "repair", pkg: "internal/repair", run1: "TestRepairHardensWhatItFindsSealed",
+		want: "a sealed form that was found was not durable",
+	},
+	{
+		name: "repair-without-epoch-gap", broken: "a repair that cannot read the head takes the epoch after the newest segment's",
+		edits: []edit{{repairGo, "\t\tr.epoch += epochGap ", "\t\tr.epoch += 0 "}},
+		suite: "repair", pkg: "internal/repair", run1: "TestRepairWithoutAHeadRaisesTheEpoch",
+		want: "with the repair (I8)",
+	},
+	{
+		name: "rollback-as-a-patch", broken: "a rollback carries its document as a patch against the line that it leaves",
+		edits: []edit{{"internal/session/move.go", "Keyframe: mv.reason == \"rollback\",", "Keyframe: mv.reason == \"\","}},
+		suite: "travel_test.go", pkg: ".", run1: "TestRollbackStandsAlone",
+		want: "rolled back or after that: got one pad two",
+	},
 }
