@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/snapshot"
 )
 
 // A sound store has nothing to report, and nothing to collect that anyone needs.
@@ -94,5 +95,47 @@ func TestRepair(t *testing.T) {
 		if r := must(store.Repair(bg, "", false))(t); len(r.Problems) != 0 {
 			t.Errorf("a sound store: %v", r.Problems)
 		}
+	})
+}
+
+// An entry of the log is damaged, and a snapshot holds it: prune keeps the snapshot whatever the rules say, until a repair
+// has brought the entry back into the log.
+func TestPruneKeepsTheOnlyCopy(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend.Backend) {
+		if !appends(b) {
+			t.Skip("the checkpoint holds all entries of a short session")
+		}
+		store := newStore(t, b, nil)
+		s, _ := grown(t, store, "s", 3, nil)
+		early := must(s.Snapshot(bg, ""))(t)
+		must(s.Branch(bg, "", nil))(t) // the working context begins anew: only the snapshot has the old one
+		say(t, s, "u4", "a4")
+		commit(t, s, state{Turns: 4})
+		late := must(s.Snapshot(bg, ""))(t)
+		ok(t, s.Close())
+		for key, p := range objects(t, b) {
+			if strings.HasSuffix(key, ".jsonl") {
+				must(b.Put(bg, key, []byte(strings.Replace(p, "u2", "uX", 1)), backend.Cond{}))(t)
+			}
+		}
+		newest := snapshot.Retention{Last: 1}
+		left := func() (ids []string) {
+			for _, info := range collect(t, open(t, store, "s").Snapshots(bg)) {
+				ids = append(ids, info.ID)
+			}
+			return ids
+		}
+		dry := newest
+		dry.DryRun = true
+		same(t, "a dry run before the repair would drop", len(must(open(t, store, "s").Prune(bg, dry))(t)), 0)
+		must(open(t, store, "s").Prune(bg, newest))(t)
+		same(t, "the only copy of a state stays: snapshots after prune", left(), []string{late.ID, early.ID})
+
+		must(store.Repair(bg, "s", false))(t)
+		must(open(t, store, "s").Prune(bg, newest))(t)
+		same(t, "after the repair the log leads there: snapshots after prune", left(), []string{late.ID})
+		v := must(open(t, store, "s").At(bg, coppice.Target{Seq: 3}))(t)
+		same(t, "state of commit 3", stateOf(t, v), state{Turns: 3})
+		same(t, "context of commit 3", texts(t, v), "u1 a1 u2 a2 u3 a3")
 	})
 }

@@ -167,7 +167,8 @@ func (s *Session) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error]
 }
 
 // Prune removes the snapshots that a retention does not keep, and gives them; with DryRun it only says
-// which. Commits stay exactly as they are: each can still be restored from the log.
+// which. Commits stay exactly as they are: each can still be restored from the log. A snapshot stays that damage has made
+// the only way to its state: Prune reads what it is about to drop, and looks whether the log still leads there.
 func (s *Session) Prune(ctx context.Context, keep snapshot.Retention) ([]snapshot.Info, error) {
 	if !keep.DryRun && s.o.ReadOnly {
 		return nil, s.fail("prune", journal.ErrReadOnly)
@@ -180,7 +181,14 @@ func (s *Session) Prune(ctx context.Context, keep snapshot.Retention) ([]snapsho
 		list = append(list, info)
 	}
 	_, drop := keep.Select(list)
-	if keep.DryRun {
+	only, err := s.h.OnlyWays(ctx, drop)
+	if err != nil {
+		return nil, s.fail("prune", err)
+	}
+	for i := range list {
+		list[i].Only = only[list[i].ID]
+	}
+	if _, drop = keep.Select(list); keep.DryRun {
 		return drop, nil
 	}
 	for i, info := range drop {

@@ -42,9 +42,14 @@ func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) erro
 		if err != nil {
 			return err
 		}
-		left := slices.DeleteFunc(list, func(i snapshot.Info) bool {
-			return slices.ContainsFunc(removed, func(r snapshot.Info) bool { return r.ID == i.ID })
-		})
+		among := func(in []snapshot.Info, i snapshot.Info) bool {
+			return slices.ContainsFunc(in, func(r snapshot.Info) bool { return r.ID == i.ID })
+		}
+		_, unkept := keep.Select(list)
+		left := slices.DeleteFunc(list, func(i snapshot.Info) bool { return among(removed, i) })
+		for i := range left { // no rule keeps it, and it stays
+			left[i].Only = among(unkept, left[i])
+		}
 		if c.json {
 			return c.writeJSON(map[string]any{
 				"snapshots": snapshotsOut(left), "removed": snapshotsOut(removed), "dryRun": keep.DryRun,
@@ -60,6 +65,11 @@ func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) erro
 			}
 		}
 		count := term.Count(len(removed), "snapshot", "snapshots")
+		if n := len(unkept) - len(removed); n > 0 {
+			if err := c.textf("kept: %s that damage has made the only way to its state", term.Count(n, "snapshot", "snapshots")); err != nil {
+				return err
+			}
+		}
 		return c.textf("%s %s, %s left", verb, count, term.Number(uint64(len(left))))
 	})
 }

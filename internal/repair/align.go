@@ -255,19 +255,19 @@ func (d *Damaged) commits() []Commit {
 	return out
 }
 
+// entry takes the line at an ordinal, or what a checkpoint or a snapshot holds of it. Where both have the entry by its id,
+// theirs counts: their checksums verify, and a damaged line may still parse.
 func (d *Damaged) entry(ord uint64, l *Line) Entry {
-	e := Entry{Ord: ord}
-	raw := d.Bodies[ord]
+	body := d.Bodies[ord]
+	if h, err := segment.Entry(ord, body); body != nil && err == nil && (l == nil || h.ID == l.ID) {
+		return Entry{Ord: ord, Raw: body, ID: h.ID, From: h.ParentID}
+	}
 	if l != nil {
-		raw = l.Raw
+		if h, err := segment.Entry(ord, l.Raw); err == nil {
+			return Entry{Ord: ord, Raw: l.Raw, ID: h.ID, From: h.ParentID}
+		}
 	}
-	if raw == nil {
-		return e
-	}
-	if h, err := segment.Entry(ord, raw); err == nil {
-		e.Raw, e.ID, e.From = raw, h.ID, h.ParentID
-	}
-	return e
+	return Entry{Ord: ord}
 }
 
 // commitLines says which of the lost lines were commits: before each commit that is known, and at the end,

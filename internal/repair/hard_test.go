@@ -344,3 +344,36 @@ func TestRepairHardensWhatItFindsSealed(t *testing.T) {
 		}
 	}
 }
+
+// A bit of a text is flipped, and the line still parses. Checkpoint or snapshots hold the entry as it was, so a repair takes
+// it from there.
+func TestRepairPrefersWhatVerifies(t *testing.T) {
+	w := proof.NewWorld(t, memory.NewAppender())
+	w.Lim.RollEntries = 1000 // one segment, and plain: each flip hits one line
+	w.Session("s1", 6)
+	text := func(w *proof.World, n int) string {
+		j := w.Open("s1")
+		for l, err := range j.Lines(context.Background(), j.State(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(l.Raw, fmt.Appendf(nil, `"id":"s1-e%d"`, n)) {
+				return string(l.Raw)
+			}
+		}
+		return ""
+	}
+	all := proof.Objects(t, w.B)
+	key := proof.KeysWith(all, ".jsonl")[0]
+	for n := range 6 {
+		q := bytes.Clone(all[key])
+		at := bytes.Index(q, fmt.Appendf(nil, `"text of s1-e%d"`, n))
+		q[at+1] ^= 1
+		hurt := from(t, "append", all, key, q, w.Lim)
+		runRepair(hurt, "s1", false)
+		if got, want := text(hurt, n), text(w, n); got != want {
+			t.Errorf("an intact copy was not taken: entry %d is %s after the repair, and was %s", n, got, want)
+		}
+		healthy(hurt, fmt.Sprintf("entry %d", n))
+	}
+}

@@ -418,4 +418,22 @@ var mutants = []mutant{
 		suite: "travel_test.go", pkg: ".", run1: "TestRollbackStandsAlone",
 		want: "rolled back or after that: got one pad two",
 	},
+	{
+		name: "repair-prefers-the-damaged-line", broken: "a repair takes a damaged line that still parses before the intact copy in a checkpoint or a snapshot",
+		edits: []edit{{"internal/repair/align.go", "(l == nil || h.ID == l.ID)", "l == nil"}},
+		suite: "repair", pkg: "internal/repair", run1: "TestRepairPrefersWhatVerifies",
+		want: "an intact copy was not taken",
+	},
+	{
+		name: "prune-drops-the-only-copy", broken: "prune does not look whether the log still leads to the state of a snapshot",
+		edits: []edit{{"view.go", "\t\tlist[i].Only = only[list[i].ID]\n", "\t\tlist[i].Only = only[list[i].ID] && ctx == nil\n"}},
+		suite: "maintain_test.go", pkg: ".", run1: "TestPruneKeepsTheOnlyCopy",
+		want: "the only copy of a state stays: snapshots after prune",
+	},
+	{
+		name: "only-copies-of-documents-only", broken: "prune does not look whether the log still has the entries that a snapshot holds",
+		edits: []edit{{"internal/session/prune.go", "\tif then.Window == nil {\n", "\tif then != nil {\n"}},
+		suite: "session", pkg: "internal/session", run1: "TestOnlyWays",
+		want: "entries of each window are damaged, and",
+	},
 }
