@@ -54,9 +54,13 @@ func TestProofCrash(t *testing.T) {
 		Verify: proof.Pick(t, 16, 8, 1),
 	}
 	var blank sync.Map
-	repairs := proof.Pick(t, 3, 80, 5000)
-	each(r, rounds*len(Scenarios)+repairs, func(job int) {
-		if n := job - rounds*len(Scenarios); n >= 0 {
+	repairs, deaths := proof.Pick(t, 3, 80, 5000), proof.Pick(t, 1, 3, 60)
+	each(r, rounds*len(Scenarios)+repairs+deaths, func(job int) {
+		switch n := job - rounds*len(Scenarios); {
+		case n >= repairs:
+			exploreTidyDeath(t, r, uint64(n-repairs), &blank)
+			return
+		case n >= 0:
 			exploreRepair(t, r, uint64(n))
 			return
 		}

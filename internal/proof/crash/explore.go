@@ -48,7 +48,8 @@ type Explorer struct {
 	lim    journal.Limits
 	seen   map[[2]uint64]Found
 	firsts int
-	blank  bool // what is explored now follows from a disk without a commit
+	blank  bool   // what is explored now follows from a disk without a commit
+	torn   []byte // the torn bytes that the recovery found whose crashes are explored now; all of them durable
 }
 
 // count counts a state that was recovered.
@@ -107,7 +108,7 @@ func (x *Explorer) first(ctx context.Context, m *Moment, n int, img *vfstest.Ima
 		return
 	}
 	x.firsts++
-	f, err := x.goOn(ctx, boot(img, seedFirst, x.lim), where, m, h, x.Plan.Second.States > 0 && x.firsts%x.Plan.Every == 0)
+	f, err := x.goOn(ctx, boot(img, seedFirst, x.lim), true, where, m, h, x.Plan.Second.States > 0 && x.firsts%x.Plan.Every == 0)
 	x.seen[img.Sum()], x.blank = f, f.Commits == 0
 	x.count(img)
 	if err != nil {
@@ -119,13 +120,14 @@ func (x *Explorer) first(ctx context.Context, m *Moment, n int, img *vfstest.Ima
 // it, and loses power then.
 func (x *Explorer) killed(ctx context.Context, m *Moment, h *History) {
 	where := fmt.Sprintf("%s, killed before change %d (%s %s)", x.Where, m.Op.N, m.Op.Kind, m.Op.Name)
-	if _, err := x.goOn(ctx, NewWorld(m.At.Fork(), seedFirst, x.lim), where, m, h, true); err != nil {
+	if _, err := x.goOn(ctx, NewWorld(m.At.Fork(), seedFirst, x.lim), false, where, m, h, true); err != nil {
 		x.Bad("%s: %v\n%s", where, err, m.At.Kept())
 	}
 }
 
-// goOn recovers a world as its next user would, and gives what that found. again: the recovery is crashed too.
-func (x *Explorer) goOn(ctx context.Context, w *World, where string, m *Moment, h *History, again bool) (Found, error) {
+// goOn recovers a world as its next user would, and gives what that found. durable: all of its disk is. again: the recovery
+// is crashed too.
+func (x *Explorer) goOn(ctx context.Context, w *World, durable bool, where string, m *Moment, h *History, again bool) (Found, error) {
 	cfg := w.Config()
 	if !again {
 		cfg.Go = idle
@@ -136,6 +138,9 @@ func (x *Explorer) goOn(ctx context.Context, w *World, where string, m *Moment, 
 	}
 	w.Told, x.blank = m.Told, f.Commits == 0
 	var after []Moment
+	if x.torn = nil; durable && j != nil && !f.Deleted && !m.Told.Deleting {
+		x.torn = w.behind(j.State())
+	}
 	resume := func() error { return w.Resume(ctx, cfg, f, j, &m.Told, again) }
 	if again {
 		after, err = w.Track(resume)
@@ -211,6 +216,9 @@ func (x *Explorer) second(ctx context.Context, first string, m *Moment, n int, i
 	x.count(img)
 	if err == nil {
 		err = w.Resume(ctx, cfg, f, j, &m.Told, false)
+	}
+	if err == nil && !m.Told.Deleting {
+		err = w.aside(ctx, cfg.Backend, x.torn)
 	}
 	if err == nil && len(x.seen)%4 == 0 {
 		err = w.Again(ctx, f)
