@@ -335,7 +335,7 @@ var mutants = []mutant{
 		name: "repair-takes-a-later-version", broken: "a repair installs under a version that is newer than what it looked at",
 		edits: []edit{{"internal/check/survey.go", "\tif s.Raw, s.Version = p", "\tp, info, err = v.get(ctx, layout.CheckpointKey(v.id), backend.Range{})\n\tif s.Raw, s.Version = p"}},
 		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/replace",
-		want: "commits to which the log does not lead",
+		want: "an acknowledged turn is lost beside the repair",
 	},
 	{
 		name: "repair-without-fence", broken: "a repair on a disk does not close the active segment",
