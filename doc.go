@@ -5,7 +5,7 @@
 //
 //   - What Commit acknowledged is in the history of every later head, on every host, after kill -9,
 //     power loss, a full disk or a lost answer. Messages and state commit together.
-//   - Two writers never overwrite each other. The loser is told, and keeps its turn if it likes.
+//   - Two writers never overwrite each other. The loser gets an error, and keeps its turn if it likes.
 //   - Open costs one object read on a store such as S3, one file and a bounded log tail on disk,
 //     whatever the length of the history.
 //   - Any commit can be read and restored exactly: state, context, head.

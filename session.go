@@ -89,7 +89,7 @@ func (s *Session) IO() backend.IO { return s.h.IO() }
 
 // Context returns the messages that the model sees next, what is pending included: derived from the path
 // to the head by the session's profile, unless SetContext made it explicit. It is bounded by ContextBytes
-// (Window says what was cut; View.Context of the head gives all) and it is a copy. Only images that it
+// (Window says what was cut; View.Context of the head returns all) and it is a copy. Only images that it
 // refers to are read, in parallel; one that is gone is a diagnostic, its reference stays.
 func (s *Session) Context(ctx context.Context) (transcript.Context, error) {
 	if err := s.h.Ready(ctx); err != nil {

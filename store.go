@@ -77,7 +77,7 @@ type ListOptions struct {
 	After string // the last id of the page before; "" = from the newest
 	Limit int    // at most so many; 0 = all
 
-	// Progress is told how many sessions were looked at so far and how many there are in all, those of other
+	// Progress receives how many sessions were looked at so far and how many there are in all, those of other
 	// directories and of pages before included: once when the total is known, then before each session that
 	// is yielded or passed over. Deleted ones leave the total when they are come upon. nil = no one asks.
 	Progress func(looked, total int)

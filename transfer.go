@@ -17,7 +17,7 @@ import (
 
 // Import commits foreign lines unchanged as one new session; interop packages and entry.Line yield them. A first line
 // of type "session" is the header and gives title and working directory where o does not. Parents are resolved over
-// all lines: one may stand behind its child, and of lines with one id the last answers to it. So all are held until
+// all lines: one may stand after its child, and of lines with one id the last answers to it. So all are held until
 // the last has come: 16 MiB in memory, the rest in a temporary file. It takes commits of at most 4 MiB each, or leaves none.
 func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions) (*Session, error) {
 	if o == nil {
@@ -43,7 +43,7 @@ func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, er
 	return h, nil
 }
 
-// Grow brings into the session o.ID what lines have beyond those that it was imported from, and gives how many entries
+// Grow brings into the session o.ID what lines have beyond those that it was imported from, and returns how many entries
 // those are: the session is then what Import of all of them would have made. Title, directory and header stay. Lines
 // that do not begin as the session does, and a session to which anything but imports was committed, are fs.ErrExist,
 // and nothing is done. It takes commits of at most 4 MiB each; of one that fails the next Grow brings the rest.

@@ -45,7 +45,7 @@ type Backend interface {
 	Get(ctx context.Context, key string, r Range) ([]byte, Info, error)
 	// Put replaces or creates an object if c holds. ErrPrecondition, ErrTooLarge.
 	Put(ctx context.Context, key string, p []byte, c Cond) (Info, error)
-	// Stat tells what Get would return, without the bytes. ErrNotExist.
+	// Stat says what Get would return, without the bytes. ErrNotExist.
 	Stat(ctx context.Context, key string) (Info, error)
 	// List yields the objects below o.Prefix in bytewise order of their keys.
 	List(ctx context.Context, o ListOptions) iter.Seq2[Info, error]

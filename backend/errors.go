@@ -77,7 +77,7 @@ func (e *Error) writes() bool {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// OutcomeOf tells what happened: Applied for nil, the outcome that the first Error in the chain
+// OutcomeOf says what happened: Applied for nil, the outcome that the first Error in the chain
 // states, and Unknown for anything else.
 func OutcomeOf(err error) Outcome {
 	if err == nil {

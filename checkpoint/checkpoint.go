@@ -71,7 +71,7 @@ type Head struct {
 }
 
 // Commit is one durable step, as logs and listings show it. Head.Entry and Head.Branch are where the
-// session stood after it.
+// session was after it.
 type Commit struct {
 	Head
 	Parent, Reason, Writer string // Parent: id of the commit before it; "" for the first

@@ -73,7 +73,7 @@ var typeOrders sync.Map // reflect.Type -> order
 
 var customEncoder = reflect.TypeFor[msgpack.CustomEncoder]()
 
-// orderOf tells what is known of t. seen breaks recursive types.
+// orderOf returns what is known of t. seen breaks recursive types.
 func orderOf(t reflect.Type, seen map[reflect.Type]bool) order {
 	if o, ok := typeOrders.Load(t); ok {
 		return o.(order)

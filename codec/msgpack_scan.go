@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What one msgpack value may be. The library behind Unmarshal allocates by declared counts and
+// What one msgpack value may be. The library after Unmarshal allocates by declared counts and
 // recurses by depth, so a few hostile bytes would end the process; these limits are checked first.
 const (
 	maxDepth    = 64      // arrays and maps inside one another

@@ -132,7 +132,7 @@ func named(list []string, write func(string) string) string {
 	return out
 }
 
-// about tells of a document: its name, its kind, its size.
+// about describes a document: its name, its kind, its size.
 func about(f message.File) string {
 	var out []string
 	for _, s := range []string{oneLine(f.Name), oneLine(f.Mime)} {

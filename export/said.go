@@ -192,7 +192,7 @@ func (s *said) settle(shape transcript.Shape) {
 	}
 }
 
-// files takes over images, and tells of the documents and images that a page does not show.
+// files takes over images, and lists the documents and images that a page does not show.
 func (s *said) files(blocks []message.Block) {
 	for _, b := range blocks {
 		if mime, data, ok := b.Image(); ok && pictures[mime] && validBase64(data) {

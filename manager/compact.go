@@ -168,7 +168,7 @@ func FindCut(path []transcript.Entry, keep int) int {
 	return 0
 }
 
-// begins tells that a kept part may begin with an entry.
+// begins reports whether a kept part may begin with an entry.
 func begins(e transcript.Entry) bool {
 	if m, ok := e.Message(); ok {
 		return len(transcript.Inspect(m.Raw).Results) == 0
@@ -176,7 +176,7 @@ func begins(e transcript.Entry) bool {
 	return e.Type == "custom_message" || e.Type == "branch_summary"
 }
 
-// speaks tells that the model sees an entry.
+// speaks reports whether the model sees an entry.
 func speaks(e transcript.Entry) bool {
 	return e.Type == "message" || e.Type == "custom_message" || e.Type == "branch_summary"
 }

@@ -32,7 +32,7 @@ var (
 	// ErrCanceled is for hooks to return, and wrapped by the error of what they stopped. Any other error of a hook
 	// stops it as well.
 	ErrCanceled = errors.New("canceled by a hook")
-	// ErrNoSummary says that a summary is wanted, and neither the caller nor a hook nor Options.Summarize gives one.
+	// ErrNoSummary says that a summary is wanted, and neither the caller nor a hook nor Options.Summarize returns one.
 	ErrNoSummary = errors.New("nothing makes the summary: Options.Summarize is not set")
 	// ErrNothing says that there is nothing to compact.
 	ErrNothing = errors.New("nothing to compact")
@@ -222,7 +222,7 @@ func (m *Manager) shut(ctx context.Context, forget bool) error {
 	return nil
 }
 
-// pending tells that a session holds entries that are not committed.
+// pending reports whether a session holds entries that are not committed.
 func pending(s *coppice.Session) bool { return s.Head().Entry != s.Info().Entry }
 
 // Rename names the session; "" takes its name away.

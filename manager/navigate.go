@@ -54,7 +54,7 @@ func (m *Manager) Navigate(ctx context.Context, target string, o *Navigation) (M
 	return moved, nil
 }
 
-// BranchForEdit goes to before a message of the user's and gives its text back: what is said next is another
+// BranchForEdit goes to before a message of the user's and returns its text back: what is said next is another
 // version of it. Any other entry is an error.
 func (m *Manager) BranchForEdit(ctx context.Context, message string) (Moved, error) {
 	if m.s == nil {
@@ -71,7 +71,7 @@ func (m *Manager) BranchForEdit(ctx context.Context, message string) (Moved, err
 	return Moved{Receipt: r, From: e.ID, Text: text}, err
 }
 
-// Before returns a message of the user's, or a custom one, with its text. ParentID is where the conversation stood
+// Before returns a message of the user's, or a custom one, with its text. ParentID is where the conversation was
 // before it: an entry that is there, or "". Any other entry is an error.
 func Before(ctx context.Context, s *coppice.Session, message string) (e transcript.Entry, text string, err error) {
 	if e, err = s.Entry(ctx, message); err != nil {
@@ -112,7 +112,7 @@ func Prompt(e transcript.Entry) (text string, ok bool) {
 	return transcript.Inspect(message.Wrap("user", body.Content)).Text, true
 }
 
-// speaksToo tells that a user's message with results of tools says something of its own: else it is the tool's.
+// speaksToo reports whether a user's message with results of tools says something of its own: else it is the tool's.
 func speaksToo(e transcript.Entry) bool {
 	l, err := transcript.ParseLine(e.Raw)
 	return err == nil && tree.Row(l, -1).Role == "user"

@@ -25,7 +25,7 @@ const (
 type PickOptions struct {
 	Cwd      string // only sessions of this working directory; "" = all
 	Query    string // see Parse; "" = all
-	Named    bool   // only those that somebody gave a title
+	Named    bool   // only those that have a title of their own
 	Internal bool   // those that agents began for themselves, too; pinned ones always
 	Sort     Sort
 	Limit    int                  // at most so many; 0 = all
@@ -35,7 +35,7 @@ type PickOptions struct {
 	// they need not be waited for; one that is gone is passed over.
 	Pinned []string
 	// Said returns the sessions in which a query was said, by their ids, with a line around it: those that do not fit
-	// by what they are called come behind those that do. Its error is the last result. nil = no one knows.
+	// by what they are called come after those that do. Its error is the last result. nil = no one knows.
 	Said func(ctx context.Context, query string) (map[string]string, error)
 }
 
@@ -176,14 +176,14 @@ func rank(f Found) int {
 	return 1
 }
 
-// follower tells of each session that was looked at, once.
+// follower reports each session that was looked at, once.
 type follower struct {
 	PickProgress
 	tell func(p PickProgress)
 	seen int // by the listing
 }
 
-// listed is told by the listing before each session; those before that one were only passed over.
+// listed is called by the listing before each session; those before that one were only passed over.
 func (f *follower) listed(looked, total int) {
 	f.upTo(min(f.seen, looked-1))
 	f.seen, f.Total = looked, total

@@ -31,7 +31,7 @@ func (p *picker) pinned(ctx context.Context, st *coppice.Store) (all []Found) {
 	return all
 }
 
-// inDirectory tells that a session is of a directory; that of its summary may be cut, with a mark.
+// inDirectory reports whether a session is of a directory; that of its summary may be cut, with a mark.
 func inDirectory(cwd, have string) bool {
 	cut, long := strings.CutSuffix(have, "…")
 	return have == cwd || long && len(have) > 1000 && strings.HasPrefix(cwd, cut)

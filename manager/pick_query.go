@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Query is what somebody looks for. The zero Query fits everything.
+// Query is what is searched for. The zero Query fits everything.
 type Query struct {
 	words   []string // their letters must occur in this order
 	phrases []string

@@ -55,7 +55,7 @@ func threaded(all []Found) []Found {
 	return out
 }
 
-// leads tells that the parents of from lead to a session.
+// leads reports whether the parents of from lead to a session.
 func leads(all []Found, at map[string]int, from, to int) bool {
 	for steps := 0; steps <= len(all); steps++ {
 		if from == to {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Pin is a session that somebody pinned.
+// Pin is a session that was pinned.
 type Pin struct {
 	Store   string    `json:"store"` // what the store is called there
 	Session string    `json:"session"`

@@ -248,7 +248,7 @@ func (t *Trash) remove(name string) error {
 	return os.RemoveAll(dir)
 }
 
-// writeFile makes a file and syncs it, and gives its length.
+// writeFile makes a file and syncs it, and returns its length.
 func writeFile(path string, write func(io.Writer) error) (n int64, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -62,7 +62,7 @@ func (t *Trash) bring(ctx context.Context, st *coppice.Store, r record, id strin
 	return s, nil
 }
 
-// sameLines tells that what was imported are the lines that there are now, but for the one that says where the head is.
+// sameLines reports whether what was imported are the lines that there are now, but for the one that says where the head is.
 func sameLines(original, now string) (bool, error) {
 	a, err := os.Open(original)
 	if err != nil {
@@ -93,7 +93,7 @@ func sameLines(original, now string) (bool, error) {
 	return equal, errors.Join(a.Close(), b.Close())
 }
 
-// fileLines returns the header and every entry of a file as they are, but not the line behind them that says where the
+// fileLines returns the header and every entry of a file as they are, but not the line after them that says where the
 // head is: the record knows.
 func fileLines(r io.Reader, entries uint64) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrQuery is wrapped by the error about an expression behind "re:" that is none.
+// ErrQuery is wrapped by the error about an expression after "re:" that is none.
 var ErrQuery = errors.New("searchindex: not a query")
 
 // Bounds of queries (I15).
@@ -80,7 +80,7 @@ func prefix(start string) (Query, string) {
 	return Words(start), start
 }
 
-// Empty tells that nothing is looked for.
+// Empty reports whether nothing is looked for.
 func (q Query) Empty() bool { return len(q.terms) == 0 && q.pattern == nil }
 
 // Find looks into a text as Said gives it. The snippet is one line around the first thing found, and
@@ -241,7 +241,7 @@ func literals(re *regexp.Regexp) []string {
 	return out[:min(len(out), maxTerms)]
 }
 
-// treacherous tells of a rune that it may stand for another one in the text that folds otherwise: white
+// treacherous reports whether a rune may stand for another one in the text that folds otherwise: white
 // space, and letters with more than two forms.
 func treacherous(r rune) bool {
 	if unicode.IsSpace(r) {

@@ -30,7 +30,7 @@ type Prompt struct {
 }
 
 // Recall returns prompts, newest first; those that are the same as the one before are left out, and what agents said
-// to sessions that they began themselves. An empty text gives all.
+// to sessions that they began themselves. An empty text returns all.
 func (x *Index) Recall(ctx context.Context, text string, o *RecallOptions) (list []Prompt, more bool, err error) {
 	if o == nil {
 		o = &RecallOptions{}

@@ -42,7 +42,7 @@ type Recorder struct {
 
 // note is what is to be read of a session that waits.
 type note struct {
-	after   uint64 // all commits behind this seq; 0 = all
+	after   uint64 // all commits after this seq; 0 = all
 	commits int    // that were noted
 }
 
@@ -127,7 +127,7 @@ func (r *Recorder) AfterCommit(s *coppice.Session, rc coppice.Receipt) {
 	r.waiting[id] = n
 }
 
-// before returns the seq behind which the commits of a receipt stand.
+// before returns the seq after which the commits of a receipt stand.
 func before(s *coppice.Session, rc coppice.Receipt) uint64 {
 	commits := uint64(1)
 	switch {

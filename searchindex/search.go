@@ -35,7 +35,7 @@ type Hit struct {
 }
 
 // Search returns the entries that a query finds, best first: by bm25 where the index can tell, else newest
-// first. It looks at what Update has read. more: there are others, after the limit or behind
+// first. It looks at what Update has read. more: there are others, after the limit or after
 // MaxCandidates.
 func (x *Index) Search(ctx context.Context, q Query, o *SearchOptions) (hits []Hit, more bool, err error) {
 	if o == nil {

@@ -20,7 +20,7 @@ type UpdateOptions struct {
 	Shallow bool
 	// Session is the only one that is looked at; "" = all that the store lists.
 	Session string
-	// Progress is told how many bytes of transcripts were read, and about how many there are to read.
+	// Progress receives how many bytes of transcripts were read, and about how many there are to read.
 	Progress func(done, total int64)
 }
 
@@ -126,7 +126,7 @@ type updater struct {
 	newest      int64 // the entry that was the newest of the index when it began
 }
 
-// session brings one session up to date and gives how many entries it read. listed is the last commit by
+// session brings one session up to date and returns how many entries it read. listed is the last commit by
 // the listing, "" = not known; at is where the index is.
 func (u *updater) session(ctx context.Context, id, listed string, at place) (int, error) {
 	if u.o.Shallow && listed != "" && at.seen == listed && !at.ahead {

@@ -56,7 +56,7 @@ func (w *writer) row(e transcript.Entry) (row, bool) {
 	return r, true
 }
 
-// asked tells that a user's message with results of tools says something of its own too.
+// asked reports whether a user's message with results of tools says something of its own too.
 func asked(e transcript.Entry) bool {
 	l, err := transcript.ParseLine(e.Raw)
 	return err == nil && tree.Row(l, -1).Role == "user"

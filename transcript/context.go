@@ -6,7 +6,7 @@ import "github.com/coppice-go/coppice/internal/derive"
 // peer's own code answers for the same file; where it throws or hangs, ours answer and report.
 type Profile = derive.Profile
 
-// The profiles. All of them start from the same rules: the latest compaction on the path gives its summary,
+// The profiles. All of them start from the same rules: the latest compaction on the path yields its summary,
 // the entries that it keeps and those after it; branch summaries and custom messages are messages too;
 // everything else is silent. What sets each apart:.
 const (

@@ -4,7 +4,7 @@
 // What it guarantees:
 //
 //   - Lines are kept byte for byte: fields, types and numbers that no one knows included. Only the head of
-//     a line is read (type, id, parentId, timestamp); bodies are decoded when somebody asks.
+//     a line is read (type, id, parentId, timestamp); bodies are decoded on demand.
 //   - What is called JSON here is what encoding/json calls JSON, up to 512 levels deep; where a field
 //     occurs twice the last one counts.
 //   - Nothing hangs and nothing is lost in silence. Missing parents, circles, double ids, bad lines, calls

@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Draft is an entry that is still to be appended. Package entry makes drafts; the session gives them
+// Draft is an entry that is still to be appended. Package entry makes drafts; the session returns them
 // their place.
 type Draft struct {
 	Type   string          // "message", "custom", ... as in pi's format

@@ -22,7 +22,7 @@ var errorCases = []testCase{
 	{name: "Errors/CloseInUse", run: testCloseInUse},
 }
 
-// ops is every method that takes a key, as a call that gives its error.
+// ops is every method that takes a key, as a call that returns its error.
 func ops(b backend.Backend) map[string]func(ctx context.Context, key string) error {
 	m := map[string]func(ctx context.Context, key string) error{
 		"get": func(ctx context.Context, key string) error {

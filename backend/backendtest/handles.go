@@ -95,7 +95,7 @@ func testPersist(e *env) {
 	}
 }
 
-// Two writers that both believe that the log ends at the same place: one appends, the other is told.
+// Two writers that both believe that the log ends at the same place: one appends, the other gets ErrPrecondition.
 func testFencing(e *env) {
 	handles := []backend.Appender{e.a, e.secondAppender()}
 	e.put("log", nil, backend.IfAbsent())

@@ -175,7 +175,7 @@ func (d *domain) has(off int64, p []byte) (bool, error) {
 
 // landed reports whether p lies at off. It does where the file ends with it; only a program that
 // appends without the lock can make it otherwise, and then reading tells. Where the file cannot be
-// described, the size that is told is the one that must be.
+// described, the reported size is the one that must be.
 func (d *domain) landed(off int64, p []byte) (vfs.Stat, bool) {
 	end := off + int64(len(p))
 	st, err := d.file.Stat()

@@ -1,5 +1,5 @@
 // Package local keeps objects as plain files below one directory. What a call reported as done
-// survives power loss; what it reported as not applied has left no byte behind; several processes,
+// survives power loss; what it reported as not applied has left no byte after; several processes,
 // and several handles in one, may use the same directory at once.
 //
 // On disk the key is the path. Files are 0600, directories 0700. Names that start with a dot are the

@@ -1,9 +1,9 @@
 // Package memory keeps objects in memory, by the contract of package backend, and can lose power.
 //
-// New returns a backend that can only replace objects, as S3 does; NewAppender gives one that can
+// New returns a backend that can only replace objects, as S3 does; NewAppender returns one that can
 // extend them too, as a disk does. Both count versions as S3 does: equal bodies have equal ones.
 //
-// Crash tells what a power loss at this moment would leave. A write that had returned nil is always
+// Crash says what a power loss at this moment would leave. A write that had returned nil is always
 // there (contract, line 1). A write that was under way, or that had ended with the outcome Unknown
 // after it became visible, is in doubt: an object may be the new or an older one, an appended piece
 // may be whole, cut short anywhere, or of the right length with sectors of zeros in it. It stays in
@@ -111,7 +111,7 @@ func (b *Backend) Get(ctx context.Context, key string, r backend.Range) ([]byte,
 	return append(make([]byte, 0, n), st.data[off:off+n]...), st.info(key), nil
 }
 
-// Stat tells what Get would return.
+// Stat says what Get would return.
 func (b *Backend) Stat(ctx context.Context, key string) (backend.Info, error) {
 	if err := b.enter(ctx, "stat", key); err != nil {
 		return backend.Info{}, err

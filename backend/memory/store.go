@@ -14,7 +14,7 @@ import (
 // pastMax bounds how many older states of an object are remembered for a crash.
 const pastMax = 16
 
-// store is the objects behind one or more handles.
+// store is the objects after one or more handles.
 type store struct {
 	mu      sync.Mutex
 	objects map[string]*object

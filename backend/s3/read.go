@@ -116,7 +116,7 @@ func want(r backend.Range) (wanted, error) {
 	}
 	off2, n2, err := r.Resolve(math.MaxInt64 - 1)
 	if tail := err == nil && (off2 != off || n2 != n); tail {
-		n = min(n, backend.MaxObjectSize+1) // one more tells that the object is larger than any of ours
+		n = min(n, backend.MaxObjectSize+1) // one more says that the object is larger than any of ours
 		return wanted{header: fmt.Sprintf("bytes=-%d", n), tail: n > 0, sizeOnly: n == 0}, nil
 	}
 	if n == 0 || n > backend.MaxObjectSize {
@@ -207,7 +207,7 @@ func when(t *time.Time) time.Time {
 	return *t
 }
 
-// Stat tells what Get would return.
+// Stat says what Get would return.
 func (b *Backend) Stat(ctx context.Context, key string) (backend.Info, error) {
 	if err := b.enter(ctx, "stat", key); err != nil {
 		return backend.Info{}, err

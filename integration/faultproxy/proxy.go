@@ -1,5 +1,5 @@
 // Package faultproxy is between an S3 client and its server, and breaks exactly the requests that it
-// is told to: it can apply a request and lose, cut, hold back or replace its answer, refuse a request
+// is set to: it can apply a request and lose, cut, hold back or replace its answer, refuse a request
 // with an answer of its own, or keep it and deliver it later, when its sender has long given up.
 //
 // It passes the Host header on, which is part of what a client signs. Whatever it did is in its log.
@@ -77,7 +77,7 @@ type Event struct {
 	Method, Path, Cond string
 	Fault              Fault
 	Server             int // what the server answered; 0 = it was not asked, or did not answer
-	Client             int // what the client was told; 0 = nothing, or nothing whole
+	Client             int // what the client was answered; 0 = nothing, or nothing whole
 }
 
 func (e Event) String() string {

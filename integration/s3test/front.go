@@ -85,7 +85,7 @@ func trust(t *Target, front *httptest.Server) {
 // to; "" if no proxy can be put before it.
 func (t *Target) Plain() string { return t.plain }
 
-// Secure tells that requests go over TLS.
+// Secure reports whether requests go over TLS.
 func (t *Target) Secure() bool { return strings.HasPrefix(t.Endpoint, "https:") }
 
 // Behind is the same bucket, reached through a proxy that speaks HTTP and keeps the Host header; where

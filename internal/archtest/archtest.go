@@ -121,7 +121,7 @@ func skipFolder(fsys fs.FS, dir string) error {
 	return nil
 }
 
-// Check applies every rule and gives what it found, in the order of the folders.
+// Check applies every rule and returns what it found, in the order of the folders.
 func (m *Module) Check() []Finding {
 	var out []Finding
 	for _, p := range m.packages {

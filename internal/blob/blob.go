@@ -16,7 +16,7 @@ import (
 // minText is the length of base64 text from which on image data leaves its line.
 const minText = 32<<10 + 1
 
-// A reference is where the base64 text stood:
+// A reference is where the base64 text was:
 //
 //	coppice-blob:sha256:<64 hex digits>:<bytes>
 //
@@ -139,7 +139,7 @@ func Refs(stored []byte) []Ref {
 	}
 }
 
-// Internalise returns the line of which Externalise made stored. get gives a blob's bytes by its sum; blobs
+// Internalise returns the line of which Externalise made stored. get returns a blob's bytes by its sum; blobs
 // that it does not have, or whose length is not the one that was stored, are named in missing, and their
 // references stay in the line. A line without references comes back itself, not copied.
 func Internalise(stored []byte, get func(sum string) ([]byte, bool)) (line []byte, missing []string) {

@@ -78,7 +78,7 @@ type Report struct {
 }
 
 const (
-	problemsMax = 10_000 // of each session; behind them only their number is told
+	problemsMax = 10_000 // of each session; after them only their number is reported
 	foreignMax  = 100    // foreign objects that are named; so they never crowd out damage
 )
 

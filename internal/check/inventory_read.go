@@ -66,7 +66,7 @@ func Unreadable(err error) bool {
 type Chain []layout.Segment
 
 // Replaced reports whether a segment that is none of the chain was replaced by a repair: another is where
-// it stood, under a later epoch.
+// it was, under a later epoch.
 func (c Chain) Replaced(seg layout.Segment) bool {
 	i := sort.Search(len(c), func(i int) bool { return c[i].First > seg.First })
 	return i > 0 && c[i-1].Epoch > seg.Epoch && c[i-1] != seg

@@ -39,7 +39,7 @@ func (v *verifier) segments(ctx context.Context) error {
 	return nil
 }
 
-// gap goes on behind something that cannot be read.
+// gap goes on after something that cannot be read.
 func (v *verifier) gap(next uint64) {
 	v.at, v.broken, v.tree = place{next: next}, true, nil
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/coppice-go/coppice/transcript/tree"
 )
 
-// verifyRuns bounds how often a session is looked at anew because somebody wrote meanwhile.
+// verifyRuns bounds how often a session is looked at anew because another process wrote meanwhile.
 const verifyRuns = 3
 
 // Verify checks cfg's session, "" = every session of the store, and what else lies there. It writes
-// nothing. Damage is in the report; an error says that it could not look. A session under which somebody
+// nothing. Damage is in the report; an error says that it could not look. A session under which another process
 // writes is looked at again where that could have been taken for damage.
 func Verify(ctx context.Context, cfg journal.Config, deep bool) (Report, error) {
 	return Each(ctx, cfg, func(cfg journal.Config) (Report, error) {
@@ -49,7 +49,7 @@ type verifier struct {
 	st      *state.State       // the newest state; nil = none can be had
 	chain   []link
 	at      place
-	broken  bool // the chain was left somewhere: what lies behind cannot all be checked
+	broken  bool // the chain was left somewhere: what lies after cannot all be checked
 	tree    *tree.Builder
 	wishes  map[uint64][]wish
 	blobs   map[string]bool // images that entries refer to
@@ -95,7 +95,7 @@ func (v *verifier) damaged() bool {
 	return false
 }
 
-// moved reports whether somebody committed since the state was read.
+// moved reports whether another process committed since the state was read.
 func (v *verifier) moved(ctx context.Context) bool {
 	now, err := journal.Open(ctx, v.cfg)
 	return err == nil && (v.st == nil || now.State().Summary.Commit != v.st.Summary.Commit)

@@ -51,7 +51,7 @@ func (b *Builder) pair(w *Window) []entries.ToolCall {
 }
 
 // answer marks the calls that the results answer. orphan is the id of a result that no call before it has;
-// alone tells that all of them are such.
+// alone reports whether all of them are such.
 func answer(results []string, waiting map[string][]*bool) (orphan string, alone bool) {
 	alone = true
 	for _, id := range results {

@@ -150,7 +150,7 @@ func readFields(message []byte) (p Parts, f fields) {
 	return p, f
 }
 
-// special reads what is told by the role or the type: pi's commands and summaries, OpenAI's response items.
+// special reads what differs by the role or the type: pi's commands and summaries, OpenAI's response items.
 func (p *Parts) special(f *fields) {
 	switch p.Role {
 	case "bashExecution", "pythonExecution":

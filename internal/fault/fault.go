@@ -65,7 +65,7 @@ type Rule struct {
 	When   func(Call) bool // nil = every call
 	Skip   int             // so many matching calls go through first
 	Count  int             // faults until the rule is spent: 0 = one, below 0 = no end
-	Chance float64         // of a fault, for each matching call behind Skip; 0 = certain
+	Chance float64         // of a fault, for each matching call after Skip; 0 = certain
 
 	Kind Kind
 	// Outcome is what the error of a failed write says. It is heeded where it is true: NotApplied for
@@ -100,10 +100,10 @@ type Backend interface {
 	Add(rules ...Rule)
 	// Clear drops all rules. What is held back stays so.
 	Clear()
-	// Faults tells what happened so far, at most the last 4,096 of it.
+	// Faults says what happened so far, at most the last 4,096 of it.
 	Faults() []Fault
 	// Deliver lets the writes that are held back reach the backend in the order in which they were
-	// made, and gives what the backend said to each.
+	// made, and returns what the backend said to each.
 	Deliver(ctx context.Context) []error
 }
 

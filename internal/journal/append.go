@@ -70,7 +70,7 @@ func (a *appendStrategy) Prepare(ctx context.Context, c *Composer, _ sealing) er
 }
 
 // Confirm sees to it that all of the log up to st is on disk: a sync that failed in another process leaves
-// pages that look clean and never reached it, so what nobody promised is written in place again (I13).
+// pages that look clean and never reached it, so what no one promised is written in place again (I13).
 func (a *appendStrategy) Confirm(ctx context.Context, st *state.State) (*state.State, error) {
 	spans := st.Unsure
 	if end := st.Active().Bytes; st.Durable < end {
@@ -95,7 +95,7 @@ func (a *appendStrategy) Confirm(ctx context.Context, st *state.State) (*state.S
 			_, err = a.b.Resync(ctx, s.Key, s.From, size)
 		}
 		if errors.Is(err, backend.ErrPrecondition) || errors.Is(err, fs.ErrNotExist) {
-			return st, nil // somebody else was here just now: the state says that nothing is confirmed
+			return st, nil // another process was here just now: the state says that nothing is confirmed
 		}
 		if err != nil {
 			return nil, err
@@ -135,7 +135,7 @@ func (a *appendStrategy) begin(c *Composer) error {
 	return nil
 }
 
-// newSegment makes the reference to a segment that begins behind st, and the lines that it starts with.
+// newSegment makes the reference to a segment that begins after st, and the lines that it starts with.
 // firstSeq is the seq of the first commit in it.
 func (a *appendStrategy) newSegment(st *state.State, name layout.Segment, firstSeq uint64) (checkpoint.PlainRef, []byte, error) {
 	key, err := a.store.NewKey()
@@ -303,7 +303,7 @@ func (a *appendStrategy) Upkeep(st *state.State, bg sealing) *job {
 }
 
 // behind finds out why the active segment does not end where base does. It returns a *moved with the
-// newest state, which is base itself where only torn bytes stood there and have been moved aside.
+// newest state, which is base itself where only torn bytes were there and have been moved aside.
 func (a *appendStrategy) behind(ctx context.Context, base *state.State) error {
 	key := a.activeKey(base)
 	size, err := a.size(ctx, key)
@@ -352,7 +352,7 @@ func (a *appendStrategy) reread(ctx context.Context, base *state.State) error {
 	return &moved{now: now}
 }
 
-// Changed tells by the length of the active segment whether anyone committed after st.
+// Changed reports by the length of the active segment whether anyone committed after st.
 func (a *appendStrategy) Changed(ctx context.Context, st *state.State) (bool, error) {
 	size, err := a.size(ctx, a.activeKey(st))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,8 +15,8 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// mend deals with bytes that stand behind the last commit of the active segment and are no commit. First
-// all that nobody promised is written in place again and synced; then it is judged. Torn bytes, those of
+// mend deals with bytes that stand after the last commit of the active segment and are no commit. First
+// all that no one promised is written in place again and synced; then it is judged. Torn bytes, those of
 // a writer that died or ran out of space in mid-append, are copied to an object of their own and cut off.
 // Anything else is damage, and the log is left alone.
 //
@@ -30,7 +30,7 @@ func (a *appendStrategy) mend(ctx context.Context, base *state.State) (*state.St
 	}
 	if _, err := a.b.Resync(ctx, key, min(base.Durable, good), size); err != nil {
 		if errors.Is(err, backend.ErrPrecondition) {
-			return base, nil // somebody appended just now: look again
+			return base, nil // another process appended just now: look again
 		}
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func (a *appendStrategy) mend(ctx context.Context, base *state.State) (*state.St
 	return &next, nil
 }
 
-// judge tells whether the bytes behind the last good commit are a torn tail (nil) or damage: they are
-// damage iff somebody is known to have built upon something behind them. A later commit line promises
+// judge reports whether the bytes after the last good commit are a torn tail (nil) or damage: they are
+// damage iff another process is known to have built upon something after them. A later commit line promises
 // more, a checkpoint ends beyond, or a segment that holds commits goes on from this one.
 func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []byte) error {
 	key, good := a.activeKey(base), base.Active().Bytes
@@ -96,7 +96,7 @@ func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []by
 	return nil
 }
 
-// goesOn tells whether a segment names prev as the one before it and holds a commit.
+// goesOn reports whether a segment names prev as the one before it and holds a commit.
 func (a *appendStrategy) goesOn(ctx context.Context, seg layout.Segment, prev string) (bool, error) {
 	raw, key, _, err := a.store.SegmentRaw(ctx, seg)
 	if errors.Is(err, fs.ErrNotExist) {

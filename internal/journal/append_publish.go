@@ -105,7 +105,7 @@ func (a *appendStrategy) readPlain(ctx context.Context, ref *checkpoint.PlainRef
 	seg := store.SegmentOf(ref)
 	key := seg.PlainKey(a.cfg.Session)
 	raw, _, err := a.b.Get(ctx, key, backend.Range{})
-	if errors.Is(err, fs.ErrNotExist) { // somebody else sealed it, and was done
+	if errors.Is(err, fs.ErrNotExist) { // another process sealed it, and was done
 		d, err := a.describe(ctx, seg)
 		if err != nil || d.sealed == nil {
 			return state.Change{}, nil, errors.Join(err, state.ErrStale)
@@ -128,7 +128,7 @@ func (a *appendStrategy) readPlain(ctx context.Context, ref *checkpoint.PlainRef
 	return state.Change{}, &c, nil
 }
 
-// sealedBefore takes a sealed form that stands beside the plain one: somebody died, or is still, between
+// sealedBefore takes a sealed form that is beside the plain one: another process died, or is still, between
 // writing it and removing the other. Its sync may have failed, so it is made durable first.
 func (a *appendStrategy) sealedBefore(ctx context.Context, seg layout.Segment, raw []byte) (state.Change, bool, error) {
 	key := seg.SealedKey(a.cfg.Session)

@@ -18,7 +18,7 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// Load reads the newest state: checkpoint_latest and the log behind it.
+// Load reads the newest state: checkpoint_latest and the log after it.
 func (a *appendStrategy) Load(ctx context.Context) (*state.State, error) {
 	st, err := a.read(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (a *appendStrategy) Load(ctx context.Context) (*state.State, error) {
 	return st, nil
 }
 
-// read reads checkpoint_latest and the log behind it. A checkpoint that is lost or damaged, that names a
+// read reads checkpoint_latest and the log after it. A checkpoint that is lost or damaged, that names a
 // missing segment, or that ends where its own commit line does not, counts as lost: then the log alone
 // tells (rebuild). Nothing is judged or written here (I14).
 func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
@@ -93,7 +93,7 @@ func (a *appendStrategy) saw(o *checkpoint.Object, info backend.Info, err error)
 // errLost says that a checkpoint does not fit the log.
 var errLost = errors.New("checkpoint does not fit the log")
 
-// catchUp holds the checkpoint's end against the log and plays what was committed behind it.
+// catchUp holds the checkpoint's end against the log and plays what was committed after it.
 func (a *appendStrategy) catchUp(ctx context.Context, st *state.State) (*state.State, error) {
 	ref := st.Active()
 	data, err := a.from(ctx, st)
@@ -185,7 +185,7 @@ func (a *appendStrategy) play(ctx context.Context, st *state.State) (now *state.
 	return a.playFrom(ctx, st, data)
 }
 
-// playFrom advances st over the commits in data, the bytes behind it, and over the segments that those
+// playFrom advances st over the commits in data, the bytes after it, and over the segments that those
 // roll over to (at most rollsMax).
 func (a *appendStrategy) playFrom(ctx context.Context, st *state.State, data []byte) (now *state.State, rest int64, err error) {
 	const rollsMax = 1 << 16

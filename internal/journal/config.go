@@ -23,7 +23,7 @@ type Limits struct {
 	Attempts       int   // tries of one conditional PUT, and rounds of any other loop of the protocol
 }
 
-// DefaultLimits are the figures that the design gives.
+// DefaultLimits are the figures that the design sets.
 var DefaultLimits = Limits{
 	SealBytes: 256 << 10, SealEntries: 256, RollBytes: 1 << 20, RollEntries: 16384,
 	PublishCommits: 64, PublishBytes: 256 << 10, Keyframe: 64, WholeDoc: 4 << 10, PartBytes: 8 << 20,
@@ -45,7 +45,7 @@ type Config struct {
 	Limits   Limits
 
 	// Proof finds out whether the store honours conditions. It is asked on stores that only replace, before
-	// a commit on a state that does not carry the proof. nil = whoever insists writes alone.
+	// a commit on a state that does not carry the proof. nil = the caller writes alone.
 	Proof func(ctx context.Context) error
 }
 

@@ -68,7 +68,7 @@ func (j *Journal) bury(ctx context.Context) error {
 	}
 }
 
-// leftovers tells whether there are objects of a session that never came to be: its writer died before its
+// leftovers reports whether there are objects of a session that never came to be: its writer died before its
 // first commit. Where checkpoint_latest exists, what was missing is another object: it returns missing, which says that.
 func (j *Journal) leftovers(ctx context.Context, missing error) (bool, error) {
 	switch _, err := j.store.Backend.Stat(ctx, layout.CheckpointKey(j.cfg.Session)); {

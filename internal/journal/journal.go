@@ -2,13 +2,13 @@
 // (I1), that a commit reported as failed never is, and that one in doubt is reported as in doubt (I2).
 //
 // It is the commit protocol of docs/adr/0005: one Journal is one writer's handle on one session. Two
-// strategies stand behind it, chosen by what the backend can do. Where it can only replace whole
+// strategies implement it, chosen by what the backend can do. Where it can only replace whole
 // objects, the tail of the transcript rides in checkpoint_latest, and a commit is one conditional PUT
 // of it. Where it can append, the active segment is the truth, a commit is one append, and
-// checkpoint_latest is a cache behind it.
+// checkpoint_latest is a cache of it.
 //
 // Everything that a handle knows of the session is a state.State, an immutable value. A commit composes the
-// next state.State from the last one, and reading somebody else's commits from the log makes the same value
+// next state.State from the last one, and reading another writer's commits from the log makes the same value
 // by the same code (state.Advance), so what is acknowledged and what is recovered cannot differ.
 //
 // The journal owns one list of everything that is not durable yet, in append order, under one lock: pending, in flight,
@@ -67,7 +67,7 @@ type Journal struct {
 	doubts  []*batch      // requests whose outcome is unknown
 	broken  error         // commits are refused until Rebase or Reload
 	hold    chan struct{} // not nil: Append waits until it is closed
-	leading bool          // somebody leads: commits that come wait in the queue
+	leading bool          // another process leads: commits that come wait in the queue
 	mending bool          // Rebase or Claim leads
 	waiters []*waiter     // operations that want the lead for themselves
 
@@ -89,19 +89,19 @@ type strategy interface {
 	// Stand says that the handle takes a state that was read, and composes on it from now on.
 	Stand(st *state.State)
 	// Prepare readies the composer before the first line of a batch: what must be durable before anything is written to
-	// the log again is. A *moved error says that somebody else's state is newer.
+	// the log again is. A *moved error says that another writer's state is newer.
 	Prepare(ctx context.Context, c *Composer, bg sealing) error
 	// Confirm makes sure that all that st was read from survives power loss, before it is acknowledged. Where others
 	// changed the log meanwhile it returns st as it was, which is not Sure.
 	Confirm(ctx context.Context, st *state.State) (*state.State, error)
-	// Publish makes what was composed on base durable. A *moved error says that nothing was stored and that somebody
+	// Publish makes what was composed on base durable. A *moved error says that nothing was stored and that another process
 	// else's state is newer than base.
 	Publish(ctx context.Context, base *state.State, c *Composer) (*state.State, error)
 	// Upkeep returns the background work that is due after a commit; nil = none.
 	Upkeep(st *state.State, bg sealing) *job
 	// Finish writes what is owed when the handle closes, or a session was deleted. st is confirmed.
 	Finish(ctx context.Context, st *state.State) error
-	// Changed tells cheaply whether anyone committed after st.
+	// Changed reports cheaply whether anyone committed after st.
 	Changed(ctx context.Context, st *state.State) (bool, error)
 }
 
@@ -147,7 +147,7 @@ func (j *Journal) State() *state.State {
 // Latest reads the newest state that anyone acknowledged; the handle stays where it is.
 func (j *Journal) Latest(ctx context.Context) (*state.State, error) { return j.strategy.Load(ctx) }
 
-// Changed tells, at the cost of one Stat, whether anyone committed after st.
+// Changed reports, at the cost of one Stat, whether anyone committed after st.
 func (j *Journal) Changed(ctx context.Context, st *state.State) (bool, error) {
 	return j.strategy.Changed(ctx, st)
 }

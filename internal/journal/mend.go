@@ -75,7 +75,7 @@ func (j *Journal) Move(ctx context.Context, extra *Step, find func(ctx context.C
 	return r, op.move.err
 }
 
-// refuseMove returns why a handle that has failed makes no navigation: what any turn is told that was never sent.
+// refuseMove returns why a handle that has failed makes no navigation: what any turn gets that was never sent.
 func (j *Journal) refuseMove(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

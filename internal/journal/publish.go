@@ -327,7 +327,7 @@ func keepBoth(op *operation, queue []*turn) bool {
 	return len(op.turns) > 0
 }
 
-// noteFence takes notice of the newest claim: the handle is fenced while it is somebody else's. j.mu is held.
+// noteFence takes notice of the newest claim: the handle is fenced while it is another writer's. j.mu is held.
 func (j *Journal) noteFence(now *state.State, found ...*sentLine) {
 	if now.Claimed <= j.claimSeen {
 		return
@@ -383,7 +383,7 @@ func (l *sentLine) store() {
 	}
 }
 
-// settled makes st the state that the handle stands on, and answers the turns of the operation; j.mu is held.
+// settled makes st the state that the handle is on, and answers the turns of the operation; j.mu is held.
 func (j *Journal) settled(op *operation, b *batch, p plan, st *state.State) {
 	for _, l := range p.found {
 		l.store()
@@ -621,7 +621,7 @@ func (j *Journal) decided(op *operation) []*turn {
 	return list
 }
 
-// doubt ends an operation of which nobody knows what was applied. Its turns are kept for Rebase, which looks; what waits
+// doubt ends an operation of which no one knows what was applied. Its turns are kept for Rebase, which looks; what waits
 // in the queue was never sent, and is refused.
 func (j *Journal) doubt(b *batch, f *store.Failure) error {
 	j.mu.Lock()
@@ -691,7 +691,7 @@ func (j *Journal) turnAway(op *operation) error {
 	return j.broken
 }
 
-// refuseQueue ends the turns that wait behind a request in doubt; j.mu is held.
+// refuseQueue ends the turns that wait after a request in doubt; j.mu is held.
 func (j *Journal) refuseQueue() {
 	for _, t := range j.queue {
 		j.unsent(t)

@@ -89,7 +89,7 @@ func (j *Journal) Commit(ctx context.Context, step *Step) (Result, error) {
 	return t.result, t.err
 }
 
-// admit lets a turn join the queue, or the turn with the same key; j.mu is held. lead: nobody leads, so the caller does.
+// admit lets a turn join the queue, or the turn with the same key; j.mu is held. lead: no one leads, so the caller does.
 func (j *Journal) admit(t *turn) (lead bool, err error) {
 	switch {
 	case j.closed:
@@ -228,7 +228,7 @@ func (j *Journal) leadUntil(t *turn) {
 // patience bounds how often a leader looks in vain for those who shared the request before.
 const patience = 4
 
-// gather takes what is queued, once nobody more comes who could: those whose commits were just acknowledged
+// gather takes what is queued, once no one more comes who could: those whose commits were just acknowledged
 // often have the next one at hand, and it may share the request.
 func (j *Journal) gather() []*turn {
 	for before, quiet := 0, 0; ; runtime.Gosched() {
@@ -254,7 +254,7 @@ type waiter struct {
 	ready chan error // nil: it leads
 }
 
-// takeLead waits until nobody publishes, and leads.
+// takeLead waits until no one publishes, and leads.
 func (j *Journal) takeLead(ctx context.Context, op string) error {
 	j.mu.Lock()
 	if j.closed {
@@ -303,7 +303,7 @@ func (j *Journal) dropLead() {
 }
 
 // flight is the request on its way. It is given up once the contexts of all who share it are done: a caller's
-// cancellation decides for nobody else.
+// cancellation decides for no one else.
 type flight struct {
 	j      *Journal
 	turns  []*turn

@@ -25,12 +25,12 @@ func (j *Journal) Skeletons(ctx context.Context, st *state.State, from uint64) i
 	return j.past.Skeletons(ctx, st, from)
 }
 
-// At gives the session as commit seq left it: one segment read, nothing for the newest commit.
+// At returns the session as commit seq left it: one segment read, nothing for the newest commit.
 func (j *Journal) At(ctx context.Context, st *state.State, seq uint64) (store.Moment, error) {
 	return j.past.At(ctx, st, seq)
 }
 
-// CommitLine gives the moment of the commit whose line has ordinal ord.
+// CommitLine returns the moment of the commit whose line has ordinal ord.
 func (j *Journal) CommitLine(ctx context.Context, st *state.State, ord uint64) (store.Moment, error) {
 	return j.past.CommitLine(ctx, st, ord)
 }

@@ -41,7 +41,7 @@ func toolsFor(cfg Config) tools {
 	return tools{cfg: cfg, store: s, past: store.NewHistory(s, nil)}
 }
 
-// After gives the state as the intact commits of a segment leave it, as far as the segment alone tells: its
+// After returns the state as the intact commits of a segment leave it, as far as the segment alone shows: its
 // sealed past is not in it.
 func After(cfg Config, seg layout.Segment, raw []byte) (*state.State, error) {
 	o, err := segment.ParseOpening(raw, seg.First == 0)
@@ -112,7 +112,7 @@ func Begin(cfg Config, before *state.State, header []byte, first, seq, epoch uin
 	return r, nil
 }
 
-// Follows names the segment that stands before, for a later reader to go back by.
+// Follows names the segment that is before, for a later reader to go back by.
 func (r *Remake) Follows(name string, bytes int64) { r.pre.PrevName, r.pre.PrevBytes = name, bytes }
 
 // State is the session as the commits so far leave it.
@@ -123,7 +123,7 @@ func (r *Remake) Name() layout.Segment { return r.name }
 
 // Commit makes one commit: entries hang where parents says (ordinals, -1 = a root), the record says the
 // rest. Its seq, parent and checksums are made here. Of the document it takes Doc, or Patch where that
-// fits, else it stays as it was; fits tells whether the document is the one that DocCRC names.
+// fits, else it stays as it was; fits reports whether the document is the one that DocCRC names.
 func (r *Remake) Commit(rec checkpoint.Record, entries [][]byte, parents []int64) (fits bool, err error) {
 	st := r.st
 	rec.Seq, rec.Parent, rec.Parents, rec.Base = st.Summary.Seq+1, st.Summary.Commit, nil, nil
@@ -181,7 +181,7 @@ func (r *Remake) Commit(rec checkpoint.Record, entries [][]byte, parents []int64
 	return rec.DocCRC == want, err
 }
 
-// Adopt takes over what an object knows better than the log, if it is of the commit at which r stands: the
+// Adopt takes over what an object knows better than the log, if it is of the commit at which r is: the
 // working window, the table of branches, what a listing shows.
 func (r *Remake) Adopt(o *checkpoint.Object) {
 	if o.Summary.Commit != r.st.Summary.Commit || o.HeadOrd != r.st.HeadOrd {

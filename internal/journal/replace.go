@@ -52,7 +52,7 @@ func (r *replaceStrategy) read(ctx context.Context) (*state.State, error) {
 	return st, nil
 }
 
-// Changed tells by the version of checkpoint_latest whether anyone committed after st.
+// Changed reports by the version of checkpoint_latest whether anyone committed after st.
 func (r *replaceStrategy) Changed(ctx context.Context, st *state.State) (bool, error) {
 	info, err := r.store.Backend.Stat(ctx, layout.CheckpointKey(r.cfg.Session))
 	return err == nil && info.Version != st.Version, err
@@ -183,7 +183,7 @@ type put struct {
 	doubt error // an answer was lost: the body may be in force, or may still come to be
 }
 
-// run sends the same bytes, under the same condition, until an answer or a read tells what became of
+// run sends the same bytes, under the same condition, until an answer or a read says what became of
 // them. Every try is bounded; what is not found out by then is Unknown.
 func (p *put) run(ctx context.Context) (*state.State, error) {
 	objects := p.r.store
@@ -313,7 +313,7 @@ func (p *put) taken() error {
 }
 
 // Upkeep seals and folds once the thresholds are passed. A handle's first commit may be its last (a process a turn):
-// nobody would name what it made then.
+// no one would name what it made then.
 func (r *replaceStrategy) Upkeep(st *state.State, bg sealing) *job {
 	if r.acked++; r.acked == 1 {
 		return nil

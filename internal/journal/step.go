@@ -23,7 +23,7 @@ type Step struct {
 	// Entries belong to the step: they are stored with it or withdrawn with it.
 	Entries []*Entry
 	Anchor  *Anchor // what Entries were made on, and must still be in force; nil = anything
-	Head    *Place  // where the head stands afterwards; nil = at the last entry that moves it, or where it stood
+	Head    *Place  // where the head is afterwards; nil = at the last entry that moves it, or where it was
 	Branch  string  // the branch that the head is on afterwards; "" = as before
 
 	// Edit makes the document from the one before; nil = unchanged. It must not keep or change its argument.

@@ -175,7 +175,7 @@ func (j *Journal) Settle(ctx context.Context) error {
 	if err := j.rollNow(ctx); err != nil {
 		return err
 	}
-	j.work.Wait() // nobody else tidies from here on
+	j.work.Wait() // no one else tidies from here on
 	st, err := a.settle(ctx, j.takeIn(j.State()))
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 const (
 	summaryBytes = 4 << 10 // where a checkpoint's summary lies
 	pageSize     = 16      // summaries that are read at once
-	maxTied      = 1000    // checkpoints of one second that are put in order; behind them the order is by id
+	maxTied      = 1000    // checkpoints of one second that are put in order; after them the order is by id
 )
 
 // Options narrow a listing.
@@ -33,7 +33,7 @@ type Options struct {
 	After string // the last id of the page before; "" = from the newest. One that is not there: fs.ErrNotExist
 	Limit int    // at most so many; 0 = all
 
-	// Progress is told how many sessions were looked at and how many there are, those of pages before
+	// Progress receives how many sessions were looked at and how many there are, those of pages before
 	// included; nil = no one asks. Deleted ones leave the total when they are come upon.
 	Progress func(looked, total int)
 }

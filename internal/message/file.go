@@ -66,7 +66,7 @@ func dataURL(url string) (mime, data string, ok bool) {
 	return head, data, true
 }
 
-// File tells of a document, an attachment, or an image whose bytes are elsewhere. false: the part is none of these.
+// File describes a document, an attachment, or an image whose bytes are elsewhere. false: the part is none of these.
 func (b Block) File() (File, bool) {
 	switch {
 	case b.GeminiFile != nil:
@@ -89,7 +89,7 @@ func (b Block) File() (File, bool) {
 	return File{}, false
 }
 
-// attached tells of OpenAI's files.
+// attached describes OpenAI's files.
 func (b Block) attached() File {
 	f := File{Name: cmp.Or(b.Filename, b.FileID), Size: -1}
 	var url string
@@ -100,7 +100,7 @@ func (b Block) attached() File {
 	return f
 }
 
-// kept tells of Bedrock's documents and images, which name their format.
+// kept describes Bedrock's documents and images, which name their format.
 func (b Block) kept() File {
 	f := File{Name: b.Name, Mime: b.Format, Size: -1}
 	if b.Source != nil && b.Source.Bytes != "" {
@@ -109,7 +109,7 @@ func (b Block) kept() File {
 	return f
 }
 
-// sourced tells of Anthropic's documents and images, and of pi's images.
+// sourced describes Anthropic's documents and images, and of pi's images.
 func (b Block) sourced() File {
 	f := File{Name: cmp.Or(b.Title, b.Filename, b.Name), Mime: b.Mime, Size: -1}
 	switch src := b.Source; {
@@ -127,7 +127,7 @@ func (b Block) sourced() File {
 	return f
 }
 
-// pictured tells of OpenAI's images.
+// pictured describes OpenAI's images.
 func (b Block) pictured() File {
 	url := b.imageURL()
 	if mime, data, ok := dataURL(url); ok {

@@ -93,7 +93,7 @@ func (w *Window) trim() {
 	w.wait = 1<<min(w.fails, 30)>>1 - min(w.fails, 1)
 }
 
-// staying tells which entries no cut takes away: the latest boundary, branch summaries, and edits of these.
+// staying returns which entries no cut takes away: the latest boundary, branch summaries, and edits of these.
 func (w *Window) staying() func(i int, e transcript.Entry) bool {
 	latest := w.latest()
 	edited := map[string]bool{}
@@ -153,7 +153,7 @@ func (w *Window) cutPoint(g []place, stays func(i int, e transcript.Entry) bool)
 
 // place is what the place before an entry is good for.
 type place struct {
-	speaks bool // the entry gives a message
+	speaks bool // the entry yields a message
 	cut    bool // a cut here splits no call from its results, and leaves a message after it
 	turn   bool // and a user's turn starts here
 }

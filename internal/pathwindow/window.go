@@ -204,7 +204,7 @@ func (w *Window) move(e transcript.Entry) bool {
 }
 
 // Rewind cuts the path back so that the entry with this ordinal is the leaf. false: the window does not hold
-// what the context stood on there; nothing has changed.
+// what the context was on there; nothing has changed.
 func (w *Window) Rewind(ordinal uint64) bool {
 	w.merge()
 	for i := len(w.entries) - 1; i >= 0; i-- {

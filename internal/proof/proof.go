@@ -43,7 +43,7 @@ func Asked(t testing.TB) Size {
 	}
 }
 
-// Pick gives one of three numbers, by the size that was asked for.
+// Pick returns one of three numbers, by the size that was asked for.
 func Pick(t testing.TB, quick, ci, nightly int) int {
 	return []int{quick, ci, nightly}[Asked(t)]
 }

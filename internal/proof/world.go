@@ -21,7 +21,7 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 )
 
-// World is a store with what handles on it need: every run of it gives the same bytes.
+// World is a store with what handles on it need: every run of it returns the same bytes.
 type World struct {
 	T   testing.TB
 	B   backend.Backend
@@ -46,7 +46,7 @@ func (w *World) Read(p []byte) (int, error) {
 	return io.ReadFull(w.Rand, p)
 }
 
-// Now gives a time that is a millisecond after the one before.
+// Now returns a time that is a millisecond after the one before.
 func (w *World) Now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func StoreOf(kind string) backend.Backend {
 	return memory.New()
 }
 
-// Objects gives the bytes of every object of a store by its key.
+// Objects returns the bytes of every object of a store by its key.
 func Objects(t testing.TB, b backend.Backend) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -91,7 +91,7 @@ func Objects(t testing.TB, b backend.Backend) map[string][]byte {
 	return all
 }
 
-// KeysWith gives the sorted keys in which a text stands.
+// KeysWith returns the sorted keys in which a text is.
 func KeysWith(all map[string][]byte, prefix string) []string {
 	var out []string
 	for k := range all {
@@ -209,7 +209,7 @@ func (w *World) Verify(id string, deep bool) check.Report {
 	return r
 }
 
-// ListProblems gives the problems of a report, a line each.
+// ListProblems returns the problems of a report, a line each.
 func ListProblems(r check.Report) string {
 	var b strings.Builder
 	for _, p := range r.Problems {

@@ -266,7 +266,7 @@ func skipString(p []byte, i int) (int, error) {
 }
 
 // skipEnd is ValueEnd for what is known to be valid: several times as fast. Of anything else it returns some
-// place behind i, or an error.
+// place after i, or an error.
 func skipEnd(p []byte, i int) (end int, err error) {
 	for level := 0; i < len(p); {
 		switch p[i] {

@@ -16,7 +16,7 @@ type Damaged struct {
 	Bodies      map[uint64][]byte
 }
 
-// Line is a line of a damaged part: an entry or a commit line that stands by itself, or neither.
+// Line is a line of a damaged part: an entry or a commit line that is by itself, or neither.
 type Line struct {
 	Raw    []byte
 	ID     string // "" = no entry can be made of it
@@ -34,7 +34,7 @@ type Line struct {
 func Parse(raw []byte, key uint64, opening int) []Line {
 	var out []Line
 	var before *checkpoint.Record
-	from, since := 0, 0 // in out, and in raw: what stands behind the commit before
+	from, since := 0, 0 // in out, and in raw: what is after the commit before
 	for pos := 0; pos < len(raw); {
 		n := bytes.IndexByte(raw[pos:], '\n')
 		whole := n >= 0
@@ -52,7 +52,7 @@ func Parse(raw []byte, key uint64, opening int) []Line {
 		l := Line{Raw: line}
 		if rec, ours, err := checkpoint.ParseRecord(line, key); whole && ours && err == nil {
 			if rec.Seq >= fenceSeq {
-				continue // what an earlier repair put behind the end
+				continue // what an earlier repair put after the end
 			}
 			if before != nil && rec.Covers(before.Self, raw[since:start]) {
 				for i := from; i < len(out); i++ {
@@ -98,8 +98,8 @@ type run struct {
 	at       uint64
 }
 
-// align gives each good line its ordinal. Lines that are no good count one each, unless a commit line
-// behind them, or the end of the part, tells how many there were.
+// align assigns each good line its ordinal. Lines that are no good count one each, unless a commit line
+// behind them, or the end of the part, says how many there were.
 func (d *Damaged) align() map[uint64]*Line {
 	var runs []run
 	for i := 0; i < len(d.Lines); i++ {
@@ -210,7 +210,7 @@ func (d *Damaged) Commits() []Commit {
 	return sure.commits()
 }
 
-// fits tells whether the commits are as many, and have as many lines, as there must be.
+// fits reports whether the commits are as many, and have as many lines, as there must be.
 func (d *Damaged) fits(list []Commit) bool {
 	lines := uint64(len(list))
 	for i := range list {

@@ -12,10 +12,10 @@ type writer struct {
 	*repair
 	made  *made
 	known map[string]int64 // ordinals of entries by id
-	exact bool             // the head before is the one that the lines behind it build upon
+	exact bool             // the head before is the one that the lines after it build upon
 }
 
-// commit makes one commit; after is its id, where the commit behind it names that.
+// commit makes one commit; after is its id, where the commit after it names that.
 func (w *writer) commit(c *Commit, after string) error {
 	st := w.made.State()
 	rec := checkpoint.Record{Reason: reason, Writer: w.cfg.Writer, Branch: st.Summary.Branch, Head: st.Summary.Entry, HeadOrd: st.HeadOrd}
@@ -84,7 +84,7 @@ func (w *writer) guess(rec *checkpoint.Record, c *Commit, after string) error {
 	return nil
 }
 
-// entries gives the lines of a commit and where they hang; lost ones get a stand-in.
+// entries returns the lines of a commit and where they hang; lost ones get a stand-in.
 func (w *writer) entries(c *Commit, head int64) (raws [][]byte, parents []int64, err error) {
 	var deltas []checkpoint.ParentDelta
 	told := c.Record != nil && c.Record.Entries == len(c.Entries)
@@ -125,7 +125,7 @@ func (w *writer) entries(c *Commit, head int64) (raws [][]byte, parents []int64,
 }
 
 // lostEntry makes the stand-in for an entry of which nothing is left. Its id is the one that the entry
-// behind it names as its parent, where nothing else has that.
+// after it names as its parent, where nothing else has that.
 func (w *writer) lostEntry(c *Commit, i int, parent int64) error {
 	e := &c.Entries[i]
 	id, now, err := w.made.id(w.cfg)

@@ -27,7 +27,7 @@ type know struct {
 	bodies    map[uint64][]byte
 	commits   map[uint64]checkpoint.Commit // by seq
 	documents map[uint64][]byte            // by seq
-	seq, next uint64                       // the newest commit that anything tells of, and the ordinal behind it
+	seq, next uint64                       // the newest commit that anything says of, and the ordinal after it
 }
 
 func (k *know) learn(s *check.Survey) {
@@ -59,7 +59,7 @@ func (k *know) learn(s *check.Survey) {
 	}
 }
 
-// whole tells whether a window keeps lines of this type as they are; others it may cut to their head.
+// whole reports whether a window keeps lines of this type as they are; others it may cut to their head.
 func whole(typ string) bool {
 	switch typ {
 	case "message", "compaction", "branch_summary", "custom_message":
@@ -232,7 +232,7 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 }
 
 // sealedBefore takes over the sealed form of a plain segment: a repair that did not come to its end left it
-// there, behind a fence, so both hold the same commits. It may be known to the system only, so it is put once
+// there, after a fence, so both hold the same commits. It may be known to the system only, so it is put once
 // more (I13).
 func (r *repair) sealedBefore(ctx context.Context, p *check.Part, obj, raw []byte, c *segment.Contents) (codec.Ref, error) {
 	ref := codec.Ref{
@@ -252,7 +252,7 @@ func (r *repair) sealedBefore(ctx context.Context, p *check.Part, obj, raw []byt
 }
 
 // remake makes the commits of a damaged part anew. follower is the id of its last commit, where the segment
-// behind it names that.
+// after it names that.
 func (r *repair) remake(d *Damaged, follower string) (*made, error) {
 	if r.before == nil && d.First == 0 && len(r.header) == 0 {
 		var err error
@@ -349,7 +349,7 @@ func keyIn(line []byte) (uint64, bool) {
 	return k, true
 }
 
-// follower is the id that the segment behind p gives to its last commit.
+// follower is the id that the segment after p gives to its last commit.
 func (r *repair) follower(ctx context.Context, p *check.Part) string {
 	for i := range r.s.Parts {
 		q := &r.s.Parts[i]

@@ -9,8 +9,8 @@
 // for in the working windows of the checkpoint and of the snapshots first.
 //
 // In the end one write puts the result in force: checkpoint_latest, with a commit of the reason "repair"
-// that claims the session, so that every writer of before is told. On a disk the active segment is closed
-// before that by a line behind its end, which no writer who knew it can pass, and a new one begins.
+// that claims the session, so that every earlier writer is refused. On a disk the active segment is closed
+// before that by a line after its end, which no writer who knew it can pass, and a new one begins.
 package repair
 
 import (
@@ -91,7 +91,7 @@ func (r *repair) has(kind check.Kind) bool {
 	return false
 }
 
-// logDamaged tells whether anything of the log, or of what leads to it, has to be made anew.
+// logDamaged reports whether anything of the log, or of what leads to it, has to be made anew.
 func (r *repair) logDamaged() bool {
 	s := r.s
 	if s.Remap || s.State == nil {
@@ -116,7 +116,7 @@ func (r *repair) note(kind check.Kind, object, format string, args ...any) {
 }
 
 // touch lets a writer do what it does anyway: a commit, which moves torn bytes aside, and on Close the
-// checkpoint behind the log.
+// checkpoint after the log.
 func (r *repair) touch(ctx context.Context) error {
 	key := layout.CheckpointKey(r.cfg.Session)
 	if r.s.Object == nil {
@@ -298,7 +298,7 @@ func (r *repair) finish(ctx context.Context) error {
 	return nil
 }
 
-// end makes the part of the log behind the last segment: the tail that rides in a checkpoint, what only a
+// end makes the part of the log after the last segment: the tail that rides in a checkpoint, what only a
 // checkpoint or a snapshot knows of, and the commit that says that there was a repair.
 func (r *repair) end(ctx context.Context) (*journal.Remake, error) {
 	next, seq := uint64(0), uint64(0)

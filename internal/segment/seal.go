@@ -89,7 +89,7 @@ type Contents struct {
 }
 
 // Read reads a whole segment: every commit with the ordinals of its lines. What is after the last good
-// commit is left out; End tells where that is.
+// commit is left out; End says where that is.
 func Read(raw []byte, name layout.Segment) (Contents, error) {
 	o, err := ParseOpening(raw, name.First == 0)
 	c := Contents{Opening: o, End: o.Size}

@@ -35,7 +35,7 @@ type Commit struct {
 }
 
 // Scan walks bytes that begin after a commit line (or after a segment's prelude) whose self is given, and
-// yields every commit whose line verifies and covers what is before it. It returns the offset behind
+// yields every commit whose line verifies and covers what is before it. It returns the offset after
 // the last good one: what follows is no commit (I10).
 func Scan(data []byte, key uint64, self uint32, yield func(Commit) bool) (good int) {
 	var entries [][]byte

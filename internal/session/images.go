@@ -54,7 +54,7 @@ func (im *Images) keep(sum string, data []byte) {
 	}
 }
 
-// Get gives an image by its SHA-256.
+// Get returns an image by its SHA-256.
 func (im *Images) Get(ctx context.Context, st *state.State, sum string) ([]byte, error) {
 	im.mu.Lock()
 	data, ok := im.kept[sum]

@@ -178,7 +178,7 @@ func (h *Handle) grow(ctx context.Context, mv *move, profile transcript.Profile,
 	return append(slices.Clip(path), own...), nil
 }
 
-// documentAt gives the document in force at a place: that of the newest commit on the way to the root. An
+// documentAt returns the document in force at a place: that of the newest commit on the way to the root. An
 // explicit context grows by what was said since.
 func (h *Handle) documentAt(ctx context.Context, m *Moment, at journal.Place) (checkpoint.Document, error) {
 	ord, ok := m.Ordinal(at)
@@ -280,7 +280,7 @@ func (h *Handle) Branch(ctx context.Context, entry, name string, summary Summary
 	})
 }
 
-// Summary tells of a line that is left.
+// Summary describes a line that is left.
 type Summary struct {
 	Text     string
 	Details  json.RawMessage // any JSON; nil = none

@@ -32,7 +32,7 @@ type Moment struct {
 	version uint64
 }
 
-// Moment gives the tree of now, reading the skeletons that are missing.
+// Moment returns the tree of now, reading the skeletons that are missing.
 func (h *Handle) Moment(ctx context.Context) (*Moment, error) {
 	h.trees.mu.Lock()
 	defer h.trees.mu.Unlock()
@@ -127,7 +127,7 @@ func (m *Moment) Ordinal(p journal.Place) (uint64, bool) {
 	return uint64(max(p.Ord, 0)), p.Ord >= 0
 }
 
-// Find gives the ordinal of an entry by its id or a unique prefix of it.
+// Find returns the ordinal of an entry by its id or a unique prefix of it.
 func (m *Moment) Find(id string) (uint64, error) {
 	ord, err := m.Tree.Ordinal(id)
 	switch {
@@ -262,7 +262,7 @@ func (h *Handle) ReadPath(ctx context.Context, from string, yield func(transcrip
 	return h.Read(ctx, m, m.Up(ord), yield)
 }
 
-// Up gives the ordinals from an entry to its root.
+// Up returns the ordinals from an entry to its root.
 func (m *Moment) Up(ord uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for ok := true; ok && yield(ord); {
@@ -306,7 +306,7 @@ func (h *Handle) Read(ctx context.Context, m *Moment, ords iter.Seq[uint64], yie
 	return flush()
 }
 
-// Bodies gives entries as they are stored, in the order of ords, which may repeat.
+// Bodies returns entries as they are stored, in the order of ords, which may repeat.
 func (h *Handle) Bodies(ctx context.Context, m *Moment, ords []uint64) ([]transcript.Entry, error) {
 	have := make(map[uint64]transcript.Entry, len(ords))
 	var want []uint64

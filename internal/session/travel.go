@@ -193,7 +193,7 @@ func (h *Handle) atWord(ctx context.Context, st *state.State, word string) (*Vie
 	return nil, Missing("branch, entry, commit, snapshot or tag", word)
 }
 
-// Context gives the whole context then, not cut to any bound.
+// Context returns the whole context then, not cut to any bound.
 func (v *View) Context(ctx context.Context) (transcript.Context, error) {
 	if err := v.h.Ready(ctx); err != nil {
 		return transcript.Context{}, err
@@ -205,7 +205,7 @@ func (v *View) Context(ctx context.Context) (transcript.Context, error) {
 	return v.h.ContextOf(ctx, win, v.Doc.Context)
 }
 
-// whole gives the window without a bound.
+// whole returns the window without a bound.
 func (v *View) whole(ctx context.Context) (*pathwindow.Window, error) {
 	profile, _ := v.h.Rules()
 	if w := v.window; w != nil && w.Profile() == profile {
@@ -234,7 +234,7 @@ func (v *View) Path(ctx context.Context, yield func(transcript.Entry, error) boo
 	return v.h.Read(ctx, m, m.Up(ord), yield)
 }
 
-// Diff gives what lies between this view, A, and another of the same session, B.
+// Diff returns what lies between this view, A, and another of the same session, B.
 func (v *View) Diff(ctx context.Context, to *View) (d checkpoint.Diff, err error) {
 	if to == nil || to.State.Summary.ID != v.State.Summary.ID {
 		return d, errors.New("a view of another session")

@@ -33,7 +33,7 @@ func (h *Handle) Watch(ctx context.Context, after uint64, yield func(store.Batch
 		if err != nil {
 			return err
 		}
-		if woken { // by a commit of this handle: nobody has to be asked
+		if woken { // by a commit of this handle: no one has to be asked
 			continue
 		}
 		now, err := h.newer(ctx, seen)
@@ -47,7 +47,7 @@ func (h *Handle) Watch(ctx context.Context, after uint64, yield func(store.Batch
 	}
 }
 
-// newer gives the newest state that anyone acknowledged: seen itself where that is it.
+// newer returns the newest state that anyone acknowledged: seen itself where that is it.
 func (h *Handle) newer(ctx context.Context, seen *state.State) (*state.State, error) {
 	if seen.Summary.Commit != "" {
 		changed, err := h.j.Changed(ctx, seen)

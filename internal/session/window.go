@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Context gives the messages that the model sees next: a copy, with its images.
+// Context returns the messages that the model sees next: a copy, with its images.
 func (h *Handle) Context(ctx context.Context) (transcript.Context, error) {
 	win, items, err := h.window(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (h *Handle) ContextOf(ctx context.Context, win *pathwindow.Window, items []
 	return out, h.images.PutBack(ctx, h.State(), &out)
 }
 
-// window gives the working context at the head, and the explicit context if there is one. It reads the
+// window returns the working context at the head, and the explicit context if there is one. It reads the
 // path where the window is not known.
 func (h *Handle) window(ctx context.Context) (win *pathwindow.Window, items []transcript.Item, err error) {
 	for range windowTries {
@@ -101,7 +101,7 @@ func (h *Handle) WindowAt(ctx context.Context, m *Moment, at journal.Place, p tr
 	return pathwindow.Restore(p, bound, base, 0, entries), nil
 }
 
-// keptFrom gives the place on the path from which on entries can reach the context.
+// keptFrom returns the place on the path from which on entries can reach the context.
 func (h *Handle) keptFrom(ctx context.Context, m *Moment, path []uint64, p transcript.Profile) (int, error) {
 	if p == transcript.OMP || p == transcript.Atomic {
 		return 0, nil // what ends a context there cannot be told from an entry's type
@@ -131,7 +131,7 @@ func (h *Handle) keptFrom(ctx context.Context, m *Moment, path []uint64, p trans
 	return 0, nil
 }
 
-// settingsBefore gives the settings in force at the end of a path, of which it reads no more than the
+// settingsBefore returns the settings in force at the end of a path, of which it reads no more than the
 // last entry of each kind that can say something.
 func (h *Handle) settingsBefore(ctx context.Context, m *Moment, path []uint64, p transcript.Profile) (transcript.Settings, error) {
 	var last []uint64
@@ -161,7 +161,7 @@ func (h *Handle) settingsBefore(ctx context.Context, m *Moment, path []uint64, p
 	return pathwindow.Restore(p, -1, transcript.Settings{}, 0, entries).Context().Settings, nil
 }
 
-// explicit makes the context that SetContext, or the document, says. derived gives the settings.
+// explicit makes the context that SetContext, or the document, says. derived returns the settings.
 func (h *Handle) explicit(ctx context.Context, derived transcript.Context, win *pathwindow.Window, items []transcript.Item) (transcript.Context, error) {
 	have, err := h.readItems(ctx, win, items)
 	if err != nil {
@@ -179,7 +179,7 @@ func (h *Handle) explicit(ctx context.Context, derived transcript.Context, win *
 	return out, nil
 }
 
-// messagesOf gives what an item puts into a context: one message, none for an entry that says nothing.
+// messagesOf returns what an item puts into a context: one message, none for an entry that says nothing.
 func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcript.Message {
 	e := have[it.Entry]
 	if len(it.Message) > 0 {
@@ -195,7 +195,7 @@ func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcri
 	return list
 }
 
-// readItems gives the entries that items name, by id. Those that are neither pending nor in the window,
+// readItems returns the entries that items name, by id. Those that are neither pending nor in the window,
 // nor carried by their item, are read.
 func (h *Handle) readItems(ctx context.Context, win *pathwindow.Window, items []transcript.Item) (map[string]transcript.Entry, error) {
 	have := map[string]transcript.Entry{}

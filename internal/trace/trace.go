@@ -21,7 +21,7 @@ import (
 // Backend is a backend that counts. It is a backend.Appender too iff the one it wraps is.
 type Backend interface {
 	backend.Backend
-	// IO tells what was asked since New or the last Reset.
+	// IO says what was asked since New or the last Reset.
 	IO() backend.IO
 	// Reset sets the counts to zero and empties the log.
 	Reset()

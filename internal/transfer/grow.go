@@ -20,7 +20,7 @@ import (
 // errOther says that a session is not what lines were when there were fewer of them.
 var errOther = fmt.Errorf("the session does not hold how these lines begin, or was gone on with: %w", fs.ErrExist)
 
-// Grow brings into a session what lines have beyond those that it was imported from, and gives how many entries
+// Grow brings into a session what lines have beyond those that it was imported from, and returns how many entries
 // those are. The session becomes what an import of all lines would have made; where it would not, nothing is done
 // and the error is fs.ErrExist. A failure in between leaves it with a part of what is new: the next Grow goes on there.
 func Grow(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], original func() (io.Reader, error)) (*journal.Journal, int, error) {

@@ -26,7 +26,7 @@ import (
 
 const (
 	chunkBytes = 4 << 20  // lines of one commit of an import
-	chunkMost  = 16 << 20 // the same, where parents stand behind their children
+	chunkMost  = 16 << 20 // the same, where parents stand after their children
 	blobLeast  = 24 << 10 // from which on an image leaves its line, in bytes
 	pathPart   = 512      // entries of a fork that are read at once
 )

@@ -14,7 +14,7 @@ const spoolMemory = 16 << 20
 // spoolAhead is how many bytes of lines go to the file at once.
 const spoolAhead = 256 << 10
 
-// spool holds the lines of a history until all have come, for a parent may stand behind its child. Beside the
+// spool holds the lines of a history until all have come, for a parent may stand after its child. Beside the
 // lines it needs 16 bytes for each.
 type spool struct {
 	held  [][]byte      // the first lines

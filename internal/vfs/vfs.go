@@ -55,7 +55,7 @@ type File interface {
 
 // Dir is an open directory.
 type Dir interface {
-	// ReadDir returns the next n entries, io.EOF after the last; n <= 0 gives all.
+	// ReadDir returns the next n entries, io.EOF after the last; n <= 0 returns all.
 	ReadDir(n int) ([]fs.DirEntry, error)
 	// Sync makes the names in it durable.
 	Sync() error
@@ -71,7 +71,7 @@ type Stat struct {
 	ModTime time.Time
 }
 
-// ID tells files apart, as long as they exist.
+// ID distinguishes files, as long as they exist.
 type ID struct{ Dev, Ino uint64 }
 
 // Thrifty is a file system that closes idle files where descriptors have run out, and tries again.

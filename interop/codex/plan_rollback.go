@@ -85,7 +85,7 @@ func (p *linePlan) undoing(w continuation, rest []int) continuation {
 
 // holds reports whether the compaction before a place of a file's line stays in force where so many
 // messages after the place are taken back. It goes with the turn in which it was made, and Codex takes
-// back as many turns in which somebody asks, however many messages each has.
+// back as many turns in which a user asks, however many messages each has.
 func (p *linePlan) holds(tip []int, place, messages int) bool {
 	last := -1
 	for at, i := range tip[:place] {

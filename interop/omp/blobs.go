@@ -61,7 +61,7 @@ func (b *blobs) entry(l transcript.Line, say func(kind, detail string)) []byte {
 // reference is malformed.
 const DiagBlob = "blob"
 
-// resolve returns what stood in place of a reference: without its quotes, as JSON has it.
+// resolve returns what was in place of a reference: without its quotes, as JSON has it.
 func (b *blobs) resolve(ref []byte, url bool, left int64) ([]byte, error) {
 	sum := ref[len(refMark):]
 	if !validSum(sum) {

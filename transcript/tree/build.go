@@ -38,7 +38,7 @@ func (n *notes) add(i uint32, flags uint8) {
 // sealRows is how many single rows are gathered before they are packed.
 const sealRows = 256
 
-// Builder gathers the rows of a session in ordinal order and gives trees of them. Rows stay packed as
+// Builder gathers the rows of a session in ordinal order and returns trees of them. Rows stay packed as
 // the skeletons that they came in; beside them it keeps 5 bytes an entry. One goroutine at a time may use
 // a builder; the trees that it gave are not disturbed by what is added later.
 type Builder struct {

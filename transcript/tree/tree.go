@@ -2,7 +2,7 @@
 // columns over packed skeletons. It guarantees that no walk hangs whatever the parents are, that every
 // oddity is reported once, and that a tree never changes once it is made.
 //
-// Use: Row returns the skeleton row of a line, a Builder gathers rows and gives trees. Where parents are not
+// Use: Row returns the skeleton row of a line, a Builder gathers rows and returns trees. Where parents are not
 // resolved yet, as in a file that is imported, ResolveParents resolves them over the whole file. Package
 // transcript names what a reader of trees needs.
 package tree
@@ -21,7 +21,7 @@ import (
 // (children, an index by id, labels) is made when it is first asked for.
 //
 // Wherever a method takes an id, a prefix that no other entry's id has will do. An id that is not there,
-// or not unique, gives no node; Ordinal says which. Commits are no nodes, no children and no versions:
+// or not unique, returns no node; Ordinal says which. Commits are no nodes, no children and no versions:
 // CommitOn alone knows them.
 //
 // All walks are iterative. Parents that lead in a circle are cut at the entry of the circle that came

@@ -138,7 +138,7 @@ func (w *Writer) Array(name string, n int) bool {
 	return true
 }
 
-// OptDifferences writes ordinals as Differences gives them, if there are any.
+// OptDifferences writes ordinals as Differences returns them, if there are any.
 func (w *Writer) OptDifferences(name string, ords []uint64) {
 	if len(ords) == 0 || !w.Array(name, len(ords)) {
 		return

@@ -47,7 +47,7 @@ func Scan(p []byte, i, limit int) (end int, compact bool, err error) {
 			}
 			tokens += i - from
 		}
-		for { // a value, or the last member of a container, is behind us
+		for { // a value, or the last member of a container, is after us
 			if depth == 0 {
 				return i, tokens == i, nil
 			}

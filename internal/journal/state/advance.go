@@ -114,7 +114,7 @@ func (st *State) LineHead() int64 {
 	return st.HeadOrd
 }
 
-// DocumentAfter gives the encoded document that a record carries, whole, as a patch of the one before, or as it was.
+// DocumentAfter returns the encoded document that a record carries, whole, as a patch of the one before, or as it was.
 func DocumentAfter(before []byte, rec *checkpoint.Record) (raw []byte, err error) {
 	raw = before
 	switch {
@@ -180,7 +180,7 @@ func extended(w *pathwindow.Window, onPath []transcript.Entry) *pathwindow.Windo
 	return w
 }
 
-// grown gives the commit's entries on the way to the new head, root first, and the ordinal of the entry
+// grown returns the commit's entries on the way to the new head, root first, and the ordinal of the entry
 // from which they grow: the head itself where it is none of them.
 func (st *State) grown(before *State, lines []Line, entries []transcript.Entry) (onPath []transcript.Entry, from int64) {
 	from = st.HeadOrd

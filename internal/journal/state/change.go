@@ -43,7 +43,7 @@ func (st *State) With(c Change) (*State, error) {
 	return &next, nil
 }
 
-// Foldable gives the references that are due to be folded. The newest of a level stays where it is: the
+// Foldable returns the references that are due to be folded. The newest of a level stays where it is: the
 // next segment names it as the one before.
 func (st *State) Foldable() (level int, refs []codec.Ref, ok bool) {
 	level, refs, ok = st.Segments.FoldCandidate()

@@ -147,8 +147,8 @@ func window(o *checkpoint.Object) (*pathwindow.Window, error) {
 	return pathwindow.Restore(transcript.Profile(w.Profile), w.MaxBytes, w.Base, w.Omitted, entries), nil
 }
 
-// placeTail gives the lines of a checkpoint's tail their parents. The first commit in it is the first of
-// a segment to be, and says where the head stood before. Lines that the window shares are not read again.
+// placeTail sets the parents of the lines of a checkpoint's tail. The first commit in it is the first of
+// a segment to be, and says where the head was before. Lines that the window shares are not read again.
 func placeTail(o *checkpoint.Object, w *pathwindow.Window) ([]Line, error) {
 	heads := make([]transcript.Line, len(o.Tail.Lines))
 	if w != nil {

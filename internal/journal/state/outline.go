@@ -10,7 +10,7 @@ import (
 )
 
 // lookBack bounds the entries that are looked at: of the window, where a commit has none of its own, and for one that
-// tells how far the conversation is.
+// says how far the conversation is.
 const lookBack = 64
 
 // describe brings up to date what the summary says of the conversation at the head. A commit that moves the head to

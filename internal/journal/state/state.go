@@ -19,7 +19,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// State is a session as it stands after one commit: all that is in memory of it. It is immutable;
+// State is a session as it is after one commit: all that is in memory of it. It is immutable;
 // slices and maps in it are shared between states and only ever appended to.
 type State struct {
 	Summary  checkpoint.Summary // Summary.Head is the commit
@@ -100,7 +100,7 @@ func (st *State) KeyRefs(key string) (found []checkpoint.KeyRef) {
 	return found
 }
 
-// Has tells whether a commit id is in the lineage.
+// Has reports whether a commit id is in the lineage.
 func (st *State) Has(id string) bool {
 	for i := range st.Lineage {
 		if st.Lineage[i].Commit == id {
@@ -151,7 +151,7 @@ func (st *State) Unsealed(ord uint64) (*checkpoint.PlainRef, bool) {
 	return nil, false
 }
 
-// Sure tells whether all of st is known to be on disk.
+// Sure reports whether all of st is known to be on disk.
 func (st *State) Sure() bool {
 	a := st.Active()
 	return a == nil || st.Durable >= a.Bytes && len(st.Unsure) == 0
@@ -213,7 +213,7 @@ func internal(header []byte) bool {
 		(bytes.HasPrefix(rawjson.Field(header, "workflow"), []byte("{")) || rawjson.IsString(rawjson.Field(header, "agent")))
 }
 
-// Begins gives a state the header line of its session, and what the summary says of it.
+// Begins sets the header line of its session, and what the summary says of it.
 func (st *State) Begins(header []byte) {
 	st.Header, st.Summary.Internal = header, internal(header)
 }

@@ -29,7 +29,7 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Corrupt is the failure for bytes that are not what they must be; what is too new to read is no damage.

@@ -129,7 +129,7 @@ func (s stretchOf) each(visit func(rec *checkpoint.Record, m Moment, lines []sta
 	return nil
 }
 
-// At gives the session as commit seq left it: one segment read, nothing for the newest commit.
+// At returns the session as commit seq left it: one segment read, nothing for the newest commit.
 func (h *History) At(ctx context.Context, st *state.State, seq uint64) (Moment, error) {
 	if seq == st.Summary.Seq && st.Summary.Commit != "" && !st.AfterKept {
 		return Moment{Commit: st.Newest(), Ord: st.Next - 1, Doc: st.Doc, DocRaw: st.DocJSON}, nil
@@ -208,7 +208,7 @@ func joined(texts [][]byte) []byte {
 	return append(out, ']')
 }
 
-// CommitLine gives the moment of the commit whose line has ordinal ord.
+// CommitLine returns the moment of the commit whose line has ordinal ord.
 func (h *History) CommitLine(ctx context.Context, st *state.State, ord uint64) (Moment, error) {
 	for l, err := range h.Lines(ctx, st, []uint64{ord}) {
 		if err != nil {

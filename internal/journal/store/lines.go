@@ -240,7 +240,7 @@ func (w *walk) give(sk *codec.Skeleton, err error) bool {
 	return !w.stopped
 }
 
-// down gives the skeletons below one reference.
+// down returns the skeletons below one reference.
 func (w *walk) down(ctx context.Context, level int, ref codec.Ref) bool {
 	if ref.First+uint64(ref.Count) <= w.next {
 		return true

@@ -92,7 +92,7 @@ func (s *Store) PutOriginal(ctx context.Context, r io.Reader) (sum string, err e
 	return sum, s.putList(ctx, partList{Sum: sum, Size: size, Part: s.Part}, sums)
 }
 
-// next gives an empty buffer, one that was used before if there is one.
+// next returns an empty buffer, one that was used before if there is one.
 func next(idle <-chan *bytes.Buffer) *bytes.Buffer {
 	select {
 	case b := <-idle:
@@ -190,7 +190,7 @@ func unpackOriginal(key string, p []byte, sum string, w io.Writer) error {
 	return nil
 }
 
-// CheckOriginal tells whether p holds the bytes that have this hex SHA-256, and writes them to w on the way. It
+// CheckOriginal reports whether p holds the bytes that have this hex SHA-256, and writes them to w on the way. It
 // takes the memory of a window, whatever p declares (I15).
 func CheckOriginal(w io.Writer, p []byte, sum string) error {
 	h := sha256.New()
@@ -203,7 +203,7 @@ func CheckOriginal(w io.Writer, p []byte, sum string) error {
 	return nil
 }
 
-// DecodeOriginalList gives the hex SHA-256s of a file's parts, in their order, and its size. At most 131,072
+// DecodeOriginalList returns the hex SHA-256s of a file's parts, in their order, and its size. At most 131,072
 // parts.
 func DecodeOriginalList(p []byte, sum string) (parts []string, size int64, err error) {
 	summary, body, err := codec.DecodeContainer(p, codec.KindOriginal, listBytes)

@@ -253,7 +253,7 @@ func (h *History) keepRaw(name, key string, seg layout.Segment, raw []byte) (*ra
 	return r, nil
 }
 
-// gone tells whether a read failed because an object was collected or sealed meanwhile: then the newest
+// gone reports whether a read failed because an object was collected or sealed meanwhile: then the newest
 // state says where its entries are now.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 

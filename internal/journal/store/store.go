@@ -1,4 +1,4 @@
-// Package store guarantees that an object of a session, once written, is durable and never stands for
+// Package store guarantees that an object of a session, once written, is durable and never has
 // other bytes (I4, I13), and that one that is read is what it must be, or is reported as damage with its
 // name and offset.
 //
@@ -71,7 +71,7 @@ func (s *Store) Checkpoint(ctx context.Context) (*checkpoint.Object, backend.Inf
 }
 
 // Create writes an immutable object whose name no other content ever has (I4): a name that is taken is
-// taken by these very bytes, from a try whose answer was lost, or by a log that has grown behind them since.
+// taken by these very bytes, from a try whose answer was lost, or by a log that has grown after them since.
 // Once a try may have had its effect, no later refusal says that the object is not there: Unknown (I2).
 func (s *Store) Create(ctx context.Context, key string, p []byte) error {
 	var err, doubt error
@@ -83,11 +83,11 @@ func (s *Store) Create(ctx context.Context, key string, p []byte) error {
 		if errors.Is(err, backend.ErrPrecondition) {
 			have, info, gerr := s.Backend.Get(ctx, key, backend.Range{})
 			switch {
-			case errors.Is(gerr, fs.ErrNotExist): // refused for a name that nobody holds; not this session's absence
+			case errors.Is(gerr, fs.ErrNotExist): // refused for a name that no one holds; not this session's absence
 				gerr = fmt.Errorf("put %s: refused as a name that is taken, and it is not", key)
 				fallthrough
 			case gerr != nil:
-				err, doubt = gerr, errors.Join(doubt, gerr) // whose it is nobody has seen
+				err, doubt = gerr, errors.Join(doubt, gerr) // whose it is no one has seen
 				continue
 			case !bytes.HasPrefix(have, p):
 				return Corrupt(key, 0, fmt.Errorf("other bytes have this name: %w", fs.ErrExist))
@@ -114,7 +114,7 @@ func (s *Store) Create(ctx context.Context, key string, p []byte) error {
 	return err
 }
 
-// Harden makes an object durable that somebody else, or an earlier try, has written: on a disk it may be
+// Harden makes an object durable that another process, or an earlier try, has written: on a disk it may be
 // visible by a write whose sync failed, so the same bytes are put once more (I13). Where objects can only
 // be replaced, what can be read is durable.
 func (s *Store) Harden(ctx context.Context, key string, p []byte, v backend.Version) error {

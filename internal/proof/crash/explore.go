@@ -16,7 +16,7 @@ type Moment struct {
 	Told Promise
 }
 
-// Track plays a part of a scenario and gives its moments, the end included.
+// Track plays a part of a scenario and returns its moments, the end included.
 func (w *World) Track(play func() error) ([]Moment, error) {
 	var out []Moment
 	w.FS.Watch(func(op vfstest.Op, at *vfstest.Point) { out = append(out, Moment{op, at, w.Told}) })
@@ -125,7 +125,7 @@ func (x *Explorer) killed(ctx context.Context, m *Moment, h *History) {
 	}
 }
 
-// goOn recovers a world as its next user would, and gives what that found. durable: all of its disk is. again: the recovery
+// goOn recovers a world as its next user would, and returns what that found. durable: all of its disk is. again: the recovery
 // is crashed too.
 func (x *Explorer) goOn(ctx context.Context, w *World, durable bool, where string, m *Moment, h *History, again bool) (Found, error) {
 	cfg := w.Config()

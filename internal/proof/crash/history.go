@@ -17,7 +17,7 @@ import (
 type Commit struct {
 	ID, Entry, Branch string
 	Self              string // of its line: it covers all bytes before it
-	Next              uint64 // ordinal behind it
+	Next              uint64 // ordinal after it
 	Doc               string // the document that it left
 	kept              bool   // it keeps a losing turn, and moves nothing: the session stays where it was
 }
@@ -64,7 +64,7 @@ func selfOf(line []byte) string {
 	return string(line[len(line)-tail : len(line)-3])
 }
 
-// Holds tells whether st is exactly what commit number seq of the history left; else what is wrong.
+// Holds reports whether st is exactly what commit number seq of the history left; else what is wrong.
 func (h *History) Holds(st *state.State) error {
 	s := &st.Summary
 	if int(s.Seq) >= len(h.Commits) {

@@ -118,7 +118,7 @@ func (w *World) Resume(ctx context.Context, cfg journal.Config, f Found, j *jour
 	return nil
 }
 
-// behind are the bytes of the active segment behind the last commit.
+// behind are the bytes of the active segment after the last commit.
 func (w *World) behind(st *state.State) []byte {
 	ref := st.Active()
 	if ref == nil {
@@ -148,7 +148,7 @@ func (w *World) aside(ctx context.Context, b backend.Backend, torn []byte) error
 	return fmt.Errorf("I14: %d torn bytes are gone", len(torn))
 }
 
-// Again opens once more, after Resume: the commit is there, behind what was found.
+// Again opens once more, after Resume: the commit is there, after what was found.
 func (w *World) Again(ctx context.Context, f Found) error {
 	j, err := journal.Open(ctx, w.Config())
 	if w.Told.Deleted {

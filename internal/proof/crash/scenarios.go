@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Scenario is a short life of a session. What Play does is crashed; Before is how things stood. In both a
+// Scenario is a short life of a session. What Play does is crashed; Before is how things were. In both a
 // failure of any call ends the scenario, and is an error of the scenario where nothing was made to fail.
 type Scenario struct {
 	Name    string
@@ -47,7 +47,7 @@ var Scenarios = []Scenario{
 	{"settle", 3, nil, playSettle},
 }
 
-// Run plays a scenario on the world's empty disk, and gives the moments of what Play did and the history.
+// Run plays a scenario on the world's empty disk, and returns the moments of what Play did and the history.
 func (s *Scenario) Run(ctx context.Context, w *World) ([]Moment, *History, error) {
 	if err := s.Begin(ctx, w); err != nil {
 		return nil, nil, fmt.Errorf("before: %w", err)
@@ -66,7 +66,7 @@ func (s *Scenario) Run(ctx context.Context, w *World) ([]Moment, *History, error
 	return moments, h, err
 }
 
-// Begin makes the disk as it stands before Play.
+// Begin makes the disk as it is before Play.
 func (s *Scenario) Begin(ctx context.Context, w *World) error {
 	if s.Before > 0 {
 		j := journal.Create(w.Config(), Genesis())
@@ -248,7 +248,7 @@ func playGrow(ctx context.Context, w *World) error {
 	return w.brought(ctx, j, err)
 }
 
-// lines makes so many lines of a file, each behind the one before.
+// lines makes so many lines of a file, each after the one before.
 func (w *World) lines(n int) iter.Seq2[transcript.Draft, error] {
 	raw := make([][]byte, n)
 	st := &state.State{}

@@ -3,7 +3,7 @@
 // again from the states that a crash there may leave.
 //
 // A scenario is played once, and what callers were told is kept beside each point of it (Promise). For every
-// state behind every point the session is recovered as a user would: opened for reading, written to, opened
+// state after every point the session is recovered as a user would: opened for reading, written to, opened
 // again. What must hold: all that was acknowledged is there, byte for byte and in order (I1, I13); what is
 // there is a prefix of what was committed (I10), so nothing that failed appears (I2); opening wrote nothing
 // (I14); the next commit works, and nothing refers to what is missing (I3). Recovery itself is stopped in the

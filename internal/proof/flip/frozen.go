@@ -79,7 +79,7 @@ func (f *Frozen) Get(ctx context.Context, key string, r backend.Range) ([]byte, 
 	return slices.Clone(p[off : off+n]), info, nil
 }
 
-// Stat tells what Get would return.
+// Stat says what Get would return.
 func (f *Frozen) Stat(ctx context.Context, key string) (backend.Info, error) {
 	info, _, err := f.look(ctx, "stat", key)
 	return info, err

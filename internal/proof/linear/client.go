@@ -97,7 +97,7 @@ func (c *client) claim(ctx context.Context) {
 	}
 }
 
-// failed takes down what an error says of a commit, and tells whether it is in doubt.
+// failed takes down what an error says of a commit, and reports whether it is in doubt.
 func (c *client) failed(call int64, base string, err error) bool {
 	switch {
 	case errors.Is(err, journal.ErrUnknown):
@@ -115,7 +115,7 @@ func (c *client) failed(call int64, base string, err error) bool {
 
 func (c *client) commit(ctx context.Context, id string) {
 	step := c.r.turn(id, c.j.State())
-	if c.rng.IntN(4) == 0 { // only the document says that somebody was there
+	if c.rng.IntN(4) == 0 { // only the document says that another process was there
 		id, step.Entries = "", nil
 	}
 	step.KeepBoth = c.rng.IntN(3) == 0
@@ -162,7 +162,7 @@ func (c *client) stored(id string, res journal.Result) {
 	c.r.acked[id] = res.Commit.Commit
 }
 
-// drop takes down that an entry was reported as not applied, and that nobody tried again.
+// drop takes down that an entry was reported as not applied, and that no one tried again.
 func (c *client) drop(id string) {
 	if id == "" {
 		return

@@ -1,10 +1,10 @@
 // Package linear checks recorded histories of real handles on one session for linearizability: whether
 // all that several writers and readers were told can have happened one after the other, each operation at
-// one moment between its call and its return. An operation whose outcome nobody was told may take effect
+// one moment between its call and its return. An operation whose outcome no one was answered may take effect
 // at any later time, or never.
 //
-// What was really committed is the log in the end, read by a fresh handle without faults: who was told
-// that a commit is in force must find it there once; who was told that it is not must not (I1, I2); and
+// What was really committed is the log in the end, read by a fresh handle without faults: who was answered
+// that a commit is in force must find it there once; who was answered that it is not must not (I1, I2); and
 // whatever anyone read on the way is a prefix of it.
 package linear
 
@@ -45,11 +45,11 @@ type Options struct {
 // limits make everything happen within few commits.
 var limits = journal.Limits{SealEntries: 12, RollEntries: 24, PublishCommits: 5, Keyframe: 6, WholeDoc: 64, Attempts: 4}
 
-// effect is what one operation did to the head, as far as its caller was told.
+// effect is what one operation did to the head, as far as its caller was answered.
 type effect struct {
 	kind effectKind
 	id   string // of the commit that was acknowledged, or is in doubt; of a read: the head
-	base string // of a refusal: the head that the handle stood at
+	base string // of a refusal: the head that the handle was at
 }
 
 type effectKind uint8
@@ -296,7 +296,7 @@ func (r *recorder) overwrites(ctx context.Context, j *journal.Journal, log *trut
 	return nil
 }
 
-// session is the newest commit up to a place in the log that the session stood on: a line that keeps a losing turn moves
+// session is the newest commit up to a place in the log that the session was on: a line that keeps a losing turn moves
 // nothing.
 func (t *truth) session(at int) int {
 	for at > 0 && t.commits[at].Kept != "" && t.commits[at].Kept == t.commits[at].Branch {
@@ -306,7 +306,7 @@ func (t *truth) session(at int) int {
 }
 
 // end is the last commit of the write that a commit belongs to: a losing turn's commit and the one that
-// goes back to the winner are one write, and so is the line that closes a segment with what stands before it.
+// goes back to the winner are one write, and so is the line that closes a segment with what is before it.
 func (t *truth) end(id string) string {
 	at := t.at[id]
 	if t.commits[at].Kept != "" && at+1 < len(t.commits) {
@@ -319,7 +319,7 @@ func (t *truth) end(id string) string {
 }
 
 // model is a session as a register that holds the id of its newest commit. A write sets it from what the
-// log has before it; a refusal needs another head than the one that the handle stood at.
+// log has before it; a refusal needs another head than the one that the handle was at.
 func (t *truth) model(genesis string) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return genesis },

@@ -8,7 +8,7 @@
 // rule that it does not check.
 //
 // All of it is test code: the replace files model the strategy of stores that replace whole objects (DESIGN 6.2,
-// 6.5), the chain files the segments of stores that append (6.3), the torn files the bytes behind the last
+// 6.5), the chain files the segments of stores that append (6.3), the torn files the bytes after the last
 // commit of one segment; search_test.go tries every order of events, and rows_test.go says within which bounds.
 // COPPICE_MODEL=text searches only the rows whose name holds the text; -v prints the shortest way to each
 // violation.

@@ -3,7 +3,7 @@
 //
 // Bytes of a file, and its size, become durable with Sync or Datasync of the file; a name becomes durable
 // with Sync of its directory; nothing else promises anything, not even an order. Watch shows the disk before
-// each call that changes it (a Point), Point.States gives what a crash there may leave (Image), and Boot
+// each call that changes it (a Point), Point.States returns what a crash there may leave (Image), and Boot
 // starts a new file system from one of those. All of it is deterministic: the same calls and the same seed
 // give the same images.
 //
@@ -54,7 +54,7 @@ type name struct {
 	path, dir string
 	hash      sum
 	disk      *inode   // what the directory's last sync made durable; nil = nothing
-	since     []*inode // what the path stood for after each change since; the last one is now
+	since     []*inode // what the path named after each change since; the last one is now
 }
 
 // now is what the path names; nil = nothing.

@@ -20,7 +20,7 @@ type content struct {
 
 	sum    sum        // of disk, where nothing is since
 	summed bool       // sum is set
-	after  []*content // what a crash may leave, once somebody asked
+	after  []*content // what a crash may leave, once it was asked for
 	asked  int        // how many were asked for
 }
 

@@ -50,7 +50,7 @@ type enumeration struct {
 	named   []int
 	held    []*content
 	names   []int        // dimension -> index of the name
-	files   []int        // dimension, behind those of the names -> index of the inode
+	files   []int        // dimension, after those of the names -> index of the inode
 	after   [][]*content // of each of files
 	sizes   []int        // of each dimension
 	product int          // of all sizes; 0 = too many to count
@@ -174,7 +174,7 @@ const (
 )
 
 // crash returns what a crash may leave of a file, at most limit contents and at least one: what is durable,
-// all that was written, its size without the data, half of it, what stood there between, and then torn
+// all that was written, its size without the data, half of it, what was there between, and then torn
 // forms at sectors, pages and single bytes.
 func (c *content) crash(limit int) []*content {
 	limit = max(limit, 1)

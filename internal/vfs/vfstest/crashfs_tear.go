@@ -26,7 +26,7 @@ func (t *tear) add(b []byte) bool {
 	return true
 }
 
-// base is the old content at a size, zeros behind its end.
+// base is the old content at a size, zeros after its end.
 func (t *tear) base(size int) []byte {
 	b := make([]byte, size)
 	copy(b, t.old)

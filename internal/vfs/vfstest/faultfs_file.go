@@ -24,7 +24,7 @@ func (f *faultFile) write(op string, p []byte, call func(p []byte) (int, error))
 	var err error
 	switch ft.Kind {
 	case After:
-		_, err = call(p) // no one is told that it arrived
+		_, err = call(p) // no one learns that it arrived
 	case Short:
 		n, err = call(p[:len(p)/2])
 	case Most:

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// toolResult is the result of a tool, wherever it stood. content is a list of pi's blocks.
+// toolResult is the result of a tool, wherever it was. content is a list of pi's blocks.
 type toolResult struct {
 	id, name, content, isError []byte
 }
