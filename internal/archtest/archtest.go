@@ -5,8 +5,7 @@
 // A module is read with go/parser alone, so build tags hide nothing. Folders with a go.mod of their
 // own, testdata and hidden folders are no part of it.
 //
-// The import table is the one source: .golangci.yml carries the same edges for editors, and
-// `go test ./internal/archtest -update` writes them there.
+// The import table (imports.go) is the one source of what may import what.
 package archtest
 
 import (

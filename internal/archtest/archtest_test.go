@@ -1,18 +1,13 @@
 package archtest
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 )
-
-var update = flag.Bool("update", false, "write the import table into .golangci.yml")
 
 const root = "../.."
 
@@ -23,35 +18,6 @@ func TestModuleKeepsTheRules(t *testing.T) {
 	}
 	for _, f := range m.Check() {
 		t.Error(f)
-	}
-}
-
-func TestDepguardHoldsTheSameTable(t *testing.T) {
-	name := filepath.Join(root, ".golangci.yml")
-	have, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := WriteRules(have)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Equal(have, want) {
-		return
-	}
-	if !*update {
-		t.Fatal("depguard rules of .golangci.yml differ from the import table; run with -update")
-	}
-	if err := os.WriteFile(name, want, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestWriteRulesWantsItsMarks(t *testing.T) {
-	for _, config := range []string{"", rulesBegin, rulesEnd} {
-		if _, err := WriteRules([]byte(config)); err == nil {
-			t.Errorf("no error for a config of %d bytes without both marks", len(config))
-		}
 	}
 }
 
