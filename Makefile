@@ -24,7 +24,11 @@ S3SERVER := $(CURDIR)/bin/s3server
 # The modules below integration/ see this one as their users do, and are linted with its rules.
 MODULES  := integration integration/s3server
 
-.PHONY: all build test lint fmt fuzz bench bench-compare demo cover proof prove suites soak integration integration-minio s3server clean
+# What `make release` builds for. The packages with files of one system are vetted for the others in `make lint`.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+SYSTEMS   := ./internal/vfs ./backend/local
+
+.PHONY: all build release test test-short lint fmt fuzz bench bench-compare demo cover proof prove suites soak integration integration-minio s3server clean
 
 all: lint test
 
@@ -32,12 +36,28 @@ build: ## the command, as bin/coppice: static, so that no loader runs before it
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/coppice ./cmd/coppice
 
+release: ## static binaries for all platforms, with checksums, in dist/
+	@rm -rf dist && mkdir -p dist
+	@set -eu; for platform in $(PLATFORMS); do \
+		os=$${platform%/*}; arch=$${platform#*/}; ext=; [ $$os != windows ] || ext=.exe; \
+		echo "dist/coppice-$$os-$$arch$$ext"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags='-s -w' \
+			-o dist/coppice-$$os-$$arch$$ext ./cmd/coppice; \
+	done
+	@cd dist && sha256sum coppice-* > SHA256SUMS && cat SHA256SUMS
+
+test-short: ## the quick ones of all tests, without the race detector: for while you write
+	$(GO) test -short $(PKG)
+
 test: ## every test, with the race detector and in random order; then those of sizes, without it
 	$(GO) test -race -shuffle=on $(PKG)
 	$(GO) test -run '^TestSize' $(SIZED)
 
 lint: ## golangci-lint with .golangci.yml, and the modules of the integration tests too
 	$(TOOL) golangci-lint run $(PKG)
+	@set -eu; for system in windows darwin; do \
+		echo "GOOS=$$system go vet $(SYSTEMS)"; CGO_ENABLED=0 GOOS=$$system $(GO) vet $(SYSTEMS); \
+	done
 	@set -eu; for dir in $(MODULES); do \
 		echo "cd $$dir && golangci-lint run"; \
 		(cd "$$dir" && $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run --config=$(CURDIR)/.golangci.yml ./...); \
@@ -108,7 +128,7 @@ integration-minio: ## the same on MinIO, which is built first, once: minutes
 	cd integration && $(GO) run ./minio $(GO) test -race -count=$(COUNT) -timeout=30m
 
 clean: ## what the targets above leave behind
-	rm -rf bin
+	rm -rf bin dist
 	@if command -v docker >/dev/null 2>&1 && docker version >/dev/null 2>&1; then \
 		docker ps -aq --filter label=coppice.s3test | xargs -r docker rm -f; \
 		docker images -q --filter label=coppice.s3test | sort -u | xargs -r docker rmi -f; \
