@@ -70,14 +70,24 @@ func probe(t *testing.T) engine {
 		}
 	}
 	// Where a root has to be looked for in the tree, any entry may have to be, in another state of the handle.
-	for _, pair := range e.Blocks {
-		for _, finder := range []string{"P", "L"} {
-			if other := strings.ReplaceAll(pair, "N", finder); !slices.Contains(e.Blocks, other) {
-				e.Blocks = append(e.Blocks, other)
+	for _, pair := range slices.Clone(e.Blocks) {
+		for _, first := range finders(pair[0]) {
+			for _, second := range finders(pair[1]) {
+				if other := string(first) + string(second); !slices.Contains(e.Blocks, other) {
+					e.Blocks = append(e.Blocks, other)
+				}
 			}
 		}
 	}
 	return e
+}
+
+// finders are the calls that may look in the tree as a call does.
+func finders(kind byte) string {
+	if kind == opRoot {
+		return "NPL"
+	}
+	return string(kind)
 }
 
 // probed is a function of its own, so that it has a name in a stack.
