@@ -84,7 +84,7 @@ func (b *batch) turn(t *turn) {
 	t.twin, t.line = b.sameKey(t), nil
 	switch {
 	case t.known != nil && b.grown(t):
-		t.lost = b.line(nil, b.restStep(), t.step.Entries)
+		t.lost = b.line(nil, b.restStep(), append(b.take(t.upto), t.step.Entries...))
 		return
 	case t.known != nil || t.lost != nil:
 		return

@@ -138,7 +138,7 @@ func (j *Journal) compose(ctx context.Context, op *operation, p plan) (*batch, e
 		}
 	}
 	for _, t := range turns {
-		if t.step.Key == "" {
+		if t.known, t.lost = nil, nil; t.step.Key == "" { // what a batch in doubt said of it does not count
 			continue
 		}
 		if err := j.lookUp(ctx, p.base, t); err != nil {

@@ -71,6 +71,11 @@ func TestReplays(t *testing.T) {
 		{"Rebase left the handle in doubt: nothing but a lost move was to be settled", "append f1 | 1:S | 1:W; 0 4"},
 		{"a repeated turn's entries stayed in the handle", "append f1 | 1:Q | 2:Q,N; 0 0 6"},
 		{"Rebase failed for good: what an entry grew from was dropped with a repeated turn", "append f1 | 1:Q | 2:Q,A; 0 0 6"},
+		{"the same, beside what was appended before the turn", "replace f1 | 1:Q | 2:N,Q,L; 0 0 4"},
+		{
+			"Rebase failed for good: a navigation had lost in a Claim in doubt",
+			"replace eager f2 c2 | 1:A,B,W,A | 1:A,K,M | 1:T,C!; 0 0 0 0 2 2 7 0 0 0 0 5",
+		},
 		{"a commit that joined its twin returned nil without what was appended before it", "append | 1:K | 1:A,K; 0 1 1"},
 		{"a repeated turn did not count entries in doubt as pending", "replace both f1 | 1:K | 2:A,K; 0 0 0 5"},
 		{"a turn in the queue replaced another writer's, when the one before it was kept", "append both | 1:W,C | 1:C; 0 0 0 0 0 1"},

@@ -178,7 +178,7 @@ func (r *run) structure(t *truth) {
 func (r *run) grown() bool {
 	return r.any(func(c *record) bool {
 		return c.kind == opBoth && c.unknown() && r.any(func(o *record) bool {
-			return o.h == c.h && in(o.kind, appends) && o.ok() && o.end > c.end
+			return o.h == c.h && in(o.kind, appends+"L") && (!o.returned || o.end > c.end) // a label grows from the head too
 		})
 	})
 }
