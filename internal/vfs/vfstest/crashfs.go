@@ -9,8 +9,8 @@
 //
 // # What a crash may do
 //
-// To a file: lose what was written since its last sync, keep it, keep the size without the data (zeros),
-// keep any subset of the 512-byte sectors or 4-KiB pages that changed, stop at any sector or in the middle of
+// To a file: lose what was written since its last sync, keep it, keep the size without the data (zeros, or what
+// the blocks held before, in a file that is gone or in this one), keep any subset of the 512-byte sectors or 4-KiB pages that changed, stop at any sector or in the middle of
 // one, or undo a truncation. To a directory: keep any subset of the names that were made, replaced or removed
 // since its last sync. So a rename may be lost, done, or half done (both names, or neither); a file may exist
 // without its data, and be lost with its directory. What was synced stays.
@@ -38,6 +38,7 @@ type CrashFS struct {
 	last  uint64           // the last inode number given
 	ops   int              // changes so far
 	watch func(op Op, at *Point)
+	freed []byte // what the file held that was removed last: the next one may get its blocks
 }
 
 var _ vfs.FS = (*CrashFS)(nil)
@@ -157,7 +158,18 @@ func (s *CrashFS) dir(p string) (*inode, error) {
 
 func (s *CrashFS) inode(dir bool) *inode {
 	s.last++
-	return &inode{id: s.last, dir: dir, links: 1, modified: s.ops, content: nothing}
+	n := &inode{id: s.last, dir: dir, links: 1, modified: s.ops, content: nothing}
+	if !dir && len(s.freed) > 0 {
+		n.content = &content{freed: s.freed}
+	}
+	return n
+}
+
+// unlink takes one of a file's names away.
+func (s *CrashFS) unlink(n *inode) {
+	if n.links--; n.links == 0 && len(n.content.disk) > 0 {
+		s.freed = n.content.disk
+	}
 }
 
 func fail(op, p string, err error) error { return &fs.PathError{Op: op, Path: p, Err: err} }
@@ -285,7 +297,7 @@ func (s *CrashFS) Rename(from, to string) error {
 	}
 	s.change("rename", to)
 	if old != nil {
-		old.links--
+		s.unlink(old)
 	}
 	s.set(from, nil)
 	s.set(to, n)
@@ -304,7 +316,7 @@ func (s *CrashFS) Remove(p string) error {
 		return fail("remove", p, err)
 	}
 	s.change("remove", p)
-	n.links--
+	s.unlink(n)
 	s.set(p, nil)
 	return nil
 }

@@ -17,6 +17,7 @@ type content struct {
 	next  []byte   // what a sync makes durable: mem, but for what a failed sync lost
 	disk  []byte   // what is durable
 	since [][]byte // next after each change since the last sync, newest last
+	freed []byte   // what the blocks held that the file was given when it was made
 
 	sum    sum        // of disk, where nothing is since
 	summed bool       // sum is set
@@ -36,7 +37,7 @@ func splice(b, p []byte, off int) []byte {
 
 // edit is c with both views of the file changed alike.
 func (c *content) edit(change func(b []byte) []byte) *content {
-	next := &content{mem: change(c.mem), disk: c.disk}
+	next := &content{mem: change(c.mem), disk: c.disk, freed: c.freed}
 	next.next = next.mem
 	if !same(c.mem, c.next) {
 		next.next = change(c.next)
@@ -51,14 +52,16 @@ func same(a, b []byte) bool {
 }
 
 // synced is c after a sync that worked.
-func (c *content) synced() *content { return &content{mem: c.mem, next: c.next, disk: c.next} }
+func (c *content) synced() *content {
+	return &content{mem: c.mem, next: c.next, disk: c.next, freed: c.freed}
+}
 
 // lost is c after a sync that failed: what was changed since the last one counts as clean, and reads as it
 // did. The disk keeps the old bytes, at the new size.
 func (c *content) lost() *content {
 	kept := make([]byte, len(c.next))
 	copy(kept, c.disk)
-	return &content{mem: c.mem, next: kept, disk: c.disk, since: [][]byte{kept}}
+	return &content{mem: c.mem, next: kept, disk: c.disk, since: [][]byte{kept}, freed: c.freed}
 }
 
 // durable is what a crash leaves of c, where nothing was changed since the last sync: what a failed one lost is

@@ -148,7 +148,7 @@ func (e *enumeration) some(n int, seed uint64, yield func(*Image) bool) {
 			return
 		}
 		for d, size := range e.sizes {
-			for to := range min(size, 4) { // of a file: lost, kept, size without data, half
+			for to := range min(size, 5) { // of a file: lost, kept, size without data, with stale data, half
 				e.choose(d, to)
 				if !give() {
 					return
@@ -174,19 +174,20 @@ const (
 )
 
 // crash returns what a crash may leave of a file, at most limit contents and at least one: what is durable,
-// all that was written, its size without the data, half of it, what was there between, and then torn
-// forms at sectors, pages and single bytes.
+// all that was written, its size without the data, or with what the blocks held before, half of it, what was there
+// between, and then torn forms at sectors, pages and single bytes.
 func (c *content) crash(limit int) []*content {
 	limit = max(limit, 1)
 	if c.asked >= limit {
 		return c.after[:min(limit, len(c.after))]
 	}
-	t := tear{old: c.disk, now: c.next, limit: limit, seen: map[sum]bool{}}
+	t := tear{old: c.disk, now: c.next, freed: c.freed, limit: limit, seen: map[sum]bool{}}
 	t.add(c.disk)
 	if t.add(c.next); len(t.out) == 1 && limit > 1 { // it is what is durable, but not what was between
 		t.out = append(t.out, t.out[0])
 	}
 	t.zeros()
+	t.stale()
 	t.half()
 	for _, b := range c.since[:len(c.since)-1] {
 		t.add(b)

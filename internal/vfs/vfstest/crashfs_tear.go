@@ -8,6 +8,7 @@ import (
 // tear collects what a crash may leave between two contents of a file.
 type tear struct {
 	old, now []byte
+	freed    []byte // what blocks may hold that the file was given
 	limit    int
 	seen     map[sum]bool
 	out      []*content
@@ -35,6 +36,32 @@ func (t *tear) base(size int) []byte {
 
 // zeros is the size without the data.
 func (t *tear) zeros() { t.add(t.base(len(t.now))) }
+
+// stale is the size without the data, and the blocks that were given to the file hold what they held before: bytes of a
+// file that was removed, or of an earlier part of this one.
+func (t *tear) stale() { t.add(t.given(len(t.now))) }
+
+// given is the old content at a size, with bytes of before behind its end, from sector to sector.
+func (t *tear) given(size int) []byte {
+	b := t.base(size)
+	from := t.freed
+	if len(t.old) > 0 {
+		from = t.old
+	}
+	if len(from) == 0 {
+		return b
+	}
+	whole := (len(from) + sector - 1) / sector * sector
+	for at := len(t.old); at < size; {
+		src := at % whole
+		if src >= len(from) {
+			at = (at/sector + 1) * sector // the end of its last sector holds nothing
+			continue
+		}
+		at += copy(b[at:], from[src:])
+	}
+	return b
+}
 
 // half is what is left when the second half of the bytes that were added, or changed, did not arrive.
 func (t *tear) half() {
@@ -95,23 +122,22 @@ func (t *tear) subsets(unit int) {
 	n := len(units)
 	if n <= subsetsMax {
 		for mask := range 1 << n {
-			if !t.add(t.with(units, unit, func(i int) bool { return mask>>i&1 != 0 }, len(t.now))) {
+			if !t.add(t.with(t.base(len(t.now)), units, unit, func(i int) bool { return mask>>i&1 != 0 }, len(t.now))) {
 				return
 			}
 		}
 		return
 	}
 	for i := range units {
-		if !t.add(t.with(units, unit, func(k int) bool { return k == i }, len(t.now))) ||
-			!t.add(t.with(units, unit, func(k int) bool { return k != i }, len(t.now))) {
+		if !t.add(t.with(t.base(len(t.now)), units, unit, func(k int) bool { return k == i }, len(t.now))) ||
+			!t.add(t.with(t.base(len(t.now)), units, unit, func(k int) bool { return k != i }, len(t.now))) {
 			return
 		}
 	}
 }
 
-// with is the old content with some of the changed units of the new, at a size.
-func (t *tear) with(units []int, unit int, arrived func(i int) bool, size int) []byte {
-	b := t.base(size)
+// with is b, the old content at a size, with some of the changed units of the new.
+func (t *tear) with(b []byte, units []int, unit int, arrived func(i int) bool, size int) []byte {
 	for i, at := range units {
 		if arrived(i) && at < size {
 			n := copy(b[at:min(at+unit, size)], cut(t.now, at, unit))
@@ -140,7 +166,11 @@ func (t *tear) chosen() {
 		if rng.IntN(2) == 0 {
 			units := t.changed(unit)
 			most := rng.IntN(4)
-			b = t.with(units, unit, func(int) bool { return rng.IntN(4) <= most }, large)
+			under := t.base
+			if rng.IntN(2) == 0 {
+				under = t.given
+			}
+			b = t.with(under(large), units, unit, func(int) bool { return rng.IntN(4) <= most }, large)
 		}
 		if !t.add(b[:size:size]) {
 			return

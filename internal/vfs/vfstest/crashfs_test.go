@@ -262,3 +262,23 @@ func TestDeterministic(t *testing.T) {
 		t.Errorf("two runs give %d and %d images, not the same", len(a), len(b))
 	}
 }
+
+// A file that was extended, or made, and whose data did not arrive may hold what its blocks held before: bytes of its own
+// earlier part, or of a file that is gone.
+func TestLostDataMayBeStale(t *testing.T) {
+	s := NewCrashFS()
+	own := string(bytes.Repeat([]byte("o"), 2*sector))
+	write(t, s, "log", own, true)
+	write(t, s, "log", string(bytes.Repeat([]byte("n"), 100)), false)
+	if got := outcomes(s.Point(), "log"); !slices.Contains(got, own+own[:100]) {
+		t.Errorf("the log never goes on with bytes of its own earlier part: %d contents", len(got))
+	}
+	gone := string(bytes.Repeat([]byte("g"), 300))
+	write(t, s, "gone", gone, true)
+	syncDir(t, s, ".")
+	ok(t, s.Remove("gone"))
+	write(t, s, "new", string(bytes.Repeat([]byte("n"), 200)), false)
+	if got := outcomes(s.Point(), "new"); !slices.Contains(got, gone[:200]) {
+		t.Errorf("the new file never holds bytes of the one that is gone: %q", got)
+	}
+}
