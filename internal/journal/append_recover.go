@@ -48,16 +48,33 @@ func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 	}
 	st, err := state.Restore(o, info)
 	if err != nil || st.Active() == nil {
-		return a.rebuild(ctx, info)
+		return a.rebuildBeside(ctx, info)
 	}
 	now, err := a.catchUp(ctx, st)
 	if errors.Is(err, errLost) {
-		return a.rebuild(ctx, info)
+		return a.rebuildBeside(ctx, info)
 	}
 	if err == nil && now.Summary.Tombstone { // its deletion has begun, and was broken off
 		return nil, deleted(a.cfg.Session)
 	}
 	return now, err
+}
+
+// rebuildBeside is rebuild where checkpoint_latest is intact: that no segment is there is damage then, and not the absence
+// of the session, unless the session was deleted between the two looks.
+func (a *appendStrategy) rebuildBeside(ctx context.Context, info backend.Info) (*state.State, error) {
+	st, err := a.rebuild(ctx, info)
+	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrDeleted) {
+		return st, err
+	}
+	switch o, _, cerr := a.store.Checkpoint(ctx); {
+	case cerr == nil && o.Summary.Tombstone:
+		return nil, deleted(a.cfg.Session)
+	case cerr == nil:
+		key := layout.SessionPrefix(a.cfg.Session) + layout.Transcript
+		return nil, store.Corrupt(key, 0, fmt.Errorf("checkpoint_latest is there, and no segment is: %w", codec.ErrFormat))
+	}
+	return nil, err
 }
 
 func deleted(session string) error {

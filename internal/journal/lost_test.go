@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/trace"
 )
 
@@ -190,5 +193,29 @@ func TestCosts(t *testing.T) {
 				t.Errorf("resume: %s", diff)
 			}
 		})
+	}
+}
+
+// All segments are gone and the checkpoint is intact: the session is damaged, and not one that never was.
+func TestCheckpointWithoutSegments(t *testing.T) {
+	w := newWorld(t, memory.NewAppender())
+	j := w.create("s1")
+	w.turn(j, "a", `1`)
+	if err := j.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range w.keys(layout.Transcript) {
+		if err := w.b.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Open(t.Context(), w.config("s1")); !errors.Is(err, store.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a session of which only the checkpoint is left: %v, want ErrCorrupt", err)
+	}
+	if err := Delete(t.Context(), w.config("s1")); err != nil {
+		t.Errorf("it cannot be deleted: %v", err)
+	}
+	if _, err := Open(t.Context(), w.config("s1")); !errors.Is(err, store.ErrDeleted) {
+		t.Errorf("after its deletion: %v", err)
 	}
 }

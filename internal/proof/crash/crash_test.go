@@ -55,8 +55,13 @@ func TestProofCrash(t *testing.T) {
 	}
 	var blank sync.Map
 	repairs, deaths := proof.Pick(t, 3, 80, 5000), proof.Pick(t, 1, 3, 60)
-	each(r, rounds*len(Scenarios)+repairs+deaths, func(job int) {
+	var lost atomic.Int64
+	lies := proof.Pick(t, 6, len(Scenarios), 40*len(Scenarios))
+	each(r, rounds*len(Scenarios)+repairs+deaths+lies, func(job int) {
 		switch n := job - rounds*len(Scenarios); {
+		case n >= repairs+deaths:
+			lost.Add(int64(exploreLies(t, r, uint64(n-repairs-deaths))))
+			return
 		case n >= repairs:
 			exploreTidyDeath(t, r, uint64(n-repairs), &blank)
 			return
@@ -68,6 +73,9 @@ func TestProofCrash(t *testing.T) {
 		x := exploreOne(t, r, s, uint64(job), plan, &blank)
 		r.Explored(x.States)
 	})
+	if lost.Load() == 0 {
+		t.Error("no name was lost where directories lie")
+	}
 }
 
 func exploreOne(t *testing.T, r *proof.Report, s *Scenario, seed uint64, plan Plan, blank *sync.Map) *Explorer {

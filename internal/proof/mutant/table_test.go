@@ -436,4 +436,10 @@ var mutants = []mutant{
 		suite: "session", pkg: "internal/session", run1: "TestOnlyWays",
 		want: "entries of each window are damaged, and",
 	},
+	{
+		name: "without-segments-never-was", broken: "a session of which only the checkpoint is left counts as missing",
+		edits: []edit{{recoverGo, "\tcase cerr == nil:\n\t\tkey := layout.SessionPrefix", "\tcase cerr == nil && o == nil:\n\t\tkey := layout.SessionPrefix"}},
+		suite: "journal", pkg: "internal/journal", run1: "TestCheckpointWithoutSegments",
+		want: "a session of which only the checkpoint is left",
+	},
 }

@@ -33,6 +33,10 @@ import (
 
 // CrashFS is the file system. The zero value is an empty one.
 type CrashFS struct {
+	// DirsLie has syncs of directories report success and make no name durable, as some network file systems do. It must
+	// not change during a call.
+	DirsLie bool
+
 	mu    sync.Mutex
 	names map[string]*name // by path; also of names that are gone, but not durably
 	last  uint64           // the last inode number given
