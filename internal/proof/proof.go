@@ -58,6 +58,13 @@ type Report struct {
 	began      time.Time
 	explored   int64
 	violations int
+	figures    []figure // in the order in which they were first counted
+}
+
+// figure is a part of what a suite explored, or another count of it.
+type figure struct {
+	name string
+	n    int64
 }
 
 // Begin starts the report of a suite; its line is printed when the test ends. A suite that explored
@@ -78,6 +85,19 @@ func (r *Report) Explored(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.explored += int64(n)
+}
+
+// Figure adds to a named count, which the suite's line shows after the seconds.
+func (r *Report) Figure(name string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.figures {
+		if r.figures[i].name == name {
+			r.figures[i].n += int64(n)
+			return
+		}
+	}
+	r.figures = append(r.figures, figure{name, int64(n)})
 }
 
 // Violation records that a promise was broken, fails the test, and says how to see it again: the text
@@ -122,6 +142,10 @@ func (r *Report) end() {
 }
 
 func (r *Report) line() string {
-	return fmt.Sprintf("proof %s explored=%d violations=%d seconds=%.1f",
+	line := fmt.Sprintf("proof %s explored=%d violations=%d seconds=%.1f",
 		r.name, r.explored, r.violations, r.now().Sub(r.began).Seconds())
+	for _, f := range r.figures {
+		line += fmt.Sprintf(" %s=%d", f.name, f.n)
+	}
+	return line
 }

@@ -38,8 +38,11 @@ func TestReport(t *testing.T) {
 	r := begin(d, "states", now)
 	r.Explored(3)
 	r.Explored(4)
+	r.Figure("first", 2)
+	r.Figure("recovery", 4)
+	r.Figure("first", 1)
 	clock = clock.Add(1500 * time.Millisecond)
-	if got, want := r.line(), "proof states explored=7 violations=0 seconds=1.5"; got != want {
+	if got, want := r.line(), "proof states explored=7 violations=0 seconds=1.5 first=3 recovery=4"; got != want {
 		t.Errorf("line is %q, want %q", got, want)
 	}
 	d.end()

@@ -71,7 +71,7 @@ func TestProofCrash(t *testing.T) {
 		}
 		s := &Scenarios[job%len(Scenarios)]
 		x := exploreOne(t, r, s, uint64(job), plan, &blank)
-		r.Explored(x.States)
+		x.Report(r)
 	})
 	if lost.Load() == 0 {
 		t.Error("no name was lost where directories lie")

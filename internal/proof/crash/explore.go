@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/proof"
 	"github.com/coppice-go/coppice/internal/vfs/vfstest"
 )
 
@@ -39,27 +40,41 @@ type Explorer struct {
 	Plan  Plan
 	Where string // scenario and seed, for what is reported
 	Bad   func(format string, args ...any)
-	// States counts the distinct states that were recovered and checked.
-	States int
+	// First counts the distinct states that a crash of the scenario left and that were recovered and checked, Recovery
+	// those that a crash of a recovery left.
+	First, Recovery int
 	// Blank holds, for all explorers of a suite, the states that follow from a disk without a commit: those do
 	// not depend on the scenario, and count once.
 	Blank *sync.Map
 
 	lim    journal.Limits
 	seen   map[[2]uint64]Found
+	shown  map[Found]bool // what users saw
 	firsts int
 	blank  bool   // what is explored now follows from a disk without a commit
 	torn   []byte // the torn bytes that the recovery found whose crashes are explored now; all of them durable
 }
 
-// count counts a state that was recovered.
-func (x *Explorer) count(img *vfstest.Image) {
+// count counts a state that was recovered, in n, and what the recovery found.
+func (x *Explorer) count(n *int, img *vfstest.Image, f Found) {
+	if x.seen[img.Sum()] = f; f.Commits > 0 {
+		x.shown[f] = true
+	}
 	if x.blank {
 		if _, known := x.Blank.LoadOrStore(img.Sum(), nil); known {
 			return
 		}
 	}
-	x.States++
+	*n++
+}
+
+// Report adds what was explored to a suite's figures. Distinct are the states of a session that users saw and that
+// differ in the newest commit, the number of commits or the snapshots; sessions without a commit are left out.
+func (x *Explorer) Report(r *proof.Report) {
+	r.Explored(x.First + x.Recovery)
+	r.Figure("first", x.First)
+	r.Figure("recovery", x.Recovery)
+	r.Figure("distinct", len(x.shown))
 }
 
 // Seeds of the worlds that recover. They never meet those of scenarios.
@@ -70,7 +85,10 @@ const (
 
 // NewExplorer makes an explorer whose processes have these limits.
 func NewExplorer(lim journal.Limits, where string, plan Plan, blank *sync.Map, bad func(format string, args ...any)) *Explorer {
-	return &Explorer{Plan: plan, Blank: blank, Where: where, Bad: bad, lim: lim, seen: map[[2]uint64]Found{}}
+	return &Explorer{
+		Plan: plan, Blank: blank, Where: where, Bad: bad, lim: lim,
+		seen: map[[2]uint64]Found{}, shown: map[Found]bool{},
+	}
 }
 
 // Explore crashes a scenario at each of its moments. The last ones come first, so that where the same state
@@ -109,8 +127,8 @@ func (x *Explorer) first(ctx context.Context, m *Moment, n int, img *vfstest.Ima
 	}
 	x.firsts++
 	f, err := x.goOn(ctx, boot(img, seedFirst, x.lim), true, where, m, h, x.Plan.Second.States > 0 && x.firsts%x.Plan.Every == 0)
-	x.seen[img.Sum()], x.blank = f, f.Commits == 0
-	x.count(img)
+	x.blank = f.Commits == 0
+	x.count(&x.First, img, f)
 	if err != nil {
 		x.Bad("%s: %v\n%s", where, err, img)
 	}
@@ -212,8 +230,7 @@ func (x *Explorer) second(ctx context.Context, first string, m *Moment, n int, i
 	cfg := w.Config()
 	cfg.Go = idle
 	f, j, err := w.Look(ctx, cfg, &m.Told, h)
-	x.seen[img.Sum()] = f
-	x.count(img)
+	x.count(&x.Recovery, img, f)
 	if err == nil {
 		err = w.Resume(ctx, cfg, f, j, &m.Told, false)
 	}

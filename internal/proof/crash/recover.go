@@ -18,9 +18,10 @@ import (
 
 // Found is what a recovery found before it wrote anything.
 type Found struct {
-	Commits int    // of the session; 0 = there is none
-	Commit  string // the newest
-	Deleted bool
+	Commits   int    // of the session; 0 = there is none
+	Commit    string // the newest
+	Snapshots string // their names
+	Deleted   bool
 }
 
 // Against holds what was found against what callers were told by the time of the crash, and what was committed.
@@ -70,6 +71,9 @@ func (w *World) Look(ctx context.Context, cfg journal.Config, told *Promise, h *
 		if err := h.Reads(ctx, j, st); err != nil {
 			return f, nil, err
 		}
+		if f.Snapshots, err = snapshots(ctx, cfg.Backend); err != nil {
+			return f, nil, err
+		}
 		for _, name := range told.Snapshots {
 			if _, err := j.ReadSnapshot(ctx, name); err != nil {
 				return f, nil, fmt.Errorf("I9: snapshot %s: %w", name, err)
@@ -80,6 +84,18 @@ func (w *World) Look(ctx context.Context, cfg journal.Config, told *Promise, h *
 		return f, nil, fmt.Errorf("I14: opening for read made %d changes", n)
 	}
 	return f, j, f.Against(told, h)
+}
+
+// snapshots are the names of the session's snapshots, a line each.
+func snapshots(ctx context.Context, b backend.Backend) (names string, err error) {
+	prefix := layout.SessionPrefix(Session) + layout.Snapshots
+	for info, err := range b.List(ctx, backend.ListOptions{Prefix: prefix}) {
+		if err != nil {
+			return "", err
+		}
+		names += info.Key[len(prefix):] + "\n"
+	}
+	return names, nil
 }
 
 // Resume goes on after a crash: one more commit, on a new session where none was found, or the end of a

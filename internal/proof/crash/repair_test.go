@@ -133,4 +133,5 @@ func exploreRepair(t *testing.T, r *proof.Report, seed uint64) {
 		}
 	}
 	r.Explored(len(seen))
+	r.Figure("first", len(seen))
 }

@@ -208,6 +208,6 @@ func TestProofSequences(t *testing.T) {
 		}
 		x := NewExplorer(lim, where, plan, &blank, r.Violation)
 		x.Explore(t.Context(), moments, h)
-		r.Explored(x.States)
+		x.Report(r)
 	})
 }

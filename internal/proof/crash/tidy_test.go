@@ -97,6 +97,6 @@ func exploreTidyDeath(t *testing.T, r *proof.Report, seed uint64, blank *sync.Ma
 		}
 		x := NewExplorer(lim, where, plan, blank, r.Violation)
 		x.Explore(t.Context(), moments, h)
-		r.Explored(x.States)
+		x.Report(r)
 	}
 }
