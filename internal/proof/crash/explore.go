@@ -159,6 +159,11 @@ func (x *Explorer) goOn(ctx context.Context, w *World, durable bool, where strin
 	if x.torn = nil; durable && j != nil && !f.Deleted && !m.Told.Deleting {
 		x.torn = w.behind(j.State())
 	}
+	if again && !durable || x.firsts%x.Plan.Verify == 0 {
+		if err := w.Peek(ctx, x.firsts%2 == 0, f.shown()); err != nil {
+			return f, err
+		}
+	}
 	resume := func() error { return w.Resume(ctx, cfg, f, j, &m.Told, again) }
 	if again {
 		after, err = w.Track(resume)
@@ -204,7 +209,7 @@ func (w *World) whole(ctx context.Context, h *History, f Found) (*History, error
 	if err != nil {
 		return nil, err
 	}
-	if err := all.Keeps(w.given); err != nil {
+	if err := all.Keeps(w.given, w.refused); err != nil {
 		return nil, err
 	}
 	if len(all.Commits) <= f.Commits {

@@ -95,8 +95,14 @@ func (h *History) Holds(st *state.State) error {
 // whole is the seq of what lies anywhere in the history, in order: the lines of an import.
 const whole = ^uint64(0)
 
-// Keeps holds the history against what callers handed over, byte for byte.
-func (h *History) Keeps(given []Given) error {
+// Keeps holds the history against what callers handed over, byte for byte: what was acknowledged is in it, and what was
+// refused is not.
+func (h *History) Keeps(given []Given, refused [][]byte) error {
+	for _, text := range refused {
+		if slices.ContainsFunc(h.Lines, func(l []byte) bool { return bytes.Contains(l, text) }) {
+			return fmt.Errorf("I2: %q was not applied, its caller was told, and is in the history", text)
+		}
+	}
 	for _, g := range given {
 		lines := h.Lines
 		if g.Seq != whole {

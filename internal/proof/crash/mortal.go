@@ -16,12 +16,17 @@ type mortal struct {
 	made  int // changes so far
 	dead  bool
 	files []vfs.File
+
+	before func() // is called before each change; nil = nothing is
 }
 
 var errKilled = errors.New("the process was killed")
 
 // call counts a call; change: one that changes the disk.
 func (m *mortal) call(change bool) error {
+	if change && m.before != nil {
+		m.before()
+	}
 	if !m.dead && change {
 		if m.made == m.left {
 			m.dead = true

@@ -24,6 +24,14 @@ type Found struct {
 	Deleted   bool
 }
 
+// shown is the newest commit that a program finds; "" = there is no session.
+func (f Found) shown() string {
+	if f.Deleted {
+		return ""
+	}
+	return f.Commit
+}
+
 // Against holds what was found against what callers were told by the time of the crash, and what was committed.
 func (f Found) Against(told *Promise, h *History) error {
 	switch {

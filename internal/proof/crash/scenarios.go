@@ -2,6 +2,7 @@ package crash
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -45,6 +46,11 @@ var Scenarios = []Scenario{
 	{"torn", 2, leaveTorn, func(ctx context.Context, w *World) error { return w.turns(ctx, 2, 0) }},
 	{"images", 1, nil, playImages},
 	{"settle", 3, nil, playSettle},
+	{"program", 0, nil, playProgram},
+	{"cancel", 1, nil, playCancel},
+	{"group", 1, nil, playGroup},
+	{"readers", 1, nil, playReaders},
+	{"unsynced", 2, leaveUnsynced, playReaders},
 }
 
 // Run plays a scenario on the world's empty disk, and returns the moments of what Play did and the history.
@@ -61,7 +67,7 @@ func (s *Scenario) Run(ctx context.Context, w *World) ([]Moment, *History, error
 		h, err = w.History(ctx)
 	}
 	if err == nil {
-		err = h.Keeps(w.given)
+		err = h.Keeps(w.given, w.refused)
 	}
 	return moments, h, err
 }
@@ -198,6 +204,32 @@ func leaveGarbage(ctx context.Context, w *World) error {
 		}
 		return nil
 	})
+}
+
+// leaveUnsynced leaves the disk of a process that was killed between the write of a turn and its sync: the power stays,
+// and the bytes are read back.
+func leaveUnsynced(ctx context.Context, w *World) error {
+	j, err := journal.Open(ctx, w.Config())
+	if err != nil {
+		return err
+	}
+	var left *vfstest.CrashFS
+	moments, err := w.Track(func() error {
+		_, err := j.Commit(ctx, w.Step(j.State(), 300+w.text()))
+		return err
+	})
+	for _, m := range moments {
+		if m.Op.Kind == "sync" && strings.Contains(m.Op.Name, "/"+layout.Transcript) {
+			left = m.At.Fork()
+		}
+	}
+	if err == nil && left == nil {
+		err = errors.New("no sync of the log")
+	}
+	if left != nil {
+		w.FS = left
+	}
+	return err
 }
 
 func playCollect(ctx context.Context, w *World) error {

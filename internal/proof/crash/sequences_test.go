@@ -174,7 +174,7 @@ func (u *user) run(ctx context.Context, ops []int) ([]Moment, *History, error) {
 	}
 	if !u.Told.Deleting {
 		if h, err = u.History(ctx); err == nil {
-			err = h.Keeps(u.given)
+			err = h.Keeps(u.given, u.refused)
 		}
 	}
 	return moments, h, err

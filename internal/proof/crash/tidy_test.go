@@ -65,7 +65,7 @@ func (w *World) tidyDeath(ctx context.Context, left int) (moments []Moment, h *H
 		h, err = w.History(ctx)
 	}
 	if err == nil {
-		err = h.Keeps(w.given)
+		err = h.Keeps(w.given, w.refused)
 	}
 	return moments, h, made, err
 }

@@ -20,6 +20,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
@@ -43,13 +44,15 @@ type World struct {
 	Rng    *rand.Rand // for the scenario's own choices
 	Told   Promise    // what callers have been told so far
 
-	seed  uint64
-	rand  *rand.ChaCha8
-	clock time.Time
-	given []Given                            // what was handed to acknowledged commits
-	raws  map[string]string                  // of the entries made, by id
-	made  int                                // entries
-	file  iter.Seq2[transcript.Draft, error] // what a scenario imports
+	seed    uint64
+	rand    *rand.ChaCha8
+	clock   time.Time
+	given   []Given                            // what was handed to acknowledged commits
+	refused [][]byte                           // what was handed to commits that were not applied, as their callers were told
+	raws    map[string]string                  // of the entries made, by id
+	made    int                                // entries
+	file    iter.Seq2[transcript.Draft, error] // what a scenario imports
+	watch   *watch                             // of the processes that start from now on; nil = none is watched
 }
 
 // Promise is what callers were told by some moment.
@@ -74,12 +77,19 @@ func (w *World) Config() journal.Config {
 	if w.Over != nil {
 		over = w.Over
 	}
+	if w.watch != nil {
+		over = &mortal{FS: over, left: -1, before: w.watch.change}
+	}
 	b, err := local.Open("", &local.Options{FS: over})
 	if err != nil {
 		panic(err) // it opens nothing yet
 	}
+	var seen backend.Backend = b
+	if w.watch != nil {
+		seen = &watchedDisk{b, w.watch}
+	}
 	return journal.Config{
-		Backend: b, Session: Session, Writer: "w", Rand: w.rand, Limits: w.Limits,
+		Backend: seen, Session: Session, Writer: "w", Rand: w.rand, Limits: w.Limits,
 		Go:    func(job func()) { job() },
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 		Now:   func() time.Time { w.clock = w.clock.Add(time.Millisecond); return w.clock },

@@ -1,0 +1,56 @@
+package crash
+
+import (
+	"context"
+
+	"github.com/coppice-go/coppice/backend"
+)
+
+// watch is what a scenario does while a process is at work on the disk.
+type watch struct {
+	begins  func(ctx context.Context) // is called when an append begins; nil = nothing is
+	changes func()                    // is called before each change of the disk; nil = nothing is
+}
+
+func (w *watch) change() {
+	if w.changes != nil {
+		w.changes()
+	}
+}
+
+// watchedDisk is the disk as a watched process sees it.
+type watchedDisk struct {
+	backend.Appender
+	watch *watch
+}
+
+func (d *watchedDisk) Append(ctx context.Context, key string, off int64, p []byte) (backend.Info, error) {
+	if d.watch.begins != nil {
+		d.watch.begins(ctx)
+	}
+	return d.Appender.Append(ctx, key, off, p)
+}
+
+// cancelled makes a call whose caller gives up at moment number left of it. The moments are those at which an append
+// begins, and those before a change of the disk. The call goes on when its request knows of it, so that equal runs are
+// equal.
+func (w *watch) cancelled(ctx context.Context, left int, call func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var request context.Context
+	w.changes = func() {
+		if left--; left != -1 {
+			return
+		}
+		cancel()
+		if request != nil {
+			<-request.Done()
+		}
+	}
+	w.begins = func(ctx context.Context) {
+		request = ctx
+		w.changes()
+	}
+	defer func() { w.changes, w.begins = nil, nil }()
+	return call(ctx)
+}
