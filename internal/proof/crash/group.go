@@ -16,15 +16,22 @@ import (
 // caller is one of several that commit turns on one handle at the same time.
 type caller struct {
 	given Given
+	entry string // its id, where the caller made it
 	r     journal.Result
 	err   error
 	done  chan struct{}
 }
 
+// handle is what several callers commit on.
+type handle struct {
+	waiting func() int
+	start   func(ctx context.Context, last bool) *caller
+}
+
 // group has n turns share a request of a live handle: they queue, in order, while the request of a first turn is on its
 // way, and a last one is taken back meanwhile. One goroutine runs at a time. It returns the first turn, the n, and the
-// last one.
-func (w *World) group(ctx context.Context, h *session.Handle, n int) []*caller {
+// last one; of a first turn that failed before it was sent, that alone.
+func (w *World) group(ctx context.Context, h handle, n int) []*caller {
 	var once sync.Once
 	held, release := make(chan struct{}), make(chan struct{})
 	w.watch.begins = func(context.Context) {
@@ -34,23 +41,23 @@ func (w *World) group(ctx context.Context, h *session.Handle, n int) []*caller {
 		})
 	}
 	defer func() { w.watch.begins = nil }()
-	first := w.caller(ctx, h, false)
+	first := h.start(ctx, false)
 	all := []*caller{first}
 	select {
 	case <-held:
-	case <-first.done: // it failed before it was sent
+	case <-first.done:
 		return all
 	}
 	last, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for i := range n + 1 {
-		waiting, of := h.Waiting(), ctx
+		waiting, of := h.waiting(), ctx
 		if i == n {
 			of = last
 		}
-		c := w.caller(of, h, i == n)
+		c := h.start(of, i == n)
 		all = append(all, c)
-		for h.Waiting() == waiting && !c.over() {
+		for h.waiting() == waiting && !c.over() {
 			runtime.Gosched()
 		}
 	}
@@ -95,7 +102,7 @@ func (w *World) caller(ctx context.Context, h *session.Handle, carries bool) *ca
 
 // Group commits turns that share a request, and books them: all were acknowledged but the one that was taken back.
 func (w *World) Group(ctx context.Context, h *session.Handle, n int) error {
-	all := w.group(ctx, h, n)
+	all := w.group(ctx, handle{h.Waiting, func(ctx context.Context, last bool) *caller { return w.caller(ctx, h, last) }}, n)
 	for i, c := range all {
 		switch {
 		case i == n+1 && !errors.Is(c.err, context.Canceled):

@@ -207,6 +207,10 @@ var lives = []struct {
 		l.told()
 		l.close(ctx, l.turn(ctx, j, 30, false))
 	}},
+	{"look", "append", lookingOn},
+	{"cancel", "append", givingUp},
+	{"group", "append", sharing},
+	{"program", "", embedding},
 	{"delete", "append", func(ctx context.Context, l *life) {
 		l.deleting = true
 		for range 3 {

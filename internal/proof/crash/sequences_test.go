@@ -84,18 +84,46 @@ var alphabet = []struct {
 		return err
 	}},
 	{"rival", func(ctx context.Context, u *user) error {
-		other, err := u.Open()
+		other, err := u.opened(ctx, nil)
 		if err == nil {
-			err = u.Live(ctx, other, 20)
+			err = other.turn(ctx, 20)
 		}
 		return err
 	}},
+	{"look", func(ctx context.Context, u *user) error { return u.look(ctx) }},
+	{"cancel", func(ctx context.Context, u *user) error {
+		u.made++
+		err := u.watch.cancelled(ctx, u.made%4, func(ctx context.Context) error { return u.Live(ctx, u.h, 20) })
+		if errors.Is(err, journal.ErrUnknown) || errors.Is(err, journal.ErrInDoubt) {
+			err = u.Receipt(u.h.Rebase(ctx))
+		}
+		if errors.Is(err, context.Canceled) { // what was appended is pending, and goes with the next commit
+			return nil
+		}
+		return err
+	}},
+	{"group", func(ctx context.Context, u *user) error { return u.Group(ctx, u.h, 2) }},
 	{"delete", func(ctx context.Context, u *user) error {
 		u.Told.Deleting = true
 		err := journal.Delete(ctx, u.Config())
 		u.Told.Deleted = err == nil
 		return err
 	}},
+}
+
+// look is two processes that commit nothing: one that could, and one that may not.
+func (u *user) look(ctx context.Context) error {
+	j, err := journal.Open(ctx, u.Config())
+	commit := ""
+	if err == nil {
+		commit = j.State().Summary.Commit
+	}
+	for _, readOnly := range []bool{false, true} {
+		if err := u.Peek(ctx, readOnly, commit); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // step does one operation. One that a rival was faster than is kept as a branch; on a deleted session nothing
@@ -201,6 +229,7 @@ func TestProofSequences(t *testing.T) {
 		where := "sequence " + named(ops)
 		lim := journal.Limits{RollEntries: []int{6, 16384}[job%2], PublishCommits: []int{1, 64, 2}[job%3], Keyframe: 4, WholeDoc: 8, Attempts: 4}
 		u := &user{World: NewWorld(vfstest.NewCrashFS(), uint64(job), lim)}
+		u.watch = &watch{}
 		moments, h, err := u.run(t.Context(), ops)
 		if err != nil {
 			r.Violation("%s: without a crash: %v", where, err)

@@ -1,0 +1,191 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// look is a process that opens the session, reads it, commits nothing, and closes it: it writes nothing, whatever fails.
+func (l *life) look(ctx context.Context) {
+	before := l.FS.Ops()
+	p, err := l.opened(ctx, nil)
+	if err == nil {
+		err = errors.Join(p.read(ctx), p.store.Close())
+	}
+	if errors.Is(err, store.ErrCorrupt) {
+		l.violated("I10: a fault is taken for damage: %w", err)
+	}
+	if n := l.FS.Ops() - before; n > 0 {
+		l.violated("I14: a process that committed nothing made %d changes", n)
+	}
+	l.told()
+}
+
+// together has three callers share requests of a handle, one of whom takes a turn back, and books the answers. It returns
+// the handle to go on with.
+func (l *life) together(ctx context.Context, j *journal.Journal) *journal.Journal {
+	if j == nil {
+		return nil
+	}
+	defer l.told()
+	start := func(ctx context.Context, _ bool) *caller {
+		s := l.Step(j.State(), 20)
+		c := &caller{entry: s.Entries[0].ID, done: make(chan struct{})}
+		go func() {
+			defer close(c.done)
+			c.r, c.err = j.Commit(ctx, s)
+		}()
+		return c
+	}
+	var kept []*caller
+	for _, c := range l.group(ctx, handle{j.Waiting, start}, 2) {
+		switch {
+		case c.err == nil:
+			l.acked[c.entry] = c.r.Commit.Commit
+		case errors.Is(c.err, store.ErrCorrupt):
+			l.violated("I10: a fault is taken for damage: %w", c.err)
+		case errors.Is(c.err, journal.ErrUnknown), errors.Is(c.err, journal.ErrConflict):
+			kept = append(kept, c)
+		case backend.OutcomeOf(c.err) != backend.NotApplied:
+			l.violated("the outcome of a turn of a group is not known, and its error does not say so: %w", c.err)
+		default:
+			l.failed[c.entry] = true
+		}
+	}
+	if len(kept) == 0 || !l.rebase {
+		return l.usable(j)
+	}
+	for range 3 {
+		res, err := j.Rebase(ctx, nil)
+		if err == nil && len(res) != len(kept) {
+			l.violated("rebase settles %d turns of %d", len(res), len(kept))
+			return nil
+		}
+		if err != nil {
+			continue
+		}
+		for i, c := range kept {
+			l.acked[c.entry] = res[i].Commit.Commit
+		}
+		return j
+	}
+	return nil
+}
+
+// usable is a handle that takes commits, or nil.
+func (l *life) usable(j *journal.Journal) *journal.Journal {
+	if j.Broken() != nil {
+		return nil
+	}
+	return j
+}
+
+// enter starts a program, which opens the session, or makes it; nil where it cannot.
+func (l *life) enter(ctx context.Context) *program {
+	for range 3 {
+		p, err := l.opened(ctx, nil)
+		switch {
+		case err == nil:
+			return p
+		case errors.Is(err, store.ErrCorrupt):
+			l.violated("I10: a fault is taken for damage: %w", err)
+		case !errors.Is(err, fs.ErrNotExist):
+		case len(l.acked) > 0:
+			l.violated("I1: a fault makes the session count as missing: %w", err)
+		default:
+			if p.s, err = p.store.Create(Session, nil); err == nil {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// says commits a turn of a program, and books the answer. It returns the program to go on with.
+func (l *life) says(ctx context.Context, p *program) *program {
+	if p == nil {
+		if p = l.enter(ctx); p == nil {
+			return nil
+		}
+	}
+	d := entry.User("said by a program")
+	l.made++
+	d.ID = fmt.Sprintf("p%d", l.made)
+	r, err := p.s.Commit(ctx, coppice.Turn{Entries: []transcript.Draft{d}, State: l.made})
+	defer l.told()
+	doubt := errors.Is(err, coppice.ErrCommitUnknown)
+	for i := 0; i < 3 && l.rebase && errors.Is(err, coppice.ErrCommitUnknown); i++ {
+		if r, err = p.s.Rebase(ctx); err != nil {
+			err = fmt.Errorf("%w: %w", coppice.ErrCommitUnknown, err)
+		}
+	}
+	switch {
+	case err == nil:
+		l.acked[d.ID] = r.Commit
+		return p
+	case errors.Is(err, store.ErrCorrupt):
+		l.violated("I10: a fault is taken for damage: %w", err)
+	case !doubt:
+		l.failed[d.ID] = true
+		return p
+	}
+	return nil
+}
+
+// ends closes a program; what it owes may fail.
+func (l *life) ends(p *program) {
+	if p == nil {
+		return
+	}
+	if err := p.store.Close(); errors.Is(err, store.ErrCorrupt) {
+		l.violated("I10: a fault is taken for damage: %w", err)
+	}
+	l.told()
+}
+
+// lookingOn has processes that commit nothing look on while others write, and some of them die.
+func lookingOn(ctx context.Context, l *life) {
+	l.turn(ctx, l.open(ctx), 30, false) // its process dies
+	l.look(ctx)
+	j := l.turn(ctx, nil, 30, false)
+	l.look(ctx)
+	l.close(ctx, j)
+	l.look(ctx)
+}
+
+// givingUp has callers give up turns at each of the first moments of their commit.
+func givingUp(ctx context.Context, l *life) {
+	l.watch = &watch{}
+	j := l.open(ctx)
+	for left := range 4 {
+		_ = l.watch.cancelled(ctx, left, func(ctx context.Context) error {
+			j = l.turn(ctx, j, 30, false)
+			return nil
+		})
+	}
+	l.close(ctx, l.turn(ctx, j, 30, false))
+}
+
+// sharing has callers share requests.
+func sharing(ctx context.Context, l *life) {
+	l.watch = &watch{}
+	j := l.together(ctx, l.open(ctx))
+	j = l.turn(ctx, j, 30, false)
+	l.close(ctx, l.together(ctx, j))
+}
+
+// embedding is a session in two programs, one after the other.
+func embedding(ctx context.Context, l *life) {
+	p := l.says(ctx, l.says(ctx, nil))
+	l.ends(p)
+	l.ends(l.says(ctx, nil))
+}
