@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"sync"
+	"time"
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
@@ -139,11 +141,8 @@ func (a *agent) done(what string, r coppice.Receipt, err error, all bool) {
 	l := a.w.ledger
 	switch {
 	case err == nil && (all || len(a.kept) == 0):
-		l.heard(append(a.kept, a.pending...), acked)
+		a.hears(r, append(a.kept, a.pending...))
 		a.kept, a.pending = nil, nil
-		l.mu.Lock()
-		l.top, l.born = max(l.top, r.Seq), l.born || r.Commit != ""
-		l.mu.Unlock()
 	case errors.Is(err, coppice.ErrCommitUnknown), errors.Is(err, coppice.ErrCorrupt):
 		l.heard(append(a.kept, a.pending...), doubtful)
 		fallthrough
@@ -206,8 +205,10 @@ func (a *agent) act() {
 	case k < 77:
 		_, err := a.s.Snapshot(ctx, "tag")
 		a.say(ctx, d, "snapshot", err)
-	case k < 85:
+	case k < 82:
 		a.look()
+	case k < 85:
+		a.peek()
 	case k < 88:
 		_, err := a.store.GC(ctx, session, false)
 		a.say(ctx, d, "gc", ignore(err, fs.ErrNotExist))
@@ -226,9 +227,66 @@ func (a *agent) turn() {
 	if !a.shoots && a.d.one(60) {
 		n = 260 // enough to be sealed, which draws names while a snapshot would draw its own
 	}
+	if a.w.plan.shares && !a.shoots && a.d.one(3) {
+		a.together(a.d.in(2, a.w.plan.burst))
+		return
+	}
 	a.appendWords(n)
-	r, err := a.s.Commit(a.ctx, coppice.Turn{State: map[string]uint64{"x": a.d.next()}})
+	call, cancel := a.ctx, func() {}
+	if a.w.plan.shares {
+		call, cancel = a.patient(a.ctx, a.d)
+	}
+	defer cancel()
+	r, err := a.s.Commit(call, coppice.Turn{State: map[string]uint64{"x": a.d.next()}})
 	a.done("commit", r, err, false)
+}
+
+// together is several goroutines that commit turns which carry their words on one handle at the same time; some give up.
+func (a *agent) together(n int) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var doubts []*word
+	stored := false
+	for i := range n {
+		o, d, ctx := a.speak(), &chance{s: a.d.next()}, as(a.id*8+1+i)
+		all.Go(func() {
+			_ = a.w.rest(ctx, time.Duration(d.n(60))*time.Millisecond, d.next())
+			call, cancel := a.patient(ctx, d)
+			defer cancel()
+			r, err := a.s.Commit(call, coppice.Turn{Entries: []transcript.Draft{entry.User(o.text())}})
+			a.say(ctx, d, "commit together", err)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				stored = true
+				a.hears(r, []*word{o})
+			case errors.Is(err, coppice.ErrCommitUnknown), errors.Is(err, coppice.ErrCorrupt):
+				a.w.ledger.heard([]*word{o}, doubtful)
+				doubts = append(doubts, o)
+			default: // withdrawn with its words
+				a.w.ledger.heard([]*word{o}, refused)
+			}
+		})
+	}
+	all.Wait()
+	_ = a.w.rest(a.ctx, 0, a.d.next())
+	if stored { // with what was appended before
+		a.w.ledger.heard(a.pending, acked)
+		a.pending = nil
+	}
+	if len(doubts) > 0 { // the handle keeps them, and what was pending
+		a.kept, a.pending = append(append(a.kept, doubts...), a.pending...), nil
+	}
+}
+
+// hears books an acknowledgement.
+func (a *agent) hears(r coppice.Receipt, list []*word) {
+	l := a.w.ledger
+	l.heard(list, acked)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.top, l.born = max(l.top, r.Seq), l.born || r.Commit != ""
 }
 
 // travel moves the head.
@@ -269,6 +327,33 @@ func (a *agent) look() {
 	}
 	_, err = a.s.Context(a.ctx)
 	a.say(a.ctx, a.d, "context", err)
+}
+
+// peek is a process that opens the session, reads it, commits nothing and closes it: it asks for no write.
+func (a *agent) peek() {
+	c := a.w.client(false)
+	own, err := coppice.New(c, &coppice.Options{Now: c.Now, Rand: c, Writer: fmt.Sprintf("h%d", c.id)})
+	if err != nil {
+		a.w.violation("new: %v", err)
+		return
+	}
+	floor, born, buried := a.w.ledger.floor()
+	s, err := own.Open(a.ctx, session, &coppice.SessionOptions{ReadOnly: a.d.one(2)})
+	a.say(a.ctx, a.d, "open to look", err)
+	var st *state.State
+	if err == nil {
+		st = &state.State{Summary: s.Info()}
+	}
+	a.w.ledger.opened(a.name(a.ctx), floor, born, buried, st, err)
+	if err == nil {
+		_, err = s.Context(a.ctx)
+		a.say(a.ctx, a.d, "context of a reader", err)
+	}
+	err = own.Close()
+	a.say(a.ctx, a.d, "close of a reader", err)
+	if n := c.writes.Load(); n > 0 {
+		a.w.violation("I14: %s committed nothing, and asked for %d writes", a.name(a.ctx), n)
+	}
 }
 
 // judgeWords is judgeTurn for what agents said.

@@ -24,6 +24,8 @@ type client struct {
 	skew  time.Duration // how wrong its clock is (I12)
 	dead  atomic.Bool
 
+	writes atomic.Int64 // asked for
+
 	mu    sync.Mutex
 	calls map[call]uint64
 	rands [32]uint64
@@ -120,6 +122,7 @@ func (c *client) write(ctx context.Context, op, key string, conditional bool, se
 	if err := c.enter(ctx, op, key); err != nil {
 		return backend.Info{}, err
 	}
+	c.writes.Add(1)
 	w, d, name := c.w, c.draw(ctx, op, key), c.name(ctx)
 	deliver := func(note string) (backend.Info, int) {
 		info, code := send()

@@ -30,7 +30,8 @@ type plan struct {
 	settling   bool // the history is settled often, so that the lineage is short
 	settles    bool // a clean commit stands between the last writer and the last message
 	sweeps     bool // garbage is collected in the end, and nothing may be missing or left
-	facade     bool
+	facade     bool // writers use package coppice
+	shares     bool // these have several goroutines commit at once, and callers that give up
 }
 
 // sizes: most seeds are small, since small ones find most, and some are large enough for index objects.
@@ -47,10 +48,11 @@ func planOf(k Knobs) plan {
 	default:
 		p.seats, p.ops = 2, c.in(80, 100)
 	}
-	p.facade = c.one(8) && p.ops < 21
+	p.facade = c.one(4) && p.ops < 21
 	if c.one(3) {
 		p.burst = c.in(2, 3)
 	}
+	p.shares = p.facade && p.burst > 1
 	p.limits = journal.Limits{
 		SealEntries: []int{2, 3, 4, 6, 12}[c.n(5)], Keyframe: []int{2, 4, 64}[c.n(3)],
 		WholeDoc: []int{8, 4096}[c.n(2)], Attempts: []int{2, 3, 4, 8, 12}[c.n(5)],
