@@ -102,7 +102,8 @@ func (w *World) caller(ctx context.Context, h *session.Handle, carries bool) *ca
 
 // Group commits turns that share a request, and books them: all were acknowledged but the one that was taken back.
 func (w *World) Group(ctx context.Context, h *session.Handle, n int) error {
-	all := w.group(ctx, handle{h.Waiting, func(ctx context.Context, last bool) *caller { return w.caller(ctx, h, last) }}, n)
+	start := func(ctx context.Context, last bool) *caller { return w.caller(ctx, h, last) }
+	all := w.group(ctx, handle{h.Waiting, start}, n)
 	for i, c := range all {
 		switch {
 		case i == n+1 && !errors.Is(c.err, context.Canceled):

@@ -14,7 +14,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// look is a process that opens the session, reads it, commits nothing, and closes it: it writes nothing, whatever fails.
+// look is a process that opens the session, reads it, commits nothing, and closes it: it writes nothing, whatever
+// fails.
 func (l *life) look(ctx context.Context) {
 	before := l.FS.Ops()
 	p, err := l.opened(ctx, nil)
@@ -30,8 +31,8 @@ func (l *life) look(ctx context.Context) {
 	l.told()
 }
 
-// together has three callers share requests of a handle, one of whom takes a turn back, and books the answers. It returns
-// the handle to go on with.
+// together has callers share requests of a handle, one of whom takes a turn back, and books the answers. It returns the
+// handle to go on with.
 func (l *life) together(ctx context.Context, j *journal.Journal) *journal.Journal {
 	if j == nil {
 		return nil

@@ -275,7 +275,8 @@ func (a *agent) together(n int) {
 		a.w.ledger.heard(a.pending, acked)
 		a.pending = nil
 	}
-	if len(doubts) > 0 { // the handle keeps them, and what was pending
+	if len(doubts) > 0 { // the handle keeps them, and what was pending, which went along
+		a.w.ledger.heard(a.pending, doubtful)
 		a.kept, a.pending = append(append(a.kept, doubts...), a.pending...), nil
 	}
 }
