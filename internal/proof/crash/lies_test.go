@@ -133,5 +133,6 @@ func exploreLies(t *testing.T, r *proof.Report, seed uint64) (lost int) {
 		}
 	}
 	r.Explored(len(seen))
+	r.Figure("first", len(seen))
 	return lost
 }
