@@ -10,6 +10,7 @@ package proof
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -142,10 +143,11 @@ func (r *Report) end() {
 }
 
 func (r *Report) line() string {
-	line := fmt.Sprintf("proof %s explored=%d violations=%d seconds=%.1f",
+	var line strings.Builder
+	fmt.Fprintf(&line, "proof %s explored=%d violations=%d seconds=%.1f",
 		r.name, r.explored, r.violations, r.now().Sub(r.began).Seconds())
 	for _, f := range r.figures {
-		line += fmt.Sprintf(" %s=%d", f.name, f.n)
+		fmt.Fprintf(&line, " %s=%d", f.name, f.n)
 	}
-	return line
+	return line.String()
 }

@@ -212,5 +212,5 @@ func playReaders(ctx context.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	return w.turns(ctx, 1, 0)
+	return w.turns(ctx, 1)
 }

@@ -29,9 +29,9 @@ type Scenario struct {
 // Scenarios are what the explorer and the fault injector play.
 var Scenarios = []Scenario{
 	{"create", 0, nil, playCreate},
-	{"append", 1, nil, func(ctx context.Context, w *World) error { return w.turns(ctx, 3, 0) }},
+	{"append", 1, nil, func(ctx context.Context, w *World) error { return w.turns(ctx, 3) }},
 	{"batch", 1, nil, playBatch},
-	{"roll", 4, nil, func(ctx context.Context, w *World) error { return w.turns(ctx, 4, 0) }},
+	{"roll", 4, nil, func(ctx context.Context, w *World) error { return w.turns(ctx, 4) }},
 	{"checkpoint", 2, nil, playCheckpoint},
 	{"snapshot", 2, nil, playSnapshot},
 	{"collect", 5, leaveGarbage, playCollect},
@@ -43,7 +43,7 @@ var Scenarios = []Scenario{
 	{"keepboth", 2, nil, playKeepBoth},
 	{"rebase", 2, nil, playRebase},
 	{"fence", 2, nil, playFence},
-	{"torn", 2, leaveTorn, func(ctx context.Context, w *World) error { return w.turns(ctx, 2, 0) }},
+	{"torn", 2, leaveTorn, func(ctx context.Context, w *World) error { return w.turns(ctx, 2) }},
 	{"images", 1, nil, playImages},
 	{"settle", 3, nil, playSettle},
 	{"program", 0, nil, playProgram},
@@ -120,10 +120,10 @@ func (w *World) Commit(ctx context.Context, j *journal.Journal, s *journal.Step)
 }
 
 // turns are some turns of a new process, which then ends without Close.
-func (w *World) turns(ctx context.Context, n, more int) error {
+func (w *World) turns(ctx context.Context, n int) error {
 	j, err := journal.Open(ctx, w.Config())
 	for i := 0; i < n && err == nil; i++ {
-		err = w.Turn(ctx, j, w.text()+more)
+		err = w.Turn(ctx, j, w.text())
 	}
 	return err
 }
