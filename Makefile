@@ -28,7 +28,7 @@ MODULES  := integration integration/s3server
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build release test test-short lint fmt fuzz bench bench-compare demo cover proof prove suites soak integration integration-minio s3server clean
+.PHONY: all build release test test-short lint fmt fuzz bench bench-compare demo cover proof prove mutants suites soak integration integration-minio s3server clean
 
 all: lint test
 
@@ -84,11 +84,20 @@ proof: s3server ## every suite that tries to break a promise, at the size that e
 
 prove: s3server ## the same suites at their nightly size: hours
 	@COPPICE_PROOF=nightly PROOFTIME=$(PROVETIME) $(MAKE) --no-print-directory suites
+	@$(MAKE) --no-print-directory mutants
+
+# What checks the suites themselves is apart: it builds each of them anew, dozens of times.
+MUTANTS = ./internal/proof/mutant
+
+mutants: ## every suite must notice the protocol broken on purpose
+	@COPPICE_PROOF=ci $(MAKE) --no-print-directory suites SUITES=$(MUTANTS)
+
+SUITES = $$($(GO) list ./internal/proof/... | grep -v /mutant)
 
 suites:
 	@set -u; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; status=0; \
-	$(PROOFS) -timeout $(PROOFTIME) ./internal/proof/... > "$$out" 2>&1 || status=1; \
-	(cd integration && S3TEST_BIN=$(S3SERVER) $(PROOFS) -timeout $(PROOFTIME) .) >> "$$out" 2>&1 || status=1; \
+	$(PROOFS) -timeout $(PROOFTIME) $(SUITES) > "$$out" 2>&1 || status=1; \
+	$(if $(filter $(MUTANTS),$(SUITES)),,(cd integration && S3TEST_BIN=$(S3SERVER) $(PROOFS) -timeout $(PROOFTIME) .) >> "$$out" 2>&1 || status=1;) \
 	grep '^proof ' "$$out"; \
 	if [ $$status -ne 0 ]; then grep -vE '^(=== |proof |ok |\? |PASS|--- PASS)' "$$out"; fi; \
 	exit $$status
