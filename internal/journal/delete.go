@@ -20,34 +20,29 @@ import (
 func Delete(ctx context.Context, cfg Config) error {
 	j := newJournal(cfg)
 	defer j.Close(ctx)
-	err := j.bury(ctx)
-	switch {
-	case errors.Is(err, store.ErrDeleted): // before, and perhaps not to the end
-		if err := j.hardenTombstone(ctx); err != nil {
-			return err
-		}
-	case errors.Is(err, fs.ErrNotExist):
-		left, lerr := j.leftovers(ctx, err)
-		if lerr != nil || !left {
-			return lerr
-		}
-		if err := j.buryDamaged(ctx); err != nil {
-			return err
-		}
-	case err != nil:
+	if err := j.bury(ctx); err != nil {
 		return err
 	}
 	return j.removeObjects(ctx)
 }
 
-// bury commits the end of the session and writes the tombstone.
+// bury commits the end of the session and writes the tombstone. Only Load says what there is to bury: that another object
+// is missing, which the commit may meet, does not make the session a missing one.
 func (j *Journal) bury(ctx context.Context) error {
 	for range j.cfg.Limits.Attempts {
 		st, err := j.strategy.Load(ctx)
-		if errors.Is(err, store.ErrCorrupt) {
+		switch {
+		case errors.Is(err, store.ErrCorrupt):
 			return j.buryDamaged(ctx)
-		}
-		if err != nil {
+		case errors.Is(err, store.ErrDeleted): // before, and perhaps not to the end
+			return j.hardenTombstone(ctx)
+		case errors.Is(err, fs.ErrNotExist):
+			left, err := j.leftovers(ctx)
+			if err != nil || !left {
+				return err
+			}
+			return j.buryDamaged(ctx)
+		case err != nil:
 			return err
 		}
 		j.mu.Lock()
@@ -69,14 +64,8 @@ func (j *Journal) bury(ctx context.Context) error {
 }
 
 // leftovers reports whether there are objects of a session that never came to be: its writer died before its
-// first commit. Where checkpoint_latest exists, what was missing is another object: it returns missing, which says that.
-func (j *Journal) leftovers(ctx context.Context, missing error) (bool, error) {
-	switch _, err := j.store.Backend.Stat(ctx, layout.CheckpointKey(j.cfg.Session)); {
-	case err == nil:
-		return false, missing
-	case !errors.Is(err, fs.ErrNotExist):
-		return false, err
-	}
+// first commit.
+func (j *Journal) leftovers(ctx context.Context) (bool, error) {
 	for _, err := range j.store.Backend.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(j.cfg.Session), Limit: 1}) {
 		return err == nil, err
 	}
