@@ -104,9 +104,7 @@ func (b *batch) turn(t *turn) {
 		return
 	case t.step.Anchor != nil && !b.inForce(t):
 		if !t.step.KeepBoth && !t.kept {
-			f := conflict(b.Next)
-			f.Withdrawn = true
-			t.lost = f
+			t.lost = withdrawn(conflict(b.Next))
 			return
 		}
 		if ents := b.take(t.upto); len(ents) > 0 { // they are not the turn's, and stay on the path
@@ -204,9 +202,7 @@ func (b *batch) navigations() {
 			continue
 		}
 		if b.keep {
-			f := conflict(b.Next)
-			f.Withdrawn = true
-			t.lost = f
+			t.lost = withdrawn(conflict(b.Next))
 			continue
 		}
 		if err := b.put(t, t.step, t.step.Entries, originOf(b.Next), false); err != nil {

@@ -30,6 +30,13 @@ func conflict(now *state.State) *store.Failure {
 	return &store.Failure{Err: ErrConflict, Winner: &winner}
 }
 
+// withdrawn returns a failure as the caller of a turn gets it of which nothing is kept; other turns may share f.
+func withdrawn(f *store.Failure) *store.Failure {
+	own := *f
+	own.Withdrawn = true
+	return &own
+}
+
 func fenced(now *state.State) *store.Failure {
 	f := conflict(now)
 	f.Err = ErrFenced

@@ -55,7 +55,7 @@ func (j *Journal) Move(ctx context.Context, extra *Step, find func(ctx context.C
 		return Result{}, err
 	}
 	defer j.dropLead()
-	if err := j.refuseMove(ctx); err != nil {
+	if err := j.refuseMove(); err != nil {
 		return Result{}, err
 	}
 	step, err := find(ctx)
@@ -76,15 +76,18 @@ func (j *Journal) Move(ctx context.Context, extra *Step, find func(ctx context.C
 }
 
 // refuseMove returns why a handle that has failed makes no navigation: what any turn gets that was never sent.
-func (j *Journal) refuseMove(ctx context.Context) error {
+func (j *Journal) refuseMove() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.broken == nil {
+	lost := j.lostTo()
+	switch {
+	case j.broken == nil:
 		return nil
+	case lost == nil:
+		return j.notApplied("commit", ErrInDoubt)
+	default:
+		return withdrawn(lost)
 	}
-	t := newTurn(ctx, &Step{moves: true})
-	_ = j.turnAway(&operation{move: t})
-	return t.err
 }
 
 // alone runs an operation that has the lead for itself.
@@ -117,9 +120,9 @@ func (j *Journal) publishAlone(op *operation) error {
 	return j.publish(op)
 }
 
-// look finds the newest state, and decides how what the handle has is stored on it. compose confirms that state, also where
-// nothing is left to store: what was found is acknowledged then. What was in doubt is
-// searched for in the history: of a request, a first part of its lines may be there.
+// look finds the newest state, and decides how what the handle has is stored on it. What was in doubt is searched for in
+// the history: of a request, a first part of its lines may be there. compose confirms that state, also where nothing is
+// left to store: what was found is acknowledged then.
 func (j *Journal) look(ctx context.Context, op *operation) (plan, error) {
 	now, err := j.strategy.Load(ctx)
 	if from := j.State(); unborn(from, err) {

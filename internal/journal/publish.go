@@ -670,20 +670,24 @@ func (j *Journal) holdOwn(t *turn) {
 	j.version++
 }
 
+// lostTo returns the conflict or the fence that broke the handle; nil where it works, or is in doubt. j.mu is held.
+func (j *Journal) lostTo() *store.Failure {
+	var f *store.Failure
+	if !errors.As(j.broken, &f) || errors.Is(f.Err, ErrUnknown) {
+		return nil
+	}
+	return f
+}
+
 // turnAway ends the turns of an operation on a handle that is broken; j.mu is held.
 func (j *Journal) turnAway(op *operation) error {
-	var lost *store.Failure
-	if errors.As(j.broken, &lost) && errors.Is(lost.Err, ErrUnknown) {
-		lost = nil
-	}
+	lost := j.lostTo()
 	for _, t := range j.decided(op) {
 		switch {
 		case lost == nil:
 			j.unsent(t)
 		case t.step.withdrawn():
-			f := *lost
-			f.Withdrawn = true
-			t.answer(Result{}, &f)
+			t.answer(Result{}, withdrawn(lost))
 		default:
 			j.keep(t, lost)
 		}
@@ -745,9 +749,7 @@ func (j *Journal) lose(ctx context.Context, op *operation, now *state.State, f *
 		case t.known != nil:
 			t.answer(t.known.result(sure, j.pendingBefore(t.upto)), nil)
 		case t.step.withdrawn():
-			f := *f
-			f.Withdrawn = true
-			t.answer(Result{}, &f)
+			t.answer(Result{}, withdrawn(f))
 		default:
 			f := *f
 			f.Commit = t.tried
