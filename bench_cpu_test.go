@@ -115,8 +115,8 @@ func BenchmarkAppendersShareASlowSync(b *testing.B) {
 }
 
 // TestAllocationsOfACommit bounds what a turn of two messages and a state of 1 KB allocates, its drafts and its state
-// included. The runs end before background work is due, so the count is exact but for a buffer that grows; the race detector
-// adds about 20.
+// included. The runs end before background work is due, so the count is exact but for a buffer that grows; the race
+// detector adds about 20.
 func TestAllocationsOfACommit(t *testing.T) {
 	const runs = 40
 	most := map[string]float64{"append": 135, "replace": 185}

@@ -10,7 +10,7 @@ import (
 
 func syncData(f *os.File) error { return f.Sync() }
 
-// processorTime is not told on this system: it is the time that went by.
+// processorTime is not available on this system: it returns the elapsed time.
 func processorTime(testing.TB) time.Duration { return time.Since(started) }
 
 var started = time.Now()

@@ -39,8 +39,8 @@ func TestDeferredKeys(t *testing.T) {
 	})
 }
 
-// Turn.Entries "are stored with it or withdrawn with it", also where commits are deferred: the turn that is refused can be
-// committed again, and is stored once. What was deferred before it stays.
+// Turn.Entries "are stored with it or withdrawn with it", also where commits are deferred: the turn that is refused can
+// be committed again, and is stored once. What was deferred before it stays.
 func TestDeferredTurnIsWithdrawn(t *testing.T) {
 	for kind, open := range backends {
 		t.Run(kind, func(t *testing.T) {

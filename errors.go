@@ -77,8 +77,9 @@ var hints = []struct {
 	{context.DeadlineExceeded, "nothing was changed; call again with more time"},
 }
 
-// withdrawnHint is for moves, and turns that carry their entries.
-const withdrawnHint = "nothing of it was applied or kept: Reload, and make it again on the winner's commit; KeepBoth stores a turn beside it"
+// withdrawnHint is the hint for moves, and for turns that carry their entries.
+const withdrawnHint = "nothing of it was applied or kept: Reload, and make it again on the winner's commit; " +
+	"KeepBoth stores a turn beside it"
 
 // causes translate what the journal reports into this package's sentinels.
 var causes = []struct{ from, to error }{
@@ -94,7 +95,7 @@ var causes = []struct{ from, to error }{
 
 // sentinel puts sentinels of this package on top of a cause, whose text already says them.
 type sentinel struct {
-	is  []error // the first returns the text
+	is  []error // the first has the text
 	err error
 }
 

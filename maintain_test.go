@@ -98,8 +98,8 @@ func TestRepair(t *testing.T) {
 	})
 }
 
-// An entry of the log is damaged, and a snapshot holds it: prune keeps the snapshot whatever the rules say, until a repair
-// has brought the entry back into the log.
+// An entry of the log is damaged, and a snapshot holds it: prune keeps the snapshot whatever the rules say, until a
+// repair has brought the entry back into the log.
 func TestPruneKeepsTheOnlyCopy(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend.Backend) {
 		if !appends(b) {

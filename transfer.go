@@ -43,10 +43,11 @@ func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, er
 	return h, nil
 }
 
-// Grow brings into the session o.ID what lines have beyond those that it was imported from, and returns how many entries
-// those are: the session is then what Import of all of them would have made. Title, directory and header stay. Lines
-// that do not begin as the session does, and a session to which anything but imports was committed, are fs.ErrExist,
-// and nothing is done. It takes commits of at most 4 MiB each; of one that fails the next Grow brings the rest.
+// Grow brings into the session o.ID what lines have beyond those that it was imported from, and returns how many
+// entries those are: the session is then what Import of all of them would have made. Title, directory and header stay.
+// Lines that do not begin as the session does, and a session to which anything but imports was committed, are
+// fs.ErrExist, and nothing is done. It takes commits of at most 4 MiB each; of one that fails the next Grow brings the
+// rest.
 func (s *Store) Grow(ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions) (*Session, int, error) {
 	if o == nil {
 		o = &s.o.Session

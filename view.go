@@ -167,8 +167,8 @@ func (s *Session) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error]
 }
 
 // Prune removes the snapshots that a retention does not keep, and returns them; with DryRun it only says
-// which. Commits stay exactly as they are: each can still be restored from the log. A snapshot stays that damage has made
-// the only way to its state: Prune reads what it is about to drop, and looks whether the log still leads there.
+// which. Commits stay exactly as they are: each can still be restored from the log. A snapshot stays that damage has
+// made the only way to its state: Prune reads what it is about to drop, and looks whether the log still leads there.
 func (s *Session) Prune(ctx context.Context, keep snapshot.Retention) ([]snapshot.Info, error) {
 	if !keep.DryRun && s.o.ReadOnly {
 		return nil, s.fail("prune", journal.ErrReadOnly)

@@ -82,8 +82,8 @@ func (o *Object) Reuse(prev *Object) {
 }
 
 // Show sets the entries of the window by their ordinals, root first, and the pool to their lines. Where the ordinals
-// ascend, Encode takes the lines as they are, and Pool stays nil: filling a map for every commit costs more than the rest
-// of its body.
+// ascend, Encode takes the lines as they are, and Pool stays nil: filling a map for every commit costs more than the
+// rest of its body.
 func (o *Object) Show(ords []uint64, lines [][]byte) {
 	o.Window.Ords, o.Pool, o.shown = ords, nil, lines
 	if ascending(ords) {

@@ -24,8 +24,8 @@ func testSnapshot() *Object {
 	return o
 }
 
-// keyedObject is a checkpoint of a session whose turns carry idempotency keys. Of the second, an earlier release did not
-// store where its line is.
+// keyedObject is a checkpoint of a session whose turns carry idempotency keys. Of the second, an earlier release did
+// not store where its line is.
 func keyedObject() *Object {
 	o := testObject()
 	for i, key := range []string{"job 1", "job 2", "job 1", "job 3"} {

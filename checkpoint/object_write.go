@@ -5,7 +5,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 )
 
-// The small lists of a body and the summary, in the bytes that codec.Marshal gives for them: it looks at types, which
+// The small lists of a body and the summary, in the bytes that codec.Marshal returns for them: it looks at types, which
 // costs more than the writing.
 
 // fields is a struct that writes its fields, or has w count them.

@@ -54,7 +54,7 @@ func checkVersion(what string, v uint16) error {
 	return nil
 }
 
-// cursor reads the small fields of a header. The first failure sticks and every later read gives
+// cursor reads the small fields of a header. The first failure sticks and every later read returns
 // zero, so that a decoder checks Err once, before it uses anything.
 type cursor struct {
 	What string // what is read, for errors

@@ -2,8 +2,8 @@ package export
 
 import "strings"
 
-// quote writes what a participant said as a quotation of Markdown: every line of it begins with ">". So whatever it opens
-// (a fence, a list, a table, a heading, what some dialect has besides) ends where the quotation ends, and it is
+// quote writes what a participant said as a quotation of Markdown: every line of it begins with ">". So whatever it
+// opens (a fence, a list, a table, a heading, what some dialect has besides) ends where the quotation ends, and it is
 // never taken for the document's own headings. Three things would reach out of a quotation, and are taken away
 // where they stand outside of code: HTML, the definitions of links and footnotes, and pictures of elsewhere, which
 // would tell their server that the page is read. Code stays as it is. The text must have no other line ends than "\n".

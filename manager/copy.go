@@ -13,7 +13,7 @@ import (
 
 // Copy makes a session of its own of a whole one, every branch of it, in a directory ("" = the same): all entries byte
 // for byte, the labels, the names of the branches, the head, and the state of agent and manager there. Its header is
-// new and names the old one as its parent; o, which may be nil, returns its id, and a title where it is to have another.
+// new and names the old one as its parent; o, which may be nil, sets its id, and a title where it is to have another.
 //
 // What the old one's log of commits holds stays there: the states of before, the snapshots. Where entries that were
 // taken over say another directory or title than is asked for, one more beside the head says it. The rules by which

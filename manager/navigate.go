@@ -54,7 +54,7 @@ func (m *Manager) Navigate(ctx context.Context, target string, o *Navigation) (M
 	return moved, nil
 }
 
-// BranchForEdit goes to before a message of the user's and returns its text back: what is said next is another
+// BranchForEdit goes to before a message of the user's and returns its text: what is said next is another
 // version of it. Any other entry is an error.
 func (m *Manager) BranchForEdit(ctx context.Context, message string) (Moved, error) {
 	if m.s == nil {

@@ -29,7 +29,7 @@ type PickOptions struct {
 	Internal bool   // those that agents began for themselves, too; pinned ones always
 	Sort     Sort
 	Limit    int                  // at most so many; 0 = all
-	Progress func(p PickProgress) // told after each session that was looked at; nil = no one asks
+	Progress func(p PickProgress) // called after each session that was looked at; nil = no one asks
 
 	// Pinned are ids of sessions that come first if they fit, whatever the order. Each costs one read more, so that
 	// they need not be waited for; one that is gone is passed over.
@@ -52,7 +52,8 @@ type Found struct {
 	Said   string // what Options.Said gives, of a session that does not fit by what it is called
 }
 
-// DisplayName is what a person knows a session by: its title, else what was asked first, else the end of its conversation.
+// DisplayName is what a person knows a session by: its title, else what was asked first, else the end of its
+// conversation.
 func DisplayName(s checkpoint.Summary) string { return cmp.Or(s.Title, s.First, s.Preview) }
 
 // Pick yields the sessions of a store that fit: pinned ones first, and after the others those that an index of

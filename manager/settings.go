@@ -35,9 +35,9 @@ type settingsChange struct {
 	Rules      []string        `json:"injectedRules"`
 }
 
-// SettingsInForce returns the settings at the end of a path, root first: the last word of each kind of entry. A model_change
-// of the default role holds by the rules of omp, whatever assistants answer after it; by all others the last of the
-// two counts. Where no entry names a model an assistant's message does.
+// SettingsInForce returns the settings at the end of a path, root first: the last word of each kind of entry. A
+// model_change of the default role holds by the rules of omp, whatever assistants answer after it; by all others the
+// last of the two counts. Where no entry names a model an assistant's message does.
 func SettingsInForce(path []transcript.Entry, p transcript.Profile) Settings {
 	s := Settings{Models: map[string]string{}, ThinkingLevel: "off", Mode: "none"}
 	explicit := false

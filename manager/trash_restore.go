@@ -62,7 +62,8 @@ func (t *Trash) bring(ctx context.Context, st *coppice.Store, r record, id strin
 	return s, nil
 }
 
-// sameLines reports whether what was imported are the lines that there are now, but for the one that says where the head is.
+// sameLines reports whether what was imported are the lines that there are now, but for the one that says where the
+// head is.
 func sameLines(original, now string) (bool, error) {
 	a, err := os.Open(original)
 	if err != nil {

@@ -62,15 +62,15 @@ func SumUsage(entries iter.Seq2[transcript.Entry, error]) (UsageTotals, error) {
 	return t, nil
 }
 
-// UsageOf returns what one entry says of usage: an answer of a model, whether or not it says anything, and a summary, a tool's
-// result or an entry of the ledger that has a usage of its own. false: it says nothing.
+// UsageOf returns what one entry says of usage: an answer of a model, whether or not it says anything, and a summary, a
+// tool's result or an entry of the ledger that has a usage of its own. false: it says nothing.
 func UsageOf(e transcript.Entry) (Usage, bool) {
 	u, _, ok := usageOf(e)
 	return u, ok
 }
 
-// usageBearer returns what may have a usage of its own: an entry, the message in it, or what an export made a custom entry of.
-// nil = nothing has. answer: it is an answer of a model.
+// usageBearer returns what may have a usage of its own: an entry, the message in it, or what an export made a custom
+// entry of. nil = nothing has. answer: it is an answer of a model.
 func usageBearer(e transcript.Entry) (raw []byte, answer bool) {
 	if e.Type == "message" {
 		m, _ := e.Message()

@@ -125,7 +125,7 @@ func ignoreDone(err error) error {
 	return err
 }
 
-// damaged tells errors that only a new file mends: damage, no database at all, a table that is not there.
+// damaged reports whether only a new file mends an error: damage, no database at all, a table that is not there.
 func damaged(err error) bool {
 	if errors.Is(err, errOther) {
 		return true

@@ -72,7 +72,7 @@ func (b *Backend) Stat(ctx context.Context, key string) (backend.Info, error) {
 	return info, nil
 }
 
-// openWhole opens an object, and tells its size at a moment when no one was in the middle of changing
+// openWhole opens an object, and returns its size at a moment when no one was in the middle of changing
 // it. The lock is held for that moment only: bytes below the size of a whole object change no more
 // (but by Cut), and readers who held it while they read would keep writers out for ever.
 func (b *Backend) openWhole(ctx context.Context, key string) (vfs.File, vfs.Stat, error) {

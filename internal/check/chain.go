@@ -195,7 +195,7 @@ func (r *reading) document(rec *checkpoint.Record, off int) {
 	}
 }
 
-// behind judges the bytes that stand after the last good commit of a segment that is not closed.
+// behind judges the bytes after the last good commit of a segment that is not closed.
 // beyond: something is known to build upon commits that must have been there.
 func (r *reading) behind(raw []byte, beyond bool) {
 	rest := raw[r.end:]

@@ -66,7 +66,8 @@ func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) erro
 		}
 		count := term.Count(len(removed), "snapshot", "snapshots")
 		if n := len(unkept) - len(removed); n > 0 {
-			if err := c.textf("kept: %s that damage has made the only way to its state", term.Count(n, "snapshot", "snapshots")); err != nil {
+			kept := term.Count(n, "snapshot", "snapshots")
+			if err := c.textf("kept: %s that damage has made the only way to its state", kept); err != nil {
 				return err
 			}
 		}

@@ -347,7 +347,7 @@ func TestOrphansOnDisk(t *testing.T) {
 	}
 }
 
-// On a disk an orphan stays that cannot be read: what it holds may be somebody's only copy. Damage is reported, and a
+// On a disk an orphan stays that cannot be read: what it holds may be the only copy. Damage is reported, and a
 // store that does not answer ends the collection.
 func TestOrphanThatCannotBeReadStays(t *testing.T) {
 	ctx := context.Background()

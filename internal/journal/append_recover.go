@@ -60,8 +60,8 @@ func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 	return now, err
 }
 
-// rebuildBeside is rebuild where checkpoint_latest is intact: that no segment is there is damage then, and not the absence
-// of the session, unless the session was deleted between the two looks.
+// rebuildBeside is rebuild where checkpoint_latest is intact: that no segment is there is damage then, and not the
+// absence of the session, unless the session was deleted between the two looks.
 func (a *appendStrategy) rebuildBeside(ctx context.Context, info backend.Info) (*state.State, error) {
 	st, err := a.rebuild(ctx, info)
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrDeleted) {
@@ -72,7 +72,8 @@ func (a *appendStrategy) rebuildBeside(ctx context.Context, info backend.Info) (
 		return nil, deleted(a.cfg.Session)
 	case cerr == nil:
 		key := layout.SessionPrefix(a.cfg.Session) + layout.Transcript
-		return nil, store.Corrupt(key, 0, fmt.Errorf("checkpoint_latest is there, and no segment is: %w", codec.ErrFormat))
+		none := fmt.Errorf("checkpoint_latest is there, and no segment is: %w", codec.ErrFormat)
+		return nil, store.Corrupt(key, 0, none)
 	}
 	return nil, err
 }
@@ -139,8 +140,8 @@ const (
 	lineMost = 64 << 10 // of a commit line that is held against it whole
 )
 
-// lookBack returns how much before the end of the log that st knows is read again. A last commit line that is not long is
-// read whole: a checkpoint must not hide that it was damaged.
+// lookBack returns how much before the end of the log that st knows is read again. A last commit line that is not long
+// is read whole: a checkpoint must not hide that it was damaged.
 func lookBack(st *state.State) int64 {
 	if st.LastLine > lineMost {
 		return lineEnd

@@ -127,8 +127,8 @@ func (b *batch) turn(t *turn) {
 	}
 }
 
-// grown reports whether something pending grows from entries of a turn that was in doubt. They are stored then, although
-// the turn is repeated: what grows from them names them, and has no other place.
+// grown reports whether something pending grows from entries of a turn that was in doubt. They are stored then,
+// although the turn is repeated: what grows from them names them, and has no other place.
 func (b *batch) grown(t *turn) bool {
 	return t.kept && slices.ContainsFunc(b.pend, func(e *Entry) bool {
 		return slices.Contains(t.step.Entries, e.At().Entry)

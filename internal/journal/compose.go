@@ -166,7 +166,9 @@ func (c *Composer) nameKept(rec *checkpoint.Record, from int64) {
 const lineBytes = 640
 
 // append writes the line of a commit, whose entries are in Bytes from start on, and advances the state.
-func (c *Composer) append(rec *checkpoint.Record, step *Step, entries []*Entry, start int, window *pathwindow.Window) error {
+func (c *Composer) append(
+	rec *checkpoint.Record, step *Step, entries []*Entry, start int, window *pathwindow.Window,
+) error {
 	st, since := c.Next, c.Bytes[start:]
 	line, self, err := rec.AppendLine(make([]byte, 0, lineBytes+len(rec.Doc)+len(rec.Patch)), st.Key, st.Self, since)
 	if err != nil {
@@ -274,8 +276,8 @@ func (p *placing) growsFrom() int64 {
 	return at
 }
 
-// ordinal returns the ordinal of a place that the i-th entry of the line names, which may be another entry of it: mostly
-// the one before. An import may refer forward.
+// ordinal returns the ordinal of a place that the i-th entry of the line names, which may be another entry of it:
+// mostly the one before. An import may refer forward.
 func (p *placing) ordinal(at Place, entries []*Entry, i int) (int64, error) {
 	first := p.c.Next.Next
 	switch {

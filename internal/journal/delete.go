@@ -26,8 +26,8 @@ func Delete(ctx context.Context, cfg Config) error {
 	return j.removeObjects(ctx)
 }
 
-// bury commits the end of the session and writes the tombstone. Only Load says what there is to bury: that another object
-// is missing, which the commit may meet, does not make the session a missing one.
+// bury commits the end of the session and writes the tombstone. Only Load says what there is to bury: that another
+// object is missing, which the commit may meet, does not make the session a missing one.
 func (j *Journal) bury(ctx context.Context) error {
 	for range j.cfg.Limits.Attempts {
 		st, err := j.strategy.Load(ctx)

@@ -94,8 +94,8 @@ type strategy interface {
 	// Confirm makes sure that all that st was read from survives power loss, before it is acknowledged. Where others
 	// changed the log meanwhile it returns st as it was, which is not Sure.
 	Confirm(ctx context.Context, st *state.State) (*state.State, error)
-	// Publish makes what was composed on base durable. A *moved error says that nothing was stored and that another process
-	// else's state is newer than base.
+	// Publish makes what was composed on base durable. A *moved error says that nothing was stored and that another
+	// process else's state is newer than base.
 	Publish(ctx context.Context, base *state.State, c *Composer) (*state.State, error)
 	// Upkeep returns the background work that is due after a commit; nil = none.
 	Upkeep(st *state.State, bg sealing) *job
@@ -251,8 +251,8 @@ func (j *Journal) abandon() {
 	j.dropAll()
 }
 
-// finish does what is owed and cheap. A segment that has grown to a quarter of what it may is closed and sealed: on disk
-// a session rests compressed.
+// finish does what is owed and cheap. A segment that has grown to a quarter of what it may is closed and sealed: on
+// disk a session rests compressed.
 func (j *Journal) finish(ctx context.Context) error {
 	if a := j.State().Active(); a != nil && a.Bytes >= j.cfg.Limits.RollBytes/4 {
 		_ = j.rollNow(ctx) // else it stays as it is: no promise depends on it

@@ -133,9 +133,9 @@ func TestDeleteThatFillsASegment(t *testing.T) {
 	})
 }
 
-// A process dies after a sync of the sealed form of a segment failed: what the next one finds beside the plain form may be
-// visible and not durable. It is put once more before the checkpoint names it and the plain form goes, so that a loss of
-// power leaves one of them (I13).
+// A process dies after a sync of the sealed form of a segment failed: what the next one finds beside the plain form may
+// be visible and not durable. It is put once more before the checkpoint names it and the plain form goes, so that a
+// loss of power leaves one of them (I13).
 func TestSealedFormThatWasFoundIsMadeDurable(t *testing.T) {
 	b := memory.NewAppender()
 	w := newWorld(t, b)

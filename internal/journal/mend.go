@@ -48,9 +48,11 @@ func (j *Journal) Claim(ctx context.Context, step, extra *Step) ([]Result, error
 
 // Move makes a navigation: what is pending is committed on the line it was appended to, then the step that find returns,
 // in the same request. find may read, and runs while no commit can be published; a nil step ends the move without a
-// commit. A navigation that loses to another writer is not kept. extra, which may be nil, is one more step before it, which
-// takes what is pending.
-func (j *Journal) Move(ctx context.Context, extra *Step, find func(ctx context.Context) (*Step, error)) (Result, error) {
+// commit. A navigation that loses to another writer is not kept. extra, which may be nil, is one more step before it,
+// which takes what is pending.
+func (j *Journal) Move(
+	ctx context.Context, extra *Step, find func(ctx context.Context) (*Step, error),
+) (Result, error) {
 	if err := j.takeLead(ctx, "move"); err != nil {
 		return Result{}, err
 	}
@@ -120,9 +122,9 @@ func (j *Journal) publishAlone(op *operation) error {
 	return j.publish(op)
 }
 
-// look finds the newest state, and decides how what the handle has is stored on it. What was in doubt is searched for in
-// the history: of a request, a first part of its lines may be there. compose confirms that state, also where nothing is
-// left to store: what was found is acknowledged then.
+// look finds the newest state, and decides how what the handle has is stored on it. What was in doubt is searched for
+// in the history: of a request, a first part of its lines may be there. compose confirms that state, also where nothing
+// is left to store: what was found is acknowledged then.
 func (j *Journal) look(ctx context.Context, op *operation) (plan, error) {
 	now, err := j.strategy.Load(ctx)
 	if from := j.State(); unborn(from, err) {

@@ -275,8 +275,8 @@ func (j *Journal) replan(op *operation, p plan, now *state.State) (plan, *store.
 	return next, conflict(now)
 }
 
-// madeOn returns the state on which the first of these turns was made that the handle has left for another writer's head
-// since; nil = there is none.
+// madeOn returns the state on which the first of these turns was made that the handle has left for another writer's
+// head since; nil = there is none.
 func madeOn(turns []*turn) *state.State {
 	for _, t := range turns {
 		if t.on != nil {
@@ -493,8 +493,8 @@ func (j *Journal) collect(op *operation, b *batch, next *state.State) {
 	}
 }
 
-// stays reports whether an operation that had nothing to write leaves the handle where it was: all its turns failed, and
-// one of them was made on what the handle had. Callers who name the commit that they are on do not depend on that.
+// stays reports whether an operation that had nothing to write leaves the handle where it was: all its turns failed,
+// and one of them was made on what the handle had. Callers who name the commit that they are on do not depend on that.
 func (b *batch) stays() bool {
 	implicit := false
 	for _, t := range b.turns {
@@ -621,8 +621,8 @@ func (j *Journal) decided(op *operation) []*turn {
 	return list
 }
 
-// doubt ends an operation of which no one knows what was applied. Its turns are kept for Rebase, which looks; what waits
-// in the queue was never sent, and is refused.
+// doubt ends an operation of which no one knows what was applied. Its turns are kept for Rebase, which looks; what
+// waits in the queue was never sent, and is refused.
 func (j *Journal) doubt(b *batch, f *store.Failure) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

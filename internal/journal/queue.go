@@ -19,14 +19,14 @@ type turn struct {
 	step   *Step
 	ctx    context.Context //nolint:containedctx // a queued call: a request is given up when all who share it are cancelled
 	upto   uint64          // it takes the entries before this position
-	on     *state.State    // what it was made on, where the handle moved over another writer's head meanwhile; nil = what the handle has
+	on     *state.State    // what it was made on, if the handle went to another writer's head since; nil = what the handle has
 	joined *turn           // a turn that was sent or had failed, with the same key: it gets that one's answer
 	twin   *turn           // the same, within a batch
 
 	kept   bool      // it failed, and Rebase knows it
 	found  *sentLine // it was in doubt, and is in the history
 	known  *keyed    // its key is in the history
-	lost   error     // why it has no line in the batch: told when the batch is decided
+	lost   error     // why it has no line in the batch: returned when the batch is decided
 	line   *sentLine // that carries it, once it was composed
 	tried  string    // id of the line that carried it last
 	later  Result    // what it became in the end; guarded by Journal.mu
@@ -89,7 +89,8 @@ func (j *Journal) Commit(ctx context.Context, step *Step) (Result, error) {
 	return t.result, t.err
 }
 
-// admit lets a turn join the queue, or the turn with the same key; j.mu is held. lead: no one leads, so the caller does.
+// admit lets a turn join the queue, or the turn with the same key; j.mu is held. lead: no one leads, so the caller
+// does.
 func (j *Journal) admit(t *turn) (lead bool, err error) {
 	switch {
 	case j.closed:

@@ -279,8 +279,8 @@ func (r *Remake) Install(ctx context.Context, m checkpoint.SegmentMap, was backe
 }
 
 // Fence closes a damaged active segment of size bytes for good, so that no writer who knows it appends to
-// it any more: after its end comes a line that is no commit and says that more than those bytes was durable. So a writer
-// takes it for no torn tail, which it would cut off.
+// it any more: after its end comes a line that is no commit and says that more than those bytes was durable. So a
+// writer takes it for no torn tail, which it would cut off.
 func Fence(ctx context.Context, cfg Config, seg layout.Segment, key uint64, size int64, next string) error {
 	a, ok := cfg.Backend.(backend.Appender)
 	if !ok {

@@ -322,8 +322,8 @@ func TestTornKeepBoth(t *testing.T) {
 	}
 }
 
-// dying is the store of a process that dies at one of its writes: that one does not happen, or happens whole, or, an append,
-// by half; all that it asks later fails.
+// dying is the store of a process that dies at one of its writes: that one does not happen, or happens whole, or, an
+// append, by half; all that it asks later fails.
 type dying struct {
 	backend.Appender
 	left int    // writes before that one

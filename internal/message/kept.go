@@ -2,8 +2,8 @@ package message
 
 import "github.com/coppice-go/coppice/internal/rawjson"
 
-// KeptMessage returns the message that an entry of type custom_message was made of, because a format has no messages of its role;
-// nil = it was made of none. Such an entry has the role as its kind, and the message in its details.
+// KeptMessage returns the message that an entry of type custom_message was made of, because a format has no messages of
+// its role; nil = it was made of none. Such an entry has the role as its kind, and the message in its details.
 func KeptMessage(entry []byte) []byte {
 	message := rawjson.Field(rawjson.Field(entry, "details"), "message")
 	if len(message) == 0 || message[0] != '{' || rawjson.Text(rawjson.Field(entry, "customType")) != KeptAs(rawjson.Text(rawjson.Field(message, "role"))) {
@@ -23,7 +23,8 @@ func KeptAs(role string) string {
 // KeptKind is the kind of custom entry that exports make of an entry of a type that a format does not have.
 const KeptKind = "coppice.entry"
 
-// KeptEntry returns the type and the fields of the entry that one of type custom was made of; nil = it was made of none.
+// KeptEntry returns the type and the fields of the entry that one of type custom was made of; nil = it was made of
+// none.
 func KeptEntry(entry []byte) (typ string, data []byte) {
 	if rawjson.Text(first(entry, "customType", "custom_type")) != KeptKind {
 		return "", nil

@@ -99,7 +99,7 @@ type run struct {
 }
 
 // align assigns each good line its ordinal. Lines that are no good count one each, unless a commit line
-// behind them, or the end of the part, says how many there were.
+// after them, or the end of the part, says how many there were.
 func (d *Damaged) align() map[uint64]*Line {
 	var runs []run
 	for i := 0; i < len(d.Lines); i++ {
@@ -255,8 +255,8 @@ func (d *Damaged) commits() []Commit {
 	return out
 }
 
-// entry takes the line at an ordinal, or what a checkpoint or a snapshot holds of it. Where both have the entry by its id,
-// theirs counts: their checksums verify, and a damaged line may still parse.
+// entry takes the line at an ordinal, or what a checkpoint or a snapshot holds of it. Where both have the entry by its
+// id, theirs counts: their checksums verify, and a damaged line may still parse.
 func (d *Damaged) entry(ord uint64, l *Line) Entry {
 	body := d.Bodies[ord]
 	if h, err := segment.Entry(ord, body); body != nil && err == nil && (l == nil || h.ID == l.ID) {

@@ -299,9 +299,9 @@ func TestRepairWithoutAHeadRaisesTheEpoch(t *testing.T) {
 	}
 }
 
-// A writer dies after a sync of the sealed form of a segment failed, and another segment is damaged. The repair finds both
-// forms, and removes the plain one in the end: the sealed one is put once more before that, so that a loss of power
-// leaves one of them (I13).
+// A writer dies after a sync of the sealed form of a segment failed, and another segment is damaged. The repair finds
+// both forms, and removes the plain one in the end: the sealed one is put once more before that, so that a loss of
+// power leaves one of them (I13).
 func TestRepairHardensWhatItFindsSealed(t *testing.T) {
 	b := memory.NewAppender()
 	w := proof.NewWorld(t, b)
@@ -345,8 +345,8 @@ func TestRepairHardensWhatItFindsSealed(t *testing.T) {
 	}
 }
 
-// A bit of a text is flipped, and the line still parses. Checkpoint or snapshots hold the entry as it was, so a repair takes
-// it from there.
+// A bit of a text is flipped, and the line still parses. Checkpoint or snapshots hold the entry as it was, so a repair
+// takes it from there.
 func TestRepairPrefersWhatVerifies(t *testing.T) {
 	w := proof.NewWorld(t, memory.NewAppender())
 	w.Lim.RollEntries = 1000 // one segment, and plain: each flip hits one line

@@ -14,8 +14,8 @@ import (
 	"github.com/coppice-go/coppice/internal/repair"
 )
 
-// A writer that is alive commits just before any one call of a repair. What it is told was stored is there afterwards: the
-// repair finds it, or stops and is run again, or the writer is refused.
+// A writer that is alive commits just before any one call of a repair. What it is told was stored is there afterwards:
+// the repair finds it, or stops and is run again, or the writer is refused.
 func TestRepairBesideALiveWriter(t *testing.T) {
 	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {

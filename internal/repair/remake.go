@@ -349,7 +349,7 @@ func keyIn(line []byte) (uint64, bool) {
 	return k, true
 }
 
-// follower is the id that the segment after p gives to its last commit.
+// follower is the id of the last commit of the segment after p.
 func (r *repair) follower(ctx context.Context, p *check.Part) string {
 	for i := range r.s.Parts {
 		q := &r.s.Parts[i]

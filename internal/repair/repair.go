@@ -247,8 +247,8 @@ func (r *repair) fence(ctx context.Context, parts []check.Part) error {
 	return nil
 }
 
-// newest makes sure that no writer rolled over from a segment since the survey: what follows it would be left out of the
-// repaired log. A segment that is named and is not there is lost, and the repair goes on.
+// newest makes sure that no writer rolled over from a segment since the survey: what follows it would be left out of
+// the repaired log. A segment that is named and is not there is lost, and the repair goes on.
 func (r *repair) newest(ctx context.Context, p *check.Part, raw []byte) error {
 	c, err := segment.Read(raw, p.Seg)
 	next, ok := layout.ParseSegment(c.Next)

@@ -46,8 +46,8 @@ func (h *Handle) OnlyWays(ctx context.Context, list []snapshot.Info) (map[string
 	return only, nil
 }
 
-// leadsTo reports whether the log of st has the commit, the document and the window of then. checked holds the checksums
-// of entries that were compared before, by ordinal.
+// leadsTo reports whether the log of st has the commit, the document and the window of then. checked holds the
+// checksums of entries that were compared before, by ordinal.
 func (h *Handle) leadsTo(ctx context.Context, st, then *state.State, checked map[uint64]uint32) (bool, error) {
 	mo, err := h.j.At(ctx, st, then.Summary.Seq)
 	if lost(err) {
@@ -57,7 +57,9 @@ func (h *Handle) leadsTo(ctx context.Context, st, then *state.State, checked map
 		return false, err
 	}
 	head := journal.PlaceOf(then)
-	if mo.Commit.Commit != then.Summary.Commit || !bytes.Equal(mo.DocRaw, then.DocJSON) || mo.Commit.Entry != head.ID || mo.Commit.HeadOrd != head.Ord {
+	same := mo.Commit.Commit == then.Summary.Commit && bytes.Equal(mo.DocRaw, then.DocJSON) &&
+		mo.Commit.Entry == head.ID && mo.Commit.HeadOrd == head.Ord
+	if !same {
 		return false, nil
 	}
 	if then.Window == nil {

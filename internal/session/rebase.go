@@ -21,7 +21,9 @@ func (h *Handle) Rebase(ctx context.Context) (journal.Result, error) {
 }
 
 // mend runs Rebase or Claim, and makes one result of all: the last one's, with what all of them stored.
-func (h *Handle) mend(ctx context.Context, run func(extra *journal.Step) ([]journal.Result, error)) (journal.Result, error) {
+func (h *Handle) mend(
+	ctx context.Context, run func(extra *journal.Step) ([]journal.Result, error),
+) (journal.Result, error) {
 	if err := h.Writable(ctx); err != nil {
 		return journal.Result{}, err
 	}

@@ -38,8 +38,8 @@ func (t *Tree) Diagnostics() []diag.Diagnostic {
 	return list.All()
 }
 
-// astray says why an entry that names a parent has none: the caller that committed it cut a circle there, or did not find
-// the parent. Row keeps the parent's name as the target of such an entry; rows that were packed before it did, and
+// astray says why an entry that names a parent has none: the caller that committed it cut a circle there, or did not
+// find the parent. Row keeps the parent's name as the target of such an entry; rows that were packed before it did, and
 // those of labels, which have targets of their own, count as orphans.
 func (t *Tree) astray(i uint32) (kind, detail string) {
 	c, k := t.at(i)

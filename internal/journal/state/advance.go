@@ -140,8 +140,8 @@ func (st *State) rebase(b *checkpoint.Base) {
 	st.Summary.Preview, st.Summary.Status = b.Outline.Preview, b.Outline.Status
 }
 
-// BeginAt takes the head on which a keyframe's commit was made, where nothing earlier is known: the branch that it was on
-// names it.
+// BeginAt takes the head on which a keyframe's commit was made, where nothing earlier is known: the branch that it was
+// on names it.
 func (st *State) BeginAt(b *checkpoint.Base) {
 	st.HeadOrd = b.HeadOrd
 	for i := range b.Branches {

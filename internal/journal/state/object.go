@@ -13,7 +13,8 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Object makes the checkpoint of a state, for Encode: its pool is not filled. withTail: the tail rides in it (replace strategy).
+// Object makes the checkpoint of a state, for Encode: its pool is not filled. withTail: the tail rides in it (replace
+// strategy).
 func (st *State) Object(withTail bool) *checkpoint.Object {
 	if st.Summary.Tombstone {
 		return st.tombstone()

@@ -126,7 +126,8 @@ func (x *Explorer) first(ctx context.Context, m *Moment, n int, img *vfstest.Ima
 		return
 	}
 	x.firsts++
-	f, err := x.goOn(ctx, boot(img, seedFirst, x.lim), true, where, m, h, x.Plan.Second.States > 0 && x.firsts%x.Plan.Every == 0)
+	again := x.Plan.Second.States > 0 && x.firsts%x.Plan.Every == 0
+	f, err := x.goOn(ctx, boot(img, seedFirst, x.lim), true, where, m, h, again)
 	x.blank = f.Commits == 0
 	x.count(&x.First, img, f)
 	if err != nil {
@@ -143,9 +144,11 @@ func (x *Explorer) killed(ctx context.Context, m *Moment, h *History) {
 	}
 }
 
-// goOn recovers a world as its next user would, and returns what that found. durable: all of its disk is. again: the recovery
-// is crashed too.
-func (x *Explorer) goOn(ctx context.Context, w *World, durable bool, where string, m *Moment, h *History, again bool) (Found, error) {
+// goOn recovers a world as its next user would, and returns what that found. durable: all of its disk is. again: the
+// recovery is crashed too.
+func (x *Explorer) goOn(
+	ctx context.Context, w *World, durable bool, where string, m *Moment, h *History, again bool,
+) (Found, error) {
 	cfg := w.Config()
 	if !again {
 		cfg.Go = idle

@@ -8,8 +8,8 @@ import (
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
-// mortal is the file system as a process sees it that is killed before its change number left: that change and all later
-// calls fail, and its locks are released, as the system does for a dead process. The power stays.
+// mortal is the file system as a process sees it that is killed before its change number left: that change and all
+// later calls fail, and its locks are released, as the system does for a dead process. The power stays.
 type mortal struct {
 	vfs.FS
 	left  int // changes until then; below 0 = never

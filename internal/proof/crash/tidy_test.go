@@ -70,8 +70,8 @@ func (w *World) tidyDeath(ctx context.Context, left int) (moments []Moment, h *H
 	return moments, h, made, err
 }
 
-// exploreTidyDeath kills the first process before each change of its tidying, and loses power before each later change of
-// the second one.
+// exploreTidyDeath kills the first process before each change of its tidying, and loses power before each later change
+// of the second one.
 func exploreTidyDeath(t *testing.T, r *proof.Report, seed uint64, blank *sync.Map) {
 	lim := journal.Limits{RollEntries: 6, PublishCommits: 64, Keyframe: 4, WholeDoc: 8, Attempts: 4}
 	plan := Plan{

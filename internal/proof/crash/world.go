@@ -157,8 +157,8 @@ func (w *World) Step(st *state.State, text int) *journal.Step {
 	}}
 }
 
-// Given is what a caller handed to a commit that was acknowledged. Histories are read by the code that wrote them, so they
-// are held against this as well.
+// Given is what a caller handed to a commit that was acknowledged. Histories are read by the code that wrote them, so
+// they are held against this as well.
 type Given struct {
 	Seq   uint64
 	Lines [][]byte // of its entries: whole, or what they contain

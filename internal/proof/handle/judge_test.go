@@ -253,7 +253,8 @@ func (r *run) cause(c *record) bool {
 		case o.kind == opClose || o.kind == opReload && o.over(c.begin, c.end):
 			return true
 		}
-		// What this handle moved after the base of the turn, or while it was called, is a conflict as another's move is.
+		// What this handle moved after the base of the turn, or while it was called, is a conflict as another's move
+		// is.
 		moves := in(o.kind, appends+turns+exclusive)
 		return errors.Is(c.err, coppice.ErrConflict) && moves && (c.kind == opBased || in(c.kind, entryTurns) && o.over(c.begin, c.end))
 	})
@@ -381,8 +382,8 @@ func (r *run) mend(h *handle, t *truth) bool {
 	}
 }
 
-// misused reports whether a handle keeps a turn whose key another writer used for something else. Rebase stores all that
-// it has or nothing, and nobody but the caller can choose another key: Reload drops the turn.
+// misused reports whether a handle keeps a turn whose key another writer used for something else. Rebase stores all
+// that it has or nothing, and nobody but the caller can choose another key: Reload drops the turn.
 func (r *run) misused(h *handle) bool {
 	t, err := r.read(r.w.store())
 	if err != nil {

@@ -270,8 +270,8 @@ func (r *run) storedBefore(c *record, at int) bool {
 	return r.any(func(o *record) bool { return (o == c || c.same(o)) && o.ok() && o.end <= at })
 }
 
-// moves: what a handle says of its own commit only grows, and holds what was acknowledged. The receipt of a turn that is
-// repeated may be of a commit that the handle has not seen yet.
+// moves: what a handle says of its own commit only grows, and holds what was acknowledged. The receipt of a turn that
+// is repeated may be of a commit that the handle has not seen yet.
 func (r *run) moves() {
 	for _, c := range r.records {
 		if !c.returned || c.h.v.dead || c.n >= 90 || in(c.kind, "OW") {

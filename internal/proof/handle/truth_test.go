@@ -173,8 +173,8 @@ func (r *run) structure(t *truth) {
 	}
 }
 
-// grown reports whether something was appended to a handle after a turn in doubt that carries the keyed entry. If another
-// writer applied that turn, the entry is stored for what grows from it, and so a second time.
+// grown reports whether something was appended to a handle after a turn in doubt that carries the keyed entry. If
+// another writer applied that turn, the entry is stored for what grows from it, and so a second time.
 func (r *run) grown() bool {
 	return r.any(func(c *record) bool {
 		return c.kind == opBoth && c.unknown() && r.any(func(o *record) bool {
@@ -192,8 +192,8 @@ func message(text string) string {
 	return string(body.Message)
 }
 
-// has reports whether a text is stored, with these bytes and, unless it is "", this id. That it is stored once is another
-// rule.
+// has reports whether a text is stored, with these bytes and, unless it is "", this id. That it is stored once is
+// another rule.
 func (t *truth) has(text, id string) bool {
 	list := t.byText[text]
 	if i := slices.IndexFunc(list, func(e transcript.Entry) bool { return e.ID == id }); i > 0 {

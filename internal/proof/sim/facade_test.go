@@ -241,7 +241,8 @@ func (a *agent) turn() {
 	a.done("commit", r, err, false)
 }
 
-// together is several goroutines that commit turns which carry their words on one handle at the same time; some give up.
+// together is several goroutines that commit turns which carry their words on one handle at the same time; some give
+// up.
 func (a *agent) together(n int) {
 	var all sync.WaitGroup
 	var mu sync.Mutex

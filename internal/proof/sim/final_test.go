@@ -165,7 +165,8 @@ func (w *world) judgeTurn(t *turn, h *history) {
 	}
 }
 
-// judgeOverwrites: what a turn put in force replaced a head and a document that its writer knew. Else it had to conflict.
+// judgeOverwrites: what a turn put in force replaced a head and a document that its writer knew. Else it had to
+// conflict.
 func (w *world) judgeOverwrites(h *history) {
 	for _, t := range w.ledger.turns {
 		at, ok := h.found[t.commit]

@@ -10,10 +10,10 @@
 // # What a crash may do
 //
 // To a file: lose what was written since its last sync, keep it, keep the size without the data (zeros, or what
-// the blocks held before, in a file that is gone or in this one), keep any subset of the 512-byte sectors or 4-KiB pages that changed, stop at any sector or in the middle of
-// one, or undo a truncation. To a directory: keep any subset of the names that were made, replaced or removed
-// since its last sync. So a rename may be lost, done, or half done (both names, or neither); a file may exist
-// without its data, and be lost with its directory. What was synced stays.
+// the blocks held before, in a file that is gone or in this one), keep any subset of the 512-byte sectors or 4-KiB
+// pages that changed, stop at any sector or in the middle of one, or undo a truncation. To a directory: keep any subset
+// of the names that were made, replaced or removed since its last sync. So a rename may be lost, done, or half done
+// (both names, or neither); a file may exist without its data, and be lost with its directory. What was synced stays.
 //
 // Lose makes a sync fail as it does on Linux: what was to be written counts as clean from then on, is still
 // read back, and is gone after a crash even if a later sync succeeds.
@@ -33,8 +33,8 @@ import (
 
 // CrashFS is the file system. The zero value is an empty one.
 type CrashFS struct {
-	// DirsLie has syncs of directories report success and make no name durable, as some network file systems do. It must
-	// not change during a call.
+	// DirsLie has syncs of directories report success and make no name durable, as some network file systems do. It
+	// must not change during a call.
 	DirsLie bool
 
 	mu    sync.Mutex

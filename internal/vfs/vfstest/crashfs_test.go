@@ -263,8 +263,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// A file that was extended, or made, and whose data did not arrive may hold what its blocks held before: bytes of its own
-// earlier part, or of a file that is gone.
+// A file that was extended, or made, and whose data did not arrive may hold what its blocks held before: bytes of its
+// own earlier part, or of a file that is gone.
 func TestLostDataMayBeStale(t *testing.T) {
 	s := NewCrashFS()
 	own := string(bytes.Repeat([]byte("o"), 2*sector))
