@@ -95,7 +95,7 @@ type strategy interface {
 	// changed the log meanwhile it returns st as it was, which is not Sure.
 	Confirm(ctx context.Context, st *state.State) (*state.State, error)
 	// Publish makes what was composed on base durable. A *moved error says that nothing was stored and that another
-	// process else's state is newer than base.
+	// writer's state is newer than base.
 	Publish(ctx context.Context, base *state.State, c *Composer) (*state.State, error)
 	// Upkeep returns the background work that is due after a commit; nil = none.
 	Upkeep(st *state.State, bg sealing) *job
