@@ -140,7 +140,7 @@ func (m mutant) run(ctx context.Context, dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	c := exec.CommandContext(ctx, "go", "test", "-vet=off", "-overlay", overlay, "-count=1", "-failfast", "-run", m.run1, "./"+m.pkg)
+	c := exec.CommandContext(ctx, "go", "test", "-vet=off", "-overlay", overlay, "-count=1", "-run", m.run1, "./"+m.pkg)
 	c.Dir = root
 	c.Env = append(os.Environ(), "COPPICE_PROOF="+m.size)
 	c.WaitDelay = time.Second

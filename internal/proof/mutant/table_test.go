@@ -233,7 +233,7 @@ var mutants = []mutant{
 		name: "key-of-the-batch-is-known", broken: "a key that another turn of the batch carries counts as applied before the batch is",
 		edits: []edit{{batchGo, "\tcase t.twin != nil: // others'", "\tcase t.twin != nil && t.twin.line != nil:\n\t\tb.j.mu.Lock()\n\t\tt.answer(Result{Commit: t.twin.line.rec.Commit(), State: b.Next, Repeated: true}, nil)\n\t\tb.j.mu.Unlock()\n\tcase t.twin != nil: // others'"}},
 		suite: "lifecycle_keys_test.go", pkg: ".", run1: "TestTwinsShareTheirOutcome",
-		want: "has the receipt of seq",
+		want: "commits with the key: got",
 	},
 	{
 		name: "withdrawn-turn-drops-entries", broken: "a commit that was cancelled in the queue drops what was appended before it",
