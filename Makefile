@@ -8,8 +8,22 @@ REF      ?= HEAD
 DURATION ?= 10m
 PROOFTIME ?= 15m
 PROVETIME ?= 6h
-# The packages of PKG with tests of sizes: the others need no second binary.
-SIZED     = $$($(GO) list -f '{{range .TestGoFiles}}{{$$.Dir}}/{{.}} {{end}}{{range .XTestGoFiles}}{{$$.Dir}}/{{.}} {{end}}' $(PKG) | xargs grep -l '^func TestSize' | xargs -n 1 dirname | sort -u)
+# The race detector watches the packages whose code or tests start goroutines, themselves or by the suite of all
+# drivers: it makes the others five to ten times slower and can find nothing there. TestRaceDetectorSeesGoroutines
+# compares the pattern with the syntax of all files.
+GOROUTINES = ^[[:space:]]*(defer )?go [[:alnum:]_.]+\(|\.Go\(|\.RunParallel\(|/internal/parallel"|/backendtest"
+
+# $(call those,TEST) lists the folders of PKG for which the shell's TEST of $$dir holds.
+those = $$(for dir in $$($(GO) list -f '{{.Dir}}' $(PKG)); do if $(1); then echo "$$dir"; fi; done)
+STARTS = grep -qE '$(GOROUTINES)' "$$dir"/*.go
+RACED  = $(call those,$(STARTS))
+PLAIN  = $(call those,! $(STARTS))
+# Of RACED, those with tests that skip under the race detector, and which these are.
+SIZED  = $(call those,$(STARTS) && grep -qs 'testutil[.]SkipSizes' "$$dir"/*_test.go)
+SIZES  = awk '/^func / { name = $$2; sub(/\(.*/, "", name) } name ~ /^Test/ && /testutil\.SkipSizes\(/ { print name }'
+
+# The suites of internal/proof are apart: `make proof` runs them at their size, and a run of theirs here proves less.
+TESTS = $(GO) test -shuffle=on -skip '^TestProof'
 
 # A program with the race detector sleeps for a second when it ends, in case something still runs: the tests
 # start thousands of them. What outlives its test is found by the tests themselves, which count goroutines.
@@ -28,7 +42,7 @@ MODULES  := integration integration/s3server
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build release test test-short lint fmt fuzz bench bench-compare demo cover proof prove mutants suites soak integration integration-minio s3server clean
+.PHONY: all build release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server clean
 
 all: lint test
 
@@ -47,13 +61,19 @@ release: ## static binaries for all platforms, with checksums, in dist/
 	@cd dist && sha256sum coppice-* > SHA256SUMS && cat SHA256SUMS
 
 test-short: ## the quick ones of all tests, without the race detector: for while you write
-	$(GO) test -short $(PKG)
+	$(GO) test -short -skip '^TestProof' $(PKG)
 
-test: ## every test, with the race detector and in random order; then those of sizes, without it
-	$(GO) test -race -shuffle=on $(PKG)
-	$(GO) test -run '^TestSize' $(SIZED)
+test: ## every test, in random order, with the race detector where there are goroutines; then, without it, those that skip it
+	@set -u; status=0; \
+	raced="$(RACED)"; plain="$(PLAIN)"; sized="$(SIZED)"; \
+	[ -z "$$raced" ] || $(TESTS) -race $$raced || status=1; \
+	[ -z "$$plain" ] || $(TESTS) $$plain || status=1; \
+	for dir in $$sized; do \
+		$(GO) test -run "^($$(cat "$$dir"/*_test.go | $(SIZES) | paste -sd '|' -))\$$" "$$dir" || status=1; \
+	done; \
+	exit $$status
 
-lint: ## golangci-lint with .golangci.yml, and the modules of the integration tests too
+lint: size ## golangci-lint with .golangci.yml, and the modules of the integration tests too
 	$(TOOL) golangci-lint run $(PKG)
 	@set -eu; for system in windows darwin; do \
 		echo "GOOS=$$system go vet $(SYSTEMS)"; CGO_ENABLED=0 GOOS=$$system $(GO) vet $(SYSTEMS); \
@@ -62,6 +82,15 @@ lint: ## golangci-lint with .golangci.yml, and the modules of the integration te
 		echo "cd $$dir && golangci-lint run"; \
 		(cd "$$dir" && $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run --config=$(CURDIR)/.golangci.yml ./...); \
 	done
+
+# What grows over it is most often the linker's: text/template, and reflection that calls methods by name, make it keep
+# every exported method, and so all operations of the S3 client (8 MB).
+MAXSIZE = 26000000
+
+size: ## the stripped command is no larger than MAXSIZE
+	@set -eu; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o "$$out" ./cmd/coppice; n=$$(wc -c <"$$out"); \
+	echo "the stripped command: $$n bytes, at most $(MAXSIZE)"; [ "$$n" -le $(MAXSIZE) ]
 
 fmt: ## gofumpt and gci, in place
 	$(TOOL) golangci-lint fmt
@@ -89,6 +118,9 @@ prove: s3server ## the same suites at their nightly size: hours
 # What checks the suites is apart: it builds each of them anew, dozens of times.
 mutants: ## every suite must notice the protocol broken on purpose
 	COPPICE_PROOF=ci $(PROOFS) -timeout $(PROOFTIME) ./internal/proof/mutant
+
+mutants-sample: ## the same for a row of each suite: half a minute
+	@COPPICE_MUTANTS=sample $(MAKE) --no-print-directory mutants
 
 SUITES = $$($(GO) list ./internal/proof/... | grep -v /mutant)
 

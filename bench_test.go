@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // The benchmarks of the promises print a ratio to a bare floor that is measured in the same run, turn by
@@ -174,6 +175,7 @@ func BenchmarkAppendersShareASync(b *testing.B) {
 // TestBytesDoNotGrow holds what a turn writes, and what a session takes on disk, against the design's
 // figures: late turns within 1.2x of early ones, and at most 0.35x of the raw JSONL.
 func TestBytesDoNotGrow(t *testing.T) {
+	testutil.SkipSizes(t)
 	const turns, span = 3000, 1200 // a span holds the work that comes round every few hundred turns
 	dir := t.TempDir()
 	d, err := local.Open(dir, nil)

@@ -1,11 +1,11 @@
-// Package coppice keeps what an AI agent must not lose: the whole conversation as a tree, and the
-// agent's exact state at every turn.
+// Package coppice is a session store and checkpointer for AI agents: it stores the whole conversation
+// as a tree of messages, and the agent's exact state at every turn.
 //
 // Guarantees:
 //
 //   - What Commit acknowledged is in the history of every later head, on every host, after kill -9,
 //     power loss, a full disk or a lost answer. Messages and state commit together.
-//   - Two writers never overwrite each other. The loser gets an error, and keeps its turn if it likes.
+//   - Two writers never overwrite each other. The loser gets an error, and can keep its turn as a branch.
 //   - Open costs one object read on a store such as S3, one file and a bounded log tail on disk,
 //     whatever the length of the history.
 //   - Any commit can be read and restored exactly: state, context, head.
@@ -14,7 +14,7 @@
 //
 //   - A method with a context may do I/O; one without never does, except Close.
 //   - A handle (Session) is one writer. All methods are safe for concurrent use. Two handles on one
-//     session, even in one process, are two writers and meet as a conflict does.
+//     session, even in one process, are two writers, and their commits may conflict.
 //   - The conversation is read-your-writes: Context, Tree, Path and Entries hold what this handle
 //     appended, committed or not. State, Head().Seq, Head().Commit, At and Log move only when a commit
 //     is acknowledged, and so does all that other handles see.

@@ -59,27 +59,33 @@ var hints = []struct {
 	is   error
 	hint string
 }{
-	{ErrDeleted, "the id is never used again: create a session with another"},
+	{ErrDeleted, "the id cannot be used again: create a session with another id"},
 	{ErrConflict, "call Rebase to keep this turn beside the winner's, or Reload to drop it"},
 	{ErrFenced, "stop side effects; Rebase keeps this turn as a branch, Claim takes the session back"},
-	{ErrCommitUnknown, "call Rebase, which looks first and repeats only what is missing, or Reload, which drops the turn"},
+	{
+		ErrCommitUnknown,
+		"call Rebase, which looks first and repeats only what is missing, or Reload, which drops the turn",
+	},
 	{ErrInDoubt, "nothing of this turn was applied: call Rebase, which settles the earlier one, then commit again"},
-	{ErrKeyReused, "nothing of this turn was applied: commit it with a key of its own"},
-	{ErrCorrupt, "run repair; what is intact can still be read"},
+	{ErrKeyReused, "nothing of this turn was applied: commit it with a new key"},
+	{ErrCorrupt, "run repair; intact data can still be read"},
 	{ErrReadOnly, "open the session without ReadOnly"},
 	{fs.ErrClosed, "open the session again"},
 	{fs.ErrExist, "choose another id, or leave it empty"},
-	{fs.ErrNotExist, "list what there is; Create and OpenOrCreate make a new session"},
+	{fs.ErrNotExist, "List yields the sessions; Create and OpenOrCreate make a new one"},
 	{backend.ErrTooLarge, "move large data out of the state or the entry, or compact the context"},
-	{backend.ErrNoCAS, "use another store: on this one two writers overwrite each other; Options.SingleWriter is for those who insist"},
-	{codec.ErrVersion, "use a release of coppice that knows this format"},
+	{
+		backend.ErrNoCAS,
+		"use another store: on this one two writers can overwrite each other; Options.SingleWriter allows it",
+	},
+	{codec.ErrVersion, "use a release of coppice that can read this format"},
 	{context.Canceled, "nothing was changed; call again"},
 	{context.DeadlineExceeded, "nothing was changed; call again with more time"},
 }
 
 // withdrawnHint is the hint for moves, and for turns that carry their entries.
-const withdrawnHint = "nothing of it was applied or kept: Reload, and make it again on the winner's commit; " +
-	"KeepBoth stores a turn beside it"
+const withdrawnHint = "nothing of it was applied or kept: call Reload and repeat it on the winner's commit; " +
+	"KeepBoth stores a turn on a branch"
 
 // causes translate what the journal reports into this package's sentinels.
 var causes = []struct{ from, to error }{

@@ -64,3 +64,19 @@ func TestExplicitContextAfterEachCommit(t *testing.T) {
 		}
 	}
 }
+
+// "The next commit saves it": a Switch to where the head is commits nothing, so the explicit context stays the
+// handle's, and the commit after it saves it.
+func TestExplicitContextOutlivesAnIdleMove(t *testing.T) {
+	onGates(t, func(t *testing.T, r *rig) {
+		s := r.start(t, nil)
+		r.gate.open()
+		ok(t, s.SetContext(bg, itemOf(`{"role":"user","content":"explicit"}`)))
+		before := s.Head()
+		same(t, "receipt", must(s.Switch(bg, "main"))(t).Head, before)
+		same(t, "context after the move", texts(t, s), "explicit")
+		commit(t, s, state{Turns: 2})
+		same(t, "stored context", texts(t, r.fresh(t)), "explicit")
+		r.agrees(t, s)
+	})
+}

@@ -51,6 +51,33 @@ func TestGivenUpRequestLeavesOthersCertain(t *testing.T) {
 	}
 }
 
+// Turns of the queue that are kept with the one before them share its request: it is no longer given up when the first
+// caller alone is cancelled.
+func TestKeptWithACancelledCaller(t *testing.T) {
+	onGates(t, func(t *testing.T, r *rig) {
+		s := r.start(t, &coppice.SessionOptions{KeepBoth: true})
+		ctx, cancel := context.WithCancel(bg)
+		leader := following(ctx, t, s, turnsTo(2))
+		write := r.gate.next(t)
+		queued := following(bg, t, s, turnsTo(3))
+		r.wins(t, "w")
+		write.pass()
+		both := r.gate.next(t)
+		cancel()
+		if leader.ended(t) || queued.ended(t) {
+			t.Error("the request was given up")
+		}
+		both.pass()
+		r.gate.open()
+		for _, c := range []*call[coppice.Receipt]{leader, queued} {
+			if receipt, err := c.wait(t); err != nil || receipt.Kept == "" {
+				t.Errorf("a turn that is kept: branch %q, %v", receipt.Kept, err)
+			}
+		}
+		r.agrees(t, s)
+	})
+}
+
 // neverSent checks the error of a commit that was refused because another's outcome is unknown.
 func neverSent(t *testing.T, what string, err error) {
 	t.Helper()

@@ -68,6 +68,13 @@ func TestTornKeptTurnDoesNotMoveTheSession(t *testing.T) {
 			ok(t, next.Close())
 			check(t, r.fresh(t), "u1 a1 w n", "u1 a1 w l n")
 		},
+		"a move to where the head is": func(t *testing.T, r *rig, _, _ *coppice.Session) {
+			next := r.fresh(t)
+			newest := next.Head()
+			same(t, "receipt", must(next.Switch(bg, "main"))(t).Head, newest)
+			same(t, "newest commit", r.fresh(t).Head(), newest)
+			check(t, next, "u1 a1 w", "u1 a1 w l")
+		},
 		"the winner": func(t *testing.T, r *rig, _, winner *coppice.Session) {
 			say(t, winner, "n")
 			commit(t, winner, nil)

@@ -80,7 +80,7 @@ func opensReadsAndCloses(t *testing.T, b backend.Backend, head any) {
 
 	s = open(t, store, "s")
 	say(t, s, "u never committed")
-	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "1 entries were never committed") {
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "1 entries were not committed") {
 		t.Errorf("close: %v", err)
 	}
 	ok(t, store.Close())

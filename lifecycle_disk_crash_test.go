@@ -214,3 +214,26 @@ func TestKilledBeforeTheSyncThenOpenAndClose(t *testing.T) {
 	ok(t, s.Close())
 	powerIsLost(t, "after its writer closed", disk, "u1 a1 u3", 3)
 }
+
+// A receipt names what power loss cannot take, also that of a move that has nothing to do. A writer is killed between
+// the write of its turn and the fdatasync; the next process reads that turn, and Switch returns a receipt of it.
+func TestMoveToWhereTheHeadIsConfirmsIt(t *testing.T) {
+	disk := firstTurn(t)
+	var killed []*vfstest.Point
+	disk.Watch(func(op vfstest.Op, at *vfstest.Point) {
+		if op.Kind == "sync" && strings.HasPrefix(op.Name, "sessions/s/transcript/") {
+			killed = append(killed, at)
+		}
+	})
+	s := open(t, process(t, disk, "two"), "s")
+	say(t, s, "u2")
+	second := commit(t, s, state{Turns: 2})
+	disk.Watch(nil)
+
+	disk = killed[0].Fork()
+	s = open(t, process(t, disk, "three"), "s")
+	moved := must(s.Switch(bg, "main"))(t)
+	same(t, "receipt", moved.Head, second.Head)
+	powerIsLost(t, "after the receipt of Switch", disk, "u1 a1 u2", 2)
+	ok(t, s.Close())
+}

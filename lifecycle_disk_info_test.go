@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -200,6 +201,7 @@ func TestInfoAfterMoves(t *testing.T) {
 
 // The same through lives of random steps: turns, moves, lost races, deaths and lost checkpoints.
 func TestInfoInRandomLives(t *testing.T) {
+	testutil.SkipSizes(t)
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

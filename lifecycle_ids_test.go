@@ -10,6 +10,7 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -23,6 +24,7 @@ func named(n int) transcript.Draft {
 // An Append with an id that the caller chose costs the same however many entries the session has, and however many are
 // pending. Such an id is refused where an entry has it, stored or pending.
 func TestOwnIDsCostTheSame(t *testing.T) {
+	testutil.SkipSizes(t)
 	for name, stored := range map[string]bool{"stored": true, "pending": false} {
 		t.Run(name, func(t *testing.T) {
 			for kind := range gates {

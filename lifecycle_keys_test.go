@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -170,6 +171,85 @@ func TestKeyInTheWinnersHistory(t *testing.T) {
 	})
 }
 
+// Of two commits with one key and other content that lose together the handle keeps the first. The other is
+// ErrKeyReused, as it is wherever it comes second, so that Rebase can store what is kept.
+func TestOneKeyIsKeptForOneTurn(t *testing.T) {
+	onGates(t, func(t *testing.T, r *rig) {
+		s := r.start(t, nil)
+		leader := following(bg, t, s, turnsTo(2))
+		write := r.gate.next(t)
+		first := following(bg, t, s, coppice.Turn{State: state{Turns: 3}, Key: "job"})
+		second := following(bg, t, s, coppice.Turn{State: state{Turns: 4}, Key: "job"})
+		r.wins(t, "w")
+		write.pass()
+		r.gate.open()
+		for _, c := range []*call[coppice.Receipt]{leader, first} {
+			if _, err := c.wait(t); !errors.Is(err, coppice.ErrConflict) {
+				t.Errorf("a turn that is kept: %v, want ErrConflict", err)
+			}
+		}
+		if _, err := second.wait(t); !errors.Is(err, coppice.ErrKeyReused) {
+			t.Errorf("the other turn with the key: %v, want ErrKeyReused", err)
+		}
+		must(s.Rebase(bg))(t)
+		r.agrees(t, s)
+		same(t, "repeated", must(s.Commit(bg, coppice.Turn{State: state{Turns: 3}, Key: "job"}))(t).Repeated, true)
+	})
+}
+
+// Another writer uses the key of a kept turn for something else. No one but its caller can choose another key, so
+// Rebase says ErrKeyReused once, stores nothing and drops that turn; the next one stores all else, and the handle works
+// on.
+func TestKeyOfAKeptTurnIsTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail func(t *testing.T, r *rig, s *coppice.Session)
+		want string // all that is stored in the end
+	}{
+		"it had lost": {func(t *testing.T, r *rig, s *coppice.Session) {
+			say(t, s, "k")
+			r.wins(t, "v")
+			loses(t, r, s, coppice.Turn{State: state{Turns: 2}, Key: "job"})
+		}, "u1 a1 v w k"},
+		"it was in doubt": {func(t *testing.T, r *rig, s *coppice.Session) {
+			say(t, s, "k")
+			r.doubts(t, s, coppice.Turn{State: state{Turns: 2}, Key: "job"}, 0)
+		}, "u1 a1 w k"},
+		"it was in doubt with its entries": {func(t *testing.T, r *rig, s *coppice.Session) {
+			turn := carrying("", 2, "x")
+			turn.Key = "job"
+			r.doubts(t, s, turn, 0)
+		}, "u1 a1 w"},
+		"something grew from its entries": {func(t *testing.T, r *rig, s *coppice.Session) {
+			turn := carrying("", 2, "x")
+			turn.Key = "job"
+			r.doubts(t, s, turn, 0)
+			say(t, s, "y")
+		}, "u1 a1 w x y"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onGates(t, func(t *testing.T, r *rig) {
+				s := r.start(t, nil)
+				c.fail(t, r, s)
+				other := r.fresh(t)
+				say(t, other, "w")
+				winner := must(other.Commit(bg, coppice.Turn{State: state{Turns: 7}, Key: "job"}))(t)
+				if _, err := s.Rebase(bg); !errors.Is(err, coppice.ErrKeyReused) {
+					t.Errorf("Rebase: %v, want ErrKeyReused", err)
+				}
+				same(t, "newest commit", r.fresh(t).Head(), winner.Head)
+				must(s.Rebase(bg))(t)
+				same(t, "stored", everything(t, r.fresh(t)), c.want)
+				same(t, "state", stateOf(t, s), state{Turns: 7})
+				r.agrees(t, s)
+				say(t, s, "n")
+				commit(t, s, state{Turns: 8})
+				r.agrees(t, s)
+				ok(t, s.Close())
+			})
+		})
+	}
+}
+
 // keysKept is how many keyed commits a session remembers.
 const keysKept = 1024
 
@@ -177,6 +257,7 @@ const keysKept = 1024
 // is not applied and returns the receipt of then; another turn with a known key is ErrKeyReused; and a key that is not
 // known costs no read.
 func TestKeysAreRemembered(t *testing.T) {
+	testutil.SkipSizes(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		keyed := func(n int) coppice.Turn { return coppice.Turn{State: state{Turns: n}, Key: fmt.Sprintf("job-%d", n)} }
 		s := must(store.Create("s", noSnapshots))(t)

@@ -9,11 +9,12 @@ import (
 	"github.com/coppice-go/coppice/internal/listing"
 )
 
-// List yields sessions, newest activity first. It costs one listing, and one read of at most 4 KiB for
-// each session that is looked at; on a store that tells times to the second, also for those of the same
-// second. After is the last id of the page before; one that is not there is an error. A session whose
-// summary cannot be read is listed with its id and its last activity alone: opening it says why. Results
-// come as they are read, sixteen ahead; Progress says how far that is.
+// List yields sessions, newest activity first, by the time that their summaries show. It costs one listing, and one
+// read of at most 4 KiB for each session that is looked at: those that were written later than the last result, among
+// them old ones that were imported or moved since. After is the last id of the previous page; an unknown id is an
+// error, and a page reads again what the pages before it had. A session whose summary cannot be read is listed with
+// only its id and its last activity: opening it returns the reason. Results are yielded as they are read, sixteen
+// ahead; Progress receives the counts.
 func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[checkpoint.Summary, error] {
 	return func(yield func(checkpoint.Summary, error) bool) {
 		if o.Limit < 0 {

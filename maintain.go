@@ -11,20 +11,22 @@ import (
 )
 
 // Verify reads a session, "" = every session of the store, and reports what is damaged or missing. deep
-// reads the bodies as well. It changes nothing. Damage is in the report; an error says that it could not
-// look.
+// also reads the bodies. It changes nothing. Damage is in the report; an error means that the check could
+// not be made.
 func (s *Store) Verify(ctx context.Context, id string, deep bool) (Report, error) {
-	return s.maintain("verify", id, func(cfg journal.Config) (check.Report, error) { return check.Verify(ctx, cfg, deep) })
+	return s.maintain("verify", id,
+		func(cfg journal.Config) (check.Report, error) { return check.Verify(ctx, cfg, deep) })
 }
 
-// Repair makes a damaged session usable again, "" = every one: what is intact is salvaged, and nothing is
-// destroyed. With dryRun it only says what it would do.
+// Repair makes a damaged session usable again, "" = every one: it recovers the intact data, and destroys
+// nothing. With dryRun it only reports what it would do.
 func (s *Store) Repair(ctx context.Context, id string, dryRun bool) (Report, error) {
-	return s.maintain("repair", id, func(cfg journal.Config) (check.Report, error) { return repair.Repair(ctx, cfg, dryRun) })
+	return s.maintain("repair", id,
+		func(cfg journal.Config) (check.Report, error) { return repair.Repair(ctx, cfg, dryRun) })
 }
 
-// GC removes the objects of a session, "" = of every session, that nothing can ever refer to again. With
-// dryRun it only counts them.
+// GC removes the objects of a session, "" = of every session, that are no longer referenced and never can
+// be. With dryRun it only counts them.
 func (s *Store) GC(ctx context.Context, id string, dryRun bool) (Report, error) {
 	return s.maintain("gc", id, func(cfg journal.Config) (check.Report, error) { return gc.Run(ctx, cfg, dryRun) })
 }

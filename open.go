@@ -56,7 +56,7 @@ func Open(ctx context.Context, url string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// New makes a store on b, which stays the caller's: one client, many tenants (backend.WithPrefix).
+// New returns a store on b, which the caller closes: one client can serve many tenants (backend.WithPrefix).
 func New(b backend.Backend, o *Options) (*Store, error) {
 	s := &Store{b: b, sleep: sleep, open: map[*Session]struct{}{}}
 	if o != nil {
@@ -130,11 +130,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (o *SessionOptions) valid() error {
 	switch {
 	case o.Durability > PerAppend:
-		return fmt.Errorf("no durability %d", o.Durability)
+		return fmt.Errorf("unknown durability %d", o.Durability)
 	case !o.Profile.Valid():
-		return fmt.Errorf("no profile %q", o.Profile)
+		return fmt.Errorf("unknown profile %q", o.Profile)
 	case o.DeferUntilAssistant && o.Durability == PerAppend:
-		return errors.New("DeferUntilAssistant and PerAppend exclude each other")
+		return errors.New("DeferUntilAssistant and PerAppend cannot be combined")
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (s *Session) config() journal.Config {
 // add completes a handle and enters it into the store's list.
 func (s *Store) add(h *Session, j *journal.Journal) error {
 	o := session.Options{
-		Journal: h.config(), KeepBoth: h.o.KeepBoth,
+		Journal: h.config(), KeepBoth: h.o.KeepBoth, NameLeft: h.o.NameLeft,
 		Defer: h.o.DeferUntilAssistant, Snapshots: h.o.Snapshots, Poll: s.o.Poll, BeforeAppend: s.o.Hooks.BeforeAppend,
 	}
 	if hook := s.o.Hooks.BeforeMove; hook != nil {
@@ -185,7 +185,7 @@ func (s *Store) add(h *Session, j *journal.Journal) error {
 	return nil
 }
 
-// brought tells the hook of a history that came into a session as a whole.
+// brought calls the hook for a history that was imported as a whole.
 func (s *Store) brought(h *Session) {
 	if hook := s.o.Hooks.AfterCommit; hook != nil {
 		hook(h, Receipt{Head: h.Head(), Entries: int(h.Info().Entries), IO: h.IO()})
@@ -200,23 +200,24 @@ func (s *Store) forget(h *Session) {
 }
 
 // Open opens an existing session: one object read, on disk one file and a bounded log tail. It writes
-// nothing. fs.ErrNotExist if there is none, or if it was deleted.
+// nothing. It returns fs.ErrNotExist if there is none, or if it was deleted.
 func (s *Store) Open(ctx context.Context, id string, o *SessionOptions) (*Session, error) {
 	h, err := s.session(id, o)
-	if err == nil {
-		var j *journal.Journal
-		if j, err = journal.Open(ctx, h.config()); err == nil {
-			err = s.add(h, j)
-		}
-	}
 	if err != nil {
+		return nil, fail("open", id, err)
+	}
+	j, err := journal.Open(ctx, h.config())
+	if err != nil {
+		return nil, fail("open", id, err)
+	}
+	if err := s.add(h, j); err != nil {
 		return nil, fail("open", id, err)
 	}
 	return h, nil
 }
 
-// OpenOrCreate opens a session, or makes a new one as Create does if there is none. Head().Seq == 0
-// says that it is new.
+// OpenOrCreate opens a session, or creates one as Create does if there is none. It is new if
+// Head().Seq == 0.
 func (s *Store) OpenOrCreate(ctx context.Context, id string, o *SessionOptions) (*Session, error) {
 	h, err := s.Open(ctx, id, o)
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrDeleted) {
@@ -225,8 +226,8 @@ func (s *Store) OpenOrCreate(ctx context.Context, id string, o *SessionOptions) 
 	return h, err
 }
 
-// Create makes a handle on a session that does not exist yet. It does no I/O: the first commit creates
-// the session, and fails with fs.ErrExist where the id is taken. "" = a new UUIDv7.
+// Create returns a handle on a session that does not exist yet. It does no I/O: the first commit creates
+// the session, and fails with fs.ErrExist if the id is taken. "" = a new UUIDv7.
 func (s *Store) Create(id string, o *SessionOptions) (*Session, error) {
 	now := s.o.Now()
 	if id == "" {
@@ -236,13 +237,14 @@ func (s *Store) Create(id string, o *SessionOptions) (*Session, error) {
 		}
 	}
 	h, err := s.session(id, o)
-	if err == nil {
-		var g state.Genesis
-		if g, err = genesis(id, &h.o, now); err == nil {
-			err = s.add(h, journal.Create(h.config(), g))
-		}
-	}
 	if err != nil {
+		return nil, fail("create", id, err)
+	}
+	g, err := genesis(id, &h.o, now)
+	if err != nil {
+		return nil, fail("create", id, err)
+	}
+	if err := s.add(h, journal.Create(h.config(), g)); err != nil {
 		return nil, fail("create", id, err)
 	}
 	return h, nil
@@ -266,10 +268,10 @@ func genesis(id string, o *SessionOptions, now time.Time) (state.Genesis, error)
 // commits (they get ErrFenced), then its objects. Missing = nil; it may be repeated after a failure.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	h, err := s.session(id, nil)
-	if err == nil {
-		err = journal.Delete(ctx, h.config())
+	if err != nil {
+		return fail("delete", id, err)
 	}
-	return fail("delete", id, err)
+	return fail("delete", id, journal.Delete(ctx, h.config()))
 }
 
 // Close closes the sessions that are still open, then, after Open, the backend. Idempotent.

@@ -108,6 +108,7 @@ func lengths() []int {
 
 // Resume costs the same requests and the same bytes, whatever the length of the history.
 func TestResumeDoesNotGrow(t *testing.T) {
+	testutil.SkipSizes(t)
 	all := lengths()
 	store, ids := longStore(t, append([]int{10}, all...)...)
 	short, _, _ := resume(t, store, ids[0])

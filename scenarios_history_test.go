@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/snapshot"
 )
 
@@ -53,6 +54,7 @@ func TestHistoryIsNeverChanged(t *testing.T) {
 // States of branches do not leak into one another, however the writer goes to and fro, and each commit has
 // a new id, a move back in time too.
 func TestStatesOfBranchesDoNotLeak(t *testing.T) {
+	testutil.SkipSizes(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
 		say(t, s, "u0")

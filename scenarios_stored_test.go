@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -159,6 +160,7 @@ func TestUnchangedStateIsNotWrittenAgain(t *testing.T) {
 
 // Bytes put for a turn do not grow with the history, on a store that replaces objects either.
 func TestBytesPutDoNotGrow(t *testing.T) {
+	testutil.SkipSizes(t)
 	store := newStore(t, memory.New(), nil)
 	s := create(t, store, "s", &coppice.SessionOptions{ContextBytes: 4 << 10})
 	const span = 170 // two rounds of sealing

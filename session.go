@@ -43,10 +43,10 @@ func receiptOf(r journal.Result) Receipt {
 	}
 }
 
-// ID is the session's id.
+// ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// Info is the summary of the last acknowledged commit.
+// Info returns the summary of the last acknowledged commit.
 func (s *Session) Info() checkpoint.Summary { return s.h.State().Summary }
 
 // Head returns seq, commit and epoch of the last acknowledged commit, and entry and branch with what is
@@ -57,7 +57,7 @@ func (s *Session) Head() checkpoint.Head {
 	return h
 }
 
-// Profile is the rules by which the session's contexts are built.
+// Profile returns the rules by which the session's contexts are built.
 func (s *Session) Profile() transcript.Profile {
 	if w := s.h.State().Window; s.o.Profile == "" && w != nil {
 		return w.Profile()
@@ -66,7 +66,7 @@ func (s *Session) Profile() transcript.Profile {
 }
 
 // State decodes the agent's state, as of the last acknowledged commit, into v. A session without state
-// leaves v alone.
+// leaves v unchanged.
 func (s *Session) State(v any) error {
 	if err := s.h.Ready(context.Background()); err != nil {
 		return s.fail("state", err)
@@ -84,13 +84,13 @@ func decode(state json.RawMessage, v any) error {
 	return nil
 }
 
-// IO is all that this handle asked of the backend: after Open, what the resume cost.
+// IO returns the counts of all requests of this handle to the backend: after Open, the cost of the resume.
 func (s *Session) IO() backend.IO { return s.h.IO() }
 
 // Context returns the messages that the model sees next, what is pending included: derived from the path
 // to the head by the session's profile, unless SetContext made it explicit. It is bounded by ContextBytes
-// (Window says what was cut; View.Context of the head returns all) and it is a copy. Only images that it
-// refers to are read, in parallel; one that is gone is a diagnostic, its reference stays.
+// (Window reports what was omitted; View.Context of the head returns all) and it is a copy. Only images that
+// it refers to are read, in parallel; a missing one becomes a diagnostic, and its reference stays.
 func (s *Session) Context(ctx context.Context) (transcript.Context, error) {
 	if err := s.h.Ready(ctx); err != nil {
 		return transcript.Context{}, s.fail("context", err)
@@ -118,14 +118,14 @@ func (s *Session) Append(ctx context.Context, d ...transcript.Draft) ([]string, 
 // (backend.ErrTooLarge): an explicit context is never cut. Entries that are not in memory are read. Inline
 // messages pass Hooks.BeforeAppend as drafts of messages do.
 func (s *Session) SetContext(ctx context.Context, items ...transcript.Item) error {
-	err := s.h.Writable(ctx)
-	if err == nil {
-		items, err = s.h.ScreenItems(ctx, items)
+	if err := s.h.Writable(ctx); err != nil {
+		return s.fail("set context", err)
 	}
-	if err == nil {
-		err = s.h.SetContext(ctx, items)
+	items, err := s.h.ScreenItems(ctx, items)
+	if err != nil {
+		return s.fail("set context", err)
 	}
-	return s.fail("set context", err)
+	return s.fail("set context", s.h.SetContext(ctx, items))
 }
 
 // Tree returns the tree of this moment, pending entries included: immutable, skeletons only. The first
@@ -168,7 +168,9 @@ func (s *Session) Path(ctx context.Context, from string) iter.Seq2[transcript.En
 }
 
 // iterate makes an iterator whose error comes last and once, as the error of an operation.
-func iterate[T any](ctx context.Context, s *Session, op string, f func(yield func(T, error) bool) error) iter.Seq2[T, error] {
+func iterate[T any](
+	ctx context.Context, s *Session, op string, f func(yield func(T, error) bool) error,
+) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := s.h.Ready(ctx)
 		if err == nil {
@@ -181,7 +183,7 @@ func iterate[T any](ctx context.Context, s *Session, op string, f func(yield fun
 	}
 }
 
-// forward yields what an iterator of a lower layer gives.
+// forward yields what an iterator of a lower layer yields.
 func forward[T any](seq iter.Seq2[T, error], yield func(T, error) bool) error {
 	for v, err := range seq {
 		if err != nil {

@@ -12,13 +12,15 @@ import (
 
 // Options of a store. The zero value, or nil, is the default.
 type Options struct {
-	Session SessionOptions // used where a call gives nil
+	Session SessionOptions // used if a call passes nil
 	Hooks   Hooks
-	Writer  string           // who commits, in the log; default host and pid
-	Poll    time.Duration    // how often Watch looks for others' commits; default 2 s
-	Logger  *slog.Logger     // best-effort work that failed, at debug level; default silent
-	Now     func() time.Time // tests: with Rand, equal calls give equal bytes, ids included, but for background work; called from many goroutines
-	Rand    io.Reader        // default crypto/rand; it need not be safe for concurrent use
+	Writer  string        // who commits, in the log; default host and pid
+	Poll    time.Duration // how often Watch looks for others' commits; default 2 s
+	Logger  *slog.Logger  // best-effort work that failed, at debug level; default silent
+	// tests: with Rand, equal calls give equal bytes, ids included, but for background work; called from many
+	// goroutines
+	Now  func() time.Time
+	Rand io.Reader // default crypto/rand; it need not be safe for concurrent use
 
 	// SingleWriter lets sessions be kept on a store that does not honour conditional writes, where others
 	// get backend.ErrNoCAS. The caller answers for it that no two writers ever have one session: nothing
@@ -29,14 +31,18 @@ type Options struct {
 
 // SessionOptions say how a session is created or opened.
 type SessionOptions struct {
-	Title, Cwd, Parent  string             // of a new session; Parent = the session that started this one
-	ReadOnly            bool               // commits are ErrReadOnly; Watch moves the handle along
-	KeepBoth            bool               // on a conflict keep the loser's turn as a branch, at once
-	DeferUntilAssistant bool               // commits before the first assistant message stay in memory: their receipt has Seq 0
-	Durability          Durability         // when Append is durable
-	Profile             transcript.Profile // rules of context building; "" = the session's own, transcript.Coppice for a new one
-	ContextBytes        int                // bound of the working context; 0 = the session's own, 1 MiB for a new one; < 0 = none
-	Snapshots           snapshot.Policy    // zero = every 50 commits; on a store that appends, none by count
+	Title, Cwd, Parent string // of a new session; Parent = the session that started this one
+	ReadOnly           bool   // commits are ErrReadOnly; Watch moves the handle along
+	KeepBoth           bool   // on a conflict keep the loser's turn as a branch, at once
+	NameLeft           bool   // every move names the line that it leaves, if no branch ends on it: Receipt.Kept
+	// commits before the first assistant message stay in memory: their receipt has Seq 0
+	DeferUntilAssistant bool
+	Durability          Durability // when Append is durable
+	// rules of context building; "" = the session's own, transcript.Coppice for a new one
+	Profile transcript.Profile
+	// bound of the working context; 0 = the session's own, 1 MiB for a new one; < 0 = none
+	ContextBytes int
+	Snapshots    snapshot.Policy // zero = every 50 commits; on a store that appends, none by count
 
 	ID string // of Import and Grow alone: the session's id; for Import "" = a new UUIDv7, taken = fs.ErrExist
 
@@ -50,8 +56,9 @@ type Durability uint8
 
 // The levels of durability.
 const (
-	PerTurn   Durability = iota // durable when Commit returns
-	PerAppend                   // durable when Append returns: each Append is a commit, and those that meet share one request
+	PerTurn Durability = iota // durable when Commit returns
+	// durable when Append returns: each Append is a commit, and those that meet share one request.
+	PerAppend
 )
 
 // Hooks run in the caller's goroutine with no lock held, so they may call the session. An error stops

@@ -51,7 +51,8 @@ func (t Target) MarshalText() ([]byte, error) {
 // UnmarshalText reads the text of a target.
 func (t *Target) UnmarshalText(text []byte) error {
 	s := string(text)
-	if s == "" || len(s) > maxTargetText || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+	if s == "" || len(s) > maxTargetText ||
+		strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return fmt.Errorf("target %.40q: want head, seq:N, commit:ID, entry:ID, snap:ID, tag:NAME, a time or an id", s)
 	}
 	kind, rest, found := strings.Cut(s, ":")
@@ -101,7 +102,8 @@ func (t Target) String() string {
 func (t Target) valid() error {
 	n := 0
 	for _, set := range []bool{
-		t.Seq > 0 || t.first, t.Commit != "", t.Entry != "", t.Snapshot != "", t.Tag != "", !t.Time.IsZero(), t.bare != "",
+		t.Seq > 0 ||
+			t.first, t.Commit != "", t.Entry != "", t.Snapshot != "", t.Tag != "", !t.Time.IsZero(), t.bare != "",
 	} {
 		if set {
 			n++

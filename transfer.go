@@ -9,17 +9,19 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/internal/transfer"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 // Import commits foreign lines unchanged as one new session; interop packages and entry.Line yield them. A first line
-// of type "session" is the header and gives title and working directory where o does not. Parents are resolved over
-// all lines: one may stand after its child, and of lines with one id the last answers to it. So all are held until
-// the last has come: 16 MiB in memory, the rest in a temporary file. It takes commits of at most 4 MiB each, or leaves none.
-func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions) (*Session, error) {
+// of type "session" is the header: it has the title and the working directory if o has not. Parents are resolved over
+// all lines: one may come after its child, and of lines with one id the last answers to it. So all are held until
+// the last has come: 16 MiB in memory, the rest in a temporary file. It takes commits of at most 4 MiB each, or leaves
+// none.
+func (s *Store) Import(
+	ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions,
+) (*Session, error) {
 	if o == nil {
 		o = &s.o.Session
 	}
@@ -29,26 +31,27 @@ func (s *Store) Import(ctx context.Context, lines iter.Seq2[transcript.Draft, er
 	}
 	in.Screen = s.o.Hooks.BeforeAppend
 	g, err := genesis(h.id, &h.o, s.o.Now())
-	var j *journal.Journal
-	if err == nil {
-		j, err = transfer.Import(ctx, in, lines, g, o.Original)
-	}
-	if err == nil {
-		err = s.add(h, j)
-	}
 	if err != nil {
+		return nil, fail("import", "", err)
+	}
+	j, err := transfer.Import(ctx, in, lines, g, o.Original)
+	if err != nil {
+		return nil, fail("import", "", err)
+	}
+	if err := s.add(h, j); err != nil {
 		return nil, fail("import", "", err)
 	}
 	s.brought(h)
 	return h, nil
 }
 
-// Grow brings into the session o.ID what lines have beyond those that it was imported from, and returns how many
-// entries those are: the session is then what Import of all of them would have made. Title, directory and header stay.
-// Lines that do not begin as the session does, and a session to which anything but imports was committed, are
-// fs.ErrExist, and nothing is done. It takes commits of at most 4 MiB each; of one that fails the next Grow brings the
-// rest.
-func (s *Store) Grow(ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions) (*Session, int, error) {
+// Grow appends to the session o.ID the lines beyond those that it was imported from, and returns the number of their
+// entries: the session is then what Import of all lines would have made. Title, directory and header stay. It returns
+// fs.ErrExist and does nothing if the lines do not begin as the session does, or if the session has commits besides
+// imports. It makes commits of at most 4 MiB each; if one fails, the next Grow appends the rest.
+func (s *Store) Grow(
+	ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions,
+) (*Session, int, error) {
 	if o == nil {
 		o = &s.o.Session
 	}
@@ -58,16 +61,27 @@ func (s *Store) Grow(ctx context.Context, lines iter.Seq2[transcript.Draft, erro
 	}
 	in.Screen = s.o.Hooks.BeforeAppend
 	j, added, err := transfer.Grow(ctx, in, lines, o.Original)
-	if err == nil {
-		err = s.add(h, j)
-	}
 	if err != nil {
+		return nil, 0, fail("grow", o.ID, err)
+	}
+	if err := s.add(h, j); err != nil {
 		return nil, 0, fail("grow", o.ID, err)
 	}
 	if added > 0 {
 		s.brought(h)
 	}
 	return h, added, nil
+}
+
+// DropImport deletes the session id if nothing but imports was committed to it. It removes what an earlier import of a
+// file left, after a later import of the same file could not let that session grow and made another one. Any other
+// session is fs.ErrExist, and stays.
+func (s *Store) DropImport(ctx context.Context, id string) error {
+	h, err := s.session(id, nil)
+	if err == nil {
+		err = transfer.Drop(ctx, h.config())
+	}
+	return fail("drop", id, err)
 }
 
 // into makes a handle whose history is still to come. id "" = a new UUIDv7.
@@ -80,10 +94,11 @@ func (s *Store) into(id string, o *SessionOptions) (*Session, transfer.Into, err
 		}
 	}
 	h, err := s.session(id, o)
-	if err == nil {
-		in.Config = h.config()
+	if err != nil {
+		return nil, in, err
 	}
-	return h, in, err
+	in.Config = h.config()
+	return h, in, nil
 }
 
 // fork makes the session of a fork.
@@ -131,10 +146,10 @@ func (s *Session) introduce(ctx context.Context) error {
 	if len(say) == 0 {
 		return nil
 	}
-	_, err := s.h.Append(ctx, say, false)
-	if err == nil {
-		_, err = s.h.Commit(ctx, session.Commit{Reason: "fork"})
+	if _, err := s.h.Append(ctx, say, false); err != nil {
+		return err
 	}
+	_, err := s.h.Commit(ctx, session.Commit{Reason: "fork"})
 	return err
 }
 
@@ -146,14 +161,14 @@ func sameText(have, want string) bool {
 	return want == "" || have == want
 }
 
-// Export writes a session as it came: the imported bytes exactly, where they were not pi v3, or the
-// lines that were imported; of a session that was made here every line, as pi v3 JSONL.
+// Export writes a session as it was imported: the exact bytes if they were not pi v3, otherwise the
+// imported lines. For a session that was not imported it writes every line, as pi v3 JSONL.
 func (s *Store) Export(ctx context.Context, id string, w io.Writer) error {
 	return fail("export", id, s.export(ctx, id, func(h *Session) error { return transfer.Original(ctx, h.h, w) }))
 }
 
-// ExportPi writes a session as a pi v3 file: the header and every entry, images put back. Where the head
-// is not the last line a custom entry "coppice.head" after it makes pi go on at the right place.
+// ExportPi writes a session as a pi v3 file: the header and every entry, with images. If the head is not
+// the last line, a custom entry "coppice.head" after it makes pi continue at the head.
 func (s *Store) ExportPi(ctx context.Context, id string, w io.Writer) error {
 	tail := func(d transcript.Draft, parent string) ([]byte, error) {
 		now := s.o.Now()

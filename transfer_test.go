@@ -162,15 +162,13 @@ func TestImportOddTrees(t *testing.T) {
 
 // A large import is several commits, whole in the end; images leave their lines and come back.
 func TestImportLarge(t *testing.T) {
+	testutil.SkipSizes(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		var raw strings.Builder
 		raw.WriteString(header + "\n")
 		parent := "null"
 		pad := strings.Repeat("x", 4000)
-		lines := 2500
-		if testutil.RaceEnabled {
-			lines = 1300 // more than the 4 MiB that go into one commit
-		}
+		const lines = 2500 // more than the 4 MiB that go into one commit
 		for i := range lines {
 			id := fmt.Sprintf("%06x", i)
 			raw.WriteString(piLine(id, parent, pad) + "\n")

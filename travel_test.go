@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/snapshot"
 )
 
@@ -166,6 +167,7 @@ func TestRollback(t *testing.T) {
 
 // Any commit's state comes back exactly, whatever was edited between.
 func TestEveryStateIsRestored(t *testing.T) {
+	testutil.SkipSizes(t)
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", nil)
 		big := map[string]any{"pad": strings.Repeat("x", 5000), "": nil}
@@ -193,6 +195,7 @@ func TestEveryStateIsRestored(t *testing.T) {
 
 // A state that is far from the last whole document costs a few copies of itself, not one for each commit between.
 func TestEarlierStateCosts(t *testing.T) {
+	testutil.SkipSizes(t)
 	const size = 40 << 10
 	store := newStore(t, memory.New(), nil)
 	s := create(t, store, "s", nil)

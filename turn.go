@@ -47,13 +47,14 @@ type Turn struct {
 // Receipt says what a commit did. Of Rebase and Claim it is the receipt of the last commit that they made, with the
 // entries of all of them.
 type Receipt struct {
-	checkpoint.Head          // Seq, Commit, Epoch, Entry, Branch
-	Entries         int      // how many it made durable
-	Kept            string   // the branch on which a losing turn (KeepBoth, Rebase) or an abandoned line (Rollback) now lives; "" = none
-	Snapshot        string   // that the policy had taken of an earlier state, which this commit names; "" = none
-	Warnings        []string // soft limits passed, with value and limit
-	Bytes           int      // size of the checkpoint or of the append
-	IO              backend.IO
+	checkpoint.Head     // Seq, Commit, Epoch, Entry, Branch
+	Entries         int // how many it made durable
+	// the branch on which a losing turn (KeepBoth, Rebase) or an abandoned line (Rollback) now lives; "" = none
+	Kept     string
+	Snapshot string   // that the policy had taken of an earlier state, which this commit names; "" = none
+	Warnings []string // soft limits passed, with value and limit
+	Bytes    int      // size of the checkpoint or of the append
+	IO       backend.IO
 
 	IDs      []string // of Turn.Entries, in order; with Repeated those of the first time
 	Repeated bool     // Turn.Key was known: this is the receipt of the first time, and nothing was applied now
@@ -68,8 +69,8 @@ type Change struct {
 
 // BranchOptions of Session.Branch.
 type BranchOptions struct {
-	Name    string // names the new branch; "" = the head keeps the name of the line that it is on
-	Summary string // adds a branch_summary entry of the line that is left, in the same commit
+	Name    string // names the new branch; "" = the head is on the branch that the entry is on
+	Summary string // adds a branch_summary entry of the path that is left, in the same commit
 
 	Details  json.RawMessage // of the summary: what its maker keeps beside the text; nil = none
 	FromHook bool            // a hook made the summary, not the program itself
@@ -95,14 +96,14 @@ type BranchOptions struct {
 // the request is given up when the contexts of all who share it have ended.
 func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 	o, err := t.options()
-	if err == nil {
-		err = s.h.Writable(ctx)
-	}
-	if err == nil && t.Reason == "create" && s.h.State().Summary.Commit != "" {
-		err = fmt.Errorf("reason %q: the session has commits", t.Reason)
-	}
 	if err != nil {
 		return Receipt{}, s.fail("commit", err)
+	}
+	if err := s.h.Writable(ctx); err != nil {
+		return Receipt{}, s.fail("commit", err)
+	}
+	if t.Reason == "create" && s.h.State().Summary.Commit != "" {
+		return Receipt{}, s.fail("commit", fmt.Errorf("reason %q: the session has commits", t.Reason))
 	}
 	r, err := s.h.Commit(ctx, o)
 	return s.receipt("commit", r, err)
@@ -110,7 +111,10 @@ func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 
 // options checks a turn and marshals what it holds.
 func (t Turn) options() (o session.Commit, err error) {
-	o = session.Commit{Reason: t.Reason, Key: t.Key, Edit: &session.Edit{}, Turn: true, Entries: t.Entries, Base: t.Base}
+	o = session.Commit{
+		Reason: t.Reason, Key: t.Key, Edit: &session.Edit{}, Turn: true, Entries: t.Entries,
+		Base: t.Base,
+	}
 	if o.Edit.State, err = marshal("state", t.State); err != nil {
 		return o, err
 	}
@@ -126,8 +130,8 @@ func (t Turn) options() (o session.Commit, err error) {
 	return o, checkReason(t.Reason)
 }
 
-// digest says in 16 hex digits what a turn with an idempotency key holds: reason, state, manager and its entries, but not
-// the commit that it was made on, nor what was appended.
+// digest says in 16 hex digits what a turn with an idempotency key holds: reason, state, manager and its entries, but
+// not the commit that it was made on, nor what was appended.
 func (t Turn) digest(e *session.Edit) string {
 	h := sha256.New()
 	part := func(present bool, p []byte) {
@@ -185,13 +189,13 @@ func checkReason(reason string) error {
 		return fmt.Errorf("reason %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", reason)
 	}
 	if reason != "create" && slices.Contains(ownReasons, reason) {
-		return fmt.Errorf("reason %q is coppice's own", reason)
+		return fmt.Errorf("reason %q is reserved", reason)
 	}
 	return nil
 }
 
-// Claim takes the session: commits of every older writer return ErrFenced from then on, and this handle is no longer
-// fenced. It first stores what Rebase would store, in the same request: plainly, or beside the winner's line
+// Claim takes over the session: commits of every older writer return ErrFenced from then on, and this handle is no
+// longer fenced. It first stores what Rebase would store, in the same request: as plain commits, or as branches
 // (Receipt.Kept). Head and document stay the session's newest. A Claim whose outcome is unknown is not
 // repeated by Rebase.
 func (s *Session) Claim(ctx context.Context) (Receipt, error) {
@@ -199,14 +203,16 @@ func (s *Session) Claim(ctx context.Context) (Receipt, error) {
 	return s.receipt("claim", r, err)
 }
 
-// Rebase stores the turns of failed commits, and what is pending or waits to be committed, each turn as a commit of
-// its own. It looks first: what was in doubt and is in the history is not repeated. If neither head nor document
-// moved since, these are plain commits. Otherwise they become branches of their own with their own documents
+// Rebase stores the turns of failed commits, and what is pending or waits to be committed, each turn as a separate
+// commit. It reads the history first: a turn in doubt that is there is not repeated. If neither head nor document
+// moved since, these are plain commits. Otherwise they become separate branches with their own documents
 // (Receipt.Kept), head and document stay the winner's, and Switch goes there. If nothing has failed and nothing
 // is pending, Rebase commits nothing and takes the newest head.
 //
 // A handle that was fenced stays fenced: Rebase keeps its turns as branches, and later commits return ErrFenced
-// until Claim or Reload. If Rebase fails, the turns stay in the handle, and it may be called again.
+// until Claim or Reload. If Rebase fails, the turns stay in the handle, and it may be called again. With ErrKeyReused
+// nothing was stored, and the turn whose key another writer used for other content is dropped: call Rebase again for
+// the others.
 func (s *Session) Rebase(ctx context.Context) (Receipt, error) {
 	r, err := s.h.Rebase(ctx)
 	return s.receipt("rebase", r, err)
@@ -217,9 +223,9 @@ func (s *Session) Rebase(ctx context.Context) (Receipt, error) {
 // called back.
 func (s *Session) Reload(ctx context.Context) error { return s.fail("reload", s.h.Reload(ctx)) }
 
-// Branch makes the head grow at an entry next (its id or a unique prefix; "" = a new root), and brings
-// back the state in force there. Without a name the head stays on the branch of the line that it is on.
-// fs.ErrExist if the name is another branch's.
+// Branch moves the head to an entry (its id or a unique prefix; "" = before the first entry, so that the
+// next one becomes a root), and restores the state in force there. Without a name the head is on the branch
+// that the entry is on. It returns fs.ErrExist if another branch has the name.
 func (s *Session) Branch(ctx context.Context, entry string, o *BranchOptions) (Receipt, error) {
 	if o == nil {
 		o = &BranchOptions{}
@@ -228,15 +234,16 @@ func (s *Session) Branch(ctx context.Context, entry string, o *BranchOptions) (R
 	return s.receipt("branch", r, err)
 }
 
-// Switch goes to a branch by name, or to the newest leaf below an entry (its id or a unique prefix), and
-// brings back the state in force there. Where the head is there already nothing is committed.
+// Switch moves the head to a branch by name, or to the newest leaf below an entry (its id or a unique
+// prefix), and restores the state in force there. If the head is there already nothing is committed, and the receipt
+// names the newest commit of the handle.
 func (s *Session) Switch(ctx context.Context, entryOrBranch string) (Receipt, error) {
 	r, err := s.h.Switch(ctx, entryOrBranch)
 	return s.receipt("switch", r, err)
 }
 
-// Edit makes d a sibling of an entry, and the head, with the state in force before that entry. What d
-// says of its parent does not count.
+// Edit appends d as a sibling of an entry and moves the head to it, with the state in force before that
+// entry. Draft.Parent is ignored.
 func (s *Session) Edit(ctx context.Context, entry string, d transcript.Draft) (Receipt, error) {
 	r, err := s.h.Edit(ctx, entry, d)
 	return s.receipt("edit", r, err)

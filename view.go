@@ -21,8 +21,8 @@ type View struct {
 	v *session.View
 }
 
-// At returns the session as it was at a target. Nothing moves. It costs what the nearest snapshot or
-// keyframe and the patches since cost; the head and the last commit cost nothing.
+// At returns the session as it was at a target, and moves nothing. It reads the nearest snapshot or
+// keyframe and the patches since; the head and the last commit need no read.
 func (s *Session) At(ctx context.Context, t Target) (*View, error) {
 	v, err := s.at(ctx, t)
 	if err != nil {
@@ -67,17 +67,17 @@ func (s *Session) find(ctx context.Context, t Target) (*session.View, error) {
 	return head, nil
 }
 
-// Commit is the commit that the view shows; of an entry, the one whose document is in force there.
+// Commit returns the commit that the view shows; for an entry, the one whose document is in force there.
 func (v *View) Commit() checkpoint.Commit { return v.v.Commit }
 
-// Document is the document in force. Its parts must not be changed.
+// Document returns the document in force. Its parts must not be changed.
 func (v *View) Document() checkpoint.Document { return v.v.Doc }
 
-// State decodes the agent's state then into dst; where there was none it leaves dst alone.
+// State decodes the agent's state at the view into dst; if there was none, dst is unchanged.
 func (v *View) State(dst any) error { return v.s.fail("state", decode(v.v.Doc.State, dst)) }
 
-// Context returns the whole context then, not cut to any bound: a view of the head is how one reads past
-// the window.
+// Context returns the whole context at the view, without a limit: a view of the head returns what
+// Session.Context omits.
 func (v *View) Context(ctx context.Context) (transcript.Context, error) {
 	c, err := v.v.Context(ctx)
 	return c, v.s.fail("context", err)
@@ -90,10 +90,10 @@ func (v *View) Path(ctx context.Context) iter.Seq2[transcript.Entry, error] {
 	})
 }
 
-// Diff returns what lies between this view, A, and another of the same session, B.
+// Diff returns the differences between this view, A, and another of the same session, B.
 func (v *View) Diff(ctx context.Context, to *View) (checkpoint.Diff, error) {
 	if to == nil {
-		return checkpoint.Diff{}, v.s.fail("diff", errors.New("no other view"))
+		return checkpoint.Diff{}, v.s.fail("diff", errors.New("the other view is nil"))
 	}
 	d, err := v.v.Diff(ctx, to.v)
 	return d, v.s.fail("diff", err)
@@ -114,8 +114,8 @@ func (s *Session) Log(ctx context.Context, from Target) iter.Seq2[checkpoint.Com
 	})
 }
 
-// Rollback goes back to a target: state, context and head are exactly those of then, as a new commit on
-// a new branch. The line that is left stays, as branch Receipt.Kept.
+// Rollback restores state, context and head exactly as they were at a target, in a new commit on a new
+// branch. The path that is left is kept as branch Receipt.Kept.
 func (s *Session) Rollback(ctx context.Context, t Target) (Receipt, error) {
 	v, err := s.at(ctx, t)
 	if err != nil {
@@ -125,23 +125,23 @@ func (s *Session) Rollback(ctx context.Context, t Target) (Receipt, error) {
 	return s.receipt("rollback", r, err)
 }
 
-// Fork makes a session of its own of the way to a target: its entries byte for byte, the labels on them,
-// and the document in force there. Its header names this session as its parent. id "" = a new UUIDv7; nil
-// options take title and working directory over. Where the entries say another title or directory than the
-// options, one more commit says those of the options.
+// Fork creates a new session from the path to a target: its entries byte for byte, the labels on them,
+// and the document in force there. Its header names this session as its parent. id "" = a new UUIDv7; with
+// nil options it has the title and working directory of this session. If the entries set another title or
+// directory than the options, one more commit sets those of the options.
 func (s *Session) Fork(ctx context.Context, t Target, id string, o *SessionOptions) (*Session, error) {
 	v, err := s.at(ctx, t)
-	var f *Session
-	if err == nil {
-		f, err = s.store.fork(ctx, s, v, id, o)
+	if err != nil {
+		return nil, s.fail("fork", err)
 	}
+	f, err := s.store.fork(ctx, s, v, id, o)
 	if err != nil {
 		return nil, s.fail("fork", err)
 	}
 	return f, nil
 }
 
-// Snapshot keeps the state of the last commit for good, under a tag; the tag may be "". One PUT.
+// Snapshot stores the state of the last commit as a snapshot, under a tag, which may be "". One PUT.
 func (s *Session) Snapshot(ctx context.Context, tag string) (snapshot.Info, error) {
 	err := s.h.Writable(ctx)
 	st := s.h.State()
@@ -166,9 +166,9 @@ func (s *Session) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error]
 	})
 }
 
-// Prune removes the snapshots that a retention does not keep, and returns them; with DryRun it only says
-// which. Commits stay exactly as they are: each can still be restored from the log. A snapshot stays that damage has
-// made the only way to its state: Prune reads what it is about to drop, and looks whether the log still leads there.
+// Prune removes the snapshots that a retention does not keep, and returns them; with DryRun it only returns
+// them. Commits are not changed: each can still be restored from the log. Prune reads every snapshot before it removes
+// it, and keeps one whose state can, because of damage, no longer be restored from the log.
 func (s *Session) Prune(ctx context.Context, keep snapshot.Retention) ([]snapshot.Info, error) {
 	if !keep.DryRun && s.o.ReadOnly {
 		return nil, s.fail("prune", journal.ErrReadOnly)
@@ -200,9 +200,9 @@ func (s *Session) Prune(ctx context.Context, keep snapshot.Retention) ([]snapsho
 }
 
 // Watch yields every commit with a seq above after, old ones first and new ones as they come, from
-// anyone, with the entries that each made durable, until ctx is done. Nothing is missed between two
-// calls of which one goes on where the other ended. Between commits it costs one Stat per Options.Poll.
-// It moves a read-only handle along. The end of ctx is no error.
+// any writer, with the entries that each made durable, until ctx is done. A call that continues at the seq
+// where another ended misses nothing. Between commits it costs one Stat per Options.Poll. It moves a
+// read-only handle forward. The end of ctx is not an error.
 func (s *Session) Watch(ctx context.Context, after uint64) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		err := s.h.Watch(ctx, after, func(b store.Batch, entries []transcript.Entry) bool {

@@ -14,8 +14,9 @@ var (
 	ErrTooLarge     = errors.New("too large")
 	ErrKey          = errors.New("invalid key")
 	ErrNoCAS        = errors.New("store does not honour conditional writes")
-	ErrBusy         = errors.New("store is busy, try again") // throttled, or a concurrent request won nothing yet; always NotApplied
-	ErrClosed       = fs.ErrClosed
+	// throttled, or a concurrent request won nothing yet; always NotApplied.
+	ErrBusy   = errors.New("store is busy, try again")
+	ErrClosed = fs.ErrClosed
 )
 
 // Outcome says what a failed call did to the data.

@@ -19,6 +19,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -105,6 +106,10 @@ type Summary struct {
 	Tag       string // of a snapshot
 	Reason    string // of the commit: why it was made
 }
+
+// Name returns what a person knows the session by: its title, else what was asked first, else the end of its
+// conversation.
+func (s Summary) Name() string { return cmp.Or(s.Title, s.First, s.Preview) }
 
 // Diff is what lies between two points: the entries that only one of the paths has, and the change of
 // the state.

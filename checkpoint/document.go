@@ -63,7 +63,9 @@ func (d Document) Encode() ([]byte, error) {
 
 func settingsFields(s *transcript.Settings) [3]canon.Field {
 	return [...]canon.Field{
-		{Name: `"model":`, Value: &s.Model}, {Name: `"thinkingLevel":`, Value: &s.ThinkingLevel}, {Name: `"mode":`, Value: &s.Mode},
+		{Name: `"model":`, Value: &s.Model},
+		{Name: `"thinkingLevel":`, Value: &s.ThinkingLevel},
+		{Name: `"mode":`, Value: &s.Mode},
 	}
 }
 
@@ -75,7 +77,8 @@ func appendItems(dst []byte, items []transcript.Item) ([]byte, error) {
 		}
 		if len(it.Message) > 0 {
 			var err error
-			if dst, err = canon.AppendJSON(append(canon.Comma(dst), `"message":`...), it.Message, "message"); err != nil {
+			dst = append(canon.Comma(dst), `"message":`...)
+			if dst, err = canon.AppendJSON(dst, it.Message, "message"); err != nil {
 				return nil, fmt.Errorf("context item %d: %w", i, err)
 			}
 		}

@@ -16,33 +16,35 @@ import (
 // docs/format/checkpoint.md has the tables.
 type Object struct {
 	Summary  Summary // Snapshot set = this is a snapshot, whose Segments, Plain and Tail are empty
-	Document []byte  // as Document.Encode gives it
+	Document []byte  // as Document.Encode returns it
 	Header   []byte  // the session header line; empty = none
 	Lineage  []Commit
 	HeadOrd  int64 // ordinal of Summary.Entry; -1 = none
 	Branches []BranchRef
 	Window   WindowState
-	Pool     map[uint64][]byte // lines by ordinal: what the window shows, cut to their head where they never reach a context
+	// lines by ordinal: what the window shows, cut to their head where they never reach a context
+	Pool     map[uint64][]byte
 	Blobs    map[string][]byte // small images that ride along, by hex SHA-256
 	Tail     TailState         // durable lines that are in no segment yet (replace strategy)
 	Segments SegmentMap        // sealed segments
-	Plain    []PlainRef        // segments that are plain text still, oldest first, the active one last (append strategy)
-	Key      uint64            // with which the commit lines of Tail, or of the active segment, are keyed
-	Prev     uint32            // Self of the last commit line
-	CAS      bool              // the store was seen to honour conditions
-	Original string            // hex SHA-256 of the imported bytes; "" = the lines are the original
-	Claimed  uint64            // seq of the newest claim
-	SinceKey int               // commits since the last that carried its document whole
-	Opening  bool              // the next commit is the first of its segment
-	LastLine int64             // bytes of the last commit line with its newline; 0 = none in the active segment
-	Keys     []KeyRef          // the newest idempotency keys, oldest first
+	// segments that are plain text still, oldest first, the active one last (append strategy)
+	Plain    []PlainRef
+	Key      uint64   // with which the commit lines of Tail, or of the active segment, are keyed
+	Prev     uint32   // Self of the last commit line
+	CAS      bool     // the store was seen to honour conditions
+	Original string   // hex SHA-256 of the imported bytes; "" = the lines are the original
+	Claimed  uint64   // seq of the newest claim
+	SinceKey int      // commits since the last that carried its document whole
+	Opening  bool     // the next commit is the first of its segment
+	LastLine int64    // bytes of the last commit line with its newline; 0 = none in the active segment
+	Keys     []KeyRef // the newest idempotency keys, oldest first
 
 	shown [][]byte // the lines of Window.Ords, which ascend, where Show set them; then Pool is nil
 
 	memo *body.Memo // what Encode keeps compressed, see Reuse; nil = nothing
 }
 
-// WindowState is a pathwindow.Window at rest; its lines are in the pool.
+// WindowState is a transcript.WorkingContext at rest; its lines are in the pool.
 type WindowState struct {
 	Profile  string
 	MaxBytes int
@@ -112,16 +114,19 @@ func (o *Object) Encode() ([]byte, error) {
 		return nil, err
 	}
 	if total, largest := o.weigh(); total > MaxBody {
-		return nil, &LimitError{What: "checkpoint (largest part: " + largest.String() + ")", Limit: MaxBody, Value: int64(total)}
+		return nil, &LimitError{
+			What: "checkpoint (largest part: " + largest.String() + ")", Limit: MaxBody,
+			Value: int64(total),
+		}
 	}
 	wire := o.Summary.wire()
 	summary := appendMap(nil, &wire)
 	b, err := o.pack()
 	defer b.Done()
-	if err == nil {
-		err = canon.AtMost("checkpoint before compression", b.Bytes, MaxBody)
-	}
 	if err != nil {
+		return nil, err
+	}
+	if err := canon.AtMost("checkpoint before compression", b.Bytes, MaxBody); err != nil {
 		return nil, err
 	}
 	o.memo = b.Memo
@@ -131,7 +136,10 @@ func (o *Object) Encode() ([]byte, error) {
 	}
 	if len(p) > MaxObject {
 		_, largest := o.weigh()
-		return nil, &LimitError{What: "checkpoint (largest part: " + largest.String() + ")", Limit: MaxObject, Value: int64(len(p))}
+		return nil, &LimitError{
+			What: "checkpoint (largest part: " + largest.String() + ")", Limit: MaxObject,
+			Value: int64(len(p)),
+		}
 	}
 	return p, nil
 }
@@ -153,7 +161,12 @@ func (p part) String() string { return fmt.Sprintf("%s, %d bytes", p.name, p.siz
 
 // weigh adds up the raw bytes of the parts that can grow large, and returns the largest one.
 func (o *Object) weigh() (total int, largest part) {
-	parts := [4]part{{name: "document", size: len(o.Document)}, {name: "working context"}, {name: "images"}, {name: "unsealed tail"}}
+	parts := [4]part{
+		{name: "document", size: len(o.Document)},
+		{name: "working context"},
+		{name: "images"},
+		{name: "unsealed tail"},
+	}
 	for _, line := range o.Pool {
 		parts[1].size += len(line)
 	}
@@ -182,12 +195,20 @@ func (o *Object) check() error {
 	if err := checkNames(s.Branch, "", "", ""); err != nil {
 		return err
 	}
-	for _, f := range [...]struct{ what, value string }{{"tag", s.Tag}, {"session id", s.ID}, {"parent session id", s.Parent}, {"snapshot id", s.Snapshot}, {"commit id", s.Commit}, {"reason", s.Reason}} {
+	for _, f := range [...]struct{ what, value string }{
+		{"tag", s.Tag},
+		{"session id", s.ID},
+		{"parent session id", s.Parent},
+		{"snapshot id", s.Snapshot},
+		{"commit id", s.Commit},
+		{"reason", s.Reason},
+	} {
 		if err := canon.AtMost(f.what, len(f.value), MaxName); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(canon.AtMost("lineage", len(o.Lineage), MaxLineage), checkBranches(o.Branches), o.Segments.check(),
+	if err := errors.Join(canon.AtMost("lineage", len(o.Lineage), MaxLineage), checkBranches(o.Branches),
+		o.Segments.check(),
 		canon.AtMost("unsealed segments", len(o.Plain), maxLevelRefs)); err != nil {
 		return err
 	}

@@ -45,7 +45,8 @@ func (s Summary) wire() wireSummary {
 		ID: s.ID, Seq: s.Seq, Epoch: s.Epoch, Commit: s.Commit, Entry: body.Cut(s.Entry, 256), Branch: s.Branch,
 		Title: body.Cut(s.Title, 256), Cwd: body.Cut(s.Cwd, 1024), Parent: s.Parent, Preview: body.Cut(s.Preview, 200),
 		Created: millis(s.Created), Updated: millis(s.Updated), Entries: s.Entries, Bytes: s.Bytes,
-		First: body.Cut(s.First, 200), Status: s.Status, Internal: s.Internal, Tombstone: s.Tombstone, Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason,
+		First: body.Cut(s.First, 200), Status: s.Status, Internal: s.Internal, Tombstone: s.Tombstone,
+		Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason,
 	}
 }
 
@@ -61,7 +62,8 @@ func summaryFrom(p []byte, kind codec.Kind) (Summary, error) {
 		Head: Head{Seq: w.Seq, Epoch: w.Epoch, Commit: w.Commit, Entry: w.Entry, Branch: w.Branch},
 		ID:   w.ID, Title: w.Title, Cwd: w.Cwd, Parent: w.Parent, Preview: w.Preview,
 		Created: fromMillis(w.Created), Updated: fromMillis(w.Updated), Entries: w.Entries, Bytes: w.Bytes,
-		First: w.First, Status: w.Status, Internal: w.Internal, Tombstone: w.Tombstone, Snapshot: w.Snapshot, Tag: w.Tag, Reason: w.Reason,
+		First: w.First, Status: w.Status, Internal: w.Internal, Tombstone: w.Tombstone, Snapshot: w.Snapshot,
+		Tag: w.Tag, Reason: w.Reason,
 	}, nil
 }
 
@@ -82,7 +84,8 @@ func fromMillis(ms int64) time.Time {
 // pack writes the body of o.
 func (o *Object) pack() (body.Packed, error) {
 	b := &body.Body{
-		Entry: o.Summary.Entry, HeadOrd: o.HeadOrd, Document: o.Document, Header: o.Header, Key: o.Key, Prev: o.Prev, CAS: o.CAS,
+		Entry: o.Summary.Entry, HeadOrd: o.HeadOrd, Document: o.Document, Header: o.Header, Key: o.Key, Prev: o.Prev,
+		CAS:     o.CAS,
 		Profile: o.Window.Profile, MaxBytes: o.Window.MaxBytes, Omitted: o.Window.Omitted, Known: o.Window.Known,
 		Base:      [3]string{o.Window.Base.Model, o.Window.Base.ThinkingLevel, o.Window.Base.Mode},
 		TailFirst: o.Tail.First, TailSeq: o.Tail.FirstSeq,
@@ -103,7 +106,8 @@ func (o *Object) parts() *body.Parts {
 	for i := range o.Lineage {
 		c := &o.Lineage[i]
 		p.Lineage[i] = body.Commit{
-			Seq: c.Seq, Epoch: c.Epoch, ID: c.Commit, Parent: c.Parent, Entry: c.Entry, HeadOrd: c.HeadOrd, Branch: c.Branch,
+			Seq: c.Seq, Epoch: c.Epoch, ID: c.Commit, Parent: c.Parent, Entry: c.Entry, HeadOrd: c.HeadOrd,
+			Branch: c.Branch,
 			Reason: c.Reason, Writer: c.Writer, Snapshot: c.Snapshot, Key: c.Key, Kept: c.Kept,
 			Time: millis(c.Time), Entries: c.Entries, Keyframe: c.Keyframe,
 		}
@@ -143,7 +147,8 @@ func (o *Object) pool() (ords []uint64, lines [][]byte) {
 
 // fill is the reverse of pack.
 func (o *Object) fill(w *body.Body) error {
-	o.Summary.Entry, o.HeadOrd, o.Document, o.Header, o.Key, o.Prev, o.CAS = w.Entry, w.HeadOrd, w.Document, w.Header, w.Key, w.Prev, w.CAS
+	o.Summary.Entry, o.HeadOrd, o.Document, o.Header, o.Key, o.Prev, o.CAS = w.Entry, w.HeadOrd, w.Document, w.Header,
+		w.Key, w.Prev, w.CAS
 	o.Window = WindowState{
 		Profile: w.Profile, MaxBytes: w.MaxBytes, Omitted: w.Omitted, Known: w.Known, Ords: body.Sums(w.Ords),
 		Base: transcript.Settings{Model: w.Base[0], ThinkingLevel: w.Base[1], Mode: w.Base[2]},
@@ -200,7 +205,8 @@ func (o *Object) fillBytes(w *body.Body) error {
 	}
 	blobs, ok := body.Split(w.Blobs, w.BlobSizes)
 	if !ok || len(blobs) != len(w.BlobSums) {
-		return canon.Malformed("images: %d bodies for %d names, or sizes that do not add up", len(blobs), len(w.BlobSums))
+		return canon.Malformed("images: %d bodies for %d names, or sizes that do not add up", len(blobs),
+			len(w.BlobSums))
 	}
 	if len(blobs) > 0 {
 		o.Blobs = make(map[string][]byte, len(blobs))

@@ -60,7 +60,7 @@ func (p Prelude) Line() ([]byte, error) {
 	return append(canon.AppendHex(append(b, preludeCRC...), uint64(crc), 8), `"}}`...), nil
 }
 
-// ParsePrelude reads a line that Line wrote, and no other: a flipped bit anywhere gives false. For an
+// ParsePrelude parses a line that Line wrote, and no other: if any bit is flipped it returns false. For an
 // intact prelude of a later format it returns false too, with Format set and nothing else: too new to
 // read, not damaged.
 func ParsePrelude(line []byte) (Prelude, bool) {

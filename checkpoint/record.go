@@ -69,11 +69,12 @@ type Base struct {
 	Entries            uint64 // entries, commits not counted
 	Bytes              int64  // of the transcript, raw
 	HeadOrd            int64  // ordinal of the head; -1 = none
-	Self               uint32 // of the commit line before; of the first commit: CRC-32C of the session header line and its newline
-	Original           string // hex SHA-256 of the imported bytes; "" = the lines are the original
-	Claimed            uint64 // seq of the newest claim
-	First              string // one line of what the user asked first
-	Outline            Outline
+	// of the commit line before; of the first commit: CRC-32C of the session header line and its newline
+	Self     uint32
+	Original string // hex SHA-256 of the imported bytes; "" = the lines are the original
+	Claimed  uint64 // seq of the newest claim
+	First    string // one line of what the user asked first
+	Outline  Outline
 }
 
 // Outline is what a summary says of the conversation at a head: one line of the newest message on the way to
@@ -125,7 +126,9 @@ func keyed(key uint64, line []byte) uint32 {
 // since are the bytes after the newline of the commit line before (or of the prelude), whose Self is
 // prevSelf (see Covers); it may be a part of dst. Len, CRC and Self of r are computed, not read. Errors
 // wrap codec.ErrFormat or are a *LimitError; dst is then returned as it was.
-func (r Record) AppendLine(dst []byte, key uint64, prevSelf uint32, since []byte) (line []byte, self uint32, err error) {
+func (r Record) AppendLine(
+	dst []byte, key uint64, prevSelf uint32, since []byte,
+) (line []byte, self uint32, err error) {
 	if err := errors.Join(r.check(), wholeOrNil(r.Doc), wholeOrNil(r.Patch)); err != nil {
 		return dst, 0, err
 	}
@@ -282,7 +285,12 @@ func validReason(s string) bool {
 }
 
 func checkNames(branch, kept, writer, key string) error {
-	for _, f := range [...]struct{ what, value string }{{"branch name", branch}, {"branch name", kept}, {"writer", writer}, {"idempotency key", key}} {
+	for _, f := range [...]struct{ what, value string }{
+		{"branch name", branch},
+		{"branch name", kept},
+		{"writer", writer},
+		{"idempotency key", key},
+	} {
 		if err := canon.AtMost(f.what, len(f.value), MaxName); err != nil {
 			return err
 		}
@@ -305,7 +313,7 @@ func checkBranches(branches []BranchRef) error {
 	return nil
 }
 
-// isLine tells cheaply whether line could be one of ours.
+// isLine reports whether line may be a commit line, by its ends alone.
 func isLine(line []byte) bool {
 	return bytes.HasPrefix(line, []byte(linePrefix)) && len(line) > len(linePrefix)+selfBytes &&
 		string(line[len(line)-selfBytes:][:len(selfField)]) == selfField

@@ -9,7 +9,7 @@ import (
 
 const (
 	maxLevels    = 8    // 64^8 segments
-	maxLevelRefs = 1024 // folding that far behind is a fault of its own
+	maxLevelRefs = 1024 // more mean that folding has stopped
 )
 
 // SegmentMap says where the sealed entries are: Levels[0] refers to segments, Levels[n] to index
@@ -89,7 +89,8 @@ func (m *SegmentMap) Fold(level int, index codec.Ref) error {
 	n := sort.Search(len(refs), func(i int) bool { return refs[i].First >= end })
 	if n == 0 || n > FoldWidth || index.First != refs[0].First || index.FirstSeq != refs[0].FirstSeq ||
 		refs[n-1].First+uint64(refs[n-1].Count) != end {
-		return canon.Malformed("fold of level %d: index object covers %d+%d, not a run of at most %d references", level, index.First, index.Count, FoldWidth)
+		return canon.Malformed("fold of level %d: index object covers %d+%d, not a run of at most %d references", level,
+			index.First, index.Count, FoldWidth)
 	}
 	m.set(level, append([]codec.Ref{}, refs[n:]...))
 	m.set(level+1, nil, index)
@@ -131,7 +132,8 @@ func (m SegmentMap) check() error {
 		}
 		for _, ref := range m.Levels[l] {
 			if ref.First != next || ref.Count == 0 || ref.FirstSeq < seq || ref.RawBytes < 0 || ref.Bytes < 0 {
-				return canon.Malformed("segment map: reference %d+%d where ordinal %d comes next", ref.First, ref.Count, next)
+				return canon.Malformed("segment map: reference %d+%d where ordinal %d comes next", ref.First, ref.Count,
+					next)
 			}
 			next, seq = ref.First+uint64(ref.Count), ref.FirstSeq
 			if next < ref.First {

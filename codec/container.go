@@ -20,7 +20,8 @@ const (
 // one zstd frame. A summary of over 4,064 bytes is ErrLimit. Both may be empty.
 func EncodeContainer(k Kind, summary, body []byte, l Level) ([]byte, error) {
 	if len(body) > maxFrame {
-		return nil, fmt.Errorf("encode %q container: body of %d bytes, at most %d are allowed: %w", k, len(body), maxFrame, ErrLimit)
+		return nil, fmt.Errorf("encode %q container: body of %d bytes, at most %d are allowed: %w", k, len(body),
+			maxFrame, ErrLimit)
 	}
 	return packContainer(k, summary, Compress(nil, body, l))
 }
@@ -37,7 +38,8 @@ func packContainer(k Kind, summary, frame []byte) ([]byte, error) {
 		return nil, fmt.Errorf("encode container: kind %q is not four bytes: %w", k, ErrFormat)
 	}
 	if len(summary) > maxSummary {
-		return nil, fmt.Errorf("encode %q container: summary of %d bytes, at most %d are allowed: %w", k, len(summary), maxSummary, ErrLimit)
+		return nil, fmt.Errorf("encode %q container: summary of %d bytes, at most %d are allowed: %w", k, len(summary),
+			maxSummary, ErrLimit)
 	}
 	p := make([]byte, 0, containerHeader+len(summary)+len(frame)+4)
 	p = append(p, containerMagic...)
@@ -99,7 +101,8 @@ func containerHead(what string, p []byte, k Kind) (summary []byte, frameLen uint
 	}
 	n := binary.LittleEndian.Uint32(p[16:])
 	if n > maxSummary || int(n) > len(p)-containerHeader {
-		return nil, 0, fmt.Errorf("%s: summary of %d bytes where %d remain: %w", what, n, len(p)-containerHeader, ErrFormat)
+		return nil, 0,
+			fmt.Errorf("%s: summary of %d bytes where %d remain: %w", what, n, len(p)-containerHeader, ErrFormat)
 	}
 	summary = p[containerHeader : containerHeader+n : containerHeader+n]
 	if want, got := binary.LittleEndian.Uint32(p[28:]), CRC(p[:28], summary); got != want {

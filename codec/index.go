@@ -68,7 +68,8 @@ func (r *Ref) DecodeMsgpack(d *msgpack.Decoder) error {
 			return fmt.Errorf("reference: %w", err)
 		}
 	}
-	if copy(r.Sum[:], sum) != len(r.Sum) || len(sum) != len(r.Sum) || len(r.Rnd) > maxRnd || r.RawBytes < 0 || r.Bytes < 0 {
+	if copy(r.Sum[:], sum) != len(r.Sum) || len(sum) != len(r.Sum) || len(r.Rnd) > maxRnd || r.RawBytes < 0 ||
+		r.Bytes < 0 {
 		return fmt.Errorf("reference: impossible field: %w", ErrFormat)
 	}
 	return nil
@@ -79,7 +80,8 @@ func (r *Ref) DecodeMsgpack(d *msgpack.Decoder) error {
 // to index objects). At most 65,536 references.
 func EncodeIndex(refs []Ref, skeletons [][]byte) ([]byte, error) {
 	if len(refs) > maxRefs || len(skeletons) != 0 && len(skeletons) != len(refs) {
-		return nil, fmt.Errorf("encode index: %d references with %d skeletons, at most %d are allowed: %w", len(refs), len(skeletons), maxRefs, ErrLimit)
+		return nil, fmt.Errorf("encode index: %d references with %d skeletons, at most %d are allowed: %w", len(refs),
+			len(skeletons), maxRefs, ErrLimit)
 	}
 	packed, err := Marshal(refs)
 	if err != nil {

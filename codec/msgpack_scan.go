@@ -27,10 +27,12 @@ func scan(p []byte) error {
 		off += n
 		if children > 0 {
 			if children > uint64(len(p)-off) {
-				return fmt.Errorf("at byte %d: %d elements where %d bytes remain: %w", off, children, len(p)-off, ErrFormat)
+				return fmt.Errorf("at byte %d: %d elements where %d bytes remain: %w", off, children, len(p)-off,
+					ErrFormat)
 			}
 			if elements += children; elements > maxElements {
-				return fmt.Errorf("at byte %d: %d elements, at most %d are allowed: %w", off, elements, maxElements, ErrLimit)
+				return fmt.Errorf("at byte %d: %d elements, at most %d are allowed: %w", off, elements, maxElements,
+					ErrLimit)
 			}
 			if depth == maxDepth {
 				return fmt.Errorf("at byte %d: nested over %d deep: %w", off, maxDepth, ErrLimit)

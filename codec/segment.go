@@ -47,7 +47,8 @@ func EncodeSegment(spec SegmentSpec) ([]byte, error) {
 	case len(spec.Raw) == 0 || spec.Raw[len(spec.Raw)-1] != '\n':
 		return nil, fmt.Errorf("encode segment: %d bytes are not whole lines: %w", len(spec.Raw), ErrFormat)
 	case spec.Prelude < 0 || lines != spec.Prelude+len(spec.Rows):
-		return nil, fmt.Errorf("encode segment: %d lines for %d rows and a prelude of %d: %w", lines, len(spec.Rows), spec.Prelude, ErrFormat)
+		return nil, fmt.Errorf("encode segment: %d lines for %d rows and a prelude of %d: %w", lines, len(spec.Rows),
+			spec.Prelude, ErrFormat)
 	}
 	skeleton, err := EncodeSkeleton(spec.First, spec.Rows)
 	if err != nil {
@@ -58,7 +59,8 @@ func EncodeSegment(spec SegmentSpec) ([]byte, error) {
 	for rest := spec.Raw; len(rest) > 0; {
 		n := frameLen(rest)
 		if n > maxFrame {
-			return nil, fmt.Errorf("encode segment: line of %d bytes, at most %d are allowed: %w", n, maxFrame, ErrLimit)
+			return nil,
+				fmt.Errorf("encode segment: line of %d bytes, at most %d are allowed: %w", n, maxFrame, ErrLimit)
 		}
 		start := len(p)
 		p = Compress(p, rest[:n], Better)
@@ -88,7 +90,10 @@ func appendSegmentIndex(p []byte, spec SegmentSpec, frames []frame, skeleton []b
 	start := len(p)
 	p = binary.LittleEndian.AppendUint32(p, skippableMagic)
 	p = binary.LittleEndian.AppendUint32(p, 0) // its size, set below
-	for _, n := range []uint64{spec.First, uint64(len(spec.Rows)), spec.FirstSeq, uint64(spec.Prelude), uint64(len(frames)), uint64(len(skeleton))} {
+	for _, n := range []uint64{
+		spec.First, uint64(len(spec.Rows)), spec.FirstSeq, uint64(spec.Prelude),
+		uint64(len(frames)), uint64(len(skeleton)),
+	} {
 		p = binary.AppendUvarint(p, n)
 	}
 	for i := range frames {
@@ -101,7 +106,8 @@ func appendSegmentIndex(p []byte, spec SegmentSpec, frames []frame, skeleton []b
 	p = append(p, skeleton...)
 	size := len(p) - start + segmentFooter
 	if size > maxIndex {
-		return nil, fmt.Errorf("encode segment: index of %d bytes, at most %d are allowed: %w", size, maxIndex, ErrLimit)
+		return nil,
+			fmt.Errorf("encode segment: index of %d bytes, at most %d are allowed: %w", size, maxIndex, ErrLimit)
 	}
 	binary.LittleEndian.PutUint32(p[start+4:], uint32(size-8))
 	p = binary.LittleEndian.AppendUint16(p, version)

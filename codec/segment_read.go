@@ -52,7 +52,8 @@ func DecodeSegmentIndex(tail []byte, size int64) (idx *SegmentIndex, need int64,
 	if err := checkVersion("segment", binary.LittleEndian.Uint16(footer)); err != nil {
 		return nil, 0, err
 	}
-	if binary.LittleEndian.Uint32(p) != skippableMagic || int64(binary.LittleEndian.Uint32(p[4:])) != n-8 || footer[2] != 0 || footer[3] != 0 {
+	if binary.LittleEndian.Uint32(p) != skippableMagic || int64(binary.LittleEndian.Uint32(p[4:])) != n-8 ||
+		footer[2] != 0 || footer[3] != 0 {
 		return nil, 0, fmt.Errorf("segment index: wrong head or foot: %w", ErrFormat)
 	}
 	idx = &SegmentIndex{Bytes: size, start: size - n}
@@ -108,7 +109,8 @@ func (x *SegmentIndex) Skeleton() (*Skeleton, error) {
 		return nil, fmt.Errorf("segment: %w", err)
 	}
 	if s.First() != x.First || s.Len() != x.Count {
-		return nil, fmt.Errorf("segment: skeleton of %d entries from %d instead of %d from %d: %w", s.Len(), s.First(), x.Count, x.First, ErrFormat)
+		return nil, fmt.Errorf("segment: skeleton of %d entries from %d instead of %d from %d: %w", s.Len(), s.First(),
+			x.Count, x.First, ErrFormat)
 	}
 	return s, nil
 }
@@ -152,14 +154,16 @@ func (x *SegmentIndex) checkFrame(i int, p []byte) error {
 		return fmt.Errorf("segment: frame %d: %d bytes instead of %d: %w", i, len(p), f.bytes, ErrFormat)
 	}
 	if got := CRC(p); got != f.crc {
-		return fmt.Errorf("segment: frame %d at byte %d: crc32c %08x instead of %08x: %w", i, f.off, got, f.crc, ErrChecksum)
+		return fmt.Errorf("segment: frame %d at byte %d: crc32c %08x instead of %08x: %w", i, f.off, got, f.crc,
+			ErrChecksum)
 	}
 	size, err := frameContentSize(p, maxFrame)
 	if err != nil {
 		return fmt.Errorf("segment: frame %d at byte %d: %w", i, f.off, err)
 	}
 	if int64(size) != f.raw {
-		return fmt.Errorf("segment: frame %d at byte %d declares %d bytes instead of %d: %w", i, f.off, size, f.raw, ErrFormat)
+		return fmt.Errorf("segment: frame %d at byte %d declares %d bytes instead of %d: %w", i, f.off, size, f.raw,
+			ErrFormat)
 	}
 	return nil
 }
@@ -190,13 +194,14 @@ func DecodeSegment(p []byte, maxRaw int64) (raw []byte, idx *SegmentIndex, err e
 		return nil, nil, err
 	}
 	if idx.RawBytes > maxRaw {
-		return nil, nil, fmt.Errorf("segment: %d bytes of lines, at most %d are allowed: %w", idx.RawBytes, maxRaw, ErrLimit)
+		return nil, nil,
+			fmt.Errorf("segment: %d bytes of lines, at most %d are allowed: %w", idx.RawBytes, maxRaw, ErrLimit)
 	}
 	skeleton, err := idx.Skeleton()
-	if err == nil {
-		err = skeleton.Verify()
-	}
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := skeleton.Verify(); err != nil {
 		return nil, nil, err
 	}
 	for i := range idx.frames {

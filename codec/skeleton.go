@@ -9,9 +9,11 @@ import (
 
 // Row is what a skeleton keeps of one entry: enough to build the tree and to draw it.
 type Row struct {
-	ID      string // up to 1 MiB; canonical UUIDs and lower-case hex are stored in half the bytes
-	Parent  int64  // the parent's ordinal, also one that comes later; NoParent = a root
-	Target  string // the id that the entry speaks of: a label's target, a compaction's first kept, the parent that an orphan names; "" = none
+	ID     string // up to 1 MiB; canonical UUIDs and lower-case hex are stored in half the bytes
+	Parent int64  // the parent's ordinal, also one that comes later; NoParent = a root
+	// the id that the entry speaks of: a label's target, a compaction's first kept, the parent that an orphan
+	// names; "" = none
+	Target  string
 	Type    string // entry type, up to 1 MiB
 	Role    string // role of a message, "" = none
 	Flags   uint8  // Flag bits
@@ -54,7 +56,8 @@ var maxWidths = [numColumns]int{colParent: 8, colKind: 4, colFlags: 1, colSize: 
 // At most 1,048,576 rows; limits on a row's fields are ErrLimit, contradictions ErrFormat.
 func EncodeSkeleton(first uint64, rows []Row) ([]byte, error) {
 	if len(rows) > maxRows || first > 1<<61 {
-		return nil, fmt.Errorf("encode skeleton: %d rows from %d, at most %d are allowed: %w", len(rows), first, maxRows, ErrLimit)
+		return nil, fmt.Errorf("encode skeleton: %d rows from %d, at most %d are allowed: %w", len(rows), first,
+			maxRows, ErrLimit)
 	}
 	for i := range rows {
 		if err := checkRow(first+uint64(i), &rows[i]); err != nil {
@@ -116,7 +119,12 @@ func checkRow(ordinal uint64, r *Row) error {
 	case !utf8.ValidString(r.Preview) || strings.IndexByte(r.Preview, '\n') >= 0:
 		return fmt.Errorf("preview is not one line of UTF-8: %w", ErrFormat)
 	}
-	for _, f := range []struct{ name, value string }{{"id", r.ID}, {"target", r.Target}, {"type", r.Type}, {"role", r.Role}} {
+	for _, f := range []struct{ name, value string }{
+		{"id", r.ID},
+		{"target", r.Target},
+		{"type", r.Type},
+		{"role", r.Role},
+	} {
 		if len(f.value) > MaxLen {
 			return fmt.Errorf("%s of %d bytes, at most %d are allowed: %w", f.name, len(f.value), MaxLen, ErrLimit)
 		}

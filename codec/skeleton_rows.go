@@ -94,8 +94,8 @@ func (s *Skeleton) Target(i int) string {
 	return string(appendID(nil, id[0], id[1+skip:], 0))
 }
 
-// Preview returns the preview of row i. A column of previews that cannot be decoded (Verify tells)
-// reads as empty.
+// Preview returns the preview of row i. A column of previews that cannot be decoded, which
+// Verify reports, reads as empty.
 func (s *Skeleton) Preview(i int) string {
 	if s.previewsRaw == 0 || s.unreadable.Load() {
 		return ""
@@ -131,7 +131,8 @@ var knownStrings = func() map[string]string {
 	m := map[string]string{}
 	for _, s := range []string{
 		"", "message", "user", "assistant", "toolResult", "tool", "system", "bashExecution", "custom", "custom_message",
-		"model_change", "thinking_level_change", "compaction", "branch_summary", "label", "session_info", "session_init",
+		"model_change", "thinking_level_change", "compaction", "branch_summary", "label", "session_info",
+		"session_init",
 		"mode_change", "ttsr_injection", "service_tier_change", "leaf", "developer", "hookMessage", "compactionSummary",
 		"branchSummary", "model", "function",
 	} {

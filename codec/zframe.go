@@ -186,7 +186,8 @@ func frameSize(p []byte, limit int) (size int, after []byte, err error) {
 		window = h.FrameContentSize
 	}
 	if h.FrameContentSize > uint64(max(0, min(limit, maxFrame))) {
-		return 0, nil, fmt.Errorf("%d bytes declared, at most %d are allowed: %w", h.FrameContentSize, min(limit, maxFrame), ErrLimit)
+		return 0, nil, fmt.Errorf("%d bytes declared, at most %d are allowed: %w", h.FrameContentSize,
+			min(limit, maxFrame), ErrLimit)
 	}
 	if window > maxWindow {
 		return 0, nil, fmt.Errorf("a window of %d bytes, at most %d are allowed: %w", window, maxWindow, ErrLimit)
@@ -202,7 +203,8 @@ func frameSize(p []byte, limit int) (size int, after []byte, err error) {
 		rest = rest[4:]
 	}
 	if h.FrameContentSize > most {
-		return 0, nil, fmt.Errorf("%d bytes declared, its blocks hold at most %d: %w", h.FrameContentSize, most, ErrFormat)
+		return 0, nil,
+			fmt.Errorf("%d bytes declared, its blocks hold at most %d: %w", h.FrameContentSize, most, ErrFormat)
 	}
 	return int(h.FrameContentSize), rest, nil
 }

@@ -54,7 +54,7 @@ func Custom(kind string, data any) Draft {
 }
 
 // Move makes the entry that puts its session into another working directory; "" = into none.
-func Move(cwd string) Draft { return Custom("coppice.move", map[string]string{"cwd": cwd}) }
+func Move(cwd string) Draft { return Custom(transcript.MoveKind, map[string]string{"cwd": cwd}) }
 
 // CustomMessage makes a message of the program's own that the model does see. content is a string, a
 // []Block, or what else the program's models take; display says whether people see it too.

@@ -82,7 +82,8 @@ func User(text string, more ...Block) Draft {
 }
 
 // usage is what pi's programs read of every assistant message; we counted nothing.
-const usage = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
+const usage = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,` +
+	`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}`
 
 // Assistant makes a message of the model: text, then more blocks, calls of tools among them. Its
 // stopReason is "toolUse" if it calls any, else "stop".

@@ -2,12 +2,14 @@
 //
 // Guarantees: every message of every branch is there, the current line first; what a message holds never becomes
 // markup or script of the document, and cannot hide or change what is after it; both stream, so memory is
-// bounded by one line of the tree for each entry (about 400 bytes) and by the bodies of 64 entries.
+// bounded by one line of the tree for each entry (about 400 bytes) and by the bodies of 64 entries; the page
+// holds one message besides, with at most 64 results of each of its calls.
 //
-// The page shows what was said as it was written: Markdown in it is shown as its source. The Markdown document shows
-// it as a quotation, in which headings, lists, tables and code are what they were, while HTML, definitions of links
-// and pictures of elsewhere are text. Parts stand in their order: words, thoughts, calls of tools and their results,
-// images; of documents there is the name, the kind and the size. What terminals obey is left out.
+// The page renders what models said as Markdown without behaviour, and shows what users said as it was written. The
+// Markdown document shows both as a quotation, in which headings, lists, tables and code are what they were, while
+// HTML, definitions of links and pictures of elsewhere are text. Parts are in their order: words, thoughts, calls of
+// tools and their results, images; of documents there is the name, the kind and the size. Control sequences of
+// terminals are left out.
 package export
 
 import (
@@ -17,7 +19,6 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // batch is how many bodies are read at once.
@@ -64,7 +65,7 @@ func plant(t *transcript.Tree, o *Options) *forest {
 		f.children[n.ParentID] = append(f.children[n.ParentID], n)
 	}
 	for _, versions := range f.children {
-		tree.SortByTime(versions)
+		transcript.SortByTime(versions)
 	}
 	f.names = f.name(t)
 	return f
@@ -237,13 +238,13 @@ func write(ctx context.Context, s *coppice.Session, plan func(yield func(step) e
 		}
 		return nil
 	})
-	if err == nil {
-		err = flush()
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.end()
+	if err := flush(); err != nil {
+		return err
 	}
-	return err
+	return w.end()
 }
 
 // sink remembers the first error of a sequence of writes.

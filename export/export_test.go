@@ -298,3 +298,116 @@ func TestBranchNamesFiltered(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// A result is folded next to its call, also if other results come first. A result with other versions, and one
+// without a call, is an entry of its own. Nothing is shown twice.
+func TestResultsAreNextToTheirCalls(t *testing.T) {
+	s := session(t, "")
+	call := func(id string) string {
+		return `{"type":"toolCall","id":"` + id + `","name":"tool","arguments":{"n":"` + id + `"}}`
+	}
+	answer := func(id, text string) string {
+		return `{"role":"toolResult","toolCallId":"` + id + `","toolName":"tool","content":[{"type":"text","text":"` + text + `"}]}`
+	}
+	say(t, s, line("u", "", user("go")),
+		line("a", "u", `{"role":"assistant","content":[`+call("c1")+`,`+call("c2")+`,`+call("c2")+`]}`),
+		line("r2", "a", answer("c2", "second")), line("r1", "r2", answer("c1", "first")),
+		line("rx", "r1", answer("elsewhere", "stray")),
+		line("b", "rx", `{"role":"assistant","content":[`+call("c3")+`]}`),
+		line("v1", "b", answer("c3", "old version")), line("v2", "b", answer("c3", "new version")))
+	page := text(t, htmlOf, s)
+	at := func(text string) int {
+		if n := strings.Count(page, "<pre>"+text+"</pre>"); n != 1 {
+			t.Fatalf("%q is %d times in the page:\n%s", text, n, page)
+		}
+		return strings.Index(page, "<pre>"+text+"</pre>")
+	}
+	c1, c2 := strings.Index(page, `{ &#34;n&#34;: &#34;c1&#34; }`), strings.Index(page, `{ &#34;n&#34;: &#34;c2&#34; }`)
+	if !(c1 < at("first") && at("first") < c2 && c2 < at("second")) {
+		t.Errorf("the results are not next to their calls:\n%s", page)
+	}
+	for _, id := range []string{"rx", "v1", "v2"} {
+		if !strings.Contains(page, `<article id="e-`+id+`"`) {
+			t.Errorf("%s is no entry of its own", id)
+		}
+	}
+	at("stray")
+	at("old version")
+	at("new version")
+	if strings.Contains(page, "<details open") {
+		t.Error("a fold is open")
+	}
+}
+
+// Markdown of a model is rendered; a user's text is as it was written; nothing in it asks another host for anything.
+func TestProse(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"words":   {"a *b*\nc", "<p>a <em>b</em><br>\nc</p>\n"},
+		"heading": {"# Title", "<h3>Title</h3>\n"},
+		"link": {
+			"[x](https://e.com/?a=1&b=2)",
+			`<p><a rel="noopener noreferrer" href="https://e.com/?a=1&amp;b=2">x</a></p>` + "\n",
+		},
+		"script": {"[x](javascript:alert(1)) <javascript:1>", "<p>x javascript:1</p>\n"},
+		"address": {
+			"see https://e.com/a",
+			`<p>see <a rel="noopener noreferrer" href="https://e.com/a">https://e.com/a</a></p>` + "\n",
+		},
+		"picture": {
+			"![p](https://e.com/p.png)",
+			`<p>[picture: <a rel="noopener noreferrer" href="https://e.com/p.png">p</a>]</p>` + "\n",
+		},
+		"badge": {
+			"[![p](https://e.com/p.png)](https://e.com)",
+			`<p><a rel="noopener noreferrer" href="https://e.com">[picture: p]</a></p>` + "\n",
+		},
+		"html": {"<div onclick=x>\n\nb <i>c</i>", `<p class="text">&lt;div onclick=x&gt;</p>` +
+			"\n<p>b &lt;i&gt;c&lt;/i&gt;</p>\n"},
+		"table":     {"|a|\n|-:|\n|b|", "<table>\n<thead>\n<tr>\n<th align=\"right\">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"right\">b</td>\n</tr>\n</tbody>\n</table>\n"},
+		"code":      {"```go\n<x>\n```", "<pre><code class=\"language-go\">&lt;x&gt;\n</code></pre>\n"},
+		"relatives": {"[x](../y) [z](#e-a)", "<p>x z</p>\n"},
+	} {
+		got, ok := prose(c.text)
+		if !ok || string(got) != c.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, ok, c.want)
+		}
+	}
+	s := session(t, "")
+	long := strings.Repeat("*x* ", maxProse/4+1)
+	wide := strings.Repeat("|", 200) + "\n" + strings.Repeat("|-", 200) + strings.Repeat("\n|", 200)
+	say(t, s, line("u", "", user("*mine*")), line("a", "u", `{"role":"assistant","content":"*its*"}`),
+		line("l", "a", fmt.Sprintf(`{"role":"assistant","content":%q}`, long)),
+		line("w", "l", fmt.Sprintf(`{"role":"assistant","content":%q}`, wide)))
+	page := text(t, htmlOf, s)
+	for _, want := range []string{
+		`<div class="text">*mine*</div>`, `<p><em>its</em></p>`, `<div class="text">` + long,
+		`<div class="text">` + wide,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %.80q", want)
+		}
+	}
+}
+
+// Answers show the model and what they cost, the page adds up, and the contents lead to what users said.
+func TestModelsCostAndContents(t *testing.T) {
+	s := session(t, "")
+	answer := func(id, parent, model string, in int, cost float64) string {
+		return line(id, parent, fmt.Sprintf(`{"role":"assistant","provider":"p","model":%q,"content":"yes","usage":{"input":%d,"output":2,"cost":{"total":%g}}}`, model, in, cost))
+	}
+	say(t, s, line("u1", "", user("first <question>")), answer("a1", "u1", "m1", 1200, 0.25),
+		line("u2", "a1", user("second question")), answer("a2", "u2", "m2", 30, 0.5),
+		answer("a3", "u2", "m2", 40, 0.25))
+	page := text(t, htmlOf, s)
+	for _, want := range []string{
+		"<title>first &lt;question&gt;</title>", "<h1>first &lt;question&gt;</h1>",
+		`<span class="model">p/m1</span> · `, "1,200 tokens in, 2 out, cost 0.2500",
+		`<li><a href="#e-u1">first &lt;question&gt;</a></li>`, `<li><a href="#e-u2">second question</a></li>`,
+		`<li><span class="model">p/m2</span>: 70 tokens in, 4 out, cost 0.7500</li>`,
+		`<li><span class="model">all</span>: 1,270 tokens in, 6 out, cost 1.0000</li>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+}

@@ -13,15 +13,18 @@ import (
 var (
 	tag  = regexp.MustCompile(`<(/?[a-zA-Z!][a-zA-Z0-9]*)((?:[^>"']|"[^"]*"|'[^']*')*)>`)
 	attr = regexp.MustCompile(`\s([^\s="'>/]+)(?:="([^"]*)")?`)
-	own  = strings.Fields("!doctype html head meta title style body header h1 p main article span time a div pre details summary code img")
+	own  = strings.Fields("!doctype html head meta title style body header h1 p main article span time a div pre details summary code img ol ul li h2 h3 h4 h5 h6 em strong del blockquote hr br table thead tbody tr th td footer")
 )
 
 // FuzzHTML puts any text wherever a session holds one. Whatever it is, the page has only tags and attributes
-// of its own, links only into itself, and images only of its own bytes.
+// of its own, links only into itself and, where Markdown has one, to the web, and images only of its own bytes.
 func FuzzHTML(f *testing.F) {
 	for _, s := range []string{
 		"", "<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "javascript:alert(1)", "</title></style></pre><svg/onload=x>", "<!--", "-->", "]]>", "\x00<b\x00>", "&lt;b&gt;", "' onclick='x",
 		"data:text/html;base64,PHNjcmlwdD4=", "\u2028\u202e", "+ADw-script+AD4-", "{{.}}", "`${x}`", "https://example.com/x.png", "![x](javascript:1)", "QQ==",
+		"[x](javascript:1)", "[x](JaVaScRiPt:1)", "[x](data:text/html,1)", "<javascript:1>", "[x](https://e.com/\"onclick=1)", "![x](https://e.com/p.png)", "[![b](https://e.com/b)](https://e.com)", "www.e.com/<script>",
+		"| a | b |\n|:-|-:|\n| <b> | `x` |", "# h\n> q\n- i\n9. j\n~~d~~ **s** _e_\n***\n```js\"onclick=1\nx\n```",
+		"<div>\n</div>\n", "<!-- x\n-->", "[x]: javascript:1\n[x]", "a@b.c",
 	} {
 		f.Add(s)
 	}
@@ -61,9 +64,15 @@ func onlyOwn(t *testing.T, page string) {
 		}
 		for _, a := range attr.FindAllStringSubmatch(m[2], -1) {
 			switch a[1] {
-			case "class", "id", "alt":
+			case "class", "id", "alt", "start", "align":
+			case "rel":
+				if a[2] != "noopener noreferrer" {
+					t.Fatalf("a relation in %q", m[0])
+				}
 			case "href":
-				if !strings.HasPrefix(a[2], "#e-") {
+				outside := regexp.MustCompile(`^(https?:|mailto:)`).MatchString(a[2]) &&
+					strings.Contains(m[0], `rel="noopener noreferrer"`)
+				if !outside && !strings.HasPrefix(a[2], "#e-") {
 					t.Fatalf("a link in %q", m[0])
 				}
 			case "src":

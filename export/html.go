@@ -6,12 +6,16 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"html/template"
+	"fmt"
 	"io"
-	"sync"
-	"time"
+	"maps"
+	"slices"
+	"strings"
+
+	humanize "github.com/dustin/go-humanize"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -20,9 +24,10 @@ var css string
 
 // HTML writes a session as one page that needs nothing else: no script, no font, no request. The current line
 // of the conversation runs down the page; where there are other versions they are folded in before it, with
-// all that grew on them, and each version links to the others.
+// all that grew on them, and each version links to the others. Results of tools are folded next to their calls.
 //
-// What was said is escaped text, and Markdown its source. The page's own policy forbids scripts and every request besides.
+// What a model says is rendered as Markdown, of which only words, lists, tables, code and links to the web are left;
+// what a user says is shown as it was written. The page's own policy forbids scripts and every request besides.
 func HTML(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) error {
 	t, err := s.Tree(ctx)
 	if err != nil {
@@ -30,107 +35,418 @@ func HTML(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) erro
 	}
 	b := bufio.NewWriter(w)
 	f := plant(t, o)
-	if err := write(ctx, s, f.nested, &page{w: b, ends: f.names.ends}); err != nil {
+	p := &page{k: sink{w: b}, ends: f.names.ends, models: map[string]manager.Usage{}}
+	p.contents, p.more = contentsOf(t)
+	if err := write(ctx, s, f.nested, p); err != nil {
 		return err
 	}
 	return b.Flush()
 }
 
+// page writes the HTML itself. With html/template, which calls methods by names that only the data knows, the linker
+// would keep every exported method of the program: seven megabytes of the command.
+//
+// What a model said last is held until what comes next is not a result of its calls.
 type page struct {
 	reader
-	w    io.Writer
-	ends []end
+	k        sink
+	ends     []end
+	contents []transcript.Node // what users said on the current line
+	more     int               // that the contents leave out
+	held     []*article
+	total    manager.Usage
+	models   map[string]manager.Usage
+}
+
+// article is an entry that is to be written.
+type article struct {
+	step    step
+	entry   transcript.Entry
+	said    said
+	usage   string
+	results map[int][]outcome // by place of the call among the parts
+}
+
+// outcome is what one call returned.
+type outcome struct {
+	id    string // of the entry, where it begins with this result; "" = elsewhere
+	parts []part // the result, then its images and documents
+}
+
+// head is the result itself.
+func (r outcome) head() part { return r.parts[0] }
+
+// maxContents bounds the table of contents, in lines.
+const maxContents = 500
+
+// contentsOf returns what users said on the current line, the first maxContents of it, and how many more there are.
+func contentsOf(t *transcript.Tree) (list []transcript.Node, more int) {
+	for n := range t.Nodes(transcript.FilterUserOnly) {
+		switch {
+		case !n.OnPath:
+		case len(list) == maxContents:
+			more++
+		default:
+			list = append(list, n)
+		}
+	}
+	return list, more
+}
+
+// print writes markup. Strings among its arguments are escaped, for text and for values of attributes in
+// double quotes; parts that are markup themselves have type markup.
+func (p *page) print(format string, args ...any) {
+	for i, a := range args {
+		if s, ok := a.(string); ok {
+			args[i] = escape.Replace(s)
+		}
+	}
+	p.k.printf(format, args...)
+}
+
+// markup is a part of a page that must not be escaped.
+type markup string
+
+// escape makes text of what would be markup. A plus sign is escaped because old browsers took it for UTF-7.
+var escape = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "+", "&#43;", "<", "&lt;",
+	">", "&gt;")
+
+// toEntry is the address of an entry on this page.
+func toEntry(id string) markup {
+	b := []byte("#e-")
+	for _, c := range []byte(id) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
+			b = append(b, c)
+		default:
+			b = fmt.Appendf(b, "%%%02x", c)
+		}
+	}
+	return markup(b)
 }
 
 // policy allows the page's one style sheet, by its hash, and images that are part of the page.
 func policy() string {
 	sum := sha256.Sum256([]byte(css))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; base-uri 'none'; form-action 'none'"
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; img-src data:; base-uri 'none'; form-action 'none'"
 }
-
-// pieces returns the templates of the page. They are parsed when the first page is written.
-var pieces = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{
-		"about": about,
-		"clock": func(t time.Time) string { return t.UTC().Format(clock) },
-		"data":  func(i image) template.URL { return template.URL("data:" + i.Mime + ";base64," + i.Data) }, //nolint:gosec // its kind and its alphabet were checked
-	}).Parse(`
-{{define "begin"}}<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{{.Policy}}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{{.Title}}</title>
-<style>{{.CSS}}</style>
-</head>
-<body>
-<header>
-<h1>{{.Title}}</h1>
-<p>session {{.ID}}{{if .Info.Cwd}} · {{.Info.Cwd}}{{end}} · branch {{.Info.Branch}}</p>
-{{with .Ends}}<p>branches:{{range .}} <a class="name" href="#e-{{.ID}}">{{.Name}}</a>{{end}}</p>
-{{end}}{{if not .Info.Created.IsZero}}<p>begun {{clock .Info.Created}}, last active {{clock .Info.Updated}}, {{.Info.Entries}} entries</p>
-{{end}}</header>
-<main>
-{{end}}
-{{define "open"}}<details class="branch"><summary>{{with .Step.Within}}<span class="name">{{.}}</span> · {{end}}version {{.Step.Version}} of {{.Step.Of}}: <span class="begins">{{.Step.Preview}}</span></summary>
-{{end}}
-{{define "shut"}}</details>
-{{end}}
-{{define "show"}}<article id="e-{{.ID}}" class="{{.Class}}">
-<p class="meta"><span class="who">{{.Said.Who}}{{with .Tool}} {{.Name}}{{end}}</span>{{with .Tool}}{{if .Failed}} · <span class="bad">failed</span>{{end}}{{end}} · <time>{{clock .Time}}</time>
-{{- if gt .Step.Of 1}} · version {{.Step.Version}} of {{.Step.Of}}{{range .Step.Others}} · <a href="#e-{{.}}">other</a>{{end}}{{end}}
-{{- if .Step.Label}} · <span class="label">{{.Step.Label}}</span>{{end}}
-{{- with .Step.Heads}} · <span class="name">{{.}}</span> ends here{{end}}</p>
-{{- range .Said.Parts}}
-{{if eq .Kind "words"}}<div class="text">{{.Text}}</div>
-{{- else if eq .Kind "thoughts"}}<details><summary>thoughts</summary><div class="text thoughts">{{.Text}}</div></details>
-{{- else if eq .Kind "call"}}<details><summary>→ {{.Name}} <code>{{.Brief}}</code></summary><pre>{{.Text}}</pre></details>
-{{- else if eq .Kind "result"}}<div class="result{{if .Failed}} failed{{end}}">{{if not $.Tool}}<p class="meta">{{if .Failed}}✗{{else}}←{{end}} {{with .Name}}{{.}}{{else}}result{{end}}</p>{{end}}{{if .Text}}<pre>{{.Text}}</pre>{{end}}</div>
-{{- else if eq .Kind "image"}}<p><img alt="{{.Image.Mime}}" src="{{data .Image}}"></p>
-{{- else if eq .Kind "file"}}<p class="file">{{about .File}}</p>
-{{- else if eq .Kind "failure"}}<p class="file failed">✗ {{.Text}}</p>
-{{- else}}<pre>{{.Text}}</pre>{{end}}{{end}}
-</article>
-{{end}}
-{{define "end"}}</main>
-</body>
-</html>
-{{end}}`))
-})
 
 func (p *page) begin(s *coppice.Session) error {
 	info := s.Info()
-	return pieces().ExecuteTemplate(p.w, "begin", map[string]any{
-		"Policy": policy(), "CSS": template.CSS(css), //nolint:gosec // our own
-		"Title": titleOf(info.Title, s.ID()), "ID": s.ID(), "Info": info, "Ends": p.ends,
-	})
+	title := titleOf(info)
+	p.print(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>%s</title>
+<style>%s</style>
+</head>
+<body>
+<header>
+<h1>%s</h1>
+<p>session %s`, policy(), title, markup(css), title, s.ID())
+	if info.Cwd != "" {
+		p.print(" · %s", info.Cwd)
+	}
+	p.print(" · branch %s</p>\n", info.Branch)
+	if len(p.ends) > 0 {
+		p.print("<p>branches:")
+		for _, e := range p.ends {
+			p.print(` <a class="name" href="%s">%s</a>`, toEntry(e.ID), e.Name)
+		}
+		p.print("</p>\n")
+	}
+	if !info.Created.IsZero() {
+		p.print("<p>created %s, last active %s, %d entries</p>\n",
+			info.Created.UTC().Format(clock), info.Updated.UTC().Format(clock), info.Entries)
+	}
+	p.table()
+	p.print("</header>\n<main>\n")
+	return p.k.err
 }
 
-// shown is a step as the templates see it.
-type shown struct {
-	Version, Of    int
-	Preview, Label string
-	Others         []string
-	Heads, Within  string // names of branches
+// table writes the table of contents. Of one line there is none.
+func (p *page) table() {
+	if len(p.contents) < 2 {
+		return
+	}
+	p.print("<details class=\"contents\"><summary>contents</summary>\n<ol>\n")
+	for _, n := range p.contents {
+		p.print("<li><a href=\"%s\">%s</a></li>\n", toEntry(n.ID), n.Preview)
+	}
+	p.print("</ol>\n")
+	if p.more > 0 {
+		p.print("<p>and %d more</p>\n", p.more)
+	}
+	p.print("</details>\n")
 }
 
 func (p *page) step(st step, e transcript.Entry) error {
-	view := shown{st.version, st.of, st.node.Preview, st.node.Label, st.others, named(st.heads, oneLine), named(st.within, oneLine)}
-	switch st.kind {
-	case open:
-		return pieces().ExecuteTemplate(p.w, "open", map[string]any{"Step": view})
-	case shut:
-		return pieces().ExecuteTemplate(p.w, "shut", nil)
-	case show:
+	if st.kind == show {
+		p.take(&article{step: st, entry: e, said: p.of(e)})
+		return p.k.err
 	}
-	s := p.of(e)
-	class := "said"
+	p.release()
+	if st.kind == shut {
+		p.print("</details>\n")
+		return p.k.err
+	}
+	p.print(`<details class="branch"><summary>`)
+	if names := named(st.within, oneLine); names != "" {
+		p.print(`<span class="name">%s</span> · `, names)
+	}
+	p.print("version %d of %d: <span class=\"begins\">%s</span></summary>\n", st.version, st.of, st.node.Preview)
+	return p.k.err
+}
+
+// take adds an entry: next to the calls that it answers, or after what is held.
+func (p *page) take(a *article) {
+	if u, ok := manager.UsageOf(a.entry); ok {
+		a.usage = usageText(u)
+		p.total.Add(u)
+		sum := p.models[a.said.Model]
+		sum.Add(u)
+		p.models[a.said.Model] = sum
+	}
+	if p.joins(a) {
+		return
+	}
+	if !a.onlyCalls() || len(p.held) == batch {
+		p.release()
+	}
+	p.held = append(p.held, a)
+}
+
+// onlyCalls reports an entry that is part of what a model says at once: OpenAI's items are a call each.
+func (a *article) onlyCalls() bool {
+	for _, part := range a.said.Parts {
+		if part.Kind != kindCall {
+			return false
+		}
+	}
+	return true
+}
+
+// joins puts an entry that holds nothing but results next to the calls that they answer. false: it is not such an
+// entry, or it has something of its own to show: other versions, a label, the end of a branch.
+func (p *page) joins(a *article) bool {
+	if a.said.Who != "tool" || a.step.of > 1 || a.step.node.Label != "" || len(a.step.heads) > 0 {
+		return false
+	}
+	var results []outcome
+	for _, of := range a.said.Parts {
+		switch {
+		case of.Kind == kindResult:
+			results = append(results, outcome{parts: []part{of}})
+		case len(results) == 0 || of.Kind != kindImage && of.Kind != kindFile:
+			return false
+		default:
+			last := &results[len(results)-1]
+			last.parts = append(last.parts, of)
+		}
+	}
+	calls := make([]call, len(results))
+	for i, r := range results {
+		var ok bool
+		if calls[i], ok = p.called(r.head().Call); !ok {
+			return false
+		}
+	}
+	for i, r := range results {
+		if i == 0 {
+			r.id = a.entry.ID
+		}
+		by, place := calls[i].by, calls[i].place
+		if by.results == nil {
+			by.results = map[int][]outcome{}
+		}
+		by.results[place] = append(by.results[place], r)
+	}
+	return len(results) > 0
+}
+
+// call is a call of an entry that is held.
+type call struct {
+	by    *article
+	place int // among its parts
+}
+
+// called returns the call with an id, the newest. false: what is held made none, or it has as many results as it may.
+func (p *page) called(id string) (call, bool) {
+	for _, a := range slices.Backward(p.held) {
+		for i, of := range a.said.Parts {
+			if of.Kind == kindCall && of.Call == id && id != "" && len(a.results[i]) < batch {
+				return call{a, i}, true
+			}
+		}
+	}
+	return call{}, false
+}
+
+// release writes what is held.
+func (p *page) release() {
+	for _, a := range p.held {
+		p.article(a)
+	}
+	p.held = p.held[:0]
+}
+
+func (p *page) article(a *article) {
+	s, st, class := &a.said, &a.step, "said"
 	if s.Who == "user" || s.Who == "assistant" || s.Who == "tool" {
 		class = s.Who
 	}
-	return pieces().ExecuteTemplate(p.w, "show", map[string]any{"ID": e.ID, "Time": e.Time, "Class": class, "Said": s, "Tool": s.lone(), "Step": view})
+	p.print("<article id=\"e-%s\" class=\"%s\">\n<p class=\"meta\"><span class=\"who\">%s", a.entry.ID, class, s.Who)
+	lone := s.lone()
+	if lone != nil {
+		p.print(" %s", lone.Name)
+	}
+	p.print("</span>")
+	if lone != nil && lone.Failed {
+		p.print(` · <span class="bad">failed</span>`)
+	}
+	if s.Model != "" {
+		p.print(` · <span class="model">%s</span>`, s.Model)
+	}
+	p.print(" · <time>%s</time>", a.entry.Time.UTC().Format(clock))
+	if a.usage != "" {
+		p.print(" · %s", a.usage)
+	}
+	if st.of > 1 {
+		p.print(" · version %d of %d", st.version, st.of)
+		for _, id := range st.others {
+			p.print(` · <a href="%s">other</a>`, toEntry(id))
+		}
+	}
+	if st.node.Label != "" {
+		p.print(` · <span class="label">%s</span>`, st.node.Label)
+	}
+	if names := named(st.heads, oneLine); names != "" {
+		p.print(` · <span class="name">%s</span> ends here`, names)
+	}
+	p.print("</p>")
+	for i := range s.Parts {
+		p.print("\n")
+		p.part(&s.Parts[i])
+		for _, r := range a.results[i] {
+			p.print("\n")
+			p.result(r, "")
+		}
+	}
+	p.print("\n</article>\n")
 }
 
-func (p *page) end() error { return pieces().ExecuteTemplate(p.w, "end", nil) }
+// part writes one part of a message.
+func (p *page) part(x *part) {
+	switch x.Kind {
+	case kindWords:
+		p.words(x)
+	case kindThoughts:
+		p.print(`<details><summary>thoughts</summary><div class="thoughts">`)
+		p.words(x)
+		p.print("</div></details>")
+	case kindCall:
+		p.print(`<details class="call"><summary>→ %s <code>%s</code></summary>`, x.Name, x.Brief())
+		p.output(x.Text)
+		p.print("</details>")
+	case kindResult:
+		p.result(outcome{parts: []part{*x}}, x.Name)
+	case kindImage:
+		p.print(`<p><img alt="%s" src="data:%s;base64,%s"></p>`, x.Image.Mime, x.Image.Mime, x.Image.Data)
+	case kindFile:
+		p.print(`<p class="file">%s</p>`, about(x.File))
+	case kindFailure:
+		p.print(`<p class="file failed">✗ %s</p>`, x.Text)
+	case kindRaw:
+		p.output(x.Text)
+	}
+}
+
+// words writes what was said: what a model said as markup, if it is not too long for it.
+func (p *page) words(x *part) {
+	if !x.Source {
+		if m, ok := prose(x.Text); ok {
+			p.print(`<div class="prose">%s</div>`, m)
+			return
+		}
+	}
+	p.print(`<div class="text">%s</div>`, x.Text)
+}
+
+// result writes what a tool returned, folded, with the images and documents that came with it.
+func (p *page) result(r outcome, tool string) {
+	p.print(`<details class="result"`)
+	if r.id != "" {
+		p.print(` id="e-%s"`, r.id)
+	}
+	mark := markup("←")
+	if r.head().Failed {
+		mark = `<span class="bad">✗</span>`
+	}
+	p.print("><summary>%s", mark)
+	if tool != "" {
+		p.print(" %s", tool)
+	}
+	head := r.head()
+	p.print(" <code>%s</code></summary>", head.Brief())
+	p.output(head.Text)
+	for i := range r.parts[1:] {
+		p.part(&r.parts[i+1])
+	}
+	p.print("</details>")
+}
+
+func (p *page) output(text string) {
+	if text != "" {
+		p.print("<pre>%s</pre>", text)
+	}
+}
+
+func (p *page) end() error {
+	p.release()
+	p.print("</main>\n")
+	p.usage()
+	p.print("</body>\n</html>\n")
+	return p.k.err
+}
+
+// usage writes what the answers used, by model.
+func (p *page) usage() {
+	var list strings.Builder
+	add := func(model string, u manager.Usage) {
+		if text := usageText(u); text != "" {
+			fmt.Fprintf(&list, "<li><span class=\"model\">%s</span>: %s</li>\n",
+				escape.Replace(model), escape.Replace(text))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.models)) {
+		add(first(name, "model not said"), p.models[name])
+	}
+	if len(p.models) > 1 {
+		add("all", p.total)
+	}
+	if list.Len() > 0 {
+		p.print("<footer>\n<h2>Usage</h2>\n<ul>\n%s</ul>\n</footer>\n", markup(list.String()))
+	}
+}
+
+// usageText is a usage on one line: "1,200 tokens in, 80 out, 10,000 cached, cost 0.0123"; "" = nothing was counted.
+func usageText(u manager.Usage) string {
+	var list []string
+	for _, n := range []struct {
+		count int64
+		what  string
+	}{{u.Input, "tokens in"}, {u.Output, "out"}, {u.CacheRead, "from the cache"}, {u.CacheWrite, "to the cache"}} {
+		if n.count > 0 {
+			list = append(list, humanize.Comma(n.count)+" "+n.what)
+		}
+	}
+	if u.Cost > 0 {
+		list = append(list, fmt.Sprintf("cost %.4f", u.Cost))
+	}
+	return strings.Join(list, ", ")
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -35,7 +36,7 @@ const clock = "2006-01-02 15:04:05 MST"
 
 func (m *markdown) begin(s *coppice.Session) error {
 	info := s.Info()
-	m.k.printf("# %s\n\n", inline(titleOf(info.Title, s.ID())))
+	m.k.printf("# %s\n\n", inline(titleOf(info)))
 	m.k.printf("- session %s\n", code(s.ID()))
 	if info.Cwd != "" {
 		m.k.printf("- folder %s\n", code(info.Cwd))
@@ -47,11 +48,9 @@ func (m *markdown) begin(s *coppice.Session) error {
 	return m.k.err
 }
 
-func titleOf(title, id string) string {
-	if title == "" {
-		return "Session " + id
-	}
-	return title
+// titleOf is the name by which lists and pages know a session.
+func titleOf(info checkpoint.Summary) string {
+	return first(oneLine(info.Name()), "Session "+info.ID)
 }
 
 func (m *markdown) step(st step, e transcript.Entry) error {

@@ -20,7 +20,7 @@ type names struct {
 // end is where a branch ends: the entry that is its head, or what is shown of it.
 type end struct{ Name, ID string }
 
-// namesMost bounds the names that are told at one place; the next one says that there are more.
+// namesMost limits the names that are listed at one place; a remark follows if there are more.
 const namesMost = 5
 
 // name finds where the named branches end. A head that the filter does not let through counts for the nearest
@@ -111,7 +111,7 @@ func enlist(lists map[string][]string, id, name string) bool {
 	return true
 }
 
-// named tells the names of branches, as a format writes them; of none, nothing.
+// named returns the names of branches as a format writes them; "" for none.
 func named(list []string, write func(string) string) string {
 	if len(list) == 0 {
 		return ""

@@ -14,6 +14,7 @@ import (
 type said struct {
 	Who   string // user, assistant, tool, summary, note, or what the message calls itself
 	Parts []part
+	Model string // that answered; "" = it is not said
 }
 
 // part is one part of what an entry says, as a page can show it.
@@ -21,7 +22,9 @@ type part struct {
 	Kind   kind
 	Text   string // of words, thoughts, an error, a call its arguments, a result what it says
 	Name   string // of a call or a result: the tool; "" = not known
+	Call   string // of a call or a result: the id of the call; "" = not said
 	Failed bool   // of a result: the tool did
+	Source bool   // of words: they are shown as they were written, and are no Markdown
 	Image  image
 	File   message.File
 }
@@ -74,6 +77,9 @@ func (r *reader) of(e transcript.Entry) said {
 	}
 	shape, apart := transcript.Inspect(m.Raw), message.Parse(m.Raw)
 	s := said{Who: shape.Role}
+	if message.ByModel(shape.Role, m.Raw) {
+		s.Model = message.Name(m.Raw)
+	}
 	if s.Who == "" {
 		s.Who = "message"
 	}
@@ -85,7 +91,10 @@ func (r *reader) of(e transcript.Entry) said {
 		s.command(m.Raw)
 	case len(shape.Results) > 0 && !answers(apart):
 		s.Who = "tool"
-		s.add(part{Kind: kindResult, Name: first(apart.Tool, r.tools[shape.Results[0]]), Text: plain(shape.Text), Failed: apart.Failed})
+		s.add(part{
+			Kind: kindResult, Name: first(apart.Tool, r.tools[shape.Results[0]]), Call: shape.Results[0],
+			Text: plain(shape.Text), Failed: apart.Failed,
+		})
 		s.files(apart.Blocks)
 	default:
 		r.blocks(&s, apart)
@@ -96,6 +105,9 @@ func (r *reader) of(e transcript.Entry) said {
 	}
 	if len(s.Parts) == 0 {
 		s.add(part{Kind: kindRaw, Text: plain(string(m.Raw))})
+	}
+	for i := range s.Parts {
+		s.Parts[i].Source = s.Who == "user"
 	}
 	return s
 }
@@ -151,10 +163,13 @@ func (r *reader) blocks(s *said, m message.Parts) {
 			s.add(part{Kind: kindWords, Text: plain(text)})
 		}
 		if name, args, ok := b.Call(); ok {
-			s.add(part{Kind: kindCall, Name: name, Text: plain(pretty(args))})
+			s.add(part{Kind: kindCall, Name: name, Call: b.Key(), Text: plain(pretty(args))})
 		}
 		if res, ok := b.Result(); ok {
-			s.add(part{Kind: kindResult, Name: r.tools[res.Call], Text: plain(indented(res.Text)), Failed: res.Failed})
+			s.add(part{
+				Kind: kindResult, Name: r.tools[res.Call], Call: res.Call, Text: plain(indented(res.Text)),
+				Failed: res.Failed,
+			})
 			s.files(res.Blocks)
 		}
 		s.files([]message.Block{b})
@@ -184,7 +199,7 @@ func (s *said) settle(shape transcript.Shape) {
 	}
 	if !s.has(kindCall) {
 		for _, c := range shape.Calls {
-			s.add(part{Kind: kindCall, Name: c.Name})
+			s.add(part{Kind: kindCall, Name: c.Name, Call: c.ID})
 		}
 	}
 	if s.has(kindResult) && !s.has(kindWords) && !s.has(kindCall) && s.Who != "assistant" {

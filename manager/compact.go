@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Compaction says how Compact cuts.
+// Compaction configures Compact.
 type Compaction struct {
 	Keep         int    // tokens, estimated, of the newest entries that stay; 0 = 20,000
 	FirstKept    string // the entry from which on all stays, by id or unique prefix; "" = found by Keep
@@ -21,8 +21,8 @@ type Compaction struct {
 // keepTokens is how much of the end of a conversation stays where no one says it: pi's default.
 const keepTokens = 20_000
 
-// Compact puts a summary in the place of the older part of the context: one commit. Nothing goes from the tree.
-// ErrNothing where there is nothing that a summary could stand for, or the last entry is a compaction already.
+// Compact replaces the older part of the context with a summary, in one commit. The entries stay in the tree. It
+// returns ErrNothing if there is nothing to summarize, or if the last entry is a compaction already.
 func (m *Manager) Compact(ctx context.Context, o *Compaction) (Compacted, error) {
 	if m.s == nil {
 		return Compacted{}, errNone
@@ -41,7 +41,8 @@ func (m *Manager) Compact(ctx context.Context, o *Compaction) (Compacted, error)
 	}
 	out := Compacted{FirstKept: c.FirstKept, FromHook: c.Summary != nil}
 	if c.FirstKept != "" && !slices.ContainsFunc(c.Path, func(e transcript.Entry) bool { return e.ID == c.FirstKept }) {
-		return Compacted{}, fmt.Errorf("compact: entry %q, from which on all is to be kept, is not on the way to the head", c.FirstKept)
+		return Compacted{},
+			fmt.Errorf("compact: entry %q, the first to keep, is not on the path to the head", c.FirstKept)
 	}
 	if err := m.compacted(ctx, c, o); err != nil {
 		return Compacted{}, err
@@ -54,11 +55,11 @@ func (m *Manager) Compact(ctx context.Context, o *Compaction) (Compacted, error)
 		FromHook  bool            `json:"fromHook,omitempty"`
 	}{c.Summary.Text, c.FirstKept, c.TokensBefore, c.Summary.Details, out.FromHook})
 	ids, err := m.s.Append(ctx, transcript.Draft{Type: "compaction", Body: body, Err: err})
-	if err == nil {
-		out.ID, out.Summary = ids[0], c.Summary.Text
-		out.Receipt, err = m.s.Commit(ctx, coppice.Turn{Reason: "compaction"})
-	}
 	if err != nil {
+		return out, err
+	}
+	out.ID, out.Summary = ids[0], c.Summary.Text
+	if out.Receipt, err = m.s.Commit(ctx, coppice.Turn{Reason: "compaction"}); err != nil {
 		return out, err
 	}
 	if hook := m.o.Hooks.Compact; hook != nil {
@@ -76,7 +77,8 @@ func (m *Manager) compacted(ctx context.Context, c *Cut, o *Compaction) error {
 	case m.o.Summarize == nil:
 		return fmt.Errorf("compact: %w", ErrNoSummary)
 	default:
-		s, err := m.o.Summarize(ctx, Job{Kind: "compaction", Entries: c.Entries, Previous: c.Previous, Instructions: c.Instructions})
+		s, err := m.o.Summarize(ctx,
+			Job{Kind: "compaction", Entries: c.Entries, Previous: c.Previous, Instructions: c.Instructions})
 		if err != nil {
 			return fmt.Errorf("compact: summarise: %w", err)
 		}
@@ -105,7 +107,8 @@ func (m *Manager) cut(ctx context.Context, o *Compaction) (*Cut, error) {
 			return nil, err
 		}
 		c.Previous, first, last = before.Summary, i+1, i
-		if at := slices.IndexFunc(path[:i], func(e transcript.Entry) bool { return e.ID == before.FirstKept }); at >= 0 && before.FirstKept != "" {
+		kept := func(e transcript.Entry) bool { return e.ID == before.FirstKept && e.ID != "" }
+		if at := slices.IndexFunc(path[:i], kept); at >= 0 {
 			first = at
 		}
 		break
@@ -121,7 +124,7 @@ func (m *Manager) cut(ctx context.Context, o *Compaction) (*Cut, error) {
 			return nil, err
 		}
 		if kept = slices.IndexFunc(path, func(p transcript.Entry) bool { return p.Ordinal == e.Ordinal }); kept < 0 {
-			return nil, fmt.Errorf("compact: entry %s is not on the way to the head", e.ID)
+			return nil, fmt.Errorf("compact: entry %s is not on the path to the head", e.ID)
 		}
 	} else {
 		keep := o.Keep

@@ -36,7 +36,9 @@ func Copy(ctx context.Context, st *coppice.Store, id, cwd string, o *coppice.Ses
 }
 
 // whole makes the copy. With an error it returns the session that is to be removed, if there is one.
-func whole(ctx context.Context, st *coppice.Store, from *coppice.Session, cwd string, o *coppice.SessionOptions) (*coppice.Session, error) {
+func whole(
+	ctx context.Context, st *coppice.Store, from *coppice.Session, cwd string, o *coppice.SessionOptions,
+) (*coppice.Session, error) {
 	own := coppice.SessionOptions{}
 	if o != nil {
 		own = *o
@@ -62,7 +64,7 @@ func whole(ctx context.Context, st *coppice.Store, from *coppice.Session, cwd st
 		return nil, err
 	}
 	if n := s.Info().Entries; n != info.Entries {
-		return s, fmt.Errorf("%d entries came of %d: verify the session", n, info.Entries)
+		return s, fmt.Errorf("copied %d of %d entries; run verify", n, info.Entries)
 	}
 	if err := introduce(ctx, s, title, cwd); err != nil {
 		return s, err

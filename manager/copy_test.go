@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -20,7 +21,7 @@ import (
 func body(t *testing.T, st *coppice.Store, id string) string {
 	t.Helper()
 	var b bytes.Buffer
-	ok(t, st.ExportPi(bg, id, &b))
+	testutil.OK(t, st.ExportPi(bg, id, &b))
 	_, lines, _ := strings.Cut(b.String(), "\n")
 	return lines
 }
@@ -35,21 +36,21 @@ func TestACopyIsOfTheWholeSession(t *testing.T) {
 		`{"type":"message","id":"i1","parentId":"a1","timestamp":"2026-01-02T03:04:07.000Z","message":{"role":"user","content":[{"type":"image","data":"` + image + `","mimeType":"image/png"}]}}`,
 		`{"type":"session_info","id":"n1","parentId":"i1","timestamp":"2026-01-02T03:04:08.000Z","name":"its name"}`,
 	}
-	s := must(st.Import(bg, func(yield func(transcript.Draft, error) bool) {
+	s := testutil.Must(st.Import(bg, func(yield func(transcript.Draft, error) bool) {
 		for _, line := range append([]string{`{"type":"session","version":3,"id":"x","cwd":"/w","extra":true}`}, odd...) {
 			if !yield(entry.Line([]byte(line)), nil) {
 				return
 			}
 		}
 	}, &coppice.SessionOptions{ID: "old", Profile: transcript.OMP}))(t)
-	must(s.Label(bg, "a1", "here"))(t)
-	must(s.Branch(bg, "u1", &coppice.BranchOptions{Name: "other"}))(t)
-	must(s.Append(bg, entry.Assistant("Another way")))(t)
-	must(s.Commit(bg, coppice.Turn{State: map[string]int{"step": 7}, Manager: map[string]bool{"m": true}}))(t)
-	must(s.Branch(bg, "a1", &coppice.BranchOptions{Name: "third"}))(t)
-	must(s.Commit(bg, coppice.Turn{State: map[string]int{"step": 8}}))(t)
+	testutil.Must(s.Label(bg, "a1", "here"))(t)
+	testutil.Must(s.Branch(bg, "u1", &coppice.BranchOptions{Name: "other"}))(t)
+	testutil.Must(s.Append(bg, entry.Assistant("Another way")))(t)
+	testutil.Must(s.Commit(bg, coppice.Turn{State: map[string]int{"step": 7}, Manager: map[string]bool{"m": true}}))(t)
+	testutil.Must(s.Branch(bg, "a1", &coppice.BranchOptions{Name: "third"}))(t)
+	testutil.Must(s.Commit(bg, coppice.Turn{State: map[string]int{"step": 8}}))(t)
 
-	c := must(manager.Copy(bg, st, "old", "", nil))(t)
+	c := testutil.Must(manager.Copy(bg, st, "old", "", nil))(t)
 	strip := func(id string) string { // the last line names the head, under an id of its own
 		lines := strings.Split(strings.TrimSpace(body(t, st, id)), "\n")
 		return strings.Join(lines[:len(lines)-1], "\n")
@@ -62,24 +63,25 @@ func TestACopyIsOfTheWholeSession(t *testing.T) {
 	same(t, "rules", c.Profile(), transcript.OMP)
 	same(t, "title and directory", c.Info().Title+c.Info().Cwd, s.Info().Title+"/w")
 	same(t, "context", contextOf(t, c), contextOf(t, s))
-	from, to := must(s.At(bg, coppice.Target{}))(t).Document(), must(c.At(bg, coppice.Target{}))(t).Document()
+	from, to := testutil.Must(s.At(bg, coppice.Target{}))(t).Document(),
+		testutil.Must(c.At(bg, coppice.Target{}))(t).Document()
 	same(t, "state", string(to.State)+string(to.Manager), string(from.State)+string(from.Manager))
-	labels := must(manager.Labels(bg, c))(t)
+	labels := testutil.Must(manager.Labels(bg, c))(t)
 	if len(labels) != 1 || labels[0].Entry != "a1" || labels[0].Text != "here" {
 		t.Errorf("labels %v", labels)
 	}
 	heads := func(s *coppice.Session) string {
 		var list []string
-		for _, b := range must(s.Tree(bg))(t).Branches() {
+		for _, b := range testutil.Must(s.Tree(bg))(t).Branches() {
 			list = append(list, b.Name+"@"+b.Head)
 		}
 		return strings.Join(list, " ")
 	}
 	same(t, "branches", heads(c), heads(s))
-	must(c.Switch(bg, "other"))(t)
+	testutil.Must(c.Switch(bg, "other"))(t)
 	same(t, "the other branch", contextOf(t, c), "One Another way")
-	ok(t, c.Close())
-	if r := must(st.Verify(bg, c.ID(), true))(t); len(r.Problems) > 0 {
+	testutil.OK(t, c.Close())
+	if r := testutil.Must(st.Verify(bg, c.ID(), true))(t); len(r.Problems) > 0 {
 		t.Error(r.Problems)
 	}
 }
@@ -87,21 +89,21 @@ func TestACopyIsOfTheWholeSession(t *testing.T) {
 func TestACopyElsewhereAndUnderAnotherName(t *testing.T) {
 	st := storeOn(t, memory.New())
 	m := manager.New(st, nil)
-	must(m.Create(bg, "/w", ""))(t)
+	testutil.Must(m.Create(bg, "/w", ""))(t)
 	say(t, m, "u1", "a1")
-	must(m.Rename(bg, "old name"))(t)
-	must(m.Move(bg, "/moved"))(t)
+	testutil.Must(m.Rename(bg, "old name"))(t)
+	testutil.Must(m.Move(bg, "/moved"))(t)
 	id, head := m.Session().ID(), m.Session().Head().Entry
-	ok(t, m.Close(bg))
-	c := must(manager.Copy(bg, st, id, "/third", &coppice.SessionOptions{ID: "mine", Title: "new name"}))(t)
+	testutil.OK(t, m.Close(bg))
+	c := testutil.Must(manager.Copy(bg, st, id, "/third", &coppice.SessionOptions{ID: "mine", Title: "new name"}))(t)
 	same(t, "id, name and directory", c.ID()+c.Info().Title+c.Info().Cwd, "minenew name/third")
 	same(t, "context", contextOf(t, c), "u1 a1")
 	same(t, "head", c.Head().Entry, head)
-	same(t, "state", string(must(c.At(bg, coppice.Target{}))(t).Document().State), `{"said":2}`)
-	ok(t, c.Close())
-	c = must(st.Open(bg, "mine", nil))(t)
+	same(t, "state", string(testutil.Must(c.At(bg, coppice.Target{}))(t).Document().State), `{"said":2}`)
+	testutil.OK(t, c.Close())
+	c = testutil.Must(st.Open(bg, "mine", nil))(t)
 	same(t, "after a restart", c.Info().Title+c.Info().Cwd+c.Head().Entry, "new name/third"+head)
-	ok(t, c.Close())
+	testutil.OK(t, c.Close())
 	if _, err := manager.Copy(bg, st, id, "", &coppice.SessionOptions{ID: "mine"}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("an id that is taken: %v", err)
 	}
@@ -110,22 +112,22 @@ func TestACopyElsewhereAndUnderAnotherName(t *testing.T) {
 	}
 	same(t, "sessions", count(t, st), 2)
 
-	empty := must(st.Create("empty", &coppice.SessionOptions{Cwd: "/w"}))(t)
-	must(empty.Commit(bg, coppice.Turn{State: 1}))(t)
-	c = must(manager.Copy(bg, st, "empty", "", nil))(t)
+	empty := testutil.Must(st.Create("empty", &coppice.SessionOptions{Cwd: "/w"}))(t)
+	testutil.Must(empty.Commit(bg, coppice.Turn{State: 1}))(t)
+	c = testutil.Must(manager.Copy(bg, st, "empty", "", nil))(t)
 	same(t, "an empty one", c.Info().Cwd+c.Info().Parent+c.Head().Entry, "/wempty")
-	same(t, "its state", string(must(c.At(bg, coppice.Target{}))(t).Document().State), "1")
+	same(t, "its state", string(testutil.Must(c.At(bg, coppice.Target{}))(t).Document().State), "1")
 }
 
 // Half a copy does not stay.
 func TestACopyThatFails(t *testing.T) {
 	mem := memory.New()
 	st := storeOn(t, mem)
-	s := must(st.Create("old", &coppice.SessionOptions{Cwd: "/w"}))(t)
-	must(s.Append(bg, entry.User("u1"), entry.Assistant("a1")))(t)
-	must(s.Commit(bg, coppice.Turn{State: 1}))(t)
-	must(s.Branch(bg, s.Head().Entry, &coppice.BranchOptions{Name: "b"}))(t)
-	ok(t, s.Close())
+	s := testutil.Must(st.Create("old", &coppice.SessionOptions{Cwd: "/w"}))(t)
+	testutil.Must(s.Append(bg, entry.User("u1"), entry.Assistant("a1")))(t)
+	testutil.Must(s.Commit(bg, coppice.Turn{State: 1}))(t)
+	testutil.Must(s.Branch(bg, s.Head().Entry, &coppice.BranchOptions{Name: "b"}))(t)
+	testutil.OK(t, s.Close())
 	failed := 0
 	for n := 1; n < 12; n++ {
 		puts := 0
@@ -143,8 +145,8 @@ func TestACopyThatFails(t *testing.T) {
 			continue
 		}
 		id := c.ID()
-		ok(t, c.Close())
-		ok(t, st.Delete(bg, id))
+		testutil.OK(t, c.Close())
+		testutil.OK(t, st.Delete(bg, id))
 	}
 	if failed == 0 {
 		t.Error("nothing failed")

@@ -9,7 +9,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree/view"
+	"github.com/coppice-go/coppice/transcript/view"
 )
 
 // What docs/coming-from.md names is there.

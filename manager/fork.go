@@ -84,7 +84,9 @@ func (m *Manager) into(ctx context.Context, reason, at, cwd string) error {
 // Fork makes a session of its own of the way to a target, in another directory; id "" = a new one. It is listed
 // there and named as the old one, whatever the entries that were taken over say of directories and names. nil
 // options are the store's.
-func Fork(ctx context.Context, s *coppice.Session, t coppice.Target, id, cwd string, o *coppice.SessionOptions) (*coppice.Session, error) {
+func Fork(
+	ctx context.Context, s *coppice.Session, t coppice.Target, id, cwd string, o *coppice.SessionOptions,
+) (*coppice.Session, error) {
 	own := coppice.SessionOptions{}
 	if o != nil {
 		own = *o

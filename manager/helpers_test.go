@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,22 +11,16 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 var bg = context.Background()
 
-// clock gives times a second apart.
+// clock moves on by a second with each call.
 func clock() func() time.Time {
-	var mu sync.Mutex
-	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	return func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(time.Second)
-		return now
-	}
+	return testutil.Clock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), time.Second)
 }
 
 func storeOn(t testing.TB, b backend.Backend) *coppice.Store {
@@ -40,26 +33,11 @@ func storeOn(t testing.TB, b backend.Backend) *coppice.Store {
 	return s
 }
 
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		ok(t, err)
-		return v
-	}
-}
-
 // begin gives a manager with a session of these texts: those that begin with a are an assistant's. ids by text.
 func begin(t *testing.T, o *manager.Options, texts ...string) (*manager.Manager, map[string]string) {
 	t.Helper()
 	m := manager.New(storeOn(t, memory.New()), o)
-	must(m.Create(bg, "/w", ""))(t)
+	testutil.Must(m.Create(bg, "/w", ""))(t)
 	return m, say(t, m, texts...)
 }
 
@@ -73,8 +51,8 @@ func say(t *testing.T, m *manager.Manager, texts ...string) map[string]string {
 			drafts = append(drafts, entry.User(text))
 		}
 	}
-	list := must(m.Session().Append(bg, drafts...))(t)
-	must(m.Session().Commit(bg, coppice.Turn{State: map[string]int{"said": len(texts)}}))(t)
+	list := testutil.Must(m.Session().Append(bg, drafts...))(t)
+	testutil.Must(m.Session().Commit(bg, coppice.Turn{State: map[string]int{"said": len(texts)}}))(t)
 	ids := map[string]string{}
 	for i, text := range texts {
 		ids[text] = list[i]
@@ -86,7 +64,7 @@ func say(t *testing.T, m *manager.Manager, texts ...string) map[string]string {
 func contextOf(t *testing.T, s *coppice.Session) string {
 	t.Helper()
 	var list []string
-	for _, m := range must(s.Context(bg))(t).Messages {
+	for _, m := range testutil.Must(s.Context(bg))(t).Messages {
 		text := m.Text()
 		if i := strings.LastIndex(text, "<summary>\n"); i >= 0 {
 			text = "[" + strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text[i+10:]), "</summary>")) + "]"
@@ -107,7 +85,7 @@ func same(t *testing.T, what string, got, want any) {
 func count(t *testing.T, store *coppice.Store) (n int) {
 	t.Helper()
 	for _, err := range store.List(bg, coppice.ListOptions{}) {
-		ok(t, err)
+		testutil.OK(t, err)
 		n++
 	}
 	return n

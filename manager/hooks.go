@@ -7,17 +7,19 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Hooks see what a Manager does, and may stop it: an error of a hook whose name begins with Before ends the step
-// before anything was changed. What they set in their argument counts. nil = no one looks.
+// Hooks are called for what a Manager does, and may stop it: an error of a hook whose name begins with Before ends
+// the step before anything is changed. Changes that they make to their argument are applied. They may be nil.
 type Hooks struct {
-	Start        func(ctx context.Context, s *coppice.Session, reason string) // "new", "resume", "terminal", "continue", "branch", "fork"
+	// "new", "resume", "terminal", "continue", "branch", "fork"
+	Start        func(ctx context.Context, s *coppice.Session, reason string)
 	BeforeSwitch func(ctx context.Context, from *coppice.Session, to, reason string) error
 	Shutdown     func(ctx context.Context, s *coppice.Session) // before its handle is closed
 
 	BeforeTree func(ctx context.Context, p *Plan) error // Summary, Label and Instructions may be set
 	Tree       func(ctx context.Context, m Moved)
 
-	BeforeBranch func(ctx context.Context, from *coppice.Session, entry string) error // before BeforeFork, of Branch alone
+	// before BeforeFork, of Branch alone
+	BeforeBranch func(ctx context.Context, from *coppice.Session, entry string) error
 	Branch       func(ctx context.Context, s *coppice.Session, from string)
 	BeforeFork   func(ctx context.Context, from *coppice.Session, entry string) error // of Branch and Fork
 
@@ -25,7 +27,7 @@ type Hooks struct {
 	Compact       func(ctx context.Context, c Compacted)
 }
 
-// Navigation says how Navigate moves.
+// Navigation configures Navigate.
 type Navigation struct {
 	Summarize    bool   // leave a summary of the line that is left
 	Summary      string // the summary itself; "" = a hook's, else that of Options.Summarize

@@ -33,15 +33,16 @@ var (
 	// stops it as well.
 	ErrCanceled = errors.New("canceled by a hook")
 	// ErrNoSummary says that a summary is wanted, and neither the caller nor a hook nor Options.Summarize returns one.
-	ErrNoSummary = errors.New("nothing makes the summary: Options.Summarize is not set")
+	ErrNoSummary = errors.New("no summary: Options.Summarize is not set")
 	// ErrNothing says that there is nothing to compact.
 	ErrNothing = errors.New("nothing to compact")
 )
 
 // Options of a Manager. The zero value, or nil, is the default.
 type Options struct {
-	Hooks     Hooks
-	Session   coppice.SessionOptions // of the sessions that are made and opened; Title, Cwd and Parent are set by the calls
+	Hooks Hooks
+	// of the sessions that are made and opened; Title, Cwd and Parent are set by the calls
+	Session   coppice.SessionOptions
 	Summarize func(ctx context.Context, j Job) (Summary, error)
 	Crumbs    *Crumbs // where terminals leave their crumbs; nil = nowhere
 	Terminal  string  // the terminal's id; "" = no crumbs
@@ -69,7 +70,7 @@ type Manager struct {
 	s     *coppice.Session
 }
 
-// New makes a manager without a session.
+// New returns a manager without a session.
 func New(store *coppice.Store, o *Options) *Manager {
 	m := &Manager{store: store}
 	if o != nil {
@@ -78,11 +79,11 @@ func New(store *coppice.Store, o *Options) *Manager {
 	return m
 }
 
-// Session is the session that it holds; nil = none yet.
+// Session returns the open session; nil = none yet.
 func (m *Manager) Session() *coppice.Session { return m.s }
 
-// Create begins a new session in a directory. It exists from its first commit. parent names the session that
-// it comes from; "" = none.
+// Create starts a new session in a directory. It exists from its first commit. parent is the id of the session
+// that it comes from; "" = none.
 func (m *Manager) Create(ctx context.Context, cwd, parent string) (*coppice.Session, error) {
 	return m.begin(ctx, "new", cwd, parent)
 }
@@ -95,7 +96,7 @@ func (m *Manager) begin(ctx context.Context, reason, cwd, parent string) (*coppi
 	})
 }
 
-// Open goes on with a session.
+// Open opens a session and leaves the present one.
 func (m *Manager) Open(ctx context.Context, id string) (*coppice.Session, error) {
 	return m.open(ctx, "resume", id)
 }
@@ -106,9 +107,9 @@ func (m *Manager) open(ctx context.Context, reason, id string) (*coppice.Session
 	})
 }
 
-// Continue goes on where the user was: with the session that the terminal was in, if it was in this directory;
-// else with the one of the directory that had the newest activity and that no agent began for itself; else it begins a new one. A terminal in which
-// a new session was begun, and nothing said yet, begins a new one again.
+// Continue opens the session to continue: the last one of the terminal, if it belongs to this directory; else the one
+// of the directory with the newest activity, without internal sessions of agents; else it creates a new one. In a
+// terminal whose last session was new and has no messages yet, it creates a new one again.
 func (m *Manager) Continue(ctx context.Context, cwd string) (*coppice.Session, error) {
 	crumb, known := m.crumb(cwd)
 	if known {
@@ -151,8 +152,10 @@ func (m *Manager) drop(fresh bool) {
 }
 
 // take leaves the present session for another. What is pending in it is committed before the other is made, so
-// that a failure leaves nothing behind.
-func (m *Manager) take(ctx context.Context, reason, id string, open func() (*coppice.Session, error)) (*coppice.Session, error) {
+// that a failure does not leave an unused session.
+func (m *Manager) take(
+	ctx context.Context, reason, id string, open func() (*coppice.Session, error),
+) (*coppice.Session, error) {
 	if hook := m.o.Hooks.BeforeSwitch; hook != nil {
 		if err := hook(ctx, m.s, id, reason); err != nil {
 			return nil, stopped("switch", err)
@@ -182,9 +185,8 @@ func (m *Manager) adopt(ctx context.Context, s *coppice.Session, reason string) 
 	}
 }
 
-// Close lets go of the session: what is pending is committed, the shutdown hook runs, the handle is closed. If
-// the commit fails the session stays the manager's, and nothing that it holds is lost. Without a session it does
-// nothing.
+// Close closes the session: what is pending is committed, the shutdown hook runs, the handle is closed. If the
+// commit fails the session stays open, and nothing is lost. Without a session it does nothing.
 func (m *Manager) Close(ctx context.Context) error {
 	forget, err := m.settle(ctx)
 	if err != nil {
@@ -225,18 +227,19 @@ func (m *Manager) shut(ctx context.Context, forget bool) error {
 // pending reports whether a session holds entries that are not committed.
 func pending(s *coppice.Session) bool { return s.Head().Entry != s.Info().Entry }
 
-// Rename names the session; "" takes its name away.
+// Rename sets the title of the session; "" removes it.
 func (m *Manager) Rename(ctx context.Context, title string) (coppice.Receipt, error) {
 	return m.say(ctx, "rename", entry.Title(title))
 }
 
-// Move takes the session to another directory: it is listed there from here on. Its history stays as it is.
+// Move changes the working directory in which the session is listed. Its history stays as it is.
 func (m *Manager) Move(ctx context.Context, cwd string) (coppice.Receipt, error) {
 	r, err := m.say(ctx, "move", entry.Move(cwd))
-	if err == nil {
-		m.drop(false)
+	if err != nil {
+		return r, err
 	}
-	return r, err
+	m.drop(false)
+	return r, nil
 }
 
 // say commits one entry of the session itself at the head, as the peers do.
@@ -250,7 +253,7 @@ func (m *Manager) say(ctx context.Context, reason string, d transcript.Draft) (c
 	return m.s.Commit(ctx, coppice.Turn{Reason: reason})
 }
 
-// Reset makes a new root come next: the model starts with nothing, and all that was said stays in the tree.
+// Reset makes the next entry a new root: the context is empty, and all entries stay in the tree.
 func (m *Manager) Reset(ctx context.Context) (coppice.Receipt, error) {
 	if m.s == nil {
 		return coppice.Receipt{}, errNone
@@ -258,7 +261,7 @@ func (m *Manager) Reset(ctx context.Context) (coppice.Receipt, error) {
 	return m.s.Branch(ctx, "", nil)
 }
 
-var errNone = errors.New("the manager holds no session")
+var errNone = errors.New("the manager has no open session")
 
 // stopped is the error of a step that a hook ended.
 func stopped(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }

@@ -10,6 +10,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -18,15 +19,15 @@ func TestContinueFindsTheSessionOfTheDirectory(t *testing.T) {
 	store := storeOn(t, memory.New())
 	m := manager.New(store, nil)
 	for _, cwd := range []string{"/a", "/b", "/a"} {
-		must(m.Create(bg, cwd, ""))(t)
+		testutil.Must(m.Create(bg, cwd, ""))(t)
 		say(t, m, "u "+cwd)
 	}
 	newest := m.Session().ID()
-	ok(t, m.Close(bg))
+	testutil.OK(t, m.Close(bg))
 	m = manager.New(store, nil)
-	same(t, "session", must(m.Continue(bg, "/a"))(t).ID(), newest)
-	same(t, "directory", must(m.Continue(bg, "/b"))(t).Info().Cwd, "/b")
-	fresh := must(m.Continue(bg, "/none"))(t)
+	same(t, "session", testutil.Must(m.Continue(bg, "/a"))(t).ID(), newest)
+	same(t, "directory", testutil.Must(m.Continue(bg, "/b"))(t).Info().Cwd, "/b")
+	fresh := testutil.Must(m.Continue(bg, "/none"))(t)
 	same(t, "commits of a new one", fresh.Info().Commit, "")
 	say(t, m, "u")
 	same(t, "its directory", m.Session().Info().Cwd, "/none")
@@ -39,28 +40,28 @@ func TestATerminalGoesOnWithItsOwnSession(t *testing.T) {
 		return manager.New(store, &manager.Options{Crumbs: crumbs, Terminal: id})
 	}
 	one, two := at("one"), at("two")
-	must(one.Create(bg, "/w", ""))(t)
+	testutil.Must(one.Create(bg, "/w", ""))(t)
 	say(t, one, "u1")
 	mine := one.Session().ID()
-	must(two.Create(bg, "/w", ""))(t)
+	testutil.Must(two.Create(bg, "/w", ""))(t)
 	say(t, two, "u2")
 	theirs := two.Session().ID()
-	same(t, "terminal one", must(at("one").Continue(bg, "/w"))(t).ID(), mine)
-	same(t, "terminal three", must(at("three").Continue(bg, "/w"))(t).ID(), theirs)
-	other := must(at("one").Continue(bg, "/x"))(t)
+	same(t, "terminal one", testutil.Must(at("one").Continue(bg, "/w"))(t).ID(), mine)
+	same(t, "terminal three", testutil.Must(at("three").Continue(bg, "/w"))(t).ID(), theirs)
+	other := testutil.Must(at("one").Continue(bg, "/x"))(t)
 	if other.ID() == mine {
 		t.Error("the crumb of another directory counted")
 	}
 	// A session that is gone is passed by; one that was begun and never said anything in begins anew.
-	ok(t, one.Close(bg))
-	ok(t, two.Close(bg))
-	must(at("two").Continue(bg, "/w"))(t)
-	ok(t, store.Delete(bg, theirs))
-	same(t, "after a deletion", must(at("two").Continue(bg, "/w"))(t).ID(), mine)
+	testutil.OK(t, one.Close(bg))
+	testutil.OK(t, two.Close(bg))
+	testutil.Must(at("two").Continue(bg, "/w"))(t)
+	testutil.OK(t, store.Delete(bg, theirs))
+	same(t, "after a deletion", testutil.Must(at("two").Continue(bg, "/w"))(t).ID(), mine)
 	begun := at("one")
-	id := must(begun.Create(bg, "/w", ""))(t).ID()
-	ok(t, begun.Close(bg))
-	if s := must(at("one").Continue(bg, "/w"))(t); s.ID() == mine || s.ID() == id {
+	id := testutil.Must(begun.Create(bg, "/w", ""))(t).ID()
+	testutil.OK(t, begun.Close(bg))
+	if s := testutil.Must(at("one").Continue(bg, "/w"))(t); s.ID() == mine || s.ID() == id {
 		t.Error("a terminal with a fresh session went back to an old one")
 	}
 }
@@ -68,22 +69,22 @@ func TestATerminalGoesOnWithItsOwnSession(t *testing.T) {
 func TestNavigateTree(t *testing.T) {
 	m, ids := begin(t, nil, "u1", "a1", "u2", "a2")
 	s := m.Session()
-	custom := must(s.Append(bg, entry.CustomMessage("note", "look here", true)))(t)[0]
-	must(s.Commit(bg, coppice.Turn{}))(t)
+	custom := testutil.Must(s.Append(bg, entry.CustomMessage("note", "look here", true)))(t)[0]
+	testutil.Must(s.Commit(bg, coppice.Turn{}))(t)
 
-	r := must(m.Navigate(bg, custom, nil))(t)
+	r := testutil.Must(m.Navigate(bg, custom, nil))(t)
 	same(t, "the head itself: nothing", r.Already, true)
-	r = must(m.Navigate(bg, ids["u2"], nil))(t)
+	r = testutil.Must(m.Navigate(bg, ids["u2"], nil))(t)
 	same(t, "text of a user's message", r.Text, "u2")
 	same(t, "head: its parent", s.Head().Entry, ids["a1"])
 	same(t, "context", contextOf(t, s), "u1 a1")
-	r = must(m.Navigate(bg, custom, nil))(t)
+	r = testutil.Must(m.Navigate(bg, custom, nil))(t)
 	same(t, "text of a custom message", r.Text, "look here")
 	same(t, "head: its parent", s.Head().Entry, ids["a2"])
-	r = must(m.Navigate(bg, ids["a1"], nil))(t)
+	r = testutil.Must(m.Navigate(bg, ids["a1"], nil))(t)
 	same(t, "text of an assistant's", r.Text, "")
 	same(t, "head: the entry", s.Head().Entry, ids["a1"])
-	r = must(m.Navigate(bg, ids["u1"], nil))(t)
+	r = testutil.Must(m.Navigate(bg, ids["u1"], nil))(t)
 	same(t, "before the first message", s.Head().Entry, "")
 	same(t, "its text", r.Text, "u1")
 	if _, err := m.Navigate(bg, "nosuch", nil); !errors.Is(err, transcript.ErrNotFound) {
@@ -99,20 +100,21 @@ func TestNavigateLeavesASummary(t *testing.T) {
 	}}
 	m, ids := begin(t, o, "u1", "a1", "u2", "a2")
 	s := m.Session()
-	r := must(m.Navigate(bg, ids["u2"], &manager.Navigation{Summarize: true, Instructions: "short", Label: "gave up"}))(t)
+	r := testutil.Must(
+		m.Navigate(bg, ids["u2"], &manager.Navigation{Summarize: true, Instructions: "short", Label: "gave up"}))(t)
 	if len(jobs) != 1 || len(jobs[0].Entries) != 1 || jobs[0].Entries[0].ID != ids["a2"] || jobs[0].Instructions != "short" {
 		t.Fatalf("jobs %+v", jobs)
 	}
-	e := must(s.Entry(bg, r.Summary))(t)
+	e := testutil.Must(s.Entry(bg, r.Summary))(t)
 	same(t, "the summary hangs on", e.ParentID, ids["a1"])
 	same(t, "the head", s.Head().Entry, r.Summary)
 	if c := contextOf(t, s); !strings.HasPrefix(c, "u1 a1 ") || !strings.Contains(c, "it failed") {
 		t.Errorf("context %q", c)
 	}
-	n, _ := must(s.Tree(bg))(t).Node(r.Summary)
+	n, _ := testutil.Must(s.Tree(bg))(t).Node(r.Summary)
 	same(t, "label of the summary", n.Label, "gave up")
-	must(m.Navigate(bg, ids["a1"], &manager.Navigation{Label: "here"}))(t)
-	n, _ = must(s.Tree(bg))(t).Node(ids["a1"])
+	testutil.Must(m.Navigate(bg, ids["a1"], &manager.Navigation{Label: "here"}))(t)
+	n, _ = testutil.Must(s.Tree(bg))(t).Node(ids["a1"])
 	same(t, "label without a summary", n.Label, "here")
 }
 
@@ -158,7 +160,7 @@ func TestHooksMayCancelOrSupply(t *testing.T) {
 	}
 	store := storeOn(t, memory.New())
 	m := manager.New(store, &manager.Options{Hooks: h})
-	must(m.Create(bg, "/w", ""))(t)
+	testutil.Must(m.Create(bg, "/w", ""))(t)
 	ids := say(t, m, "u1", "a1", "u2", "a2")
 	for what, do := range map[string]func() error{
 		"before_tree":    func() error { _, err := m.Navigate(bg, ids["u1"], nil); return err },
@@ -177,7 +179,7 @@ func TestHooksMayCancelOrSupply(t *testing.T) {
 	}
 	seen = nil
 	before := m.Session().Head().Seq
-	r := must(m.Navigate(bg, ids["u2"], &manager.Navigation{Summarize: true}))(t)
+	r := testutil.Must(m.Navigate(bg, ids["u2"], &manager.Navigation{Summarize: true}))(t)
 	same(t, "commits: the move with the hook's summary, and its label", r.Seq-before, uint64(2))
 	var e struct {
 		Summary  string         `json:"summary"`
@@ -185,16 +187,16 @@ func TestHooksMayCancelOrSupply(t *testing.T) {
 		FromHook bool           `json:"fromHook"`
 		From     string         `json:"fromId"`
 	}
-	ok(t, must(m.Session().Entry(bg, r.Summary))(t).Decode(&e))
+	testutil.OK(t, testutil.Must(m.Session().Entry(bg, r.Summary))(t).Decode(&e))
 	if e.Summary != "hooked" || e.Details["n"] != 1 || !e.FromHook || e.From != ids["a1"] || !r.FromHook {
 		t.Errorf("summary %+v", e)
 	}
-	must(m.Navigate(bg, ids["a2"], nil))(t) // none is wanted: the hook's is not taken
+	testutil.Must(m.Navigate(bg, ids["a2"], nil))(t) // none is wanted: the hook's is not taken
 	same(t, "head", m.Session().Head().Entry, ids["a2"])
-	c := must(m.Compact(bg, &manager.Compaction{Keep: 1}))(t)
+	c := testutil.Must(m.Compact(bg, &manager.Compaction{Keep: 1}))(t)
 	same(t, "compaction", c.Summary, "compacted by hook")
-	must(m.Branch(bg, ids["u2"]))(t)
-	ok(t, m.Close(bg))
+	testutil.Must(m.Branch(bg, ids["u2"]))(t)
+	testutil.OK(t, m.Close(bg))
 	same(t, "hooks", strings.Join(seen, " "), "before_tree tree before_tree tree before_compact compact "+
 		"before_branch before_fork before_switch shutdown start branch branch shutdown")
 }
@@ -202,11 +204,11 @@ func TestHooksMayCancelOrSupply(t *testing.T) {
 func TestBranchForEdit(t *testing.T) {
 	m, ids := begin(t, nil, "u1", "a1", "u2")
 	s := m.Session()
-	r := must(m.BranchForEdit(bg, ids["u2"]))(t)
+	r := testutil.Must(m.BranchForEdit(bg, ids["u2"]))(t)
 	same(t, "text, of the head itself", r.Text, "u2")
 	same(t, "head", s.Head().Entry, ids["a1"])
 	say(t, m, "u2, better")
-	versions, at := must(s.Tree(bg))(t).Siblings(s.Head().Entry)
+	versions, at := testutil.Must(s.Tree(bg))(t).Siblings(s.Head().Entry)
 	same(t, "versions", len(versions), 2)
 	same(t, "place", at, 1)
 	if _, err := m.BranchForEdit(bg, ids["a1"]); err == nil {
@@ -217,24 +219,24 @@ func TestBranchForEdit(t *testing.T) {
 func TestRenameMoveReset(t *testing.T) {
 	m, _ := begin(t, nil, "u1", "a1")
 	s := m.Session()
-	must(m.Rename(bg, "the bug"))(t)
+	testutil.Must(m.Rename(bg, "the bug"))(t)
 	same(t, "title", s.Info().Title, "the bug")
-	must(m.Rename(bg, ""))(t)
+	testutil.Must(m.Rename(bg, ""))(t)
 	same(t, "title cleared", s.Info().Title, "")
-	must(m.Reset(bg))(t)
+	testutil.Must(m.Reset(bg))(t)
 	same(t, "context after a reset", contextOf(t, s), "")
 	say(t, m, "u9")
 	same(t, "a new root", contextOf(t, s), "u9")
-	same(t, "roots", len(must(s.Tree(bg))(t).Children("")), 2)
-	r := must(m.Move(bg, "/elsewhere"))(t)
+	same(t, "roots", len(testutil.Must(s.Tree(bg))(t).Children("")), 2)
+	r := testutil.Must(m.Move(bg, "/elsewhere"))(t)
 	same(t, "context after a move", contextOf(t, s), "u9")
-	e := must(s.Entry(bg, r.Entry))(t)
+	e := testutil.Must(s.Entry(bg, r.Entry))(t)
 	if !strings.Contains(string(e.Raw), `"customType":"coppice.move","data":{"cwd":"/elsewhere"}`) {
 		t.Errorf("entry %s", e.Raw)
 	}
 	same(t, "directory", s.Info().Cwd, "/elsewhere")
-	ok(t, m.Close(bg))
-	same(t, "found where it is now", must(m.Continue(bg, "/elsewhere"))(t).ID(), s.ID())
+	testutil.OK(t, m.Close(bg))
+	same(t, "found where it is now", testutil.Must(m.Continue(bg, "/elsewhere"))(t).ID(), s.ID())
 }
 
 // What a tool answered is no prompt, whatever role its provider gives it; a user's words beside an answer are.
@@ -250,15 +252,15 @@ func TestPrompt(t *testing.T) {
 	} {
 		raw, want := c[0], c[1]
 		m, _ := begin(t, nil, "u1", "a1")
-		must(m.Session().Append(bg, entry.Message(json.RawMessage(raw))))(t)
-		must(m.Session().Commit(bg, coppice.Turn{}))(t)
-		e := must(m.Session().Entry(bg, m.Session().Head().Entry))(t)
+		testutil.Must(m.Session().Append(bg, entry.Message(json.RawMessage(raw))))(t)
+		testutil.Must(m.Session().Commit(bg, coppice.Turn{}))(t)
+		e := testutil.Must(m.Session().Entry(bg, m.Session().Head().Entry))(t)
 		text, ok := manager.Prompt(e)
 		if ok != (want != "-") || ok && !strings.Contains(text, want) {
 			t.Errorf("%s: %q, %v", raw, text, ok)
 		}
 		say(t, m, "u2")
-		r := must(m.Navigate(bg, e.ID, nil))(t)
+		r := testutil.Must(m.Navigate(bg, e.ID, nil))(t)
 		if head := m.Session().Head().Entry; (head == e.ID) != (want == "-") || (r.Text != "") != (want != "-") {
 			t.Errorf("%s: the head is at %s, text %q", raw, head, r.Text)
 		}

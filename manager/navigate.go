@@ -8,15 +8,14 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
-// Navigate goes to an entry of the session, by its id or a unique prefix. Of a message of the user's, or a custom
-// message, the head goes to its parent and the text comes back, to be edited and sent again; of anything else the
-// head goes to the entry itself. Where the head is there already nothing is done. nil options: no summary.
+// Navigate moves the head to an entry, by its id or a unique prefix. For a user message or a custom message the head
+// moves to its parent, and the text is returned, to be edited and sent again; for any other entry the head moves to
+// the entry itself. If the head is there already nothing is done. nil options: no summary.
 //
-// A summary tells the model, at the new place, of the line that was left. It is made before anything moves, and is
-// in the commit of the move. A label is a commit of its own after it.
+// A summary describes to the model, at the new place, the path that was left. It is made before anything moves, and
+// is in the commit of the move. A label is a commit of its own after it.
 func (m *Manager) Navigate(ctx context.Context, target string, o *Navigation) (Moved, error) {
 	if m.s == nil {
 		return Moved{}, errNone
@@ -54,7 +53,7 @@ func (m *Manager) Navigate(ctx context.Context, target string, o *Navigation) (M
 	return moved, nil
 }
 
-// BranchForEdit goes to before a message of the user's and returns its text: what is said next is another
+// BranchForEdit moves the head to before a user message and returns its text: the next message is another
 // version of it. Any other entry is an error.
 func (m *Manager) BranchForEdit(ctx context.Context, message string) (Moved, error) {
 	if m.s == nil {
@@ -79,7 +78,7 @@ func Before(ctx context.Context, s *coppice.Session, message string) (e transcri
 	}
 	text, ok := Prompt(e)
 	if !ok {
-		return e, "", fmt.Errorf("entry %s is no message of the user's", e.ID)
+		return e, "", fmt.Errorf("entry %s is not a user message", e.ID)
 	}
 	t, err := s.Tree(ctx)
 	if err != nil {
@@ -115,7 +114,7 @@ func Prompt(e transcript.Entry) (text string, ok bool) {
 // speaksToo reports whether a user's message with results of tools says something of its own: else it is the tool's.
 func speaksToo(e transcript.Entry) bool {
 	l, err := transcript.ParseLine(e.Raw)
-	return err == nil && tree.Row(l, -1).Role == "user"
+	return err == nil && transcript.RowOf(l, -1).Role == "user"
 }
 
 // plan finds out what a navigation would do.
@@ -203,7 +202,8 @@ func (m *Manager) move(ctx context.Context, p *Plan, fromHook bool) (Moved, erro
 		r, err := m.s.Branch(ctx, p.To, nil)
 		return Moved{Receipt: r}, err
 	}
-	r, err := m.s.Branch(ctx, p.To, &coppice.BranchOptions{Summary: p.Summary.Text, Details: p.Summary.Details, FromHook: fromHook})
+	r, err := m.s.Branch(ctx, p.To,
+		&coppice.BranchOptions{Summary: p.Summary.Text, Details: p.Summary.Details, FromHook: fromHook})
 	return Moved{Receipt: r, Summary: r.Entry, FromHook: fromHook}, err
 }
 
@@ -217,8 +217,9 @@ func (m *Manager) name(ctx context.Context, p *Plan, moved Moved) (Moved, error)
 		on = moved.Summary
 	}
 	r, err := m.s.Label(ctx, on, p.Label)
-	if err == nil {
-		moved.Receipt = r
+	if err != nil {
+		return moved, err
 	}
-	return moved, err
+	moved.Receipt = r
+	return moved, nil
 }

@@ -39,8 +39,8 @@ type PickOptions struct {
 	Said func(ctx context.Context, query string) (map[string]string, error)
 }
 
-// PickProgress is how far a listing is. Total is how many sessions the store has, as far as the listing knows: deleted
-// ones leave it when they are come upon.
+// PickProgress is how far a listing is. Total is the number of sessions in the store; deleted ones
+// are subtracted when they are found.
 type PickProgress struct{ Looked, Found, Total int }
 
 // Found is a session that was found.
@@ -49,12 +49,8 @@ type Found struct {
 	Depth  int    // of Threaded: how many sessions of the list it hangs below
 	Score  int    // of a query: the lower the better
 	Pinned bool   // it is one of Options.Pinned
-	Said   string // what Options.Said gives, of a session that does not fit by what it is called
+	Said   string // from Options.Said, for a session that does not match otherwise
 }
-
-// DisplayName is what a person knows a session by: its title, else what was asked first, else the end of its
-// conversation.
-func DisplayName(s checkpoint.Summary) string { return cmp.Or(s.Title, s.First, s.Preview) }
 
 // Pick yields the sessions of a store that fit: pinned ones first, and after the others those that an index of
 // conversations finds. Results in the newest-first order are yielded during the listing. An error comes last and once.
@@ -84,8 +80,8 @@ type picker struct {
 	yield func(Found, error) bool
 
 	first map[string]bool // the pinned ones that were given before the listing
-	held  []Found         // what fits, in an order that only the end of the listing tells
-	last  []Found         // what does not fit, and was said
+	held  []Found         // what matches, in an order that is known only at the end of the listing
+	last  []Found         // what matches only by Options.Said
 	given int
 	done  bool // no one wants more
 }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Query is what is searched for. The zero Query fits everything.
+// Query is what is searched for. The zero Query matches everything.
 type Query struct {
 	words   []string // their letters must occur in this order
 	phrases []string
@@ -17,8 +17,8 @@ type Query struct {
 // maxQuery bounds a query, in bytes.
 const maxQuery = 1 << 10
 
-// ParseQuery reads a query: words of which the letters occur in their order, whatever is between; "phrases" that
-// stand there as they are; or re: and a regular expression for the whole. Case does not matter. All must fit.
+// ParseQuery parses a query: words, whose letters must occur in their order, with anything between; "phrases", which
+// must occur literally; or re: and a regular expression for the whole. Case is ignored. All parts must match.
 func ParseQuery(text string) (Query, error) {
 	var q Query
 	if len(text) > maxQuery {
@@ -42,8 +42,8 @@ func ParseQuery(text string) (Query, error) {
 	return q, nil
 }
 
-// Score reports whether a text fits, and how well: the lower the better. A word that is there whole is better
-// than its letters, close letters are better than far ones, and the beginning is better than the end.
+// Score reports whether a text matches, and how well: the lower the better. A whole word is better than its
+// letters, close letters are better than distant ones, and the beginning is better than the end.
 func (q Query) Score(text string) (int, bool) {
 	if q.pattern != nil {
 		at := q.pattern.FindStringIndex(text)

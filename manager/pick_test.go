@@ -189,7 +189,7 @@ func TestInternalSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info := s.Info(); !info.Internal || manager.DisplayName(info) != "collect the shells" {
+	if info := s.Info(); !info.Internal || info.Name() != "collect the shells" {
 		t.Errorf("%+v", info)
 	}
 	for want, o := range map[string]manager.PickOptions{

@@ -33,7 +33,7 @@ type Pins struct {
 	Now  func() time.Time
 }
 
-// List returns the pins of a store, the newest first. What cannot be read is not there.
+// List returns the pins of a store, the newest first; none if the file cannot be read.
 func (f *Pins) List(store string) []Pin {
 	list := slices.DeleteFunc(f.read(), func(p Pin) bool { return p.Store != store })
 	slices.Reverse(list)
@@ -52,7 +52,7 @@ func (f *Pins) Add(store, session string) error {
 	return f.write(append(list, Pin{store, session, f.Now().UTC()}))
 }
 
-// Remove takes the pin off a session. It reports whether there was one.
+// Remove removes the pin of a session and reports whether there was one.
 func (f *Pins) Remove(store, session string) (bool, error) {
 	all := f.read()
 	list := withoutPin(slices.Clone(all), store, session)

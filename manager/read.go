@@ -68,7 +68,7 @@ func Labels(ctx context.Context, s *coppice.Session) ([]Label, error) {
 	return labels, nil
 }
 
-// Rescue writes the line that ends at the head as a session file of pi's, what is not committed included, and gives
+// Rescue writes the path to the head as a pi session file, with the entries that are not committed, and returns
 // the number of entries. It is for when commits fail: what only this handle holds comes from memory, so it is written
 // even where the store is gone. Then the file begins where the history could still be read, or holds the messages
 // that the model sees next, whichever is more; the error, which comes with the file written, says so.
@@ -77,7 +77,7 @@ func Rescue(ctx context.Context, s *coppice.Session, w io.Writer) (entries int, 
 	var lost error
 	for e, err := range s.Path(ctx, "") {
 		if err != nil {
-			lost = fmt.Errorf("rescue session %s: not all of it could be read: %w", s.ID(), err)
+			lost = fmt.Errorf("rescue session %s: part of it could not be read: %w", s.ID(), err)
 			break
 		}
 		lines = append(lines, e.Raw)

@@ -11,13 +11,14 @@ import (
 type Settings struct {
 	Models        map[string]string `json:"models"` // by role, "provider/id"; "default" = who speaks
 	ThinkingLevel string            `json:"thinkingLevel"`
-	Configured    string            `json:"configuredThinkingLevel,omitempty"` // what the user chose, where that is another
-	ServiceTier   string            `json:"serviceTier,omitempty"`             // "" = the usual one
-	Mode          string            `json:"mode"`                              // "none" = none
-	ModeData      json.RawMessage   `json:"modeData,omitempty"`
-	Tools         []string          `json:"tools,omitempty"`         // those that are active, where an entry says so
-	InjectedRules []string          `json:"injectedRules,omitempty"` // each once, in the order in which they came
-	Title         string            `json:"title,omitempty"`
+	// what the user chose, where that is another
+	Configured    string          `json:"configuredThinkingLevel,omitempty"`
+	ServiceTier   string          `json:"serviceTier,omitempty"` // "" = the usual one
+	Mode          string          `json:"mode"`                  // "none" = none
+	ModeData      json.RawMessage `json:"modeData,omitempty"`
+	Tools         []string        `json:"tools,omitempty"`         // those that are active, where an entry says so
+	InjectedRules []string        `json:"injectedRules,omitempty"` // each once, in the order in which they came
+	Title         string          `json:"title,omitempty"`
 }
 
 // settingsChange holds the fields of all entries of settings.
@@ -66,7 +67,8 @@ func SettingsInForce(path []transcript.Entry, p transcript.Profile) Settings {
 
 // settingKinds are the types of entries that are about settings.
 var settingKinds = []string{
-	"model_change", "thinking_level_change", "service_tier_change", "mode_change", "active_tools_change", "ttsr_injection",
+	"model_change", "thinking_level_change", "service_tier_change", "mode_change", "active_tools_change",
+	"ttsr_injection",
 }
 
 // take applies one entry, and reports whether it named the default model.

@@ -38,7 +38,7 @@ type Crumbs struct {
 	Now  func() time.Time
 }
 
-// TerminalID finds out what names this terminal: the first variable of the environment that does; "" = none.
+// TerminalID returns the id of this terminal, from the first variable of the environment that has one; "" = none.
 func TerminalID(getenv func(string) string) string {
 	for _, name := range []string{
 		"COPPICE_TERMINAL", "TMUX_PANE", "WEZTERM_PANE", "KITTY_WINDOW_ID", "ITERM_SESSION_ID", "TERM_SESSION_ID",
@@ -105,7 +105,7 @@ func (d *Crumbs) Put(terminal string, c Crumb) error {
 	return d.thin()
 }
 
-// Forget removes a terminal's crumb; none is no error.
+// Forget removes a terminal's crumb. A missing one is not an error.
 func (d *Crumbs) Forget(terminal string) error {
 	name, err := d.file(terminal)
 	if err != nil {

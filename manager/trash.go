@@ -15,6 +15,7 @@ import (
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -58,7 +59,7 @@ const (
 	originalFile = "original"
 )
 
-// Put moves a session to the trash: it is copied, and deleted. store names where it was.
+// Put moves a session to the trash: it copies the session and deletes it. store is the address of its store.
 func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (TrashItem, error) {
 	if err := os.MkdirAll(t.Path, 0o700); err != nil {
 		return TrashItem{}, err
@@ -67,14 +68,21 @@ func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (T
 	if err != nil {
 		return TrashItem{}, err
 	}
-	item, err := t.fill(ctx, st, id, store, dir)
-	if err == nil {
-		item.Name, err = t.place(dir, item)
-	}
+	item, err := t.store(ctx, st, id, store, dir)
 	if err != nil {
 		return TrashItem{}, errors.Join(fmt.Errorf("trash session %s: %w", id, err), os.RemoveAll(dir))
 	}
 	return item, st.Delete(ctx, id)
+}
+
+// store writes an item into a temporary folder, and moves that to its place.
+func (t *Trash) store(ctx context.Context, st *coppice.Store, id, store, dir string) (TrashItem, error) {
+	item, err := t.fill(ctx, st, id, store, dir)
+	if err != nil {
+		return item, err
+	}
+	item.Name, err = t.place(dir, item)
+	return item, err
 }
 
 // fill writes the files of an item into a folder, and syncs them.
@@ -133,7 +141,7 @@ func (t *Trash) place(dir string, item TrashItem) (string, error) {
 	}
 }
 
-// List returns what is in the trash, the newest first. What is no item of ours is passed over.
+// List returns the items of the trash, the newest first. Other files are skipped.
 func (t *Trash) List() ([]TrashItem, error) {
 	dirs, err := os.ReadDir(t.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +171,7 @@ const maxRecord = 64 << 20
 func (t *Trash) read(name string) (record, error) {
 	var r record
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
-		return r, fmt.Errorf("%q is no item of the trash: %w", name, fs.ErrNotExist)
+		return r, fmt.Errorf("%q is not an item of the trash: %w", name, fs.ErrNotExist)
 	}
 	path := filepath.Join(t.Path, name, recordFile)
 	info, err := os.Stat(path)
@@ -174,10 +182,10 @@ func (t *Trash) read(name string) (record, error) {
 		return r, fmt.Errorf("%s: %d bytes, the limit is %d", path, info.Size(), maxRecord)
 	}
 	raw, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(raw, &r)
-	}
 	if err != nil {
+		return r, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
 		return r, fmt.Errorf("%s: %w", path, err)
 	}
 	r.Name = name
@@ -203,14 +211,19 @@ func (t *Trash) Find(word string) (TrashItem, error) {
 	}
 	switch len(found) {
 	case 0:
-		return TrashItem{}, fmt.Errorf("nothing in the trash is called %q: %w", word, fs.ErrNotExist)
+		return TrashItem{}, fmt.Errorf("no item of the trash is named %q: %w", word, fs.ErrNotExist)
 	case 1:
 		return found[0], nil
 	}
-	return TrashItem{}, fmt.Errorf("%q is not unique in the trash: %w", word, transcript.ErrAmbiguous)
+	names := make([]string, len(found))
+	for i, it := range found {
+		names[i] = it.Name
+	}
+	return TrashItem{}, fmt.Errorf("%q is not unique in the trash: %w: %s",
+		word, transcript.ErrAmbiguous, shortid.Candidates(names))
 }
 
-// Empty removes items for good: those that were deleted before a time. It returns what went.
+// Empty permanently removes the items that were deleted before a time, and returns them.
 func (t *Trash) Empty(before time.Time) ([]TrashItem, error) {
 	items, err := t.List()
 	if err != nil {

@@ -30,7 +30,7 @@ func (t *Trash) Restore(ctx context.Context, st *coppice.Store, name string) (*c
 		return nil, fmt.Errorf("restore %s: %w", name, err)
 	}
 	if err := t.remove(name); err != nil {
-		return s, fmt.Errorf("restore %s: it is back, and still in the trash: %w", name, err)
+		return s, fmt.Errorf("restore %s: restored, but still in the trash: %w", name, err)
 	}
 	return s, nil
 }
@@ -42,13 +42,16 @@ func (t *Trash) bring(ctx context.Context, st *coppice.Store, r record, id strin
 	if err != nil {
 		return nil, err
 	}
-	o := &coppice.SessionOptions{ID: id, Title: r.Title, Cwd: r.Cwd, Profile: r.Profile, Original: func() (io.Reader, error) {
-		same, err := sameLines(filepath.Join(dir, originalFile), filepath.Join(dir, linesFile))
-		if err != nil || same {
-			return nil, err
-		}
-		return os.Open(filepath.Join(dir, originalFile)) // which Import closes
-	}}
+	o := &coppice.SessionOptions{
+		ID: id, Title: r.Title, Cwd: r.Cwd, Profile: r.Profile,
+		Original: func() (io.Reader, error) {
+			same, err := sameLines(filepath.Join(dir, originalFile), filepath.Join(dir, linesFile))
+			if err != nil || same {
+				return nil, err
+			}
+			return os.Open(filepath.Join(dir, originalFile)) // which Import closes
+		},
+	}
 	s, err := st.Import(ctx, fileLines(f, r.Entries), o)
 	if err = errors.Join(err, f.Close()); err != nil {
 		if s != nil {

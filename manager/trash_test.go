@@ -15,6 +15,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -41,14 +42,14 @@ func bin(t *testing.T) *manager.Trash {
 // grown is a session with two branches, a label, a state, and the head on the older line.
 func grown(t *testing.T, st *coppice.Store, id string) string {
 	t.Helper()
-	s := must(st.Create(id, &coppice.SessionOptions{Title: "the bug", Cwd: "/w"}))(t)
-	ids := must(s.Append(bg, entry.User("u1"), entry.Assistant("a1"), entry.User("u2")))(t)
-	must(s.Commit(bg, coppice.Turn{State: map[string]int{"n": 1}, Manager: []int{7}}))(t)
-	must(s.Label(bg, ids[0], "start"))(t)
-	must(s.Branch(bg, ids[1], &coppice.BranchOptions{Name: "try"}))(t)
-	must(s.Append(bg, entry.User("u3")))(t)
-	must(s.Commit(bg, coppice.Turn{State: map[string]int{"n": 2}}))(t)
-	must(s.Switch(bg, "main"))(t)
+	s := testutil.Must(st.Create(id, &coppice.SessionOptions{Title: "the bug", Cwd: "/w"}))(t)
+	ids := testutil.Must(s.Append(bg, entry.User("u1"), entry.Assistant("a1"), entry.User("u2")))(t)
+	testutil.Must(s.Commit(bg, coppice.Turn{State: map[string]int{"n": 1}, Manager: []int{7}}))(t)
+	testutil.Must(s.Label(bg, ids[0], "start"))(t)
+	testutil.Must(s.Branch(bg, ids[1], &coppice.BranchOptions{Name: "try"}))(t)
+	testutil.Must(s.Append(bg, entry.User("u3")))(t)
+	testutil.Must(s.Commit(bg, coppice.Turn{State: map[string]int{"n": 2}}))(t)
+	testutil.Must(s.Switch(bg, "main"))(t)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -68,31 +69,31 @@ func TestWhatIsRestoredIsWhatWasDeleted(t *testing.T) {
 	st, tr := store(t), bin(t)
 	head := grown(t, st, "s")
 	before := export(t, st.ExportPi, "s")
-	item := must(tr.Put(bg, st, "s", "mem:"))(t)
+	item := testutil.Must(tr.Put(bg, st, "s", "mem:"))(t)
 	if _, err := st.Open(bg, "s", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("the session is still there: %v", err)
 	}
-	items := must(tr.List())(t)
+	items := testutil.Must(tr.List())(t)
 	if len(items) != 1 || items[0] != item || item.Session != "s" || item.Title != "the bug" || item.Cwd != "/w" || item.Bytes == 0 {
 		t.Fatalf("items %+v, put %+v", items, item)
 	}
-	s := must(tr.Restore(bg, st, item.Name))(t)
+	s := testutil.Must(tr.Restore(bg, st, item.Name))(t)
 	if s.ID() == "s" || s.Info().Title != "the bug" || s.Info().Cwd != "/w" {
 		t.Errorf("restored %+v", s.Info())
 	}
 	if h := s.Head(); h.Entry != head || h.Branch != "main" {
 		t.Errorf("head %+v, want %s", h, head)
 	}
-	doc := must(s.At(bg, coppice.Target{}))(t).Document()
+	doc := testutil.Must(s.At(bg, coppice.Target{}))(t).Document()
 	if string(doc.State) != `{"n":1}` || string(doc.Manager) != `[7]` {
 		t.Errorf("state %s, manager %s", doc.State, doc.Manager)
 	}
-	tree := must(s.Tree(bg))(t)
+	tree := testutil.Must(s.Tree(bg))(t)
 	if n, _ := tree.Node(tree.Path(head)[0].ID); n.Label != "start" {
 		t.Errorf("label %q", n.Label)
 	}
-	must(s.Switch(bg, "try"))(t)
-	if c := must(s.Context(bg))(t); c.Messages[len(c.Messages)-1].Text() != "u3" {
+	testutil.Must(s.Switch(bg, "try"))(t)
+	if c := testutil.Must(s.Context(bg))(t); c.Messages[len(c.Messages)-1].Text() != "u3" {
 		t.Errorf("branch try: %v", c.Messages)
 	}
 	after := export(t, st.ExportPi, s.ID())
@@ -101,7 +102,7 @@ func TestWhatIsRestoredIsWhatWasDeleted(t *testing.T) {
 			t.Errorf("lost: %s", line)
 		}
 	}
-	if items = must(tr.List())(t); len(items) != 0 {
+	if items = testutil.Must(tr.List())(t); len(items) != 0 {
 		t.Errorf("still in the trash: %v", items)
 	}
 	if got := s.Info().Entries; got != item.Entries {
@@ -112,8 +113,8 @@ func TestWhatIsRestoredIsWhatWasDeleted(t *testing.T) {
 	}
 	other := store(t)
 	grown(t, st, "t")
-	item = must(tr.Put(bg, st, "t", "mem:"))(t)
-	if s = must(tr.Restore(bg, other, item.Name))(t); s.ID() != "t" {
+	item = testutil.Must(tr.Put(bg, st, "t", "mem:"))(t)
+	if s = testutil.Must(tr.Restore(bg, other, item.Name))(t); s.ID() != "t" {
 		t.Errorf("in another store it is %s", s.ID())
 	}
 }
@@ -134,9 +135,9 @@ func TestTheOriginalIsKept(t *testing.T) {
 		}
 	}
 	o := &coppice.SessionOptions{ID: "s", Original: func() (io.Reader, error) { return strings.NewReader(original), nil }}
-	must(must(st.Import(bg, seq, o))(t).Append(bg, entry.User("later")))(t)
-	item := must(tr.Put(bg, st, "s", ""))(t)
-	s := must(tr.Restore(bg, st, item.Name))(t)
+	testutil.Must(testutil.Must(st.Import(bg, seq, o))(t).Append(bg, entry.User("later")))(t)
+	item := testutil.Must(tr.Put(bg, st, "s", ""))(t)
+	s := testutil.Must(tr.Restore(bg, st, item.Name))(t)
 	if got := export(t, st.Export, s.ID()); got != original {
 		t.Errorf("original %q", got)
 	}
@@ -173,12 +174,12 @@ func TestFindAndEmpty(t *testing.T) {
 	var items []manager.TrashItem
 	for _, id := range []string{"abc-1", "abc-2", "other"} {
 		grown(t, st, id)
-		items = append(items, must(tr.Put(bg, st, id, ""))(t))
+		items = append(items, testutil.Must(tr.Put(bg, st, id, ""))(t))
 	}
-	if got := must(tr.Find("o"))(t); got != items[2] {
+	if got := testutil.Must(tr.Find("o"))(t); got != items[2] {
 		t.Errorf("found %+v", got)
 	}
-	if got := must(tr.Find(items[0].Name))(t); got != items[0] {
+	if got := testutil.Must(tr.Find(items[0].Name))(t); got != items[0] {
 		t.Errorf("found %+v", got)
 	}
 	if _, err := tr.Find("abc"); !errors.Is(err, transcript.ErrAmbiguous) {
@@ -201,14 +202,14 @@ func TestFindAndEmpty(t *testing.T) {
 	if err := os.MkdirAll(half, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	gone := must(tr.Empty(items[1].Deleted))(t)
+	gone := testutil.Must(tr.Empty(items[1].Deleted))(t)
 	if _, err := os.Stat(half); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("half an item is still there: %v", err)
 	}
 	if len(gone) != 1 || gone[0] != items[0] {
 		t.Errorf("gone %+v", gone)
 	}
-	if gone = must(tr.Empty(items[2].Deleted.Add(time.Second)))(t); len(gone) != 2 {
+	if gone = testutil.Must(tr.Empty(items[2].Deleted.Add(time.Second)))(t); len(gone) != 2 {
 		t.Errorf("gone %+v", gone)
 	}
 	if _, err := os.Stat(filepath.Join(tr.Path, "foreign")); err != nil {
@@ -219,14 +220,14 @@ func TestFindAndEmpty(t *testing.T) {
 // A session that is restored goes on by the rules that it went by.
 func TestTheRulesAreKept(t *testing.T) {
 	st, tr := store(t), bin(t)
-	s := must(st.Create("s", &coppice.SessionOptions{Profile: transcript.OMP}))(t)
-	must(s.Append(bg, entry.User("u")))(t)
-	must(s.Commit(bg, coppice.Turn{}))(t)
+	s := testutil.Must(st.Create("s", &coppice.SessionOptions{Profile: transcript.OMP}))(t)
+	testutil.Must(s.Append(bg, entry.User("u")))(t)
+	testutil.Must(s.Commit(bg, coppice.Turn{}))(t)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	item := must(tr.Put(bg, st, "s", "mem:"))(t)
-	if got := must(tr.Restore(bg, st, item.Name))(t).Profile(); got != transcript.OMP {
+	item := testutil.Must(tr.Put(bg, st, "s", "mem:"))(t)
+	if got := testutil.Must(tr.Restore(bg, st, item.Name))(t).Profile(); got != transcript.OMP {
 		t.Errorf("profile %q", got)
 	}
 }

@@ -19,7 +19,7 @@ type Usage struct {
 	CacheWrite int64   `json:"cacheWrite"`
 	Reasoning  int64   `json:"reasoning"`
 	Total      int64   `json:"total"`
-	Cost       float64 `json:"cost"` // in the currency of whoever wrote it; 0 = not said
+	Cost       float64 `json:"cost"` // in the currency of the program that wrote it; 0 = unknown
 }
 
 // Add adds another usage.
@@ -62,8 +62,8 @@ func SumUsage(entries iter.Seq2[transcript.Entry, error]) (UsageTotals, error) {
 	return t, nil
 }
 
-// UsageOf returns what one entry says of usage: an answer of a model, whether or not it says anything, and a summary, a
-// tool's result or an entry of the ledger that has a usage of its own. false: it says nothing.
+// UsageOf returns the usage of one entry: an answer of a model, with or without numbers, or a summary, a tool result
+// or an entry of the ledger that has a usage. false: it has none.
 func UsageOf(e transcript.Entry) (Usage, bool) {
 	u, _, ok := usageOf(e)
 	return u, ok

@@ -89,10 +89,10 @@ func (w *writer) flushAhead(ctx context.Context) error {
 	}
 	err := w.x.write(ctx, func(tx *sql.Tx) error {
 		have, err := placeOf(ctx, tx, w.info.ID)
-		if err == nil {
-			err = addSession(ctx, tx, w.info, &have)
-		}
 		if err != nil {
+			return err
+		}
+		if err := addSession(ctx, tx, w.info, &have); err != nil {
 			return err
 		}
 		for len(w.rows) > 0 && w.rows[0].ordinal < have.next {

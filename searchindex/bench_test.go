@@ -9,6 +9,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -34,7 +35,7 @@ func many(b *testing.B) (*coppice.Store, int64) {
 	}
 	var bytes int64
 	for i := range 10 {
-		s := must(st.Create(fmt.Sprint("s", i), &coppice.SessionOptions{Cwd: "/a"}))(b)
+		s := testutil.Must(st.Create(fmt.Sprint("s", i), &coppice.SessionOptions{Cwd: "/a"}))(b)
 		for range 10 {
 			var d []transcript.Draft
 			for range 50 {
@@ -42,10 +43,10 @@ func many(b *testing.B) (*coppice.Store, int64) {
 				bytes += int64(len(user) + len(assistant))
 				d = append(d, entry.User(user), entry.Assistant(assistant))
 			}
-			must(s.Append(b.Context(), d...))(b)
-			must(s.Commit(b.Context(), coppice.Turn{}))(b)
+			testutil.Must(s.Append(b.Context(), d...))(b)
+			testutil.Must(s.Commit(b.Context(), coppice.Turn{}))(b)
 		}
-		ok(b, s.Close())
+		testutil.OK(b, s.Close())
 	}
 	return st, bytes
 }
@@ -55,27 +56,28 @@ func BenchmarkIndex(b *testing.B) {
 	st, bytes := many(b)
 	b.SetBytes(bytes)
 	for i := range b.N {
-		x := must(Open(b.Context(), filepath.Join(b.TempDir(), fmt.Sprint(i))))(b)
-		r := must(x.Update(b.Context(), st, nil))(b)
+		x := testutil.Must(Open(b.Context(), filepath.Join(b.TempDir(), fmt.Sprint(i))))(b)
+		r := testutil.Must(x.Update(b.Context(), st, nil))(b)
 		if r.Entries != 10_000 {
 			b.Fatal(r.Entries)
 		}
 		b.ReportMetric(float64(r.Entries)*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
 		var size float64
-		ok(b, x.db.QueryRow("SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)").Scan(&size))
+		testutil.OK(b,
+			x.db.QueryRow("SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)").Scan(&size))
 		b.ReportMetric(size/float64(bytes), "size/text")
-		ok(b, x.Close())
+		testutil.OK(b, x.Close())
 	}
 }
 
 // What a query costs in 10,000 entries, of each kind.
 func BenchmarkQuery(b *testing.B) {
 	st, _ := many(b)
-	x := must(Open(b.Context(), filepath.Join(b.TempDir(), "h.db")))(b)
-	defer func() { ok(b, x.Close()) }()
-	_ = must(x.Update(b.Context(), st, nil))(b)
+	x := testutil.Must(Open(b.Context(), filepath.Join(b.TempDir(), "h.db")))(b)
+	defer func() { testutil.OK(b, x.Close()) }()
+	_ = testutil.Must(x.Update(b.Context(), st, nil))(b)
 	var text string
-	ok(b, x.db.QueryRow("SELECT text FROM entry WHERE n=5000").Scan(&text))
+	testutil.OK(b, x.db.QueryRow("SELECT text FROM entry WHERE n=5000").Scan(&text))
 	words := strings.Fields(text)
 	longest := words[0]
 	for _, w := range words {
@@ -87,7 +89,7 @@ func BenchmarkQuery(b *testing.B) {
 		"word": longest, "phrase": `"` + strings.Join(words[2:6], " ") + `"`, "common": "eta", "short": "zq", "regexp": "re:" + longest[:4] + ".*" + longest[4:],
 		"regexp-all": "re:[x-z]q[x-z]",
 	} {
-		q := must(Parse(query))(b)
+		q := testutil.Must(Parse(query))(b)
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
 				if _, _, err := x.Search(b.Context(), q, &SearchOptions{Limit: 50}); err != nil {
@@ -98,7 +100,7 @@ func BenchmarkQuery(b *testing.B) {
 	}
 	b.Run("nothing-new", func(b *testing.B) {
 		for range b.N {
-			_ = must(x.Update(b.Context(), st, nil))(b)
+			_ = testutil.Must(x.Update(b.Context(), st, nil))(b)
 		}
 	})
 	b.Run("recall", func(b *testing.B) {

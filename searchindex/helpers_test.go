@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,36 +13,13 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// clock gives times a second apart.
+// clock moves on by a second with each call.
 func clock() func() time.Time {
-	var mu sync.Mutex
-	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
-	return func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(time.Second)
-		return now
-	}
+	return testutil.Clock(time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC), time.Second)
 }
 
 // store is one whose listing lags behind, as on disk: the worse case.
@@ -54,7 +30,9 @@ func store(t testing.TB, hooks coppice.Hooks) *coppice.Store {
 
 func storeOn(t testing.TB, b backend.Backend, hooks coppice.Hooks) *coppice.Store {
 	t.Helper()
-	st := must(coppice.New(b, &coppice.Options{Now: clock(), Rand: rand.NewChaCha8([32]byte{7}), Writer: "test", Hooks: hooks}))(t)
+	st := testutil.Must(
+		coppice.New(b,
+			&coppice.Options{Now: clock(), Rand: rand.NewChaCha8([32]byte{7}), Writer: "test", Hooks: hooks}))(t)
 	t.Cleanup(func() { _ = st.Close() })
 	return st
 }
@@ -70,14 +48,14 @@ func say(t testing.TB, s *coppice.Session, texts ...string) []string {
 			d = append(d, entry.Assistant(text))
 		}
 	}
-	ids := must(s.Append(t.Context(), d...))(t)
-	must(s.Commit(t.Context(), coppice.Turn{}))(t)
+	ids := testutil.Must(s.Append(t.Context(), d...))(t)
+	testutil.Must(s.Commit(t.Context(), coppice.Turn{}))(t)
 	return ids
 }
 
 func create(t testing.TB, st *coppice.Store, id, cwd string, texts ...string) *coppice.Session {
 	t.Helper()
-	s := must(st.Create(id, &coppice.SessionOptions{Title: "about " + id, Cwd: cwd}))(t)
+	s := testutil.Must(st.Create(id, &coppice.SessionOptions{Title: "about " + id, Cwd: cwd}))(t)
 	say(t, s, texts...)
 	return s
 }
@@ -89,14 +67,14 @@ func index(t testing.TB) *Index {
 
 func reopen(t testing.TB, path string) *Index {
 	t.Helper()
-	x := must(Open(t.Context(), path))(t)
+	x := testutil.Must(Open(t.Context(), path))(t)
 	t.Cleanup(func() { _ = x.Close() })
 	return x
 }
 
 func update(t testing.TB, x *Index, st *coppice.Store) Report {
 	t.Helper()
-	r := must(x.Update(t.Context(), st, nil))(t)
+	r := testutil.Must(x.Update(t.Context(), st, nil))(t)
 	for _, err := range r.Problems {
 		t.Error(err)
 	}
@@ -106,8 +84,8 @@ func update(t testing.TB, x *Index, st *coppice.Store) Report {
 // find searches, and gives the texts of the snippets.
 func find(t testing.TB, x *Index, query string, o *SearchOptions) []Hit {
 	t.Helper()
-	hits, _, err := x.Search(t.Context(), must(Parse(query))(t), o)
-	ok(t, err)
+	hits, _, err := x.Search(t.Context(), testutil.Must(Parse(query))(t), o)
+	testutil.OK(t, err)
 	return hits
 }
 
@@ -131,7 +109,7 @@ func dump(t testing.TB, x *Index) string {
 	t.Helper()
 	var b strings.Builder
 	rows := func(query string) {
-		ok(t, eachRow(context.Background(), x.db, func(scan func(...any) error) error {
+		testutil.OK(t, eachRow(context.Background(), x.db, func(scan func(...any) error) error {
 			var line string
 			err := scan(&line)
 			b.WriteString(line + "\n")

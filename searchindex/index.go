@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ErrDamaged is wrapped by the errors of an index that has to be made anew: Index.Rebuild does it.
+// ErrDamaged is wrapped by the errors of an index that has to be rebuilt with Index.Rebuild.
 var ErrDamaged = errors.New("searchindex: the index is damaged")
 
 // Index is an open index. Safe for concurrent use, by several processes too.
@@ -26,9 +26,9 @@ type Index struct {
 	db *sql.DB
 }
 
-// Open opens the index in a file, or makes an empty one: with its folder, if there is none. What is there
-// and is damaged, of another version or something else that SQLite cannot read is replaced. "" = in memory,
-// for as long as it is open. Nothing is read from the store: that is Update's.
+// Open opens the index in a file, or creates an empty one, with its folder. A file that is damaged, of another
+// version or not an index is replaced. "" = in memory, until it is closed. Open reads nothing from the store:
+// Update does.
 func Open(ctx context.Context, path string) (*Index, error) { return open(ctx, path, waitMost, true) }
 
 // waitMost bounds how long an index waits for another process that writes.
@@ -62,7 +62,7 @@ func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
 	source := ":memory:"
 	if x.path != "" {
 		if err := os.MkdirAll(filepath.Dir(x.path), 0o700); err != nil {
-			return nil, fmt.Errorf("make its folder: %w", err)
+			return nil, fmt.Errorf("create its folder: %w", err)
 		}
 		f, err := os.OpenFile(x.path, os.O_RDWR|os.O_CREATE, 0o600) // SQLite would let others read it
 		if err != nil {
@@ -73,7 +73,7 @@ func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
 		}
 		full, err := filepath.Abs(x.path)
 		if err != nil {
-			return nil, fmt.Errorf("where it is: %w", err)
+			return nil, fmt.Errorf("find its path: %w", err)
 		}
 		if full = filepath.ToSlash(full); !strings.HasPrefix(full, "/") {
 			full = "/" + full // a drive
@@ -81,7 +81,8 @@ func (x *Index) connect(ctx context.Context) (*sql.DB, error) {
 		source = "file://" + (&url.URL{Path: full}).EscapedPath()
 	}
 	// Another process may be writing: wait for it. A crash may cost the last transactions, never the file.
-	source += fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_txlock=immediate", x.wait.Milliseconds())
+	source += fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"+
+		"&_txlock=immediate", x.wait.Milliseconds())
 	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)

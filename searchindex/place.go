@@ -78,7 +78,7 @@ func (x *Index) remove(ctx context.Context, id string) error {
 			"DELETE FROM run WHERE session=?", "DELETE FROM branch WHERE session=?", "DELETE FROM session WHERE n=?",
 		} {
 			if _, err := tx.ExecContext(ctx, q, at.n); err != nil {
-				return fmt.Errorf("forget session %s: %w", id, err)
+				return fmt.Errorf("remove session %s: %w", id, err)
 			}
 		}
 		return nil
@@ -89,7 +89,7 @@ func (x *Index) remove(ctx context.Context, id string) error {
 func noteSeen(ctx context.Context, session int64, listed string) func(db *sql.DB) error {
 	return func(db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, "UPDATE session SET seen=? WHERE n=?", listed, session); err != nil {
-			return fmt.Errorf("note a summary: %w", err)
+			return fmt.Errorf("store a summary: %w", err)
 		}
 		return nil
 	}

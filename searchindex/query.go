@@ -23,15 +23,15 @@ const (
 	maxToken   = 64      // runes of a term that the index is asked for; the whole is compared afterwards
 )
 
-// Query says what is looked for. The zero Query finds everything.
+// Query is what to search for. The zero Query matches everything.
 type Query struct {
 	terms   []string // folded; all must be there
 	pattern *regexp.Regexp
 }
 
-// Parse reads a query as people type it: words that must all be there, anywhere and whatever their case,
-// parts of words too; "words in quotes" in this order with any white space between; or re: and a regular
-// expression (RE2, whatever the case). Nothing that is typed is an error but an expression that is none.
+// Parse parses a query as people type it: words that must all occur, in any order and case, also as parts of
+// words; "words in quotes" in this order with any white space between; or re: and a regular expression (RE2,
+// any case). The only possible error is an invalid expression.
 func Parse(text string) (Query, error) {
 	text = strings.TrimSpace(cut(clean(text), maxQuery))
 	if expr, ok := strings.CutPrefix(text, "re:"); ok {
@@ -62,7 +62,7 @@ func parsePattern(expr string) (Query, error) {
 	return Query{pattern: re}, nil
 }
 
-// Words makes a query of words that must all be there; one with spaces is a phrase.
+// Words returns a query of words that must all occur; one with spaces is a phrase.
 func Words(words ...string) Query {
 	var q Query
 	for _, w := range words {
@@ -74,17 +74,17 @@ func Words(words ...string) Query {
 	return q
 }
 
-// prefix makes the query that texts fulfil which begin so, and the beginning as Fold gives it.
+// prefix returns the query that matches texts with this beginning, and the beginning as Fold returns it.
 func prefix(start string) (Query, string) {
 	start = fold(clean(cut(start, maxQuery)))
 	return Words(start), start
 }
 
-// Empty reports whether nothing is looked for.
+// Empty reports whether the query matches everything.
 func (q Query) Empty() bool { return len(q.terms) == 0 && q.pattern == nil }
 
-// Find looks into a text as Said gives it. The snippet is one line around the first thing found, and
-// mark the place of that in it, in bytes. false: the text is not what is looked for.
+// Find matches a text as Said returns it. snippet is one line around the first match, and mark the place
+// of the match in it, in bytes. ok is false if the text does not match.
 func (q Query) Find(text string) (snippet string, mark [2]int, ok bool) {
 	at, end := 0, 0
 	if q.pattern != nil {
@@ -107,11 +107,38 @@ func (q Query) Find(text string) (snippet string, mark [2]int, ok bool) {
 			return "", mark, false
 		}
 		if i == 0 {
-			at, end = where, where+len(term)
+			at = q.densest(low, where)
+			end = at + len(term)
 		}
 	}
 	snippet, mark = around(text, unfolded(text, at), unfolded(text, end))
 	return snippet, mark, true
+}
+
+// maxPlaces bounds the places that are compared for a snippet.
+const maxPlaces = 64
+
+// densest returns the place of the first word, from its first one on, that has most of the others beside it.
+func (q Query) densest(low string, first int) int {
+	best, most := first, -1
+	for at, n := first, 0; n < maxPlaces; n++ {
+		near := low[max(0, at-snippetBytes/2):min(len(low), at+snippetBytes/2)]
+		beside := 0
+		for _, term := range q.terms[1:] {
+			if strings.Contains(near, term) {
+				beside++
+			}
+		}
+		if beside > most {
+			best, most = at, beside
+		}
+		next := strings.Index(low[at+1:], q.terms[0])
+		if next < 0 || most == len(q.terms)-1 {
+			break
+		}
+		at += 1 + next
+	}
+	return best
 }
 
 // unfolded returns the place in a text of a place in it in lower case: case may change the length.
@@ -126,16 +153,14 @@ func unfolded(text string, at int) int {
 	return len(text)
 }
 
-const (
-	snippetBefore = 40 // bytes of text before what was found
-	snippetBytes  = 160
-)
+const snippetBytes = 160
 
-// around cuts a line out of a text: what was found, and some of what is beside it.
+// around cuts a line out of a text: what was found in its middle, and some of what is beside it.
 func around(text string, at, end int) (string, [2]int) {
 	end = min(end, at+snippetBytes)
-	from := max(0, at-snippetBefore)
+	from := max(0, at-(snippetBytes-(end-at))/2)
 	to := min(len(text), max(from+snippetBytes, end))
+	from = max(0, min(from, to-snippetBytes))
 	for from > 0 && !utf8.RuneStart(text[from]) {
 		from--
 	}

@@ -61,7 +61,9 @@ func (x *Index) Recall(ctx context.Context, text string, o *RecallOptions) (list
 
 var errEnough = errors.New("enough")
 
-func prompts(ctx context.Context, db *sql.DB, q Query, fits func(string) bool, o *RecallOptions) (list []Prompt, more bool, err error) {
+func prompts(
+	ctx context.Context, db *sql.DB, q Query, fits func(string) bool, o *RecallOptions,
+) (list []Prompt, more bool, err error) {
 	where, args := "1", []any{}
 	and := func(cond string, arg any) {
 		where += " AND " + cond

@@ -7,6 +7,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -20,7 +21,7 @@ func TestRecall(t *testing.T) {
 	update(t, x, st)
 	recall := func(query string, o *RecallOptions) string {
 		list, more, err := x.Recall(t.Context(), query, o)
-		ok(t, err)
+		testutil.OK(t, err)
 		var out []string
 		for _, p := range list {
 			out = append(out, fmt.Sprintf("%s %s×%d", p.Session, p.Text, p.Uses))
@@ -63,7 +64,7 @@ func TestForksAreNotTypedAgain(t *testing.T) {
 	t.Parallel()
 	st, x := store(t, coppice.Hooks{}), index(t)
 	s := create(t, st, "s", "/a", "> run the tests", "done", "> and again", "done", "> run the tests")
-	_ = must(s.Fork(t.Context(), coppice.Target{}, "f", nil))(t)
+	_ = testutil.Must(s.Fork(t.Context(), coppice.Target{}, "f", nil))(t)
 	update(t, x, st)
 	list := must2(x.Recall(t.Context(), "", nil))(t)
 	same(t, "prompts", len(list), 3)
@@ -86,10 +87,10 @@ func TestAgentsTypeNothing(t *testing.T) {
 			}
 		}
 	}
-	_ = must(st.Import(t.Context(), lines, nil))(t)
+	_ = testutil.Must(st.Import(t.Context(), lines, nil))(t)
 	create(t, st, "s", "/a", "> typed")
 	update(t, x, st)
-	ok(t, r.Close(t.Context()))
+	testutil.OK(t, r.Close(t.Context()))
 	same(t, "prompts", texts(t, x), "typed")
 	same(t, "found", snippets(find(t, x, "look around", nil)), "look around")
 }

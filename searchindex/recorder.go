@@ -46,14 +46,14 @@ type note struct {
 	commits int    // that were noted
 }
 
-// NewRecorder makes a recorder for an index, which stays the caller's.
+// NewRecorder returns a recorder for an index, which the caller closes.
 func NewRecorder(x *Index) *Recorder {
 	return newRecorder(func(context.Context) (*Index, error) { return x, nil }, queueMost)
 }
 
-// NewRecorderAt makes a recorder for the index in a file. It is opened, or made, with the first commit there is
-// to read, and closed by Close. Where it is damaged or of another version it stays as it is: Open replaces such
-// a file, not a recorder. Another process that writes to it is waited for shortly.
+// NewRecorderAt returns a recorder for the index in a file. The file is opened or created with the first
+// commit to read, and closed by Close. A damaged file, or one of another version, stays as it is: Open replaces
+// such a file, a recorder does not. If another process is writing to it, the recorder waits briefly.
 func NewRecorderAt(path string) *Recorder {
 	r := newRecorder(nil, queueMost)
 	r.index = func(ctx context.Context) (*Index, error) {
@@ -70,7 +70,10 @@ func NewRecorderAt(path string) *Recorder {
 }
 
 func newRecorder(index func(ctx context.Context) (*Index, error), most int) *Recorder {
-	return &Recorder{index: index, notes: make(chan string, most), stop: make(chan struct{}), waiting: map[string]note{}}
+	return &Recorder{
+		index: index, notes: make(chan string, most), stop: make(chan struct{}),
+		waiting: map[string]note{},
+	}
 }
 
 // Hooks adds the recorder to the hooks of a store that is to be opened, and with it the recorder fills its index
@@ -199,29 +202,34 @@ func (r *Recorder) read(ctx context.Context, st *coppice.Store, id string) {
 	n := r.waiting[id]
 	delete(r.waiting, id) // what is committed from here on is a new note
 	r.mu.Unlock()
-	err := ctx.Err()
-	if err == nil {
-		var x *Index
-		if x, err = r.index(ctx); err == nil {
-			err = x.note(ctx, st, id, n.after)
-		}
-	}
-	if err != nil {
+	if err := r.addTo(ctx, st, id, n.after); err != nil {
 		r.mu.Lock()
 		r.missed += n.commits
 		r.mu.Unlock()
 	}
 }
 
-// Missed counts the commits that were not taken in: Update reads them.
+// addTo adds the commits of a session after a seq to the index; 0 = all of them.
+func (r *Recorder) addTo(ctx context.Context, st *coppice.Store, id string, after uint64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	x, err := r.index(ctx)
+	if err != nil {
+		return err
+	}
+	return x.note(ctx, st, id, after)
+}
+
+// Missed returns the number of commits that were not indexed; Update reads them.
 func (r *Recorder) Missed() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.missed
 }
 
-// Close reads what is noted, until ctx is done, and ends the goroutine. Its error is ctx's: then what was left
-// is counted as missed. Idempotent.
+// Close reads what is noted, until ctx is done, and ends the goroutine. If ctx ends first, Close returns its
+// error and counts the rest as missed. Idempotent.
 func (r *Recorder) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true

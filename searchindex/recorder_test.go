@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -24,14 +25,14 @@ import (
 func recorded(t testing.TB, b backend.Backend, r *Recorder) (st *coppice.Store, end func()) {
 	t.Helper()
 	st = storeOn(t, b, r.Hooks(coppice.Hooks{}))
-	return st, func() { t.Helper(); ok(t, st.Close()) }
+	return st, func() { t.Helper(); testutil.OK(t, st.Close()) }
 }
 
 // recalled gives the prompts that an index file has, newest first.
 func recalled(t testing.TB, path string) string {
 	t.Helper()
-	x := must(Open(t.Context(), path))(t)
-	defer func() { ok(t, x.Close()) }()
+	x := testutil.Must(Open(t.Context(), path))(t)
+	defer func() { testutil.OK(t, x.Close()) }()
 	return texts(t, x)
 }
 
@@ -61,7 +62,7 @@ func TestRecorder(t *testing.T) {
 			}))
 			s := create(t, st, "s", "/a", "> one", "answer", "> two", "answer")
 			say(t, s, "> three", "answer")
-			must(s.Edit(t.Context(), s.Head().Entry, entry.User("four, edited")))(t)
+			testutil.Must(s.Edit(t.Context(), s.Head().Entry, entry.User("four, edited")))(t)
 			lines := func(yield func(transcript.Draft, error) bool) {
 				for _, line := range []string{
 					`{"type":"session","version":3,"id":"x","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/in"}`,
@@ -73,9 +74,9 @@ func TestRecorder(t *testing.T) {
 					}
 				}
 			}
-			_ = must(st.Import(t.Context(), lines, nil))(t)
-			_ = must(s.Fork(t.Context(), coppice.Target{Seq: 1}, "f", nil))(t)
-			ok(t, st.Close())
+			_ = testutil.Must(st.Import(t.Context(), lines, nil))(t)
+			_ = testutil.Must(s.Fork(t.Context(), coppice.Target{Seq: 1}, "f", nil))(t)
+			testutil.OK(t, st.Close())
 			same(t, "missed", r.Missed(), 0)
 			same(t, "prompts", recalled(t, path), "four, edited|three|two|one|imported")
 			same(t, "the caller's hooks", strings.Join(hooks, " "), "opened commit commit commit commit commit closing")
@@ -100,16 +101,16 @@ func TestRecorderReadsWhatIsNew(t *testing.T) {
 	for i := range 300 {
 		say(t, s, fmt.Sprint("> old ", i), "answer")
 	}
-	ok(t, plain.Close())
+	testutil.OK(t, plain.Close())
 	path := filepath.Join(t.TempDir(), "h.db")
 	r := NewRecorderAt(path)
 	st := storeOn(t, b, coppice.Hooks{AfterCommit: r.AfterCommit})
-	s = must(st.Open(t.Context(), "s", nil))(t)
+	s = testutil.Must(st.Open(t.Context(), "s", nil))(t)
 	say(t, s, "> new", "answer")
 	say(t, s, "> newer", "answer")
 	before := b.IO()
 	r.Start(t.Context(), st)
-	ok(t, r.Close(t.Context()))
+	testutil.OK(t, r.Close(t.Context()))
 	same(t, "prompts", recalled(t, path), "newer|new")
 	if io := b.IO().Sub(before); io.Get != 1 || io.List+io.Stat+io.Put != 0 {
 		t.Errorf("it asked %+v", io)
@@ -126,17 +127,17 @@ func TestRecorderKeepsBoth(t *testing.T) {
 		other := storeOn(t, b, coppice.Hooks{})
 		winner := create(t, other, "s", "/a", "> base")
 		st, end := recorded(t, b, r)
-		loser := must(st.Open(t.Context(), "s", &coppice.SessionOptions{KeepBoth: keep}))(t)
+		loser := testutil.Must(st.Open(t.Context(), "s", &coppice.SessionOptions{KeepBoth: keep}))(t)
 		say(t, winner, "> the winner's")
 		if keep {
 			say(t, loser, "> the loser's")
 		} else {
-			must(loser.Append(t.Context(), entry.User("the loser's")))(t)
+			testutil.Must(loser.Append(t.Context(), entry.User("the loser's")))(t)
 			if _, err := loser.Commit(t.Context(), coppice.Turn{}); !errors.Is(err, coppice.ErrConflict) {
 				t.Fatal(err)
 			}
-			must(loser.Append(t.Context(), entry.User("said since")))(t)
-			if rc := must(loser.Rebase(t.Context()))(t); rc.Kept == "" {
+			testutil.Must(loser.Append(t.Context(), entry.User("said since")))(t)
+			if rc := testutil.Must(loser.Rebase(t.Context()))(t); rc.Kept == "" {
 				t.Fatal("nothing was kept")
 			}
 		}
@@ -164,13 +165,13 @@ func TestQueueOverflow(t *testing.T) {
 		}
 	}
 	r.Start(t.Context(), st)
-	ok(t, r.Close(t.Context()))
-	ok(t, r.Close(t.Context()))
+	testutil.OK(t, r.Close(t.Context()))
+	testutil.OK(t, r.Close(t.Context()))
 	same(t, "taken in", len(find(t, x, "hello", nil)), most+1)
 	same(t, "missed", r.Missed(), 2)
 	update(t, x, st)
 	same(t, "found", len(find(t, x, "hello", nil)), most+3)
-	say(t, must(st.Open(t.Context(), "s000", nil))(t), "> after the end")
+	say(t, testutil.Must(st.Open(t.Context(), "s000", nil))(t), "> after the end")
 	same(t, "a commit after Close", r.Missed(), 3)
 }
 
@@ -190,12 +191,12 @@ func TestRecorderStops(t *testing.T) {
 	r.Start(ctx, st)
 	_ = r.Close(ctx)
 	same(t, "missed", r.Missed(), 2)
-	ok(t, never.Close(t.Context()))
+	testutil.OK(t, never.Close(t.Context()))
 	same(t, "missed by one that was not started", never.Missed(), 2)
 	never.Start(t.Context(), st) // does nothing any more
 	idle := NewRecorderAt(filepath.Join(t.TempDir(), "h.db"))
 	idle.Start(t.Context(), st)
-	ok(t, idle.Close(t.Context()))
+	testutil.OK(t, idle.Close(t.Context()))
 }
 
 // An index that is locked, damaged, full or nowhere to be made stops no turn and no closing: the commits are
@@ -204,27 +205,28 @@ func TestRecorderWithoutAnIndex(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, path string) (undo func()){
 		"locked": func(t *testing.T, path string) func() {
-			ok(t, must(Open(t.Context(), path))(t).Close())
-			db := must(sql.Open("sqlite", path))(t)
-			conn := must(db.Conn(t.Context()))(t)
-			must(conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE"))(t)
-			return func() { ok(t, errors.Join(conn.Close(), db.Close())) }
+			testutil.OK(t, testutil.Must(Open(t.Context(), path))(t).Close())
+			db := testutil.Must(sql.Open("sqlite", path))(t)
+			conn := testutil.Must(db.Conn(t.Context()))(t)
+			testutil.Must(conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE"))(t)
+			return func() { testutil.OK(t, errors.Join(conn.Close(), db.Close())) }
 		},
 		"damaged": func(t *testing.T, path string) func() {
 			garbage := []byte(strings.Repeat("precious, and no database ", 500))
-			ok(t, os.WriteFile(path, garbage, 0o600))
-			return func() { same(t, "the file", string(must(os.ReadFile(path))(t)), string(garbage)) }
+			testutil.OK(t, os.WriteFile(path, garbage, 0o600))
+			return func() { same(t, "the file", string(testutil.Must(os.ReadFile(path))(t)), string(garbage)) }
 		},
 		"no folder": func(t *testing.T, path string) func() {
-			ok(t, os.WriteFile(filepath.Dir(path), nil, 0o600))
-			return func() { ok(t, os.Remove(filepath.Dir(path))) }
+			testutil.OK(t, os.WriteFile(filepath.Dir(path), nil, 0o600))
+			return func() { testutil.OK(t, os.Remove(filepath.Dir(path))) }
 		},
 		"full": func(t *testing.T, path string) func() {
-			x := must(Open(t.Context(), path))(t)
-			must(x.db.Exec("CREATE TRIGGER full BEFORE INSERT ON prompt BEGIN SELECT RAISE(ROLLBACK, 'no room'); END"))(t)
+			x := testutil.Must(Open(t.Context(), path))(t)
+			testutil.Must(
+				x.db.Exec("CREATE TRIGGER full BEFORE INSERT ON prompt BEGIN SELECT RAISE(ROLLBACK, 'no room'); END"))(t)
 			return func() {
-				must(x.db.Exec("DROP TRIGGER full"))(t)
-				ok(t, x.Close())
+				testutil.Must(x.db.Exec("DROP TRIGGER full"))(t)
+				testutil.OK(t, x.Close())
 			}
 		},
 	} {
@@ -233,7 +235,7 @@ func TestRecorderWithoutAnIndex(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "h", "h.db")
 			if name != "no folder" {
-				ok(t, os.Mkdir(filepath.Dir(path), 0o700))
+				testutil.OK(t, os.Mkdir(filepath.Dir(path), 0o700))
 			}
 			undo := spoil(t, path)
 			b := memory.New()
@@ -264,7 +266,8 @@ func TestRecordedAndPutBack(t *testing.T) {
 	now, seed := clock(), byte(0)
 	storeOn := func(t *testing.T, b backend.Backend, h coppice.Hooks) *coppice.Store {
 		seed++ // ids never repeat
-		st := must(coppice.New(b, &coppice.Options{Now: now, Rand: rand.NewChaCha8([32]byte{seed}), Hooks: h}))(t)
+		st := testutil.Must(
+			coppice.New(b, &coppice.Options{Now: now, Rand: rand.NewChaCha8([32]byte{seed}), Hooks: h}))(t)
 		t.Cleanup(func() { _ = st.Close() })
 		return st
 	}
@@ -277,19 +280,19 @@ func TestRecordedAndPutBack(t *testing.T) {
 		if known {
 			update(t, x, st)
 		}
-		ok(t, st.Close())
+		testutil.OK(t, st.Close())
 		old := copyOf(t, b)
 		r := NewRecorder(x)
 		st = storeOn(t, b, r.Hooks(coppice.Hooks{}))
-		say(t, must(st.Open(t.Context(), "s", nil))(t), "> lost one", "answer", "> lost two")
-		ok(t, st.Close())
+		say(t, testutil.Must(st.Open(t.Context(), "s", nil))(t), "> lost one", "answer", "> lost two")
+		testutil.OK(t, st.Close())
 		same(t, "recorded", texts(t, x), map[bool]string{true: "lost two|lost one|kept", false: "lost two|lost one"}[known])
 		back := storeOn(t, old, coppice.Hooks{})
 		fresh := index(t)
 		update(t, x, back)
 		update(t, fresh, back)
 		same(t, "the index", dump(t, x), dump(t, fresh))
-		say(t, must(back.Open(t.Context(), "s", nil))(t), "> another")
+		say(t, testutil.Must(back.Open(t.Context(), "s", nil))(t), "> another")
 		update(t, x, back)
 		same(t, "prompts", texts(t, x), "another|kept")
 	}
@@ -300,10 +303,10 @@ func copyOf(t testing.TB, b backend.Backend) backend.Backend {
 	t.Helper()
 	to := memory.NewAppender()
 	for info, err := range b.List(t.Context(), backend.ListOptions{}) {
-		ok(t, err)
+		testutil.OK(t, err)
 		p, _, err := b.Get(t.Context(), info.Key, backend.Range{})
-		ok(t, err)
-		must(to.Put(t.Context(), info.Key, p, backend.Cond{}))(t)
+		testutil.OK(t, err)
+		testutil.Must(to.Put(t.Context(), info.Key, p, backend.Cond{}))(t)
 	}
 	return to
 }

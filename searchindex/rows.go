@@ -6,7 +6,9 @@ import (
 )
 
 // eachRow runs f on every row of a query.
-func eachRow(ctx context.Context, db *sql.DB, f func(scan func(...any) error) error, query string, args ...any) (err error) {
+func eachRow(
+	ctx context.Context, db *sql.DB, f func(scan func(...any) error) error, query string, args ...any,
+) (err error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err

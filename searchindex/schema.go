@@ -12,7 +12,7 @@ import (
 // The file says whose it is and of which version: an index of another version is made anew.
 const (
 	applicationID = 0x636f7069 // "copi"
-	version       = 2          // 1: what agents said to sessions of their own were prompts
+	version       = 3          // 1: what agents said to sessions of their own were prompts; 2: other names of sessions
 )
 
 // schema of the index. words holds no text of its own: rowid = entry.n, and what it indexes is fold of
@@ -36,8 +36,10 @@ CREATE TABLE prompt(n INTEGER PRIMARY KEY, session INTEGER NOT NULL, time INTEGE
 CREATE INDEX prompt_time ON prompt(time, n);
 CREATE INDEX prompt_hash ON prompt(hash);
 CREATE INDEX prompt_session ON prompt(session);
-CREATE TABLE run(session INTEGER NOT NULL, first INTEGER NOT NULL, parent INTEGER NOT NULL, PRIMARY KEY(session, first)) WITHOUT ROWID;
-CREATE TABLE branch(session INTEGER NOT NULL, name TEXT NOT NULL, head INTEGER NOT NULL, PRIMARY KEY(session, name)) WITHOUT ROWID;
+CREATE TABLE run(session INTEGER NOT NULL, first INTEGER NOT NULL, parent INTEGER NOT NULL,
+	PRIMARY KEY(session, first)) WITHOUT ROWID;
+CREATE TABLE branch(session INTEGER NOT NULL, name TEXT NOT NULL, head INTEGER NOT NULL,
+	PRIMARY KEY(session, name)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize='trigram case_sensitive 1');
 `
 
@@ -57,8 +59,10 @@ func setUp(ctx context.Context, db *sql.DB) error {
 	}
 	return inTx(ctx, db, func(tx *sql.Tx) error {
 		var app, ver, some int // another process may have been first
-		if err := tx.QueryRowContext(ctx, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)").Scan(&app, &ver, &some); err != nil {
-			return fmt.Errorf("look into the index: %w", err)
+		row := tx.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
+			(SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)`)
+		if err := row.Scan(&app, &ver, &some); err != nil {
+			return fmt.Errorf("read the index: %w", err)
 		}
 		if app == applicationID && ver == version {
 			return nil
@@ -66,9 +70,10 @@ func setUp(ctx context.Context, db *sql.DB) error {
 		if some > 0 {
 			return errOther
 		}
-		_, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, version))
+		_, err := tx.ExecContext(ctx,
+			schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, version))
 		if err != nil {
-			return fmt.Errorf("make the tables: %w", err)
+			return fmt.Errorf("create the tables: %w", err)
 		}
 		return nil
 	})
@@ -83,7 +88,7 @@ func clearTables(ctx context.Context, db *sql.DB) error {
 			}
 		}
 		if _, err := tx.ExecContext(ctx, schema); err != nil {
-			return fmt.Errorf("make the tables: %w", err)
+			return fmt.Errorf("create the tables: %w", err)
 		}
 		return nil
 	})
@@ -91,10 +96,10 @@ func clearTables(ctx context.Context, db *sql.DB) error {
 
 func marks(ctx context.Context, db *sql.DB) (app, ver int, err error) {
 	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
-		return 0, 0, fmt.Errorf("look into the index: %w", err)
+		return 0, 0, fmt.Errorf("read the index: %w", err)
 	}
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&ver); err != nil {
-		return 0, 0, fmt.Errorf("look into the index: %w", err)
+		return 0, 0, fmt.Errorf("read the index: %w", err)
 	}
 	return app, ver, nil
 }

@@ -24,7 +24,7 @@ type SearchOptions struct {
 
 // Hit is an entry that was found.
 type Hit struct {
-	Session, Title, Cwd string // Title: where it has none, its newest words
+	Session, Title, Cwd string // Title: its name, where it has no title too
 	Entry, Type, Role   string
 	Ordinal             uint64
 	Time                time.Time
@@ -109,7 +109,8 @@ func candidates(ctx context.Context, db *sql.DB, q Query, o *SearchOptions) (lis
 	if where.Len() == 0 {
 		and("?", 1)
 	}
-	stmt := fmt.Sprintf("SELECT e.n FROM %s WHERE %s ORDER BY %s e.time DESC, e.n DESC LIMIT ?", from.String(), where.String(), order.String())
+	stmt := fmt.Sprintf("SELECT e.n FROM %s WHERE %s ORDER BY %s e.time DESC, e.n DESC LIMIT ?", from.String(),
+		where.String(), order.String())
 	err = eachRow(ctx, db, func(scan func(...any) error) error {
 		var n int64
 		err := scan(&n)
@@ -129,7 +130,9 @@ type found struct {
 }
 
 // compare reads candidates, some at once, until it has enough that are really what is looked for.
-func compare(ctx context.Context, db *sql.DB, list []int64, q Query, o *SearchOptions) (hits []found, more bool, err error) {
+func compare(
+	ctx context.Context, db *sql.DB, list []int64, q Query, o *SearchOptions,
+) (hits []found, more bool, err error) {
 	const page = 64
 	skip := o.Offset
 	for len(list) > 0 {
@@ -167,7 +170,7 @@ type candidate struct {
 func read(ctx context.Context, db *sql.DB, list []int64) ([]candidate, error) {
 	raw, err := json.Marshal(list)
 	if err != nil {
-		return nil, fmt.Errorf("ask for entries: %w", err)
+		return nil, fmt.Errorf("select entries: %w", err)
 	}
 	out := make([]candidate, 0, len(list))
 	err = eachRow(ctx, db, func(scan func(...any) error) error {
@@ -178,7 +181,8 @@ func read(ctx context.Context, db *sql.DB, list []int64) ([]candidate, error) {
 		out = append(out, c)
 		return err
 	}, `SELECT s.n, s.id, s.title, s.cwd, e.ordinal, e.id, e.type, e.role, e.time, e.text
-		FROM json_each(?) j JOIN entry e ON e.n = j.value JOIN session s ON s.n = e.session ORDER BY j.key`, string(raw))
+		FROM json_each(?) j JOIN entry e ON e.n = j.value JOIN session s ON s.n = e.session
+		ORDER BY j.key`, string(raw))
 	if err != nil {
 		return nil, fmt.Errorf("read entries: %w", err)
 	}

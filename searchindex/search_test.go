@@ -7,6 +7,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -94,9 +95,9 @@ func TestRanking(t *testing.T) {
 		same(t, "mark", h.Snippet[h.Mark[0]:h.Mark[1]], "harbour")
 	}
 	first, more, err := x.Search(t.Context(), Words("harbour"), &SearchOptions{Limit: 3})
-	ok(t, err)
+	testutil.OK(t, err)
 	rest, none, err := x.Search(t.Context(), Words("harbour"), &SearchOptions{Limit: 3, Offset: 3})
-	ok(t, err)
+	testutil.OK(t, err)
 	if !more || none || len(first) != 3 || len(rest) != 1 || rest[0].Entry != hits[3].Entry {
 		t.Errorf("pages: %v %v %d %d", more, none, len(first), len(rest))
 	}
@@ -106,18 +107,19 @@ func TestRanking(t *testing.T) {
 func TestWhatIsFound(t *testing.T) {
 	t.Parallel()
 	st, x := store(t, coppice.Hooks{}), index(t)
-	s := must(st.Create("s", nil))(t)
-	ids := must(s.Append(
+	s := testutil.Must(st.Create("s", nil))(t)
+	ids := testutil.Must(s.Append(
 		t.Context(), entry.User("the question"), entry.Assistant("", entry.Call("c1", "bash", map[string]any{"command": "grep -rn needle .", "n": 41523, "deep": []any{"arrow"}})),
 		entry.ToolResult("c1", "bash", "haystack: found", false),
 		entry.CustomMessage("note", "an injected remark", true),
 		entry.Custom("mine", map[string]string{"secret": "internal"}),
 		entry.Message(map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{"id": "x", "type": "function", "function": map[string]any{"name": "fetch", "arguments": `{"url":"gopher-hole"}`}}}}),
 	))(t)
-	must(s.Commit(t.Context(), coppice.Turn{}))(t)
-	must(s.Label(t.Context(), ids[0], "marker stone"))(t)
-	must(s.Append(t.Context(), entry.Compaction("a summary of ruins", ids[0], 10), entry.Title("newly named")))(t)
-	must(s.Commit(t.Context(), coppice.Turn{}))(t)
+	testutil.Must(s.Commit(t.Context(), coppice.Turn{}))(t)
+	testutil.Must(s.Label(t.Context(), ids[0], "marker stone"))(t)
+	testutil.Must(
+		s.Append(t.Context(), entry.Compaction("a summary of ruins", ids[0], 10), entry.Title("newly named")))(t)
+	testutil.Must(s.Commit(t.Context(), coppice.Turn{}))(t)
 	update(t, x, st)
 	for query, want := range map[string]string{
 		"needle": "assistant", "41523": "assistant", "arrow": "assistant", "bash": "assistant", "haystack": "toolResult", "injected": "custom_message",
@@ -132,7 +134,7 @@ func TestWhatIsFound(t *testing.T) {
 		same(t, query, got, want)
 	}
 	prompts, _, err := x.Recall(t.Context(), "", nil)
-	ok(t, err)
+	testutil.OK(t, err)
 	if len(prompts) != 1 || prompts[0].Text != "the question" {
 		t.Errorf("prompts: %+v", prompts)
 	}
@@ -145,10 +147,10 @@ func TestBranches(t *testing.T) {
 	st, x := store(t, coppice.Hooks{}), index(t)
 	s := create(t, st, "s", "/a", "> common root", "answer trunk")
 	ids := say(t, s, "> left turn", "left leaf")
-	must(s.Label(t.Context(), ids[0], "left label"))(t)
+	testutil.Must(s.Label(t.Context(), ids[0], "left label"))(t)
 	say(t, s, "> left further")
 	update(t, x, st) // what comes now is read by itself
-	must(s.Branch(t.Context(), find(t, x, "trunk", nil)[0].Entry, &coppice.BranchOptions{Name: "right"}))(t)
+	testutil.Must(s.Branch(t.Context(), find(t, x, "trunk", nil)[0].Entry, &coppice.BranchOptions{Name: "right"}))(t)
 	say(t, s, "> right turn", "right leaf")
 	update(t, x, st)
 	reach := func(x *Index) (out string) {
@@ -170,7 +172,7 @@ func TestBranches(t *testing.T) {
 	fresh := index(t)
 	update(t, fresh, st)
 	same(t, "at once", reach(fresh), want)
-	tree := must(s.Tree(t.Context()))(t)
+	tree := testutil.Must(s.Tree(t.Context()))(t)
 	lines := NewLines(tree)
 	for n := range tree.Nodes(transcript.FilterAll) {
 		_, on := lines.Reach(n.Ordinal)
@@ -190,7 +192,7 @@ func TestLongText(t *testing.T) {
 		same(t, q, len(find(t, x, q, nil)), want)
 	}
 	list, _, err := x.Recall(t.Context(), "head", nil)
-	ok(t, err)
+	testutil.OK(t, err)
 	if len(list) != 1 || len(list[0].Text) > MaxText || !utf8.ValidString(list[0].Text) {
 		t.Errorf("%d prompts", len(list))
 	}

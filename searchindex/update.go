@@ -153,7 +153,8 @@ func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string,
 	info := s.Info()
 	if at.commit != "" && at.commit == info.Commit {
 		if at.ahead { // of a past that is no more: the store was put back
-			if err := u.x.write(ctx, func(tx *sql.Tx) error { return dropAhead(ctx, tx, at.n, at.next, math.MaxInt64, u.newest) }); err != nil {
+			drop := func(tx *sql.Tx) error { return dropAhead(ctx, tx, at.n, at.next, math.MaxInt64, u.newest) }
+			if err := u.x.write(ctx, drop); err != nil {
 				return 0, err
 			}
 		}
@@ -184,9 +185,10 @@ func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string,
 	if _, unreadable := errors.AsType[*unreadableError](err); unreadable {
 		return w.added, errors.Join(err, w.flush(ctx, false))
 	}
-	if err == nil {
-		err = w.flush(ctx, true)
+	if err != nil {
+		return w.added, err
 	}
+	err = w.flush(ctx, true)
 	return w.added, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -40,26 +41,28 @@ func life(t *testing.T, st *coppice.Store, rng *rand.Rand, steps int, after func
 		id := fmt.Sprintf("s%d", rng.IntN(4))
 		s := open[id]
 		if s == nil {
-			s = must(st.OpenOrCreate(t.Context(), id, &coppice.SessionOptions{Cwd: "/" + id}))(t)
+			s = testutil.Must(st.OpenOrCreate(t.Context(), id, &coppice.SessionOptions{Cwd: "/" + id}))(t)
 			open[id] = s
 		}
 		var nodes []transcript.Node
 		if s.Head().Seq > 0 {
-			nodes = slices.Collect(must(s.Tree(t.Context()))(t).Nodes(transcript.FilterAll))
+			nodes = slices.Collect(testutil.Must(s.Tree(t.Context()))(t).Nodes(transcript.FilterAll))
 		}
 		switch n := rng.IntN(10); {
 		case n == 0 && len(nodes) > 0:
-			must(s.Branch(t.Context(), nodes[rng.IntN(len(nodes))].ID, &coppice.BranchOptions{Name: fmt.Sprint("b", rng.Uint32())}))(t)
+			testutil.Must(
+				s.Branch(t.Context(), nodes[rng.IntN(len(nodes))].ID,
+					&coppice.BranchOptions{Name: fmt.Sprint("b", rng.Uint32())}))(t)
 		case n == 1 && len(nodes) > 0:
-			must(s.Label(t.Context(), nodes[rng.IntN(len(nodes))].ID, words()+"."))(t)
+			testutil.Must(s.Label(t.Context(), nodes[rng.IntN(len(nodes))].ID, words()+"."))(t)
 		case n == 2 && s.Head().Seq > 0:
-			must(s.Rollback(t.Context(), coppice.Target{Seq: 1}))(t)
+			testutil.Must(s.Rollback(t.Context(), coppice.Target{Seq: 1}))(t)
 		case n == 3:
-			ok(t, s.Close())
+			testutil.OK(t, s.Close())
 			delete(open, id)
 		default:
-			must(s.Append(t.Context(), entry.User(words()), entry.Assistant(words())))(t)
-			must(s.Commit(t.Context(), coppice.Turn{}))(t)
+			testutil.Must(s.Append(t.Context(), entry.User(words()), entry.Assistant(words())))(t)
+			testutil.Must(s.Commit(t.Context(), coppice.Turn{}))(t)
 		}
 		after()
 	}
@@ -70,17 +73,17 @@ func naive(t *testing.T, st *coppice.Store, q Query) []string {
 	t.Helper()
 	var out []string
 	for sum, err := range st.List(t.Context(), coppice.ListOptions{}) {
-		ok(t, err)
-		s := must(st.Open(t.Context(), sum.ID, &coppice.SessionOptions{ReadOnly: true}))(t)
+		testutil.OK(t, err)
+		s := testutil.Must(st.Open(t.Context(), sum.ID, &coppice.SessionOptions{ReadOnly: true}))(t)
 		for e, err := range s.Entries(t.Context()) {
-			ok(t, err)
+			testutil.OK(t, err)
 			if text, _ := Said(e); text != "" {
 				if _, _, found := q.Find(text); found {
 					out = append(out, sum.ID+"/"+e.ID)
 				}
 			}
 		}
-		ok(t, s.Close())
+		testutil.OK(t, s.Close())
 	}
 	slices.Sort(out)
 	return out
@@ -100,15 +103,15 @@ func TestIncrementalIsRebuiltIsNaive(t *testing.T) {
 			st := storeOn(t, kinds[seed%2], r.Hooks(coppice.Hooks{}))
 			life(t, st, rng, 30, func() {
 				if rng.IntN(5) == 0 {
-					_ = must(x.Update(t.Context(), st, &UpdateOptions{Shallow: seed%2 == 0}))(t)
+					_ = testutil.Must(x.Update(t.Context(), st, &UpdateOptions{Shallow: seed%2 == 0}))(t)
 				}
 			})
 			update(t, x, st)
-			fresh := must(Open(t.Context(), ""))(t)
+			fresh := testutil.Must(Open(t.Context(), ""))(t)
 			update(t, fresh, st)
 			want := dump(t, fresh)
 			same(t, "the index", dump(t, x), want)
-			ok(t, fresh.Close())
+			testutil.OK(t, fresh.Close())
 			queries := []string{"re:a.b", "re:(alpha|日)b?", "re:k", "re:s\u017f", "re:x\\s+y", "re:Kelvin +k", "re:^beta$"}
 			for range 20 {
 				v := []rune(vocabulary[rng.IntN(len(vocabulary))] + " " + vocabulary[rng.IntN(len(vocabulary))])
@@ -131,7 +134,7 @@ func TestIncrementalIsRebuiltIsNaive(t *testing.T) {
 				slices.Sort(got)
 				same(t, fmt.Sprintf("query %q", text), got, naive(t, st, q))
 			}
-			_ = must(x.Rebuild(t.Context(), st, nil))(t)
+			_ = testutil.Must(x.Rebuild(t.Context(), st, nil))(t)
 			same(t, "rebuilt", dump(t, x), want)
 		})
 	}
@@ -141,27 +144,29 @@ func TestIncrementalIsRebuiltIsNaive(t *testing.T) {
 func TestGoneAndPutBack(t *testing.T) {
 	t.Parallel()
 	dir, old := t.TempDir(), t.TempDir()
-	open := func(dir string) *coppice.Store { return storeOn(t, must(local.Open(dir, nil))(t), coppice.Hooks{}) }
+	open := func(dir string) *coppice.Store {
+		return storeOn(t, testutil.Must(local.Open(dir, nil))(t), coppice.Hooks{})
+	}
 	st, x := open(dir), index(t)
 	keep := create(t, st, "keep", "/a", "> kept words")
-	ok(t, keep.Close())
+	testutil.OK(t, keep.Close())
 	gone := create(t, st, "gone", "/a", "> lost words")
-	ok(t, gone.Close())
-	ok(t, os.CopyFS(filepath.Join(old, "store"), os.DirFS(dir)))
-	keep = must(st.Open(t.Context(), "keep", nil))(t)
+	testutil.OK(t, gone.Close())
+	testutil.OK(t, os.CopyFS(filepath.Join(old, "store"), os.DirFS(dir)))
+	keep = testutil.Must(st.Open(t.Context(), "keep", nil))(t)
 	say(t, keep, "one way")
-	ok(t, keep.Close())
+	testutil.OK(t, keep.Close())
 	update(t, x, st)
-	ok(t, st.Delete(t.Context(), "gone"))
+	testutil.OK(t, st.Delete(t.Context(), "gone"))
 	if r := update(t, x, st); r.Removed != 1 || r.Sessions != 1 || r.Entries != 0 {
 		t.Errorf("%+v", r)
 	}
 	same(t, "deleted", snippets(find(t, x, "words", nil)), "kept words")
 	same(t, "prompts", len(must2(x.Recall(t.Context(), "", nil))(t)), 1)
 	back := open(filepath.Join(old, "store"))
-	keep = must(back.Open(t.Context(), "keep", nil))(t)
+	keep = testutil.Must(back.Open(t.Context(), "keep", nil))(t)
 	say(t, keep, "another way", "and further")
-	ok(t, keep.Close())
+	testutil.OK(t, keep.Close())
 	update(t, x, back)
 	same(t, "put back", snippets(find(t, x, "way", nil)), "another way")
 	same(t, "again there", len(find(t, x, "words", nil)), 2)
@@ -170,7 +175,7 @@ func TestGoneAndPutBack(t *testing.T) {
 	same(t, "the index", dump(t, x), dump(t, fresh))
 }
 
-func must2[T any](v T, _ bool, err error) func(t testing.TB) T { return must(v, err) }
+func must2[T any](v T, _ bool, err error) func(t testing.TB) T { return testutil.Must(v, err) }
 
 // Only what is new is read: an update without news reads no entries, one with news only those.
 func TestOnlyWhatIsNew(t *testing.T) {
@@ -181,7 +186,7 @@ func TestOnlyWhatIsNew(t *testing.T) {
 	same(t, "nothing new", update(t, x, st).Entries, 0)
 	say(t, s, "> three")
 	var done int64
-	r := must(x.Update(t.Context(), st, &UpdateOptions{Progress: func(d, _ int64) { done = d }}))(t)
+	r := testutil.Must(x.Update(t.Context(), st, &UpdateOptions{Progress: func(d, _ int64) { done = d }}))(t)
 	if r.Entries != 1 || done == 0 {
 		t.Errorf("%+v, %d bytes", r, done)
 	}
@@ -191,13 +196,13 @@ func TestOnlyWhatIsNew(t *testing.T) {
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	st, x, fresh := store(t, coppice.Hooks{}), index(t), index(t)
-	s := must(st.Create("s", nil))(t)
+	s := testutil.Must(st.Create("s", nil))(t)
 	var d []transcript.Draft
 	for i := range batchEntries + batchEntries/2 {
 		d = append(d, entry.User(fmt.Sprint("prompt ", i)))
 	}
-	must(s.Append(t.Context(), d...))(t)
-	must(s.Commit(t.Context(), coppice.Turn{}))(t)
+	testutil.Must(s.Append(t.Context(), d...))(t)
+	testutil.Must(s.Commit(t.Context(), coppice.Turn{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
 	_, err := x.Update(ctx, st, &UpdateOptions{Progress: func(_, _ int64) {
@@ -209,7 +214,7 @@ func TestStopped(t *testing.T) {
 		t.Fatal("no error")
 	}
 	same(t, "kept", len(find(t, x, "prompt", nil)), batchEntries)
-	must(s.Branch(t.Context(), "", nil))(t)
+	testutil.Must(s.Branch(t.Context(), "", nil))(t)
 	say(t, s, "> another root")
 	update(t, x, st)
 	update(t, fresh, st)
@@ -234,21 +239,21 @@ func TestDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "h.db")
-			x := must(Open(t.Context(), path))(t)
+			x := testutil.Must(Open(t.Context(), path))(t)
 			update(t, x, st)
-			ok(t, x.Close())
-			p := must(os.ReadFile(path))(t)
-			ok(t, os.WriteFile(path, spoil(t, path, p), 0o600))
+			testutil.OK(t, x.Close())
+			p := testutil.Must(os.ReadFile(path))(t)
+			testutil.OK(t, os.WriteFile(path, spoil(t, path, p), 0o600))
 			x = reopen(t, path)
 			r, err := x.Update(t.Context(), st, nil)
-			ok(t, err)
+			testutil.OK(t, err)
 			if r.Entries == 0 {
 				t.Errorf("it was trusted: %+v", r)
 			}
 			same(t, "found", snippets(find(t, x, "needle", nil)), "a needle")
 		})
 	}
-	info := must(os.Stat(index(t).path))(t)
+	info := testutil.Must(os.Stat(index(t).path))(t)
 	if info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("others may read the index: %v", info.Mode())
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // A transaction has at most so much, so that no other process waits long.
@@ -59,7 +58,7 @@ func (w *writer) row(e transcript.Entry) (row, bool) {
 // asked reports whether a user's message with results of tools says something of its own too.
 func asked(e transcript.Entry) bool {
 	l, err := transcript.ParseLine(e.Raw)
-	return err == nil && tree.Row(l, -1).Role == "user"
+	return err == nil && transcript.RowOf(l, -1).Role == "user"
 }
 
 // add takes one more entry, and writes when a batch is full.
@@ -119,7 +118,8 @@ func (w *writer) write(ctx context.Context, tx *sql.Tx, whole bool) error {
 		return fmt.Errorf("index session %s: %w", w.info.ID, err)
 	}
 	if w.place.next >= have.next {
-		_, err := tx.ExecContext(ctx, "UPDATE session SET next=?, last=?, tail=? WHERE n=?", w.place.next, w.place.last, w.place.tail, have.n)
+		_, err := tx.ExecContext(ctx, "UPDATE session SET next=?, last=?, tail=? WHERE n=?", w.place.next, w.place.last,
+			w.place.tail, have.n)
 		if err != nil {
 			return fmt.Errorf("index session %s: %w", w.info.ID, err)
 		}
@@ -135,20 +135,13 @@ func addSession(ctx context.Context, tx *sql.Tx, info checkpoint.Summary, at *pl
 	if at.n != 0 {
 		return nil
 	}
-	err := tx.QueryRowContext(ctx, `INSERT INTO session(id, title, cwd, bytes, seen, "commit", seq, next, last, tail, head)
-		VALUES(?, ?, ?, 0, '', '', 0, 0, '', -1, -1) RETURNING n`, info.ID, nameOf(info), info.Cwd).Scan(&at.n)
+	err := tx.QueryRowContext(ctx, `INSERT INTO
+		session(id, title, cwd, bytes, seen, "commit", seq, next, last, tail, head)
+		VALUES(?, ?, ?, 0, '', '', 0, 0, '', -1, -1) RETURNING n`, info.ID, info.Name(), info.Cwd).Scan(&at.n)
 	if err != nil {
 		return fmt.Errorf("add session %s: %w", info.ID, err)
 	}
 	return nil
-}
-
-// nameOf is what people know a session by.
-func nameOf(info checkpoint.Summary) string {
-	if info.Title == "" {
-		return info.Preview
-	}
-	return info.Title
 }
 
 func (w *writer) writeRows(ctx context.Context, tx *sql.Tx, session int64) (err error) {
@@ -200,13 +193,16 @@ func (w *writer) finish(ctx context.Context, tx *sql.Tx, session int64) error {
 		return fmt.Errorf("index session %s: %w", w.info.ID, err)
 	}
 	for _, b := range w.tree.Branches() {
-		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO branch(session, name, head) VALUES(?,?,?)", session, b.Name, ordinalOf(w.tree, b.Head))
+		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO branch(session, name, head) VALUES(?,?,?)", session,
+			b.Name, ordinalOf(w.tree, b.Head))
 		if err != nil {
 			return fmt.Errorf("index session %s: %w", w.info.ID, err)
 		}
 	}
-	_, err := tx.ExecContext(ctx, `UPDATE session SET title=?, cwd=?, bytes=?, seen=?, "commit"=?, seq=?, head=? WHERE n=?`,
-		nameOf(w.info), w.info.Cwd, w.info.Bytes, w.seen, w.info.Commit, int64(w.info.Seq), ordinalOf(w.tree, w.tree.Head()), session)
+	_, err := tx.ExecContext(ctx,
+		`UPDATE session SET title=?, cwd=?, bytes=?, seen=?, "commit"=?, seq=?, head=? WHERE n=?`,
+		w.info.Name(), w.info.Cwd, w.info.Bytes, w.seen, w.info.Commit, int64(w.info.Seq),
+		ordinalOf(w.tree, w.tree.Head()), session)
 	if err != nil {
 		return fmt.Errorf("index session %s: %w", w.info.ID, err)
 	}

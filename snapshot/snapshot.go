@@ -51,7 +51,8 @@ type Info struct {
 	Seq                     uint64
 	Time                    time.Time // of its commit
 	Bytes                   int64     // of the object
-	Only                    bool      // the log no longer leads to this state: never dropped. Session.Prune looks, listings do not
+	// the log no longer leads to this state: never dropped. Session.Prune looks, listings do not
+	Only bool
 }
 
 // FromSummary returns the Info of a snapshot object of so many bytes from its summary.

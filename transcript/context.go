@@ -1,40 +1,216 @@
 package transcript
 
-import "github.com/coppice-go/coppice/internal/derive"
+import (
+	"bytes"
+	"cmp"
+	"fmt"
 
-// Profile names the rules by which a context is built from a path. The rules of a peer answer what that
-// peer's own code answers for the same file; where it throws or hangs, ours answer and report.
-type Profile = derive.Profile
-
-// The profiles. All of them start from the same rules: the latest compaction on the path yields its summary,
-// the entries that it keeps and those after it; branch summaries and custom messages are messages too;
-// everything else is silent. What sets each apart:.
-const (
-	// Coppice is pi's rules; a leaf entry at the end of the path moves the head to its target.
-	Coppice = derive.Coppice
-	// Pi: a later assistant message overrides a model_change; context_edit entries rewrite or hide messages.
-	Pi = derive.Pi
-	// OMP: an explicit default model stays; failed and aborted assistant turns and calls without a result
-	// are left out; a reset_boundary after the latest compaction starts afresh.
-	OMP = derive.OMP
-	// Atomic: only compactions of strategy "verbatim-lines" count, and what they keep is flattened into
-	// their text.
-	Atomic = derive.Atomic
-	// Operator: only model_change names the model; empty branch summaries are kept; leaf entries move the
-	// head; field names may be in snake case.
-	Operator = derive.Operator
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-type (
-	// Context is what the model sees next, and what a reader should know about it.
-	Context = derive.Context
-	// Window says how much of the context is there. OmittedEntries counts the entries whose messages belong to
-	// the context and were left out by the bound.
-	Window = derive.Window
-)
+// Context is what the model sees next, and what a reader should know about it.
+type Context struct {
+	Messages    []Message    // in order; raw messages byte for byte, summaries in pi's shape
+	Window      Window       // whether the bound of a working context left something out
+	Settings    Settings     // in force at the end of the path
+	Leaf        string       // the entry from which the conversation goes on; "" = a new root comes next
+	Explicit    bool         // set by the caller of SetContext, not derived from the path
+	OpenCalls   []ToolCall   // calls without a result: what a crash in mid-tool leaves
+	Diagnostics []Diagnostic // what is odd about the messages; at most 101, the last one a count
+}
+
+// Window says how much of the context is there. OmittedEntries counts the entries whose messages belong to
+// the context and were left out by the bound.
+type Window struct {
+	Complete       bool
+	OmittedEntries int
+}
 
 // BuildContext returns the context at the end of a path, root first, by the rules of a profile. It takes time
 // linear in the path, never fails and changes nothing: a field of the wrong type counts as absent, an entry
 // that should hold a message and does not is left out with a diagnostic. Messages share their bytes with
 // the entries.
-func BuildContext(path []Entry, p Profile) Context { return derive.Build(path, p) }
+func BuildContext(path []Entry, p Profile) Context {
+	b := contextBuilder{rules: rulesOf(p)}
+	return b.build(path, Settings{}, 0)
+}
+
+// contextBuilder collects the messages of one context. links runs beside messages.
+type contextBuilder struct {
+	rules    rules
+	edits    map[string][]byte // the replacement of the latest context_edit, by target id
+	messages []Message
+	links    []link
+	diag     DiagnosticList
+}
+
+// link is how a message hangs together with others.
+type link struct {
+	ordinal uint64
+	Calls   []callParts
+	Results []string // ids of the calls that it answers
+	only    bool     // it says nothing but results
+}
+
+func linkOf(m Message, ordinal uint64) link {
+	p := readParts(m.Raw)
+	return link{ordinal: ordinal, Calls: p.Calls, Results: p.Results, only: p.OnlyResults() || m.Role == "toolResult"}
+}
+
+// build is BuildContext for a path whose beginning may be missing: base are the settings in force before
+// it; omitted > 0 says that entries which belong to the context were cut off at its front.
+func (b *contextBuilder) build(path []Entry, base Settings, omitted int) Context {
+	path = b.rules.settle(path, &b.diag)
+	c := Context{
+		Settings: b.rules.settings(path, base),
+		Window:   Window{Complete: omitted == 0, OmittedEntries: omitted},
+	}
+	if len(path) == 0 {
+		c.Diagnostics = b.diag.All()
+		return c
+	}
+	c.Leaf = path[len(path)-1].ID
+	sel := b.rules.choose(path)
+	if sel.missing != "" {
+		if omitted > 0 {
+			sel.kept = 0 // it was kept, and cut off by the bound
+		} else {
+			b.diag.Add(path[sel.boundary].ID, path[sel.boundary].Ordinal, DiagKeptMissing,
+				fmt.Sprintf("keeps from %q, which is not before it on the path: nothing is kept", sel.missing))
+		}
+	}
+	b.collect(path, sel)
+	c.OpenCalls = b.pair(&c.Window)
+	if b.rules.healthy {
+		b.dropUnanswered()
+		b.dropFailed()
+	}
+	c.Messages = b.messages
+	c.Diagnostics = b.diag.All()
+	return c
+}
+
+// collect turns the selected entries into messages.
+func (b *contextBuilder) collect(path []Entry, sel selection) {
+	kept, rest := []Entry(nil), path
+	if sel.boundary >= 0 {
+		kept, rest = path[sel.kept:sel.boundary], path[sel.boundary+1:]
+	}
+	if b.rules.edits {
+		b.findEdits(kept)
+		b.findEdits(rest)
+	}
+	b.messages = make([]Message, 0, len(kept)+len(rest)+2)
+	b.links = make([]link, 0, len(kept)+len(rest)+2)
+	if sel.boundary >= 0 {
+		b.boundary(path[sel.boundary], kept)
+	}
+	if !b.rules.verbatimOnly {
+		for _, e := range kept {
+			if !b.rules.edits || e.Type != "message" ||
+				string(rawjson.Field(rawjson.Field(e.Raw, "message"), "role")) != `"system"` {
+				b.entry(e)
+			}
+		}
+	}
+	for _, e := range rest {
+		b.entry(e)
+	}
+}
+
+// settle follows leaf entries at the end of the path: the head is at their target. A target that is not
+// on the path cannot be followed from here; the entry is then passed over.
+func (r rules) settle(path []Entry, found *DiagnosticList) []Entry {
+	for r.moves && len(path) > 0 && path[len(path)-1].Type == "leaf" {
+		e := path[len(path)-1]
+		target := rawjson.Text(r.value(e.Raw, "targetId", "target_id"))
+		at := len(path) - 2
+		if target == "" {
+			at = -1
+		}
+		for at >= 0 && path[at].ID != target {
+			at--
+		}
+		if at < 0 && target != "" {
+			found.Add(e.ID, e.Ordinal, DiagOrphan,
+				fmt.Sprintf("moves the head to %q, which is not on the path", target))
+			return path
+		}
+		path = path[:at+1]
+	}
+	return path
+}
+
+// settings reads the last word of the settings entries, from the end so that messages are opened only until
+// the first assistant.
+func (r rules) settings(path []Entry, base Settings) Settings {
+	var model, explicit, level, mode string
+	for i := len(path) - 1; i >= 0 &&
+		(level == "" || mode == "" || explicit == "" && (model == "" || r.explicit)); i-- {
+		switch e := path[i]; e.Type {
+		case "thinking_level_change":
+			if level == "" {
+				if level = rawjson.Text(r.value(e.Raw, "thinkingLevel", "thinking_level")); level == "" {
+					level = "off"
+				}
+			}
+		case "mode_change":
+			if mode == "" {
+				mode = rawjson.Text(rawjson.Field(e.Raw, "mode"))
+			}
+		case "model_change":
+			if explicit == "" && (model == "" || r.explicit) {
+				explicit = r.changedModel(e)
+			}
+		case "message":
+			if model == "" && explicit == "" && !r.changesOnly {
+				model = spokenModel(e)
+			}
+		}
+	}
+	s := base
+	if explicit != "" {
+		model = explicit
+	}
+	s.Model, s.Mode = cmp.Or(model, s.Model), cmp.Or(mode, s.Mode)
+	s.ThinkingLevel = cmp.Or(level, s.ThinkingLevel, "off")
+	return s
+}
+
+// changedModel returns the model that a model_change sets for the default role; "" = none.
+func (r rules) changedModel(e Entry) string {
+	if r.explicit {
+		if role := rawjson.Field(e.Raw, "role"); role != nil && role[0] == '"' && string(role) != `"default"` {
+			return ""
+		}
+		return rawjson.Text(rawjson.Field(e.Raw, "model"))
+	}
+	m := modelName(rawjson.Text(r.value(e.Raw, "provider", "provider_id")),
+		rawjson.Text(r.value(e.Raw, "modelId", "model_id")))
+	if m == "" {
+		m = rawjson.Text(rawjson.Field(e.Raw, "model"))
+	}
+	return m
+}
+
+// A message that names a model holds one of these: a name may be written with escapes.
+var modelField, escapedField = []byte(`"model"`), []byte(`\u`)
+
+// spokenModel returns the model of an assistant's message; "" = another's message, or it names none.
+func spokenModel(e Entry) string {
+	if !bytes.Contains(e.Raw, modelField) && !bytes.Contains(e.Raw, escapedField) {
+		return ""
+	}
+	raw := rawjson.Field(e.Raw, "message")
+	if string(rawjson.Field(raw, "role")) != `"assistant"` {
+		return ""
+	}
+	return modelName(rawjson.Text(rawjson.Field(raw, "provider")), rawjson.Text(rawjson.Field(raw, "model")))
+}
+
+func modelName(provider, model string) string {
+	if provider == "" || model == "" {
+		return model
+	}
+	return provider + "/" + model
+}

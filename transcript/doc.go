@@ -1,5 +1,5 @@
 // Package transcript holds what a session's transcript is made of: its lines and entries, the tree that
-// they form, and the context that a path through the tree gives to a model.
+// they form, and the context for a model that a path through the tree forms.
 //
 // What it guarantees:
 //
@@ -16,11 +16,13 @@
 //	{"type":"message","id":"..","parentId":"..","timestamp":"2026-01-02T15:04:05.000Z","message":{..}}
 //
 // Use: ParseLine reads a line's head, Draft.Line makes a line. BuildContext turns a path into messages by
-// the rules of a Profile. Inspect finds role, text, calls and results in any provider's message. A Tree comes
-// from a session.
+// the rules of a Profile; a WorkingContext does so for a path that grows, within a bound of bytes. Inspect finds
+// role, text, calls and results in any provider's message.
 //
-// This package names what a reader of sessions needs. Package tree makes trees of rows. Session files of other
-// programs are read by the packages of interop.
+// A Tree comes from a session, or from a TreeBuilder, which gathers the rows that RowOf makes of lines. It holds
+// ids, parents and types in columns over packed skeletons. Where parents are not resolved yet, as in a file that
+// is imported, ResolveParents resolves them over the whole file. Package view keeps what a selector of entries shows
+// of a tree. Session files of other programs are read by the packages of interop.
 //
 // The package is pure: no files, no clock, no randomness but what the caller hands in. Functions and
 // methods are safe for concurrent use unless they say otherwise.

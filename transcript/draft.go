@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/entries"
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
@@ -138,8 +137,8 @@ func checkLine(line []byte, typ, id, parentID string) (Line, error) {
 }
 
 func checkNames(l Line) error {
-	if n := max(len(l.Type), len(l.ID), len(l.ParentID)); n > entries.NameMax {
-		return fmt.Errorf("%w: a type or an id of %d bytes, at most %d are allowed", ErrLine, n, entries.NameMax)
+	if n := max(len(l.Type), len(l.ID), len(l.ParentID)); n > nameMax {
+		return fmt.Errorf("%w: a type or an id of %d bytes, at most %d are allowed", ErrLine, n, nameMax)
 	}
 	return nil
 }

@@ -2,43 +2,69 @@ package transcript
 
 import (
 	"encoding/json"
+	"fmt"
+	"time"
 
-	"github.com/coppice-go/coppice/internal/entries"
-	"github.com/coppice-go/coppice/transcript/tree"
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// The errors of this package.
-var (
-	// ErrLine is wrapped by every error about a line that cannot be an entry: no JSON object, nested too
-	// deeply, or without what an entry needs.
-	ErrLine = entries.ErrLine
-	// ErrNotFound is what looking an id up in a tree can say; it is also fs.ErrNotExist.
-	ErrNotFound = tree.ErrNotFound
-	// ErrAmbiguous is the other: more than one entry has an id that starts so.
-	ErrAmbiguous = tree.ErrAmbiguous
-)
+// Entry is one line of the transcript: a node of the tree, or an annotation. It never changes.
+type Entry struct {
+	Ordinal      uint64 // its number in the session, in append order, from 0
+	ID, ParentID string // ParentID "" = a root
+	Type         string
+	Time         time.Time
+	Raw          json.RawMessage // the whole line without its newline, blobs put back
+}
 
-type (
-	// Line is the head of one JSONL line: what the tree is made of. Everything else of the line stays in Raw.
-	Line = entries.Line
-	// Entry is one line of the transcript: a node of the tree, or an annotation. It never changes.
-	Entry = entries.Entry
-	// Message is one message as its provider gave it: a JSON object, byte for byte.
-	Message = entries.Message
-	// Shape is what could be found in a message, whatever provider it comes from.
-	Shape = entries.Shape
-	// ToolCall is one call of a tool: the entry that holds it, the call's id and the tool's name.
-	ToolCall = entries.ToolCall
-	// Settings are what a path says about how the model is run: the last word of the settings entries on it.
-	Settings = entries.Settings
-)
+// Message returns the message that the entry holds. false: the entry is no message.
+func (e Entry) Message() (Message, bool) {
+	if e.Type != "message" {
+		return Message{}, false
+	}
+	raw := rawjson.Field(e.Raw, "message")
+	if len(raw) == 0 || raw[0] != '{' {
+		return Message{}, false
+	}
+	return Message{Entry: e.ID, Role: roleOf(rawjson.Field(raw, "role")), Raw: raw}, true
+}
 
-// ParseLine reads the head of a line. The line must be one JSON object, nested to at most 512 levels;
-// where a name occurs twice the last one counts. Names are case sensitive. It reads every byte once,
-// allocates the ids only, and agrees with encoding/json about what is JSON. Errors wrap ErrLine.
-func ParseLine(raw []byte) (Line, error) { return entries.ParseLine(raw) }
+// Decode unmarshals the whole line into v, as encoding/json does it.
+func (e Entry) Decode(v any) error {
+	if err := json.Unmarshal(e.Raw, v); err != nil {
+		return fmt.Errorf("decode entry %s: %w", e.ID, err)
+	}
+	return nil
+}
 
-// Inspect finds role, text, calls and results of a message in the shapes of pi, Anthropic, OpenAI (chat
-// completions and responses), Gemini and Bedrock. Of any other message it finds the role, or nothing: it
-// stays opaque and still works. It never fails; what is no JSON has an empty shape.
-func Inspect(message json.RawMessage) Shape { return entries.Inspect(message) }
+// Title returns the name that an entry puts on its session: pi's session_info, where an absent or empty
+// name clears it, and omp's title_change. false: the entry says nothing of it.
+func (e Entry) Title() (name string, ok bool) {
+	switch e.Type {
+	case "session_info":
+		return rawjson.Text(rawjson.Field(e.Raw, "name")), true
+	case "title_change":
+		return rawjson.Text(rawjson.Field(e.Raw, "title")), true
+	}
+	return "", false
+}
+
+// MoveKind is the customType of an entry that moves its session to another working directory.
+const MoveKind = "coppice.move"
+
+// Cwd returns the working directory to which an entry moves its session. false: the entry says nothing of it.
+func (e Entry) Cwd() (dir string, ok bool) {
+	if e.Type != "custom" || rawjson.Text(rawjson.Field(e.Raw, "customType")) != MoveKind {
+		return "", false
+	}
+	cwd := rawjson.Field(rawjson.Field(e.Raw, "data"), "cwd")
+	return rawjson.Text(cwd), rawjson.IsString(cwd)
+}
+
+// Settings are what a path says about how the model is run: the last word of the settings entries on it.
+// Model is "provider/id", "" when no entry names one; ThinkingLevel is "off" when no entry names one.
+type Settings struct {
+	Model         string `json:"model,omitempty"`
+	ThinkingLevel string `json:"thinkingLevel,omitempty"`
+	Mode          string `json:"mode,omitempty"`
+}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/testutil"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // Every line of real session files: read as encoding/json reads it, and
@@ -23,7 +22,7 @@ func TestRealFiles(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				r := tree.Row(l, int64(len(rows))-1)
+				r := RowOf(l, int64(len(rows))-1)
 				if r.Preview != "" {
 					previews++
 				}

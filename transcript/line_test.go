@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // referenceLine is ParseLine by means of encoding/json alone.
@@ -306,7 +305,7 @@ func BenchmarkScan(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				_ = tree.Row(h, 0)
+				_ = RowOf(h, 0)
 			}
 		}
 	})

@@ -8,9 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/internal/blob"
-	"github.com/coppice-go/coppice/internal/entries"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 var shapes = []struct {
@@ -103,10 +101,10 @@ func FuzzInspect(f *testing.F) {
 			t.Errorf("a shape of something that is no JSON: %+v", s)
 		}
 		// What is walked without validation must be safe whatever it is.
-		_ = entries.ReadParts(message)
+		_ = readParts(message)
 		_ = rawjson.Field(message, "content")
-		_ = tree.Row(Line{Type: "message", Raw: message}, 0)
-		_ = tree.Row(Line{Type: "custom_message", Raw: message}, 0)
+		_ = RowOf(Line{Type: "message", Raw: message}, 0)
+		_ = RowOf(Line{Type: "custom_message", Raw: message}, 0)
 		_, _ = blob.Externalise(message)
 	})
 }

@@ -1,23 +1,213 @@
 package transcript
 
-import "github.com/coppice-go/coppice/transcript/tree"
-
-type (
-	// Tree is the tree of a session at one moment.
-	Tree = tree.Tree
-	// Node is an entry as the tree shows it.
-	Node = tree.Node
-	// Branch is a name for a head; Head "" = an empty branch: a new root comes next.
-	Branch = tree.Branch
-	// Filter chooses what Tree.Nodes shows.
-	Filter = tree.Filter
+import (
+	"iter"
+	"slices"
+	"sync"
+	"time"
 )
 
-// The filters of pi's tree selector. None of them shows commits.
-const (
-	FilterDefault     = tree.FilterDefault     // what is said: no settings, labels, custom entries, session info
-	FilterNoTools     = tree.FilterNoTools     // of these, no tool results and no messages of nothing but calls
-	FilterUserOnly    = tree.FilterUserOnly    // the user's messages
-	FilterLabeledOnly = tree.FilterLabeledOnly // entries that carry a label
-	FilterAll         = tree.FilterAll         // every entry
-)
+// Tree is the tree of a session at one moment: columns over packed skeletons, no bodies. It never
+// changes, and all its methods are safe for concurrent use. What a method needs beyond the columns
+// (children, an index by id, labels) is made when it is first asked for.
+//
+// Wherever a method takes an id, a prefix that no other entry's id has will do. An id that is not there,
+// or not unique, returns no node; Ordinal says which. Commits are no nodes, no children and no versions:
+// CommitOn alone knows them.
+//
+// All walks are iterative. Parents that lead in a circle are cut at the entry of the circle that came
+// first, which becomes a root; Diagnostics says so.
+type Tree struct {
+	head      string
+	branches  []Branch
+	chunks    []chunk // shared with the builder, as all that is committed
+	tail      chunk
+	pending   chunk
+	parents   []uint32
+	classes   []class
+	labels    []uint32
+	noted     notes
+	irregular bool
+	ids       *idIndex
+	committed uint32
+	n         uint32
+
+	pendingParents []uint32
+	pendingClasses []class
+
+	readyOnce sync.Once
+	fixed     []uint32       // parents put right; nil = they are right as they stand
+	odd       DiagnosticList // what was put right
+	headOrd   uint32
+	onPath    []uint64 // a bit for each entry from the head to its root
+
+	linksOnce sync.Once
+	starts    []uint32 // starts[p]..starts[p+1] are the places of p's children in kids; roots at p = n
+	kids      []uint32
+
+	labelsOnce sync.Once
+	labelOf    map[uint32]uint32 // entry -> the label entry in force
+}
+
+// Node is an entry as the tree shows it.
+type Node struct {
+	ID, ParentID string // ParentID "" = a root
+	Type, Role   string // Role of a message
+	Preview      string // one line of at most 80 bytes
+	Label        string // "" = none
+	Ordinal      uint64
+	Time         time.Time
+	Size         int  // bytes of the entry's line
+	OnPath       bool // on the way from the head to its root
+}
+
+// Branch is a name for a head; Head "" = an empty branch: a new root comes next.
+type Branch struct{ Name, Head string }
+
+// Len is the number of rows, commits and pending ones included: one more than the last ordinal.
+func (t *Tree) Len() int { return int(t.n) }
+
+// Head is the id of the entry from which the next one grows; "" = none.
+func (t *Tree) Head() string { return t.head }
+
+// Branches returns the named branches.
+func (t *Tree) Branches() []Branch { return slices.Clone(t.branches) }
+
+// Node returns an entry.
+func (t *Tree) Node(id string) (Node, bool) {
+	i, err := t.find(id)
+	if err != nil {
+		return Node{}, false
+	}
+	return t.node(i), true
+}
+
+// NodeAt returns the row with this ordinal, a commit too; the zero Node if there is none.
+func (t *Tree) NodeAt(ordinal uint64) Node {
+	if ordinal >= uint64(t.n) {
+		return Node{}
+	}
+	return t.node(uint32(ordinal))
+}
+
+// Parent returns the ordinal of an entry's parent. false: it is a root, or there is no such entry.
+func (t *Tree) Parent(ordinal uint64) (uint64, bool) {
+	if ordinal >= uint64(t.n) {
+		return 0, false
+	}
+	t.ready()
+	p := t.parent(uint32(ordinal))
+	return uint64(p), p != noRow
+}
+
+// Nodes returns the entries that a filter lets through, parents first: in append order, unless an import has
+// parents that come later. ParentID is the nearest ancestor that the filter lets through too, so what is
+// yielded is a forest by itself. A filter that does not exist shows nothing.
+func (t *Tree) Nodes(f Filter) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		t.ready()
+		var nearest []uint32 // the nearest entry on the way up that is shown, itself included
+		if f != FilterAll {
+			nearest = make([]uint32, t.n)
+		}
+		for i := range t.topDown() {
+			p, shown := t.parent(i), t.shows(f, i)
+			if nearest != nil {
+				if p != noRow {
+					p = nearest[p]
+				}
+				if nearest[i] = p; shown {
+					nearest[i] = i
+				}
+			}
+			if !shown {
+				continue
+			}
+			n := t.node(i)
+			n.ParentID = t.id(p)
+			if !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// Path returns the entries from the root to leaf, leaf included.
+func (t *Tree) Path(leaf string) []Node {
+	i, err := t.find(leaf)
+	if err != nil {
+		return nil
+	}
+	t.ready()
+	var path []uint32
+	for ; i != noRow; i = t.parent(i) {
+		path = append(path, i)
+	}
+	slices.Reverse(path)
+	return t.nodes(path)
+}
+
+// Children returns the entries whose parent this is, oldest first, see SortByTime; of "" the roots.
+func (t *Tree) Children(id string) []Node {
+	p, err := t.findOrTop(id)
+	if err != nil {
+		return nil
+	}
+	var kids []uint32
+	for _, i := range t.children(p) {
+		if t.class(i)&classCommit == 0 {
+			kids = append(kids, i)
+		}
+	}
+	nodes := t.nodes(kids)
+	SortByTime(nodes)
+	return nodes
+}
+
+func (t *Tree) nodes(list []uint32) []Node {
+	if len(list) == 0 {
+		return nil
+	}
+	nodes := make([]Node, len(list))
+	for k, i := range list {
+		nodes[k] = t.node(i)
+	}
+	return nodes
+}
+
+func (t *Tree) node(i uint32) Node {
+	t.ready()
+	c, k := t.at(i)
+	r := c.row(k)
+	n := Node{
+		ID: r.ID, ParentID: t.id(t.parent(i)), Type: r.Type, Role: r.Role, Preview: r.Preview, Label: t.label(i),
+		Ordinal: uint64(i), Size: int(r.Size), OnPath: t.isOnPath(i),
+	}
+	if r.Time != 0 {
+		n.Time = time.UnixMilli(r.Time).UTC()
+	}
+	return n
+}
+
+func (t *Tree) id(i uint32) string {
+	if i == noRow {
+		return ""
+	}
+	c, k := t.at(i)
+	return string(c.appendID(nil, k))
+}
+
+func (t *Tree) class(i uint32) class {
+	if i < t.committed {
+		return t.classes[i]
+	}
+	return t.pendingClasses[i-t.committed]
+}
+
+// findOrTop is find, and for "" the place above all roots.
+func (t *Tree) findOrTop(id string) (uint32, error) {
+	if id == "" {
+		return noRow, nil
+	}
+	return t.find(id)
+}

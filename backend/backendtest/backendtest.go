@@ -43,7 +43,10 @@ type Harness struct {
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	seed := chooseSeed(t)
-	for _, group := range [][]testCase{readCases, writeCases, listCases, errorCases, raceCases, modelCases, appendCases, handleCases} {
+	for _, group := range [][]testCase{
+		readCases, writeCases, listCases, errorCases, raceCases, modelCases, appendCases,
+		handleCases,
+	} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) { runCase(t, h, c, seed) })
 		}

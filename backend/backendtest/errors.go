@@ -77,7 +77,8 @@ func testDoneContext(e *env) {
 	}
 	infos, err := collect(e.b.List(done, backend.ListOptions{}))
 	if !errors.Is(err, context.Canceled) || backend.OutcomeOf(err) != backend.NotApplied || len(infos) != 0 {
-		e.Errorf("list with a done context: %v, %v (%s); want context.Canceled, not applied", infos, err, backend.OutcomeOf(err))
+		e.Errorf("list with a done context: %v, %v (%s); want context.Canceled, not applied", infos, err,
+			backend.OutcomeOf(err))
 	}
 	e.holds("object", []byte("before"))
 	e.absent("absent")

@@ -160,7 +160,8 @@ func raceOverwrite(e *env, writer, reader backend.Backend) {
 				return fmt.Errorf("read of %s: %w", show(p), err)
 			}
 			if n < least || info.Size != int64(len(p)) {
-				return fmt.Errorf("read write %d (%d bytes, size %d) after write %d was seen or had returned", n, len(p), info.Size, least)
+				return fmt.Errorf("read write %d (%d bytes, size %d) after write %d was seen or had returned", n,
+					len(p), info.Size, least)
 			}
 			last = n
 		}
@@ -196,7 +197,8 @@ func raceDelete(e *env) {
 			switch w {
 			case 0, 1, 2:
 				p := stamped(int64(w*rounds+i), 2000)
-				if _, err := putHard(e.ctx(), e.b, key, p, backend.IfAbsent()); err != nil && !errors.Is(err, backend.ErrPrecondition) {
+				if _, err := putHard(e.ctx(), e.b, key, p, backend.IfAbsent()); err != nil &&
+					!errors.Is(err, backend.ErrPrecondition) {
 					return err
 				}
 			case 3:

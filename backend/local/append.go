@@ -173,9 +173,9 @@ func (d *domain) has(off int64, p []byte) (bool, error) {
 	return true, nil
 }
 
-// landed reports whether p lies at off. It does where the file ends with it; only a program that
-// appends without the lock can make it otherwise, and then reading tells. Where the file cannot be
-// described, the reported size is the one that must be.
+// landed reports whether p is at off. It is if the file ends with it; otherwise a program appended
+// without the lock, and the bytes at off are read and compared. If the file cannot be described, the
+// size that it must have is returned.
 func (d *domain) landed(off int64, p []byte) (vfs.Stat, bool) {
 	end := off + int64(len(p))
 	st, err := d.file.Stat()

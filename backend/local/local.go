@@ -103,7 +103,7 @@ func Open(dir string, o *Options) (*Backend, error) {
 	}
 	if opts.FS == nil {
 		if dir == "" {
-			return nil, fail("open", "", backend.NotApplied, errors.New("no directory given"))
+			return nil, fail("open", "", backend.NotApplied, errors.New("no directory"))
 		}
 		abs, err := filepath.Abs(dir)
 		if err != nil {

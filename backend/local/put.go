@@ -29,7 +29,9 @@ func (b *Backend) Put(ctx context.Context, key string, p []byte, c backend.Cond)
 	return info, nil
 }
 
-func (b *Backend) put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, backend.Outcome, error) {
+func (b *Backend) put(
+	ctx context.Context, key string, p []byte, c backend.Cond,
+) (backend.Info, backend.Outcome, error) {
 	// A lost condition is mostly lost already, and then nothing needs to be written.
 	_, err := vfs.Lookup(b.fs, key)
 	_, match := c.Match()

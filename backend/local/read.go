@@ -94,14 +94,15 @@ func (b *Backend) openWhole(ctx context.Context, key string) (vfs.File, vfs.Stat
 func (b *Backend) wholeStat(ctx context.Context, f vfs.File) (vfs.Stat, error) {
 	// Where a file system has no locks there are no appends either, and all else is atomic by rename.
 	err := b.await(ctx, f, false)
+	locked := err == nil
 	if err != nil && !vfs.Unsupported(err) {
 		return vfs.Stat{}, err
 	}
-	st, serr := f.Stat()
-	if serr != nil {
-		return vfs.Stat{}, vfs.Step("stat", serr)
+	st, err := f.Stat()
+	if err != nil {
+		return vfs.Stat{}, vfs.Step("stat", err)
 	}
-	if err == nil {
+	if locked {
 		if err := f.Unlock(); err != nil {
 			return vfs.Stat{}, vfs.Step("unlock", err)
 		}

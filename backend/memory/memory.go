@@ -31,7 +31,7 @@ import (
 func init() {
 	backend.Register("mem", func(_ context.Context, u *url.URL) (backend.Backend, error) {
 		if u.Host != "" || u.Path != "" || u.Opaque != "" || u.RawQuery != "" {
-			return nil, errors.New("memory has no places: the whole address is \"mem:\"")
+			return nil, errors.New("the address of a memory store is \"mem:\", and nothing else")
 		}
 		return New(), nil
 	})

@@ -34,11 +34,12 @@ func openURL(ctx context.Context, u *url.URL) (backend.Backend, error) {
 func parseURL(u *url.URL) (bucket, prefix string, o *Options, err error) {
 	switch {
 	case u.User != nil:
-		return "", "", nil, errors.New("credentials do not belong in an address: use the environment, a profile or a role")
+		return "", "", nil,
+			errors.New("credentials do not belong in an address: use the environment, a profile or a role")
 	case u.Host == "" || u.Opaque != "" || u.Port() != "":
 		return "", "", nil, errors.New("want s3://bucket/prefix")
 	case u.Fragment != "":
-		return "", "", nil, errors.New("an address of S3 has no fragment")
+		return "", "", nil, errors.New("an S3 address cannot have a fragment")
 	}
 	prefix = strings.Trim(u.Path, "/")
 	if prefix != "" {

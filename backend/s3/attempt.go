@@ -93,7 +93,9 @@ func (b *Backend) read(ctx context.Context, op, key string, call func(a *attempt
 
 // write runs one attempt of a write, and further ones only while it certainly had no effect. What a busy
 // store says goes back to the caller, who may have something newer to write by then; unless patient.
-func (b *Backend) write(ctx context.Context, op, key string, size int, patient bool, call func(a *attempt) error) error {
+func (b *Backend) write(
+	ctx context.Context, op, key string, size int, patient bool, call func(a *attempt) error,
+) error {
 	for try := 1; ; try++ {
 		if err := b.wait(ctx, b.pace.next(key)); err != nil {
 			return fail(op, key, backend.NotApplied, err)

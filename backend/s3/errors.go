@@ -38,7 +38,8 @@ func (b *Backend) judge(ctx context.Context, a *attempt, err error) verdict {
 	}
 	if other := elsewhere(err); other != nil {
 		return verdict{
-			cause:   fmt.Errorf("no credentials (set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role): %w", other),
+			cause: fmt.Errorf(
+				"no credentials (set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role): %w", other),
 			outcome: backend.NotApplied,
 		}
 	}
@@ -131,7 +132,8 @@ func answered(err error) *answer {
 	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() != "UnknownError" {
 		s.code, s.message = api.ErrorCode(), api.ErrorMessage()
 	}
-	if s.message == http.StatusText(s.status) && (re.Response.Request == nil || re.Response.Request.Method != http.MethodHead) {
+	if s.message == http.StatusText(s.status) &&
+		(re.Response.Request == nil || re.Response.Request.Method != http.MethodHead) {
 		s.code, s.message = "", "" // made up by the SDK from the status: there was no body to hold a code
 	}
 	return s
@@ -190,7 +192,7 @@ func (b *Backend) weigh(s *answer) verdict {
 	case s.status >= 500, s.status < 300, s.status == http.StatusRequestTimeout, s.code == "RequestTimeout":
 		return verdict{cause: s, again: true}
 	case s.code == "":
-		return verdict{cause: fmt.Errorf("the answer is not one of S3: %w", s)}
+		return verdict{cause: fmt.Errorf("not an S3 response: %w", s)}
 	}
 	return b.refused(s, not)
 }
@@ -198,7 +200,8 @@ func (b *Backend) weigh(s *answer) verdict {
 // refused is the error of an answer that no other attempt changes, in words that help.
 func (b *Backend) refused(s *answer, not func(string, ...any) verdict) verdict {
 	switch {
-	case s.region != "" && (s.status < 400 || s.code == "AuthorizationHeaderMalformed" || s.code == "IllegalLocationConstraintException"):
+	case s.region != "" &&
+		(s.status < 400 || s.code == "AuthorizationHeaderMalformed" || s.code == "IllegalLocationConstraintException"):
 		return not("the bucket is in the region %q: correct the address: %w", s.region, s)
 	case s.status == http.StatusForbidden, s.status == http.StatusUnauthorized:
 		return not("%w: %w", fs.ErrPermission, s)

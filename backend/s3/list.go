@@ -27,7 +27,8 @@ func (b *Backend) List(ctx context.Context, o backend.ListOptions) iter.Seq2[bac
 // list yields page by page. A nil error also means that the loop was left.
 func (b *Backend) list(ctx context.Context, o backend.ListOptions, yield func(backend.Info, error) bool) error {
 	if o.Delimiter != "" && o.Delimiter != "/" {
-		return fail("list", o.Prefix, backend.NotApplied, fmt.Errorf("delimiter %q is neither empty nor \"/\"", o.Delimiter))
+		return fail("list", o.Prefix, backend.NotApplied,
+			fmt.Errorf("delimiter %q is neither empty nor \"/\"", o.Delimiter))
 	}
 	in := &s3.ListObjectsV2Input{Bucket: aws.String(b.bucket), RequestPayer: b.payer()}
 	if o.Prefix != "" {
@@ -55,7 +56,8 @@ func (b *Backend) list(ctx context.Context, o backend.ListOptions, yield func(ba
 			}
 			if info.Key <= last {
 				if info.Key > o.After && info.Key < last {
-					return fail("list", o.Prefix, backend.NotApplied, fmt.Errorf("%q comes after %q: this store does not list in order", info.Key, last))
+					return fail("list", o.Prefix, backend.NotApplied,
+						fmt.Errorf("%q comes after %q: this store does not list in order", info.Key, last))
 				}
 				continue
 			}
@@ -76,7 +78,9 @@ func (b *Backend) list(ctx context.Context, o backend.ListOptions, yield func(ba
 
 // page asks for one page; next is nil for the last. It enters by itself, so that the body of a loop over
 // a listing may close the backend.
-func (b *Backend) page(ctx context.Context, in *s3.ListObjectsV2Input, none bool) (infos []backend.Info, next *string, err error) {
+func (b *Backend) page(
+	ctx context.Context, in *s3.ListObjectsV2Input, none bool,
+) (infos []backend.Info, next *string, err error) {
 	prefix := aws.ToString(in.Prefix)
 	if err := b.enter(ctx, "list", prefix); err != nil {
 		return nil, nil, err
@@ -108,7 +112,8 @@ func (b *Backend) page(ctx context.Context, in *s3.ListObjectsV2Input, none bool
 	slices.SortFunc(infos, func(x, y backend.Info) int { return strings.Compare(x.Key, y.Key) })
 	if aws.ToBool(out.IsTruncated) {
 		if next = out.NextContinuationToken; aws.ToString(next) == "" {
-			return nil, nil, fail("list", prefix, backend.NotApplied, fmt.Errorf("a page that is not the last does not say where the next one begins"))
+			return nil, nil, fail("list", prefix, backend.NotApplied,
+				fmt.Errorf("a truncated page has no continuation token"))
 		}
 	}
 	return infos, next, nil

@@ -154,7 +154,7 @@ func take(a *attempt, out *s3.GetObjectOutput, r backend.Range, w wanted) (p []b
 	return p[off-first : off-first+n : off-first+n], size, nil
 }
 
-// readBody reads to the end, where the SDK compares the checksum. length -1 = not told.
+// readBody reads to the end, where the SDK compares the checksum. length -1 = unknown.
 func readBody(r io.Reader, length int64) ([]byte, error) {
 	if length < 0 {
 		p, err := io.ReadAll(io.LimitReader(r, backend.MaxObjectSize+1))
@@ -171,7 +171,7 @@ func readBody(r io.Reader, length int64) ([]byte, error) {
 	for {
 		switch n, err := r.Read(more[:]); {
 		case n > 0:
-			return nil, fmt.Errorf("body of more than the %d bytes that were announced", length)
+			return nil, fmt.Errorf("body is longer than its content length of %d bytes", length)
 		case errors.Is(err, io.EOF):
 			return p, nil
 		case err != nil:
@@ -194,7 +194,8 @@ func contentRange(text string, n int64) (first, size int64, err error) {
 	first, err = strconv.ParseInt(from, 10, 64)
 	last, err2 := strconv.ParseInt(to, 10, 64)
 	size, err3 := strconv.ParseInt(total, 10, 64)
-	if err := errors.Join(err, err2, err3); err != nil || !ok || !ok2 || first < 0 || last-first+1 != n || last >= size {
+	if err := errors.Join(err, err2, err3); err != nil || !ok || !ok2 || first < 0 || last-first+1 != n ||
+		last >= size {
 		return 0, 0, fmt.Errorf("content range %.100q of %d bytes", text, n)
 	}
 	return first, size, nil
@@ -245,10 +246,10 @@ func (b *Backend) whichIsMissing(ctx context.Context, op, key string, err error)
 		out, err := b.client.GetObject(a.ctx, &s3.GetObjectInput{
 			Bucket: aws.String(b.bucket), Key: aws.String(key), Range: aws.String("bytes=0-0"), RequestPayer: b.payer(),
 		})
-		if err == nil {
-			err = out.Body.Close()
+		if err != nil {
+			return err
 		}
-		return err
+		return out.Body.Close()
 	})
 	if s, ok := errors.AsType[*answer](asked); ok && s.code == "NoSuchBucket" {
 		return asked

@@ -122,7 +122,7 @@ func Open(ctx context.Context, bucket string, o *Options) (*Backend, error) {
 		return nil, fail("open", "", backend.NotApplied, err)
 	}
 	if bucket == "" {
-		return nil, fail("open", "", backend.NotApplied, errors.New("no bucket given"))
+		return nil, fail("open", "", backend.NotApplied, errors.New("no bucket"))
 	}
 	cfg, err := b.o.config(ctx)
 	if err != nil {
@@ -173,7 +173,7 @@ func (o *Options) complete() error {
 	}
 	switch {
 	case o.Rate < 0 || math.IsNaN(o.Rate) || math.IsInf(o.Rate, 0):
-		return fmt.Errorf("rate %v: want the writes a second that one key takes", o.Rate)
+		return fmt.Errorf("rate %v: want the writes per second for one key", o.Rate)
 	case o.SSE != "" && o.SSE != "AES256" && o.SSE != "aws:kms" && o.SSE != "aws:kms:dsse":
 		return fmt.Errorf("sse %q: want AES256, aws:kms or aws:kms:dsse", o.SSE)
 	case o.KMSKey != "" && !o.kms():
@@ -206,7 +206,7 @@ func (o *Options) config(ctx context.Context) (aws.Config, error) {
 	}
 	if cfg.Region == "" {
 		if o.Endpoint == "" && cfg.BaseEndpoint == nil {
-			return cfg, errors.New("no region: give one in the address (region=), or set AWS_REGION")
+			return cfg, errors.New("no region: set it in the address (region=) or in AWS_REGION")
 		}
 		cfg.Region = "us-east-1"
 	}

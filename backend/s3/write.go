@@ -64,7 +64,7 @@ func (b *Backend) Put(ctx context.Context, key string, p []byte, c backend.Cond)
 
 // errNoVersion: the write was acknowledged without the version that the next condition needs. As with a
 // lost answer, the caller has to look.
-var errNoVersion = errors.New("the answer holds no ETag")
+var errNoVersion = errors.New("the response has no ETag")
 
 // conditioned returns those answers their meaning that depend on the condition.
 func conditioned(err error, key string, match, conditional bool) error {
@@ -73,7 +73,8 @@ func conditioned(err error, key string, match, conditional bool) error {
 	case match && errors.Is(err, fs.ErrNotExist):
 		// S3 answers 404 where the object of an IfMatch is missing, other stores 412. No one is to read
 		// ErrNotExist out of it, and take the object for one that never was.
-		return fail("put", key, backend.NotApplied, fmt.Errorf("%w: there is no object: %w", backend.ErrPrecondition, s))
+		return fail("put", key, backend.NotApplied,
+			fmt.Errorf("%w: there is no object: %w", backend.ErrPrecondition, s))
 	case answered && conditional && s.code == "NotImplemented":
 		return fail("put", key, backend.NotApplied, fmt.Errorf("%w: %w", backend.ErrNoCAS, s))
 	}
@@ -114,7 +115,8 @@ func (b *Backend) payer() types.RequestPayer {
 // writable reports whether a version can be written into a condition, where "*" and a quote would mean
 // something else. No version that this package gave is refused.
 func writable(v backend.Version) bool {
-	return v != "" && v != "*" && strings.IndexFunc(string(v), func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' }) < 0
+	return v != "" && v != "*" &&
+		strings.IndexFunc(string(v), func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' }) < 0
 }
 
 // Delete removes an object. A request that may have had its effect is not sent again: what it would
@@ -139,15 +141,15 @@ func tooLarge(size int64) error {
 	return fmt.Errorf("%w: %d bytes, the limit is %d", backend.ErrTooLarge, size, int64(backend.MaxObjectSize))
 }
 
-// body is what is sent of the caller's bytes. The HTTP client may go on reading after it has returned an
-// error; detached, the body gives it nothing more of what is the caller's again.
+// body is a request body on the caller's bytes. The HTTP client may continue to read after it has returned
+// an error; a detached body returns none of the bytes, because the caller may change them by then.
 type body struct {
 	mu   sync.Mutex
 	r    *bytes.Reader
 	gone bool
 }
 
-var errDetached = errors.New("the call is over")
+var errDetached = errors.New("the call has ended")
 
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()

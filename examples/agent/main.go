@@ -112,7 +112,8 @@ func loop(ctx context.Context, s *coppice.Session, st *State) error {
 
 // keep keeps the work of a turn whose commit lost or is in doubt: as branch r.Kept if another was first.
 func keep(ctx context.Context, s *coppice.Session, err error) error {
-	if errors.Is(err, coppice.ErrConflict) || errors.Is(err, coppice.ErrFenced) || errors.Is(err, coppice.ErrCommitUnknown) {
+	if errors.Is(err, coppice.ErrConflict) || errors.Is(err, coppice.ErrFenced) ||
+		errors.Is(err, coppice.ErrCommitUnknown) {
 		r, rerr := s.Rebase(ctx)
 		log.Printf("seq %d, turn kept as %q", r.Seq, r.Kept)
 		return errors.Join(err, rerr)

@@ -50,15 +50,18 @@ func handler(store *coppice.Store) http.Handler {
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) { list(w, r, store) })
 	mux.HandleFunc("GET /{id}", reading(store, page))
 	mux.HandleFunc("GET /{id}/events", reading(store, events))
-	mux.HandleFunc("POST /{id}/edit/{entry}", writing(store, func(r *http.Request, s *coppice.Session) (coppice.Receipt, error) {
-		return s.Edit(r.Context(), r.PathValue("entry"), entry.User(r.FormValue("text"))) // grows a sibling
-	}))
-	mux.HandleFunc("POST /{id}/switch/{entry}", writing(store, func(r *http.Request, s *coppice.Session) (coppice.Receipt, error) {
-		return s.Switch(r.Context(), r.PathValue("entry")) // ‹1/2›
-	}))
-	mux.HandleFunc("POST /{id}/label/{entry}", writing(store, func(r *http.Request, s *coppice.Session) (coppice.Receipt, error) {
-		return s.Label(r.Context(), r.PathValue("entry"), r.FormValue("text"))
-	}))
+	mux.HandleFunc("POST /{id}/edit/{entry}",
+		writing(store, func(r *http.Request, s *coppice.Session) (coppice.Receipt, error) {
+			return s.Edit(r.Context(), r.PathValue("entry"), entry.User(r.FormValue("text"))) // grows a sibling
+		}))
+	mux.HandleFunc("POST /{id}/switch/{entry}",
+		writing(store, func(r *http.Request, s *coppice.Session) (coppice.Receipt, error) {
+			return s.Switch(r.Context(), r.PathValue("entry")) // ‹1/2›
+		}))
+	mux.HandleFunc("POST /{id}/label/{entry}",
+		writing(store, func(r *http.Request, s *coppice.Session) (coppice.Receipt, error) {
+			return s.Label(r.Context(), r.PathValue("entry"), r.FormValue("text"))
+		}))
 	return mux
 }
 
@@ -134,13 +137,16 @@ func events(w http.ResponseWriter, r *http.Request, s *coppice.Session) error {
 	return nil
 }
 
-func reading(store *coppice.Store, f func(http.ResponseWriter, *http.Request, *coppice.Session) error) http.HandlerFunc {
+func reading(
+	store *coppice.Store, f func(http.ResponseWriter, *http.Request, *coppice.Session) error,
+) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s, err := store.Open(r.Context(), r.PathValue("id"), &coppice.SessionOptions{ReadOnly: true})
-		if err == nil {
-			err = errors.Join(f(w, r, s), s.Close())
-		}
 		if err != nil {
+			fail(w, err)
+			return
+		}
+		if err := errors.Join(f(w, r, s), s.Close()); err != nil {
 			fail(w, err)
 		}
 	}
@@ -149,12 +155,12 @@ func reading(store *coppice.Store, f func(http.ResponseWriter, *http.Request, *c
 func writing(store *coppice.Store, f func(*http.Request, *coppice.Session) (coppice.Receipt, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s, err := store.Open(r.Context(), r.PathValue("id"), &coppice.SessionOptions{KeepBoth: true})
-		var receipt coppice.Receipt
-		if err == nil {
-			receipt, err = f(r, s)
-			err = errors.Join(err, s.Close())
-		}
 		if err != nil {
+			fail(w, err)
+			return
+		}
+		receipt, err := f(r, s)
+		if err = errors.Join(err, s.Close()); err != nil {
 			fail(w, err)
 			return
 		}

@@ -5,13 +5,9 @@
 // tides; the agent mends two bugs, tries a cache that does not work out, makes a year's table fast,
 // and adds a calendar export. So it holds what real sessions hold: messages that were edited and sent
 // again, an attempt that was given up, a compaction in the middle, labels, changes of model.
-//
-// script.txt is its source; generate plays it. Equal scripts give equal bytes, ids included.
 package session
 
 import _ "embed"
-
-//go:generate go run ./generate script.txt session.jsonl
 
 // JSONL is the session file: a header line, then one entry a line, each with its newline.
 //

@@ -36,7 +36,10 @@ const (
 	Hold               // reset the connection, and keep the request for Deliver
 )
 
-var kindNames = [...]string{"none", "lose-request", "refuse", "lose-answer", "cut-answer", "delay-answer", "replace-answer", "hold"}
+var kindNames = [...]string{
+	"none", "lose-request", "refuse", "lose-answer", "cut-answer", "delay-answer",
+	"replace-answer", "hold",
+}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -279,7 +282,8 @@ func (p *Proxy) choose(r *http.Request) Fault {
 
 // forward sends a request to the server and reads the whole answer.
 func (p *Proxy) forward(ctx context.Context, r *request) (*answer, error) {
-	req, err := http.NewRequestWithContext(ctx, r.method, p.upstream.Scheme+"://"+p.upstream.Host+r.path, bytes.NewReader(r.body))
+	req, err := http.NewRequestWithContext(ctx, r.method, p.upstream.Scheme+"://"+p.upstream.Host+r.path,
+		bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}
@@ -337,7 +341,7 @@ func (a *answer) told(f Fault) int {
 	return a.status
 }
 
-// answer tells the client, as the fault wants it.
+// answer answers the client as the fault demands.
 func (a *answer) answer(w http.ResponseWriter, f Fault) {
 	switch f.Kind {
 	case LoseAnswer:
@@ -384,7 +388,8 @@ func refuse(w http.ResponseWriter, f Fault) {
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(f.Status)
-	fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>injected</Message></Error>", f.Code)
+	fmt.Fprintf(w,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>injected</Message></Error>", f.Code)
 }
 
 // reset sends some bytes and cuts the connection; with none it goes by RST, as a crash would do it.

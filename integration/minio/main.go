@@ -129,7 +129,8 @@ func freeAddr(ctx context.Context) (string, error) {
 func serve(bin, addr, dir string) (*exec.Cmd, error) {
 	cmd := exec.Command(bin, "server", "--quiet", "--address", addr, filepath.Join(dir, "data"))
 	cmd.Env = []string{
-		"HOME=" + dir, "MINIO_ROOT_USER=" + user, "MINIO_ROOT_PASSWORD=" + password, "MINIO_BROWSER=off", "MINIO_UPDATE=off",
+		"HOME=" + dir, "MINIO_ROOT_USER=" + user, "MINIO_ROOT_PASSWORD=" + password, "MINIO_BROWSER=off",
+		"MINIO_UPDATE=off",
 	}
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {

@@ -70,7 +70,8 @@ func build(ctx context.Context, goos string) (string, error) {
 	cmd.Dir = src
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+runtime.GOARCH)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("integration/s3server cannot be built (without network, point S3TEST_BIN at a binary): %w\n%s", err, out)
+		return "", fmt.Errorf(
+			"build integration/s3server (without network, point S3TEST_BIN at a binary): %w\n%s", err, out)
 	}
 	return path, os.Rename(temp, path)
 }

@@ -58,7 +58,10 @@ func openContainer(ctx context.Context) (*Target, error) {
 	ctr, err := testcontainers.Run(ctx, "",
 		testcontainers.WithDockerfile(image),
 		testcontainers.WithExposedPorts(containerPort+"/tcp"),
-		testcontainers.WithEnv(map[string]string{"ROOT_ACCESS_KEY": AccessKey, "ROOT_SECRET_KEY": SecretKey, "GOMAXPROCS": "2"}),
+		testcontainers.WithEnv(map[string]string{
+			"ROOT_ACCESS_KEY": AccessKey, "ROOT_SECRET_KEY": SecretKey,
+			"GOMAXPROCS": "2",
+		}),
 		testcontainers.WithLabels(map[string]string{Label: "server"}),
 		testcontainers.WithHostConfigModifier(func(c *mobycontainer.HostConfig) { c.AutoRemove = true }),
 		testcontainers.WithWaitStrategy(wait.ForLog("ready ").WithStartupTimeout(startWithin)),

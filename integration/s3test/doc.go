@@ -1,4 +1,4 @@
-// Package s3test gives tests a real S3 server, by one of several lanes:
+// Package s3test starts or connects to a real S3 server for tests, by one of several lanes:
 //
 //	process    a server of our own, as a process on 127.0.0.1
 //	endpoint   the store that S3_TEST_ENDPOINT names, in place of it

@@ -35,7 +35,10 @@ type Target struct {
 func (s *Server) Target(bucket string) *Target {
 	return &Target{
 		Endpoint: s.URL(), Bucket: bucket, PathStyle: true, near: true, plain: s.URL(),
-		Config: aws.Config{Region: Region, Credentials: credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, "")},
+		Config: aws.Config{
+			Region:      Region,
+			Credentials: credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, ""),
+		},
 	}
 }
 
@@ -146,10 +149,11 @@ func (t *Target) Prefix(tb testing.TB) string {
 		}
 		defer b.Close()
 		for info, err := range b.List(context.Background(), backend.ListOptions{Prefix: prefix + "/"}) {
-			if err == nil {
-				err = b.Delete(context.Background(), info.Key)
-			}
 			if err != nil {
+				tb.Errorf("clean up %s: %v", prefix, err)
+				return
+			}
+			if err := b.Delete(context.Background(), info.Key); err != nil {
 				tb.Errorf("clean up %s: %v", prefix, err)
 				return
 			}

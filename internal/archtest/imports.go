@@ -18,23 +18,24 @@ type edge struct {
 var (
 	pure     = []string{"codec", "transcript/...", "entry", "checkpoint", "snapshot"}
 	storage  = []string{"backend", "internal/trace"}
-	working  = []string{"internal/blob", "internal/pathwindow"} // a path that grows, with its images apart
 	format   = []string{"internal/layout", "internal/segment"}
 	log      = join(format, "internal/journal", "internal/journal/state", "internal/journal/store")
 	rooms    = []string{"internal/session", "internal/transfer"}
-	reading  = []string{"internal/blob", "internal/diag", "internal/rawjson", "transcript/..."} // of session files
+	reading  = []string{"internal/blob", "internal/rawjson", "transcript/..."} // of session files
 	parsing  = join(reading, "interop", "interop/internal/...")
 	facade   = join(pure, storage, "", "interop/...")
-	anywhere = join(pure, "", "backend/...", "export", "manager", "searchindex", "interop/...", "internal/...", "examples/...")
+	anywhere = join(pure, "", "backend/...", "export", "manager", "searchindex", "interop/...", "internal/...",
+		"examples/...")
 )
 
 const (
-	uuid    = "github.com/google/uuid"
-	humane  = "github.com/dustin/go-humanize"
-	xSys    = "golang.org/x/sys"
-	xTerm   = "golang.org/x/term"
-	zstd    = "github.com/klauspost/compress"
-	msgpack = "github.com/vmihailenco/msgpack/v5"
+	uuid     = "github.com/google/uuid"
+	humane   = "github.com/dustin/go-humanize"
+	goldmark = "github.com/yuin/goldmark"
+	xSys     = "golang.org/x/sys"
+	xTerm    = "golang.org/x/term"
+	zstd     = "github.com/klauspost/compress"
+	msgpack  = "github.com/vmihailenco/msgpack/v5"
 )
 
 // table is the import rule of the module: imports point one way. The most specific line wins. A line
@@ -43,20 +44,18 @@ const (
 var table = []edge{
 	{dir: "codec", ext: []string{zstd, msgpack}},
 	{dir: "internal/blob", ours: []string{"internal/rawjson"}},
-	{dir: "internal/derive", ours: []string{"internal/diag", "internal/entries", "internal/rawjson"}},
-	{dir: "internal/diag"},
-	{dir: "internal/entries", ours: []string{"internal/rawjson"}},
 	{dir: "internal/fault", ours: []string{"backend"}},
 	{dir: "internal/parallel"},
-	{dir: "internal/pathwindow", ours: []string{"internal/derive", "internal/diag", "internal/rawjson", "transcript"}},
 	{dir: "internal/rawjson"},
+	{dir: "internal/shortid"},
 	{dir: "internal/testutil"},
 	{dir: "internal/trace", ours: []string{"backend"}},
 	{dir: "internal/vfs", ext: []string{xSys}},
-	{dir: "transcript", ours: []string{"codec", "internal/derive", "internal/diag", "internal/entries", "internal/rawjson"}, ext: []string{uuid}},
+	{dir: "transcript", ours: []string{"codec", "internal/rawjson", "internal/shortid"}, ext: []string{uuid}},
+	{dir: "transcript/view", ours: []string{"transcript"}},
 	{dir: "entry", ours: []string{"transcript"}},
 	{
-		dir: "checkpoint", ours: []string{"codec", "transcript"},
+		dir: "checkpoint", ours: []string{"codec", "internal/rawjson", "transcript"},
 		ext: []string{uuid, "github.com/wI2L/jsondiff", "github.com/evanphx/json-patch/v5"},
 	},
 	{dir: "snapshot", ours: []string{"codec", "transcript", "checkpoint"}},
@@ -64,26 +63,37 @@ var table = []edge{
 	{dir: "backend"},
 	{dir: "backend/backendtest", ours: storage, ext: []string{"github.com/google/go-cmp"}},
 	{dir: "backend/local", ours: []string{"backend", "internal/vfs"}, ext: []string{xSys}},
-	{dir: "backend/s3", ours: []string{"backend"}, ext: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}},
+	{
+		dir: "backend/s3", ours: []string{"backend"},
+		ext: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"},
+	},
 	{dir: "backend/...", ours: []string{"backend"}},
 
 	{dir: "internal/casprobe", ours: []string{"backend", "internal/layout"}},
 	{dir: "internal/layout", ours: join(pure, "backend")},
 	{dir: "internal/segment", ours: join(pure, "internal/layout")},
-	{dir: "internal/journal/state", ours: join(pure, working, "backend", "internal/rawjson", "internal/segment")},
+	{dir: "internal/journal/state", ours: join(pure, "backend", "internal/blob", "internal/rawjson",
+		"internal/segment")},
 	{dir: "internal/journal/store", ours: join(pure, "backend", format, "internal/parallel", "internal/journal/state")},
-	{dir: "internal/journal", ours: join(pure, working, storage, format, "internal/parallel", "internal/journal/..."), ext: []string{uuid}},
-	{dir: "internal/session", ours: join(pure, working, storage, "internal/parallel", "internal/journal/...")},
-	{dir: "internal/transfer", ours: join(pure, "backend", "internal/blob", "internal/layout", "internal/rawjson", "internal/journal/...", "internal/journal", "internal/session")},
+	{
+		dir: "internal/journal", ours: join(pure, storage, format, "internal/blob", "internal/parallel",
+			"internal/journal/..."),
+		ext: []string{uuid},
+	},
+	{dir: "internal/session", ours: join(pure, storage, "internal/blob", "internal/parallel", "internal/shortid",
+		"internal/journal/...")},
+	{dir: "internal/transfer", ours: join(pure, "backend", "internal/blob", "internal/layout", "internal/rawjson",
+		"internal/journal/...", "internal/journal", "internal/session")},
 	{dir: "internal/listing", ours: join(pure, "backend", "internal/layout", "internal/parallel")},
 	{dir: "internal/check", ours: join(pure, storage, log, "internal/blob", "internal/journal/...")},
 	{dir: "internal/gc", ours: join(pure, storage, log, "internal/check")},
 	{dir: "internal/repair", ours: join(pure, storage, log, "internal/journal/...", "internal/check")},
-	{dir: "", ours: join(pure, storage, log, rooms, "internal/casprobe", "internal/listing", "internal/check", "internal/gc", "internal/repair"), ext: []string{uuid}},
+	{dir: "", ours: join(pure, storage, log, rooms, "internal/casprobe", "internal/listing", "internal/check",
+		"internal/gc", "internal/repair"), ext: []string{uuid}},
 
 	{dir: "internal/message", ours: []string{"internal/rawjson"}},
-	{dir: "export", ours: join(pure, "", "internal/message")},
-	{dir: "manager", ours: join(pure, "", "internal/message")},
+	{dir: "export", ours: join(pure, "", "internal/message", "manager"), ext: []string{goldmark, humane}},
+	{dir: "manager", ours: join(pure, "", "internal/message", "internal/shortid")},
 	{dir: "searchindex", ours: join(pure, "", "internal/message"), ext: []string{"modernc.org/sqlite"}},
 	{dir: "interop", ours: []string{"transcript/..."}},
 	{dir: "interop/internal/jsonl", ours: reading},
@@ -97,12 +107,20 @@ var table = []edge{
 	{dir: "interop/codex", ours: join(parsing, "internal/parallel"), ext: []string{uuid, zstd}},
 	{dir: "interop/formats", ours: join(parsing, "interop/...")},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
-	{dir: "internal/cli", ours: anywhere, ext: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"}},
-	{dir: "internal/cli/importer", ours: join(pure, "", "internal/journal", "internal/layout", "interop/..."), ext: []string{uuid}},
+	{dir: "internal/cli", ours: anywhere, ext: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", uuid}},
 	{
-		dir: "internal/cli/term", ours: join(pure, "internal/message"),
+		dir: "internal/cli/importer", ours: join(pure, "", "internal/journal", "internal/layout", "interop/..."),
+		ext: []string{uuid},
+	},
+	{
+		dir: "internal/cli/term", ours: join(pure, "internal/message", "internal/shortid"),
 		ext: []string{"github.com/schollz/progressbar/v3", humane, xTerm},
 	},
+	{
+		dir:  "internal/cli/tui",
+		ours: []string{"", "internal/cli/term", "manager", "transcript/..."}, ext: []string{"charm.land/bubbletea/v2"},
+	},
+	{dir: "internal/cli/watch", ext: []string{"github.com/fsnotify/fsnotify"}},
 	{dir: "internal/cli/clitest", ours: []string{"examples/..."}, ext: []string{"github.com/rogpeppe/go-internal"}},
 	{dir: "cmd/...", ours: join(pure, "", "backend/...", "internal/cli")},
 	{dir: "examples/...", ours: join(pure, "", "backend/...", "interop/...", "examples/...")},
@@ -113,6 +131,7 @@ var table = []edge{
 // testModules are what tests may import beside what their package may. Folders of ours are free to
 // them: a test may stand a package beside any other.
 var testModules = []string{
+	"github.com/creack/pty",
 	"github.com/google/go-cmp",
 	"github.com/rogpeppe/go-internal",
 	"go.uber.org/goleak",

@@ -47,7 +47,9 @@ type Prover struct {
 }
 
 // New makes a prover for the store b. rand has to be safe for concurrent use. No I/O.
-func New(b backend.Backend, now func() time.Time, rand io.Reader, sleep func(context.Context, time.Duration) error) *Prover {
+func New(
+	b backend.Backend, now func() time.Time, rand io.Reader, sleep func(context.Context, time.Duration) error,
+) *Prover {
 	p := &Prover{b: b, now: now, rand: rand, sleep: sleep, turn: make(chan struct{}, 1)}
 	p.turn <- struct{}{}
 	return p

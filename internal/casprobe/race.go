@@ -14,7 +14,7 @@ import (
 const Racers = 32
 
 // ErrUnclear says that the store answered too little to tell: it is busy, or answers were lost.
-var ErrUnclear = errors.New("it was not found out whether the store honours conditional writes")
+var ErrUnclear = errors.New("cannot determine whether the store honours conditional writes")
 
 // Stale finds out, with four requests and no race, whether what must be refused is refused. Nothing may
 // be at key.
@@ -70,13 +70,13 @@ func Race(ctx context.Context, b backend.Backend, key string, replace bool) erro
 	for _, i := range append(slices.Clone(r.Won), r.Doubt...) {
 		if string(got) == string(body(i)) {
 			if len(r.Won) > 0 && i != r.Won[0] {
-				return fmt.Errorf("writer %d won, %q is there: %w", r.Won[0], got, backend.ErrNoCAS)
+				return fmt.Errorf("writer %d won, but the object contains %q: %w", r.Won[0], got, backend.ErrNoCAS)
 			}
 			return nil
 		}
 	}
 	if len(r.Won) > 0 {
-		return fmt.Errorf("writer %d won, %q is there: %w", r.Won[0], got, backend.ErrNoCAS)
+		return fmt.Errorf("writer %d won, but the object contains %q: %w", r.Won[0], got, backend.ErrNoCAS)
 	}
 	return fmt.Errorf("none of %d writers is known to have won: %w", Racers, ErrUnclear)
 }
@@ -95,7 +95,7 @@ func unclear(err error) error {
 type Result struct {
 	Won, Doubt []int // applied; perhaps applied
 	Refused    int
-	Other      error // what the doubtful and the failed ones were told, joined
+	Other      error // the errors of the doubtful and the failed ones, joined
 }
 
 // Compete runs Racers writers at once and joins them.

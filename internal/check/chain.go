@@ -38,7 +38,9 @@ type place struct {
 
 // leaves returns the references to all sealed segments in order; index objects that cannot be read are
 // handed to bad.
-func leaves(ctx context.Context, b backend.Backend, id string, m checkpoint.SegmentMap, bad func(key string, ref codec.Ref, err error)) []link {
+func leaves(ctx context.Context, b backend.Backend, id string, m checkpoint.SegmentMap,
+	bad func(key string, ref codec.Ref, err error),
+) []link {
 	var out []link
 	var down func(level int, ref codec.Ref)
 	down = func(level int, ref codec.Ref) {
@@ -107,7 +109,8 @@ func read(raw []byte, id string, seg layout.Segment, at place) *reading {
 		r.wrong(Mismatch, 0, nil, "it begins with entry %d of epoch %d", p.First, p.Epoch)
 	case at.known && p.FirstSeq != at.seq:
 		r.wrong(Mismatch, 0, nil, "it begins with commit %d where %d comes next", p.FirstSeq, at.seq)
-	case at.known && at.name != "" && !standsIn(at.name, p.PrevName) && (p.PrevSelf != at.self || p.PrevName != at.name):
+	case at.known && at.name != "" && !standsIn(at.name, p.PrevName) &&
+		(p.PrevSelf != at.self || p.PrevName != at.name):
 		r.wrong(Mismatch, 0, nil, "it goes on from other commits than those of %s", at.name)
 	}
 	if !at.known {
@@ -136,7 +139,8 @@ func (r *reading) commits(data []byte, key uint64, self uint32, base int) int {
 		rec := &c.Record
 		off := base + c.End - len(c.Line) - 1
 		if rec.Seq != at.seq || at.known && rec.Parent != at.id || at.known && rec.Epoch < at.epoch {
-			r.wrong(Mismatch, off, nil, "commit %s of seq %d after %s comes where seq %d is due", rec.ID, rec.Seq, at.id, at.seq)
+			r.wrong(Mismatch, off, nil, "commit %s of seq %d after %s comes where seq %d is due", rec.ID, rec.Seq,
+				at.id, at.seq)
 		}
 		if first && rec.Base == nil {
 			r.wrong(Mismatch, off, nil, "commit %s opens a segment and does not say where the session stood", rec.ID)
@@ -203,14 +207,16 @@ func (r *reading) behind(raw []byte, beyond bool) {
 		return
 	}
 	if at, found := segment.Promises(rest, r.open.Prelude.Key, int64(r.end)); found {
-		r.wrong(Damaged, r.end, codec.ErrChecksum, "a commit line at byte %d was written when the bytes before it were durable", r.end+at)
+		r.wrong(Damaged, r.end, codec.ErrChecksum,
+			"a commit line at byte %d was written when the bytes before it were durable", r.end+at)
 		return
 	}
 	switch {
 	case beyond:
 		r.wrong(Damaged, r.end, codec.ErrChecksum, "%d bytes where there were commits", len(rest))
 	case wholeLines(rest):
-		r.wrong(ForeignBytes, r.end, nil, "%d bytes of whole lines without a commit: another program's, or a write that was never acknowledged", len(rest))
+		r.wrong(ForeignBytes, r.end, nil, "%d bytes of whole lines without a commit: "+
+			"another program's, or a write that was never acknowledged", len(rest))
 	default:
 		r.wrong(TornTail, r.end, nil, "%d bytes of a write that was never acknowledged", len(rest))
 	}
@@ -303,7 +309,10 @@ func asLink(inv *Inventory, seg layout.Segment, c *segment.Contents) link {
 	if _, sealed := inv.Sealed[seg]; sealed {
 		return link{seg: seg}
 	}
-	return link{seg: seg, plain: &checkpoint.PlainRef{Name: seg.Name(), First: seg.First, Count: uint64(len(c.Lines)), Bytes: int64(c.End)}}
+	return link{seg: seg, plain: &checkpoint.PlainRef{
+		Name: seg.Name(), First: seg.First, Count: uint64(len(c.Lines)),
+		Bytes: int64(c.End),
+	}}
 }
 
 var errIndex = errors.New("the index needs more bytes than there are")

@@ -30,13 +30,15 @@ type Kind string
 
 // The kinds of problems. Damage first, notes after it, then what Repair says that it did.
 const (
-	Damaged  Kind = "damaged"  // bytes fail their checksum, or are not what they must be
-	Missing  Kind = "missing"  // something names it, and it is not there
-	Mismatch Kind = "mismatch" // intact in itself, but it is not what refers to it says: another session's, out of order
-	Lost     Kind = "lost"     // repaired over: what nothing could bring back, and has a stand-in now
+	Damaged Kind = "damaged" // bytes fail their checksum, or are not what they must be
+	Missing Kind = "missing" // something names it, and it is not there
+	// intact in itself, but it is not what refers to it says: another session's, out of order.
+	Mismatch Kind = "mismatch"
+	Lost     Kind = "lost" // repaired over: what nothing could bring back, and has a stand-in now
 
-	TooNew        Kind = "too-new"        // intact, of a format that this program does not read
-	TornTail      Kind = "torn-tail"      // bytes of a write that was never acknowledged; the next writer moves them aside
+	TooNew Kind = "too-new" // intact, of a format that this program does not read
+	// bytes of a write that was never acknowledged; the next writer moves them aside.
+	TornTail      Kind = "torn-tail"
 	ForeignBytes  Kind = "foreign-bytes"  // whole lines of another program behind the last commit
 	ForeignObject Kind = "foreign-object" // a key that no object of a store has
 	NoCheckpoint  Kind = "no-checkpoint"  // on a disk: only the log is there, which is enough; opening is slower
@@ -101,14 +103,20 @@ func (r *Report) note(p Problem) {
 // stranger files a key that is no object of a store.
 func (r *Report) stranger(session, key string) {
 	if r.foreign++; r.foreign <= foreignMax {
-		r.note(Problem{Session: session, Object: key, Kind: ForeignObject, Detail: "no object of a store has such a key; it is left alone"})
+		r.note(Problem{
+			Session: session, Object: key, Kind: ForeignObject,
+			Detail: "no object of a store has such a key; it is left alone",
+		})
 	}
 }
 
 // strangers files how many more there were.
 func (r *Report) strangers(session, prefix string) {
 	if more := r.foreign - foreignMax; more > 0 {
-		r.note(Problem{Session: session, Object: prefix, Kind: ForeignObject, Detail: fmt.Sprintf("%d more foreign objects", more)})
+		r.note(Problem{
+			Session: session, Object: prefix, Kind: ForeignObject,
+			Detail: fmt.Sprintf("%d more foreign objects", more),
+		})
 	}
 	r.foreign = 0
 }
@@ -128,7 +136,11 @@ func Sessions(ctx context.Context, b backend.Backend, r *Report) ([]string, erro
 			ids = append(ids, id)
 		}
 	}
-	for _, o := range []backend.ListOptions{{Delimiter: "/"}, {Prefix: layout.Checkpoints}, {Prefix: layout.Sessions, Delimiter: "/"}} {
+	for _, o := range []backend.ListOptions{
+		{Delimiter: "/"},
+		{Prefix: layout.Checkpoints},
+		{Prefix: layout.Sessions, Delimiter: "/"},
+	} {
 		for info, err := range b.List(ctx, o) {
 			if err != nil {
 				return nil, fmt.Errorf("list %s: %w", o.Prefix, err)

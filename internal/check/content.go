@@ -35,7 +35,8 @@ func (v *verifier) tail(context.Context) error {
 			self = base.Self
 		}
 		if good := r.commits(data, o.Key, self, 0); good < len(data) && len(r.found) == 0 {
-			r.wrong(Mismatch, 0, codec.ErrChecksum, "its tail does not go on from the segments: good for %d of %d bytes", good, len(data))
+			r.wrong(Mismatch, 0, codec.ErrChecksum,
+				"its tail does not go on from the segments: good for %d of %d bytes", good, len(data))
 		}
 		v.report(key, r)
 		v.take(r.lines)
@@ -61,12 +62,14 @@ func firstBase(o *checkpoint.Object) *checkpoint.Base {
 func (v *verifier) end(key string) {
 	st, at := v.st, v.at
 	if at.id != st.Summary.Commit || at.next != st.Next || at.session != st.HeadOrd || at.seq != st.Summary.Seq+1 {
-		v.note(Mismatch, key, 0, nil, "the head is commit %s of seq %d, the log ends with %s of seq %d", st.Summary.Commit, st.Summary.Seq, at.id, int64(at.seq)-1)
+		v.note(Mismatch, key, 0, nil, "the head is commit %s of seq %d, the log ends with %s of seq %d",
+			st.Summary.Commit, st.Summary.Seq, at.id, int64(at.seq)-1)
 	} else if at.document != nil && !bytes.Equal(at.document, st.DocJSON) {
 		v.note(Mismatch, key, 0, nil, "the document of the head is not that of its commit %s", at.id)
 	}
 	if st.Next != st.Summary.Entries+st.Summary.Seq+1 {
-		v.note(Mismatch, key, 0, nil, "%d entries and %d commits are said to be there, and %d lines are", st.Summary.Entries, st.Summary.Seq+1, st.Next)
+		v.note(Mismatch, key, 0, nil, "%d entries and %d commits are said to be there, and %d lines are",
+			st.Summary.Entries, st.Summary.Seq+1, st.Next)
 	}
 }
 
@@ -189,9 +192,11 @@ func (v *verifier) diagnostics() {
 	list := v.tree.Tree(v.st.Summary.Entry, branches, nil).Diagnostics()
 	for i, d := range list {
 		if i == most {
-			v.note(Tree, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%d more findings in the tree", len(list)-most)
+			v.note(Tree, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%d more findings in the tree",
+				len(list)-most)
 			return
 		}
-		v.note(Tree, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%s", fmt.Sprintf("entry %s (%d): %s: %s", d.Entry, d.Ordinal, d.Kind, d.Detail))
+		v.note(Tree, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "%s",
+			fmt.Sprintf("entry %s (%d): %s: %s", d.Entry, d.Ordinal, d.Kind, d.Detail))
 	}
 }

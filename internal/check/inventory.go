@@ -28,8 +28,10 @@ type Inventory struct {
 // TakeInventory lists a session. Keys that are no object's are handed to stranger and else ignored.
 func TakeInventory(ctx context.Context, b backend.Backend, id string, stranger func(key string)) (*Inventory, error) {
 	inv := &Inventory{
-		Plain: map[layout.Segment]backend.Info{}, Sealed: map[layout.Segment]backend.Info{}, Folds: map[string]backend.Info{},
-		Blobs: map[string]backend.Info{}, Originals: map[string]backend.Info{}, Lists: map[string]backend.Info{}, Torn: map[string]backend.Info{},
+		Plain: map[layout.Segment]backend.Info{}, Sealed: map[layout.Segment]backend.Info{},
+		Folds: map[string]backend.Info{},
+		Blobs: map[string]backend.Info{}, Originals: map[string]backend.Info{}, Lists: map[string]backend.Info{},
+		Torn: map[string]backend.Info{},
 	}
 	prefix := layout.SessionPrefix(id)
 	for info, err := range b.List(ctx, backend.ListOptions{Prefix: prefix}) {

@@ -16,7 +16,9 @@ import (
 const MaxRaw = 1 << 30
 
 // ReadSegment reads the lines of a segment, sealed or plain.
-func ReadSegment(ctx context.Context, b backend.Backend, id string, seg layout.Segment) (raw []byte, key string, err error) {
+func ReadSegment(
+	ctx context.Context, b backend.Backend, id string, seg layout.Segment,
+) (raw []byte, key string, err error) {
 	key = seg.SealedKey(id)
 	p, _, err := b.Get(ctx, key, backend.Range{})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +53,8 @@ func FoldIndex(ctx context.Context, b backend.Backend, key string, ref codec.Ref
 		next += uint64(r.Count)
 	}
 	if next != ref.First+uint64(ref.Count) {
-		return nil, fmt.Errorf("it ends with entry %d instead of %d: %w", next, ref.First+uint64(ref.Count), codec.ErrFormat)
+		return nil,
+			fmt.Errorf("it ends with entry %d instead of %d: %w", next, ref.First+uint64(ref.Count), codec.ErrFormat)
 	}
 	return refs, nil
 }

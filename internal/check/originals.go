@@ -66,7 +66,8 @@ func (v *verifier) parts(ctx context.Context, sum string, read map[string]bool) 
 		read[part], fine = true, fine && good
 	}
 	if v.deep && fine && hex.EncodeToString(whole.Sum(nil)) != sum {
-		v.note(Damaged, key, 0, codec.ErrChecksum, "the parts in the list are other bytes than those that were imported")
+		v.note(Damaged, key, 0, codec.ErrChecksum,
+			"the parts in the list are other bytes than those that were imported")
 	}
 	return nil
 }

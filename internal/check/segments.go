@@ -22,7 +22,8 @@ func (v *verifier) segments(ctx context.Context) error {
 		l := &v.chain[i]
 		if l.seg.First != v.at.next {
 			if !v.broken {
-				v.note(Missing, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil, "entries %d to %d are in no segment", v.at.next, int64(l.seg.First)-1)
+				v.note(Missing, layout.SessionPrefix(v.id)+layout.Transcript, 0, nil,
+					"entries %d to %d are in no segment", v.at.next, int64(l.seg.First)-1)
 			}
 			v.gap(l.seg.First)
 		}
@@ -131,7 +132,8 @@ func (v *verifier) sealedSegment(ctx context.Context, l *link) error {
 		return nil
 	}
 	if info.Size != ref.Bytes {
-		v.note(Damaged, key, min(info.Size, ref.Bytes), codec.ErrFormat, "it has %d bytes instead of %d", info.Size, ref.Bytes)
+		v.note(Damaged, key, min(info.Size, ref.Bytes), codec.ErrFormat, "it has %d bytes instead of %d", info.Size,
+			ref.Bytes)
 		v.gap(end)
 		return nil
 	}
@@ -202,8 +204,10 @@ func (v *verifier) sealedIndex(ctx context.Context, key string, l *link, p []byt
 // index holds a segment's index against the reference to it.
 func (v *verifier) index(key string, l *link, idx *codec.SegmentIndex) (*codec.Skeleton, bool) {
 	ref := l.ref
-	if idx.First != ref.First || uint32(idx.Count) != ref.Count || idx.FirstSeq != ref.FirstSeq || idx.RawBytes != ref.RawBytes {
-		v.note(Mismatch, key, 0, nil, "it holds entries %d+%d from commit %d instead of %d+%d from %d", idx.First, idx.Count, idx.FirstSeq, ref.First, ref.Count, ref.FirstSeq)
+	if idx.First != ref.First || uint32(idx.Count) != ref.Count || idx.FirstSeq != ref.FirstSeq ||
+		idx.RawBytes != ref.RawBytes {
+		v.note(Mismatch, key, 0, nil, "it holds entries %d+%d from commit %d instead of %d+%d from %d", idx.First,
+			idx.Count, idx.FirstSeq, ref.First, ref.Count, ref.FirstSeq)
 		return nil, false
 	}
 	sk, err := idx.Skeleton()
@@ -248,7 +252,8 @@ func (r *reading) compare(sk *codec.Skeleton) {
 		return
 	}
 	for i, l := range r.lines {
-		if sk.Parent(i) != l.Parent || int(sk.Size(i)) != len(l.Raw) || (sk.Flags(i)&codec.FlagCommit != 0) != l.Commit {
+		if sk.Parent(i) != l.Parent || int(sk.Size(i)) != len(l.Raw) ||
+			(sk.Flags(i)&codec.FlagCommit != 0) != l.Commit {
 			r.wrong(Mismatch, r.end, nil, "row %d of its skeleton does not fit its line", i)
 			return
 		}

@@ -104,7 +104,8 @@ func (s *Survey) parts(ctx context.Context, v *verifier, bad map[string]bool) er
 			return err
 		}
 		if p.First > next {
-			s.Parts = append(s.Parts, Part{Seg: layout.Segment{First: next}, First: next, End: p.First, Seq: seq, EndSeq: p.Seq})
+			s.Parts = append(s.Parts,
+				Part{Seg: layout.Segment{First: next}, First: next, End: p.First, Seq: seq, EndSeq: p.Seq})
 		}
 		if n := len(s.Parts); n > 0 && !s.Parts[n-1].Intact {
 			s.Parts[n-1].End, s.Parts[n-1].EndSeq = p.First, p.Seq
@@ -138,7 +139,10 @@ func (s *Survey) part(ctx context.Context, v *verifier, l *link, bad map[string]
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return p, fmt.Errorf("survey session %s: %w", v.id, err)
 		}
-		p.Ref = codec.Ref{First: p.First, Count: uint32(len(c.Lines)), FirstSeq: p.Seq, RawBytes: int64(len(raw)), Epoch: l.seg.Epoch, Rnd: l.seg.Rnd}
+		p.Ref = codec.Ref{
+			First: p.First, Count: uint32(len(c.Lines)), FirstSeq: p.Seq, RawBytes: int64(len(raw)),
+			Epoch: l.seg.Epoch, Rnd: l.seg.Rnd,
+		}
 		p.Ref.Seal(obj)
 	} else if l.ref != nil {
 		p.Seq, p.End = l.ref.FirstSeq, p.First+uint64(l.ref.Count)

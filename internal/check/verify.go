@@ -14,7 +14,6 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // verifyRuns bounds how often a session is looked at anew because another process wrote meanwhile.
@@ -50,7 +49,7 @@ type verifier struct {
 	chain   []link
 	at      place
 	broken  bool // the chain was left somewhere: what lies after cannot all be checked
-	tree    *tree.Builder
+	tree    *transcript.TreeBuilder
 	wishes  map[uint64][]wish
 	blobs   map[string]bool // images that entries refer to
 	aside   map[string]bool // torn objects that commits name
@@ -65,7 +64,8 @@ func newVerifier(cfg journal.Config, deep bool) *verifier {
 	_, disk := cfg.Backend.(backend.Appender)
 	return &verifier{
 		cfg: cfg, b: cfg.Backend, id: cfg.Session, disk: disk, deep: deep, r: &Report{Sessions: 1},
-		tree: tree.NewBuilder(), wishes: map[uint64][]wish{}, blobs: map[string]bool{}, aside: map[string]bool{},
+		tree: transcript.NewTreeBuilder(), wishes: map[uint64][]wish{},
+		blobs: map[string]bool{}, aside: map[string]bool{},
 	}
 }
 
@@ -76,7 +76,10 @@ func (v *verifier) run(ctx context.Context) error {
 	}
 	v.r.strangers(v.id, layout.SessionPrefix(v.id))
 	v.r.Objects = v.inv.Count
-	for _, step := range []func(context.Context) error{v.checkpoint, v.state, v.heads, v.snapshots, v.segments, v.tail, v.strays, v.content} {
+	for _, step := range []func(context.Context) error{
+		v.checkpoint, v.state, v.heads, v.snapshots, v.segments, v.tail,
+		v.strays, v.content,
+	} {
 		if err := step(ctx); err != nil || v.deleted {
 			return err
 		}
@@ -150,7 +153,8 @@ func (v *verifier) checkpoint(ctx context.Context) error {
 	case o.Summary.Tombstone:
 		v.deleted = true
 		if v.inv.Count > 0 {
-			v.note(Leftover, layout.SessionPrefix(v.id), 0, nil, "%d objects of a deleted session; a collection removes them", v.inv.Count)
+			v.note(Leftover, layout.SessionPrefix(v.id), 0, nil,
+				"%d objects of a deleted session; a collection removes them", v.inv.Count)
 		}
 		return nil
 	}
@@ -171,7 +175,8 @@ func (v *verifier) noCheckpoint(key string) error {
 		return &backend.Error{Op: "verify", Key: v.id, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
 	case len(v.inv.Plain)+len(v.inv.Sealed) == 0:
 		v.deleted = true
-		v.note(Leftover, layout.SessionPrefix(v.id), 0, nil, "%d objects of a session that never came to be", v.inv.Count)
+		v.note(Leftover, layout.SessionPrefix(v.id), 0, nil, "%d objects of a session that never came to be",
+			v.inv.Count)
 	case v.disk:
 		v.note(NoCheckpoint, key, 0, nil, "it is not there; the log tells all that it held")
 	default:
@@ -195,7 +200,8 @@ func (v *verifier) state(ctx context.Context) error {
 		v.st = j.State()
 		if v.o != nil && v.o.Summary.Seq > v.st.Summary.Seq {
 			ref := v.st.Plain[len(v.st.Plain)-1]
-			v.note(Damaged, plainKey(v.id, ref.Name), ref.Bytes, nil, "the log ends with commit %d, checkpoint_latest is of commit %d", v.st.Summary.Seq, v.o.Summary.Seq)
+			v.note(Damaged, plainKey(v.id, ref.Name), ref.Bytes, nil,
+				"the log ends with commit %d, checkpoint_latest is of commit %d", v.st.Summary.Seq, v.o.Summary.Seq)
 		}
 	case errors.As(err, &f):
 		v.note(Damaged, f.Object, f.Offset, err, "the session cannot be opened")

@@ -30,13 +30,15 @@ func (c *cli) appendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "append SESSION < messages.jsonl",
 		Short: "Append messages and state as one commit",
-		Long: `Append what stands on the standard input, one JSON object a line, and the state, as one commit: all or nothing.
-A line is a message of any provider, kept as it is; a whole entry (type, id and parentId), kept byte for byte
-at the place that it names; or an entry without a place (type "custom", "label", "model_change", ...), which
-goes to the head as messages do.
+		Long: `Read messages from standard input, one JSON object per line, and append them and the state from
+--state to the session as one commit: either everything is stored or nothing is.
 
-The session is opened before the input is read: what another writer commits meanwhile is a conflict
-(exit code 4), and nothing is stored. With --keep-both it is stored as a branch beside the other's.`,
+A line is one of: a message in the format of any provider, stored unchanged; a complete entry with
+type, id and parentId, stored unchanged as a child of parentId; or an entry without id and parentId
+(type "custom", "label", "model_change", ...), which is appended at the head, as messages are.
+
+The session is opened before the input is read. If another writer commits in between, the exit code
+is 4 and nothing is stored; with --keep-both the commit is stored on a new branch instead.`,
 		Example: `  echo '{"role":"user","content":"hello"}' | coppice append 019a
   coppice append 019a --state state.json --key job-7 < turn.jsonl
   echo '{"step":4}' | coppice append 019a --state -`,
@@ -44,10 +46,10 @@ The session is opened before the input is read: what another writer commits mean
 		RunE: func(cmd *cobra.Command, args []string) error { return c.append(cmd.Context(), args[0], o) },
 	}
 	cmd.Flags().StringVar(&o.state, "state", "",
-		"file with the agent's state, JSON; - = the standard input holds it, and no messages")
-	cmd.Flags().StringVar(&o.key, "key", "", "idempotency key: a commit with a key that is known is not made again")
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the log: a-z 0-9 . -; default turn")
-	cmd.Flags().BoolVar(&o.keepBoth, "keep-both", false, "after a conflict keep this as a branch")
+		"file with the agent's state as JSON; - = read the state, not messages, from standard input")
+	cmd.Flags().StringVar(&o.key, "key", "", "idempotency key: if a commit with this key exists, nothing is stored")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "reason for the log, of a-z 0-9 . -; default turn")
+	cmd.Flags().BoolVar(&o.keepBoth, "keep-both", false, "on a conflict store the commit on a new branch")
 	return cmd
 }
 
@@ -90,11 +92,11 @@ func (c *cli) appendText(out appended) error {
 		c.notef("%s", term.Line(w))
 	}
 	if out.Repeated {
-		return c.textf("seq %d has this key already: nothing was done", out.Seq)
+		return c.textf("seq %d already has this key: nothing was stored", out.Seq)
 	}
 	text := fmt.Sprintf("seq %d, %s", out.Seq, term.Count(len(out.Entries), "entry", "entries"))
 	if out.Kept != "" {
-		text += fmt.Sprintf("; another writer was first: kept as branch %s", out.Kept)
+		text += fmt.Sprintf("; another writer committed first: stored on branch %s", out.Kept)
 	}
 	return c.textf("%s", text)
 }
@@ -115,21 +117,21 @@ func (c *cli) turn(ctx context.Context, o appendOptions) (coppice.Turn, error) {
 		if o.state != "" && o.state != "-" {
 			return t, nil // the state is all that there is: messages are not typed
 		}
-		c.notef("reading from the terminal; end with Ctrl-D")
+		c.notef("reading messages from the terminal; press Ctrl-D to finish")
 	}
 	raw, err := readAll(ctx, c.stdin)
 	if err != nil {
 		return t, err
 	}
 	if o.state == "-" {
-		t.State, err = stateOf("the standard input", raw)
+		t.State, err = stateOf("standard input", raw)
 		return t, err
 	}
 	if t.Entries, err = parseLines(raw); err != nil {
 		return t, err
 	}
 	if len(t.Entries) == 0 && o.state == "" {
-		return t, usageError("nothing on the standard input, and no --state: nothing to append")
+		return t, usageError("nothing to append: standard input is empty and there is no --state")
 	}
 	return t, nil
 }
@@ -137,7 +139,7 @@ func (c *cli) turn(ctx context.Context, o appendOptions) (coppice.Turn, error) {
 func stateOf(name string, raw []byte) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(bytes.TrimPrefix(raw, bom))
 	if !json.Valid(raw) {
-		return nil, fmt.Errorf("state in %s: not one JSON value", name)
+		return nil, fmt.Errorf("state in %s: not a single JSON value", name)
 	}
 	return raw, nil
 }
@@ -161,10 +163,10 @@ func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 		return nil, ctx.Err()
 	case a := <-done:
 		if len(a.raw) > maxInput {
-			return nil, fmt.Errorf("the standard input has more than %d bytes: %w", maxInput, backend.ErrTooLarge)
+			return nil, fmt.Errorf("standard input is longer than %d bytes: %w", maxInput, backend.ErrTooLarge)
 		}
 		if a.err != nil {
-			return nil, fmt.Errorf("read the standard input: %w", a.err)
+			return nil, fmt.Errorf("read standard input: %w", a.err)
 		}
 		return a.raw, nil
 	}
@@ -185,14 +187,14 @@ func parseLines(raw []byte) ([]transcript.Draft, error) {
 		d, err := parseLine(line)
 		if err != nil {
 			if n == bytes.Count(raw, []byte("\n"))+1 {
-				err = fmt.Errorf("%w; the last line, without a newline: is it cut off?", err)
+				err = fmt.Errorf("%w; this last line has no newline: is the input truncated?", err)
 			}
-			return nil, fmt.Errorf("line %d of the standard input: %w; nothing was appended", n, err)
+			return nil, fmt.Errorf("line %d of standard input: %w; nothing was stored", n, err)
 		}
 		drafts = append(drafts, d)
 	}
 	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("read the standard input: %w", err)
+		return nil, fmt.Errorf("read standard input: %w", err)
 	}
 	return drafts, nil
 }

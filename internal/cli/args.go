@@ -50,8 +50,8 @@ type findFlags struct {
 
 // register adds the flags to a command; what names the things that it finds.
 func (o *findFlags) register(f *pflag.FlagSet, what string) {
-	f.StringVar(&o.cwd, "cwd", "", "only "+what+" of this working directory")
-	f.IntVar(&o.limit, "limit", 50, "at most so many; 0 = all")
+	f.StringVar(&o.cwd, "cwd", "", "only "+what+" in this working directory")
+	f.IntVar(&o.limit, "limit", 50, "maximum number of results; 0 = all")
 }
 
 // check validates the flags and makes the directory absolute.
@@ -151,7 +151,7 @@ func (c *cli) completePoint(targets bool) cobra.CompletionFunc {
 			if !targets {
 				return nil
 			}
-			add("head", "where the session stands")
+			add("head", "the current head")
 			for info, err := range s.Snapshots(ctx) {
 				if err != nil {
 					return err

@@ -19,15 +19,19 @@ import (
 func (c *cli) backendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backend",
-		Short: "Check the storage below a store",
+		Short: "Test a storage backend",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return usageError("backend verify is what there is") },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usageError("name a subcommand: coppice backend verify [URL]")
+		},
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "verify [URL]",
-		Short: "Ask a store whether it keeps the promises on which sessions stand",
-		Long: `Ask a store whether it keeps the promises on which sessions stand: what was written is there, racing writers have
-exactly one winner, appends compare and act as one step. It works in a folder of its own, which it takes away.`,
+		Short: "Test whether a backend is safe for sessions",
+		Long: `Test whether a backend is safe for sessions: a write can be read back, exactly one of several
+concurrent conditional writes succeeds, and an append compares and writes in one step. The tests run
+in a temporary folder of the store, which is removed afterwards. One line is written for each test;
+the exit code is 1 if one fails.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -97,7 +101,7 @@ func (c *cli) probeReport(out probed) error {
 		}
 	}
 	bad := &failure{
-		code: "no-cas", hint: "do not keep sessions there",
+		code: "no-cas", hint: "do not store sessions on this backend",
 		err: fmt.Errorf("%d of %d checks failed on %s", failed, len(out.Checks), out.Store),
 	}
 	if c.json {
@@ -109,7 +113,7 @@ func (c *cli) probeReport(out probed) error {
 	if !out.OK {
 		return bad
 	}
-	return c.textf("%s keeps its promises (%s strategy)", out.Store, out.Strategy)
+	return c.textf("%s passed all checks (%s strategy)", out.Store, out.Strategy)
 }
 
 // removeScratch removes the folders and the lock file that the local driver leaves in the scratch
@@ -122,7 +126,7 @@ func removeScratch(where, scratch string) error {
 		where = u.Path
 	}
 	if err := os.RemoveAll(filepath.Join(where, scratch)); err != nil {
-		return fmt.Errorf("take the probe's folder away: %w", err)
+		return fmt.Errorf("remove the folder of the checks: %w", err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -20,6 +21,7 @@ import (
 	_ "github.com/coppice-go/coppice/backend/memory" // mem:
 	_ "github.com/coppice-go/coppice/backend/s3"     // s3:
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 )
 
 // cli is one run of the command line: what all commands share.
@@ -28,14 +30,18 @@ type cli struct {
 	stdout, stderr *term.Screen
 	getenv         func(string) string
 	now            func() time.Time
+	after          func(d time.Duration) <-chan time.Time
 	rememberFor    time.Duration // see remember
 
 	storeFlag    string // --store
 	json         bool   // --json
 	singleWriter bool   // --single-writer
 
-	started   bool // the arguments were understood, and a command runs
-	wroteJSON bool // a JSON document is on stdout, or begun
+	endPager  func() error // waits for the pager; nil = there is none
+	started   bool         // the arguments were understood, and a command runs
+	wroteJSON bool         // a JSON document is on stdout, or begun
+
+	shown shortid.Seen // ids that are shown one by one
 }
 
 // The groups in which help lists the commands.
@@ -48,11 +54,11 @@ const (
 )
 
 var groups = []*cobra.Group{
-	{ID: groupWrite, Title: "Bring in and continue:"},
-	{ID: groupRead, Title: "Look:"},
-	{ID: groupTravel, Title: "Branch and travel in time:"},
-	{ID: groupStore, Title: "Look after the store:"},
-	{ID: groupMore, Title: "More:"},
+	{ID: groupWrite, Title: "Import, create and continue sessions:"},
+	{ID: groupRead, Title: "Find, read and export:"},
+	{ID: groupTravel, Title: "Branch, label, snapshot and roll back:"},
+	{ID: groupStore, Title: "Maintain the store:"},
+	{ID: groupMore, Title: "Other:"},
 }
 
 // commands are all commands, in the order of the help.
@@ -73,6 +79,7 @@ var commands = []struct {
 	{groupRead, "resume", (*cli).resumeCommand},
 	{groupRead, "context", (*cli).contextCommand},
 	{groupRead, "tree", (*cli).treeCommand},
+	{groupRead, "tui", (*cli).tuiCommand},
 	{groupRead, "show", (*cli).showCommand},
 	{groupRead, "log", (*cli).logCommand},
 	{groupRead, "search", (*cli).searchCommand},
@@ -81,6 +88,7 @@ var commands = []struct {
 	{groupRead, "usage", (*cli).usageCommand},
 	{groupRead, "settings", (*cli).settingsCommand},
 	{groupRead, "export", (*cli).exportCommand},
+	{groupRead, "handoff", (*cli).handoffCommand},
 	{groupTravel, "branch", (*cli).branchCommand},
 	{groupTravel, "switch", (*cli).switchCommand},
 	{groupTravel, "navigate", (*cli).navigateCommand},
@@ -104,27 +112,29 @@ var commands = []struct {
 
 func init() { cobra.EnableCommandSorting = false } // help keeps the order of the table
 
-const rootHelp = `coppice keeps what an AI agent must not lose: the whole conversation as a tree, and the agent's exact
-state at every turn. Go back to any point and grow another branch; nothing that stood before is lost.
+const rootHelp = `coppice is a session store and checkpointer for AI agents. It stores each conversation as a tree of
+entries, and the agent's exact state at every commit, on local disk or in S3. Go back to any commit
+or entry and continue on a new branch; the existing branches stay as they are.
 
 Start with:
-  coppice demo                                the whole story on a bundled session
-  coppice import ~/.pi/agent/sessions         your own sessions (files are only read)
-  coppice list, coppice tree SESSION          look around
+  coppice demo                           run the main steps on a bundled session
+  coppice import ~/.pi/agent/sessions    import your own sessions (the files are only read)
+  coppice list                           list the sessions
+  coppice tree SESSION                   draw the tree of a session
 
-Store: --store, else $COPPICE_STORE, else ~/.local/share/coppice. A path, file:///dir, mem:,
-or s3://bucket/prefix?region=R[&endpoint=URL&path-style=true]; docs/s3.md has the rest.
-SESSION and ENTRY may be shortened to a unique prefix.
-TARGET: head, seq:12, commit:ID, entry:ID, snap:ID, tag:NAME, a time as 2026-03-02T09:15:00Z, or a bare
-name or id: a branch, an entry, a commit, a snapshot or a tag.
+Store: --store, or $COPPICE_STORE, or ~/.local/share/coppice. A path, file:///dir, mem:,
+or s3://bucket/prefix?region=R[&endpoint=URL&path-style=true]; docs/s3.md lists all parameters.
+SESSION and ENTRY are ids or unique prefixes of ids.
+TARGET is one of head, seq:12, commit:ID, entry:ID, snap:ID, tag:NAME, a time such as
+2026-03-02T09:15:00Z, or the bare name or id of a branch, an entry, a commit, a snapshot or a tag.
 
-With --json a command writes exactly one JSON document to its standard output; a failed one writes
-{"error":{"code","message","hint"}}. docs/cli-json.md describes every document.
+With --json a command writes exactly one JSON document to standard output; if it fails, the document
+is {"error":{"code","message","hint"}}. docs/cli-json.md describes every document.
 
 Exit codes:
-  0  done              3  not found               6  outcome of a commit is unknown: look before repeating
-  1  failed            4  conflict, or fenced   130  interrupted
-  2  wrong usage       5  corrupt`
+  0  success           3  not found             6  unknown whether the commit was stored
+  1  failure           4  conflict or fenced  130  interrupted
+  2  usage error       5  corrupt data`
 
 // Main runs one command in this process and returns its exit code. The first interrupt ends the
 // command cleanly, a second one kills the process.
@@ -144,14 +154,19 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(name string) string
 	Now            func() time.Time
+	After          func(d time.Duration) <-chan time.Time // nil = time.After
 }
 
 // Run runs one command in an environment and returns its exit code.
 func Run(ctx context.Context, env Env, args []string) int { return newCLI(env).run(ctx, args) }
 
 func newCLI(env Env) *cli {
+	if env.After == nil {
+		env.After = time.After
+	}
 	return &cli{
-		stdin: env.Stdin, stdout: term.New(env.Stdout, env.Getenv), stderr: term.New(env.Stderr, env.Getenv),
+		after: env.After, stdin: env.Stdin,
+		stdout: term.New(env.Stdout, env.Getenv), stderr: term.New(env.Stderr, env.Getenv),
 		getenv: env.Getenv, now: env.Now, rememberFor: rememberTimeout,
 	}
 }
@@ -160,6 +175,11 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	root := c.root(commandIn(args))
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if c.endPager != nil {
+		if end := c.endPager(); err == nil || errors.Is(err, term.ErrPagerClosed) {
+			err = end
+		}
+	}
 	if err == nil {
 		return exitDone
 	}
@@ -171,6 +191,12 @@ func (c *cli) run(ctx context.Context, args []string) int {
 		err = usageError("%w", err)
 	}
 	return c.fail(err)
+}
+
+// pagedCommands are those whose output can be longer than a screen: it goes through $PAGER.
+var pagedCommands = map[string]bool{
+	"list": true, "tree": true, "show": true, "log": true, "search": true, "history": true, "labels": true,
+	"diff": true, "snapshots": true, "context": true,
 }
 
 // commandIn returns the name of the command in args; "" for help, completions, and whatever is not
@@ -197,19 +223,22 @@ func commandIn(args []string) string {
 func (c *cli) root(only string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "coppice",
-		Short:         "Agent sessions as trees that lose nothing",
+		Short:         "Session store and checkpointer for AI agents",
 		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRun: func(*cobra.Command, []string) {
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
 			c.started = true
+			if pagedCommands[cmd.Name()] && !c.json {
+				c.endPager = c.stdout.Page(c.getenv("PAGER"), c.getenv)
+			}
 		},
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&c.storeFlag, "store", "", "where the sessions are: a folder or a URL")
-	flags.BoolVar(&c.json, "json", false, "one JSON document on the standard output")
+	flags.StringVar(&c.storeFlag, "store", "", "folder or URL of the store")
+	flags.BoolVar(&c.json, "json", false, "write one JSON document to standard output")
 	flags.BoolVar(&c.singleWriter, "single-writer", false,
-		"keep sessions on a store that ignores conditional writes: nothing then notices a second writer")
+		"allow a store that ignores conditional writes; a second writer is then not detected")
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.AddGroup(groups...)

@@ -29,15 +29,16 @@ func (c *cli) compactCommand() *cobra.Command {
 	var o compactOptions
 	cmd := &cobra.Command{
 		Use:   "compact SESSION --summary TEXT|-",
-		Short: "Put a summary in the place of the older part of the context",
-		Long: `Put a summary in the place of the older part of the context. What is kept is the newest part, --keep tokens of it
-by estimate, or all from --from on. Nothing goes from the tree: ` + "`coppice branch`" + ` goes back to before it.`,
+		Short: "Replace the older part of the context with a summary",
+		Long: `Replace the older part of the context with a summary. The newest part is kept: about --keep tokens
+of it, or everything from the entry --from on. The replaced entries stay in the tree; to undo this, use
+` + "`coppice branch`" + ` with an entry before the summary.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.compact(cmd.Context(), args[0], o) },
 	}
-	cmd.Flags().StringVar(&o.Summary, "summary", "", "what stands for it; - = the standard input")
-	cmd.Flags().StringVar(&o.from, "from", "", "the entry from which on all is kept")
-	cmd.Flags().IntVar(&o.Keep, "keep", 0, "tokens to keep; default 20000")
+	cmd.Flags().StringVar(&o.Summary, "summary", "", "text of the summary; - = read it from standard input")
+	cmd.Flags().StringVar(&o.from, "from", "", "first entry to keep")
+	cmd.Flags().IntVar(&o.Keep, "keep", 0, "tokens to keep, by estimate; default 20000")
 	return cmd
 }
 
@@ -48,12 +49,12 @@ func (c *cli) compact(ctx context.Context, id string, o compactOptions) error {
 	if o.Summary == "-" {
 		raw, err := io.ReadAll(io.LimitReader(c.stdin, maxSummary+1))
 		if err != nil {
-			return fmt.Errorf("read the standard input: %w", err)
+			return fmt.Errorf("read standard input: %w", err)
 		}
 		o.Summary = string(raw)
 	}
 	if o.Summary == "" || len(o.Summary) > maxSummary || o.Keep < 0 {
-		return usageError("want --summary of 1 to %d bytes, and --keep of 0 or more", maxSummary)
+		return usageError("--summary must have 1 to %d bytes, and --keep must be 0 or more", maxSummary)
 	}
 	o.FirstKept = o.from
 	var cut manager.Cut
@@ -71,7 +72,7 @@ func (c *cli) compact(ctx context.Context, id string, o compactOptions) error {
 				headOnly(r.Receipt), r.ID, orNull(r.FirstKept), cut.TokensBefore, len(cut.Entries),
 			})
 		}
-		return c.textf("seq %d: a summary stands for %s, about %d tokens before", r.Seq,
+		return c.textf("seq %d: a summary replaces %s; the context had about %d tokens", r.Seq,
 			term.Count(len(cut.Entries), "entry", "entries"), cut.TokensBefore)
 	})
 }

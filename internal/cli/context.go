@@ -11,6 +11,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -18,17 +19,17 @@ func (c *cli) contextCommand() *cobra.Command {
 	var at, profile string
 	cmd := &cobra.Command{
 		Use:   "context SESSION",
-		Short: "The messages that the model sees next, whole",
-		Long: `The messages that the model sees next, at the head or at a TARGET, by the rules of a profile. Unlike resume it
-shows all of them, whatever the bound of the working context.`,
+		Short: "Print the full context of the model",
+		Long: `Print all messages that the model receives next, at the head or at a TARGET, by the rules of a
+profile. Unlike resume, which is limited to the working context, it prints all of them.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.context(cmd.Context(), args[0], at, profile)
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "head", "TARGET: show the context of then")
+	cmd.Flags().StringVar(&at, "at", "head", "TARGET whose context is printed")
 	cmd.Flags().StringVar(&profile, "profile", "",
-		"whose rules: coppice, pi, omp, atomic, operator; default the session's own")
+		"rules to apply: coppice, pi, omp, atomic, operator; default: those of the session")
 	completeFlag(cmd, "profile", "coppice", "pi", "omp", "atomic", "operator")
 	return cmd
 }
@@ -40,7 +41,7 @@ func profileOf(name string) (transcript.Profile, error) {
 	if p := transcript.Profile(name); p.Valid() {
 		return p, nil
 	}
-	return "", usageError("unknown profile %q; there are coppice, pi, omp, atomic, operator", name)
+	return "", usageError("unknown profile %q: want coppice, pi, omp, atomic or operator", name)
 }
 
 // contextOut is the JSON of context.
@@ -106,12 +107,17 @@ func (c *cli) contextText(con transcript.Context) error {
 			return err
 		}
 	}
+	entries := make([]string, len(con.Diagnostics))
+	for i, d := range con.Diagnostics {
+		entries[i] = d.Entry
+	}
+	ids := shortid.Of(entries, shortid.Least)
 	for _, d := range con.Diagnostics {
-		c.notef("%s: %s %s", d.Kind, term.Line(d.Entry), term.Line(d.Detail))
+		c.notef("%s: %s %s", d.Kind, term.Line(ids.Short(d.Entry)), term.Line(d.Detail))
 	}
 	model := con.Settings.Model
 	if model == "" {
-		model = "not said"
+		model = "unknown"
 	}
 	return c.textf("%s, model %s, thinking %s", term.Count(len(con.Messages), "message", "messages"),
 		term.Line(model), term.Line(con.Settings.ThinkingLevel))

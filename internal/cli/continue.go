@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -18,18 +19,21 @@ func (c *cli) continueCommand() *cobra.Command {
 	var o continueOptions
 	cmd := &cobra.Command{
 		Use:   "continue",
-		Short: "Find the session to go on with, or begin one",
-		Long: `Find the session to go on with: the one that this terminal was in, if it was in this directory; else the one of
-the directory that had the newest activity; else a new one. What the terminal was in is kept in a small file below
-$COPPICE_STATE, else $XDG_STATE_HOME/coppice, else ~/.local/state/coppice; its id comes from the environment
-(tmux, kitty, WezTerm, iTerm and others set one), or from --terminal.`,
+		Short: "Print the id of the session to continue, or create one",
+		Long: `Print the id of the session to continue: the last one of this terminal, if it belongs to this
+directory; else the one with the newest activity in the directory; else a new session.
+
+The last session of each terminal is kept in a file below $COPPICE_STATE, or $XDG_STATE_HOME/coppice,
+or ~/.local/state/coppice. The id of the terminal comes from --terminal or from the environment
+(tmux, kitty, WezTerm, iTerm and others set one).`,
 		Example: "  coppice resume \"$(coppice continue)\"\n  coppice continue --new",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.continueSession(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.cwd, "cwd", "", "the directory; default the present one")
-	cmd.Flags().StringVar(&o.terminal, "terminal", "", "the terminal's id; none = remember nothing")
-	cmd.Flags().BoolVar(&o.fresh, "new", false, "begin a new session")
+	cmd.Flags().StringVar(&o.cwd, "cwd", "", "working directory; default: the current one")
+	cmd.Flags().StringVar(&o.terminal, "terminal", "",
+		"id of the terminal; none = neither use nor store its last session")
+	cmd.Flags().BoolVar(&o.fresh, "new", false, "always create a new session")
 	return cmd
 }
 
@@ -76,7 +80,10 @@ func (c *cli) continueSession(ctx context.Context, o continueOptions) (err error
 		if c.json {
 			return c.writeJSON(continued{s.ID(), found, info.Cwd, info.Title, info.Seq, orNull(info.Entry)})
 		}
-		return c.textf("%s", s.ID())
+		if found == "new" {
+			c.notef("created a new session in %s", term.Line(term.ShortenHome(info.Cwd, c.home())))
+		}
+		return c.textf("%s", st.short(ctx, s.ID()))
 	})
 }
 

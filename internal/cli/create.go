@@ -13,13 +13,13 @@ func (c *cli) createCommand() *cobra.Command {
 	var id string
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Create an empty session, at once",
+		Short: "Create an empty session and print its id",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.create(cmd.Context(), id, o) },
 	}
-	cmd.Flags().StringVar(&o.Title, "title", "", "what people know it by")
-	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "its working directory; default the present one")
-	cmd.Flags().StringVar(&id, "session", "", "its id; default a new one")
+	cmd.Flags().StringVar(&o.Title, "title", "", "title of the session")
+	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "working directory of the session; default: the current one")
+	cmd.Flags().StringVar(&id, "session", "", "id of the session; default: a new id")
 	return cmd
 }
 
@@ -39,6 +39,6 @@ func (c *cli) create(ctx context.Context, id string, o coppice.SessionOptions) e
 		if c.json {
 			return c.writeJSON(map[string]string{"session": s.ID()})
 		}
-		return c.textf("%s", s.ID())
+		return c.textf("%s", st.short(ctx, s.ID()))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 )
 
 type deleteOptions struct {
@@ -22,9 +23,10 @@ func (c *cli) deleteCommand() *cobra.Command {
 	var o deleteOptions
 	cmd := &cobra.Command{
 		Use:   "delete SESSION",
-		Short: "Delete a session for good",
-		Long: `Delete a session for good: all its branches, snapshots and images. Its id is never used again. On a terminal it
-asks first.`,
+		Short: "Delete a session permanently, or move it to the trash",
+		Long: `Delete a session with all its branches, snapshots and images. Its id cannot be used again. On a
+terminal the command asks for confirmation, unless --yes or --trash is given. Elsewhere a prefix of the
+id is not enough without --yes or --trash.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withStore(cmd.Context(), func(st *countedStore) error {
@@ -35,13 +37,13 @@ asks first.`,
 				if o.trash {
 					return c.deleteToTrash(cmd.Context(), st, id, o.trashDir)
 				}
-				return c.deleteForGood(cmd.Context(), st, id, o.yes)
+				return c.deleteForGood(cmd.Context(), st, id, args[0], o.yes)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&o.trash, "trash", false, "keep a copy, which 'coppice trash restore' brings back")
-	cmd.Flags().StringVar(&o.trashDir, "trash-dir", "", "where the trash is; default trash below $COPPICE_STATE")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&o.trash, "trash", false, "keep a copy that 'coppice trash restore' can restore")
+	cmd.Flags().StringVar(&o.trashDir, "trash-dir", "", "folder of the trash; default: trash below $COPPICE_STATE")
 	return cmd
 }
 
@@ -57,12 +59,23 @@ func (c *cli) deleteToTrash(ctx context.Context, st *countedStore, id, dir strin
 	if c.json {
 		return c.writeJSON(map[string]any{"session": id, "deleted": true, "trash": item.Name})
 	}
-	return c.textf("deleted %s; `coppice trash restore %s` brings it back", id, item.Name)
+	short := shortid.Of([]string{item.Name}, trashName).Short(item.Name)
+	return c.textf("deleted %s; `coppice trash restore %s` restores it", shortid.One(id), short)
 }
 
-func (c *cli) deleteForGood(ctx context.Context, st *countedStore, id string, yes bool) error {
-	if f, ok := c.stdin.(*os.File); ok && !yes && !c.json && term.IsTerminal(f) && c.stderr.Terminal() {
-		sure, err := c.confirm(ctx, fmt.Sprintf("delete session %s for good? [y/N] ", id))
+// deleteForGood deletes the session that word names. Where the user cannot be asked, a prefix alone is not enough: it
+// may be the prefix of another session than was meant.
+func (c *cli) deleteForGood(ctx context.Context, st *countedStore, id, word string, yes bool) error {
+	f, ok := c.stdin.(*os.File)
+	asks := ok && !c.json && term.IsTerminal(f) && c.stderr.Terminal()
+	if word != id && !yes && !asks {
+		return &failure{
+			code: "usage", hint: "--yes deletes it, --trash moves it to the trash",
+			err: fmt.Errorf("%s is only a prefix of the id of %s", word, c.described(ctx, st, id)),
+		}
+	}
+	if asks && !yes {
+		sure, err := c.confirm(ctx, fmt.Sprintf("permanently delete %s? [y/N] ", c.described(ctx, st, id)))
 		if err != nil {
 			return err
 		}
@@ -76,7 +89,24 @@ func (c *cli) deleteForGood(ctx context.Context, st *countedStore, id string, ye
 	if c.json {
 		return c.writeJSON(map[string]any{"session": id, "deleted": true})
 	}
-	return c.textf("deleted %s", id)
+	return c.textf("deleted %s", shortid.One(id))
+}
+
+// described returns the id and the name of a session, by which a person knows it.
+func (c *cli) described(ctx context.Context, st *countedStore, id string) string {
+	text := "session " + shortid.One(id)
+	s, err := st.Open(ctx, id, readOnly())
+	if err != nil {
+		return text // a damaged one can be deleted too
+	}
+	info := s.Info()
+	if s.Close() != nil {
+		return text
+	}
+	if name := titleOf(info); name != "" {
+		text += fmt.Sprintf(" (%s, %s)", name, term.Count(info.Entries, "entry", "entries"))
+	}
+	return text
 }
 
 // confirm asks the person at the terminal and reports whether the answer is yes.

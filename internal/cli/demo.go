@@ -21,17 +21,19 @@ import (
 	"github.com/coppice-go/coppice/internal/casprobe"
 	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 func (c *cli) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "The whole story on a bundled session, in one command",
-		Long: `The whole story on a bundled session: import it, resume it with one read, look at its tree, append a turn, edit an
-earlier message into a new branch, roll back to an exact earlier state, verify; and what each step cost.
+		Short: "Run the main steps on a bundled session",
+		Long: `Run the main steps on a bundled session and print what each of them costs: import it, resume it with
+one read, draw its tree, append a turn, edit an earlier message on a new branch, roll back to an
+earlier state, and verify the store.
 
-The store stays on disk for a look: in a fresh folder, or where --store says.`,
+The store stays on disk, in a new temporary folder or in --store.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.demo(cmd.Context()) },
 	}
@@ -76,7 +78,7 @@ type demoRestored struct {
 	Head       bool   `json:"headEqual"`
 }
 
-var errNotRestored = errors.New("the state that was restored is not the one that was there")
+var errNotRestored = errors.New("the restored state differs from the earlier one")
 
 func (c *cli) demo(ctx context.Context) (err error) {
 	d := &demo{c: c}
@@ -149,7 +151,7 @@ func (d *demo) summary() error {
 			{Text: term.Duration(s.took), Style: term.Green},
 		}
 	}
-	if err := d.c.textf("\n%s", d.c.stdout.Paint(term.Bold, "What it cost")); err != nil {
+	if err := d.c.textf("\n%s", d.c.stdout.Paint(term.Bold, "Cost of each step")); err != nil {
 		return err
 	}
 	if err := d.c.stdout.Table([]term.Column{
@@ -166,9 +168,9 @@ func (d *demo) summary() error {
 	var errs []error
 	if d.steps[0].IO.Put >= 2*casprobe.Racers {
 		errs = append(errs, d.c.textf(
-			"The import includes asking the store, once and for all, whether it honours conditional writes."))
+			"The import includes a test, made once, whether the store honours conditional writes."))
 	}
-	errs = append(errs, d.c.textf("\nThe store is in %s; it is yours to look at:", d.out.Store))
+	errs = append(errs, d.c.textf("\nThe store is in %s. Try:", d.out.Store))
 	for _, line := range []string{
 		"coppice --store %[1]s tree %[2]s", "coppice --store %[1]s log %[2]s",
 		"coppice --store %[1]s show %[2]s --last 12",
@@ -176,7 +178,7 @@ func (d *demo) summary() error {
 	} {
 		errs = append(errs, d.c.textf("   "+line, shellQuote(d.out.Store), d.id[:min(8, len(d.id))]))
 	}
-	errs = append(errs, d.c.textf("and your own sessions:\n   coppice import ~/.pi/agent/sessions && coppice list"))
+	errs = append(errs, d.c.textf("Import your own sessions:\n   coppice import ~/.pi/agent/sessions && coppice list"))
 	return errors.Join(errs...)
 }
 
@@ -212,7 +214,7 @@ const (
 
 func (d *demo) importSession(ctx context.Context) error {
 	var res importer.Result
-	err := d.step("Import a coding agent's session, as it comes", "import", func() (err error) {
+	err := d.step("Import a session of a coding agent, unchanged", "import", func() (err error) {
 		src := importer.FromBytes("the bundled session", session.JSONL)
 		o := importer.Options{Again: true, Now: d.c.now(), Rand: rand.Reader}
 		res, err = importer.Import(ctx, d.st.Store, src, o)
@@ -222,13 +224,13 @@ func (d *demo) importSession(ctx context.Context) error {
 		return err
 	}
 	d.id, d.out.Entries = res.Session, res.Entries
-	return d.say("session %s: %s of %s, pi v3, every byte kept", d.id,
+	return d.say("session %s: %s, %s, pi v3 format, every byte preserved", shortid.One(d.id),
 		term.Count(res.Entries, "entry", "entries"), term.Size(int64(len(session.JSONL))))
 }
 
 func (d *demo) resume(ctx context.Context) error {
 	var con transcript.Context
-	err := d.step("Resume it, as on a fresh machine", "resume", func() (err error) {
+	err := d.step("Resume it, as on another host", "resume", func() (err error) {
 		if d.s, err = d.st.Store.Open(ctx, d.id, nil); err != nil {
 			return err
 		}
@@ -240,14 +242,14 @@ func (d *demo) resume(ctx context.Context) error {
 	}
 	d.out.Context = len(con.Messages)
 	io := d.steps[len(d.steps)-1].IO
-	return d.say("%s ready for the model (%s): %s, %s; the history behind it was not read",
+	return d.say("%s ready for the model (%s): %s, %s; the older history was not read",
 		term.Count(len(con.Messages), "message", "messages"), con.Settings.Model,
 		term.Count(io.Get, "read", "reads"), term.Size(io.BytesRead))
 }
 
 func (d *demo) tree(ctx context.Context) error {
 	var t *transcript.Tree
-	const title = "The tree: ● is the current path, ○ are other versions; long runs are cut"
+	const title = "Draw its tree: ● is the current path, ○ are other versions; long runs are shortened"
 	err := d.step(title, "tree", func() (err error) {
 		t, err = d.s.Tree(ctx)
 		return err
@@ -260,7 +262,7 @@ func (d *demo) tree(ctx context.Context) error {
 
 func (d *demo) turn(ctx context.Context) error {
 	var r coppice.Receipt
-	err := d.step("Append a turn: messages and the agent's state, one commit", "append a turn", func() error {
+	err := d.step("Append a turn: messages and the agent's state in one commit", "append a turn", func() error {
 		if _, err := d.s.Append(ctx, entry.User(demoQuestion), entry.Assistant(demoAnswer)); err != nil {
 			return err
 		}
@@ -278,7 +280,7 @@ func (d *demo) turn(ctx context.Context) error {
 }
 
 func (d *demo) edit(ctx context.Context) error {
-	const title = "Edit a message from an hour before: a new branch grows, the old one stays"
+	const title = "Edit a message from an hour before: this creates a branch, and the old one stays"
 	err := d.step(title, "edit an earlier message", func() error {
 		if _, err := d.s.Edit(ctx, editedEntry, entry.User(editedText)); err != nil {
 			return err
@@ -316,7 +318,7 @@ func (d *demo) rollback(ctx context.Context) error {
 		return err
 	}
 	var r coppice.Receipt
-	title := fmt.Sprintf("Roll back to seq %d: state, context and head, exactly", seq)
+	title := fmt.Sprintf("Roll back to seq %d: restore state, context and head exactly", seq)
 	err = d.step(title, "roll back", func() (err error) {
 		r, err = d.s.Rollback(ctx, coppice.Target{Seq: seq})
 		return err
@@ -329,11 +331,11 @@ func (d *demo) rollback(ctx context.Context) error {
 	}
 	t := d.out.Restored
 	sum := sha256.Sum256([]byte(stateBefore))
-	err = d.say("state: %d bytes, equal byte for byte to those of seq %d (sha256 %x…)", t.StateBytes, seq, sum[:6])
+	err = d.say("state: %d bytes, identical to seq %d (sha256 %x…)", t.StateBytes, seq, sum[:6])
 	if err != nil {
 		return err
 	}
-	return d.say("context and head: equal; the line that was left is branch %q", r.Kept)
+	return d.say("context and head: identical; the path that was left is kept as branch %q", r.Kept)
 }
 
 // compare compares the restored state, context and head with the earlier view. It opens the session
@@ -384,7 +386,7 @@ func (d *demo) verify(ctx context.Context) error {
 		return err
 	}
 	var r coppice.Report
-	err := d.step("Verify: every checksum of every object", "verify", func() (err error) {
+	err := d.step("Verify every checksum of every object", "verify", func() (err error) {
 		r, err = d.st.Verify(ctx, d.id, true)
 		return err
 	})
@@ -394,5 +396,5 @@ func (d *demo) verify(ctx context.Context) error {
 	if d.out.Problems = len(r.Problems); len(r.Problems) > 0 {
 		return r.Problems[0]
 	}
-	return d.say("%s, %s: all is well", term.Count(r.Objects, "object", "objects"), term.Size(r.Bytes))
+	return d.say("%s, %s: no damage", term.Count(r.Objects, "object", "objects"), term.Size(r.Bytes))
 }

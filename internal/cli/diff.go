@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,7 @@ import (
 func (c *cli) diffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "diff SESSION A B",
-		Short:   "What lies between two TARGETs: messages and state",
+		Short:   "Compare the messages and the state of two TARGETs",
 		Example: "  coppice diff 019a seq:12 head",
 		Args:    cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,7 +76,7 @@ func (c *cli) diff(ctx context.Context, id, from, to string) error {
 		if err != nil {
 			return err
 		}
-		return c.diffText(va, vb, d, term.ShortEntryIDs(t))
+		return c.diffText(va, vb, d, term.EntryIDs(t).Short)
 	})
 }
 
@@ -88,6 +89,10 @@ func (c *cli) diffText(a, b *coppice.View, d checkpoint.Diff, short func(string)
 	errs := []error{
 		c.textf("%s", c.stdout.Paint(term.Red, name("-", a))), c.textf("%s", c.stdout.Paint(term.Green, name("+", b))),
 	}
+	width := 0
+	for _, e := range slices.Concat(d.OnlyA, d.OnlyB) {
+		width = max(width, len(short(e.ID)))
+	}
 	base := "nothing"
 	if d.Base != "" {
 		base = "all up to " + short(d.Base)
@@ -96,7 +101,8 @@ func (c *cli) diffText(a, b *coppice.View, d checkpoint.Diff, short func(string)
 		errs = append(errs, c.textf("\nmessages: the same"))
 	} else {
 		errs = append(errs, c.textf("\nmessages (in common: %s)", base),
-			term.DiffEntries(c.stdout, "-", d.OnlyA, short), term.DiffEntries(c.stdout, "+", d.OnlyB, short))
+			term.DiffEntries(c.stdout, "-", d.OnlyA, short, width),
+			term.DiffEntries(c.stdout, "+", d.OnlyB, short, width))
 	}
 	if string(d.State) == "[]" {
 		return errors.Join(append(errs, c.textf("\nstate: the same"))...)

@@ -132,7 +132,7 @@ func TestDocumentedJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	docs, bin := chapters(t), t.TempDir()
-	env := map[string]string{"COPPICE_STATE": t.TempDir()}
+	env := map[string]string{"COPPICE_STATE": t.TempDir(), "HOME": t.TempDir(), "CODEX_HOME": t.TempDir()}
 	steps := []struct {
 		name, stdin string
 		args        []string
@@ -155,6 +155,7 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "history", args: []string{"history", "harbour"}},
 		{name: "history rebuild", args: []string{"history", "rebuild"}},
 		{name: "export", args: []string{"export", "s", "-o", filepath.Join(t.TempDir(), "out.jsonl")}},
+		{name: "handoff", args: []string{"handoff", "s", "pi"}},
 		{name: "snapshot", args: []string{"snapshot", "s", "--tag", "green"}},
 		{name: "snapshots", args: []string{"snapshots", "s"}},
 		{name: "rollback", args: []string{"rollback", "s", "seq:1"}},
@@ -184,7 +185,7 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "trash", args: []string{"trash", "--dir", bin}},
 		{name: "trash restore", args: []string{"trash", "restore", "s", "--dir", bin}},
 		{name: "trash empty", args: []string{"trash", "empty", "--dir", bin}},
-		{name: "delete", args: []string{"delete", "019cadab"}},
+		{name: "delete", args: []string{"delete", "--yes", "019cadab"}},
 		{name: "backend verify", args: []string{"backend", "verify"}},
 		{name: "version", args: []string{"version"}},
 		{name: "Errors and exit codes", args: []string{"resume", "nosuch"}, fails: true},
@@ -227,7 +228,7 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 		if cmd.HasSubCommands() && name == "backend" {
 			name = "backend verify"
 		}
-		if _, ok := docs[name]; !ok && name != "help" && name != "completion" {
+		if _, ok := docs[name]; !ok && name != "help" && name != "completion" && name != "tui" {
 			missing = append(missing, name)
 		}
 	}

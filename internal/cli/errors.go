@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/interop/pi"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -72,36 +73,39 @@ var kinds = []struct {
 }{
 	{
 		coppice.ErrCommitUnknown, "outcome-unknown",
-		"look with `coppice log` whether the commit is there before you repeat it; --key makes a repeat harmless",
+		"check with `coppice log` whether the commit was stored before you repeat it; with --key a repeat is safe",
 	},
-	{coppice.ErrFenced, "fenced", "another writer took the session; stop what you do on its behalf"},
+	{coppice.ErrFenced, "fenced", "another writer has taken over the session; stop writing to it"},
 	{
 		coppice.ErrConflict, "conflict",
-		"nothing of this was stored: run it again, or with --keep-both to keep it as a branch beside the other's",
+		"nothing was stored: run the command again, or with --keep-both to store it on a new branch",
 	},
 	{context.Canceled, "interrupted", ""},
 	{context.DeadlineExceeded, "interrupted", ""},
 	{coppice.ErrReadOnly, "read-only", ""},
-	{codec.ErrVersion, "version", "use a release of coppice that knows this format"},
+	{codec.ErrVersion, "version", "use a release of coppice that can read this format"},
 	{
 		coppice.ErrCorrupt, "corrupt",
-		"`coppice verify` shows the extent, `coppice repair --dry-run` what can be done; " +
-			"what is intact can still be read",
+		"`coppice verify` shows the damage, `coppice repair --dry-run` what can be repaired; " +
+			"intact data can still be read",
 	},
-	{transcript.ErrAmbiguous, "ambiguous", "give more of the id"},
-	{layout.ErrID, "usage", "a session id is 1 to 128 of A-Z a-z 0-9 . _ - and neither starts nor ends with a dot"},
-	{fs.ErrExist, "exists", "what is there stays as it is; choose another name"},
+	{transcript.ErrAmbiguous, "ambiguous", "use more characters of the id"},
+	{
+		layout.ErrID, "usage",
+		"a session id has 1 to 128 characters of A-Z a-z 0-9 . _ - and does not start or end with a dot",
+	},
+	{fs.ErrExist, "exists", "the existing one was not changed; choose another name"},
 	{
 		fs.ErrNotExist, "not-found",
-		"`coppice list` shows the sessions, `coppice tree SESSION` the entries, `coppice log SESSION` the commits",
+		"`coppice list` lists sessions, `coppice tree SESSION` entries, `coppice log SESSION` commits",
 	},
 	{fs.ErrPermission, "permission", ""},
-	{backend.ErrTooLarge, "too-large", "the message names the limit and the value"},
+	{backend.ErrTooLarge, "too-large", "the message contains the limit and the value"},
 	{
 		backend.ErrNoCAS, "no-cas",
-		"use another store: on this one two writers overwrite each other; --single-writer is for those who insist",
+		"use another store: on this one two writers can overwrite each other; --single-writer allows it",
 	},
-	{pi.ErrNotSession, "not-a-session", "session files are JSONL with a header line, as pi writes them"},
+	{pi.ErrNotSession, "not-a-session", "a session file is JSONL with a header line, as pi writes it"},
 }
 
 // describe returns an error as the JSON contract shows it, and the exit code.
@@ -120,7 +124,7 @@ func describe(err error) (problem, int) {
 		p.Message = strings.ReplaceAll(p.Message, ": "+fs.ErrNotExist.Error(), "")
 	}
 	if p.Code == "interrupted" {
-		p.Message, p.Hint = "interrupted", "what was acknowledged before is kept"
+		p.Message, p.Hint = "interrupted", "commits that were acknowledged before are stored"
 	}
 	if exit, ok := exits[p.Code]; ok {
 		return p, exit
@@ -137,12 +141,15 @@ func (c *cli) fail(err error) int {
 	if c.json && !c.wroteJSON && c.writeJSON(map[string]problem{"error": p}) == nil {
 		return exit
 	}
+	if own, ok := errors.AsType[*coppice.Error](err); ok && own.Session != "" { // JSON keeps whole ids
+		p.Message = strings.ReplaceAll(p.Message, own.Session, shortid.One(own.Session))
+	}
 	text := c.stderr.Paint(term.Red, "coppice: ") + p.Message
 	if p.Hint != "" {
 		text += "\n" + c.stderr.Paint(term.Dim, "  hint: "+p.Hint)
 	}
 	if _, own := errors.AsType[*failure](err); own && p.Code == "usage" {
-		text += "\n" + c.stderr.Paint(term.Dim, "  `coppice help` and `coppice help COMMAND` tell more")
+		text += "\n" + c.stderr.Paint(term.Dim, "  see `coppice help` and `coppice help COMMAND`")
 	}
 	_, _ = fmt.Fprintln(c.stderr, strings.TrimRight(text, "\n")) // if this fails the exit code remains
 	return exit

@@ -28,36 +28,50 @@ import (
 
 type exportOptions struct {
 	format, file string
-	noClobber    bool
+	force        bool
 }
 
 func (c *cli) exportCommand() *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
 		Use:   "export SESSION",
-		Short: "Write a session as a file: pi v3, or the bytes that were imported",
-		Long: `Write a session as a file. Format pi: every entry of every branch as a pi v3 session file; lines that pi reads are
-as they came. Format original: the bytes that were imported, exactly, and behind them what was added since, in their
-format, and where it stands elsewhere than the file would be opened, what leads there; of a session that was made here,
-all its lines. Formats omp, atomic, operator, claude-code and codex are for those programs; a file of codex's has one
-line of conversation, that of the head. What a program cannot be told is listed. Formats markdown and html are for people:
-the current line first, with every other branch and its name; the page needs nothing else, runs no script, and shows
-Markdown as it was written; in the Markdown document what was said is a quotation, so that nothing in it reaches beyond it.
+		Short: "Write a session as a session file, a Markdown document or an HTML page",
+		Long: `Write a session to standard output, or to a file with -o. Formats:
 
-Without -o the file goes to the standard output, with --json too.`,
+  pi         every entry of every branch as a pi v3 session file; lines that pi can read are unchanged
+  original   the imported bytes, unchanged, followed by the entries added since in the same format, and
+             by a line that moves the head, if the file would otherwise be opened elsewhere; for a session
+             that was not imported, the same as pi
+  omp, atomic, operator, claude-code, codex
+             a session file for that program; a Codex file contains only the current path
+  markdown, html
+             a document to read: the current path, then every other branch; messages are quoted in the
+             Markdown document; the HTML page loads nothing and runs no script
+
+What the format cannot express is listed on standard error, or, with --json and -o, in the JSON
+document. Without -o the file is written to standard output, also with --json.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.export(cmd.Context(), args[0], o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("format") {
+				o.format = formatOf(o.file)
+			}
+			return c.export(cmd.Context(), args[0], o)
+		},
 	}
-	cmd.Flags().StringVar(&o.format, "format", "pi", strings.Join(exportFormats, ", "))
-	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the file to write; one that is there is replaced as a whole")
-	cmd.Flags().BoolVar(&o.noClobber, "no-clobber", false, "refuse to replace a file that is there")
+	cmd.Flags().StringVar(&o.format, "format", "pi",
+		"format: "+strings.Join(exportFormats, ", ")+"; default: by the file name, html for *.html, markdown for *.md")
+	cmd.Flags().StringVarP(&o.file, "output", "o", "", "file to write; an existing file is not replaced")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file, atomically")
+	cmd.Flags().Bool("no-clobber", true, "fail if the file exists")
+	_ = cmd.Flags().MarkHidden("no-clobber") // the default; scripts may still name it
+	cmd.MarkFlagsMutuallyExclusive("force", "no-clobber")
 	completeFlag(cmd, "format", exportFormats...)
 	return cmd
 }
 
 func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 	if !slices.Contains(exportFormats, o.format) {
-		return usageError("unknown format %q; there are %s", o.format, strings.Join(exportFormats, ", "))
+		return usageError("unknown format %q: want one of %s", o.format, strings.Join(exportFormats, ", "))
 	}
 	return c.withStore(ctx, func(st *countedStore) error {
 		full, err := st.resolve(ctx, id)
@@ -81,7 +95,7 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 			c.noteLosses(losses)
 			return err
 		}
-		n, err := saveFile(o.file, o.noClobber, write)
+		n, err := saveFile(o.file, o.force, write)
 		if err != nil {
 			return err
 		}
@@ -91,6 +105,17 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 		c.noteLosses(losses)
 		return c.textf("%s  %s", o.file, term.Size(n))
 	})
+}
+
+// formatOf returns the format that the name of a file asks for.
+func formatOf(file string) string {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".html", ".htm":
+		return "html"
+	case ".md", ".markdown":
+		return "markdown"
+	}
+	return "pi"
 }
 
 // exportFormats are those in which sessions are written.
@@ -109,7 +134,7 @@ type exported struct {
 // noteLosses reports what a format cannot express.
 func (c *cli) noteLosses(losses interop.Losses) {
 	for _, kind := range slices.Sorted(maps.Keys(losses)) {
-		c.notef("not in the file as it was: %s (%d)", term.Line(kind), losses[kind])
+		c.notef("not preserved in the file: %s (%d)", term.Line(kind), losses[kind])
 	}
 }
 
@@ -127,8 +152,11 @@ func writeDocument(ctx context.Context, st *countedStore, id, format string, w i
 }
 
 // saveFile writes a file under a temporary name and then renames it, so that no partial file is
-// ever visible.
-func saveFile(name string, noClobber bool, write func(io.Writer) error) (n int64, err error) {
+// ever visible. A file that exists is replaced only with force.
+func saveFile(name string, force bool, write func(io.Writer) error) (n int64, err error) {
+	if _, serr := os.Lstat(name); serr == nil && !force { // nothing is written in vain
+		return 0, existing(name)
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(name), ".coppice-*")
 	if err != nil {
 		return 0, err
@@ -142,7 +170,7 @@ func saveFile(name string, noClobber bool, write func(io.Writer) error) (n int64
 	if err = errors.Join(err, tmp.Close()); err != nil {
 		return 0, err
 	}
-	if !noClobber {
+	if force {
 		return n, os.Rename(tmp.Name(), name)
 	}
 	err = os.Link(tmp.Name(), name) // fails if the file exists
@@ -154,9 +182,13 @@ func saveFile(name string, noClobber bool, write func(io.Writer) error) (n int64
 			return n, os.Rename(tmp.Name(), name)
 		}
 	}
-	return 0, &failure{
-		code: "exists", hint: "without --no-clobber it is replaced",
-		err: fmt.Errorf("%s is there already: %w", name, fs.ErrExist),
+	return 0, existing(name)
+}
+
+func existing(name string) error {
+	return &failure{
+		code: "exists", hint: "--force replaces it",
+		err: fmt.Errorf("%s: %w", name, fs.ErrExist),
 	}
 }
 

@@ -22,9 +22,10 @@ func (c *cli) forkCommand() *cobra.Command {
 	var o forkOptions
 	cmd := &cobra.Command{
 		Use:   "fork SESSION",
-		Short: "Make a session of its own of the way to a TARGET",
-		Long: `Make a session of its own of the way to a TARGET, of the way to before a message, or with --all of a whole session: every
-branch with its name, the labels, the head and the state there. The log of commits and the snapshots stay with the old one.`,
+		Short: "Copy the path to a TARGET, or a whole session, to a new session",
+		Long: `Create a new session and print its id. It contains the path to a TARGET, or with --before the path to
+the entry before a message, or with --all the whole session: every branch with its name, the labels,
+the head and the state there. The log of commits and the snapshots are not copied.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.cwd, err = absolutePath(o.cwd); err != nil {
@@ -33,22 +34,22 @@ branch with its name, the labels, the head and the state there. The log of commi
 			at := cmd.Flags().Changed("at")
 			switch {
 			case o.all && (at || o.before != ""):
-				return usageError("--all takes neither --at nor --before")
+				return usageError("--all cannot be combined with --at or --before")
 			case o.all:
 				return c.copySession(cmd.Context(), args[0], o)
 			case at && o.before != "":
-				return usageError("give --at or --before, not both")
+				return usageError("use --at or --before, not both")
 			}
 			return c.fork(cmd.Context(), args[0], o)
 		},
 	}
-	cmd.Flags().StringVar(&o.at, "at", "head", "TARGET where it ends")
-	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; default a new one")
-	cmd.Flags().StringVar(&o.title, "title", "", "its title; default that of the old one")
-	cmd.Flags().StringVar(&o.cwd, "cwd", "", "its working directory; default that of the old one")
+	cmd.Flags().StringVar(&o.at, "at", "head", "TARGET at which the new session ends")
+	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; default: a new id")
+	cmd.Flags().StringVar(&o.title, "title", "", "title of the new session; default: the title of SESSION")
+	cmd.Flags().StringVar(&o.cwd, "cwd", "", "working directory of the new session; default: that of SESSION")
 	cmd.Flags().StringVar(&o.before, "before", "",
-		"a user's message: it ends before that, and the text comes back for editing")
-	cmd.Flags().BoolVar(&o.all, "all", false, "every branch, not one line alone")
+		"user message: end before it, and print its text to standard error, for editing")
+	cmd.Flags().BoolVar(&o.all, "all", false, "copy every branch, not only one path")
 	return cmd
 }
 
@@ -63,12 +64,12 @@ func (c *cli) fork(ctx context.Context, from string, o forkOptions) error {
 	if err != nil {
 		return err
 	}
-	return c.withSession(ctx, from, readOnly(), func(_ *countedStore, s *coppice.Session) error {
+	return c.withSession(ctx, from, readOnly(), func(st *countedStore, s *coppice.Session) error {
 		f, text, err := forkAt(ctx, s, t, o)
 		if err != nil {
 			return err
 		}
-		return closeAfter(f, c.reportFork(f, text))
+		return closeAfter(f, c.reportFork(ctx, st, f, text))
 	})
 }
 
@@ -90,7 +91,7 @@ func forkAt(
 			return nil, nil, err
 		}
 		if e.ParentID == "" {
-			return nil, nil, usageError("entry %s has nothing before it: a new session does as well", e.ID)
+			return nil, nil, usageError("entry %s is a root: nothing comes before it", e.ID)
 		}
 		text, t = &prompt, coppice.Target{Entry: e.ParentID}
 	}
@@ -110,17 +111,18 @@ func (c *cli) copySession(ctx context.Context, from string, o forkOptions) error
 		if err != nil {
 			return err
 		}
-		return closeAfter(f, c.reportFork(f, nil))
+		return closeAfter(f, c.reportFork(ctx, st, f, nil))
 	})
 }
 
-func (c *cli) reportFork(f *coppice.Session, text *string) error {
+// reportFork writes the id of the new session, which a script reads, to the standard output, and the rest as remarks.
+func (c *cli) reportFork(ctx context.Context, st *countedStore, f *coppice.Session, text *string) error {
 	switch {
 	case c.json:
 		return c.writeJSON(forked{f.ID(), text})
 	case text != nil:
-		c.notef("%s", f.ID())
-		return c.textf("%s", term.Text(*text))
+		c.notef("%s", term.Text(*text))
 	}
-	return c.textf("%s  %s", f.ID(), term.Count(f.Info().Entries, "entry", "entries"))
+	c.notef("%s, %s", titleOf(f.Info()), term.Count(f.Info().Entries, "entry", "entries"))
+	return c.textf("%s", st.short(ctx, f.ID()))
 }

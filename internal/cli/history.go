@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/searchindex"
 )
 
@@ -21,11 +22,13 @@ func (c *cli) historyCommand() *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
 		Use:   "history [QUERY]",
-		Short: "Prompts that were typed, newest first",
-		Long: `Show what users typed, newest first, in all sessions and branches; the same one after the other is shown once.
-QUERY: words that must all be there, "words in quotes" beside each other, or re:EXPRESSION; with --prefix how the prompt
-begins. It reads an index in your cache folder ($COPPICE_HISTORY names another file; off = none is kept), which is brought
-up to date first. Commands that commit put the prompts there themselves, within half a second or not at all.`,
+		Short: "List the prompts that users typed, newest first",
+		Long: `List the prompts of users in all sessions and branches, newest first. A prompt that was repeated
+directly is listed once. QUERY is words that must all occur, "words in quotes" that must be adjacent,
+or re: and a regular expression; with --prefix it is the beginning of the prompt.
+
+The command reads an index in your cache folder, which it updates first. $COPPICE_HISTORY names
+another file; off = no file. Commands that commit also update the index, for at most half a second.`,
 		Example: "  coppice history --cwd .\n  coppice history flaky test\n  coppice history --prefix 'fix the'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.history(cmd.Context(), args, o)
@@ -33,12 +36,12 @@ up to date first. Commands that commit put the prompts there themselves, within 
 		Args: cobra.ArbitraryArgs,
 	}
 	o.register(cmd.Flags(), "prompts")
-	cmd.Flags().BoolVar(&o.prefix, "prefix", false, "QUERY is how the prompt begins")
+	cmd.Flags().BoolVar(&o.prefix, "prefix", false, "QUERY is the beginning of the prompt")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "rebuild",
-		Short: "Make the index of prompts and transcripts anew",
-		Long: `Make the index anew from the store. It is never needed to see what is new, nor for an index that is missing or
-damaged in a way that shows: those are mended by themselves.`,
+		Short: "Rebuild the index of prompts and transcripts",
+		Long: `Rebuild the index from the store. This is rarely needed: new commits are added to the index, and a
+missing or detectably damaged index is rebuilt automatically.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.rebuild(cmd.Context()) },
 	})
@@ -71,7 +74,8 @@ func (c *cli) history(ctx context.Context, args []string, o historyOptions) erro
 		err := c.withCurrentIndex(ctx, st, "", func(x *searchindex.Index) error {
 			var list []searchindex.Prompt
 			var err error
-			list, more, err = x.Recall(ctx, query, &searchindex.RecallOptions{Cwd: o.cwd, Prefix: o.prefix, Limit: o.limit})
+			recall := &searchindex.RecallOptions{Cwd: o.cwd, Prefix: o.prefix, Limit: o.limit}
+			list, more, err = x.Recall(ctx, query, recall)
 			if err != nil {
 				return err
 			}
@@ -83,12 +87,17 @@ func (c *cli) history(ctx context.Context, args []string, o historyOptions) erro
 }
 
 func (c *cli) prompts(out *jsonArray, list []searchindex.Prompt) error {
+	sessions := make([]string, len(list))
+	for i, p := range list {
+		sessions[i] = p.Session
+	}
+	ids := shortid.Of(sessions, shortid.Least)
 	for _, p := range list {
 		var err error
 		if c.json {
 			err = out.add(prompt{p.Text, p.Session, p.Title, p.Cwd, p.Entry, p.Ordinal, p.Time, p.Uses})
 		} else {
-			err = c.promptLine(p)
+			err = c.promptLine(p, ids)
 		}
 		if err != nil {
 			return err
@@ -98,12 +107,12 @@ func (c *cli) prompts(out *jsonArray, list []searchindex.Prompt) error {
 }
 
 // promptLine writes a prompt for people.
-func (c *cli) promptLine(p searchindex.Prompt) error {
+func (c *cli) promptLine(p searchindex.Prompt, ids *shortid.Set) error {
 	uses := ""
 	if p.Uses > 1 {
 		uses = fmt.Sprintf("%d×", p.Uses)
 	}
-	head := fmt.Sprintf("%s  %-8s %4s  ", term.Clock(p.Time), term.Cut(term.Line(p.Session), 8), uses)
+	head := fmt.Sprintf("%s  %-*s %4s  ", term.Clock(p.Time), ids.Width(), ids.Short(p.Session), uses)
 	return c.textf("%s%s", c.stdout.Paint(term.Dim, head), term.Cut(term.Line(p.Text), c.stdout.Rest(head, 0)))
 }
 

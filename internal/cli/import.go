@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -13,40 +14,64 @@ import (
 
 	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/interop"
 )
 
 type importOptions struct {
 	format, session string
 	again, grow     bool
+	watch, poll     bool
 }
 
 func (c *cli) importCommand() *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
-		Use:   "import FILE|DIR...",
-		Short: "Import session files, each as a session of its own",
-		Long: `Import session files, each as a session of its own. Of a folder every *.jsonl file below it is taken,
-and every *.jsonl.zst. Sessions of pi, omp, atomic, operator, Claude Code and Codex are told apart by their content.
-Transcripts of agents come with the session that started them. Files are only read. What is damaged in them is
-passed over and reported, and stays in the original, which ` + "`coppice export --format original`" + ` gives back byte for
-byte. A file that cannot be imported does not stop the others; the exit code is 1 then.
+		Use:   "import [FILE|DIR...]",
+		Short: "Import session files; each becomes a session",
+		Long: `Import session files of pi, omp, atomic, operator, Claude Code and Codex; each becomes a session. The
+format is detected from the content. Of a folder, every *.jsonl and *.jsonl.zst file below it is
+imported. Transcripts of agents are imported with the session that started them. The files are only
+read. Damaged lines are skipped and reported; ` + "`coppice export --format original`" + ` still returns
+them, byte for byte. If a file cannot be imported, the others still are; the exit code is 1.
 
-A session keeps the id of its file's header, if that is a valid id and no session has it. A file that was imported
-before, and has the same bytes still, is left alone, so that a folder can be imported again for what is new; --again
-imports it once more. One that has grown since becomes a session of its own beside the earlier one. With --grow it goes
-on in its session, unless more than imports was done with that one, or it does not begin as the file does by now.`,
-		Example: `  coppice import ~/.pi/agent/sessions
-  coppice import --grow ~/.claude/projects
+Without FILE or DIR, the sessions of Claude Code, Codex, pi and omp on this machine are imported:
+those in ~/.claude/projects, ~/.codex/sessions, ~/.codex/archived_sessions, ~/.pi/agent/sessions and
+~/.omp/agent/sessions. $CLAUDE_CONFIG_DIR replaces ~/.claude, $CODEX_HOME replaces ~/.codex,
+$PI_CODING_AGENT_DIR replaces ~/.pi/agent, $PI_CODING_AGENT_SESSION_DIR its folder of sessions, and
+$PI_CONFIG_DIR is a further folder of omp.
+
+A session gets the id in the header of its file, if that is a valid id that no session has. A file
+that was imported before and has not changed is skipped, so a folder can be imported again to add
+what is new; --again imports it once more. What was added to a file since is appended to its session.
+If a new line completed an entry that was imported before, as the rest of an answer does, the file
+is imported anew, and the session of before is deleted. A session that was changed by other commands
+stays as it is; its file then becomes a second session. With --grow=false a file that has grown
+always becomes a second session.
+
+--watch continues until it is interrupted or terminated, and imports what is added to the files
+within two seconds. Lines whose meaning a later line can still change (an unfinished line, an
+unfinished answer) are imported when the file has been silent for 10 seconds, and at the end.`,
+		Example: `  coppice import
+  coppice import ~/.pi/agent/sessions
+  coppice import --watch ~/.claude/projects
   coppice import --session release-42 session.jsonl`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.importFiles(cmd.Context(), args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.again && o.grow && cmd.Flags().Changed("grow") {
+				return usageError("use --again or --grow, not both")
+			}
+			o.grow = o.grow && !o.again
+			return c.importFiles(cmd.Context(), args, o)
+		},
 	}
-	cmd.Flags().StringVar(&o.format, "format", "auto", "what the files are: "+strings.Join(importFormats, ", "))
-	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; of a single file only")
-	cmd.Flags().BoolVar(&o.again, "again", false, "import files that the store has already once more, under new ids")
-	cmd.Flags().BoolVar(&o.grow, "grow", false,
-		"let files that have grown since they were imported go on in their sessions")
+	cmd.Flags().StringVar(&o.format, "format", "auto", "format of the files: "+strings.Join(importFormats, ", "))
+	cmd.Flags().StringVar(&o.session, "session", "", "id of the new session; for a single file only")
+	cmd.Flags().BoolVar(&o.again, "again", false, "import files that the store already has once more, under new ids")
+	cmd.Flags().BoolVar(&o.grow, "grow", true,
+		"append what was added to a file since its import to its session")
+	cmd.Flags().BoolVar(&o.watch, "watch", false, "continue to import what is added to the files")
+	cmd.Flags().BoolVar(&o.poll, "poll", false,
+		"with --watch: look at the files once a second, without notification by the system")
 	completeFlag(cmd, "format", importFormats...)
 	return cmd
 }
@@ -62,70 +87,227 @@ type imported struct {
 }
 
 func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) error {
-	if !slices.Contains(importFormats, o.format) {
-		return usageError("unknown format %q; there are %s", o.format, strings.Join(importFormats, ", "))
+	switch {
+	case !slices.Contains(importFormats, o.format):
+		return usageError("unknown format %q: want one of %s", o.format, strings.Join(importFormats, ", "))
+	case o.watch && (o.again || !o.grow || o.session != ""):
+		return usageError("--watch cannot be used with --again, --grow=false or --session")
+	case o.poll && !o.watch:
+		return usageError("--poll needs --watch")
 	}
-	if o.again && o.grow {
-		return usageError("--again imports once more, --grow goes on: choose one")
+	run := &importRun{c: c, o: o, several: o.watch, companions: importer.Companions{}}
+	if o.format != "auto" {
+		run.format = interop.Format(o.format)
 	}
-	format := interop.Format(o.format)
-	if o.format == "auto" {
-		format = ""
+	if len(paths) == 0 {
+		var err error
+		if paths, err = run.programs(ctx); err != nil {
+			return err
+		}
 	}
-	files := importer.Find(ctx, paths)
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if o.session != "" && len(files) != 1 {
-		return usageError("--session names one session, and there are %d files", len(files))
+	var files []importer.File
+	if !o.watch {
+		files = importer.Find(ctx, paths)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if o.session != "" && len(files) != 1 {
+			return usageError("--session needs exactly one file, but there are %d", len(files))
+		}
+		run.several = len(files) > 1
 	}
 	defer collectOften()()
 	return c.withStore(ctx, func(st *countedStore) error {
-		var total int64
-		for _, f := range files {
-			total += f.Size
+		run.st = st
+		if o.watch {
+			return run.watch(ctx, paths)
 		}
-		bar := c.stderr.Progress("importing", total, true, c.now)
-		defer bar.Close()
-		out := c.array("imported")
-		var failed []error
-		companions := importer.Companions{}
-		for _, f := range files {
-			if companions.Contains(f.Path) {
-				bar.Add(f.Size)
-				continue
-			}
-			res, err := c.importFile(ctx, st, f, importer.Options{
-				Session: o.session, Format: format, Again: o.again, Grow: o.grow,
-				Now: c.now(), Rand: rand.Reader, Read: bar.Add,
-			})
-			if ctx.Err() != nil {
-				failed = append(failed, ctx.Err())
-				break
-			}
-			switch {
-			case f.Beside && errors.Is(err, interop.ErrNotSession):
-				if len(files) == 1 {
-					c.notef("%s is no session, but a list beside sessions: there is none here", term.Line(f.Path))
-				}
-				continue
-			case err != nil:
-				failed = append(failed, err)
-			default:
-				companions.Add(f.Path, res.Result)
-			}
-			if c.json {
-				err = out.add(res)
-			} else {
-				bar.Close()
-				err = c.importText(res, len(files) > 1)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return c.importEnd(ctx, out, failed, len(files))
+		return run.all(ctx, files)
 	})
+}
+
+// importTotal is what became of the files together.
+type importTotal struct {
+	Files     int `json:"files"`
+	New       int `json:"new"`
+	Grown     int `json:"grown"`
+	Unchanged int `json:"unchanged"`
+	Failed    int `json:"failed"`
+	Entries   int `json:"entries"` // that were added
+}
+
+func (t *importTotal) add(r *importer.Result) {
+	t.Files++
+	switch {
+	case r.Unchanged:
+		t.Unchanged++
+	case r.Grew:
+		t.Grown++
+		t.Entries += r.Added
+	default:
+		t.New++
+		t.Entries += r.Entries
+	}
+}
+
+// foundProgram is a program of which there are sessions on this machine.
+type foundProgram struct {
+	Program string `json:"program"`
+	Folder  string `json:"folder"`
+	Files   int    `json:"files"`
+	Bytes   int64  `json:"bytes"`
+}
+
+// importRun is one run of the command.
+type importRun struct {
+	c          *cli
+	o          importOptions
+	st         *countedStore
+	format     interop.Format // "" = detected
+	found      []foundProgram // nil = the files were named
+	several    bool
+	companions importer.Companions
+	out        *jsonArray
+	bar        *term.Progress
+	total      importTotal
+	failed     []error
+}
+
+// programs finds the folders of the programs on this machine, and shows what is in them.
+func (r *importRun) programs(ctx context.Context) (folders []string, err error) {
+	var looked []string
+	r.found = []foundProgram{}
+	for _, p := range importer.Programs(r.c.getenv, r.c.home()) {
+		looked = append(looked, p.Folders...)
+		for _, dir := range importer.Existing(p.Folders) {
+			is := foundProgram{Program: p.Name, Folder: dir}
+			for _, f := range importer.Find(ctx, []string{dir}) {
+				if f.Err == nil && !f.Beside {
+					is.Files, is.Bytes = is.Files+1, is.Bytes+f.Size
+				}
+			}
+			if is.Files == 0 {
+				continue
+			}
+			folders, r.found = append(folders, dir), append(r.found, is)
+			if !r.c.json {
+				if err := r.c.textf("%-12s %s, %s in %s", is.Program, term.Count(is.Files, "file", "files"),
+					term.Size(is.Bytes), term.Line(dir)); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	if r.o.watch && len(looked) > 0 {
+		return looked, ctx.Err() // those that do not exist yet may come
+	}
+	if len(folders) == 0 && ctx.Err() == nil {
+		return nil, fmt.Errorf("no sessions of Claude Code, Codex, pi or omp in %s: %w", strings.Join(looked, ", "),
+			fs.ErrNotExist)
+	}
+	return folders, ctx.Err()
+}
+
+// begin begins the answer.
+func (r *importRun) begin() {
+	r.out = r.c.array("imported")
+	if r.found != nil {
+		r.out = r.c.arrayAfter(map[string]any{"found": r.found}, "imported")
+	}
+}
+
+// all imports files one after the other.
+func (r *importRun) all(ctx context.Context, files []importer.File) error {
+	var total int64
+	for _, f := range files {
+		total += f.Size
+	}
+	r.bar = r.c.stderr.Progress("importing", total, true, r.c.now)
+	defer r.bar.Close()
+	r.begin()
+	for _, f := range files {
+		if r.companions.Contains(f.Path) {
+			r.bar.Add(f.Size)
+			continue
+		}
+		_, err := r.file(ctx, f)
+		if ctx.Err() != nil {
+			r.failed = append(r.failed, ctx.Err())
+			break
+		}
+		if f.Beside && errors.Is(err, interop.ErrNotSession) && len(files) == 1 {
+			r.c.notef("%s is a session index, not a session; skipped", term.Line(f.Path))
+		}
+		if stop, ok := errors.AsType[*stopError](err); ok {
+			return stop.error
+		}
+	}
+	if err := r.sum(); err != nil {
+		return err
+	}
+	return r.c.importEnd(ctx, r.out, r.failed, len(files))
+}
+
+// stopError is an error after which no file is imported any more: the answer cannot be written.
+type stopError struct{ error }
+
+// file imports one file and says what became of it. The error is that of the file, and said, or a
+// stopError.
+func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result, error) {
+	o := importer.Options{
+		Session: r.o.session, Format: r.format, Again: r.o.again, Grow: r.o.grow, Now: r.c.now(), Rand: rand.Reader,
+	}
+	if r.bar != nil {
+		o.Read = r.bar.Add
+	}
+	res, err := r.c.importFile(ctx, r.st, f, o)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, interop.ErrNotSession) && (f.Beside || r.o.watch || r.found != nil && f.Size == 0):
+		return nil, err // programs keep lists beside their sessions, and files that say nothing yet
+	case err != nil:
+		if !r.o.watch { // a failure there may be over with the next line
+			r.failed = append(r.failed, err)
+		}
+		r.total.Files++
+		r.total.Failed++
+	default:
+		r.total.add(res.Result)
+		r.companions.Add(f.Path, res.Result)
+	}
+	said := error(nil)
+	switch {
+	case err == nil && res.Unchanged && r.o.watch:
+	case r.c.json:
+		said = r.out.add(res)
+	case err == nil && res.Unchanged && r.found != nil:
+	default:
+		if r.bar != nil {
+			r.bar.Close()
+		}
+		said = r.c.importText(res, r.several)
+	}
+	if said != nil {
+		return nil, &stopError{said}
+	}
+	return res.Result, err
+}
+
+// sum says what became of all files.
+func (r *importRun) sum() error {
+	r.out.after = map[string]any{"total": r.total}
+	if r.c.json || !r.several && r.found == nil {
+		return nil
+	}
+	t := r.total
+	failed := ""
+	if t.Failed > 0 {
+		failed = fmt.Sprintf(", %d failed", t.Failed)
+	}
+	return r.c.textf("total: %s: %d new, %d grown, %d unchanged%s; %s added",
+		term.Count(t.Files, "file", "files"), t.New,
+		t.Grown, t.Unchanged, failed, term.Count(t.Entries, "entry", "entries"))
 }
 
 // gcPercent is the GOGC of an import. The usual 100 makes the process a third larger, and an import
@@ -143,7 +325,11 @@ func collectOften() (restore func()) {
 
 // importEnd returns one error for those of the files.
 func (c *cli) importEnd(ctx context.Context, out *jsonArray, failed []error, files int) error {
-	err := fmt.Errorf("%d of %d files were not imported", len(failed), files)
+	were := "were"
+	if len(failed) == 1 {
+		were = "was"
+	}
+	err := fmt.Errorf("%d of %s %s not imported", len(failed), term.Count(files, "file", "files"), were)
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()
@@ -172,7 +358,7 @@ func (c *cli) importFile(ctx context.Context, st *countedStore, f importer.File,
 	if f.Err != nil {
 		return failed(f.Err)
 	}
-	res, err := importer.Import(ctx, st.Store, importer.FromFile(f.Path), o)
+	res, err := importer.Import(ctx, st.Store, importer.FromFileTo(f.Path, f.Size), o)
 	if err != nil {
 		return failed(err)
 	}
@@ -183,44 +369,104 @@ func (c *cli) importFile(ctx context.Context, st *countedStore, f importer.File,
 func (c *cli) importText(f imported, several bool) error {
 	if f.Error != nil {
 		if several {
-			c.notef("%s", term.Line(f.Error.Message))
+			c.failed(f.Error.Message)
 		}
 		return nil
 	}
 	note := ""
 	switch {
 	case f.Unchanged:
-		note = ", here already"
+		note = ", already imported"
 	case f.Grew:
 		note = fmt.Sprintf(", %d of them new", f.Added)
+	case len(f.Replaced) > 0:
+		note = ", in place of " + strings.Join(f.Replaced, ", ")
 	case f.BadLines > 0:
-		note = ", " + term.Count(f.BadLines, "bad line", "bad lines") + " passed over"
+		note = ", " + term.Count(f.BadLines, "bad line", "bad lines") + " skipped"
 	}
-	if err := c.textf("%s  %s%s  %s", f.Session, term.Count(f.Entries, "entry", "entries"), note,
+	width := 0
+	if several {
+		width = shortid.Alone
+	}
+	if err := c.textf("%-*s  %s%s  %s", width, c.shown.Short(f.Session), term.Count(f.Entries, "entry", "entries"),
+		note,
 		c.stdout.Paint(term.Dim, term.Line(f.File))); err != nil {
 		return err
 	}
 	return c.diagnostics(f.Diagnostics)
 }
 
-// maxDiagnostics bounds the diagnostics that are shown of one file.
+// maxDiagnostics bounds the kinds of diagnostics that are shown of one file.
 const maxDiagnostics = 8
 
+// diagnostics reports what is remarkable about a file, one line for each kind.
 func (c *cli) diagnostics(list []importer.Diagnostic) error {
+	var kinds []string
+	byKind := map[string][]importer.Diagnostic{}
+	for _, d := range list {
+		if byKind[d.Kind] == nil {
+			kinds = append(kinds, d.Kind)
+		}
+		byKind[d.Kind] = append(byKind[d.Kind], d)
+	}
 	var errs []error
-	for i, d := range list {
-		if i == maxDiagnostics && len(list) > maxDiagnostics+1 {
-			errs = append(errs, c.textf("  … and %d more (--json shows them)", len(list)-i))
+	for i, kind := range kinds {
+		if i == maxDiagnostics && len(kinds) > maxDiagnostics+1 {
+			errs = append(errs, c.textf("  … and %d more kinds (--json shows them)", len(kinds)-i))
 			break
 		}
-		where := ""
+		same := byKind[kind]
+		head, at := kind, places(same)
 		switch {
-		case d.Line > 0:
-			where = fmt.Sprintf("line %d: ", d.Line)
-		case d.Entry != "":
-			where = "entry " + term.Line(d.Entry) + ": "
+		case len(same) > 1 && at != "":
+			head = fmt.Sprintf("%s × %s, %s", term.Number(uint64(len(same))), kind, at)
+		case len(same) > 1:
+			head = fmt.Sprintf("%s × %s", term.Number(uint64(len(same))), kind)
+		case at != "":
+			head = at + ": " + kind
 		}
-		errs = append(errs, c.textf("  %s", c.stdout.Paint(term.Yellow, where+d.Kind+": ")+term.Line(d.Detail)))
+		errs = append(errs, c.textf("  %s", c.stdout.Paint(term.Yellow, head+": ")+details(same)))
 	}
 	return errors.Join(errs...)
+}
+
+// places returns where remarks of one kind are: the first lines, or else the first entries.
+func places(list []importer.Diagnostic) string {
+	const most = 5
+	var lines, entries []string
+	for _, d := range list {
+		switch {
+		case d.Line > 0:
+			lines = append(lines, itoa(d.Line))
+		case d.Entry != "":
+			entries = append(entries, term.Line(shortid.One(d.Entry)))
+		}
+	}
+	one, many, at := "line ", "lines ", slices.Compact(lines)
+	if len(at) == 0 {
+		one, many, at = "entry ", "entries ", slices.Compact(entries)
+	}
+	switch {
+	case len(at) == 0:
+		return ""
+	case len(at) == 1:
+		return one + at[0]
+	case len(at) > most:
+		return many + strings.Join(at[:most], ", ") + ", …"
+	}
+	return many + strings.Join(at, ", ")
+}
+
+// details returns what remarks of one kind say: the first two different things.
+func details(list []importer.Diagnostic) string {
+	var texts []string
+	for _, d := range list {
+		if text := term.Line(d.Detail); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) > 2 {
+		texts = append(texts[:2], "…")
+	}
+	return strings.Join(texts, "; ")
 }

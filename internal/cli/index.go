@@ -52,7 +52,7 @@ func (c *cli) withIndex(ctx context.Context, st *countedStore, f func(x *searchi
 	file := c.indexFile(st.url)
 	x, err := searchindex.Open(ctx, file)
 	if err != nil && file != "" && ctx.Err() == nil {
-		c.notef("no index can be kept, so everything is read: %s", term.Line(err.Error()))
+		c.notef("cannot use the index file, so everything is read: %s", term.Line(err.Error()))
 		file = ""
 		x, err = searchindex.Open(ctx, "")
 	}
@@ -103,7 +103,7 @@ func unreadable(r searchindex.Report) error {
 	if len(r.Problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("not everything could be read: %w", errors.Join(r.Problems...))
+	return fmt.Errorf("some sessions could not be read: %w", errors.Join(r.Problems...))
 }
 
 // parseQuery makes a query of arguments. An argument with spaces is a phrase, as the shell's quotes

@@ -9,7 +9,7 @@ import (
 func (c *cli) labelCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "label SESSION ENTRY [TEXT]",
-		Short: "Name an entry for people; without TEXT take its name away",
+		Short: "Set the label of an entry; without TEXT remove it",
 		Args:  cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := append(args, "")[2]

@@ -7,6 +7,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -20,7 +21,7 @@ type labelled struct {
 func (c *cli) labelsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "labels SESSION",
-		Short: "List the labels of a session, with when they were set",
+		Short: "List the labels of a session and when they were set",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withSession(cmd.Context(), args[0], readOnly(), func(_ *countedStore, s *coppice.Session) error {
@@ -35,9 +36,15 @@ func (c *cli) labelsCommand() *cobra.Command {
 				if c.json {
 					return c.writeJSON(map[string]any{"labels": out})
 				}
+				entries := make([]string, len(out))
+				for i, l := range out {
+					entries[i] = l.Entry
+				}
+				ids := shortid.Of(entries, shortid.Least)
 				for _, l := range out {
 					at := l.Time.Format("2006-01-02 15:04:05")
-					if err := c.textf("%s  %s  %s", at, term.Line(l.Entry), term.Line(l.Label)); err != nil {
+					if err := c.textf("%s  %-*s  %s",
+						at, ids.Width(), term.Line(ids.Short(l.Entry)), term.Line(l.Label)); err != nil {
 						return err
 					}
 				}

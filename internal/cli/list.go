@@ -11,7 +11,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/internal/shortid"
 )
 
 func (c *cli) listCommand() *cobra.Command {
@@ -23,8 +23,8 @@ func (c *cli) listCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "only sessions of this working directory")
-	cmd.Flags().IntVar(&o.Limit, "limit", 0, "at most so many; 0 = all")
+	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "only sessions in this working directory")
+	cmd.Flags().IntVar(&o.Limit, "limit", 0, "maximum number of sessions; 0 = all")
 	return cmd
 }
 
@@ -86,7 +86,7 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 			return out.end(nil)
 		}
 		if len(sh.held) == 0 && sh.widths == nil {
-			return c.textf("no sessions in %s; `coppice import` brings some in, `coppice demo` shows one", st.url)
+			return c.textf("no sessions in %s; add some with `coppice import`, or try `coppice demo`", st.url)
 		}
 		return sh.end()
 	})
@@ -105,7 +105,7 @@ type sheet struct {
 	shown  func() // called before the first line
 	held   []checkpoint.Summary
 	widths []int // of the columns; nil = nothing is shown yet
-	short  func(id string) string
+	ids    *shortid.Set
 }
 
 // columns are the columns of the list, each with its least width in a long list, whose later lines
@@ -134,9 +134,10 @@ func (sh *sheet) add(ctx context.Context, s checkpoint.Summary) error {
 		return nil
 	}
 	sh.shown()
-	sh.short = unique(ctx, sh.st)
+	sh.ids = census(ctx, sh.st)
 	rows := sh.rows()
 	sh.measure(rows)
+	sh.widths[0] = max(sh.widths[0], sh.ids.Width()) // of those that are not read yet, too
 	heads := make([]term.Cell, len(columns))
 	for i, col := range columns {
 		heads[i] = term.Cell{Text: col.Head, Style: term.Bold}
@@ -159,7 +160,7 @@ func (sh *sheet) end() error {
 	for i, s := range sh.held {
 		ids[i] = s.ID
 	}
-	sh.short = term.ShortIDs(ids)
+	sh.ids = shortid.Of(ids, shortid.Least)
 	var cols []term.Column
 	for _, col := range columns {
 		cols = append(cols, col.Column)
@@ -176,12 +177,12 @@ func (sh *sheet) rows() [][]term.Cell {
 }
 
 func (sh *sheet) row(s checkpoint.Summary) []term.Cell {
-	title := term.Cut(term.Line(manager.DisplayName(s)), 60)
+	title := titleOf(s)
 	if s.Internal {
 		title = "(internal) " + title
 	}
 	return []term.Cell{
-		{Text: sh.short(s.ID), Style: term.Yellow},
+		{Text: sh.ids.Short(s.ID), Style: term.Yellow},
 		{Text: term.Ago(sh.c.now(), s.Updated)},
 		{Text: term.Number(s.Entries)},
 		{Text: term.Size(s.Bytes)},
@@ -237,12 +238,11 @@ func (sh *sheet) line(row []term.Cell) error {
 	return sh.c.textf("%s", strings.TrimRight(b.String(), " "))
 }
 
-// unique returns a function that shortens ids to a length at which those of all sessions in the
-// store differ. If they cannot be listed ids stay whole.
-func unique(ctx context.Context, st *countedStore) func(id string) string {
+// census returns prefixes by which the sessions of the store differ.
+func census(ctx context.Context, st *countedStore) *shortid.Set {
 	ids, err := st.ids(ctx)
 	if err != nil {
-		return term.WholeID
+		return shortid.Of(nil, shortid.Alone)
 	}
-	return term.ShortIDs(ids)
+	return shortid.Of(ids, shortid.Least)
 }

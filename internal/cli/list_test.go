@@ -110,7 +110,7 @@ func TestListProgress(t *testing.T) {
 		if code := c.run(t.Context(), []string{"--store", store, "--json", command}); code != 0 || out.String() != plain {
 			t.Errorf("%s: exit code %d\n%s\nwant\n%s", command, code, out.String(), plain)
 		}
-		shown := regexp.MustCompile(`\((\d+)/40`).FindAllStringSubmatch(errs.String(), -1)
+		shown := regexp.MustCompile(`(\d+) of 40`).FindAllStringSubmatch(errs.String(), -1)
 		if len(shown) == 0 {
 			t.Errorf("%s: no bar: %q", command, errs.String())
 			continue

@@ -9,6 +9,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 )
 
 func (c *cli) logCommand() *cobra.Command {
@@ -16,14 +17,14 @@ func (c *cli) logCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "log SESSION",
-		Short: "List the commits, newest first",
+		Short: "List the commits of a session, newest first",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.log(cmd.Context(), args[0], from, limit)
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "head", "TARGET to begin with")
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many; 0 = all")
+	cmd.Flags().StringVar(&from, "from", "head", "TARGET to start from")
+	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of commits; 0 = all")
 	return cmd
 }
 
@@ -74,19 +75,17 @@ func (c *cli) log(ctx context.Context, id, from string, limit int) error {
 		if c.json {
 			return out.end(nil)
 		}
-		return c.logText(list, limit > 0)
+		return c.logText(list)
 	})
 }
 
-func (c *cli) logText(list []checkpoint.Commit, some bool) error {
-	ids, heads := make([]string, len(list)), make([]string, len(list))
+func (c *cli) logText(list []checkpoint.Commit) error {
+	ids, heads, snaps := make([]string, len(list)), make([]string, len(list)), make([]string, len(list))
 	for i, com := range list {
-		ids[i], heads[i] = com.Commit, com.Entry
+		ids[i], heads[i], snaps[i] = com.Commit, com.Entry, com.Snapshot
 	}
-	short, shortHead := term.ShortIDs(ids), term.ShortIDs(heads)
-	if some { // a short id might name one of the others too
-		short, shortHead = term.WholeID, term.WholeID
-	}
+	short, shortHead := shortid.Of(ids, shortid.Least).Short, shortid.Of(heads, shortid.Least).Short
+	shortSnap := shortid.Of(snaps, snapshotID).Short
 	rows := make([][]term.Cell, len(list))
 	for i, com := range list {
 		note := ""
@@ -94,7 +93,7 @@ func (c *cli) logText(list []checkpoint.Commit, some bool) error {
 			note = "kept " + term.Line(com.Kept)
 		}
 		if com.Snapshot != "" {
-			note = "snapshot " + term.Line(com.Snapshot)
+			note = "snapshot " + term.Line(shortSnap(com.Snapshot))
 		}
 		rows[i] = []term.Cell{
 			{Text: itoa(com.Seq), Style: term.Yellow},

@@ -44,7 +44,7 @@ func findingOf(p *coppice.Error) finding {
 		out.Kind, out.Detail = string(found.Kind), term.Line(found.Detail)
 	}
 	if out.Damage {
-		out.Hint = "`coppice repair` salvages what is intact, which can still be read"
+		out.Hint = "`coppice repair` recovers the intact data, which can still be read"
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -13,7 +14,7 @@ func (c *cli) moveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "move SESSION DIR",
 		Short: "Move a session to another working directory",
-		Long:  "Move a session to another working directory: it is listed and continued there. Its history stays as it is.",
+		Long:  "Change the working directory in which a session is listed and continued. Its history stays as it is.",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := absolutePath(args[1])
@@ -25,7 +26,7 @@ func (c *cli) moveCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.reportCommit(r, "seq %d: %s is in %s", r.Seq, m.Session().ID(), term.Line(dir))
+				return c.reportCommit(r, "seq %d: moved %s to %s", r.Seq, shortid.One(m.Session().ID()), term.Line(dir))
 			})
 		},
 	}

@@ -3,9 +3,10 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,9 +21,14 @@ func (c *cli) textf(format string, args ...any) error {
 	return err
 }
 
-// notef writes a remark for people to the standard error.
+// notef writes a remark for people to the standard error, without the name of the program: that marks errors.
 func (c *cli) notef(format string, args ...any) {
-	_, _ = fmt.Fprintf(c.stderr, "coppice: "+format+"\n", args...) // a remark that cannot be written fails no command
+	_, _ = fmt.Fprintf(c.stderr, format+"\n", args...) // a remark that cannot be written fails no command
+}
+
+// failed reports an error that does not end the command.
+func (c *cli) failed(message string) {
+	_, _ = fmt.Fprintf(c.stderr, "%s%s\n", c.stderr.Paint(term.Red, "coppice: "), term.Line(message))
 }
 
 // writeJSON writes v as the one JSON document. Raw messages within v keep their bytes.
@@ -31,7 +37,7 @@ func (c *cli) writeJSON(v any) error {
 	enc := json.NewEncoder(c.stdout)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
+		return fmt.Errorf("write the output: %w", err)
 	}
 	return nil
 }
@@ -43,6 +49,7 @@ type jsonArray struct {
 	c     *cli
 	w     *bufio.Writer
 	head  string
+	after map[string]any // fields after the list
 	count int
 	err   error
 }
@@ -100,6 +107,13 @@ func (arr *jsonArray) end(err error) error {
 		arr.text(arr.head)
 	}
 	arr.text("]")
+	for _, name := range slices.Sorted(maps.Keys(arr.after)) {
+		raw, merr := marshal(arr.after[name])
+		if merr != nil {
+			return merr
+		}
+		arr.text(fmt.Sprintf(",%q:", name) + string(raw))
+	}
 	if err != nil {
 		problem, _ := describe(err)
 		raw, merr := marshal(problem)
@@ -110,7 +124,7 @@ func (arr *jsonArray) end(err error) error {
 	}
 	arr.text("}\n")
 	if ferr := arr.w.Flush(); ferr != nil && arr.err == nil {
-		arr.err = fmt.Errorf("write the answer: %w", ferr)
+		arr.err = fmt.Errorf("write the output: %w", ferr)
 	}
 	if arr.err != nil || err == nil {
 		return arr.err
@@ -118,12 +132,20 @@ func (arr *jsonArray) end(err error) error {
 	return reported(err)
 }
 
+// flush writes what was added so far.
+func (arr *jsonArray) flush() error {
+	if err := arr.w.Flush(); err != nil && arr.err == nil {
+		arr.err = fmt.Errorf("write the answer: %w", err)
+	}
+	return arr.err
+}
+
 func (arr *jsonArray) text(s string) {
 	if arr.err != nil {
 		return
 	}
 	if _, err := arr.w.WriteString(s); err != nil {
-		arr.err = fmt.Errorf("write the answer: %w", err)
+		arr.err = fmt.Errorf("write the output: %w", err)
 	}
 }
 
@@ -133,7 +155,7 @@ func marshal(v any) ([]byte, error) {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("make the answer: %w", err)
+		return nil, fmt.Errorf("encode the output: %w", err)
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
@@ -147,7 +169,7 @@ func (arr *jsonArray) found(n int, more bool, err error) error {
 	case err != nil:
 		return err
 	case more:
-		arr.c.notef("there are more; --limit shows them")
+		arr.c.notef("there are more results; raise --limit to see them")
 	case n == 0:
 		arr.c.notef("nothing found")
 	}
@@ -157,7 +179,7 @@ func (arr *jsonArray) found(n int, more bool, err error) error {
 // listingBar returns functions that draw a progress bar for a listing of sessions and remove it. On
 // anything but a terminal they do nothing.
 func (c *cli) listingBar() (update func(looked, total int), remove func()) {
-	bar := c.stderr.Progress("looking at sessions", -1, false, c.now)
+	bar := c.stderr.Progress("reading sessions", -1, false, c.now)
 	return func(looked, total int) { bar.Reach(int64(looked), int64(total)) }, bar.Close
 }
 
@@ -187,10 +209,8 @@ func orList[T any](list []T) []T {
 
 func itoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// titleOf returns the title of a session for people, or its first words where it has none.
-func titleOf(s checkpoint.Summary) string {
-	return term.Cut(term.Line(cmp.Or(s.Title, s.First, s.Preview)), 60)
-}
+// titleOf returns the name of a session on one line: the same in every command.
+func titleOf(s checkpoint.Summary) string { return term.Cut(term.Line(s.Name()), 60) }
 
 // costText describes the requests to the backend in words.
 func costText(io backend.IO) string {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/searchindex"
 )
@@ -22,8 +22,10 @@ const (
 // sessionsSaying returns the ids of the sessions in whose text a query was found, each with a line
 // around the best match. It uses an existing index only. An index that cannot be updated within
 // catchUp is searched as it is, and one that fails is only noted: a session is found by its title
-// too.
-func (c *cli) sessionsSaying(ctx context.Context, st *countedStore, query, cwd string) (map[string]string, error) {
+// too. places, unless nil, receives where in each line the match is.
+func (c *cli) sessionsSaying(
+	ctx context.Context, st *countedStore, query, cwd string, places map[string][2]int,
+) (map[string]string, error) {
 	q, err := searchindex.Parse(query)
 	if err != nil || q.Empty() {
 		return nil, nil //nolint:nilerr // what is no query here is one of names
@@ -41,20 +43,23 @@ func (c *cli) sessionsSaying(ctx context.Context, st *countedStore, query, cwd s
 			if soon.Err() == nil {
 				why = ": " + term.Line(err.Error())
 			}
-			c.notef("what was said last is not looked at, `coppice search` brings the index up to date%s", why)
+			c.notef("the newest messages were not searched; `coppice search` updates the index%s", why)
 		}
 		var err error
 		hits, _, err = x.Search(ctx, q, &searchindex.SearchOptions{Cwd: cwd, Limit: maxPlaces})
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		c.notef("what was said is not looked at: %s", term.Line(err.Error()))
+		c.notef("messages were not searched: %s", term.Line(err.Error()))
 		return nil, nil
 	}
 	said := map[string]string{}
 	for _, h := range hits {
 		if _, better := said[h.Session]; !better {
 			said[h.Session] = term.Line(h.Snippet)
+			if places != nil && said[h.Session] == h.Snippet {
+				places[h.Session] = h.Mark
+			}
 		}
 	}
 	return said, ctx.Err()
@@ -67,20 +72,24 @@ func exists(file string) bool {
 
 type pickOptions struct {
 	manager.PickOptions
-	summaries bool
+	summaries, list bool
 }
 
 func (c *cli) pickCommand() *cobra.Command {
 	var o pickOptions
 	cmd := &cobra.Command{
 		Use:   "pick [QUERY]",
-		Short: "Look for a session by title, first words, folder and id, and by what was said",
-		Long: `Look for a session by its title, what was asked first, the preview of its head, its folder and its id. QUERY is
-words, of which the letters must occur in their order; "phrases" that stand there as they are; or re: and a regular
-expression. All must fit; case does not matter. Pinned sessions come first (` + "`coppice pin`" + `).
+		Short: "Pick a session by title, first prompt, folder, id or content",
+		Long: `Find sessions by title, first prompt, preview of the head, folder and id. QUERY is words, whose letters
+must occur in their order; "phrases", which must occur literally; or re: and a regular expression. All
+parts must match; case is ignored. Pinned sessions come first (see ` + "`coppice pin`" + `).
 
-Where there is an index of conversations (see ` + "`coppice history`" + `) sessions come behind those in which QUERY was said, each
-with the place. ` + "`coppice search`" + ` shows every such place, and makes the index.`,
+If there is an index (see ` + "`coppice history`" + `), sessions whose messages match QUERY follow, each with
+the matching text. ` + "`coppice search`" + ` lists all such matches, and creates the index.
+
+In a terminal the sessions are shown on the whole screen, with the tree of the selected one, and
+narrowed as you type; Enter prints the id, as in: coppice resume $(coppice pick). With --list, --json or
+without a terminal the sessions are printed.`,
 		Example: "  coppice pick tide tbl\n  coppice pick --sort threaded --named\n  coppice pick 're:fix(es)? #\\d+'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for i, arg := range args { // a quoted argument is a phrase
@@ -93,13 +102,14 @@ with the place. ` + "`coppice search`" + ` shows every such place, and makes the
 			return c.pick(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "only sessions of this working directory")
+	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "only sessions in this working directory")
 	cmd.Flags().StringVar((*string)(&o.Sort), "sort", string(manager.SortRecent), "order: recent, relevance, threaded")
-	cmd.Flags().BoolVar(&o.Named, "named", false, "only sessions that have a title")
-	cmd.Flags().BoolVar(&o.Internal, "internal", false, "sessions that agents began for their own ends, too")
+	cmd.Flags().BoolVar(&o.Named, "named", false, "only sessions with a title")
+	cmd.Flags().BoolVar(&o.Internal, "internal", false, "include sessions that agents started for their own purposes")
 	cmd.Flags().BoolVar(&o.summaries, "summaries", false,
-		"show the summary that an agent left of a session that has no title; one read each")
-	cmd.Flags().IntVar(&o.Limit, "limit", 0, "at most so many; 0 = all")
+		"for sessions without a title show the summary that an agent wrote; one read each")
+	cmd.Flags().BoolVar(&o.list, "list", false, "print the sessions, in a terminal too")
+	cmd.Flags().IntVar(&o.Limit, "limit", 0, "maximum number of sessions; 0 = all")
 	completeFlag(cmd, "sort", string(manager.SortRecent), string(manager.SortRelevance), string(manager.SortThreaded))
 	return cmd
 }
@@ -123,30 +133,37 @@ type picked struct {
 }
 
 func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
-	if _, err := manager.ParseQuery(o.Query); err != nil || o.Limit < 0 {
-		return usageError("query %q, limit %d: %w", o.Query, o.Limit, err)
+	if _, err := manager.ParseQuery(o.Query); err != nil {
+		return usageError("query %q: %w", o.Query, err)
+	}
+	if o.Limit < 0 {
+		return usageError("--limit %d: want 0 or more", o.Limit)
 	}
 	if o.Sort != manager.SortRecent && o.Sort != manager.SortRelevance && o.Sort != manager.SortThreaded {
-		return usageError("unknown order %q; there are recent, relevance, threaded", o.Sort)
+		return usageError("unknown order %q: want recent, relevance or threaded", o.Sort)
 	}
 	if o.Cwd, err = absolutePath(o.Cwd); err != nil {
 		return err
 	}
 	return c.withStore(ctx, func(st *countedStore) error {
+		places := map[string][2]int{}
+		o.Pinned = c.pinned(st)
+		o.Said = func(ctx context.Context, query string) (map[string]string, error) {
+			return c.sessionsSaying(ctx, st, query, o.Cwd, places)
+		}
+		if t, ok := c.terminal(); ok && !c.json && !o.list {
+			return c.find(ctx, t, st, o)
+		}
 		out := c.array("sessions")
 		var rows []pickedRow
 		tell, end := c.listingBar()
 		defer end()
 		o.Progress = func(p manager.PickProgress) { tell(p.Looked, p.Total) }
-		o.Pinned = c.pinned(st)
-		o.Said = func(ctx context.Context, query string) (map[string]string, error) {
-			return c.sessionsSaying(ctx, st, query, o.Cwd)
-		}
 		for f, err := range manager.Pick(ctx, st.Store, o.PickOptions) {
 			if err != nil {
 				return out.end(err)
 			}
-			row := pickedRow{Found: f}
+			row := pickedRow{Found: f, place: places[f.ID]}
 			if o.summaries {
 				row.summary = c.summarized(ctx, st, f.ID)
 			}
@@ -173,6 +190,7 @@ func (c *cli) pick(ctx context.Context, o pickOptions) (err error) {
 type pickedRow struct {
 	manager.Found
 	summary string
+	place   [2]int // of what was said, in Said
 }
 
 // summarized returns the summary of a session on one line; "" if it has none or cannot be read.
@@ -203,7 +221,7 @@ func (c *cli) pickText(found []pickedRow) error {
 			columns = append(columns, term.Column{Head: "SAID", Flex: true})
 		}
 	}
-	short := term.ShortIDs(ids)
+	short := shortid.Of(ids, shortid.Least).Short
 	rows := make([][]term.Cell, len(found))
 	for i, f := range found {
 		rows[i] = []term.Cell{
@@ -212,7 +230,7 @@ func (c *cli) pickText(found []pickedRow) error {
 			{Text: term.Line(string(f.Status))},
 			{Text: strings.Repeat("  ", min(f.Depth, 10)) + titled(f)},
 			{Text: term.Line(term.ShortenHome(f.Cwd, c.home())), Style: term.Dim},
-			{Text: term.Line(f.Said), Style: term.Dim},
+			{Text: term.Line(f.Said), Style: term.Dim, Place: f.place},
 		}[:len(columns)]
 	}
 	return c.stdout.Table(columns, rows)
@@ -220,7 +238,10 @@ func (c *cli) pickText(found []pickedRow) error {
 
 // titled returns the title of a session, or what replaces it, with its marks.
 func titled(f pickedRow) string {
-	text := term.Cut(term.Line(cmp.Or(f.Title, f.summary, manager.DisplayName(f.Summary))), 60)
+	text := titleOf(f.Summary)
+	if f.Title == "" && f.summary != "" {
+		text = term.Cut(term.Line(f.summary), 60)
+	}
 	if f.Internal {
 		text = "(internal) " + text
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -15,19 +16,20 @@ func (c *cli) pinCommand() *cobra.Command {
 	var remove bool
 	cmd := &cobra.Command{
 		Use:   "pin [SESSION]",
-		Short: "Pin a session: `coppice pick` shows it first; without SESSION list the pins",
-		Long: `Pin a session: ` + "`coppice pick`" + ` shows it first, whatever the order. Pins are this user's, and no part of the store: they
-are kept in a small file below $COPPICE_STATE, else $XDG_STATE_HOME/coppice, else ~/.local/state/coppice; at most 1,000.`,
+		Short: "Pin a session; without SESSION list the pins",
+		Long: `Pin a session: ` + "`coppice pick`" + ` lists it first, in every order. Pins belong to the user,
+not to the store: they are kept in a file below $COPPICE_STATE, or $XDG_STATE_HOME/coppice, or
+~/.local/state/coppice; at most 1,000.`,
 		Example: "  coppice pin 019cadab\n  coppice pin --remove 019cadab",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if remove && len(args) == 0 {
-				return usageError("--remove: name the session")
+				return usageError("--remove needs a SESSION")
 			}
 			return c.pin(cmd.Context(), strings.Join(args, ""), remove)
 		},
 	}
-	cmd.Flags().BoolVar(&remove, "remove", false, "take the pin off")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the pin")
 	return cmd
 }
 
@@ -57,9 +59,9 @@ func (c *cli) pin(ctx context.Context, id string, remove bool) error {
 			if err != nil {
 				return err
 			}
-			said = "no longer pinned: " + full
+			said = "no longer pinned: " + shortid.One(full)
 			if !was {
-				said = "it was not pinned: " + full
+				said = "was not pinned: " + shortid.One(full)
 			}
 		case id != "":
 			full, err := st.resolve(ctx, id)
@@ -69,7 +71,7 @@ func (c *cli) pin(ctx context.Context, id string, remove bool) error {
 			if err := f.Add(store, full); err != nil {
 				return err
 			}
-			said = "pinned " + full
+			said = "pinned " + shortid.One(full)
 		}
 		return c.pinList(f.List(store), said)
 	})
@@ -88,10 +90,15 @@ func (c *cli) pinList(list []manager.Pin, said string) error {
 		return c.textf("%s", term.Line(said))
 	}
 	if len(list) == 0 {
-		c.notef("nothing is pinned")
+		c.notef("no session is pinned")
 	}
+	sessions := make([]string, len(list))
+	for i, p := range list {
+		sessions[i] = p.Session
+	}
+	ids := shortid.Of(sessions, shortid.Least)
 	for _, p := range list {
-		if err := c.textf("%s  %s", term.Clock(p.Time), term.Line(p.Session)); err != nil {
+		if err := c.textf("%s  %s", term.Clock(p.Time), ids.Short(p.Session)); err != nil {
 			return err
 		}
 	}

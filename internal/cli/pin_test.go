@@ -75,7 +75,7 @@ func TestPins(t *testing.T) {
 		}
 		return strings.Join(ids[1:], " ")
 	}
-	u.sees("nothing is pinned", u.run("pin"))
+	u.sees("no session is pinned", u.run("pin"))
 	u.sees("s2 s1 s0", order())
 	u.sees("pinned s1", u.run("pin", "s1"))
 	u.sees("pinned s0", u.run("pin", "s0"))
@@ -88,11 +88,11 @@ func TestPins(t *testing.T) {
 	u.sees(`{"pins":[{"session":"s0","time":"`, u.run("pin"))
 	u.json = false
 	u.sees("no session", u.run("pin", "nosuch"))
-	u.sees("name the session", u.run("pin", "--remove"))
+	u.sees("needs a SESSION", u.run("pin", "--remove"))
 	u.run("delete", "s1", "--trash")
 	u.sees("s0 s2", order())
 	u.sees("no longer pinned: s1", u.run("pin", "--remove", "s1"))
-	u.sees("it was not pinned: s2", u.run("pin", "--remove", "s2"))
+	u.sees("was not pinned: s2", u.run("pin", "--remove", "s2"))
 	u.sees("no longer pinned: s0", u.run("pin", "--remove", "s0"))
 	u.sees("s2 s0", order())
 }

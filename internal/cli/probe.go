@@ -94,13 +94,13 @@ func (p *prober) roundTrip(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !bytes.Equal(got, want):
-		return fmt.Errorf("wrote %d bytes, read %d others", len(want), len(got))
+		return fmt.Errorf("wrote %d bytes, read %d different ones", len(want), len(got))
 	case info.Version == "":
 		return errors.New("no version is reported")
 	}
 	_, _, err = p.b.Get(ctx, "a/missing", backend.Range{})
 	if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading what is not there: %w", orNil(err))
+		return fmt.Errorf("read of a missing object: %w", orNil(err))
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (p *prober) ranges(ctx context.Context) error {
 		case err != nil:
 			return err
 		case !bytes.Equal(got, c.want) || info.Size != int64(len(want)):
-			return fmt.Errorf("%s gave %d bytes of %d", c.r, len(got), info.Size)
+			return fmt.Errorf("%s returned %d bytes of %d", c.r, len(got), info.Size)
 		}
 	}
 	if _, _, err := p.b.Get(ctx, "a/bytes", backend.Bytes(4090, 20)); !errors.Is(err, backend.ErrRange) {
@@ -160,7 +160,7 @@ func (p *prober) deleting(ctx context.Context) error {
 		}
 	}
 	if _, err := p.b.Stat(ctx, "l/b"); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("it is still there: %w", orNil(err))
+		return fmt.Errorf("the object still exists: %w", orNil(err))
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func (p *prober) appending(ctx context.Context, a backend.Appender) error {
 		return err
 	}
 	if string(got) != "one\n" {
-		return fmt.Errorf("%q is there", got)
+		return fmt.Errorf("the object contains %q", got)
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func (p *prober) raceAppend(ctx context.Context, a backend.Appender) error {
 		return err
 	}
 	if want := fmt.Sprintf("base\nwriter %d\n", r.Won[0]); string(got) != want {
-		return fmt.Errorf("writer %d won, %q is there", r.Won[0], got)
+		return fmt.Errorf("writer %d won, but the object contains %q", r.Won[0], got)
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (p *prober) clean(ctx context.Context) error {
 		errs = append(errs, p.b.Delete(ctx, key))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("take the probe's objects away: %w", err)
+		return fmt.Errorf("remove the objects of the checks: %w", err)
 	}
 	return nil
 }

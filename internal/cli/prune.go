@@ -15,23 +15,24 @@ func (c *cli) pruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune SESSION --keep-last N ...",
 		Short: "Remove snapshots that no rule keeps",
-		Long: `Remove snapshots that no rule keeps. A snapshot stays if any rule keeps it; days and weeks are those of UTC.
+		Long: `Remove snapshots that no rule keeps. A snapshot stays if any rule keeps it; days and weeks are in UTC.
 Commits stay: each can be restored with or without a snapshot.`,
 		Example: "  coppice prune 019a --keep-last 10 --keep-daily 7 --keep-tag '*' --dry-run",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.prune(cmd, args[0], keep) },
 	}
 	cmd.Flags().IntVar(&keep.Last, "keep-last", 0, "keep the newest N; -1 = all")
-	cmd.Flags().IntVar(&keep.Daily, "keep-daily", 0, "of the newest N days that have one keep the newest")
-	cmd.Flags().IntVar(&keep.Weekly, "keep-weekly", 0, "of the newest N weeks that have one keep the newest")
-	cmd.Flags().StringArrayVar(&keep.Tags, "keep-tag", nil, "keep those with this tag; '*' = any tag; may be repeated")
-	cmd.Flags().BoolVar(&keep.DryRun, "dry-run", false, "only say what would go")
+	cmd.Flags().IntVar(&keep.Daily, "keep-daily", 0, "keep the newest of each of the last N days that have one")
+	cmd.Flags().IntVar(&keep.Weekly, "keep-weekly", 0, "keep the newest of each of the last N weeks that have one")
+	cmd.Flags().StringArrayVar(&keep.Tags, "keep-tag", nil,
+		"keep snapshots with this tag; '*' = any tag; may be repeated")
+	cmd.Flags().BoolVar(&keep.DryRun, "dry-run", false, "only report what would be removed")
 	return cmd
 }
 
 func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) error {
 	if keep.Last == 0 && keep.Daily == 0 && keep.Weekly == 0 && len(keep.Tags) == 0 {
-		return usageError("say what to keep: --keep-last, --keep-daily, --keep-weekly, --keep-tag")
+		return usageError("name what to keep: --keep-last, --keep-daily, --keep-weekly or --keep-tag")
 	}
 	return c.withSession(cmd.Context(), id, nil, func(_ *countedStore, s *coppice.Session) error {
 		list, err := snapshotsOf(cmd, s)
@@ -67,7 +68,7 @@ func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) erro
 		count := term.Count(len(removed), "snapshot", "snapshots")
 		if n := len(unkept) - len(removed); n > 0 {
 			kept := term.Count(n, "snapshot", "snapshots")
-			if err := c.textf("kept: %s that damage has made the only way to its state", kept); err != nil {
+			if err := c.textf("kept: %s, because after damage no other copy of the state exists", kept); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -11,7 +12,7 @@ func (c *cli) renameCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "rename SESSION [TITLE]",
 		Aliases: []string{"title"},
-		Short:   "Give a session a title; without TITLE take it away",
+		Short:   "Set the title of a session; without TITLE remove it",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			title := append(args, "")[1]
@@ -21,9 +22,10 @@ func (c *cli) renameCommand() *cobra.Command {
 					return err
 				}
 				if title == "" {
-					return c.reportCommit(r, "seq %d: %s has no title", r.Seq, m.Session().ID())
+					return c.reportCommit(r, "seq %d: removed the title of %s", r.Seq, shortid.One(m.Session().ID()))
 				}
-				return c.reportCommit(r, "seq %d: %s is %s", r.Seq, m.Session().ID(), term.Line(title))
+				return c.reportCommit(r, "seq %d: renamed %s to %s", r.Seq, shortid.One(m.Session().ID()),
+					term.Line(title))
 			})
 		},
 	}

@@ -9,9 +9,9 @@ import (
 func (c *cli) repairCommand() *cobra.Command {
 	return c.maintenanceCommand(&cobra.Command{
 		Use:   "repair SESSION",
-		Short: "Salvage a damaged session; destroy nothing",
+		Short: "Repair a damaged session; nothing is deleted",
 		Args:  cobra.ExactArgs(1),
-	}, "dry-run", "only say what would be done", (*countedStore).Repair, func(out report, dry bool) error {
+	}, "dry-run", "only report what would be repaired", (*countedStore).Repair, func(out report, dry bool) error {
 		found := term.Count(len(out.Problems), "problem", "problems")
 		switch {
 		case len(out.Problems) == 0:

@@ -3,24 +3,32 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager"
 )
 
 func (c *cli) resetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "reset SESSION",
-		Short: "Begin anew in a session: a new root comes next",
-		Long: `Begin anew in a session: a new root comes next, and the model starts with nothing. All that was said stays in the
-tree; ` + "`coppice switch`" + ` goes back to it.`,
+		Short: "Start a new conversation in a session, at a new root",
+		Long: `Start a new conversation in a session: the next entry becomes a new root, and the model's context is
+empty. All entries stay in the tree; ` + "`coppice switch`" + ` returns to them.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withManager(cmd.Context(), args[0], manager.Hooks{}, func(m *manager.Manager) error {
-				r, err := m.Reset(cmd.Context())
+			ctx := cmd.Context()
+			return c.withManager(ctx, args[0], manager.Hooks{}, func(m *manager.Manager) error {
+				before := m.Session().Head()
+				r, err := m.Reset(ctx)
 				if err != nil {
 					return err
 				}
-				return c.reportCommit(r, "seq %d: before every root, branch %s", r.Seq, term.Line(r.Branch))
+				if c.json {
+					return c.writeJSON(movedTo(r))
+				}
+				back, err := wayBack(ctx, m.Session(), before)
+				if err != nil {
+					return err
+				}
+				return c.movedText(r, before.Seq, back)
 			})
 		},
 	}

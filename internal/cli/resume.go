@@ -10,6 +10,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -17,11 +18,11 @@ func (c *cli) resumeCommand() *cobra.Command {
 	var terminal string
 	cmd := &cobra.Command{
 		Use:   "resume SESSION",
-		Short: "What an agent needs to go on: state, context, head",
-		Long: `What an agent needs to go on: its state, the bounded working context, the head. It costs one read (on disk and
-a bounded tail of the log), whatever the length of the history, and writes nothing. Where the terminal is known ` +
-			"`coppice continue`" + ` goes on with
-this session there from now on; that costs a second read.`,
+		Short: "Print what an agent needs to continue: state, context, head",
+		Long: `Print what an agent needs to continue: its state, the bounded working context and the head. It takes
+one read whatever the length of the history (on disk also a bounded read of the end of the log), and
+writes nothing to the store. If the terminal has an id, ` + "`coppice continue`" + ` prints this session in
+that terminal from now on; to remember it takes a second read.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.resume(cmd.Context(), args[0]); err != nil {
@@ -31,7 +32,7 @@ this session there from now on; that costs a second read.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&terminal, "terminal", "", "the terminal's id; none = remember nothing")
+	cmd.Flags().StringVar(&terminal, "terminal", "", "id of the terminal; none = do not remember the session")
 	return cmd
 }
 
@@ -87,9 +88,9 @@ func raws(messages []transcript.Message) []json.RawMessage {
 
 func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out resumed) error {
 	info := s.Info()
-	head := "a new root comes next"
+	head := "none: the next entry becomes a root"
 	if out.Head != nil {
-		head = "entry " + *out.Head
+		head = "entry " + term.Line(shortid.One(*out.Head))
 		if p := term.Line(info.Preview); p != "" {
 			head += "  " + term.Cut(p, 60)
 		}
@@ -100,19 +101,19 @@ func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out resumed
 	}
 	shown := term.Count(len(out.Context), "message", "messages") + ", " + term.Size(int64(size))
 	if !con.Window.Complete {
-		shown += fmt.Sprintf(" (the newest; %s older are cut off, `coppice context` shows them)",
+		shown += fmt.Sprintf(" (the newest; %s older omitted, see `coppice context`)",
 			term.Count(con.Window.OmittedEntries, "entry", "entries"))
 	}
 	model := con.Settings.Model
 	if model == "" {
-		model = "not said"
+		model = "unknown"
 	}
 	state := "none"
 	if string(out.State) != "null" {
 		state = term.Size(int64(len(out.State))) + "  " + term.Cut(term.Line(string(out.State)), 100)
 	}
 	rows := [][2]string{
-		{"session", out.Session + "  " + titleOf(info)},
+		{"session", shortid.One(out.Session) + "  " + titleOf(info)},
 		{"head", head},
 		{"branch", term.Line(out.Branch)},
 		{"commit", fmt.Sprintf("seq %d, %s, %s", out.Seq, term.Line(info.Reason), term.Ago(c.now(), info.Updated))},
@@ -123,7 +124,7 @@ func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out resumed
 	}
 	if n := len(con.OpenCalls); n > 0 {
 		calls := term.Count(n, "tool call", "tool calls")
-		rows = append(rows, [2]string{"open", calls + " without a result: the last run broke off there"})
+		rows = append(rows, [2]string{"open", calls + " without a result: the last run was interrupted"})
 	}
 	return c.fields(rows)
 }

@@ -13,6 +13,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/searchindex"
 )
 
@@ -29,6 +30,7 @@ func (c *cli) scan(ctx context.Context, st *countedStore, q searchindex.Query, o
 	bar := c.stderr.Progress("searching", total, true, c.now)
 	out := c.array("matches")
 	n, last := 0, ""
+	show := matchIDs{session: new(shortid.Seen), entry: new(shortid.Seen), width: shortid.Alone}
 	found := func(m match) error {
 		bar.Close()
 		if n++; n > o.limit && o.limit > 0 {
@@ -39,7 +41,7 @@ func (c *cli) scan(ctx context.Context, st *countedStore, q searchindex.Query, o
 		}
 		first := m.Session != last
 		last = m.Session
-		return c.matchText(m, first)
+		return c.matchText(m, first, show)
 	}
 	for _, sum := range sums {
 		err := scanSession(ctx, st, sum, q, bar, found)
@@ -125,13 +127,13 @@ func (c *cli) searchCommand() *cobra.Command {
 	var o searchOptions
 	cmd := &cobra.Command{
 		Use:   "search TEXT",
-		Short: "Find entries by what they say, in all sessions and branches",
-		Long: `Find entries whose text holds every word of TEXT, or part of a word, whatever the case; words in quotes must stand
-beside each other. re:EXPRESSION is a regular expression. What fits best comes first.
+		Short: "Search the text of entries in all sessions and branches",
+		Long: `Find entries whose text contains every word of TEXT, also as a part of longer words; case is ignored.
+Words in quotes must be adjacent. re: starts a regular expression. The best matches come first.
 
-It uses an index in your cache folder ($COPPICE_HISTORY names another file), which is brought up to date first; the
-first search reads all. The index knows the first 256 KiB of an entry's text: --no-index reads the transcripts from end
-to end instead, the sessions with the newest activity first.`,
+The command uses an index in your cache folder ($COPPICE_HISTORY names another file), which it updates
+first; the first search reads everything. The index covers the first 256 KiB of the text of an entry.
+With --no-index the transcripts are read completely instead, sessions with the newest activity first.`,
 		Example: `  coppice search flaky timezone
   coppice search --cwd . 'database migration'
   coppice search 're:panic.*nil map'`,
@@ -140,7 +142,7 @@ to end instead, the sessions with the newest activity first.`,
 			return c.search(cmd.Context(), args, o)
 		},
 	}
-	cmd.Flags().StringVar(&o.session, "session", "", "only this session")
+	cmd.Flags().StringVar(&o.session, "session", "", "search only this session")
 	o.register(cmd.Flags(), "sessions")
 	cmd.Flags().BoolVar(&o.noIndex, "no-index", false, "read the transcripts instead of the index")
 	_ = cmd.RegisterFlagCompletionFunc("session", c.completeSession)
@@ -168,7 +170,7 @@ func (c *cli) search(ctx context.Context, args []string, o searchOptions) error 
 	case err != nil:
 		return err
 	case q.Empty():
-		return usageError("no words to look for")
+		return usageError("TEXT has no words to search for")
 	}
 	if err := o.check(); err != nil {
 		return err
@@ -220,13 +222,19 @@ func (c *cli) showHits(out *jsonArray, hits []searchindex.Hit) error {
 	if !c.json {
 		slices.SortStableFunc(list, func(a, b match) int { return rank[a.Session] - rank[b.Session] })
 	}
+	sessions, entries := make([]string, len(list)), make([]string, len(list))
+	for i, m := range list {
+		sessions[i], entries[i] = m.Session, m.Entry
+	}
+	set := shortid.Of(entries, shortid.Least)
+	show := matchIDs{session: shortid.Of(sessions, shortid.Least), entry: set, width: set.Width()}
 	last := ""
 	for _, m := range list {
 		var err error
 		if c.json {
 			err = out.add(m)
 		} else {
-			err = c.matchText(m, m.Session != last)
+			err = c.matchText(m, m.Session != last, show)
 		}
 		if err != nil {
 			return err
@@ -238,23 +246,31 @@ func (c *cli) showHits(out *jsonArray, hits []searchindex.Hit) error {
 
 var errEnough = errors.New("enough")
 
+// shortener shortens ids.
+type shortener interface{ Short(id string) string }
+
+// matchIDs shorten the ids of matches; width is that of the entries' column.
+type matchIDs struct {
+	session, entry shortener
+	width          int
+}
+
 // matchText writes a match for people; the first of a session below the name of the session.
-func (c *cli) matchText(m match, first bool) error {
+func (c *cli) matchText(m match, first bool, ids matchIDs) error {
 	if first {
 		name := m.Title
 		if name != "" {
 			name += "  "
 		}
-		if err := c.textf("%s%s", c.stdout.Paint(term.Bold, name), c.stdout.Paint(term.Yellow, m.Session)); err != nil {
+		if err := c.textf("%s%s", c.stdout.Paint(term.Bold, name),
+			c.stdout.Paint(term.Yellow, ids.session.Short(m.Session))); err != nil {
 			return err
 		}
 	}
-	head := fmt.Sprintf("  %s  %s  %-9s %s ",
-		term.Line(m.Entry), term.Clock(m.Time), term.Speaker(m.Type, m.Role), branchesOf(m))
-	text := term.Cut(m.Snippet, c.stdout.Rest(head, 0))
-	if from, to := m.Mark[0], m.Mark[1]; to <= len(text) && text[:to] == m.Snippet[:to] {
-		text = text[:from] + c.stdout.Paint(term.Bold, text[from:to]) + text[to:]
-	}
+	head := fmt.Sprintf("  %-*s  %s  %-9s %s ",
+		ids.width, term.Line(ids.entry.Short(m.Entry)), term.Clock(m.Time), term.Speaker(m.Type, m.Role), branchesOf(m))
+	text, mark := term.Excerpt(m.Snippet, m.Mark, c.stdout.Rest(head, 0))
+	text = text[:mark[0]] + c.stdout.Paint(term.Bold, text[mark[0]:mark[1]]) + text[mark[1]:]
 	return c.textf("%s%s", c.stdout.Paint(term.Dim, head), text)
 }
 

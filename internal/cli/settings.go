@@ -23,13 +23,13 @@ func (c *cli) settingsCommand() *cobra.Command {
 	var to, profile string
 	cmd := &cobra.Command{
 		Use:   "settings SESSION",
-		Short: "How the session is run: models, thinking, mode, service tier",
+		Short: "Print the settings of a session: models, thinking, mode, service tier",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			p := transcript.Profile(strings.TrimPrefix(profile, "coppice"))
 			if !p.Valid() {
-				return usageError("unknown profile %q; there are coppice, pi, omp, atomic, operator", profile)
+				return usageError("unknown profile %q: want coppice, pi, omp, atomic or operator", profile)
 			}
 			return c.withSession(ctx, args[0], readOnly(), func(_ *countedStore, s *coppice.Session) error {
 				at, err := c.leaf(ctx, s, to)
@@ -46,8 +46,8 @@ func (c *cli) settingsCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "at this entry, or the head of this branch; default the head")
-	cmd.Flags().StringVar(&profile, "profile", "", "whose rules: coppice, pi, omp, atomic, operator")
+	cmd.Flags().StringVar(&to, "to", "", "entry or branch whose settings are printed; default: the head")
+	cmd.Flags().StringVar(&profile, "profile", "", "rules to apply: coppice, pi, omp, atomic, operator")
 	completeFlag(cmd, "profile", "coppice", "pi", "omp", "atomic", "operator")
 	return cmd
 }

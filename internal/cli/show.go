@@ -21,9 +21,9 @@ func (c *cli) showCommand() *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
 		Use:   "show SESSION [ENTRY]",
-		Short: "Read the conversation, or one entry",
-		Long: `Read the conversation on the current path, or one entry. The JSON holds the entries' own lines, images put back;
-one entry is shown whole.`,
+		Short: "Print the conversation, or one entry",
+		Long: `Print the conversation on the current path, or one entry in full. With --json the document contains
+the stored lines of the entries, with their images.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -32,15 +32,15 @@ one entry is shown whole.`,
 			return c.show(cmd.Context(), args[0], o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "every entry of every branch, in the order in which they were appended")
-	cmd.Flags().BoolVar(&o.full, "full", false, "whole results of tools, and what the model thought")
-	cmd.Flags().IntVar(&o.last, "last", 0, "only the newest so many entries of the path; 0 = all")
+	cmd.Flags().BoolVar(&o.all, "all", false, "every entry of every branch, in the order of appending")
+	cmd.Flags().BoolVar(&o.full, "full", false, "include complete tool results and the model's thinking")
+	cmd.Flags().IntVar(&o.last, "last", 0, "only the newest N entries of the path; 0 = all")
 	return cmd
 }
 
 func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 	if o.last < 0 || o.all && (o.last > 0 || o.entry != "") || o.entry != "" && o.last > 0 {
-		return usageError("ENTRY, --all and --last N exclude each other")
+		return usageError("use only one of ENTRY, --all and --last N")
 	}
 	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
 		ids := []string{o.entry}
@@ -110,7 +110,7 @@ func (c *cli) sink(
 		return nil, nil, err
 	}
 	talk := term.NewConversation(c.stdout, term.ConversationOptions{
-		Full: o.full || o.entry != "", Short: term.ShortEntryIDs(t),
+		Full: o.full || o.entry != "", Short: term.EntryIDs(t).Short,
 		Label: func(id string) string {
 			n, _ := t.Node(id)
 			return n.Label

@@ -7,6 +7,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/snapshot"
 )
 
@@ -33,10 +34,16 @@ func snapshotsOut(list []snapshot.Info) []snapshotOut {
 func (c *cli) snapshotCommand() *cobra.Command {
 	var tag string
 	cmd := &cobra.Command{
-		Use:   "snapshot SESSION",
-		Short: "Keep the state of the last commit as an object of its own",
-		Args:  cobra.ExactArgs(1),
+		Use:   "snapshot SESSION [TAG]",
+		Short: "Store the state of the last commit as a snapshot",
+		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				if tag != "" && tag != args[1] {
+					return usageError("give the tag once: as TAG or with --tag")
+				}
+				tag = args[1]
+			}
 			return c.withSession(cmd.Context(), args[0], nil, func(_ *countedStore, s *coppice.Session) error {
 				info, err := s.Snapshot(cmd.Context(), tag)
 				if err != nil {
@@ -46,7 +53,7 @@ func (c *cli) snapshotCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&tag, "tag", "", "a name by which rollback finds it")
+	cmd.Flags().StringVar(&tag, "tag", "", "name of the snapshot, for TARGET tag:NAME")
 	return cmd
 }
 
@@ -57,12 +64,20 @@ func (c *cli) snapshots(list []snapshot.Info) error {
 	return c.snapshotText(list)
 }
 
+// snapshotID is the least length of a snapshot's id: it begins with the 20 digits of its seq.
+const snapshotID = 20
+
 func (c *cli) snapshotText(list []snapshot.Info) error {
 	rows := make([][]term.Cell, len(list))
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = s.ID
+	}
+	ids := shortid.Of(names, snapshotID)
 	for i, s := range list {
 		rows[i] = []term.Cell{
 			{Text: itoa(s.Seq), Style: term.Yellow},
-			{Text: s.ID, Style: term.Dim},
+			{Text: ids.Short(s.ID), Style: term.Dim},
 			{Text: term.Line(s.Tag), Style: term.Green},
 			{Text: term.Clock(s.Time)},
 			{Text: term.Size(s.Bytes)},

@@ -10,7 +10,7 @@ import (
 func (c *cli) snapshotsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "snapshots SESSION",
-		Short: "List the snapshots, newest first",
+		Short: "List the snapshots of a session, newest first",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withSession(cmd.Context(), args[0], readOnly(), func(_ *countedStore, s *coppice.Session) error {
@@ -19,7 +19,7 @@ func (c *cli) snapshotsCommand() *cobra.Command {
 					return err
 				}
 				if len(list) == 0 && !c.json {
-					return c.textf("no snapshots; every commit can be restored all the same, see `coppice log`")
+					return c.textf("no snapshots; every commit can be restored without one, see `coppice log`")
 				}
 				return c.snapshots(list)
 			})

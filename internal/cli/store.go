@@ -14,10 +14,10 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/searchindex"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // storeURL returns the address of the store: the flag, else COPPICE_STORE, else a folder of the
@@ -31,7 +31,7 @@ func (c *cli) storeURL() (string, error) {
 	}
 	home := c.home()
 	if home == "" {
-		return "", usageError("no store: give --store or set COPPICE_STORE ($%s is not defined)", homeVariable())
+		return "", usageError("no store: use --store or set COPPICE_STORE ($%s is not set)", homeVariable())
 	}
 	return filepath.Join(home, ".local", "share", "coppice"), nil
 }
@@ -139,7 +139,7 @@ func (c *cli) withManager(
 		if err != nil {
 			return err
 		}
-		m := manager.New(st.Store, &manager.Options{Hooks: hooks})
+		m := manager.New(st.Store, &manager.Options{Hooks: hooks, Session: *moving()})
 		if _, err := m.Open(ctx, full); err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (s *countedStore) resolve(ctx context.Context, id string) (string, error) {
 	if layout.ValidID(id) == nil {
 		for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.CheckpointKey(id), Limit: 1}) {
 			if err != nil {
-				return "", fmt.Errorf("look for session %s: %w", id, err)
+				return "", fmt.Errorf("find session %s: %w", id, err)
 			}
 			if info.Key == layout.CheckpointKey(id) && s.alive(ctx, info) {
 				return id, nil
@@ -215,33 +215,41 @@ func (s *countedStore) resolve(ctx context.Context, id string) (string, error) {
 	return s.byPrefix(ctx, id)
 }
 
-// maxNamed bounds the sessions that an error names.
-const maxNamed = 5
-
 // byPrefix returns the one session whose id has a prefix.
 func (s *countedStore) byPrefix(ctx context.Context, prefix string) (string, error) {
 	if err := layout.ValidID(prefix + "x"); err != nil || prefix == "" {
 		return "", layout.ValidID(prefix)
 	}
-	found, err := s.idsWithPrefix(ctx, prefix, maxNamed+1)
+	found, err := s.idsWithPrefix(ctx, prefix, shortid.Named+1)
 	if err != nil {
 		return "", err
 	}
 	switch len(found) {
 	case 0:
 		return "", &failure{
-			code: "not-found", hint: "`coppice list` shows what there is",
+			code: "not-found", hint: "`coppice list` lists the sessions",
 			err: fmt.Errorf("no session %q in %s: %w", prefix, s.url, fs.ErrNotExist),
 		}
 	case 1:
 		return found[0], nil
 	}
-	more := ""
-	if len(found) > maxNamed {
-		found, more = found[:maxNamed], ", ..."
+	return "", &failure{
+		code: "ambiguous", hint: "give more of the id",
+		err: fmt.Errorf("session %q may be %s", prefix, shortid.Candidates(found)),
 	}
-	return "", fmt.Errorf("session %q is not unique: %s%s: %w",
-		prefix, strings.Join(found, ", "), more, transcript.ErrAmbiguous)
+}
+
+// short returns the prefix of an id that is shown without others and that a script may use: no other session has it.
+func (s *countedStore) short(ctx context.Context, id string) string {
+	short := shortid.One(id)
+	if short == id {
+		return id
+	}
+	others, err := s.idsWithPrefix(ctx, short, 0)
+	if err != nil {
+		return id
+	}
+	return shortid.Of(append(others, id), len(short)).Short(id)
 }
 
 // idsWithPrefix returns the ids of at most limit existing sessions, in order; 0 = all.
@@ -249,7 +257,7 @@ func (s *countedStore) idsWithPrefix(ctx context.Context, prefix string, limit i
 	var found []string
 	for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.CheckpointKey(prefix)}) {
 		if err != nil {
-			return nil, fmt.Errorf("look for session %s: %w", prefix, err)
+			return nil, fmt.Errorf("find session %s: %w", prefix, err)
 		}
 		id, ok := layout.Unescape(strings.TrimPrefix(info.Key, layout.Checkpoints))
 		if !ok || !strings.HasPrefix(id, prefix) || !s.alive(ctx, info) {
@@ -268,7 +276,7 @@ func (s *countedStore) ids(ctx context.Context) ([]string, error) {
 	var ids []string
 	for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints}) {
 		if err != nil {
-			return nil, fmt.Errorf("look for sessions: %w", err)
+			return nil, fmt.Errorf("find sessions: %w", err)
 		}
 		if id, ours := layout.Unescape(strings.TrimPrefix(info.Key, layout.Checkpoints)); ours {
 			ids = append(ids, id)

@@ -9,7 +9,7 @@ import (
 func (c *cli) switchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "switch SESSION ENTRY|BRANCH",
-		Short: "Go to a branch, or to the newest leaf below an entry",
+		Short: "Move the head to a branch, or to the newest leaf below an entry",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.moveHead(cmd, args[0], func(s *coppice.Session) (coppice.Receipt, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -25,34 +26,39 @@ func (c *cli) trashCommand() *cobra.Command {
 	var dir, age string
 	cmd := &cobra.Command{
 		Use:   "trash",
-		Short: "List what was deleted with --trash; restore it, or empty the trash",
-		Long: `List what was deleted with ` + "`coppice delete --trash`" + `, newest first. Each item is a folder on this machine, below
-$COPPICE_STATE, else $XDG_STATE_HOME/coppice, else ~/.local/state/coppice, with the session as a file that pi reads too.`,
+		Short: "List or restore sessions deleted with --trash, or empty the trash",
+		Long: `List the sessions deleted with ` + "`coppice delete --trash`" + `, newest first. Each item is a folder on
+this machine, below $COPPICE_STATE, or $XDG_STATE_HOME/coppice, or ~/.local/state/coppice. It contains
+the session as a file that pi can read.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return c.trashList(dir) },
 	}
-	cmd.PersistentFlags().StringVar(&dir, "dir", "", "where the trash is")
+	cmd.PersistentFlags().StringVar(&dir, "dir", "", "folder of the trash")
 	list := &cobra.Command{
-		Use: "list", Short: "List what is in the trash", Args: cobra.NoArgs,
+		Use: "list", Short: "List the sessions in the trash", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return c.trashList(dir) },
 	}
 	restore := &cobra.Command{
 		Use:   "restore ITEM",
-		Short: "Bring a session back, by the item's name or the session's id",
-		Long: `Bring a session back, by the item's name, the session's id, or a unique prefix of either: every entry of every
-branch, the branches' names, the head and the agent's state. In the store from which it was deleted it gets a new id.
-The log of its commits and its snapshots do not come back.`,
+		Short: "Restore a session from the trash and print its id",
+		Long: `Restore a session from the trash and print its id. ITEM is the name of the item, the id of the session,
+or a unique prefix of either. Restored are every entry of every branch, the names of the branches, the
+head and the agent's state; the log of commits and the snapshots are not. In the store from which it
+was deleted the session gets a new id.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.trashRestore(cmd.Context(), dir, args[0]) },
 	}
 	empty := &cobra.Command{
-		Use: "empty", Short: "Remove what is in the trash for good", Args: cobra.NoArgs,
+		Use: "empty", Short: "Permanently remove the sessions in the trash", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return c.trashEmpty(dir, age) },
 	}
-	empty.Flags().StringVar(&age, "older", "", "only what was deleted longer ago than this, as 30d or 12h")
+	empty.Flags().StringVar(&age, "older", "", "only sessions deleted longer ago than this, such as 30d or 12h")
 	cmd.AddCommand(list, restore, empty)
 	return cmd
 }
+
+// trashName is the least length of an item's name: the time, and the beginning of the session's id.
+const trashName = len("20261120T114921Z-") + shortid.Least
 
 func (c *cli) trashList(dir string) error {
 	t, err := c.trash(dir)
@@ -66,8 +72,14 @@ func (c *cli) trashList(dir string) error {
 	if c.json {
 		return c.writeJSON(map[string]any{"items": orList(items)})
 	}
+	names := make([]string, len(items))
+	for i, it := range items {
+		names[i] = it.Name
+	}
+	ids := shortid.Of(names, trashName)
 	for _, it := range items {
-		if err := c.textf("%s  %s  %s  %s", it.Name, term.Count(it.Entries, "entry", "entries"), term.Line(it.Title),
+		if err := c.textf("%-*s  %s  %s  %s", ids.Width(), ids.Short(it.Name),
+			term.Count(it.Entries, "entry", "entries"), term.Line(it.Title),
 			c.stdout.Paint(term.Dim, term.Line(term.ShortenHome(it.Cwd, c.home())))); err != nil {
 			return err
 		}
@@ -95,14 +107,15 @@ func (c *cli) trashRestore(ctx context.Context, dir, word string) error {
 			}
 			return err
 		}
-		id := s.ID()
+		id, title := s.ID(), titleOf(s.Info())
 		if err := s.Close(); err != nil {
 			return err
 		}
 		if c.json {
 			return c.writeJSON(map[string]string{"session": id, "was": item.Session})
 		}
-		return c.textf("%s", id)
+		c.notef("restored %s", title)
+		return c.textf("%s", st.short(ctx, id))
 	})
 }
 
@@ -138,7 +151,7 @@ func ageOf(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, usageError("--older %q: want a time as 30d or 12h", text)
+		return 0, usageError("--older %q: want a duration such as 30d or 12h", text)
 	}
 	return d, nil
 }

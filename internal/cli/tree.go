@@ -12,7 +12,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree/view"
+	"github.com/coppice-go/coppice/transcript/view"
 )
 
 type treeOptions struct {
@@ -30,20 +30,22 @@ func (c *cli) treeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tree SESSION",
 		Short: "Draw the tree of a session with all its branches",
-		Long: `Draw the tree of a session. The current path keeps to the left and is marked ●; other versions hang on it, ○,
-and ‹2/3› counts them. Runs of nothing but calls and results of tools are folded into one line.`,
+		Long: `Draw the tree of a session. The current path is on the left and marked ●; other versions branch off
+it and are marked ○; ‹2/3› means version 2 of 3. Runs of tool calls and tool results are folded into
+one line.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.tree(cmd.Context(), args[0], o) },
 	}
-	cmd.Flags().StringVar(&o.filter, "filter", "default", "what to show: "+strings.Join(filters, ", "))
-	cmd.Flags().StringVar(&o.search, "search", "", "only entries whose text, label, role or type has all these words")
-	cmd.Flags().BoolVar(&o.full, "full", false, "each step of a tool on a line of its own")
-	cmd.Flags().BoolVar(&o.short, "short", false, "of long straight runs only the ends")
+	cmd.Flags().StringVar(&o.filter, "filter", "default", "entries to show: "+strings.Join(filters, ", "))
+	cmd.Flags().StringVar(&o.search, "search", "",
+		"only entries whose text, label, role or type contains all these words")
+	cmd.Flags().BoolVar(&o.full, "full", false, "show each tool call and tool result on its own line")
+	cmd.Flags().BoolVar(&o.short, "short", false, "show only the ends of long runs without branches")
 	cmd.Flags().BoolVar(&o.view, "view", false,
-		"with --json: rows in the order of drawing, the current line first at each fork")
-	cmd.Flags().StringSliceVar(&o.folded, "fold", nil, "hide what hangs below these entries")
+		"with --json: rows in drawing order, the current path first at each fork")
+	cmd.Flags().StringSliceVar(&o.folded, "fold", nil, "hide the descendants of these entries")
 	cmd.Flags().StringVar(&o.selected, "select", "",
-		"with --view: select this entry, or its nearest ancestor that is shown; default the head")
+		"with --view: select this entry, or its nearest ancestor that is shown; default: the head")
 	completeFlag(cmd, "filter", filters...)
 	return cmd
 }
@@ -90,7 +92,7 @@ type treeHead struct {
 
 func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 	if !slices.Contains(filters, o.filter) {
-		return usageError("unknown filter %q; there are %s", o.filter, strings.Join(filters, ", "))
+		return usageError("unknown filter %q: want one of %s", o.filter, strings.Join(filters, ", "))
 	}
 	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
 		t, err := s.Tree(ctx)
@@ -143,9 +145,9 @@ func whyEmpty(o treeOptions) string {
 	case o.search != "":
 		return "nothing found"
 	case o.filter != "default":
-		return "no entry is shown by the filter " + o.filter
+		return "the filter " + o.filter + " matches no entry"
 	}
-	return "nothing was said yet"
+	return "the session has no entries to show"
 }
 
 func (c *cli) treeJSON(t *transcript.Tree, f transcript.Filter, keep func(transcript.Node) bool) error {
@@ -198,9 +200,9 @@ func viewOf(
 ) (*view.View, func(transcript.Node) bool, error) {
 	switch {
 	case o.view && !asJSON:
-		return nil, nil, usageError("--view goes with --json: people see the tree in that order anyway")
+		return nil, nil, usageError("--view needs --json; text output always has that order")
 	case o.selected != "" && !o.view:
-		return nil, nil, usageError("--select goes with --view")
+		return nil, nil, usageError("--select needs --view")
 	}
 	found := map[uint64]bool{}
 	keep := func(n transcript.Node) bool { return found[n.Ordinal] }

@@ -34,17 +34,18 @@ func (c *cli) usageCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "usage SESSION",
-		Short: "Add up tokens and cost: of a session, or of one line of it",
-		Long: `Add up the tokens and the cost that the answers of models say, and by model: of the whole session with all its
-branches, with --path of the current line, or with --to of the line to an entry or a branch. The shapes of pi,
-Anthropic, OpenAI, Bedrock and Gemini are understood. An answer that says none is counted as an answer.`,
+		Short: "Sum up the tokens and the cost of a session or of one path",
+		Long: `Sum up the tokens and the cost that answers of models report, in total and by model: of the whole
+session with all branches, with --path of the current path, or with --to of the path to an entry or a
+branch. The formats of pi, Anthropic, OpenAI, Bedrock and Gemini are supported. An answer that reports
+no usage counts as an answer.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.usage(cmd.Context(), args[0], to, path || to != "")
 		},
 	}
-	cmd.Flags().BoolVar(&path, "path", false, "only the current line")
-	cmd.Flags().StringVar(&to, "to", "", "only the line to this entry or branch")
+	cmd.Flags().BoolVar(&path, "path", false, "only the current path")
+	cmd.Flags().StringVar(&to, "to", "", "only the path to this entry or branch")
 	return cmd
 }
 
@@ -120,13 +121,13 @@ func (c *cli) usageText(out usage) error {
 	}
 	var rows [][]term.Cell
 	for _, m := range out.Models {
-		name := "(not said)"
+		name := "(unknown)"
 		if m.Model != nil {
 			name = *m.Model
 		}
 		rows = append(rows, row(name, m.Usage))
 	}
-	rows = append(rows, row("all of the "+out.Scope, out.Usage))
+	rows = append(rows, row("total of the "+out.Scope, out.Usage))
 	return c.stdout.Table([]term.Column{
 		{Head: "MODEL", Flex: true},
 		{Head: "ANSWERS", Right: true},

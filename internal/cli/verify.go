@@ -11,11 +11,11 @@ import (
 func (c *cli) verifyCommand() *cobra.Command {
 	return c.maintenanceCommand(&cobra.Command{
 		Use:   "verify [SESSION]",
-		Short: "Check every checksum; change nothing",
-		Long: `Check that everything the sessions name is there, with its length and its checksums. With --deep every body is
-read too. Nothing is changed. Exit code 5 if something is wrong.`,
+		Short: "Check the objects of a session, or of all, for damage",
+		Long: `Check that every object that a session refers to exists and has the right length and checksums. With
+--deep every body is read too. Nothing is changed. The exit code is 5 if there is damage.`,
 		Args: cobra.MaximumNArgs(1),
-	}, "deep", "read every body too", (*countedStore).Verify, func(out report, _ bool) error {
+	}, "deep", "also read every body", (*countedStore).Verify, func(out report, _ bool) error {
 		out.Removed = nil
 		return c.showVerified(out)
 	})
@@ -26,7 +26,7 @@ func (c *cli) showVerified(out report) error {
 	damaged := out.damaged()
 	bad := &failure{
 		code: "corrupt",
-		hint: "`coppice repair SESSION --dry-run` says what can be done; what is intact can still be read",
+		hint: "`coppice repair SESSION --dry-run` shows what can be repaired; intact data can still be read",
 		err:  fmt.Errorf("%s found", term.Count(damaged, "piece of damage", "pieces of damage")),
 	}
 	if c.json {
@@ -45,6 +45,6 @@ func (c *cli) showVerified(out report) error {
 	if n := len(out.Problems); n > 0 {
 		notes = ", " + term.Count(n, "note", "notes")
 	}
-	return c.textf("%s, %s, %s read: all is well%s", term.Count(out.Sessions, "session", "sessions"),
+	return c.textf("%s, %s, %s read: no damage%s", term.Count(out.Sessions, "session", "sessions"),
 		term.Count(out.Objects, "object", "objects"), term.Size(out.Bytes), notes)
 }

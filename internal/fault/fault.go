@@ -28,9 +28,10 @@ type Kind uint8
 // The kinds of faults.
 const (
 	Before Kind = iota // the call fails and never reaches the backend
-	After              // the call reaches the backend, and its answer is lost, a refusal's too; a listing breaks off at its end
-	Late               // a write fails, outcome Unknown, and reaches the backend at Deliver; a read fails as by Before
-	Damage             // one bit of what a Get returns is flipped; other calls and empty objects are let through
+	// the call reaches the backend, and its answer is lost, a refusal's too; a listing breaks off at its end.
+	After
+	Late   // a write fails, outcome Unknown, and reaches the backend at Deliver; a read fails as by Before
+	Damage // one bit of what a Get returns is flipped; other calls and empty objects are let through
 )
 
 func (k Kind) String() string {

@@ -140,7 +140,7 @@ func (c *collection) head(ctx context.Context) (*checkpoint.Object, bool, error)
 	}
 	o, err := checkpoint.DecodeObject(p)
 	if err == nil && o.Summary.ID != c.id {
-		err = fmt.Errorf("it is of session %q: %w", o.Summary.ID, codec.ErrFormat)
+		err = fmt.Errorf("it belongs to session %q: %w", o.Summary.ID, codec.ErrFormat)
 	}
 	if err != nil {
 		c.problem(key, err)
@@ -151,14 +151,17 @@ func (c *collection) head(ctx context.Context) (*checkpoint.Object, bool, error)
 
 // problem says why nothing is collected.
 func (c *collection) problem(key string, err error) {
-	p := &check.Problem{Session: c.id, Object: key, Kind: check.Damaged, Detail: "nothing is collected: " + err.Error(), Err: err}
+	p := &check.Problem{
+		Session: c.id, Object: key, Kind: check.Damaged, Detail: "nothing is collected: " + err.Error(),
+		Err: err,
+	}
 	if f, ok := errors.AsType[*store.Failure](err); ok {
 		p.Object, p.Offset = f.Object, f.Offset
 	}
 	c.r.Problems = append(c.r.Problems, p)
 }
 
-// roots finds out what the head reaches; false where that cannot be told.
+// roots collects what the head reaches; false if that cannot be determined.
 func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, error) {
 	_, disk := c.b.(backend.Appender)
 	if o != nil {
@@ -261,7 +264,7 @@ func (c *collection) garbage(ctx context.Context, cand candidate) (bool, error) 
 	return !holds, err
 }
 
-// holdsCommits tells, on a disk, whether a segment that the log does not lead to has commits in it.
+// holdsCommits reports whether a segment on a disk that the log does not lead to has commits in it.
 func (c *collection) holdsCommits(ctx context.Context, cand candidate) (bool, error) {
 	raw, _, err := c.b.Get(ctx, cand.key, backend.Range{})
 	switch {
@@ -282,7 +285,8 @@ func (c *collection) holdsCommits(ctx context.Context, cand candidate) (bool, er
 	}
 	c.r.Problems = append(c.r.Problems, &check.Problem{
 		Session: c.id, Object: cand.key, Kind: check.Mismatch, Err: err,
-		Detail: fmt.Sprintf("the log does not lead to it, and it holds %d commits or damage: it is kept; run repair", got.Commits),
+		Detail: fmt.Sprintf("the log does not lead to it, and it holds %d commits or damage: it is kept; run repair",
+			got.Commits),
 	})
 	return true, nil
 }
@@ -309,7 +313,8 @@ func (c *collection) remove(ctx context.Context, key string, size int64, why str
 	c.r.Removed++
 	c.r.Bytes += size
 	if c.dry {
-		c.r.Problems = append(c.r.Problems, &check.Problem{Session: c.id, Object: key, Kind: check.Leftover, Detail: why + "; it would be removed"})
+		c.r.Problems = append(c.r.Problems,
+			&check.Problem{Session: c.id, Object: key, Kind: check.Leftover, Detail: why + "; it would be removed"})
 		return nil
 	}
 	if err := c.b.Delete(ctx, key); err != nil {

@@ -137,7 +137,9 @@ func (a *appendStrategy) begin(c *Composer) error {
 
 // newSegment makes the reference to a segment that begins after st, and the lines that it starts with.
 // firstSeq is the seq of the first commit in it.
-func (a *appendStrategy) newSegment(st *state.State, name layout.Segment, firstSeq uint64) (checkpoint.PlainRef, []byte, error) {
+func (a *appendStrategy) newSegment(
+	st *state.State, name layout.Segment, firstSeq uint64,
+) (checkpoint.PlainRef, []byte, error) {
 	key, err := a.store.NewKey()
 	if err != nil {
 		return checkpoint.PlainRef{}, nil, err
@@ -161,7 +163,8 @@ func (a *appendStrategy) newSegment(st *state.State, name layout.Segment, firstS
 	}
 	lines = append(append(lines, line...), '\n')
 	return checkpoint.PlainRef{
-		Name: name.Name(), First: name.First, FirstSeq: firstSeq, Bytes: int64(len(lines)), Epoch: name.Epoch, Key: key, Self: st.Self,
+		Name: name.Name(), First: name.First, FirstSeq: firstSeq, Bytes: int64(len(lines)), Epoch: name.Epoch, Key: key,
+		Self: st.Self,
 	}, lines, nil
 }
 
@@ -216,10 +219,10 @@ func (a *appendStrategy) create(ctx context.Context, c *Composer) (*state.State,
 	}
 	// The first segment of a session whose checkpoint is lost may be sealed by now.
 	_, _, err = a.b.Get(ctx, first.SealedKey(a.cfg.Session), backend.Tail(0))
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil, a.taken(false)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil, notApplied("create", a.cfg.Session, err)
 	}
 	err = a.store.Create(ctx, first.PlainKey(a.cfg.Session), c.Bytes)
@@ -229,12 +232,13 @@ func (a *appendStrategy) create(ctx context.Context, c *Composer) (*state.State,
 	case err != nil:
 		return nil, err
 	}
-	// Another process may have created and deleted the session since: then the tombstone is there by now, since it comes
-	// before the first object goes.
+	// Another process may have created and deleted the session since: then the tombstone is there by now, since it
+	// comes before the first object goes.
 	if o, _, err := a.store.Checkpoint(ctx); err == nil && o.Summary.Tombstone {
 		return nil, errors.Join(a.taken(true), a.b.Delete(ctx, first.PlainKey(a.cfg.Session)))
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrCorrupt) {
-		return nil, &backend.Error{Op: "create", Key: a.cfg.Session, Outcome: backend.Unknown, Err: err} // the segment is there
+		// the segment is there
+		return nil, &backend.Error{Op: "create", Key: a.cfg.Session, Outcome: backend.Unknown, Err: err}
 	}
 	if next.Active().Name == first.Name() {
 		next.Durable = next.Active().Bytes
@@ -244,9 +248,9 @@ func (a *appendStrategy) create(ctx context.Context, c *Composer) (*state.State,
 }
 
 func (a *appendStrategy) taken(deleted bool) error {
-	cause := fmt.Errorf("the session exists already: %w", fs.ErrExist)
+	cause := fmt.Errorf("the session already exists: %w", fs.ErrExist)
 	if deleted {
-		cause = fmt.Errorf("the id was used by a session that is deleted, and is never used again: %w", fs.ErrExist)
+		cause = fmt.Errorf("the id belonged to a deleted session and cannot be used again: %w", fs.ErrExist)
 	}
 	return &backend.Error{Op: "create", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: cause}
 }
@@ -314,7 +318,8 @@ func (a *appendStrategy) behind(ctx context.Context, base *state.State) error {
 		return a.reread(ctx, base)
 	}
 	if size < base.Active().Bytes {
-		return store.Corrupt(key, size, fmt.Errorf("the segment had %d committed bytes: %w", base.Active().Bytes, codec.ErrFormat))
+		return store.Corrupt(key, size,
+			fmt.Errorf("the segment had %d committed bytes: %w", base.Active().Bytes, codec.ErrFormat))
 	}
 	now, rest, err := a.play(ctx, base)
 	if err != nil {
@@ -346,7 +351,7 @@ func (a *appendStrategy) reread(ctx context.Context, base *state.State) error {
 	if now.Summary.Commit == base.Summary.Commit && now.Active().Name == base.Active().Name {
 		key := a.activeKey(now)
 		if _, err := a.size(ctx, key); errors.Is(err, fs.ErrNotExist) {
-			return store.Corrupt(key, 0, fmt.Errorf("the active segment is not there: %w", codec.ErrFormat))
+			return store.Corrupt(key, 0, fmt.Errorf("the active segment is missing: %w", codec.ErrFormat))
 		}
 	}
 	return &moved{now: now}

@@ -67,7 +67,9 @@ func (a *appendStrategy) mend(ctx context.Context, base *state.State) (*state.St
 func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []byte) error {
 	key, good := a.activeKey(base), base.Active().Bytes
 	if at, found := segment.Promises(rest, base.Key, good); found {
-		return store.Corrupt(key, good, fmt.Errorf("a commit line at byte %d was written when these bytes were durable: %w", good+int64(at), codec.ErrChecksum))
+		return store.Corrupt(key, good, fmt.Errorf(
+			"a commit line at byte %d was written when these bytes were durable: %w",
+			good+int64(at), codec.ErrChecksum))
 	}
 	o, _, err := a.store.Checkpoint(ctx)
 	switch {
@@ -75,7 +77,8 @@ func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []by
 	case err != nil:
 		return err
 	case o.Summary.Seq > base.Summary.Seq:
-		return store.Corrupt(key, good, fmt.Errorf("checkpoint_latest holds commit %d, the log ends with %d: %w", o.Summary.Seq, base.Summary.Seq, codec.ErrChecksum))
+		return store.Corrupt(key, good, fmt.Errorf("checkpoint_latest holds commit %d, the log ends with %d: %w",
+			o.Summary.Seq, base.Summary.Seq, codec.ErrChecksum))
 	}
 	all, err := a.store.Segments(ctx)
 	if err != nil {
@@ -90,7 +93,8 @@ func (a *appendStrategy) judge(ctx context.Context, base *state.State, rest []by
 			return err
 		}
 		if goesOn {
-			return store.Corrupt(key, good, fmt.Errorf("segment %s goes on from commits that are not here: %w", f.Seg.Name(), codec.ErrChecksum))
+			return store.Corrupt(key, good,
+				fmt.Errorf("segment %s continues commits that are missing here: %w", f.Seg.Name(), codec.ErrChecksum))
 		}
 	}
 	return nil

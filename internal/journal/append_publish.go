@@ -79,7 +79,8 @@ const sealLanes = 2
 // sealPlain writes the sealed forms of closed segments. Only the computing is done at once: what is read and written
 // comes in one order, whatever takes how long.
 func (a *appendStrategy) sealPlain(ctx context.Context, refs []checkpoint.PlainRef) ([]state.Change, error) {
-	changes, closed, sealed := make([]state.Change, len(refs)), make([]*segment.Contents, len(refs)), make([][]byte, len(refs))
+	changes, closed, sealed := make([]state.Change, len(refs)), make([]*segment.Contents, len(refs)),
+		make([][]byte, len(refs))
 	for i := range refs {
 		var err error
 		if changes[i], closed[i], err = a.readPlain(ctx, &refs[i]); err != nil {
@@ -88,7 +89,8 @@ func (a *appendStrategy) sealPlain(ctx context.Context, refs []checkpoint.PlainR
 	}
 	err := parallel.Each(ctx, len(refs), func(i int) (err error) {
 		if c := closed[i]; c != nil {
-			sealed[i], changes[i].Ref, err = segment.Seal(store.SegmentOf(&refs[i]), c.Opening.Lines, c.Lines, refs[i].FirstSeq)
+			sealed[i], changes[i].Ref, err = segment.Seal(store.SegmentOf(&refs[i]), c.Opening.Lines, c.Lines,
+				refs[i].FirstSeq)
 		}
 		return err
 	})
@@ -101,7 +103,9 @@ func (a *appendStrategy) sealPlain(ctx context.Context, refs []checkpoint.PlainR
 }
 
 // readPlain reads a closed segment that is to be sealed; nil, and what it became, where it was sealed before.
-func (a *appendStrategy) readPlain(ctx context.Context, ref *checkpoint.PlainRef) (state.Change, *segment.Contents, error) {
+func (a *appendStrategy) readPlain(
+	ctx context.Context, ref *checkpoint.PlainRef,
+) (state.Change, *segment.Contents, error) {
 	seg := store.SegmentOf(ref)
 	key := seg.PlainKey(a.cfg.Session)
 	raw, _, err := a.b.Get(ctx, key, backend.Range{})
@@ -123,7 +127,9 @@ func (a *appendStrategy) readPlain(ctx context.Context, ref *checkpoint.PlainRef
 		return state.Change{}, nil, store.Corrupt(key, 0, err)
 	}
 	if int64(len(raw)) != ref.Bytes || int64(c.End) != ref.Bytes || uint64(len(c.Lines)) != ref.Count {
-		return state.Change{}, nil, store.Corrupt(key, int64(c.End), fmt.Errorf("the closed segment has %d bytes, of them %d and %d lines committed, instead of %d and %d: %w", len(raw), c.End, len(c.Lines), ref.Bytes, ref.Count, codec.ErrFormat))
+		return state.Change{}, nil, store.Corrupt(key, int64(c.End), fmt.Errorf(
+			"the closed segment has %d bytes, of them %d and %d lines committed, instead of %d and %d: %w",
+			len(raw), c.End, len(c.Lines), ref.Bytes, ref.Count, codec.ErrFormat))
 	}
 	return state.Change{}, &c, nil
 }
@@ -141,7 +147,8 @@ func (a *appendStrategy) sealedBefore(ctx context.Context, seg layout.Segment, r
 	}
 	have, _, err := codec.DecodeSegment(p, backend.MaxObjectSize)
 	if err != nil || !bytes.Equal(have, raw) {
-		return state.Change{}, false, store.Corrupt(key, 0, fmt.Errorf("it is not the sealed form of the plain segment: %w", codec.ErrChecksum))
+		return state.Change{}, false,
+			store.Corrupt(key, 0, fmt.Errorf("it is not the sealed form of the plain segment: %w", codec.ErrChecksum))
 	}
 	if err := a.store.Harden(ctx, key, p, info.Version); err != nil {
 		return state.Change{}, false, err
@@ -189,7 +196,8 @@ func (a *appendStrategy) save(ctx context.Context, st *state.State, often bool) 
 		info, err := a.b.Put(ctx, key, body, cond)
 		if err == nil {
 			a.mu.Lock()
-			a.version, a.exists, a.seq, a.bytes, a.batches = info.Version, true, st.Summary.Seq, st.Summary.Bytes, st.Batches
+			a.version, a.exists, a.seq, a.bytes, a.batches = info.Version, true, st.Summary.Seq, st.Summary.Bytes,
+				st.Batches
 			a.mu.Unlock()
 			return nil
 		}
@@ -220,7 +228,8 @@ func (a *appendStrategy) settle(ctx context.Context, st *state.State) (*state.St
 	if st, err = a.past.FoldAll(ctx, st); err != nil {
 		return nil, err
 	}
-	if err := a.save(ctx, st, false); err != nil && !errors.Is(err, errOlder) { // another writer's is newer: it does as well
+	// another writer's is newer: it does as well
+	if err := a.save(ctx, st, false); err != nil && !errors.Is(err, errOlder) {
 		return nil, err
 	}
 	return st, nil

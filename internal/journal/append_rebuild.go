@@ -12,8 +12,8 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // rebuild reads the state from the log alone. The first commit of a segment holds the session's table
@@ -30,21 +30,20 @@ func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info) (*state
 	var damage error
 	for i := len(all) - 1; i >= 0; i-- {
 		st, err := a.begunIn(ctx, all[i].Seg)
-		if err == nil && st == nil {
-			continue // nothing was ever committed to it
-		}
-		if err == nil {
+		if err == nil && st != nil {
 			st, err = a.withHistory(ctx, st)
 		}
-		if err == nil && st.Summary.Tombstone {
+		switch {
+		case err != nil:
+			if damage == nil {
+				damage = err
+			}
+		case st == nil: // nothing was ever committed to it
+		case st.Summary.Tombstone:
 			return nil, deleted(a.cfg.Session)
-		}
-		if err == nil {
+		default:
 			st.Version, st.Saved = info.Version, state.Saved{Exists: info.Version != ""}
 			return st, nil
-		}
-		if damage == nil {
-			damage = err
 		}
 	}
 	if damage == nil {
@@ -61,14 +60,15 @@ func (a *appendStrategy) begunIn(ctx context.Context, seg layout.Segment) (*stat
 	}
 	p := &o.Prelude
 	ref := checkpoint.PlainRef{
-		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key, Self: o.Self(),
+		Name: seg.Name(), First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key,
+		Self: o.Self(),
 	}
 	st := &state.State{HeadOrd: -1, Next: p.First, Key: p.Key, Self: o.Self(), Opening: true}
 	st.Begins(o.Header)
 	st.Summary.ID = a.cfg.Session
 	st.Plain = []checkpoint.PlainRef{ref}
 	if p.First == 0 {
-		st.Window = pathwindow.New(a.cfg.Profile, a.cfg.MaxBytes)
+		st.Window = transcript.NewWorkingContext(a.cfg.Profile, a.cfg.MaxBytes)
 	}
 	first, kept := true, false
 	segment.Scan(raw[o.Size:], p.Key, o.Self(), func(s segment.Commit) bool {
@@ -140,14 +140,16 @@ func keysOf(past []described, newest []checkpoint.KeyRef) (keys []checkpoint.Key
 
 // linked reads a segment to which the log leads. One that is not there, or whose first line is of another
 // segment, is damage: a session of which a part is gone is not one that never was.
-func (a *appendStrategy) linked(ctx context.Context, seg layout.Segment) (raw []byte, key string, isSealed bool, o segment.Opening, err error) {
+func (a *appendStrategy) linked(
+	ctx context.Context, seg layout.Segment,
+) (raw []byte, key string, isSealed bool, o segment.Opening, err error) {
 	for range 2 { // it may be sealed between two looks
 		if raw, key, isSealed, err = a.store.SegmentRaw(ctx, seg); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = store.Corrupt(key, 0, fmt.Errorf("the log leads to it, and it is not there: %w", codec.ErrFormat))
+		err = store.Corrupt(key, 0, fmt.Errorf("the log refers to it, but it is missing: %w", codec.ErrFormat))
 	}
 	if err != nil {
 		return nil, key, isSealed, o, err
@@ -156,7 +158,8 @@ func (a *appendStrategy) linked(ctx context.Context, seg layout.Segment) (raw []
 		return nil, key, isSealed, o, store.Corrupt(key, 0, err)
 	}
 	if p := &o.Prelude; p.Session != a.cfg.Session || p.First != seg.First || p.Epoch != seg.Epoch {
-		err = store.Corrupt(key, 0, fmt.Errorf("its first line is of session %q, entry %d, epoch %d: %w", p.Session, p.First, p.Epoch, codec.ErrFormat))
+		err = store.Corrupt(key, 0, fmt.Errorf("its first line belongs to session %q, entry %d, epoch %d: %w",
+			p.Session, p.First, p.Epoch, codec.ErrFormat))
 	}
 	return raw, key, isSealed, o, err
 }
@@ -169,7 +172,8 @@ func (a *appendStrategy) before(ctx context.Context, seg layout.Segment) (layout
 	}
 	prev, ok := layout.ParseSegment(o.Prelude.PrevName)
 	if !ok || prev.First >= seg.First {
-		return seg, store.Corrupt(key, 0, fmt.Errorf("the segment before it is %q: %w", o.Prelude.PrevName, codec.ErrFormat))
+		return seg,
+			store.Corrupt(key, 0, fmt.Errorf("the segment before it is %q: %w", o.Prelude.PrevName, codec.ErrFormat))
 	}
 	return prev, nil
 }
@@ -194,7 +198,8 @@ func (a *appendStrategy) describe(ctx context.Context, seg layout.Segment) (desc
 	}
 	o := &c.Opening
 	d := described{header: o.Header, keys: c.Keys, plain: checkpoint.PlainRef{
-		Name: seg.Name(), First: seg.First, FirstSeq: o.Prelude.FirstSeq, Bytes: int64(o.Size), Epoch: seg.Epoch, Key: o.Prelude.Key,
+		Name: seg.Name(), First: seg.First, FirstSeq: o.Prelude.FirstSeq, Bytes: int64(o.Size), Epoch: seg.Epoch,
+		Key: o.Prelude.Key,
 	}}
 	ref := &d.plain
 	ref.Count, ref.Bytes, ref.Self = uint64(len(c.Lines)), int64(c.End), c.Self

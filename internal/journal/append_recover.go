@@ -28,8 +28,8 @@ func (a *appendStrategy) Load(ctx context.Context) (*state.State, error) {
 }
 
 // read reads checkpoint_latest and the log after it. A checkpoint that is lost or damaged, that names a
-// missing segment, or that ends where its own commit line does not, counts as lost: then the log alone
-// tells (rebuild). Nothing is judged or written here (I14).
+// missing segment, or that ends where its own commit line does not, counts as lost: then the state is
+// rebuilt from the log alone (rebuild). Nothing is judged or written here (I14).
 func (a *appendStrategy) read(ctx context.Context) (*state.State, error) {
 	o, info, err := a.store.Checkpoint(ctx)
 	switch {
@@ -72,7 +72,7 @@ func (a *appendStrategy) rebuildBeside(ctx context.Context, info backend.Info) (
 		return nil, deleted(a.cfg.Session)
 	case cerr == nil:
 		key := layout.SessionPrefix(a.cfg.Session) + layout.Transcript
-		none := fmt.Errorf("checkpoint_latest is there, and no segment is: %w", codec.ErrFormat)
+		none := fmt.Errorf("checkpoint_latest exists, but no segment does: %w", codec.ErrFormat)
 		return nil, store.Corrupt(key, 0, none)
 	}
 	return nil, err
@@ -89,7 +89,8 @@ func (a *appendStrategy) Stand(st *state.State) {
 	if st.Saved.Seq < a.seq && a.exists { // this handle has written a newer one since
 		return
 	}
-	a.version, a.exists, a.seq, a.bytes, a.batches = st.Version, st.Saved.Exists, st.Saved.Seq, st.Saved.Bytes, st.Batches
+	a.version, a.exists, a.seq, a.bytes, a.batches = st.Version, st.Saved.Exists, st.Saved.Seq, st.Saved.Bytes,
+		st.Batches
 }
 
 // saw notes what checkpoint_latest was when it was read to be replaced.
@@ -205,7 +206,9 @@ func (a *appendStrategy) play(ctx context.Context, st *state.State) (now *state.
 
 // playFrom advances st over the commits in data, the bytes after it, and over the segments that those
 // roll over to (at most rollsMax).
-func (a *appendStrategy) playFrom(ctx context.Context, st *state.State, data []byte) (now *state.State, rest int64, err error) {
+func (a *appendStrategy) playFrom(
+	ctx context.Context, st *state.State, data []byte,
+) (now *state.State, rest int64, err error) {
 	const rollsMax = 1 << 16
 	for range rollsMax {
 		now, next, good, err := a.replay(st, data)
@@ -220,7 +223,8 @@ func (a *appendStrategy) playFrom(ctx context.Context, st *state.State, data []b
 			return nil, 0, err
 		}
 	}
-	return nil, 0, store.Corrupt(a.activeKey(st), 0, fmt.Errorf("%d segments roll over to one another: %w", rollsMax, codec.ErrLimit))
+	return nil, 0, store.Corrupt(a.activeKey(st), 0,
+		fmt.Errorf("%d segments roll over to one another: %w", rollsMax, codec.ErrLimit))
 }
 
 // replay advances st over the commits of one segment's bytes; next names the segment that goes on, good is where they
@@ -245,14 +249,16 @@ func (a *appendStrategy) replay(st *state.State, data []byte) (now *state.State,
 func (a *appendStrategy) enter(ctx context.Context, st *state.State, name string) (*state.State, []byte, error) {
 	seg, ok := layout.ParseSegment(name)
 	if !ok {
-		return nil, nil, store.Corrupt(a.activeKey(st), st.Active().Bytes, fmt.Errorf("next segment %q: %w", name, codec.ErrFormat))
+		return nil, nil,
+			store.Corrupt(a.activeKey(st), st.Active().Bytes, fmt.Errorf("next segment %q: %w", name, codec.ErrFormat))
 	}
 	raw, key, _, err := a.store.SegmentRaw(ctx, seg)
 	if errors.Is(err, fs.ErrNotExist) { // sealed between two looks, or lost
 		raw, key, _, err = a.store.SegmentRaw(ctx, seg)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = store.Corrupt(key, 0, fmt.Errorf("%s rolls over to it, and it is not there: %w", st.Active().Name, codec.ErrFormat))
+		err = store.Corrupt(key, 0,
+			fmt.Errorf("%s rolls over to it, but it is missing: %w", st.Active().Name, codec.ErrFormat))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -263,14 +269,17 @@ func (a *appendStrategy) enter(ctx context.Context, st *state.State, name string
 	}
 	p := &o.Prelude
 	if p.PrevName != st.Active().Name || p.PrevSelf != st.Self || p.First != st.Next || p.Session != a.cfg.Session {
-		return nil, nil, store.Corrupt(key, 0, fmt.Errorf("it does not go on from %s: %w", st.Active().Name, codec.ErrFormat))
+		return nil, nil,
+			store.Corrupt(key, 0, fmt.Errorf("it does not continue %s: %w", st.Active().Name, codec.ErrFormat))
 	}
 	ref := checkpoint.PlainRef{
-		Name: name, First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key, Self: p.PrevSelf,
+		Name: name, First: p.First, FirstSeq: p.FirstSeq, Bytes: int64(o.Size), Epoch: p.Epoch, Key: p.Key,
+		Self: p.PrevSelf,
 	}
 	next := st.Rolled(ref)
 	if st.Durable < st.Active().Bytes {
-		next.Unsure = append(slices.Clone(st.Unsure), state.Span{Key: a.activeKey(st), From: st.Durable, End: st.Active().Bytes})
+		next.Unsure = append(slices.Clone(st.Unsure),
+			state.Span{Key: a.activeKey(st), From: st.Durable, End: st.Active().Bytes})
 	}
 	return next, raw[o.Size:], nil
 }

@@ -57,7 +57,8 @@ func (b *batch) put(t *turn, step *Step, entries []*Entry, from origin, kept boo
 		return err
 	}
 	l := &sentLine{
-		turn: t, rec: *b.Record, entries: entries, first: b.Next.Next - 1 - uint64(len(entries)), after: b.Next, tip: tip,
+		turn: t, rec: *b.Record, entries: entries, first: b.Next.Next - 1 - uint64(len(entries)), after: b.Next,
+		tip: tip,
 	}
 	b.lines = append(b.lines, l)
 	if t != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/journal/state"
-	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -73,12 +72,15 @@ func (c *Composer) Roll(next string) error {
 	return c.Add(&Step{Reason: state.ReasonRoll, next: next})
 }
 
-// add composes one commit line and returns what it leaves at its head. kept: it is a losing turn's, beside the session's
-// line. A session that does not exist yet gets its commit 0 first.
+// add composes one commit line and returns what it leaves at its head. kept: it is a losing turn's, beside the
+// session's line. A session that does not exist yet gets its commit 0 first.
 func (c *Composer) add(step *Step, entries []*Entry, from origin, kept bool) (origin, error) {
 	before := *c
 	if c.Next.Summary.Tombstone { // Delete raced with this caller: nothing grows on a deleted session
-		return from, &backend.Error{Op: "commit", Key: c.Next.Summary.ID, Outcome: backend.NotApplied, Err: fmt.Errorf("the session is deleted: %w", fs.ErrNotExist)}
+		return from, &backend.Error{
+			Op: "commit", Key: c.Next.Summary.ID, Outcome: backend.NotApplied,
+			Err: fmt.Errorf("the session is deleted: %w", fs.ErrNotExist),
+		}
 	}
 	if c.Next.Summary.Commit == "" && step.Reason != state.ReasonCreate {
 		if _, err := c.line(&Step{Reason: state.ReasonCreate}, nil, originOf(c.Next), false); err != nil {
@@ -104,8 +106,10 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 	}
 	rec := &checkpoint.Record{
 		ID: id, Time: now, Seq: st.Summary.Seq + 1, Parent: st.Summary.Commit, Epoch: c.Epoch, Writer: c.cfg.Writer,
-		Reason: reasonOf(step, entries), Key: step.Key, Digest: step.Digest, Kept: step.Kept, Claim: step.Claim && !kept,
-		Original: step.Original, Snapshot: step.Snapshot, Next: step.next, Entries: len(entries), Synced: c.Synced, Torn: st.Pending,
+		Reason: reasonOf(step, entries), Key: step.Key, Digest: step.Digest, Kept: step.Kept, Claim: step.Claim &&
+			!kept,
+		Original: step.Original, Snapshot: step.Snapshot, Next: step.next, Entries: len(entries), Synced: c.Synced,
+		Torn: st.Pending,
 	}
 	if st.Summary.Commit == "" {
 		rec.Seq = 0
@@ -167,7 +171,7 @@ const lineBytes = 640
 
 // append writes the line of a commit, whose entries are in Bytes from start on, and advances the state.
 func (c *Composer) append(
-	rec *checkpoint.Record, step *Step, entries []*Entry, start int, window *pathwindow.Window,
+	rec *checkpoint.Record, step *Step, entries []*Entry, start int, window *transcript.WorkingContext,
 ) error {
 	st, since := c.Next, c.Bytes[start:]
 	line, self, err := rec.AppendLine(make([]byte, 0, lineBytes+len(rec.Doc)+len(rec.Patch)), st.Key, st.Self, since)
@@ -304,7 +308,7 @@ func (c *Composer) ordinal(p Place) (int64, error) {
 	if ord, ok := c.ords[p.Entry]; ok {
 		return int64(ord), nil
 	}
-	return 0, fmt.Errorf("entry %s was withdrawn: what grows from it has no place: %w", p.ID, fs.ErrNotExist)
+	return 0, fmt.Errorf("entry %s was withdrawn: its descendants cannot be stored: %w", p.ID, fs.ErrNotExist)
 }
 
 // document sets the record's document: whole on keyframes, else a patch that was seen to give it back
@@ -354,7 +358,7 @@ func settingsAfter(p transcript.Profile, now transcript.Settings, entries []*Ent
 	if len(path) == 0 {
 		return now
 	}
-	return pathwindow.SettingsAfter(p, now, path)
+	return transcript.SettingsAfter(p, now, path)
 }
 
 // idle reports whether the step is none of the session's users: it does not count as activity.

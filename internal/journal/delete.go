@@ -26,6 +26,24 @@ func Delete(ctx context.Context, cfg Config) error {
 	return j.removeObjects(ctx)
 }
 
+// DeleteAt is Delete of a session whose newest commit is the one that is named. A session that has another one stays as
+// it is, and the error is ErrConflict; so does one that another writer commits to meanwhile.
+func DeleteAt(ctx context.Context, cfg Config, commit string) error {
+	j := newJournal(cfg)
+	defer j.Close(ctx)
+	st, err := j.strategy.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if st.Summary.Commit != commit {
+		return fmt.Errorf("delete session %s at commit %s: %w", cfg.Session, commit, ErrConflict)
+	}
+	if err := j.buryAt(ctx, st); err != nil {
+		return err
+	}
+	return j.removeObjects(ctx)
+}
+
 // bury commits the end of the session and writes the tombstone. Only Load says what there is to bury: that another
 // object is missing, which the commit may meet, does not make the session a missing one.
 func (j *Journal) bury(ctx context.Context) error {
@@ -45,17 +63,11 @@ func (j *Journal) bury(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		j.mu.Lock()
-		j.stand(st)
-		j.mu.Unlock()
-		_, err = j.Commit(ctx, &Step{Reason: state.ReasonDelete, Claim: true})
+		err = j.buryAt(ctx, st)
 		if errors.Is(err, ErrConflict) || errors.Is(err, ErrFenced) {
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		return j.strategy.Finish(ctx, j.State())
+		return err
 	}
 	return &backend.Error{
 		Op: "delete", Key: j.cfg.Session, Outcome: backend.NotApplied,
@@ -63,10 +75,22 @@ func (j *Journal) bury(ctx context.Context) error {
 	}
 }
 
+// buryAt is one try of bury: on the state that was read.
+func (j *Journal) buryAt(ctx context.Context, st *state.State) error {
+	j.mu.Lock()
+	j.stand(st)
+	j.mu.Unlock()
+	if _, err := j.Commit(ctx, &Step{Reason: state.ReasonDelete, Claim: true}); err != nil {
+		return err
+	}
+	return j.strategy.Finish(ctx, j.State())
+}
+
 // leftovers reports whether there are objects of a session that never came to be: its writer died before its
 // first commit.
 func (j *Journal) leftovers(ctx context.Context) (bool, error) {
-	for _, err := range j.store.Backend.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(j.cfg.Session), Limit: 1}) {
+	for _, err := range j.store.Backend.List(ctx,
+		backend.ListOptions{Prefix: layout.SessionPrefix(j.cfg.Session), Limit: 1}) {
 		return err == nil, err
 	}
 	return false, nil

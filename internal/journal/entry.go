@@ -136,7 +136,9 @@ func (j *Journal) View() View {
 //
 // Append waits only while a request is on its way that puts the head elsewhere: a navigation, kept turns, or turns that
 // carry their entries. Cancelled meanwhile, it has appended nothing.
-func (j *Journal) Append(ctx context.Context, build func(st *state.State, head Place, find func(id string) *Entry) ([]*Entry, error)) error {
+func (j *Journal) Append(
+	ctx context.Context, build func(st *state.State, head Place, find func(id string) *Entry) ([]*Entry, error),
+) error {
 	for {
 		j.mu.Lock()
 		if j.closed {

@@ -15,8 +15,8 @@
 // in doubt. A commit is a cut in that list: it takes what was appended before it. These are the stations of one commit,
 // in order:
 //
-//  1. Commit (queue.go) admits the turn to the queue, or joins it to the turn with the same key. The first that finds no
-//     leader leads, and gathers what is queued.
+//  1. Commit (queue.go) admits the turn to the queue, or joins it to the turn with the same key. The first that
+//     finds no leader leads, and gathers what is queued.
 //  2. publish (publish.go) makes the plan: on which state, plainly or beside a winner's line.
 //  3. compose (publish.go) takes in what the background sealed, has the strategy confirm what the batch builds upon
 //     (Prepare), and looks up idempotency keys (keys.go).
@@ -127,7 +127,10 @@ func Create(cfg Config, g state.Genesis) *Journal {
 func newJournal(cfg Config) *Journal {
 	cfg.Limits = cfg.Limits.OrDefaults()
 	j := &Journal{cfg: cfg}
-	j.store = &store.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
+	j.store = &store.Store{
+		Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts,
+		Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now,
+	}
 	j.past = store.NewHistory(j.store, j.Latest)
 	if a, ok := cfg.Backend.(backend.Appender); ok {
 		j.strategy = newAppend(&j.cfg, j.store, j.past, a)
@@ -278,7 +281,7 @@ func (j *Journal) join(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		err = fmt.Errorf("close: background work was cut off: %w", ctx.Err())
+		err = fmt.Errorf("close: background work was interrupted: %w", ctx.Err())
 	}
 	j.mu.Lock()
 	if j.bg.cancel != nil {

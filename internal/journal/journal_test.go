@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 func TestSessionComesBackAsItWasLeft(t *testing.T) {
@@ -212,6 +213,7 @@ func TestIdempotencyKey(t *testing.T) {
 
 // Every segment that the thresholds make is read back, and every state can be restored.
 func TestManyCommitsAcrossSegments(t *testing.T) {
+	testutil.SkipSizes(t)
 	backends(t, func(t *testing.T, b backend.Backend) {
 		w := newWorld(t, b)
 		w.inline = true

@@ -27,7 +27,7 @@ func (j *Journal) lookUp(ctx context.Context, st *state.State, t *turn) error {
 	for _, ref := range st.KeyRefs(t.step.Key) {
 		rec, err := j.keyedCommit(ctx, st, ref)
 		if err != nil {
-			return fmt.Errorf("look for the idempotency key in commit %d: %w", ref.Seq, err)
+			return fmt.Errorf("find the idempotency key in commit %d: %w", ref.Seq, err)
 		}
 		if rec.Key != t.step.Key {
 			continue // of the same hash
@@ -51,7 +51,7 @@ func (j *Journal) keyedCommit(ctx context.Context, st *state.State, ref checkpoi
 		if err != nil || rec.Seq == ref.Seq {
 			return rec, err
 		}
-		return rec, store.Corrupt("", 0, fmt.Errorf("line %d is of commit %d", ref.Ord, rec.Seq))
+		return rec, store.Corrupt("", 0, fmt.Errorf("line %d belongs to commit %d", ref.Ord, rec.Seq))
 	}
 	return j.past.Record(ctx, st, ref.Seq)
 }

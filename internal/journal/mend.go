@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
@@ -16,7 +18,9 @@ import (
 // winner's, and a handle that was fenced stays fenced. Results are in the order of the failed steps, then extra, then
 // what else was pending.
 //
-// When it fails, the turns stay in the handle, and Rebase or Reload can be called again.
+// When it fails, the turns stay in the handle, and Rebase or Reload can be called again. But with ErrKeyReused it drops
+// the turns whose key another writer used for something else, and stores nothing: no one but their callers can choose
+// another key. Called again, it stores the others.
 func (j *Journal) Rebase(ctx context.Context, extra *Step) ([]Result, error) {
 	op := &operation{ctx: ctx, mends: true, extra: extraTurn(ctx, extra)}
 	if err := j.alone(ctx, "rebase", op); err != nil {
@@ -46,10 +50,10 @@ func (j *Journal) Claim(ctx context.Context, step, extra *Step) ([]Result, error
 	return op.results, nil
 }
 
-// Move makes a navigation: what is pending is committed on the line it was appended to, then the step that find returns,
-// in the same request. find may read, and runs while no commit can be published; a nil step ends the move without a
-// commit. A navigation that loses to another writer is not kept. extra, which may be nil, is one more step before it,
-// which takes what is pending.
+// Move makes a navigation: what is pending is committed on the line it was appended to, then the step that find
+// returns, in the same request. find may read, and runs while no commit can be published; a nil step ends the move
+// without a commit, and the result, without a State, names the newest one. A navigation that loses to another writer
+// is not kept. extra, which may be nil, is one more step before it, which takes what is pending.
 func (j *Journal) Move(
 	ctx context.Context, extra *Step, find func(ctx context.Context) (*Step, error),
 ) (Result, error) {
@@ -61,8 +65,11 @@ func (j *Journal) Move(
 		return Result{}, err
 	}
 	step, err := find(ctx)
-	if err != nil || step == nil {
+	if err != nil {
 		return Result{}, err
+	}
+	if step == nil {
+		return j.stay(ctx)
 	}
 	step.moves = true
 	for _, e := range step.Entries {
@@ -75,6 +82,20 @@ func (j *Journal) Move(
 	r := op.move.result
 	r.Along = op.along
 	return r, op.move.err
+}
+
+// stay answers a move that has nothing to do: with the newest commit that the handle knows, once all that it was read
+// from is confirmed. What a sync did not reach is in the log, and power loss takes it.
+func (j *Journal) stay(ctx context.Context) (Result, error) {
+	if !j.State().Sure() {
+		if err := j.publish(&operation{ctx: ctx, idle: true}); err != nil {
+			if f, ok := errors.AsType[*store.Failure](err); ok {
+				return Result{}, withdrawn(f)
+			}
+			return Result{}, err
+		}
+	}
+	return Result{Commit: checkpoint.Commit{Head: j.State().Head()}}, nil
 }
 
 // refuseMove returns why a handle that has failed makes no navigation: what any turn gets that was never sent.
@@ -207,6 +228,42 @@ func (j *Journal) strays(now *state.State, found map[*Entry]int64) bool {
 		}
 	}
 	return false
+}
+
+// errMisused is why Rebase stores nothing, although it can be called again.
+var errMisused = fmt.Errorf("a kept turn is dropped, and the others wait for the next Rebase: %w", ErrKeyReused)
+
+// misused returns the failed turns of an operation whose key belongs to another turn by now.
+func (op *operation) misused() (list []*turn) {
+	for _, t := range op.knew {
+		if errors.Is(t.lost, ErrKeyReused) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// forsake drops failed turns; j.mu is held. The entries that they carry go with them, but for those from which
+// something grows that was appended since: they are pending from now on.
+func (j *Journal) forsake(turns []*turn) {
+	for _, t := range turns {
+		j.limbo = slices.DeleteFunc(j.limbo, func(o *turn) bool { return o == t })
+		grown := slices.ContainsFunc(j.list, func(e *Entry) bool {
+			return !e.own && slices.Contains(t.step.Entries, e.At().Entry)
+		})
+		for _, e := range t.step.Entries {
+			if e.own = false; !grown {
+				e.stage = dropped
+			}
+		}
+	}
+	j.prune()
+	j.head = PlaceOf(j.st)
+	for _, e := range j.list {
+		if !e.Aside {
+			j.head = PlaceAt(e)
+		}
+	}
 }
 
 // unborn reports whether the session does not exist because its first commit never came to be.

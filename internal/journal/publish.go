@@ -14,13 +14,14 @@ import (
 
 // operation is what a leader does: it publishes turns of the queue, or mends the handle.
 type operation struct {
-	ctx   context.Context //nolint:containedctx // of the caller who leads, where it waits for the outcome; nil = its turn's counts
+	ctx   context.Context //nolint:containedctx // of the leading caller, if it waits for the outcome; nil = its turn's
 	turns []*turn         // taken from the queue
 	move  *turn           // a navigation
 	mends bool            // Rebase, Claim: what failed is looked for and stored
 	claim *Step           // takes the session; nil = not
 	extra *turn           // Rebase: one more turn
 	roll  bool            // append: close the active segment
+	idle  bool            // it writes nothing: what the handle has read is confirmed
 
 	knew    []*turn  // the turns that had failed before
 	along   int      // entries that were pending, and that the request of a move stored before it
@@ -106,8 +107,8 @@ func (j *Journal) newer(ctx context.Context) error {
 	return &moved{now: now}
 }
 
-// sound reports whether a claim need not look before it writes: nothing has failed, and the condition of the write tells
-// whether anyone else was there.
+// sound reports whether a claim need not look before it writes: nothing has failed, and the condition of the write
+// tells whether anyone else was there.
 func (j *Journal) sound() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -171,9 +172,15 @@ func (j *Journal) unsentError(err error) error {
 
 // fill composes the lines of an operation, in the order that batch names.
 func (b *batch) fill(op *operation, turns []*turn) error {
+	if op.idle {
+		return nil
+	}
 	for _, t := range turns {
 		b.turn(t)
 		if (t.kept || t == op.extra) && t.lost != nil { // all that Rebase knows is stored, or nothing
+			if t.kept && errors.Is(t.lost, ErrKeyReused) {
+				return b.j.notApplied("commit", errMisused)
+			}
 			return t.lost
 		}
 	}
@@ -267,12 +274,23 @@ func (j *Journal) replan(op *operation, p plan, now *state.State) (plan, *store.
 		next.from = now
 		return next, nil
 	case keepBoth(op, j.queue):
-		op.turns = append(op.turns, j.queue...)
-		j.queue = nil
+		j.takeAlong(op)
 		next.keep, next.grow = true, originOf(p.from)
 		return next, nil
 	}
 	return next, conflict(now)
+}
+
+// takeAlong has the turns of the queue share the request of an operation, unless it was given up; j.mu is held.
+func (j *Journal) takeAlong(op *operation) {
+	if j.flight.live == 0 {
+		return
+	}
+	for _, t := range j.queue {
+		j.flight.share(t.ctx)
+	}
+	op.turns = append(op.turns, j.queue...)
+	j.flight.turns, j.queue = op.turns, nil
 }
 
 // madeOn returns the state on which the first of these turns was made that the handle has left for another writer's
@@ -573,7 +591,7 @@ func (j *Journal) refuse(op *operation, b *batch, err error) error {
 	if _, ok := errors.AsType[*store.Failure](err); !ok && backend.OutcomeOf(err) != backend.NotApplied {
 		err = j.notApplied("commit", err)
 	}
-	own := map[*turn]error{}
+	own, misused := map[*turn]error{}, op.misused()
 	if b != nil {
 		for _, t := range b.turns {
 			if t.lost != nil && !t.kept {
@@ -584,6 +602,11 @@ func (j *Journal) refuse(op *operation, b *batch, err error) error {
 	j.giveBack(b)
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if len(misused) > 0 { // the handle is as broken as before, and what waited is answered as on any such handle
+		j.forsake(misused)
+		_ = j.turnAway(&operation{turns: op.turns})
+		return err
+	}
 	for _, t := range j.decided(op) {
 		switch cause := own[t]; {
 		case t.kept: // still known to Rebase, and its caller has gone
@@ -712,8 +735,13 @@ func (j *Journal) unsent(t *turn) {
 	t.answer(Result{}, j.twinError(t, j.notApplied("commit", err)))
 }
 
-// keep remembers a failed turn for Rebase; j.mu is held. A twin's answer is its turn's.
+// keep remembers a failed turn for Rebase; j.mu is held. A twin's answer is its turn's. Of two turns with one key and
+// other content the first is kept: Rebase could not store both.
 func (j *Journal) keep(t *turn, f *store.Failure) {
+	if o := j.limboOf(t.step.Key); o != nil && o.step.Digest != t.step.Digest {
+		t.answer(Result{}, j.notApplied("commit", ErrKeyReused))
+		return
+	}
 	if t.twin == nil && len(j.limbo) < limboMax {
 		t.kept = true
 		j.limbo = append(j.limbo, t)

@@ -16,12 +16,13 @@ const (
 
 // turn is a step on its way: a cut in the list of entries, after those that it takes along.
 type turn struct {
-	step   *Step
-	ctx    context.Context //nolint:containedctx // a queued call: a request is given up when all who share it are cancelled
-	upto   uint64          // it takes the entries before this position
-	on     *state.State    // what it was made on, if the handle went to another writer's head since; nil = what the handle has
-	joined *turn           // a turn that was sent or had failed, with the same key: it gets that one's answer
-	twin   *turn           // the same, within a batch
+	step *Step
+	ctx  context.Context //nolint:containedctx // of a queued call: a request ends when all its calls are cancelled
+	upto uint64          // it takes the entries before this position
+	// what it was made on, if the handle went to another writer's head since; nil = what the handle has
+	on     *state.State
+	joined *turn // a turn that was sent or had failed, with the same key: it gets that one's answer
+	twin   *turn // the same, within a batch
 
 	kept   bool      // it failed, and Rebase knows it
 	found  *sentLine // it was in doubt, and is in the history
@@ -106,6 +107,7 @@ func (j *Journal) admit(t *turn) (lead bool, err error) {
 		case o == nil:
 		case o.step.Digest != t.step.Digest:
 			return false, j.notApplied("commit", ErrKeyReused)
+		case !o.over && j.flight.live == 0: // given up by all who shared it: t waits for what becomes of it
 		case !o.over:
 			t.joined = o
 			j.flight.share(t.ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
-	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // Remake makes commits of a damaged part of the log anew: the same entries under the same ordinals, the same
@@ -37,7 +37,10 @@ type tools struct {
 
 func toolsFor(cfg Config) tools {
 	cfg.Limits = cfg.Limits.OrDefaults()
-	s := &store.Store{Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts, Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now}
+	s := &store.Store{
+		Backend: cfg.Backend, Session: cfg.Session, Attempts: cfg.Limits.Attempts,
+		Part: cfg.Limits.PartBytes, Sleep: cfg.Sleep, Rand: cfg.Rand, Now: cfg.Now,
+	}
 	return tools{cfg: cfg, store: s, past: store.NewHistory(s, nil)}
 }
 
@@ -52,7 +55,7 @@ func After(cfg Config, seg layout.Segment, raw []byte) (*state.State, error) {
 	st.Begins(o.Header)
 	st.Summary.ID = cfg.Session
 	if seg.First == 0 {
-		st.Window = pathwindow.New(cfg.Profile, cfg.MaxBytes)
+		st.Window = transcript.NewWorkingContext(cfg.Profile, cfg.MaxBytes)
 	}
 	segment.Scan(raw[o.Size:], o.Prelude.Key, o.Self(), func(c segment.Commit) bool {
 		if b := c.Record.Base; b != nil {
@@ -77,7 +80,7 @@ func Begin(cfg Config, before *state.State, header []byte, first, seq, epoch uin
 	st := &state.State{HeadOrd: -1, Doc: checkpoint.Document{Branch: "main"}, Self: segment.GenesisSelf(header)}
 	st.Summary.ID, st.Summary.Branch = cfg.Session, "main"
 	st.Begins(header)
-	st.Window = pathwindow.New(cfg.Profile, cfg.MaxBytes)
+	st.Window = transcript.NewWorkingContext(cfg.Profile, cfg.MaxBytes)
 	if before != nil {
 		next := *before
 		st = &next
@@ -95,13 +98,15 @@ func Begin(cfg Config, before *state.State, header []byte, first, seq, epoch uin
 	}
 	r.name = layout.Segment{First: first, Epoch: epoch, Rnd: rnd}
 	r.pre = checkpoint.Prelude{
-		ID: id, Time: now, Session: cfg.Session, First: first, FirstSeq: seq, Epoch: epoch, Key: st.Key, PrevSelf: st.Self,
+		ID: id, Time: now, Session: cfg.Session, First: first, FirstSeq: seq, Epoch: epoch, Key: st.Key,
+		PrevSelf: st.Self,
 	}
 	if first == 0 {
 		r.head, r.pre.PrevSelf = header, 0
 		st.Self = segment.GenesisSelf(header)
 	}
-	st.Next, st.Opening, st.Tail, st.TailBytes, st.Plain, st.Segments = first, true, nil, 0, nil, checkpoint.SegmentMap{}
+	st.Next, st.Opening, st.Tail, st.TailBytes, st.Plain, st.Segments = first, true, nil, 0, nil,
+		checkpoint.SegmentMap{}
 	if st.Lineage == nil { // nothing is known of what was before: seq is what it is said to be
 		st.Summary.Seq = seq - 1
 		if seq > 0 {
@@ -221,10 +226,10 @@ func Remap(ctx context.Context, cfg Config, refs []codec.Ref, epoch uint64) (che
 		}
 		for level, due, ok := st.Foldable(); ok; level, due, ok = st.Foldable() {
 			c, err := t.past.Fold(ctx, level, due, epoch)
-			if err == nil {
-				st, err = st.With(c)
-			}
 			if err != nil {
+				return checkpoint.SegmentMap{}, err
+			}
+			if st, err = st.With(c); err != nil {
 				return checkpoint.SegmentMap{}, err
 			}
 		}
@@ -291,7 +296,8 @@ func Fence(ctx context.Context, cfg Config, seg layout.Segment, key uint64, size
 		return err
 	}
 	rec := checkpoint.Record{
-		ID: id, Time: now, Writer: cfg.Writer, Reason: "repair", HeadOrd: -1, Branch: "main", Next: next, Synced: size + 1, Seq: 1 << 62,
+		ID: id, Time: now, Writer: cfg.Writer, Reason: "repair", HeadOrd: -1, Branch: "main", Next: next,
+		Synced: size + 1, Seq: 1 << 62,
 	}
 	line, _, err := rec.AppendLine([]byte("\n"), key, ^uint32(0), []byte("fence"))
 	if err != nil {

@@ -19,7 +19,7 @@ type replaceStrategy struct {
 	cfg   *Config
 	store *store.Store
 	past  *store.History
-	acked int                // commits that the handle has acknowledged; whoever leads counts
+	acked int                // commits that the handle has acknowledged; the leader counts
 	last  *checkpoint.Object // as encoded last: the next shares what is compressed
 }
 
@@ -58,8 +58,8 @@ func (r *replaceStrategy) Changed(ctx context.Context, st *state.State) (bool, e
 	return err == nil && info.Version != st.Version, err
 }
 
-// Prepare seals now where sealing is two thresholds behind (a process a turn that exits before its background work): one
-// more PUT.
+// Prepare seals now if sealing is overdue by two thresholds (processes that exit after one turn, before their
+// background work): one more PUT.
 func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer, bg sealing) error {
 	if !c.Next.CAS && r.cfg.Proof != nil {
 		if err := r.cfg.Proof(ctx); err != nil {
@@ -89,7 +89,7 @@ func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer, bg sealing) 
 			if st, err = r.sealNow(ctx, st); err != nil {
 				return err
 			}
-			c.Warnings = append(c.Warnings, "sealing was behind: this commit wrote a segment first")
+			c.Warnings = append(c.Warnings, "sealing was overdue: this commit wrote a segment first")
 			if st, err = r.foldNow(ctx, st, c); err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ func (r *replaceStrategy) foldNow(ctx context.Context, st *state.State, c *Compo
 	if err != nil {
 		return nil, err
 	}
-	c.Warnings = append(c.Warnings, "folding was behind: this commit wrote an index object first")
+	c.Warnings = append(c.Warnings, "folding was overdue: this commit wrote an index object first")
 	return st.With(made)
 }
 
@@ -159,7 +159,8 @@ func (r *replaceStrategy) Publish(ctx context.Context, base *state.State, c *Com
 	r.last = o
 	c.Size = len(body)
 	if len(body) > checkpoint.SoftObject {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("checkpoint has %d bytes, over the soft limit of %d", len(body), checkpoint.SoftObject))
+		c.Warnings = append(c.Warnings,
+			fmt.Sprintf("checkpoint has %d bytes, over the soft limit of %d", len(body), checkpoint.SoftObject))
 	}
 	p := &put{r: r, base: base, next: next, body: body, mine: c.Record.ID, cond: backend.IfMatch(base.Version)}
 	if base.Summary.Commit == "" {
@@ -208,7 +209,7 @@ func (p *put) run(ctx context.Context) (*state.State, error) {
 			}
 		case errors.Is(err, backend.ErrPrecondition):
 			if p.doubt == nil {
-				p.doubt = err // a copy of this request may be what it was refused for: only a read tells
+				p.doubt = err // perhaps refused because a copy of this request was applied: a read decides
 			}
 		case backend.OutcomeOf(err) == backend.NotApplied:
 			if p.doubt == nil {
@@ -247,7 +248,8 @@ func (p *put) look(ctx context.Context) (st *state.State, over bool, err error) 
 	case errors.Is(err, fs.ErrNotExist) && p.base.Summary.Commit == "":
 		return nil, false, nil // nothing there yet
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, true, store.Corrupt(layout.CheckpointKey(p.r.cfg.Session), 0, fmt.Errorf("the object is gone: %w", codec.ErrFormat))
+		return nil, true, store.Corrupt(layout.CheckpointKey(p.r.cfg.Session), 0,
+			fmt.Errorf("the object is gone: %w", codec.ErrFormat))
 	case errors.Is(err, store.ErrCorrupt), errors.Is(err, codec.ErrVersion):
 		return nil, true, p.unreadable(err)
 	case err != nil:
@@ -273,7 +275,10 @@ func (p *put) unreadable(err error) error {
 		return err
 	}
 	err = &backend.Error{Op: "put", Key: layout.CheckpointKey(p.r.cfg.Session), Err: errors.Join(p.doubt, err)}
-	return &store.Failure{Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: p.mine, Object: layout.CheckpointKey(p.r.cfg.Session)}
+	return &store.Failure{
+		Err: fmt.Errorf("%w: %w", ErrUnknown, err), Commit: p.mine,
+		Object: layout.CheckpointKey(p.r.cfg.Session),
+	}
 }
 
 // search decides where the lineage no longer reaches back to base: our commit is at its seq in the log,
@@ -308,7 +313,7 @@ func (p *put) born(ctx context.Context, now *state.State) (*state.State, bool, e
 func (p *put) taken() error {
 	return &backend.Error{
 		Op: "create", Key: p.r.cfg.Session, Outcome: backend.NotApplied,
-		Err: fmt.Errorf("the session exists already: %w", fs.ErrExist),
+		Err: fmt.Errorf("the session already exists: %w", fs.ErrExist),
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
-	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -32,7 +31,7 @@ type Step struct {
 	Settings bool
 	Profile  transcript.Profile
 	// Window is that of the place from which the head grows; it is used where the state has none, or another.
-	Window  *pathwindow.Window
+	Window  *transcript.WorkingContext
 	Outline *checkpoint.Outline // of the place that the head moves to; nil = the entries describe it
 
 	Kept     string            // names the line that the head leaves: rollback and the like

@@ -51,6 +51,7 @@ func (w *world) keys(folder string) []string {
 // A writer dies after any byte of its append: what was acknowledged before stays, whole commits of the
 // append count, the rest is moved aside and kept, and the session goes on.
 func TestTornTailAtEveryByte(t *testing.T) {
+	testutil.SkipSizes(t)
 	build := func(t *testing.T) (w *world, key string, before int) {
 		w = newWorld(t, memory.NewAppender())
 		j := w.create("s1")
@@ -69,11 +70,7 @@ func TestTornTailAtEveryByte(t *testing.T) {
 	whole := w.object(key)
 	mid := before + bytes.Index(whole[before:], []byte(`"id":"c"`))
 	mid = bytes.LastIndexByte(whole[:mid], '\n') + 1
-	step := 1
-	if testutil.RaceEnabled {
-		step = 7
-	}
-	for cut := before; cut <= len(whole); cut += step {
+	for cut := before; cut <= len(whole); cut++ {
 		w, key, _ := build(t)
 		w.put(key, whole[:cut])
 		want := []string{"a"}
@@ -161,6 +158,7 @@ func TestDamageInTheMiddleStopsWriting(t *testing.T) {
 // A bit of the last commit line of a closed session is flipped, in its checksum, near its end, or anywhere else: the
 // checkpoint says that it was acknowledged, so it is damage and no torn tail. Writing stops, and nothing is cut off.
 func TestDamagedLastCommitIsNotTorn(t *testing.T) {
+	testutil.SkipSizes(t)
 	build := func() (w *world, key string, p []byte) {
 		w = newWorld(t, memory.NewAppender())
 		j := w.create("s1")

@@ -123,8 +123,8 @@ func (j *Journal) forget() {
 	j.bg.made, j.bg.taken, j.bg.boundary = nil, nil, 0
 }
 
-// SnapshotLater writes a snapshot of an acknowledged state in the background and calls done with what became of it; false
-// where one is being written already, or the handle is closed. Close waits for it.
+// SnapshotLater writes a snapshot of an acknowledged state in the background and calls done with what became of it;
+// false where one is being written already, or the handle is closed. Close waits for it.
 func (j *Journal) SnapshotLater(st *state.State, done func(info snapshot.Info, err error)) bool {
 	id, _, err := j.store.LineID()
 	if err != nil {

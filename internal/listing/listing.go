@@ -1,12 +1,15 @@
-// Package listing guarantees that sessions come newest activity first, in an order that pages agree on,
-// at the cost of one listing and of one short read for each session that is looked at.
+// Package listing guarantees that sessions come newest activity first, by the time that their summaries show, in an
+// order that pages agree on, at the cost of one listing and of one short read for each session that is looked at.
 //
-// The order is that of the checkpoints' times of writing. Object stores tell these to the second: among
-// checkpoints of one second the time of the last commit decides, which their summaries hold.
+// Checkpoints are read in the order of their times of writing. A session is yielded once none that is unread can have
+// been active later: a checkpoint is not written before its last commit. So the newest of a store in use cost no more
+// reads than there are results, and an import of old sessions, which were written today, has to be read to be passed
+// over. A writer with a clock ahead of the store's has its sessions listed no earlier than the store's clock allows.
 package listing
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +17,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -24,7 +28,6 @@ import (
 const (
 	summaryBytes = 4 << 10 // where a checkpoint's summary lies
 	pageSize     = 16      // summaries that are read at once
-	maxTied      = 1000    // checkpoints of one second that are put in order; after them the order is by id
 )
 
 // Options narrow a listing.
@@ -42,6 +45,7 @@ type Options struct {
 type progress struct {
 	tell          func(looked, total int)
 	looked, total int
+	quiet         bool // pages before this one are read
 }
 
 // step counts n more that were looked at, or, where they are gone, no longer counts them.
@@ -51,7 +55,7 @@ func (p *progress) step(n int, gone bool) {
 	} else {
 		p.looked += n
 	}
-	if p.tell != nil {
+	if p.tell != nil && !p.quiet {
 		p.tell(p.looked, p.total)
 	}
 }
@@ -62,62 +66,72 @@ type found struct {
 	sum  checkpoint.Summary
 }
 
+// waiting are the sessions that were read and not yielded yet: a heap, the newest activity first.
+type waiting []found
+
+func (w waiting) Len() int           { return len(w) }
+func (w waiting) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
+func (w waiting) Less(i, j int) bool { return compare(w[i], w[j]) < 0 }
+func (w *waiting) Push(x any)        { *w = append(*w, x.(found)) }
+
+func (w *waiting) Pop() any {
+	last := len(*w) - 1
+	f := (*w)[last]
+	*w = (*w)[:last]
+	return f
+}
+
+// compare orders sessions: newest activity first, then as they were written, then by id.
+func compare(a, b found) int {
+	return cmp.Or(b.sum.Updated.Compare(a.sum.Updated), byWriting(a.info, b.info))
+}
+
+// byWriting orders checkpoints, newest first.
+func byWriting(a, b backend.Info) int {
+	return cmp.Or(b.ModTime.Compare(a.ModTime), strings.Compare(b.Key, a.Key))
+}
+
 // Sessions yields the summaries of the sessions of b. One whose summary cannot be read has its id and its
-// last activity alone.
+// last activity alone. A page reads again what the pages before it had.
 func Sessions(ctx context.Context, b backend.Backend, o Options) iter.Seq2[checkpoint.Summary, error] {
 	return func(yield func(checkpoint.Summary, error) bool) {
-		left, after := o.Limit, o.After
-		p := &progress{tell: o.Progress}
-		err := pages(ctx, b, o, p, func(page []found) bool {
-			if after != "" {
-				at := slices.IndexFunc(page, func(f found) bool { return f.info.Key == layout.CheckpointKey(after) })
-				if at < 0 {
-					p.step(len(page), false)
-					return true // behind more of one second than are put in order
-				}
-				p.step(at+1, false)
-				page, after = page[at+1:], ""
-			}
-			for i := range page {
-				sum := &page[i].sum
-				gone := sum.Tombstone || sum.ID == ""
-				p.step(1, gone)
-				if gone || o.Cwd != "" && !sameCwd(sum.Cwd, o.Cwd) {
-					continue
-				}
-				if !yield(*sum, nil) {
-					return false
-				}
-				if left--; left == 0 {
-					return false
-				}
-			}
-			return true
-		})
-		if err != nil {
+		l := &lister{
+			o: o, after: o.After, left: o.Limit, p: progress{tell: o.Progress, quiet: o.After != ""},
+			yield: yield,
+		}
+		if err := l.run(ctx, b); err != nil {
 			yield(checkpoint.Summary{}, err)
 		}
 	}
 }
 
-// pages hands out the checkpoints in order, with their summaries, from the group that holds o.After on.
-func pages(ctx context.Context, b backend.Backend, o Options, p *progress, take func(page []found) bool) error {
-	all, before, err := checkpoints(ctx, b, o.After)
+// lister is one listing.
+type lister struct {
+	o     Options
+	p     progress
+	yield func(checkpoint.Summary, error) bool
+
+	waiting waiting
+	after   string // the session after which the page begins; "" = it has begun
+	left    int    // results that are still wanted; 0 with a limit = none
+	done    bool
+}
+
+func (l *lister) run(ctx context.Context, b backend.Backend) error {
+	all, err := checkpoints(ctx, b)
 	if err != nil {
 		return err
 	}
-	p.total = before + len(all)
-	p.step(before, false)
-	for len(all) > 0 {
-		n := min(len(all), pageSize)
-		if o.Limit > 0 && o.Cwd == "" {
-			n = min(n, o.Limit)
-		}
-		for n < min(len(all), maxTied) && tied(all[n-1], all[n]) {
-			n++ // a group of one second is read as a whole
-		}
-		page := make([]found, n)
-		err := parallel.Each(ctx, n, func(i int) (err error) {
+	if l.after != "" && !slices.ContainsFunc(all, func(i backend.Info) bool {
+		return i.Key == layout.CheckpointKey(l.after)
+	}) {
+		return fmt.Errorf("session %q: %w", l.after, fs.ErrNotExist)
+	}
+	l.p.total = len(all)
+	l.p.step(0, false)
+	for len(all) > 0 && !l.done {
+		page := make([]found, l.ahead(len(all)))
+		err := parallel.Each(ctx, len(page), func(i int) (err error) {
 			page[i].info = all[i]
 			page[i].sum, err = summary(ctx, b, all[i])
 			return err
@@ -125,22 +139,68 @@ func pages(ctx context.Context, b backend.Backend, o Options, p *progress, take 
 		if err != nil {
 			return err
 		}
-		slices.SortStableFunc(page, func(a, b found) int {
-			if !tied(a.info, b.info) {
-				return b.info.ModTime.Compare(a.info.ModTime)
+		for i, f := range page {
+			l.take(f)
+			if i+1 < len(all) {
+				l.flush(latest(all[i+1]))
 			}
-			return cmp.Or(b.sum.Updated.Compare(a.sum.Updated), strings.Compare(b.info.Key, a.info.Key))
-		})
-		if !take(page) {
-			return nil
+			if l.done {
+				return nil
+			}
 		}
-		all = all[n:]
+		all = all[len(page):]
 	}
+	l.flush(time.Time{})
 	return nil
 }
 
-// tied reports that two times are the same second of a store that tells no more.
-func tied(a, b backend.Info) bool { return a.ModTime.Nanosecond() == 0 && a.ModTime.Equal(b.ModTime) }
+// ahead returns how many of so many checkpoints are read at once.
+func (l *lister) ahead(unread int) int {
+	n := min(unread, pageSize)
+	if l.left > 0 && l.o.Cwd == "" && l.after == "" {
+		n = min(n, max(1, l.left-len(l.waiting)))
+	}
+	return n
+}
+
+// latest returns the latest activity that the summary of a checkpoint can show: summaries tell times to the
+// millisecond, and object stores tell the time of writing to the second.
+func latest(info backend.Info) time.Time {
+	if info.ModTime.Nanosecond() == 0 {
+		return info.ModTime.Add(time.Second - time.Millisecond)
+	}
+	return info.ModTime.Truncate(time.Millisecond)
+}
+
+// take keeps a session until it is known what comes before it.
+func (l *lister) take(f found) {
+	gone := f.sum.Tombstone || f.sum.ID == ""
+	l.p.step(1, gone)
+	if !gone && (l.o.Cwd == "" || f.sum.ID == l.after || sameCwd(f.sum.Cwd, l.o.Cwd)) {
+		heap.Push(&l.waiting, f)
+	}
+}
+
+// flush yields the sessions that were active no earlier than a time.
+func (l *lister) flush(until time.Time) {
+	for len(l.waiting) > 0 && !l.done && (until.IsZero() || !l.waiting[0].sum.Updated.Before(until)) {
+		f := heap.Pop(&l.waiting).(found)
+		if l.after != "" {
+			if f.sum.ID == l.after {
+				l.after, l.p.quiet = "", false
+				l.p.step(0, false)
+			}
+			continue
+		}
+		if !l.yield(f.sum, nil) {
+			l.done = true
+			return
+		}
+		if l.left--; l.left == 0 {
+			l.done = true
+		}
+	}
+}
 
 // sameCwd compares a summary's working directory, which may be cut with a mark, with a whole one.
 func sameCwd(have, want string) bool {
@@ -150,32 +210,19 @@ func sameCwd(have, want string) bool {
 	return have == want
 }
 
-// checkpoints lists checkpoint_latest, newest first, from the group on that holds the session after, and
-// gives how many stand before those.
-func checkpoints(ctx context.Context, b backend.Backend, after string) (all []backend.Info, before int, err error) {
+// checkpoints lists checkpoint_latest, newest first.
+func checkpoints(ctx context.Context, b backend.Backend) ([]backend.Info, error) {
+	var all []backend.Info
 	for info, err := range b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints}) {
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		if _, ours := layout.Unescape(info.Key[len(layout.Checkpoints):]); ours {
 			all = append(all, info)
 		}
 	}
-	slices.SortFunc(all, func(a, b backend.Info) int {
-		return cmp.Or(b.ModTime.Compare(a.ModTime), strings.Compare(b.Key, a.Key))
-	})
-	if after == "" {
-		return all, 0, nil
-	}
-	key := layout.CheckpointKey(after)
-	at := slices.IndexFunc(all, func(i backend.Info) bool { return i.Key == key })
-	if at < 0 {
-		return nil, 0, fmt.Errorf("session %q: %w", after, fs.ErrNotExist)
-	}
-	for at > 0 && tied(all[at-1], all[at]) {
-		at--
-	}
-	return all[at:], at, nil
+	slices.SortFunc(all, byWriting)
+	return all, nil
 }
 
 // summary reads one summary. That of a session which was deleted meanwhile is empty.

@@ -23,7 +23,7 @@ type attachment struct {
 	ImageURL   json.RawMessage `json:"image_url"` // OpenAI: a string, or an object with one
 }
 
-// File is a document or an image as people are told of it: its bytes stay where they are.
+// File describes a document or an image to people, without its bytes.
 type File struct {
 	Name string // "" = it has none
 	Mime string // "" = not said

@@ -6,7 +6,8 @@ import "github.com/coppice-go/coppice/internal/rawjson"
 // its role; nil = it was made of none. Such an entry has the role as its kind, and the message in its details.
 func KeptMessage(entry []byte) []byte {
 	message := rawjson.Field(rawjson.Field(entry, "details"), "message")
-	if len(message) == 0 || message[0] != '{' || rawjson.Text(rawjson.Field(entry, "customType")) != KeptAs(rawjson.Text(rawjson.Field(message, "role"))) {
+	if len(message) == 0 || message[0] != '{' ||
+		rawjson.Text(rawjson.Field(entry, "customType")) != KeptAs(rawjson.Text(rawjson.Field(message, "role"))) {
 		return nil
 	}
 	return message

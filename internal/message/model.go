@@ -29,7 +29,8 @@ func Name(message []byte) string {
 	return provider + "/" + model
 }
 
-// ByModel reports a message that is an answer of a model: by its role, or as an item of OpenAI's responses that has none.
+// ByModel reports a message that is an answer of a model: by its role, or as an item of OpenAI's responses that has
+// none.
 func ByModel(role string, message []byte) bool {
 	switch role {
 	case "assistant", "model", "ai":

@@ -23,20 +23,26 @@ const (
 	kinds
 )
 
-// names are those that the counts have: of pi, Anthropic, OpenAI (chat completions, responses), Bedrock, Gemini (its API,
-// its SDK for Python). "outer.inner" is one that is a level deeper. Of several the first counts.
+// names are those that the counts have: of pi, Anthropic, OpenAI (chat completions, responses), Bedrock, Gemini (its
+// API, its SDK for Python). "outer.inner" is one that is a level deeper. Of several the first counts.
 var names = [kinds][]string{
-	input:   {ownInput, "input_tokens", "prompt_tokens", "inputTokens", "promptTokenCount", "prompt_token_count"},
-	output:  {"output", "output_tokens", "completion_tokens", "outputTokens"},
-	said:    {"candidatesTokenCount", "candidates_token_count"},
-	thought: {"reasoning", "completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens", "thoughtsTokenCount", "thoughts_token_count"},
-	used:    {"toolUsePromptTokenCount", "tool_use_prompt_token_count"},
-	read:    {"cacheRead", "cache_read_input_tokens", "cacheReadInputTokens"},
-	write:   {"cacheWrite", "cache_creation_input_tokens", "cacheWriteInputTokens"},
-	cached:  {"prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens", "prompt_cache_hit_tokens", "cachedContentTokenCount", "cached_content_token_count"},
-	filled:  {"prompt_tokens_details.cache_write_tokens", "input_tokens_details.cache_write_tokens"},
-	hour:    {"cacheWrite1h", "cache_creation.ephemeral_1h_input_tokens"},
-	total:   {"totalTokens", "total_tokens", "totalTokenCount", "total_token_count"},
+	input:  {ownInput, "input_tokens", "prompt_tokens", "inputTokens", "promptTokenCount", "prompt_token_count"},
+	output: {"output", "output_tokens", "completion_tokens", "outputTokens"},
+	said:   {"candidatesTokenCount", "candidates_token_count"},
+	thought: {
+		"reasoning", "completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens",
+		"thoughtsTokenCount", "thoughts_token_count",
+	},
+	used:  {"toolUsePromptTokenCount", "tool_use_prompt_token_count"},
+	read:  {"cacheRead", "cache_read_input_tokens", "cacheReadInputTokens"},
+	write: {"cacheWrite", "cache_creation_input_tokens", "cacheWriteInputTokens"},
+	cached: {
+		"prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens", "prompt_cache_hit_tokens",
+		"cachedContentTokenCount", "cached_content_token_count",
+	},
+	filled: {"prompt_tokens_details.cache_write_tokens", "input_tokens_details.cache_write_tokens"},
+	hour:   {"cacheWrite1h", "cache_creation.ephemeral_1h_input_tokens"},
+	total:  {"totalTokens", "total_tokens", "totalTokenCount", "total_token_count"},
 }
 
 // ownInput is pi's name, whose usages count everything once: nothing is within anything else.

@@ -60,7 +60,10 @@ func Parse(raw json.RawMessage) Parts {
 		Error   string          `json:"errorMessage"`
 	}
 	lenient(raw, &m)
-	out := Parts{Blocks: append(append(list(m.Content), list(m.Parts)...), list(m.Calls)...), Tool: m.Tool, Failed: m.Failed}
+	out := Parts{
+		Blocks: append(append(list(m.Content), list(m.Parts)...), list(m.Calls)...), Tool: m.Tool,
+		Failed: m.Failed,
+	}
 	// OpenAI's items are messages of one part. What one thought may be in its content too.
 	if m.Role == "" && m.Type == "reasoning" || len(out.Blocks) == 0 && strings.HasSuffix(m.Type, "_call") {
 		out.Blocks = []Block{partOf(raw)}

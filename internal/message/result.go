@@ -49,7 +49,7 @@ func (b Block) Result() (Result, bool) {
 	return r, true
 }
 
-// told returns what the content of a result says: its text, what a search found, or the JSON of what is neither.
+// told returns the content of a result: its text, what a search found, or the JSON of anything else.
 func told(content json.RawMessage, blocks []Block) string {
 	var plain string
 	if len(content) == 0 || json.Unmarshal(content, &plain) == nil {

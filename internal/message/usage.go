@@ -120,7 +120,10 @@ func parse(val []byte) Usage {
 // usage returns the counts so that each token is in one of the four.
 func (c *counter) usage() Usage {
 	n := &c.n
-	u := Usage{Input: n[input], Output: n[output], CacheRead: n[read], CacheWrite: n[write], Hour: n[hour], Reasoning: n[thought], Total: n[total]}
+	u := Usage{
+		Input: n[input], Output: n[output], CacheRead: n[read], CacheWrite: n[write], Hour: n[hour],
+		Reasoning: n[thought], Total: n[total],
+	}
 	if !c.has(output) {
 		u.Output = sum(n[said], n[thought])
 	}

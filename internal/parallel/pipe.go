@@ -24,8 +24,8 @@ type piece[In, Out any] struct {
 	done chan struct{}
 }
 
-// NewPipe starts reading ahead. next returns the next piece, or the error (io.EOF, say) that Next gives once all
-// pieces before it are out; it is not called again.
+// NewPipe starts reading ahead. next returns the next piece, or an error, such as io.EOF, that Next returns after
+// all earlier pieces; it is not called again.
 func NewPipe[In, Out any](lanes int, next func() (In, error), work func(In) Out) *Pipe[In, Out] {
 	p := &Pipe[In, Out]{order: make(chan *piece[In, Out], lanes), stop: make(chan struct{})}
 	jobs := make(chan *piece[In, Out])

@@ -113,7 +113,8 @@ func Put(t testing.TB, b backend.Backend, key string, p []byte) {
 
 // Header is the header line of a session.
 func Header(id string) []byte {
-	return fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`, id)
+	return fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`,
+		id)
 }
 
 // Open resumes a session.
@@ -148,7 +149,8 @@ func Message(j *journal.Journal, id, text string) *journal.Entry {
 	}
 	return &journal.Entry{
 		ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd},
-		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":%q}}`, id, parent, text),
+		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z",`+
+			`"message":{"role":"user","content":%q}}`, id, parent, text),
 	}
 }
 
@@ -185,7 +187,8 @@ func (w *World) Session(id string, turns int) {
 		w.T.Fatal(err)
 	}
 	w.Commit(j, &journal.Step{Reason: "import", Original: original})
-	w.Commit(j, &journal.Step{Entries: []*journal.Entry{Message(j, id+"-image", fmt.Sprintf("coppice-blob:sha256:%s:%d", sum, len(image)))}})
+	w.Commit(j, &journal.Step{Entries: []*journal.Entry{Message(j, id+"-image",
+		fmt.Sprintf("coppice-blob:sha256:%s:%d", sum, len(image)))}})
 	for i := range turns {
 		w.Turn(j, fmt.Sprintf("%s-e%d", id, i))
 		if i%8 == 3 {

@@ -10,7 +10,7 @@ type Members struct {
 	Key, Val []byte // Key unquoted, nil in an array; Val is never empty
 	Closing  byte   // '}' or ']'; 0 = neither object nor array, or at its end: no members
 	Strict   bool
-	Pos      int // behind what was walked over
+	Pos      int // after what was walked over
 	Err      error
 
 	p       []byte
@@ -47,27 +47,40 @@ func (m *Members) Next() bool {
 	m.started = true
 	m.Val = nil
 	if m.Closing == '}' {
-		value, end, escaped, err := keyEnd(m.p, i)
-		if err != nil {
-			m.Err = err
+		if i = m.key(i); i < 0 {
+			m.Err = errorAt(m.p, i)
 			return false
 		}
-		if m.Key = m.p[i+1 : end-1]; escaped {
-			m.Key = AppendText(nil, m.p[i:end])
-		}
-		i = Space(m.p, value)
 	}
 	end := 0
 	if m.Strict {
 		end, m.Err = ValueEnd(m.p, i, MaxDepth-1)
 	} else {
-		end, m.Err = skipEnd(m.p, i)
+		end, m.Err = SkipEnd(m.p, i)
 	}
 	if m.Err != nil {
 		return false
 	}
 	m.Val, m.Pos = m.p[i:end], end
 	return true
+}
+
+// key reads the key at a place, and returns the place of its value.
+func (m *Members) key(i int) int {
+	if i >= len(m.p) || m.p[i] != '"' {
+		return ^i
+	}
+	end, escaped := stringEnd(m.p, i)
+	if end < 0 {
+		return end
+	}
+	if m.Key = m.p[i+1 : end-1]; escaped {
+		m.Key = AppendText(nil, m.p[i:end])
+	}
+	if i = Space(m.p, end); i >= len(m.p) || m.p[i] != ':' {
+		return ^i
+	}
+	return Space(m.p, i+1)
 }
 
 // Field returns the value of an object's field, the last one of that name as encoding/json has it; nil = none.

@@ -50,8 +50,8 @@ func word[T string | []byte](s T, i int) uint64 {
 		uint64(p[4])<<32 | uint64(p[5])<<40 | uint64(p[6])<<48 | uint64(p[7])<<56
 }
 
-// isPlain tells printable ASCII without a quote or a backslash. Eight bytes a step, as in StringEnd; w+ones
-// marks 0x7f.
+// isPlain reports whether s is printable ASCII without a quote or a backslash. Eight bytes a step, as in StringEnd;
+// w+ones marks 0x7f.
 func isPlain[T string | []byte](s T) bool {
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
@@ -76,7 +76,8 @@ func special[T string | []byte](s T, i int) (at, size int) {
 		if i+8 <= len(s) {
 			w := word(s, i)
 			quote, slash, amp, angle := w^(ones*'"'), w^(ones*'\\'), w^(ones*'&'), w&^(ones*2)^(ones*'<')
-			m := ((quote-ones)&^quote | (slash-ones)&^slash | (amp-ones)&^amp | (angle-ones)&^angle | (w-ones*' ')&^w | w) & highs
+			m := (quote-ones)&^quote | (slash-ones)&^slash | (amp-ones)&^amp | (angle-ones)&^angle
+			m = (m | (w-ones*' ')&^w | w) & highs
 			if m == 0 {
 				i += 8
 				continue

@@ -11,16 +11,21 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 )
 
 // MaxDepth bounds the nesting of a line, the line's own object included (I15).
 const MaxDepth = 512
 
-var (
-	errDepth = fmt.Errorf("nested deeper than %d levels", MaxDepth)
-	errEnd   = errors.New("unexpected end")
-)
+// maxLevels bounds what Scan can be asked for: a document that is wrapped around JSON of MaxDepth levels has a few
+// more.
+const maxLevels = MaxDepth + 64
+
+// ErrDepth is the error for a value that is nested too deeply.
+var ErrDepth = fmt.Errorf("nested deeper than %d levels", MaxDepth)
+
+var errEnd = errors.New("unexpected end")
 
 // SyntaxError says what is at p[i], where something else should.
 func SyntaxError(p []byte, i int) error {
@@ -30,9 +35,20 @@ func SyntaxError(p []byte, i int) error {
 	return fmt.Errorf("offset %d: unexpected %q", i, p[i])
 }
 
+// The scanners below return the end of what they were asked for. A negative result is the complement of the place where
+// the text is no JSON, or tooDeep: an error is made once, at the edge, which is what makes them fast.
+const tooDeep = math.MinInt
+
+func errorAt(p []byte, end int) error {
+	if end == tooDeep {
+		return ErrDepth
+	}
+	return SyntaxError(p, ^end)
+}
+
 // Space skips white space.
 func Space(p []byte, i int) int {
-	for i < len(p) && (p[i] == ' ' || p[i] == '\n' || p[i] == '\r' || p[i] == '\t') {
+	for i < len(p) && p[i] <= ' ' && (p[i] == ' ' || p[i] == '\n' || p[i] == '\r' || p[i] == '\t') {
 		i++
 	}
 	return i
@@ -44,58 +60,64 @@ const (
 )
 
 // StringEnd returns the end of the string whose opening quote is p[i], and whether it holds an escape.
-// Eight bytes a step: in each of the three tests below the lowest marked byte is exact.
 func StringEnd(p []byte, i int) (end int, escaped bool, err error) {
-	i++
-	for {
-		for i+8 <= len(p) {
+	if end, escaped = stringEnd(p, i); end < 0 {
+		return 0, false, errorAt(p, end)
+	}
+	return end, escaped, nil
+}
+
+// stringEnd takes eight bytes a step: in each of the three tests below the lowest marked byte is exact.
+func stringEnd(p []byte, i int) (end int, escaped bool) {
+	for i++; i < len(p); {
+		if i+8 <= len(p) {
 			w := binary.LittleEndian.Uint64(p[i:])
 			quote, slash := w^(ones*'"'), w^(ones*'\\')
 			m := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*' ')&^w) & highs
-			if m != 0 {
-				i += bits.TrailingZeros64(m) >> 3
-				break
+			if m == 0 {
+				i += 8
+				continue
 			}
-			i += 8
+			i += bits.TrailingZeros64(m) >> 3
 		}
-		switch {
-		case i >= len(p):
-			return 0, false, errEnd
-		case p[i] == '"':
-			return i + 1, escaped, nil
-		case p[i] < ' ':
-			return 0, false, SyntaxError(p, i)
-		case p[i] == '\\':
+		switch c := p[i]; {
+		case c == '"':
+			return i + 1, escaped
+		case c == '\\':
 			escaped = true
-			if i, err = escapeEnd(p, i); err != nil {
-				return 0, false, err
+			if i+1 < len(p) && shortEscapes[p[i+1]] {
+				i += 2
+			} else if i = unicodeEnd(p, i); i < 0 {
+				return i, false
 			}
+		case c < ' ':
+			return ^i, false
 		default:
 			i++
 		}
 	}
+	return ^len(p), false
 }
 
-// escapeEnd returns the end of the escape sequence whose backslash is p[i].
-func escapeEnd(p []byte, i int) (int, error) {
-	if i+1 >= len(p) {
-		return 0, errEnd
+// shortEscapes are the characters that may follow a backslash, u aside.
+var shortEscapes = [256]bool{
+	'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true,
+}
+
+// unicodeEnd returns the end of the escape sequence \uXXXX whose backslash is p[i].
+func unicodeEnd(p []byte, i int) int {
+	if i++; i >= len(p) || p[i] != 'u' {
+		return ^i
 	}
-	switch p[i+1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return i + 2, nil
-	case 'u':
-		for j := i + 2; j < i+6; j++ {
-			if j >= len(p) {
-				return 0, errEnd
-			}
-			if _, ok := HexDigit(p[j]); !ok {
-				return 0, SyntaxError(p, j)
-			}
+	for range 4 {
+		if i++; i >= len(p) {
+			return ^i
 		}
-		return i + 6, nil
+		if _, ok := HexDigit(p[i]); !ok {
+			return ^i
+		}
 	}
-	return 0, SyntaxError(p, i+1)
+	return i + 1
 }
 
 // HexDigit returns the value of a hexadecimal digit.
@@ -112,144 +134,188 @@ func HexDigit(c byte) (rune, bool) {
 }
 
 // numberEnd returns the end of the number that starts at p[i].
-func numberEnd(p []byte, i int) (int, error) {
-	digits := func() bool {
-		from := i
-		for i < len(p) && '0' <= p[i] && p[i] <= '9' {
-			i++
-		}
-		return i > from
-	}
-	if i < len(p) && p[i] == '-' {
+func numberEnd(p []byte, i int) int {
+	if p[i] == '-' {
 		i++
 	}
-	if i < len(p) && p[i] == '0' {
-		i++
-	} else if !digits() {
-		return 0, SyntaxError(p, i)
+	from := i
+	if i = digitsEnd(p, i); i == from {
+		return ^i
+	}
+	if p[from] == '0' {
+		i = from + 1 // what follows a leading zero is not of the number
 	}
 	if i < len(p) && p[i] == '.' {
-		if i++; !digits() {
-			return 0, SyntaxError(p, i)
+		from = i + 1
+		if i = digitsEnd(p, from); i == from {
+			return ^i
 		}
 	}
 	if i < len(p) && (p[i] == 'e' || p[i] == 'E') {
-		i++
-		if i < len(p) && (p[i] == '+' || p[i] == '-') {
+		if i++; i < len(p) && (p[i] == '+' || p[i] == '-') {
 			i++
 		}
-		if !digits() {
-			return 0, SyntaxError(p, i)
+		from = i
+		if i = digitsEnd(p, from); i == from {
+			return ^i
 		}
 	}
-	return i, nil
+	return i
+}
+
+func digitsEnd(p []byte, i int) int {
+	for i < len(p) && '0' <= p[i] && p[i] <= '9' {
+		i++
+	}
+	return i
 }
 
 // ScalarEnd returns the end of the string, number or literal that starts at p[i].
 func ScalarEnd(p []byte, i int) (int, error) {
-	literal := ""
+	end := scalarEnd(p, i)
+	if end < 0 {
+		return 0, errorAt(p, end)
+	}
+	return end, nil
+}
+
+func scalarEnd(p []byte, i int) int {
 	switch p[i] {
 	case '"':
-		end, _, err := StringEnd(p, i)
-		return end, err
+		end, _ := stringEnd(p, i)
+		return end
 	case 't':
-		literal = "true"
+		return literalEnd(p, i, "true")
 	case 'f':
-		literal = "false"
+		return literalEnd(p, i, "false")
 	case 'n':
-		literal = "null"
-	default:
-		return numberEnd(p, i)
+		return literalEnd(p, i, "null")
 	}
-	if len(p)-i < len(literal) || string(p[i:i+len(literal)]) != literal {
-		return 0, SyntaxError(p, i)
-	}
-	return i + len(literal), nil
+	return numberEnd(p, i)
 }
 
-// keyEnd returns the place after the colon of the member whose key starts at p[i], and the key's end.
-func keyEnd(p []byte, i int) (value, end int, escaped bool, err error) {
-	if i >= len(p) || p[i] != '"' {
-		return 0, 0, false, SyntaxError(p, i)
+func literalEnd(p []byte, i int, literal string) int {
+	if end := i + len(literal); end <= len(p) && string(p[i:end]) == literal {
+		return end
 	}
-	if end, escaped, err = StringEnd(p, i); err != nil {
-		return 0, 0, false, err
+	return ^i
+}
+
+// keyEnd returns the place after the colon of the member whose key starts at p[i], and how much white space is before
+// the colon.
+func keyEnd(p []byte, i int) (value, spaces int) {
+	if i >= len(p) || p[i] != '"' {
+		return ^i, 0
+	}
+	end, _ := stringEnd(p, i)
+	if end < 0 {
+		return end, 0
 	}
 	if value = Space(p, end); value >= len(p) || p[value] != ':' {
-		return 0, 0, false, SyntaxError(p, value)
+		return ^value, 0
 	}
-	return value + 1, end, escaped, nil
+	return value + 1, value - end
 }
 
-// ValueEnd returns the end of the value that starts at p[i], which may be nested to the given depth. It
-// keeps one bit a level (set = object) and does not recurse.
+// ValueEnd returns the end of the value that starts at p[i], after white space. It may be nested to the given depth.
 func ValueEnd(p []byte, i, depth int) (end int, err error) {
-	var stack [MaxDepth / 64]uint64
-	level := 0
+	end, _, err = Scan(p, i, depth)
+	return end, err
+}
+
+// Scan is ValueEnd, and reports whether there is no white space in the value or before it. depth is at most a few
+// levels over MaxDepth. It checks the whole grammar, and does not recurse: no library that might die of hostile nesting
+// sees the bytes before this did (I15). Like encoding/json it leaves invalid UTF-8 in strings alone.
+func Scan(p []byte, i, depth int) (end int, compact bool, err error) {
+	end, spaces := scan(p, i, min(depth, maxLevels))
+	if end < 0 {
+		return 0, false, errorAt(p, end)
+	}
+	return end, spaces == 0, nil
+}
+
+// scan keeps one bit a level: set = object.
+func scan(p []byte, i, depth int) (end, spaces int) {
+	var outer [maxLevels / 64]uint64 // of the levels around the one that p[i] is in
+	level, object := 0, false
 	for {
+		from := i
 		i = Space(p, i)
+		spaces += i - from
 		if i >= len(p) {
-			return 0, errEnd
+			return ^i, 0
 		}
-		if c := p[i]; c == '{' || c == '[' {
+		if c := p[i]; c != '{' && c != '[' {
+			if i = scalarEnd(p, i); i < 0 {
+				return i, 0
+			}
+		} else {
 			if level >= depth {
-				return 0, errDepth
+				return tooDeep, 0
 			}
-			word, bit := level>>6, uint64(1)<<(level&63)
+			bit := uint64(1) << (level & 63)
+			if outer[level>>6] &^= bit; object {
+				outer[level>>6] |= bit
+			}
 			level++
-			i = Space(p, i+1)
-			if c == '{' {
-				stack[word] |= bit
-			} else {
-				stack[word] &^= bit
-			}
+			object = c == '{'
+			from = i + 1
+			i = Space(p, from)
+			spaces += i - from
 			if i >= len(p) || p[i] != c+2 { // '{'+2 is '}', '['+2 is ']'
-				if c == '{' {
-					if i, _, _, err = keyEnd(p, i); err != nil {
-						return 0, err
+				if object {
+					value, gap := keyEnd(p, i)
+					if value < 0 {
+						return value, 0
 					}
+					i, spaces = value, spaces+gap
 				}
 				continue
 			}
+		}
+		for { // a value, or the last member of an object or array, is before p[i]
+			if level == 0 {
+				return i, spaces
+			}
+			from = i
+			i = Space(p, i)
+			spaces += i - from
+			if i >= len(p) {
+				return ^i, 0
+			}
+			c := p[i]
+			if c == ',' {
+				break
+			}
+			if c != '}' && c != ']' || object != (c == '}') {
+				return ^i, 0
+			}
 			i++
 			level--
-		} else if i, err = ScalarEnd(p, i); err != nil {
-			return 0, err
+			object = outer[level>>6]>>(level&63)&1 == 1
 		}
-		if i, level, err = closeLevels(p, i, level, &stack); err != nil || level == 0 {
-			return i, err
+		if i++; object {
+			from = i
+			i = Space(p, i)
+			value, gap := keyEnd(p, i)
+			if value < 0 {
+				return value, 0
+			}
+			i, spaces = value, spaces+i-from+gap
 		}
 	}
 }
 
-// closeLevels goes on after a complete value: over closing brackets, and over the comma (and key) before
-// the next value. Level 0 = the outermost value is complete.
-func closeLevels(p []byte, i, level int, stack *[MaxDepth / 64]uint64) (int, int, error) {
-	for level > 0 {
-		i = Space(p, i)
-		if i >= len(p) {
-			return 0, 0, errEnd
-		}
-		object := stack[(level-1)>>6]>>((level-1)&63)&1 == 1
-		switch c := p[i]; {
-		case c == ',' && object:
-			next, _, _, err := keyEnd(p, Space(p, i+1))
-			return next, level, err
-		case c == ',':
-			return i + 1, level, nil
-		case c == '}' && object, c == ']' && !object:
-			i++
-			level--
-		default:
-			return 0, 0, SyntaxError(p, i)
+// SkipString returns the end of the string that begins at p[i], without a look at what is in it.
+func SkipString(p []byte, i int) (end int, err error) {
+	const short = 16 // bytes that are looked at one by one: most strings are names and ids
+	at := i + 1
+	for to := min(len(p), at+short); at < to && p[at] != '\\'; at++ {
+		if p[at] == '"' {
+			return at + 1, nil
 		}
 	}
-	return i, 0, nil
-}
-
-// skipString returns the end of a string without a look at what is in it.
-func skipString(p []byte, i int) (int, error) {
-	for at := i + 1; ; {
+	for {
 		n := bytes.IndexByte(p[at:], '"')
 		if n < 0 {
 			return 0, errEnd
@@ -265,9 +331,9 @@ func skipString(p []byte, i int) (int, error) {
 	}
 }
 
-// skipEnd is ValueEnd for what is known to be valid: several times as fast. Of anything else it returns some
-// place after i, or an error.
-func skipEnd(p []byte, i int) (end int, err error) {
+// SkipEnd is ValueEnd for what is known to be valid, without white space before it: several times as fast. Of anything
+// else it returns some place after i, or an error.
+func SkipEnd(p []byte, i int) (end int, err error) {
 	for level := 0; i < len(p); {
 		switch p[i] {
 		case '{', '[':
@@ -277,7 +343,7 @@ func skipEnd(p []byte, i int) (end int, err error) {
 			level--
 			i++
 		case '"':
-			if i, err = skipString(p, i); err != nil {
+			if i, err = SkipString(p, i); err != nil {
 				return 0, err
 			}
 		case ' ', '\n', '\r', '\t', ',', ':':

@@ -22,7 +22,7 @@ func Text(val []byte) string {
 	return string(AppendText(room[:0], val))
 }
 
-// AppendText appends what a JSON string says, as Text gives it; nothing if the value is none.
+// AppendText appends the text of a JSON string, as Text returns it; nothing if the value is not a string.
 func AppendText(dst, val []byte) []byte {
 	if !IsString(val) {
 		return dst
@@ -66,7 +66,7 @@ func AppendText(dst, val []byte) []byte {
 // controls are the characters that have a letter as their escape, from b on.
 const controls = "\b   \f       \n   \r \t"
 
-// plain tells a text between quotes that is what it says: ASCII without an escape. Eight bytes a step.
+// plain reports whether the text between quotes is ASCII without escapes. Eight bytes a step.
 func plain(in []byte) bool {
 	for ; len(in) >= 8; in = in[8:] {
 		w := binary.LittleEndian.Uint64(in)

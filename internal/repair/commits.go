@@ -18,7 +18,10 @@ type writer struct {
 // commit makes one commit; after is its id, where the commit after it names that.
 func (w *writer) commit(c *Commit, after string) error {
 	st := w.made.State()
-	rec := checkpoint.Record{Reason: reason, Writer: w.cfg.Writer, Branch: st.Summary.Branch, Head: st.Summary.Entry, HeadOrd: st.HeadOrd}
+	rec := checkpoint.Record{
+		Reason: reason, Writer: w.cfg.Writer, Branch: st.Summary.Branch, Head: st.Summary.Entry,
+		HeadOrd: st.HeadOrd,
+	}
 	head := st.LineHead()
 	if c.Record != nil {
 		rec = *c.Record
@@ -38,7 +41,8 @@ func (w *writer) commit(c *Commit, after string) error {
 			return err
 		}
 	}
-	if own := int64(st.Next) + int64(len(raws)); rec.HeadOrd >= own { // its place is not known for sure: fewer lines are left
+	// its place is not known for sure: fewer lines are left
+	if own := int64(st.Next) + int64(len(raws)); rec.HeadOrd >= own {
 		rec.Head, rec.HeadOrd = st.Summary.Entry, st.HeadOrd
 		if n := len(c.Entries); n > 0 {
 			rec.Head, rec.HeadOrd = c.Entries[n-1].ID, int64(c.Entries[n-1].Ord)
@@ -148,7 +152,10 @@ func (w *writer) lostEntry(c *Commit, i int, parent int64) error {
 			above = id
 		}
 	}
-	body, err := json.Marshal(map[string]any{"customType": "coppice.lost", "data": map[string]any{"ordinal": e.Ord, "torn": w.torn}})
+	body, err := json.Marshal(map[string]any{
+		"customType": "coppice.lost",
+		"data":       map[string]any{"ordinal": e.Ord, "torn": w.torn},
+	})
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,8 @@ type made struct {
 func (m *made) lost() int { return m.entries + m.commits + m.documents }
 
 func (m *made) told() string {
-	return fmt.Sprintf("%d lines, of them %d entries and %d commit lines lost, and the documents of %d commits", m.total, m.entries, m.commits, m.documents)
+	return fmt.Sprintf("%d lines, of them %d entries and %d commit lines lost, and the documents of %d commits",
+		m.total, m.entries, m.commits, m.documents)
 }
 
 func (m *made) id(cfg journal.Config) (string, time.Time, error) {
@@ -165,7 +166,8 @@ func (r *repair) standIn(ctx context.Context, d *Damaged, object, follower strin
 	if m.lost() > 0 {
 		kind = check.Lost
 	}
-	r.note(kind, object, "entries %d to %d: %s; %s stands in its place", d.First, int64(m.State().Next)-1, m.told(), m.Name().Name())
+	r.note(kind, object, "entries %d to %d: %s; %s stands in its place", d.First, int64(m.State().Next)-1, m.told(),
+		m.Name().Name())
 	m.Follows(r.last, r.lastN)
 	r.before, r.last = m.State(), m.Name().Name()
 	if r.dry {
@@ -234,7 +236,9 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 // sealedBefore takes over the sealed form of a plain segment: a repair that did not come to its end left it
 // there, after a fence, so both hold the same commits. It may be known to the system only, so it is put once
 // more (I13).
-func (r *repair) sealedBefore(ctx context.Context, p *check.Part, obj, raw []byte, c *segment.Contents) (codec.Ref, error) {
+func (r *repair) sealedBefore(
+	ctx context.Context, p *check.Part, obj, raw []byte, c *segment.Contents,
+) (codec.Ref, error) {
 	ref := codec.Ref{
 		First: p.First, Count: uint32(len(c.Lines)), FirstSeq: c.Opening.Prelude.FirstSeq, RawBytes: int64(len(raw)),
 		Epoch: p.Seg.Epoch, Rnd: p.Seg.Rnd,
@@ -256,7 +260,8 @@ func (r *repair) sealedBefore(ctx context.Context, p *check.Part, obj, raw []byt
 func (r *repair) remake(d *Damaged, follower string) (*made, error) {
 	if r.before == nil && d.First == 0 && len(r.header) == 0 {
 		var err error
-		if r.header, err = json.Marshal(map[string]any{"type": "session", "version": 3, "id": r.cfg.Session}); err != nil {
+		header := map[string]any{"type": "session", "version": 3, "id": r.cfg.Session}
+		if r.header, err = json.Marshal(header); err != nil {
 			return nil, err
 		}
 	}

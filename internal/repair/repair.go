@@ -33,9 +33,9 @@ import (
 
 const reason = "repair"
 
-// Repair makes cfg's session usable again, "" = every session of the store. With dryRun nothing is written, and the report says what would
-// be done. Its problems tell what was rebuilt, salvaged and lost, and what cannot be healed: a snapshot or
-// an image that is damaged stays so.
+// Repair makes cfg's session usable again, "" = every session of the store. With dryRun nothing is written, and the
+// report says what would be done. Its problems tell what was rebuilt, salvaged and lost, and what cannot be healed: a
+// snapshot or an image that is damaged stays so.
 func Repair(ctx context.Context, cfg journal.Config, dryRun bool) (check.Report, error) {
 	cfg.ReadOnly = false
 	return check.Each(ctx, cfg, func(cfg journal.Config) (check.Report, error) { return one(ctx, cfg, dryRun) })
@@ -112,7 +112,8 @@ func (r *repair) logDamaged() bool {
 }
 
 func (r *repair) note(kind check.Kind, object, format string, args ...any) {
-	r.rep.Problems = append(r.rep.Problems, &check.Problem{Session: r.cfg.Session, Object: object, Kind: kind, Detail: fmt.Sprintf(format, args...)})
+	r.rep.Problems = append(r.rep.Problems,
+		&check.Problem{Session: r.cfg.Session, Object: object, Kind: kind, Detail: fmt.Sprintf(format, args...)})
 }
 
 // touch lets a writer do what it does anyway: a commit, which moves torn bytes aside, and on Close the
@@ -183,7 +184,8 @@ func (r *repair) rest(ctx context.Context) error {
 	}
 	healed := r.dry && (r.logDamaged() || r.s.Object == nil)
 	for _, p := range now.Problems {
-		inLog := strings.HasPrefix(p.Object, layout.Checkpoints) || strings.Contains(p.Object, "/"+layout.Transcript) || strings.Contains(p.Object, "/"+layout.Index)
+		inLog := strings.HasPrefix(p.Object, layout.Checkpoints) || strings.Contains(p.Object, "/"+layout.Transcript) ||
+			strings.Contains(p.Object, "/"+layout.Index)
 		if p.Kind.Damage() && !(healed && inLog) && !done[p.Object] {
 			r.rep.Problems = append(r.rep.Problems, p)
 		}
@@ -276,7 +278,8 @@ func (r *repair) finish(ctx context.Context) error {
 		return err
 	}
 	key := layout.CheckpointKey(r.cfg.Session)
-	r.note(check.Rebuilt, key, "written anew: commit %d, entry %s on branch %s", end.State().Summary.Seq, end.State().Summary.Entry, end.State().Summary.Branch)
+	r.note(check.Rebuilt, key, "written anew: commit %d, entry %s on branch %s", end.State().Summary.Seq,
+		end.State().Summary.Entry, end.State().Summary.Branch)
 	if r.dry {
 		return nil
 	}
@@ -327,7 +330,8 @@ func (r *repair) end(ctx context.Context) (*journal.Remake, error) {
 		return nil, err
 	}
 	if m.lost() > 0 {
-		r.note(check.Lost, layout.CheckpointKey(r.cfg.Session), "of the unsealed end, entries %d to %d: %s", d.First, int64(d.End)-1, m.told())
+		r.note(check.Lost, layout.CheckpointKey(r.cfg.Session), "of the unsealed end, entries %d to %d: %s", d.First,
+			int64(d.End)-1, m.told())
 	}
 	for _, o := range append(r.s.Snapshots, r.s.Object) {
 		if o != nil {

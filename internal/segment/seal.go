@@ -7,7 +7,6 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // Rows makes the skeleton rows of durable lines.
@@ -18,7 +17,7 @@ func Rows(lines []Line) ([]codec.Row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", l.Ord, err)
 		}
-		out[i] = tree.Row(head, l.Parent)
+		out[i] = transcript.RowOf(head, l.Parent)
 		if l.Commit {
 			out[i].Flags |= codec.FlagCommit
 		}

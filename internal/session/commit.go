@@ -230,20 +230,22 @@ func (h *Handle) unsaved(ctx context.Context) (p *prepared, err error) {
 	return p, h.images.store(ctx, p.blobs)
 }
 
-// with runs an operation of the journal with such a step.
-func (h *Handle) with(ctx context.Context, run func(extra *journal.Step) error) error {
+// with runs an operation of the journal with such a step. run reports whether it committed anything: else the step is
+// left to the next commit.
+func (h *Handle) with(ctx context.Context, run func(extra *journal.Step) (bool, error)) error {
 	p, err := h.unsaved(ctx)
 	if err != nil {
 		return err
 	}
 	if p == nil {
-		return run(nil)
-	}
-	if err := run(p.step); err != nil {
+		_, err = run(nil)
 		return err
 	}
-	h.saved(p, journal.Result{})
-	return nil
+	committed, err := run(p.step)
+	if err == nil && committed {
+		h.saved(p, journal.Result{})
+	}
+	return err
 }
 
 // baseOf finds the commit that a turn was made on.

@@ -6,8 +6,8 @@
 //   - A move takes what is pending along, and brings back the document in force at the place it goes to.
 //   - No lock is held while a hook runs or I/O is done.
 //
-// What makes things durable, and in which order, is internal/journal's: this package says what a commit holds. Errors are
-// those of the layers below.
+// What makes things durable, and in which order, is internal/journal's: this package says what a commit holds. Errors
+// are those of the layers below.
 package session
 
 import (
@@ -31,6 +31,7 @@ import (
 type Options struct {
 	Journal   journal.Config // but for Backend, which is the traced one
 	KeepBoth  bool
+	NameLeft  bool // moves name the line that they leave
 	Defer     bool // commits before the first assistant message stay in memory
 	Snapshots snapshot.Policy
 	Poll      time.Duration
@@ -102,10 +103,11 @@ func (h *Handle) Close() error {
 	err := h.j.Close(ctx)
 	pending, doubtful := h.j.Abandoned()
 	if doubtful > 0 {
-		err = errors.Join(fmt.Errorf("in doubt: whether %d entries were committed is unknown", doubtful), err)
+		doubt := fmt.Errorf("%d entries are in doubt: it is unknown whether they were committed", doubtful)
+		err = errors.Join(doubt, err)
 	}
 	if pending > 0 {
-		err = errors.Join(fmt.Errorf("%d entries were never committed and are gone", pending), err)
+		err = errors.Join(fmt.Errorf("%d entries were not committed and are lost", pending), err)
 	}
 	return err
 }

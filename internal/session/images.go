@@ -89,7 +89,9 @@ func (im *Images) Line(ctx context.Context, st *state.State, stored []byte) ([]b
 
 // internalise reads the images that a stored line refers to, in parallel, and puts them back; gone are
 // those that do not exist or fail their checksum.
-func (im *Images) internalise(ctx context.Context, st *state.State, stored []byte) (line []byte, gone []string, err error) {
+func (im *Images) internalise(
+	ctx context.Context, st *state.State, stored []byte,
+) (line []byte, gone []string, err error) {
 	refs := blob.Refs(stored)
 	data := make([][]byte, len(refs))
 	err = parallel.Each(ctx, len(refs), func(i int) error {
@@ -141,7 +143,8 @@ func (im *Images) PutBack(ctx context.Context, st *state.State, out *transcript.
 		out.Messages[i].Raw = marked[i]
 		for _, sum := range gone[i] {
 			out.Diagnostics = append(out.Diagnostics, transcript.Diagnostic{
-				Entry: out.Messages[i].Entry, Kind: "missing-image", Detail: "image " + sum + " is gone: its reference stays",
+				Entry: out.Messages[i].Entry, Kind: "missing-image", Detail: "image " + sum +
+					" is gone: its reference stays",
 			})
 		}
 	}

@@ -59,27 +59,30 @@ func stored(list []*journal.Entry) error {
 const insertTries = 64
 
 // insert adds drafts to the pending entries, all or none. aside: the head does not move to them.
-func (h *Handle) insert(ctx context.Context, drafts []transcript.Draft, aside bool) (added []*journal.Entry, err error) {
+func (h *Handle) insert(
+	ctx context.Context, drafts []transcript.Draft, aside bool,
+) (added []*journal.Entry, err error) {
 	for range insertTries {
 		known, err := h.parents(ctx, drafts)
 		if err != nil {
 			return nil, err
 		}
-		err = h.j.Append(ctx, func(st *state.State, head journal.Place, find func(id string) *journal.Entry) ([]*journal.Entry, error) {
-			if known.at != nil && known.at != st {
-				return nil, errStale
-			}
-			added, err = h.build(drafts, head, known, find)
-			for _, e := range added {
-				e.Aside = aside
-			}
-			return added, err
-		})
+		err = h.j.Append(ctx,
+			func(st *state.State, head journal.Place, find func(id string) *journal.Entry) ([]*journal.Entry, error) {
+				if known.at != nil && known.at != st {
+					return nil, errStale
+				}
+				added, err = h.build(drafts, head, known, find)
+				for _, e := range added {
+					e.Aside = aside
+				}
+				return added, err
+			})
 		if !errors.Is(err, errStale) {
 			return added, err
 		}
 	}
-	return nil, fmt.Errorf("append: the session moved %d times while its ids were looked up", insertTries)
+	return nil, fmt.Errorf("append: the session changed %d times while ids were looked up", insertTries)
 }
 
 // errStale says that what was looked up is of an earlier state.
@@ -149,7 +152,9 @@ func (h *Handle) free(ctx context.Context, id string) (*state.State, error) {
 
 // build makes entries of drafts. The first grows from at, each from the one before, unless it says otherwise. It runs
 // under the journal's lock, or h.mu.
-func (h *Handle) build(drafts []transcript.Draft, at journal.Place, known places, find func(id string) *journal.Entry) ([]*journal.Entry, error) {
+func (h *Handle) build(
+	drafts []transcript.Draft, at journal.Place, known places, find func(id string) *journal.Entry,
+) ([]*journal.Entry, error) {
 	b := builder{o: &h.o, at: at, known: known.by, find: find, entries: make([]*journal.Entry, 0, len(drafts))}
 	if slices.ContainsFunc(drafts, names) {
 		b.fresh = make(map[string]*journal.Entry, len(drafts))
@@ -276,7 +281,7 @@ func (h *Handle) carry(ctx context.Context, list []transcript.Item) error {
 	for i, it := range list {
 		messages := messagesOf(have, it)
 		if len(messages) != 1 {
-			return fmt.Errorf("item %d: entry %s holds no message", i, it.Entry)
+			return fmt.Errorf("item %d: entry %s contains no message", i, it.Entry)
 		}
 		list[i].Message = messages[0].Raw
 		total += len(messages[0].Raw)

@@ -12,7 +12,6 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
-	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -27,8 +26,9 @@ type move struct {
 	doc     *checkpoint.Document // nil = the one in force there
 	reason  string
 	kept    string // names the line that is left
+	named   bool   // the caller chose the branch
 	stay    bool   // nothing to do if the head is there
-	window  *pathwindow.Window
+	window  *transcript.WorkingContext
 	outline checkpoint.Outline
 	added   []*journal.Entry
 	setting transcript.Settings
@@ -70,18 +70,17 @@ func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)
 	before := h.IO()
 	var mv *move
 	var res journal.Result
-	err := h.with(ctx, func(extra *journal.Step) (err error) {
+	err := h.with(ctx, func(extra *journal.Step) (committed bool, err error) {
 		res, err = h.j.Move(ctx, extra, func(ctx context.Context) (step *journal.Step, err error) {
 			mv, step, err = h.prepared(ctx, find, given)
 			return step, err
 		})
-		return err
+		return res.State != nil, err
 	})
 	if err != nil {
 		return journal.Result{}, err
 	}
 	if res.State == nil { // the head is there
-		res.Commit.Head = h.State().Head()
 		res.IO = h.IO().Sub(before)
 		return res, nil
 	}
@@ -94,7 +93,9 @@ func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)
 }
 
 // prepared says where a move goes, and makes its step; nil where the head is there.
-func (h *Handle) prepared(ctx context.Context, find func(m *Moment) (*move, error), given Summary) (*move, *journal.Step, error) {
+func (h *Handle) prepared(
+	ctx context.Context, find func(m *Moment) (*move, error), given Summary,
+) (*move, *journal.Step, error) {
 	m, mv, err := h.plan(ctx, find)
 	if err != nil {
 		return nil, nil, err
@@ -117,6 +118,9 @@ func (h *Handle) plan(ctx context.Context, find func(m *Moment) (*move, error)) 
 		return nil, nil, err
 	}
 	mv, err := find(m)
+	if err == nil && h.o.NameLeft {
+		nameLeft(m, mv)
+	}
 	return m, mv, err
 }
 
@@ -152,7 +156,9 @@ func (h *Handle) prepare(ctx context.Context, m *Moment, mv *move) error {
 func (m *Moment) durable(at journal.Place) bool { return at.Settled().Ord < int64(m.State.Next) }
 
 // grow makes the entries that a move brings along, and returns the path to them.
-func (h *Handle) grow(ctx context.Context, mv *move, profile transcript.Profile, path []transcript.Entry) ([]transcript.Entry, error) {
+func (h *Handle) grow(
+	ctx context.Context, mv *move, profile transcript.Profile, path []transcript.Entry,
+) ([]transcript.Entry, error) {
 	drafts, err := h.Screen(ctx, mv.drafts)
 	if err != nil {
 		return nil, err
@@ -174,7 +180,7 @@ func (h *Handle) grow(ctx context.Context, mv *move, profile transcript.Profile,
 		}
 	}
 	mv.doc = &doc
-	mv.setting = pathwindow.Restore(profile, -1, mv.setting, 0, own).Settings()
+	mv.setting = transcript.RestoreWorkingContext(profile, -1, mv.setting, 0, own).Settings()
 	return append(slices.Clip(path), own...), nil
 }
 
@@ -259,7 +265,7 @@ func (h *Handle) Branch(ctx context.Context, entry, name string, summary Summary
 		return journal.Result{}, LimitError("branch name", checkpoint.MaxName, len(name))
 	}
 	return h.travel(ctx, func(m *Moment) (*move, error) {
-		mv := &move{at: journal.Place{Ord: -1}, reason: "branch", branch: name}
+		mv := &move{at: journal.Place{Ord: -1}, reason: "branch", branch: name, named: name != ""}
 		if entry != "" {
 			ord, err := m.Find(entry)
 			if err != nil {
@@ -308,7 +314,10 @@ func (s Summary) draft(from string) transcript.Draft {
 func (h *Handle) Switch(ctx context.Context, entryOrBranch string) (journal.Result, error) {
 	return h.travel(ctx, func(m *Moment) (*move, error) {
 		if b, ok := m.State.Branch(entryOrBranch); ok {
-			return &move{at: journal.Place{ID: b.Head, Ord: b.Ord}, reason: "branch", branch: b.Name, stay: true}, nil
+			return &move{
+				at: journal.Place{ID: b.Head, Ord: b.Ord}, reason: "branch", branch: b.Name, named: true,
+				stay: true,
+			}, nil
 		}
 		ord, err := m.Find(entryOrBranch)
 		if err != nil {
@@ -326,7 +335,7 @@ func (h *Handle) Switch(ctx context.Context, entryOrBranch string) (journal.Resu
 // Edit makes d a sibling of an entry, and the head.
 func (h *Handle) Edit(ctx context.Context, entry string, d transcript.Draft) (journal.Result, error) {
 	if d.Raw != nil {
-		return journal.Result{}, errors.New("a whole line brings its own place: use Append")
+		return journal.Result{}, errors.New("a complete line has its own parent: use Append")
 	}
 	d.Parent = ""
 	return h.travel(ctx, func(m *Moment) (*move, error) {
@@ -360,10 +369,10 @@ func (h *Handle) Label(ctx context.Context, entry, label string) (journal.Result
 		return journal.Result{}, err
 	}
 	r, err := h.Commit(ctx, Commit{Reason: "label"})
-	if err == nil {
-		err = stored(added)
+	if err != nil {
+		return r, err
 	}
-	return r, err
+	return r, stored(added)
 }
 
 // LabelDraft is the entry that names another.

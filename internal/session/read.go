@@ -13,13 +13,12 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // trees keeps the tree of a session once it was asked for; it grows with the session.
 type trees struct {
 	mu   sync.Mutex
-	b    *tree.Builder
+	b    *transcript.TreeBuilder
 	last *Moment
 }
 
@@ -59,17 +58,17 @@ func (h *Handle) Moment(ctx context.Context) (*Moment, error) {
 // readTree reads the skeletons of a state that are missing; h.trees.mu is held.
 func (h *Handle) readTree(ctx context.Context, st *state.State) error {
 	if h.trees.b == nil {
-		h.trees.b = tree.NewBuilder()
+		h.trees.b = transcript.NewTreeBuilder()
 	}
 	b := h.trees.b
 	if st.Next <= uint64(b.Len()) {
 		return nil
 	}
 	for sk, err := range h.j.Skeletons(ctx, st, uint64(b.Len())) {
-		if err == nil {
-			err = grow(b, sk)
-		}
 		if err != nil {
+			return err
+		}
+		if err := grow(b, sk); err != nil {
 			return err
 		}
 	}
@@ -77,7 +76,7 @@ func (h *Handle) readTree(ctx context.Context, st *state.State) error {
 }
 
 // grow adds what b does not have yet of a skeleton that may begin before its end.
-func grow(b *tree.Builder, sk *codec.Skeleton) error {
+func grow(b *transcript.TreeBuilder, sk *codec.Skeleton) error {
 	if sk.First() == uint64(b.Len()) {
 		return b.AddSkeleton(sk)
 	}
@@ -101,7 +100,7 @@ func (m *Moment) rows(next int64) []codec.Row {
 		if !ok || place.ID == "" {
 			parent = place.Ord
 		}
-		rows[i] = tree.Row(e.Head, parent)
+		rows[i] = transcript.RowOf(e.Head, parent)
 	}
 	return rows
 }
@@ -277,7 +276,9 @@ const (
 )
 
 // Read yields entries by ordinal, in the order given, images put back.
-func (h *Handle) Read(ctx context.Context, m *Moment, ords iter.Seq[uint64], yield func(transcript.Entry, error) bool) error {
+func (h *Handle) Read(
+	ctx context.Context, m *Moment, ords iter.Seq[uint64], yield func(transcript.Entry, error) bool,
+) error {
 	size := readFirst
 	chunk := make([]uint64, 0, size)
 	flush := func() error {

@@ -29,9 +29,9 @@ func (h *Handle) mend(
 	}
 	before := h.IO()
 	var results []journal.Result
-	err := h.with(ctx, func(extra *journal.Step) (err error) {
+	err := h.with(ctx, func(extra *journal.Step) (committed bool, err error) {
 		results, err = run(extra)
-		return err
+		return true, err
 	})
 	if err != nil {
 		return journal.Result{}, err

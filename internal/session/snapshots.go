@@ -75,8 +75,8 @@ func (sn *snapshots) warnings(list []string) []string {
 	return list
 }
 
-// due has a snapshot taken of the state before a commit, if the policy wants one. One that is due while another is being
-// written is due again after the next commit.
+// due has a snapshot taken of the state before a commit, if the policy wants one. One that is due while another is
+// being written is due again after the next commit.
 func (sn *snapshots) due(j *journal.Journal, before *state.State, reason string) {
 	seq := before.Summary.Seq
 	sn.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
-	"github.com/coppice-go/coppice/internal/pathwindow"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -26,7 +26,7 @@ type View struct {
 	Doc    checkpoint.Document
 	Head   journal.Place
 
-	window *pathwindow.Window // not cut; nil = has to be read
+	window *transcript.WorkingContext // not cut; nil = has to be read
 }
 
 // AtHead returns the session as the newest commit left it; nil where it has none.
@@ -84,7 +84,10 @@ func (h *Handle) atSeq(ctx context.Context, st *state.State, seq uint64) (*View,
 }
 
 func (h *Handle) viewOf(st *state.State, mo store.Moment) *View {
-	return &View{h: h, State: st, Commit: mo.Commit, Doc: mo.Doc, Head: journal.Place{ID: mo.Commit.Entry, Ord: mo.Commit.HeadOrd}}
+	return &View{
+		h: h, State: st, Commit: mo.Commit, Doc: mo.Doc,
+		Head: journal.Place{ID: mo.Commit.Entry, Ord: mo.Commit.HeadOrd},
+	}
 }
 
 // atCommit finds a commit by its id or a unique prefix: in memory, then in the log.
@@ -95,6 +98,7 @@ func (h *Handle) atCommit(ctx context.Context, st *state.State, id string) (*Vie
 		}
 	}
 	var found []uint64
+	var ids []string
 	for c, err := range h.j.Log(ctx, st, st.Summary.Seq) {
 		if err != nil {
 			return nil, err
@@ -103,7 +107,7 @@ func (h *Handle) atCommit(ctx context.Context, st *state.State, id string) (*Vie
 			return h.atSeq(ctx, st, c.Seq)
 		}
 		if strings.HasPrefix(c.Commit, id) {
-			found = append(found, c.Seq)
+			found, ids = append(found, c.Seq), append(ids, c.Commit)
 		}
 	}
 	switch len(found) {
@@ -112,7 +116,7 @@ func (h *Handle) atCommit(ctx context.Context, st *state.State, id string) (*Vie
 	case 1:
 		return h.atSeq(ctx, st, found[0])
 	}
-	return nil, fmt.Errorf("commit %q: %w", id, transcript.ErrAmbiguous)
+	return nil, fmt.Errorf("commit %q: %w: %s", id, transcript.ErrAmbiguous, shortid.Candidates(ids))
 }
 
 // AtEntry returns the session at an entry, by its id or a unique prefix, with the document in force there.
@@ -156,7 +160,7 @@ func (h *Handle) atSnapshot(ctx context.Context, st *state.State, id, tag string
 		case len(found) == 0:
 			return nil, Missing("snapshot", id+tag)
 		case len(found) > 1:
-			return nil, fmt.Errorf("snapshot %q: %w", id, transcript.ErrAmbiguous)
+			return nil, fmt.Errorf("snapshot %q: %w: %s", id, transcript.ErrAmbiguous, shortid.Candidates(found))
 		}
 		id = found[0]
 	}
@@ -206,12 +210,13 @@ func (v *View) Context(ctx context.Context) (transcript.Context, error) {
 }
 
 // whole returns the window without a bound.
-func (v *View) whole(ctx context.Context) (*pathwindow.Window, error) {
+func (v *View) whole(ctx context.Context) (*transcript.WorkingContext, error) {
 	profile, _ := v.h.Rules()
 	if w := v.window; w != nil && w.Profile() == profile {
 		return w, nil
 	}
-	if w := v.State.Window; w != nil && v.Head.Is(journal.PlaceOf(v.State)) && w.Omitted() == 0 && w.Profile() == profile {
+	if w := v.State.Window; w != nil && v.Head.Is(journal.PlaceOf(v.State)) && w.Omitted() == 0 &&
+		w.Profile() == profile {
 		return w, nil
 	}
 	m, err := v.h.Moment(ctx)
@@ -269,7 +274,7 @@ func (v *View) Diff(ctx context.Context, to *View) (d checkpoint.Diff, err error
 }
 
 // Rollback goes back to a view: its state, context and head, as a new commit on a new branch. The line
-// that is left keeps its name, which the receipt gives.
+// that is left keeps its name, which is in the receipt.
 func (h *Handle) Rollback(ctx context.Context, v *View) (journal.Result, error) {
 	return h.travel(ctx, func(m *Moment) (*move, error) {
 		name := fmt.Sprintf("rollback-%d", v.Commit.Seq)
@@ -279,7 +284,8 @@ func (h *Handle) Rollback(ctx context.Context, v *View) (journal.Result, error) 
 			}
 			name = fmt.Sprintf("rollback-%d-%d", v.Commit.Seq, n)
 		}
-		return &move{at: v.Head.Settled(), reason: "rollback", branch: name, kept: m.State.Summary.Branch, doc: &v.Doc}, nil
+		return &move{at: v.Head.Settled(), reason: "rollback", branch: name, kept: m.State.Summary.Branch, doc: &v.Doc},
+			nil
 	})
 }
 

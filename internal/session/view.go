@@ -8,26 +8,24 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
-	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // view is what the readers of a handle see: the journal's view, and what is kept beside it so that an answer need not
 // be made anew. Guarded by Handle.mu.
 type view struct {
 	journal.View
-	win     *pathwindow.Window // at winAt, but for later; nil = has to be read
-	later   []transcript.Entry // on the way from win to winAt: only who asks for the window has it grow
+	win     *transcript.WorkingContext // at winAt, but for later; nil = has to be read
+	later   []transcript.Entry         // on the way from win to winAt: only who asks for the window has it grow
 	winAt   journal.Place
-	base    *pathwindow.Window // at the state's head, where State.Window is not what this handle wants
-	items   []transcript.Item  // explicit context, appended entries included; nil = derived
-	itemsAt int                // counts calls of SetContext
-	unsaved bool               // items differ from the document's by a SetContext
-	held    *Edit              // what deferred commits said
-	profile transcript.Profile // of the working context
-	bound   int                // its bytes, as Window.MaxBytes says them
-	wish    *journal.Config    // may want another profile or bound than the session has
+	base    *transcript.WorkingContext // at the state's head, where State.Window is not what this handle wants
+	items   []transcript.Item          // explicit context, appended entries included; nil = derived
+	itemsAt int                        // counts calls of SetContext
+	unsaved bool                       // items differ from the document's by a SetContext
+	held    *Edit                      // what deferred commits said
+	profile transcript.Profile         // of the working context
+	bound   int                        // its bytes, as Window.MaxBytes says them
+	wish    *journal.Config            // may want another profile or bound than the session has
 }
 
 // sync brings the view up to date; h.mu is held.
@@ -96,13 +94,13 @@ func (v *view) push(e *journal.Entry, ord uint64) {
 const laterMax = 256
 
 // stand sets the window and its place.
-func (v *view) stand(win *pathwindow.Window, at journal.Place) {
+func (v *view) stand(win *transcript.WorkingContext, at journal.Place) {
 	clear(v.later)
 	v.win, v.winAt, v.later = win, at, v.later[:0]
 }
 
 // grown returns the window at winAt; nil = has to be read.
-func (v *view) grown() *pathwindow.Window {
+func (v *view) grown() *transcript.WorkingContext {
 	if len(v.later) == 0 {
 		return v.win
 	}
@@ -127,17 +125,17 @@ func (v *view) settle() {
 }
 
 // window is that of the acknowledged head, if the state has it as this handle wants it.
-func (v *view) window() *pathwindow.Window {
+func (v *view) window() *transcript.WorkingContext {
 	win := v.State.Window
 	if win == nil {
-		win = pathwindow.New(v.profile, v.bound)
+		win = transcript.NewWorkingContext(v.profile, v.bound)
 	}
 	v.profile, v.bound = win.Profile(), win.MaxBytes()
 	if v.wish.Profile != "" {
 		v.profile = v.wish.Profile
 	}
 	if v.wish.MaxBytes != 0 {
-		v.bound = pathwindow.New(v.profile, v.wish.MaxBytes).MaxBytes()
+		v.bound = transcript.NewWorkingContext(v.profile, v.wish.MaxBytes).MaxBytes()
 	}
 	if v.State.Window == nil || win.Profile() != v.profile || win.MaxBytes() != v.bound {
 		return nil
@@ -182,7 +180,7 @@ func (h *Handle) deferrable(drafts []transcript.Draft) (ok bool) {
 			return false
 		}
 		head, err := transcript.ParseLine(line)
-		if err != nil || tree.Row(head, -1).Role == "assistant" {
+		if err != nil || transcript.RowOf(head, -1).Role == "assistant" {
 			return false
 		}
 	}
@@ -193,7 +191,7 @@ func (h *Handle) deferrable(drafts []transcript.Draft) (ok bool) {
 // waits reports whether nothing of the session is worth a file yet.
 func (v *view) waits() bool {
 	return v.State.Summary.Commit == "" && !slices.ContainsFunc(v.Open, func(e *journal.Entry) bool {
-		return tree.Row(e.Head, -1).Role == "assistant"
+		return transcript.RowOf(e.Head, -1).Role == "assistant"
 	})
 }
 

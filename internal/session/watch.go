@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Watch yields every commit with a seq above after, with its entries, until ctx is done or yield gives
+// Watch yields every commit with a seq above after, with its entries, until ctx is done or yield returns
 // false.
 func (h *Handle) Watch(ctx context.Context, after uint64, yield func(store.Batch, []transcript.Entry) bool) error {
 	var seen *state.State
@@ -63,7 +63,9 @@ func (h *Handle) newer(ctx context.Context, seen *state.State) (*state.State, er
 }
 
 // changes yields the commits after a seq; more = the consumer wants to go on.
-func (h *Handle) changes(ctx context.Context, st *state.State, after uint64, yield func(store.Batch, []transcript.Entry) bool) (more bool, err error) {
+func (h *Handle) changes(
+	ctx context.Context, st *state.State, after uint64, yield func(store.Batch, []transcript.Entry) bool,
+) (more bool, err error) {
 	for b, err := range h.j.Since(ctx, st, int64(after)) {
 		if err != nil {
 			return false, err
@@ -74,10 +76,10 @@ func (h *Handle) changes(ctx context.Context, st *state.State, after uint64, yie
 				continue
 			}
 			e, err := Stored(l)
-			if err == nil {
-				e.Raw, err = h.Images().Line(ctx, st, e.Raw)
-			}
 			if err != nil {
+				return false, err
+			}
+			if e.Raw, err = h.Images().Line(ctx, st, e.Raw); err != nil {
 				return false, err
 			}
 			entries = append(entries, e)

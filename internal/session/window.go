@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -20,7 +19,9 @@ func (h *Handle) Context(ctx context.Context) (transcript.Context, error) {
 }
 
 // ContextOf makes the context of a window, or of the items of an explicit context if they are not nil.
-func (h *Handle) ContextOf(ctx context.Context, win *pathwindow.Window, items []transcript.Item) (transcript.Context, error) {
+func (h *Handle) ContextOf(
+	ctx context.Context, win *transcript.WorkingContext, items []transcript.Item,
+) (transcript.Context, error) {
 	out := win.Context()
 	if items != nil {
 		var err error
@@ -33,7 +34,7 @@ func (h *Handle) ContextOf(ctx context.Context, win *pathwindow.Window, items []
 
 // window returns the working context at the head, and the explicit context if there is one. It reads the
 // path where the window is not known.
-func (h *Handle) window(ctx context.Context) (win *pathwindow.Window, items []transcript.Item, err error) {
+func (h *Handle) window(ctx context.Context) (win *transcript.WorkingContext, items []transcript.Item, err error) {
 	for range windowTries {
 		h.look(func(v *view) {
 			if v.win == nil && v.base != nil && v.View.Head.Is(journal.PlaceOf(v.State)) {
@@ -79,10 +80,12 @@ func (h *Handle) Rules() (p transcript.Profile, bound int) {
 
 // WindowAt reads the working context at a place. It reads back to what the latest compaction keeps, and
 // before that only the settings.
-func (h *Handle) WindowAt(ctx context.Context, m *Moment, at journal.Place, p transcript.Profile, bound int) (*pathwindow.Window, error) {
+func (h *Handle) WindowAt(
+	ctx context.Context, m *Moment, at journal.Place, p transcript.Profile, bound int,
+) (*transcript.WorkingContext, error) {
 	ord, ok := m.Ordinal(at)
 	if !ok {
-		return pathwindow.New(p, bound), nil
+		return transcript.NewWorkingContext(p, bound), nil
 	}
 	path := slices.Collect(m.Up(ord))
 	slices.Reverse(path)
@@ -98,13 +101,13 @@ func (h *Handle) WindowAt(ctx context.Context, m *Moment, at journal.Place, p tr
 	if err != nil {
 		return nil, err
 	}
-	return pathwindow.Restore(p, bound, base, 0, entries), nil
+	return transcript.RestoreWorkingContext(p, bound, base, 0, entries), nil
 }
 
 // keptFrom returns the place on the path from which on entries can reach the context.
 func (h *Handle) keptFrom(ctx context.Context, m *Moment, path []uint64, p transcript.Profile) (int, error) {
 	if p == transcript.OMP || p == transcript.Atomic {
-		return 0, nil // what ends a context there cannot be told from an entry's type
+		return 0, nil // there the type of an entry does not determine what ends a context
 	}
 	for i := len(path) - 1; i >= 0; i-- {
 		if m.Tree.NodeAt(path[i]).Type != "compaction" {
@@ -133,7 +136,9 @@ func (h *Handle) keptFrom(ctx context.Context, m *Moment, path []uint64, p trans
 
 // settingsBefore returns the settings in force at the end of a path, of which it reads no more than the
 // last entry of each kind that can say something.
-func (h *Handle) settingsBefore(ctx context.Context, m *Moment, path []uint64, p transcript.Profile) (transcript.Settings, error) {
+func (h *Handle) settingsBefore(
+	ctx context.Context, m *Moment, path []uint64, p transcript.Profile,
+) (transcript.Settings, error) {
 	var last []uint64
 	seen := map[string]bool{}
 	for i := len(path) - 1; i >= 0 && len(seen) < 4; i-- {
@@ -158,11 +163,13 @@ func (h *Handle) settingsBefore(ctx context.Context, m *Moment, path []uint64, p
 	if err != nil {
 		return transcript.Settings{}, err
 	}
-	return pathwindow.Restore(p, -1, transcript.Settings{}, 0, entries).Context().Settings, nil
+	return transcript.RestoreWorkingContext(p, -1, transcript.Settings{}, 0, entries).Context().Settings, nil
 }
 
 // explicit makes the context that SetContext, or the document, says. derived returns the settings.
-func (h *Handle) explicit(ctx context.Context, derived transcript.Context, win *pathwindow.Window, items []transcript.Item) (transcript.Context, error) {
+func (h *Handle) explicit(
+	ctx context.Context, derived transcript.Context, win *transcript.WorkingContext, items []transcript.Item,
+) (transcript.Context, error) {
 	have, err := h.readItems(ctx, win, items)
 	if err != nil {
 		return transcript.Context{}, err
@@ -183,7 +190,10 @@ func (h *Handle) explicit(ctx context.Context, derived transcript.Context, win *
 func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcript.Message {
 	e := have[it.Entry]
 	if len(it.Message) > 0 {
-		e = transcript.Entry{ID: it.Entry, Type: "message", Raw: slices.Concat([]byte(`{"message":`), it.Message, []byte{'}'})}
+		e = transcript.Entry{
+			ID: it.Entry, Type: "message",
+			Raw: slices.Concat([]byte(`{"message":`), it.Message, []byte{'}'}),
+		}
 	}
 	if m, ok := e.Message(); ok {
 		return []transcript.Message{m}
@@ -197,7 +207,9 @@ func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcri
 
 // readItems returns the entries that items name, by id. Those that are neither pending nor in the window,
 // nor carried by their item, are read.
-func (h *Handle) readItems(ctx context.Context, win *pathwindow.Window, items []transcript.Item) (map[string]transcript.Entry, error) {
+func (h *Handle) readItems(
+	ctx context.Context, win *transcript.WorkingContext, items []transcript.Item,
+) (map[string]transcript.Entry, error) {
 	have := map[string]transcript.Entry{}
 	for e := range win.All {
 		have[e.ID] = e

@@ -4,12 +4,12 @@ package testutil
 
 import "testing"
 
-// SkipSizes skips a test of sizes if the race detector is on: it makes everything some ten times slower and memory
-// several times larger. Such a test has a name that begins with TestSize, and `make test` runs it once more, without
-// the detector.
+// SkipSizes skips a test if the race detector is on: one of sizes, for the detector makes everything some ten times
+// slower and memory several times larger, or a long one in which one caller does one thing after the other. `make test`
+// runs the tests that call it once more, without the detector.
 func SkipSizes(t testing.TB) {
 	t.Helper()
 	if RaceEnabled {
-		t.Skip("a test of sizes, which `make test` runs without the race detector")
+		t.Skip("`make test` runs this without the race detector")
 	}
 }

@@ -9,7 +9,8 @@ import (
 // RealFiles names files as real programs wrote them.
 func RealFiles() []string {
 	return []string{
-		"fixtures/pi/before-compaction.jsonl", "fixtures/pi/large-session.jsonl", "fixtures/pi/prompt-cache-replay-session.v1.jsonl",
+		"fixtures/pi/before-compaction.jsonl", "fixtures/pi/large-session.jsonl",
+		"fixtures/pi/prompt-cache-replay-session.v1.jsonl",
 		"fixtures/claude-code/edge_cases.jsonl", "fixtures/claude-code/representative_messages.jsonl",
 		"fixtures/claude-code/fe5e1c67-53e7-4862-81ae-d0e013e3270b.jsonl",
 	}

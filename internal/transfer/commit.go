@@ -7,7 +7,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/rawjson"
-	"github.com/coppice-go/coppice/transcript/tree"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // Heads that are none of the entries.
@@ -19,7 +19,7 @@ const (
 // commitAll commits what was taken in and is not committed yet, in chunks, and brings the session to the shape of one
 // that grew by itself. head is the entry at which it opens; last completes the last step.
 func (ld *loader) commitAll(ctx context.Context, reason string, head int, last func(*journal.Step)) error {
-	parents, _ := tree.ResolveParents(ld.heads)
+	parents, _ := transcript.ResolveParents(ld.heads)
 	ld.ords = slices.Grow(ld.ords, len(ld.heads)-len(ld.ords))
 	for at := len(ld.ords); ; {
 		end := ld.chunk(at, parents)

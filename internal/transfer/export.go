@@ -22,7 +22,9 @@ func Original(ctx context.Context, h *session.Handle, w io.Writer) error {
 
 // Pi writes a session as a pi v3 file that goes on at the head. tail makes a line of a draft that hangs on
 // an entry.
-func Pi(ctx context.Context, h *session.Handle, w io.Writer, tail func(d transcript.Draft, parent string) ([]byte, error)) error {
+func Pi(
+	ctx context.Context, h *session.Handle, w io.Writer, tail func(d transcript.Draft, parent string) ([]byte, error),
+) error {
 	return write(w, func(lw *lineWriter) error { return lw.pi(ctx, h, tail) })
 }
 
@@ -86,7 +88,9 @@ func (lw *lineWriter) original(ctx context.Context, h *session.Handle) error {
 	})
 }
 
-func (lw *lineWriter) pi(ctx context.Context, h *session.Handle, tail func(d transcript.Draft, parent string) ([]byte, error)) error {
+func (lw *lineWriter) pi(
+	ctx context.Context, h *session.Handle, tail func(d transcript.Draft, parent string) ([]byte, error),
+) error {
 	st := h.State()
 	if err := lw.line(st.Header); err != nil {
 		return err

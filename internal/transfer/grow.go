@@ -14,16 +14,18 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // errOther says that a session is not what lines were when there were fewer of them.
-var errOther = fmt.Errorf("the session does not hold how these lines begin, or was gone on with: %w", fs.ErrExist)
+var errOther = fmt.Errorf(
+	"the session does not match the beginning of these lines, or has commits besides imports: %w", fs.ErrExist)
 
 // Grow brings into a session what lines have beyond those that it was imported from, and returns how many entries
 // those are. The session becomes what an import of all lines would have made; where it would not, nothing is done
 // and the error is fs.ErrExist. A failure in between leaves it with a part of what is new: the next Grow goes on there.
-func Grow(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], original func() (io.Reader, error)) (*journal.Journal, int, error) {
+func Grow(
+	ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], original func() (io.Reader, error),
+) (*journal.Journal, int, error) {
 	j, err := journal.Open(ctx, in.Config)
 	if err != nil {
 		return nil, 0, err
@@ -36,7 +38,9 @@ func Grow(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error]
 	return j, added, nil
 }
 
-func (ld *loader) grow(ctx context.Context, lines iter.Seq2[transcript.Draft, error], original func() (io.Reader, error)) (added int, err error) {
+func (ld *loader) grow(
+	ctx context.Context, lines iter.Seq2[transcript.Draft, error], original func() (io.Reader, error),
+) (added int, err error) {
 	var header []byte // the session keeps its own
 	next, stop := iter.Pull2(headless(lines, &header))
 	defer stop()
@@ -48,8 +52,8 @@ func (ld *loader) grow(ctx context.Context, lines iter.Seq2[transcript.Draft, er
 	if err := ld.gather(ctx, rest(next)); err != nil {
 		return 0, err
 	}
-	before, _ := tree.ResolveParents(ld.heads[:had])
-	if after, _ := tree.ResolveParents(ld.heads); !slices.Equal(before, after[:had]) {
+	before, _ := transcript.ResolveParents(ld.heads[:had])
+	if after, _ := transcript.ResolveParents(ld.heads); !slices.Equal(before, after[:had]) {
 		return 0, errOther // what was an orphan has its parent now
 	}
 	sum, err := ld.original(ctx, original)
@@ -62,7 +66,33 @@ func (ld *loader) grow(ctx context.Context, lines iter.Seq2[transcript.Draft, er
 		return 0, nil
 	}
 	ld.dated = st.Summary.Updated
-	return len(ld.heads) - had, ld.commitAll(ctx, "import", ld.target(), func(step *journal.Step) { step.Original = sum })
+	return len(ld.heads) - had,
+		ld.commitAll(ctx, "import", ld.target(), func(step *journal.Step) { step.Original = sum })
+}
+
+// Drop deletes a session to which nothing but imports was committed: its file was imported anew, as another session.
+// Any other session stays, and the error is fs.ErrExist; so does one that is committed to meanwhile.
+func Drop(ctx context.Context, cfg journal.Config) (err error) {
+	j, err := journal.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	st := j.State()
+	for batch, berr := range j.Since(ctx, st, -1) {
+		if err = berr; err == nil && !slices.Contains(importReasons, batch.Commit.Reason) {
+			err = errOther
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err = errors.Join(err, j.Close(ctx)); err != nil {
+		return err
+	}
+	if err = journal.DeleteAt(ctx, cfg, st.Summary.Commit); errors.Is(err, journal.ErrConflict) {
+		err = errors.Join(errOther, err)
+	}
+	return err
 }
 
 // meet takes from next what the session has, line by line. It must have been imported and left alone since.
@@ -79,13 +109,13 @@ func (ld *loader) meet(ctx context.Context, st *state.State, next func() (transc
 				continue
 			}
 			d, err, more := next()
-			if err == nil && !more {
-				err = errOther
-			}
-			if err == nil {
-				err = ld.same(d, l)
-			}
 			if err != nil {
+				return err
+			}
+			if !more {
+				return errOther
+			}
+			if err := ld.same(d, l); err != nil {
 				return err
 			}
 		}

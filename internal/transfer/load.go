@@ -1,7 +1,7 @@
 // Package transfer brings whole histories into a new session and out of one: imports, forks, exports.
 //
-// Guarantees: lines go in and come out byte for byte; parents are resolved over all lines at once; a
-// history that could not be brought in leaves no session behind.
+// Guarantees: lines go in and come out byte for byte; parents are resolved over all lines at once; if
+// an import fails, no session remains.
 package transfer
 
 import (
@@ -37,35 +37,47 @@ type Into struct {
 	Config journal.Config
 	Screen func(ctx context.Context, d *transcript.Draft) error // nil = every draft as it is
 	Fresh  bool                                                 // the session's id is no one else's
-	Memory int64                                                // bytes of lines that are held in memory at most; 0 = 16 MiB
+	// bytes of lines that are held in memory at most; 0 = 16 MiB
+	Memory int64
 }
 
 // Import brings lines in, and returns the journal of the session. g is what the session starts with where the lines say
 // nothing else; original returns the imported bytes where the lines are not those, and may be nil.
-func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], g state.Genesis, original func() (io.Reader, error)) (*journal.Journal, error) {
+func Import(ctx context.Context, in Into, lines iter.Seq2[transcript.Draft, error], g state.Genesis,
+	original func() (io.Reader, error),
+) (*journal.Journal, error) {
 	ld := &loader{in: in, j: journal.Create(in.Config, state.Genesis{}), lines: newSpool(in.Memory)}
-	var header []byte
-	err := ld.gather(ctx, headless(lines, &header))
-	if header != nil {
-		g = adopt(g, header, in.Config.Now())
-	}
-	var sum string
-	if err == nil {
-		sum, err = ld.original(ctx, original)
-	}
-	if err == nil {
-		ld.j = journal.Create(in.Config, g)
-		ld.dated = g.Created
-		err = ld.commitAll(ctx, "import", ld.target(), func(st *journal.Step) { st.Original = sum })
-	}
+	err := ld.bring(ctx, lines, g, original)
 	if err = errors.Join(err, ld.lines.close()); err != nil {
 		return nil, errors.Join(err, ld.discard(ctx))
 	}
 	return ld.j, nil
 }
 
+// bring gathers all lines and commits them to a new session.
+func (ld *loader) bring(
+	ctx context.Context, lines iter.Seq2[transcript.Draft, error], g state.Genesis, original func() (io.Reader, error),
+) error {
+	var header []byte
+	if err := ld.gather(ctx, headless(lines, &header)); err != nil {
+		return err
+	}
+	if header != nil {
+		g = adopt(g, header, ld.in.Config.Now())
+	}
+	sum, err := ld.original(ctx, original)
+	if err != nil {
+		return err
+	}
+	ld.j = journal.Create(ld.in.Config, g)
+	ld.dated = g.Created
+	return ld.commitAll(ctx, "import", ld.target(), func(st *journal.Step) { st.Original = sum })
+}
+
 // Fork brings the way to a view in: its entries, the labels on them, and the document in force there.
-func Fork(ctx context.Context, in Into, from *session.Handle, v *session.View, g state.Genesis) (*journal.Journal, error) {
+func Fork(
+	ctx context.Context, in Into, from *session.Handle, v *session.View, g state.Genesis,
+) (*journal.Journal, error) {
 	ld := &loader{in: in, j: journal.Create(in.Config, g), lines: newSpool(in.Memory)}
 	m, err := from.Moment(ctx)
 	if err != nil {
@@ -113,24 +125,29 @@ type loader struct {
 // gather takes all lines in; images are stored at once.
 func (ld *loader) gather(ctx context.Context, lines iter.Seq2[transcript.Draft, error]) error {
 	for d, err := range lines {
-		if err == nil {
-			err = ctx.Err()
-		}
 		if err != nil {
 			return err
 		}
-		if ld.in.Screen != nil && d.Err == nil {
-			d.Body, d.Raw = bytes.Clone(d.Body), bytes.Clone(d.Raw)
-			err = ld.in.Screen(ctx, &d)
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if err == nil {
-			err = ld.take(ctx, d)
+		if err := ld.screen(ctx, &d); err != nil {
+			return fmt.Errorf("entry %d: %w", len(ld.heads), err)
 		}
-		if err != nil {
+		if err := ld.take(ctx, d); err != nil {
 			return fmt.Errorf("entry %d: %w", len(ld.heads), err)
 		}
 	}
 	return nil
+}
+
+// screen passes a copy of a draft to the hook, which may change it.
+func (ld *loader) screen(ctx context.Context, d *transcript.Draft) error {
+	if ld.in.Screen == nil || d.Err != nil {
+		return nil
+	}
+	d.Body, d.Raw = bytes.Clone(d.Body), bytes.Clone(d.Raw)
+	return ld.in.Screen(ctx, d)
 }
 
 // headless returns lines without the header, which is the first, if it is one.
@@ -273,10 +290,10 @@ func (ld *loader) copyPath(ctx context.Context, from *session.Handle, m *session
 		for _, e := range entries {
 			for _, ref := range blob.Refs(e.Raw) {
 				data, err := from.Images().Get(ctx, m.State, ref.Sum)
-				if err == nil {
-					err = ld.image(ctx, data)
-				}
 				if err != nil {
+					return fmt.Errorf("copy an image: %w", err)
+				}
+				if err := ld.image(ctx, data); err != nil {
 					return fmt.Errorf("copy an image: %w", err)
 				}
 			}

@@ -42,12 +42,12 @@ func (s *spool) add(raw []byte) error {
 	if s.file == nil {
 		f, err := os.CreateTemp("", "coppice-import-")
 		if err != nil {
-			return fmt.Errorf("make a file for the lines: %w", err)
+			return fmt.Errorf("create a temporary file for the lines: %w", err)
 		}
 		s.file, s.ahead = f, bufio.NewWriterSize(f, spoolAhead)
 	}
 	if _, err := s.ahead.Write(raw); err != nil {
-		return fmt.Errorf("put a line aside: %w", err)
+		return fmt.Errorf("write a line to the temporary file: %w", err)
 	}
 	end := int64(len(raw))
 	if n := len(s.at); n > 0 {
@@ -68,11 +68,11 @@ func (s *spool) get(i int) ([]byte, error) {
 		begin = s.at[i-1]
 	}
 	if err := s.ahead.Flush(); err != nil {
-		return nil, fmt.Errorf("put lines aside: %w", err)
+		return nil, fmt.Errorf("write lines to the temporary file: %w", err)
 	}
 	raw := make([]byte, s.at[i]-begin)
 	if _, err := s.file.ReadAt(raw, begin); err != nil {
-		return nil, fmt.Errorf("read a line that was put aside: %w", err)
+		return nil, fmt.Errorf("read a line of the temporary file: %w", err)
 	}
 	return raw, nil
 }

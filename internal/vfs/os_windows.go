@@ -19,7 +19,7 @@ const (
 // that they cover.
 var lockedByte = windows.Overlapped{OffsetHigh: 0x7fffffff}
 
-// Lstat opens the file for a moment: only a handle tells the identity.
+// Lstat opens the file for a moment: only a handle has the identity.
 func (o *osFS) Lstat(name string) (Stat, error) {
 	root, _, err := o.get()
 	if err != nil {
@@ -48,7 +48,10 @@ func (f osFile) Stat() (Stat, error) {
 		return Stat{}, &fs.PathError{Op: "stat", Path: f.Name(), Err: err}
 	}
 	st := Stat{
-		ID:      ID{Dev: uint64(info.VolumeSerialNumber), Ino: uint64(info.FileIndexHigh)<<32 | uint64(info.FileIndexLow)},
+		ID: ID{
+			Dev: uint64(info.VolumeSerialNumber),
+			Ino: uint64(info.FileIndexHigh)<<32 | uint64(info.FileIndexLow),
+		},
 		Links:   uint64(info.NumberOfLinks),
 		Size:    int64(info.FileSizeHigh)<<32 | int64(info.FileSizeLow),
 		Mode:    0o600,

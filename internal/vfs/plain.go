@@ -31,7 +31,7 @@ func Folder(name string) string {
 
 // Lookup describes the plain file name. Every directory above it must be one, not a link to one
 // (os.Root would follow a link that stays inside). What is a directory itself, or lies below a
-// file, does not exist as an object: Missing tells.
+// file, does not exist as an object: see Missing.
 func Lookup(f FS, name string) (Stat, error) {
 	for i, c := range name {
 		if c != '/' {
@@ -86,7 +86,7 @@ func OpenPlain(f FS, name string, flag int) (File, Stat, error) {
 	return nil, Stat{}, ErrUnsettled
 }
 
-// Step names the call that failed and drops the path, which the error's key tells already. The errno
+// Step names the call that failed and drops the path, which the error's key contains already. The errno
 // stays reachable.
 func Step(what string, err error) error {
 	var (

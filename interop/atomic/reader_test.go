@@ -13,7 +13,6 @@ import (
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 func lf(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
@@ -102,7 +101,7 @@ func FuzzReader(f *testing.F) {
 		if r.Verbatim() && rebuilt != string(data) {
 			t.Fatalf("verbatim, but %q became %q", data, rebuilt)
 		}
-		tree.ResolveParents(lines)
+		transcript.ResolveParents(lines)
 		transcript.BuildContext(entries, transcript.Atomic)
 	})
 }

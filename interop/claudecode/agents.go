@@ -5,14 +5,14 @@ import (
 	"io"
 	"path"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // search looks for what lies beside the session's file.
 func (r *Reader) search() *sidecar {
-	return newSidecar(r.src, r.x.Session, func(detail string) { r.x.Note(0, diag.Noted, detail) })
+	return newSidecar(r.src, r.x.Session, func(detail string) { r.x.Note(0, transcript.DiagNoted, detail) })
 }
 
 // beside yields the transcripts of agents that the file speaks of and that lie beside it, then those that
@@ -48,7 +48,7 @@ func (r *Reader) beside(yield func(interop.Child, error) bool) {
 	for _, id := range r.x.Agents {
 		if file := agentFile(id); missed[file] != nil && !given[file] {
 			given[file] = true
-			r.x.Note(0, diag.Noted, fmt.Sprintf("agent %s: %s", id, missed[file]))
+			r.x.Note(0, transcript.DiagNoted, fmt.Sprintf("agent %s: %s", id, missed[file]))
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (r *Reader) agent(name string, in io.ReadCloser, yield func(interop.Child, 
 	}}, r.o)
 	h, err := child.Header()
 	if err != nil {
-		r.x.Note(0, diag.Noted, fmt.Sprintf("%s: %s", name, err))
+		r.x.Note(0, transcript.DiagNoted, fmt.Sprintf("%s: %s", name, err))
 		return true
 	}
 	id := child.x.AgentID

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // maxType bounds the type of a custom entry.
@@ -36,7 +36,7 @@ func (c *converter) unit(u *unit) {
 		c.line = append(c.line[:0], member{Key: []byte("type"), Val: []byte(`"head"`)})
 		c.custom(p, []byte("{}"))
 	case waited:
-		c.note("", c.x.Rows[u.row].Line, diag.Converted,
+		c.note("", c.x.Rows[u.row].Line, transcript.DiagConverted,
 			"too much waits for its parent: lines before this one come before theirs")
 	default:
 		c.entries(u)
@@ -121,7 +121,7 @@ func (p place) millis(out []byte) []byte {
 func (c *converter) put(p place, raw []byte) {
 	fitted, whole := jsonl.Fit(raw)
 	if !whole {
-		c.note(rawjson.Text(p.id), p.row.Line, diag.Oversize,
+		c.note(rawjson.Text(p.id), p.row.Line, transcript.DiagOversize,
 			jsonl.OversizeDetail(int64(len(raw)), jsonl.MaxEntry))
 	}
 	c.out = append(c.out, bytes.Clone(fitted))

@@ -3,7 +3,6 @@ package claudecode
 import (
 	"sync"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/parallel"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
@@ -153,7 +152,7 @@ type note struct {
 }
 
 func (c *converter) note(entry string, line int32, kind, detail string) {
-	c.notes = append(c.notes, note{len(c.out), diag.Diagnostic{
+	c.notes = append(c.notes, note{len(c.out), transcript.Diagnostic{
 		Entry: entry, Ordinal: uint64(line), Kind: kind,
 		Detail: detail,
 	}})

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // lineKind is what becomes of a line.
@@ -104,11 +104,11 @@ type index struct {
 	Session, Cwd string
 	AgentID      string // of an agent's transcript; "" = the file is a session's
 	Created      time.Time
-	Bad          int       // lines of which bytes were passed over
-	Children     int32     // sidechains in the file, numbered from 1
-	Tips         []int32   // by child: the row with which it ends
-	Done         []bool    // by row: its entries were given, for who reads
-	Diag         diag.List // what was found
+	Bad          int                       // lines of which bytes were passed over
+	Children     int32                     // sidechains in the file, numbered from 1
+	Tips         []int32                   // by child: the row with which it ends
+	Done         []bool                    // by row: its entries were given, for who reads
+	Diag         transcript.DiagnosticList // what was found
 
 	pieces   [][]lineRow // the rows while they are entered,
 	entered  int32       // and how many were

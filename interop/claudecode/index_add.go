@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // add takes one object in.
@@ -19,13 +19,13 @@ func (x *index) add(o *jsonl.Object, f *lineFacts) error {
 	if !f.typed {
 		x.Bad++
 		x.refused++
-		x.Note(int32(o.Number), diag.BadLine, "an object without a type")
+		x.Note(int32(o.Number), transcript.DiagBadLine, "an object without a type")
 		return nil
 	}
 	r := &f.row
 	r.head, r.Unit = i, i
 	if o.Part {
-		x.Note(r.Line, diag.Oversize, jsonl.OversizeDetail(o.Size, jsonl.MaxLine))
+		x.Note(r.Line, transcript.DiagOversize, jsonl.OversizeDetail(o.Size, jsonl.MaxLine))
 	}
 	if f.known {
 		x.genuine++
@@ -79,10 +79,11 @@ func (x *index) identify(r *lineRow, odd []byte, i int32) bool {
 	if at, ok := x.byKey[r.Key]; ok {
 		before := x.early(at)
 		if before.sum == r.sum {
-			x.Note(r.Line, diag.DuplicateID, fmt.Sprintf("line %d again", before.Line))
+			x.Note(r.Line, transcript.DiagDuplicateID, fmt.Sprintf("line %d again", before.Line))
 			return false
 		}
-		x.Note(r.Line, diag.DuplicateID, fmt.Sprintf("line %d has the same id: this one answers to it", before.Line))
+		x.Note(r.Line, transcript.DiagDuplicateID,
+			fmt.Sprintf("line %d has the same id: this one answers to it", before.Line))
 		before.Flags |= flagPast
 	}
 	x.byKey[r.Key] = i

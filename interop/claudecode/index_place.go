@@ -1,6 +1,6 @@
 package claudecode
 
-import "github.com/coppice-go/coppice/internal/diag"
+import "github.com/coppice-go/coppice/transcript"
 
 // cutCircles cuts circles, and says which model is in force where.
 func (x *index) cutCircles() {
@@ -45,7 +45,7 @@ func (x *index) cut(trail []int32, at int32) (place int) {
 		}
 	}
 	r := &x.Rows[trail[place]]
-	x.Note(r.Line, diag.Cycle, "its parents lead back to it: it starts a root")
+	x.Note(r.Line, transcript.DiagCycle, "its parents lead back to it: it starts a root")
 	r.Up = noRow
 	return place
 }

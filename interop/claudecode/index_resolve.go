@@ -1,6 +1,6 @@
 package claudecode
 
-import "github.com/coppice-go/coppice/internal/diag"
+import "github.com/coppice-go/coppice/transcript"
 
 // How far apart in the file the pieces of one message may lie, and how much they may hold together.
 const (
@@ -38,12 +38,13 @@ func (x *index) resolve() {
 // sidechains sorts rows into the session and its children. A file of nothing but sidechains is itself the
 // transcript of an agent that a session started, and has none.
 func (x *index) sidechains() {
-	own := false
+	own, side := false, false
 	for i := range x.Rows {
 		r := &x.Rows[i]
 		own = own || r.Kind.Speaks() && r.Flags&flagSide == 0
+		side = side || r.Kind.Speaks() && r.Flags&flagSide != 0
 	}
-	x.agentFile(own)
+	x.agentFile(own || !side && x.AgentID == "") // nothing is said yet: it is a session's until the file says else
 	if !own {
 		return
 	}
@@ -144,8 +145,9 @@ func (x *index) follow() {
 		case r.names == x.forked:
 			r.link = before
 		case r.Flags&flagNamed != 0 && !(ok && r.Child != 0):
-			x.Note(r.Line, diag.Orphan, "its parent is not in the file, or not before it: it goes on from the "+
-				"line before it")
+			x.Note(r.Line, transcript.DiagOrphan,
+				"its parent is not in the file, or not before it: it goes on from the "+
+					"line before it")
 			fallthrough
 		default:
 			r.link = before
@@ -180,7 +182,7 @@ func (x *index) climb(i int32) int32 {
 	switch {
 	case i == noRow || x.Rows[i].Kind.Speaks():
 	case x.Rows[i].link == linkVisiting:
-		x.Note(x.Rows[i].Line, diag.Cycle, "parents lead back to this line")
+		x.Note(x.Rows[i].Line, transcript.DiagCycle, "parents lead back to this line")
 		found = noRow
 	default:
 		found = x.Rows[i].link
@@ -264,7 +266,7 @@ func (x *index) answers() {
 			r.call = noRow
 		}
 		if r.call == noRow {
-			x.Note(r.Line, diag.OrphanResult, "a result whose call is not in the file")
+			x.Note(r.Line, transcript.DiagOrphanResult, "a result whose call is not in the file")
 			continue
 		}
 		m := &x.Rows[x.Rows[r.call].Unit]

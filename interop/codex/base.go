@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // maxBases bounds the files that a session's beginning is spread over.
@@ -54,7 +54,7 @@ func (r *Reader) trace() (chain []*part) {
 			if !errors.Is(err, fs.ErrNotExist) {
 				detail += ": " + err.Error()
 			}
-			r.diag.Add("", uint64(p.At.Line), diag.Noted, detail)
+			r.diag.Add("", uint64(p.At.Line), transcript.DiagNoted, detail)
 			r.costs.before = true
 			return chain
 		}
@@ -164,7 +164,7 @@ func (r *Reader) nextFile() {
 		r.chain = r.chain[:n]
 		in, err := r.openBase(b.name)
 		if err != nil {
-			r.diag.Add("", 0, diag.Noted, fmt.Sprintf("%s is not read: %s", b.name, err))
+			r.diag.Add("", 0, transcript.DiagNoted, fmt.Sprintf("%s is not read: %s", b.name, err))
 			return
 		}
 		b.in, b.left = in, io.LimitedReader{R: in, N: b.size}
@@ -205,7 +205,7 @@ func (r *Reader) leave(why error) {
 		why = nil
 	}
 	if err := errors.Join(why, b.in.Close()); err != nil {
-		r.diag.Add("", 0, diag.Noted, b.name+": "+err.Error())
+		r.diag.Add("", 0, transcript.DiagNoted, b.name+": "+err.Error())
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
@@ -39,7 +38,7 @@ func (r *Reader) setHeader(l rolloutLine) error {
 		h.ID = id
 	} else {
 		if err := r.title(&h); err != nil {
-			r.diag.Add("", 0, diag.Noted, err.Error())
+			r.diag.Add("", 0, transcript.DiagNoted, err.Error())
 		}
 	}
 	text := func(s string) []byte {

@@ -3,7 +3,6 @@ package codex
 import (
 	"fmt"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
@@ -33,7 +32,7 @@ func (r *Reader) open(a position, typ string, room int) []byte {
 func (r *Reader) put(a position, raw []byte) (whole bool) {
 	fitted, whole := jsonl.Fit(raw)
 	if !whole {
-		r.note(a.ID(), a.Line, diag.Oversize,
+		r.note(a.ID(), a.Line, transcript.DiagOversize,
 			jsonl.OversizeDetail(int64(len(raw)), jsonl.MaxEntry))
 	}
 	r.out = append(r.out, transcript.Draft{Raw: fitted})
@@ -60,7 +59,7 @@ func (r *Reader) custom(a position, kind string, data []byte) {
 func (r *Reader) take(p *rolloutPiece) {
 	r.addNotes(p.Notes)
 	if p.Cut {
-		r.note(p.At.ID(), p.At.Line, diag.Oversize,
+		r.note(p.At.ID(), p.At.Line, transcript.DiagOversize,
 			jsonl.OversizeDetail(p.Size, jsonl.MaxLine))
 		r.flush("")
 		r.custom(p.At, "line", fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, p.Size, jsonl.MaxLine))
@@ -69,16 +68,18 @@ func (r *Reader) take(p *rolloutPiece) {
 	switch {
 	case p.Form == formUnknown && p.Type == nil:
 		r.bad++
-		r.note("", p.At.Line, diag.BadLine, "an object without a type")
+		r.note("", p.At.Line, transcript.DiagBadLine, "an object without a type")
 	case p.Form == formUnknown, p.Form == formState, p.Form == formHead:
 		r.aside(p.At, rawjson.Text(p.Type), p.Raw)
 	case string(p.Type) == `"response_item"`, string(p.Type) == `"inter_agent_communication"` && p.Act == actUnsaid:
 		r.item(p, 1)
+		r.late(r.echoes.Item())
 	case string(p.Type) == `"event_msg"`:
 		r.event(p)
 	case string(p.Type) == `"turn_context"`:
 		r.context(p)
 	case string(p.Type) == `"compacted"`:
+		r.late(r.echoes.Drain())
 		r.compacted(p.At, p.Payload)
 	default:
 		r.aside(p.At, rawjson.Text(p.Type), p.Raw)
@@ -99,8 +100,16 @@ func (r *Reader) aside(a position, kind string, raw []byte) {
 	}
 }
 
+// late keeps events that no item repeats.
+func (r *Reader) late(events []waitingEvent) {
+	for _, e := range events {
+		r.aside(e.At, e.Kind, e.Raw)
+	}
+}
+
 // context notes the model and how hard it thinks.
 func (r *Reader) context(p *rolloutPiece) {
+	r.late(r.echoes.Begun())
 	r.flush("")
 	a := p.At
 	r.custom(a, "turn_context", p.Raw)
@@ -129,18 +138,21 @@ func (r *Reader) event(p *rolloutPiece) {
 	}
 	switch kind {
 	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content":
-		for _, e := range r.echoes.Event(p) {
-			r.aside(e.At, e.Kind, e.Raw)
-		}
+		r.late(r.echoes.Event(p))
 	case "agent_reasoning_section_break":
 		r.echoes.Dropped++
 	case "token_count":
 		r.counted(p)
 		r.aside(p.At, kind, p.Raw)
 	case "task_started", "turn_started":
+		r.late(r.echoes.Begun())
 		r.started(p)
 		r.aside(p.At, kind, p.Raw)
+	case "task_complete", "turn_complete":
+		r.late(r.echoes.Drain())
+		r.aside(p.At, kind, p.Raw)
 	case "turn_aborted":
+		r.late(r.echoes.Drain())
 		r.flush("aborted")
 		r.custom(p.At, kind, p.Raw)
 	case "thread_name_updated":

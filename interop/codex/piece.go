@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // itemAct is what an item does to the conversation.
@@ -79,7 +79,7 @@ func (a position) Kept() position {
 // lineNotes are what was found in the lines, bounded as a list of diagnostics is.
 type lineNotes struct {
 	List []lineNote
-	More int // beyond diag.Max
+	More int // beyond transcript.MaxDiagnostics
 	Bad  int // lines spoiled
 }
 
@@ -90,7 +90,7 @@ type lineNote struct {
 }
 
 func (n *lineNotes) add(number int, kind, detail string, bad int) {
-	if n.Bad += bad; len(n.List) < diag.Max {
+	if n.Bad += bad; len(n.List) < transcript.MaxDiagnostics {
 		n.List = append(n.List, lineNote{number, kind, detail})
 	} else {
 		n.More++

@@ -3,7 +3,7 @@ package codex
 import (
 	"testing"
 
-	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // TestNotes: of what is found between two objects no more is held than is told; the rest is counted.
@@ -11,9 +11,9 @@ func TestNotes(t *testing.T) {
 	var n lineNotes
 	const many = 10_000
 	for i := range many {
-		n.add(i, diag.BadLine, "x", i%2)
+		n.add(i, transcript.DiagBadLine, "x", i%2)
 	}
-	if len(n.List) != diag.Max || n.More != many-diag.Max || n.Bad != many/2 {
+	if len(n.List) != transcript.MaxDiagnostics || n.More != many-transcript.MaxDiagnostics || n.Bad != many/2 {
 		t.Errorf("%d are held, %d more, %d bad lines", len(n.List), n.More, n.Bad)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // ownIDPrefix begins the ids of entries that came from a rollout.
@@ -89,7 +88,7 @@ func newLinePlan(
 		p.last[l.ID] = i
 		p.Lines = append(p.Lines, l)
 	}
-	p.parents, _ = tree.ResolveParents(p.Lines)
+	p.parents, _ = transcript.ResolveParents(p.Lines)
 	to, err := p.headOf(head)
 	if err != nil {
 		return nil, nil, err

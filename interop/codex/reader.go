@@ -47,7 +47,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
@@ -70,7 +69,7 @@ type Reader struct {
 	traced bool          // chain was looked for
 	err    error         // sticky
 	bad    int
-	diag   diag.List
+	diag   transcript.DiagnosticList
 
 	out  []transcript.Draft
 	at   int
@@ -129,14 +128,15 @@ func (r *Reader) begin() (err error) {
 		switch {
 		case l.Form == formUnknown || l.Form == formState:
 			r.bad++
-			r.diag.Add("", uint64(o.Number), diag.BadLine, "before the session's first line, and none of Codex's")
+			r.diag.Add("", uint64(o.Number), transcript.DiagBadLine,
+				"before the session's first line, and none of Codex's")
 			continue
 		case l.Form == formEnvelope && string(l.Type) == `"session_meta"`, l.Form == formHead:
 			r.first = p
 			return r.setHeader(l)
 		}
 		r.first = p
-		r.diag.Add("", uint64(o.Number), diag.NoHeader,
+		r.diag.Add("", uint64(o.Number), transcript.DiagNoHeader,
 			"the file does not begin with a session's line: a header was made")
 		return r.setHeader(rolloutLine{Stamp: l.Stamp})
 	}
@@ -227,7 +227,7 @@ func (r *Reader) finish() {
 		r.custom(e.At, e.Kind, e.Raw)
 	}
 	if n := r.echoes.Dropped; n > 0 {
-		r.diag.Add("", 0, diag.Noted, fmt.Sprintf("%d events say again what an item says: left out", n))
+		r.diag.Add("", 0, transcript.DiagNoted, fmt.Sprintf("%d events say again what an item says: left out", n))
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
@@ -246,7 +245,7 @@ func TestContinueAtTheHead(t *testing.T) {
 					t.Errorf("the second time\n%s\n%s", diff, again[len(f.data):])
 				}
 				for _, found := range read(t, f.format, []byte(again)).found {
-					if found.Kind != diag.Converted { // version 2
+					if found.Kind != transcript.DiagConverted { // version 2
 						t.Errorf("the second time: %v\n%s", found, again[len(f.data):])
 					}
 				}

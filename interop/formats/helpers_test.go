@@ -12,7 +12,6 @@ import (
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -79,7 +78,7 @@ func tryRead(f interop.Format, src interop.Source) (session, error) {
 		s.entries = append(s.entries, l.Entry(uint64(len(s.entries))))
 	}
 	var found []transcript.Diagnostic
-	s.parents, found = tree.ResolveParents(lines)
+	s.parents, found = transcript.ResolveParents(lines)
 	s.found = append(r.Diagnostics(), found...)
 	return s, r.Close()
 }

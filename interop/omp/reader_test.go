@@ -18,7 +18,6 @@ import (
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -226,7 +225,7 @@ func FuzzReader(f *testing.F) {
 		if r.Verbatim() && rebuilt != string(data) {
 			t.Fatalf("verbatim, but %q became %q", data, rebuilt)
 		}
-		tree.ResolveParents(lines)
+		transcript.ResolveParents(lines)
 		var entries []transcript.Entry
 		for i, l := range lines {
 			entries = append(entries, l.Entry(uint64(i)))

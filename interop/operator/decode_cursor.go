@@ -51,7 +51,11 @@ func (c *cursor) key() []byte {
 	}
 	escaped := end < len(c.p) && c.p[end] == '\\'
 	if escaped {
-		end = stringEnd(c.p, c.i) - 1
+		after, err := rawjson.SkipString(c.p, c.i)
+		if err != nil {
+			after = len(c.p)
+		}
+		end = after - 1
 	}
 	c.from = c.i
 	if c.i = rawjson.Space(c.p, end+1); c.i < len(c.p) {
@@ -75,54 +79,16 @@ func (c *cursor) member(dst, key, val []byte) []byte {
 
 // value returns a value, and passes it.
 func (c *cursor) value() []byte {
-	from, end := c.i, len(c.p)
-	if from >= end {
+	from := c.i
+	if from >= len(c.p) {
 		return []byte("null")
 	}
-	switch open := c.p[from]; open {
-	case '"':
-		end = stringEnd(c.p, from)
-	case '{', '[':
-		m := rawjson.Walk(c.p[from:])
-		for m.Next() {
-		}
-		if m.Err == nil {
-			end = from + m.Pos
-		}
-	default:
-		end = from + 1
-		for end < len(c.p) && c.p[end] > ' ' && c.p[end] != ',' && c.p[end] != ']' && c.p[end] != '}' {
-			end++
-		}
+	end, err := rawjson.SkipEnd(c.p, from)
+	if err != nil {
+		end = len(c.p)
 	}
 	c.i = end
 	return c.p[from:end]
-}
-
-// stringEnd returns the end of the string that begins at p[i].
-func stringEnd(p []byte, i int) int {
-	const short = 16 // bytes that are looked at one by one: most strings are names and ids
-	at := i + 1
-	for to := min(len(p), at+short); at < to && p[at] != '\\'; at++ {
-		if p[at] == '"' {
-			return at + 1
-		}
-	}
-	for at < len(p) {
-		n := bytes.IndexByte(p[at:], '"')
-		if n < 0 {
-			break
-		}
-		end := at + n
-		slashes := end
-		for slashes > at && p[slashes-1] == '\\' {
-			slashes--
-		}
-		if at = end + 1; (end-slashes)&1 == 0 {
-			return at
-		}
-	}
-	return len(p)
 }
 
 // stringBytes returns what is in a string, nothing if the value is none, and whether that is what the file has.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // FuzzReader: whatever the bytes, reading ends, gives only lines that can be appended, and what was read can be
@@ -38,7 +37,7 @@ func FuzzReader(f *testing.F) {
 			}
 			drafts = append(drafts, transcript.Draft{Raw: l.Raw})
 		}
-		tree.ResolveParents(lines)
+		transcript.ResolveParents(lines)
 		transcript.BuildContext(entriesOf(lines), transcript.Operator)
 		var out bytes.Buffer
 		seq := func(yield func(transcript.Draft, error) bool) {

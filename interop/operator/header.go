@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
@@ -71,7 +70,7 @@ func (r *Reader) setOldHeader(o jsonl.Entry) error {
 func (r *Reader) makeHeader(o jsonl.Entry) error {
 	at := r.stamp(o)
 	r.header = interop.Header{Version: sessionVersion, Created: at, Made: true}
-	r.in.Note(o, diag.NoHeader, "the file has no session header: one was made")
+	r.in.Note(o, transcript.DiagNoHeader, "the file has no session header: one was made")
 	return r.begun(jsonl.Entry{Line: transcript.Line{Time: o.Time}, Number: o.Number},
 		rawjson.Object("type", []byte(`"session"`), "version", []byte("3"), "timestamp", isoOf(at),
 			"cwd", []byte(`""`)))
@@ -86,7 +85,7 @@ func (r *Reader) begun(o jsonl.Entry, raw []byte) error {
 			return err
 		}
 		if h.ID, raw = id, rawjson.WithField(raw, "id", rawjson.AppendString(nil, id)); !h.Made {
-			r.in.Note(o, diag.Converted, "the header has no id: one was made")
+			r.in.Note(o, transcript.DiagConverted, "the header has no id: one was made")
 		}
 	}
 	h.Raw = bytes.Clone(raw)

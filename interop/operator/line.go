@@ -3,7 +3,6 @@ package operator
 import (
 	"bytes"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
@@ -41,8 +40,9 @@ func (r *Reader) foreign(o jsonl.Entry, p place, body []byte) [][]byte {
 	from := len(name)
 	lines := r.line(p, closeObject(append(name, body...), from))
 	if _, err := transcript.ParseLine(lines[0]); err != nil { // one level deeper than it was
-		r.in.Note(o, diag.Oversize, "nested too deeply for an entry: its data is left out, the bytes are in the "+
-			"original file")
+		r.in.Note(o, transcript.DiagOversize,
+			"nested too deeply for an entry: its data is left out, the bytes are in the "+
+				"original file")
 		lines = r.line(p, name[:from-len(`,"data":`)])
 	}
 	return lines

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/internal/blob"
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
@@ -109,7 +108,7 @@ func (r *Reader) begin() error {
 		r.first = &o
 		return r.makeHeader(o)
 	}
-	r.in.Refuse(o, diag.BadLine, "neither a session header nor an entry")
+	r.in.Refuse(o, transcript.DiagBadLine, "neither a session header nor an entry")
 	return nil
 }
 
@@ -164,12 +163,12 @@ func (r *Reader) entry() ([][]byte, error) {
 	}
 	switch {
 	case o.Type == "session", o.Type == "session_header", o.Type == "metadata":
-		r.in.Refuse(o, diag.BadLine, "another session header: skipped")
+		r.in.Refuse(o, transcript.DiagBadLine, "another session header: skipped")
 		return nil, nil
 	case o.Type == "" && isOldMessage(o) || r.old && isOldMessage(o):
 		return r.fit(o, r.oldMessage)
 	case o.Type == "":
-		r.in.Refuse(o, diag.BadLine, "an object without a type")
+		r.in.Refuse(o, transcript.DiagBadLine, "an object without a type")
 		return nil, nil
 	}
 	return r.fit(o, r.convert)
@@ -258,7 +257,7 @@ func (r *Reader) id(o jsonl.Entry) (string, error) {
 		return "", err
 	}
 	if !r.old {
-		r.in.Note(o, diag.Converted, "an entry without an id: one was made")
+		r.in.Note(o, transcript.DiagConverted, "an entry without an id: one was made")
 	}
 	return id, nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -144,7 +143,7 @@ func TestOlderForm(t *testing.T) {
 	if err != nil || len(lines) != 5 || r.BadLines() != 1 || r.Verbatim() || h.Made {
 		t.Fatalf("%d lines, %d bad, %v", len(lines), r.BadLines(), err)
 	}
-	parents, found := tree.ResolveParents(lines)
+	parents, found := transcript.ResolveParents(lines)
 	if diff := cmp.Diff([]int64{-1, 0, 1, 2, 3}, parents); diff != "" || found != nil {
 		t.Errorf("parents %v, %v", parents, found)
 	}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
@@ -31,7 +30,7 @@ func (f *Reader) setHeader(l jsonl.Entry) error {
 		n, err := strconv.ParseFloat(s, 64)
 		if err != nil || n != n {
 			n = currentVersion
-			f.in.Note(l, diag.Converted, fmt.Sprintf("version %.40s read as %d", v, currentVersion))
+			f.in.Note(l, transcript.DiagConverted, fmt.Sprintf("version %.40s read as %d", v, currentVersion))
 		}
 		h.Version = int(min(max(n, 0), 1<<30))
 	}
@@ -44,12 +43,12 @@ func (f *Reader) setHeader(l jsonl.Entry) error {
 			return err
 		}
 		h.ID, h.Raw = id, rawjson.WithField(h.Raw, "id", rawjson.AppendString(nil, id))
-		f.in.Note(l, diag.Converted, "the header has no id: one was made")
+		f.in.Note(l, transcript.DiagConverted, "the header has no id: one was made")
 	}
 	if h.Version < currentVersion {
 		rest := rawjson.WithField(rawjson.WithField(h.Raw, "type", nil), "version", nil)
 		h.Raw = append([]byte(`{"type":"session","version":3,`), rest[1:]...)
-		f.in.Note(l, diag.Converted, fmt.Sprintf("version %d converted to %d", h.Version, currentVersion))
+		f.in.Note(l, transcript.DiagConverted, fmt.Sprintf("version %d converted to %d", h.Version, currentVersion))
 	}
 	f.ids = append(f.ids, "")
 	f.started = true
@@ -72,7 +71,7 @@ func (f *Reader) makeHeader(l jsonl.Entry) error {
 		Raw: fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":""}`, id,
 			at.UTC().Format("2006-01-02T15:04:05.000Z")),
 	}
-	f.in.Note(l, diag.NoHeader, "the file has no session header: one was made")
+	f.in.Note(l, transcript.DiagNoHeader, "the file has no session header: one was made")
 	f.started = true
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/blob"
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/transcript"
@@ -15,7 +14,7 @@ import (
 // convert makes a version 3 line of an object of the file. nil = there is none.
 func (f *Reader) convert(l jsonl.Entry) ([]byte, error) {
 	if l.Type == "session" {
-		f.in.Note(l, diag.BadLine, "another session header: skipped")
+		f.in.Note(l, transcript.DiagBadLine, "another session header: skipped")
 		f.index("")
 		return nil, nil
 	}
@@ -45,7 +44,7 @@ func (f *Reader) convert(l jsonl.Entry) ([]byte, error) {
 		raw = f.chain(raw, l, id)
 	case l.ID == "":
 		raw = placed(raw, id, rawjson.Field(raw, "parentId"))
-		f.in.Note(l, diag.Converted, "an entry without an id: one was made")
+		f.in.Note(l, transcript.DiagConverted, "an entry without an id: one was made")
 	}
 	f.index(id)
 	if f.header.Version < currentVersion && l.Type == "message" {
@@ -69,8 +68,9 @@ func (f *Reader) spoken(l jsonl.Entry, id string, raw []byte) []byte {
 	}
 	if len(out) > jsonl.MaxEntry {
 		if stored, _ := blob.Externalise(out); len(stored) > jsonl.MaxEntry {
-			f.in.Remark(o, diag.Oversize, fmt.Sprintf("%d bytes with its images, over the limit of %d: the line "+
-				"stays as it is", len(out), jsonl.MaxEntry))
+			f.in.Remark(o, transcript.DiagOversize,
+				fmt.Sprintf("%d bytes with its images, over the limit of %d: the line "+
+					"stays as it is", len(out), jsonl.MaxEntry))
 			return bytes.Clone(raw)
 		}
 	}
@@ -121,8 +121,9 @@ func (f *Reader) chain(raw []byte, l jsonl.Entry, id string) []byte {
 	case err == nil && float64(at) == n && at >= 0 && at < int64(len(f.ids)) && f.ids[at] != "":
 		return rawjson.WithField(raw, "firstKeptEntryId", rawjson.AppendString(nil, f.ids[at]))
 	}
-	f.in.Note(l, diag.KeptMissing, fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing "+
-		"is kept", index))
+	f.in.Note(l, transcript.DiagKeptMissing,
+		fmt.Sprintf("keeps from line object %.20s, which is no earlier entry: nothing "+
+			"is kept", index))
 	return raw
 }
 

@@ -15,7 +15,6 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
@@ -128,7 +127,7 @@ func (f *Reader) begin() error {
 		return f.makeHeader(l)
 	default:
 		f.anything = true
-		f.in.Refuse(l, diag.BadLine, "neither a session header nor an entry")
+		f.in.Refuse(l, transcript.DiagBadLine, "neither a session header nor an entry")
 	}
 	return nil
 }
@@ -141,7 +140,7 @@ func (f *Reader) slot(l jsonl.Entry, detail string) {
 		f.in.Change() // it has no place among header and entries: the original keeps it
 		return
 	}
-	f.in.NoteOnce(l, diag.Converted, detail)
+	f.in.NoteOnce(l, transcript.DiagConverted, detail)
 }
 
 // Next returns the next entry as a draft with Raw set: a line of version 3 with an id. io.EOF = the end. Any
@@ -190,7 +189,7 @@ func (f *Reader) object() (jsonl.Entry, error) {
 			return l, nil
 		case l.Raw != nil && !l.Part:
 			f.anything = true
-			f.in.Refuse(l, diag.BadLine, "an object without a type")
+			f.in.Refuse(l, transcript.DiagBadLine, "an object without a type")
 		}
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -64,7 +63,7 @@ func tryReadFile(r io.Reader) (sessionFile, error) {
 		f.entries = append(f.entries, transcript.Entry{Ordinal: uint64(len(f.entries)), ID: l.ID, ParentID: l.ParentID, Type: l.Type, Time: l.Time, Raw: l.Raw})
 	}
 	var found []transcript.Diagnostic
-	f.parents, found = tree.ResolveParents(lines)
+	f.parents, found = transcript.ResolveParents(lines)
 	f.diag = append(f.reader.Diagnostics(), found...)
 	return f, nil
 }

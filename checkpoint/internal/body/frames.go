@@ -12,7 +12,7 @@ const (
 	leastRun  = 1 << 10 // the least that is a run of its own between others
 )
 
-// The lists of a body, whose lines are told apart by their keys.
+// The lists of a body. The key of a line determines its list.
 const (
 	Pool = iota
 	Tail

@@ -3,15 +3,25 @@
 // again byte for byte; no input makes any of them panic, and none recurses or allocates by what the
 // input declares (I15).
 //
-// Commit lines, preludes and documents are of this form; a scanner for user JSON is here too.
+// Commit lines, preludes and documents are of this form. The JSON of users within them is only scanned, by
+// internal/rawjson; strings have an AppendString of their own here, since the form is part of what is on disk.
 package canon
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// MaxDepth is the limit for the nesting of a caller's JSON. EnvelopeDepth bounds a whole document or
+// patch: what is wrapped around user JSON is a few levels deep.
+const (
+	MaxDepth      = rawjson.MaxDepth
+	EnvelopeDepth = MaxDepth + 8
 )
 
 // MaxState is the longest JSON value, in bytes, that a user may have us keep within a document.
@@ -54,12 +64,25 @@ type Field struct {
 	Value *string
 }
 
+// scan finds the end of the JSON value that starts at p[i], after optional white space. compact reports whether there
+// was no white space in or before it. Above depth limit the error is a *LimitError.
+func scan(p []byte, i, limit int) (end int, compact bool, err error) {
+	end, compact, err = rawjson.Scan(p, i, limit)
+	switch {
+	case errors.Is(err, rawjson.ErrDepth):
+		return 0, false, &LimitError{What: "nesting of JSON", Limit: int64(limit), Value: int64(limit) + 1}
+	case err != nil:
+		return 0, false, Malformed("JSON value at byte %d: %v", i, err)
+	}
+	return end, compact, nil
+}
+
 // AppendJSON adds raw, what of at most MaxState bytes, without its white space, after checking it.
 func AppendJSON(dst, raw []byte, what string) ([]byte, error) {
 	if err := AtMost(what, len(raw), MaxState); err != nil {
 		return nil, err
 	}
-	end, compact, err := Scan(raw, 0, MaxDepth)
+	end, compact, err := scan(raw, 0, MaxDepth)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
@@ -78,7 +101,7 @@ func AppendJSON(dst, raw []byte, what string) ([]byte, error) {
 
 // Whole checks that raw is one compact JSON value and nothing else.
 func Whole(raw []byte, what string) error {
-	end, compact, err := Scan(raw, 0, EnvelopeDepth)
+	end, compact, err := scan(raw, 0, EnvelopeDepth)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

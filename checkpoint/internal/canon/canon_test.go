@@ -21,7 +21,7 @@ var samples = []string{
 
 // scanned says whether all of p is one value, as json.Valid does.
 func scanned(p []byte) (ok, compact bool) {
-	end, compact, err := Scan(p, 0, EnvelopeDepth)
+	end, compact, err := scan(p, 0, EnvelopeDepth)
 	if err != nil {
 		return false, false
 	}
@@ -56,7 +56,7 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, p []byte) {
-		_, _, err := Scan(p, 0, EnvelopeDepth)
+		_, _, err := scan(p, 0, EnvelopeDepth)
 		if _, ok := errors.AsType[*LimitError](err); ok {
 			return
 		}
@@ -68,14 +68,15 @@ func FuzzScan(f *testing.F) {
 
 func TestScanDepth(t *testing.T) {
 	nest := func(n int) []byte { return []byte(strings.Repeat(`[{"a":`, n/2) + "1" + strings.Repeat("}]", n/2)) }
-	if _, _, err := Scan(nest(MaxDepth), 0, MaxDepth); err != nil {
+	if _, _, err := scan(nest(MaxDepth), 0, MaxDepth); err != nil {
 		t.Error(err)
 	}
 	var limit *LimitError
-	if _, _, err := Scan(nest(MaxDepth+2), 0, MaxDepth); !errors.As(err, &limit) || limit.Limit != MaxDepth || limit.Value != MaxDepth+1 {
+	if _, _, err := scan(nest(MaxDepth+2), 0, MaxDepth); !errors.As(err, &limit) || limit.Limit != MaxDepth ||
+		limit.Value != MaxDepth+1 {
 		t.Errorf("two too deep: %v", err)
 	}
-	if _, _, err := Scan(bytes.Repeat([]byte("["), 20<<20), 0, EnvelopeDepth); !errors.As(err, &limit) {
+	if _, _, err := scan(bytes.Repeat([]byte("["), 20<<20), 0, EnvelopeDepth); !errors.As(err, &limit) {
 		t.Errorf("20 MB of brackets: %v", err)
 	}
 }
@@ -155,7 +156,7 @@ func BenchmarkScan4K(b *testing.B) {
 	p := []byte(`{"state":{"list":[` + strings.Repeat(`{"title":"a step of the plan","done":false,"n":12345},`, 75) + `null]}}`)
 	b.SetBytes(int64(len(p)))
 	for b.Loop() {
-		if _, _, err := Scan(p, 0, EnvelopeDepth); err != nil {
+		if _, _, err := scan(p, 0, EnvelopeDepth); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 const (
@@ -173,16 +175,16 @@ func (c *Cursor) Text() string {
 		c.Fail()
 		return ""
 	}
-	end := ScanString(c.P, c.At)
-	if end < 0 {
+	end, escaped, err := rawjson.StringEnd(c.P, c.At)
+	if err != nil {
 		c.Fail()
 		return ""
 	}
 	token := c.P[c.At:end]
 	c.At = end
-	plain := true
+	plain := !escaped
 	for _, b := range token[1 : len(token)-1] {
-		plain = plain && b != '\\' && b < utf8.RuneSelf
+		plain = plain && b < utf8.RuneSelf
 	}
 	if plain {
 		return string(token[1 : len(token)-1])
@@ -236,7 +238,7 @@ func (c *Cursor) Value(limit int) json.RawMessage {
 	if !c.OK {
 		return nil
 	}
-	end, compact, err := Scan(c.P, c.At, limit)
+	end, compact, err := scan(c.P, c.At, limit)
 	if err != nil || !compact {
 		c.Fail()
 		return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // tree is a JSON value taken apart as far as its tokens: every node keeps the bytes that spell it.
@@ -45,7 +46,7 @@ func parseTree(p []byte) (*tree, error) {
 func (t *tree) parse(p []byte, i int) (*node, int) {
 	n := &node{at: i}
 	if c := p[i]; c != '{' && c != '[' {
-		end := canon.ScanScalar(p, i)
+		end, _ := rawjson.ScalarEnd(p, i)
 		n.raw = p[i:end]
 		return n, end
 	}
@@ -56,7 +57,7 @@ func (t *tree) parse(p []byte, i int) (*node, int) {
 			i++
 		}
 		if object {
-			end := canon.ScanString(p, i)
+			end, _, _ := rawjson.StringEnd(p, i)
 			name := unquote(p[i:end])
 			if seen[name] {
 				return nil, end
@@ -216,8 +217,8 @@ func (n *node) members() map[string]*node {
 	return m
 }
 
-// appendMoves extends a patch that gives got by the moves that bring the members of got's objects into
-// the order of want. ok is false where more than the order differs, or nothing does.
+// appendMoves extends a patch whose result is got by the moves that bring the members of got's objects
+// into the order of want. ok is false if more than the order differs, or if nothing does.
 func appendMoves(patch, got []byte, want *tree) (moved []byte, ok bool) {
 	t, err := parseTree(got)
 	if err != nil {

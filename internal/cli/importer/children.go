@@ -26,7 +26,7 @@ func children(ctx context.Context, st *coppice.Store, f interop.Family, grow boo
 	}
 	places, err := placesOf(ctx, st, f, grow, res)
 	if err != nil {
-		return fmt.Errorf("sessions within: %w", err)
+		return fmt.Errorf("sessions in the file: %w", err)
 	}
 	for range 2 { // the second time for those that do not match their sessions
 		if !slices.ContainsFunc(places, func(is place) bool { return !is.unchanged }) {
@@ -54,7 +54,7 @@ func importChildren(
 			is = places[i]
 		default:
 			res.note(child)
-			is, err = childPlace(ctx, st, child.Header.ID, res.Session, -1)
+			is, err = childPlace(ctx, st, child.Header.ID, res.Session, -1, false)
 		}
 		i++
 		stays := place{unchanged: true}
@@ -62,10 +62,12 @@ func importChildren(
 			err = importChild(ctx, st, child, is, res)
 		}
 		if _, other := errors.AsType[*otherError](err); other {
-			stays, err = place{id: is.apart}, nil
+			stays, err = place{id: is.apart, stale: []string{is.id}}, nil
+		} else if err == nil {
+			err = dropImports(ctx, st, is.stale, res)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("a session within: %w", err)
+			return nil, fmt.Errorf("session in the file: %w", err)
 		}
 		left = append(left, stays)
 	}
@@ -95,12 +97,9 @@ func placesOf(
 			}
 			n++
 		}
-		is, err := childPlace(ctx, st, child.Header.ID, res.Session, n)
+		is, err := childPlace(ctx, st, child.Header.ID, res.Session, n, grow)
 		if err != nil {
 			return nil, err
-		}
-		if is.grows && !grow {
-			is = place{id: is.apart}
 		}
 		res.note(child)
 		places = append(places, is)
@@ -117,18 +116,15 @@ func (r *Result) note(child interop.Child) {
 
 // childPlace finds the place of a child: under its own id, or, if another session has that, under
 // one derived from the ids of parent and child. The child is unchanged if one of these sessions has
-// its n entries, or was deleted; if it has grown, it may be appended to the newest of them. n < 0:
-// an existing session is never the child's.
-func childPlace(ctx context.Context, st *coppice.Store, id, parent string, n int) (is place, err error) {
-	of := parent + "\x00" + id
-	ids := []string{id}
-	if layout.ValidID(id) != nil {
-		ids = nil
-	}
-	for k := 1; k < maxApart; k++ {
-		ids = append(ids, apartFrom(derived([]byte(of)), k))
-	}
-	for _, id := range append(ids, derived([]byte(of+"\x00"+strconv.Itoa(n)))) {
+// more than its n entries, or if all of them were deleted. With grow it may be appended to the newest
+// of them, which compares them; without, or if that one was used, it is unchanged with n entries too. n < 0: an
+// existing session is
+// never the child's.
+func childPlace(
+	ctx context.Context, st *coppice.Store, id, parent string, n int, grow bool,
+) (is place, err error) {
+	deleted := ""
+	for id := range childIDs(id, parent, n) {
 		info, has, err := look(ctx, st, id, n)
 		switch {
 		case err != nil:
@@ -136,15 +132,36 @@ func childPlace(ctx context.Context, st *coppice.Store, id, parent string, n int
 		case has == nothing && is.grows:
 			is.apart = id
 			return is, nil
+		case has == nothing && deleted != "":
+			return place{id: deleted, unchanged: true}, nil
 		case has == nothing:
 			return place{id: id}, nil
-		case n >= 0 && (info == nil || info.Parent == parent && info.imported >= n):
+		case n < 0 || info != nil && info.Parent != parent:
+		case info == nil:
+			deleted = id // a child that was imported anew has a session after it
+		case info.imported > n || info.imported == n && (!grow || info.used):
 			return place{id: id, unchanged: true}, nil
-		case n >= 0 && info.Parent == parent:
+		case grow:
 			is = place{id: id, grows: true}
 		}
 	}
 	return is, nil
+}
+
+// childIDs yields the ids under which a child may be, in the order in which they are tried.
+func childIDs(id, parent string, n int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if layout.ValidID(id) == nil && !yield(id) {
+			return
+		}
+		of := parent + "\x00" + id
+		for k := 1; k < maxApart; k++ {
+			if !yield(apartFrom(derived([]byte(of)), k)) {
+				return
+			}
+		}
+		yield(derived([]byte(of + "\x00" + strconv.Itoa(n))))
+	}
 }
 
 // importChild imports a child at its place.
@@ -162,14 +179,17 @@ func importChild(ctx context.Context, st *coppice.Store, child interop.Child, is
 	opts := &coppice.SessionOptions{ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: res.Session}
 	var s *coppice.Session
 	var err error
+	added := 1
 	if is.grows {
-		s, _, err = grow(ctx, st, all, opts)
+		s, added, err = grow(ctx, st, all, opts)
 	} else {
 		s, err = st.Import(ctx, all, opts)
 	}
 	if err != nil {
 		return err
 	}
-	res.Children = append(res.Children, s.ID())
+	if added > 0 {
+		res.Children = append(res.Children, s.ID())
+	}
 	return s.Close()
 }

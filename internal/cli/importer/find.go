@@ -25,7 +25,7 @@ type File struct {
 	// sessions: it need not be a session.
 	Beside bool
 
-	changed time.Time
+	Changed time.Time
 	agent   bool // named like the transcript of an agent, which may be imported with the session that started it
 }
 
@@ -65,13 +65,13 @@ func Find(ctx context.Context, paths []string) []File {
 				if a.agent != b.agent {
 					return map[bool]int{false: -1, true: 1}[a.agent]
 				}
-				return a.changed.Compare(b.changed)
+				return a.Changed.Compare(b.Changed)
 			})
 			found = append(found, w.found...)
 		case !info.Mode().IsRegular():
 			found = append(found, File{Path: p, Err: fmt.Errorf("%s: %w", p, errNotRegular)})
 		default:
-			found = append(found, File{Path: p, Size: info.Size()})
+			found = append(found, File{Path: p, Size: info.Size(), Changed: info.ModTime()})
 		}
 	}
 	return found
@@ -100,7 +100,7 @@ func (w *walker) folder(dir string) {
 	}
 	if w.folders++; w.folders > maxFolders {
 		if w.folders == maxFolders+1 {
-			w.fail(dir, fmt.Errorf("%s: over %d folders: name the ones below it", dir, maxFolders))
+			w.fail(dir, fmt.Errorf("%s: more than %d folders: import its subfolders one by one", dir, maxFolders))
 		}
 		return
 	}
@@ -114,13 +114,14 @@ func (w *walker) folder(dir string) {
 			w.folder(path)
 		case e.Type()&fs.ModeSymlink != 0:
 			w.links = append(w.links, path)
-		case isSession(path):
+		case IsSession(path):
 			w.file(path)
 		}
 	}
 }
 
-func isSession(path string) bool {
+// IsSession reports whether a file has the name of a session file.
+func IsSession(path string) bool {
 	return strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".jsonl.zst")
 }
 
@@ -141,7 +142,7 @@ func (w *walker) file(path string) {
 		w.fail(path, err)
 	case info.Mode().IsRegular() && w.first(path):
 		w.found = append(w.found, File{
-			Path: path, Size: info.Size(), changed: info.ModTime(),
+			Path: path, Size: info.Size(), Changed: info.ModTime(),
 			Beside: slices.Contains(lists, filepath.Base(path)),
 			agent:  strings.HasPrefix(filepath.Base(path), "agent-"),
 		})
@@ -152,7 +153,7 @@ func (w *walker) file(path string) {
 func (w *walker) link(path string) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		w.folder(path)
-	} else if isSession(path) {
+	} else if IsSession(path) {
 		w.file(path)
 	}
 }

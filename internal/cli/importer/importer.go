@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"slices"
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
@@ -52,6 +53,7 @@ type Result struct {
 	BadLines    int          `json:"badLines"`
 	Diagnostics []Diagnostic `json:"diagnostics"`
 	Children    []string     `json:"children,omitempty"` // sessions within the file: sidechains, agents
+	Replaced    []string     `json:"replaced,omitempty"` // sessions of the file as it was before, now deleted
 	Files       []string     `json:"-"`                  // files of these, by their names for Beside
 }
 
@@ -64,10 +66,11 @@ func FromBytes(name string, p []byte) interop.Source {
 // Import imports one file as one session, with its format's rules for contexts. A file that was
 // imported before with the same bytes is left alone, whatever was done with its session since. If
 // it was shorter then it becomes another session; with Grow, what was added is appended to its
-// session, provided that nothing but imports changed that session and that it holds what the file
-// begins with now. On an error the store holds nothing of the file; if the error came while a
-// session grew, or from a session within, it holds what was imported before, and the next import
-// adds the rest.
+// session, provided that nothing but imports changed that session. Where an entry of that session
+// is another one now, because a later line of the file completed it, the file is imported anew, and
+// the session of before is removed after that. On an error the store holds nothing of the file; if
+// the error came while a session grew, or from a session within, it holds what was imported before,
+// and the next import adds the rest.
 func Import(ctx context.Context, st *coppice.Store, src interop.Source, o Options) (Result, error) {
 	if o.Format == "" {
 		var err error
@@ -80,26 +83,80 @@ func Import(ctx context.Context, st *coppice.Store, src interop.Source, o Option
 		f, err := src.Open()
 		return &counting{f, o.Read}, err
 	}
-	for apart := []string(nil); ; { // at most maxApart of them
+	var tried attempts
+	for { // at most twice for each of maxApart sessions
 		r, err := formats.Open(counted, o.Format, interop.Options{Now: o.Now, Rand: o.Rand})
 		if err != nil {
 			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
 		}
-		res, err := read(ctx, st, src, r, o, apart)
+		res, err := read(ctx, st, src, r, o, &tried)
 		if err = errors.Join(err, r.Close()); err == nil {
-			return res, nil
+			err = tried.drop(ctx, st, &res)
 		}
 		other, ok := errors.AsType[*otherError](err)
-		if !ok {
+		switch {
+		case err == nil:
+			return res, nil
+		case !ok:
 			return Result{}, fmt.Errorf("%s: %w", src.Name, err)
+		case other.id != tried.original: // the original of before may be all that is in the way
+			tried.original = other.id
+		default:
+			tried.apart, tried.original = append(tried.apart, other.id), ""
 		}
-		apart = append(apart, other.id)
 	}
 }
 
+// attempts is what was found out about the sessions of a file that cannot grow.
+type attempts struct {
+	apart    []string // they are none of this file, or not any more
+	original string   // it is to be tried once more, with the file's bytes beside its lines
+}
+
+// drop removes the sessions that an earlier import of the file left, now that it is imported anew. A session that
+// was used since stays.
+func (a *attempts) drop(ctx context.Context, st *coppice.Store, res *Result) error {
+	if len(a.apart) == 0 {
+		return nil
+	}
+	var stale []string
+	for sum, err := range st.List(ctx, coppice.ListOptions{}) {
+		if err != nil {
+			return err
+		}
+		if slices.Contains(a.apart, sum.Parent) {
+			stale = append(stale, sum.ID)
+		}
+	}
+	if err := dropImports(ctx, st, append(stale, a.apart...), res); err != nil {
+		return err
+	}
+	if len(res.Replaced) > 0 { // no other session has the id
+		res.Diagnostics = slices.DeleteFunc(res.Diagnostics, func(d Diagnostic) bool { return d.Kind == idTaken })
+	}
+	return nil
+}
+
+// dropImports removes sessions, except those that were used or are gone already.
+func dropImports(ctx context.Context, st *coppice.Store, ids []string, res *Result) error {
+	for _, id := range ids {
+		err := st.DropImport(ctx, id)
+		switch {
+		case err == nil:
+			res.Replaced = append(res.Replaced, id)
+		case !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	return nil
+}
+
+// idTaken is the kind of diagnostic for a file whose session has another id.
+const idTaken = "id-taken"
+
 // read imports the session that a reader returns, and those within.
 func read(
-	ctx context.Context, st *coppice.Store, src interop.Source, r interop.Reader, o Options, apart []string,
+	ctx context.Context, st *coppice.Store, src interop.Source, r interop.Reader, o Options, tried *attempts,
 ) (Result, error) {
 	h, err := r.Header()
 	if err != nil {
@@ -110,7 +167,7 @@ func read(
 	}
 	is := place{id: o.Session}
 	if o.Session == "" {
-		if is, err = find(ctx, st, h, src, o, apart); err != nil {
+		if is, err = find(ctx, st, h, src, o, tried.apart); err != nil {
 			return Result{}, err
 		}
 	}
@@ -119,13 +176,13 @@ func read(
 		Unchanged: is.unchanged, Grew: is.grows, Diagnostics: []Diagnostic{},
 	}
 	if is.taken != "" {
-		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: "id-taken", Detail: is.taken})
+		res.Diagnostics = append(res.Diagnostics, Diagnostic{Kind: idTaken, Detail: is.taken})
 	}
 	if !is.unchanged {
 		err = importSession(ctx, st, r, h, &res, &coppice.SessionOptions{
 			ID: is.id, Title: h.Title, Cwd: h.Cwd, Parent: h.Parent, Profile: profile(o.Format),
 			Original: func() (io.Reader, error) {
-				if r.Verbatim() {
+				if r.Verbatim() && is.id != tried.original {
 					return nil, nil
 				}
 				return src.Open()
@@ -137,6 +194,9 @@ func read(
 	}
 	if family, ok := r.(interop.Family); ok {
 		err = children(ctx, st, family, o.Grow, &res)
+	}
+	if err == nil {
+		tried.apart = append(tried.apart, is.stale...)
 	}
 	return res, err
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,29 +22,35 @@ import (
 	"github.com/coppice-go/coppice/interop"
 )
 
-// maxApart bounds the sessions that are compared with a file with their id.
-const maxApart = 32
+// maxApart bounds the sessions that are compared with a file with their id. Each time that a file is
+// imported anew takes one more id, and an id that was deleted costs one small read.
+const maxApart = 1024
 
 // place is the session of a file: an existing one, or where to import it.
 type place struct {
-	id        string // "" = a new one
-	unchanged bool   // it exists, with these bytes
-	grows     bool   // it exists, from when the file was shorter
-	apart     string // of a child that grows: its id if it does not match the existing session
-	entries   int    // of the existing session
-	taken     string // why the id is not the one in the file
+	id        string   // "" = a new one
+	unchanged bool     // it exists, with these bytes
+	grows     bool     // it exists, from when the file was shorter
+	apart     string   // of a child that grows: its id if it does not match the existing session
+	stale     []string // sessions of earlier states of it, which go once it is imported
+	entries   int      // of the existing session
+	taken     string   // why the id is not the one in the file
 }
 
 // find finds the place of a file: under the id in the file; if another session has that, under an
-// id derived from the file's bytes, or, with Grow, from the id. So a file is imported once,
-// whatever its id, and again when its bytes have changed. apart are sessions to which the file
+// id derived from the file's bytes, or, with Grow, from the id. A file without an id has, with Grow,
+// one that is derived from its first line, which stays when the file grows. So a file is imported
+// once, whatever its id, and again when its bytes have changed. apart are sessions to which the file
 // cannot be appended although it begins with their bytes.
 func find(
 	ctx context.Context, st *coppice.Store, h interop.Header, src interop.Source, o Options, apart []string,
 ) (is place, err error) {
-	free := ""
-	if !h.Made && layout.ValidID(h.ID) == nil {
-		if is, free, err = findNamed(ctx, st, h.ID, src, o, apart); err != nil || is.id != "" {
+	free, named := "", !h.Made && layout.ValidID(h.ID) == nil
+	if named {
+		if is, free, err = findNamed(ctx, st, h.ID, src, o, apart); err == nil && is.isNew() && o.Grow {
+			is.stale, err = unnamed(ctx, st, src)
+		}
+		if err != nil || is.id != "" {
 			return is, err
 		}
 	}
@@ -60,6 +67,14 @@ func find(
 		return is, err
 	case has == whole:
 		return place{id: id, unchanged: true, entries: entries}, nil
+	case o.Grow && !named:
+		if id, err = firstLineID(src); err != nil {
+			return is, err
+		}
+		if is, free, err = findNamed(ctx, st, id, src, o, apart); is.id == "" {
+			is.id, is.taken = free, ""
+		}
+		return is, err
 	case o.Grow && free != "":
 		is.id = free
 	case has == nothing:
@@ -84,20 +99,64 @@ func findNamed(
 		case has == nothing:
 			return is, at, nil
 		case o.Again:
-			is.taken = has.of(at) + ": imported as a new one"
+			is.taken = has.of(at) + ": imported as a new session"
 			return is, "", nil
-		case has == whole:
+		case has == whole, has == longer && o.Grow:
 			return place{id: at, unchanged: true, entries: entries}, "", nil
 		case has == beginning && o.Grow && !slices.Contains(apart, at):
 			return place{id: at, grows: true, entries: entries}, "", nil
 		case k == 0:
-			is.taken = has.of(at) + ": imported as a new one"
+			is.taken = has.of(at) + ": imported as a new session"
 			if has == beginning && !o.Grow {
-				is.taken += "; --grow lets it go on there"
+				is.taken += "; with --grow the new entries are appended to it"
 			}
 		}
 	}
 	return is, "", nil
+}
+
+// isNew reports whether the place is that of a session that does not exist yet.
+func (is place) isNew() bool { return is.id != "" && !is.unchanged && !is.grows }
+
+// unnamed returns the sessions that were imported from the beginning of a file when it did not say its
+// id yet.
+func unnamed(ctx context.Context, st *coppice.Store, src interop.Source) (stale []string, err error) {
+	id, err := firstLineID(src)
+	if errors.Is(err, interop.ErrNotSession) {
+		return nil, nil
+	}
+	for k := 0; err == nil && k < maxApart; k++ {
+		var has earlier
+		if has, _, err = before(ctx, st, apartFrom(id, k), src); has == nothing {
+			break
+		}
+		if has == beginning || has == whole {
+			stale = append(stale, apartFrom(id, k))
+		}
+	}
+	return stale, err
+}
+
+// maxFirstLine bounds the part of a first line that identifies a file.
+const maxFirstLine = 64 << 10
+
+// firstLineID derives an id from the first line of a file. A file that ends within it holds no session
+// yet.
+func firstLineID(src interop.Source) (string, error) {
+	f, err := src.Open()
+	if err != nil {
+		return "", err
+	}
+	in := bufio.NewReaderSize(f, maxFirstLine)
+	line, err := in.ReadSlice('\n')
+	if err = errors.Join(f.Close(), err); errors.Is(err, io.EOF) && !json.Valid(line) {
+		return "", fmt.Errorf("%w: its first line is not complete", interop.ErrNotSession)
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+		return "", err
+	}
+	sum := sha256.Sum256(bytes.TrimRight(line, "\r\n"))
+	return derived(append([]byte("first line\x00"), sum[:]...)), nil
 }
 
 // apartFrom returns the id of the kth session of files with the same id.
@@ -130,18 +189,19 @@ const (
 	another                  // a session that was not imported from the file, or was deleted
 	beginning                // a session of the file, which has grown since
 	whole                    // a session of the file as it is
+	longer                   // a session of the file, or of a copy, when it had more
 )
 
 // of describes what there is under an id.
 func (has earlier) of(id string) string {
 	switch has {
 	case beginning:
-		return "the session " + id + " is this file's, from when it was shorter"
+		return "session " + id + " was imported from this file when it was shorter"
 	case whole:
-		return "the session " + id + " is this file's already"
-	case nothing, another:
+		return "session " + id + " was imported from this file"
+	case nothing, another, longer:
 	}
-	return "the id " + id + " is or was another session's"
+	return "the id " + id + " belongs or belonged to another session"
 }
 
 // before compares a file with the bytes from which the session with an id was imported, and returns
@@ -152,7 +212,7 @@ func before(
 ) (has earlier, entries int, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("compare it with session %s: %w", id, err)
+			err = fmt.Errorf("compare with session %s: %w", id, err)
 		}
 	}()
 	info, has, err := look(ctx, st, id, math.MaxInt)
@@ -164,7 +224,10 @@ func before(
 		return another, 0, err
 	}
 	file := bufio.NewReaderSize(f, 1<<16)
-	if err = st.Export(ctx, id, &same{file: file}); err == nil {
+	switch err = st.Export(ctx, id, &same{file: file}); {
+	case errors.Is(err, errShorter):
+		has = longer
+	case err == nil:
 		has = beginning
 		if _, err = file.Peek(1); errors.Is(err, io.EOF) {
 			has = whole
@@ -176,7 +239,8 @@ func before(
 // found is an existing session.
 type found struct {
 	checkpoint.Summary
-	imported int // entries that were imported
+	imported int  // entries that were imported
+	used     bool // something else was committed after them
 }
 
 // look returns the session with an id; nil, with another, if it was deleted or cannot be read. The
@@ -195,16 +259,20 @@ func look(ctx context.Context, st *coppice.Store, id string, enough int) (*found
 			if err != nil || c.Reason == "import" {
 				break // without a log all entries count as imported
 			}
+			is.used = true
 			is.imported -= min(is.imported, c.Entries)
 		}
 	}
 	return &is, another, s.Close()
 }
 
-// errDiffers stops an export where the file differs.
-var errDiffers = errors.New("the file is another")
+// These stop an export where the file differs, and where it ends.
+var (
+	errDiffers = errors.New("the file differs")
+	errShorter = errors.New("the file ends before")
+)
 
-// same is a writer that fails where what is written differs from a file.
+// same is a writer that fails where what is written differs from a file, or goes on after its end.
 type same struct {
 	file *bufio.Reader
 	buf  []byte
@@ -212,7 +280,14 @@ type same struct {
 
 func (s *same) Write(p []byte) (int, error) {
 	s.buf = append(s.buf[:0], p...)
-	if _, err := io.ReadFull(s.file, s.buf); err != nil || !bytes.Equal(s.buf, p) {
+	n, err := io.ReadFull(s.file, s.buf)
+	if !bytes.Equal(s.buf[:n], p[:n]) {
+		return 0, errDiffers
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, errShorter
+	}
+	if err != nil {
 		return 0, errDiffers
 	}
 	return len(p), nil

@@ -32,15 +32,18 @@ func TestImportAgain(t *testing.T) {
 		{name: "added to since", first: string(session.JSONL), second: string(session.JSONL), added: true, unchanged: true},
 		{name: "with an original", first: omp, second: omp, unchanged: true},
 		{name: "with an original, added to since", first: omp, second: omp, added: true, unchanged: true},
-		{name: "asked for", first: omp, second: omp, again: true, detail: "this file's already"},
+		{name: "asked for", first: omp, second: omp, again: true, detail: "was imported from this file: imported"},
 		{name: "grown", first: omp, second: omp + line, detail: "when it was shorter"},
 		{name: "grown, and may", first: omp, second: omp + line, grow: true, grows: 1},
 		{name: "grown, asked for", first: omp, second: omp + line, again: true, detail: "when it was shorter"},
 		{name: "grown, of the store's own form", first: string(session.JSONL), second: string(session.JSONL) + line + line, grow: true, grows: 2},
 		{name: "grown, by what is no entry", first: omp, second: omp + "torn", grow: true, grows: -1},
 		{name: "grown, added to since", first: omp, second: omp + line, added: true, grow: true, detail: "when it was shorter"},
-		{name: "shorter", first: omp + line, second: omp, detail: "another session's"},
-		{name: "other bytes", first: omp, second: strings.Replace(omp, "hi", "ho", 1), detail: "another session's"},
+		{name: "shorter", first: omp + line, second: omp, detail: "another session: imported"},
+		{
+			name: "other bytes", first: omp, second: strings.Replace(omp, "hi", "ho", 1),
+			detail: "another session: imported",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			st := newStore(t)

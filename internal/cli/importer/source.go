@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,10 +23,23 @@ const maxListed = 10_000
 // FromFile returns the source of a file. Other files of its session are found from its folder:
 // below it, and where a program keeps more of a session elsewhere (omp's images two folders up;
 // Codex's files of another day, its archived files and its list of names).
-func FromFile(name string) interop.Source {
+func FromFile(name string) interop.Source { return FromFileTo(name, math.MaxInt64) }
+
+// FromFileTo is FromFile that ends after size bytes: a file may grow while it is read, and a reader
+// opens it more than once.
+func FromFileTo(name string, size int64) interop.Source {
 	from := filepath.Dir(name)
 	return interop.Source{
-		Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) },
+		Name: name, Open: func() (io.ReadCloser, error) {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, err
+			}
+			return struct {
+				io.Reader
+				io.Closer
+			}{io.LimitReader(f, size), f}, nil
+		},
 		Beside: func(file string) (io.ReadCloser, error) {
 			if !filepath.IsLocal(file) && !strings.HasPrefix(file, "../../blobs/") &&
 				!codexFolder().MatchString(path.Dir(file)) && !slices.Contains(indexes, file) {

@@ -10,11 +10,10 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // DiffEntries writes each entry as one line after a sign, "-" or "+".
-func DiffEntries(s *Screen, sign string, entries []transcript.Entry, short func(string) string) error {
+func DiffEntries(s *Screen, sign string, entries []transcript.Entry, short func(string) string, width int) error {
 	style := Red
 	if sign == "+" {
 		style = Green
@@ -22,12 +21,12 @@ func DiffEntries(s *Screen, sign string, entries []transcript.Entry, short func(
 	for _, e := range entries {
 		role, preview := "", ""
 		if l, err := transcript.ParseLine(e.Raw); err == nil {
-			row := tree.Row(l, -1)
+			row := transcript.RowOf(l, -1)
 			role, preview = row.Role, row.Preview
 		}
 		l := newLine(s)
 		l.add(style, "  "+sign+" ")
-		l.add(Dim, Line(short(e.ID))+" ")
+		l.add(Dim, fmt.Sprintf("%-*s ", width, Line(short(e.ID))))
 		l.add(Plain, fmt.Sprintf("%-9s %s", Speaker(e.Type, role), Line(preview)))
 		if _, err := fmt.Fprintln(s, l.String()); err != nil {
 			return fmt.Errorf("show the difference: %w", err)

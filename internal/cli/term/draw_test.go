@@ -13,7 +13,6 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 func unset(string) string { return "" }
@@ -21,7 +20,7 @@ func unset(string) string { return "" }
 // build makes a tree of entries "id parent text"; the head is given.
 func build(t *testing.T, head string, entries ...string) *transcript.Tree {
 	t.Helper()
-	b := tree.NewBuilder()
+	b := transcript.NewTreeBuilder()
 	at := map[string]int64{"": -1}
 	for i, e := range entries {
 		id, rest, _ := strings.Cut(e, " ")
@@ -42,7 +41,7 @@ func build(t *testing.T, head string, entries ...string) *transcript.Tree {
 		if !ok {
 			t.Fatalf("no %s", parent)
 		}
-		b.AddRow(tree.Row(l, p))
+		b.AddRow(transcript.RowOf(l, p))
 		at[id] = int64(i)
 	}
 	return b.Tree(head, []transcript.Branch{{Name: "main", Head: head}}, nil)
@@ -80,7 +79,7 @@ func TestTreeShapes(t *testing.T) {
 ╰─○ user      ‹2/2› x @c
   ○ user      x @d
 `},
-		{"before every root", "", []string{"a - x", "b a x"}, "○ user      x @a\n○ user      x @b\n"},
+		{"before the first entry", "", []string{"a - x", "b a x"}, "○ user      x @a\n○ user      x @b\n"},
 	} {
 		if got := atEnd.ReplaceAllString(drawn(t, build(t, tt.head, tt.entries...), TreeOptions{}), " @$1"); got != tt.want {
 			t.Errorf("%s:\n%swant\n%s", tt.name, got, tt.want)
@@ -90,7 +89,7 @@ func TestTreeShapes(t *testing.T) {
 
 // The head and the branches that stand on entries that are not drawn are named on the nearest one above.
 func TestMarksOfHiddenEntries(t *testing.T) {
-	b := tree.NewBuilder()
+	b := transcript.NewTreeBuilder()
 	for i, r := range []codec.Row{
 		{ID: "u1", Type: "message", Role: "user"},
 		{ID: "a1", Type: "message", Role: "assistant"},
@@ -121,7 +120,7 @@ func TestMarksOfHiddenEntries(t *testing.T) {
 
 // Versions that do not go on the current line are drawn oldest first, whatever the order in which they came.
 func TestVersionsByTime(t *testing.T) {
-	b := tree.NewBuilder()
+	b := transcript.NewTreeBuilder()
 	for i, r := range []codec.Row{{ID: "u1", Time: 1}, {ID: "b1", Time: 30_000}, {ID: "b2", Time: 20_000}, {ID: "b3", Time: 10_000}} {
 		r.Type, r.Role, r.Parent = "message", "user", int64(min(i, 1))-1
 		b.AddRow(r)
@@ -146,7 +145,7 @@ func TestEnds(t *testing.T) {
 
 // Depth costs no recursion, and the indentation has a bound.
 func TestDeepTrees(t *testing.T) {
-	b := tree.NewBuilder()
+	b := transcript.NewTreeBuilder()
 	const depth = 5_000
 	for i := range depth { // each entry has a newer sibling that ends at once
 		for n, parent := range []int64{int64(2*i - 2), int64(2*i - 2)} {
@@ -155,7 +154,7 @@ func TestDeepTrees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.AddRow(tree.Row(l, max(parent, -1)))
+			b.AddRow(transcript.RowOf(l, max(parent, -1)))
 		}
 	}
 	got := drawn(t, b.Tree("", nil, nil), TreeOptions{})
@@ -168,26 +167,6 @@ func TestDeepTrees(t *testing.T) {
 	}
 	if widest > maxGutter+openWidth {
 		t.Errorf("a line of %d columns", widest)
-	}
-}
-
-func TestUnique(t *testing.T) {
-	for _, tt := range []struct {
-		ids  []string
-		want int
-	}{
-		{nil, 8},
-		{[]string{"a", "b"}, 8},
-		{[]string{"0123456789abc", "0123456789abd", "x"}, 13},
-		{[]string{"same", "same"}, 8},
-	} {
-		if got := uniqueLength(tt.ids); got != tt.want {
-			t.Errorf("%v: %d, want %d", tt.ids, got, tt.want)
-		}
-	}
-	short := ShortIDs([]string{"0123456789abc", "0123456789xyz"})
-	if got := short("0123456789abc") + " " + short("tiny"); got != "0123456789a tiny" {
-		t.Error(got)
 	}
 }
 

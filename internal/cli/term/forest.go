@@ -2,7 +2,6 @@ package term
 
 import (
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // none is the absence of a row.
@@ -70,7 +69,7 @@ func (fo *forest) sort(first, last *int32) {
 		nodes = append(nodes, fo.t.NodeAt(fo.items[c].ord))
 		place[fo.items[c].ord] = c
 	}
-	tree.SortByTime(nodes)
+	transcript.SortByTime(nodes)
 	before := int32(none)
 	for k, n := range nodes {
 		c := place[n.Ordinal]

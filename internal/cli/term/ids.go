@@ -1,55 +1,25 @@
 package term
 
 import (
-	"slices"
-
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 const (
-	idLeast  = 8       // characters of a shortened id, at least
-	idCensus = 200_000 // rows up to which ids are shortened
+	idCensus = 200_000 // entries up to which the ids of a tree are compared with each other
+	idLarge  = 18      // characters of an id in a larger tree: of one that begins with its time more than the time
 )
 
-// ShortIDs returns a function that shortens the ids of a list, all to one length at which they
-// differ.
-func ShortIDs(ids []string) func(id string) string {
-	n := uniqueLength(ids)
-	return func(id string) string { return id[:min(n, len(id))] }
-}
-
-// WholeID returns an id as it is.
-func WholeID(id string) string { return id }
-
-// uniqueLength returns the length to which all ids can be shortened and still differ: at least 8.
-func uniqueLength(ids []string) int {
-	ids = slices.Clone(ids)
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	n := idLeast
-	for i := 1; i < len(ids); i++ {
-		n = max(n, 1+commonPrefix(ids[i-1], ids[i]))
-	}
-	return n
-}
-
-func commonPrefix(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-// ShortEntryIDs is ShortIDs for all entries of a tree: a short id is accepted wherever an entry is
-// named. In a very large tree ids stay whole.
-func ShortEntryIDs(t *transcript.Tree) func(id string) string {
+// EntryIDs returns the short ids of all entries of a tree, which are accepted wherever an entry is named. In a very
+// large tree they are all of one length, and a command that is called with one that is not unique lists what it may
+// mean.
+func EntryIDs(t *transcript.Tree) *shortid.Set {
 	if t.Len() > idCensus {
-		return WholeID
+		return shortid.Of(nil, idLarge)
 	}
-	ids := make([]string, t.Len())
-	for i := range ids {
-		ids[i] = t.NodeAt(uint64(i)).ID
+	var ids []string
+	for n := range t.Nodes(transcript.FilterAll) { // commits are not named by entries' ids
+		ids = append(ids, n.ID)
 	}
-	return ShortIDs(ids)
+	return shortid.Of(ids, shortid.Least)
 }

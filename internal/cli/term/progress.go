@@ -40,19 +40,32 @@ func (p *Progress) Add(n int64) {
 		if p.now().Sub(p.begun) < patience {
 			return
 		}
-		o := []progressbar.Option{
-			progressbar.OptionSetWriter(p.s.w), progressbar.OptionSetDescription(p.what),
-			progressbar.OptionShowBytes(p.bytes), progressbar.OptionSetWidth(24),
-			progressbar.OptionThrottle(100 * time.Millisecond), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetPredictTime(true),
-		}
-		if !p.bytes {
-			o = append(o, progressbar.OptionShowCount())
-		}
-		p.bar = progressbar.NewOptions64(p.total, o...)
+		p.bar = progressbar.NewOptions64(p.total,
+			progressbar.OptionSetWriter(p.s.w), progressbar.OptionSetWidth(24),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
+		)
 		n = p.done
 	}
+	p.bar.Describe(p.text())
 	p.note(p.bar.Add64(n))
+}
+
+// text says what is done. The rate is that of the whole time, which begins before the bar appears: the bar itself
+// knows only when it was made, and would take all that was done before for the work of an instant.
+func (p *Progress) text() string {
+	number := func(n int64) string { return Number(uint64(max(n, 0))) }
+	if p.bytes {
+		number = Size
+	}
+	text := p.what + "  " + number(p.done)
+	if p.total > 0 {
+		text += " of " + number(p.total)
+	}
+	if elapsed := p.now().Sub(p.begun); p.bytes && elapsed >= patience {
+		text += ", " + Size(int64(float64(p.done)/elapsed.Seconds())) + "/s"
+	}
+	return text
 }
 
 // Reach records how many things are done, and how many there are by now.

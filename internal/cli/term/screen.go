@@ -53,6 +53,14 @@ const minWidth = 40
 // Write writes p unchanged.
 func (s *Screen) Write(p []byte) (int, error) { return s.w.Write(p) }
 
+// File returns the terminal that the stream is; nil = it is none.
+func (s *Screen) File() *os.File {
+	if f, ok := s.w.(*os.File); ok && s.tty {
+		return f
+	}
+	return nil
+}
+
 // Terminal reports whether the stream is a terminal.
 func (s *Screen) Terminal() bool { return s.tty }
 

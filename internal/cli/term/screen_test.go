@@ -191,6 +191,65 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// The rate is that of the whole time: what was done before the bar appears is not the work of an instant.
+func TestProgressRateIsReal(t *testing.T) {
+	var b bytes.Buffer
+	now := time.Unix(0, 0)
+	p := terminal(&b, 80).Progress("importing", 100<<20, true, func() time.Time { return now })
+	for range 4 {
+		now = now.Add(500 * time.Millisecond)
+		p.Add(10 << 20)
+	}
+	p.Close()
+	if got := b.String(); !strings.Contains(got, "20 MiB of 100 MiB, 20 MiB/s") || strings.Contains(got, "GB/s") {
+		t.Errorf("got %q", got)
+	}
+	b.Reset()
+	p = terminal(&b, 80).Progress("looking at sessions", 3000, false, func() time.Time { return now })
+	now = now.Add(2 * time.Second)
+	p.Reach(1500, 3000)
+	p.Close()
+	if got := b.String(); !strings.Contains(got, "1,500 of 3,000") || strings.Contains(got, "/s") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A place in a line is always shown, however narrow the screen is.
+func TestExcerptShowsThePlace(t *testing.T) {
+	long := strings.Repeat("left ", 30) + "NEEDLE" + strings.Repeat(" right", 30)
+	at := strings.Index(long, "NEEDLE")
+	for _, columns := range []int{20, 21, 40, 77, 160, 0} {
+		text, mark := Excerpt(long, [2]int{at, at + 6}, columns)
+		if text[mark[0]:mark[1]] != "NEEDLE" {
+			t.Errorf("%d columns: %q is marked in %q", columns, text[mark[0]:mark[1]], text)
+		}
+		if columns == 0 {
+			continue
+		}
+		if n := Columns(text); n > columns || n < columns-3 {
+			t.Errorf("%d columns: %d are used: %q", columns, n, text)
+		}
+		if off := Columns(text[:mark[0]]) - Columns(text[mark[1]:]); off < -4 || off > 4 {
+			t.Errorf("%d columns: not in the middle: %q", columns, text)
+		}
+	}
+	for _, tt := range []struct {
+		text    string
+		place   [2]int
+		columns int
+		want    string
+	}{
+		{"NEEDLE and much more text", [2]int{0, 6}, 12, "NEEDLE and…"},
+		{"much more text and the NEEDLE", [2]int{23, 29}, 12, "…the NEEDLE"},
+		{"a NEEDLE that is longer than the screen", [2]int{2, 39}, 12, "a NEEDLE th…"},
+		{"a NEEDLE", [2]int{2, 8}, 12, "a NEEDLE"},
+	} {
+		if got, _ := Excerpt(tt.text, tt.place, tt.columns); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("no paper") }

@@ -12,10 +12,11 @@ type Column struct {
 	Right, Flex bool
 }
 
-// Cell is one cell of a table.
+// Cell is one cell of a table. Of one that is too long the place is shown, if there is one, else the beginning.
 type Cell struct {
 	Text  string
 	Style Style
+	Place [2]int // from and to, in bytes
 }
 
 // gap separates two columns of a table.
@@ -36,7 +37,7 @@ func (s *Screen) Table(columns []Column, rows [][]Cell) error {
 	s.squeeze(columns, widths)
 	heads := make([]Cell, len(columns))
 	for i, c := range columns {
-		heads[i] = Cell{c.Head, Bold}
+		heads[i] = Cell{Text: c.Head, Style: Bold}
 	}
 	var b strings.Builder
 	for _, row := range append([][]Cell{heads}, rows...) {
@@ -45,6 +46,9 @@ func (s *Screen) Table(columns []Column, rows [][]Cell) error {
 		}
 		for i, cell := range row {
 			text := Cut(cell.Text, widths[i])
+			if cell.Place[1] > 0 {
+				text, _ = Excerpt(cell.Text, cell.Place, widths[i])
+			}
 			pad := strings.Repeat(" ", max(0, widths[i]-Columns(text)))
 			text = s.Paint(cell.Style, text)
 			switch {

@@ -73,6 +73,42 @@ func Cut(text string, columns int) string {
 	return text
 }
 
+// Excerpt shortens a line to so many columns with a place in it, from and to in bytes, that is always shown, in the
+// middle where there is text on both sides. It returns that place in the result; 0 or fewer columns = all of the line.
+func Excerpt(text string, place [2]int, columns int) (string, [2]int) {
+	if columns <= 0 || Columns(text) <= columns {
+		return text, place
+	}
+	before, found, after := text[:place[0]], text[place[0]:place[1]], text[place[1]:]
+	found = Cut(found, columns-2)
+	room := columns - Columns(found)
+	left := min(Columns(before), max(room/2, room-Columns(after)))
+	before = cutLeft(before, left)
+	after = Cut(after, max(1, room-Columns(before)))
+	if room-Columns(before) <= 0 {
+		after = ""
+	}
+	return before + found + after, [2]int{len(before), len(before) + len(found)}
+}
+
+// cutLeft shortens a text to its last columns, with the mark "…".
+func cutLeft(text string, columns int) string {
+	have := Columns(text)
+	if have <= columns {
+		return text
+	}
+	if columns <= 0 {
+		return ""
+	}
+	for i, r := range text {
+		if have <= columns-1 {
+			return "…" + strings.TrimLeft(text[i:], " ")
+		}
+		have -= runeWidth(r)
+	}
+	return "…"
+}
+
 // Line returns a text from outside on one line: white space becomes single spaces; control
 // characters and marks that change the reading direction are removed.
 func Line(text string) string {

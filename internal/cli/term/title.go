@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -18,7 +19,7 @@ func Title(s *Screen, info checkpoint.Summary, t *transcript.Tree) error {
 		title += "  "
 	}
 	if _, err := fmt.Fprintf(s, "%s%s\n", s.Paint(Bold, title),
-		s.Paint(Dim, Cut(info.ID+"  "+text, max(0, s.Width()-Columns(title))))); err != nil {
+		s.Paint(Dim, Cut(shortid.One(info.ID)+"  "+text, max(0, s.Width()-Columns(title))))); err != nil {
 		return fmt.Errorf("write the title: %w", err)
 	}
 	return nil

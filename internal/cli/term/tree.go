@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree/view"
+	"github.com/coppice-go/coppice/transcript/view"
 )
 
 // TreeOptions say how Tree draws.
@@ -25,7 +25,7 @@ type TreeOptions struct {
 // and results become one line.
 func Tree(s *Screen, t *transcript.Tree, o TreeOptions) error {
 	w := bufio.NewWriterSize(s, 1<<16)
-	d := &drawer{s: s, w: w, fo: grow(t, o.Filter, o.Keep), o: o, short: ShortEntryIDs(t)}
+	d := &drawer{s: s, w: w, fo: grow(t, o.Filter, o.Keep), o: o, short: EntryIDs(t).Short}
 	d.marks = view.Marks(t, d.shown())
 	d.all()
 	if err := w.Flush(); err != nil {

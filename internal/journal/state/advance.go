@@ -8,7 +8,6 @@ import (
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
-	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -17,7 +16,7 @@ import (
 // log go through it alike. window is that from which the new head grows, where the composer has it and st
 // has not. The slices of st are extended in place: only the newest state of a handle is
 // ever advanced, and a state never looks past its own lengths.
-func Advance(st *State, c *segment.Commit, window *pathwindow.Window) (*State, error) {
+func Advance(st *State, c *segment.Commit, window *transcript.WorkingContext) (*State, error) {
 	next := *st
 	rec := &c.Record
 	raw, err := DocumentAfter(st.DocumentOfLine(), rec)
@@ -68,7 +67,9 @@ func (st *State) beside(rec *checkpoint.Record, doc json.RawMessage) {
 }
 
 // move takes a line of the session over: head, document, window and summary.
-func (st *State) move(before *State, c *segment.Commit, window *pathwindow.Window, doc []byte, lines []Line, entries []transcript.Entry) error {
+func (st *State) move(before *State, c *segment.Commit, window *transcript.WorkingContext, doc []byte, lines []Line,
+	entries []transcript.Entry,
+) error {
 	rec := &c.Record
 	st.AfterKept, st.lineDoc, st.lineHead = false, nil, rec.HeadOrd
 	if st.SinceKey++; rec.Doc != nil {
@@ -153,7 +154,7 @@ func (st *State) BeginAt(b *checkpoint.Base) {
 
 // follow moves the window along to the new head; it becomes nil where that takes more than is in memory.
 // given is the window from which the head grows, where the composer has it.
-func (st *State) follow(before *State, given *pathwindow.Window, lines []Line, entries []transcript.Entry) {
+func (st *State) follow(before *State, given *transcript.WorkingContext, lines []Line, entries []transcript.Entry) {
 	if given == nil && len(entries) == 0 && st.HeadOrd == before.HeadOrd {
 		return
 	}
@@ -169,7 +170,7 @@ func (st *State) follow(before *State, given *pathwindow.Window, lines []Line, e
 }
 
 // extended is w with more entries of its path; nil where that takes more than it holds.
-func extended(w *pathwindow.Window, onPath []transcript.Entry) *pathwindow.Window {
+func extended(w *transcript.WorkingContext, onPath []transcript.Entry) *transcript.WorkingContext {
 	if w == nil || len(onPath) == 0 {
 		return w
 	}
@@ -182,7 +183,9 @@ func extended(w *pathwindow.Window, onPath []transcript.Entry) *pathwindow.Windo
 
 // grown returns the commit's entries on the way to the new head, root first, and the ordinal of the entry
 // from which they grow: the head itself where it is none of them.
-func (st *State) grown(before *State, lines []Line, entries []transcript.Entry) (onPath []transcript.Entry, from int64) {
+func (st *State) grown(
+	before *State, lines []Line, entries []transcript.Entry,
+) (onPath []transcript.Entry, from int64) {
 	from = st.HeadOrd
 	for from >= int64(before.Next) && from < int64(before.Next)+int64(len(entries)) {
 		i := int(from - int64(before.Next))
@@ -197,7 +200,7 @@ func (st *State) grown(before *State, lines []Line, entries []transcript.Entry) 
 }
 
 // LeafOf is the ordinal at which a window ends, -1 for an empty one.
-func LeafOf(w *pathwindow.Window) int64 {
+func LeafOf(w *transcript.WorkingContext) int64 {
 	if e, ok := w.Leaf(); ok {
 		return int64(e.Ordinal)
 	}
@@ -205,10 +208,10 @@ func LeafOf(w *pathwindow.Window) int64 {
 }
 
 // rewound is w cut back until it ends at ord; nil where that is not possible from what it holds.
-func rewound(w *pathwindow.Window, ord int64) *pathwindow.Window {
+func rewound(w *transcript.WorkingContext, ord int64) *transcript.WorkingContext {
 	switch {
 	case ord == -1:
-		return pathwindow.New(w.Profile(), w.MaxBytes())
+		return transcript.NewWorkingContext(w.Profile(), w.MaxBytes())
 	case ord < -1:
 		return nil
 	}
@@ -243,7 +246,8 @@ func (st *State) count(rec *checkpoint.Record, entries []transcript.Entry, lines
 	}
 	if rec.Key != "" {
 		own := lines[len(lines)-1].Ord
-		st.Keys = checkpoint.AppendKey(st.Keys, checkpoint.KeyRef{Hash: checkpoint.KeyHash(rec.Key), Seq: rec.Seq, Ord: own})
+		st.Keys = checkpoint.AppendKey(st.Keys,
+			checkpoint.KeyRef{Hash: checkpoint.KeyHash(rec.Key), Seq: rec.Seq, Ord: own})
 	}
 	if rec.Claim {
 		st.Claimed = rec.Seq
@@ -286,8 +290,10 @@ func (st *State) Follows(c *segment.Commit) (*State, error) {
 			want = c.Record.Seq
 		}
 	}
-	if c.Record.Seq != want || (st.Summary.Commit != "" && c.Record.Parent != st.Summary.Commit) || c.Record.Epoch < st.Summary.Epoch {
-		return nil, fmt.Errorf("commit %s of seq %d and epoch %d after seq %d: %w", c.Record.ID, c.Record.Seq, c.Record.Epoch, st.Summary.Seq, codec.ErrFormat)
+	if c.Record.Seq != want || (st.Summary.Commit != "" && c.Record.Parent != st.Summary.Commit) ||
+		c.Record.Epoch < st.Summary.Epoch {
+		return nil, fmt.Errorf("commit %s of seq %d and epoch %d after seq %d: %w", c.Record.ID, c.Record.Seq,
+			c.Record.Epoch, st.Summary.Seq, codec.ErrFormat)
 	}
 	return Advance(st, c, nil)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/blob"
-	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -128,7 +127,7 @@ func (st *State) keysOfLineage() {
 }
 
 // window puts the working window together from the pool.
-func window(o *checkpoint.Object) (*pathwindow.Window, error) {
+func window(o *checkpoint.Object) (*transcript.WorkingContext, error) {
 	if !o.Window.Known {
 		return nil, nil
 	}
@@ -136,7 +135,7 @@ func window(o *checkpoint.Object) (*pathwindow.Window, error) {
 	for _, ord := range o.Window.Ords {
 		raw, ok := o.Pool[ord]
 		if !ok {
-			return nil, fmt.Errorf("the body of entry %d is not in the pool", ord)
+			return nil, fmt.Errorf("the body of entry %d is missing from the pool", ord)
 		}
 		e, err := segment.Entry(ord, raw)
 		if err != nil {
@@ -145,12 +144,12 @@ func window(o *checkpoint.Object) (*pathwindow.Window, error) {
 		entries = append(entries, e)
 	}
 	w := o.Window
-	return pathwindow.Restore(transcript.Profile(w.Profile), w.MaxBytes, w.Base, w.Omitted, entries), nil
+	return transcript.RestoreWorkingContext(transcript.Profile(w.Profile), w.MaxBytes, w.Base, w.Omitted, entries), nil
 }
 
 // placeTail sets the parents of the lines of a checkpoint's tail. The first commit in it is the first of
 // a segment to be, and says where the head was before. Lines that the window shares are not read again.
-func placeTail(o *checkpoint.Object, w *pathwindow.Window) ([]Line, error) {
+func placeTail(o *checkpoint.Object, w *transcript.WorkingContext) ([]Line, error) {
 	heads := make([]transcript.Line, len(o.Tail.Lines))
 	if w != nil {
 		for e := range w.All {
@@ -169,7 +168,8 @@ func placeTail(o *checkpoint.Object, w *pathwindow.Window) ([]Line, error) {
 		if rec.Base != nil {
 			begin.HeadOrd = rec.Base.HeadOrd
 		}
-		lines, _, err := segment.Place(begin.Next, begin.HeadOrd, &segment.Commit{Record: rec, Entries: o.Tail.Lines[prev:i], Heads: heads[prev:i], Line: raw})
+		lines, _, err := segment.Place(begin.Next, begin.HeadOrd,
+			&segment.Commit{Record: rec, Entries: o.Tail.Lines[prev:i], Heads: heads[prev:i], Line: raw})
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +186,10 @@ func placeTail(o *checkpoint.Object, w *pathwindow.Window) ([]Line, error) {
 // tombstone is all that is kept of a deleted session.
 func (st *State) tombstone() *checkpoint.Object {
 	o := &checkpoint.Object{HeadOrd: -1, Document: []byte("{}"), CAS: st.CAS}
-	o.Summary = checkpoint.Summary{ID: st.Summary.ID, Updated: st.Summary.Updated, Tombstone: true, Reason: ReasonDelete}
+	o.Summary = checkpoint.Summary{
+		ID: st.Summary.ID, Updated: st.Summary.Updated, Tombstone: true,
+		Reason: ReasonDelete,
+	}
 	o.Summary.Seq, o.Summary.Epoch, o.Summary.Commit = st.Summary.Seq, st.Summary.Epoch, st.Summary.Commit
 	o.Lineage = slices.Clone(st.Lineage)
 	for i := range o.Lineage {

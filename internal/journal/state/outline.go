@@ -6,7 +6,6 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // lookBack bounds the entries that are looked at: of the window, where a commit has none of its own, and for one that
@@ -47,7 +46,7 @@ func (st *State) tell(preview, status string) bool {
 }
 
 func rowOf(e *transcript.Entry) codec.Row {
-	return tree.Row(transcript.Line{Type: e.Type, ID: e.ID, Raw: e.Raw}, codec.NoParent)
+	return transcript.RowOf(transcript.Line{Type: e.Type, ID: e.ID, Raw: e.Raw}, codec.NoParent)
 }
 
 // first is one line of the first message of a user.
@@ -62,8 +61,8 @@ func first(entries []transcript.Entry) string {
 	return ""
 }
 
-// newest is one line of the newest message that says something, and how far the newest message is that tells; "" =
-// none of them.
+// newest returns one line of the newest message that has text, and the status by the newest message that determines
+// one; "" = there is none.
 func newest(entries []transcript.Entry) (preview, status string) {
 	for i := len(entries) - 1; i >= 0 && (preview == "" || status == "" && i >= len(entries)-lookBack); i-- {
 		e := &entries[i]
@@ -89,7 +88,7 @@ func statusOf(r *codec.Row, raw []byte) string {
 		return "working"
 	case "assistant", "model":
 	default:
-		return "" // shells, notes: the message before tells
+		return "" // shells, notes: the message before determines it
 	}
 	switch {
 	case r.Flags&codec.FlagFailed != 0 && bytes.Contains(raw, []byte(`"aborted"`)):

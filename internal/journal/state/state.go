@@ -13,7 +13,6 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/pathwindow"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
@@ -28,16 +27,16 @@ type State struct {
 	DocJSON  json.RawMessage // Doc as the checkpoint stores it
 	HeadOrd  int64           // ordinal of the head, -1 = before every root
 	Branches []checkpoint.BranchRef
-	Lineage  []checkpoint.Commit   // the last 64 commits, oldest first
-	Window   *pathwindow.Window    // of the head; nil = not known, to be read from the transcript
-	Segments checkpoint.SegmentMap // sealed
-	Plain    []checkpoint.PlainRef // append: segments that are not sealed, the last one active
-	Tail     []Line                // replace: durable lines that are in no segment
-	Blobs    map[string][]byte     // small images of the window that rode along, by SHA-256
-	Next     uint64                // ordinal of the next line
-	Original string                // hex SHA-256 of the imported bytes; "" = the lines are the original
-	Claimed  uint64                // seq of the newest claim
-	CAS      bool                  // the store was seen to honour conditions
+	Lineage  []checkpoint.Commit        // the last 64 commits, oldest first
+	Window   *transcript.WorkingContext // of the head; nil = not known, to be read from the transcript
+	Segments checkpoint.SegmentMap      // sealed
+	Plain    []checkpoint.PlainRef      // append: segments that are not sealed, the last one active
+	Tail     []Line                     // replace: durable lines that are in no segment
+	Blobs    map[string][]byte          // small images of the window that rode along, by SHA-256
+	Next     uint64                     // ordinal of the next line
+	Original string                     // hex SHA-256 of the imported bytes; "" = the lines are the original
+	Claimed  uint64                     // seq of the newest claim
+	CAS      bool                       // the store was seen to honour conditions
 
 	// The rest is the protocol's: users of a handle leave it alone.
 
@@ -204,13 +203,15 @@ type Genesis struct {
 	Original           string
 }
 
-// internal tells the header of a session that an agent began for its own ends: a stage of a workflow, an agent's work.
+// internal reports whether a header is that of a session that an agent started for its own purposes: a stage of a
+// workflow, the work of a subagent.
 func internal(header []byte) bool {
 	if !bytes.Contains(header, []byte(`"internal"`)) {
 		return false // the usual case
 	}
 	return rawjson.IsTrue(rawjson.Field(header, "internal")) &&
-		(bytes.HasPrefix(rawjson.Field(header, "workflow"), []byte("{")) || rawjson.IsString(rawjson.Field(header, "agent")))
+		(bytes.HasPrefix(rawjson.Field(header, "workflow"), []byte("{")) ||
+			rawjson.IsString(rawjson.Field(header, "agent")))
 }
 
 // Begins sets the header line of its session, and what the summary says of it.
@@ -222,7 +223,7 @@ func (st *State) Begins(header []byte) {
 func (g Genesis) State(session string, profile transcript.Profile, maxBytes int) *State {
 	st := &State{
 		HeadOrd: -1, Original: g.Original, Opening: true,
-		Window: pathwindow.New(profile, maxBytes),
+		Window: transcript.NewWorkingContext(profile, maxBytes),
 		Doc:    checkpoint.Document{Branch: "main"},
 		Self:   segment.GenesisSelf(g.Header),
 	}

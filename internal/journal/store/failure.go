@@ -37,5 +37,8 @@ func Corrupt(object string, offset int64, cause error) error {
 	if errors.Is(cause, codec.ErrVersion) {
 		return fmt.Errorf("read %s: %w", object, cause)
 	}
-	return &Failure{Err: fmt.Errorf("%w: %s at byte %d: %w", ErrCorrupt, object, offset, cause), Object: object, Offset: offset}
+	return &Failure{
+		Err: fmt.Errorf("%w: %s at byte %d: %w", ErrCorrupt, object, offset, cause), Object: object,
+		Offset: offset,
+	}
 }

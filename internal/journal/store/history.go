@@ -66,7 +66,7 @@ func (h *History) locate(ctx context.Context, st *state.State, seq uint64) (stre
 	}
 	level, ref, ok := st.Segments.FindSeq(seq)
 	if !ok {
-		return stretchOf{}, fmt.Errorf("commit %d: no segment holds it: %w", seq, codec.ErrFormat)
+		return stretchOf{}, fmt.Errorf("commit %d: no segment contains it: %w", seq, codec.ErrFormat)
 	}
 	ref, err := h.descend(ctx, level, ref, func(refs []codec.Ref) int {
 		return sort.Search(len(refs), func(i int) bool { return refs[i].FirstSeq > seq }) - 1
@@ -121,12 +121,18 @@ func (s stretchOf) each(visit func(rec *checkpoint.Record, m Moment, lines []sta
 		return !stopped
 	})
 	if err == nil && !stopped && good < len(s.raw) {
-		err = fmt.Errorf("%d bytes behind the last commit: %w", len(s.raw)-good, codec.ErrChecksum)
+		err = fmt.Errorf("%d bytes after the last commit: %w", len(s.raw)-good, codec.ErrChecksum)
 	}
 	if err != nil {
 		return Corrupt(s.object, int64(good), err)
 	}
 	return nil
+}
+
+// lacks returns the error that the segment should contain commit seq and does not.
+func (s stretchOf) lacks(seq uint64) error {
+	return Corrupt(s.object, 0,
+		fmt.Errorf("commit %d is missing from the segment that should contain it: %w", seq, codec.ErrFormat))
 }
 
 // At returns the session as commit seq left it: one segment read, nothing for the newest commit.
@@ -162,7 +168,7 @@ func (h *History) moment(ctx context.Context, st *state.State, seq uint64, is fu
 	switch {
 	case err != nil:
 	case !ok:
-		err = Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
+		err = s.lacks(seq)
 	default:
 		if err = found.document(made); err != nil {
 			err = Corrupt(s.object, 0, err)
@@ -171,8 +177,8 @@ func (h *History) moment(ctx context.Context, st *state.State, seq uint64, is fu
 	return found, err
 }
 
-// document makes the document of a moment. A change costs as much as the document is long, so as many as can be are
-// made at once; that the outcome is right the checksum tells, and if it is not they are made one by one.
+// document computes the document of a moment. A change costs as much as the document is long, so as many as possible
+// are applied at once; the checksum verifies the result, and if it is wrong they are applied one by one.
 func (m *Moment) document(made []checkpoint.Record) (err error) {
 	for i := 0; i < len(made); {
 		end, texts := i, [][]byte(nil)
@@ -253,7 +259,7 @@ func (h *History) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq
 				})
 			}
 			if err == nil && len(commits) == 0 {
-				err = Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
+				err = s.lacks(seq)
 			}
 			if err != nil {
 				yield(checkpoint.Commit{}, err)
@@ -292,7 +298,7 @@ func (h *History) Since(ctx context.Context, st *state.State, seq int64) iter.Se
 				return
 			}
 			if err == nil && next == from {
-				err = Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", next, codec.ErrFormat))
+				err = s.lacks(uint64(next))
 			}
 			if err != nil {
 				yield(Batch{}, err)
@@ -317,7 +323,7 @@ func (h *History) Record(ctx context.Context, st *state.State, seq uint64) (chec
 		return !ok
 	})
 	if err == nil && !ok {
-		err = Corrupt(s.object, 0, fmt.Errorf("commit %d is not where it should be: %w", seq, codec.ErrFormat))
+		err = s.lacks(seq)
 	}
 	return found, err
 }

@@ -119,7 +119,9 @@ func (h *History) stretch(ctx context.Context, st *state.State, w *wanted) ([]st
 }
 
 // sealedLines reads lines of one sealed segment: neighbouring frames by one range read.
-func (h *History) sealedLines(ctx context.Context, ref codec.Ref, idx *codec.SegmentIndex, ords []uint64) ([]state.Line, error) {
+func (h *History) sealedLines(
+	ctx context.Context, ref codec.Ref, idx *codec.SegmentIndex, ords []uint64,
+) ([]state.Line, error) {
 	sk, err := idx.Skeleton()
 	key := refSegment(ref).SealedKey(h.store.Session)
 	if err != nil {
@@ -153,8 +155,10 @@ func (h *History) sealedLines(ctx context.Context, ref codec.Ref, idx *codec.Seg
 	return out, nil
 }
 
-// frames reads the frames first to last of a segment and gives their lines by ordinal.
-func (h *History) frames(ctx context.Context, key string, idx *codec.SegmentIndex, first, last int) (map[uint64][]byte, error) {
+// frames reads the frames first to last of a segment and returns their lines by ordinal.
+func (h *History) frames(
+	ctx context.Context, key string, idx *codec.SegmentIndex, first, last int,
+) (map[uint64][]byte, error) {
 	off, _ := idx.FrameRange(first)
 	lastOff, n := idx.FrameRange(last)
 	p, _, err := h.store.Backend.Get(ctx, key, backend.Bytes(off, lastOff+n-off))

@@ -63,7 +63,8 @@ func (s *Store) PutOriginal(ctx context.Context, r io.Reader) (sum string, err e
 		whole.Write(raw.Bytes())
 		return part{raw: raw}, err
 	}, func(p part) part {
-		p.sum, p.packed = sha256.Sum256(p.raw.Bytes()), codec.Compress(nil, p.raw.Bytes(), codec.Default) // Better takes 2.5 times the time for a twentieth less
+		// Better takes 2.5 times the time for a twentieth less
+		p.sum, p.packed = sha256.Sum256(p.raw.Bytes()), codec.Compress(nil, p.raw.Bytes(), codec.Default)
 		return p
 	})
 	defer pipe.Close()
@@ -132,7 +133,7 @@ func (s *Store) WriteOriginal(ctx context.Context, sum string, w io.Writer) erro
 }
 
 // errNoList: there is no list of parts, so it is the object that is missing.
-var errNoList = errors.New("no list of parts")
+var errNoList = errors.New("not a list of parts")
 
 func (s *Store) writeParts(ctx context.Context, sum string, w io.Writer) error {
 	key := layout.OriginalListKey(s.Session, sum)
@@ -151,15 +152,15 @@ func (s *Store) writeParts(ctx context.Context, sum string, w io.Writer) error {
 	for _, part := range parts {
 		key := layout.OriginalKey(s.Session, part)
 		p, _, err := s.Backend.Get(ctx, key, backend.Range{})
-		if err == nil {
-			err = unpackOriginal(key, p, part, whole)
-		}
 		if err != nil {
+			return err
+		}
+		if err := unpackOriginal(key, p, part, whole); err != nil {
 			return err
 		}
 	}
 	if whole.n != size || hex.EncodeToString(whole.sum.Sum(nil)) != sum {
-		return Corrupt(key, 0, fmt.Errorf("its parts are other bytes: %w", codec.ErrChecksum))
+		return Corrupt(key, 0, fmt.Errorf("its parts do not match its checksum: %w", codec.ErrChecksum))
 	}
 	return nil
 }
@@ -215,8 +216,10 @@ func DecodeOriginalList(p []byte, sum string) (parts []string, size int64, err e
 		return nil, 0, err
 	}
 	n := int64(len(body) / sha256.Size)
-	if l.Sum != sum || len(body)%sha256.Size != 0 || l.Part <= 0 || n == 0 || l.Size > n*l.Part || l.Size <= (n-1)*l.Part {
-		return nil, 0, fmt.Errorf("%d parts of %d bytes are not %d bytes of %q: %w", n, l.Part, l.Size, l.Sum, codec.ErrFormat)
+	if l.Sum != sum || len(body)%sha256.Size != 0 || l.Part <= 0 || n == 0 || l.Size > n*l.Part ||
+		l.Size <= (n-1)*l.Part {
+		return nil, 0,
+			fmt.Errorf("%d parts of %d bytes are not %d bytes of %q: %w", n, l.Part, l.Size, l.Sum, codec.ErrFormat)
 	}
 	for ; len(body) > 0; body = body[sha256.Size:] {
 		parts = append(parts, hex.EncodeToString(body[:sha256.Size]))

@@ -22,7 +22,8 @@ func (h *History) SealTail(ctx context.Context, st *state.State) (state.Change, 
 		return state.Change{}, err
 	}
 	pre := checkpoint.Prelude{
-		ID: id, Time: now, Session: h.store.Session, First: name.First, FirstSeq: st.TailSeq(), Epoch: name.Epoch, Key: st.Key,
+		ID: id, Time: now, Session: h.store.Session, First: name.First, FirstSeq: st.TailSeq(), Epoch: name.Epoch,
+		Key: st.Key,
 	}
 	if rec, ok, _ := firstRecord(st.Tail, st.Key); ok && rec.Base != nil {
 		pre.PrevSelf = rec.Base.Self
@@ -84,7 +85,9 @@ func (h *History) Fold(ctx context.Context, level int, refs []codec.Ref, epoch u
 }
 
 // WriteSealed seals lines and stores the segment.
-func (h *History) WriteSealed(ctx context.Context, name layout.Segment, prelude [][]byte, lines []state.Line, firstSeq uint64) (state.Change, error) {
+func (h *History) WriteSealed(
+	ctx context.Context, name layout.Segment, prelude [][]byte, lines []state.Line, firstSeq uint64,
+) (state.Change, error) {
 	p, ref, err := segment.Seal(name, prelude, lines, firstSeq)
 	if err != nil {
 		return state.Change{}, err
@@ -97,8 +100,8 @@ func (h *History) StoreSealed(ctx context.Context, name layout.Segment, p []byte
 	return state.Change{Level: -1, Ref: ref}, h.store.Create(ctx, name.SealedKey(h.store.Session), p)
 }
 
-// FoldAll folds all references but the newest segment's into one, level by level, and lets the lineage begin with the newest
-// commit: what is older is found in the log.
+// FoldAll folds all references but the newest segment's into one, level by level, and lets the lineage begin with the
+// newest commit: what is older is found in the log.
 func (h *History) FoldAll(ctx context.Context, st *state.State) (*state.State, error) {
 	next := *st
 	if n := len(next.Lineage); n > 1 {

@@ -123,14 +123,16 @@ func (h *History) segmentIndex(ctx context.Context, ref codec.Ref) (*codec.Segme
 	}
 }
 
-// isOf holds the index of a segment against the reference that led to it: an intact segment under another's
-// name must not pass for it. Where the suffix that was read is the whole object, its hash tells.
+// isOf compares the index of a segment with the reference that led to it: an intact segment under the name of
+// another must not pass for it. If the suffix that was read is the whole object, its hash decides.
 func isOf(idx *codec.SegmentIndex, tail []byte, ref *codec.Ref) error {
 	if idx.First != ref.First || idx.Count != int(ref.Count) {
-		return fmt.Errorf("it holds entries %d+%d instead of %d+%d: %w", idx.First, idx.Count, ref.First, ref.Count, codec.ErrFormat)
+		return fmt.Errorf("it holds entries %d+%d instead of %d+%d: %w", idx.First, idx.Count, ref.First, ref.Count,
+			codec.ErrFormat)
 	}
 	if idx.FirstSeq != ref.FirstSeq || idx.RawBytes != ref.RawBytes || idx.Bytes != ref.Bytes {
-		return fmt.Errorf("it holds commits from %d in %d bytes of %d instead of from %d in %d of %d: %w", idx.FirstSeq, idx.Bytes, idx.RawBytes, ref.FirstSeq, ref.Bytes, ref.RawBytes, codec.ErrFormat)
+		return fmt.Errorf("it holds commits from %d in %d bytes of %d instead of from %d in %d of %d: %w", idx.FirstSeq,
+			idx.Bytes, idx.RawBytes, ref.FirstSeq, ref.Bytes, ref.RawBytes, codec.ErrFormat)
 	}
 	if int64(len(tail)) == idx.Bytes {
 		return ref.Verify(tail)
@@ -166,7 +168,9 @@ func (h *History) folded(ctx context.Context, level int, ref codec.Ref) (*folded
 
 // descend goes from a reference of some level down to the segment; pick chooses among an index object's
 // references.
-func (h *History) descend(ctx context.Context, level int, ref codec.Ref, pick func([]codec.Ref) int) (codec.Ref, error) {
+func (h *History) descend(
+	ctx context.Context, level int, ref codec.Ref, pick func([]codec.Ref) int,
+) (codec.Ref, error) {
 	for ; level > 0; level-- {
 		f, err := h.folded(ctx, level, ref)
 		if err != nil {
@@ -174,7 +178,8 @@ func (h *History) descend(ctx context.Context, level int, ref codec.Ref, pick fu
 		}
 		i := pick(f.refs)
 		if i < 0 {
-			return ref, Corrupt(layout.IndexKey(h.store.Session, level, refSegment(ref)), 0, fmt.Errorf("it does not cover what it is said to: %w", codec.ErrFormat))
+			return ref, Corrupt(layout.IndexKey(h.store.Session, level, refSegment(ref)), 0,
+				fmt.Errorf("it does not cover the range of its reference: %w", codec.ErrFormat))
 		}
 		ref = f.refs[i]
 	}
@@ -209,7 +214,8 @@ func (h *History) plainRaw(ctx context.Context, ref *checkpoint.PlainRef) (*rawS
 		return nil, err
 	}
 	if int64(len(raw)) < ref.Bytes {
-		return nil, Corrupt(key, int64(len(raw)), fmt.Errorf("the segment had %d committed bytes: %w", ref.Bytes, codec.ErrFormat))
+		return nil, Corrupt(key, int64(len(raw)),
+			fmt.Errorf("the segment had %d committed bytes: %w", ref.Bytes, codec.ErrFormat))
 	}
 	return h.keepRaw(cacheKey, key, seg, raw[:ref.Bytes])
 }
@@ -260,7 +266,7 @@ func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 // lost makes damage of it where the newest state leads to an object that is not there (I3).
 func lost(err error) error {
 	if e, ok := errors.AsType[*backend.Error](err); ok && gone(err) {
-		return Corrupt(e.Key, 0, fmt.Errorf("the newest head leads to it, and it is not there: %w", codec.ErrFormat))
+		return Corrupt(e.Key, 0, fmt.Errorf("the newest head refers to it, but it is missing: %w", codec.ErrFormat))
 	}
 	return err
 }

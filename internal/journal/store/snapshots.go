@@ -43,7 +43,8 @@ func (s *Store) Snapshot(ctx context.Context, st *state.State, id, tag string) (
 func (s *Store) Snapshots(ctx context.Context) iter.Seq2[snapshot.Info, error] {
 	return func(yield func(snapshot.Info, error) bool) {
 		var all []backend.Info
-		for info, err := range s.Backend.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(s.Session) + layout.Snapshots}) {
+		for info, err := range s.Backend.List(ctx,
+			backend.ListOptions{Prefix: layout.SessionPrefix(s.Session) + layout.Snapshots}) {
 			if err != nil {
 				yield(snapshot.Info{}, err)
 				return

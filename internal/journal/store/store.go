@@ -62,7 +62,7 @@ func (s *Store) Checkpoint(ctx context.Context) (*checkpoint.Object, backend.Inf
 	}
 	o, err := checkpoint.DecodeObject(p)
 	if err == nil && o.Summary.ID != s.Session {
-		err = fmt.Errorf("it is of session %q: %w", o.Summary.ID, codec.ErrFormat)
+		err = fmt.Errorf("it belongs to session %q: %w", o.Summary.ID, codec.ErrFormat)
 	}
 	if err != nil {
 		return nil, info, Corrupt(key, 0, err)
@@ -84,13 +84,13 @@ func (s *Store) Create(ctx context.Context, key string, p []byte) error {
 			have, info, gerr := s.Backend.Get(ctx, key, backend.Range{})
 			switch {
 			case errors.Is(gerr, fs.ErrNotExist): // refused for a name that no one holds; not this session's absence
-				gerr = fmt.Errorf("put %s: refused as a name that is taken, and it is not", key)
+				gerr = fmt.Errorf("put %s: refused because the name is taken, but no such object exists", key)
 				fallthrough
 			case gerr != nil:
 				err, doubt = gerr, errors.Join(doubt, gerr) // whose it is no one has seen
 				continue
 			case !bytes.HasPrefix(have, p):
-				return Corrupt(key, 0, fmt.Errorf("other bytes have this name: %w", fs.ErrExist))
+				return Corrupt(key, 0, fmt.Errorf("the name is taken by other bytes: %w", fs.ErrExist))
 			}
 			if err = s.Harden(ctx, key, have, info.Version); err == nil {
 				return nil

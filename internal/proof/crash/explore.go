@@ -84,7 +84,9 @@ const (
 )
 
 // NewExplorer makes an explorer whose processes have these limits.
-func NewExplorer(lim journal.Limits, where string, plan Plan, blank *sync.Map, bad func(format string, args ...any)) *Explorer {
+func NewExplorer(
+	lim journal.Limits, where string, plan Plan, blank *sync.Map, bad func(format string, args ...any),
+) *Explorer {
 	return &Explorer{
 		Plan: plan, Blank: blank, Where: where, Bad: bad, lim: lim,
 		seen: map[[2]uint64]Found{}, shown: map[Found]bool{},
@@ -173,14 +175,19 @@ func (x *Explorer) goOn(
 	} else {
 		err = resume()
 	}
-	if err == nil {
-		err = w.Again(ctx, f)
-	}
-	if err == nil && x.firsts%x.Plan.Verify == 0 {
-		err = w.Healthy(ctx)
-	}
-	if err != nil || !again {
+	if err != nil {
 		return f, err
+	}
+	if err := w.Again(ctx, f); err != nil {
+		return f, err
+	}
+	if x.firsts%x.Plan.Verify == 0 {
+		if err := w.Healthy(ctx); err != nil {
+			return f, err
+		}
+	}
+	if !again {
+		return f, nil
 	}
 	whole, err := w.whole(ctx, h, f)
 	if err != nil {
@@ -216,7 +223,8 @@ func (w *World) whole(ctx context.Context, h *History, f Found) (*History, error
 		return nil, err
 	}
 	if len(all.Commits) <= f.Commits {
-		return nil, fmt.Errorf("I1: behind the recovery's commit are %d commits, before it %d", len(all.Commits), f.Commits)
+		return nil,
+			fmt.Errorf("I1: behind the recovery's commit are %d commits, before it %d", len(all.Commits), f.Commits)
 	}
 	for i := range f.Commits {
 		if all.Commits[i] != h.Commits[i] {
@@ -227,28 +235,39 @@ func (w *World) whole(ctx context.Context, h *History, f Found) (*History, error
 }
 
 func (x *Explorer) second(ctx context.Context, first string, m *Moment, n int, img *vfstest.Image, h *History) {
-	where := fmt.Sprintf("%s; then crash of the recovery before change %d (%s %s), state %d", first, m.Op.N, m.Op.Kind, m.Op.Name, n)
+	where := fmt.Sprintf("%s; then crash of the recovery before change %d (%s %s), state %d", first, m.Op.N, m.Op.Kind,
+		m.Op.Name, n)
 	if ok, err := x.known(img, &m.Told, h); ok {
 		if err != nil {
 			x.Bad("%s: %v\n%s", where, err, img)
 		}
 		return
 	}
+	if err := x.recoverAgain(ctx, m, img, h); err != nil {
+		x.Bad("%s: %v\n%s", where, err, img)
+	}
+}
+
+// recoverAgain opens the session on the disk that a crash of its recovery left.
+func (x *Explorer) recoverAgain(ctx context.Context, m *Moment, img *vfstest.Image, h *History) error {
 	w := boot(img, seedSecond, x.lim)
 	cfg := w.Config()
 	cfg.Go = idle
 	f, j, err := w.Look(ctx, cfg, &m.Told, h)
 	x.count(&x.Recovery, img, f)
-	if err == nil {
-		err = w.Resume(ctx, cfg, f, j, &m.Told, false)
-	}
-	if err == nil && !m.Told.Deleting {
-		err = w.aside(ctx, cfg.Backend, x.torn)
-	}
-	if err == nil && len(x.seen)%4 == 0 {
-		err = w.Again(ctx, f)
-	}
 	if err != nil {
-		x.Bad("%s: %v\n%s", where, err, img)
+		return err
 	}
+	if err := w.Resume(ctx, cfg, f, j, &m.Told, false); err != nil {
+		return err
+	}
+	if !m.Told.Deleting {
+		if err := w.aside(ctx, cfg.Backend, x.torn); err != nil {
+			return err
+		}
+	}
+	if len(x.seen)%4 == 0 {
+		return w.Again(ctx, f)
+	}
+	return nil
 }

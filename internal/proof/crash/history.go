@@ -68,7 +68,8 @@ func selfOf(line []byte) string {
 func (h *History) Holds(st *state.State) error {
 	s := &st.Summary
 	if int(s.Seq) >= len(h.Commits) {
-		return fmt.Errorf("I10: commit %d (%s) was never made: the history ends with %d", s.Seq, s.Commit, len(h.Commits)-1)
+		return fmt.Errorf("I10: commit %d (%s) was never made: the history ends with %d", s.Seq, s.Commit,
+			len(h.Commits)-1)
 	}
 	c := &h.Commits[s.Seq]
 	switch {
@@ -87,7 +88,8 @@ func (h *History) Holds(st *state.State) error {
 	case string(st.DocJSON) != c.Doc:
 		return fmt.Errorf("I1: the document of commit %d is %s, and was %s", s.Seq, st.DocJSON, c.Doc)
 	case s.Entry != c.Entry || s.Branch != c.Branch:
-		return fmt.Errorf("I1: commit %d stands at %s of %s, and stood at %s of %s", s.Seq, s.Entry, s.Branch, c.Entry, c.Branch)
+		return fmt.Errorf("I1: commit %d stands at %s of %s, and stood at %s of %s", s.Seq, s.Entry, s.Branch, c.Entry,
+			c.Branch)
 	}
 	return nil
 }

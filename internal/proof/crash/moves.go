@@ -128,10 +128,10 @@ func playRebase(ctx context.Context, w *World) error {
 // playFence has a turn that fails for good: its entry must not be in any history.
 func playFence(ctx context.Context, w *World) error {
 	a, b, err := w.two(ctx)
-	if err == nil {
-		err = w.Commit(ctx, a, &journal.Step{Reason: "claim", Claim: true})
-	}
 	if err != nil {
+		return err
+	}
+	if err := w.Commit(ctx, a, &journal.Step{Reason: "claim", Claim: true}); err != nil {
 		return err
 	}
 	if err := w.Turn(ctx, b, w.text()); !errors.Is(err, journal.ErrFenced) {
@@ -161,7 +161,9 @@ func leaveTorn(ctx context.Context, w *World) error {
 
 // die has a process lose power while it does something: the world goes on with one of the images that pick
 // takes from the moments of that.
-func (w *World) die(ctx context.Context, do func(j *journal.Journal) error, pick func(m Moment) []*vfstest.Image) error {
+func (w *World) die(
+	ctx context.Context, do func(j *journal.Journal) error, pick func(m Moment) []*vfstest.Image,
+) error {
 	j, err := journal.Open(ctx, w.Config())
 	if err != nil {
 		return err
@@ -171,13 +173,14 @@ func (w *World) die(ctx context.Context, do func(j *journal.Journal) error, pick
 	for _, m := range moments {
 		left = append(left, pick(m)...)
 	}
-	if err == nil && len(left) == 0 {
-		err = errors.New("no such moment")
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		w.FS = vfstest.Boot(left[w.Rng.IntN(len(left))])
+	if len(left) == 0 {
+		return errors.New("no such moment")
 	}
-	return err
+	w.FS = vfstest.Boot(left[w.Rng.IntN(len(left))])
+	return nil
 }
 
 func playImages(ctx context.Context, w *World) error {
@@ -203,10 +206,10 @@ func playImages(ctx context.Context, w *World) error {
 
 func playSettle(ctx context.Context, w *World) error {
 	j, err := journal.Open(ctx, w.Config())
-	if err == nil {
-		err = j.Settle(ctx)
-	}
 	if err != nil {
+		return err
+	}
+	if err := j.Settle(ctx); err != nil {
 		return err
 	}
 	return w.Turn(ctx, j, w.text())

@@ -29,9 +29,10 @@ func (w *World) program() (*program, error) {
 // opened starts a process that opens the session.
 func (w *World) opened(ctx context.Context, o *coppice.SessionOptions) (*program, error) {
 	p, err := w.program()
-	if err == nil {
-		p.s, err = p.store.Open(ctx, Session, o)
+	if err != nil {
+		return nil, err
 	}
+	p.s, err = p.store.Open(ctx, Session, o)
 	return p, err
 }
 
@@ -124,18 +125,21 @@ func (w *World) peek(ctx context.Context, readOnly bool, commit string) error {
 func playCancel(ctx context.Context, w *World) error {
 	w.watch = &watch{}
 	p, err := w.opened(ctx, nil)
-	for left := 0; left < 3 && err == nil; left++ { // an append begins, is written, and is synced
-		err = w.watch.cancelled(ctx, left, func(ctx context.Context) error { return p.turn(ctx, w.text()) })
-	}
-	if err == nil {
-		gone, cancel := context.WithCancel(ctx)
-		cancel()
-		err = p.turn(gone, w.text())
-	}
-	if err == nil {
-		err = p.turn(ctx, w.text())
-	}
 	if err != nil {
+		return err
+	}
+	for left := range 3 { // an append begins, is written, and is synced
+		turn := func(ctx context.Context) error { return p.turn(ctx, w.text()) }
+		if err := w.watch.cancelled(ctx, left, turn); err != nil {
+			return err
+		}
+	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := p.turn(gone, w.text()); err != nil {
+		return err
+	}
+	if err := p.turn(ctx, w.text()); err != nil {
 		return err
 	}
 	return p.store.Close()
@@ -144,14 +148,16 @@ func playCancel(ctx context.Context, w *World) error {
 // playProgram is the life of a session in a program that uses package coppice alone.
 func playProgram(ctx context.Context, w *World) error {
 	p, err := w.program()
-	if err == nil {
-		p.s, err = p.store.Create(Session, &coppice.SessionOptions{Cwd: "/w"})
-	}
-	for i := 0; i < 2 && err == nil; i++ {
-		err = p.turn(ctx, w.text())
-	}
 	if err != nil {
 		return err
+	}
+	if p.s, err = p.store.Create(Session, &coppice.SessionOptions{Cwd: "/w"}); err != nil {
+		return err
+	}
+	for range 2 {
+		if err := p.turn(ctx, w.text()); err != nil {
+			return err
+		}
 	}
 	info, err := p.s.Snapshot(ctx, "tag")
 	if err != nil {
@@ -198,18 +204,21 @@ func (p *program) moves(ctx context.Context) error {
 // playReaders has processes that read, and handles that may only read, between and beside the turns of a writer.
 func playReaders(ctx context.Context, w *World) error {
 	p, err := w.opened(ctx, nil)
-	for i := 0; i < 3 && err == nil; i++ {
-		if err = w.Peek(ctx, i%2 == 0, p.s.Info().Commit); err == nil {
-			err = p.turn(ctx, w.text())
+	if err != nil {
+		return err
+	}
+	for i := range 3 {
+		if err := w.Peek(ctx, i%2 == 0, p.s.Info().Commit); err != nil {
+			return err
+		}
+		if err := p.turn(ctx, w.text()); err != nil {
+			return err
 		}
 	}
-	if err == nil {
-		err = p.store.Close()
+	if err := p.store.Close(); err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.Peek(ctx, false, p.s.Info().Commit)
-	}
-	if err != nil {
+	if err := w.Peek(ctx, false, p.s.Info().Commit); err != nil {
 		return err
 	}
 	return w.turns(ctx, 1)

@@ -53,7 +53,9 @@ func (f Found) Against(told *Promise, h *History) error {
 
 // Look opens the session for reading: what is there must be what was committed, to the byte, and the disk
 // stays as it is (I14).
-func (w *World) Look(ctx context.Context, cfg journal.Config, told *Promise, h *History) (Found, *journal.Journal, error) {
+func (w *World) Look(
+	ctx context.Context, cfg journal.Config, told *Promise, h *History,
+) (Found, *journal.Journal, error) {
 	var f Found
 	before := w.FS.Ops()
 	j, err := journal.Open(ctx, cfg)
@@ -108,7 +110,9 @@ func snapshots(ctx context.Context, b backend.Backend) (names string, err error)
 
 // Resume goes on after a crash: one more commit, on a new session where none was found, or the end of a
 // deletion that was begun. close: the handle is closed too.
-func (w *World) Resume(ctx context.Context, cfg journal.Config, f Found, j *journal.Journal, told *Promise, close bool) error {
+func (w *World) Resume(
+	ctx context.Context, cfg journal.Config, f Found, j *journal.Journal, told *Promise, close bool,
+) error {
 	if f.Deleted || told.Deleting {
 		w.Told.Deleting = true
 		if err := journal.Delete(ctx, cfg); err != nil {
@@ -142,7 +146,7 @@ func (w *World) Resume(ctx context.Context, cfg journal.Config, f Found, j *jour
 	return nil
 }
 
-// behind are the bytes of the active segment after the last commit.
+// behind returns the bytes of the active segment after the last commit.
 func (w *World) behind(st *state.State) []byte {
 	ref := st.Active()
 	if ref == nil {
@@ -192,7 +196,8 @@ func (w *World) Again(ctx context.Context, f Found) error {
 	}
 	st := j.State()
 	if int(st.Summary.Seq)+1 < w.Told.Commits {
-		return fmt.Errorf("I1: after the next commit, number %d, the session ends with %d", w.Told.Commits-1, st.Summary.Seq)
+		return fmt.Errorf("I1: after the next commit, number %d, the session ends with %d", w.Told.Commits-1,
+			st.Summary.Seq)
 	}
 	for _, c := range st.Lineage {
 		if int(c.Seq) == f.Commits-1 && c.Commit != f.Commit {

@@ -63,13 +63,15 @@ func (s *Scenario) Run(ctx context.Context, w *World) ([]Moment, *History, error
 		return nil, nil, fmt.Errorf("before: %w", err)
 	}
 	moments, err := w.Track(func() error { return s.Play(ctx, w) })
-	if err == nil && !w.Told.Deleting {
-		h, err = w.History(ctx)
+	if err != nil {
+		return moments, h, err
 	}
-	if err == nil {
-		err = h.Keeps(w.given, w.refused)
+	if !w.Told.Deleting {
+		if h, err = w.History(ctx); err != nil {
+			return moments, h, err
+		}
 	}
-	return moments, h, err
+	return moments, h, h.Keeps(w.given, w.refused)
 }
 
 // Begin makes the disk as it is before Play.
@@ -112,11 +114,12 @@ func (w *World) Turn(ctx context.Context, j *journal.Journal, text int) error {
 // Commit commits a step and books it.
 func (w *World) Commit(ctx context.Context, j *journal.Journal, s *journal.Step) error {
 	res, err := j.Commit(ctx, s)
-	if err == nil {
-		w.Acked(res.Commit.Seq)
-		w.Gave(res.Commit.Seq, s)
+	if err != nil {
+		return err
 	}
-	return err
+	w.Acked(res.Commit.Seq)
+	w.Gave(res.Commit.Seq, s)
+	return nil
 }
 
 // turns are some turns of a new process, which then ends without Close.
@@ -158,13 +161,13 @@ func playBatch(ctx context.Context, w *World) error {
 func playCheckpoint(ctx context.Context, w *World) error {
 	for range 2 {
 		j, err := journal.Open(ctx, w.Config())
-		if err == nil {
-			err = w.Turn(ctx, j, w.text())
-		}
-		if err == nil {
-			err = j.Close(ctx)
-		}
 		if err != nil {
+			return err
+		}
+		if err := w.Turn(ctx, j, w.text()); err != nil {
+			return err
+		}
+		if err := j.Close(ctx); err != nil {
 			return err
 		}
 	}
@@ -234,16 +237,16 @@ func leaveUnsynced(ctx context.Context, w *World) error {
 
 func playCollect(ctx context.Context, w *World) error {
 	j, err := journal.Open(ctx, w.Config())
-	if err == nil {
-		err = w.Commit(ctx, j, &journal.Step{Reason: "claim", Claim: true})
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = gc.Run(ctx, w.Config(), false)
+	if err := w.Commit(ctx, j, &journal.Step{Reason: "claim", Claim: true}); err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.Turn(ctx, j, w.text())
+	if _, err := gc.Run(ctx, w.Config(), false); err != nil {
+		return err
 	}
-	return err
+	return w.Turn(ctx, j, w.text())
 }
 
 func playDelete(ctx context.Context, w *World) error {

@@ -31,9 +31,9 @@ func (d *watchedDisk) Append(ctx context.Context, key string, off int64, p []byt
 	return d.Appender.Append(ctx, key, off, p)
 }
 
-// cancelled makes a call whose caller gives up at moment number left of it. The moments are those at which an append
-// begins, and those before a change of the disk. The call goes on when its request knows of it, so that equal runs are
-// equal.
+// cancelled makes a call whose context is cancelled at moment number left of it. The moments are those at which an
+// append begins, and those before a change of the disk. The call continues when its request has seen the cancellation,
+// so that equal runs are equal.
 func (w *watch) cancelled(ctx context.Context, left int, call func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

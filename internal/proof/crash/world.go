@@ -44,11 +44,12 @@ type World struct {
 	Rng    *rand.Rand // for the scenario's own choices
 	Told   Promise    // what callers have been told so far
 
-	seed    uint64
-	rand    *rand.ChaCha8
-	clock   time.Time
-	given   []Given                            // what was handed to acknowledged commits
-	refused [][]byte                           // what was handed to commits that were not applied, as their callers were told
+	seed  uint64
+	rand  *rand.ChaCha8
+	clock time.Time
+	given []Given // what was handed to acknowledged commits
+	// what was handed to commits that were not applied, as their callers were told
+	refused [][]byte
 	raws    map[string]string                  // of the entries made, by id
 	made    int                                // entries
 	file    iter.Seq2[transcript.Draft, error] // what a scenario imports
@@ -66,7 +67,10 @@ type Promise struct {
 // NewWorld makes a world on a disk. Worlds with different seeds never make the same ids.
 func NewWorld(fs *vfstest.CrashFS, seed uint64, lim journal.Limits) *World {
 	w := &World{FS: fs, Limits: lim, seed: seed, Rng: rand.New(rand.NewPCG(seed, 5)), raws: map[string]string{}}
-	w.rand = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24), byte(seed >> 32)})
+	w.rand = rand.NewChaCha8([32]byte{
+		byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24),
+		byte(seed >> 32),
+	})
 	w.clock = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return w
 }
@@ -105,7 +109,8 @@ func Genesis() state.Genesis { return state.Genesis{Header: header, Cwd: "/w"} }
 // Create makes a handle on a session that does not exist yet.
 func (w *World) Create() *session.Handle {
 	cfg := w.Config()
-	return w.handle(cfg, func(cfg journal.Config) (*journal.Journal, error) { return journal.Create(cfg, Genesis()), nil })
+	return w.handle(cfg,
+		func(cfg journal.Config) (*journal.Journal, error) { return journal.Create(cfg, Genesis()), nil })
 }
 
 // Open opens the session as a new process; nil where that fails, which Told cannot allow in a scenario
@@ -143,7 +148,8 @@ func (w *World) Entry(st *state.State, text int) *journal.Entry {
 	for i := range b {
 		b[i] = 'a' + byte(w.Rng.IntN(26))
 	}
-	raw := fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"%s"}}`, id, parent, b)
+	raw := fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:01.000Z",`+
+		`"message":{"role":"user","content":"%s"}}`, id, parent, b)
 	w.raws[id] = string(raw)
 	return &journal.Entry{ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd}, Raw: raw}
 }
@@ -151,10 +157,13 @@ func (w *World) Entry(st *state.State, text int) *journal.Entry {
 // Step is a turn of one entry that changes the state.
 func (w *World) Step(st *state.State, text int) *journal.Step {
 	e := w.Entry(st, text)
-	return &journal.Step{Reason: "turn", Entries: []*journal.Entry{e}, Edit: func(d checkpoint.Document) checkpoint.Document {
-		d.State = json.RawMessage(fmt.Sprintf(`{"at":%q}`, e.ID))
-		return d
-	}}
+	return &journal.Step{
+		Reason: "turn", Entries: []*journal.Entry{e},
+		Edit: func(d checkpoint.Document) checkpoint.Document {
+			d.State = json.RawMessage(fmt.Sprintf(`{"at":%q}`, e.ID))
+			return d
+		},
+	}
 }
 
 // Given is what a caller handed to a commit that was acknowledged. Histories are read by the code that wrote them, so

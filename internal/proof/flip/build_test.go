@@ -20,6 +20,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -77,32 +78,9 @@ func (l *lockedRand) Read(p []byte) (int, error) {
 
 func chance(seed byte) io.Reader { return &lockedRand{r: rand.NewChaCha8([32]byte{seed})} }
 
+// clock moves on by a millisecond with each call.
 func clock() func() time.Time {
-	var mu sync.Mutex
-	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	return func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(time.Millisecond)
-		return now
-	}
-}
-
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	return testutil.Clock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), time.Millisecond)
 }
 
 // built are the stores that the suites damage: nobody changes them.
@@ -120,8 +98,8 @@ var (
 )
 
 func disk(t testing.TB) backend.Backend {
-	b := must(local.Open(t.TempDir(), nil))(t)
-	t.Cleanup(func() { ok(t, b.Close()) })
+	b := testutil.Must(local.Open(t.TempDir(), nil))(t)
+	t.Cleanup(func() { testutil.OK(t, b.Close()) })
 	return b
 }
 
@@ -140,7 +118,7 @@ func build(t testing.TB, name string, b backend.Backend, seed byte) *stored {
 	now := clock()
 	_, appends := b.(backend.Appender)
 	w := &builder{t: t, b: b, now: now, rand: chance(100 + seed), out: &stored{name: name, disk: appends, objects: map[string][]byte{}, older: map[string][]byte{}}}
-	w.store = must(coppice.New(b, &coppice.Options{Now: now, Rand: chance(seed), Writer: "w"}))(t)
+	w.store = testutil.Must(coppice.New(b, &coppice.Options{Now: now, Rand: chance(seed), Writer: "w"}))(t)
 	w.imported()
 	w.large()
 	w.lived()
@@ -149,7 +127,7 @@ func build(t testing.TB, name string, b backend.Backend, seed byte) *stored {
 	w.latest()
 	w.others()
 	for info, err := range b.List(t.Context(), backend.ListOptions{}) {
-		ok(t, err)
+		testutil.OK(t, err)
 		w.out.objects[info.Key] = w.read(info.Key)
 	}
 	return w.out
@@ -157,7 +135,7 @@ func build(t testing.TB, name string, b backend.Backend, seed byte) *stored {
 
 func (w *builder) read(key string) []byte {
 	p, _, err := w.b.Get(w.t.Context(), key, backend.Range{})
-	ok(w.t, err)
+	testutil.OK(w.t, err)
 	return p
 }
 
@@ -175,12 +153,12 @@ func (w *builder) imported() {
 			}
 		}
 	}
-	s := must(w.store.Import(ctx, iter.Seq2[transcript.Draft, error](lines), &coppice.SessionOptions{
+	s := testutil.Must(w.store.Import(ctx, iter.Seq2[transcript.Draft, error](lines), &coppice.SessionOptions{
 		ID: pictures, Title: "a title", Cwd: "/w",
 		Original: func() (io.Reader, error) { return bytes.NewReader(raw), nil },
 	}))(t)
-	must(s.Snapshot(ctx, "tagged"))(t)
-	ok(t, s.Close())
+	testutil.Must(s.Snapshot(ctx, "tagged"))(t)
+	testutil.OK(t, s.Close())
 }
 
 // large is a session from a file that is kept in parts.
@@ -190,34 +168,35 @@ func (w *builder) large() {
 	cfg.Session = parted
 	header := fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}`, parted)
 	j := journal.Create(cfg, state.Genesis{Header: header, Title: "a title", Cwd: "/w"})
-	sum := must(j.PutOriginal(ctx, strings.NewReader(strings.Repeat("a large file of some other program, ", 4))))(t)
+	sum := testutil.Must(
+		j.PutOriginal(ctx, strings.NewReader(strings.Repeat("a large file of some other program, ", 4))))(t)
 	_, err := j.Commit(ctx, &journal.Step{Reason: "import", Original: sum})
-	ok(t, err)
+	testutil.OK(t, err)
 	w.say(j, "of-the-large")
-	ok(t, j.Settle(ctx))
-	ok(t, j.Close(ctx))
+	testutil.OK(t, j.Settle(ctx))
+	testutil.OK(t, j.Close(ctx))
 }
 
 // lived is a session in use: turns with state, a branch, a label, a snapshot, a rollback.
 func (w *builder) lived() {
 	t, ctx := w.t, w.t.Context()
-	s := must(w.store.Create(sid, &coppice.SessionOptions{Title: "a title", Cwd: "/w"}))(t)
+	s := testutil.Must(w.store.Create(sid, &coppice.SessionOptions{Title: "a title", Cwd: "/w"}))(t)
 	turn := func(state string, d ...transcript.Draft) {
-		must(s.Append(ctx, d...))(t)
-		must(s.Commit(ctx, coppice.Turn{State: []byte(state)}))(t)
+		testutil.Must(s.Append(ctx, d...))(t)
+		testutil.Must(s.Commit(ctx, coppice.Turn{State: []byte(state)}))(t)
 	}
 	turn(`"one"`, entry.User("first question"), entry.Assistant("first answer"))
-	ids := must(s.Append(ctx, entry.User("second question"), entry.Assistant("second answer")))(t)
-	must(s.Commit(ctx, coppice.Turn{State: []byte(`"two"`)}))(t)
-	must(s.Snapshot(ctx, "tagged"))(t)
-	must(s.Branch(ctx, ids[0], &coppice.BranchOptions{Name: "side"}))(t)
+	ids := testutil.Must(s.Append(ctx, entry.User("second question"), entry.Assistant("second answer")))(t)
+	testutil.Must(s.Commit(ctx, coppice.Turn{State: []byte(`"two"`)}))(t)
+	testutil.Must(s.Snapshot(ctx, "tagged"))(t)
+	testutil.Must(s.Branch(ctx, ids[0], &coppice.BranchOptions{Name: "side"}))(t)
 	turn(`"side"`, entry.Assistant("another answer"))
-	must(s.Label(ctx, ids[0], "a label"))(t)
-	if r := must(s.Rollback(ctx, coppice.Target{Tag: "tagged"}))(t); r.Kept == "" {
+	testutil.Must(s.Label(ctx, ids[0], "a label"))(t)
+	if r := testutil.Must(s.Rollback(ctx, coppice.Target{Tag: "tagged"}))(t); r.Kept == "" {
 		t.Fatal("the rollback kept nothing")
 	}
-	must(s.Snapshot(ctx, ""))(t)
-	ok(t, s.Close())
+	testutil.Must(s.Snapshot(ctx, ""))(t)
+	testutil.OK(t, s.Close())
 }
 
 func (w *builder) config(limits journal.Limits, background func(func())) journal.Config {
@@ -234,22 +213,22 @@ func (w *builder) say(j *journal.Journal, id string) {
 		ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd},
 		Raw: fmt.Appendf(nil, `{"type":"message","id":%q,"parentId":%q,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"text of %s"}}`, id, st.Summary.Entry, id),
 	}}})
-	ok(w.t, err)
+	testutil.OK(w.t, err)
 }
 
 // aged gives the session several segments, and an index object.
 func (w *builder) aged() {
 	t := w.t
 	small := journal.Limits{SealBytes: 1500, SealEntries: 6, RollBytes: 1500, RollEntries: 6}
-	j := must(journal.Open(t.Context(), w.config(small, func(job func()) { job() })))(t)
+	j := testutil.Must(journal.Open(t.Context(), w.config(small, func(job func()) { job() })))(t)
 	for i := range 9 {
 		w.say(j, fmt.Sprintf("aged-%02d", i))
 	}
-	ok(t, j.Settle(t.Context()))
+	testutil.OK(t, j.Settle(t.Context()))
 	for i := range 5 {
 		w.say(j, fmt.Sprintf("late-%02d", i))
 	}
-	ok(t, j.Close(t.Context()))
+	testutil.OK(t, j.Close(t.Context()))
 }
 
 // latest leaves the session as a crash does: on a disk a closed segment that is plain still, a log that goes
@@ -257,7 +236,7 @@ func (w *builder) aged() {
 func (w *builder) latest() {
 	t := w.t
 	never := journal.Limits{SealBytes: 1 << 30, SealEntries: 1 << 20, RollBytes: 1500, RollEntries: 6, PublishCommits: 1 << 20, PublishBytes: 1 << 40}
-	j := must(journal.Open(t.Context(), w.config(never, func(func()) {})))(t)
+	j := testutil.Must(journal.Open(t.Context(), w.config(never, func(func()) {})))(t)
 	for i := range 4 {
 		w.say(j, fmt.Sprintf("new-%02d", i))
 	}
@@ -267,9 +246,9 @@ func (w *builder) latest() {
 		}
 		key := w.activeKey(j)
 		end := j.State().Active().Bytes
-		must(a.Append(t.Context(), key, end, []byte(`{"type":"message","id":"torn","par`)))(t)
+		testutil.Must(a.Append(t.Context(), key, end, []byte(`{"type":"message","id":"torn","par`)))(t)
 		never.RollBytes, never.RollEntries = 1<<30, 1<<20
-		j = must(journal.Open(t.Context(), w.config(never, func(func()) {})))(t)
+		j = testutil.Must(journal.Open(t.Context(), w.config(never, func(func()) {})))(t)
 		w.out.active = key
 		for i := range 3 {
 			w.say(j, fmt.Sprintf("last-%02d", i))
@@ -291,11 +270,11 @@ func (w *builder) activeKey(j *journal.Journal) string {
 // others is the deleted session.
 func (w *builder) others() {
 	t, ctx := w.t, w.t.Context()
-	s := must(w.store.Create(deleted, nil))(t)
-	must(s.Append(ctx, entry.User("to be deleted")))(t)
-	must(s.Commit(ctx, coppice.Turn{}))(t)
-	ok(t, s.Close())
-	ok(t, w.store.Delete(ctx, deleted))
+	s := testutil.Must(w.store.Create(deleted, nil))(t)
+	testutil.Must(s.Append(ctx, entry.User("to be deleted")))(t)
+	testutil.Must(s.Commit(ctx, coppice.Turn{}))(t)
+	testutil.OK(t, s.Close())
+	testutil.OK(t, w.store.Delete(ctx, deleted))
 }
 
 // kindOf is the kind of object that a key names.

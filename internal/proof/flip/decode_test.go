@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // verdict is what a decoder made of damaged bytes.
@@ -41,7 +42,7 @@ func decoderOf(t testing.TB, s *stored, key string) decoder {
 		return sealed(t, p)
 	case "index":
 		refs, skeletons, err := codec.DecodeIndex(p)
-		ok(t, err)
+		testutil.OK(t, err)
 		want := fmt.Sprint(refs, skeletons)
 		return func(q []byte) verdict {
 			refs, skeletons, err := codec.DecodeIndex(q)
@@ -59,7 +60,7 @@ func decoderOf(t testing.TB, s *stored, key string) decoder {
 			err := s.objectsWith(sessionOf(key), with, q).WriteOriginal(context.Background(), sum, &got)
 			return got.String(), err
 		}
-		want := must(read("", nil))(t)
+		want := testutil.Must(read("", nil))(t)
 		return func(q []byte) verdict {
 			got, err := read(key, q)
 			return judged(err, func() bool { return got == want })
@@ -87,8 +88,8 @@ func (s *stored) objectsWith(id, key string, q []byte) *store.Store {
 }
 
 func checkpoints(t testing.TB, p []byte) decoder {
-	want := must(checkpoint.DecodeSummary(p))(t)
-	whole := must(must(checkpoint.DecodeObject(p))(t).Encode())(t)
+	want := testutil.Must(checkpoint.DecodeSummary(p))(t)
+	whole := testutil.Must(testutil.Must(checkpoint.DecodeObject(p))(t).Encode())(t)
 	return func(q []byte) verdict {
 		o, err := checkpoint.DecodeObject(q)
 		v := judged(err, func() bool {
@@ -106,8 +107,8 @@ func checkpoints(t testing.TB, p []byte) decoder {
 // sealed reads a segment whole, and as a reader of single entries does: by its index, a frame at a time.
 func sealed(t testing.TB, p []byte) decoder {
 	want, whole, err := codec.DecodeSegment(p, 1<<20)
-	ok(t, err)
-	rows := fmt.Sprint(must(whole.Skeleton())(t))
+	testutil.OK(t, err)
+	rows := fmt.Sprint(testutil.Must(whole.Skeleton())(t))
 	return func(q []byte) verdict {
 		raw, _, err := codec.DecodeSegment(q, 1<<20)
 		v := judged(err, func() bool { return bytes.Equal(raw, want) })
@@ -189,7 +190,7 @@ func logs(t testing.TB, key string, p []byte, closed bool) decoder {
 	if !good {
 		t.Fatalf("segment key %q", key)
 	}
-	want := must(readLog(name, p))(t)
+	want := testutil.Must(readLog(name, p))(t)
 	last := 0 // where the last append begins
 	if n := len(want.ends); n > 1 {
 		last = want.ends[n-2]

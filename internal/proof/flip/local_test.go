@@ -12,6 +12,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // TestLocalDisk reads damaged stores where they come from, in folders of a real disk: what is told is what the
@@ -20,10 +21,10 @@ func TestLocalDisk(t *testing.T) {
 	s := built(t)[1]
 	truth := truthsOf(s)
 	dir := t.TempDir()
-	b := must(local.Open(dir, nil))(t)
+	b := testutil.Must(local.Open(dir, nil))(t)
 	defer b.Close()
 	for key, p := range s.objects {
-		must(b.Put(context.Background(), key, p, backend.Cond{}))(t)
+		testutil.Must(b.Put(context.Background(), key, p, backend.Cond{}))(t)
 	}
 	done := map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(s.objects)) {
@@ -36,7 +37,7 @@ func TestLocalDisk(t *testing.T) {
 		flipped := slices.Clone(p)
 		flipped[len(p)/2] ^= 4
 		for what, q := range map[string][]byte{"a bit": flipped, "cut in half": p[:len(p)/2], "nothing left": {}} {
-			must(b.Put(context.Background(), key, q, backend.Cond{}))(t)
+			testutil.Must(b.Put(context.Background(), key, q, backend.Cond{}))(t)
 			before := folder(t, dir)
 			got := readAll(b, id)
 			want := readAll(s.backend(s.frozen().With(key, q)), id)
@@ -50,14 +51,14 @@ func TestLocalDisk(t *testing.T) {
 				t.Errorf("%s, %s: reading changed the folder", key, what)
 			}
 		}
-		must(b.Put(context.Background(), key, p, backend.Cond{}))(t)
+		testutil.Must(b.Put(context.Background(), key, p, backend.Cond{}))(t)
 	}
 }
 
 // folder is what stands in a folder, by path: hash, mode and time of change.
 func folder(t *testing.T, dir string) map[string]string {
 	out := map[string]string{}
-	ok(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	testutil.OK(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // answer is what one way of reading gave: content, up to the error if there was one.
@@ -102,7 +101,7 @@ func (r *reader) session(id string) {
 		t, err := s.Tree(r.ctx)
 		if err == nil {
 			fmt.Fprintln(w, t.Head(), t.Branches(), t.Diagnostics())
-			for n := range t.Nodes(tree.FilterAll) {
+			for n := range t.Nodes(transcript.FilterAll) {
 				fmt.Fprintf(w, "%+v\n", n)
 			}
 		}

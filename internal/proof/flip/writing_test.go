@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/proof"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // TestProofDamagedLogs opens logs for writing of which one byte is damaged. A commit goes on only from the end of
@@ -57,12 +58,12 @@ func writeOn(t *testing.T, s *stored, key string, at int) string {
 		if k == key {
 			p = q
 		}
-		must(b.Put(ctx, k, p, backend.Cond{}))(t)
+		testutil.Must(b.Put(ctx, k, p, backend.Cond{}))(t)
 	}
 	name, _, _ := layout.ParseSegmentKey(key)
-	l := must(readLog(name, s.objects[key]))(t)
+	l := testutil.Must(readLog(name, s.objects[key]))(t)
 	tail := key == s.active && at >= l.ends[len(l.ends)-2]
-	store := must(coppice.New(b, &coppice.Options{Now: clock(), Rand: chance(3), Writer: "w"}))(t)
+	store := testutil.Must(coppice.New(b, &coppice.Options{Now: clock(), Rand: chance(3), Writer: "w"}))(t)
 	session, err := store.Open(ctx, sid, nil)
 	if err == nil {
 		_, err = session.Append(ctx, entry.User("one more"))
@@ -71,7 +72,7 @@ func writeOn(t *testing.T, s *stored, key string, at int) string {
 		_, err = session.Commit(ctx, coppice.Turn{})
 	}
 	now, _, gerr := b.Get(ctx, key, backend.Range{})
-	ok(t, gerr)
+	testutil.OK(t, gerr)
 	switch {
 	case tail && err != nil:
 		return "the end of the log is what a torn write leaves, and a commit fails: " + err.Error()
@@ -94,10 +95,10 @@ func tornTail(t *testing.T, b backend.Backend, good int, now, before []byte) str
 		return "the log was changed before its torn tail"
 	}
 	for info, err := range b.List(context.Background(), backend.ListOptions{Prefix: layout.SessionPrefix(sid)}) {
-		ok(t, err)
+		testutil.OK(t, err)
 		if strings.Contains(info.Key, "/torn/") {
 			p, _, err := b.Get(context.Background(), info.Key, backend.Range{})
-			ok(t, err)
+			testutil.OK(t, err)
 			if bytes.Equal(p, before[good:]) {
 				return ""
 			}

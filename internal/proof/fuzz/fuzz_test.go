@@ -97,7 +97,7 @@ func TestTargets(t *testing.T) {
 	for _, dir := range []string{
 		".", "backend", "backend/s3", "checkpoint", "checkpoint/internal/canon", "codec", "export",
 		"internal/blob", "internal/cli", "internal/cli/importer", "internal/cli/term", "internal/journal", "internal/layout",
-		"internal/pathwindow", "internal/rawjson", "internal/repair", "internal/segment",
+		"internal/rawjson", "internal/repair", "internal/segment",
 		"interop/pi", "snapshot", "transcript",
 	} {
 		if !slices.ContainsFunc(all, func(g target) bool { return g.dir == dir }) {

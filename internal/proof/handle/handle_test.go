@@ -83,6 +83,24 @@ func TestReplays(t *testing.T) {
 		{"a navigation that was never sent was reported as in doubt", "append f1 | 1:C | 1:S; 0 1 3"},
 		{"a turn with the key of one in doubt and other content was reported as in doubt", "append f1 | 1:C | 1:Q | 1:K; 0 2 1 0 2"},
 		{"a kept line that was the newest had the session's document", "append both d1 | 1:B | 1:J; 1 0 6"},
+		{"a Switch with nothing to do named a commit that power loss took", "append power f1 | 1:S,D,S; 2"},
+		{"Rebase failed until Reload: two contents with one key were kept", "replace | 1:W,K | 1:S | 1:J; 0 1 0 2 1"},
+		{
+			"a turn joined a request that was given up, and got its caller's error",
+			"replace new reads c1 | 1:K | 1:K!; 1 2 1",
+		},
+		{
+			"a turn of the queue was kept in a request that was given up when another's caller was cancelled",
+			"replace both eager each f1 c2 | 1:T,C,T,L! | 2:N!,A!,R! | 2:C,Q,A,O; 0 0 0 0 0 0 3 2 0 2 0 0 0 0 0 1 0",
+		},
+		{
+			"the judge took a PUT that Reload had given up for no writer",
+			"replace both each f1 | 1:D | 1:C,A; 1 6 0 0 0 1",
+		},
+		{
+			"the judge took a stored turn for one that a request carried",
+			"replace f1 c1 | 1:A,R! | 1:J,K; 1 0 0 0 4 0 0 1 2",
+		},
 	} {
 		r, _, err := w.do(task{Replay: c.recipe})
 		if err != nil {

@@ -173,7 +173,8 @@ func (r *run) givenUp(c *record) bool {
 	}
 	return slices.ContainsFunc(c.h.v.faults, func(f fault) bool {
 		cancelled := f.kind == cancelledNot || f.kind == cancelledYet
-		return cancelled && f.commit && c.begin <= f.sent && f.at <= c.end && r.held(sent{key: f.request.key, body: f.request.body}, c)
+		return cancelled && f.commit && c.begin <= f.sent && f.at <= c.end &&
+			r.held(f.request.record, c)
 	})
 }
 
@@ -183,7 +184,7 @@ func (r *run) durable(c *record) bool {
 }
 
 // none reports whether a call that returned nil committed nothing: a navigation where the head is there already, Rebase
-// without a session. The power may take what the receipt of the first one names: it is where the handle was.
+// without a session. What its receipt names is durable all the same.
 func (r *run) none(c *record, t *truth) bool {
 	at := t.at(c.receipt.Commit)
 	c.idle = c.idle || in(c.kind, navigates) && at >= 0 && t.commits[at].Reason != "branch" || c.kind == opRebase && c.receipt.Commit == ""
@@ -209,7 +210,7 @@ func (r *run) acknowledged(c *record, t *truth) {
 			}
 		}
 	}
-	if c.receipt.Commit == "" || none {
+	if c.receipt.Commit == "" {
 		return
 	}
 	switch {
@@ -329,7 +330,8 @@ func (r *run) fate(c *record, t *truth) {
 			}
 		}
 	}
-	if (c.lost() && !c.withdrawn() || c.unknown()) && n == 0 && !r.broken(c.h, c.begin) && r.keptBy(c) {
+	if (c.lost() && !c.withdrawn() || c.unknown()) && n == 0 && !r.broken(c.h, c.begin) && r.keptBy(c) &&
+		!r.forsaken(c, t) {
 		r.violate("kept turn missing", "%s, then Rebase or Claim returned nil, and its document is not stored", c)
 	}
 	if c.ok() && n == 0 {
@@ -352,16 +354,12 @@ func (r *run) mend(h *handle, t *truth) bool {
 		return false // another one has the id
 	}
 	h.v.cut = false
-	c := &record{lane: h.n, n: 90, kind: opRebase, h: h, begin: r.w.tick()}
-	c.receipt, c.err = h.s.Rebase(ctx)
-	c.returned, c.end = true, r.w.tick()
-	r.records = append(r.records, c)
-	if errors.Is(c.err, coppice.ErrKeyReused) && r.misused(h) {
-		c.err = h.s.Reload(ctx)
-		c.kind = opReload
+	err := r.rebase(h)
+	if errors.Is(err, coppice.ErrKeyReused) && r.misused(h) {
+		err = r.rebase(h)
 	}
-	if c.err != nil {
-		r.violate("Rebase fails in the end", "h%d: %v", h.n, c.err)
+	if err != nil {
+		r.violate("Rebase fails in the end", "h%d: %v", h.n, err)
 		return false
 	}
 	for try := 0; ; try++ {
@@ -382,8 +380,17 @@ func (r *run) mend(h *handle, t *truth) bool {
 	}
 }
 
-// misused reports whether a handle keeps a turn whose key another writer used for something else. Rebase stores all
-// that it has or nothing, and nobody but the caller can choose another key: Reload drops the turn.
+// rebase calls Rebase in the end, and records the call.
+func (r *run) rebase(h *handle) error {
+	c := &record{lane: h.n, n: 90, kind: opRebase, h: h, begin: r.w.tick()}
+	c.receipt, c.err = h.s.Rebase(context.Background())
+	c.returned, c.end = true, r.w.tick()
+	r.records = append(r.records, c)
+	return c.err
+}
+
+// misused reports whether a handle keeps a turn whose key another writer used for something else. Nobody but the caller
+// can choose another key, so Rebase drops the turn and says ErrKeyReused; the next one stores the others.
 func (r *run) misused(h *handle) bool {
 	t, err := r.read(r.w.store())
 	if err != nil {
@@ -391,9 +398,19 @@ func (r *run) misused(h *handle) bool {
 	}
 	defer t.close()
 	return r.any(func(c *record) bool {
-		return c.h == h && c.key != "" && c.returned && c.err != nil && !c.refused() && r.any(func(o *record) bool {
-			return c.another(o) && len(t.of(o)) > 0
-		})
+		return c.h == h && c.key != "" && c.returned && c.err != nil && !c.refused() && r.usedByAnother(c, t)
+	})
+}
+
+// usedByAnother reports whether a turn of other content is stored with the key of a turn.
+func (r *run) usedByAnother(c *record, t *truth) bool {
+	return r.any(func(o *record) bool { return c.another(o) && len(t.of(o)) > 0 })
+}
+
+// forsaken reports whether Rebase or Claim said that it drops a kept turn, because its key belongs to another one.
+func (r *run) forsaken(c *record, t *truth) bool {
+	return c.key != "" && r.usedByAnother(c, t) && r.any(func(o *record) bool {
+		return o.h == c.h && in(o.kind, "RM") && o.returned && o.end > c.begin && errors.Is(o.err, coppice.ErrKeyReused)
 	})
 }
 

@@ -186,7 +186,8 @@ func (r *run) powerLoss() {
 func (r *run) chains(t *truth, heads map[*handle]string) {
 	last := map[int]*record{}
 	for _, c := range r.records {
-		if r.p.each && r.p.both && r.any(func(o *record) bool { return o.h != c.h && r.durable(o) }) {
+		if r.p.each && r.p.both && (r.landedAfterReload(c.h) ||
+			r.any(func(o *record) bool { return o.h != c.h && r.durable(o) })) {
 			continue // the commit of an append may be kept beside the other's line, and no receipt says so
 		}
 		if !in(c.kind, appends) || !c.ok() || c.kind != opAppend {
@@ -199,14 +200,19 @@ func (r *run) chains(t *truth, heads map[*handle]string) {
 		last[c.lane] = c
 	}
 	for _, c := range last {
-		if r.any(func(o *record) bool { return o.h == c.h && o.kind == opReload && o.n >= 90 }) {
-			continue // what was pending at the head was dropped in the end
-		}
 		head, ok := heads[c.h]
 		if ok && t.has(c.texts[0], c.ids[0]) && !r.navigated(c.h, c, c.begin, r.w.now) && !t.descends(head, c.ids[0]) {
 			r.violate("chain", "%s is not on the path of the head when the program has ended", c)
 		}
 	}
+}
+
+// landedAfterReload reports whether a PUT of a handle took effect that Reload had given up. It is the winner then that
+// another writer would be: "a turn whose outcome was unknown may still be applied later" (Session.Reload).
+func (r *run) landedAfterReload(h *handle) bool {
+	return slices.ContainsFunc(h.v.faults, func(f fault) bool {
+		return f.kind == lateRequest && f.request == nil && r.dropped(h, 0, f.at)
+	})
 }
 
 // navigated reports whether a call may have moved the head of a handle to another line between two moments.

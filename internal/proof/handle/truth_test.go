@@ -262,7 +262,8 @@ func differ(a, b string) string {
 	return ""
 }
 
-// held reports whether a write that was asked for holds what a call writes.
+// held reports whether a write that was asked for holds what a call writes: commits that were in the log before do not
+// count, a turn with the same key among them.
 func (r *run) held(s sent, c *record) bool {
 	if r.p.appends {
 		needle := c.needle()
@@ -271,21 +272,34 @@ func (r *run) held(s sent, c *record) bool {
 		}
 		return bytes.Contains(s.body, []byte(needle))
 	}
-	// The checkpoint is compressed: it is read as a fresh handle would.
-	on := r.w.replace.Crash(0)
-	if _, err := on.Put(context.Background(), s.key, s.body, backend.Cond{}); err != nil {
-		return false
-	}
-	t, err := r.read(on)
+	t, err := r.readAs(s.key, s.body)
 	if err != nil {
 		return false
 	}
 	defer t.close()
+	before, err := r.readAs(s.key, s.before)
+	if err != nil {
+		return false
+	}
+	defer before.close()
 	for _, o := range t.commits {
-		if o.Reason == c.needle() || c.key != "" && o.Key == c.key {
+		if before.at(o.Commit) < 0 && (o.Reason == c.needle() || c.key != "" && o.Key == c.key) {
 			return true
 		}
 	}
 	_, ok := t.byText[c.needle()]
 	return ok
+}
+
+// readAs is the truth of the store with a body in the place of its checkpoint, which is compressed: it is read as a
+// fresh handle would. Without a body there is no session.
+func (r *run) readAs(key string, body []byte) (*truth, error) {
+	if body == nil {
+		return &truth{}, nil
+	}
+	on := r.w.replace.Crash(0)
+	if _, err := on.Put(context.Background(), key, body, backend.Cond{}); err != nil {
+		return nil, err
+	}
+	return r.read(on)
 }

@@ -55,6 +55,7 @@ type call struct {
 	op, key string
 	write   bool
 	sent    int // the moment
+	record  sent
 	body    []byte
 	cond    backend.Cond
 	run     func(ctx context.Context) error
@@ -119,6 +120,21 @@ type sent struct {
 	at      int
 	op, key string
 	body    []byte
+	before  []byte // of a PUT: what the object was when this body was first asked for; nil = there was none
+}
+
+// take records that a write is asked for; w.mu is held. A PUT that is repeated is the same one, and may have landed.
+func (c *call) take() {
+	v, s := c.v, sent{at: c.sent, op: c.op, key: c.key, body: slices.Clone(c.body)}
+	if c.op == "put" && v.w.log == nil {
+		again := slices.IndexFunc(v.sent, func(o sent) bool { return o.key == s.key && bytes.Equal(o.body, s.body) })
+		if again >= 0 {
+			s.before = v.sent[again].before
+		} else if p, _, err := v.w.store().Get(context.Background(), s.key, backend.Range{}); err == nil {
+			s.before = p
+		}
+	}
+	v.sent, c.record = append(v.sent, s), s
 }
 
 // newWorld is a world that begins as a copy of base.
@@ -165,7 +181,7 @@ func (v *view) ask(c *call) error {
 	w.mu.Lock()
 	c.v, c.sent = v, w.now
 	if c.write {
-		v.sent = append(v.sent, sent{w.now, c.op, c.key, slices.Clone(c.body)})
+		c.take()
 	}
 	switch {
 	case v.dead:

@@ -50,9 +50,12 @@ var table = slices.Concat([]row{
 	{"JSON in imported files", "the file comes back byte for byte; what is odd is reported", "importer.FuzzImport, pi.FuzzFileReader, pi.TestDamagedFiles", oddFiles},
 	{
 		"trees: cycles, self parents, missing parents, duplicate ids", "walks end; each oddity is a diagnostic; a live append is refused",
-		"tree.TestTreeHostile, tree.TestTreeAnyParents, pathwindow.FuzzBuildContext", oddTrees,
+		"transcript.TestTreeHostile, transcript.TestTreeAnyParents, transcript.FuzzBuildContext", oddTrees,
 	},
-	{"trees: a chain and a fan without end", "nothing recurses; time is linear", "tree.TestTreeLarge, tree.TestResolveParentsIsLinear", hugeTrees},
+	{
+		"trees: a chain and a fan without end", "nothing recurses; time is linear",
+		"transcript.TestSizeTree, transcript.TestResolveParentsIsLinear", hugeTrees,
+	},
 	{
 		"indexes that lie: another segment's bytes, another session's checkpoint, cut tails", "found by length, hash and name before anything is used",
 		"codec.TestSegmentIndexLies, codec.TestIndexRefuses, codec.TestPreviewsThatLie, flip.TestProofFlips", lyingObjects,

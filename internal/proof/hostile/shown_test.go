@@ -126,8 +126,16 @@ var (
 	named = regexp.MustCompile(`^</?[a-zA-Z!]+`)
 )
 
-// pages: the page of a session whose every text is markup has the same tags as that of one whose texts are
-// not, under a policy that allows no script and no request.
+// prose is what a page makes of the Markdown of a model, which holds none of the page's own divisions; own are the tags
+// that it may have.
+var (
+	prose = regexp.MustCompile(`(?s)<div class="prose">.*?</div>`)
+	own   = regexp.MustCompile(`^</?(p|br|em|strong|del|code|pre|ul|ol|li|blockquote|h[3-6]|hr|table|thead|tbody|tr|th|td)[ >]|` +
+		`^</a>$|^<a rel="noopener noreferrer" href="(https?:|mailto:)[^"]*">$`)
+)
+
+// pages: the page of a session whose every text is markup has the same tags as that of one whose texts are not, under
+// a policy that allows no script and no request; but for those of Markdown, in the place of a model's words.
 func pages(a *attack) {
 	fair := tagsOf(a, "fair")
 	for _, m := range markup {
@@ -155,6 +163,15 @@ func tagsOf(a *attack, text string) (tags []string) {
 		a.broken("the page of %s has another policy", quoted(text))
 	}
 	_, body, _ := strings.Cut(page.String(), "</style>")
+	body = prose.ReplaceAllStringFunc(body, func(words string) string {
+		for _, t := range tag.FindAllString(strings.TrimSuffix(strings.TrimPrefix(words, `<div class="prose">`),
+			"</div>"), -1) {
+			if !own.MatchString(t) {
+				a.broken("%s becomes %q in the words of a model", quoted(text), t)
+			}
+		}
+		return `<div class="prose"></div>`
+	})
 	for _, t := range tag.FindAllString(body, -1) {
 		tags = append(tags, named.FindString(t))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
 
-// tries bounds how often a client asks a store that fails before it gives the handle up.
+// tries limits how often a client asks a failing store before it drops the handle.
 const tries = 4
 
 // client is one writer and reader. It does one thing at a time.

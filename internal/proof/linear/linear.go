@@ -135,10 +135,14 @@ func (r *recorder) turn(id string, st *state.State) *journal.Step {
 	if st.Summary.Entry != "" {
 		parent = strconv.Quote(st.Summary.Entry)
 	}
-	line := fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"x"}}`, id, parent)
+	line := fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-01-01T00:00:00.000Z",`+
+		`"message":{"role":"user","content":"x"}}`, id, parent)
 	return &journal.Step{
-		Reason:  "turn",
-		Entries: []*journal.Entry{{Raw: []byte(line), ID: id, Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd}}},
+		Reason: "turn",
+		Entries: []*journal.Entry{{
+			Raw: []byte(line), ID: id,
+			Parent: journal.Place{ID: st.Summary.Entry, Ord: st.HeadOrd},
+		}},
 		Edit: func(d checkpoint.Document) checkpoint.Document {
 			d.State = json.RawMessage(fmt.Sprintf(`{"turn":%q}`, id))
 			return d
@@ -290,7 +294,8 @@ func (r *recorder) overwrites(ctx context.Context, j *journal.Journal, log *trut
 		}
 		a, b := &log.commits[seen], &log.commits[before]
 		if had != found || a.Entry != b.Entry || a.Branch != b.Branch {
-			r.violation("commit %s was made on commit %d, and overwrites commit %d, which its writer never saw", id, seen, before)
+			r.violation("commit %s was made on commit %d, and overwrites commit %d, which its writer never saw", id,
+				seen, before)
 		}
 	}
 	return nil

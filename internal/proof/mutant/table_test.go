@@ -13,6 +13,7 @@ type mutant struct {
 	run1   string // which of its tests
 	size   string // COPPICE_PROOF for it: "" is enough where a quick run finds it
 	want   string // text of the finding by which it is caught
+	sample bool   // it is one of those that `make mutants-sample` builds: a cheap one of each suite
 }
 
 const (
@@ -44,7 +45,7 @@ var mutants = []mutant{
 		want: "stands 0 times in the log (I1)",
 	},
 	{
-		name: "412-is-failed", broken: "a 412 after a lost answer counts as a failure, without a look",
+		name: "412-is-failed", broken: "a 412 after a lost answer counts as a failure, without a read",
 		edits: []edit{{replaceGo, "case errors.Is(err, backend.ErrPrecondition):\n", "case errors.Is(err, backend.ErrPrecondition):\n\t\t\treturn nil, err\n"}},
 		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
 		want: "was reported as not applied, and stands 1 times in the log (I2)",
@@ -56,9 +57,10 @@ var mutants = []mutant{
 		want: "stands 0 times in the log (I1)",
 	},
 	{
-		name: "unknown-is-failed", broken: "a commit that was not found out is reported as not applied, and the handle goes on",
-		edits: []edit{{replaceGo, "\toutcome := backend.Unknown\n", "\toutcome := backend.NotApplied\n"}},
-		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace", size: "ci",
+		name:   "unknown-is-failed",
+		broken: "a commit with an unknown outcome is reported as not applied, and the handle continues",
+		edits:  []edit{{replaceGo, "\toutcome := backend.Unknown\n", "\toutcome := backend.NotApplied\n"}},
+		suite:  "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace", size: "ci",
 		want: "was reported as not applied, and stands 1 times in the log (I2)",
 	},
 	{
@@ -86,13 +88,13 @@ var mutants = []mutant{
 		name: "dense-names", broken: "a segment is named by its first ordinal alone",
 		edits: []edit{{sealGo, "Epoch: st.Summary.Epoch, Rnd: rnd}\n", "Rnd: rnd[:0] + layout.FirstRandom}\n"}},
 		suite: "simulation", pkg: "internal/proof/sim", run1: "TestProofSimulation",
-		want: "other bytes have this name",
+		want: "the name is taken by other bytes",
 	},
 	{
 		name: "gc-without-epochs", broken: "a collection removes all that the head does not reach",
 		edits: []edit{{gcGo, "case c.keep[cand.key] || cand.seg.Epoch >= c.epoch:", "case c.keep[cand.key]:"}},
 		suite: "simulation", pkg: "internal/proof/sim", run1: "TestProofSimulation",
-		want: "the newest head leads to it, and it is not there",
+		want: "the newest head refers to it, but it is missing",
 	},
 	{
 		name: "epochs-stand-still", broken: "a new writer does not take a new epoch",
@@ -125,7 +127,7 @@ var mutants = []mutant{
 		want: "was synced again after a failed sync",
 	},
 	{
-		name: "unsynced-bytes-believed", broken: "what another writer left behind a failed sync is not written again before it is built upon",
+		name: "unsynced-bytes-believed", broken: "bytes that another writer left after a failed sync are not written again before a commit builds on them",
 		edits: []edit{{appendGo, "\tif err := rewrite(f, off, size); err != nil {\n", "\tif err := error(nil); err != nil {\n"}},
 		suite: "faults", pkg: "internal/proof/crash", run1: "TestProofFaults", size: "ci",
 		want: "they are there 0 and 0 times",
@@ -137,13 +139,13 @@ var mutants = []mutant{
 		want: "the next commit fails: commit s1: the head moved 4 times in a row",
 	},
 	{
-		name: "cut-without-judgement", broken: "damaged bytes that somebody has built upon are cut off as a torn tail",
+		name: "cut-without-judgement", broken: "damaged bytes on which commits were built are cut off as a torn tail",
 		edits: []edit{{mendGo, "if err := a.judge(ctx, base, torn); err != nil {", "if err := error(nil); err != nil {"}},
 		suite: "journal", pkg: "internal/journal", run1: "TestTorn|TestPowerLoss|TestDamage",
 		want: "want store.ErrCorrupt with the offset of the damaged commit",
 	},
 	{
-		name: "unknown-does-not-stop", broken: "a handle goes on after a commit of which nobody knows what became",
+		name: "unknown-does-not-stop", broken: "a handle continues after a commit whose outcome is unknown",
 		edits: []edit{{publishGo, "\tj.broken = &first\n", "\t_ = &first\n"}},
 		suite: "faults", pkg: "internal/proof/crash", run1: "TestProofFaults",
 		want: "I11: the handle lives after an outcome that is not known",
@@ -161,9 +163,10 @@ var mutants = []mutant{
 		want: "was reported as not applied and is in the history",
 	},
 	{
-		name: "state-overwrites", broken: "a turn that moved only the document does not count as a conflict",
-		edits: []edit{{publishGo, "&& a.Summary.Branch == b.Summary.Branch && bytes.Equal(a.DocJSON, b.DocJSON)\n", "&& (a.Summary.Branch == b.Summary.Branch || bytes.Equal(a.DocJSON, b.DocJSON))\n"}},
-		suite: "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
+		sample: true, name: "state-overwrites",
+		broken: "a turn that moved only the document does not count as a conflict",
+		edits:  []edit{{publishGo, "&& a.Summary.Branch == b.Summary.Branch && bytes.Equal(a.DocJSON, b.DocJSON)\n", "&& (a.Summary.Branch == b.Summary.Branch || bytes.Equal(a.DocJSON, b.DocJSON))\n"}},
+		suite:  "linear", pkg: "internal/proof/linear", run1: "TestProofLinear/memory-replace",
 		want: "which its writer never saw",
 	},
 	{
@@ -193,9 +196,10 @@ var mutants = []mutant{
 		suite: "journal", pkg: "internal/journal", run1: "TestRebuildLosesNothing", want: "(-with, +without a checkpoint)",
 	},
 	{
-		name: "rebuild-without-keys", broken: "idempotency keys of earlier segments are lost with the checkpoint",
-		edits: []edit{{"internal/journal/append_rebuild.go", "\tnext.Keys = keysOf(past, st.Keys)\n", ""}},
-		suite: "journal", pkg: "internal/journal", run1: "TestRebuildKeepsKeys", want: "keys (-with, +without a checkpoint)",
+		sample: true, name: "rebuild-without-keys",
+		broken: "idempotency keys of earlier segments are lost with the checkpoint",
+		edits:  []edit{{"internal/journal/append_rebuild.go", "\tnext.Keys = keysOf(past, st.Keys)\n", ""}},
+		suite:  "journal", pkg: "internal/journal", run1: "TestRebuildKeepsKeys", want: "keys (-with, +without a checkpoint)",
 	},
 	{
 		name: "rebuild-without-kept-heads", broken: "a branch that was left by a segment's first commit loses its head",
@@ -215,7 +219,7 @@ var mutants = []mutant{
 		want: "the commit after an acknowledged one was damaged: <nil>",
 	},
 	{
-		name: "close-without-confirm", broken: "Close publishes bytes of the log that were never synced",
+		sample: true, name: "close-without-confirm", broken: "Close publishes bytes of the log that were never synced",
 		edits: []edit{
 			{journalGo, "\twrites := j.committed && j.broken == nil", "\twrites := j.broken == nil"},
 			{journalGo, "\tst, err := j.strategy.Confirm(ctx, j.takeIn(j.State()))\n\tif err != nil || !st.Sure() { // what is not certain is not published\n\t\treturn err\n\t}\n", "\tst := j.takeIn(j.State())\n"},
@@ -227,7 +231,7 @@ var mutants = []mutant{
 		name: "refused-cut-keeps-entries", broken: "entries of a refused cut are not pending again",
 		edits: []edit{{publishGo, "\t\tif e.stage == inFlight {\n\t\t\te.stage = pending\n\t\t}\n", "\t\t_ = e\n"}},
 		suite: "lifecycle_commit_test.go", pkg: ".", run1: "TestCommitStoresAllThatWasAppendedBefore",
-		want: "was withdrawn: what grows from it has no place",
+		want: "was withdrawn: its descendants cannot be stored",
 	},
 	{
 		name: "key-of-the-batch-is-known", broken: "a key that another turn of the batch carries counts as applied before the batch is",
@@ -239,7 +243,7 @@ var mutants = []mutant{
 		name: "withdrawn-turn-drops-entries", broken: "a commit that was cancelled in the queue drops what was appended before it",
 		edits: []edit{{queueGo, "\tif len(t.lead) > 0 || !j.unqueue(t) {\n\t\treturn false\n\t}\n", "\tif len(t.lead) > 0 || !j.unqueue(t) {\n\t\treturn false\n\t}\n\tfor _, e := range j.list {\n\t\tif e.stage == pending && e.pos < t.upto {\n\t\t\te.stage = dropped\n\t\t}\n\t}\n\tj.prune()\n"}},
 		suite: "lifecycle_commit_test.go", pkg: ".", run1: "TestFailedCommitDoesNotStopRebase",
-		want: "was withdrawn: what grows from it has no place",
+		want: "was withdrawn: its descendants cannot be stored",
 	},
 	{
 		name: "append-does-not-wait", broken: "Append grows from the old head while Rebase or a navigation is on its way",
@@ -248,15 +252,16 @@ var mutants = []mutant{
 		want: "path: got u1 a1 x y, want u1 a1 w y",
 	},
 	{
-		name: "close-does-not-wait", broken: "Close publishes beside a request in flight",
+		name: "close-does-not-wait", broken: "Close publishes while a request is in flight",
 		edits: []edit{{journalGo, "\tj.waiters = nil\n\tif !j.leading {\n", "\tj.waiters = nil\n\tif j.flight != nil || !j.leading {\n"}},
 		suite: "lifecycle_close_test.go", pkg: ".", run1: "TestCloseWaitsForTheRequestInFlight",
 		want: "Close did not wait for the request in flight",
 	},
 	{
-		name: "queue-is-overtaken", broken: "a turn that waited is stored over another writer's head, to which the handle moved meanwhile",
-		edits: []edit{{publishGo, "\t\tj.overtaken(p.base)\n", ""}},
-		suite: "handle", pkg: "internal/proof/handle", run1: "TestReplays",
+		sample: true, name: "queue-is-overtaken",
+		broken: "a turn that waited is stored over another writer's head, to which the handle moved meanwhile",
+		edits:  []edit{{publishGo, "\t\tj.overtaken(p.base)\n", ""}},
+		suite:  "handle", pkg: "internal/proof/handle", run1: "TestReplays",
 		want: "silent overwrite: lane 2 call 0 (C on h1), made on seq 5, was applied over seq 6 of h101",
 	},
 	{
@@ -264,6 +269,44 @@ var mutants = []mutant{
 		edits: []edit{{queueGo, "\tr.Repeated, r.Pending = true, j.pendingBefore(t.upto)\n", ""}},
 		suite: "handle", pkg: "internal/proof/handle", run1: "TestReplays",
 		want: "acknowledged entry missing: lane 2 call 1 (K on h1) returned nil",
+	},
+	{
+		name:   "idle-move-does-not-confirm",
+		broken: "a move that has nothing to do names a commit that was read and not confirmed",
+		edits:  []edit{{rebaseGo, "\tif !j.State().Sure() {\n", "\tif ctx == nil {\n"}},
+		suite:  "lifecycle_disk_crash_test.go", pkg: ".", run1: "TestMoveToWhereTheHeadIsConfirmsIt",
+		want: "power loss after the receipt of Switch",
+	},
+	{
+		name:   "one-key-is-kept-twice",
+		broken: "two turns with one key and other content are both kept, and Rebase can store neither",
+		edits: []edit{{
+			publishGo, "\tif o := j.limboOf(t.step.Key); o != nil && o.step.Digest",
+			"\tif o := j.limboOf(t.step.Key); o != nil && f == nil && o.step.Digest",
+		}},
+		suite: "lifecycle_keys_test.go", pkg: ".", run1: "TestOneKeyIsKeptForOneTurn",
+		want: "the other turn with the key: ",
+	},
+	{
+		name:   "taken-key-stops-rebase",
+		broken: "a kept turn whose key another writer used since stays in the handle, and Rebase fails until Reload",
+		edits:  []edit{{publishGo, "\t\tj.forsake(misused)\n", ""}},
+		suite:  "lifecycle_keys_test.go", pkg: ".", run1: "TestKeyOfAKeptTurnIsTaken",
+		want: "the others wait for the next Rebase",
+	},
+	{
+		name:   "twin-joins-what-was-given-up",
+		broken: "a turn joins its twin's request after that was given up, and gets the error of a cancelled caller",
+		edits:  []edit{{queueGo, "case !o.over && j.flight.live == 0:", "case t == nil:"}},
+		suite:  "handle", pkg: "internal/proof/handle", run1: "TestReplays",
+		want: "error without a cause: lane 1 call 0 (K on h1)",
+	},
+	{
+		name:   "kept-without-sharing",
+		broken: "turns of the queue that are kept with one before them are given up with its caller",
+		edits:  []edit{{publishGo, "\t\tj.flight.share(t.ctx)\n", "\t\t_ = t\n"}},
+		suite:  "lifecycle_cancel_test.go", pkg: ".", run1: "TestKeptWithACancelledCaller",
+		want: "the request was given up",
 	},
 	{
 		name: "keys-not-looked-up", broken: "an idempotency key is not looked up in the history",
@@ -278,7 +321,7 @@ var mutants = []mutant{
 		want: "commits acknowledged after Delete returned: got",
 	},
 	{
-		name: "cut-compares-lengths", broken: "Cut removes other bytes of the same length",
+		sample: true, name: "cut-compares-lengths", broken: "Cut removes other bytes of the same length",
 		edits: []edit{{appendGo, "\tif !same {\n", "\tif !same && off < 0 {\n"}},
 		suite: "backendtest", pkg: "backend/local", run1: "/^Append$",
 		want: `cut "log": error <nil>, want precondition failed`,
@@ -290,9 +333,10 @@ var mutants = []mutant{
 		want: "writes: got ",
 	},
 	{
-		name: "moves-without-outline", broken: "a line that moves the head does not say what a listing shows there",
-		edits: []edit{{composeGo, "\t\trec.Outline = step.Outline\n", "\t\trec.Outline = nil\n"}},
-		suite: "lifecycle_disk_info_test.go", pkg: ".", run1: "TestInfoAfterMoves",
+		name:   "moves-without-outline",
+		broken: "a line that moves the head does not contain the outline that a listing shows",
+		edits:  []edit{{composeGo, "\t\trec.Outline = step.Outline\n", "\t\trec.Outline = nil\n"}},
+		suite:  "lifecycle_disk_info_test.go", pkg: ".", run1: "TestInfoAfterMoves",
 		want: "the handle reports",
 	},
 	{
@@ -332,9 +376,10 @@ var mutants = []mutant{
 		want: "an acknowledged turn is lost beside the repair",
 	},
 	{
-		name: "repair-takes-a-later-version", broken: "a repair installs under a version that is newer than what it looked at",
-		edits: []edit{{"internal/check/survey.go", "\tif s.Raw, s.Version = p", "\tp, info, err = v.get(ctx, layout.CheckpointKey(v.id), backend.Range{})\n\tif s.Raw, s.Version = p"}},
-		suite: "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/replace",
+		sample: true, name: "repair-takes-a-later-version",
+		broken: "a repair installs under a version that is newer than what it looked at",
+		edits:  []edit{{"internal/check/survey.go", "\tif s.Raw, s.Version = p", "\tp, info, err = v.get(ctx, layout.CheckpointKey(v.id), backend.Range{})\n\tif s.Raw, s.Version = p"}},
+		suite:  "repair", pkg: "internal/repair", run1: "TestRepairBesideALiveWriter/replace",
 		want: "an acknowledged turn is lost beside the repair",
 	},
 	{
@@ -389,15 +434,17 @@ var mutants = []mutant{
 		want: "the append holds a lock that has no name",
 	},
 	{
-		name: "gc-takes-what-it-cannot-read", broken: "an orphan on a disk that cannot be read counts as empty, and is collected",
-		edits: []edit{{gcGo, "\tif err == nil && got.Commits == 0 && got.End == len(raw) {", "\tif got.Commits == 0 {"}},
-		suite: "gc", pkg: "internal/gc", run1: "TestOrphanThatCannotBeReadStays",
+		sample: true, name: "gc-takes-what-it-cannot-read",
+		broken: "an orphan on a disk that cannot be read counts as empty, and is collected",
+		edits:  []edit{{gcGo, "\tif err == nil && got.Commits == 0 && got.End == len(raw) {", "\tif got.Commits == 0 {"}},
+		suite:  "gc", pkg: "internal/gc", run1: "TestOrphanThatCannotBeReadStays",
 		want: "an orphan that cannot be read: 0 objects of the name",
 	},
 	{
-		name: "gc-takes-what-it-was-not-given", broken: "an orphan on a disk that the store does not give is collected",
-		edits: []edit{{gcGo, "\tcase err != nil:\n\t\treturn true, fmt.Errorf(\"collect session %s: %w\", c.id, err)\n\t}\n\tif !cand", "\tcase err != nil:\n\t\treturn false, nil\n\t}\n\tif !cand"}},
-		suite: "gc", pkg: "internal/gc", run1: "TestOrphanThatCannotBeReadStays",
+		name:   "gc-takes-what-it-was-not-given",
+		broken: "an orphan on a disk that the store does not return is collected",
+		edits:  []edit{{gcGo, "\tcase err != nil:\n\t\treturn true, fmt.Errorf(\"collect session %s: %w\", c.id, err)\n\t}\n\tif !cand", "\tcase err != nil:\n\t\treturn false, nil\n\t}\n\tif !cand"}},
+		suite:  "gc", pkg: "internal/gc", run1: "TestOrphanThatCannotBeReadStays",
 		want: "an orphan that the store did not give is gone",
 	},
 	{
@@ -431,9 +478,10 @@ var mutants = []mutant{
 		want: "the only copy of a state stays: snapshots after prune",
 	},
 	{
-		name: "only-copies-of-documents-only", broken: "prune does not look whether the log still has the entries that a snapshot holds",
-		edits: []edit{{"internal/session/prune.go", "\tif then.Window == nil {\n", "\tif then != nil {\n"}},
-		suite: "session", pkg: "internal/session", run1: "TestOnlyWays",
+		sample: true, name: "only-copies-of-documents-only",
+		broken: "prune does not look whether the log still has the entries that a snapshot holds",
+		edits:  []edit{{"internal/session/prune.go", "\tif then.Window == nil {\n", "\tif then != nil {\n"}},
+		suite:  "session", pkg: "internal/session", run1: "TestOnlyWays",
 		want: "entries of each window are damaged, and",
 	},
 	{

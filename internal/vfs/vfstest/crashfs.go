@@ -247,7 +247,10 @@ func (s *CrashFS) Lstat(p string) (vfs.Stat, error) {
 }
 
 func (n *inode) stat() vfs.Stat {
-	st := vfs.Stat{ID: vfs.ID{Dev: 1, Ino: n.id}, Links: n.links, Mode: 0o600, ModTime: time.Unix(1_700_000_000+int64(n.modified), 0)}
+	st := vfs.Stat{
+		ID: vfs.ID{Dev: 1, Ino: n.id}, Links: n.links, Mode: 0o600,
+		ModTime: time.Unix(1_700_000_000+int64(n.modified), 0),
+	}
 	if n.dir {
 		st.Mode = fs.ModeDir | 0o700
 	} else {
@@ -261,19 +264,17 @@ func (s *CrashFS) Link(from, to string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.at(from)
-	if err == nil && n.dir {
-		err = syscall.EPERM
-	}
-	if err == nil {
-		_, err = s.dir(vfs.Folder(to))
-	}
-	if err == nil {
-		if _, terr := s.at(to); terr == nil {
-			err = syscall.EEXIST
-		}
-	}
 	if err != nil {
 		return fail("link", to, err)
+	}
+	if n.dir {
+		return fail("link", to, syscall.EPERM)
+	}
+	if _, err := s.dir(vfs.Folder(to)); err != nil {
+		return fail("link", to, err)
+	}
+	if _, err := s.at(to); err == nil {
+		return fail("link", to, syscall.EEXIST)
 	}
 	s.change("link", to)
 	n.links++
@@ -286,10 +287,10 @@ func (s *CrashFS) Rename(from, to string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.at(from)
-	if err == nil {
-		_, err = s.dir(vfs.Folder(to))
-	}
 	if err != nil {
+		return fail("rename", from, err)
+	}
+	if _, err := s.dir(vfs.Folder(to)); err != nil {
 		return fail("rename", from, err)
 	}
 	old, _ := s.at(to)

@@ -111,7 +111,7 @@ func (f *crashFile) Write(p []byte) (int, error) {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if !f.end && len(f.n.content.mem) > 0 {
-		return 0, fail("write", f.path, syscall.ENOSYS) // there is no position: nobody needs one
+		return 0, fail("write", f.path, syscall.ENOSYS) // the file has no position
 	}
 	return f.write(p, len(f.n.content.mem))
 }
@@ -183,7 +183,7 @@ func (f *crashFile) sync() error {
 }
 
 // Lose is a sync that fails: what it was to write is not written, now or by any later one, unless it is
-// written to the file again. Reading still gives it. The caller reports the error.
+// written to the file again. It can still be read. The caller reports the error.
 func (f *crashFile) Lose() {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
@@ -244,7 +244,7 @@ func (f *crashFile) Close() error {
 type crashDir struct {
 	s    *CrashFS
 	path string
-	left []fs.DirEntry // what ReadDir gives yet
+	left []fs.DirEntry // what ReadDir has still to return
 	read bool
 }
 

@@ -41,7 +41,7 @@ func (t *tear) zeros() { t.add(t.base(len(t.now))) }
 // file that was removed, or of an earlier part of this one.
 func (t *tear) stale() { t.add(t.given(len(t.now))) }
 
-// given is the old content at a size, with bytes of before behind its end, from sector to sector.
+// given is the old content at a size, with bytes of before after its end, from sector to sector.
 func (t *tear) given(size int) []byte {
 	b := t.base(size)
 	from := t.freed

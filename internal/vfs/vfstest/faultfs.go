@@ -37,7 +37,13 @@ const (
 
 // Kinds are the ways in which a call of a class can fail.
 func (c CallClass) Kinds() []FaultKind {
-	return [...][]FaultKind{{Before}, {Before, After}, {Before, After, Short, Most}, {Before, After, Lose}, {Before, After}}[c]
+	return [...][]FaultKind{
+		{Before},
+		{Before, After},
+		{Before, After, Short, Most},
+		{Before, After, Lose},
+		{Before, After},
+	}[c]
 }
 
 // Fault is one failure: of call number At, counted from 0.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -33,7 +32,7 @@ type EntryScanner struct {
 	changed bool
 	bad     int
 	refused int
-	diag    diag.List
+	diag    transcript.DiagnosticList
 }
 
 // NewEntryScanner reads from r. isEntry reports whether an object is an entry of the format, and not a part of one:
@@ -70,13 +69,14 @@ func (s *EntryScanner) entry(o Object) Entry {
 	}
 	if !o.Part {
 		if !s.damaged && !s.find.line.Ended && len(s.find.rest) == 0 {
-			s.Note(e, diag.Converted, "the last line has no newline")
+			s.Note(e, transcript.DiagConverted, "the last line has no newline")
 		}
 		return e
 	}
 	if e.Line = headOf(o.Raw); e.Type == "" {
-		s.Refuse(e, diag.Oversize, fmt.Sprintf("%d bytes, over the limit of %d, and no type at its start", e.Size,
-			MaxLine))
+		s.Refuse(e, transcript.DiagOversize,
+			fmt.Sprintf("%d bytes, over the limit of %d, and no type at its start", e.Size,
+				MaxLine))
 	}
 	return e
 }
@@ -189,7 +189,7 @@ func (s *EntryScanner) Stub(e Entry, parent, rest []byte) []byte {
 	if e.Part {
 		limit = MaxLine
 	}
-	s.Note(e, diag.Oversize, OversizeDetail(e.Size, limit))
+	s.Note(e, transcript.DiagOversize, OversizeDetail(e.Size, limit))
 	var id []byte
 	if e.ID != "" {
 		id = rawjson.AppendString(nil, e.ID)

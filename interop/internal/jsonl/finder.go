@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // Finder finds the objects of one line after the other. What it finds in a line depends on that line alone. Not safe
@@ -65,7 +65,7 @@ func (f *Finder) first() (Object, bool) {
 	}
 	o, ok := f.object(clean, at)
 	if ok && !f.line.Ended && !f.Exact {
-		f.note(diag.Converted, "the last line has no newline", 0)
+		f.note(transcript.DiagConverted, "the last line has no newline", 0)
 	}
 	return o, ok
 }
@@ -83,7 +83,7 @@ func (f *Finder) object(piece []byte, at int) (Object, bool) {
 	if rest := bytes.Trim(piece[end:], blanks); len(rest) > 0 {
 		f.rest = rest
 		f.restAt = at + bytes.Index(piece[end:], rest[:1]) + end
-		f.note(diag.Converted, "more than one object on the line", 0)
+		f.note(transcript.DiagConverted, "more than one object on the line", 0)
 	}
 	o := f.at(at)
 	o.Raw = piece[:end]
@@ -159,9 +159,9 @@ func Members(p []byte, member func(name, key []byte, at int) (end int, err error
 // salvage looks for a whole object at the end of a damaged piece of a line, appended after a torn one that had no
 // newline.
 func (f *Finder) salvage(piece []byte, at int, cause error) (Object, bool) {
-	kind := diag.BadLine
+	kind := transcript.DiagBadLine
 	if !f.line.Ended {
-		kind = diag.TornLine
+		kind = transcript.DiagTornLine
 	}
 	f.report(Remark{Number: f.line.Number, Kind: kind, Detail: cause.Error(), Bad: 1, Damaged: true})
 	object := f.last(piece)
@@ -172,7 +172,7 @@ func (f *Finder) salvage(piece []byte, at int, cause error) (Object, bool) {
 	if f.Noun != "" {
 		noun = f.Noun
 	}
-	f.note(diag.Converted, "an "+noun+" was found behind the damage, on the same line", 0)
+	f.note(transcript.DiagConverted, "an "+noun+" was found behind the damage, on the same line", 0)
 	o := f.at(at + len(piece) - len(object))
 	o.Raw = object
 	return o, true
@@ -207,12 +207,12 @@ func (f *Finder) clean(line []byte) (clean []byte, at int) {
 	if f.line.Number == 1 {
 		if cut, ok := bytes.CutPrefix(line, []byte("\xef\xbb\xbf")); ok {
 			line, at = cut, len(line)-len(cut)
-			f.note(diag.Converted, "a byte order mark", 0)
+			f.note(transcript.DiagConverted, "a byte order mark", 0)
 		}
 	}
 	if cut, ok := bytes.CutSuffix(line, []byte("\r")); ok {
 		line = cut
-		f.report(remarkOnce(f.line.Number, diag.Converted, "lines end with CR LF"))
+		f.report(remarkOnce(f.line.Number, transcript.DiagConverted, "lines end with CR LF"))
 	}
 	clean = bytes.TrimLeft(line, blanks)
 	at += len(line) - len(clean)
@@ -224,14 +224,14 @@ func (f *Finder) clean(line []byte) (clean []byte, at int) {
 		nuls = size - len(line)
 	}
 	if nuls > 0 {
-		f.note(diag.BadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", nuls), 1)
+		f.note(transcript.DiagBadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", nuls), 1)
 	}
 	switch {
 	case !f.Exact:
 	case empty || len(clean) == 0 && len(line) > 0:
-		f.note(diag.Converted, "a blank line", 0)
+		f.note(transcript.DiagConverted, "a blank line", 0)
 	case len(clean) < len(line):
-		f.report(remarkOnce(f.line.Number, diag.Converted, "white space around a line"))
+		f.report(remarkOnce(f.line.Number, transcript.DiagConverted, "white space around a line"))
 	}
 	return clean, at
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// MaxEntry bounds one entry, beside its images (DESIGN 8).
+// MaxEntry bounds one entry, without its images (docs/design.md, Limits).
 const MaxEntry = 4 << 20
 
 // What is kept of an entry over the bound: values of up to keepValue bytes, keepTotal bytes together.

@@ -8,7 +8,6 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 // plan is what the first walk found.
@@ -47,7 +46,7 @@ func newPlan(entries iter.Seq2[transcript.Draft, error], t Target, losses intero
 		p.lines, p.parts = append(p.lines, l), append(p.parts, int32(n))
 	}
 	var found []transcript.Diagnostic
-	p.parents, found = tree.ResolveParents(p.lines)
+	p.parents, found = transcript.ResolveParents(p.lines)
 	p.count(found, losses)
 	p.ids = make([]string, len(p.lines))
 	for i, l := range p.lines {

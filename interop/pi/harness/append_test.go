@@ -17,7 +17,6 @@ import (
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 const (
@@ -56,7 +55,7 @@ func readAppended(t testing.TB, data string) (s appendedSession) {
 		s.entries = append(s.entries, l.Entry(uint64(len(lines))))
 		lines = append(lines, l)
 	}
-	s.parents, _ = tree.ResolveParents(lines)
+	s.parents, _ = transcript.ResolveParents(lines)
 	s.found = r.Diagnostics()
 	return s
 }

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
@@ -35,7 +34,7 @@ func (r *Reader) add(l *lane, id string, out []byte) {
 func (r *Reader) put(id string, out []byte) {
 	fitted, whole := jsonl.Fit(out)
 	if !whole {
-		r.diag.Add(id, uint64(r.line.Number), diag.Oversize,
+		r.diag.Add(id, uint64(r.line.Number), transcript.DiagOversize,
 			jsonl.OversizeDetail(int64(len(out)), jsonl.MaxEntry))
 	}
 	r.out = append(r.out, transcript.Draft{Raw: fitted})
@@ -52,14 +51,15 @@ func (r *Reader) custom(l *lane, kind string, data []byte) {
 // entry takes an entry of the file.
 func (r *Reader) entry(w *write) {
 	if !rawjson.IsString(w.id) || len(w.id) > maxID || len(w.id) == 2 {
-		r.note(diag.Converted, "an entry without an id: kept aside", 0)
+		r.note(transcript.DiagConverted, "an entry without an id: kept aside", 0)
 		r.custom(r.lane, "entry", w.raw)
 		return
 	}
 	if t, ok := jsonl.Stamp(w.stamp); ok {
 		r.last = t
 	} else {
-		r.once(diag.Converted, "entries without a time that an entry could have: they get that of the one before")
+		r.once(transcript.DiagConverted,
+			"entries without a time that an entry could have: they get that of the one before")
 	}
 	l := r.laneOf(w)
 	switch typ := string(w.typ); typ {
@@ -132,8 +132,9 @@ func (r *Reader) place(w *write, l *lane, typ string, body func(out []byte) []by
 		if len(r.behind) < maxPairs {
 			r.behind[id] = last
 		} else {
-			r.once(diag.Noted, "more compactions and left-out turns than are followed: what other lanes hang on "+
-				"them does not see what is behind them")
+			r.once(transcript.DiagNoted,
+				"more compactions and left-out turns than are followed: what other lanes hang on "+
+					"them does not see what is behind them")
 		}
 	}
 	if r.loose = last; l != nil {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
@@ -84,12 +83,12 @@ func (r *Reader) begin() error {
 				return r.setHeader(head[:end])
 			}
 		case aWrite:
-			r.note(diag.NoHeader, "the file has no header: one was made", 0)
+			r.note(transcript.DiagNoHeader, "the file has no header: one was made", 0)
 			return r.setHeader(nil)
 		case aStranger:
 		}
 		r.rest = nil
-		r.note(diag.BadLine, "before the header, and none of the harness's", 1)
+		r.note(transcript.DiagBadLine, "before the header, and none of the harness's", 1)
 	}
 	return fmt.Errorf("%w: none of its first %d lines is one of pi's harness", interop.ErrNotSession, r.in.Number())
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/tree"
 )
 
 func options() interop.Options {
@@ -80,7 +79,7 @@ func tryRead(src interop.Source) (s session, err error) {
 		lines = append(lines, l)
 	}
 	var found []transcript.Diagnostic
-	s.parents, found = tree.ResolveParents(lines)
+	s.parents, found = transcript.ResolveParents(lines)
 	s.found = append(r.Diagnostics(), found...)
 	return s, nil
 }

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // mainLane is the lane that a harness opens.
@@ -42,8 +42,9 @@ func (r *Reader) laneNamed(name string) *lane {
 func (r *Reader) speakOf(name []byte) *lane {
 	l := r.laneNamed(rawjson.Text(name))
 	if l == nil {
-		r.once(diag.Noted, "lanes beyond the first 256, or with long names: their writes are kept, their places "+
-			"are not followed")
+		r.once(transcript.DiagNoted,
+			"lanes beyond the first 256, or with long names: their writes are kept, their places "+
+				"are not followed")
 		return r.lane
 	}
 	l.named, r.lane = true, l
@@ -94,7 +95,7 @@ func equal(val []byte, id string) bool {
 // parentOf returns what an entry hangs on.
 func (r *Reader) parentOf(w *write, l *lane) string {
 	if !isPlace(rawjson.OrNull(w.parent)) {
-		r.note(diag.Noted, "a parent that is no id: a root from here on", 0)
+		r.note(transcript.DiagNoted, "a parent that is no id: a root from here on", 0)
 		return ""
 	}
 	switch {
@@ -103,7 +104,8 @@ func (r *Reader) parentOf(w *write, l *lane) string {
 		return l.hang
 	case l != nil && l.lost && rawjson.IsString(w.parent):
 		l.lost = false
-		r.note(diag.Noted, "its parent may be an entry that could not be read: it continues what is left of the lane",
+		r.note(transcript.DiagNoted,
+			"its parent may be an entry that could not be read: it continues what is left of the lane",
 			0)
 		return l.hang
 	}

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 const around = " \t\r\x00"
@@ -29,18 +29,18 @@ func (r *Reader) nextLine() error {
 	if l.Number == 1 {
 		if cut, ok := bytes.CutPrefix(p, []byte("\xef\xbb\xbf")); ok {
 			p = cut
-			r.note(diag.Converted, "a byte order mark", 0)
+			r.note(transcript.DiagConverted, "a byte order mark", 0)
 		}
 	}
 	if r.rest = p; len(p) == 0 || p[0] > ' ' && p[len(p)-1] > ' ' {
 		return nil // the usual case
 	}
 	if bytes.HasSuffix(p, []byte("\r")) {
-		r.once(diag.Converted, "lines end with CR LF")
+		r.once(transcript.DiagConverted, "lines end with CR LF")
 	}
 	r.rest = trim(p)
 	if n := bytes.Count(p, []byte{0}) - bytes.Count(r.rest, []byte{0}); n > 0 {
-		r.note(diag.BadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", n), 1)
+		r.note(transcript.DiagBadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", n), 1)
 	}
 	return nil
 }
@@ -56,10 +56,10 @@ func (r *Reader) piece() {
 		r.salvage(p, err)
 	case end < len(p):
 		if r.rest = trim(p[end:]); len(r.rest) > 0 {
-			r.note(diag.Converted, "more than one transaction on the line", 0)
+			r.note(transcript.DiagConverted, "more than one transaction on the line", 0)
 		}
 	case !r.line.Ended:
-		r.note(diag.Converted, "the last line has no newline", 0)
+		r.note(transcript.DiagConverted, "the last line has no newline", 0)
 	}
 }
 
@@ -142,9 +142,9 @@ func (r *Reader) nextWrite() *write {
 // salvage looks for a whole transaction at the end of a damaged line: appended after a torn one that had no
 // newline.
 func (r *Reader) salvage(p []byte, cause error) {
-	kind := diag.BadLine
+	kind := transcript.DiagBadLine
 	if !r.line.Ended {
-		kind = diag.TornLine
+		kind = transcript.DiagTornLine
 	}
 	r.note(kind, cause.Error(), 1)
 	for _, mark := range []string{`[{"kind":"`, `{"kind":"`} {
@@ -153,7 +153,7 @@ func (r *Reader) salvage(p []byte, cause error) {
 				continue
 			}
 			if end, err := r.transaction(p[from:]); err == nil && from+end == len(p) {
-				r.note(diag.Converted, "a transaction was found behind the damage, on the same line", 0)
+				r.note(transcript.DiagConverted, "a transaction was found behind the damage, on the same line", 0)
 				return
 			}
 			r.batch, r.more = r.batch[:0], nil
@@ -165,7 +165,7 @@ func (r *Reader) salvage(p []byte, cause error) {
 // the writes at its beginning.
 func (r *Reader) oversize() {
 	p := trim(r.line.Bytes)
-	r.note(diag.Oversize, jsonl.OversizeDetail(r.line.Size, jsonl.MaxLine), 0)
+	r.note(transcript.DiagOversize, jsonl.OversizeDetail(r.line.Size, jsonl.MaxLine), 0)
 	stub := fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, r.line.Size, jsonl.MaxLine)
 	if len(p) > 0 && p[0] == '[' {
 		for i := rawjson.Space(p, 1); i < len(p) && p[i] == '{'; {

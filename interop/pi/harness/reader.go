@@ -30,7 +30,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
@@ -81,7 +80,7 @@ type Reader struct {
 	err    error // sticky
 	bad    int
 	said   map[string]bool
-	diag   diag.List
+	diag   transcript.DiagnosticList
 
 	line  jsonl.Line
 	rest  []byte  // of the line: what was not looked at

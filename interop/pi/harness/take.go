@@ -3,17 +3,17 @@ package harness
 import (
 	"strconv"
 
-	"github.com/coppice-go/coppice/internal/diag"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // take turns one write into entries.
 func (r *Reader) take(w *write) {
 	if len(w.raw) == 0 || w.raw[0] != '{' {
-		r.note(diag.BadLine, "a write that is no object", 1)
+		r.note(transcript.DiagBadLine, "a write that is no object", 1)
 		return
 	}
 	if string(w.kind) == `"header"` {
-		r.note(diag.BadLine, "another header: skipped", 1)
+		r.note(transcript.DiagBadLine, "another header: skipped", 1)
 		return
 	}
 	if w.lane != nil || w.fact != nil {
@@ -45,14 +45,16 @@ func (r *Reader) order(seq []byte) {
 	n, err := strconv.ParseInt(string(seq), 10, 64)
 	switch {
 	case err != nil:
-		r.once(diag.Noted, "a write without a sequence number")
+		r.once(transcript.DiagNoted, "a write without a sequence number")
 		return
 	case n <= r.seq:
-		r.note(diag.Noted, "sequence number "+strconv.FormatInt(n, 10)+" comes after "+strconv.FormatInt(r.seq, 10),
+		r.note(transcript.DiagNoted,
+			"sequence number "+strconv.FormatInt(n, 10)+" comes after "+strconv.FormatInt(r.seq, 10),
 			0)
 	case r.old && n != r.seq+1:
-		r.note(diag.Noted, "sequence numbers from "+strconv.FormatInt(r.seq+1, 10)+" to "+strconv.FormatInt(n-1,
-			10)+" are missing", 0)
+		r.note(transcript.DiagNoted,
+			"sequence numbers from "+strconv.FormatInt(r.seq+1, 10)+" to "+strconv.FormatInt(n-1,
+				10)+" are missing", 0)
 	}
 	r.seq = max(r.seq, n)
 }

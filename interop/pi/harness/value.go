@@ -1,10 +1,10 @@
 package harness
 
 import (
-	"github.com/coppice-go/coppice/internal/diag"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/jsonl"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // The names of values that mean something here, as JSON.
@@ -156,7 +156,7 @@ func (r *Reader) fact(w *write) {
 	case string(w.fact) == `"label"` && rawjson.IsString(w.target) && (w.label == nil || rawjson.IsString(w.label)):
 		r.label(w.target, w.label)
 	default:
-		r.note(diag.Noted, "a fact of a kind that is not known: kept as it is", 0)
+		r.note(transcript.DiagNoted, "a fact of a kind that is not known: kept as it is", 0)
 		r.custom(r.lane, "fact", w.raw)
 	}
 }

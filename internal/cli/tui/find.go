@@ -1,0 +1,310 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/manager"
+)
+
+// FindOptions say among which sessions Find looks.
+type FindOptions struct {
+	Query string
+	// Sessions returns all sessions in the order of a list, at most maxSessions of them are kept.
+	Sessions func(ctx context.Context) ([]manager.Found, error)
+	// Said returns sessions in whose messages a query was found, by id, with a line around the match; nil = no index.
+	Said func(ctx context.Context, query string) (map[string]string, error)
+	// Preview draws a session.
+	Preview func(ctx context.Context, id string, s *term.Screen) error
+	Now     func() time.Time
+}
+
+// Bounds of a finder. More sessions than these are not offered; a query finds them in the plain list.
+const (
+	maxSessions = 10_000
+	maxPreviews = 32 // that are kept
+	maxQuery    = 200
+)
+
+// Find shows sessions, narrows them as a query is typed, and returns the id of the one that was chosen; "" = none was.
+func Find(ctx context.Context, t Terminal, o FindOptions) (string, error) {
+	end, err := run(ctx, t, &finder{o: o, ctx: ctx, query: o.Query, previews: map[string][]string{}})
+	if err != nil {
+		return "", err
+	}
+	f, ok := end.(*finder)
+	if !ok {
+		return "", fmt.Errorf("draw on the terminal: unexpected program %T", end)
+	}
+	return f.chosen, f.failed
+}
+
+// finder is the state of Find.
+type finder struct {
+	o             FindOptions
+	ctx           context.Context //nolint:containedctx // of the call of Find: commands run outside of Update
+	width, height int
+
+	query    string
+	all      []manager.Found
+	loaded   bool
+	said     map[string]string // for saidFor
+	saidFor  string
+	asking   bool // a search of messages runs
+	shown    []manager.Found
+	at, from int
+
+	previews map[string][]string // by id and width
+	order    []string            // of previews, the oldest first
+	reading  bool                // of a preview
+	below    int                 // first line of the preview that is shown
+
+	chosen string
+	failed error
+}
+
+// What commands of a finder bring.
+type (
+	sessionsMsg struct {
+		list []manager.Found
+		err  error
+	}
+	saidMsg struct {
+		query string
+		said  map[string]string
+	}
+	previewMsg struct {
+		key   string
+		lines []string
+	}
+)
+
+func (f *finder) Init() tea.Cmd {
+	return func() tea.Msg {
+		list, err := f.o.Sessions(f.ctx)
+		return sessionsMsg{list[:min(len(list), maxSessions)], err}
+	}
+}
+
+func (f *finder) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		f.width, f.height = msg.Width, msg.Height
+	case sessionsMsg:
+		if f.all, f.failed, f.loaded = msg.list, msg.err, true; f.failed != nil {
+			return f, tea.Quit
+		}
+		return f, tea.Batch(f.narrow(), f.preview())
+	case saidMsg:
+		if f.asking = false; msg.query != f.query {
+			return f, f.narrow() // typing went on: look again
+		}
+		f.said, f.saidFor = msg.said, msg.query
+		f.rank()
+	case previewMsg:
+		f.reading = false
+		f.keep(msg)
+	case tea.KeyPressMsg:
+		return f, f.key(msg)
+	}
+	return f, f.preview()
+}
+
+// key takes a key.
+func (f *finder) key(msg tea.KeyPressMsg) tea.Cmd {
+	page := max(1, f.rows()-1)
+	switch key := msg.String(); key {
+	case "ctrl+c", "esc":
+		return tea.Quit
+	case "enter":
+		if f.at < len(f.shown) {
+			f.chosen = f.shown[f.at].ID
+			return tea.Quit
+		}
+	case "up", "ctrl+p", "ctrl+k":
+		f.move(-1)
+	case "down", "ctrl+n", "ctrl+j":
+		f.move(1)
+	case "pgup":
+		f.move(-page)
+	case "pgdown":
+		f.move(page)
+	case "shift+up":
+		f.below = max(0, f.below-1)
+	case "shift+down":
+		f.below++
+	case "backspace":
+		if r := []rune(f.query); len(r) > 0 {
+			return f.ask(string(r[:len(r)-1]))
+		}
+	case "ctrl+u":
+		return f.ask("")
+	case "ctrl+w":
+		return f.ask(strings.TrimRight(f.query[:strings.LastIndexByte(strings.TrimRight(f.query, " "), ' ')+1], " "))
+	default:
+		if msg.Text != "" && len(f.query) < maxQuery {
+			return f.ask(f.query + term.Line(msg.Text))
+		}
+	}
+	return f.preview()
+}
+
+func (f *finder) move(by int) {
+	f.at = max(0, min(f.at+by, len(f.shown)-1))
+	f.below = 0
+}
+
+// ask changes the query.
+func (f *finder) ask(query string) tea.Cmd {
+	f.query, f.at, f.from, f.below = query, 0, 0, 0
+	return tea.Batch(f.narrow(), f.preview())
+}
+
+// narrow shows what fits the query by name, and has its messages searched.
+func (f *finder) narrow() tea.Cmd {
+	f.rank()
+	query := f.query
+	if f.o.Said == nil || !f.loaded || f.asking || query == "" || query == f.saidFor {
+		return nil
+	}
+	f.asking = true
+	return func() tea.Msg {
+		said, err := f.o.Said(f.ctx, query)
+		if err != nil {
+			said = nil // what is found by name is there
+		}
+		return saidMsg{query, said}
+	}
+}
+
+// rank keeps the sessions that fit: by name the best first, then those in which the query was said.
+func (f *finder) rank() {
+	f.shown = f.shown[:0]
+	q, err := manager.ParseQuery(f.query)
+	if err != nil {
+		return // an expression that is not finished
+	}
+	var said []manager.Found
+	for _, s := range f.all {
+		score, fits := q.Score(s.Title + "\n" + s.First + "\n" + s.Preview + "\n" + s.ID + "\n" + s.Cwd)
+		if s.Score, s.Said = score, ""; fits {
+			f.shown = append(f.shown, s)
+		} else if line := f.said[s.ID]; line != "" && f.saidFor == f.query {
+			s.Said = line
+			said = append(said, s)
+		}
+	}
+	if f.query != "" {
+		slices.SortStableFunc(f.shown, func(a, b manager.Found) int { return cmp.Compare(a.Score, b.Score) })
+	}
+	f.shown = append(f.shown, said...)
+	f.at = max(0, min(f.at, len(f.shown)-1))
+}
+
+// keep remembers a preview, and forgets the oldest.
+func (f *finder) keep(msg previewMsg) {
+	if _, ok := f.previews[msg.key]; !ok {
+		f.order = append(f.order, msg.key)
+	}
+	f.previews[msg.key] = msg.lines
+	if len(f.order) > maxPreviews {
+		delete(f.previews, f.order[0])
+		f.order = f.order[1:]
+	}
+}
+
+// panes returns the widths of the list and of the preview; 0 = there is no room for one.
+func (f *finder) panes() (list, preview int) {
+	if f.width < wide {
+		return f.width, 0
+	}
+	list = f.width * 2 / 5
+	return list, f.width - list - 2
+}
+
+// previewKey returns the key under which the preview of the selected session is kept.
+func (f *finder) previewKey(width int) string { return fmt.Sprintf("%s %d", f.shown[f.at].ID, width) }
+
+// preview reads the preview of the selected session, unless it is there.
+func (f *finder) preview() tea.Cmd {
+	_, width := f.panes()
+	if width == 0 || f.at >= len(f.shown) {
+		return nil
+	}
+	id, key := f.shown[f.at].ID, f.previewKey(width)
+	if _, ok := f.previews[key]; ok || f.reading {
+		return nil
+	}
+	f.reading = true
+	return func() tea.Msg {
+		lines, err := screen(width, func(s *term.Screen) error { return f.o.Preview(f.ctx, id, s) })
+		if err != nil {
+			lines = []string{paint(term.Red, err.Error(), width)}
+		}
+		return previewMsg{key, lines}
+	}
+}
+
+// rows returns how many sessions there is room for.
+func (f *finder) rows() int { return max(1, f.height-2) }
+
+func (f *finder) View() tea.View {
+	if f.width < minWidth || f.height < minHeight {
+		return screenOf([]string{"the terminal is too small"})
+	}
+	list, width := f.panes()
+	f.from = scroll(f.from, f.at, len(f.shown), f.rows())
+	var left []string
+	for i := f.from; i < min(len(f.shown), f.from+f.rows()); i++ {
+		left = append(left, f.row(f.shown[i], i == f.at, list-1))
+	}
+	if len(f.shown) == 0 {
+		what := "reading the sessions …"
+		if f.loaded {
+			what = "nothing found"
+		}
+		left = []string{paint(term.Dim, what, list)}
+	}
+	body := column(left, 0, f.rows())
+	if width > 0 && f.at < len(f.shown) {
+		lines, ok := f.previews[f.previewKey(width)]
+		if !ok {
+			lines = []string{paint(term.Dim, "reading …", width)}
+		}
+		f.below = max(0, min(f.below, len(lines)-f.rows()))
+		body = beside(body, column(lines, f.below, f.rows()), list)
+	}
+	prompt := brush.Paint(term.Cyan, "> ") + term.Cut(term.Line(f.query), f.width-3)
+	foot := fmt.Sprintf("%d/%d  enter: choose  ↑↓: move  shift+↑↓: scroll the preview  esc: leave",
+		len(f.shown), len(f.all))
+	v := screenOf(append(append([]string{prompt}, body...), paint(term.Dim, foot, f.width)))
+	v.Cursor = tea.NewCursor(min(2+term.Columns(term.Line(f.query)), f.width-1), 0)
+	return v
+}
+
+// row draws one session.
+func (f *finder) row(s manager.Found, selected bool, width int) string {
+	mark, style := "  ", term.Plain
+	if selected {
+		mark, style = "▌ ", term.Bold
+	}
+	when := term.Ago(f.o.Now(), s.Updated)
+	name := strings.Repeat("  ", min(s.Depth, 10)) + s.Name()
+	if s.Pinned {
+		name = "★ " + name
+	}
+	if s.Said != "" {
+		name += " · " + s.Said
+	}
+	room := max(8, width-term.Columns(when)-4)
+	text := term.Cut(term.Line(name), room)
+	pad := strings.Repeat(" ", max(1, room-term.Columns(text)+1))
+	return brush.Paint(term.Cyan, mark) + brush.Paint(style, text) + pad + paint(term.Dim, when, width)
+}

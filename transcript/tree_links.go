@@ -1,0 +1,176 @@
+package transcript
+
+import (
+	"iter"
+	"slices"
+)
+
+// named returns the parent that a row names, be it what it may.
+func (t *Tree) named(i uint32) uint32 {
+	if i < t.committed {
+		return t.parents[i]
+	}
+	return t.pendingParents[i-t.committed]
+}
+
+// parent returns the parent of a row; ready must have been called.
+func (t *Tree) parent(i uint32) uint32 {
+	if t.fixed != nil {
+		return t.fixed[i]
+	}
+	return t.named(i)
+}
+
+// ready puts parents right where they need it, and marks the way from the head to its root.
+func (t *Tree) ready() {
+	t.readyOnce.Do(func() {
+		if t.irregular {
+			t.fixParents()
+		}
+		if t.head == "" {
+			return
+		}
+		// The head is nearly always among the last: no need of an index then.
+		const near = 64
+		i, ok := noRow, false
+		if len(t.pending.rows) == 0 {
+			i, ok = t.lookBack([]byte(t.head), near)
+		}
+		if !ok {
+			i, ok = t.lookup(t.head)
+		}
+		if !ok {
+			return
+		}
+		t.headOrd = i
+		t.onPath = make([]uint64, t.n/64+1)
+		for ; i != noRow; i = t.parent(i) {
+			t.onPath[i/64] |= 1 << (i % 64)
+		}
+	})
+}
+
+func (t *Tree) isOnPath(i uint32) bool {
+	return t.onPath != nil && t.onPath[i/64]>>(i%64)&1 == 1
+}
+
+// fixParents copies the parents, cuts each circle at its first entry, and passes over commits: what grew
+// on one grows on the commit's parent. Every row is walked over once.
+func (t *Tree) fixParents() {
+	fixed := make([]uint32, t.n)
+	for i := range t.n {
+		switch p := t.named(i); {
+		case p == i:
+			fixed[i] = noRow
+			t.odd.Add(t.id(i), uint64(i), DiagSelfParent, detailSelf)
+		case p >= t.n && p != noRow:
+			fixed[i] = noRow
+			t.odd.Add(t.id(i), uint64(i), DiagOrphan, detailOrphan)
+		default:
+			fixed[i] = p
+		}
+	}
+	walk := make([]uint32, t.n) // the number of the walk that was here, from 1
+	for start := range t.n {
+		i := start
+		for i != noRow && walk[i] == 0 {
+			walk[i] = start + 1
+			i = fixed[i]
+		}
+		if i != noRow && walk[i] == start+1 { // the walk has met itself
+			first := i
+			for j := fixed[i]; j != i; j = fixed[j] {
+				first = min(first, j)
+			}
+			fixed[first] = noRow
+			t.odd.Add(t.id(first), uint64(first), DiagCycle, detailCycle)
+		}
+	}
+	t.skipCommits(fixed)
+	t.fixed = fixed
+}
+
+// skipCommits replaces a parent that is a commit by the nearest entry above it. Chains of commits are
+// shortened as they are walked, so the work stays linear.
+func (t *Tree) skipCommits(fixed []uint32) {
+	for i := range t.n {
+		top := fixed[i]
+		for top != noRow && t.class(top)&classCommit != 0 {
+			top = fixed[top]
+		}
+		for j := i; fixed[j] != top; {
+			j, fixed[j] = fixed[j], top
+		}
+	}
+}
+
+// children returns the rows whose parent is p, in ordinal order, commits too; noRow = the roots.
+func (t *Tree) children(p uint32) []uint32 {
+	t.linksOnce.Do(t.link)
+	if p == noRow {
+		p = t.n
+	}
+	return t.kids[t.starts[p]:t.starts[p+1]]
+}
+
+// link sorts all rows by parent: counted first, then laid down in ordinal order.
+func (t *Tree) link() {
+	t.ready()
+	starts, kids := make([]uint32, t.n+2), make([]uint32, t.n)
+	bucket := func(i uint32) uint32 {
+		if p := t.parent(i); p != noRow {
+			return p
+		}
+		return t.n
+	}
+	for i := range t.n {
+		starts[bucket(i)+1]++
+	}
+	for p := range t.n + 1 {
+		starts[p+1] += starts[p]
+	}
+	for i := t.n; i > 0; i-- { // from the back, so that starts ends one bucket early ...
+		p := bucket(i - 1)
+		starts[p+1]--
+		kids[starts[p+1]] = i - 1
+	}
+	copy(starts, starts[1:]) // ... and is put in its place
+	starts[t.n+1] = t.n
+	t.starts, t.kids = starts, kids
+}
+
+// topDown returns all rows, parents before children.
+func (t *Tree) topDown() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		if !t.irregular {
+			for i := range t.n {
+				if !yield(i) {
+					return
+				}
+			}
+			return
+		}
+		t.below(noRow, func(i uint32) (bool, bool) { return true, yield(i) })
+	}
+}
+
+// below visits what hangs below p (noRow = everything), parents first and otherwise in ordinal order. visit
+// says whether to go deeper, and whether to go on at all.
+func (t *Tree) below(p uint32, visit func(i uint32) (deeper, on bool)) {
+	stack := slices.Clone(t.children(p))
+	slices.Reverse(stack)
+	for len(stack) > 0 {
+		i := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		deeper, on := visit(i)
+		if !on {
+			return
+		}
+		if deeper {
+			kids := t.children(i)
+			for k := len(kids); k > 0; k-- {
+				stack = append(stack, kids[k-1])
+			}
+		}
+	}
+}

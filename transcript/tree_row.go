@@ -1,0 +1,148 @@
+package transcript
+
+import (
+	"math"
+
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// RowOf returns the skeleton row of a line: what a tree shows and decides without the line itself. parent is
+// the ordinal of the entry's parent, codec.NoParent for a root; the caller that commits the line has resolved it.
+// FlagCommit, FlagOrphan and FlagDiagnosed are the caller's to set: a line does not know them.
+//
+// Role is the message's own, except that a user's message of nothing but results of tools has the role
+// "toolResult". Preview is one line of at most 80 bytes, cut at a rune with "…". The target of a root that names a
+// parent is that parent, unless it is a label: so that it can be told why the parent is not above it.
+func RowOf(l Line, parent int64) codec.Row {
+	r := codec.Row{ID: l.ID, Parent: parent, Type: l.Type, Size: uint32(min(len(l.Raw), math.MaxUint32))}
+	if !l.Time.IsZero() {
+		r.Time = l.Time.UnixMilli()
+	}
+	if classOf(l.Type, "")&classHidden == 0 {
+		r.Flags |= codec.FlagVisible
+	}
+	var v preview
+	if l.Type == "message" {
+		messageRow(&r, &v, rawjson.Field(l.Raw, "message"))
+	} else {
+		r.Target = entryRow(&v, l)
+	}
+	if parent == codec.NoParent && l.ParentID != "" && l.Type != "label" {
+		r.Target = l.ParentID
+	}
+	if len(r.Role) > nameMax {
+		r.Role = ""
+	}
+	if len(r.Target) > nameMax {
+		r.Target = ""
+	}
+	r.Preview = v.String()
+	return r
+}
+
+func messageRow(r *codec.Row, v *preview, message []byte) {
+	p := readParts(message)
+	r.Role = p.Role
+	if p.Role == "user" && p.OnlyResults() {
+		r.Role = "toolResult"
+	}
+	if len(p.Texts) > 0 {
+		r.Flags |= codec.FlagText
+	}
+	if len(p.Calls) > 0 {
+		r.Flags |= codec.FlagCalls
+	}
+	if p.Failed {
+		r.Flags |= codec.FlagFailed
+	}
+	firstLine := len(p.Results) > 0
+	for _, lit := range p.Speech() {
+		if firstLine && !v.Empty() {
+			break
+		}
+		v.Rune(' ')
+		v.Literal(lit, firstLine)
+	}
+	if v.Empty() {
+		for _, c := range p.Calls {
+			v.Call(c)
+		}
+	}
+	if v.Empty() {
+		v.Literal(p.ErrorText, false)
+	}
+}
+
+// telling names the field of an entry type that a preview shows.
+func telling(typ string) string {
+	switch typ {
+	case "label":
+		return "label"
+	case "compaction", "branch_summary", "session_summary":
+		return "summary"
+	case "model_change":
+		return "modelId"
+	case "thinking_level_change":
+		return "thinkingLevel"
+	case "session_info", "channel":
+		return "name"
+	case "title_change":
+		return "title"
+	case "mode_change":
+		return "mode"
+	case "service_tier_change":
+		return "serviceTier"
+	case "session_init":
+		return "task"
+	case "custom_message":
+		return "content"
+	case "usage":
+		return "kind"
+	case "model_usage":
+		return "purpose"
+	}
+	return "customType"
+}
+
+// entryRow writes the preview of an entry that is no message, and returns the id of the entry it speaks of.
+func entryRow(v *preview, l Line) (target string) {
+	var main, provider, model, custom []byte
+	name := telling(l.Type)
+	m := rawjson.Walk(l.Raw)
+	for m.Next() {
+		switch key := string(m.Key); key {
+		case name:
+			main = m.Val
+		case "targetId", "firstKeptEntryId", "fromId":
+			target = rawjson.Text(m.Val)
+		case "provider":
+			provider = m.Val
+		case "model":
+			model = m.Val
+		case "customType":
+			custom = m.Val
+		}
+	}
+	switch {
+	case l.Type == "model_change" && rawjson.IsString(main):
+		v.Literal(provider, false)
+		v.Add("/")
+		v.Literal(main, false)
+	case l.Type == "model_change": // omp: provider and id in one
+		v.Literal(model, false)
+	case l.Type == "custom_message":
+		var p messageParts
+		p.AddContent(main)
+		for _, lit := range p.Texts {
+			v.Rune(' ')
+			v.Literal(lit, false)
+		}
+		if v.Empty() {
+			v.Literal(custom, false)
+		}
+	default:
+		v.Literal(main, false)
+	}
+	return target
+}

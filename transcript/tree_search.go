@@ -1,0 +1,62 @@
+package transcript
+
+import (
+	"iter"
+)
+
+// Search returns the entries that hold every word of text, whatever the case, in what the tree knows of them:
+// preview and label, or the name of the role, or of a type that is no message. Parents first. No words: every
+// entry. A preview is at most 80 bytes; SearchIn looks at all that an entry shows.
+func (t *Tree) Search(text string) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		t.ready()
+		q := newQuery(text)
+		for i := range t.topDown() {
+			if t.class(i)&classCommit == 0 && t.holds(i, q, "") && !yield(t.node(i)) {
+				return
+			}
+		}
+	}
+}
+
+// SearchIn is Search over whole texts, which whole gives, as Session.Entries does: it is gone through once, in any
+// order, and may leave entries out, of which the preview counts then. Memory is a bit for each entry beside one
+// line. What was found comes when whole has ended; its error comes instead, and alone.
+func (t *Tree) SearchIn(text string, whole iter.Seq2[Entry, error]) iter.Seq2[Node, error] {
+	return func(yield func(Node, error) bool) {
+		t.ready()
+		q := newQuery(text)
+		found := make([]uint64, t.n/64+1)
+		for e, err := range whole {
+			if err != nil {
+				yield(Node{}, err)
+				return
+			}
+			if i := uint32(e.Ordinal); e.Ordinal < uint64(t.n) && t.holds(i, q, shownText(e)) {
+				found[i/64] |= 1 << (i % 64)
+			}
+		}
+		for i := range t.topDown() {
+			if t.class(i)&classCommit != 0 || found[i/64]>>(i%64)&1 == 0 && !t.holds(i, q, "") {
+				continue
+			}
+			if !yield(t.node(i), nil) {
+				return
+			}
+		}
+	}
+}
+
+// holds looks at what the tree knows of an entry, and at more of its text.
+func (t *Tree) holds(i uint32, q query, more string) bool {
+	c, k := t.at(i)
+	typ, role := c.kind(k)
+	return q.holds(typ, role, c.preview(k), t.label(i), more)
+}
+
+func (c *chunk) kind(k int) (typ, role string) {
+	if c.sk != nil {
+		return c.sk.Kind(k)
+	}
+	return c.rows[k].Type, c.rows[k].Role
+}

@@ -1,0 +1,65 @@
+package transcript
+
+import (
+	"strings"
+	"unicode"
+)
+
+// query is what a search looks for: words, all of which an entry must hold.
+type query struct{ words []string }
+
+// newQuery takes the words of a search apart.
+func newQuery(text string) query { return query{strings.Fields(strings.ToLower(text))} }
+
+// holds reports whether each word is somewhere in one of the texts, whatever the case, or names the type or the role.
+// A query without words holds always.
+func (q query) holds(typ, role string, texts ...string) bool {
+	if len(q.words) == 0 {
+		return true
+	}
+	lower := make([]string, 0, 4)
+	for _, t := range texts {
+		if t != "" {
+			lower = append(lower, strings.ToLower(t))
+		}
+	}
+	for _, w := range q.words {
+		if !within(w, lower) && !namesKind(w, typ, role) {
+			return false
+		}
+	}
+	return true
+}
+
+func within(word string, texts []string) bool {
+	for _, t := range texts {
+		if strings.Contains(t, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// namesKind reports whether a word is a name of what an entry is: its role; of what is no message its type; or a
+// part of either, as "tool" is of "toolResult" and "model" of "model_change". Parts of parts do not count: "use" is
+// no user. Nor does the type of messages, which nearly all entries have.
+func namesKind(word, typ, role string) bool {
+	return named(word, role) || typ != "message" && named(word, typ)
+}
+
+func named(word, name string) bool {
+	if strings.EqualFold(word, name) {
+		return true
+	}
+	for name != "" {
+		end := strings.IndexFunc(name[1:], func(r rune) bool { return r == '_' || r == '-' || unicode.IsUpper(r) }) + 1
+		if end == 0 {
+			end = len(name)
+		}
+		if strings.EqualFold(word, name[:end]) {
+			return true
+		}
+		name = strings.TrimLeft(name[end:], "_-")
+	}
+	return false
+}

@@ -1,0 +1,112 @@
+package transcript
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// grown makes a tree of lines, each on the one before it, and gives the entries too.
+func grown(t *testing.T, lines ...string) (*Tree, []Entry) {
+	t.Helper()
+	b := NewTreeBuilder()
+	var all []Entry
+	for i, raw := range lines {
+		l, err := ParseLine([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.AddRow(RowOf(l, int64(i)-1))
+		all = append(all, l.Entry(uint64(i)))
+	}
+	return b.Tree("", nil, nil), all
+}
+
+// whole gives entries as a session does, then the error; read counts them.
+func whole(all []Entry, end error, read *int) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for _, e := range all {
+			if *read++; !yield(e, nil) {
+				return
+			}
+		}
+		if end != nil {
+			yield(Entry{}, end)
+		}
+	}
+}
+
+func found(t *testing.T, seq iter.Seq2[Node, error]) string {
+	t.Helper()
+	var out []Node
+	for n, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, n)
+	}
+	return ids(out)
+}
+
+// What lies behind the 80 bytes of a preview is found, in every kind of entry, and what is not shown is not.
+func TestSearchIn(t *testing.T) {
+	long, cjk := strings.Repeat("x", 89), strings.Repeat("語", 40)
+	tree, all := grown(t,
+		`{"type":"message","id":"u1","message":{"role":"user","content":"`+long+` needle"}}`,
+		`{"type":"message","id":"u2","message":{"role":"user","content":[{"type":"text","text":"first"},{"type":"text","text":"`+cjk+`針"}]}}`,
+		`{"type":"message","id":"a1","message":{"role":"assistant","content":[{"type":"thinking","thinking":"secret"},{"type":"text","text":"I look."},
+			{"type":"toolCall","id":"c1","name":"grep","arguments":{"depth":3,"deep":["haystack",{"in":"bar\u006e"}]}}]}}`,
+		`{"type":"message","id":"r1","message":{"role":"toolResult","toolCallId":"c1","toolName":"grep","content":[{"type":"text","text":"one\ntwo\nthird line"}]}}`,
+		`{"type":"message","id":"o1","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c2","type":"function","function":{"name":"ls","arguments":"{\"path\":\"attic\"}"}}]}}`,
+		`{"type":"message","id":"b1","message":{"role":"bashExecution","command":"make","output":"`+long+` broke"}}`,
+		`{"type":"compaction","id":"k1","summary":"`+long+` summed","firstKeptEntryId":"u1","details":{"not":"inside"}}`,
+		`{"type":"custom_message","id":"n1","customType":"kind","content":[{"type":"text","text":"`+long+` noted"}]}`,
+		`{"type":"model_change","id":"m1","provider":"openai","modelId":"gpt-4o"}`,
+		`{"type":"label","id":"l1","targetId":"u1","label":"kept"}`,
+	)
+	for text, want := range map[string]string{
+		"needle": "u1", "NEEDLE kept": "u1", "針": "u2", "first 針": "u2", "haystack": "a1", "barn": "a1", "deep": "",
+		"secret": "", "third": "r1", "attic": "o1", "broke make": "b1", "summed": "k1", "inside": "", "noted": "n1", "gpt-4o": "m1",
+		"user": "u1 u2", "user 針": "u2", "tool": "r1", "toolresult third": "r1", "bash": "b1", "model gpt": "m1", "compaction": "k1", "custom_message": "n1",
+		"use": "", "assist": "", "message": "n1", "label": "l1", "": "u1 u2 a1 r1 o1 b1 k1 n1 m1 l1", "needle 針": "",
+	} {
+		read := 0
+		if got := found(t, tree.SearchIn(text, whole(all, nil, &read))); got != want {
+			t.Errorf("%q: found %q, want %q", text, got, want)
+		}
+		if read != len(all) {
+			t.Errorf("%q: %d entries were read", text, read)
+		}
+	}
+	read := 0
+	if got := found(t, tree.SearchIn("first", whole(all[:1], nil, &read))); got != "u2" {
+		t.Errorf("an entry that was left out: %q, not by its preview", got)
+	}
+	if got := ids(slices.Collect(tree.Search("user"))) + "|" + ids(slices.Collect(tree.Search("needle"))); got != "u1 u2|" {
+		t.Errorf("without texts: %s", got)
+	}
+}
+
+// An error comes alone, and entries that the tree does not have are passed by.
+func TestSearchInAllOrNothing(t *testing.T) {
+	tree, all := grown(t, `{"type":"message","id":"u1","message":{"role":"user","content":"needle"}}`)
+	late := all[0]
+	late.Ordinal = 1 << 33
+	read, gone := 0, errors.New("gone")
+	if got := found(t, tree.SearchIn("needle", whole(append(all, late), nil, &read))); got != "u1" {
+		t.Errorf("found %q", got)
+	}
+	var got []string
+	for n, err := range tree.SearchIn("needle", whole(all, gone, &read)) {
+		got = append(got, fmt.Sprint(n.ID, err))
+	}
+	if strings.Join(got, " ") != "gone" {
+		t.Errorf("of texts that end with an error: %q", got)
+	}
+	for range tree.SearchIn("needle", whole(all, nil, &read)) {
+		break
+	}
+}

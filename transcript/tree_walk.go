@@ -1,0 +1,169 @@
+package transcript
+
+import (
+	"slices"
+	"time"
+)
+
+// Siblings returns the versions of an entry, itself among them, and its place: ‹at+1/len(versions)›. Versions
+// are the entries that are said at one point of the conversation: those with the same nearest visible
+// ancestor, whatever structure (settings, labels, custom entries) is between. Structure has no
+// versions: nil and -1, as for an id that is not there. The oldest is the first, see SortByTime.
+func (t *Tree) Siblings(id string) (versions []Node, at int) {
+	i, err := t.find(id)
+	if err != nil || t.class(i)&classHidden != 0 {
+		return nil, -1
+	}
+	t.ready()
+	top := t.parent(i)
+	for top != noRow && t.class(top)&classHidden != 0 {
+		top = t.parent(top)
+	}
+	var list []uint32
+	t.below(top, func(j uint32) (bool, bool) {
+		hidden := t.class(j)&classHidden != 0
+		if !hidden {
+			list = append(list, j)
+		}
+		return hidden, true
+	})
+	versions = t.nodes(list)
+	SortByTime(versions)
+	return versions, slices.IndexFunc(versions, func(n Node) bool { return n.Ordinal == uint64(i) })
+}
+
+// Newest returns the leaf below an entry that came last, the entry itself if nothing grows on it: where
+// Switch goes. Labels and leaf entries speak about the tree and are no leaves. "" = of the whole tree.
+func (t *Tree) Newest(id string) (leaf Node, ok bool) {
+	top, err := t.findOrTop(id)
+	if err != nil {
+		return Node{}, false
+	}
+	t.ready()
+	newest := top
+	if t.irregular {
+		newest = t.newestLeaf(top)
+	} else {
+		// Parents come first here, so the last entry that counts has none below it that does.
+		t.below(top, func(i uint32) (bool, bool) {
+			if t.class(i)&(classAside|classCommit) == 0 && (newest == noRow || i > newest) {
+				newest = i
+			}
+			return true, true
+		})
+	}
+	if newest == noRow {
+		return Node{}, false
+	}
+	return t.node(newest), true
+}
+
+// newestLeaf is Newest where parents may come after their children.
+func (t *Tree) newestLeaf(top uint32) uint32 {
+	var list []uint32
+	t.below(top, func(i uint32) (bool, bool) {
+		list = append(list, i)
+		return true, true
+	})
+	grown := make([]uint64, t.n/64+1) // entries with something that counts below them
+	newest := noRow
+	for _, i := range slices.Backward(list) {
+		bit, p := uint64(1)<<(i%64), t.parent(i)
+		counts := t.class(i)&(classAside|classCommit) == 0
+		if counts && grown[i/64]&bit == 0 && (newest == noRow || i > newest) {
+			newest = i
+		}
+		if p != noRow && (counts || grown[i/64]&bit != 0) {
+			grown[p/64] |= 1 << (p % 64)
+		}
+	}
+	if newest == noRow {
+		return top
+	}
+	return newest
+}
+
+// CommitOn returns the commit that was in force at an entry: the newest one on the nearest place on the way
+// to the root that has any, the entry itself included. On an ancestor, commits that came after the way
+// left it belong to other lines and do not count. false: nothing was committed there.
+func (t *Tree) CommitOn(ordinal uint64) (commit uint64, ok bool) {
+	if ordinal >= uint64(t.n) {
+		return 0, false
+	}
+	t.ready()
+	i, before := uint32(ordinal), t.n
+	if t.class(i)&classCommit != 0 {
+		return ordinal, true
+	}
+	for {
+		kids := t.children(i)
+		end, _ := slices.BinarySearch(kids, before)
+		for k := end; k > 0; k-- {
+			if t.class(kids[k-1])&classCommit != 0 {
+				return uint64(kids[k-1]), true
+			}
+		}
+		if i == noRow {
+			return 0, false
+		}
+		i, before = t.parent(i), i
+	}
+}
+
+func (c *chunk) preview(k int) string {
+	if c.sk != nil {
+		return c.sk.Preview(k)
+	}
+	return c.rows[k].Preview
+}
+
+func (c *chunk) target(k int) string {
+	if c.sk != nil {
+		return c.sk.Target(k)
+	}
+	return c.rows[k].Target
+}
+
+// label returns the label in force on an entry: the last one that was set, "" if that cleared it.
+func (t *Tree) label(i uint32) string {
+	t.labelsOnce.Do(t.readLabels)
+	at, ok := t.labelOf[i]
+	if !ok {
+		return ""
+	}
+	c, k := t.at(at)
+	return c.preview(k)
+}
+
+func (t *Tree) readLabels() {
+	set := func(i uint32) {
+		c, k := t.at(i)
+		target := c.target(k)
+		if target == "" {
+			return
+		}
+		if on, ok := t.lookup(target); ok {
+			if t.labelOf == nil {
+				t.labelOf = map[uint32]uint32{}
+			}
+			t.labelOf[on] = i
+		}
+	}
+	for _, i := range t.labels {
+		set(i)
+	}
+	for k, c := range t.pendingClasses {
+		if c&classLabel != 0 {
+			set(t.committed + uint32(k))
+		}
+	}
+}
+
+// LabelTime is when the label that is in force on an entry was set; zero where it has none, or its line no time.
+func (t *Tree) LabelTime(ordinal uint64) time.Time {
+	t.labelsOnce.Do(t.readLabels)
+	if at, ok := t.labelOf[uint32(min(ordinal, uint64(noRow)))]; ok && t.label(uint32(ordinal)) != "" {
+		return t.node(at).Time
+	}
+	return time.Time{}
+}

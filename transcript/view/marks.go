@@ -1,0 +1,62 @@
+package view
+
+import "github.com/coppice-go/coppice/transcript"
+
+// Mark says that the head or a branch is on an entry.
+type Mark struct {
+	Branch string // "" = the head
+	Entry  string // where it is: the entry that carries the mark, or one below it that is not shown
+}
+
+// Marks returns the marks of a tree by the ordinal of the entry that carries them: the one on which the head or the
+// branch is, or its nearest ancestor that is shown. The head comes first, then the branches in the tree's
+// order. What has no such ancestor has no mark. Time is linear in the tree.
+func Marks(t *transcript.Tree, shown func(ordinal uint64) bool) map[uint64][]Mark {
+	marks := map[uint64][]Mark{}
+	m := marker{t: t, shown: shown, nearest: make([]int64, t.Len())}
+	put := func(branch, entry string) {
+		ord, err := t.Ordinal(entry)
+		if err != nil {
+			return // before every root
+		}
+		if on, ok := m.find(ord); ok {
+			marks[on] = append(marks[on], Mark{branch, entry})
+		}
+	}
+	put("", t.Head())
+	for _, b := range t.Branches() {
+		put(b.Name, b.Head)
+	}
+	return marks
+}
+
+// marker finds the entries that carry marks, and remembers what it passes, so that no way is walked twice.
+type marker struct {
+	t       *transcript.Tree
+	shown   func(ordinal uint64) bool
+	nearest []int64 // by ordinal, one more than the one that was found; 0 = not asked yet, none = there is none
+}
+
+func (m *marker) find(ord uint64) (carrier uint64, ok bool) {
+	var passed []uint64
+	found := int64(none)
+	for m.nearest[ord] == 0 {
+		passed = append(passed, ord)
+		if m.shown(ord) {
+			found = int64(ord) + 1
+			break
+		}
+		p, ok := m.t.Parent(ord)
+		if !ok {
+			break
+		}
+		ord = p
+	}
+	if m.nearest[ord] != 0 {
+		found = m.nearest[ord]
+	}
+	for _, ord := range passed {
+		m.nearest[ord] = found
+	}
+	return uint64(found - 1), found != none
+}
