@@ -21,7 +21,7 @@
 //   - A commit that returns nil has stored everything that was appended to the handle before the call. One
 //     that fails leaves State as it was and appended entries pending. After ErrConflict, ErrFenced and
 //     ErrCommitUnknown the handle keeps the turn and refuses commits: Rebase stores the turn, Reload drops it.
-//     After any other error the turn itself is gone.
+//     After any other error the turn itself is gone. A handle that knows that it lost refuses Append as well.
 //   - Append and Commit are for one caller of a handle. Several callers commit turns that carry their entries
 //     (Turn.Entries), which are stored with their turn or withdrawn with it.
 //   - A turn with a key is applied once, whichever host sends it again: the last 1,024 keys are remembered.

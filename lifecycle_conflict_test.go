@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
 )
 
 // torn is a session whose losing turn "l" was being kept beside the winner's "w" when the write stopped: of the two
@@ -108,7 +109,7 @@ func TestRebaseDoesNotLiftAFence(t *testing.T) {
 		"claim": func(t *testing.T, r *rig, s *coppice.Session) {
 			kept := must(s.Claim(bg))(t).Kept
 			path, doc := line(t, r.fresh(t), kept)
-			same(t, "the kept line", path, "u1 a1 m")
+			same(t, "the kept line", path, "u1 a1")
 			same(t, "its state", doc, state{Turns: 3})
 		},
 		"reload": func(t *testing.T, r *rig, s *coppice.Session) {
@@ -122,11 +123,11 @@ func TestRebaseDoesNotLiftAFence(t *testing.T) {
 				r.gate.open()
 				other := r.fresh(t)
 				must(other.Claim(bg))(t)
-				for i, text := range []string{"l", "m"} {
-					say(t, s, text)
+				say(t, s, "l")
+				for i := range 2 {
 					_, err := s.Commit(bg, turnsTo(2+i))
 					if !errors.Is(err, coppice.ErrFenced) || errors.Is(err, coppice.ErrConflict) {
-						t.Fatalf("commit of %s: %v, want ErrFenced", text, err)
+						t.Fatalf("commit %d: %v, want ErrFenced", i, err)
 					}
 					if i == 0 {
 						kept := must(s.Rebase(bg))(t).Kept
@@ -147,6 +148,70 @@ func TestRebaseDoesNotLiftAFence(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A handle that knows that it lost appends nothing to the line that the session has left: its caller learns it before
+// it asks a model. Rebase and Reload end that after a conflict, Claim and Reload after a fence.
+func TestAppendOnAHandleThatLost(t *testing.T) {
+	refused := func(t *testing.T, s *coppice.Session, want error) {
+		t.Helper()
+		before := texts(t, s)
+		ids, err := s.Append(bg, entry.User("late"))
+		if !errors.Is(err, want) || len(ids) > 0 {
+			t.Errorf("append: %v, %v, want %v", ids, err, want)
+		}
+		if e, ok := errors.AsType[*coppice.Error](err); !ok || e.Winner == nil || e.Hint == "" {
+			t.Errorf("the error lacks the winner or what to do: %#v", err)
+		}
+		same(t, "context", texts(t, s), before)
+	}
+	t.Run("conflict", func(t *testing.T) {
+		onGates(t, func(t *testing.T, r *rig) {
+			s := r.start(t, nil)
+			r.gate.open()
+			r.wins(t, "w")
+			say(t, s, "l") // it does not know yet
+			loses(t, r, s, turnsTo(2))
+			refused(t, s, coppice.ErrConflict)
+			must(s.Rebase(bg))(t)
+			say(t, s, "n")
+			commit(t, s, nil)
+			same(t, "stored", everything(t, r.fresh(t)), "u1 a1 w l n")
+			r.wins(t, "x")
+			loses(t, r, s, turnsTo(3))
+			refused(t, s, coppice.ErrConflict)
+			ok(t, s.Reload(bg))
+			say(t, s, "o")
+		})
+	})
+	t.Run("fence", func(t *testing.T) {
+		onGates(t, func(t *testing.T, r *rig) {
+			s := r.start(t, nil)
+			r.gate.open()
+			must(r.fresh(t).Claim(bg))(t)
+			say(t, s, "l")
+			if _, err := s.Commit(bg, turnsTo(2)); !errors.Is(err, coppice.ErrFenced) {
+				t.Fatalf("commit: %v, want ErrFenced", err)
+			}
+			refused(t, s, coppice.ErrFenced)
+			must(s.Rebase(bg))(t)
+			refused(t, s, coppice.ErrFenced)
+			must(s.Claim(bg))(t)
+			say(t, s, "n")
+			commit(t, s, nil)
+			same(t, "stored", everything(t, r.fresh(t)), "u1 a1 l n")
+		})
+	})
+	t.Run("in doubt", func(t *testing.T) {
+		onGates(t, func(t *testing.T, r *rig) { // who is in doubt has lost nothing
+			s := r.start(t, nil)
+			say(t, s, "d")
+			r.doubts(t, s, turnsTo(2), 0)
+			say(t, s, "e")
+			must(s.Rebase(bg))(t)
+			same(t, "stored", texts(t, r.fresh(t)), "u1 a1 d e")
+		})
+	})
 }
 
 // line returns the context and the state at the end of a branch.

@@ -234,6 +234,9 @@ func (w *beside) life(name string, rng *rand.Rand) {
 			d = append(d, entry.User(texts[i]))
 		}
 		_, err := s.Append(bg, d...)
+		if errors.Is(err, coppice.ErrFenced) {
+			break // an earlier turn was fenced: nothing of this one was appended
+		}
 		if err == nil {
 			_, err = s.Commit(bg, coppice.Turn{State: state{Turns: turn}})
 		}

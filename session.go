@@ -108,6 +108,9 @@ func (s *Session) Context(ctx context.Context) (transcript.Context, error) {
 //
 // Append waits only while a request is on its way that may put the head elsewhere: Branch, Switch, Edit, Rollback,
 // Rebase, Claim, turns that are kept or carry their entries. If ctx ends meanwhile, nothing was appended.
+//
+// On a handle that knows that it lost, Append returns ErrConflict until Rebase or Reload begins, and ErrFenced until
+// Claim or Reload does; nothing was appended. So the caller learns it before it pays for another model call.
 func (s *Session) Append(ctx context.Context, d ...transcript.Draft) ([]string, error) {
 	ids, err := s.h.Append(ctx, d, s.o.Durability == PerAppend)
 	return ids, s.fail("append", err)

@@ -136,14 +136,22 @@ func (j *Journal) View() View {
 //
 // Append waits only while a request is on its way that puts the head elsewhere: a navigation, kept turns, or turns that
 // carry their entries. Cancelled meanwhile, it has appended nothing.
+//
+// On a handle that lost to another writer it appends nothing either, unless aside is set, and returns ErrConflict or
+// ErrFenced: else a caller learns only at its next commit that it works on a line that the session has left.
 func (j *Journal) Append(
-	ctx context.Context, build func(st *state.State, head Place, find func(id string) *Entry) ([]*Entry, error),
+	ctx context.Context, aside bool,
+	build func(st *state.State, head Place, find func(id string) *Entry) ([]*Entry, error),
 ) error {
 	for {
 		j.mu.Lock()
 		if j.closed {
 			j.mu.Unlock()
 			return j.notApplied("append", backend.ErrClosed)
+		}
+		if f := j.lostAppend(); f != nil && !aside {
+			j.mu.Unlock()
+			return f
 		}
 		hold := j.hold
 		if hold == nil {

@@ -702,6 +702,18 @@ func (j *Journal) lostTo() *store.Failure {
 	return f
 }
 
+// lostAppend returns why an append would go to a line that the session has left; nil while Rebase or Claim leads, which
+// decide where it goes. j.mu is held.
+func (j *Journal) lostAppend() *store.Failure {
+	switch {
+	case j.mending:
+		return nil
+	case j.fenced:
+		return fenced(j.st)
+	}
+	return j.lostTo()
+}
+
 // turnAway ends the turns of an operation on a handle that is broken; j.mu is held.
 func (j *Journal) turnAway(op *operation) error {
 	lost := j.lostTo()

@@ -67,7 +67,7 @@ func (h *Handle) insert(
 		if err != nil {
 			return nil, err
 		}
-		err = h.j.Append(ctx,
+		err = h.j.Append(ctx, aside,
 			func(st *state.State, head journal.Place, find func(id string) *journal.Entry) ([]*journal.Entry, error) {
 				if known.at != nil && known.at != st {
 					return nil, errStale

@@ -34,6 +34,7 @@ func (r *run) judge() {
 	}
 	r.fences(t)
 	r.overwrites(t)
+	r.lateAppends()
 	r.quiet()
 	r.moves()
 	if r.p.crash && r.w.doubt {

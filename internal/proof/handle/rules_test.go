@@ -80,6 +80,23 @@ func (r *run) otherMoved(c *record, t *truth) bool {
 	return false
 }
 
+// lateAppends: a handle that knows that it lost appends nothing until Rebase, Claim or Reload begins, so that a caller
+// does not work on a line that the session has left.
+func (r *run) lateAppends() {
+	for _, c := range r.records {
+		if !in(c.kind, appends) || !c.ok() {
+			continue
+		}
+		knew := func(o *record) bool {
+			return o.h == c.h && in(o.kind, turns) && !in(o.kind, entryTurns) && o.lost() && o.end < c.begin &&
+				!r.any(func(m *record) bool { return m.h == c.h && in(m.kind, "RDM") && m.over(o.begin, c.end) })
+		}
+		if r.any(knew) {
+			r.violate("append on a lost line", "%s returned nil", c)
+		}
+	}
+}
+
 // quiet: a handle that commits nothing writes nothing.
 func (r *run) quiet() {
 	for _, h := range r.handles {

@@ -309,6 +309,12 @@ var mutants = []mutant{
 		want: "the request was given up",
 	},
 	{
+		name: "append-after-a-loss", broken: "Append adds to the line of a handle that lost to another writer",
+		edits: []edit{{publishGo, "\treturn j.lostTo()\n", "\treturn nil\n"}},
+		suite: "handle", pkg: "internal/proof/handle", run1: "TestProofHandle",
+		want: "append on a lost line",
+	},
+	{
 		name: "keys-not-looked-up", broken: "an idempotency key is not looked up in the history",
 		edits: []edit{{keysGo, "range st.KeyRefs(t.step.Key)", "range st.KeyRefs(\"\")"}},
 		suite: "handle", pkg: "internal/proof/handle", run1: "TestProofHandle",
