@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"sync/atomic"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -21,6 +22,8 @@ type Session struct {
 	o     SessionOptions
 	b     trace.Backend
 	h     *session.Handle
+
+	claimed atomic.Bool // by Run
 }
 
 // fail makes the error of an operation on this session.

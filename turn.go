@@ -49,7 +49,8 @@ type Turn struct {
 type Receipt struct {
 	checkpoint.Head     // Seq, Commit, Epoch, Entry, Branch
 	Entries         int // how many it made durable
-	// the branch on which a losing turn (KeepBoth, Rebase) or an abandoned line (Rollback) now lives; "" = none
+	// the branch on which a losing turn (KeepBoth, Rebase), what was appended before a repeated turn that met a
+	// conflict (KeepBoth), or an abandoned line (Rollback) now lives; "" = none
 	Kept     string
 	Snapshot string   // that the policy had taken of an earlier state, which this commit names; "" = none
 	Warnings []string // soft limits passed, with value and limit

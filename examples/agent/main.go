@@ -21,10 +21,18 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// State is what the agent keeps beside the conversation.
+// State is what the agent keeps beside the conversation. It is stored with the messages, so that each prompt is
+// asked once and answered, wherever a host stopped.
 type State struct {
-	Turns int `json:"turns"`
+	Asked int `json:"asked"` // prompts that are in the conversation
+	Turns int `json:"turns"` // prompts that are answered
 	Tools int `json:"tools"`
+}
+
+// agent is what differs between agents: the model that it asks, and the tools that it runs.
+type agent struct {
+	model func(messages []transcript.Message) (reply json.RawMessage, calls []transcript.ToolCall)
+	tool  func(key string, c transcript.ToolCall) (out string, failed bool)
 }
 
 func main() {
@@ -37,59 +45,59 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, prompt := range []string{"list the files", "and again"} {
-		st, err := run(ctx, store, "agent-1", prompt)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%d turns, %d tool calls\n", st.Turns, st.Tools)
+	if err := (agent{model, tool}).work(ctx, store, "agent-1", []string{"list the files", "and again"}); err != nil {
+		log.Fatal(err)
 	}
 	if err := store.Close(); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run is one turn, on any host.
-func run(ctx context.Context, store *coppice.Store, id, prompt string) (st State, err error) {
-	s, err := store.OpenOrCreate(ctx, id, nil) // 1 GET
-	if err != nil {
-		return st, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	if _, err := s.Claim(ctx); err != nil { // 1 PUT: any older writer is fenced from here on
-		return st, err
-	}
-	if err := s.State(&st); err != nil { // untouched in a new session
-		return st, err
-	}
-	w, err := s.Context(ctx)
-	if err != nil {
-		return st, err
-	}
-	for _, c := range w.OpenCalls { // the last host died in mid-tool
-		d := entry.ToolResult(c.ID, c.Name, "interrupted; check before repeating", true)
-		if _, err := s.Append(ctx, d); err != nil {
-			return st, err
-		}
-	}
-	if _, err := s.Append(ctx, entry.User(prompt)); err != nil { // memory only
-		return st, err
-	}
-	if err := loop(ctx, s, &st); err != nil {
-		return st, err
-	}
-	st.Turns++
-	_, err = s.Commit(ctx, coppice.Turn{State: st}) // 1 PUT: messages and state together
-	return st, keep(ctx, s, err)
-}
+var errDone = errors.New("every prompt is answered")
 
-func loop(ctx context.Context, s *coppice.Session, st *State) error {
+// work answers the prompts that no host before this one has answered.
+func (a agent) work(ctx context.Context, store *coppice.Store, id string, prompts []string) error {
 	for {
-		w, err := s.Context(ctx)
+		st, err := a.turn(ctx, store, id, prompts)
+		if errors.Is(err, errDone) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		reply, calls := model(w.Messages)
+		fmt.Printf("%d turns, %d tool calls\n", st.Turns, st.Tools)
+	}
+}
+
+// turn is one turn on any host: 1 GET to resume, 1 PUT that fences an older host, 1 PUT at the end.
+func (a agent) turn(ctx context.Context, store *coppice.Store, id string, prompts []string) (st State, err error) {
+	_, err = store.Run(ctx, id, &st, func(ctx context.Context, s *coppice.Session) error {
+		if st.Turns == len(prompts) {
+			return errDone
+		}
+		if st.Asked == st.Turns { // else a host stopped after it had asked
+			if _, err := s.Append(ctx, entry.User(prompts[st.Asked])); err != nil { // memory only
+				return err
+			}
+			st.Asked++
+		}
+		err := a.loop(ctx, s, &st)
+		st.Turns++
+		return err
+	}, &coppice.RunOptions{Claim: true})
+	return st, err
+}
+
+func (a agent) loop(ctx context.Context, s *coppice.Session, st *State) error {
+	for {
+		c, err := s.Context(ctx)
+		if err != nil {
+			return err
+		}
+		if !c.Window.Complete { // compact before the model misses what was left out
+			log.Printf("%d entries are not in the context", c.Window.OmittedEntries)
+		}
+		reply, calls := a.model(c.Messages)
 		if _, err := s.Append(ctx, entry.Message(reply)); err != nil { // the provider's own JSON
 			return err
 		}
@@ -98,27 +106,16 @@ func loop(ctx context.Context, s *coppice.Session, st *State) error {
 		}
 		r, err := s.Commit(ctx, coppice.Turn{State: st, Reason: "intent"}) // durable before the first side effect
 		if err != nil {
-			return keep(ctx, s, err)
+			return err
 		}
-		for _, c := range calls {
-			out, failed := runTool(r.Commit+"/"+c.ID, c) // an idempotency key for free
-			if _, err := s.Append(ctx, entry.ToolResult(c.ID, c.Name, out, failed)); err != nil {
+		for _, call := range calls {
+			out, failed := a.tool(r.Commit+"/"+call.ID, call) // an idempotency key for free
+			if _, err := s.Append(ctx, entry.ToolResult(call.ID, call.Name, out, failed)); err != nil {
 				return err
 			}
 			st.Tools++
 		}
 	}
-}
-
-// keep keeps the work of a turn whose commit lost or is in doubt: as branch r.Kept if another was first.
-func keep(ctx context.Context, s *coppice.Session, err error) error {
-	if errors.Is(err, coppice.ErrConflict) || errors.Is(err, coppice.ErrFenced) ||
-		errors.Is(err, coppice.ErrCommitUnknown) {
-		r, rerr := s.Rebase(ctx)
-		log.Printf("seq %d, turn kept as %q", r.Seq, r.Kept)
-		return errors.Join(err, rerr)
-	}
-	return err
 }
 
 // model replaces a provider: a user's message makes it call a tool, a result makes it answer.
@@ -132,6 +129,6 @@ func model(messages []transcript.Message) (reply json.RawMessage, calls []transc
 	return reply, transcript.Inspect(reply).Calls
 }
 
-func runTool(_ string, _ transcript.ToolCall) (out string, failed bool) {
+func tool(string, transcript.ToolCall) (out string, failed bool) {
 	return "go.mod\nmain.go", false
 }

@@ -2,44 +2,217 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
-	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/transcript"
 )
 
-// Each turn goes on where the one before ended; what a crash in mid-tool left is answered.
-func TestTurns(t *testing.T) {
-	ctx := context.Background()
-	store, err := coppice.New(memory.New(), nil)
+var prompts = []string{"list the files", "and again"}
+
+// host is a process that dies at its nth contact with the world: a request to the store, a question to the model, or a
+// tool. What it does between two of them only it sees, so these are all the moments at which it can die.
+type host struct {
+	t    *testing.T
+	left int        // contacts until it dies
+	kind fault.Kind // of the last one: it does not happen, or it does and the host does not hear of it
+	ran  map[string]int
+	die  context.CancelFunc // so that a dead host does not try again, and again
+}
+
+func (h *host) dead() bool { return h.left < 0 }
+
+// meets counts a contact, and reports whether it happens.
+func (h *host) meets() bool {
+	h.left--
+	happens := !h.dead() || h.left == -1 && h.kind == fault.After
+	if h.dead() && !happens {
+		h.die()
+	}
+	return happens
+}
+
+// store is a backend under a host: its last request comes to its end before the host dies.
+type store struct {
+	backend.Backend
+	h *host
+}
+
+func (s store) Put(ctx context.Context, key string, p []byte, c backend.Cond) (backend.Info, error) {
+	defer s.ends()
+	return s.Backend.Put(ctx, key, p, c)
+}
+
+func (s store) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
+	defer s.ends()
+	return s.Backend.Get(ctx, key, r)
+}
+
+func (s store) ends() {
+	if s.h.dead() {
+		s.h.die()
+	}
+}
+
+// logged is the same of a backend that appends. Of its methods only those count that store lacks: they are deeper.
+type logged struct {
+	store
+	below
+}
+
+type (
+	below    struct{ appender }
+	appender struct{ backend.Appender }
+)
+
+func (l logged) Append(ctx context.Context, key string, off int64, p []byte) (backend.Info, error) {
+	defer l.ends()
+	return l.below.Append(ctx, key, off, p)
+}
+
+// works has the host do all that it can on a store.
+func (h *host) works(b backend.Backend) error {
+	under := backend.Backend(store{b, h})
+	if a, ok := b.(backend.Appender); ok {
+		under = logged{store{b, h}, below{appender{a}}}
+	}
+	f := fault.New(under, 1,
+		fault.Rule{When: func(fault.Call) bool { happens := h.meets(); return h.dead() && happens }, Kind: fault.After},
+		fault.Rule{When: func(fault.Call) bool { return h.dead() }, Count: -1, Outcome: backend.NotApplied})
+	opened, err := coppice.New(f, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	ctx, die := context.WithCancel(context.Background())
+	h.die = die
+	defer die()
+	a := agent{
+		model: func(m []transcript.Message) (json.RawMessage, []transcript.ToolCall) {
+			h.meets()
+			return model(m)
+		},
+		tool: func(key string, c transcript.ToolCall) (string, bool) {
+			if h.meets() {
+				h.ran[key]++
+			}
+			return tool(key, c)
+		},
+	}
+	return a.work(ctx, opened, "s", prompts) // the store is not closed: a dead process closes nothing
+}
+
+// Wherever a host dies, the next one resumes: each prompt is asked once and answered once, each call has one result,
+// no tool runs twice for one call, and nothing is lost that the first host stored.
+func TestKilledAnywhere(t *testing.T) {
+	for name, open := range map[string]func() backend.Backend{
+		"replace": func() backend.Backend { return memory.New() },
+		"append":  func() backend.Backend { return memory.NewAppender() },
+	} {
+		for _, kind := range []fault.Kind{fault.Before, fault.After} {
+			t.Run(fmt.Sprintf("%s/%v", name, kind), func(t *testing.T) {
+				for at, ended := 0, false; !ended; at++ {
+					b, ran := open(), map[string]int{}
+					ended = (&host{t: t, left: at, kind: kind, ran: ran}).works(b) == nil
+					if err := (&host{t: t, left: 1 << 20, ran: ran}).works(b); err != nil {
+						t.Fatalf("the host after one that died at contact %d: %v", at, err)
+					}
+					whole(t, b, ran)
+					if at == 1000 {
+						t.Fatal("the agent does not end")
+					}
+				}
+			})
+		}
+	}
+}
+
+// whole checks the session of an agent that answered every prompt.
+func whole(t *testing.T, b backend.Backend, ran map[string]int) {
+	t.Helper()
+	store, err := coppice.New(b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 1; i <= 3; i++ {
-		st, err := run(ctx, store, "s", "go on")
-		if err != nil || st.Turns != i || st.Tools != i {
-			t.Fatalf("turn %d: %+v, %v", i, st, err)
-		}
-	}
+	ctx := context.Background()
 	s, err := store.Open(ctx, "s", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Append(ctx, entry.User("x"), entry.Assistant("", entry.Call("c", "bash", map[string]string{}))); err != nil {
-		t.Fatal(err)
+	var st State
+	if err := s.State(&st); err != nil || st.Asked != len(prompts) || st.Turns != len(prompts) {
+		t.Errorf("state %+v, %v", st, err)
 	}
-	if _, err := s.Commit(ctx, coppice.Turn{Reason: "intent"}); err != nil { // and here the host dies
-		t.Fatal(err)
+	c, err := s.Context(ctx)
+	if err != nil || len(c.OpenCalls) > 0 {
+		t.Errorf("open calls %v, %v", c.OpenCalls, err)
 	}
-	if _, err := run(ctx, store, "s", "go on"); err != nil {
-		t.Fatal(err)
+	asked, answered, calls, results := []string{}, 0, map[string]int{}, map[string]int{}
+	entries := 0
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, ok := e.Message()
+		if !ok {
+			continue
+		}
+		entries++
+		switch found := transcript.Inspect(m.Raw); {
+		case m.Role == "user":
+			asked = append(asked, m.Text())
+		case m.Role == "toolResult":
+			results[found.Results[0]]++
+		case len(found.Calls) > 0:
+			calls[found.Calls[0].ID]++
+		default:
+			answered++
+		}
 	}
-	again, err := store.Open(ctx, "s", nil)
+	if strings.Join(asked, "|") != strings.Join(prompts, "|") || answered != len(prompts) || entries != len(c.Messages) {
+		t.Errorf("asked %q, %d answers, %d messages of %d on the path", asked, answered, len(c.Messages), entries)
+	}
+	for id, n := range calls {
+		if n != 1 || results[id] != 1 {
+			t.Errorf("call %s is there %d times, with %d results", id, n, results[id])
+		}
+	}
+	for key, n := range ran {
+		if n > 1 {
+			t.Errorf("tool call %s ran %d times", key, n)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The agent needs at most fifteen lines for its persistence: those that name the store, the session or a receipt.
+func TestLinesOfPersistence(t *testing.T) {
+	source, err := os.ReadFile("main.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := again.Context(ctx); err != nil || len(c.OpenCalls) != 0 {
-		t.Errorf("open calls %v, %v", c.OpenCalls, err)
+	_, code, _ := strings.Cut(string(source), "// turn is one turn")
+	code, _, _ = strings.Cut(code, "// model replaces a provider")
+	persists := regexp.MustCompile(`\b(store|s|r|coppice|entry)\.`)
+	n := 0
+	for line := range strings.Lines(code) {
+		if persists.MatchString(line) && !strings.HasPrefix(line, "func ") {
+			n++
+			if strings.HasSuffix(strings.TrimSpace(strings.Split(line, "//")[0]), "err != nil {") {
+				n += 2 // the return and the brace
+			}
+		}
+	}
+	if n == 0 || n > 15 {
+		t.Errorf("%d lines of persistence, want 1 to 15", n)
 	}
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -458,7 +459,9 @@ func (b *batch) resultOf(t *turn, next *state.State) (Result, error) {
 	case t.lost != nil:
 		return Result{}, t.lost
 	case src.known != nil:
-		return src.known.result(next, b.j.pendingBefore(t.upto)), nil
+		r := src.known.result(next, b.j.pendingBefore(t.upto))
+		r.Kept = cmp.Or(r.Kept, b.keptBefore(t.upto))
+		return r, nil
 	case src.line == nil:
 		return Result{}, src.lost
 	}
@@ -468,6 +471,17 @@ func (b *batch) resultOf(t *turn, next *state.State) (Result, error) {
 		r.Repeated, r.Pending = true, b.j.pendingBefore(t.upto)
 	}
 	return r, nil
+}
+
+// keptBefore returns the branch that keeps entries of before a position beside the winner, which belong to no turn;
+// "" = none does.
+func (b *batch) keptBefore(upto uint64) (branch string) {
+	for _, l := range b.lines {
+		if l.turn == nil && l.kept() && len(l.entries) > 0 && l.entries[0].pos < upto {
+			branch = l.rec.Kept
+		}
+	}
+	return branch
 }
 
 // pendingBefore counts the entries before a position that are not durable, those in flight or in doubt too; j.mu is

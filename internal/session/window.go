@@ -22,14 +22,31 @@ func (h *Handle) Context(ctx context.Context) (transcript.Context, error) {
 func (h *Handle) ContextOf(
 	ctx context.Context, win *transcript.WorkingContext, items []transcript.Item,
 ) (transcript.Context, error) {
-	out := win.Context()
-	if items != nil {
-		var err error
-		if out, err = h.explicit(ctx, out, win, items); err != nil {
-			return transcript.Context{}, err
-		}
+	out, err := h.stored(ctx, win, items)
+	if err != nil {
+		return transcript.Context{}, err
 	}
 	return out, h.images.PutBack(ctx, h.State(), &out)
+}
+
+// OpenCalls returns the tool calls of the context that have no result. It reads no image.
+func (h *Handle) OpenCalls(ctx context.Context) ([]transcript.ToolCall, error) {
+	win, items, err := h.window(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := h.stored(ctx, win, items)
+	return out.OpenCalls, err
+}
+
+// stored makes the context with its images as references.
+func (h *Handle) stored(
+	ctx context.Context, win *transcript.WorkingContext, items []transcript.Item,
+) (transcript.Context, error) {
+	if items == nil {
+		return win.Context(), nil
+	}
+	return h.explicit(ctx, win.Context(), win, items)
 }
 
 // window returns the working context at the head, and the explicit context if there is one. It reads the

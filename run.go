@@ -1,0 +1,138 @@
+package coppice
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// RunOptions say how Run takes over a session, and what it says of interrupted tool calls.
+type RunOptions struct {
+	Session *SessionOptions // of the handle that Store.Run opens; nil = those of the store
+
+	// Claim fences every older writer before the turn, so that a host that was only slow stores nothing more: one
+	// commit, once for each handle. Without it the first commit decides.
+	Claim bool
+
+	// Interrupted is the text of the results that answer tool calls which an earlier process left open;
+	// "" = "interrupted: it is unknown whether this ran; check before repeating it".
+	Interrupted string
+}
+
+const interrupted = "interrupted: it is unknown whether this ran; check before repeating it"
+
+// settleTries bounds how often Run asks what became of a commit in doubt. Each is a Rebase, which reads first, and
+// waits and repeats as the backend does.
+const settleTries = 3
+
+// Run opens a session or creates it, runs one turn on it as Session.Run does, and closes the handle.
+func (s *Store) Run(
+	ctx context.Context, id string, state any, turn func(ctx context.Context, s *Session) error, o *RunOptions,
+) (r Receipt, err error) {
+	if o == nil {
+		o = &RunOptions{}
+	}
+	h, err := s.OpenOrCreate(ctx, id, o.Session)
+	if err != nil {
+		return Receipt{}, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	return h.Run(ctx, state, func(ctx context.Context) error { return turn(ctx, h) }, o)
+}
+
+// Run does one turn of an agent: it claims the session if asked to, decodes the agent's state into state (a pointer, to
+// a fresh value; nil = the agent has none), answers the tool calls that an earlier process left open with error
+// results, calls turn, and commits what turn appended together with state. It returns the receipt.
+//
+// turn appends what is said, and may commit on its way: before a tool runs, say, so that its call is durable before its
+// effects are. If turn returns an error, Run returns it, and what was not committed is dropped. That is so for an
+// error of the last commit too, with these exceptions:
+//
+//   - If another writer committed first, the turn is kept as a branch, Receipt.Kept, and Run returns nil: both are
+//     stored, and the head is the winner's.
+//   - If another writer claimed the session, the turn is kept as a branch too, and Run returns ErrFenced: this process
+//     should stop.
+//   - If the outcome of the commit is unknown, Run looks what became of it and repeats what is missing, up to three
+//     times. Then it returns ErrCommitUnknown; the next Run of the handle looks again before it begins.
+//
+// The same holds if turn itself returns ErrConflict, ErrFenced or ErrCommitUnknown of one of its commits, but then
+// Run returns that error with the receipt: the turn did not end. Run is for one caller of a handle at a time.
+func (s *Session) Run(
+	ctx context.Context, state any, turn func(ctx context.Context) error, o *RunOptions,
+) (Receipt, error) {
+	if o == nil {
+		o = &RunOptions{}
+	}
+	if err := s.begin(ctx, state, o); err != nil {
+		return Receipt{}, errors.Join(err, s.drop(ctx, err))
+	}
+	if err := turn(ctx); err != nil {
+		r, serr := s.settle(ctx, err)
+		return r, errors.Join(err, serr)
+	}
+	r, err := s.Commit(ctx, Turn{State: state})
+	if err == nil {
+		return r, nil
+	}
+	r, serr := s.settle(ctx, err)
+	if serr == nil && (errors.Is(err, ErrConflict) || errors.Is(err, ErrCommitUnknown)) {
+		return r, nil
+	}
+	return r, errors.Join(err, serr)
+}
+
+// begin brings the handle to the start of a turn.
+func (s *Session) begin(ctx context.Context, state any, o *RunOptions) error {
+	if s.h.Journal().Broken() != nil { // an earlier turn is in doubt, or could not be kept
+		if _, err := s.Rebase(ctx); err != nil {
+			return err
+		}
+	}
+	if o.Claim && !s.claimed.Load() {
+		if _, err := s.Claim(ctx); err != nil {
+			return err
+		}
+		s.claimed.Store(true)
+	}
+	if state != nil {
+		if err := s.State(state); err != nil {
+			return err
+		}
+	}
+	calls, err := s.h.OpenCalls(ctx)
+	if err != nil {
+		return s.fail("run", err)
+	}
+	text := cmp.Or(o.Interrupted, interrupted)
+	answers := make([]transcript.Draft, len(calls))
+	for i, c := range calls {
+		answers[i] = entry.ToolResult(c.ID, c.Name, text, true)
+	}
+	_, err = s.Append(ctx, answers...) // none: a fenced handle refuses here, before anything is paid for
+	return err
+}
+
+// settle stores or keeps what the handle has of a turn that failed with err, or drops it.
+func (s *Session) settle(ctx context.Context, err error) (r Receipt, _ error) {
+	if s.h.Journal().Broken() == nil {
+		return r, s.drop(ctx, err)
+	}
+	for range settleTries {
+		if r, err = s.Rebase(ctx); !errors.Is(err, ErrCommitUnknown) {
+			break
+		}
+	}
+	return r, err
+}
+
+// drop forgets what was appended and not committed, also for a caller who has gone. Not what is kept for Rebase; and a
+// fence stays, which Reload would lift.
+func (s *Session) drop(ctx context.Context, cause error) error {
+	if s.h.Journal().Broken() != nil || errors.Is(cause, ErrFenced) {
+		return nil
+	}
+	return s.Reload(context.WithoutCancel(ctx))
+}
