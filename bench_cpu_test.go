@@ -40,6 +40,33 @@ func BenchmarkCommitCPU(b *testing.B) {
 	}
 }
 
+// BenchmarkCommitByContext is the same turn where the store replaces objects, as S3 does, beside contexts of 0.1, 1 and
+// 4 MiB of prose: each commit PUTs the checkpoint, which holds the context.
+func BenchmarkCommitByContext(b *testing.B) {
+	for _, size := range []struct {
+		name  string
+		bytes int
+	}{{"0.1MiB", 100 << 10}, {"1MiB", 1 << 20}, {"4MiB", 4 << 20}} {
+		b.Run(size.name, func(b *testing.B) {
+			o := *noSnapshots
+			o.ContextBytes = -1
+			s := sessionOf(b, memory.New(), &o)
+			for n := 0; n < size.bytes; n += 4 << 10 { // n is the seed as well
+				if _, err := s.Append(b.Context(), entry.User(prose(n, 4<<10))); err != nil {
+					b.Fatal(err)
+				}
+			}
+			commitNote(b, s, prose(0, 400), prose(1, 900), 0)
+			before, start := s.IO().BytesWritten, processorTime(b)
+			for i := 1; b.Loop(); i++ {
+				commitNote(b, s, prose(2*i, 400), prose(2*i+1, 900), i)
+			}
+			b.ReportMetric(float64((processorTime(b)-start).Nanoseconds())/1000/float64(b.N), "cpu-us/op")
+			b.ReportMetric(float64(s.IO().BytesWritten-before)/float64(b.N), "bytes-put/op")
+		})
+	}
+}
+
 func commitNote(tb testing.TB, s *coppice.Session, text, note string, i int) {
 	tb.Helper()
 	if _, err := s.Append(tb.Context(), entry.User(text), entry.Assistant(text)); err != nil {

@@ -306,7 +306,7 @@ func TestLimits(t *testing.T) {
 	big := strings.Repeat("x", 5<<20)
 	_, err := s.Append(bg, entry.User(big))
 	_, err2 := s.Commit(bg, coppice.Turn{State: big})
-	err3 := s.SetContext(bg, itemOf(`{"role":"user","content":"`+strings.Repeat("x", 2<<20)+`"}`))
+	err3 := s.SetContext(bg, itemOf(`{"role":"user","content":"`+big+`"}`))
 	for _, err := range []error{err, err2, err3} {
 		var e *coppice.Error
 		if !errors.Is(err, backend.ErrTooLarge) || !errors.As(err, &e) || e.Object == "" || e.Hint == "" {

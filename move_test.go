@@ -1,9 +1,12 @@
 package coppice_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -191,9 +194,18 @@ func TestGivenIDs(t *testing.T) {
 func TestBoundedContext(t *testing.T) {
 	onEach(t, func(t *testing.T, store *coppice.Store) {
 		s := create(t, store, "s", &coppice.SessionOptions{ContextBytes: 2000})
+		var warned []string
 		for range 20 {
 			say(t, s, "u", "a")
-			commit(t, s, nil)
+			complete := must(s.Context(bg))(t).Window.Complete
+			r := commit(t, s, nil)
+			if first := !complete && len(warned) == 0; first != (len(r.Warnings) == 1) {
+				t.Errorf("seq %d: the context is complete: %v, warnings %q", r.Seq, complete, r.Warnings)
+			}
+			warned = append(warned, r.Warnings...)
+		}
+		if len(warned) != 1 || !strings.Contains(warned[0], "bound of 2000 bytes") {
+			t.Errorf("warnings %q", warned)
 		}
 		again := open(t, store, "s")
 		c := must(again.Context(bg))(t)
@@ -205,6 +217,42 @@ func TestBoundedContext(t *testing.T) {
 		same(t, "whole", len(whole.Messages), 40)
 		same(t, "complete", whole.Window.Complete, true)
 	})
+}
+
+// The default bound is 4 MiB of messages, of which an image is only its reference.
+func TestDefaultBound(t *testing.T) {
+	shapes := map[string]string{
+		"pi":        `{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"%s"}]}`,
+		"anthropic": `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%s"}}]}`,
+		"openai":    `{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,%s"}}]}`,
+		"bedrock":   `{"role":"user","content":[{"image":{"format":"png","source":{"bytes":"%s"}}}]}`,
+	}
+	for name, shape := range shapes {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t, memory.New(), nil)
+			s := create(t, store, "s", nil)
+			for i := range 3 {
+				shot := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{byte(i), 1, 2}, 1<<19)) // 2 MiB as text
+				must(s.Append(bg, entry.Message(json.RawMessage(fmt.Sprintf(shape, shot)))))(t)
+				for range 10 {
+					say(t, s, "u")
+				}
+			}
+			commit(t, s, nil)
+			c := must(open(t, store, "s").Context(bg))(t)
+			same(t, "messages", len(c.Messages), 33)
+			same(t, "window", c.Window, transcript.Window{Complete: true})
+			long := strings.Repeat("x", 900<<10)
+			say(t, s, long, long, long, long)
+			same(t, "warnings within the bound", len(commit(t, s, nil).Warnings), 0)
+			same(t, "within the bound", must(s.Context(bg))(t).Window.Complete, true)
+			say(t, s, long, long)
+			if r := commit(t, s, nil); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "4194304") {
+				t.Errorf("warnings %q", r.Warnings)
+			}
+			same(t, "beyond it", must(open(t, store, "s").Context(bg))(t).Window.Complete, false)
+		})
+	}
 }
 
 // A compaction shortens the context, and the way back before it still works.

@@ -40,7 +40,7 @@ type SessionOptions struct {
 	Durability          Durability // when Append is durable
 	// rules of context building; "" = the session's own, transcript.Coppice for a new one
 	Profile transcript.Profile
-	// bound of the working context; 0 = the session's own, 1 MiB for a new one; < 0 = none
+	// bound of the working context, with images as references; 0 = the session's own, 4 MiB for a new one; < 0 = none
 	ContextBytes int
 	Snapshots    snapshot.Policy // zero = every 50 commits; on a store that appends, none by count
 

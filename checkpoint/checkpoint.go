@@ -37,7 +37,7 @@ const (
 	MaxLineage  = 64             // commits that an Object remembers
 	MaxBlob     = 64 << 10       // an image that rides in an Object
 	MaxBlobs    = 256 << 10      // all such images together
-	SoftObject  = 512 << 10      // an encoded Object above this deserves a warning
+	SoftObject  = 2 << 20        // an encoded Object above this deserves a warning
 	MaxObject   = 8 << 20        // an encoded Object
 	MaxBody     = 64 << 20       // its body before compression
 	FoldWidth   = 64             // references that fold into one index object

@@ -133,7 +133,7 @@ func TestRescueWithoutTheStore(t *testing.T) {
 	testutil.Must(m.Create(bg, "/w", ""))(t)
 	for range 20 {
 		for range 20 {
-			testutil.Must(m.Session().Append(bg, entry.User(strings.Repeat("long ", 1000))))(t)
+			testutil.Must(m.Session().Append(bg, entry.User(strings.Repeat("long ", 3000))))(t)
 		}
 		testutil.Must(m.Session().Commit(bg, coppice.Turn{}))(t)
 	}

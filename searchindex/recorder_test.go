@@ -136,13 +136,12 @@ func TestRecorderKeepsBoth(t *testing.T) {
 			if _, err := loser.Commit(t.Context(), coppice.Turn{}); !errors.Is(err, coppice.ErrConflict) {
 				t.Fatal(err)
 			}
-			testutil.Must(loser.Append(t.Context(), entry.User("said since")))(t)
 			if rc := testutil.Must(loser.Rebase(t.Context()))(t); rc.Kept == "" {
 				t.Fatal("nothing was kept")
 			}
 		}
 		end()
-		if got := recalled(t, path); !strings.Contains(got, "the loser's") || strings.Contains(got, "since") == keep || r.Missed() != 0 {
+		if got := recalled(t, path); !strings.Contains(got, "the loser's") || r.Missed() != 0 {
 			t.Errorf("keep both %v: %q, %d missed", keep, got, r.Missed())
 		}
 	}

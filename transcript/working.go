@@ -30,9 +30,9 @@ type WorkingContext struct {
 }
 
 // defaultWindowBytes limits the working context (docs/design.md, Limits).
-const defaultWindowBytes = 1 << 20
+const defaultWindowBytes = 4 << 20
 
-// NewWorkingContext makes the working context of an empty path. maxBytes bounds the bytes of the lines held: 0 means 1
+// NewWorkingContext makes the working context of an empty path. maxBytes bounds the bytes of the lines held: 0 means 4
 // MiB, negative no bound. Only summaries and the newest group may pass it.
 func NewWorkingContext(p Profile, maxBytes int) *WorkingContext {
 	switch {

@@ -49,14 +49,14 @@ func (s *imageScan) Text(from, to int, lit []byte, escaped bool) {
 	if len(lit) >= minText && !escaped {
 		if url, ok := dataURL(lit); ok {
 			s.found = append(s.found, span{from + url, to})
-		} else if string(o.key) == "data" {
+		} else if string(o.key) == "data" || string(o.key) == "bytes" {
 			o.waiting = append(o.waiting, span{from, to})
 		}
 	}
 	switch string(o.key) {
 	case "type":
 		o.image = o.image || string(lit) == "image" || string(lit) == "base64"
-	case "mimeType", "mime_type", "mediaType", "media_type":
+	case "mimeType", "mime_type", "mediaType", "media_type", "format":
 		o.image = true
 	}
 	s.Scalar()
@@ -72,10 +72,12 @@ func (s *imageScan) Scalar() {
 // Close ends an object or an array.
 func (s *imageScan) Close() {
 	o := s.open[len(s.open)-1]
+	s.open = s.open[:len(s.open)-1]
 	if o.image {
 		s.found = append(s.found, o.waiting...)
+	} else if n := len(s.open) - 1; n >= 0 && string(s.open[n].key) == "source" { // Bedrock: the format is beside it
+		s.open[n].waiting = append(s.open[n].waiting, o.waiting...)
 	}
-	s.open = s.open[:len(s.open)-1]
 	s.Scalar()
 }
 

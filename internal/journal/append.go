@@ -287,15 +287,17 @@ func (a *appendStrategy) roll(ctx context.Context, c *Composer) error {
 }
 
 // Upkeep has checkpoint_latest written once enough was committed since: 64 appends (each of one commit, or of many
-// that shared it), or 256 KiB of log (or as much as the window holds), or a segment that can be sealed.
+// that shared it) if they are a sixteenth of what the window holds or 256 KiB, or 256 KiB of log (or as much as the
+// window holds), or a segment that can be sealed.
 func (a *appendStrategy) Upkeep(st *state.State, bg sealing) *job {
 	l := &a.cfg.Limits
-	enough := l.PublishBytes
+	enough, few := l.PublishBytes, int64(0)
 	if w := st.Window; w != nil { // so that, over time, the cache costs no more than the log
-		enough = max(enough, int64(w.Bytes()))
+		enough, few = max(enough, int64(w.Bytes())), min(enough, int64(w.Bytes())/16)
 	}
 	a.mu.Lock()
-	due := len(st.Plain) > 1 || st.Batches >= a.batches+uint64(l.PublishCommits) || st.Summary.Bytes >= a.bytes+enough
+	due := len(st.Plain) > 1 || st.Summary.Bytes >= a.bytes+enough ||
+		st.Batches >= a.batches+uint64(l.PublishCommits) && st.Summary.Bytes >= a.bytes+few
 	a.mu.Unlock()
 	if !due {
 		return nil

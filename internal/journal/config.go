@@ -40,7 +40,7 @@ type Config struct {
 	Sleep    func(ctx context.Context, d time.Duration) error
 	Go       func(job func()) // runs background work; nil = in a goroutine that Close joins
 	Profile  transcript.Profile
-	MaxBytes int // bound of the working context; 0 = 1 MiB
+	MaxBytes int // bound of the working context; 0 = 4 MiB
 	ReadOnly bool
 	Limits   Limits
 

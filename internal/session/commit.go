@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/blob"
@@ -71,12 +72,24 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 		return journal.Result{}, err
 	}
 	h.saved(p, res)
+	if text := omits(p.from, res.State); text != "" && !res.Repeated {
+		res.Warnings = append(slices.Clip(res.Warnings), text)
+	}
 	if n := len(o.Entries); res.Repeated && n > 0 && res.IDs == nil {
 		if res.IDs, err = h.firstIDs(ctx, n, res); err != nil {
 			res.Warnings = append(res.Warnings, fmt.Sprintf("the ids of the repeated turn cannot be read: %v", err))
 		}
 	}
 	return res, nil
+}
+
+// omits says that a commit is the first since from whose working context is not whole; "" = it is not.
+func omits(from, now *state.State) string {
+	if from.Window == nil || now.Window == nil || from.Window.Omitted() > 0 || now.Window.Omitted() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the context passed its bound of %d bytes: its oldest %d messages are left out from here on;"+
+		" compact it, or raise ContextBytes", now.Window.MaxBytes(), now.Window.Omitted())
 }
 
 // deferTurn keeps a turn in memory, as pi does before the first assistant message. One with an idempotency key is never

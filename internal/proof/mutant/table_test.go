@@ -28,6 +28,7 @@ const (
 	composeGo       = "internal/journal/compose.go"
 	rebaseGo        = "internal/journal/mend.go"
 	publishGo       = "internal/journal/publish.go"
+	outcomeGo       = "internal/journal/outcome.go"
 	appendJournalGo = "internal/journal/append.go"
 	recoverGo       = "internal/journal/append_recover.go"
 	batchGo         = "internal/journal/batch.go"
@@ -146,7 +147,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "unknown-does-not-stop", broken: "a handle continues after a commit whose outcome is unknown",
-		edits: []edit{{publishGo, "\tj.broken = &first\n", "\t_ = &first\n"}},
+		edits: []edit{{outcomeGo, "\tj.broken = &first\n", "\t_ = &first\n"}},
 		suite: "faults", pkg: "internal/proof/crash", run1: "TestProofFaults",
 		want: "I11: the handle lives after an outcome that is not known",
 	},
@@ -229,7 +230,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "refused-cut-keeps-entries", broken: "entries of a refused cut are not pending again",
-		edits: []edit{{publishGo, "\t\tif e.stage == inFlight {\n\t\t\te.stage = pending\n\t\t}\n", "\t\t_ = e\n"}},
+		edits: []edit{{outcomeGo, "\t\tif e.stage == inFlight {\n\t\t\te.stage = pending\n\t\t}\n", "\t\t_ = e\n"}},
 		suite: "lifecycle_commit_test.go", pkg: ".", run1: "TestCommitStoresAllThatWasAppendedBefore",
 		want: "was withdrawn: its descendants cannot be stored",
 	},
@@ -281,7 +282,7 @@ var mutants = []mutant{
 		name:   "one-key-is-kept-twice",
 		broken: "two turns with one key and other content are both kept, and Rebase can store neither",
 		edits: []edit{{
-			publishGo, "\tif o := j.limboOf(t.step.Key); o != nil && o.step.Digest",
+			outcomeGo, "\tif o := j.limboOf(t.step.Key); o != nil && o.step.Digest",
 			"\tif o := j.limboOf(t.step.Key); o != nil && f == nil && o.step.Digest",
 		}},
 		suite: "lifecycle_keys_test.go", pkg: ".", run1: "TestOneKeyIsKeptForOneTurn",
@@ -290,7 +291,7 @@ var mutants = []mutant{
 	{
 		name:   "taken-key-stops-rebase",
 		broken: "a kept turn whose key another writer used since stays in the handle, and Rebase fails until Reload",
-		edits:  []edit{{publishGo, "\t\tj.forsake(misused)\n", ""}},
+		edits:  []edit{{outcomeGo, "\t\tj.forsake(misused)\n", ""}},
 		suite:  "lifecycle_keys_test.go", pkg: ".", run1: "TestKeyOfAKeptTurnIsTaken",
 		want: "the others wait for the next Rebase",
 	},
@@ -310,7 +311,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "append-after-a-loss", broken: "Append adds to the line of a handle that lost to another writer",
-		edits: []edit{{publishGo, "\treturn j.lostTo()\n", "\treturn nil\n"}},
+		edits: []edit{{outcomeGo, "\treturn j.lostTo()\n", "\treturn nil\n"}},
 		suite: "handle", pkg: "internal/proof/handle", run1: "TestProofHandle",
 		want: "append on a lost line",
 	},
@@ -359,7 +360,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "queue-shares-the-doubt", broken: "turns that were never sent are in doubt with the request before them",
-		edits: []edit{{publishGo, "\tt.answer(Result{}, j.twinError(t, j.notApplied(\"commit\", err)))\n", "\t_ = err\n\tt.answer(Result{}, j.broken)\n"}},
+		edits: []edit{{outcomeGo, "\tt.answer(Result{}, j.twinError(t, j.notApplied(\"commit\", err)))\n", "\t_ = err\n\tt.answer(Result{}, j.broken)\n"}},
 		suite: "lifecycle_cancel_test.go", pkg: ".", run1: "TestGivenUpRequestLeavesOthersCertain",
 		want: "which was never sent",
 	},
