@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,5 +144,71 @@ func TestListProgress(t *testing.T) {
 	}
 	if !errors.Is(failed, context.Canceled) || n != 12 { // of the first sixteen four were deleted
 		t.Errorf("%d results and %v after a cancellation", n, failed)
+	}
+}
+
+// Sessions are chosen by what started them and by their metadata, and a fork is not an agent's session. The choice costs
+// what the listing costs, and one read more for each session whose metadata is long.
+func TestListByParentAndMeta(t *testing.T) {
+	for name, open := range backends {
+		t.Run(name, func(t *testing.T) {
+			tr := trace.New(open(t))
+			store := newStore(t, tr, nil)
+			begin := func(id string, o coppice.SessionOptions) *coppice.Session {
+				s := create(t, store, id, &o)
+				say(t, s, "u")
+				commit(t, s, nil)
+				return s
+			}
+			long := map[string]string{"team": "blue", "notes": strings.Repeat("n", 3900)}
+			root := begin("root", coppice.SessionOptions{Meta: map[string]string{"team": "red", "run": "7"}})
+			begin("agent", coppice.SessionOptions{Parent: "root", Relation: "agent", Meta: long})
+			begin("next", coppice.SessionOptions{Parent: "root"})
+			must(root.Fork(bg, coppice.Target{}, "fork", nil))(t)
+			list := func(o coppice.ListOptions) string {
+				var got []string
+				for sum, err := range store.List(bg, o) {
+					ok(t, err)
+					got = append(got, sum.ID+":"+sum.Relation+":"+sum.Meta["team"])
+				}
+				slices.Sort(got)
+				return strings.Join(got, " ")
+			}
+			before := tr.IO().Get
+			same(t, "all", list(coppice.ListOptions{}), "agent:agent:blue fork:fork: next:: root::red")
+			same(t, "reads", tr.IO().Get-before, 5)
+			same(t, "of a parent", list(coppice.ListOptions{Parent: "root"}), "agent:agent:blue fork:fork: next::")
+			same(t, "of a team", list(coppice.ListOptions{Meta: map[string]string{"team": "blue"}}), "agent:agent:blue")
+			same(t, "of both", list(coppice.ListOptions{Meta: map[string]string{"team": "red", "run": "7"}}), "root::red")
+			same(t, "of none", list(coppice.ListOptions{Meta: map[string]string{"team": "red", "run": "8"}}), "")
+			same(t, "limit", list(coppice.ListOptions{Parent: "root", Limit: 1}), "fork:fork:")
+			s := must(store.Open(bg, "agent", nil))(t)
+			same(t, "handle", s.Info().Meta["notes"], long["notes"])
+			say(t, s, "more")
+			commit(t, s, nil)
+			ok(t, s.Close())
+			same(t, "after a commit", list(coppice.ListOptions{Meta: long}), "agent:agent:blue")
+		})
+	}
+}
+
+func TestMetaLimits(t *testing.T) {
+	store := newStore(t, memory.New(), nil)
+	many := map[string]string{}
+	for i := range 65 {
+		many[fmt.Sprint(i)] = ""
+	}
+	for name, o := range map[string]coppice.SessionOptions{
+		"too long":  {Meta: map[string]string{"k": strings.Repeat("v", 4<<10)}},
+		"too many":  {Meta: many},
+		"empty key": {Meta: map[string]string{"": "v"}},
+		"bad key":   {Meta: map[string]string{"a b": "v"}},
+		"not UTF-8": {Meta: map[string]string{"k": "\xff"}},
+		"bad name":  {Relation: "An Agent"},
+		"long name": {Relation: strings.Repeat("a", 33)},
+	} {
+		if _, err := store.Create("s", &o); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
 	}
 }

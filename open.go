@@ -10,8 +10,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"regexp"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -40,7 +42,8 @@ type Store struct {
 	closed bool
 }
 
-// Open opens a store by URL or path: s3://bucket/prefix, file:///dir, mem:. The program imports the
+// Open opens a store by URL or path: s3://bucket/prefix, file:///dir, mem:. Each Open of mem: is a store of its own; all
+// Opens of mem:NAME in a process share one. The program imports the
 // driver (backend/s3, backend/local, backend/memory); without it the error names the import that is
 // missing. Closing the Store closes the backend.
 func Open(ctx context.Context, url string, o *Options) (*Store, error) {
@@ -250,8 +253,58 @@ func (s *Store) Create(id string, o *SessionOptions) (*Session, error) {
 	return h, nil
 }
 
+// about is what the header line says of a session in our own words.
+type about struct {
+	Relation string            `json:"relation,omitempty"`
+	Meta     map[string]string `json:"meta,omitempty"`
+}
+
+func (o *SessionOptions) about() *about {
+	if o.Relation == "" && len(o.Meta) == 0 {
+		return nil
+	}
+	return &about{o.Relation, o.Meta}
+}
+
+// Limits of SessionOptions.Meta.
+const (
+	maxMeta     = 4 << 10 // bytes as JSON
+	maxMetaKeys = 64
+)
+
+var (
+	metaKey  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	relation = regexp.MustCompile(`^[a-z0-9.-]{0,32}$`)
+)
+
+// validAbout refuses what cannot be said of a session.
+func (o *SessionOptions) validAbout() error {
+	if !relation.MatchString(o.Relation) {
+		return fmt.Errorf("relation %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", o.Relation)
+	}
+	if len(o.Meta) > maxMetaKeys {
+		return session.LimitError("metadata keys", maxMetaKeys, len(o.Meta))
+	}
+	for key, value := range o.Meta {
+		if !metaKey.MatchString(key) {
+			return fmt.Errorf("metadata key %.70q: want 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", key)
+		}
+		if !utf8.ValidString(value) {
+			return fmt.Errorf("metadata %s: its value is not UTF-8", key)
+		}
+	}
+	p, err := json.Marshal(o.Meta)
+	if err == nil && len(p) > maxMeta {
+		err = session.LimitError("metadata", maxMeta, len(p))
+	}
+	return err
+}
+
 // genesis makes the header line of a new session, in pi's form.
 func genesis(id string, o *SessionOptions, now time.Time) (state.Genesis, error) {
+	if err := o.validAbout(); err != nil {
+		return state.Genesis{}, err
+	}
 	header, err := json.Marshal(struct {
 		Type      string `json:"type"`
 		Version   int    `json:"version"`
@@ -260,7 +313,8 @@ func genesis(id string, o *SessionOptions, now time.Time) (state.Genesis, error)
 		Cwd       string `json:"cwd"`
 		Parent    string `json:"parentSession,omitempty"`
 		Title     string `json:"title,omitempty"`
-	}{"session", 3, id, now.UTC().Format("2006-01-02T15:04:05.000Z"), o.Cwd, o.Parent, o.Title})
+		Coppice   *about `json:"coppice,omitempty"`
+	}{"session", 3, id, now.UTC().Format("2006-01-02T15:04:05.000Z"), o.Cwd, o.Parent, o.Title, o.about()})
 	return state.Genesis{Header: header, Title: o.Title, Cwd: o.Cwd, Parent: o.Parent}, err
 }
 

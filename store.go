@@ -32,9 +32,18 @@ type Options struct {
 // SessionOptions say how a session is created or opened.
 type SessionOptions struct {
 	Title, Cwd, Parent string // of a new session; Parent = the session that started this one
-	ReadOnly           bool   // commits are ErrReadOnly; Watch moves the handle along
-	KeepBoth           bool   // on a conflict keep the loser's turn as a branch, at once
-	NameLeft           bool   // every move names the line that it leaves, if no branch ends on it: Receipt.Kept
+
+	// Relation is what a new session is to its Parent, [a-z0-9.-]{1,32}: "agent" for one that an agent began, say.
+	// "" = not said; Fork says "fork".
+	Relation string
+	// Meta is metadata of a new session, by which List can choose: at most 64 keys of [A-Za-z0-9._-]{1,64}, and 4 KiB as
+	// JSON. It is part of the session's header line and never changes. Where an import brings a header line, Relation and
+	// Meta are what that one says.
+	Meta map[string]string
+
+	ReadOnly bool // commits are ErrReadOnly; Watch moves the handle along
+	KeepBoth bool // on a conflict keep the loser's turn as a branch, at once
+	NameLeft bool // every move names the line that it leaves, if no branch ends on it: Receipt.Kept
 	// commits before the first assistant message stay in memory: their receipt has Seq 0
 	DeferUntilAssistant bool
 	Durability          Durability // when Append is durable
@@ -80,9 +89,11 @@ type Hooks struct {
 
 // ListOptions narrow a listing.
 type ListOptions struct {
-	Cwd   string // only sessions of this working directory; "" = all
-	After string // the last id of the page before; "" = from the newest
-	Limit int    // at most so many; 0 = all
+	Cwd    string            // only sessions of this working directory; "" = all
+	Parent string            // only sessions that this one started, its forks included; "" = all
+	Meta   map[string]string // only sessions with each of these; nil = all
+	After  string            // the last id of the page before; "" = from the newest
+	Limit  int               // at most so many; 0 = all
 
 	// Progress receives how many sessions were looked at so far and how many there are in all, those of other
 	// directories and of pages before included: once when the total is known, then before each session that

@@ -109,7 +109,8 @@ func (s *Store) fork(ctx context.Context, from *Session, v *View, id string, o *
 	} else {
 		own.Title, own.Cwd = v.v.State.Summary.Title, v.v.State.Summary.Cwd
 	}
-	own.Parent, own.Profile = from.id, cmp.Or(own.Profile, from.Profile())
+	own.Parent, own.Relation = from.id, cmp.Or(own.Relation, "fork")
+	own.Profile = cmp.Or(own.Profile, from.Profile())
 	h, in, err := s.into(id, &own)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package backend_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/url"
 	"strings"
 	"testing"
@@ -60,10 +61,34 @@ func TestOpenMemoryIsFreshEachTime(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, raw := range []string{"mem:name", "mem://host", "mem:///path", "mem:?x=1"} {
+	for _, raw := range []string{"mem:a/b", "mem:a b", "mem:" + strings.Repeat("n", 129), "mem:x?y=1", "mem://host", "mem:///path", "mem:?x=1"} {
 		if _, err := backend.Open(t.Context(), raw); err == nil {
 			t.Errorf("open %q: no error", raw)
 		}
+	}
+}
+
+// Whoever opens a name in this process has one store, also when all others have closed it.
+func TestOpenNamedMemoryIsShared(t *testing.T) {
+	open := func(name string) backend.Backend {
+		b, err := backend.Open(t.Context(), "mem:"+t.Name()+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	a, other := open("a"), open("b")
+	if _, err := a.Put(t.Context(), "k", []byte("v"), backend.IfAbsent()); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if p, _, err := open("a").Get(t.Context(), "k", backend.Range{}); string(p) != "v" {
+		t.Errorf("the same name: %q, %v", p, err)
+	}
+	if _, _, err := other.Get(t.Context(), "k", backend.Range{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("another name: %v", err)
 	}
 }
 

@@ -99,12 +99,19 @@ type Summary struct {
 	// Status is how far the conversation is, by the newest message on the way to its head: "asked" (an answer is
 	// due), "calling" (results of tools are due), "working" (tools have answered), "answered", "failed" (the agent's
 	// last message is an error), "aborted" (it was broken off); "" = no one has said anything.
-	Status    string
-	Internal  bool   // an agent began it for its own ends: it is none of those that a person goes on with
-	Tombstone bool   // the session is deleted: nothing else is kept of it
-	Snapshot  string // id of this snapshot; "" = this is checkpoint_latest
-	Tag       string // of a snapshot
-	Reason    string // of the commit: why it was made
+	Status string
+	// Relation says what the session is to Parent: "fork", "agent" (a session that an agent began), or the caller's own
+	// word; "" = not said.
+	Relation string
+	// Meta is the session's metadata, as SessionOptions.Meta set it; not to be changed. Where it is over 1 KiB a
+	// Summary that was read alone (DecodeSummary) has none, and MetaElsewhere.
+	Meta          map[string]string
+	MetaElsewhere bool   // Meta is in the object's header line alone
+	Internal      bool   // an agent began it for its own ends: it is none of those that a person goes on with
+	Tombstone     bool   // the session is deleted: nothing else is kept of it
+	Snapshot      string // id of this snapshot; "" = this is checkpoint_latest
+	Tag           string // of a snapshot
+	Reason        string // of the commit: why it was made
 }
 
 // Name returns what a person knows the session by: its title, else what was asked first, else the end of its

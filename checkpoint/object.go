@@ -266,6 +266,10 @@ func DecodeObject(p []byte) (*Object, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	if o.Summary.MetaElsewhere {
+		_, o.Summary.Meta = About(o.Header)
+		o.Summary.MetaElsewhere = false
+	}
 	return o, nil
 }
 

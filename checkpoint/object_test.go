@@ -51,7 +51,12 @@ func TestObjectRoundTrip(t *testing.T) {
 	empty := &Object{Summary: Summary{ID: "s"}, HeadOrd: -1}
 	gone := &Object{Summary: Summary{ID: "s", Tombstone: true, Head: Head{Seq: 9, Commit: "c"}}, HeadOrd: -1}
 	internal := &Object{Summary: Summary{ID: "s", Internal: true, First: "what is it?", Status: "calling"}, HeadOrd: -1}
+	described := &Object{
+		Summary: Summary{ID: "s", Parent: "p", Relation: "agent", Meta: map[string]string{"team": "blue", "a": "\n"}},
+		HeadOrd: -1,
+	}
 	for name, o := range map[string]*Object{
+		"meta": described,
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
 		"keys": keyedObject(),
 	} {
@@ -72,13 +77,33 @@ func TestObjectRoundTrip(t *testing.T) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, o)
 		}
 		s, err := DecodeSummary(p[:min(len(p), 4096)])
-		if err != nil || s != o.Summary {
+		if err != nil || !reflect.DeepEqual(s, o.Summary) {
 			t.Errorf("%s: summary %+v, %v", name, s, err)
 		}
 	}
 }
 
 // goldenObject reads an object as it was once written, and compares what the compressor was given.
+// Metadata that is too long for a summary is read with the whole object, from the session header line.
+func TestLongMetadata(t *testing.T) {
+	o := &Object{Summary: Summary{ID: "s"}, HeadOrd: -1}
+	long := strings.Repeat("x", 3000)
+	o.Header = []byte(`{"type":"session","coppice":{"meta":{"long":"` + long + `"}}}`)
+	_, o.Summary.Meta = About(o.Header)
+	p := mustEncode(t, o)
+	got, err := DecodeObject(p)
+	if err != nil || got.Summary.Meta["long"] != long || got.Summary.MetaElsewhere {
+		t.Errorf("%+v, %v", got.Summary, err)
+	}
+	if again := mustEncode(t, got); !bytes.Equal(again, p) {
+		t.Error("it is encoded otherwise the second time")
+	}
+	sum, err := DecodeSummary(p[:min(len(p), 4096)])
+	if err != nil || sum.Meta != nil || !sum.MetaElsewhere {
+		t.Errorf("summary %+v, %v", sum, err)
+	}
+}
+
 func goldenObject(t *testing.T, name string, p []byte, o *Object) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -141,7 +166,7 @@ func TestObjectDamage(t *testing.T) {
 				if _, err := DecodeObject(p); !isCodecError(err) {
 					t.Fatalf("%s: bit %d of byte %d: %v", name, bit, i, err)
 				}
-				if s, err := DecodeSummary(p); err == nil && s != o.Summary {
+				if s, err := DecodeSummary(p); err == nil && !reflect.DeepEqual(s, o.Summary) {
 					t.Fatalf("%s: bit %d of byte %d: another summary", name, bit, i)
 				}
 				p[i] ^= 1 << bit
@@ -376,7 +401,7 @@ func TestDecodeSummaryNeedsLittle(t *testing.T) {
 	o.Pool = maps.Clone(o.Pool)
 	o.Pool[50] = noise(100 << 10)
 	p := mustEncode(t, o)
-	if s, err := DecodeSummary(p[:4096]); err != nil || s != o.Summary {
+	if s, err := DecodeSummary(p[:4096]); err != nil || !reflect.DeepEqual(s, o.Summary) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for n := range 64 {

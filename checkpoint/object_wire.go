@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,6 +34,9 @@ type wireSummary struct {
 	Bytes     int64  `msgpack:"bytes"`
 	First     string `msgpack:"first,omitempty"`
 	Status    string `msgpack:"status,omitempty"`
+	Relation  string `msgpack:"relation,omitempty"`
+	Meta      string `msgpack:"meta,omitempty"` // a JSON object of texts, keys in order
+	MetaOver  bool   `msgpack:"metaOver,omitempty"`
 	Internal  bool   `msgpack:"internal,omitempty"`
 	Tombstone bool   `msgpack:"gone,omitempty"`
 	Snapshot  string `msgpack:"snapshot,omitempty"`
@@ -40,8 +44,20 @@ type wireSummary struct {
 	Reason    string `msgpack:"reason,omitempty"`
 }
 
+// summaryMeta bounds the metadata in a summary, in bytes of JSON: a summary has 4 KiB with all its other texts.
+const summaryMeta = 1 << 10
+
 func (s Summary) wire() wireSummary {
+	meta, over := "", s.MetaElsewhere
+	if len(s.Meta) > 0 {
+		if p, err := json.Marshal(s.Meta); err == nil && len(p) <= summaryMeta {
+			meta, over = string(p), false
+		} else {
+			over = true
+		}
+	}
 	return wireSummary{
+		Relation: s.Relation, Meta: meta, MetaOver: over,
 		ID: s.ID, Seq: s.Seq, Epoch: s.Epoch, Commit: s.Commit, Entry: body.Cut(s.Entry, 256), Branch: s.Branch,
 		Title: body.Cut(s.Title, 256), Cwd: body.Cut(s.Cwd, 1024), Parent: s.Parent, Preview: body.Cut(s.Preview, 200),
 		Created: millis(s.Created), Updated: millis(s.Updated), Entries: s.Entries, Bytes: s.Bytes,
@@ -58,7 +74,14 @@ func summaryFrom(p []byte, kind codec.Kind) (Summary, error) {
 	if (w.Snapshot != "") != (kind == codec.KindSnapshot) {
 		return Summary{}, canon.Malformed("summary: snapshot %q in a container of kind %q", w.Snapshot, kind[:])
 	}
+	var meta map[string]string
+	if w.Meta != "" {
+		if err := json.Unmarshal([]byte(w.Meta), &meta); err != nil || len(w.Meta) > summaryMeta {
+			return Summary{}, canon.Malformed("summary: metadata of %d bytes is no object of texts", len(w.Meta))
+		}
+	}
 	return Summary{
+		Relation: w.Relation, Meta: meta, MetaElsewhere: w.MetaOver,
 		Head: Head{Seq: w.Seq, Epoch: w.Epoch, Commit: w.Commit, Entry: w.Entry, Branch: w.Branch},
 		ID:   w.ID, Title: w.Title, Cwd: w.Cwd, Parent: w.Parent, Preview: w.Preview,
 		Created: fromMillis(w.Created), Updated: fromMillis(w.Updated), Entries: w.Entries, Bytes: w.Bytes,

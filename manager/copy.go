@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func whole(
 	if own.Profile == "" {
 		own.Profile = from.Profile()
 	}
-	own.Cwd, own.Parent, own.Original = cwd, info.ID, nil
+	own.Cwd, own.Parent, own.Relation, own.Original = cwd, info.ID, cmp.Or(own.Relation, "fork"), nil
 	at, err := positionOf(ctx, from)
 	if err != nil {
 		return nil, err

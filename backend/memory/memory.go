@@ -12,7 +12,8 @@
 //
 // A Hook sees every write at its stages, may call Crash there, and may end the write by an error.
 //
-// The package registers the scheme "mem" with backend.Open: each Open of "mem:" is a fresh store.
+// The package registers the scheme "mem" with backend.Open: each Open of "mem:" is a fresh store. All Opens of "mem:NAME"
+// are handles on one store, which lives as long as the process, as a folder outlives its programs.
 package memory
 
 import (
@@ -21,8 +22,10 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/coppice-go/coppice/backend"
@@ -30,11 +33,40 @@ import (
 
 func init() {
 	backend.Register("mem", func(_ context.Context, u *url.URL) (backend.Backend, error) {
-		if u.Host != "" || u.Path != "" || u.Opaque != "" || u.RawQuery != "" {
-			return nil, errors.New("the address of a memory store is \"mem:\", and nothing else")
+		switch {
+		case u.Host != "" || u.Path != "" || u.RawQuery != "" || !name.MatchString(u.Opaque):
+			return nil, errors.New("the address of a memory store is \"mem:\", or \"mem:NAME\" with a name of [A-Za-z0-9._-]{1,128}")
+		case u.Opaque == "":
+			return New(), nil
 		}
-		return New(), nil
+		return named(u.Opaque)
 	})
+}
+
+// maxNamed bounds the stores that live as long as the process.
+const maxNamed = 1024
+
+var (
+	name   = regexp.MustCompile(`^[A-Za-z0-9._-]{0,128}$`)
+	shared = struct {
+		mu     sync.Mutex
+		stores map[string]*Backend
+	}{stores: map[string]*Backend{}}
+)
+
+// named returns a handle on the store of a name.
+func named(name string) (*Backend, error) {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	b := shared.stores[name]
+	if b == nil {
+		if len(shared.stores) == maxNamed {
+			return nil, fmt.Errorf("mem:%s: this process has %d named memory stores, the most there can be", name, maxNamed)
+		}
+		b = New()
+		shared.stores[name] = b
+	}
+	return b.Share(), nil
 }
 
 // Backend is a handle on a store in memory. It is no backend.Appender.

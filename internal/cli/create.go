@@ -19,6 +19,9 @@ func (c *cli) createCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.Title, "title", "", "title of the session")
 	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "working directory of the session; default: the current one")
+	cmd.Flags().StringVar(&o.Parent, "parent", "", "id of the session that starts this one")
+	cmd.Flags().StringVar(&o.Relation, "relation", "", "what it is to its parent: agent, or a word of your own")
+	cmd.Flags().StringToStringVar(&o.Meta, "meta", nil, "metadata: KEY=VALUE,..., at most 4 KiB")
 	cmd.Flags().StringVar(&id, "session", "", "id of the session; default: a new id")
 	return cmd
 }

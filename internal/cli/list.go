@@ -24,6 +24,8 @@ func (c *cli) listCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.Cwd, "cwd", "", "only sessions in this working directory")
+	cmd.Flags().StringVar(&o.Parent, "parent", "", "only sessions that this session started, forks included")
+	cmd.Flags().StringToStringVar(&o.Meta, "meta", nil, "only sessions with this metadata: KEY=VALUE,...")
 	cmd.Flags().IntVar(&o.Limit, "limit", 0, "maximum number of sessions; 0 = all")
 	return cmd
 }
@@ -44,6 +46,9 @@ type listed struct {
 	Parent   string    `json:"parent,omitempty"`
 	Preview  string    `json:"preview"`
 	Internal bool      `json:"internal,omitempty"`
+	Relation string    `json:"relation,omitempty"`
+
+	Meta map[string]string `json:"meta,omitempty"`
 }
 
 func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
@@ -54,7 +59,12 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 	if o.Cwd, err = absolutePath(o.Cwd); err != nil {
 		return err
 	}
-	return c.withStore(ctx, func(st *countedStore) error {
+	return c.withStore(ctx, func(st *countedStore) (err error) {
+		if o.Parent != "" {
+			if o.Parent, err = st.resolve(ctx, o.Parent); err != nil {
+				return err
+			}
+		}
 		tell, end := c.listingBar()
 		defer end()
 		sh := &sheet{c: c, st: st, shown: end}
@@ -75,7 +85,7 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 			default:
 				err = out.add(listed{
 					s.ID, s.Title, s.First, s.Cwd, s.Created, s.Updated, s.Entries, s.Bytes, s.Seq, s.Branch, s.Status,
-					s.Parent, s.Preview, s.Internal,
+					s.Parent, s.Preview, s.Internal, s.Relation, s.Meta,
 				})
 			}
 			if err != nil {

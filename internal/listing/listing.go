@@ -32,7 +32,10 @@ const (
 
 // Options narrow a listing.
 type Options struct {
-	Cwd   string // only sessions of this working directory; "" = all
+	Cwd    string            // only sessions of this working directory; "" = all
+	Parent string            // only sessions with this parent; "" = all
+	Meta   map[string]string // only sessions whose metadata has each of these; nil = all
+
 	After string // the last id of the page before; "" = from the newest. One that is not there: fs.ErrNotExist
 	Limit int    // at most so many; 0 = all
 
@@ -157,7 +160,7 @@ func (l *lister) run(ctx context.Context, b backend.Backend) error {
 // ahead returns how many of so many checkpoints are read at once.
 func (l *lister) ahead(unread int) int {
 	n := min(unread, pageSize)
-	if l.left > 0 && l.o.Cwd == "" && l.after == "" {
+	if l.left > 0 && !l.o.chooses() && l.after == "" {
 		n = min(n, max(1, l.left-len(l.waiting)))
 	}
 	return n
@@ -176,7 +179,7 @@ func latest(info backend.Info) time.Time {
 func (l *lister) take(f found) {
 	gone := f.sum.Tombstone || f.sum.ID == ""
 	l.p.step(1, gone)
-	if !gone && (l.o.Cwd == "" || f.sum.ID == l.after || sameCwd(f.sum.Cwd, l.o.Cwd)) {
+	if !gone && (f.sum.ID == l.after || l.o.wants(&f.sum)) {
 		heap.Push(&l.waiting, f)
 	}
 }
@@ -200,6 +203,18 @@ func (l *lister) flush(until time.Time) {
 			l.done = true
 		}
 	}
+}
+
+// chooses reports whether not every session is wanted.
+func (o *Options) chooses() bool { return o.Cwd != "" || o.Parent != "" || len(o.Meta) > 0 }
+
+func (o *Options) wants(sum *checkpoint.Summary) bool {
+	for key, value := range o.Meta {
+		if have, ok := sum.Meta[key]; !ok || have != value {
+			return false
+		}
+	}
+	return (o.Cwd == "" || sameCwd(sum.Cwd, o.Cwd)) && (o.Parent == "" || sum.Parent == o.Parent)
 }
 
 // sameCwd compares a summary's working directory, which may be cut with a mark, with a whole one.
@@ -242,5 +257,27 @@ func summary(ctx context.Context, b backend.Backend, info backend.Info) (checkpo
 	if err != nil || sum.ID != id || sum.Snapshot != "" {
 		return checkpoint.Summary{ID: id, Updated: info.ModTime}, nil //nolint:nilerr // opening it says what is wrong
 	}
+	if sum.MetaElsewhere {
+		return whole(ctx, b, info, sum)
+	}
 	return sum, nil
+}
+
+// whole reads a checkpoint for the metadata that is too long for its summary. Where that fails the summary stays as it
+// is: opening the session says what is wrong.
+func whole(
+	ctx context.Context, b backend.Backend, info backend.Info, sum checkpoint.Summary,
+) (checkpoint.Summary, error) {
+	p, _, err := b.Get(ctx, info.Key, backend.Range{})
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return checkpoint.Summary{}, nil
+		}
+		return sum, err
+	}
+	o, err := checkpoint.DecodeObject(p)
+	if err != nil {
+		return sum, nil //nolint:nilerr // see above
+	}
+	return o.Summary, nil
 }

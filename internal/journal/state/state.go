@@ -217,6 +217,8 @@ func internal(header []byte) bool {
 // Begins sets the header line of its session, and what the summary says of it.
 func (st *State) Begins(header []byte) {
 	st.Header, st.Summary.Internal = header, internal(header)
+	st.Summary.Relation, st.Summary.Meta = checkpoint.About(header)
+	st.Summary.MetaElsewhere = false
 }
 
 // State makes the empty state of a session that does not exist yet.

@@ -1,0 +1,27 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
+)
+
+// About returns what a session's header line says of it in our own words, Summary.Relation and Meta:
+// "coppice":{"relation":"..","meta":{..}}. A session that another program's agent began, where the header has the text
+// "agent", is an agent's.
+func About(header []byte) (relation string, meta map[string]string) {
+	if own := rawjson.Field(header, "coppice"); own != nil {
+		var says struct {
+			Relation string
+			Meta     map[string]string
+		}
+		if err := json.Unmarshal(own, &says); err == nil {
+			return says.Relation, says.Meta
+		}
+	}
+	if bytes.Contains(header, []byte(`"agent"`)) && rawjson.IsString(rawjson.Field(header, "agent")) {
+		return "agent", nil
+	}
+	return "", nil
+}
