@@ -7,7 +7,6 @@ import (
 	"iter"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/backend/local"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -28,16 +28,8 @@ type state struct {
 // clock gives times a millisecond apart.
 func clock() func() time.Time { return clockAt(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)) }
 
-// clockAt returns a clock that starts at now and advances by a millisecond with each call.
-func clockAt(now time.Time) func() time.Time {
-	var mu sync.Mutex
-	return func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(time.Millisecond)
-		return now
-	}
-}
+// clockAt returns a clock that starts at a time and advances by a millisecond with each call.
+func clockAt(at time.Time) func() time.Time { return testutil.Clock(at, time.Millisecond) }
 
 func fixedOptions() *coppice.Options {
 	return &coppice.Options{Now: clock(), Rand: rand.NewChaCha8([32]byte{7}), Writer: "test"}

@@ -25,6 +25,7 @@ import (
 // 17: what the hook takes out stands in no object, compressed or not, by whichever call it came, at both
 // levels of durability.
 func TestRedactionReachesNoObject(t *testing.T) {
+	testutil.SkipSizes(t)
 	const secret = "sk-live-0123456789abcdef"
 	redact := func(_ context.Context, d *transcript.Draft) error {
 		d.Body = json.RawMessage(strings.ReplaceAll(string(d.Body), secret, "[redacted]"))

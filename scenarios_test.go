@@ -170,7 +170,8 @@ func TestOneMillisecond(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := fixedOptions()
-			o.Now = func() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) }
+			now := clock()()
+			o.Now = func() time.Time { return now }
 			s := create(t, newStore(t, open(t), o), "s", nil)
 			entries, names := map[string]bool{}, map[string]bool{}
 			for i := range 10 {

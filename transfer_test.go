@@ -198,6 +198,7 @@ func TestImportLarge(t *testing.T) {
 
 // A failed import leaves no session behind, and a taken id harms nothing.
 func TestImportFails(t *testing.T) {
+	testutil.SkipSizes(t)
 	b := memory.New()
 	fb := fault.New(b, 1)
 	store := newStore(t, fb, nil)
@@ -254,6 +255,7 @@ func TestImportFails(t *testing.T) {
 
 // Real sessions come back byte for byte, with the context that pi's own code has.
 func TestRealSessions(t *testing.T) {
+	testutil.SkipSizes(t)
 	dir := os.Getenv("COPPICE_SHARED")
 	if dir == "" {
 		dir = filepath.Join("..", "shared")

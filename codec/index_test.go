@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 func smallIndex(t testing.TB) (refs []Ref, skeletons [][]byte, p []byte) {
@@ -49,6 +51,7 @@ func TestIndexRoundTrip(t *testing.T) {
 }
 
 func TestIndexRefuses(t *testing.T) {
+	testutil.SkipSizes(t)
 	if _, err := EncodeIndex(make([]Ref, 2), make([][]byte, 1)); !errors.Is(err, ErrLimit) {
 		t.Errorf("two references, one skeleton: %v", err)
 	}

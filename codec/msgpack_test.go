@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 type sample struct {
@@ -71,6 +73,7 @@ func TestMarshalIsDeterministic(t *testing.T) {
 }
 
 func TestMarshalRefuses(t *testing.T) {
+	testutil.SkipSizes(t)
 	type tree struct{ Children []tree }
 	deep := any(1)
 	for range maxScanDepth + 1 {
@@ -106,6 +109,7 @@ func TestMarshalRefuses(t *testing.T) {
 const maxScanDepth = 64
 
 func TestUnmarshalRefuses(t *testing.T) {
+	testutil.SkipSizes(t)
 	tests := []struct {
 		name, hex string
 		want      error
@@ -153,6 +157,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 }
 
 func TestUnmarshalTakesWhatIsAllowed(t *testing.T) {
+	testutil.SkipSizes(t)
 	var deep any
 	p, _ := hex.DecodeString(strings.Repeat("91", 64) + "c0")
 	if err := Unmarshal(p, &deep); err != nil {

@@ -12,17 +12,15 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 func stored(t *testing.T, sessions ...coppice.SessionOptions) *coppice.Store {
 	t.Helper()
-	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	st, err := coppice.New(memory.New(), &coppice.Options{Now: func() time.Time {
-		now = now.Add(time.Millisecond)
-		return now
-	}})
+	now := testutil.Clock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), time.Millisecond)
+	st, err := coppice.New(memory.New(), &coppice.Options{Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/manager"
 )
 
-var pinsStart = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+var pinsStart = testutil.Shifted(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC))
 
 func file(t *testing.T) *manager.Pins {
 	t.Helper()

@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/manager"
 )
 
-var crumbStart = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+var crumbStart = testutil.Shifted(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC))
 
 func dir(t *testing.T, now *time.Time) *manager.Crumbs {
 	t.Helper()

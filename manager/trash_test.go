@@ -32,11 +32,8 @@ func store(t *testing.T) *coppice.Store {
 
 func bin(t *testing.T) *manager.Trash {
 	t.Helper()
-	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	return &manager.Trash{Path: filepath.Join(t.TempDir(), "trash"), Now: func() time.Time {
-		now = now.Add(time.Hour)
-		return now
-	}}
+	now := testutil.Clock(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), time.Hour)
+	return &manager.Trash{Path: filepath.Join(t.TempDir(), "trash"), Now: now}
 }
 
 // grown is a session with two branches, a label, a state, and the head on the older line.
@@ -150,7 +147,7 @@ func TestACopyThatCannotBeMadeDeletesNothing(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tr := &manager.Trash{Path: file, Now: time.Now}
+	tr := &manager.Trash{Path: file, Now: clock()}
 	if _, err := tr.Put(bg, st, "s", ""); err == nil {
 		t.Fatal("put into a file")
 	}

@@ -75,7 +75,7 @@ func TestForksAreNotTypedAgain(t *testing.T) {
 func TestAgentsTypeNothing(t *testing.T) {
 	t.Parallel()
 	x := index(t)
-	r := NewRecorder(x)
+	r := patient(NewRecorder(x))
 	st := store(t, r.Hooks(coppice.Hooks{}))
 	lines := func(yield func(transcript.Draft, error) bool) {
 		for _, line := range []string{

@@ -33,6 +33,7 @@ type Recorder struct {
 	end    sync.Once // closes stop
 	done   chan struct{}
 	cancel context.CancelFunc
+	within time.Duration // how long the closing of a store waits
 
 	mu      sync.Mutex
 	waiting map[string]note
@@ -72,7 +73,7 @@ func NewRecorderAt(path string) *Recorder {
 func newRecorder(index func(ctx context.Context) (*Index, error), most int) *Recorder {
 	return &Recorder{
 		index: index, notes: make(chan string, most), stop: make(chan struct{}),
-		waiting: map[string]note{},
+		waiting: map[string]note{}, within: closeWithin,
 	}
 }
 
@@ -96,7 +97,7 @@ func (r *Recorder) Hooks(h coppice.Hooks) coppice.Hooks {
 		if closing != nil {
 			closing(st)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+		ctx, cancel := context.WithTimeout(context.Background(), r.within)
 		defer cancel()
 		_ = r.Close(ctx) // what it did not come to is counted
 	}

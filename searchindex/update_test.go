@@ -92,6 +92,7 @@ func naive(t *testing.T, st *coppice.Store, q Query) []string {
 // Over random lives of sessions, with branches, labels and rollbacks: the index that was updated at random
 // moments is the one that is made at once, and it finds exactly what reading everything finds.
 func TestIncrementalIsRebuiltIsNaive(t *testing.T) {
+	testutil.SkipSizes(t)
 	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestIncrementalIsRebuiltIsNaive(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			kinds := []backend.Backend{memory.New(), memory.NewAppender()}
 			x := index(t)
-			r := NewRecorder(x)
+			r := patient(NewRecorder(x))
 			st := storeOn(t, kinds[seed%2], r.Hooks(coppice.Hooks{}))
 			life(t, st, rng, 30, func() {
 				if rng.IntN(5) == 0 {
@@ -194,6 +195,7 @@ func TestOnlyWhatIsNew(t *testing.T) {
 
 // An update that is stopped in the middle of a session keeps what it read, and the next one goes on.
 func TestStopped(t *testing.T) {
+	testutil.SkipSizes(t)
 	t.Parallel()
 	st, x, fresh := store(t, coppice.Hooks{}), index(t), index(t)
 	s := testutil.Must(st.Create("s", nil))(t)

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // chainOf makes a path of lines, each the child of the one before. %P in a line is its parent.
@@ -268,26 +268,19 @@ func longPath(n int) []Entry {
 	return path
 }
 
-// TestContextIsLinear: ten times the path may not take a hundred times the time. The bound is loose: it is
-// the quadratic walk of other programs that it would catch.
+// TestContextIsLinear: it is the quadratic walk of other programs that it would catch.
 func TestContextIsLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a second")
-	}
-	long := longPath(50_000)
+	testutil.SkipSizes(t)
+	const n = 3_000
+	long := longPath(10 * n)
 	for _, p := range []Profile{Coppice, OMP} {
-		took := func(n int) time.Duration {
-			start := time.Now()
-			if c := BuildContext(long[:n], p); len(c.Messages) != n {
-				t.Fatalf("%q: %d messages", p, len(c.Messages))
+		testutil.Linear(t, string(p), n, func(n int) func() {
+			return func() {
+				if c := BuildContext(long[:n], p); len(c.Messages) != n {
+					t.Fatalf("%q: %d messages", p, len(c.Messages))
+				}
 			}
-			return time.Since(start)
-		}
-		took(500)
-		small, large := took(5_000), took(50_000)
-		if large > 60*small+200*time.Millisecond {
-			t.Errorf("%q: 5,000 entries in %v, 50,000 in %v", p, small, large)
-		}
+		})
 	}
 }
 

@@ -11,10 +11,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/internal/vfs"
 )
 
@@ -37,12 +39,16 @@ func holdLock(t *testing.T, dir, name string) vfs.File {
 func TestWaitingEnds(t *testing.T) {
 	b, dir := openWith(t, logKey, oldData)
 	holdLock(t, dir, "sessions/s1/.lock")
-	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
-	defer cancel()
-	_, err := b.Append(short, logKey, int64(len(oldData)), newData)
-	if !errors.Is(err, context.DeadlineExceeded) || backend.OutcomeOf(err) != backend.NotApplied {
-		t.Errorf("append: %v, outcome %v", err, backend.OutcomeOf(err))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := testutil.Must(local.Open(dir, nil))(t)
+		defer b.Close()
+		limited, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		_, err := b.Append(limited, logKey, int64(len(oldData)), newData)
+		if !errors.Is(err, context.DeadlineExceeded) || backend.OutcomeOf(err) != backend.NotApplied {
+			t.Errorf("append: %v, outcome %v", err, backend.OutcomeOf(err))
+		}
+	})
 	var wg sync.WaitGroup
 	for range 2 { // one waits for the process, one for the goroutine before it
 		wg.Go(func() {
@@ -62,11 +68,15 @@ func TestWaitingEnds(t *testing.T) {
 func TestReaderWaitsForWholeAppend(t *testing.T) {
 	b, dir := openWith(t, logKey, oldData)
 	f := holdLock(t, dir, logKey)
-	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
-	defer cancel()
-	if _, _, err := b.Get(short, logKey, backend.Range{}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("get: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := testutil.Must(local.Open(dir, nil))(t)
+		defer b.Close()
+		limited, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		if _, _, err := b.Get(limited, logKey, backend.Range{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("get: %v", err)
+		}
+	})
 	if err := f.Unlock(); err != nil {
 		t.Fatal(err)
 	}

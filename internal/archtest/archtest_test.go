@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 const root = "../.."
 
 func TestModuleKeepsTheRules(t *testing.T) {
+	testutil.SkipSizes(t)
 	m, err := Load(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)

@@ -121,7 +121,9 @@ var table = []edge{
 		ours: []string{"", "internal/cli/term", "manager", "transcript/..."}, ext: []string{"charm.land/bubbletea/v2"},
 	},
 	{dir: "internal/cli/watch", ext: []string{"github.com/fsnotify/fsnotify"}},
-	{dir: "internal/cli/clitest", ours: []string{"examples/..."}, ext: []string{"github.com/rogpeppe/go-internal"}},
+	{
+		dir: "internal/cli/clitest", ours: []string{"examples/...", "internal/testutil"}, ext: []string{"github.com/rogpeppe/go-internal"},
+	},
 	{dir: "cmd/...", ours: join(pure, "", "backend/...", "internal/cli")},
 	{dir: "examples/...", ours: join(pure, "", "backend/...", "interop/...", "examples/...")},
 	{dir: "internal/archtest"},

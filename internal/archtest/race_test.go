@@ -11,11 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // The Makefile finds the packages that start goroutines by a pattern. It matches each file in which the syntax has one:
 // a package without a match is tested without the race detector.
 func TestRaceDetectorSeesGoroutines(t *testing.T) {
+	testutil.SkipSizes(t)
 	const root = "../.."
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {

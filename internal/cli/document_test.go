@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/cli/clitest"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // chapter is what docs/cli-json.md says of one command.
@@ -125,6 +126,7 @@ func compare(t *testing.T, where string, got, want any, ch chapter) {
 
 // Every document that docs/cli-json.md promises is the one that the program writes.
 func TestDocumentedJSON(t *testing.T) {
+	testutil.SkipSizes(t)
 	t.Parallel()
 	store, file := t.TempDir(), example(t)
 	bad := filepath.Join(t.TempDir(), "bad.jsonl")

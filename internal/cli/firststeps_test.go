@@ -12,11 +12,13 @@ import (
 
 	"github.com/coppice-go/coppice/examples/session"
 	"github.com/coppice-go/coppice/internal/cli/clitest"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // The blocks of docs/first-steps.md that a shell can run are run, in their order, on a machine that has nothing but a
 // session of pi's. What the page shows as their output is what they write.
 func TestFirstSteps(t *testing.T) {
+	testutil.SkipSizes(t)
 	if _, err := exec.LookPath("sh"); err != nil || runtime.GOOS == "windows" {
 		t.Skip("no shell")
 	}
@@ -57,7 +59,7 @@ func runBlock(t *testing.T, home, block string) string {
 	cmd.Dir = home
 	cmd.Env = []string{
 		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TZ=UTC", "TMPDIR=" + home, "GORACE=" + clitest.NoWait,
-		clitest.ShiftVariable + "=" + os.Getenv(clitest.ShiftVariable),
+		testutil.ShiftVariable + "=" + os.Getenv(testutil.ShiftVariable),
 	}
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both

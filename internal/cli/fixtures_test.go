@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // fixtures finds the folder of real session files beside the repository, or where COPPICE_SHARED says.
@@ -31,6 +33,7 @@ func fixtures(t *testing.T) string {
 
 // Real sessions give the context that pi's and omp's own code give, and come back byte for byte.
 func TestRealSessions(t *testing.T) {
+	testutil.SkipSizes(t)
 	t.Parallel()
 	dir, store := fixtures(t), t.TempDir()
 	for _, tt := range []struct {

@@ -34,7 +34,7 @@ func with(env map[string]string, stdin string) (c *cli, stdout, stderr *bytes.Bu
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	get := func(name string) string { return env[name] }
 	return newCLI(Env{
-		Stdin: strings.NewReader(stdin), Stdout: stdout, Stderr: stderr, Getenv: get, Now: clock.Now,
+		Stdin: strings.NewReader(stdin), Stdout: stdout, Stderr: stderr, Getenv: get, Now: clock,
 	}), stdout, stderr
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/internal/cli/clitest"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/searchindex"
 )
 
@@ -68,6 +69,7 @@ func remembered(t *testing.T, file string) []string {
 
 // What commands commit is in the history without being asked for: nobody has to call history first.
 func TestCommandsRemember(t *testing.T) {
+	testutil.SkipSizes(t)
 	t.Parallel()
 	store, file := t.TempDir(), filepath.Join(t.TempDir(), "sub", "h.db")
 	run := func(env map[string]string, stdin string, args ...string) {

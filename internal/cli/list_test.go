@@ -69,7 +69,7 @@ func TestALongListComesWhileItIsRead(t *testing.T) {
 	backend.Register("counted", func(context.Context, *url.URL) (backend.Backend, error) { return counted{mem, reads}, nil })
 	p, none := &paper{reads: reads}, func(string) string { return "" }
 	reads.Store(0)
-	c := newCLI(Env{Stdin: strings.NewReader(""), Stdout: p, Stderr: p, Getenv: none, Now: clock.Now})
+	c := newCLI(Env{Stdin: strings.NewReader(""), Stdout: p, Stderr: p, Getenv: none, Now: clock})
 	if code := c.run(t.Context(), []string{"--store", "counted:", "list"}); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -101,7 +101,7 @@ func TestListProgress(t *testing.T) {
 		}
 		var out, errs bytes.Buffer
 		none := func(string) string { return "" }
-		now := clock.Now()
+		now := clock()
 		c := newCLI(Env{
 			Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: none,
 			Now: func() time.Time { now = now.Add(time.Second); return now }, // a slow store

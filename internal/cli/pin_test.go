@@ -17,7 +17,7 @@ func stored(t *testing.T, cwds ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := coppice.New(b, &coppice.Options{Now: clock.Now})
+	st, err := coppice.New(b, &coppice.Options{Now: clock})
 	if err != nil {
 		t.Fatal(err)
 	}

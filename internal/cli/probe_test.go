@@ -17,7 +17,7 @@ func TestGoodStoresPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, b := range map[string]backend.Backend{"memory": memory.New(), "appender": memory.NewAppender(), "local": disk} {
-		checks, err := probeStore(t.Context(), backend.WithPrefix(b, "scratch"), clock.Now)
+		checks, err := probeStore(t.Context(), backend.WithPrefix(b, "scratch"), clock)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestBadStoresAreFoundOut(t *testing.T) {
 		"careless":  {careless{memory.New()}, []string{"stale", "create", "replace"}},
 		"forgetful": {forgetful{memory.New()}, []string{"read back", "ranges", "listing"}},
 	} {
-		checks, err := probeStore(t.Context(), tt.b, clock.Now)
+		checks, err := probeStore(t.Context(), tt.b, clock)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestBadStoresAreFoundOut(t *testing.T) {
 // What cannot be taken away is an error of the run.
 func TestLeftoversAreReported(t *testing.T) {
 	b := stuck{memory.New()}
-	if _, err := probeStore(t.Context(), b, clock.Now); err == nil {
+	if _, err := probeStore(t.Context(), b, clock); err == nil {
 		t.Error("no error")
 	}
 }

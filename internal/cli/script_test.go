@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/coppice-go/coppice/internal/cli/clitest"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -21,11 +22,12 @@ var update = flag.Bool("update", false, "write the golden files")
 func TestMain(m *testing.M) {
 	time.Local = time.UTC
 	testscript.Main(m, map[string]func(){
-		"coppice": func() { os.Exit(mainAt(clitest.NewClock().Now, os.Args[1:])) },
+		"coppice": func() { os.Exit(mainAt(clitest.NewClock(), os.Args[1:])) },
 	})
 }
 
 func TestScripts(t *testing.T) {
+	testutil.SkipSizes(t)
 	clitest.Run(t, clitest.Options{
 		Dir: "testdata/script", Update: *update, Disk: true,
 		Store: func(work string) string { return work + "/store" },

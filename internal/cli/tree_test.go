@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -111,6 +112,7 @@ func TestSearchOverWholeTexts(t *testing.T) {
 
 // A search goes over the log once: its requests grow with the segments and not with the entries.
 func TestSearchReadsTheLogOnce(t *testing.T) {
+	testutil.SkipSizes(t)
 	const entries, requests = 12_000, 12
 	lines := make([]string, entries)
 	parent := "null"

@@ -37,7 +37,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, kind string, seed uint64) *world {
-	w := &world{t: t, b: memory.New(), rng: rand.New(rand.NewPCG(seed, 7)), time: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
+	w := &world{t: t, b: memory.New(), rng: rand.New(rand.NewPCG(seed, 7)), time: testutil.Shifted(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))}
 	if kind == "append" {
 		w.b = memory.NewAppender()
 	}

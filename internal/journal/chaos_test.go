@@ -113,9 +113,10 @@ func (l *ledger) settle(ctx context.Context, rng *rand.Rand, j *Journal, e *Entr
 // Three writers on one session, over a store that drops, loses, delays and repeats: what is acknowledged
 // is in the history once, what failed is not (I1, I2).
 func TestChaos(t *testing.T) {
-	seeds := 300
-	if testing.Short() || testutil.RaceEnabled {
-		seeds = 24 // of each kind; the writers take turns, so that there is nothing that the race detector could find
+	testutil.SkipSizes(t)
+	seeds := 150
+	if testing.Short() {
+		seeds = 24 // of each kind
 	}
 	for _, kind := range []string{"replace", "append"} {
 		t.Run(kind, func(t *testing.T) {
@@ -199,8 +200,9 @@ func chaos(t *testing.T, kind string, seed uint64) {
 // Power is lost at a random stage of a random write, after syncs that failed now and then, and twice more
 // during what follows: the session opens again, with all that was acknowledged, and takes commits (I13).
 func TestPowerLoss(t *testing.T) {
-	seeds := 600
-	if testing.Short() || testutil.RaceEnabled {
+	testutil.SkipSizes(t)
+	seeds := 300
+	if testing.Short() {
 		seeds = 60
 	}
 	for seed := range seeds {

@@ -124,6 +124,11 @@ func (v *life) read(j *Journal) {
 // Every call that a whole life makes fails once, in every way: nothing acknowledged is lost, nothing that
 // was reported as failed is there (I1, I2), and the session opens.
 func TestEveryCallFails(t *testing.T) {
+	testutil.SkipSizes(t)
+	step := 1
+	if testing.Short() {
+		step = 11
+	}
 	for _, kind := range []string{"replace", "append"} {
 		for _, way := range []fault.Rule{
 			{Kind: fault.Before, Outcome: backend.NotApplied},
@@ -133,10 +138,6 @@ func TestEveryCallFails(t *testing.T) {
 			{Kind: fault.Before, Outcome: backend.NotApplied, Count: 40},
 		} {
 			t.Run(fmt.Sprintf("%s/%v/%v/%d", kind, way.Kind, way.Outcome, way.Count), func(t *testing.T) {
-				step := 1
-				if testutil.RaceEnabled {
-					step = 7
-				}
 				for at := 0; ; at += step {
 					if calls := failAt(t, kind, way, at); at >= calls {
 						t.Logf("%d calls", calls)

@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // world is a store, and clocks and randomness for handles on it.
@@ -23,8 +24,7 @@ type world struct {
 	t      testing.TB
 	b      backend.Backend
 	rand   io.Reader
-	mu     *sync.Mutex
-	clock  *time.Time
+	now    func() time.Time
 	lim    Limits
 	inline bool // background work is done at once: one order of events
 }
@@ -42,7 +42,7 @@ func (l *lockedReader) Read(p []byte) (int, error) {
 
 func newWorld(t testing.TB, b backend.Backend) *world {
 	return &world{
-		t: t, b: b, mu: &sync.Mutex{}, clock: new(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
+		t: t, b: b, now: testutil.Clock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Millisecond),
 		rand: &lockedReader{r: rand.NewChaCha8([32]byte{1})},
 	}
 }
@@ -59,13 +59,6 @@ func backends(t *testing.T, test func(t *testing.T, b backend.Backend)) {
 		t.Cleanup(func() { b.Close() })
 		test(t, b)
 	})
-}
-
-func (w *world) now() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	*w.clock = w.clock.Add(time.Millisecond)
-	return *w.clock
 }
 
 func (w *world) config(id string) Config {

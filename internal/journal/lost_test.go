@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/internal/trace"
 )
 
@@ -43,6 +44,7 @@ func throttled() (backend.Info, error) {
 
 // What became of a PUT whose answer was lost is found out, whatever happened to it and since.
 func TestLostAnswers(t *testing.T) {
+	testutil.SkipSizes(t)
 	type answer = func(ctx context.Context, put func() (backend.Info, error)) (backend.Info, error)
 	lost := func(_ context.Context, put func() (backend.Info, error)) (backend.Info, error) {
 		_, _ = put()

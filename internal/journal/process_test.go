@@ -22,7 +22,7 @@ import (
 
 const (
 	childEnv = "COPPICE_JOURNAL_CHILD" // "kill DIR", "race DIR NAME N" or "sync DIR N"
-	killed   = 200                     // processes that die in mid-commit
+	killed   = 60                      // processes that die in mid-commit
 )
 
 func TestMain(m *testing.M) {
@@ -137,10 +137,8 @@ func onDisk(t *testing.T, dir string) map[string]int {
 
 // Processes die by SIGKILL at any moment: every reopen succeeds, and no acknowledged entry is lost.
 func TestKill9(t *testing.T) {
+	testutil.SkipSizes(t)
 	n := killed
-	if testutil.RaceEnabled {
-		n = 50 // a process with the race detector takes 100 ms of CPU to begin
-	}
 	if testing.Short() {
 		n = 20
 	}

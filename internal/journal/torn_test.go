@@ -281,6 +281,7 @@ func TestCreateDoesNotTakeOver(t *testing.T) {
 // A kept turn is two commits in one append. Torn anywhere, the session stands where the winner left it, and
 // the turn is there whole or not at all.
 func TestTornKeepBoth(t *testing.T) {
+	testutil.SkipSizes(t)
 	build := func(t *testing.T) (w *world, key string, before int) {
 		w = newWorld(t, memory.NewAppender())
 		w.turn(w.create("s1"), "a", `1`)

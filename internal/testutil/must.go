@@ -1,10 +1,6 @@
 package testutil
 
-import (
-	"sync"
-	"testing"
-	"time"
-)
+import "testing"
 
 // OK ends the test if there is an error.
 func OK(t testing.TB, err error) {
@@ -21,16 +17,5 @@ func Must[T any](v T, err error) func(t testing.TB) T {
 		t.Helper()
 		OK(t, err)
 		return v
-	}
-}
-
-// Clock returns a clock that begins at now and moves on by step with each call. It is safe for concurrent use.
-func Clock(now time.Time, step time.Duration) func() time.Time {
-	var mu sync.Mutex
-	return func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(step)
-		return now
 	}
 }

@@ -1,5 +1,5 @@
-// Package testutil has what tests of several packages share: whether the race detector is on, and session files
-// that are kept outside the repository. For tests only.
+// Package testutil has what tests of several packages share: the time at which they begin, whether the race detector is
+// on, and session files that are kept outside the repository. For tests only.
 package testutil
 
 import "testing"

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 )
 
@@ -130,6 +131,7 @@ func (c counted) Close() error { return nil }
 // TestManyStrangers: so many names and no more are looked at, and of what is another session's only the
 // beginning.
 func TestManyStrangers(t *testing.T) {
+	testutil.SkipSizes(t)
 	const names = maxListedFiles + 500
 	opened, read := 0, int64(0)
 	src := source("11.jsonl", map[string]string{"11.jsonl": file(node{id: "u1", typ: "user"})})

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -81,6 +82,7 @@ func check(t *testing.T, text string) {
 // TestMutations does with seeds what fuzzing does without an end: lines cut, doubled, moved, their parts
 // exchanged, bytes changed.
 func TestMutations(t *testing.T) {
+	testutil.SkipSizes(t)
 	names, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil {
 		t.Fatal(err)

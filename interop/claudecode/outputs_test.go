@@ -206,6 +206,7 @@ func TestInternal(t *testing.T) {
 // TestWriteLeftOut: what an export leaves out is counted: lines of sidechains, and what an import kept stubs of.
 // Behind the bytes of the original nothing of it is lost.
 func TestWriteLeftOut(t *testing.T) {
+	testutil.SkipSizes(t)
 	const side = `,"isSidechain":true`
 	const sides = "lines of sidechains: they are in sessions of their own"
 	const stubs = "entries that were over the limit when they were imported: a stub of each, the rest is only in the file that they came from"

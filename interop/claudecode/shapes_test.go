@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -172,6 +173,7 @@ func (s *session) said(t testing.TB, id string) string {
 // TestWriteShapes: calls, results and texts of every provider's messages are read back on every branch, each result
 // with its call; and the file is one that Claude Code loads. So it is of a session that was imported and went on.
 func TestWriteShapes(t *testing.T) {
+	testutil.SkipSizes(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		g := grove{said: map[string]string{}}
 		text, root := "", ""

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // ofAgent is the first line of a session that an agent began.
@@ -58,6 +59,7 @@ func TestLetters(t *testing.T) {
 
 // TestHosted: calls that the provider answers itself are part of an answer, a picture as one that can be looked at.
 func TestHosted(t *testing.T) {
+	testutil.SkipSizes(t)
 	search := `{"type":"web_search_call","id":"ws","status":"completed","action":{"type":"search","query":"q"}}`
 	picture := func(data string) string {
 		return item(`{"type":"image_generation_call","id":"ig","status":"completed","revised_prompt":"p","result":"` + data + `"}`)

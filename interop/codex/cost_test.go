@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // count is a count of an answer of n tokens, with which the session has total; 0 = it does not say so.
@@ -54,6 +55,7 @@ func spentOn(t interface{ Fatalf(string, ...any) }, s session) (answers, beside 
 
 // TestCosts: wherever a count stands, the answer that it is of has it, and what is no answer's is not lost.
 func TestCosts(t *testing.T) {
+	testutil.SkipSizes(t)
 	thought := item(`{"type":"reasoning","summary":[{"text":"t"}]}`)
 	call, out := calls("c"), output("c", "o")
 	large := event(`{"type":"task_started","x":"` + strings.Repeat("-", 2<<20) + `"}`)
@@ -109,6 +111,7 @@ func TestCostsOfBase(t *testing.T) {
 // TestCostsProperty: wherever counts stand and whichever are missing or said again, the sum is what the last one says;
 // in a file that has each at its place, each answer has its own.
 func TestCostsProperty(t *testing.T) {
+	testutil.SkipSizes(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		var text strings.Builder
 		text.WriteString(meta)

@@ -151,6 +151,7 @@ func TestTurns(t *testing.T) {
 
 // TestEchoes: of events that say again what an item says none is left; others are kept, in bounds.
 func TestEchoes(t *testing.T) {
+	testutil.SkipSizes(t)
 	agent := func(text string) string {
 		return with(event(`{"type":"agent_message","message":"@"}`), strings.ReplaceAll(text, "\n", `\n`))
 	}
@@ -214,6 +215,7 @@ func TestEchoes(t *testing.T) {
 
 // TestHeld: lines inside of an answer come behind it, up to 4 MiB of them; with more it ends there.
 func TestHeld(t *testing.T) {
+	testutil.SkipSizes(t)
 	noise := event(`{"type":"task_started","x":"` + strings.Repeat("-", 1<<20) + `"}`)
 	for n, want := range map[int]string{0: "a:ab", 3: "a:ab", 4: "a:a a:b"} {
 		s := collect(t, reader(meta+said("a")+strings.Repeat(noise, n)+said("b")))

@@ -225,6 +225,7 @@ func TestNotSession(t *testing.T) {
 
 // TestWrongTypes: no field of a wrong type hides a line, or makes one that cannot be stored.
 func TestWrongTypes(t *testing.T) {
+	testutil.SkipSizes(t)
 	values := []string{"null", "true", "0", "-1e999", `""`, `"x"`, "[]", `[1,"a",null,{}]`, "{}", `{"a":{}}`}
 	for _, l := range []string{
 		meta, user("q"), said("a"), calls("c"), output("c", "o"), event(tokens), wrap("turn_context", `{"model":"m","effort":"e"}`),
@@ -258,6 +259,7 @@ func TestWrongTypes(t *testing.T) {
 // TestSameConversation: generated turns with parallel calls, doubled events, rollbacks and noise come out as
 // they went in.
 func TestSameConversation(t *testing.T) {
+	testutil.SkipSizes(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		text, n := meta, 0
 		said0 := []string{""} // by turn: what is said up to its end

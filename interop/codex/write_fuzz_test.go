@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -136,6 +137,7 @@ func checkContinue(t *testing.T, original string, from uint8) {
 
 // TestWriteMutations does with seeds what fuzzing does without an end.
 func TestWriteMutations(t *testing.T) {
+	testutil.SkipSizes(t)
 	all := seeds(t)
 	var parts []string
 	for _, l := range all {

@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -174,6 +175,7 @@ func places(losses interop.Losses) (n int) {
 // Wherever the session of an imported file stands, its file is opened there, with what was added and without; and a
 // head where the import put it changes nothing.
 func TestContinueAtTheHead(t *testing.T) {
+	testutil.SkipSizes(t)
 	t.Parallel()
 	for name, f := range forked() {
 		for _, tt := range []struct {

@@ -74,6 +74,7 @@ func sortStrings(s []string) {
 // Whatever is of another type than it should be, in any field of any line, is read without a panic, and what
 // is written of it loads everywhere.
 func TestWrongTypes(t *testing.T) {
+	testutil.SkipSizes(t)
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapidDraw{t}
 		from, to := rapid.SampledFrom(written).Draw(t, "from"), rapid.SampledFrom(written).Draw(t, "to")
@@ -242,6 +243,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // Depth: what nests beyond the limit is refused or cut with a word, by every reader.
 func TestDepth(t *testing.T) {
+	testutil.SkipSizes(t)
 	deep := func(n int) string { return strings.Repeat(`{"a":[`, n) + strings.Repeat(`]}`, n) }
 	for _, f := range written {
 		for _, n := range []int{100, 250, 254, 255, 256, 300, 100_000} {

@@ -33,6 +33,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // Call is one command that a script runs in the test's process.
@@ -103,7 +104,7 @@ func (o Options) setup(env *testscript.Env) error {
 	env.Setenv("GORACE", NoWait)
 	env.Setenv("HOME", env.WorkDir+"/home")
 	env.Setenv("COPPICE_STORE", o.Store(env.WorkDir))
-	env.Setenv(ShiftVariable, os.Getenv(ShiftVariable))
+	env.Setenv(testutil.ShiftVariable, os.Getenv(testutil.ShiftVariable))
 	for _, kv := range o.Env {
 		key, value, _ := strings.Cut(kv, "=")
 		env.Setenv(key, value)
@@ -159,12 +160,12 @@ func (o Options) call(ts *testscript.TestScript, input string, args []string) in
 		ts.Check(err)
 		stdin = bytes.NewReader(raw)
 	}
-	clock, ok := ts.Value(clockKey{}).(*Clock)
+	clock, ok := ts.Value(clockKey{}).(func() time.Time)
 	if !ok {
 		ts.Fatalf("no clock")
 	}
 	return o.InProcess(context.Background(), Call{
-		Args: args, Stdin: stdin, Stdout: ts.Stdout(), Stderr: ts.Stderr(), Getenv: ts.Getenv, Now: clock.Now,
+		Args: args, Stdin: stdin, Stdout: ts.Stdout(), Stderr: ts.Stderr(), Getenv: ts.Getenv, Now: clock,
 	})
 }
 

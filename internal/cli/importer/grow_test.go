@@ -225,10 +225,14 @@ func longFile(end string) (short, whole []byte) {
 		if i > 0 {
 			parent = fmt.Sprintf(`"e%d"`, i-1)
 		}
-		if i == 2 {
+		bulk := 125_000 // seven of which are more than one commit of an import takes
+		switch {
+		case i < 2:
+			bulk = 1
+		case i == 2:
 			short = bytes.Clone(whole)
 		}
-		whole = fmt.Appendf(whole, `{"type":"message","id":"e%d","parentId":%s,"timestamp":"2026-01-01T00:00:%02d.000Z","message":{"role":"user","content":%q,"timestamp":1}}`+end, i, parent, i, strings.Repeat("long ", 160_000))
+		whole = fmt.Appendf(whole, `{"type":"message","id":"e%d","parentId":%s,"timestamp":"2026-01-01T00:00:%02d.000Z","message":{"role":"user","content":%q,"timestamp":1}}`+end, i, parent, i, strings.Repeat("long ", bulk))
 	}
 	return short, whole
 }

@@ -147,7 +147,7 @@ func (s *EntryScanner) Note(e Entry, kind, detail string) {
 // NoteOnce is Note for what is reported only the first time.
 func (s *EntryScanner) NoteOnce(e Entry, kind, detail string) {
 	s.changed = true
-	if r := remarkOnce(e.Number, kind, detail); s.once.First(r) {
+	if r := RemarkOnce(e.Number, kind, detail); s.once.First(r) {
 		s.diag.Add(e.ID, uint64(e.Number), r.Kind, r.Detail)
 	}
 }

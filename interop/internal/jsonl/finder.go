@@ -203,38 +203,48 @@ func (f *Finder) clean(line []byte) (clean []byte, at int) {
 	if n := len(line); n > 1 && line[0] == '{' && line[n-1] == '}' {
 		return line, 0 // the usual case
 	}
+	return Clean(f.line.Number, line, f.Exact, f.report)
+}
+
+// Clean returns a line without what is around its objects: byte order mark, carriage return, white space, and NULs as a
+// crash leaves them. at is where the rest starts. note is called for each; with exact also for a blank line and for
+// white space.
+func Clean(number int, line []byte, exact bool, note func(Remark)) (clean []byte, at int) {
 	empty := len(line) == 0
-	if f.line.Number == 1 {
+	if number == 1 {
 		if cut, ok := bytes.CutPrefix(line, []byte("\xef\xbb\xbf")); ok {
 			line, at = cut, len(line)-len(cut)
-			f.note(transcript.DiagConverted, "a byte order mark", 0)
+			note(Remark{Number: number, Kind: transcript.DiagConverted, Detail: "a byte order mark"})
 		}
 	}
 	if cut, ok := bytes.CutSuffix(line, []byte("\r")); ok {
 		line = cut
-		f.report(remarkOnce(f.line.Number, transcript.DiagConverted, "lines end with CR LF"))
+		note(RemarkOnce(number, transcript.DiagConverted, "lines end with CR LF"))
 	}
-	clean = bytes.TrimLeft(line, blanks)
-	at += len(line) - len(clean)
-	clean = bytes.TrimRight(clean, blanks)
+	clean = Trim(line)
+	at += len(line) - len(bytes.TrimLeft(line, blanks))
 	nuls := bytes.Count(line, []byte{0}) - bytes.Count(clean, []byte{0})
-	if f.Exact { // NULs among white space count as that
+	if exact { // NULs among white space count as that
 		size := len(line)
 		line = bytes.Trim(line, "\x00")
 		nuls = size - len(line)
 	}
 	if nuls > 0 {
-		f.note(transcript.DiagBadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", nuls), 1)
+		detail := fmt.Sprintf("%d NUL bytes, as a crash leaves them", nuls)
+		note(Remark{Number: number, Kind: transcript.DiagBadLine, Detail: detail, Bad: 1})
 	}
 	switch {
-	case !f.Exact:
+	case !exact:
 	case empty || len(clean) == 0 && len(line) > 0:
-		f.note(transcript.DiagConverted, "a blank line", 0)
+		note(Remark{Number: number, Kind: transcript.DiagConverted, Detail: "a blank line"})
 	case len(clean) < len(line):
-		f.report(remarkOnce(f.line.Number, transcript.DiagConverted, "white space around a line"))
+		note(RemarkOnce(number, transcript.DiagConverted, "white space around a line"))
 	}
 	return clean, at
 }
+
+// Trim returns a piece of a line without white space and NULs around it.
+func Trim(piece []byte) []byte { return bytes.Trim(piece, blanks) }
 
 func (f *Finder) note(kind, detail string, bad int) {
 	f.report(Remark{Number: f.line.Number, Kind: kind, Detail: detail, Bad: bad})

@@ -76,7 +76,8 @@ type Remark struct {
 	once         bool // reported only the first time in a file
 }
 
-func remarkOnce(number int, kind, detail string) Remark {
+// RemarkOnce returns a remark that a OnceFilter lets pass only the first time in a file.
+func RemarkOnce(number int, kind, detail string) Remark {
 	return Remark{Number: number, Kind: kind, Detail: detail + " (said once)", once: true}
 }
 

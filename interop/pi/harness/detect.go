@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/interop/internal/jsonl"
 )
 
 // form is what a line looks like.
@@ -21,7 +22,7 @@ func Detect(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	for range maxRefused {
 		line, rest, _ := bytes.Cut(head, []byte{'\n'})
-		line = trim(line)
+		line = jsonl.Trim(line)
 		if kindOf(line) != aStranger {
 			return true
 		}

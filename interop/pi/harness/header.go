@@ -79,7 +79,7 @@ func (r *Reader) begin() error {
 					r.line.Size, jsonl.MaxLine)
 			}
 			if end, err := rawjson.ValueEnd(head, 0, maxDepth); err == nil {
-				r.rest = trim(head[end:])
+				r.rest = jsonl.Trim(head[end:])
 				return r.setHeader(head[:end])
 			}
 		case aWrite:

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -10,12 +9,7 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-const around = " \t\r\x00"
-
-func trim(p []byte) []byte { return bytes.Trim(p, around) }
-
-// nextLine reads on to the next line and takes away what is around it: byte order mark, carriage return, white
-// space, runs of NUL as a crash leaves them.
+// nextLine reads on to the next line and takes away what is around it.
 func (r *Reader) nextLine() error {
 	l, err := r.in.Next()
 	if err != nil {
@@ -26,22 +20,11 @@ func (r *Reader) nextLine() error {
 		return nil
 	}
 	p := l.Bytes
-	if l.Number == 1 {
-		if cut, ok := bytes.CutPrefix(p, []byte("\xef\xbb\xbf")); ok {
-			p = cut
-			r.note(transcript.DiagConverted, "a byte order mark", 0)
-		}
+	if n := len(p); l.Number > 1 && n > 0 && p[0] > ' ' && p[n-1] > ' ' {
+		r.rest = p // the usual case
+		return nil
 	}
-	if r.rest = p; len(p) == 0 || p[0] > ' ' && p[len(p)-1] > ' ' {
-		return nil // the usual case
-	}
-	if bytes.HasSuffix(p, []byte("\r")) {
-		r.once(transcript.DiagConverted, "lines end with CR LF")
-	}
-	r.rest = trim(p)
-	if n := bytes.Count(p, []byte{0}) - bytes.Count(r.rest, []byte{0}); n > 0 {
-		r.note(transcript.DiagBadLine, fmt.Sprintf("%d NUL bytes, as a crash leaves them", n), 1)
-	}
+	r.rest, _ = jsonl.Clean(l.Number, p, false, r.remark)
 	return nil
 }
 
@@ -55,7 +38,7 @@ func (r *Reader) piece() {
 		r.batch, r.more = r.batch[:0], nil
 		r.salvage(p, err)
 	case end < len(p):
-		if r.rest = trim(p[end:]); len(r.rest) > 0 {
+		if r.rest = jsonl.Trim(p[end:]); len(r.rest) > 0 {
 			r.note(transcript.DiagConverted, "more than one transaction on the line", 0)
 		}
 	case !r.line.Ended:
@@ -164,7 +147,7 @@ func (r *Reader) salvage(p []byte, cause error) {
 // oversize returns a stub for a line that is too long to be held. Of an entry its place stays; of a transaction
 // the writes at its beginning.
 func (r *Reader) oversize() {
-	p := trim(r.line.Bytes)
+	p := jsonl.Trim(r.line.Bytes)
 	r.note(transcript.DiagOversize, jsonl.OversizeDetail(r.line.Size, jsonl.MaxLine), 0)
 	stub := fmt.Appendf(nil, `{"stub":{"bytes":%d,"limit":%d}}`, r.line.Size, jsonl.MaxLine)
 	if len(p) > 0 && p[0] == '[' {

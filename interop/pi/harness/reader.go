@@ -79,7 +79,7 @@ type Reader struct {
 	ended  bool  // no more lines
 	err    error // sticky
 	bad    int
-	said   map[string]bool
+	said   jsonl.OnceFilter
 	diag   transcript.DiagnosticList
 
 	line  jsonl.Line
@@ -108,7 +108,7 @@ type Reader struct {
 // NewReader reads src, which is opened once.
 func NewReader(src interop.Source, o interop.Options) *Reader {
 	return &Reader{
-		src: src, o: o, said: map[string]bool{}, lanes: map[string]*lane{}, behind: map[string]string{},
+		src: src, o: o, lanes: map[string]*lane{}, behind: map[string]string{},
 		batch: make([]write, 0, maxBatch),
 	}
 }
@@ -184,10 +184,11 @@ func (r *Reader) note(kind, detail string, bad int) {
 }
 
 // once is note for what is said of a file only the first time.
-func (r *Reader) once(kind, detail string) {
-	if !r.said[detail] {
-		r.said[detail] = true
-		r.note(kind, detail+" (said once)", 0)
+func (r *Reader) once(kind, detail string) { r.remark(jsonl.RemarkOnce(r.line.Number, kind, detail)) }
+
+func (r *Reader) remark(m jsonl.Remark) {
+	if r.said.First(m) {
+		r.note(m.Kind, m.Detail, m.Bad)
 	}
 }
 
