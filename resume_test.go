@@ -98,7 +98,7 @@ func lengths() []int {
 	if os.Getenv("COPPICE_LONG") != "" {
 		return []int{1000, 10000, 1000000}
 	}
-	if testutil.RaceEnabled {
+	if testutil.RaceEnabled || testing.Short() {
 		return []int{1000, 5000}
 	}
 	return []int{1000, 10000, 50000}

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestPrefixContract(t *testing.T) {
 	backendtest.Run(t, backendtest.Harness{
-		Short: testutil.RaceEnabled, // what it passes on is tried at length where it is kept
+		Short: testutil.RaceEnabled || testing.Short(), // what it passes on is tried at length where it is kept
 		New: func(t *testing.T) backend.Backend {
 			m := memory.New()
 			plant(t, m)
@@ -35,7 +35,7 @@ func TestPrefixAppenderContract(t *testing.T) {
 		return b
 	}
 	backendtest.Run(t, backendtest.Harness{
-		Short: testutil.RaceEnabled, // what it passes on is tried at length where it is kept
+		Short: testutil.RaceEnabled || testing.Short(), // what it passes on is tried at length where it is kept
 		New: func(t *testing.T) backend.Backend {
 			m := memory.NewAppender()
 			plant(t, m)

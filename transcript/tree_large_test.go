@@ -78,6 +78,9 @@ func heap() uint64 {
 // before and after everything that the tree makes on demand.
 func TestSizeTreeMemory(t *testing.T) {
 	testutil.SkipSizes(t)
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	const n = 100_000
 	skeletons := largeSkeletons(t, n, inTurn)
 	before := heap()

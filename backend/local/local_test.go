@@ -27,7 +27,8 @@ func harness(wrap func(backend.Backend) backend.Backend) backendtest.Harness {
 		return v
 	}
 	return backendtest.Harness{
-		New: func(t *testing.T) backend.Backend { return open(t, t.TempDir()+"/store") },
+		Short: testing.Short(),
+		New:   func(t *testing.T) backend.Backend { return open(t, t.TempDir()+"/store") },
 		Reopen: func(t *testing.T, b backend.Backend) backend.Backend {
 			dir, ok := dirs.Load(b)
 			if !ok {

@@ -16,6 +16,7 @@ func TestContract(t *testing.T) {
 	backendtest.Run(t, backendtest.Harness{
 		New:    func(*testing.T) backend.Backend { return memory.New() },
 		Reopen: func(_ *testing.T, b backend.Backend) backend.Backend { return b.(*memory.Backend).Share() },
+		Short:  testing.Short(),
 	})
 }
 
@@ -23,5 +24,6 @@ func TestAppenderContract(t *testing.T) {
 	backendtest.Run(t, backendtest.Harness{
 		New:    func(*testing.T) backend.Backend { return memory.NewAppender() },
 		Reopen: func(_ *testing.T, b backend.Backend) backend.Backend { return b.(*memory.Appender).Share() },
+		Short:  testing.Short(),
 	})
 }

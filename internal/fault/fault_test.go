@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestContractWithoutFaults(t *testing.T) {
 	backendtest.Run(t, backendtest.Harness{
-		Short: testutil.RaceEnabled, // what it passes on is tried at length where it is kept
+		Short: testutil.RaceEnabled || testing.Short(), // what it passes on is tried at length where it is kept
 		New:   func(*testing.T) backend.Backend { return fault.New(memory.New(), 1) },
 	})
 }
@@ -38,7 +38,7 @@ func TestAppenderContractWithoutFaults(t *testing.T) {
 		return b
 	}
 	backendtest.Run(t, backendtest.Harness{
-		Short:  testutil.RaceEnabled, // what it passes on is tried at length where it is kept
+		Short:  testutil.RaceEnabled || testing.Short(), // what it passes on is tried at length where it is kept
 		New:    func(*testing.T) backend.Backend { return wrap(memory.NewAppender()) },
 		Reopen: func(_ *testing.T, b backend.Backend) backend.Backend { return wrap(under[b].Share()) },
 	})

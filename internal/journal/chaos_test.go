@@ -114,7 +114,7 @@ func (l *ledger) settle(ctx context.Context, rng *rand.Rand, j *Journal, e *Entr
 // is in the history once, what failed is not (I1, I2).
 func TestChaos(t *testing.T) {
 	testutil.SkipSizes(t)
-	seeds := 150
+	seeds := 100
 	if testing.Short() {
 		seeds = 24 // of each kind
 	}
@@ -201,7 +201,7 @@ func chaos(t *testing.T, kind string, seed uint64) {
 // during what follows: the session opens again, with all that was acknowledged, and takes commits (I13).
 func TestPowerLoss(t *testing.T) {
 	testutil.SkipSizes(t)
-	seeds := 300
+	seeds := 200
 	if testing.Short() {
 		seeds = 60
 	}

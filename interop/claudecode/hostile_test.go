@@ -72,6 +72,9 @@ func size() int {
 // TestSizeLines: what a file holds of lines costs time in proportion, and some 200 bytes of memory each.
 func TestSizeLines(t *testing.T) {
 	testutil.SkipSizes(t)
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	n := size()
 	id := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", i) }
 	line := func(i int, typ, parent, content string) string {
@@ -125,6 +128,9 @@ func TestSizeLines(t *testing.T) {
 // TestSizeMemory: the index is what a long file costs.
 func TestSizeMemory(t *testing.T) {
 	testutil.SkipSizes(t)
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	n := size()
 	n = max(n, 100_000)
 	pad := strings.Repeat("x", 500)
@@ -166,6 +172,9 @@ func TestSizeLongLine(t *testing.T) {
 // TestSizeLongLines: of lines of many megabytes only a few are held at a time, however many there are.
 func TestSizeLongLines(t *testing.T) {
 	testutil.SkipSizes(t)
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	const n, size = 12, 24 << 20
 	pixels := strings.Repeat("A", size)
 	src := interop.Source{Name: "s", Open: func() (io.ReadCloser, error) {

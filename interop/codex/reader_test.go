@@ -333,6 +333,9 @@ func (l *endless) Read(p []byte) (int, error) {
 // TestSizeHostile: long files and lines without end cost no more than is written down.
 func TestSizeHostile(t *testing.T) {
 	testutil.SkipSizes(t)
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	const many, long, end = 10_000, 6, 1000
 	block := strings.Repeat("y", 1<<20)
 	call := said(block[:64<<10])

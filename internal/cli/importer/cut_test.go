@@ -96,10 +96,14 @@ func TestCutAnywhere(t *testing.T) {
 		}
 		rng := rand.New(rand.NewPCG(1, uint64(len(whole))))
 		ends := lineEnds(whole)
-		for _, end := range some(ends, 25) {
+		lines, bytes := 25, 6
+		if testing.Short() {
+			lines, bytes = 3, 1
+		}
+		for _, end := range some(ends, lines) {
 			try(end)
 		}
-		for range 6 {
+		for range bytes {
 			cuts := make([]int, 1+rng.IntN(5))
 			for i := range cuts {
 				if cuts[i] = 1 + rng.IntN(len(whole)-1); rng.IntN(2) == 0 {
@@ -116,8 +120,11 @@ func TestCutAnywhere(t *testing.T) {
 func TestSettledLinesStay(t *testing.T) {
 	eachFile(t, func(t *testing.T, f interop.Format, whole []byte) {
 		var cuts []int
-		ends := lineEnds(whole)
-		for _, end := range some(ends, 60) {
+		ends, most := lineEnds(whole), 60
+		if testing.Short() {
+			most = 12
+		}
+		for _, end := range some(ends, most) {
 			n, err := formats.Settled(f, FromBytes("f", whole[:end-1]))
 			m, merr := formats.Settled(f, FromBytes("f", whole[:end]))
 			if err != nil || merr != nil || int(n) >= end || n > m {

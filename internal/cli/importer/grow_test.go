@@ -145,7 +145,10 @@ var stores = map[string]func() backend.Backend{
 // A file that was imported before it was whole is one session afterwards, the same as if it had been imported once; or,
 // where its beginning meant something else then, two, of which the second is that.
 func TestGrows(t *testing.T) {
-	const cuts = 7
+	cuts := 7
+	if testing.Short() {
+		cuts = 3
+	}
 	for name, whole := range files(t) {
 		for kind, open := range stores {
 			t.Run(name+"/"+kind, func(t *testing.T) {
@@ -202,12 +205,16 @@ func TestGrows(t *testing.T) {
 // file's bytes are kept beside its lines, because they are others.
 func TestSizeGrowthBrokenOff(t *testing.T) {
 	testutil.SkipSizes(t)
+	step := 1
+	if testing.Short() {
+		step = 5
+	}
 	for name, end := range map[string]string{"lines": "\n", "original": "\r\n"} {
 		short, whole := longFile(end)
 		for kind, open := range stores {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
-				for n := 0; breakOff(t, open(), n, short, whole) > 0; n++ {
+				for n := 0; breakOff(t, open(), n, short, whole) > 0; n += step {
 					if n > 100 {
 						t.Fatal("a growth writes over 100 times")
 					}
