@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -228,4 +229,28 @@ func TestBytesDoNotGrow(t *testing.T) {
 	if float64(disk) > 0.35*float64(raw) {
 		t.Errorf("%d bytes on disk for %d of JSONL", disk, raw)
 	}
+}
+
+// BenchmarkResumeByLength prints the median time of a resume at each length over that at the first.
+func BenchmarkResumeByLength(b *testing.B) {
+	all := lengths()
+	store, ids := longStore(b, all...)
+	times := make([][]time.Duration, len(all))
+	for range 300 {
+		for i, id := range ids {
+			begun := time.Now()
+			resume(b, store, id)
+			times[i] = append(times[i], time.Since(begun))
+		}
+	}
+	first := median(times[0])
+	for i, n := range all {
+		b.ReportMetric(float64(median(times[i]))/float64(first), fmt.Sprintf("x-of-%d-at-%d", all[0], n))
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
 }

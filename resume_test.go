@@ -5,11 +5,9 @@ import (
 	"iter"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
@@ -125,28 +123,4 @@ func TestResumeDoesNotGrow(t *testing.T) {
 			t.Errorf("%d entries: %+v and %d messages, want %+v and %d", n, got, count, want, messages)
 		}
 	}
-}
-
-// BenchmarkResumeByLength prints the median time of a resume at each length over that at the first.
-func BenchmarkResumeByLength(b *testing.B) {
-	all := lengths()
-	store, ids := longStore(b, all...)
-	times := make([][]time.Duration, len(all))
-	for range 300 {
-		for i, id := range ids {
-			begun := time.Now()
-			resume(b, store, id)
-			times[i] = append(times[i], time.Since(begun))
-		}
-	}
-	first := median(times[0])
-	for i, n := range all {
-		b.ReportMetric(float64(median(times[i]))/float64(first), fmt.Sprintf("x-of-%d-at-%d", all[0], n))
-	}
-	b.ReportMetric(0, "ns/op")
-}
-
-func median(times []time.Duration) time.Duration {
-	slices.Sort(times)
-	return times[len(times)/2]
 }

@@ -36,10 +36,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// diskConfig is a handle as a program has it: real clock, real randomness.
+// diskConfig is a handle as a program has it, with real randomness. The clocks of all processes begin at one time:
+// none of them decides anything.
 func diskConfig(b *local.Backend) Config {
 	return Config{
-		Backend: b, Session: "s1", Writer: fmt.Sprint(os.Getpid()), Now: time.Now, Rand: rand.Reader,
+		Backend: b, Session: "s1", Writer: fmt.Sprint(os.Getpid()), Rand: rand.Reader,
+		Now:    testutil.Clock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Millisecond),
 		Limits: Limits{RollEntries: 40, PublishCommits: 8},
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			select {
@@ -154,7 +156,7 @@ func TestKill9(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := bufio.NewReader(out)
-		stop := time.After(pick(6 * time.Millisecond))
+		stop := time.After(pick(6 * time.Millisecond)) // the moment of death: any will do, on any machine
 		lines := make(chan string)
 		go func() {
 			defer close(lines)
