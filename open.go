@@ -42,8 +42,8 @@ type Store struct {
 	closed bool
 }
 
-// Open opens a store by URL or path: s3://bucket/prefix, file:///dir, mem:. Each Open of mem: is a store of its own; all
-// Opens of mem:NAME in a process share one. The program imports the
+// Open opens a store by URL or path: s3://bucket/prefix, file:///dir, mem:. Each Open of mem: is a store of its own;
+// all Opens of mem:NAME in a process share one. The program imports the
 // driver (backend/s3, backend/local, backend/memory); without it the error names the import that is
 // missing. Closing the Store closes the backend.
 func Open(ctx context.Context, url string, o *Options) (*Store, error) {

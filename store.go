@@ -36,9 +36,9 @@ type SessionOptions struct {
 	// Relation is what a new session is to its Parent, [a-z0-9.-]{1,32}: "agent" for one that an agent began, say.
 	// "" = not said; Fork says "fork".
 	Relation string
-	// Meta is metadata of a new session, by which List can choose: at most 64 keys of [A-Za-z0-9._-]{1,64}, and 4 KiB as
-	// JSON. It is part of the session's header line and never changes. Where an import brings a header line, Relation and
-	// Meta are what that one says.
+	// Meta is metadata of a new session, by which List can choose: at most 64 keys of [A-Za-z0-9._-]{1,64}, and 4 KiB
+	// as JSON. It is part of the session's header line and never changes. Where an import brings a header line,
+	// Relation and Meta are what that one says.
 	Meta map[string]string
 
 	ReadOnly bool // commits are ErrReadOnly; Watch moves the handle along

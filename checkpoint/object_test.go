@@ -56,7 +56,7 @@ func TestObjectRoundTrip(t *testing.T) {
 		HeadOrd: -1,
 	}
 	for name, o := range map[string]*Object{
-		"meta": described,
+		"meta":       described,
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
 		"keys": keyedObject(),
 	} {

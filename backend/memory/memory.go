@@ -12,7 +12,7 @@
 //
 // A Hook sees every write at its stages, may call Crash there, and may end the write by an error.
 //
-// The package registers the scheme "mem" with backend.Open: each Open of "mem:" is a fresh store. All Opens of "mem:NAME"
+// The package registers the scheme "mem" with backend.Open: each Open of "mem:" is a fresh store. All of "mem:NAME"
 // are handles on one store, which lives as long as the process, as a folder outlives its programs.
 package memory
 
@@ -35,7 +35,7 @@ func init() {
 	backend.Register("mem", func(_ context.Context, u *url.URL) (backend.Backend, error) {
 		switch {
 		case u.Host != "" || u.Path != "" || u.RawQuery != "" || !name.MatchString(u.Opaque):
-			return nil, errors.New("the address of a memory store is \"mem:\", or \"mem:NAME\" with a name of [A-Za-z0-9._-]{1,128}")
+			return nil, errors.New(`the address of a memory store is "mem:", or "mem:NAME": [A-Za-z0-9._-]{1,128}`)
 		case u.Opaque == "":
 			return New(), nil
 		}
@@ -61,7 +61,7 @@ func named(name string) (*Backend, error) {
 	b := shared.stores[name]
 	if b == nil {
 		if len(shared.stores) == maxNamed {
-			return nil, fmt.Errorf("mem:%s: this process has %d named memory stores, the most there can be", name, maxNamed)
+			return nil, fmt.Errorf("mem:%s: this process has %d named memory stores, the limit", name, maxNamed)
 		}
 		b = New()
 		shared.stores[name] = b

@@ -122,7 +122,8 @@ var table = []edge{
 	},
 	{dir: "internal/cli/watch", ext: []string{"github.com/fsnotify/fsnotify"}},
 	{
-		dir: "internal/cli/clitest", ours: []string{"examples/...", "internal/testutil"}, ext: []string{"github.com/rogpeppe/go-internal"},
+		dir: "internal/cli/clitest", ours: []string{"examples/...", "internal/testutil"},
+		ext: []string{"github.com/rogpeppe/go-internal"},
 	},
 	{dir: "cmd/...", ours: join(pure, "", "backend/...", "internal/cli")},
 	{dir: "examples/...", ours: join(pure, "", "backend/...", "interop/...", "examples/...")},

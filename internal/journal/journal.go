@@ -23,7 +23,7 @@
 //  4. batch (batch.go) cuts the list into lines, and the Composer (compose.go) writes them: bytes, and the State that
 //     state.Advance makes of them.
 //  5. The strategy publishes: append.go by one compare-and-append, replace.go by one conditional PUT.
-//  6. publish.go accepts what was acknowledged; outcome.go loses, refuses or doubts the rest. Each turn is answered once.
+//  6. publish.go accepts what was acknowledged; outcome.go does the rest. Each turn is answered once.
 //  7. upkeep.go starts in the background what is due then: sealing, folding, checkpoints, snapshots.
 //
 // Rebase, Claim, Reload (mend.go), navigations, Delete and Close have the lead for themselves; commits queue meanwhile.

@@ -14,8 +14,8 @@ const (
 
 // Linear fails the test if the work on an input ten times as large as n takes far more than ten times as much: a
 // quadratic walk. prepare makes the input and returns the work on it. What is compared is the processor time of one
-// thread, the least of three runs without a collection, so that neither the speed of the machine nor what runs beside the
-// test matters. Where a system does not say what a thread used, the work is done and not compared.
+// thread, the least of three runs without a collection, so that neither the speed of the machine nor what runs
+// beside the test matters. Where a system does not say what a thread used, the work is done and not compared.
 func Linear(t testing.TB, what string, n int, prepare func(n int) (work func())) {
 	t.Helper()
 	runtime.LockOSThread()
