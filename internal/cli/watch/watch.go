@@ -47,6 +47,9 @@ type Watcher struct {
 	files   map[string]stamp  // known
 	changed map[string]bool
 	polls   bool // not everything is watched
+	absent  bool // a root did not exist when it was last looked at
+
+	maxFolders, maxFiles int
 }
 
 // stamp is compared to find out whether a file changed.
@@ -56,9 +59,13 @@ type stamp struct {
 }
 
 // New watches the roots. Files that exist already do not count as changed.
-func New(o Options) (*Watcher, error) {
+func New(o Options) (*Watcher, error) { return bounded(o, maxFolders, maxFiles) }
+
+// bounded is New with other bounds.
+func bounded(o Options, folders, files int) (*Watcher, error) {
 	w := &Watcher{
 		o: o, folders: map[string]bool{}, files: map[string]stamp{}, changed: map[string]bool{}, polls: o.Poll,
+		maxFolders: folders, maxFiles: files,
 	}
 	if !o.Poll {
 		var err error
@@ -100,7 +107,7 @@ func (w *Watcher) Wait(ctx context.Context, most time.Duration) ([]string, error
 		if len(w.changed) > 0 && soon == nil {
 			soon = w.o.After(gather)
 		}
-		if poll == nil && (w.polls || w.missing()) {
+		if poll == nil && (w.polls || w.absent) {
 			poll = w.o.After(pollEvery)
 		}
 		select {
@@ -150,14 +157,6 @@ func (w *Watcher) take() []string {
 	return list
 }
 
-// missing reports whether a root does not exist yet.
-func (w *Watcher) missing() bool {
-	return slices.ContainsFunc(w.o.Roots, func(root string) bool {
-		_, err := os.Stat(root)
-		return err != nil
-	})
-}
-
 func (w *Watcher) event(e fsnotify.Event) error {
 	if e.Op == fsnotify.Chmod {
 		return nil
@@ -179,11 +178,13 @@ func (w *Watcher) event(e fsnotify.Event) error {
 
 // scan looks at everything below the roots.
 func (w *Watcher) scan() error {
+	w.absent = false
 	for _, root := range w.o.Roots {
 		info, err := os.Stat(root)
 		switch {
 		case err != nil:
-			continue // it may come
+			w.absent = true // it may come
+			continue
 		case info.IsDir():
 			err = w.tree(root)
 		default:
@@ -219,7 +220,7 @@ func (w *Watcher) folder(path string) {
 	if w.notify == nil || w.folders[path] {
 		return
 	}
-	if len(w.folders) >= maxFolders || w.notify.Add(path) != nil {
+	if len(w.folders) >= w.maxFolders || w.notify.Add(path) != nil {
 		w.polls = true
 		return
 	}
@@ -232,8 +233,8 @@ func (w *Watcher) file(path string, info fs.FileInfo) error {
 	}
 	now := stamp{info.Size(), info.ModTime()}
 	old, known := w.files[path]
-	if !known && len(w.files) >= maxFiles {
-		return fmt.Errorf("%w: more than %d", ErrTooMany, maxFiles)
+	if !known && len(w.files) >= w.maxFiles {
+		return fmt.Errorf("%w: more than %d", ErrTooMany, w.maxFiles)
 	}
 	if w.files[path] = now; !known || old != now {
 		w.changed[path] = true
