@@ -102,7 +102,9 @@ func TestOpenCalls(t *testing.T) {
 		commit(t, s, nil)
 		again := open(t, store, "s")
 		c := must(again.Context(bg))(t)
-		same(t, "open", c.OpenCalls, []transcript.ToolCall{{Entry: again.Head().Entry, ID: "c1", Name: "bash"}})
+		same(t, "open", c.OpenCalls, []transcript.ToolCall{{
+			Entry: again.Head().Entry, ID: "c1", Name: "bash", Arguments: json.RawMessage(`{"command":"ls"}`),
+		}})
 		must(again.Append(bg, entry.ToolResult("c1", "bash", "interrupted", true)))(t)
 		same(t, "answered", len(must(again.Context(bg))(t).OpenCalls), 0)
 	})

@@ -236,7 +236,9 @@ func TestCallIDUsedAgain(t *testing.T) {
 		s := create(t, newStore(t, memory.New(), nil), "s", nil)
 		id := must(s.Append(bg, c.history...))(t)
 		calls := must(s.Context(bg))(t).OpenCalls
-		same(t, name, calls, []transcript.ToolCall{{Entry: id[c.open], ID: "1", Name: "bash"}})
+		same(t, name, calls, []transcript.ToolCall{{
+			Entry: id[c.open], ID: "1", Name: "bash", Arguments: json.RawMessage("{}"),
+		}})
 	}
 }
 

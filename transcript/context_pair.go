@@ -41,7 +41,9 @@ func (b *contextBuilder) pair(w *Window) []ToolCall {
 			}
 			b.report(i, DiagOpenCall, "call "+strconv.Quote(c.ID)+" of "+strconv.Quote(c.Name)+" has no result")
 			if !failedTurn(b.messages[i]) { // the provider never ran those
-				open = append(open, ToolCall{Entry: b.messages[i].Entry, ID: c.ID, Name: c.Name})
+				open = append(open, ToolCall{
+					Entry: b.messages[i].Entry, ID: c.ID, Name: c.Name, Arguments: c.arguments(),
+				})
 			}
 		}
 	}

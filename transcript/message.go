@@ -28,7 +28,34 @@ func (m Message) Decode(v any) error {
 }
 
 // ToolCall is one call of a tool: the entry that holds it ("" = inline), the call's id and the tool's name.
-type ToolCall struct{ Entry, ID, Name string }
+type ToolCall struct {
+	Entry, ID, Name string
+	// Arguments are what the tool is called with, as JSON: every digit and escape as the message has them. Of
+	// arguments that are written as a string (OpenAI's) it is the JSON in the string, or the string itself if
+	// what it holds is no JSON. nil = the message has none.
+	Arguments json.RawMessage
+}
+
+// Calls returns the calls of tools that the message makes, in order. Their Entry is the message's.
+func (m Message) Calls() []ToolCall {
+	calls := Inspect(m.Raw).Calls
+	for i := range calls {
+		calls[i].Entry = m.Entry
+	}
+	return calls
+}
+
+// arguments returns the arguments of a call as JSON. They may share their bytes with the message.
+func (c callParts) arguments() json.RawMessage {
+	if !rawjson.IsString(c.Args) {
+		return c.Args
+	}
+	inner := rawjson.AppendText(nil, c.Args)
+	if end, err := rawjson.ValueEnd(inner, 0, rawjson.MaxDepth); err != nil || rawjson.Space(inner, end) < len(inner) {
+		return c.Args
+	}
+	return inner
+}
 
 // Shape is what could be found in a message, whatever provider it comes from.
 type Shape struct {
@@ -49,7 +76,7 @@ func Inspect(message json.RawMessage) Shape {
 	p := readParts(message)
 	s := Shape{Role: p.Role, Results: p.Results}
 	for _, c := range p.Calls {
-		s.Calls = append(s.Calls, ToolCall{ID: c.ID, Name: c.Name})
+		s.Calls = append(s.Calls, ToolCall{ID: c.ID, Name: c.Name, Arguments: c.arguments()})
 	}
 	var b strings.Builder
 	for _, lit := range p.Speech() {

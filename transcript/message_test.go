@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -84,10 +85,35 @@ var shapes = []struct {
 func TestInspect(t *testing.T) {
 	for _, tt := range shapes {
 		t.Run(tt.name, func(t *testing.T) {
-			if d := cmp.Diff(tt.want, Inspect(json.RawMessage(tt.message))); d != "" {
+			if d := cmp.Diff(tt.want, Inspect(json.RawMessage(tt.message)), cmpopts.IgnoreFields(ToolCall{}, "Arguments")); d != "" {
 				t.Errorf("-want +got\n%s", d)
 			}
 		})
+	}
+}
+
+// Arguments keep every digit and every escape, whether a provider writes them as an object or as a string.
+func TestCallArguments(t *testing.T) {
+	const args = `{"n":12345678901234567890.10,"s":"\\u00e9\\/<\\ud83c\\udf33"}`
+	quoted, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ message, want string }{
+		"pi":               {`{"role":"assistant","content":[{"type":"toolCall","id":"1","name":"f","arguments":` + args + `}]}`, args},
+		"anthropic":        {`{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":` + args + `}]}`, args},
+		"chat":             {`{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":` + string(quoted) + `}}]}`, args},
+		"responses":        {`{"type":"function_call","call_id":"1","name":"f","arguments":` + string(quoted) + `}`, args},
+		"gemini":           {`{"role":"model","parts":[{"functionCall":{"name":"f","args":` + args + `}}]}`, args},
+		"text, no JSON":    {`{"type":"custom_tool_call","call_id":"1","name":"f","input":"*** Begin"}`, `"*** Begin"`},
+		"none":             {`{"role":"model","parts":[{"functionCall":{"name":"f"}}]}`, ""},
+		"two values":       {`{"type":"function_call","call_id":"1","name":"f","arguments":"{}{}"}`, `"{}{}"`},
+		"cut off in a run": {`{"type":"function_call","call_id":"1","name":"f","arguments":"{\"a\":"}`, `"{\"a\":"`},
+	} {
+		calls := Message{Entry: "e", Raw: json.RawMessage(tt.message)}.Calls()
+		if len(calls) != 1 || calls[0].Entry != "e" || string(calls[0].Arguments) != tt.want {
+			t.Errorf("%s: %+v", name, calls)
+		}
 	}
 }
 

@@ -56,9 +56,10 @@ type contextOut struct {
 }
 
 type openCall struct {
-	Entry string `json:"entry"`
-	ID    string `json:"id"`
-	Name  string `json:"name"`
+	Entry     string          `json:"entry"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
 }
 
 func (c *cli) context(ctx context.Context, id, at, profile string) error {

@@ -139,6 +139,13 @@ func (im *Images) PutBack(ctx context.Context, st *state.State, out *transcript.
 	if err != nil {
 		return err
 	}
+	for i, c := range out.OpenCalls {
+		raw, _, err := im.internalise(ctx, st, c.Arguments)
+		if err != nil {
+			return err
+		}
+		out.OpenCalls[i].Arguments = bytes.Clone(raw)
+	}
 	for _, i := range at {
 		out.Messages[i].Raw = marked[i]
 		for _, sum := range gone[i] {
