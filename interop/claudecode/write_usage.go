@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
@@ -50,18 +51,18 @@ func isAnthropicUsage(u []byte) bool {
 }
 
 // stop says in Anthropic's words why the model stopped; null = it did not come to that.
-func (w *writer) stop(message []byte, signed, calls bool) []byte {
-	if raw := rawjson.Field(message, "rawStopReason"); rawjson.IsString(raw) && (w.ours || signed) {
+func (w *writer) stop(said []byte, signed, calls bool) []byte {
+	if raw := rawjson.Field(said, "rawStopReason"); rawjson.IsString(raw) && (w.ours || signed) {
 		return raw
 	}
 	for _, name := range []string{"stop_reason", "stopReason"} {
-		switch word := rawjson.Text(rawjson.Field(message, name)); word {
+		switch word := rawjson.Text(rawjson.Field(said, name)); word {
 		case "end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal",
 			"model_context_window_exceeded":
 			return rawjson.AppendString(nil, word)
 		}
 	}
-	word, _, refused := piwriter.Stop(message, calls)
+	word, _, refused := message.Stop(said, calls)
 	switch {
 	case refused:
 		return []byte(`"refusal"`)

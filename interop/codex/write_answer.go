@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/message"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop/internal/piwriter"
 )
@@ -141,18 +142,18 @@ func (w *writer) thought(block []byte) {
 
 // stopped says what was counted, and that an answer was broken off. Of one that came from a rollout other lines say
 // it.
-func (w *writer) stopped(message []byte) {
+func (w *writer) stopped(raw []byte) {
 	if w.fromCodex() {
 		return
 	}
-	u := piwriter.Usage(message)
+	u := piwriter.Usage(raw)
 	if total := rawjson.Field(rawjson.Field(u, "cost"), "total"); strings.Trim(string(total), "0.") != "" {
 		w.lose(lostCost)
 	}
 	if n := usageOfMessage(u); n != (writtenUsage{}) {
 		w.count(n)
 	}
-	word, _, _ := piwriter.Stop(message, len(w.calls.open) > 0)
+	word, _, _ := message.Stop(raw, len(w.calls.open) > 0)
 	switch word {
 	case "stop", "toolUse":
 	case "aborted":
@@ -160,7 +161,7 @@ func (w *writer) stopped(message []byte) {
 	default:
 		w.lose(lostStop)
 	}
-	if fault := rawjson.Field(message, "errorMessage"); rawjson.IsString(fault) && len(fault) > 2 {
+	if fault := rawjson.Field(raw, "errorMessage"); rawjson.IsString(fault) && len(fault) > 2 {
 		w.lose(lostError)
 	}
 }

@@ -158,7 +158,7 @@ func (d Dialect) fine(role string, raw []byte) bool {
 	case "user", "system":
 		return rawjson.IsString(l.content) || d.blocks(l.content, "text", "image")
 	case "assistant":
-		return l.api && l.provider && l.model && usageFine(l.usage) && stopFine(l.stop) &&
+		return l.api && l.provider && l.model && usageFine(l.usage) && message.IsStop(l.stop) &&
 			d.blocks(l.content, "text", "thinking", "toolCall")
 	case "toolResult":
 		return l.call && l.tool && l.isError && blocksFine(l.content, "text", "image")
@@ -176,14 +176,6 @@ func (d Dialect) blocks(list []byte, types ...string) bool {
 		types = append(types[:len(types):len(types)], d.Blocks...)
 	}
 	return blocksFine(list, types...)
-}
-
-func stopFine(val []byte) bool {
-	switch string(val) {
-	case `"stop"`, `"length"`, `"toolUse"`, `"error"`, `"aborted"`, `"pending"`, `"deferred"`:
-		return true
-	}
-	return false
 }
 
 func usageFine(val []byte) bool {

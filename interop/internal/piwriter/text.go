@@ -143,7 +143,7 @@ func (n *normaliser) assistant() []Part {
 	out = AddField(out, "api", stringOr(rawjson.Field(n.raw, "api"), "unknown"))
 	out = AddField(out, "provider", stringOr(rawjson.Field(n.raw, "provider"), message.Unknown))
 	out = AddField(out, "model", stringOr(message.Model(n.raw), message.Unknown))
-	word, raw, _ := Stop(n.raw, calls)
+	word, raw, _ := message.Stop(n.raw, calls)
 	out = AddField(AddField(out, "usage", Usage(n.raw)), "stopReason", rawjson.AppendString(nil, word))
 	if raw != "" && rawjson.Field(out, "rawStopReason") == nil {
 		out = AddField(out, "rawStopReason", rawjson.AppendString(nil, raw))
