@@ -1,6 +1,8 @@
 package coppice_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -91,6 +93,23 @@ func TestContextIsACopy(t *testing.T) {
 		same(t, "context", texts(t, s), "u1")
 		commit(t, s, nil)
 		same(t, "reopened", texts(t, open(t, store, "s")), "u1")
+	})
+}
+
+// The arguments of an open call are those that were appended, an image in them too, and the caller's own.
+func TestOpenCallsHoldTheirArguments(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		args := `{"n":12345678901234567890.10,"shot":{"type":"image","mimeType":"image/png","data":"` +
+			base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("pixel"), 20_000)) + `"}}`
+		must(s.Append(bg, entry.Assistant("", entry.Call("c1", "paste", json.RawMessage(args)))))(t)
+		commit(t, s, nil)
+		again := open(t, store, "s")
+		for range 2 {
+			calls := must(again.Context(bg))(t).OpenCalls
+			same(t, "arguments", string(calls[0].Arguments), args)
+			clear(calls[0].Arguments)
+		}
 	})
 }
 

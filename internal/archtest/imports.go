@@ -24,8 +24,8 @@ var (
 	reading  = []string{"internal/blob", "internal/rawjson", "transcript/..."} // of session files
 	parsing  = join(reading, "interop", "interop/internal/...")
 	facade   = join(pure, storage, "", "interop/...")
-	anywhere = join(pure, "", "backend/...", "export", "manager", "searchindex", "interop/...", "internal/...",
-		"examples/...")
+	anywhere = join(pure, "", "backend/...", "export", "manager", "provider", "searchindex", "interop/...",
+		"internal/...", "examples/...")
 )
 
 const (
@@ -94,6 +94,7 @@ var table = []edge{
 	{dir: "internal/message", ours: []string{"internal/rawjson"}},
 	{dir: "export", ours: join(pure, "", "internal/message", "manager"), ext: []string{goldmark, humane}},
 	{dir: "manager", ours: join(pure, "", "internal/message", "internal/shortid")},
+	{dir: "provider", ours: []string{"transcript", "internal/message", "internal/rawjson"}},
 	{dir: "searchindex", ours: join(pure, "", "internal/message"), ext: []string{"modernc.org/sqlite"}},
 	{dir: "interop", ours: []string{"transcript/..."}},
 	{dir: "interop/internal/jsonl", ours: reading},

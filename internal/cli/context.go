@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,26 +13,71 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
+	"github.com/coppice-go/coppice/provider"
 	"github.com/coppice-go/coppice/transcript"
 )
 
 func (c *cli) contextCommand() *cobra.Command {
-	var at, profile string
+	var o contextOptions
 	cmd := &cobra.Command{
 		Use:   "context SESSION",
 		Short: "Print the full context of the model",
 		Long: `Print all messages that the model receives next, at the head or at a TARGET, by the rules of a
-profile. Unlike resume, which is limited to the working context, it prints all of them.`,
+profile. Unlike resume, which is limited to the working context, it prints all of them.
+
+With --provider it prints the members of a request to the API of a provider, as JSON: the messages in the form
+that the API takes. What cannot be sent is named on standard error.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.context(cmd.Context(), args[0], at, profile)
+			return c.context(cmd.Context(), args[0], o)
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "head", "TARGET whose context is printed")
-	cmd.Flags().StringVar(&profile, "profile", "",
+	cmd.Flags().StringVar(&o.at, "at", "head", "TARGET whose context is printed")
+	cmd.Flags().StringVar(&o.profile, "profile", "",
 		"rules to apply: coppice, pi, omp, atomic, operator; default: those of the session")
+	cmd.Flags().StringVar(&o.api, "provider", "",
+		"print the request to an API: anthropic, openai-chat, openai-responses, gemini")
+	cmd.Flags().StringVar(&o.model, "model", "", "with --provider: the model; signed thinking of others is left out")
+	cmd.Flags().StringVar(&o.openCalls, "open-calls", "answer",
+		"with --provider: calls without a result: answer (with an error) or omit")
+	cmd.Flags().StringVar(&o.thinking, "thinking", "drop",
+		"with --provider: thinking that the API does not take: drop or text")
 	completeFlag(cmd, "profile", "coppice", "pi", "omp", "atomic", "operator")
+	completeFlag(cmd, "provider", "anthropic", "openai-chat", "openai-responses", "gemini")
+	completeFlag(cmd, "open-calls", "answer", "omit")
+	completeFlag(cmd, "thinking", "drop", "text")
 	return cmd
+}
+
+// contextOptions are the flags of the command.
+type contextOptions struct{ at, profile, api, model, openCalls, thinking string }
+
+// request returns the options for a request; nil = none is asked for.
+func (o contextOptions) request() (*provider.Options, error) {
+	p := provider.Options{Model: o.model}
+	switch o.openCalls {
+	case "answer":
+	case "omit":
+		p.OpenCalls = provider.Omit
+	default:
+		return nil, usageError("unknown value %q of --open-calls: want answer or omit", o.openCalls)
+	}
+	switch o.thinking {
+	case "drop":
+	case "text":
+		p.Thinking = provider.AsText
+	default:
+		return nil, usageError("unknown value %q of --thinking: want drop or text", o.thinking)
+	}
+	switch {
+	case o.api != "" && !slices.Contains(provider.APIs(), provider.API(o.api)):
+		return nil, usageError("unknown provider %q: want anthropic, openai-chat, openai-responses or gemini", o.api)
+	case o.api == "" && (o.model != "" || o.openCalls != "answer" || o.thinking != "drop"):
+		return nil, usageError("--model, --open-calls and --thinking are about the request of --provider")
+	case o.api == "":
+		return nil, nil
+	}
+	return &p, nil
 }
 
 func profileOf(name string) (transcript.Profile, error) {
@@ -52,6 +98,10 @@ type contextOut struct {
 	Leaf          *string                 `json:"leaf"`
 	OpenCalls     []openCall              `json:"openCalls"`
 	Diagnostics   []transcript.Diagnostic `json:"diagnostics"`
+	Provider      provider.API            `json:"provider,omitempty"`
+	System        json.RawMessage         `json:"system,omitempty"`
+	Lost          *[]provider.Loss        `json:"lost,omitempty"`
+	MoreLost      int                     `json:"moreLost,omitempty"`
 	IO            backend.IO              `json:"io"`
 }
 
@@ -62,16 +112,20 @@ type openCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-func (c *cli) context(ctx context.Context, id, at, profile string) error {
-	t, err := parseTarget(at)
+func (c *cli) context(ctx context.Context, id string, o contextOptions) error {
+	t, err := parseTarget(o.at)
 	if err != nil {
 		return err
 	}
-	o := readOnly()
-	if o.Profile, err = profileOf(profile); err != nil {
+	asked, err := o.request()
+	if err != nil {
 		return err
 	}
-	return c.withSession(ctx, id, o, func(st *countedStore, s *coppice.Session) error {
+	so := readOnly()
+	if so.Profile, err = profileOf(o.profile); err != nil {
+		return err
+	}
+	return c.withSession(ctx, id, so, func(st *countedStore, s *coppice.Session) error {
 		v, err := s.At(ctx, t)
 		if err != nil {
 			return err
@@ -80,18 +134,43 @@ func (c *cli) context(ctx context.Context, id, at, profile string) error {
 		if err != nil {
 			return err
 		}
-		if !c.json {
+		if asked == nil && !c.json {
 			return c.contextText(con)
 		}
 		calls := []openCall{}
 		for _, call := range con.OpenCalls {
 			calls = append(calls, openCall(call))
 		}
-		return c.writeJSON(contextOut{
+		out := contextOut{
 			Messages: raws(con.Messages), ThinkingLevel: con.Settings.ThinkingLevel, Model: orNull(con.Settings.Model),
-			Leaf: orNull(con.Leaf), OpenCalls: calls, Diagnostics: orList(con.Diagnostics), IO: st.io(),
-		})
+			Leaf: orNull(con.Leaf), OpenCalls: calls, Diagnostics: orList(con.Diagnostics),
+		}
+		if asked != nil {
+			r, err := provider.Convert(ctx, con, provider.API(o.api), asked)
+			if err != nil {
+				return err
+			}
+			if !c.json {
+				return c.requestText(r)
+			}
+			lost := orList(r.Lost)
+			out.Provider, out.System, out.Messages = r.API, r.System, r.Messages
+			out.Lost, out.MoreLost = &lost, r.MoreLost
+		}
+		out.IO = st.io()
+		return c.writeJSON(out)
 	})
+}
+
+// requestText writes the body of a request, and what is not in it as remarks.
+func (c *cli) requestText(r provider.Request) error {
+	for _, l := range r.Lost {
+		c.notef("%s: message %d %s: %s", l.Kind, l.Message+1, term.Line(l.Entry), term.Line(l.Detail))
+	}
+	if r.MoreLost > 0 {
+		c.notef("and %d more", r.MoreLost)
+	}
+	return c.textf("%s", r.Body())
 }
 
 func (c *cli) contextText(con transcript.Context) error {

@@ -150,6 +150,7 @@ func TestDocumentedJSON(t *testing.T) {
 		{name: "list", args: []string{"list"}},
 		{name: "resume", args: []string{"resume", "s"}},
 		{name: "context", args: []string{"context", "s"}},
+		{name: "context", args: []string{"context", "--provider", "anthropic", "s"}},
 		{name: "tree", args: []string{"tree", "019cadab"}},
 		{name: "show", args: []string{"show", "s"}},
 		{name: "log", args: []string{"log", "s"}},
