@@ -160,8 +160,8 @@ func (a anthropic) write(c *converter, turns []*turn) (out []json.RawMessage) {
 	return out
 }
 
-// trimMarks takes cache_control off all blocks but the last ones that may have it: whoever stores what it sends, with
-// the mark on the newest message each time, has more of them than the API takes.
+// trimMarks takes cache_control off all blocks but the last ones that may have it. A program that
+// stores what it sends, with the mark on the newest message each time, has more of them than the API takes.
 func (c *converter) trimMarks() {
 	if c.rules.maxMarks == 0 {
 		return

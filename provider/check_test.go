@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/provider"
 )
 
-// The checkers hold a request against the written rules of an API, whoever made it. They share no code with the package.
+// The checkers hold a request against the written rules of an API. They share no code with the package.
 // docs/provider.md names the source of each rule.
 
 type object = map[string]any

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -256,6 +257,77 @@ lost 0 e0 start`,
 			[]string{hi, call("a"), `{"role":"toolResult","toolCallId":"a","toolName":"ls","isError":true,"content":[{"type":"text","text":"no"},{"type":"image","data":"AQID","mimeType":"image/png"}]}`},
 			hi + "\n" + call("a") + "\n" + `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"no"},{"type":"text","text":"(image after the results)"}],"is_error":true},{"type":"text","text":"Image of the failed call a:"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AQID"}}]}`,
 		},
+		"an image in an error of Anthropic's own shape": {
+			provider.Anthropic, nil,
+			[]string{hi, call("a"), `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AQID"}}]}]}`},
+			hi + "\n" + call("a") + "\n" + `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"(image after the results)"}],"is_error":true},{"type":"text","text":"Image of the failed call a:"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AQID"}}]}`,
+		},
+		"calls in a message each, chat": {
+			provider.OpenAIChat, nil,
+			[]string{
+				hi, `{"role":"assistant","content":"I","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+				`{"role":"assistant","content":"look","tool_calls":[{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+				`{"role":"tool","tool_call_id":"b","content":"2"}`, `{"role":"tool","tool_call_id":"a","content":"1"}`,
+			},
+			hi + "\n" + `{"role":"assistant","content":"I\nlook","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]}
+{"role":"tool","tool_call_id":"b","content":"2"}
+{"role":"tool","tool_call_id":"a","content":"1"}`,
+		},
+		"an image of a tool, gemini": {
+			provider.Gemini, &provider.Options{Model: "gemini-3-pro"},
+			[]string{
+				hi, `{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"f","arguments":{}},{"type":"toolCall","id":"b","name":"g","arguments":{}}]}`,
+				`{"role":"toolResult","toolCallId":"a","content":[{"type":"image","data":"AQID","mimeType":"image/png"}],"isError":true}`,
+				`{"role":"toolResult","toolCallId":"b","content":"x"}`, `{"role":"user","content":"and?"}`,
+			},
+			`{"role":"user","parts":[{"text":"hi"}]}
+{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"name":"g","args":{}}}]}
+{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"(see attached image)"}}},{"functionResponse":{"name":"g","response":{"output":"x"}}}]}
+{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"AQID"}}]}
+{"role":"user","parts":[{"text":"and?"}]}`,
+		},
+		"a result that names another tool": {
+			provider.Gemini, nil,
+			[]string{
+				`{"role":"user","parts":[{"text":"hi"}]}`, `{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{}}}]}`,
+				`{"role":"user","parts":[{"functionResponse":{"id":"a","name":"g","response":{"output":"x"}}}]}`,
+			},
+			`{"role":"user","parts":[{"text":"hi"}]}
+{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{}}}]}
+{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":"x"}}}]}`,
+		},
+		"a tool of OpenAI's own with a text for a result": {
+			provider.OpenAIResponses, nil,
+			[]string{
+				hi, `{"type":"computer_call","id":"cu_1","call_id":"a","action":{"type":"click"},"status":"completed"}`,
+				`{"role":"toolResult","toolCallId":"a","toolName":"computer","content":"clicked"}`,
+			},
+			hi + "\n" + `{"type":"function_call","call_id":"a","name":"computer","arguments":"{\"type\":\"click\"}"}
+{"type":"function_call_output","call_id":"a","output":"clicked"}`,
+		},
+		"and without any": {
+			provider.OpenAIResponses, nil,
+			[]string{hi, `{"type":"computer_call","id":"cu_1","call_id":"a","action":{"type":"click"},"status":"completed"}`},
+			hi + "\nlost 1 e1 open-call\nlost 1 e1 message",
+		},
+		"arguments over several lines": {
+			provider.Anthropic, nil,
+			[]string{hi, `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"ls","arguments":"{\n  \"a\" : 1.0 }\n"}}]}`, `{"role":"tool","tool_call_id":"a","content":"x"}`},
+			hi + "\n" + `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"ls","input":{"a":1.0}}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"x"}]}]}`,
+		},
+		"one id twice, and one result": {
+			provider.Anthropic, &provider.Options{Interrupted: "cut off"},
+			[]string{hi, call("a"), `{"role":"user","content":"again"}`, call("a"), `{"role":"user","content":[` + result("a") + `]}`},
+			hi + "\n" + call("a") + "\n" + `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"cut off"}],"is_error":true}]}
+{"role":"user","content":"again"}
+` + call("a_2") + "\n" + `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a_2","content":[{"type":"text","text":"r"}]}]}` + "\nlost 1 e1 open-call",
+		},
+		"an error of Gemini's": {
+			provider.Anthropic, nil,
+			[]string{hi, `{"role":"model","parts":[{"functionCall":{"id":"a","name":"ls","args":{}}}]}`, `{"role":"user","parts":[{"functionResponse":{"id":"a","name":"ls","response":{"error":"no"}}}]}`},
+			hi + "\n" + call("a") + "\n" + `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"no"}],"is_error":true}]}`,
+		},
 		"an image of a tool, chat": {
 			provider.OpenAIChat, nil,
 			[]string{hi, piRun, `{"role":"toolResult","toolCallId":"c1","toolName":"bash","isError":true,"content":[{"type":"image","data":"AQID","mimeType":"image/png"}]}`, `{"role":"user","content":"and?"}`},
@@ -426,7 +498,7 @@ func TestImages(t *testing.T) {
 }
 
 func TestConvertFails(t *testing.T) {
-	if _, err := provider.Convert(t.Context(), contextOf(hi), "nobody", nil); !errors.Is(err, provider.ErrAPI) {
+	if _, err := provider.Convert(t.Context(), contextOf(hi), "cohere", nil); !errors.Is(err, provider.ErrAPI) {
 		t.Errorf("an API that does not exist: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -445,5 +517,35 @@ func TestManyLosses(t *testing.T) {
 	r, err := provider.Convert(t.Context(), contextOf(messages...), provider.Anthropic, nil)
 	if err != nil || len(r.Lost) != provider.MaxLosses || r.MoreLost != 7 || string(r.Body()) != `{"messages":[]}` {
 		t.Errorf("%d, %d more, %v: %s", len(r.Lost), r.MoreLost, err, r.Body())
+	}
+}
+
+// Work is linear: what is said of ten calls is said of ten thousand in a moment, whatever their ids and their order.
+func TestManyCalls(t *testing.T) {
+	const n = 10_000
+	var same, uses, backwards []string
+	for i := range n {
+		same = append(same, `{"type":"toolCall","id":"c","name":"f","arguments":{}}`)
+		uses = append(uses, fmt.Sprintf(`{"type":"tool_use","id":"c%d","name":"f","input":{}}`, i))
+		backwards = append(backwards, fmt.Sprintf(`{"type":"tool_result","tool_use_id":"c%d","content":"x"}`, n-1-i))
+	}
+	assistant := func(list []string) string {
+		return `{"role":"assistant","content":[` + strings.Join(list, ",") + `]}`
+	}
+	for name, messages := range map[string][]string{
+		"one id":         {hi, assistant(same)},
+		"results later":  {hi, assistant(uses), `{"role":"user","content":[{"type":"text","text":"first"},` + strings.Join(backwards, ",") + `]}`},
+		"results alone":  {hi, `{"role":"user","content":[` + strings.Join(backwards, ",") + `]}`},
+		"answers in row": append([]string{hi}, slices.Repeat([]string{assistant(same[:1])}, n)...),
+	} {
+		for _, api := range provider.APIs() {
+			r, err := provider.Convert(t.Context(), contextOf(messages...), api, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wrong := check(r); wrong != "" {
+				t.Errorf("%s, %s: %.200s", name, api, wrong)
+			}
+		}
 	}
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// settleIDs gives each call the id under which it is sent: its own if the API takes it, else one made of it. The same
+// settleIDs chooses the id under which each call is sent: its own if the API takes it, else one made of it. The same
 // context has the same ids every time, so that what a provider has cached counts.
 func (c *converter) settleIDs() {
-	used := map[string]bool{}
+	used := map[string]int{} // by id, the number of those that were made of it
 	for i, t := range c.turns {
 		if t.who != model {
 			continue
 		}
 		if !c.rules.global && (i == 0 || c.turns[i-1].who != model) {
-			clear(used)
+			used = map[string]int{} // a map that was large once takes as long to clear
 		}
 		for _, b := range t.blocks {
 			if b.kind == call {
@@ -29,7 +29,7 @@ func (c *converter) settleIDs() {
 	}
 }
 
-func (c *converter) settleID(t *turn, b *block, used map[string]bool) {
+func (c *converter) settleID(t *turn, b *block, used map[string]int) {
 	k := b.call
 	if c.rules.maxID == 0 {
 		c.settleName(k)
@@ -37,11 +37,12 @@ func (c *converter) settleID(t *turn, b *block, used map[string]bool) {
 	}
 	id := c.acceptable(k.id, b.asIs)
 	k.sentID = id
-	for n := 2; used[k.sentID]; n++ { // ends: one of len(used)+1 numbers is free
-		tail := "_" + strconv.Itoa(n)
+	for used[k.sentID] > 0 { // ends: the numbers of an id are taken in their order, and each call takes one
+		used[id]++
+		tail := "_" + strconv.Itoa(used[id])
 		k.sentID = id[:min(len(id), c.rules.maxID-len(tail))] + tail
 	}
-	used[k.sentID] = true
+	used[k.sentID]++
 	a, same := k.answer, k.sentID == k.id
 	switch {
 	case !same, isHosted(b) && (!a.asIs || a.typ != b.typ+"_output"): // a text is no result of OpenAI's own tools

@@ -57,9 +57,10 @@ func (c *converter) match() {
 }
 
 func (c *converter) matchResults(t *turn, waiting map[string][]queue) {
-	for i := 0; i < len(t.blocks); i++ {
-		b := t.blocks[i]
+	kept := t.blocks[:0:0]
+	for _, b := range t.blocks {
 		if b.kind != result {
+			kept = append(kept, b)
 			continue
 		}
 		k := b.result.id
@@ -70,17 +71,17 @@ func (c *converter) matchResults(t *turn, waiting map[string][]queue) {
 		}
 		list := waiting[k]
 		if len(list) == 0 {
-			orphan := c.orphan(t, b)
-			t.blocks = append(t.blocks[:i:i], append(orphan, t.blocks[i+1:]...)...)
-			i += len(orphan) - 1
+			kept = append(kept, c.orphan(t, b)...)
 			continue
 		}
+		kept = append(kept, b)
 		q := &list[len(list)-1]
 		b.result.call, q.calls[0].answer = q.calls[0], b
 		if q.calls = q.calls[1:]; len(q.calls) == 0 {
 			waiting[k] = list[:len(list)-1]
 		}
 	}
+	t.blocks = kept
 }
 
 // orphan returns what a result says that answers no call.

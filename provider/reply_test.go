@@ -91,7 +91,7 @@ func TestReadReplyFails(t *testing.T) {
 		want error
 		says string
 	}{
-		"no such API":      {"nobody", `{}`, provider.ErrAPI, `"nobody"`},
+		"no such API":      {"cohere", `{}`, provider.ErrAPI, `"cohere"`},
 		"an error":         {provider.Anthropic, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, provider.ErrReply, "Overloaded"},
 		"no JSON":          {provider.Anthropic, `data: {}`, provider.ErrReply, "not one JSON object"},
 		"nothing":          {provider.Gemini, ``, provider.ErrReply, "not one JSON object"},

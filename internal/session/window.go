@@ -29,7 +29,8 @@ func (h *Handle) ContextOf(
 	return out, h.images.PutBack(ctx, h.State(), &out)
 }
 
-// OpenCalls returns the tool calls of the context that have no result. It reads no image.
+// OpenCalls returns the tool calls of the context that have no result. It reads no image: arguments that hold one
+// have its reference.
 func (h *Handle) OpenCalls(ctx context.Context) ([]transcript.ToolCall, error) {
 	win, items, err := h.window(ctx)
 	if err != nil {
