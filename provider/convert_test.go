@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/provider"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -520,32 +522,46 @@ func TestManyLosses(t *testing.T) {
 	}
 }
 
-// Work is linear: what is said of ten calls is said of ten thousand in a moment, whatever their ids and their order.
+// Work is linear in the calls of a message and in its messages, whatever their ids and their order.
 func TestManyCalls(t *testing.T) {
-	const n = 10_000
-	var same, uses, backwards []string
-	for i := range n {
-		same = append(same, `{"type":"toolCall","id":"c","name":"f","arguments":{}}`)
-		uses = append(uses, fmt.Sprintf(`{"type":"tool_use","id":"c%d","name":"f","input":{}}`, i))
-		backwards = append(backwards, fmt.Sprintf(`{"type":"tool_result","tool_use_id":"c%d","content":"x"}`, n-1-i))
+	testutil.SkipSizes(t)
+	repeated := func(n int, format string) string {
+		list := make([]string, n)
+		for i := range n {
+			list[i] = strings.ReplaceAll(format, "#", strconv.Itoa(n-i))
+		}
+		return strings.Join(list, ",")
 	}
-	assistant := func(list []string) string {
-		return `{"role":"assistant","content":[` + strings.Join(list, ",") + `]}`
-	}
-	for name, messages := range map[string][]string{
-		"one id":         {hi, assistant(same)},
-		"results later":  {hi, assistant(uses), `{"role":"user","content":[{"type":"text","text":"first"},` + strings.Join(backwards, ",") + `]}`},
-		"results alone":  {hi, `{"role":"user","content":[` + strings.Join(backwards, ",") + `]}`},
-		"answers in row": append([]string{hi}, slices.Repeat([]string{assistant(same[:1])}, n)...),
+	const call = `{"type":"tool_use","id":"c#","name":"f","input":{}}`
+	const result = `{"type":"tool_result","tool_use_id":"c#","content":"x"}`
+	for name, messages := range map[string]func(n int) []string{
+		"one id": func(n int) []string {
+			return []string{`{"role":"assistant","content":[` + repeated(n, strings.ReplaceAll(call, "#", "")) + `]}`}
+		},
+		"results later": func(n int) []string {
+			return []string{
+				`{"role":"assistant","content":[` + repeated(n, call) + `]}`,
+				`{"role":"user","content":[{"type":"text","text":"first"},` + repeated(n, result) + `]}`,
+			}
+		},
+		"results alone": func(n int) []string { return []string{`{"role":"user","content":[` + repeated(n, result) + `]}`} },
+		"answers in a row": func(n int) []string {
+			return slices.Repeat([]string{`{"role":"assistant","content":[` + call + `]}`}, n)
+		},
 	} {
 		for _, api := range provider.APIs() {
-			r, err := provider.Convert(t.Context(), contextOf(messages...), api, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if wrong := check(r); wrong != "" {
-				t.Errorf("%s, %s: %.200s", name, api, wrong)
-			}
+			testutil.Linear(t, name+", "+string(api), 300, func(n int) func() {
+				c := contextOf(messages(n)...)
+				return func() {
+					r, err := provider.Convert(t.Context(), c, api, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if wrong := check(r); wrong != "" {
+						t.Errorf("%s, %s: %.200s", name, api, wrong)
+					}
+				}
+			})
 		}
 	}
 }
