@@ -3,11 +3,13 @@ package coppice
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/gc"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/repair"
+	"github.com/coppice-go/coppice/internal/transfer"
 )
 
 // Verify reads a session, "" = every session of the store, and reports what is damaged or missing. deep
@@ -18,11 +20,28 @@ func (s *Store) Verify(ctx context.Context, id string, deep bool) (Report, error
 		func(cfg journal.Config) (check.Report, error) { return check.Verify(ctx, cfg, deep) })
 }
 
-// Repair makes a damaged session usable again, "" = every one: it recovers the intact data, and destroys
-// nothing. With dryRun it only reports what it would do.
+// Repair makes a damaged session usable again, "" = every one: it recovers bytes from wherever they still exist, with
+// Options.Reread from an imported file too, and destroys none. What is nowhere is recorded as lost. It reads its result
+// before it returns: a problem that is ErrCorrupt is damage that it could not repair. With dryRun it only reports what it
+// would do.
 func (s *Store) Repair(ctx context.Context, id string, dryRun bool) (Report, error) {
 	return s.maintain("repair", id,
-		func(cfg journal.Config) (check.Report, error) { return repair.Repair(ctx, cfg, dryRun) })
+		func(cfg journal.Config) (check.Report, error) { return repair.Repair(ctx, cfg, s.again(), dryRun) })
+}
+
+// again is how a repair reads an imported file once more; nil = not at all.
+func (s *Store) again() repair.Reread {
+	read := s.o.Reread
+	if read == nil {
+		return nil
+	}
+	return func(open func() (io.ReadCloser, error), image func(string, []byte) error) (repair.Imported, error) {
+		a, err := transfer.Reread(read(open), 0, image)
+		if err != nil {
+			return nil, err
+		}
+		return a, nil
+	}
 }
 
 // GC removes the objects of a session, "" = of every session, that are no longer referenced and never can
@@ -60,9 +79,9 @@ func problem(op string, p *check.Problem) *Error {
 	return e
 }
 
-// Kind says in a word what a problem of a Report is: damaged, missing, mismatch and lost are damage
-// (ErrCorrupt); torn-tail, foreign-bytes, foreign-object, no-checkpoint, leftover, tree and too-new are
-// notes; rebuilt and salvaged say what Repair did. "" for any other error.
+// Kind says in a word what a problem of a Report is: damaged, missing and mismatch are damage
+// (ErrCorrupt); lost is what a repair recorded, because nothing could bring it back; torn-tail, foreign-bytes,
+// foreign-object, no-checkpoint, leftover, tree and too-new are notes; rebuilt and salvaged say what Repair did. "" for any other error.
 func (e *Error) Kind() string {
 	if p, ok := errors.AsType[*check.Problem](e.Err); ok {
 		return string(p.Kind)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"iter"
 	"strings"
 
@@ -163,9 +164,25 @@ func sameText(have, want string) bool {
 }
 
 // Export writes a session as it was imported: the exact bytes if they were not pi v3, otherwise the
-// imported lines. For a session that was not imported it writes every line, as pi v3 JSONL.
+// imported lines. For a session that was not imported it writes every line, as pi v3 JSONL. Bytes that were kept beside
+// the lines are all that it needs: it writes them of a session that is too damaged to be opened, too.
 func (s *Store) Export(ctx context.Context, id string, w io.Writer) error {
-	return fail("export", id, s.export(ctx, id, func(h *Session) error { return transfer.Original(ctx, h.h, w) }))
+	opened := false
+	err := s.export(ctx, id, func(h *Session) error {
+		opened = true
+		return transfer.Original(ctx, h.h, w)
+	})
+	if opened || !errors.Is(err, ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDeleted) {
+		return fail("export", id, err)
+	}
+	h, serr := s.session(id, nil)
+	if serr == nil {
+		serr = transfer.Rescue(ctx, h.config(), w)
+	}
+	if serr == nil || !errors.Is(serr, fs.ErrNotExist) {
+		err = serr
+	}
+	return fail("export", id, err)
 }
 
 // ExportPi writes a session as a pi v3 file: the header and every entry, with images. If the head is not

@@ -83,7 +83,7 @@ var table = []edge{
 	{dir: "internal/session", ours: join(pure, storage, "internal/blob", "internal/parallel", "internal/shortid",
 		"internal/journal/...")},
 	{dir: "internal/transfer", ours: join(pure, "backend", "internal/blob", "internal/layout", "internal/rawjson",
-		"internal/journal/...", "internal/journal", "internal/session")},
+		"internal/journal/...", "internal/journal", "internal/segment", "internal/session")},
 	{dir: "internal/listing", ours: join(pure, "backend", "internal/layout", "internal/parallel")},
 	{dir: "internal/check", ours: join(pure, storage, log, "internal/blob", "internal/journal/...")},
 	{dir: "internal/gc", ours: join(pure, storage, log, "internal/check")},

@@ -34,7 +34,6 @@ const (
 	Missing Kind = "missing" // something names it, and it is not there
 	// intact in itself, but it is not what refers to it says: another session's, out of order.
 	Mismatch Kind = "mismatch"
-	Lost     Kind = "lost" // repaired over: what nothing could bring back, and has a stand-in now
 
 	TooNew Kind = "too-new" // intact, of a format that this program does not read
 	// bytes of a write that was never acknowledged; the next writer moves them aside.
@@ -45,12 +44,14 @@ const (
 	Leftover      Kind = "leftover"       // of a session that is deleted or never came to be, or of a repair
 	Tree          Kind = "tree"           // an orphan, a cycle: as it was committed
 
+	// what nothing could bring back: a repair recorded it, and the session is whole without it
+	Lost     Kind = "lost"
 	Rebuilt  Kind = "rebuilt"  // Repair wrote it anew from the rest
 	Salvaged Kind = "salvaged" // Repair took what is intact over into another object
 )
 
-// Damage reports whether the kind means that something is lost or cannot be trusted.
-func (k Kind) Damage() bool { return k == Damaged || k == Missing || k == Mismatch || k == Lost }
+// Damage reports whether the kind means that something cannot be trusted, or is lost and was not repaired over.
+func (k Kind) Damage() bool { return k == Damaged || k == Missing || k == Mismatch }
 
 // Problem is one finding.
 type Problem struct {

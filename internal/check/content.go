@@ -130,16 +130,18 @@ func (v *verifier) content(ctx context.Context) error {
 			if len(v.inv.Originals) > 0 { // parts without a list
 				key = layout.OriginalListKey(v.id, v.st.Original)
 			}
-			v.note(Missing, key, 0, errGone, "the bytes that were imported")
+			if !v.recorded(layout.OriginalKey(v.id, v.st.Original)) && !v.recorded(layout.OriginalListKey(v.id, v.st.Original)) {
+				v.note(Missing, key, 0, errGone, "the bytes that were imported")
+			}
 		}
 	}
 	for _, name := range sorted(v.aside) {
-		if _, ok := v.inv.Torn[name]; !ok {
+		if _, ok := v.inv.Torn[name]; !ok && !v.recorded(layout.SessionPrefix(v.id)+name) {
 			v.note(Missing, layout.SessionPrefix(v.id)+name, 0, errGone, "bytes that were moved aside")
 		}
 	}
 	for _, sum := range sorted(v.blobs) {
-		if _, ok := v.inv.Blobs[sum]; !ok {
+		if _, ok := v.inv.Blobs[sum]; !ok && !v.recorded(layout.BlobKey(v.id, sum)) {
 			v.note(Missing, layout.BlobKey(v.id, sum), 0, errGone, "an image that an entry shows")
 		}
 	}

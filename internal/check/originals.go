@@ -50,7 +50,7 @@ func (v *verifier) parts(ctx context.Context, sum string, read map[string]bool) 
 	whole, fine := sha256.New(), true
 	for _, part := range parts {
 		if _, ok := v.inv.Originals[part]; !ok {
-			if fine = false; !read[part] {
+			if fine = false; !read[part] && !v.recorded(layout.OriginalKey(v.id, part)) {
 				v.note(Missing, layout.OriginalKey(v.id, part), 0, errGone, "a part of the bytes that were imported")
 			}
 			read[part] = true

@@ -289,6 +289,9 @@ func (v *verifier) takeSkeleton(sk *codec.Skeleton) {
 			}
 		}
 	}
+	for i := range sk.Len() {
+		v.lostRow(sk, i)
+	}
 	if v.tree != nil && v.tree.AddSkeleton(sk) != nil {
 		v.tree = nil
 	}

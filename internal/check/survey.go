@@ -30,6 +30,8 @@ type Survey struct {
 	Snapshots []*checkpoint.Object // intact ones, oldest first
 	Remap     bool                 // index objects are damaged
 	Epoch     uint64               // the highest that anything names
+	Inventory *Inventory
+	Recorded  map[string]bool // objects that a repair recorded as lost, by key within the session
 }
 
 // Part is a segment of the log, or the place of one.
@@ -43,6 +45,17 @@ type Part struct {
 	Key         uint64    // of its commit lines, where something beside it knows that
 }
 
+// Bad returns the keys in which there is damage.
+func (s *Survey) Bad() map[string]bool {
+	bad := map[string]bool{}
+	for _, p := range s.Problems {
+		if p.Kind.Damage() {
+			bad[p.Object] = true
+		}
+	}
+	return bad
+}
+
 // Look surveys cfg's session. It writes nothing.
 func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 	v := newVerifier(cfg, true)
@@ -54,7 +67,13 @@ func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 	if err := v.run(ctx); err != nil {
 		return nil, err
 	}
-	s := &Survey{Report: *v.r, Disk: v.disk, Deleted: v.deleted, Object: v.o, State: v.st}
+	s := &Survey{
+		Report: *v.r, Disk: v.disk, Deleted: v.deleted, Object: v.o, State: v.st, Inventory: v.inv,
+	}
+	s.Recorded = map[string]bool{}
+	for name := range v.lost {
+		s.Recorded[name] = true
+	}
 	if s.Deleted {
 		return s, nil
 	}
@@ -64,12 +83,9 @@ func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 			s.Epoch = max(s.Epoch, sum.Epoch)
 		}
 	}
-	bad := map[string]bool{}
-	for _, p := range v.r.Problems {
-		if p.Kind.Damage() {
-			bad[p.Object] = true
-			s.Remap = s.Remap || strings.HasPrefix(p.Object, layout.SessionPrefix(v.id)+layout.Index)
-		}
+	bad := s.Bad()
+	for key := range bad {
+		s.Remap = s.Remap || strings.HasPrefix(key, layout.SessionPrefix(v.id)+layout.Index)
 	}
 	for _, info := range v.inv.Snapshots {
 		if p, _, err := v.get(ctx, info.Key, backend.Range{}); err != nil {

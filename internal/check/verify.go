@@ -54,6 +54,9 @@ type verifier struct {
 	blobs   map[string]bool // images that entries refer to
 	aside   map[string]bool // torn objects that commits name
 	deleted bool
+
+	lost     map[string]uint64 // objects that a repair recorded as lost, by key within the session: the entry that says so
+	standIns []span            // entries that a repair put in the place of lost ones
 }
 
 // wish is an entry that something says has an ordinal.
@@ -65,7 +68,7 @@ func newVerifier(cfg journal.Config, deep bool) *verifier {
 	return &verifier{
 		cfg: cfg, b: cfg.Backend, id: cfg.Session, disk: disk, deep: deep, r: &Report{Sessions: 1},
 		tree: transcript.NewTreeBuilder(), wishes: map[uint64][]wish{},
-		blobs: map[string]bool{}, aside: map[string]bool{},
+		blobs: map[string]bool{}, aside: map[string]bool{}, lost: map[string]uint64{},
 	}
 }
 
@@ -85,6 +88,7 @@ func (v *verifier) run(ctx context.Context) error {
 		}
 	}
 	v.places()
+	v.losses()
 	v.diagnostics()
 	return nil
 }

@@ -228,6 +228,8 @@ func (c *cli) original(
 ) (losses interop.Losses, err error) {
 	is, was, err := c.extents(ctx, st, id)
 	switch {
+	case errors.Is(err, coppice.ErrCorrupt) || errors.Is(err, fs.ErrNotExist):
+		return c.originalAlone(ctx, st, id, w, err)
 	case err != nil:
 		return nil, err
 	case was.entries < 0:
@@ -258,6 +260,16 @@ func (c *cli) original(
 		return st.Export(ctx, id, w)
 	})
 	return losses, err
+}
+
+// originalAlone writes the imported bytes of a session that is damaged, so that what was added since cannot be read.
+func (c *cli) originalAlone(
+	ctx context.Context, st *countedStore, id string, w io.Writer, damage error,
+) (interop.Losses, error) {
+	if err := st.Export(ctx, id, w); err != nil {
+		return nil, errors.Join(damage, err)
+	}
+	return interop.Losses{"what was added since the import: the session is damaged, and `coppice repair` recovers it": 1}, nil
 }
 
 // extent is the length of a session in entries, and the ordinal of its head; -1 = before the first

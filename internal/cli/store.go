@@ -16,6 +16,7 @@ import (
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/internal/trace"
+	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/searchindex"
 )
@@ -166,7 +167,7 @@ func (c *cli) openStore(ctx context.Context) (*countedStore, error) {
 		return nil, fmt.Errorf("open store %s: %w", url, err)
 	}
 	st := &countedStore{url: url, b: trace.New(b)}
-	o := &coppice.Options{SingleWriter: c.singleWriter, Now: c.now}
+	o := &coppice.Options{SingleWriter: c.singleWriter, Now: c.now, Reread: formats.Reread}
 	if file := c.indexFile(url); file != "" {
 		r := searchindex.NewRecorderAt(file)
 		o.Hooks = coppice.Hooks{AfterCommit: r.AfterCommit, Closing: func(s *coppice.Store) { c.remember(ctx, s, r) }}

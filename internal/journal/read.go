@@ -57,6 +57,11 @@ func (j *Journal) WriteOriginal(ctx context.Context, sum string, w io.Writer) er
 	return j.store.WriteOriginal(ctx, sum, w)
 }
 
+// WriteOriginal writes the bytes of an imported file of cfg's session, whether the session can be opened or not.
+func WriteOriginal(ctx context.Context, cfg Config, sum string, w io.Writer) error {
+	return toolsFor(cfg).store.WriteOriginal(ctx, sum, w)
+}
+
 // Snapshot writes an immutable copy of st, which names no segment: state, head and working context with
 // one read (I9). Each has a name of its own, so one commit may have several, with different tags.
 func (j *Journal) Snapshot(ctx context.Context, st *state.State, tag string) (snapshot.Info, error) {

@@ -10,10 +10,15 @@ import (
 
 // Damaged is a part of the log that does not verify as a whole, and what else is known of it.
 type Damaged struct {
-	Lines       []Line // what was read of it, in order
-	First, End  uint64 // ordinals; End 0 = not known
-	Seq, EndSeq uint64 // of its commits; EndSeq 0 = not known
-	Bodies      map[uint64][]byte
+	Lines       []Line            // what was read of it, in order
+	Others      [][]Line          // what was read of it in another form: the plain one beside the sealed one
+	First, End  uint64            // ordinals; End 0 = not known
+	Seq, EndSeq uint64            // of its commits; EndSeq 0 = not known
+	Bodies      map[uint64][]byte // of entries that something else holds, by ordinal
+	IDs         map[uint64]string // of entries, where something names them
+	// lines of which something says whether they are commit lines
+	Marks   map[uint64]bool
+	Records map[uint64]*checkpoint.Record // commit lines that something else holds, by ordinal
 }
 
 // Line is a line of a damaged part: an entry or a commit line that is by itself, or neither.
@@ -25,6 +30,7 @@ type Line struct {
 	At     uint64             // its ordinal, where First is set: it is the first of a segment
 	First  bool
 	gap    bool // no line at all: something between two segments
+	sure   bool // a checksum covers it
 }
 
 // Parse splits what was read of a segment into lines. Commit lines are told by key. The header line and the
@@ -57,9 +63,10 @@ func Parse(raw []byte, key uint64, opening int) []Line {
 			if before != nil && rec.Covers(before.Self, raw[since:start]) {
 				for i := from; i < len(out); i++ {
 					out[i].read()
+					out[i].sure = true
 				}
 			}
-			l.Record, l.ID = &rec, rec.ID
+			l.Record, l.ID, l.sure = &rec, rec.ID, true
 			before, from, since = &rec, len(out)+1, pos
 		} else if whole && !looksCommit(line) {
 			l.read()
@@ -98,9 +105,31 @@ type run struct {
 	at       uint64
 }
 
+// place assigns lines of every form that was read their ordinals, and what else is known of commit lines. Where forms
+// differ, a line that a checksum covers counts.
+func (d *Damaged) place() map[uint64]*Line {
+	slots := d.align()
+	for _, other := range d.Others {
+		beside := *d
+		beside.Lines = other
+		for ord, l := range beside.align() {
+			if have := slots[ord]; have == nil || l.sure && !have.sure {
+				slots[ord] = l
+			}
+		}
+	}
+	for ord, rec := range d.Records {
+		if have := slots[ord]; ord >= d.First && (d.End == 0 || ord < d.End) && (have == nil || have.Record == nil) {
+			slots[ord] = &Line{ID: rec.ID, Record: rec, sure: true}
+		}
+	}
+	return slots
+}
+
 // align assigns each good line its ordinal. Lines that are no good count one each, unless a commit line
 // after them, or the end of the part, says how many there were.
 func (d *Damaged) align() map[uint64]*Line {
+	where := d.where()
 	var runs []run
 	for i := 0; i < len(d.Lines); i++ {
 		if !d.Lines[i].good() {
@@ -129,7 +158,7 @@ func (d *Damaged) align() map[uint64]*Line {
 		r.at = at
 		if n := uint64(r.to - r.from); !sure {
 			r.at = max(at, next+d.lostCommits(r, seq))
-			if at, ok := d.anchor(r); ok && at >= next {
+			if at, ok := d.anchor(r, where); ok && at >= next {
 				r.at = at
 			} else if k == len(runs)-1 && d.End > 0 && r.to == len(d.Lines) && d.End >= next+n {
 				r.at = d.End - n
@@ -161,9 +190,33 @@ func (d *Damaged) lostCommits(r *run, seq uint64) uint64 {
 	return 0
 }
 
-// anchor finds the ordinal at which a run begins: by the first commit in it, from that on, whose head is an
-// entry of the run, for a commit line names its head by id and by ordinal.
-func (d *Damaged) anchor(r *run) (uint64, bool) {
+// where returns the ordinals of the part's lines that are known by their ids. An id that is there twice is left out.
+func (d *Damaged) where() map[string]uint64 {
+	out, twice := map[string]uint64{}, map[string]bool{}
+	for ord, id := range d.IDs {
+		if ord < d.First || d.End > 0 && ord >= d.End {
+			continue
+		}
+		if _, dup := out[id]; dup {
+			twice[id] = true
+		}
+		out[id] = ord
+	}
+	for id := range twice {
+		delete(out, id)
+	}
+	return out
+}
+
+// anchor finds the ordinal at which a run begins: by the first line in it whose ordinal something names; else by the
+// first commit in it, from that on, whose head is an entry of the run, for a commit line names its head by id and by
+// ordinal.
+func (d *Damaged) anchor(r *run, where map[string]uint64) (uint64, bool) {
+	for i := r.from; i < r.to; i++ {
+		if ord, ok := where[d.Lines[i].ID]; ok && ord >= uint64(i-r.from) {
+			return ord - uint64(i-r.from), true
+		}
+	}
 	at := map[string]int{}
 	for i := r.from; i < r.to; i++ {
 		l := &d.Lines[i]
@@ -189,8 +242,9 @@ type Commit struct {
 type Entry struct {
 	Ord  uint64
 	Raw  []byte // nil = lost
-	ID   string
+	ID   string // of a lost one: where something names it
 	From string // id of its parent; "" = a root
+	sure bool   // a checksum covers Raw
 }
 
 // Commits puts the part together: every ordinal and every commit of it, known or lost. Where lines contradict
@@ -201,6 +255,7 @@ func (d *Damaged) Commits() []Commit {
 		return out
 	}
 	sure := *d
+	sure.Others = nil
 	for i := range d.Lines {
 		if !d.Lines[i].good() {
 			sure.Lines = d.Lines[:i]
@@ -223,7 +278,7 @@ func (d *Damaged) fits(list []Commit) bool {
 }
 
 func (d *Damaged) commits() []Commit {
-	slots := d.align()
+	slots := d.place()
 	end := d.End
 	for ord, l := range slots {
 		if d.End == 0 && l.Record != nil {
@@ -256,18 +311,18 @@ func (d *Damaged) commits() []Commit {
 }
 
 // entry takes the line at an ordinal, or what a checkpoint or a snapshot holds of it. Where both have the entry by its
-// id, theirs counts: their checksums verify, and a damaged line may still parse.
+// id, theirs counts: their checksums verify, and a damaged line may still parse, with another id too.
 func (d *Damaged) entry(ord uint64, l *Line) Entry {
 	body := d.Bodies[ord]
-	if h, err := segment.Entry(ord, body); body != nil && err == nil && (l == nil || h.ID == l.ID) {
-		return Entry{Ord: ord, Raw: body, ID: h.ID, From: h.ParentID}
+	if h, err := segment.Entry(ord, body); body != nil && err == nil && (l == nil || !l.sure || h.ID == l.ID) {
+		return Entry{Ord: ord, Raw: body, ID: h.ID, From: h.ParentID, sure: true}
 	}
 	if l != nil {
 		if h, err := segment.Entry(ord, l.Raw); err == nil {
-			return Entry{Ord: ord, Raw: l.Raw, ID: h.ID, From: h.ParentID}
+			return Entry{Ord: ord, Raw: l.Raw, ID: h.ID, From: h.ParentID, sure: l.sure}
 		}
 	}
-	return Entry{Ord: ord}
+	return Entry{Ord: ord, ID: d.IDs[ord]}
 }
 
 // commitLines says which of the lost lines were commits: before each commit that is known, and at the end,
@@ -276,8 +331,17 @@ func (d *Damaged) commitLines(slots map[uint64]*Line, end uint64) map[uint64]boo
 	marked := map[uint64]bool{}
 	from, seq := d.First, d.Seq
 	mark := func(to, lost uint64) {
+		for ord := from; ord < end && lost > 0; ord++ {
+			if l := slots[ord]; l != nil && l.Record != nil {
+				break
+			} else if l == nil && d.Marks[ord] {
+				marked[ord] = true
+				lost--
+			}
+		}
 		for ord := to; ord > from && lost > 0; ord-- {
-			if slots[ord-1] == nil && d.Bodies[ord-1] == nil {
+			_, said := d.Marks[ord-1]
+			if slots[ord-1] == nil && d.Bodies[ord-1] == nil && d.IDs[ord-1] == "" && !said {
 				marked[ord-1] = true
 				lost--
 			}

@@ -2,8 +2,10 @@ package repair
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -12,6 +14,7 @@ type writer struct {
 	*repair
 	made  *made
 	known map[string]int64 // ordinals of entries by id
+	ids   map[int64]string // and the other way
 	exact bool             // the head before is the one that the lines after it build upon
 }
 
@@ -68,7 +71,7 @@ func (w *writer) commit(c *Commit, after string) error {
 // guess says what it can of a commit whose line is lost: what the lineage of a checkpoint or a snapshot
 // tells, and else that the head is its last entry.
 func (w *writer) guess(rec *checkpoint.Record, c *Commit, after string) error {
-	id, now, err := w.made.id(w.cfg)
+	id, now, err := newID(w.cfg)
 	if err != nil {
 		return err
 	}
@@ -121,44 +124,62 @@ func (w *writer) entries(c *Commit, head int64) (raws [][]byte, parents []int64,
 				return nil, nil, err
 			}
 		}
-		w.known[e.ID] = int64(e.Ord)
+		w.known[e.ID], w.ids[int64(e.Ord)] = int64(e.Ord), e.ID
 		prev = int64(e.Ord)
 		raws, parents = append(raws, e.Raw), append(parents, parent)
 	}
 	return raws, parents, nil
 }
 
-// lostEntry makes the stand-in for an entry of which nothing is left. Its id is the one that the entry
-// after it names as its parent, where nothing else has that.
+// lostEntry makes the stand-in for an entry of which nothing is left. Its id is its own where something names that,
+// else the one that the entry after it names as its parent, where nothing else has it.
 func (w *writer) lostEntry(c *Commit, i int, parent int64) error {
 	e := &c.Entries[i]
-	id, now, err := w.made.id(w.cfg)
+	id, now, err := newID(w.cfg)
 	if err != nil {
 		return err
 	}
-	e.ID = id
+	if _, taken := w.known[e.ID]; e.ID == "" || taken {
+		e.ID = w.idOf(c, i, id)
+	}
+	e.Raw, err = lostLine(e.ID, w.ids[parent], now, map[string]any{
+		"customType": check.LostType,
+		"data":       map[string]any{"ordinal": e.Ord, "torn": w.torn},
+	})
+	return err
+}
+
+// idOf returns the id of a lost entry as the lines around it name it; fresh where none does.
+func (w *writer) idOf(c *Commit, i int, fresh string) string {
 	if i+1 < len(c.Entries) {
 		if from := c.Entries[i+1].From; from != "" {
 			if _, taken := w.known[from]; !taken {
-				e.ID = from
+				return from
 			}
 		}
-	} else if c.Record != nil && c.Record.HeadOrd == int64(e.Ord) {
-		e.ID = c.Record.Head
+		return fresh
 	}
-	above := ""
-	for id, ord := range w.known {
-		if ord == parent {
-			above = id
-		}
+	if rec := c.Record; rec != nil && rec.HeadOrd == int64(c.Entries[i].Ord) && rec.Head != "" {
+		return rec.Head
 	}
-	body, err := json.Marshal(map[string]any{
-		"customType": "coppice.lost",
-		"data":       map[string]any{"ordinal": e.Ord, "torn": w.torn},
+	return fresh
+}
+
+// lostObject makes the entry that records the loss of an object.
+func lostObject(l loss, id, parent string, now time.Time) ([]byte, error) {
+	data := map[string]any{"kind": string(l.how)}
+	if l.torn != "" {
+		data["torn"] = l.torn
+	}
+	return lostLine(id, parent, now, map[string]any{
+		"customType": check.LostType, "targetId": l.name, "data": data,
 	})
+}
+
+func lostLine(id, parent string, now time.Time, fields map[string]any) ([]byte, error) {
+	body, err := json.Marshal(fields)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e.Raw, err = transcript.Draft{Type: "custom", Body: body}.Line(e.ID, above, now)
-	return err
+	return transcript.Draft{Type: "custom", Body: body}.Line(id, parent, now)
 }

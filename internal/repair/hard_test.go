@@ -134,7 +134,7 @@ func TestRepairInterrupted(t *testing.T) {
 				cut := func() *proof.World { return from(t, kind, all, key, all[key][:len(all[key])*2/3], w.Lim) }
 				for hurt, what := range interrupted(t, cut) {
 					what = key + ", " + what
-					if _, err := repair.Repair(context.Background(), hurt.Config("s1"), false); err != nil {
+					if _, err := repair.Repair(context.Background(), hurt.Config("s1"), nil, false); err != nil {
 						t.Fatalf("%s: the second run: %v", what, err)
 					}
 					if lost := missing(t, what, want, healthy(hurt, what)); lost > 8 {
@@ -162,7 +162,7 @@ func interrupted(t *testing.T, damaged func() *proof.World) iter.Seq2[*proof.Wor
 				writes := func(c fault.Call) bool { return c.Op == "put" || c.Op == "append" || c.Op == "delete" }
 				faulty := fault.New(inner, 1, fault.Rule{When: writes, Skip: n, Count: -1, Kind: fk})
 				hurt.B = faulty
-				_, err := repair.Repair(context.Background(), hurt.Config("s1"), false)
+				_, err := repair.Repair(context.Background(), hurt.Config("s1"), nil, false)
 				hurt.B = inner
 				what := fmt.Sprintf("write %d %v", n, fk)
 				whole := len(faulty.Faults()) == 0 // so many writes it does not make

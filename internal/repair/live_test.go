@@ -66,7 +66,7 @@ func commitsBefore(t *testing.T, w *proof.World, live *journal.Journal, n int, w
 		}
 		return false
 	}})
-	_, err := repair.Repair(ctx, cfg, false)
+	_, err := repair.Repair(ctx, cfg, nil, false)
 	if calls < n {
 		return false, false
 	}

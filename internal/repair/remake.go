@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
@@ -20,53 +21,6 @@ import (
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-// know is what checkpoint and snapshots know beside the log.
-type know struct {
-	header    []byte
-	bodies    map[uint64][]byte
-	commits   map[uint64]checkpoint.Commit // by seq
-	documents map[uint64][]byte            // by seq
-	seq, next uint64                       // the newest commit that anything says of, and the ordinal after it
-}
-
-func (k *know) learn(s *check.Survey) {
-	k.bodies, k.commits, k.documents = map[uint64][]byte{}, map[uint64]checkpoint.Commit{}, map[uint64][]byte{}
-	reach := func(sum checkpoint.Summary) {
-		if next := sum.Entries + sum.Seq + 1; sum.Commit != "" && next > k.next {
-			k.seq, k.next = sum.Seq, next
-		}
-	}
-	all := s.Snapshots
-	if s.Object != nil {
-		all = append(all[:len(all):len(all)], s.Object)
-	}
-	for _, o := range all {
-		reach(o.Summary)
-		k.header = o.Header
-		k.documents[o.Summary.Seq] = o.Document
-		for _, c := range o.Lineage {
-			k.commits[c.Seq] = c
-		}
-		for ord, line := range o.Pool {
-			if l, err := transcript.ParseLine(line); err == nil && whole(l.Type) {
-				k.bodies[ord] = line
-			}
-		}
-	}
-	if s.Summary != nil {
-		reach(*s.Summary)
-	}
-}
-
-// whole reports whether a window keeps lines of this type as they are; others it may cut to their head.
-func whole(typ string) bool {
-	switch typ {
-	case "message", "compaction", "branch_summary", "custom_message":
-		return true
-	}
-	return false
-}
 
 // made is a part that was made anew, and what it lacks.
 type made struct {
@@ -81,7 +35,7 @@ func (m *made) told() string {
 		m.total, m.entries, m.commits, m.documents)
 }
 
-func (m *made) id(cfg journal.Config) (string, time.Time, error) {
+func newID(cfg journal.Config) (string, time.Time, error) {
 	now := cfg.Now().UTC().Truncate(time.Millisecond)
 	id, err := transcript.NewID(now, cfg.Rand)
 	return id, now, err
@@ -94,7 +48,7 @@ func (r *repair) part(ctx context.Context, parts []check.Part, last bool) error 
 	if p.Intact {
 		return r.intact(ctx, p)
 	}
-	d := Damaged{First: p.First, End: end.End, Seq: p.Seq, EndSeq: end.EndSeq, Bodies: r.bodies}
+	d := r.damaged(p.First, end.End, p.Seq, end.EndSeq)
 	if r.before != nil {
 		d.Seq = r.before.Summary.Seq + 1
 	}
@@ -111,29 +65,87 @@ func (r *repair) part(ctx context.Context, parts []check.Part, last bool) error 
 	if last {
 		r.bound(&d)
 	}
+	d.Marks = maps.Clone(d.Marks)
+	for i := range parts { // a segment ends with a commit line
+		if end := parts[i].End; end > parts[i].First && (i+1 < len(parts) || end == d.End) {
+			d.Marks[end-1] = true
+		}
+	}
 	return r.standIn(ctx, &d, name, r.follower(ctx, end))
 }
 
-// gather reads what is left of a damaged segment, and keeps its bytes aside.
+// gather reads what is left of a damaged segment, in both its forms, and keeps its bytes aside.
 func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key string, err error) {
-	obj, key, sealed, err := r.object(ctx, p.Seg)
-	if err != nil || key == "" {
-		return key, err
+	var forms [][]Line
+	for _, sealed := range []bool{true, false} {
+		obj, at, err := r.form(ctx, p.Seg, sealed)
+		if err != nil {
+			return key, err
+		}
+		if at == "" {
+			continue
+		}
+		if key == "" || r.bad[at] {
+			key = at
+		}
+		raw := obj
+		if sealed {
+			raw = lines(obj)
+			r.index(obj)
+		}
+		found := r.parse(raw, p)
+		for i := range found {
+			found[i].sure = found[i].sure || sealed // frames have checksums of their own
+		}
+		forms = append(forms, found)
+		if r.gone = append(r.gone, at); !r.dry {
+			if err := r.aside(ctx, p.Seg, obj); err != nil {
+				return key, err
+			}
+		}
 	}
-	raw := obj
-	if sealed {
-		raw = lines(obj)
+	if key == "" {
+		return "", nil
+	}
+	best := 0
+	for i := range forms {
+		if goodLines(forms[i]) > goodLines(forms[best]) {
+			best = i
+		}
 	}
 	d.Lines = append(d.Lines, Line{gap: true})
-	if found := r.parse(raw, p); len(found) > 0 {
+	for i, found := range forms {
+		if len(found) == 0 {
+			continue
+		}
 		found[0].At, found[0].First = p.First, true
-		d.Lines = append(d.Lines, found...)
+		if i == best {
+			d.Lines = append(d.Lines, found...)
+		} else {
+			d.Others = append(d.Others, found)
+		}
 	}
-	r.gone = append(r.gone, p.Seg.PlainKey(r.cfg.Session), p.Seg.SealedKey(r.cfg.Session))
-	if r.dry {
-		return key, nil
+	return key, nil
+}
+
+func goodLines(list []Line) (n int) {
+	for i := range list {
+		if list[i].good() {
+			n++
+		}
 	}
-	return key, r.aside(ctx, p.Seg, obj)
+	return n
+}
+
+// index takes in the rows of a damaged sealed segment whose index is intact.
+func (r *repair) index(obj []byte) {
+	idx, _, err := codec.DecodeSegmentIndex(obj, int64(len(obj)))
+	if err != nil || idx == nil {
+		return
+	}
+	if sk, err := idx.Skeleton(); err == nil && sk.Verify() == nil {
+		r.rows(sk)
+	}
 }
 
 // bound says where the newest part ends, by what checkpoint and snapshots know of it.
@@ -158,7 +170,7 @@ func (r *repair) bound(d *Damaged) {
 
 // standIn makes the segment that takes the place of a damaged one.
 func (r *repair) standIn(ctx context.Context, d *Damaged, object, follower string) error {
-	m, err := r.remake(d, follower)
+	m, err := r.remake(ctx, d, follower)
 	if err != nil || m.total == 0 {
 		return err
 	}
@@ -169,6 +181,7 @@ func (r *repair) standIn(ctx context.Context, d *Damaged, object, follower strin
 	r.note(kind, object, "entries %d to %d: %s; %s stands in its place", d.First, int64(m.State().Next)-1, m.told(),
 		m.Name().Name())
 	m.Follows(r.last, r.lastN)
+	r.see(m.State().Tail)
 	r.before, r.last = m.State(), m.Name().Name()
 	if r.dry {
 		return nil
@@ -202,6 +215,7 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	if c.Opening.Header != nil {
 		r.header = c.Opening.Header
 	}
+	r.see(c.Lines)
 	if p.Plain {
 		r.gone = append(r.gone, p.Seg.PlainKey(id))
 	}
@@ -257,9 +271,12 @@ func (r *repair) sealedBefore(
 
 // remake makes the commits of a damaged part anew. follower is the id of its last commit, where the segment
 // after it names that.
-func (r *repair) remake(d *Damaged, follower string) (*made, error) {
+func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*made, error) {
+	commits, err := r.recall(ctx, d)
+	if err != nil {
+		return nil, err
+	}
 	if r.before == nil && d.First == 0 && len(r.header) == 0 {
-		var err error
 		header := map[string]any{"type": "session", "version": 3, "id": r.cfg.Session}
 		if r.header, err = json.Marshal(header); err != nil {
 			return nil, err
@@ -270,11 +287,10 @@ func (r *repair) remake(d *Damaged, follower string) (*made, error) {
 		return nil, err
 	}
 	m := &made{Remake: rm}
-	w := writer{repair: r, made: m, known: map[string]int64{}, exact: true}
+	w := writer{repair: r, made: m, known: map[string]int64{}, ids: map[int64]string{}, exact: true}
 	if st := m.State(); st.HeadOrd >= 0 {
-		w.known[st.Summary.Entry] = st.HeadOrd
+		w.known[st.Summary.Entry], w.ids[st.HeadOrd] = st.HeadOrd, st.Summary.Entry
 	}
-	commits := d.Commits()
 	for i := range commits {
 		after := follower
 		if i+1 < len(commits) {
@@ -291,23 +307,31 @@ func (r *repair) remake(d *Damaged, follower string) (*made, error) {
 
 // object reads a segment's bytes as they are stored; key "" = there are none.
 func (r *repair) object(ctx context.Context, seg layout.Segment) (p []byte, key string, sealed bool, err error) {
-	if seg.Rnd == "" {
-		return nil, "", false, nil
-	}
 	for _, sealed := range []bool{true, false} {
-		key := seg.PlainKey(r.cfg.Session)
-		if sealed {
-			key = seg.SealedKey(r.cfg.Session)
-		}
-		p, _, err := r.cfg.Backend.Get(ctx, key, backend.Range{})
-		if err == nil {
-			return p, key, sealed, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, "", false, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		if p, key, err = r.form(ctx, seg, sealed); err != nil || key != "" {
+			return p, key, sealed, err
 		}
 	}
 	return nil, "", false, nil
+}
+
+// form reads one form of a segment; key "" = it is not there.
+func (r *repair) form(ctx context.Context, seg layout.Segment, sealed bool) (p []byte, key string, err error) {
+	if seg.Rnd == "" {
+		return nil, "", nil
+	}
+	key = seg.PlainKey(r.cfg.Session)
+	if sealed {
+		key = seg.SealedKey(r.cfg.Session)
+	}
+	p, _, err = r.cfg.Backend.Get(ctx, key, backend.Range{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+	}
+	return p, key, nil
 }
 
 // parse reads the lines of a damaged segment, with the key that its own prelude gives, even a damaged one.

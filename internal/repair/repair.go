@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 
 	"github.com/coppice-go/coppice/backend"
@@ -29,57 +30,114 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 const reason = "repair"
 
 // Repair makes cfg's session usable again, "" = every session of the store. With dryRun nothing is written, and the
-// report says what would be done. Its problems tell what was rebuilt, salvaged and lost, and what cannot be healed: a
-// snapshot or an image that is damaged stays so.
-func Repair(ctx context.Context, cfg journal.Config, dryRun bool) (check.Report, error) {
+// report says what would be done. Its problems tell what was rebuilt, salvaged and lost. A problem that is damage is one
+// that is still there: Repair reads all of its result before it returns, and reports what it found then. again reads
+// the imported file of a session again; nil = no one can.
+func Repair(ctx context.Context, cfg journal.Config, again Reread, dryRun bool) (check.Report, error) {
 	cfg.ReadOnly = false
-	return check.Each(ctx, cfg, func(cfg journal.Config) (check.Report, error) { return one(ctx, cfg, dryRun) })
+	return check.Each(ctx, cfg, func(cfg journal.Config) (check.Report, error) { return one(ctx, cfg, again, dryRun) })
 }
 
-func one(ctx context.Context, cfg journal.Config, dryRun bool) (check.Report, error) {
-	s, err := check.Look(ctx, cfg)
-	if err != nil {
-		return check.Report{}, err
-	}
-	r := &repair{cfg: cfg, s: s, dry: dryRun, rep: check.Report{Sessions: 1}}
-	for _, p := range s.Problems {
-		if p.Kind == check.TooNew {
-			return s.Report, fmt.Errorf("repair session %s: %w", cfg.Session, p)
+// roundsMost bounds how often a session is looked at and repaired: what could not be read may hide other damage.
+const roundsMost = 4
+
+func one(ctx context.Context, cfg journal.Config, again Reread, dry bool) (check.Report, error) {
+	rep := check.Report{Sessions: 1}
+	for n := 1; ; n++ {
+		s, err := check.Look(ctx, cfg)
+		if err != nil {
+			return rep, err
+		}
+		for _, p := range s.Problems {
+			if p.Kind == check.TooNew {
+				return s.Report, fmt.Errorf("repair session %s: %w", cfg.Session, p)
+			}
+		}
+		if s.Deleted {
+			return s.Report, nil
+		}
+		r := &repair{cfg: cfg, s: s, dry: dry, rep: rep, again: again, bad: s.Bad()}
+		err = errors.Join(r.round(ctx), r.close())
+		if rep = r.rep; err != nil || dry || !r.worked {
+			return rep, err
+		}
+		now, err := check.Verify(ctx, cfg, true)
+		if err != nil {
+			return rep, err
+		}
+		left := damage(now.Problems)
+		if len(left) == 0 || n == roundsMost {
+			rep.Problems = append(rep.Problems, left...)
+			return rep, nil
 		}
 	}
+}
+
+// damage returns the problems that are damage.
+func damage(list []*check.Problem) (out []*check.Problem) {
+	for _, p := range list {
+		if p.Kind.Damage() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// round repairs what one look at the session found.
+func (r *repair) round(ctx context.Context) error {
+	r.learn(r.s)
+	if err := r.beside(ctx); err != nil {
+		return err
+	}
+	r.worked = true
 	switch {
-	case s.Deleted:
-		return s.Report, nil
 	case r.logDamaged():
-		err = r.log(ctx)
-	case s.Disk && (s.Object == nil || r.has(check.TornTail) || r.has(check.ForeignBytes)):
-		err = r.touch(ctx)
+		if err := r.log(ctx); err != nil {
+			return err
+		}
+	case r.s.Disk && (r.s.Object == nil || r.has(check.TornTail) || r.has(check.ForeignBytes)):
+		if err := r.touch(ctx); err != nil {
+			return err
+		}
+	case len(r.bad) == 0:
+		r.worked = false
 	}
-	if err != nil {
-		return r.rep, err
+	return r.objects(ctx)
+}
+
+// close releases what the run holds.
+func (r *repair) close() error {
+	if r.origin.file == nil {
+		return nil
 	}
-	return r.rep, r.rest(ctx)
+	return r.origin.file.Close()
 }
 
 // repair is one run on one session.
 type repair struct {
-	cfg journal.Config
-	s   *check.Survey
-	dry bool
-	rep check.Report
+	cfg    journal.Config
+	s      *check.Survey
+	dry    bool
+	worked bool // there was something to repair
+	rep    check.Report
+	bad    map[string]bool // objects in which there is damage
+	again  Reread
+	origin origin
 	know
-	epoch  uint64
-	before *state.State // at the end of what was gone through
-	last   string       // name of the segment there
-	lastN  int64        // and the bytes of its lines
-	refs   []codec.Ref
-	gone   []string // keys to remove once the result is in force
-	torn   string   // the newest object that bytes were moved to, within the session
+	epoch    uint64
+	before   *state.State      // at the end of what was gone through
+	last     string            // name of the segment there
+	lastN    int64             // and the bytes of its lines
+	shown    map[uint64][]byte // lines of the repaired log that a working window shows
+	refs     []codec.Ref
+	gone     []string // keys to remove once the result is in force
+	torn     string   // the newest object that bytes were moved to, within the session
 }
 
 func (r *repair) has(kind check.Kind) bool {
@@ -94,7 +152,7 @@ func (r *repair) has(kind check.Kind) bool {
 // logDamaged reports whether anything of the log, or of what leads to it, has to be made anew.
 func (r *repair) logDamaged() bool {
 	s := r.s
-	if s.Remap || s.State == nil {
+	if s.Remap || s.State == nil || s.Object != nil && r.bad[layout.CheckpointKey(r.cfg.Session)] {
 		return true
 	}
 	prefix := layout.SessionPrefix(r.cfg.Session) + layout.Transcript
@@ -169,37 +227,13 @@ func (r *repair) wrote(n int) {
 	r.rep.Bytes += int64(n)
 }
 
-// rest reports what is still wrong.
-func (r *repair) rest(ctx context.Context) error {
-	now := r.s.Report
-	if !r.dry {
-		var err error
-		if now, err = check.Verify(ctx, r.cfg, true); err != nil {
-			return err
-		}
-	}
-	done := map[string]bool{}
-	for _, p := range r.rep.Problems {
-		done[p.Object] = true
-	}
-	healed := r.dry && (r.logDamaged() || r.s.Object == nil)
-	for _, p := range now.Problems {
-		inLog := strings.HasPrefix(p.Object, layout.Checkpoints) || strings.Contains(p.Object, "/"+layout.Transcript) ||
-			strings.Contains(p.Object, "/"+layout.Index)
-		if p.Kind.Damage() && !(healed && inLog) && !done[p.Object] {
-			r.rep.Problems = append(r.rep.Problems, p)
-		}
-	}
-	return nil
-}
-
 // log repairs the log.
 func (r *repair) log(ctx context.Context) error {
 	r.epoch = r.s.Epoch + 1
 	if r.s.Object == nil && r.s.Summary == nil && !r.s.Disk {
 		r.epoch += epochGap // the head's own is not known, and epochs never fall (I8)
 	}
-	r.learn(r.s)
+	r.show()
 	parts := r.s.Parts
 	if err := r.fence(ctx, parts); err != nil {
 		return err
@@ -308,7 +342,7 @@ func (r *repair) end(ctx context.Context) (*journal.Remake, error) {
 	if r.before != nil {
 		next, seq = r.before.Next, r.before.Summary.Seq+1
 	}
-	d := Damaged{First: next, End: next, Seq: seq, EndSeq: seq, Bodies: r.bodies}
+	d := r.damaged(next, next, seq, seq)
 	o := r.s.Object
 	switch {
 	case o != nil && !r.s.Disk:
@@ -325,7 +359,7 @@ func (r *repair) end(ctx context.Context) (*journal.Remake, error) {
 			return nil, err
 		}
 	}
-	m, err := r.remake(&d, "")
+	m, err := r.remake(ctx, &d, "")
 	if err != nil {
 		return nil, err
 	}
@@ -333,9 +367,9 @@ func (r *repair) end(ctx context.Context) (*journal.Remake, error) {
 		r.note(check.Lost, layout.CheckpointKey(r.cfg.Session), "of the unsealed end, entries %d to %d: %s", d.First,
 			int64(d.End)-1, m.told())
 	}
-	for _, o := range append(r.s.Snapshots, r.s.Object) {
+	for _, o := range append(r.s.Snapshots[:len(r.s.Snapshots):len(r.s.Snapshots)], r.s.Object) {
 		if o != nil {
-			m.Adopt(o)
+			m.Adopt(r.asLogged(o))
 		}
 	}
 	return m.Remake, r.closing(m)
@@ -348,10 +382,73 @@ func (r *repair) closing(m *made) error {
 		Reason: reason, Writer: r.cfg.Writer, Epoch: r.epoch, Head: st.Summary.Entry, HeadOrd: st.HeadOrd,
 		Branch: st.Summary.Branch, Claim: true, Torn: r.torn,
 	}
+	var entries [][]byte
+	var parents []int64
+	if o := r.s.Object; o == nil && !r.s.Disk {
+		id, now, err := newID(r.cfg)
+		if err != nil {
+			return err
+		}
+		l := loss{name: layout.CheckpointKey(r.cfg.Session), how: check.Missing, torn: r.torn}
+		raw, err := lostObject(l, id, rec.Head, now)
+		if err != nil {
+			return err
+		}
+		entries, parents = [][]byte{raw}, []int64{rec.HeadOrd}
+		r.note(check.Lost, l.name, "the end of the transcript was in it alone: what was committed after commit %d, "+
+			"if anything was, is recorded as lost", st.Summary.Seq)
+	}
 	var err error
-	if rec.ID, rec.Time, err = m.id(r.cfg); err != nil {
+	if rec.ID, rec.Time, err = newID(r.cfg); err != nil {
 		return err
 	}
-	_, err = m.Commit(rec, nil, nil)
+	_, err = m.Commit(rec, entries, parents)
 	return err
+}
+
+// damaged returns a part with what is known of its lines.
+func (r *repair) damaged(first, end, seq, endSeq uint64) Damaged {
+	return Damaged{
+		First: first, End: end, Seq: seq, EndSeq: endSeq, Bodies: r.bodies, IDs: r.ids, Marks: r.marks,
+		Records: r.records,
+	}
+}
+
+// show begins to remember the lines that working windows show, as the repaired log has them.
+func (r *repair) show() {
+	r.shown = map[uint64][]byte{}
+	for _, o := range append(r.s.Snapshots[:len(r.s.Snapshots):len(r.s.Snapshots)], r.s.Object) {
+		if o == nil {
+			continue
+		}
+		for _, ord := range o.Window.Ords {
+			r.shown[ord] = nil
+		}
+	}
+}
+
+// see remembers lines of the repaired log.
+func (r *repair) see(lines []segment.Line) {
+	for _, l := range lines {
+		if _, is := r.shown[l.Ord]; is && !l.Commit {
+			r.shown[l.Ord] = l.Raw
+		}
+	}
+}
+
+// asLogged returns an object whose working window shows the entries that the repaired log has.
+func (r *repair) asLogged(o *checkpoint.Object) *checkpoint.Object {
+	out := *o
+	out.Pool = maps.Clone(o.Pool)
+	for _, ord := range o.Window.Ords {
+		line := r.shown[ord]
+		is, err := transcript.ParseLine(line)
+		if line == nil || err != nil {
+			continue
+		}
+		if was, err := transcript.ParseLine(o.Pool[ord]); err != nil || was.ID != is.ID || isLost(line) {
+			out.Pool[ord] = line
+		}
+	}
+	return &out
 }

@@ -22,7 +22,7 @@ import (
 
 func runRepair(w *proof.World, id string, dry bool) check.Report {
 	w.T.Helper()
-	r, err := repair.Repair(context.Background(), w.Config(id), dry)
+	r, err := repair.Repair(context.Background(), w.Config(id), nil, dry)
 	if err != nil {
 		w.T.Fatalf("repair: %v", err)
 	}

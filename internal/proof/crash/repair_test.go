@@ -66,7 +66,7 @@ func (w *World) mended(ctx context.Context, want map[string]string, repaired boo
 	}
 	err := commit()
 	if errors.Is(err, store.ErrCorrupt) && !repaired {
-		if _, err = repair.Repair(ctx, w.Config(), false); err == nil {
+		if _, err = repair.Repair(ctx, w.Config(), nil, false); err == nil {
 			err = commit()
 		}
 	}
@@ -75,7 +75,7 @@ func (w *World) mended(ctx context.Context, want map[string]string, repaired boo
 	}
 	got, err := w.entries(ctx)
 	if err != nil && !repaired { // old lines may be damaged while the newest are not
-		if _, err = repair.Repair(ctx, w.Config(), false); err == nil {
+		if _, err = repair.Repair(ctx, w.Config(), nil, false); err == nil {
 			got, err = w.entries(ctx)
 		}
 	}
@@ -105,7 +105,7 @@ func exploreRepair(t *testing.T, r *proof.Report, seed uint64) {
 	if err == nil {
 		moments, err = w.Track(func() error {
 			w.Told = Promise{}
-			_, err := repair.Repair(ctx, w.Config(), false)
+			_, err := repair.Repair(ctx, w.Config(), nil, false)
 			w.Told = done
 			return err
 		})

@@ -474,7 +474,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "repair-prefers-the-damaged-line", broken: "a repair takes a damaged line that still parses before the intact copy in a checkpoint or a snapshot",
-		edits: []edit{{"internal/repair/align.go", "(l == nil || h.ID == l.ID)", "l == nil"}},
+		edits: []edit{{"internal/repair/align.go", "(l == nil || !l.sure || h.ID == l.ID)", "l == nil"}},
 		suite: "repair", pkg: "internal/repair", run1: "TestRepairPrefersWhatVerifies",
 		want: "an intact copy was not taken",
 	},

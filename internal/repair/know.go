@@ -1,0 +1,229 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// know is what other objects know of the lines of damaged ones: checkpoint, snapshots, indexes, other segments of the
+// same ordinals.
+type know struct {
+	header    []byte
+	bodies    map[uint64][]byte             // whole lines of entries, by ordinal
+	ids       map[uint64]string             // of entries, by ordinal
+	marks     map[uint64]bool               // by ordinal: whether it is a commit line
+	records   map[uint64]*checkpoint.Record // commit lines, by ordinal
+	commits   map[uint64]checkpoint.Commit  // by seq
+	documents map[uint64][]byte             // by seq
+	originals []string                      // hex SHA-256s of imported files that something names, the newest first
+	seq, next uint64                        // the newest commit that anything says of, and the ordinal after it
+}
+
+func (k *know) learn(s *check.Survey) {
+	*k = know{
+		bodies: map[uint64][]byte{}, ids: map[uint64]string{}, marks: map[uint64]bool{},
+		records: map[uint64]*checkpoint.Record{}, commits: map[uint64]checkpoint.Commit{},
+		documents: map[uint64][]byte{},
+	}
+	all := s.Snapshots
+	if s.Object != nil {
+		all = append(all[:len(all):len(all)], s.Object)
+	}
+	for _, o := range all {
+		k.object(o)
+	}
+	if s.Summary != nil {
+		k.reach(*s.Summary)
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		k.original(all[i].Original)
+	}
+	if s.State != nil {
+		k.original(s.State.Original)
+	}
+}
+
+func (k *know) reach(sum checkpoint.Summary) {
+	if next := sum.Entries + sum.Seq + 1; sum.Commit != "" && next > k.next {
+		k.seq, k.next = sum.Seq, next
+	}
+}
+
+func (k *know) original(sum string) {
+	if sum != "" {
+		k.originals = append([]string{sum}, k.originals...)
+	}
+}
+
+// object takes in what a checkpoint or a snapshot says.
+func (k *know) object(o *checkpoint.Object) {
+	k.reach(o.Summary)
+	k.header = o.Header
+	k.documents[o.Summary.Seq] = o.Document
+	next := o.Summary.Entries + o.Summary.Seq + 1
+	for i := len(o.Lineage) - 1; i >= 0; i-- {
+		c := &o.Lineage[i]
+		k.commits[c.Seq] = *c
+		if next == 0 || uint64(c.Entries) >= next {
+			break
+		}
+		next--
+		k.marks[next] = true
+		for n := next - uint64(c.Entries); n < next; n++ {
+			k.marks[n] = false
+		}
+		next -= uint64(c.Entries)
+		k.entry(c.Entry, c.HeadOrd)
+	}
+	for _, b := range o.Branches {
+		k.entry(b.Head, b.Ord)
+	}
+	for ord, line := range o.Pool {
+		l, err := transcript.ParseLine(line)
+		if err != nil {
+			continue
+		}
+		k.entry(l.ID, int64(ord))
+		if whole(l.Type) {
+			k.bodies[ord] = line
+		}
+	}
+}
+
+func (k *know) entry(id string, ord int64) {
+	if id != "" && ord >= 0 {
+		k.ids[uint64(ord)], k.marks[uint64(ord)] = id, false
+	}
+}
+
+// whole reports whether a window keeps lines of this type as they are; others it may cut to their head.
+func whole(typ string) bool {
+	switch typ {
+	case "message", "compaction", "branch_summary", "custom_message":
+		return true
+	}
+	return false
+}
+
+// rows takes in the rows of a skeleton.
+func (k *know) rows(sk *codec.Skeleton) {
+	for i := range sk.Len() {
+		ord := sk.First() + uint64(i)
+		commit := sk.Flags(i)&codec.FlagCommit != 0
+		if k.marks[ord] = commit; !commit {
+			k.ids[ord] = sk.ID(i)
+		}
+	}
+}
+
+// beside takes in what intact objects beside the log hold of its damaged parts: index objects, and segments of the
+// same ordinals to which the log does not lead.
+func (r *repair) beside(ctx context.Context) error {
+	if r.intactLog() {
+		return nil
+	}
+	for key := range r.s.Inventory.Folds {
+		p, _, err := r.cfg.Backend.Get(ctx, key, backend.Range{})
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		}
+		_, packed, err := codec.DecodeIndex(p)
+		if err != nil {
+			continue
+		}
+		for _, p := range packed {
+			if sk, err := codec.DecodeSkeleton(p); err == nil {
+				r.rows(sk)
+			}
+		}
+	}
+	in := map[layout.Segment]bool{}
+	for i := range r.s.Parts {
+		in[r.s.Parts[i].Seg] = true
+	}
+	for _, seg := range r.s.Inventory.Segments() {
+		if in[seg] || !r.hurts(seg.First) {
+			continue
+		}
+		if err := r.stray(ctx, seg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *repair) intactLog() bool {
+	for i := range r.s.Parts {
+		if !r.s.Parts[i].Intact {
+			return false
+		}
+	}
+	return true
+}
+
+// hurts reports whether an ordinal lies in a damaged part, or after all of them.
+func (r *repair) hurts(ord uint64) bool {
+	for i := range r.s.Parts {
+		p := &r.s.Parts[i]
+		if !p.Intact && ord >= p.First && (p.End == 0 || ord < p.End || i == len(r.s.Parts)-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// stray takes in the commits of a segment that is not in the log: an earlier repair's that did not come to its end.
+// It must agree with what is known of the commits: the segment of a writer that lost may hold others.
+func (r *repair) stray(ctx context.Context, seg layout.Segment) error {
+	raw, _, err := check.ReadSegment(ctx, r.cfg.Backend, r.cfg.Session, seg)
+	if err != nil {
+		if check.Unreadable(err) {
+			return nil
+		}
+		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+	}
+	o, err := segment.ParseOpening(raw, seg.First == 0)
+	if err != nil || o.Prelude.Session != r.cfg.Session {
+		return nil
+	}
+	var found []segment.Commit
+	agrees := false
+	segment.Scan(raw[o.Size:], o.Prelude.Key, o.Self(), func(c segment.Commit) bool {
+		k, known := r.commits[c.Record.Seq]
+		if known && k.Commit != c.Record.ID {
+			agrees, found = false, nil
+			return false
+		}
+		agrees, found = agrees || known, append(found, c)
+		return true
+	})
+	if !agrees {
+		return nil
+	}
+	ord := seg.First
+	for i := range found {
+		for _, line := range found[i].Entries {
+			if h, err := segment.Entry(ord, line); err == nil && !isLost(line) {
+				r.bodies[ord] = line
+				r.entry(h.ID, int64(ord))
+			}
+			ord++
+		}
+		r.records[ord], r.marks[ord] = &found[i].Record, true
+		ord++
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+package repair
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
+)
+
+// Imported are the entries of an imported file as the import stored them: those with which the session begins.
+type Imported interface {
+	Len() int
+	ID(i int) string             // of entry i; "" = it is not known
+	Raw(i int) ([]byte, error)   // the stored line of entry i; nil = it is not known
+	Ends(i int) bool             // a commit of an import of the whole file ends with entry i
+	Header() []byte              // the session header line; nil = there is none
+	Close() error
+}
+
+// Reread reads an imported file again. open may be called more than once. image gets every image that left its line.
+type Reread func(
+	open func() (io.ReadCloser, error), image func(sum string, data []byte) error,
+) (Imported, error)
+
+// origin is the imported file, read again where a repair first needs it.
+type origin struct {
+	asked bool
+	file  Imported          // nil = there is none, or it is not what the session was imported from
+	blobs map[string][]byte // images of it that the session lacks
+}
+
+// imported returns the imported file's entries; nil where there are none to be had. An original that is damaged, or
+// that is read otherwise than when it was imported, is left out: that is no error.
+func (r *repair) imported(ctx context.Context) (Imported, error) {
+	if r.origin.asked || r.again == nil {
+		return r.origin.file, nil
+	}
+	r.origin = origin{asked: true, blobs: map[string][]byte{}}
+	for _, sum := range r.candidates() {
+		file, err := r.readOriginal(ctx, sum)
+		if err != nil {
+			return nil, err
+		}
+		if file == nil {
+			continue
+		}
+		fits, err := r.fitsLog(ctx, file)
+		if err != nil || fits {
+			r.origin.file = file
+			return file, err
+		}
+		if err := file.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// originalsTried bounds how many imported files are read again.
+const originalsTried = 8
+
+// candidates are the imported files that may be the session's: those that something names, else all that are there.
+func (r *repair) candidates() []string {
+	list := slices.Clone(r.originals)
+	for sum := range r.s.Inventory.Lists {
+		list = append(list, sum)
+	}
+	for sum := range r.s.Inventory.Originals {
+		list = append(list, sum)
+	}
+	slices.Sort(list[len(r.originals):])
+	seen := map[string]bool{}
+	list = slices.DeleteFunc(list, func(sum string) bool {
+		dup := seen[sum]
+		seen[sum] = true
+		return dup
+	})
+	return list[:min(len(list), originalsTried)]
+}
+
+// readOriginal reads an imported file again; nil where it is damaged or cannot be read as a session.
+func (r *repair) readOriginal(ctx context.Context, sum string) (file Imported, err error) {
+	tmp, err := os.CreateTemp("", "coppice-repair-")
+	if err != nil {
+		return nil, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+	}
+	defer func() { err = errors.Join(err, os.Remove(tmp.Name())) }()
+	werr := journal.WriteOriginal(ctx, r.cfg, sum, tmp)
+	if err := tmp.Close(); err != nil {
+		return nil, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+	}
+	switch {
+	case check.Unreadable(werr):
+		return nil, nil
+	case werr != nil:
+		return nil, fmt.Errorf("repair session %s: %w", r.cfg.Session, werr)
+	}
+	open := func() (io.ReadCloser, error) { return os.Open(tmp.Name()) }
+	file, rerr := r.again(open, func(sum string, data []byte) error {
+		if r.bad[layout.BlobKey(r.cfg.Session, sum)] || r.s.Inventory.Blobs[sum].Key == "" {
+			r.origin.blobs[sum] = bytes.Clone(data)
+		}
+		return nil
+	})
+	if rerr != nil {
+		return nil, errors.Join(ctx.Err()) // it is no session file that is read today
+	}
+	return file, nil
+}
+
+// fitsLog reports whether the intact part of the log begins with the entries of a file.
+func (r *repair) fitsLog(ctx context.Context, file Imported) (bool, error) {
+	for i := range r.s.Parts {
+		p := &r.s.Parts[i]
+		if !p.Intact || p.First < p.Seq || p.First-p.Seq >= uint64(file.Len()) {
+			continue // each commit line has an ordinal, so that so many entries are before it
+		}
+		raw, _, err := check.ReadSegment(ctx, r.cfg.Backend, r.cfg.Session, p.Seg)
+		if err != nil {
+			return false, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		}
+		c, err := segment.Read(raw, p.Seg)
+		if err != nil {
+			return false, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		}
+		k := int(p.First - p.Seq)
+		for _, l := range c.Lines {
+			if l.Commit {
+				continue
+			}
+			if k == file.Len() {
+				break
+			}
+			want, err := file.Raw(k)
+			if err != nil {
+				return false, err
+			}
+			if want != nil && !isLost(l.Raw) && !bytes.Equal(want, l.Raw) {
+				return false, nil
+			}
+			k++
+		}
+	}
+	return true, nil
+}
+
+// recall fills the lost entries of a part from the imported file, if the session begins with it. It returns the part's
+// commits, with the places of the import's commit lines where nothing else knows them.
+func (r *repair) recall(ctx context.Context, d *Damaged) ([]Commit, error) {
+	list := d.Commits()
+	if r.again == nil || d.First < d.Seq || !lacks(list) {
+		return list, nil
+	}
+	file, err := r.imported(ctx)
+	if err != nil || file == nil {
+		return list, err
+	}
+	from := int(min(d.First-d.Seq, uint64(file.Len())))
+	guess := *d
+	guess.Marks = guess.predict(file, from)
+	for _, list := range [][]Commit{guess.Commits(), list} {
+		filled, ok, err := fill(list, file, from)
+		if err != nil {
+			return nil, err
+		}
+		if ok && d.fits(filled) {
+			return filled, nil
+		}
+	}
+	return list, nil
+}
+
+func lacks(list []Commit) bool {
+	for i := range list {
+		for k := range list[i].Entries {
+			if e := &list[i].Entries[k]; e.Raw == nil || !e.sure {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fill returns the commits with the entries of the file that they lack or of which no checksum is known; false where
+// they contradict the file.
+func fill(list []Commit, file Imported, at int) ([]Commit, bool, error) {
+	out := slices.Clone(list)
+	for i := range out {
+		c := &out[i]
+		c.Entries = slices.Clone(c.Entries)
+		for k := range c.Entries {
+			if at == file.Len() {
+				return out, true, nil
+			}
+			e := &c.Entries[k]
+			raw, err := file.Raw(at)
+			if err != nil {
+				return nil, false, err
+			}
+			id := file.ID(at)
+			at++
+			switch {
+			case raw == nil || isLost(e.Raw):
+				continue
+			case e.sure && !bytes.Equal(e.Raw, raw), e.Raw == nil && e.ID != "" && e.ID != id:
+				return nil, false, nil
+			case e.sure:
+				continue
+			}
+			h, err := segment.Entry(e.Ord, raw)
+			if err != nil {
+				return nil, false, nil
+			}
+			*e = Entry{Ord: e.Ord, Raw: raw, ID: h.ID, From: h.ParentID, sure: true}
+		}
+	}
+	return out, true, nil
+}
+
+// predict returns the marks with those of the commit lines that an import of the file makes: the one that creates the
+// session, one after each chunk of lines, and what fills the rest of a segment. from is the number of the file's entry
+// with which the part begins.
+func (d *Damaged) predict(file Imported, from int) map[uint64]bool {
+	marks := map[uint64]bool{}
+	for ord, commit := range d.Marks {
+		marks[ord] = commit
+	}
+	if d.End == 0 {
+		return marks
+	}
+	slots := d.place()
+	ended := false // a segment begins after a commit line
+	for ord, k := d.First, from; ord < d.End && k <= file.Len(); ord++ {
+		commit, said := marks[ord]
+		switch l := slots[ord]; {
+		case l != nil:
+			commit = l.Record != nil
+		case said:
+		case d.Bodies[ord] != nil || d.IDs[ord] != "":
+			commit = false
+		default:
+			commit = ord == 0 || ended || k == file.Len()
+		}
+		marks[ord] = commit
+		if ended = false; !commit && k < file.Len() {
+			ended = file.Ends(k)
+			k++
+		} else if !commit {
+			break
+		}
+	}
+	return marks
+}
+
+// isLost reports whether a line is the stand-in of an earlier repair.
+func isLost(line []byte) bool {
+	return bytes.Contains(line, []byte(`"customType":"`+check.LostType+`"`))
+}
