@@ -1,0 +1,154 @@
+package damage
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// harm is damage to one object: which one, by its class and its place among those of the class, and how.
+type harm struct {
+	way   string // flip, cut, zero, gone
+	class string
+	index int // modulo the number of objects of the class
+	at    int // modulo the length; of a flip in bits
+}
+
+func (h harm) String() string { return fmt.Sprintf("%s %s %d %d", h.way, h.class, h.index, h.at) }
+
+// trial is one damaged session. Its text is enough to try it again.
+type trial struct {
+	kind, source, stage string
+	harms               []harm
+	whole               bool // the repair is one of the whole store
+}
+
+func (c trial) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s %s", c.kind, c.source, c.stage)
+	if c.whole {
+		b.WriteString(" store")
+	}
+	for _, h := range c.harms {
+		fmt.Fprintf(&b, "; %s", h)
+	}
+	return b.String()
+}
+
+func parse(text string) (c trial, err error) {
+	parts := strings.Split(text, ";")
+	words := strings.Fields(parts[0])
+	if len(words) < 3 || len(words) > 4 {
+		return c, fmt.Errorf("trial %q: want a kind of store, a source and a stage", text)
+	}
+	c.kind, c.source, c.stage, c.whole = words[0], words[1], words[2], len(words) == 4
+	for _, part := range parts[1:] {
+		var h harm
+		if _, err := fmt.Sscan(part, &h.way, &h.class, &h.index, &h.at); err != nil {
+			return c, fmt.Errorf("damage %q: %w", part, err)
+		}
+		c.harms = append(c.harms, h)
+	}
+	return c, nil
+}
+
+// ways are how a disk, a network or a hand damages an object; flips are the most silent, so they come most often.
+var ways = []string{"flip", "flip", "flip", "cut", "zero", "gone"}
+
+// draw makes a trial of its seed.
+func draw(seed uint64, sources []string) trial {
+	rng := rand.New(rand.NewPCG(seed, 21))
+	c := trial{
+		kind:   []string{"replace", "replace", "append", "append", "disk"}[rng.IntN(5)],
+		source: sources[rng.IntN(len(sources))],
+		stage:  stages[rng.IntN(len(stages))],
+		whole:  rng.IntN(8) == 0,
+	}
+	for range 1 + rng.IntN(4)/3 { // one of four has two at once
+		c.harms = append(c.harms, harm{
+			ways[rng.IntN(len(ways))], classes[rng.IntN(len(classes))], rng.IntN(1000), rng.IntN(1 << 30),
+		})
+	}
+	return c
+}
+
+// classes are what can be damaged; what a session has none of becomes the next one that it has.
+var classes = []string{
+	"checkpoint", "checkpoint", "plain", "plain", "sealed", "sealed", "sealed", "snapshot", "blob", "original", "parts", "index", "torn",
+}
+
+// sector is the least that a disk writes as a whole, in bytes.
+const sector = 512
+
+// apply returns the objects with the damage done to them, and what was damaged by key.
+func (c trial) apply(o *origin) (hurt map[string][]byte, hit map[string]bool) {
+	hurt, hit = maps.Clone(o.objects), map[string]bool{}
+	for _, h := range c.harms {
+		key := h.key(o)
+		p, ok := hurt[key]
+		if !ok {
+			continue // it is gone already
+		}
+		if q, there := h.spoil(p); there {
+			hurt[key] = q
+		} else {
+			delete(hurt, key)
+		}
+		hit[key] = true
+	}
+	return hurt, hit
+}
+
+// settle names the classes of the objects that are damaged: of what a session has none of, it is the next class.
+func (c trial) settle(o *origin) trial {
+	c.harms = slices.Clone(c.harms)
+	for i := range c.harms {
+		c.harms[i].class, _ = c.harms[i].find(o)
+	}
+	return c
+}
+
+func (h harm) key(o *origin) string {
+	_, keys := h.find(o)
+	return keys[h.index%len(keys)]
+}
+
+// find returns the objects of the harm's class, in order. A session has a checkpoint at least.
+func (h harm) find(o *origin) (class string, keys []string) {
+	start := max(slices.Index(classes, h.class), 0)
+	for i := range len(classes) {
+		class = classes[(start+i)%len(classes)]
+		for key := range o.objects {
+			if sessionOf(key) == sid && classOf(key) == class {
+				keys = append(keys, key)
+			}
+		}
+		if len(keys) > 0 {
+			break
+		}
+	}
+	slices.Sort(keys)
+	return class, keys
+}
+
+func (h harm) spoil(p []byte) (q []byte, there bool) {
+	q = slices.Clone(p)
+	if len(q) == 0 {
+		return q, h.way != "gone"
+	}
+	switch h.way {
+	case "flip":
+		bit := h.at % (8 * len(q))
+		q[bit/8] ^= 1 << (bit % 8)
+	case "cut":
+		q = q[:h.at%len(q)]
+	case "zero":
+		from := h.at % len(q) / sector * sector
+		clear(q[from:min(len(q), from+sector)])
+	default:
+		return nil, false
+	}
+	return q, true
+}

@@ -1,0 +1,439 @@
+package damage
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/internal/cli/importer"
+	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/proof"
+	"github.com/coppice-go/coppice/internal/testutil"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/formats"
+	"github.com/coppice-go/coppice/snapshot"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+var ctx = context.Background()
+
+// small are limits under which a session of some thirty commits has every kind of object: segments of 16 lines, and
+// originals in parts of 4 KiB. They have to be the defaults, because a program cannot set them.
+func small(folded bool) {
+	l := &journal.DefaultLimits
+	l.SealEntries, l.RollEntries, l.PublishCommits, l.Keyframe, l.WholeDoc, l.PartBytes = 16, 16, 4, 6, 64, 4<<10
+	if folded {
+		l.SealEntries, l.RollEntries = 1, 1
+	}
+}
+
+// The sessions are imported and then used, or made here. Each name is a file, or what is done without one.
+var sources = []string{
+	"bundled", "pi", "pi-torn", "omp", "atomic", "operator", "claude-code", "codex", "made", "folded",
+}
+
+// stages are the moments at which a session is damaged.
+var stages = []string{
+	"imported", // and nothing else was done, the import's process is at its end
+	"killed",   // in use; the checkpoint of a disk is some commits old
+	"closed",   // in use, and every process ended
+	"twins",    // closed, and a segment is there sealed and plain: a process was killed before it removed the plain one
+}
+
+// origin is a session before it is damaged.
+type origin struct {
+	kind, source, stage string
+	objects             map[string][]byte
+	imported            int    // commits of the import; 0 = it was made here
+	file                []byte // the imported bytes; nil = the lines are the original
+	truth               *sight
+	stored              []stored // its lines in order
+}
+
+const (
+	sid    = "s0"
+	forked = "s0-fork"
+)
+
+// clock is where the time of every life begins.
+var clock = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+
+// life lives the life of a source, and keeps what the store holds at each stage.
+type life struct {
+	t     *testing.T
+	b     backend.Backend
+	store *coppice.Store
+	s     *coppice.Session
+	rng   *rand.Rand
+	n     int
+	plain map[string][]byte // every plain segment as it was last seen
+	file  []byte
+	made  int // commits of the import
+	at    map[string]map[string][]byte
+}
+
+// live returns what a life leaves at each stage.
+func live(t *testing.T, kind, source string) (out map[string]*origin) {
+	out = map[string]*origin{}
+	small(source == "folded")
+	defer small(false)
+	b := proof.StoreOf(kind)
+	l := &life{t: t, rng: rand.New(rand.NewPCG(11, uint64(len(source)))), plain: map[string][]byte{}, at: map[string]map[string][]byte{}}
+	if a, ok := b.(*memory.Appender); ok {
+		b = keeper{a, l.plain}
+	}
+	l.b = b
+	l.store = l.open("w", 1)
+	l.begin(source)
+	l.again()
+	l.keep("imported")
+	l.use(source)
+	l.killed()
+	l.keep("killed")
+	l.again()
+	l.turn()
+	testutil.OK(t, errors.Join(l.s.Close(), l.store.Close()))
+	l.keep("closed")
+	for stage, objects := range l.at {
+		out[stage] = &origin{kind: kind, source: source, stage: stage, objects: objects, imported: l.made, file: l.file}
+	}
+	if twins := l.twins(); twins != nil {
+		out["twins"] = &origin{kind: kind, source: source, stage: "twins", objects: twins, imported: l.made, file: l.file}
+	}
+	return out
+}
+
+// keeper remembers the objects that are removed.
+type keeper struct {
+	*memory.Appender
+	gone map[string][]byte
+}
+
+func (k keeper) Delete(ctx context.Context, key string) error {
+	if p, _, err := k.Get(ctx, key, backend.Range{}); err == nil {
+		k.gone[key] = p
+	}
+	return k.Appender.Delete(ctx, key)
+}
+
+func (l *life) open(writer string, seed byte) *coppice.Store {
+	l.t.Helper()
+	return testutil.Must(coppice.New(l.b, options(writer, seed)))(l.t)
+}
+
+func options(writer string, seed byte) *coppice.Options {
+	return &coppice.Options{
+		Writer: writer, Now: testutil.Clock(clock, time.Second), Rand: rand.NewChaCha8([32]byte{seed}),
+		Session: coppice.SessionOptions{Snapshots: snapshot.Policy{Every: 9, BeforeCompaction: true}},
+	}
+}
+
+// again ends the process and begins the next one: what goes on beside a session is at its end then, so that equal
+// lives leave equal objects.
+func (l *life) again() {
+	testutil.OK(l.t, l.s.Close())
+	l.s = testutil.Must(l.store.Open(ctx, sid, nil))(l.t)
+}
+
+func (l *life) keep(stage string) { l.at[stage] = proof.Objects(l.t, l.b) }
+
+// killed is a process that is killed after three turns. What it does beside them it does at once.
+func (l *life) killed() {
+	testutil.OK(l.t, l.s.Close())
+	w := &proof.World{T: l.t, B: l.b, Rand: rand.NewChaCha8([32]byte{8})}
+	j := w.Open(sid)
+	for i := range 3 {
+		w.Turn(j, fmt.Sprint("killed-", i))
+	}
+}
+
+// twins is the closed session with one plain segment that is sealed by then; nil = there is none.
+func (l *life) twins() map[string][]byte {
+	all := l.at["closed"]
+	out, found := maps.Clone(all), false
+	for key, p := range l.plain {
+		sealed, ok := all[key+".zst"]
+		if raw, _, err := codec.DecodeSegment(sealed, 1<<30); ok && err == nil && bytes.Equal(raw, p) {
+			out[key], found = p, true
+		}
+	}
+	if !found {
+		return nil
+	}
+	return out
+}
+
+// begin imports the source's file, or makes the first commit.
+func (l *life) begin(source string) {
+	if source == "made" || source == "folded" {
+		l.s = testutil.Must(l.store.Create(sid, &coppice.SessionOptions{Title: "made", Cwd: "/w"}))(l.t)
+		l.turn()
+		return
+	}
+	format, file := fileOf(source)
+	o := importer.Options{Session: sid, Format: format, Now: clock, Rand: rand.NewChaCha8([32]byte{7})}
+	testutil.Must(importer.Import(ctx, l.store, importer.FromBytes("f", file), o))(l.t)
+	l.s = testutil.Must(l.store.Open(ctx, sid, nil))(l.t)
+	l.made = int(l.s.Head().Seq) + 1
+	var out bytes.Buffer
+	testutil.OK(l.t, l.store.Export(ctx, sid, &out))
+	if !bytes.Equal(out.Bytes(), file) {
+		l.t.Fatalf("%s: %d bytes come back of %d", source, out.Len(), len(file))
+	}
+	if len(proof.KeysWith(proof.Objects(l.t, l.b), "/originals/")) > 0 {
+		l.file = file
+	}
+}
+
+// use does with a session what is done with sessions.
+func (l *life) use(source string) {
+	if source == "folded" {
+		for range 75 {
+			l.turn()
+		}
+	}
+	for _, step := range []func(){
+		l.turn, l.label, l.turn, l.image, l.snapshot, l.turn, l.branch, l.turn, l.compact, l.turn, l.rollback, l.turn, l.torn,
+		l.claim, l.turn, l.fork, l.context, l.turn, l.key, l.snapshot, l.turn, l.moveBack, l.turn, l.turn,
+	} {
+		step()
+		l.again()
+	}
+}
+
+func (l *life) ok(_ any, err error) {
+	l.t.Helper()
+	testutil.OK(l.t, err)
+}
+
+// turn is what a user says, what the agent answers, and a state of which a part changes.
+func (l *life) turn() {
+	l.n++
+	_, err := l.s.Append(ctx, entry.User(fmt.Sprintf("do %d: %s", l.n, word(l.rng, 30))),
+		entry.Assistant(fmt.Sprintf("did %d", l.n), entry.Call(fmt.Sprint("c", l.n), "read", map[string]int{"n": l.n})),
+		entry.ToolResult(fmt.Sprint("c", l.n), "read", word(l.rng, 60), false))
+	testutil.OK(l.t, err)
+	l.ok(l.s.Commit(ctx, coppice.Turn{State: state(l.n)}))
+}
+
+func state(n int) any {
+	return map[string]any{"turn": n, "same": strings.Repeat("s", 150), "list": []int{n, n + 1}}
+}
+
+// word returns text that does not compress.
+func word(rng *rand.Rand, n int) string {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte('a' + rng.IntN(26))
+	}
+	return string(p)
+}
+
+// some returns the id of an entry.
+func (l *life) some() string {
+	tree := testutil.Must(l.s.Tree(ctx))(l.t)
+	var ids []string
+	for n := range tree.Nodes(transcript.FilterAll) {
+		if n.Type == "message" {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids[l.rng.IntN(len(ids))]
+}
+
+func (l *life) label() { l.ok(l.s.Label(ctx, l.some(), fmt.Sprint("label ", l.n))) }
+
+func (l *life) snapshot() { l.ok(l.s.Snapshot(ctx, fmt.Sprint("tag", l.n))) }
+
+func (l *life) branch() {
+	l.ok(l.s.Branch(ctx, l.some(), &coppice.BranchOptions{Name: fmt.Sprint("branch", l.n), Summary: "it was left"}))
+}
+
+func (l *life) moveBack() { l.ok(l.s.Switch(ctx, "main")) }
+
+func (l *life) rollback() { l.ok(l.s.Rollback(ctx, coppice.Target{Seq: l.s.Head().Seq - 3})) }
+
+func (l *life) key() { l.ok(l.s.Commit(ctx, coppice.Turn{State: state(l.n), Key: "once"})) }
+
+// image says something with an image that becomes an object of its own.
+func (l *life) image() {
+	p := make([]byte, 25_000)
+	_, _ = rand.NewChaCha8([32]byte{3}).Read(p)
+	l.ok(l.s.Append(ctx, entry.User("look", entry.Image("image/png", p))))
+	l.ok(l.s.Commit(ctx, coppice.Turn{State: state(l.n)}))
+}
+
+func (l *life) compact() {
+	l.ok(l.s.Append(ctx, entry.Compaction("so far", "", 100)))
+	l.ok(l.s.Commit(ctx, coppice.Turn{Reason: "compaction"}))
+}
+
+func (l *life) context() {
+	testutil.OK(l.t, l.s.SetContext(ctx, transcript.Item{Entry: l.some()}))
+	l.ok(l.s.Commit(ctx, coppice.Turn{}))
+}
+
+func (l *life) fork() {
+	f := testutil.Must(l.s.Fork(ctx, coppice.Target{}, forked, nil))(l.t)
+	testutil.OK(l.t, f.Close())
+}
+
+// claim is another process that takes the session over.
+func (l *life) claim() {
+	l.again()
+	l.ok(l.s.Claim(ctx))
+}
+
+// torn is a process that dies in the middle of an append on a disk, and the next one, which moves the bytes aside.
+func (l *life) torn() {
+	a, ok := l.b.(backend.Appender)
+	if !ok {
+		return
+	}
+	testutil.OK(l.t, l.s.Close())
+	var last layout.Segment
+	key, size := "", int64(0)
+	for _, k := range proof.KeysWith(proof.Objects(l.t, l.b), "sessions/"+sid+"/transcript/") {
+		if seg, sealed, ok := layout.ParseSegmentKey(k); ok && !sealed && seg.First >= last.First {
+			last, key = seg, k
+			size = testutil.Must(l.b.Stat(ctx, k))(l.t).Size
+		}
+	}
+	l.ok(a.Append(ctx, key, size, []byte(`{"type":"message","id":"torn","parentId":nu`)))
+	l.s = testutil.Must(l.store.Open(ctx, sid, nil))(l.t)
+	l.turn()
+}
+
+// fileOf returns the file of a source. The bundled session is whole as pi's, and in other formats as far as they have
+// words for 30 of its entries.
+func fileOf(source string) (interop.Format, []byte) {
+	switch source {
+	case "bundled":
+		return interop.Pi, session.JSONL
+	case "pi":
+		return interop.Pi, generated()
+	case "pi-torn":
+		return interop.Pi, append(generated(), `{"type":"message","id":"zz","par`...)
+	}
+	f := interop.Format(source)
+	var out bytes.Buffer
+	r := reader()
+	h, err := r.Header()
+	head := ""
+	for err == nil {
+		var d transcript.Draft
+		if d, err = r.Next(); err == nil {
+			head = idOf(d.Raw)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		_, err = formats.Write(&out, f, h, func(yield func(transcript.Draft, error) bool) {
+			in := reader()
+			_, _ = in.Header()
+			for {
+				d, err := in.Next()
+				if errors.Is(err, io.EOF) || !yield(d, err) {
+					return
+				}
+			}
+		}, head)
+	}
+	if err != nil {
+		panic(err) // the files are ours
+	}
+	return f, out.Bytes()
+}
+
+func idOf(line []byte) string {
+	l, err := transcript.ParseLine(line)
+	if err != nil {
+		panic(err)
+	}
+	return l.ID
+}
+
+func reader() interop.Reader {
+	r, err := formats.Open(importer.FromBytes("f", generated()), interop.Pi, interop.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// generated is a pi session with messages, calls, an image, a compaction, a label and a branch.
+func generated() []byte {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var out bytes.Buffer
+	n := 0
+	line := func(typ, parent, rest string, args ...any) {
+		n++
+		if parent != "null" {
+			parent = fmt.Sprintf("%q", parent)
+		}
+		fmt.Fprintf(&out, `{"type":%q,"id":"%08x","parentId":%s,"timestamp":"2026-02-01T00:00:%02d.000Z",%s}`+"\n",
+			typ, n, parent, n%60, fmt.Sprintf(rest, args...))
+	}
+	before := func() string { return fmt.Sprintf("%08x", n) }
+	out.WriteString(`{"type":"session","version":3,"id":"019b0000-0000-7000-8000-000000000001",` +
+		`"timestamp":"2026-02-01T00:00:00.000Z","cwd":"/w"}` + "\n")
+	line("model_change", "null", `"provider":"anthropic","modelId":"claude-x"`)
+	for i := range 7 {
+		line("message", before(), `"message":{"role":"user","content":"ask %d %s","timestamp":1769904000000}`, i, word(rng, 100))
+		line("message", before(), `"message":{"role":"assistant","content":[{"type":"text","text":"say %d"},{"type":"toolCall",`+
+			`"id":"call_%d","name":"bash","arguments":{"command":"ls %s"}}],"api":"anthropic-messages","provider":"anthropic",`+
+			`"model":"claude-x","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":15,"cost":{"input":0,`+
+			`"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"toolUse","timestamp":1769904001000}`,
+			i, i, word(rng, 40))
+		line("message", before(), `"message":{"role":"toolResult","toolCallId":"call_%d","toolName":"bash","content":`+
+			`[{"type":"text","text":%q}],"isError":false,"timestamp":1769904002000}`, i, word(rng, 200))
+		switch i {
+		case 1:
+			p := make([]byte, 24_800) // its base64 is more than what an entry keeps
+			_, _ = rand.NewChaCha8([32]byte{4}).Read(p)
+			line("message", before(), `"message":{"role":"user","content":[{"type":"image","data":%q,"mimeType":"image/png"}],`+
+				`"timestamp":1769904003000}`, base64.StdEncoding.EncodeToString(p))
+		case 3:
+			line("compaction", before(), `"summary":"so far","firstKeptEntryId":"%08x","tokensBefore":100`, n-2)
+		case 4:
+			line("label", before(), `"targetId":"%08x","label":"here"`, n-1)
+		case 5:
+			line("message", fmt.Sprintf("%08x", n-3), `"message":{"role":"user","content":"another way","timestamp":1769904004000}`)
+		}
+	}
+	return out.Bytes()
+}
+
+// storeOf puts objects into a new store of a kind. The store of a disk is a folder.
+func storeOf(kind, dir string, objects map[string][]byte) (backend.Backend, error) {
+	b := backend.Backend(memory.New())
+	switch kind {
+	case "append":
+		b = memory.NewAppender()
+	case "disk":
+		var err error
+		if b, err = diskIn(dir); err != nil {
+			return nil, err
+		}
+	}
+	for key, p := range objects {
+		if _, err := b.Put(ctx, key, p, backend.Cond{}); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+	}
+	return b, nil
+}

@@ -1,0 +1,192 @@
+package damage
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/internal/blob"
+	"github.com/coppice-go/coppice/internal/layout"
+)
+
+// remains is what of a session's bytes is left in some object, whatever the program makes of it.
+type remains struct {
+	lines   map[string]bool // stored lines, without their newline
+	commits map[uint64]bool // commits whose document an intact checkpoint or snapshot holds
+	blobs   map[string]bool // images by hex SHA-256
+	file    bool            // the imported bytes, all of them
+	exists  bool            // there is a checkpoint or a segment
+}
+
+// remainsOf reads what is left. hurt are the objects after the damage; what they held is known from the objects
+// before it: an object that was not damaged holds what it held, a sealed segment what its untouched frames held, a
+// plain segment its untouched lines.
+func remainsOf(o *origin, hurt map[string][]byte) *remains {
+	r := &remains{lines: map[string]bool{}, commits: map[uint64]bool{}, blobs: map[string]bool{}, file: o.file != nil}
+	for key, p := range o.objects {
+		if sessionOf(key) != sid {
+			continue
+		}
+		q, there := hurt[key]
+		class := classOf(key)
+		if there && (class == "checkpoint" || class == "plain" || class == "sealed") {
+			r.exists = true
+		}
+		same := there && bytes.Equal(p, q)
+		switch class {
+		case "plain":
+			for line := range bytes.SplitSeq(q, []byte("\n")) {
+				r.lines[string(line)] = true // what was damaged is no line that there ever was
+			}
+		case "sealed":
+			r.sealed(p, q)
+		case "checkpoint", "snapshot":
+			if same {
+				r.object(p)
+			}
+		case "blob":
+			if same {
+				r.blobs[key[strings.LastIndexByte(key, '/')+1:]] = true
+			}
+		case "original", "parts":
+			r.file = r.file && same
+		}
+	}
+	if r.file {
+		r.imported(o)
+	}
+	return r
+}
+
+// imported takes the entries of the import: the same file yields the same ones.
+func (r *remains) imported(o *origin) {
+	for _, l := range o.stored {
+		if l.seq >= uint64(o.imported) {
+			return
+		}
+		if l.commit {
+			continue
+		}
+		r.lines[l.raw] = true
+		for _, ref := range blob.Refs([]byte(l.raw)) {
+			r.blobs[ref.Sum] = true
+		}
+	}
+}
+
+func (r *remains) sealed(p, q []byte) {
+	idx, _, err := codec.DecodeSegmentIndex(p, int64(len(p)))
+	if err != nil || idx == nil {
+		return
+	}
+	for i := range idx.Frames() {
+		off, n := idx.FrameRange(i)
+		if off+n > int64(len(q)) || !bytes.Equal(p[off:off+n], q[off:off+n]) {
+			continue
+		}
+		raw, _, err := idx.DecodeFrame(i, p[off:off+n])
+		if err != nil {
+			continue
+		}
+		for line := range bytes.SplitSeq(raw, []byte("\n")) {
+			r.lines[string(line)] = true
+		}
+	}
+}
+
+// object takes a checkpoint or a snapshot.
+func (r *remains) object(p []byte) {
+	o, err := checkpoint.DecodeObject(p)
+	if err != nil {
+		return
+	}
+	r.commits[o.Summary.Seq] = true
+	for _, line := range o.Tail.Lines {
+		r.lines[string(line)] = true
+	}
+	for _, line := range o.Pool {
+		r.lines[string(line)] = true // one that was cut to its head is no line that there ever was
+	}
+	for sum := range o.Blobs {
+		r.blobs[sum] = true
+	}
+}
+
+// newest is the newest commit whose bytes survive; -1 = none does.
+func (r *remains) newest(o *origin) int64 {
+	best, seq, full := int64(-1), uint64(0), true
+	for _, l := range o.stored {
+		full = full && r.lines[l.raw]
+		if !l.commit {
+			continue
+		}
+		if full || r.commits[seq] {
+			best = int64(seq)
+		}
+		seq, full = seq+1, true
+	}
+	return best
+}
+
+// documents are the commits whose document survives: in an object, or from a commit line that holds it whole by
+// patches.
+func (r *remains) documents(o *origin) map[uint64]bool {
+	out := map[uint64]bool{}
+	last := false
+	for _, l := range o.stored {
+		if !l.commit {
+			continue
+		}
+		whole := o.truth.log[l.seq].Keyframe
+		last = r.commits[l.seq] || r.lines[l.raw] && (whole || last)
+		if last {
+			out[l.seq] = true
+		}
+	}
+	return out
+}
+
+// classOf is the kind of an object.
+func classOf(key string) string {
+	_, rest, found := strings.Cut(key, "/")
+	if strings.HasPrefix(key, layout.Checkpoints) {
+		return "checkpoint"
+	}
+	if found && strings.HasPrefix(key, layout.Sessions) {
+		_, rest, _ = strings.Cut(rest, "/")
+		folder, name, _ := strings.Cut(rest, "/")
+		switch folder + "/" {
+		case layout.Transcript:
+			if strings.HasSuffix(name, ".zst") {
+				return "sealed"
+			}
+			return "plain"
+		case layout.Index:
+			return "index"
+		case layout.Snapshots:
+			return "snapshot"
+		case layout.Blobs:
+			return "blob"
+		case layout.Torn:
+			return "torn"
+		case layout.Originals:
+			if strings.HasSuffix(name, ".parts") {
+				return "parts"
+			}
+			return "original"
+		}
+	}
+	return "store"
+}
+
+// sessionOf is the session that an object belongs to; "" = the store.
+func sessionOf(key string) string {
+	folder, rest, _ := strings.Cut(key, "/")
+	if folder+"/" != layout.Checkpoints && folder+"/" != layout.Sessions {
+		return ""
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	id, _ := layout.Unescape(name)
+	return id
+}
