@@ -274,7 +274,7 @@ func trace(ctx context.Context, b backend.Backend, id string, inv *Inventory) (t
 		if seg.First >= below || prev != "" && has(all[:i+1], prev) && seg.Name() != prev {
 			continue
 		}
-		raw, _, err := ReadSegment(ctx, b, id, seg)
+		raw, err := readEither(ctx, b, id, seg)
 		if err != nil && !Unreadable(err) {
 			return t, fmt.Errorf("read segment %s: %w", seg.Name(), err)
 		}

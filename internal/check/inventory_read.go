@@ -32,6 +32,19 @@ func ReadSegment(
 	return raw, key, err
 }
 
+// readEither reads the lines of a segment, in its plain form where the sealed one is damaged.
+func readEither(ctx context.Context, b backend.Backend, id string, seg layout.Segment) ([]byte, error) {
+	raw, key, err := ReadSegment(ctx, b, id, seg)
+	if err == nil || !Unreadable(err) || key == seg.PlainKey(id) {
+		return raw, err
+	}
+	plain, _, perr := b.Get(ctx, seg.PlainKey(id), backend.Range{})
+	if errors.Is(perr, fs.ErrNotExist) {
+		return raw, err
+	}
+	return plain, perr
+}
+
 // FoldIndex reads the references that an index object holds, and checks it whole.
 func FoldIndex(ctx context.Context, b backend.Backend, key string, ref codec.Ref) ([]codec.Ref, error) {
 	p, _, err := b.Get(ctx, key, backend.Range{})

@@ -6,23 +6,19 @@ import (
 
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/internal/segment"
 )
-
-// LostType is the customType of the entries that record what a repair could not bring back. One with a targetId
-// records an object of the session, by its key within the session; one without takes the place of an entry.
-const LostType = "coppice.lost"
 
 // span is a run of ordinals.
 type span struct{ first, last uint64 }
 
-// lostRow takes note of what a row of a skeleton records as lost. The skeleton is enough: its preview is the
-// customType, its target the object.
+// lostRow takes note of what a row of a skeleton records as lost.
 func (v *verifier) lostRow(sk *codec.Skeleton, i int) {
-	if typ, _ := sk.Kind(i); typ != "custom" || sk.Flags(i)&codec.FlagCommit != 0 || sk.Preview(i) != LostType {
+	if !segment.Lost(sk, i) {
 		return
 	}
 	ord := sk.First() + uint64(i)
-	if object := sk.Target(i); strings.Contains(object, "/") {
+	if object := segment.LostObject(sk, i); object != "" {
 		v.lost[object] = ord
 		return
 	}

@@ -89,6 +89,12 @@ func (v *verifier) plainSegment(ctx context.Context, l *link, last bool) error {
 		return err
 	}
 	end := l.seg.First + l.plain.Count
+	if raw == nil { // a state that was made anew from the log names the segment it began with like that
+		sealed, err := v.sealedForm(ctx, l)
+		if err != nil || sealed {
+			return err
+		}
+	}
 	if raw == nil {
 		v.note(Missing, key, 0, errGone, "the segment of entries %d to %d", l.seg.First, int64(end)-1)
 		v.gap(end)
@@ -109,6 +115,14 @@ func (v *verifier) plainSegment(ctx context.Context, l *link, last bool) error {
 		v.gap(end)
 	}
 	return nil
+}
+
+// sealedForm checks the sealed form of a segment that should be plain; false if there is none.
+func (v *verifier) sealedForm(ctx context.Context, l *link) (bool, error) {
+	if _, there := v.inv.Sealed[l.seg]; !there {
+		return false, nil
+	}
+	return true, v.foundSegment(ctx, l)
 }
 
 // sealedSegment checks a sealed segment: shallow its length and its index, deep all of it.

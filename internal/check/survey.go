@@ -102,13 +102,42 @@ func Look(ctx context.Context, cfg journal.Config) (*Survey, error) {
 		s.Epoch = max(s.Epoch, v.st.Summary.Epoch)
 	}
 	if s.Remap || v.st == nil {
+		known := v.chain
 		t, err := trace(ctx, v.b, v.id, v.inv)
 		if err != nil {
 			return nil, err
 		}
 		v.chain = t.links
+		if v.st != nil {
+			v.chain = within(t.links, known, v.st.Segments.Next())
+		}
 	}
 	return s, s.parts(ctx, v, bad)
+}
+
+// within returns the links that are known, and in the gaps between them, up to ordinal end, those that were found. A
+// segment that was found may be none of the log: a writer sealed it, and did not get to name it.
+func within(found, known []link, end uint64) []link {
+	var out []link
+	next := uint64(0)
+	fill := func(to uint64) {
+		for _, l := range found {
+			if l.seg.First >= next && l.seg.First < to {
+				out = append(out, l)
+			}
+		}
+	}
+	for _, l := range known {
+		fill(l.seg.First)
+		out = append(out, l)
+		if next = l.seg.First; l.ref != nil {
+			next += uint64(l.ref.Count)
+		} else if l.plain != nil {
+			next += l.plain.Count
+		}
+	}
+	fill(end)
+	return out
 }
 
 // parts makes the parts of the chain, with those between them of which nothing is there.
@@ -136,7 +165,7 @@ func (s *Survey) parts(ctx context.Context, v *verifier, bad map[string]bool) er
 func (s *Survey) part(ctx context.Context, v *verifier, l *link, bad map[string]bool) (Part, error) {
 	p := Part{Seg: l.seg, First: l.seg.First, Plain: l.plain != nil}
 	p.Intact = !bad[l.seg.SealedKey(v.id)] && !bad[l.seg.PlainKey(v.id)]
-	raw, _, err := ReadSegment(ctx, v.b, v.id, l.seg)
+	raw, err := readEither(ctx, v.b, v.id, l.seg)
 	if err != nil && !Unreadable(err) {
 		return p, fmt.Errorf("survey session %s: %w", v.id, err)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
-	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -69,7 +69,7 @@ func (w *writer) commit(c *Commit, after string) error {
 }
 
 // guess says what it can of a commit whose line is lost: what the lineage of a checkpoint or a snapshot
-// tells, and else that the head is its last entry.
+// tells, and else that the head is its last entry of which anything is known.
 func (w *writer) guess(rec *checkpoint.Record, c *Commit, after string) error {
 	id, now, err := newID(w.cfg)
 	if err != nil {
@@ -79,9 +79,11 @@ func (w *writer) guess(rec *checkpoint.Record, c *Commit, after string) error {
 	if after != "" {
 		rec.ID = after
 	}
-	if n := len(c.Entries); n > 0 {
-		e := &c.Entries[n-1]
-		rec.Head, rec.HeadOrd = e.ID, int64(e.Ord)
+	for i := len(c.Entries) - 1; i >= 0; i-- {
+		if e := &c.Entries[i]; !e.unknown {
+			rec.Head, rec.HeadOrd = e.ID, int64(e.Ord)
+			break
+		}
 	}
 	if k, ok := w.know.commits[c.Seq]; ok {
 		rec.ID, rec.Time, rec.Reason, rec.Writer, rec.Branch = k.Commit, k.Time, k.Reason, k.Writer, k.Branch
@@ -141,9 +143,10 @@ func (w *writer) lostEntry(c *Commit, i int, parent int64) error {
 	}
 	if _, taken := w.known[e.ID]; e.ID == "" || taken {
 		e.ID = w.idOf(c, i, id)
+		e.unknown = e.ID == id
 	}
 	e.Raw, err = lostLine(e.ID, w.ids[parent], now, map[string]any{
-		"customType": check.LostType,
+		"customType": segment.LostType,
 		"data":       map[string]any{"ordinal": e.Ord, "torn": w.torn},
 	})
 	return err
@@ -172,7 +175,7 @@ func lostObject(l loss, id, parent string, now time.Time) ([]byte, error) {
 		data["torn"] = l.torn
 	}
 	return lostLine(id, parent, now, map[string]any{
-		"customType": check.LostType, "targetId": l.name, "data": data,
+		"customType": segment.LostType, "targetId": l.name, "data": data,
 	})
 }
 

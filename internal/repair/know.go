@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,7 +95,7 @@ func (k *know) object(o *checkpoint.Object) {
 			continue
 		}
 		k.entry(l.ID, int64(ord))
-		if whole(l.Type) {
+		if whole(line) && !isLost(line) {
 			k.bodies[ord] = line
 		}
 	}
@@ -106,13 +107,17 @@ func (k *know) entry(id string, ord int64) {
 	}
 }
 
-// whole reports whether a window keeps lines of this type as they are; others it may cut to their head.
-func whole(typ string) bool {
-	switch typ {
-	case "message", "compaction", "branch_summary", "custom_message":
-		return true
+// whole reports whether a line of a window is as it was stored: a line that can reach no context may be cut to four
+// fields.
+func whole(line []byte) bool {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(line, &fields) != nil {
+		return false
 	}
-	return false
+	for _, head := range []string{"type", "id", "parentId", "timestamp"} {
+		delete(fields, head)
+	}
+	return len(fields) > 0
 }
 
 // rows takes in the rows of a skeleton.
@@ -131,6 +136,13 @@ func (k *know) rows(sk *codec.Skeleton) {
 func (r *repair) beside(ctx context.Context) error {
 	if r.intactLog() {
 		return nil
+	}
+	for i := range r.s.Parts {
+		if p := &r.s.Parts[i]; p.Intact {
+			if err := r.names(ctx, p); err != nil {
+				return err
+			}
+		}
 	}
 	for key := range r.s.Inventory.Folds {
 		p, _, err := r.cfg.Backend.Get(ctx, key, backend.Range{})
@@ -163,6 +175,43 @@ func (r *repair) beside(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// names takes in what an intact segment says of entries in others: as the parents of its own, as heads and branches.
+func (r *repair) names(ctx context.Context, p *check.Part) error {
+	raw, _, err := check.ReadSegment(ctx, r.cfg.Backend, r.cfg.Session, p.Seg)
+	if err != nil {
+		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+	}
+	c, err := segment.Read(raw, p.Seg)
+	if err != nil {
+		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+	}
+	for _, l := range c.Lines {
+		if l.Commit {
+			if rec, _, err := checkpoint.ParseRecord(l.Raw, c.Opening.Prelude.Key); err == nil {
+				r.said(&rec)
+			}
+			continue
+		}
+		if h, err := transcript.ParseLine(l.Raw); err == nil && l.Parent >= 0 && uint64(l.Parent) < p.First {
+			r.entry(h.ParentID, l.Parent)
+		}
+	}
+	return nil
+}
+
+// said takes in what a commit line says of entries.
+func (k *know) said(rec *checkpoint.Record) {
+	k.entry(rec.Head, rec.HeadOrd)
+	k.original(rec.Original)
+	if rec.Base == nil {
+		return
+	}
+	k.original(rec.Base.Original)
+	for _, b := range rec.Base.Branches {
+		k.entry(b.Head, b.Ord)
+	}
 }
 
 func (r *repair) intactLog() bool {

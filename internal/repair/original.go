@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 
@@ -18,10 +19,10 @@ import (
 // Imported are the entries of an imported file as the import stored them: those with which the session begins.
 type Imported interface {
 	Len() int
-	ID(i int) string             // of entry i; "" = it is not known
-	Raw(i int) ([]byte, error)   // the stored line of entry i; nil = it is not known
-	Ends(i int) bool             // a commit of an import of the whole file ends with entry i
-	Header() []byte              // the session header line; nil = there is none
+	ID(i int) string           // of entry i; "" = it is not known
+	Raw(i int) ([]byte, error) // the stored line of entry i; nil = it is not known
+	Ends(i int) bool           // a commit of an import of the whole file ends with entry i
+	Header() []byte            // the session header line; nil = there is none
 	Close() error
 }
 
@@ -33,6 +34,7 @@ type Reread func(
 // origin is the imported file, read again where a repair first needs it.
 type origin struct {
 	asked bool
+	sum   string            // hex SHA-256 of it
 	file  Imported          // nil = there is none, or it is not what the session was imported from
 	blobs map[string][]byte // images of it that the session lacks
 }
@@ -54,7 +56,7 @@ func (r *repair) imported(ctx context.Context) (Imported, error) {
 		}
 		fits, err := r.fitsLog(ctx, file)
 		if err != nil || fits {
-			r.origin.file = file
+			r.origin.file, r.origin.sum = file, sum
 			return file, err
 		}
 		if err := file.Close(); err != nil {
@@ -64,19 +66,23 @@ func (r *repair) imported(ctx context.Context) (Imported, error) {
 	return nil, nil
 }
 
+// file is the imported file of a session of which the commit line that named it is lost; "" = none.
+func (r *repair) file(ctx context.Context) (string, error) {
+	lists := len(r.s.Inventory.Lists)
+	if list := r.candidates(); len(r.originals) > 0 || lists == 1 || lists == 0 && len(list) == 1 {
+		return list[0], nil
+	}
+	_, err := r.imported(ctx)
+	return r.origin.sum, err
+}
+
 // originalsTried bounds how many imported files are read again.
 const originalsTried = 8
 
 // candidates are the imported files that may be the session's: those that something names, else all that are there.
 func (r *repair) candidates() []string {
-	list := slices.Clone(r.originals)
-	for sum := range r.s.Inventory.Lists {
-		list = append(list, sum)
-	}
-	for sum := range r.s.Inventory.Originals {
-		list = append(list, sum)
-	}
-	slices.Sort(list[len(r.originals):])
+	list := slices.Concat(r.originals, slices.Sorted(maps.Keys(r.s.Inventory.Lists)),
+		slices.Sorted(maps.Keys(r.s.Inventory.Originals)))
 	seen := map[string]bool{}
 	list = slices.DeleteFunc(list, func(sum string) bool {
 		dup := seen[sum]
@@ -262,5 +268,5 @@ func (d *Damaged) predict(file Imported, from int) map[uint64]bool {
 
 // isLost reports whether a line is the stand-in of an earlier repair.
 func isLost(line []byte) bool {
-	return bytes.Contains(line, []byte(`"customType":"`+check.LostType+`"`))
+	return bytes.Contains(line, []byte(`"customType":"`+segment.LostType+`"`))
 }

@@ -93,9 +93,12 @@ func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key str
 			raw = lines(obj)
 			r.index(obj)
 		}
-		found := r.parse(raw, p)
+		found := r.parse(raw, p, sealed)
 		for i := range found {
 			found[i].sure = found[i].sure || sealed // frames have checksums of their own
+			if rec := found[i].Record; rec != nil {
+				r.said(rec)
+			}
 		}
 		forms = append(forms, found)
 		if r.gone = append(r.gone, at); !r.dry {
@@ -219,6 +222,11 @@ func (r *repair) intact(ctx context.Context, p *check.Part) error {
 	if p.Plain {
 		r.gone = append(r.gone, p.Seg.PlainKey(id))
 	}
+	if !sealed && c.End < len(raw) && !r.dry { // what is after the last commit is in no sealed segment
+		if err := r.aside(ctx, p.Seg, raw); err != nil {
+			return err
+		}
+	}
 	if c.Commits == 0 {
 		return nil // it was just begun
 	}
@@ -276,6 +284,9 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*made
 	if err != nil {
 		return nil, err
 	}
+	if file := r.origin.file; file != nil && len(r.header) == 0 {
+		r.header = file.Header()
+	}
 	if r.before == nil && d.First == 0 && len(r.header) == 0 {
 		header := map[string]any{"type": "session", "version": 3, "id": r.cfg.Session}
 		if r.header, err = json.Marshal(header); err != nil {
@@ -291,6 +302,7 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*made
 	if st := m.State(); st.HeadOrd >= 0 {
 		w.known[st.Summary.Entry], w.ids[st.HeadOrd] = st.HeadOrd, st.Summary.Entry
 	}
+	nameHeads(commits)
 	for i := range commits {
 		after := follower
 		if i+1 < len(commits) {
@@ -303,6 +315,28 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*made
 		}
 	}
 	return m, nil
+}
+
+// nameHeads names the last entries of commits of which both the commit line and that entry are lost: the next entry
+// grows from there, unless its commit says otherwise.
+func nameHeads(list []Commit) {
+	known := map[string]bool{}
+	for i := range list {
+		for _, e := range list[i].Entries {
+			known[e.ID] = true
+		}
+	}
+	for i := range list[:max(0, len(list)-1)] {
+		own, next := list[i].Entries, list[i+1]
+		if len(own) == 0 || len(next.Entries) == 0 || list[i].Record != nil {
+			continue
+		}
+		last, from := &own[len(own)-1], next.Entries[0].From
+		moved := next.Record != nil && len(next.Record.Parents) > 0 && next.Record.Parents[0].Index == 0
+		if last.Raw == nil && last.ID == "" && from != "" && !known[from] && !moved {
+			last.ID, known[from] = from, true
+		}
+	}
 }
 
 // object reads a segment's bytes as they are stored; key "" = there are none.
@@ -335,7 +369,7 @@ func (r *repair) form(ctx context.Context, seg layout.Segment, sealed bool) (p [
 }
 
 // parse reads the lines of a damaged segment, with the key that its own prelude gives, even a damaged one.
-func (r *repair) parse(raw []byte, p *check.Part) []Line {
+func (r *repair) parse(raw []byte, p *check.Part, sealed bool) []Line {
 	opening, key := 0, p.Key
 	for rest := raw; opening < 2 && len(rest) > 0; opening++ {
 		n := bytes.IndexByte(rest, '\n')
@@ -357,7 +391,36 @@ func (r *repair) parse(raw []byte, p *check.Part) []Line {
 			break
 		}
 	}
+	if key == 0 {
+		key = solve(raw, sealed)
+	}
 	return Parse(raw, key, min(opening, 2))
+}
+
+// solve finds a key under which the commit lines of a segment verify whose prelude is lost. Two of them must agree,
+// since any line verifies under some key, unless the lines have checksums beside that, as in a sealed segment. A key that is not the segment's own will do, since of its 64 bits a CRC of 32 sees
+// 32. At most so many lines are tried.
+func solve(raw []byte, sealed bool) uint64 {
+	const most = 64
+	var list [][]byte
+	for line := range bytes.Lines(raw) {
+		if line = bytes.TrimSuffix(line, []byte("\n")); looksCommit(line) && len(list) < most {
+			list = append(list, line)
+		}
+	}
+	for _, line := range list {
+		key, ok := checkpoint.KeyOf(line)
+		if rec, ours, err := checkpoint.ParseRecord(line, key); sealed && len(list) == 1 && ok && ours && err == nil &&
+			rec.Seq < fenceSeq {
+			return key
+		}
+		for _, other := range list {
+			if _, ours, err := checkpoint.ParseRecord(other, key); ok && ours && err == nil && !bytes.Equal(line, other) {
+				return key
+			}
+		}
+	}
+	return 0
 }
 
 // keyIn looks for the key in what is left of a prelude.

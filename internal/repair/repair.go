@@ -130,14 +130,14 @@ type repair struct {
 	again  Reread
 	origin origin
 	know
-	epoch    uint64
-	before   *state.State      // at the end of what was gone through
-	last     string            // name of the segment there
-	lastN    int64             // and the bytes of its lines
-	shown    map[uint64][]byte // lines of the repaired log that a working window shows
-	refs     []codec.Ref
-	gone     []string // keys to remove once the result is in force
-	torn     string   // the newest object that bytes were moved to, within the session
+	epoch  uint64
+	before *state.State      // at the end of what was gone through
+	last   string            // name of the segment there
+	lastN  int64             // and the bytes of its lines
+	shown  map[uint64][]byte // lines of the repaired log that a working window shows
+	refs   []codec.Ref
+	gone   []string // keys to remove once the result is in force
+	torn   string   // the newest object that bytes were moved to, within the session
 }
 
 func (r *repair) has(kind check.Kind) bool {
@@ -372,15 +372,21 @@ func (r *repair) end(ctx context.Context) (*journal.Remake, error) {
 			m.Adopt(r.asLogged(o))
 		}
 	}
-	return m.Remake, r.closing(m)
+	return m.Remake, r.closing(ctx, m)
 }
 
 // closing adds the commit that says that there was a repair.
-func (r *repair) closing(m *made) error {
+func (r *repair) closing(ctx context.Context, m *made) error {
 	st := m.State()
 	rec := checkpoint.Record{
 		Reason: reason, Writer: r.cfg.Writer, Epoch: r.epoch, Head: st.Summary.Entry, HeadOrd: st.HeadOrd,
 		Branch: st.Summary.Branch, Claim: true, Torn: r.torn,
+	}
+	if st.Original == "" {
+		var err error
+		if rec.Original, err = r.file(ctx); err != nil {
+			return err
+		}
 	}
 	var entries [][]byte
 	var parents []int64

@@ -7,13 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 
 	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/parallel"
+	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -75,16 +78,42 @@ func (im *Images) Get(ctx context.Context, st *state.State, sum string) ([]byte,
 // refMark occurs in every stored line that Internalise would change.
 var refMark = []byte("coppice-blob:")
 
-// Line puts the images of one stored line back. One that is gone is fs.ErrNotExist.
+// Line puts the images of one stored line back. One that is gone is fs.ErrNotExist, unless a repair recorded its loss:
+// then its reference stays.
 func (im *Images) Line(ctx context.Context, st *state.State, stored []byte) ([]byte, error) {
 	if !bytes.Contains(stored, refMark) {
 		return stored, nil
 	}
 	line, gone, err := im.internalise(ctx, st, stored)
-	if err == nil && len(gone) > 0 {
-		err = fmt.Errorf("image %s of the session: %w", gone[0], fs.ErrNotExist)
+	if err != nil || len(gone) == 0 {
+		return line, err
 	}
-	return line, err
+	lost, err := im.recorded(ctx, st)
+	if err != nil {
+		return line, err
+	}
+	for _, sum := range gone {
+		if !lost[sum] {
+			return line, fmt.Errorf("image %s of the session: %w", sum, fs.ErrNotExist)
+		}
+	}
+	return line, nil
+}
+
+// recorded returns the images that a repair recorded as lost.
+func (im *Images) recorded(ctx context.Context, st *state.State) (map[string]bool, error) {
+	lost := map[string]bool{}
+	for sk, err := range im.j.Skeletons(ctx, st, 0) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range sk.Len() {
+			if sum, ok := strings.CutPrefix(segment.LostObject(sk, i), layout.Blobs); ok {
+				lost[sum] = true
+			}
+		}
+	}
+	return lost, nil
 }
 
 // internalise reads the images that a stored line refers to, in parallel, and puts them back; gone are
