@@ -21,6 +21,7 @@ import (
 	"github.com/coppice-go/coppice/export"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/transcript"
@@ -375,9 +376,17 @@ func (c *cli) entries(src interop.Source, head string) iter.Seq2[transcript.Draf
 				yield(transcript.Draft{}, err)
 				return
 			}
-			held = d
+			if held = d; recordsLoss(d.Raw) {
+				held.Raw = nil
+			}
 		}
 	}
+}
+
+// recordsLoss reports whether a line is a repair's record of an object that was lost, which is no part of the
+// conversation.
+func recordsLoss(raw []byte) bool {
+	return string(rawjson.Field(raw, "customType")) == `"`+segment.LostType+`"` && rawjson.Field(raw, "targetId") != nil
 }
 
 // leadsTo reports whether a line is the one that ExportPi appends to make pi continue at the head.

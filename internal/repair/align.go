@@ -236,6 +236,7 @@ type Commit struct {
 	Seq     uint64
 	Record  *checkpoint.Record // nil = its line is lost
 	Entries []Entry
+	Reason  string // of a commit whose line is lost, where something says it; "" = repair
 }
 
 // Entry is one entry of the part.

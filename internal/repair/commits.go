@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -32,7 +33,9 @@ func (w *writer) commit(c *Commit, after string) error {
 			head, w.exact = rec.Base.HeadOrd, true
 		}
 	} else {
-		w.made.commits++
+		if _, known := w.know.commits[c.Seq]; !known {
+			w.made.commits++
+		}
 		w.exact = false
 	}
 	raws, parents, err := w.entries(c, head)
@@ -40,7 +43,7 @@ func (w *writer) commit(c *Commit, after string) error {
 		return err
 	}
 	if c.Record == nil {
-		if err := w.guess(&rec, c, after); err != nil {
+		if err := w.guess(&rec, c, parents, after); err != nil {
 			return err
 		}
 	}
@@ -61,26 +64,35 @@ func (w *writer) commit(c *Commit, after string) error {
 		return err
 	}
 	w.made.total += len(raws) + 1
-	if c.Record != nil && !fits || c.Record == nil && w.documents[c.Seq] == nil {
+	if c.Record != nil && !fits || c.Record == nil && w.documents[c.Seq] == nil && !changesNothing(rec.Reason) {
 		w.made.documents++
 	}
 	w.exact = c.Record != nil
 	return nil
 }
 
+// changesNothing reports whether commits of a reason leave the document as it was.
+func changesNothing(reason string) bool {
+	return reason == state.ReasonCreate || reason == state.ReasonImport || reason == state.ReasonRoll
+}
+
 // guess says what it can of a commit whose line is lost: what the lineage of a checkpoint or a snapshot
-// tells, and else that the head is its last entry of which anything is known.
-func (w *writer) guess(rec *checkpoint.Record, c *Commit, after string) error {
+// tells, and else that the head is its last entry of which anything is known and that grows from the head before: the
+// head may have moved elsewhere, to a branch whose name is lost.
+func (w *writer) guess(rec *checkpoint.Record, c *Commit, parents []int64, after string) error {
 	id, now, err := newID(w.cfg)
 	if err != nil {
 		return err
 	}
 	rec.ID, rec.Time = id, now
+	if c.Reason != "" {
+		rec.Reason = c.Reason
+	}
 	if after != "" {
 		rec.ID = after
 	}
 	for i := len(c.Entries) - 1; i >= 0; i-- {
-		if e := &c.Entries[i]; !e.unknown {
+		if e := &c.Entries[i]; !e.unknown && grows(c, parents, i, rec.HeadOrd) {
 			rec.Head, rec.HeadOrd = e.ID, int64(e.Ord)
 			break
 		}
@@ -91,6 +103,22 @@ func (w *writer) guess(rec *checkpoint.Record, c *Commit, after string) error {
 		rec.Head, rec.HeadOrd = k.Entry, k.HeadOrd
 	}
 	return nil
+}
+
+// grows reports whether entry i of a commit grows from the head before, by the entries between.
+func grows(c *Commit, parents []int64, i int, head int64) bool {
+	first := int64(c.Entries[0].Ord)
+	for range c.Entries {
+		up := parents[i]
+		if up == head {
+			return true
+		}
+		if up < first || up >= first+int64(len(parents)) {
+			return false
+		}
+		i = int(up - first)
+	}
+	return false
 }
 
 // entries returns the lines of a commit and where they hang; lost ones get a stand-in.
@@ -105,7 +133,13 @@ func (w *writer) entries(c *Commit, head int64) (raws [][]byte, parents []int64,
 		e := &c.Entries[i]
 		parent := prev
 		ord, named := w.known[e.From]
+		row, said := w.parents[e.Ord]
 		switch {
+		case said && row < int64(e.Ord):
+			parent = row
+			if len(deltas) > 0 && deltas[0].Index == i {
+				deltas = deltas[1:]
+			}
 		case told && len(deltas) > 0 && deltas[0].Index == i:
 			if parent = -1; deltas[0].Delta != 0 {
 				parent = int64(e.Ord) - deltas[0].Delta

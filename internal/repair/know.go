@@ -22,6 +22,7 @@ type know struct {
 	header    []byte
 	bodies    map[uint64][]byte             // whole lines of entries, by ordinal
 	ids       map[uint64]string             // of entries, by ordinal
+	parents   map[uint64]int64              // of entries, by ordinal
 	marks     map[uint64]bool               // by ordinal: whether it is a commit line
 	records   map[uint64]*checkpoint.Record // commit lines, by ordinal
 	commits   map[uint64]checkpoint.Commit  // by seq
@@ -33,6 +34,7 @@ type know struct {
 func (k *know) learn(s *check.Survey) {
 	*k = know{
 		bodies: map[uint64][]byte{}, ids: map[uint64]string{}, marks: map[uint64]bool{},
+		parents: map[uint64]int64{},
 		records: map[uint64]*checkpoint.Record{}, commits: map[uint64]checkpoint.Commit{},
 		documents: map[uint64][]byte{},
 	}
@@ -126,7 +128,7 @@ func (k *know) rows(sk *codec.Skeleton) {
 		ord := sk.First() + uint64(i)
 		commit := sk.Flags(i)&codec.FlagCommit != 0
 		if k.marks[ord] = commit; !commit {
-			k.ids[ord] = sk.ID(i)
+			k.ids[ord], k.parents[ord] = sk.ID(i), sk.Parent(i)
 		}
 	}
 }

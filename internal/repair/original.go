@@ -12,6 +12,7 @@ import (
 
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 )
@@ -202,6 +203,12 @@ func fill(list []Commit, file Imported, at int) ([]Commit, bool, error) {
 	for i := range out {
 		c := &out[i]
 		c.Entries = slices.Clone(c.Entries)
+		switch {
+		case at < file.Len() && len(c.Entries) > 0:
+			c.Reason = state.ReasonImport
+		case c.Seq == 0 && len(c.Entries) == 0:
+			c.Reason = state.ReasonCreate
+		}
 		for k := range c.Entries {
 			if at == file.Len() {
 				return out, true, nil
