@@ -40,7 +40,7 @@ func TestList(t *testing.T) {
 				got = append(got, sum.ID)
 			}
 			same(t, "newest", got, append([]string{"broken"}, want[:4]...))
-			same(t, "cost", cost(tr.IO()), "5 get 1 list")
+			same(t, "cost", cost(tr.IO()), "5 get 2 list")
 
 			got = nil
 			for after := "broken"; ; after = got[len(got)-1] {
@@ -78,7 +78,7 @@ func TestPrefixes(t *testing.T) {
 	same(t, "listed", len(collect(t, one.List(bg, coppice.ListOptions{}))), 1)
 }
 
-// A listing tells how far it is, at the cost of the one LIST; what was deleted is no part of it; results come
+// A listing tells how far it is, at the cost of the two LISTs; what was deleted is no part of it; results come
 // before all is read, and who has enough stops the reading.
 func TestListProgress(t *testing.T) {
 	b := memory.New()
@@ -112,7 +112,7 @@ func TestListProgress(t *testing.T) {
 	same(t, "sessions", n, 46)
 	same(t, "first", seen[0], told{0, 50})
 	same(t, "last", seen[len(seen)-1], told{46, 46})
-	same(t, "cost", cost(tr.IO()), "50 get 1 list")
+	same(t, "cost", cost(tr.IO()), "50 get 2 list")
 	same(t, "read before the first result", early, 16)
 	if !slices.IsSortedFunc(seen, func(a, b told) int { return a.looked - b.looked }) {
 		t.Errorf("it went back: %v", seen)
@@ -208,5 +208,64 @@ func TestMetaLimits(t *testing.T) {
 		if _, err := store.Create("s", &o); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+}
+
+// A session that lost its checkpoint is listed, in its place and at the cost of one LIST. On a disk the log has all that
+// the checkpoint had; where objects are only replaced, opening it says what is wrong. A folder without segments is none.
+func TestListWithoutCheckpoint(t *testing.T) {
+	for name, b := range map[string]backend.Backend{"replace": memory.New(), "append": memory.NewAppender()} {
+		t.Run(name, func(t *testing.T) {
+			tr := trace.New(b)
+			store := newStore(t, tr, nil)
+			for _, id := range []string{"old", "lost", "new"} {
+				s := create(t, store, id, &coppice.SessionOptions{Title: "t" + id, Cwd: "/w"})
+				for range 600 { // more than a segment
+					say(t, s, "u1")
+				}
+				commit(t, s, map[string]string{"of": id})
+				say(t, s, "u2")
+				commit(t, s, nil)
+				ok(t, s.Close())
+			}
+			ok(t, b.Delete(bg, "checkpoint_latest/lost"))
+			must(b.Put(bg, "sessions/no-session/blobs/x", []byte("x"), backend.Cond{}))(t)
+
+			tr.Reset()
+			list := collect(t, store.List(bg, coppice.ListOptions{}))
+			var ids []string
+			for _, sum := range list {
+				ids = append(ids, sum.ID)
+			}
+			same(t, "listed", ids, []string{"new", "lost", "old"})
+			// two of every listing, one of each folder without a checkpoint, one by what tries to open the session
+			same(t, "requests", tr.IO().List, 5)
+			lost := list[1]
+			same(t, "after it", collect(t, store.List(bg, coppice.ListOptions{After: "lost"}))[0].ID, "old")
+			_, err := store.Open(bg, "lost", nil)
+			_, again := store.OpenOrCreate(bg, "lost", nil)
+			if name == "append" {
+				same(t, "title", lost.Title, "tlost")
+				same(t, "entries", lost.Entries, list[0].Entries)
+				ok(t, errors.Join(err, again))
+				return
+			}
+			same(t, "marked", []any{lost.Commit, lost.Title, lost.Updated.IsZero()}, []any{"", "", false})
+			if !errors.Is(err, coppice.ErrCorrupt) || !errors.Is(again, coppice.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("open: %v; open or create: %v", err, again)
+			}
+			if _, err := create(t, store, "lost", nil).Commit(bg, coppice.Turn{State: 1}); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("create: %v", err)
+			}
+			report := must(store.Repair(bg, "lost", false))(t)
+			if len(report.Problems) == 0 {
+				t.Error("the repair says nothing")
+			}
+			same(t, "title", collect(t, store.List(bg, coppice.ListOptions{}))[0].Title, "tlost")
+			s := must(store.Open(bg, "lost", nil))(t)
+			var state map[string]string
+			ok(t, s.State(&state))
+			same(t, "state", state["of"], "lost")
+		})
 	}
 }

@@ -224,14 +224,20 @@ func (s *Store) Open(ctx context.Context, id string, o *SessionOptions) (*Sessio
 func (s *Store) OpenOrCreate(ctx context.Context, id string, o *SessionOptions) (*Session, error) {
 	h, err := s.Open(ctx, id, o)
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrDeleted) {
-		return s.Create(id, o)
+		return s.create(id, o, true)
 	}
 	return h, err
 }
 
-// Create returns a handle on a session that does not exist yet. It does no I/O: the first commit creates
-// the session, and fails with fs.ErrExist if the id is taken. "" = a new UUIDv7.
+// Create returns a handle on a session that does not exist yet. It does no I/O: the first commit creates the session,
+// and fails with fs.ErrExist if the id is taken, also by a session of which only the checkpoint is lost: in an object
+// store that takes one listing, except for a new id. "" = a new UUIDv7.
 func (s *Store) Create(id string, o *SessionOptions) (*Session, error) {
+	return s.create(id, o, id == "")
+}
+
+// create makes the handle of a new session; fresh = no object of it can be there.
+func (s *Store) create(id string, o *SessionOptions, fresh bool) (*Session, error) {
 	now := s.o.Now()
 	if id == "" {
 		var err error
@@ -247,7 +253,9 @@ func (s *Store) Create(id string, o *SessionOptions) (*Session, error) {
 	if err != nil {
 		return nil, fail("create", id, err)
 	}
-	if err := s.add(h, journal.Create(h.config(), g)); err != nil {
+	cfg := h.config()
+	cfg.Fresh = fresh
+	if err := s.add(h, journal.Create(cfg, g)); err != nil {
 		return nil, fail("create", id, err)
 	}
 	return h, nil

@@ -99,6 +99,7 @@ func (s *Store) into(id string, o *SessionOptions) (*Session, transfer.Into, err
 		return nil, in, err
 	}
 	in.Config = h.config()
+	in.Config.Fresh = in.Fresh
 	return h, in, nil
 }
 

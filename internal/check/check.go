@@ -165,20 +165,24 @@ func Sessions(ctx context.Context, b backend.Backend, r *Report) ([]string, erro
 	return ids, nil
 }
 
-// Each runs one on cfg's session, or, where that is "", on every session of the store.
+// failuresMost bounds how many sessions of a store may fail before the others are not tried any more.
+const failuresMost = 16
+
+// Each runs one on cfg's session, or, where that is "", on every session of the store: also on those after one that
+// fails. Their errors are joined.
 func Each(ctx context.Context, cfg journal.Config, one func(cfg journal.Config) (Report, error)) (Report, error) {
 	var all Report
 	if cfg.Session != "" {
-		r, err := one(cfg)
-		return r, err
+		return one(cfg)
 	}
 	ids, err := Sessions(ctx, cfg.Backend, &all)
 	if err != nil {
 		return all, err
 	}
+	var failed []error
 	for _, id := range ids {
 		if err := ctx.Err(); err != nil {
-			return all, err
+			return all, errors.Join(append(failed, err)...)
 		}
 		cfg.Session = id
 		r, err := one(cfg)
@@ -186,9 +190,13 @@ func Each(ctx context.Context, cfg journal.Config, one func(cfg journal.Config) 
 			continue // deleted or gone meanwhile
 		}
 		all.Add(r)
-		if err != nil {
-			return all, err
+		if err == nil {
+			continue
+		}
+		if failed = append(failed, err); len(failed) == failuresMost {
+			err = errors.Join(failed...)
+			return all, fmt.Errorf("%d sessions failed, the others were not tried: %w", failuresMost, err)
 		}
 	}
-	return all, nil
+	return all, errors.Join(failed...)
 }

@@ -386,7 +386,8 @@ func (d *demo) verify(ctx context.Context) error {
 		return err
 	}
 	var r coppice.Report
-	err := d.step("Verify every checksum of every object", "verify", func() (err error) {
+	title := "Read every byte and verify every checksum, as `coppice verify --deep` does"
+	err := d.step(title, "verify", func() (err error) {
 		r, err = d.st.Verify(ctx, d.id, true)
 		return err
 	})
@@ -396,5 +397,5 @@ func (d *demo) verify(ctx context.Context) error {
 	if d.out.Problems = len(r.Problems); len(r.Problems) > 0 {
 		return r.Problems[0]
 	}
-	return d.say("%s, %s: no damage", term.Count(r.Objects, "object", "objects"), term.Size(r.Bytes))
+	return d.say("%s, %s: no damage found", term.Count(r.Objects, "object", "objects"), term.Size(r.Bytes))
 }

@@ -86,7 +86,7 @@ var kinds = []struct {
 	{codec.ErrVersion, "version", "use a release of coppice that can read this format"},
 	{
 		coppice.ErrCorrupt, "corrupt",
-		"`coppice verify` shows the damage, `coppice repair --dry-run` what can be repaired; " +
+		"`coppice verify --deep SESSION` shows the damage, `coppice repair --dry-run SESSION` what can be repaired; " +
 			"intact data can still be read",
 	},
 	{transcript.ErrAmbiguous, "ambiguous", "use more characters of the id"},

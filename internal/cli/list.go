@@ -46,6 +46,7 @@ type listed struct {
 	Parent   string    `json:"parent,omitempty"`
 	Preview  string    `json:"preview"`
 	Internal bool      `json:"internal,omitempty"`
+	Damaged  bool      `json:"damaged,omitempty"` // its summary cannot be read: id and updated are all that is known
 	Relation string    `json:"relation,omitempty"`
 
 	Meta map[string]string `json:"meta,omitempty"`
@@ -85,7 +86,7 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 			default:
 				err = out.add(listed{
 					s.ID, s.Title, s.First, s.Cwd, s.Created, s.Updated, s.Entries, s.Bytes, s.Seq, s.Branch, s.Status,
-					s.Parent, s.Preview, s.Internal, s.Relation, s.Meta,
+					s.Parent, s.Preview, s.Internal, unsummarized(s), s.Relation, s.Meta,
 				})
 			}
 			if err != nil {
@@ -101,6 +102,9 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 		return sh.end()
 	})
 }
+
+// unsummarized reports whether the store could not say more of a session than its id and its last activity.
+func unsummarized(s checkpoint.Summary) bool { return s.Commit == "" }
 
 // page is the number of sessions that are read before the first one is shown: they determine the
 // columns.
@@ -190,6 +194,17 @@ func (sh *sheet) row(s checkpoint.Summary) []term.Cell {
 	title := titleOf(s)
 	if s.Internal {
 		title = "(internal) " + title
+	}
+	if unsummarized(s) {
+		return []term.Cell{
+			{Text: sh.ids.Short(s.ID), Style: term.Yellow},
+			{Text: term.Ago(sh.c.now(), s.Updated)},
+			{},
+			{},
+			{Text: "damaged", Style: term.Red},
+			{Text: "`coppice verify " + sh.ids.Short(s.ID) + "` says what is wrong"},
+			{},
+		}
 	}
 	return []term.Cell{
 		{Text: sh.ids.Short(s.ID), Style: term.Yellow},

@@ -21,6 +21,7 @@ type report struct {
 	Bytes    int64      `json:"bytes"`
 	Problems []finding  `json:"problems"`
 	DryRun   bool       `json:"dryRun,omitempty"`
+	Deep     *bool      `json:"deep,omitempty"` // of verify: every byte was read
 	IO       backend.IO `json:"io"`
 }
 
@@ -87,6 +88,9 @@ func (c *cli) maintenanceCommand(
 				}
 			}
 			r, err := run(st, cmd.Context(), id, *set)
+			if err != nil && !c.json && id == "" { // what was done with other sessions
+				return errors.Join(c.showFindings(reportOf(r).Problems), err)
+			}
 			if err != nil {
 				return err
 			}

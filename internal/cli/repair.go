@@ -1,24 +1,66 @@
 package cli
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
 func (c *cli) repairCommand() *cobra.Command {
 	return c.maintenanceCommand(&cobra.Command{
-		Use:   "repair SESSION",
-		Short: "Repair a damaged session; nothing is deleted",
-		Args:  cobra.ExactArgs(1),
-	}, "dry-run", "only report what would be repaired", (*countedStore).Repair, func(out report, dry bool) error {
-		found := term.Count(len(out.Problems), "problem", "problems")
-		switch {
-		case len(out.Problems) == 0:
-			return c.showChanges(out, dry, "nothing to repair")
-		case dry:
-			return c.showChanges(out, dry, found+" would be repaired")
+		Use:   "repair [SESSION]",
+		Short: "Repair a damaged session, or all of them; nothing is deleted",
+		Long: `Repair a damaged session, or every session of the store that is damaged. Bytes are recovered from
+wherever they still are: other segments, the checkpoint, snapshots, and the imported file. Damaged bytes are moved to
+torn/, and none are deleted. What is nowhere else is recorded as lost: an entry of the type coppice.lost takes its
+place, and verify lists it as a note from then on.
+
+Repair reads all of its result, as verify --deep does. The exit code is 5 if damage is left that it cannot repair.`,
+		Args: cobra.MaximumNArgs(1),
+	}, "dry-run", "only report what would be repaired", (*countedStore).Repair, c.showRepaired)
+}
+
+// showRepaired reports what a repair did, and what it recorded as lost.
+func (c *cli) showRepaired(out report, dry bool) error {
+	repaired, lost, left := 0, 0, out.damaged()
+	for _, p := range out.Problems {
+		switch p.Kind {
+		case string(check.Rebuilt), string(check.Salvaged):
+			repaired++
+		case string(check.Lost):
+			lost++
 		}
-		return c.showChanges(out, dry, found+" repaired, "+term.Size(out.Bytes)+" written")
-	})
+	}
+	would := ""
+	if dry { // what it found is what it would repair
+		would, repaired, left = "would be ", repaired+left, 0
+	}
+	var did []string
+	if repaired > 0 {
+		did = append(did, term.Count(repaired, "problem", "problems")+" "+would+"repaired")
+	}
+	if lost > 0 {
+		did = append(did, term.Count(lost, "loss", "losses")+" "+would+"recorded")
+	}
+	switch {
+	case repaired+lost+left == 0:
+		did = []string{"nothing to repair"}
+	case !dry:
+		did = append(did, term.Size(out.Bytes)+" written")
+	}
+	if err := c.showChanges(out, dry, strings.Join(did, ", ")); err != nil || left == 0 {
+		return err
+	}
+	bad := &failure{
+		code: "corrupt", hint: "what is intact can still be read, and `coppice export` writes it to a file",
+		err: fmt.Errorf("%s could not be repaired", term.Count(left, "piece of damage", "pieces of damage")),
+	}
+	if c.json {
+		return reported(bad)
+	}
+	return bad
 }

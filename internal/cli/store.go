@@ -203,17 +203,64 @@ func (s *countedStore) session(
 
 // resolve returns the id of an existing session, by its id or a unique prefix of it.
 func (s *countedStore) resolve(ctx context.Context, id string) (string, error) {
-	if layout.ValidID(id) == nil {
-		for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.CheckpointKey(id), Limit: 1}) {
-			if err != nil {
-				return "", fmt.Errorf("find session %s: %w", id, err)
-			}
-			if info.Key == layout.CheckpointKey(id) && s.alive(ctx, info) {
+	if layout.ValidID(id) != nil {
+		return s.byPrefix(ctx, id)
+	}
+	deleted := false
+	for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.CheckpointKey(id), Limit: 1}) {
+		if err != nil {
+			return "", fmt.Errorf("find session %s: %w", id, err)
+		}
+		if info.Key == layout.CheckpointKey(id) {
+			if s.alive(ctx, info) {
 				return id, nil
 			}
+			deleted = true
 		}
 	}
+	if deleted {
+		return s.byPrefix(ctx, id)
+	}
+	if there, err := s.hasSegments(ctx, id); there || err != nil {
+		return id, err
+	}
 	return s.byPrefix(ctx, id)
+}
+
+// hasSegments reports whether there is a segment of a session's transcript.
+func (s *countedStore) hasSegments(ctx context.Context, id string) (bool, error) {
+	o := backend.ListOptions{Prefix: layout.SessionPrefix(id) + layout.Transcript, Limit: 1}
+	for _, err := range s.b.List(ctx, o) {
+		if err != nil {
+			return false, fmt.Errorf("find session %s: %w", id, err)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// withoutCheckpoint returns the ids with a prefix of sessions that lost their checkpoint: segments of their
+// transcript are there. have are those of which there is one, deleted sessions included.
+func (s *countedStore) withoutCheckpoint(ctx context.Context, prefix string, have map[string]bool) ([]string, error) {
+	var lost []string
+	o := backend.ListOptions{Prefix: strings.TrimSuffix(layout.SessionPrefix(prefix), "/"), Delimiter: "/"}
+	for info, err := range s.b.List(ctx, o) {
+		if err != nil {
+			return nil, fmt.Errorf("find session %s: %w", prefix, err)
+		}
+		id, ok := layout.Unescape(strings.TrimSuffix(strings.TrimPrefix(info.Key, layout.Sessions), "/"))
+		if !ok || !info.Prefix || have[id] || !strings.HasPrefix(id, prefix) {
+			continue
+		}
+		there, err := s.hasSegments(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			lost = append(lost, id)
+		}
+	}
+	return lost, nil
 }
 
 // byPrefix returns the one session whose id has a prefix.
@@ -253,22 +300,28 @@ func (s *countedStore) short(ctx context.Context, id string) string {
 	return shortid.Of(append(others, id), len(short)).Short(id)
 }
 
-// idsWithPrefix returns the ids of at most limit existing sessions, in order; 0 = all.
+// idsWithPrefix returns the ids of at most limit existing sessions, in order, those without a checkpoint last; 0 = all.
 func (s *countedStore) idsWithPrefix(ctx context.Context, prefix string, limit int) ([]string, error) {
 	var found []string
+	have := map[string]bool{}
 	for info, err := range s.b.List(ctx, backend.ListOptions{Prefix: layout.CheckpointKey(prefix)}) {
 		if err != nil {
 			return nil, fmt.Errorf("find session %s: %w", prefix, err)
 		}
 		id, ok := layout.Unescape(strings.TrimPrefix(info.Key, layout.Checkpoints))
+		have[id] = ok
 		if !ok || !strings.HasPrefix(id, prefix) || !s.alive(ctx, info) {
 			continue
 		}
 		if found = append(found, id); len(found) == limit {
-			break
+			return found, nil
 		}
 	}
-	return found, nil
+	lost, err := s.withoutCheckpoint(ctx, prefix, have)
+	if found = append(found, lost...); limit > 0 {
+		found = found[:min(len(found), limit)]
+	}
+	return found, err
 }
 
 // ids returns the ids of all sessions, deleted ones included, from the names of their checkpoints:

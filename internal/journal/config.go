@@ -42,6 +42,7 @@ type Config struct {
 	Profile  transcript.Profile
 	MaxBytes int // bound of the working context; 0 = 4 MiB
 	ReadOnly bool
+	Fresh    bool // the id was made for this session, or no object of it was there just now
 	Limits   Limits
 
 	// Proof finds out whether the store honours conditions. It is asked on stores that only replace, before

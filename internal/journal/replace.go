@@ -30,13 +30,36 @@ func newReplace(cfg *Config, s *store.Store, past *store.History) *replaceStrate
 // Stand has nothing to note: a state names the version that it was read under.
 func (r *replaceStrategy) Stand(*state.State) {}
 
-// Load reads the newest state: one object.
+// Load reads the newest state: one object. Where there is none, one listing tells a session that never was from one
+// that lost it: a session is there as long as a segment of it is, and must not begin anew over what is left.
 func (r *replaceStrategy) Load(ctx context.Context) (*state.State, error) {
 	st, err := r.read(ctx)
-	if err == nil && st.Summary.Tombstone {
+	switch {
+	case err == nil && st.Summary.Tombstone:
 		return nil, deleted(r.cfg.Session)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, r.lost(ctx, err)
 	}
 	return st, err
+}
+
+// lost returns the error of a session without checkpoint_latest: absent where no segment of it is there.
+func (r *replaceStrategy) lost(ctx context.Context, absent error) error {
+	o := backend.ListOptions{Prefix: layout.SessionPrefix(r.cfg.Session) + layout.Transcript, Limit: 1}
+	for info, err := range r.store.Backend.List(ctx, o) {
+		if err != nil {
+			return err
+		}
+		if _, _, ours := layout.ParseSegmentKey(info.Key); !ours {
+			break
+		}
+		if _, err := r.read(ctx); err == nil { // it was written between the two looks
+			return absent
+		}
+		return store.Corrupt(layout.CheckpointKey(r.cfg.Session), 0,
+			fmt.Errorf("it is not there, but segments of the transcript are: %w", codec.ErrFormat))
+	}
+	return absent
 }
 
 // read is Load that returns a tombstone as well.
@@ -70,6 +93,11 @@ func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer, bg sealing) 
 		c.Next = &proven
 	}
 	st := c.Next
+	if st.Summary.Commit == "" && !r.cfg.Fresh {
+		if err := r.lost(ctx, nil); err != nil {
+			return fmt.Errorf("%w: %w", fs.ErrExist, err)
+		}
+	}
 	l := &r.cfg.Limits
 	if c.Settle {
 		var err error

@@ -1,5 +1,7 @@
 // Package listing guarantees that sessions come newest activity first, by the time that their summaries show, in an
-// order that pages agree on, at the cost of one listing and of one short read for each session that is looked at.
+// order that pages agree on, at the cost of two listings, of checkpoints and of session folders, and of one short
+// read for each session that is looked at. A session that lost its checkpoint is there as long as one of its segments
+// is: it costs one listing more.
 //
 // Checkpoints are read in the order of their times of writing. A session is yielded once none that is unread can have
 // been active later: a checkpoint is not written before its last commit. So the newest of a store in use cost no more
@@ -69,6 +71,9 @@ type found struct {
 	sum  checkpoint.Summary
 }
 
+// Rebuild returns the summary of a session that has no checkpoint, from its log.
+type Rebuild func(ctx context.Context, id string) (checkpoint.Summary, error)
+
 // waiting are the sessions that were read and not yielded yet: a heap, the newest activity first.
 type waiting []found
 
@@ -94,15 +99,17 @@ func byWriting(a, b backend.Info) int {
 	return cmp.Or(b.ModTime.Compare(a.ModTime), strings.Compare(b.Key, a.Key))
 }
 
-// Sessions yields the summaries of the sessions of b. One whose summary cannot be read has its id and its
-// last activity alone. A page reads again what the pages before it had.
-func Sessions(ctx context.Context, b backend.Backend, o Options) iter.Seq2[checkpoint.Summary, error] {
+// Sessions yields the summaries of the sessions of b. One whose summary can neither be read nor rebuilt has its id and
+// its last activity alone. A page reads again what the pages before it had.
+func Sessions(
+	ctx context.Context, b backend.Backend, o Options, rebuild Rebuild,
+) iter.Seq2[checkpoint.Summary, error] {
 	return func(yield func(checkpoint.Summary, error) bool) {
 		l := &lister{
-			o: o, after: o.After, left: o.Limit, p: progress{tell: o.Progress, quiet: o.After != ""},
-			yield: yield,
+			b: b, rebuild: rebuild, o: o, after: o.After, left: o.Limit,
+			p: progress{tell: o.Progress, quiet: o.After != ""}, yield: yield,
 		}
-		if err := l.run(ctx, b); err != nil {
+		if err := l.run(ctx); err != nil {
 			yield(checkpoint.Summary{}, err)
 		}
 	}
@@ -110,6 +117,10 @@ func Sessions(ctx context.Context, b backend.Backend, o Options) iter.Seq2[check
 
 // lister is one listing.
 type lister struct {
+	b       backend.Backend
+	rebuild Rebuild
+	lost    map[string]bool // the keys of checkpoints that are not there
+
 	o     Options
 	p     progress
 	yield func(checkpoint.Summary, error) bool
@@ -120,8 +131,8 @@ type lister struct {
 	done    bool
 }
 
-func (l *lister) run(ctx context.Context, b backend.Backend) error {
-	all, err := checkpoints(ctx, b)
+func (l *lister) run(ctx context.Context) error {
+	all, err := l.sessions(ctx)
 	if err != nil {
 		return err
 	}
@@ -136,7 +147,7 @@ func (l *lister) run(ctx context.Context, b backend.Backend) error {
 		page := make([]found, l.ahead(len(all)))
 		err := parallel.Each(ctx, len(page), func(i int) (err error) {
 			page[i].info = all[i]
-			page[i].sum, err = summary(ctx, b, all[i])
+			page[i].sum, err = l.summary(ctx, all[i])
 			return err
 		})
 		if err != nil {
@@ -225,7 +236,51 @@ func sameCwd(have, want string) bool {
 	return have == want
 }
 
-// checkpoints lists checkpoint_latest, newest first.
+// sessions lists checkpoint_latest, newest first, and in the same order the segments of sessions that have none.
+func (l *lister) sessions(ctx context.Context) ([]backend.Info, error) {
+	var all []backend.Info
+	var folders []string
+	err := parallel.Each(ctx, 2, func(i int) (err error) {
+		if i == 0 {
+			all, err = checkpoints(ctx, l.b)
+		} else {
+			folders, err = names(ctx, l.b)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	have := make(map[string]bool, len(all))
+	for _, info := range all {
+		have[info.Key] = true
+	}
+	var lost []backend.Info
+	for _, id := range folders {
+		if key := layout.CheckpointKey(id); !have[key] {
+			lost = append(lost, backend.Info{Key: key})
+		}
+	}
+	err = parallel.Each(ctx, len(lost), func(i int) (err error) {
+		id, _ := layout.Unescape(lost[i].Key[len(layout.Checkpoints):])
+		lost[i].ModTime, err = written(ctx, l.b, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.lost = make(map[string]bool, len(lost))
+	for _, info := range lost {
+		if !info.ModTime.IsZero() {
+			l.lost[info.Key] = true
+			all = append(all, info)
+		}
+	}
+	slices.SortFunc(all, byWriting)
+	return all, nil
+}
+
+// checkpoints lists checkpoint_latest.
 func checkpoints(ctx context.Context, b backend.Backend) ([]backend.Info, error) {
 	var all []backend.Info
 	for info, err := range b.List(ctx, backend.ListOptions{Prefix: layout.Checkpoints}) {
@@ -236,15 +291,59 @@ func checkpoints(ctx context.Context, b backend.Backend) ([]backend.Info, error)
 			all = append(all, info)
 		}
 	}
-	slices.SortFunc(all, byWriting)
 	return all, nil
 }
 
+// names lists the ids of all sessions that have a folder.
+func names(ctx context.Context, b backend.Backend) (ids []string, err error) {
+	for info, err := range b.List(ctx, backend.ListOptions{Prefix: layout.Sessions, Delimiter: "/"}) {
+		if err != nil {
+			return nil, err
+		}
+		id, ours := layout.Unescape(strings.TrimSuffix(info.Key[len(layout.Sessions):], "/"))
+		if ours && info.Prefix {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// written returns when a segment of a session was written last; the zero time: it has none, and is no session.
+func written(ctx context.Context, b backend.Backend, id string) (last time.Time, err error) {
+	prefix := layout.SessionPrefix(id) + layout.Transcript
+	for info, err := range b.List(ctx, backend.ListOptions{Prefix: prefix}) {
+		if err != nil {
+			return last, err
+		}
+		if _, _, ours := layout.ParseSegmentKey(info.Key); ours && info.ModTime.After(last) {
+			last = info.ModTime
+		}
+	}
+	return last, nil
+}
+
 // summary reads one summary. That of a session which was deleted meanwhile is empty.
-func summary(ctx context.Context, b backend.Backend, info backend.Info) (checkpoint.Summary, error) {
-	prefix, _, err := b.Get(ctx, info.Key, backend.Bytes(0, min(info.Size, summaryBytes)))
+func (l *lister) summary(ctx context.Context, info backend.Info) (checkpoint.Summary, error) {
+	id, _ := layout.Unescape(info.Key[len(layout.Checkpoints):])
+	only := checkpoint.Summary{ID: id, Updated: info.ModTime} // opening it says what is wrong
+	if l.lost[info.Key] {
+		if l.rebuild == nil {
+			return only, nil
+		}
+		sum, err := l.rebuild(ctx, id)
+		switch {
+		case ctx.Err() != nil:
+			return sum, ctx.Err()
+		case errors.Is(err, fs.ErrNotExist):
+			return checkpoint.Summary{}, nil
+		case err != nil:
+			return only, nil
+		}
+		return sum, nil
+	}
+	prefix, _, err := l.b.Get(ctx, info.Key, backend.Bytes(0, min(info.Size, summaryBytes)))
 	if errors.Is(err, backend.ErrRange) { // replaced by a smaller one
-		prefix, _, err = b.Get(ctx, info.Key, backend.Range{})
+		prefix, _, err = l.b.Get(ctx, info.Key, backend.Range{})
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -252,13 +351,12 @@ func summary(ctx context.Context, b backend.Backend, info backend.Info) (checkpo
 	case err != nil:
 		return checkpoint.Summary{}, err
 	}
-	id, _ := layout.Unescape(info.Key[len(layout.Checkpoints):])
 	sum, err := checkpoint.DecodeSummary(prefix)
 	if err != nil || sum.ID != id || sum.Snapshot != "" {
-		return checkpoint.Summary{ID: id, Updated: info.ModTime}, nil //nolint:nilerr // opening it says what is wrong
+		return only, nil
 	}
 	if sum.MetaElsewhere {
-		return whole(ctx, b, info, sum)
+		return whole(ctx, l.b, info, sum)
 	}
 	return sum, nil
 }

@@ -60,7 +60,7 @@ func paged(t *testing.T, b backend.Backend, limit, n int) (ids []string) {
 	t.Helper()
 	for after := ""; len(ids) < n; after = ids[len(ids)-1] {
 		had := len(ids)
-		for sum, err := range Sessions(t.Context(), b, Options{Limit: limit, After: after}) {
+		for sum, err := range Sessions(t.Context(), b, Options{Limit: limit, After: after}, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestOrderIsThatOfTheDatesShown(t *testing.T) {
 		}
 	}
 	b.reads.Store(0)
-	for _, err := range Sessions(t.Context(), b, Options{Limit: 5}) {
+	for _, err := range Sessions(t.Context(), b, Options{Limit: 5}, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestOrderWithinASecond(t *testing.T) {
 			t.Errorf("pages of %d: got %v, want %s", limit, got, all)
 		}
 	}
-	for _, err := range Sessions(t.Context(), b, Options{After: "nosuch"}) {
+	for _, err := range Sessions(t.Context(), b, Options{After: "nosuch"}, nil) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v", err)
 		}

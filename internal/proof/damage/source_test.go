@@ -138,8 +138,7 @@ func (l *life) open(writer string, seed byte) *coppice.Store {
 
 func options(writer string, seed byte) *coppice.Options {
 	return &coppice.Options{
-		Reread: formats.Reread,
-		Writer: writer, Now: testutil.Clock(clock, time.Second), Rand: rand.NewChaCha8([32]byte{seed}),
+		Writer: writer, Now: testutil.Clock(clock, time.Second), Rand: rand.NewChaCha8([32]byte{seed}), Reread: formats.Reread,
 		Session: coppice.SessionOptions{Snapshots: snapshot.Policy{Every: 9, BeforeCompaction: true}},
 	}
 }
