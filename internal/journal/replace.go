@@ -53,8 +53,11 @@ func (r *replaceStrategy) lost(ctx context.Context, absent error) error {
 		if _, _, ours := layout.ParseSegmentKey(info.Key); !ours {
 			break
 		}
-		if _, err := r.read(ctx); err == nil { // it was written between the two looks
+		switch _, err := r.read(ctx); {
+		case err == nil: // it was written between the two looks
 			return absent
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
 		}
 		return store.Corrupt(layout.CheckpointKey(r.cfg.Session), 0,
 			fmt.Errorf("it is not there, but segments of the transcript are: %w", codec.ErrFormat))
