@@ -62,8 +62,8 @@ func (s *Session) Head() checkpoint.Head {
 
 // Profile returns the rules by which the session's contexts are built.
 func (s *Session) Profile() transcript.Profile {
-	if w := s.h.State().Window; s.o.Profile == "" && w != nil {
-		return w.Profile()
+	if s.o.Profile == "" {
+		return s.h.State().Rules().Profile
 	}
 	return s.o.Profile
 }

@@ -94,6 +94,12 @@ func outlineRecord() Record {
 	return r
 }
 
+func rulesRecord() Record {
+	r := outlineRecord()
+	r.Base.Profile, r.Base.MaxBytes = "atomic", -1
+	return r
+}
+
 var testSince = []byte(`{"type":"message","id":"a","parentId":null,"timestamp":"2026-11-20T10:30:00.000Z","message":{"role":"user","content":"hi"}}` + "\n")
 
 func mustLine(t testing.TB, r Record, key uint64, prev uint32, since []byte) ([]byte, uint32) {

@@ -75,6 +75,9 @@ type Base struct {
 	Claimed  uint64 // seq of the newest claim
 	First    string // one line of what the user asked first
 	Outline  Outline
+	// The rules of the working context. Profile "" = coppice's; MaxBytes is its bound in bytes, 0 = 1 MiB, -1 = none.
+	Profile  string
+	MaxBytes int64
 }
 
 // Outline is what a summary says of the conversation at a head: one line of the newest message on the way to
@@ -215,6 +218,12 @@ func (r Record) appendOptional(b []byte) ([]byte, error) {
 	}
 	if r.Base.Outline != (Outline{}) {
 		b = r.Base.Outline.append(b)
+	}
+	if r.Base.Profile != "" {
+		b = canon.AppendString(append(b, `,"profile":`...), r.Base.Profile)
+	}
+	if r.Base.MaxBytes != 0 {
+		b = strconv.AppendInt(append(b, `,"contextBytes":`...), r.Base.MaxBytes, 10)
 	}
 	return append(b, '}'), err
 }

@@ -161,6 +161,16 @@ func readBase(c *canon.Cursor) *Base {
 			c.Fail()
 		}
 	}
+	if c.Has(`,"profile":`) {
+		if b.Profile = c.Name(); b.Profile == "" {
+			c.Fail()
+		}
+	}
+	if c.Has(`,"contextBytes":`) {
+		if b.MaxBytes = c.Int(); b.MaxBytes == 0 || b.MaxBytes < -1 {
+			c.Fail()
+		}
+	}
 	c.Want(`}`)
 	return b
 }

@@ -66,10 +66,6 @@ func (v *verifier) links(ctx context.Context) error {
 	for i := range v.st.Plain {
 		ref := &v.st.Plain[i]
 		seg, _ := layout.ParseSegment(ref.Name)
-		_, plain := v.inv.Plain[seg]
-		if _, sealed := v.inv.Sealed[seg]; sealed && !plain {
-			ref = nil // a state that was rebuilt from the log names both forms so
-		}
 		v.chain = append(v.chain, link{seg: seg, plain: ref})
 	}
 	return nil

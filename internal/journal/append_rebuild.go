@@ -13,7 +13,6 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // rebuild reads the state from the log alone. The first commit of a segment holds the session's table
@@ -67,14 +66,15 @@ func (a *appendStrategy) begunIn(ctx context.Context, seg layout.Segment) (*stat
 	st.Begins(o.Header)
 	st.Summary.ID = a.cfg.Session
 	st.Plain = []checkpoint.PlainRef{ref}
-	if p.First == 0 {
-		st.Window = transcript.NewWorkingContext(a.cfg.Profile, a.cfg.MaxBytes)
-	}
 	first, kept := true, false
 	segment.Scan(raw[o.Size:], p.Key, o.Self(), func(s segment.Commit) bool {
 		first, kept = false, state.Kept(&s.Record)
 		if b := s.Record.Base; b != nil {
 			st.BeginAt(b)
+		}
+		if p.First == 0 {
+			own := state.Rules{Profile: a.cfg.Profile, MaxBytes: a.cfg.MaxBytes}
+			st.Window = state.RulesOf(s.Record.Base, own).Empty()
 		}
 		return false
 	})

@@ -236,8 +236,8 @@ func anchored(turns []*turn) bool {
 // restStep is the step of entries that no turn takes along.
 func (b *batch) restStep() *Step {
 	profile := b.j.cfg.Profile
-	if w := b.Next.Window; profile == "" && w != nil {
-		profile = w.Profile()
+	if profile == "" {
+		profile = b.Next.Rules().Profile
 	}
 	return &Step{Settings: true, Profile: profile}
 }

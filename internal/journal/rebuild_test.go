@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // known is what a state knows of the session as a whole, beside its lines.
@@ -24,12 +25,14 @@ type known struct {
 	Original string
 	Keys     []checkpoint.KeyRef
 	Window   []uint64
+	Rules    state.Rules
 }
 
 func knownOf(st *state.State) known {
 	k := known{
 		Summary: st.Summary, Document: string(st.DocJSON), Header: string(st.Header), HeadOrd: st.HeadOrd, Next: st.Next,
 		Branches: st.Branches, Claimed: st.Claimed, Original: st.Original, Keys: st.Keys,
+		Rules: st.Rules(),
 	}
 	if st.Window != nil {
 		for _, e := range st.Window.Entries() {
@@ -59,7 +62,10 @@ func TestRebuildLosesNothing(t *testing.T) {
 		t.Run(fmt.Sprintf("a checkpoint every %d", publish), func(t *testing.T) {
 			w := newWorld(t, memory.NewAppender())
 			w.lim, w.inline = Limits{RollEntries: 8, PublishCommits: publish, Keyframe: 4}, true
-			j := w.create("s1")
+			cfg := w.config("s1")
+			cfg.Profile, cfg.MaxBytes = transcript.Atomic, 1<<21
+			j := Create(cfg, state.Genesis{Header: header("s1"), Title: "t", Cwd: "/w"})
+			w.closes(j)
 			w.commit(j, &Step{Reason: "import", Original: fmt.Sprintf("%064d", 7), Entries: []*Entry{say(j, "e", "x")}})
 			title := say(j, "named", "")
 			title.Raw = fmt.Appendf(nil, `{"type":"session_info","id":"named","parentId":"e","timestamp":"2026-01-01T00:00:01.000Z","name":"a title"}`)

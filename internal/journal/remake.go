@@ -54,12 +54,12 @@ func After(cfg Config, seg layout.Segment, raw []byte) (*state.State, error) {
 	st := &state.State{HeadOrd: -1, Next: seg.First, Key: o.Prelude.Key, Self: o.Self()}
 	st.Begins(o.Header)
 	st.Summary.ID = cfg.Session
-	if seg.First == 0 {
-		st.Window = transcript.NewWorkingContext(cfg.Profile, cfg.MaxBytes)
-	}
 	segment.Scan(raw[o.Size:], o.Prelude.Key, o.Self(), func(c segment.Commit) bool {
 		if b := c.Record.Base; b != nil {
 			st.BeginAt(b)
+			if seg.First == 0 {
+				st.Window = state.RulesOf(b, state.Rules{Profile: cfg.Profile, MaxBytes: cfg.MaxBytes}).Empty()
+			}
 		}
 		next, aerr := st.Follows(&c)
 		if aerr != nil {

@@ -128,7 +128,7 @@ func (v *view) settle() {
 func (v *view) window() *transcript.WorkingContext {
 	win := v.State.Window
 	if win == nil {
-		win = transcript.NewWorkingContext(v.profile, v.bound)
+		win = v.State.Rules().Empty()
 	}
 	v.profile, v.bound = win.Profile(), win.MaxBytes()
 	if v.wish.Profile != "" {

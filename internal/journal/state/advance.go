@@ -18,6 +18,7 @@ import (
 // ever advanced, and a state never looks past its own lengths.
 func Advance(st *State, c *segment.Commit, window *transcript.WorkingContext) (*State, error) {
 	next := *st
+	next.rules = st.Rules()
 	rec := &c.Record
 	raw, err := DocumentAfter(st.DocumentOfLine(), rec)
 	if err != nil {
@@ -139,6 +140,7 @@ func (st *State) rebase(b *checkpoint.Base) {
 	st.Summary.Created, st.Summary.Entries, st.Summary.Bytes = b.Created, b.Entries, b.Bytes
 	st.Original, st.Claimed, st.Summary.First = b.Original, b.Claimed, b.First
 	st.Summary.Preview, st.Summary.Status = b.Outline.Preview, b.Outline.Status
+	st.rules = RulesOf(b, st.rules)
 }
 
 // BeginAt takes the head on which a keyframe's commit was made, where nothing earlier is known: the branch that it was

@@ -30,6 +30,8 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		}
 		o.Show(w.Lines())
 		o.Blobs = st.blobsShown()
+	} else {
+		o.Window.Profile, o.Window.MaxBytes = string(st.rules.Profile), st.rules.MaxBytes
 	}
 	if !withTail || len(st.Tail) == 0 {
 		return o
@@ -86,6 +88,7 @@ func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 		SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine, Version: info.Version, Keys: o.Keys,
 		Saved: Saved{Exists: true, Seq: o.Summary.Seq, Bytes: o.Summary.Bytes},
 	}
+	st.rules = Rules{transcript.Profile(o.Window.Profile), o.Window.MaxBytes}
 	st.keysOfLineage()
 	if last := st.Newest(); last.Kept != "" && last.Kept == last.Branch {
 		st.AfterKept, st.lineHead = true, last.HeadOrd

@@ -29,6 +29,7 @@ type State struct {
 	Branches []checkpoint.BranchRef
 	Lineage  []checkpoint.Commit        // the last 64 commits, oldest first
 	Window   *transcript.WorkingContext // of the head; nil = not known, to be read from the transcript
+	rules    Rules                      // of the window, where it is not known
 	Segments checkpoint.SegmentMap      // sealed
 	Plain    []checkpoint.PlainRef      // append: segments that are not sealed, the last one active
 	Tail     []Line                     // replace: durable lines that are in no segment
@@ -165,13 +166,53 @@ func (st *State) Rolled(ref checkpoint.PlainRef) *State {
 	return &next
 }
 
+// Rules are those by which the working context is built.
+type Rules struct {
+	Profile  transcript.Profile
+	MaxBytes int // bound in bytes; 0 = 1 MiB, < 0 = none
+}
+
+// Rules returns those of the session's working context, also where the window is not known.
+func (st *State) Rules() Rules {
+	if w := st.Window; w != nil {
+		return Rules{w.Profile(), w.MaxBytes()}
+	}
+	return st.rules
+}
+
+// Empty returns the working context of an empty path by these rules.
+func (r Rules) Empty() *transcript.WorkingContext {
+	return transcript.NewWorkingContext(r.Profile, r.MaxBytes)
+}
+
+// RulesOf returns what a keyframe says of the working context. or is for lines that say nothing of it, as those of
+// sessions with coppice's own rules, and all that were written before 2026-11-24.
+func RulesOf(b *checkpoint.Base, or Rules) Rules {
+	if b == nil {
+		return or
+	}
+	if b.Profile != "" {
+		or.Profile = transcript.Profile(b.Profile)
+	}
+	if b.MaxBytes != 0 {
+		or.MaxBytes = int(b.MaxBytes)
+	}
+	return or
+}
+
 // Base is what the first commit of a segment says of the session as a whole.
 func (st *State) Base() *checkpoint.Base {
+	r := st.Rules()
+	bound := int64(r.Empty().MaxBytes())
+	if bound == int64(Rules{}.Empty().MaxBytes()) {
+		bound = 0
+	}
 	return &checkpoint.Base{
 		Branches: st.Branches, Title: st.Summary.Title, Cwd: st.Summary.Cwd, Parent: st.Summary.Parent,
 		Created: st.Summary.Created, Entries: st.Summary.Entries, Bytes: st.Summary.Bytes,
 		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.Self, First: st.Summary.First,
 		Outline: checkpoint.Outline{Preview: st.Summary.Preview, Status: st.Summary.Status},
+		Profile: string(r.Profile), MaxBytes: bound,
 	}
 }
 

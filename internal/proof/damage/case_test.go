@@ -60,9 +60,13 @@ var ways = []string{"flip", "flip", "flip", "cut", "zero", "gone"}
 // draw makes a trial of its seed.
 func draw(seed uint64, sources []string) trial {
 	rng := rand.New(rand.NewPCG(seed, 21))
+	source := sources[rng.IntN(len(sources))]
+	if costly[source] && rng.IntN(4) > 0 {
+		source = sources[rng.IntN(len(sources))]
+	}
 	c := trial{
 		kind:   []string{"replace", "replace", "append", "append", "disk"}[rng.IntN(5)],
-		source: sources[rng.IntN(len(sources))],
+		source: source,
 		stage:  stages[rng.IntN(len(stages))],
 		whole:  rng.IntN(8) == 0,
 	}

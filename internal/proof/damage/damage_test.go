@@ -62,7 +62,7 @@ func (o *origin) learn(t *testing.T) {
 	t.Helper()
 	b := testutil.Must(storeOf(o.kind, "", o.objects))(t)
 	st := testutil.Must(coppice.New(b, options("judge", 5)))(t)
-	o.truth = look(st, sid, nil, true)
+	o.truth = look(st, sid, scope{all: true, contexts: true})
 	for _, err := range []error{o.truth.openErr, o.truth.fileErr, o.truth.readErr, o.truth.logErr, o.truth.ctxErr, o.truth.state.err} {
 		testutil.OK(t, err)
 	}

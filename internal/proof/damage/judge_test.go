@@ -84,7 +84,7 @@ func try(c trial, o *origin, dir string) (bad []finding, excused map[string]int,
 // before judges what is read of the damaged session, and that reading changes nothing.
 func (j *judgement) before() {
 	at := []uint64{uint64(j.c.harms[0].at) % (j.o.truth.head.Seq + 1)}
-	is := look(j.st, sid, at, false)
+	is := look(j.st, sid, scope{at: at, contexts: true})
 	quick, qerr := j.st.Verify(ctx, sid, false)
 	deep, derr := j.st.Verify(ctx, sid, true)
 	_, rerr := j.st.Repair(ctx, sid, true)
@@ -226,12 +226,10 @@ func (j *judgement) repair() bool {
 		return false
 	}
 	j.kept(repaired)
-	for _, id := range []string{sid, ""} {
-		deep, err := j.st.Verify(ctx, id, true)
-		if bad := damaged(deep); err != nil || len(bad) > 0 {
-			j.broken("does not converge", "after the repair verify --deep finds, %v:\n\t\t%s\n\t\tthe repair said:\n\t\t%s", err,
-				strings.Join(bad, "\n\t\t"), strings.Join(problems(first), "\n\t\t"))
-		}
+	deep, err := j.st.Verify(ctx, id, true)
+	if bad := damaged(deep); err != nil || len(bad) > 0 {
+		j.broken("does not converge", "after the repair verify --deep finds, %v:\n\t\t%s\n\t\tthe repair said:\n\t\t%s", err,
+			strings.Join(bad, "\n\t\t"), strings.Join(problems(first), "\n\t\t"))
 	}
 	second, err := j.st.Repair(ctx, id, false)
 	now, oerr := objects(j.b)
@@ -280,7 +278,7 @@ func held(now map[string][]byte, key string, p []byte) bool {
 
 // after judges the repaired session, and that it takes commits.
 func (j *judgement) after() {
-	is := look(j.st, sid, nil, true)
+	is := look(j.st, sid, scope{all: true})
 	for what, err := range map[string]error{
 		"open": is.openErr, "list": is.listErr, "context": is.ctxErr, "entries": is.readErr, "log": is.logErr, "state": is.state.err,
 	} {
@@ -470,7 +468,7 @@ func (j *judgement) goesOn(is *sight) {
 		j.broken("no commit", "after the repair: %v", err)
 		return
 	}
-	now := look(j.st, sid, nil, false)
+	now := look(j.st, sid, scope{})
 	if now.openErr != nil || now.readErr != nil || now.state.text != `"later"` || len(now.entries) != len(is.entries)+1 ||
 		!strings.Contains(now.entries[len(now.entries)-1].raw, `"later"`) {
 		j.broken("no commit", "a fresh handle sees %d entries after %d, state %s, %v, %v", len(now.entries), len(is.entries),

@@ -50,8 +50,15 @@ type stored struct {
 	commit bool
 }
 
-// look reads all of a session, and the states at some of its commits; all = at every one.
-func look(st *coppice.Store, id string, at []uint64, all bool) *sight {
+// scope is at which commits a session is looked at.
+type scope struct {
+	at       []uint64 // these
+	all      bool     // every one
+	contexts bool     // with the context there, too
+}
+
+// look reads all of a session, and what it was at some of its commits.
+func look(st *coppice.Store, id string, where scope) *sight {
 	s := &sight{log: map[uint64]checkpoint.Commit{}, views: map[uint64]view{}}
 	for sum, err := range st.List(ctx, coppice.ListOptions{}) {
 		if s.listErr = err; err == nil && sum.ID == id {
@@ -86,14 +93,14 @@ func look(st *coppice.Store, id string, at []uint64, all bool) *sight {
 			s.log[c.Seq] = c
 		}
 	}
-	if all {
+	if where.all {
 		for seq := range s.head.Seq + 1 {
-			at = append(at, seq)
+			where.at = append(where.at, seq)
 		}
 	}
-	for _, seq := range at {
+	for _, seq := range where.at {
 		if seq <= s.head.Seq {
-			s.views[seq] = viewAt(h, seq)
+			s.views[seq] = viewAt(h, seq, where.contexts)
 		}
 	}
 	return s
@@ -107,7 +114,7 @@ type view struct {
 	err     error
 }
 
-func viewAt(h *coppice.Session, seq uint64) (is view) {
+func viewAt(h *coppice.Session, seq uint64, context bool) (is view) {
 	var at coppice.Target
 	if is.err = at.UnmarshalText(fmt.Appendf(nil, "seq:%d", seq)); is.err != nil {
 		return is
@@ -120,8 +127,11 @@ func viewAt(h *coppice.Session, seq uint64) (is view) {
 	if is.err = v.State(&state); is.err != nil {
 		return is
 	}
+	if is.state = string(state); !context {
+		return is
+	}
 	c, err := v.Context(ctx)
-	is.state, is.err = string(state), err
+	is.err = err
 	for _, m := range c.Messages {
 		is.context = append(is.context, m.Entry+" "+string(m.Raw))
 	}

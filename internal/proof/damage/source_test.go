@@ -47,6 +47,9 @@ var sources = []string{
 	"bundled", "pi", "pi-torn", "omp", "atomic", "operator", "claude-code", "codex", "made", "folded",
 }
 
+// costly are the sources of long sessions, which are damaged less often.
+var costly = map[string]bool{"bundled": true, "folded": true}
+
 // stages are the moments at which a session is damaged.
 var stages = []string{
 	"imported", // and nothing else was done, the import's process is at its end
