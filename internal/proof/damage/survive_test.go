@@ -17,6 +17,7 @@ type remains struct {
 	blobs   map[string]bool // images by hex SHA-256
 	file    bool            // the imported bytes, all of them
 	exists  bool            // there is a checkpoint or a segment
+	rules   bool            // something says how the context is built
 }
 
 // remainsOf reads what is left. hurt are the objects after the damage; what they held is known from the objects
@@ -55,6 +56,9 @@ func remainsOf(o *origin, hurt map[string][]byte) *remains {
 	}
 	if r.file {
 		r.imported(o)
+	}
+	for _, l := range o.stored {
+		r.rules = r.rules || l.commit && r.lines[l.raw] && strings.Contains(l.raw, `"base":`)
 	}
 	return r
 }
@@ -101,7 +105,7 @@ func (r *remains) object(p []byte) {
 	if err != nil {
 		return
 	}
-	r.commits[o.Summary.Seq] = true
+	r.commits[o.Summary.Seq], r.rules = true, true
 	for _, line := range o.Tail.Lines {
 		r.lines[string(line)] = true
 	}
