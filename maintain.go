@@ -22,8 +22,8 @@ func (s *Store) Verify(ctx context.Context, id string, deep bool) (Report, error
 
 // Repair makes a damaged session usable again, "" = every one: it recovers bytes from wherever they still exist, with
 // Options.Reread from an imported file too, and destroys none. What is nowhere is recorded as lost. It reads its result
-// before it returns: a problem that is ErrCorrupt is damage that it could not repair. With dryRun it only reports what it
-// would do.
+// before it returns: a problem that is ErrCorrupt is damage that it could not repair. With dryRun it only reports what
+// it would do.
 func (s *Store) Repair(ctx context.Context, id string, dryRun bool) (Report, error) {
 	return s.maintain("repair", id,
 		func(cfg journal.Config) (check.Report, error) { return repair.Repair(ctx, cfg, s.again(), dryRun) })
@@ -79,9 +79,9 @@ func problem(op string, p *check.Problem) *Error {
 	return e
 }
 
-// Kind says in a word what a problem of a Report is: damaged, missing and mismatch are damage
-// (ErrCorrupt); lost is what a repair recorded, because nothing could bring it back; torn-tail, foreign-bytes,
-// foreign-object, no-checkpoint, leftover, tree and too-new are notes; rebuilt and salvaged say what Repair did. "" for any other error.
+// Kind says in a word what a problem of a Report is: damaged, missing and mismatch are damage (ErrCorrupt); lost is
+// what a repair recorded, because nothing could bring it back; torn-tail, foreign-bytes, foreign-object, no-checkpoint,
+// leftover, tree and too-new are notes; rebuilt and salvaged say what Repair did. "" for any other error.
 func (e *Error) Kind() string {
 	if p, ok := errors.AsType[*check.Problem](e.Err); ok {
 		return string(p.Kind)

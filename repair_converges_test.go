@@ -3,6 +3,7 @@ package coppice_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -51,7 +52,7 @@ func sessionFile(t testing.TB, f interop.Format) []byte {
 	last := ""
 	for {
 		d, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		ok(t, err)
@@ -64,7 +65,7 @@ func sessionFile(t testing.TB, f interop.Format) []byte {
 			r, _ := read()
 			for {
 				d, err := r.Next()
-				if err == io.EOF || !yield(d, err) {
+				if errors.Is(err, io.EOF) || !yield(d, err) {
 					return
 				}
 			}

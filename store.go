@@ -23,8 +23,8 @@ type Options struct {
 	Now  func() time.Time
 	Rand io.Reader // default crypto/rand; it need not be safe for concurrent use
 
-	// Reread reads an imported file again, for Repair: first its header line, then every entry, as the lines that Import
-	// got. open may be called more than once. formats.Reread (package interop/formats) knows all formats. A draft
+	// Reread reads an imported file again, for Repair: first its header line, then every entry, as the lines that
+	// Import got. open may be called more than once. formats.Reread (package interop/formats) knows all formats. A draft
 	// without Raw is a line that no second reading makes again. nil = Repair does without the imported file.
 	Reread func(open func() (io.ReadCloser, error)) iter.Seq2[transcript.Draft, error]
 

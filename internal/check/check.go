@@ -44,7 +44,7 @@ const (
 	Leftover      Kind = "leftover"       // of a session that is deleted or never came to be, or of a repair
 	Tree          Kind = "tree"           // an orphan, a cycle: as it was committed
 
-	// what nothing could bring back: a repair recorded it, and the session is whole without it
+	// what nothing could bring back: a repair recorded it, and the session is whole without it.
 	Lost     Kind = "lost"
 	Rebuilt  Kind = "rebuilt"  // Repair wrote it anew from the rest
 	Salvaged Kind = "salvaged" // Repair took what is intact over into another object

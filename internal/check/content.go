@@ -130,7 +130,8 @@ func (v *verifier) content(ctx context.Context) error {
 			if len(v.inv.Originals) > 0 { // parts without a list
 				key = layout.OriginalListKey(v.id, v.st.Original)
 			}
-			if !v.recorded(layout.OriginalKey(v.id, v.st.Original)) && !v.recorded(layout.OriginalListKey(v.id, v.st.Original)) {
+			sum := v.st.Original
+			if !v.recorded(layout.OriginalKey(v.id, sum)) && !v.recorded(layout.OriginalListKey(v.id, sum)) {
 				v.note(Missing, key, 0, errGone, "the bytes that were imported")
 			}
 		}

@@ -55,8 +55,10 @@ type verifier struct {
 	aside   map[string]bool // torn objects that commits name
 	deleted bool
 
-	lost     map[string]uint64 // objects that a repair recorded as lost, by key within the session: the entry that says so
-	standIns []span            // entries that a repair put in the place of lost ones
+	// what a repair recorded as lost: objects, by key within the session, with the entry that says so; and the entries
+	// in the places of lost ones.
+	lost     map[string]uint64
+	standIns []span
 }
 
 // wish is an entry that something says has an ordinal.

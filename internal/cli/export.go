@@ -270,7 +270,8 @@ func (c *cli) originalAlone(
 	if err := st.Export(ctx, id, w); err != nil {
 		return nil, errors.Join(damage, err)
 	}
-	return interop.Losses{"what was added since the import: the session is damaged, and `coppice repair` recovers it": 1}, nil
+	const since = "what was added since the import: the session is damaged, and `coppice repair` recovers it"
+	return interop.Losses{since: 1}, nil
 }
 
 // extent is the length of a session in entries, and the ordinal of its head; -1 = before the first

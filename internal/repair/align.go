@@ -246,8 +246,7 @@ type Entry struct {
 	ID   string // of a lost one: where something names it
 	From string // id of its parent; "" = a root
 	sure bool   // a checksum covers Raw
-
-	unknown bool // it is lost, and nothing says even its id
+	lost bool   // Raw is a stand-in
 }
 
 // Commits puts the part together: every ordinal and every commit of it, known or lost. Where lines contradict

@@ -16,6 +16,7 @@ type writer struct {
 	made  *made
 	known map[string]int64 // ordinals of entries by id
 	ids   map[int64]string // and the other way
+	ups   map[int64]int64  // parents by ordinal
 	exact bool             // the head before is the one that the lines after it build upon
 }
 
@@ -43,7 +44,7 @@ func (w *writer) commit(c *Commit, after string) error {
 		return err
 	}
 	if c.Record == nil {
-		if err := w.guess(&rec, c, parents, after); err != nil {
+		if err := w.guess(&rec, c, after); err != nil {
 			return err
 		}
 	}
@@ -77,9 +78,9 @@ func changesNothing(reason string) bool {
 }
 
 // guess says what it can of a commit whose line is lost: what the lineage of a checkpoint or a snapshot
-// tells, and else that the head is its last entry of which anything is known and that grows from the head before: the
-// head may have moved elsewhere, to a branch whose name is lost.
-func (w *writer) guess(rec *checkpoint.Record, c *Commit, parents []int64, after string) error {
+// tells, and else that the head is its last entry that is not lost and that grows from the head before: the head may
+// have moved elsewhere, to a branch whose name is lost.
+func (w *writer) guess(rec *checkpoint.Record, c *Commit, after string) error {
 	id, now, err := newID(w.cfg)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (w *writer) guess(rec *checkpoint.Record, c *Commit, parents []int64, after
 		rec.ID = after
 	}
 	for i := len(c.Entries) - 1; i >= 0; i-- {
-		if e := &c.Entries[i]; !e.unknown && grows(c, parents, i, rec.HeadOrd) {
+		if e := &c.Entries[i]; !e.lost && w.grows(int64(e.Ord), rec.HeadOrd) {
 			rec.Head, rec.HeadOrd = e.ID, int64(e.Ord)
 			break
 		}
@@ -105,18 +106,17 @@ func (w *writer) guess(rec *checkpoint.Record, c *Commit, parents []int64, after
 	return nil
 }
 
-// grows reports whether entry i of a commit grows from the head before, by the entries between.
-func grows(c *Commit, parents []int64, i int, head int64) bool {
-	first := int64(c.Entries[0].Ord)
-	for range c.Entries {
-		up := parents[i]
-		if up == head {
+// grows reports whether an entry grows from the head before, by entries of the part.
+func (w *writer) grows(ord, head int64) bool {
+	for range len(w.ups) + 1 {
+		up, ok := w.ups[ord]
+		switch {
+		case !ok:
+			return false
+		case up == head:
 			return true
 		}
-		if up < first || up >= first+int64(len(parents)) {
-			return false
-		}
-		i = int(up - first)
+		ord = up
 	}
 	return false
 }
@@ -156,11 +156,12 @@ func (w *writer) entries(c *Commit, head int64) (raws [][]byte, parents []int64,
 		}
 		if e.Raw == nil {
 			w.made.entries++
+			e.lost = true
 			if err := w.lostEntry(c, i, parent); err != nil {
 				return nil, nil, err
 			}
 		}
-		w.known[e.ID], w.ids[int64(e.Ord)] = int64(e.Ord), e.ID
+		w.known[e.ID], w.ids[int64(e.Ord)], w.ups[int64(e.Ord)] = int64(e.Ord), e.ID, parent
 		prev = int64(e.Ord)
 		raws, parents = append(raws, e.Raw), append(parents, parent)
 	}
@@ -177,7 +178,6 @@ func (w *writer) lostEntry(c *Commit, i int, parent int64) error {
 	}
 	if _, taken := w.known[e.ID]; e.ID == "" || taken {
 		e.ID = w.idOf(c, i, id)
-		e.unknown = e.ID == id
 	}
 	e.Raw, err = lostLine(e.ID, w.ids[parent], now, map[string]any{
 		"customType": segment.LostType,

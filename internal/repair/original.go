@@ -242,10 +242,7 @@ func fill(list []Commit, file Imported, at int) ([]Commit, bool, error) {
 // session, one after each chunk of lines, and what fills the rest of a segment. from is the number of the file's entry
 // with which the part begins.
 func (d *Damaged) predict(file Imported, from int) map[uint64]bool {
-	marks := map[uint64]bool{}
-	for ord, commit := range d.Marks {
-		marks[ord] = commit
-	}
+	marks := maps.Clone(d.Marks)
 	if d.End == 0 {
 		return marks
 	}

@@ -92,6 +92,8 @@ func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key str
 		if sealed {
 			raw = lines(obj)
 			r.index(obj)
+		} else {
+			raw = mend(obj, p.First == 0)
 		}
 		found := r.parse(raw, p, sealed)
 		for i := range found {
@@ -298,7 +300,9 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*made
 		return nil, err
 	}
 	m := &made{Remake: rm}
-	w := writer{repair: r, made: m, known: map[string]int64{}, ids: map[int64]string{}, exact: true}
+	w := writer{
+		repair: r, made: m, known: map[string]int64{}, ids: map[int64]string{}, ups: map[int64]int64{}, exact: true,
+	}
 	if st := m.State(); st.HeadOrd >= 0 {
 		w.known[st.Summary.Entry], w.ids[st.HeadOrd] = st.HeadOrd, st.Summary.Entry
 	}
@@ -398,8 +402,8 @@ func (r *repair) parse(raw []byte, p *check.Part, sealed bool) []Line {
 }
 
 // solve finds a key under which the commit lines of a segment verify whose prelude is lost. Two of them must agree,
-// since any line verifies under some key, unless the lines have checksums beside that, as in a sealed segment. A key that is not the segment's own will do, since of its 64 bits a CRC of 32 sees
-// 32. At most so many lines are tried.
+// since any line verifies under some key, unless the lines have checksums beside that, as in a sealed segment. A key
+// that is not the segment's own will do: of its 64 bits a CRC of 32 sees 32. At most so many lines are tried.
 func solve(raw []byte, sealed bool) uint64 {
 	const most = 64
 	var list [][]byte
@@ -415,7 +419,8 @@ func solve(raw []byte, sealed bool) uint64 {
 			return key
 		}
 		for _, other := range list {
-			if _, ours, err := checkpoint.ParseRecord(other, key); ok && ours && err == nil && !bytes.Equal(line, other) {
+			_, ours, err := checkpoint.ParseRecord(other, key)
+			if ok && ours && err == nil && !bytes.Equal(line, other) {
 				return key
 			}
 		}

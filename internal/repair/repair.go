@@ -36,9 +36,9 @@ import (
 const reason = "repair"
 
 // Repair makes cfg's session usable again, "" = every session of the store. With dryRun nothing is written, and the
-// report says what would be done. Its problems tell what was rebuilt, salvaged and lost. A problem that is damage is one
-// that is still there: Repair reads all of its result before it returns, and reports what it found then. again reads
-// the imported file of a session again; nil = no one can.
+// report says what would be done. Its problems say what was rebuilt, salvaged and lost. A problem that is damage is
+// still there: Repair reads all of its result before it returns, and reports what it found then. again reads the
+// imported file of a session again; nil = a repair does without it.
 func Repair(ctx context.Context, cfg journal.Config, again Reread, dryRun bool) (check.Report, error) {
 	cfg.ReadOnly = false
 	return check.Each(ctx, cfg, func(cfg journal.Config) (check.Report, error) { return one(ctx, cfg, again, dryRun) })

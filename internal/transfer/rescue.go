@@ -30,8 +30,8 @@ func Rescue(ctx context.Context, cfg journal.Config, w io.Writer) error {
 	return journal.WriteOriginal(ctx, cfg, sum, w)
 }
 
-// named finds the hex SHA-256 of the session's imported file: as checkpoint, log or snapshots name it, the newest first;
-// else the only one that is there.
+// named finds the hex SHA-256 of the session's imported file: as checkpoint, log or snapshots name it, the newest
+// first; else the only one that is there.
 func named(ctx context.Context, cfg journal.Config) (sum string, err error) {
 	key := layout.CheckpointKey(cfg.Session)
 	if p, _, err := cfg.Backend.Get(ctx, key, backend.Range{}); err == nil {
