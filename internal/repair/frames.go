@@ -25,47 +25,43 @@ func lines(p []byte) []byte {
 			return out
 		}
 		p = p[at:]
-		n := 0
-		for end := len(zstdMagic); n == 0; {
-			next := bytes.Index(p[end:], zstdMagic)
-			stop := len(p)
-			if next >= 0 {
-				stop = end + next
-			}
-			if raw, size := frame(p[:stop]); size > 0 {
-				out, n = append(out, raw...), size
-			} else if next < 0 {
-				break
-			}
-			end = stop + len(zstdMagic)
+		n := frameSize(p)
+		raw, err := codec.Decompress(nil, p[:n], frameMax)
+		if n == 0 || err != nil {
+			raw, n = []byte{'\n'}, len(zstdMagic)
 		}
-		if n == 0 {
-			out, n = append(out, '\n'), len(zstdMagic)
-		}
-		p = p[n:]
+		out, p = append(out, raw...), p[n:]
 	}
 	return out
 }
 
-// skippable starts the index of a sealed segment.
-var skippable = []byte{0x5c, 0x2a, 0x4d, 0x18}
-
-// frame decodes the frame at the start of p, which may be followed by the index.
-func frame(p []byte) (raw []byte, size int) {
-	if raw, err := codec.Decompress(nil, p, frameMax); err == nil {
-		return raw, len(p)
+// frameSize is the length of the zstd frame at the start of p, by the headers of its blocks (RFC 8878); 0 = they do not
+// make a frame.
+func frameSize(p []byte) int {
+	if len(p) < len(zstdMagic)+1 {
+		return 0
 	}
-	for end := 0; ; {
-		i := bytes.Index(p[end:], skippable)
-		if i < 0 {
-			return nil, 0
+	head := p[len(zstdMagic)]
+	single, checksum := head>>5&1, head>>2&1
+	at := len(zstdMagic) + 1 + 1 - int(single) + []int{0, 1, 2, 4}[head&3] + []int{int(single), 2, 4, 8}[head>>6]
+	for {
+		if at+3 > len(p) {
+			return 0
 		}
-		end += i
-		if raw, err := codec.Decompress(nil, p[:end], frameMax); err == nil {
-			return raw, end
+		block := int(p[at]) | int(p[at+1])<<8 | int(p[at+2])<<16
+		size := block >> 3
+		if block>>1&3 == 1 { // one byte, repeated
+			size = 1
 		}
-		end += len(skippable)
+		at += 3 + size
+		if block&1 != 0 {
+			break
+		}
 	}
+	if at += 4 * int(checksum); at > len(p) {
+		return 0
+	}
+	return at
 }
 
 // byIndex reads the frames that the index names.
