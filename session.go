@@ -156,7 +156,8 @@ func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error
 }
 
 // Entries returns the entries with these ids in their order; none = all, in append order. Neighbours share
-// a range read.
+// a range read. An image that is gone is fs.ErrNotExist; where a repair recorded its loss, its reference stays in the
+// entry.
 func (s *Session) Entries(ctx context.Context, ids ...string) iter.Seq2[transcript.Entry, error] {
 	return iterate(ctx, s, "entries", func(yield func(transcript.Entry, error) bool) error {
 		if len(ids) == 0 {

@@ -179,11 +179,15 @@ func (w *writer) lostEntry(c *Commit, i int, parent int64) error {
 	if _, taken := w.known[e.ID]; e.ID == "" || taken {
 		e.ID = w.idOf(c, i, id)
 	}
-	e.Raw, err = lostLine(e.ID, w.ids[parent], now, map[string]any{
-		"customType": segment.LostType,
-		"data":       map[string]any{"ordinal": e.Ord, "torn": w.torn},
-	})
+	e.Raw, err = lostEntryLine(e.ID, w.ids[parent], now, e.Ord, w.torn)
 	return err
+}
+
+// lostEntryLine makes the line that takes the place of a lost entry.
+func lostEntryLine(id, parent string, now time.Time, ord uint64, torn string) ([]byte, error) {
+	return lostLine(id, parent, now, map[string]any{
+		"customType": segment.LostType, "data": map[string]any{"ordinal": ord, "torn": torn},
+	})
 }
 
 // idOf returns the id of a lost entry as the lines around it name it; fresh where none does.

@@ -132,7 +132,11 @@ func TestRepairInterrupted(t *testing.T) {
 			list := slices.DeleteFunc(proof.KeysWith(all, "/transcript/"), func(key string) bool {
 				return !named(from(t, kind, all, key, nil, w.Lim).Verify("s1", true), key) // nothing refers to it
 			})
-			for _, key := range []string{list[1], list[len(list)-1], "checkpoint_latest/s1"} {
+			keys := []string{list[1], list[len(list)-1], "checkpoint_latest/s1"}
+			for _, folder := range []string{"/originals/", "/blobs/", "/snapshots/"} {
+				keys = append(keys, proof.KeysWith(all, folder)[0])
+			}
+			for _, key := range keys {
 				cut := func() *proof.World { return from(t, kind, all, key, all[key][:len(all[key])*2/3], w.Lim) }
 				for hurt, what := range interrupted(t, cut) {
 					what = key + ", " + what

@@ -1,14 +1,19 @@
 // Package repair guarantees that a damaged session can be used again and that nothing intact is lost on the
 // way: what verifies or parses is taken over, under its old ordinals, ids and commit numbers; what does not
-// is kept aside byte for byte, and has a stand-in that says so (I14).
+// is kept aside byte for byte, and is recorded as lost (I14).
 //
 // The log is repaired in place of what is damaged. For each segment that is damaged or gone a new, sealed
 // one is made with as many lines and commits: entries as they were, commit lines made anew, and for what is
 // lost an entry of type custom, customType "coppice.lost". So ordinals and numbers stay what they were (I6),
 // and snapshots, branches and later segments refer to the same entries as before. Lost entries are looked
-// for in the working windows of the checkpoint and of the snapshots first.
+// for first: in the other form of a segment, in segments of the same ordinals, in checkpoint and snapshots, and in the
+// imported file of the session, which is read again. Indexes say what they were called and where they hang.
 //
-// In the end one write puts the result in force: checkpoint_latest, with a commit of the reason "repair"
+// What lies beside the log (images, snapshots, imported files) comes back in the same way or moves to torn/, and its
+// loss is recorded by an entry "coppice.lost" with its key. A repair converges: it ends when a deep verify of its result
+// finds no damage, and a second repair has nothing to do.
+//
+// For the log, one write puts the result in force: checkpoint_latest, with a commit of the reason "repair"
 // that claims the session, so that every earlier writer is refused. On a disk the active segment is closed
 // before that by a line after its end, which no writer who knew it can pass, and a new one begins.
 package repair
