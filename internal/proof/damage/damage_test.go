@@ -27,7 +27,7 @@ import (
 )
 
 // pending makes findings a list in the log: the engine of repair does not keep every promise yet.
-const pending = true
+const pending = false
 
 // replayEnv is a trial to try alone.
 const replayEnv = "COPPICE_DAMAGE"

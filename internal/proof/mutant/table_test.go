@@ -479,6 +479,38 @@ var mutants = []mutant{
 		want: "an intact copy was not taken",
 	},
 	{
+		name: "rebuild-without-rules", broken: "a keyframe's rules of the working context are not taken over",
+		edits: []edit{{"internal/journal/state/advance.go", "\tst.rules = RulesOf(b, st.rules)\n", ""}},
+		suite: "journal", pkg: "internal/journal", run1: "TestRebuildLosesNothing", want: "(-with, +without a checkpoint)",
+	},
+	{
+		name: "lost-checkpoint-is-no-session", broken: "in an object store, a session without its checkpoint counts as missing",
+		edits: []edit{{replaceGo, "\t\treturn nil, r.lost(ctx, err)\n", "\t\treturn nil, err\n"}},
+		suite: "list_test.go", pkg: ".", run1: "TestListWithoutCheckpoint", want: "a session without its checkpoint is not listed",
+	},
+	{
+		name: "list-without-the-lost", broken: "a listing shows only the sessions that have a checkpoint",
+		edits: []edit{{"internal/listing/listing.go", "\t\tif !info.ModTime.IsZero() {\n", "\t\tif info.ModTime.IsZero() {\n"}},
+		suite: "proof repair", pkg: "internal/proof/damage", run1: "TestProofRepair", want: "repair: not listed",
+	},
+	{
+		name: "repair-without-the-imported-file", broken: "a repair does not read the imported file again",
+		edits: []edit{{"maintain.go", "\tif read == nil {\n", "\tif read != nil {\n"}},
+		suite: "proof repair", pkg: "internal/proof/damage", run1: "TestProofRepair", want: "repair: lost entry",
+	},
+	{
+		sample: true, name: "repair-destroys-what-it-moves", broken: "a repair moves nothing but names to torn/",
+		edits: []edit{{repairGo, "Put(ctx, key, p, backend.IfAbsent())", "Put(ctx, key, nil, backend.IfAbsent())"}},
+		suite: "proof repair", pkg: "internal/proof/damage", run1: "TestProofRepair", want: "repair: bytes are gone",
+	},
+	{
+		name: "repair-moves-the-head", broken: "what a repair records as lost becomes the head",
+		edits: []edit{{
+			"internal/repair/objects.go", "\tstep := &journal.Step{Reason: reason, Head: &head}\n", "\tstep := &journal.Step{Reason: reason}\n",
+		}, {"internal/repair/objects.go", "Parent: head, Aside: true}", "Parent: head}"}},
+		suite: "proof repair", pkg: "internal/proof/damage", run1: "TestProofRepair", want: "repair: head",
+	},
+	{
 		name: "prune-drops-the-only-copy", broken: "prune does not look whether the log still leads to the state of a snapshot",
 		edits: []edit{{"view.go", "\t\tlist[i].Only = only[list[i].ID]\n", "\t\tlist[i].Only = only[list[i].ID] && ctx == nil\n"}},
 		suite: "maintain_test.go", pkg: ".", run1: "TestPruneKeepsTheOnlyCopy",
