@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/check"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
@@ -27,6 +28,7 @@ type know struct {
 	records   map[uint64]*checkpoint.Record // commit lines, by ordinal
 	commits   map[uint64]checkpoint.Commit  // by seq
 	documents map[uint64][]byte             // by seq
+	rules     state.Rules                   // of the working context; zero = nothing says them
 	originals []string                      // hex SHA-256s of imported files that something names, the newest first
 	seq, next uint64                        // the newest commit that anything says of, and the ordinal after it
 }
@@ -71,6 +73,7 @@ func (k *know) original(sum string) {
 // object takes in what a checkpoint or a snapshot says.
 func (k *know) object(o *checkpoint.Object) {
 	k.reach(o.Summary)
+	k.rules = state.Rules{Profile: transcript.Profile(o.Window.Profile), MaxBytes: o.Window.MaxBytes}
 	k.header = o.Header
 	k.documents[o.Summary.Seq] = o.Document
 	next := o.Summary.Entries + o.Summary.Seq + 1
@@ -211,6 +214,9 @@ func (k *know) said(rec *checkpoint.Record) {
 		return
 	}
 	k.original(rec.Base.Original)
+	if k.rules == (state.Rules{}) {
+		k.rules = state.RulesOf(rec.Base, k.rules)
+	}
 	for _, b := range rec.Base.Branches {
 		k.entry(b.Head, b.Ord)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
@@ -295,7 +296,11 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*made
 			return nil, err
 		}
 	}
-	rm, err := journal.Begin(r.cfg, r.before, r.header, d.First, d.Seq, r.epoch)
+	cfg := r.cfg
+	if r.rules != (state.Rules{}) {
+		cfg.Profile, cfg.MaxBytes = r.rules.Profile, r.rules.MaxBytes
+	}
+	rm, err := journal.Begin(cfg, r.before, r.header, d.First, d.Seq, r.epoch)
 	if err != nil {
 		return nil, err
 	}
