@@ -24,8 +24,8 @@ type Options struct {
 	Rand io.Reader // default crypto/rand; it need not be safe for concurrent use
 
 	// Reread reads an imported file again, for Repair: first its header line, then every entry, as the lines that
-	// Import got. open may be called more than once. formats.Reread (package interop/formats) knows all formats. A draft
-	// without Raw is a line that no second reading makes again. nil = Repair does without the imported file.
+	// Import got. open may be called more than once. formats.Reread (package interop/formats) knows all formats. A
+	// draft without Raw is a line that no second reading makes again. nil = Repair does without the imported file.
 	Reread func(open func() (io.ReadCloser, error)) iter.Seq2[transcript.Draft, error]
 
 	// SingleWriter lets sessions be kept on a store that does not honour conditional writes, where others

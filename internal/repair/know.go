@@ -162,7 +162,8 @@ func (r *repair) beside(ctx context.Context) error {
 			continue
 		}
 		for _, p := range packed {
-			if sk, err := codec.DecodeSkeleton(p); err == nil {
+			sk, err := codec.DecodeSkeleton(p)
+			if err == nil && sk.Len() > 0 && r.hurts(sk.First(), sk.First()+uint64(sk.Len())) {
 				r.rows(sk)
 			}
 		}
@@ -172,7 +173,7 @@ func (r *repair) beside(ctx context.Context) error {
 		in[r.s.Parts[i].Seg] = true
 	}
 	for _, seg := range r.s.Inventory.Segments() {
-		if in[seg] || !r.hurts(seg.First) {
+		if in[seg] || !r.hurts(seg.First, seg.First+1) {
 			continue
 		}
 		if err := r.stray(ctx, seg); err != nil {
@@ -231,11 +232,11 @@ func (r *repair) intactLog() bool {
 	return true
 }
 
-// hurts reports whether an ordinal lies in a damaged part, or after all of them.
-func (r *repair) hurts(ord uint64) bool {
+// hurts reports whether any of the ordinals from first to before end lies in a damaged part, or after all of them.
+func (r *repair) hurts(first, end uint64) bool {
 	for i := range r.s.Parts {
 		p := &r.s.Parts[i]
-		if !p.Intact && ord >= p.First && (p.End == 0 || ord < p.End || i == len(r.s.Parts)-1) {
+		if !p.Intact && end > p.First && (p.End == 0 || first < p.End || i == len(r.s.Parts)-1) {
 			return true
 		}
 	}

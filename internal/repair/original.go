@@ -37,8 +37,12 @@ type origin struct {
 	asked bool
 	sum   string            // hex SHA-256 of it
 	file  Imported          // nil = there is none, or it is not what the session was imported from
-	blobs map[string][]byte // images of it that the session lacks
+	blobs map[string][]byte // images of it that the session lacks, at most imagesMost bytes
+	bytes int               // of them
 }
+
+// imagesMost bounds the images of an imported file that are held until they are stored again, in bytes.
+const imagesMost = 512 << 20
 
 // imported returns the imported file's entries; nil where there are none to be had. An original that is damaged, or
 // that is read otherwise than when it was imported, is left out: that is no error.
@@ -112,8 +116,12 @@ func (r *repair) readOriginal(ctx context.Context, sum string) (file Imported, e
 	}
 	open := func() (io.ReadCloser, error) { return os.Open(tmp.Name()) }
 	file, rerr := r.again(open, func(sum string, data []byte) error {
-		if r.bad[layout.BlobKey(r.cfg.Session, sum)] || r.s.Inventory.Blobs[sum].Key == "" {
-			r.origin.blobs[sum] = bytes.Clone(data)
+		_, there := r.s.Inventory.Blobs[sum]
+		if there && !r.bad[layout.BlobKey(r.cfg.Session, sum)] || r.origin.bytes+len(data) > imagesMost {
+			return nil
+		}
+		if _, twice := r.origin.blobs[sum]; !twice {
+			r.origin.blobs[sum], r.origin.bytes = bytes.Clone(data), r.origin.bytes+len(data)
 		}
 		return nil
 	})

@@ -10,8 +10,8 @@
 // imported file of the session, which is read again. Indexes say what they were called and where they hang.
 //
 // What lies beside the log (images, snapshots, imported files) comes back in the same way or moves to torn/, and its
-// loss is recorded by an entry "coppice.lost" with its key. A repair converges: it ends when a deep verify of its result
-// finds no damage, and a second repair has nothing to do.
+// loss is recorded by an entry "coppice.lost" with its key. A repair converges: it ends when a deep verify of its
+// result finds no damage, and a second repair has nothing to do.
 //
 // For the log, one write puts the result in force: checkpoint_latest, with a commit of the reason "repair"
 // that claims the session, so that every earlier writer is refused. On a disk the active segment is closed
