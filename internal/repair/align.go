@@ -29,6 +29,7 @@ type Line struct {
 	Record *checkpoint.Record // it is a commit line that verifies by itself
 	At     uint64             // its ordinal, where First is set: it is the first of a segment
 	First  bool
+	loose  bool // of the first line of a segment: what is before it is damaged, and may have held lines
 	gap    bool // no line at all: something between two segments
 	sure   bool // a checksum covers it
 }
@@ -149,7 +150,7 @@ func (d *Damaged) align() map[uint64]*Line {
 		at, sure := next, false
 		for i := line; i <= r.from; i++ {
 			if l := &d.Lines[i]; l.First && l.At >= next {
-				at, sure = l.At, i == r.from
+				at, sure = l.At, i == r.from && !l.loose
 			}
 			if i < r.from && !d.Lines[i].gap {
 				at++
@@ -259,12 +260,16 @@ func (d *Damaged) Commits() []Commit {
 	sure := *d
 	sure.Others = nil
 	for i := range d.Lines {
-		if !d.Lines[i].good() {
+		if l := &d.Lines[i]; !l.good() && (i > 0 || !l.gap) {
 			sure.Lines = d.Lines[:i]
 			break
 		}
 	}
-	return sure.commits()
+	if out = sure.commits(); !d.fits(out) {
+		sure.Lines = nil
+		out = sure.commits()
+	}
+	return out
 }
 
 // fits reports whether the commits are as many, and have as many lines, as there must be.

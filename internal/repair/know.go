@@ -223,6 +223,54 @@ func (k *know) said(rec *checkpoint.Record) {
 	}
 }
 
+// parentsBefore adds to known the ordinals of entries before ordinal first that entries of a part name as their parents.
+func (r *repair) parentsBefore(ctx context.Context, first uint64, list []Commit, known map[string]int64) error {
+	wanted := map[string]bool{}
+	for i := range list {
+		for _, e := range list[i].Entries {
+			wanted[e.From] = true
+		}
+	}
+	delete(wanted, "")
+	for i := range list {
+		for _, e := range list[i].Entries {
+			delete(wanted, e.ID)
+		}
+	}
+	for id := range known {
+		delete(wanted, id)
+	}
+	for ord, id := range r.ids {
+		if wanted[id] && ord < first {
+			known[id] = int64(ord)
+			delete(wanted, id)
+		}
+	}
+	for i := len(r.s.Parts) - 1; i >= 0 && len(wanted) > 0; i-- {
+		p := &r.s.Parts[i]
+		if !p.Intact || p.First >= first {
+			continue
+		}
+		raw, _, err := check.ReadSegment(ctx, r.cfg.Backend, r.cfg.Session, p.Seg)
+		if err != nil {
+			return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		}
+		c, err := segment.Read(raw, p.Seg)
+		if err != nil {
+			return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		}
+		for _, l := range c.Lines {
+			if h, err := transcript.ParseLine(l.Raw); err == nil && !l.Commit && wanted[h.ID] {
+				known[h.ID] = int64(l.Ord)
+			}
+		}
+		for id := range known {
+			delete(wanted, id)
+		}
+	}
+	return nil
+}
+
 func (r *repair) intactLog() bool {
 	for i := range r.s.Parts {
 		if !r.s.Parts[i].Intact {

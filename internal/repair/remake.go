@@ -96,12 +96,16 @@ func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key str
 		} else {
 			raw = mend(obj, p.First == 0)
 		}
+		_, operr := segment.ParseOpening(raw, p.First == 0)
 		found := r.parse(raw, p, sealed)
 		for i := range found {
 			found[i].sure = found[i].sure || sealed // frames have checksums of their own
 			if rec := found[i].Record; rec != nil {
 				r.said(rec)
 			}
+		}
+		if len(found) > 0 {
+			found[0].At, found[0].First, found[0].loose = p.First, true, operr != nil
 		}
 		forms = append(forms, found)
 		if r.gone = append(r.gone, at); !r.dry {
@@ -124,7 +128,6 @@ func (r *repair) gather(ctx context.Context, d *Damaged, p *check.Part) (key str
 		if len(found) == 0 {
 			continue
 		}
-		found[0].At, found[0].First = p.First, true
 		if i == best {
 			d.Lines = append(d.Lines, found...)
 		} else {
@@ -310,6 +313,9 @@ func (r *repair) remake(ctx context.Context, d *Damaged, follower string) (*made
 	}
 	if st := m.State(); st.HeadOrd >= 0 {
 		w.known[st.Summary.Entry], w.ids[st.HeadOrd] = st.HeadOrd, st.Summary.Entry
+	}
+	if err := r.parentsBefore(ctx, d.First, commits, w.known); err != nil {
+		return nil, err
 	}
 	nameHeads(commits)
 	for i := range commits {
