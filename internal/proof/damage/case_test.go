@@ -61,7 +61,7 @@ var ways = []string{"flip", "flip", "flip", "cut", "zero", "gone"}
 func draw(seed uint64, sources []string) trial {
 	rng := rand.New(rand.NewPCG(seed, 21))
 	source := sources[rng.IntN(len(sources))]
-	if costly[source] && rng.IntN(4) > 0 {
+	if costly[source] && rng.IntN(8) > 0 {
 		source = sources[rng.IntN(len(sources))]
 	}
 	c := trial{
