@@ -30,6 +30,7 @@ type judgement struct {
 	st   *coppice.Store
 	s    int64 // the newest commit whose bytes survive; -1 = none
 	docs map[uint64]bool
+	told int // losses that verify lists after the repair
 
 	bad     []finding
 	excused map[string]int // how often a rule did not apply, by the reason
@@ -236,6 +237,11 @@ func (j *judgement) repair() bool {
 		j.broken("does not converge", "after the repair verify --deep finds, %v:\n\t\t%s\n\t\tthe repair said:\n\t\t%s", err,
 			strings.Join(bad, "\n\t\t"), strings.Join(problems(first), "\n\t\t"))
 	}
+	for _, p := range deep.Problems {
+		if p.Session == sid && p.Kind() == "lost" {
+			j.told++
+		}
+	}
 	second, err := j.st.Repair(ctx, id, false)
 	now, oerr := objects(j.b)
 	if err != nil || oerr != nil || !same(repaired, now) {
@@ -411,13 +417,16 @@ func (j *judgement) entries(is *sight) {
 			was[l.id] = l
 		}
 	}
-	have := map[string]int{} // place
+	have, records := map[string]int{}, 0 // place by id; and the records of objects
 	for i, l := range now {
 		if l.commit {
 			continue
 		}
 		if strings.Contains(l.raw, `"customType":"coppice.lost"`) {
-			lost[l.id] = true
+			if lost[l.id] = true; strings.Contains(l.raw, `"targetId":`) {
+				delete(lost, l.id)
+				records++
+			}
 			continue
 		}
 		old, known := was[l.id]
@@ -430,6 +439,7 @@ func (j *judgement) entries(is *sight) {
 		}
 		have[l.id] = i
 	}
+	j.losses(have, len(lost), records)
 	last := -1
 	for _, l := range j.o.stored {
 		if l.commit || !j.left.lines[l.raw] || int64(l.seq) > j.s {
@@ -445,6 +455,22 @@ func (j *judgement) entries(is *sight) {
 			j.broken("order", "entry %s is not in its place", l.id)
 		}
 		last = i
+	}
+}
+
+// losses judges that what is lost is recorded, each entry by a stand-in, and that verify lists it, and nothing else.
+func (j *judgement) losses(have map[string]int, standIns, records int) {
+	missing := 0
+	for _, l := range j.o.stored {
+		if _, ok := have[l.id]; !ok && !l.commit && int64(l.seq) <= j.s {
+			missing++
+		}
+	}
+	if missing > standIns {
+		j.broken("loss without a record", "%d entries are missing, and %d have a stand-in", missing, standIns)
+	}
+	if (standIns+records > 0) != (j.told > 0) {
+		j.broken("losses are not listed", "%d stand-ins and %d records of objects, and verify lists %d losses", standIns, records, j.told)
 	}
 }
 
