@@ -86,11 +86,15 @@ lint: size ## golangci-lint with .golangci.yml, and the modules of the integrati
 # What grows over it is most often the linker's: text/template, and reflection that calls methods by name, make it keep
 # every exported method, and so all operations of the S3 client (8 MB).
 MAXSIZE = 26000000
+# What package initialisation allocates is most of what it costs to start: an import can add a millisecond.
+MAXINIT = 10000
 
-size: ## the stripped command is no larger than MAXSIZE
+size: ## the stripped command is no larger than MAXSIZE, and its packages allocate no more than MAXINIT times when it starts
 	@set -eu; out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o "$$out" ./cmd/coppice; n=$$(wc -c <"$$out"); \
-	echo "the stripped command: $$n bytes, at most $(MAXSIZE)"; [ "$$n" -le $(MAXSIZE) ]
+	echo "the stripped command: $$n bytes, at most $(MAXSIZE)"; [ "$$n" -le $(MAXSIZE) ]; \
+	n=$$(GODEBUG=inittrace=1 "$$out" version 2>&1 >/dev/null | awk '$$1 == "init" { n += $$(NF - 1) } END { print n + 0 }'); \
+	echo "it starts with $$n allocations, at most $(MAXINIT)"; [ "$$n" -gt 0 ] && [ "$$n" -le $(MAXINIT) ]
 
 fmt: ## gofumpt and gci, in place
 	$(TOOL) golangci-lint fmt
