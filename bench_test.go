@@ -185,7 +185,9 @@ func TestBytesDoNotGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	s, err := newStore(t, d, nil).Create("", nil)
+	store := newStore(t, d, nil)
+	coppice.Inline(store)
+	s, err := store.Create("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,7 @@ type Store struct {
 	o     Options
 	rand  io.Reader // safe for concurrent use
 	sleep func(ctx context.Context, d time.Duration) error
+	spawn func(job func()) // starts what a handle does beside its commits; nil = a goroutine
 	proof *casprobe.Prover
 
 	mu     sync.Mutex
@@ -157,7 +158,7 @@ func (s *Store) session(id string, o *SessionOptions) (*Session, error) {
 func (s *Session) config() journal.Config {
 	st := s.store
 	cfg := journal.Config{
-		Backend: s.b, Session: s.id, Writer: st.o.Writer, Now: st.o.Now, Rand: st.rand, Sleep: st.wait,
+		Backend: s.b, Session: s.id, Writer: st.o.Writer, Now: st.o.Now, Rand: st.rand, Sleep: st.wait, Go: st.spawn,
 		Profile: s.o.Profile, MaxBytes: s.o.ContextBytes, ReadOnly: s.o.ReadOnly,
 	}
 	if !st.o.SingleWriter {
