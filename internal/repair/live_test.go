@@ -17,6 +17,10 @@ import (
 // A writer that is alive commits just before any one call of a repair. What it is told was stored is there afterwards:
 // the repair finds it, or stops and is run again, or the writer is refused.
 func TestRepairBesideALiveWriter(t *testing.T) {
+	step := 1
+	if testing.Short() {
+		step = 5
+	}
 	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {
 			acked, refused := 0, 0
@@ -26,7 +30,7 @@ func TestRepairBesideALiveWriter(t *testing.T) {
 				all := proof.Objects(t, w.B)
 				key := proof.KeysWith(all, "/transcript/")[1]
 				q := flip(rand.New(rand.NewPCG(1, 2)), all[key])
-				for n := 1; ; n++ {
+				for n := 1; ; n += step {
 					hurt := from(t, kind, all, key, all[key], w.Lim)
 					live := hurt.Open("s1") // before the damage
 					proof.Put(t, hurt.B, key, q)
