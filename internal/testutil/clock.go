@@ -8,7 +8,7 @@ import (
 )
 
 // ShiftVariable names the environment variable that moves the time of all tests: a duration such as 8760h. No test may
-// depend on when it runs, so the suite passes with any that is not so far below zero that the tests' files are of the future.
+// depend on when it runs. With one below zero some files that tests read are of the future.
 const ShiftVariable = "COPPICE_TEST_SHIFT"
 
 // Shifted returns a time at which a test begins, moved by COPPICE_TEST_SHIFT.
