@@ -223,7 +223,7 @@ func (k *know) said(rec *checkpoint.Record) {
 	}
 }
 
-// parentsBefore adds to known the ordinals of entries before ordinal first that entries of a part name as their parents.
+// parentsBefore adds to known the ordinals of entries before ordinal first that entries of a part have as parents.
 func (r *repair) parentsBefore(ctx context.Context, first uint64, list []Commit, known map[string]int64) error {
 	wanted := map[string]bool{}
 	for i := range list {
