@@ -34,7 +34,7 @@ func duration(t *testing.T) time.Duration {
 		}
 		return d
 	}
-	return time.Duration(proof.Pick(t, 3, 10, 600)) * time.Second
+	return time.Duration(proof.Pick(t, 3, 6, 600)) * time.Second
 }
 
 // TestProofSoak runs rounds. In each the houses, each a store with some sessions, are built, lived in,
