@@ -76,7 +76,7 @@ func (s *Store) Grow(
 
 // DropImport deletes the session id if nothing but imports was committed to it. It removes what an earlier import of a
 // file left, after a later import of the same file could not let that session grow and made another one. Any other
-// session is fs.ErrExist, and stays.
+// session is fs.ErrExist, and stays. It may be repeated after a failure.
 func (s *Store) DropImport(ctx context.Context, id string) error {
 	h, err := s.session(id, nil)
 	if err == nil {

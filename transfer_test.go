@@ -277,3 +277,54 @@ func TestRealSessions(t *testing.T) {
 		})
 	}
 }
+
+// An import is dropped whole or not at all, wherever a request fails, and dropping it again ends what was begun. A session
+// that anyone continued stays.
+func TestDropImport(t *testing.T) {
+	raw := []byte(`{"type":"session","version":3,"id":"x","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/w"}` + "\n" +
+		`{"type":"message","id":"m1","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"u1"}}` + "\n")
+	imported := func(t *testing.T, store *coppice.Store) {
+		lines, o := fileLines(raw)
+		o.ID = "s"
+		ok(t, must(store.Import(bg, lines, o))(t).Close())
+	}
+	for name, make := range map[string]func() backend.Backend{
+		"replace": func() backend.Backend { return memory.New() },
+		"append":  func() backend.Backend { return memory.NewAppender() },
+	} {
+		for _, kind := range []fault.Kind{fault.Before, fault.After} {
+			t.Run(fmt.Sprintf("%s/%v", name, kind), func(t *testing.T) {
+				for at, failed := 0, true; failed; at++ {
+					b := make()
+					imported(t, newStore(t, b, nil))
+					f := fault.New(b, 1, fault.Rule{Skip: at, Kind: kind, Outcome: backend.NotApplied})
+					err := newStore(t, f, nil).DropImport(bg, "s")
+					failed = len(f.Faults()) > 0
+					store := newStore(t, b, nil)
+					if s, oerr := store.Open(bg, "s", nil); oerr == nil {
+						same(t, "context", texts(t, s), "u1")
+						if err == nil {
+							t.Errorf("call %d: dropped without an error, and there", at)
+						}
+					} else if !errors.Is(oerr, fs.ErrNotExist) {
+						t.Errorf("call %d: %v", at, oerr)
+					}
+					ok(t, store.DropImport(bg, "s"))
+					if left := keysIn(t, b, "sessions/s/"); len(left) > 0 {
+						t.Errorf("call %d: %q are left", at, left)
+					}
+				}
+				b := make()
+				store := newStore(t, b, nil)
+				imported(t, store)
+				s := open(t, store, "s")
+				say(t, s, "mine")
+				commit(t, s, nil)
+				if err := store.DropImport(bg, "s"); !errors.Is(err, fs.ErrExist) {
+					t.Errorf("a session that was continued: %v", err)
+				}
+				same(t, "it stays", texts(t, open(t, store, "s")), "u1 mine")
+			})
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
+	"github.com/coppice-go/coppice/internal/journal/store"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -71,9 +72,13 @@ func (ld *loader) grow(
 }
 
 // Drop deletes a session to which nothing but imports was committed: its file was imported anew, as another session.
-// Any other session stays, and the error is fs.ErrExist; so does one that is committed to meanwhile.
+// Any other session stays, and the error is fs.ErrExist; so does one that is committed to meanwhile. It may be repeated
+// after a failure.
 func Drop(ctx context.Context, cfg journal.Config) (err error) {
 	j, err := journal.Open(ctx, cfg)
+	if errors.Is(err, store.ErrDeleted) { // an earlier call was broken off
+		return journal.Delete(ctx, cfg)
+	}
 	if err != nil {
 		return err
 	}
