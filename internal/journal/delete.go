@@ -20,11 +20,16 @@ import (
 func Delete(ctx context.Context, cfg Config) error {
 	j := newJournal(cfg)
 	defer j.Close(ctx)
-	if err := j.bury(ctx); err != nil {
+	switch err := j.bury(ctx); {
+	case errors.Is(err, errNothingThere):
+		return nil // what is there by now is another's, who just began the session
+	case err != nil:
 		return err
 	}
 	return j.removeObjects(ctx)
 }
+
+var errNothingThere = errors.New("neither the session nor leftovers of it are there")
 
 // DeleteAt is Delete of a session whose newest commit is the one that is named. A session that has another one stays as
 // it is, and the error is ErrConflict; so does one that another writer commits to meanwhile.
@@ -56,8 +61,11 @@ func (j *Journal) bury(ctx context.Context) error {
 			return j.hardenTombstone(ctx)
 		case errors.Is(err, fs.ErrNotExist):
 			left, err := j.leftovers(ctx)
-			if err != nil || !left {
+			switch {
+			case err != nil:
 				return err
+			case !left:
+				return errNothingThere
 			}
 			return j.buryDamaged(ctx)
 		case err != nil:

@@ -97,8 +97,12 @@ func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer, bg sealing) 
 	}
 	st := c.Next
 	if st.Summary.Commit == "" && !r.cfg.Fresh {
-		if err := r.lost(ctx, nil); err != nil {
-			return fmt.Errorf("%w: %w", fs.ErrExist, err)
+		err := r.lost(ctx, nil)
+		if errors.Is(err, store.ErrCorrupt) {
+			err = fmt.Errorf("%w: %w", fs.ErrExist, err)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	l := &r.cfg.Limits

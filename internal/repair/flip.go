@@ -22,7 +22,9 @@ func mend(raw []byte, opens bool) []byte {
 	for range flipsMost {
 		o, err := segment.ParseOpening(raw, opens)
 		if err != nil {
-			return raw
+			if raw, o, err = mendOpening(raw, opens); err != nil {
+				return raw
+			}
 		}
 		self := o.Self()
 		good := o.Size + segment.Scan(raw[o.Size:], o.Prelude.Key, self, func(c segment.Commit) bool {
@@ -39,13 +41,41 @@ func mend(raw []byte, opens bool) []byte {
 	return raw
 }
 
+// openingMost bounds the bytes at the start of a segment in which a flipped bit is looked for: eight tries each.
+const openingMost = 4 << 10
+
+// mendOpening flips the bit back by which the first lines of a segment fail their checksum. Where there is none it
+// returns raw and an error.
+func mendOpening(raw []byte, opens bool) ([]byte, segment.Opening, error) {
+	end, lines := 0, 1
+	if opens {
+		lines = 2 // the session header, and the segment's own
+	}
+	for range lines {
+		n := bytes.IndexByte(raw[end:], '\n')
+		if n < 0 || end+n >= openingMost {
+			break
+		}
+		end += n + 1
+	}
+	try := slices.Clone(raw)
+	for bit := range 8 * end {
+		try[bit/8] ^= 1 << (bit % 8)
+		if o, err := segment.ParseOpening(try, opens); err == nil {
+			return try, o, nil
+		}
+		try[bit/8] ^= 1 << (bit % 8)
+	}
+	return raw, segment.Opening{}, codec.ErrChecksum
+}
+
 // flipped finds the bit that makes rest, the bytes after a commit line of this self, begin with a whole commit; -1 =
 // there is no such bit.
 func flipped(rest []byte, key uint64, self uint32) (at int, bit byte) {
 	for from := 0; from < len(rest); {
 		n := bytes.Index(rest[from:], []byte(`,"self":"`))
 		if n < 0 {
-			return -1, 0
+			break
 		}
 		end := min(len(rest), from+n+len(`,"self":"`)+8+len(`"}}`))
 		from += n + 1
@@ -54,6 +84,18 @@ func flipped(rest []byte, key uint64, self uint32) (at int, bit byte) {
 				return at, bit
 			}
 		}
+	}
+	for from := 0; from < len(rest); { // the mark itself may be what was flipped
+		n := bytes.IndexByte(rest[from:], '\n')
+		if n < 0 {
+			break
+		}
+		if looksCommit(rest[from : from+n]) {
+			if at, bit = inCommit(rest, from, from+n, key, self); at >= 0 {
+				return at, bit
+			}
+		}
+		from += n + 1
 	}
 	return -1, 0
 }
