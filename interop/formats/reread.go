@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"iter"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/coppice-go/coppice/interop"
@@ -14,7 +16,8 @@ import (
 
 // Reread reads an imported file once more: the header line, then every entry as the import of these bytes stored it.
 // It is for coppice.Options.Reread. A line for which an import makes up an id or a time comes without Raw, since no
-// second import makes up the same. open is called for each reading; the file is read twice at the same time.
+// second import makes up the same; so does one for which it asks for another file, which is not at hand any more. open
+// is called for each reading; the file is read twice at the same time.
 func Reread(open func() (io.ReadCloser, error)) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
 		if err := reread(open, yield); err != nil {
@@ -24,8 +27,18 @@ func Reread(open func() (io.ReadCloser, error)) iter.Seq2[transcript.Draft, erro
 }
 
 func reread(open func() (io.ReadCloser, error), yield func(transcript.Draft, error) bool) (err error) {
-	src := interop.Source{Name: "the original", Open: open}
-	format, err := Told(src)
+	var asked atomic.Int64 // files beside it
+	srcs := [2]interop.Source{
+		{Name: "the original", Open: open, Beside: func(string) (io.ReadCloser, error) {
+			asked.Add(1)
+			return nil, fs.ErrNotExist
+		}},
+		{Name: "the original", Open: open, Beside: func(string) (io.ReadCloser, error) {
+			asked.Add(1)
+			return io.NopCloser(bytes.NewReader(nil)), nil
+		}},
+	}
+	format, err := Told(srcs[0])
 	if err != nil {
 		return err
 	}
@@ -34,7 +47,7 @@ func reread(open func() (io.ReadCloser, error), yield func(transcript.Draft, err
 	for i := range readers {
 		// two clocks and two sources of ids: what differs was not in the file
 		o := interop.Options{Now: time.Unix(int64(i+1)*1e9, 0), Rand: rand.NewChaCha8([32]byte{byte(i + 1)})}
-		if readers[i], err = Open(src, format, o); err != nil {
+		if readers[i], err = Open(srcs[i], format, o); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, readers[i].Close()) }()
@@ -46,6 +59,7 @@ func reread(open func() (io.ReadCloser, error), yield func(transcript.Draft, err
 		return nil
 	}
 	for {
+		before := asked.Load()
 		d, err := readers[0].Next()
 		other, oerr := readers[1].Next()
 		switch {
@@ -53,7 +67,7 @@ func reread(open func() (io.ReadCloser, error), yield func(transcript.Draft, err
 			return nil
 		case err != nil || oerr != nil:
 			return errors.Join(err, oerr)
-		case !bytes.Equal(d.Raw, other.Raw):
+		case !bytes.Equal(d.Raw, other.Raw), asked.Load() != before:
 			d = transcript.Draft{}
 		}
 		if !yield(d, nil) {
