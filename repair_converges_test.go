@@ -34,6 +34,7 @@ type used struct {
 	imported int               // entries of the file
 	original []byte            // the file
 	apart    bool              // the file is kept beside the lines
+	header   string            // the session header line
 }
 
 // sessionFile is the bundled session as a file of a format.
@@ -116,11 +117,21 @@ func useSession(t testing.TB, kind string, f interop.Format) used {
 		}
 	}
 	ok(t, s.Close())
+	u.header = headerOf(t, store)
 	u.objects, u.lines = map[string][]byte{}, storedLines(t, b)
 	for key, p := range objects(t, b) {
 		u.objects[key] = []byte(p)
 	}
 	return u
+}
+
+// headerOf is the first line of the session as a pi file.
+func headerOf(t testing.TB, store *coppice.Store) string {
+	t.Helper()
+	var out bytes.Buffer
+	ok(t, store.ExportPi(bg, "s", &out))
+	header, _, _ := strings.Cut(out.String(), "\n")
+	return header
 }
 
 // storedLines are the lines of a session's entries by ordinal, as they are stored.
@@ -248,6 +259,9 @@ func converges(t *testing.T, kind string, u *used, hit map[string][]byte) {
 	t.Logf("%d lost, %d other", gone, other)
 	if t.Failed() {
 		t.Log("\n" + said)
+	}
+	if now := headerOf(t, store); now != u.header && (u.apart || gone == 0) {
+		t.Errorf("the header is %s, was %s", now, u.header)
 	}
 	s := open(t, store, "s")
 	say(t, s, "u-after")

@@ -83,7 +83,9 @@ func Begin(cfg Config, before *state.State, header []byte, first, seq, epoch uin
 	st.Window = transcript.NewWorkingContext(cfg.Profile, cfg.MaxBytes)
 	if before != nil {
 		next := *before
-		st = &next
+		if st = &next; len(st.Header) == 0 { // only the first segment has it
+			st.Begins(header)
+		}
 	}
 	rnd, err := r.store.Random()
 	if err != nil {
