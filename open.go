@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"regexp"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -281,21 +281,25 @@ const (
 	maxMetaKeys = 64
 )
 
-var (
-	metaKey  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-	relation = regexp.MustCompile(`^[a-z0-9.-]{0,32}$`)
+// What a relation and a key of metadata consist of. Patterns would cost every program that starts, sessions or not.
+const (
+	relationChars = "abcdefghijklmnopqrstuvwxyz0123456789.-"
+	metaKeyChars  = relationChars + "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 )
+
+// consistsOf reports whether a text is made of certain ASCII characters, or empty.
+func consistsOf(text, chars string) bool { return strings.Trim(text, chars) == "" }
 
 // validAbout refuses what cannot be said of a session.
 func (o *SessionOptions) validAbout() error {
-	if !relation.MatchString(o.Relation) {
+	if len(o.Relation) > 32 || !consistsOf(o.Relation, relationChars) {
 		return fmt.Errorf("relation %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", o.Relation)
 	}
 	if len(o.Meta) > maxMetaKeys {
 		return session.LimitError("metadata keys", maxMetaKeys, len(o.Meta))
 	}
 	for key, value := range o.Meta {
-		if !metaKey.MatchString(key) {
+		if key == "" || len(key) > 64 || !consistsOf(key, metaKeyChars) {
 			return fmt.Errorf("metadata key %.70q: want 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", key)
 		}
 		if !utf8.ValidString(value) {

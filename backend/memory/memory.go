@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +33,7 @@ import (
 func init() {
 	backend.Register("mem", func(_ context.Context, u *url.URL) (backend.Backend, error) {
 		switch {
-		case u.Host != "" || u.Path != "" || u.RawQuery != "" || !name.MatchString(u.Opaque):
+		case u.Host != "" || u.Path != "" || u.RawQuery != "" || !validName(u.Opaque):
 			return nil, errors.New(`the address of a memory store is "mem:", or "mem:NAME": [A-Za-z0-9._-]{1,128}`)
 		case u.Opaque == "":
 			return New(), nil
@@ -46,13 +45,18 @@ func init() {
 // maxNamed bounds the stores that live as long as the process.
 const maxNamed = 1024
 
-var (
-	name   = regexp.MustCompile(`^[A-Za-z0-9._-]{0,128}$`)
-	shared = struct {
-		mu     sync.Mutex
-		stores map[string]*Backend
-	}{stores: map[string]*Backend{}}
+const (
+	nameMost  = 128 // bytes of a name
+	nameChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 )
+
+// validName reports whether a store can have a name; "" is none. A pattern would cost every program that starts.
+func validName(name string) bool { return len(name) <= nameMost && strings.Trim(name, nameChars) == "" }
+
+var shared = struct {
+	mu     sync.Mutex
+	stores map[string]*Backend
+}{stores: map[string]*Backend{}}
 
 // named returns a handle on the store of a name.
 func named(name string) (*Backend, error) {
