@@ -486,7 +486,7 @@ func (j *judgement) images(is *sight) {
 		for _, ref := range blob.Refs([]byte(l.raw)) {
 			all = all && j.left.blobs[ref.Sum]
 		}
-		refs[l.id] = all && !l.commit && j.left.lines[l.raw]
+		refs[l.id] = all && !l.commit && int64(l.seq) <= j.s && j.left.lines[l.raw]
 	}
 	for _, e := range is.entries {
 		if refs[e.id] && e.raw != was[e.id] {
