@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,13 +177,18 @@ func TestCreateMeetsAnother(t *testing.T) {
 	}
 }
 
-// dead is a store that answers nothing: what reaches it is applied, or not.
+// dead is a store that answers nothing from the first write on: what reaches it is applied, or not.
 func dead(kind faultproxy.Kind) func(*http.Request) faultproxy.Fault {
+	var wrote atomic.Bool
 	return func(r *http.Request) faultproxy.Fault {
-		if r.Method == http.MethodPut {
+		switch {
+		case r.Method == http.MethodPut:
+			wrote.Store(true)
 			return faultproxy.Fault{Kind: kind}
+		case wrote.Load():
+			return faultproxy.Fault{Kind: faultproxy.LoseAnswer}
 		}
-		return faultproxy.Fault{Kind: faultproxy.LoseAnswer}
+		return faultproxy.Fault{}
 	}
 }
 

@@ -252,13 +252,16 @@ func unknownBetween(w *world, kind fault.Kind, other string) {
 	if n := turns(t, fresh); n != 2 && (r.Kept != "" || other != "commits") {
 		t.Errorf("state %d of the turn that was in doubt", n)
 	}
-	must(a.Append(ctx, entry.User("goes on")))(t)
 	if other == "claims" { // Rebase does not lift a fence
+		if _, err := a.Append(ctx, entry.User("late")); !errors.Is(err, coppice.ErrFenced) {
+			t.Errorf("an append after the other's claim: %v", err)
+		}
 		if _, err := a.Commit(ctx, coppice.Turn{}); !errors.Is(err, coppice.ErrFenced) {
 			t.Errorf("a commit after the other's claim: %v", err)
 		}
 		must(a.Claim(ctx))(t)
 	}
+	must(a.Append(ctx, entry.User("goes on")))(t)
 	must(a.Commit(ctx, coppice.Turn{}))(t)
 	w.onces(append(want, "goes on")...)
 	w.sound()
