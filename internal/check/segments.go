@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/codec"
@@ -91,6 +92,9 @@ func (v *verifier) plainSegment(ctx context.Context, l *link, last bool) error {
 	end := l.seg.First + l.plain.Count
 	if raw == nil { // a state that was made anew from the log names the segment it began with like that
 		sealed, err := v.sealedForm(ctx, l)
+		if sealed && last && !v.goesOn(l.seg.First) { // a repair ended here
+			v.note(Missing, key, 0, errGone, "the log has no active segment: it ends with this one, which is sealed")
+		}
 		if err != nil || sealed {
 			return err
 		}
@@ -115,6 +119,11 @@ func (v *verifier) plainSegment(ctx context.Context, l *link, last bool) error {
 		v.gap(end)
 	}
 	return nil
+}
+
+// goesOn reports whether a segment begins after the one that begins at first.
+func (v *verifier) goesOn(first uint64) bool {
+	return slices.ContainsFunc(v.inv.Segments(), func(s layout.Segment) bool { return s.First > first })
 }
 
 // sealedForm checks the sealed form of a segment that should be plain; false if there is none.
