@@ -324,6 +324,9 @@ func (a *appendStrategy) behind(ctx context.Context, base *state.State) error {
 			fmt.Errorf("the segment had %d committed bytes: %w", base.Active().Bytes, codec.ErrFormat))
 	}
 	now, rest, err := a.play(ctx, base)
+	if errors.Is(err, fs.ErrNotExist) { // another writer rolled over, and sealed it between the two looks
+		return a.reread(ctx, base)
+	}
 	if err != nil {
 		return err
 	}

@@ -221,3 +221,43 @@ func TestCheckpointWithoutSegments(t *testing.T) {
 		t.Errorf("after its deletion: %v", err)
 	}
 }
+
+// between runs something before the first read of a part of an object.
+type between struct {
+	*memory.Appender
+	key  string
+	then func()
+}
+
+func (b *between) Get(ctx context.Context, key string, r backend.Range) ([]byte, backend.Info, error) {
+	if then := b.then; then != nil && key == b.key && r != backend.Tail(0) {
+		b.then = nil
+		then()
+	}
+	return b.Appender.Get(ctx, key, r)
+}
+
+// A writer that is overtaken looks where its segment ends, then reads on from there. Where the other writer rolls over and
+// seals the segment between the two looks, it is a conflict, and no missing file.
+func TestSealedBetweenTwoLooks(t *testing.T) {
+	b := &between{Appender: memory.NewAppender()}
+	w := newWorld(t, b)
+	w.inline, w.lim = true, Limits{RollEntries: 6, PublishCommits: 2}
+	first := w.create("s1")
+	w.turn(first, "a", `1`)
+	other := w.open("s1")
+	w.turn(other, "b", `2`)
+	b.key = layout.SessionPrefix("s1") + layout.Transcript + first.State().Active().Name + ".jsonl"
+	b.then = func() {
+		for i := range 12 {
+			w.turn(other, fmt.Sprint("c", i), `3`)
+		}
+	}
+	_, err := first.Commit(t.Context(), &Step{Reason: "turn", Entries: []*Entry{say(first, "e", "x")}})
+	if b.then != nil {
+		t.Fatal("the writer did not read its segment")
+	}
+	if !errors.Is(err, ErrConflict) {
+		t.Errorf("commit: %v, want ErrConflict", err)
+	}
+}
