@@ -375,6 +375,7 @@ func TestRepairPrefersWhatVerifies(t *testing.T) {
 		q := bytes.Clone(all[key])
 		at := bytes.Index(q, fmt.Appendf(nil, `"text of s1-e%d"`, n))
 		q[at+1] ^= 1
+		q[at+2] ^= 1 // a single one would be flipped back
 		hurt := from(t, "append", all, key, q, w.Lim)
 		runRepair(hurt, "s1", false)
 		if got, want := text(hurt, n), text(w, n); got != want {
