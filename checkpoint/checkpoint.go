@@ -107,7 +107,7 @@ type Summary struct {
 	// Summary that was read alone (DecodeSummary) has none, and MetaElsewhere.
 	Meta          map[string]string
 	MetaElsewhere bool   // Meta is in the object's header line alone
-	Internal      bool   // an agent began it for its own ends: it is none of those that a person goes on with
+	Internal      bool   // an agent began it for its own purposes: lists of what a person may continue leave it out
 	Tombstone     bool   // the session is deleted: nothing else is kept of it
 	Snapshot      string // id of this snapshot; "" = this is checkpoint_latest
 	Tag           string // of a snapshot

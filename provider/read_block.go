@@ -134,25 +134,11 @@ func resultOf(outer, inner []byte, t *turn) *block {
 	return &block{kind: result, raw: outer, typ: typ, result: r}
 }
 
-// response returns what a function of Gemini's gave: its one field output, result or error, else the whole.
+// response returns the text of a Gemini function's response.
 func response(val []byte, r *toolResult) []byte {
-	inner, fields, failed := val, 0, false
-	for m := rawjson.Walk(val); m.Closing == '}' && m.Next(); fields++ {
-		switch string(m.Key) {
-		case "output", "result":
-			inner = m.Val
-		case "error":
-			inner, failed = m.Val, true
-		}
-	}
-	if fields != 1 {
-		inner, failed = val, false
-	}
+	text, failed := message.FunctionResponse(val)
 	r.failed = r.failed || failed
-	if rawjson.IsString(inner) {
-		return inner
-	}
-	return str(inner)
+	return text
 }
 
 // pictureOf returns the image that a block is; nil = it is none.

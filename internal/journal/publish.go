@@ -109,7 +109,7 @@ func (j *Journal) newer(ctx context.Context) error {
 }
 
 // sound reports whether a claim need not look before it writes: nothing has failed, and the condition of the write
-// tells whether anyone else was there.
+// shows whether another writer committed.
 func (j *Journal) sound() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

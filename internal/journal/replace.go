@@ -30,8 +30,8 @@ func newReplace(cfg *Config, s *store.Store, past *store.History) *replaceStrate
 // Stand has nothing to note: a state names the version that it was read under.
 func (r *replaceStrategy) Stand(*state.State) {}
 
-// Load reads the newest state: one object. Where there is none, one listing tells a session that never was from one
-// that lost it: a session is there as long as a segment of it is, and must not begin anew over what is left.
+// Load reads the newest state: one object. If there is none, one listing shows whether the session never existed or
+// lost its checkpoint: it exists as long as one of its segments does, and must not begin anew over what is left.
 func (r *replaceStrategy) Load(ctx context.Context) (*state.State, error) {
 	st, err := r.read(ctx)
 	switch {

@@ -3,6 +3,8 @@ package message
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
 // result is how the providers write the answer of a tool into a message beside other parts.
@@ -45,12 +47,12 @@ func (b Block) Result() (Result, bool) {
 			r.Call = id
 		}
 	}
-	r.Text = told(b.Content, r.Blocks)
+	r.Text = contentText(b.Content, r.Blocks)
 	return r, true
 }
 
-// told returns the content of a result: its text, what a search found, or the JSON of anything else.
-func told(content json.RawMessage, blocks []Block) string {
+// contentText returns the content of a result: its text, what a search found, or the JSON of anything else.
+func contentText(content json.RawMessage, blocks []Block) string {
 	var plain string
 	if len(content) == 0 || json.Unmarshal(content, &plain) == nil {
 		return plain
@@ -70,4 +72,25 @@ func told(content json.RawMessage, blocks []Block) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// FunctionResponse returns the response of a Gemini function as a JSON string: the text of its one field output, result
+// or error, else the whole. It reports whether the field is error.
+func FunctionResponse(val []byte) (text []byte, failed bool) {
+	inner, fields := val, 0
+	for m := rawjson.Walk(val); m.Closing == '}' && m.Next(); fields++ {
+		switch string(m.Key) {
+		case "output", "result":
+			inner = m.Val
+		case "error":
+			inner, failed = m.Val, true
+		}
+	}
+	if fields != 1 {
+		inner, failed = val, false
+	}
+	if rawjson.IsString(inner) {
+		return inner, failed
+	}
+	return rawjson.AppendString(nil, inner), failed
 }

@@ -183,15 +183,24 @@ func (r *repair) beside(ctx context.Context) error {
 	return nil
 }
 
-// names takes in what an intact segment says of entries in others: as the parents of its own, as heads and branches.
-func (r *repair) names(ctx context.Context, p *check.Part) error {
+// contents reads an intact segment.
+func (r *repair) contents(ctx context.Context, p *check.Part) (segment.Contents, error) {
 	raw, _, err := check.ReadSegment(ctx, r.cfg.Backend, r.cfg.Session, p.Seg)
 	if err != nil {
-		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return segment.Contents{}, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
 	}
 	c, err := segment.Read(raw, p.Seg)
 	if err != nil {
-		return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+		return segment.Contents{}, fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+	}
+	return c, nil
+}
+
+// names takes in what an intact segment says of entries in others: as the parents of its own, as heads and branches.
+func (r *repair) names(ctx context.Context, p *check.Part) error {
+	c, err := r.contents(ctx, p)
+	if err != nil {
+		return err
 	}
 	for _, l := range c.Lines {
 		if l.Commit {
@@ -251,13 +260,9 @@ func (r *repair) parentsBefore(ctx context.Context, first uint64, list []Commit,
 		if !p.Intact || p.First >= first {
 			continue
 		}
-		raw, _, err := check.ReadSegment(ctx, r.cfg.Backend, r.cfg.Session, p.Seg)
+		c, err := r.contents(ctx, p)
 		if err != nil {
-			return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
-		}
-		c, err := segment.Read(raw, p.Seg)
-		if err != nil {
-			return fmt.Errorf("repair session %s: %w", r.cfg.Session, err)
+			return err
 		}
 		for _, l := range c.Lines {
 			if h, err := transcript.ParseLine(l.Raw); err == nil && !l.Commit && wanted[h.ID] {

@@ -116,7 +116,7 @@ func TestCutAnywhere(t *testing.T) {
 }
 
 // TestSettledLinesStay imports files while they grow line by line, each time what is settled of them: no session is
-// ever imported anew, but where a program goes on with a message that was answered.
+// ever imported anew, except if a program continues a message that was answered.
 func TestSettledLinesStay(t *testing.T) {
 	eachFile(t, func(t *testing.T, f interop.Format, whole []byte) {
 		var cuts []int

@@ -272,7 +272,7 @@ var (
 	errShorter = errors.New("the file ends before")
 )
 
-// same is a writer that fails where what is written differs from a file, or goes on after its end.
+// same is a writer that fails if what is written differs from a file, or is longer.
 type same struct {
 	file *bufio.Reader
 	buf  []byte

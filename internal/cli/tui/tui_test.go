@@ -299,7 +299,7 @@ func TestBrowseChangesOnlyWhatIsConfirmed(t *testing.T) {
 	p.keys("l", "ctrl+u", "enter")
 }
 
-// A step that fails is reported, and the program goes on.
+// A step that fails is reported, and the program continues.
 func TestBrowseReportsWhatFails(t *testing.T) {
 	s := session(t)
 	p := browse(t, s, 140)

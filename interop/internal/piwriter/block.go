@@ -178,7 +178,7 @@ func (n *normaliser) toolResult(b []byte) *toolResult {
 	content := rawjson.Field(b, "content")
 	if resp := rawjson.Field(b, "response"); content == nil && resp != nil {
 		var failed bool
-		if content, failed = response(resp); failed {
+		if content, failed = message.FunctionResponse(resp); failed {
 			r.isError = []byte("true")
 		}
 	}
@@ -191,25 +191,4 @@ func (n *normaliser) toolResult(b []byte) *toolResult {
 		}
 	}
 	return r
-}
-
-// response returns the text of what a function of Gemini's gave: that of its one field output, result or error, else
-// the whole of it.
-func response(val []byte) (text []byte, failed bool) {
-	inner, fields := val, 0
-	for m := rawjson.Walk(val); m.Closing == '}' && m.Next(); fields++ {
-		switch string(m.Key) {
-		case "output", "result":
-			inner = m.Val
-		case "error":
-			inner, failed = m.Val, true
-		}
-	}
-	if fields != 1 {
-		inner, failed = val, false
-	}
-	if rawjson.IsString(inner) {
-		return inner, failed
-	}
-	return rawjson.AppendString(nil, inner), failed
 }
