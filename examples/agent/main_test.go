@@ -22,9 +22,10 @@ var prompts = []string{"list the files", "and again"}
 // tool. What it does between two of them only it sees, so these are all the moments at which it can die.
 type host struct {
 	t    *testing.T
-	left int        // contacts until it dies
-	kind fault.Kind // of the last one: it does not happen, or it does and the host does not hear of it
-	ran  map[string]int
+	left int                // contacts until it dies
+	kind fault.Kind         // of the last one: it does not happen, or it does and the host does not hear of it
+	ran  map[string]int     // how often a tool ran, by its key
+	used *int               // questions to the model that it answered, of all hosts
 	die  context.CancelFunc // so that a dead host does not try again, and again
 }
 
@@ -96,7 +97,9 @@ func (h *host) works(b backend.Backend) error {
 	defer die()
 	a := agent{
 		model: func(m []transcript.Message) (json.RawMessage, []transcript.ToolCall) {
-			h.meets()
+			if h.meets() {
+				*h.used++
+			}
 			return model(m)
 		},
 		tool: func(key string, c transcript.ToolCall) (string, bool) {
@@ -118,17 +121,23 @@ func TestKilledAnywhere(t *testing.T) {
 	} {
 		for _, kind := range []fault.Kind{fault.Before, fault.After} {
 			t.Run(fmt.Sprintf("%s/%v", name, kind), func(t *testing.T) {
-				for at, ended := 0, false; !ended; at++ {
-					b, ran := open(), map[string]int{}
-					ended = (&host{t: t, left: at, kind: kind, ran: ran}).works(b) == nil
-					if err := (&host{t: t, left: 1 << 20, ran: ran}).works(b); err != nil {
-						t.Fatalf("the host after one that died at contact %d: %v", at, err)
+				again, places := 0, 0
+				for ended := false; !ended; places++ {
+					b, ran, used := open(), map[string]int{}, 0
+					ended = (&host{t: t, left: places, kind: kind, ran: ran, used: &used}).works(b) == nil
+					if err := (&host{t: t, left: 1 << 20, ran: ran, used: &used}).works(b); err != nil {
+						t.Fatalf("the host after one that died at contact %d: %v", places, err)
 					}
 					whole(t, b, ran)
-					if at == 1000 {
+					if used > 2*len(prompts) {
+						again++
+					}
+					if places == 1000 {
 						t.Fatal("the agent does not end")
 					}
 				}
+				t.Logf("died at %d places; the model was asked again after %d of them, a tool was run again after none",
+					places, again)
 			})
 		}
 	}
