@@ -1,0 +1,220 @@
+package coppice_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// exampleStore returns a store in memory with a session "harbour" of two turns. The examples leave out what a program does
+// with errors where it does not matter to them.
+func exampleStore(ctx context.Context) (*coppice.Store, *coppice.Session) {
+	store, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		panic(err)
+	}
+	s, err := store.Create("harbour", &coppice.SessionOptions{Title: "tides"})
+	if err != nil {
+		panic(err)
+	}
+	for turn, question := range []string{"When is high water?", "And low water?"} {
+		if _, err := s.Append(ctx, entry.User(question), entry.Assistant("At noon.")); err != nil {
+			panic(err)
+		}
+		if _, err := s.Commit(ctx, coppice.Turn{State: map[string]int{"asked": turn + 1}}); err != nil {
+			panic(err)
+		}
+	}
+	return store, s
+}
+
+// Two hosts work on one session. The second to commit is told, and decides what becomes of its turn.
+func ExampleSession_Rebase() {
+	ctx := context.Background()
+	store, a := exampleStore(ctx)
+	defer store.Close()
+	b, err := store.Open(ctx, "harbour", nil)
+	if err != nil {
+		panic(err)
+	}
+	a.Append(ctx, entry.User("asked on host A"))
+	a.Commit(ctx, coppice.Turn{})
+
+	b.Append(ctx, entry.User("asked on host B"))
+	_, err = b.Commit(ctx, coppice.Turn{})
+	fmt.Println("conflict:", errors.Is(err, coppice.ErrConflict))
+	r, err := b.Rebase(ctx) // keeps the turn; Reload drops it
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("kept as a branch:", r.Kept != "")
+	c, _ := b.Context(ctx)
+	fmt.Println("the session goes on from:", c.Messages[len(c.Messages)-1].Text())
+
+	b.Append(ctx, entry.User("not wanted after all"))
+	if err := b.Reload(ctx); err != nil { // drops what is not committed
+		panic(err)
+	}
+	c, _ = b.Context(ctx)
+	fmt.Println("messages:", len(c.Messages))
+	// Output:
+	// conflict: true
+	// kept as a branch: true
+	// the session goes on from: asked on host A
+	// messages: 5
+}
+
+// A new host takes over from one that may be dead, or only slow.
+func ExampleSession_Claim() {
+	ctx := context.Background()
+	store, slow := exampleStore(ctx)
+	defer store.Close()
+	s, err := store.Open(ctx, "harbour", nil)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := s.Claim(ctx); err != nil {
+		panic(err)
+	}
+	slow.Append(ctx, entry.Assistant("I am still here."))
+	_, err = slow.Commit(ctx, coppice.Turn{})
+	fmt.Println("the old host is fenced:", errors.Is(err, coppice.ErrFenced))
+	// Output:
+	// the old host is fenced: true
+}
+
+// An agent of its own chooses what its model sees next.
+func ExampleSession_SetContext() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	summary := transcript.Item{Message: []byte(`{"role":"user","content":"We spoke of the tides."}`)}
+	if err := s.SetContext(ctx, summary); err != nil {
+		panic(err)
+	}
+	s.Append(ctx, entry.User("And tomorrow?"))
+	s.Commit(ctx, coppice.Turn{})
+	c, err := s.Context(ctx)
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range c.Messages {
+		fmt.Println(m.Text())
+	}
+	fmt.Printf("of a session of %d entries, by the rules of profile %q\n", s.Info().Entries, s.Profile())
+	// Output:
+	// We spoke of the tides.
+	// And tomorrow?
+	// of a session of 5 entries, by the rules of profile ""
+}
+
+// Any commit can be read as it was: by its number, a tag, an entry, a time.
+func ExampleSession_At() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	if _, err := s.Snapshot(ctx, "before the storm"); err != nil {
+		panic(err)
+	}
+	for info, err := range s.Snapshots(ctx) {
+		fmt.Println(info.Tag, err)
+	}
+	var first coppice.Target
+	if err := first.UnmarshalText([]byte("seq:1")); err != nil { // as the command line writes it
+		panic(err)
+	}
+	v, err := s.At(ctx, first)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s: %s on branch %s\n", first, v.Document().State, v.Document().Branch)
+	// Output:
+	// before the storm <nil>
+	// seq:1: {"asked":1} on branch main
+}
+
+// A session comes in from lines of pi's format, grows with its file, and goes out as the bytes that it was.
+func ExampleStore_Import() {
+	ctx := context.Background()
+	store, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	lines := []string{
+		`{"type":"session","version":3,"id":"5e55","timestamp":"2026-11-20T10:00:00.000Z","cwd":"/home/x/tides"}`,
+		`{"type":"message","id":"a1","parentId":null,"message":{"role":"user","content":"When is high water?"}}`,
+		`{"type":"message","id":"a2","parentId":"a1","message":{"role":"assistant","content":"At noon."}}`,
+	}
+	read := func(n int) iter.Seq2[transcript.Draft, error] { // packages below interop read files like this one
+		return func(yield func(transcript.Draft, error) bool) {
+			for _, line := range lines[:n] {
+				if !yield(entry.Line([]byte(line)), nil) {
+					return
+				}
+			}
+		}
+	}
+	o := &coppice.SessionOptions{ID: "tides", Profile: transcript.Pi}
+	if _, err := store.Import(ctx, read(2), o); err != nil {
+		panic(err)
+	}
+	_, added, err := store.Grow(ctx, read(3), o) // the program has written another line since
+	if err != nil {
+		panic(err)
+	}
+	var file strings.Builder
+	if err := store.Export(ctx, "tides", &file); err != nil {
+		panic(err)
+	}
+	fmt.Println("added:", added)
+	fmt.Println("the same bytes:", file.String() == strings.Join(lines, "\n")+"\n")
+	if err := store.ExportPi(ctx, "tides", io.Discard); err != nil { // with what was committed here
+		panic(err)
+	}
+	fmt.Println("dropped:", store.DropImport(ctx, "tides")) // refused if anything but imports was committed
+	// Output:
+	// added: 1
+	// the same bytes: true
+	// dropped: <nil>
+}
+
+// A store is checked, mended and tidied session by session; "" is all of them.
+func ExampleStore_Verify() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	s.Close()
+	report, err := store.Verify(ctx, "", true) // deep: every byte is read
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d session, problems: %v\n", report.Sessions, report.Problems)
+	if len(report.Problems) > 0 {
+		const dryRun = false // true = only say what would be done
+		if _, err := store.Repair(ctx, "", dryRun); err != nil {
+			panic(err)
+		}
+	}
+	if report, err = store.GC(ctx, "harbour", false); err != nil {
+		panic(err)
+	}
+	fmt.Println("garbage:", report.Removed)
+	if err := store.Delete(ctx, "harbour"); err != nil {
+		panic(err)
+	}
+	_, err = store.Open(ctx, "harbour", nil)
+	fmt.Println("deleted:", errors.Is(err, coppice.ErrDeleted))
+	// Output:
+	// 1 session, problems: []
+	// garbage: 0
+	// deleted: true
+}
