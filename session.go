@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync/atomic"
 
 	"github.com/coppice-go/coppice/backend"
@@ -75,6 +77,30 @@ func (s *Session) State(v any) error {
 		return s.fail("state", err)
 	}
 	return s.fail("state", decode(s.h.Document().State, v))
+}
+
+// Doc decodes a document (Turn.Docs), as of the last acknowledged commit, into v. If there is none of this name, v is
+// unchanged.
+func (s *Session) Doc(name string, v any) error {
+	if err := s.h.Ready(context.Background()); err != nil {
+		return s.fail("document", err)
+	}
+	return s.fail("document", decode(s.h.Document().Docs[name], v))
+}
+
+// Docs yields the names and the JSON of all documents (Turn.Docs), as of the last acknowledged commit, in ascending
+// order of their names. The JSON must not be changed. After Close they are those of before.
+func (s *Session) Docs() iter.Seq2[string, json.RawMessage] { return inOrder(s.h.Document().Docs) }
+
+// inOrder yields documents in ascending order of their names.
+func inOrder(docs map[string]json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		for _, name := range slices.Sorted(maps.Keys(docs)) {
+			if !yield(name, docs[name]) {
+				return
+			}
+		}
+	}
 }
 
 func decode(state json.RawMessage, v any) error {

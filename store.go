@@ -101,6 +101,10 @@ type ListOptions struct {
 	After  string            // the last id of the page before; "" = from the newest
 	Limit  int               // at most so many; 0 = all
 
+	// Docs are names of documents (Turn.Docs) that come with each session, in Summary.Docs; at most 64. The first 4 KiB
+	// do not hold them: the whole checkpoint of a session that is listed is read, at most 8 MiB.
+	Docs []string
+
 	// Progress receives how many sessions were looked at so far and how many there are in all, those of other
 	// directories and of pages before included: once when the total is known, then before each session that
 	// is yielded or passed over. Deleted ones leave the total when they are come upon. nil = no one asks.

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,10 +24,17 @@ type Turn struct {
 	Manager any    // the conversation manager's own state; nil = unchanged
 	Reason  string // default "turn"; own words: [a-z0-9.-]{1,32}
 
+	// Docs are small documents beside the state, by name: what an adapter or an application keeps of the session, such
+	// as a summary. A value is anything that encoding/json takes; nil, or a name that is absent = unchanged,
+	// json.RawMessage("null") removes. They are stored, restored and in conflict as the state is. A name is 1 to 128 of
+	// [A-Za-z0-9._:/-]. A document has at most 64 KiB, a session at most 64, and 256 KiB together with their names:
+	// else backend.ErrTooLarge, a *checkpoint.LimitError, and nothing was applied.
+	Docs map[string]any
+
 	// Key makes the turn idempotent, at most 256 bytes. The session remembers the keys of its last 1,024 commits
 	// that had one, across restarts and writers. A turn with a known key is not applied again: Commit returns the
 	// receipt of the first time, with Repeated. Other content under a known key is ErrKeyReused: content is Reason,
-	// State, Manager and Entries, not Base and not what was appended. A turn whose key is still on its way, or has
+	// State, Manager, Docs and Entries, not Base and not what was appended. A turn whose key is still on its way, or has
 	// failed with an unknown outcome or a conflict, gets that turn's answer: its error, or its receipt with Repeated.
 	// A turn with a key should carry its entries: of one that is repeated, entries from Append stay pending.
 	Key string
@@ -122,6 +130,9 @@ func (t Turn) options() (o session.Commit, err error) {
 	if o.Edit.Manager, err = marshal("manager", t.Manager); err != nil {
 		return o, err
 	}
+	if o.Edit.Docs, err = marshalDocs(t.Docs); err != nil {
+		return o, err
+	}
 	if len(t.Key) > checkpoint.MaxName {
 		return o, session.LimitError("idempotency key", checkpoint.MaxName, len(t.Key))
 	}
@@ -131,18 +142,22 @@ func (t Turn) options() (o session.Commit, err error) {
 	return o, checkReason(t.Reason)
 }
 
-// digest says in 16 hex digits what a turn with an idempotency key holds: reason, state, manager and its entries, but
-// not the commit that it was made on, nor what was appended.
+// digest says in 16 hex digits what a turn with an idempotency key holds: reason, state, manager, its entries and its
+// documents, but not the commit that it was made on, nor what was appended.
 func (t Turn) digest(e *session.Edit) string {
 	h := sha256.New()
-	part := func(present bool, p []byte) {
-		var size [9]byte
+	write := func(kind byte, p []byte) {
+		size := [9]byte{kind}
 		binary.BigEndian.PutUint64(size[1:], uint64(len(p)))
-		if present {
-			size[0] = 1
-		}
 		h.Write(size[:])
 		h.Write(p)
+	}
+	part := func(present bool, p []byte) {
+		if present {
+			write(1, p)
+		} else {
+			write(0, p)
+		}
 	}
 	part(true, []byte(t.Reason))
 	part(e.State != nil, e.State)
@@ -155,7 +170,32 @@ func (t Turn) digest(e *session.Edit) string {
 		part(d.Body != nil, d.Body)
 		part(d.Raw != nil, d.Raw)
 	}
+	for _, name := range slices.Sorted(maps.Keys(e.Docs)) {
+		write(2, []byte(name))
+		write(2, e.Docs[name])
+	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// marshalDocs returns the documents that a turn changes as JSON.
+func marshalDocs(docs map[string]any) (map[string][]byte, error) {
+	if len(docs) == 0 {
+		return nil, nil
+	}
+	change := make(map[string][]byte, min(len(docs), checkpoint.MaxDocs))
+	for name, v := range docs {
+		p, err := marshal(fmt.Sprintf("document %q", name), v)
+		if err == nil {
+			err = checkpoint.CheckDoc(name, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			change[name] = p
+		}
+	}
+	return change, nil
 }
 
 // marshal returns v as JSON; nil for nil and for no bytes.

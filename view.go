@@ -2,6 +2,7 @@ package coppice
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -75,6 +76,15 @@ func (v *View) Document() checkpoint.Document { return v.v.Doc }
 
 // State decodes the agent's state at the view into dst; if there was none, dst is unchanged.
 func (v *View) State(dst any) error { return v.s.fail("state", decode(v.v.Doc.State, dst)) }
+
+// Doc decodes a document (Turn.Docs) at the view into dst; if there was none of this name, dst is unchanged.
+func (v *View) Doc(name string, dst any) error {
+	return v.s.fail("document", decode(v.v.Doc.Docs[name], dst))
+}
+
+// Docs yields the names and the JSON of all documents at the view, in ascending order of their names. The JSON must not
+// be changed.
+func (v *View) Docs() iter.Seq2[string, json.RawMessage] { return inOrder(v.v.Doc.Docs) }
 
 // Context returns the whole context at the view, without a limit: a view of the head returns what
 // Session.Context omits.

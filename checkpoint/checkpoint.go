@@ -106,12 +106,14 @@ type Summary struct {
 	// Meta is the session's metadata, as SessionOptions.Meta set it; not to be changed. Where it is over 1 KiB a
 	// Summary that was read alone (DecodeSummary) has none, and MetaElsewhere.
 	Meta          map[string]string
-	MetaElsewhere bool   // Meta is in the object's header line alone
-	Internal      bool   // an agent began it for its own purposes: lists of what a person may continue leave it out
-	Tombstone     bool   // the session is deleted: nothing else is kept of it
-	Snapshot      string // id of this snapshot; "" = this is checkpoint_latest
-	Tag           string // of a snapshot
-	Reason        string // of the commit: why it was made
+	MetaElsewhere bool // Meta is in the object's header line alone
+	// Docs are documents of the session by name, those that a listing was asked for (ListOptions.Docs); else nil.
+	Docs      map[string]json.RawMessage
+	Internal  bool   // an agent began it for its own purposes: lists of what a person may continue leave it out
+	Tombstone bool   // the session is deleted: nothing else is kept of it
+	Snapshot  string // id of this snapshot; "" = this is checkpoint_latest
+	Tag       string // of a snapshot
+	Reason    string // of the commit: why it was made
 }
 
 // Name returns what a person knows the session by: its title, else what was asked first, else the end of its

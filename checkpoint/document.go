@@ -15,14 +15,16 @@ type Document struct {
 	Context        []transcript.Item // the explicit context; nil = derived from the path
 	Branch         string
 	Settings       transcript.Settings
+	Docs           map[string]json.RawMessage // small documents by name; never empty, nil = none
 }
 
 // Encode writes d as one line of JSON without white space:
 //
-//	{"state":..,"manager":..,"context":[{"entry":".."},{"message":{..}}],"branch":"..","settings":{..}}
+//	{"state":..,"manager":..,"context":[{"entry":".."},{"message":{..}}],"branch":"..","settings":{..},"docs":{"name":..}}
 //
-// Fields that are nil or zero are absent. State, Manager and messages keep their bytes, white space
-// apart, so equal documents give equal bytes. Errors: a *LimitError (MaxState, MaxDepth), or one that
+// Fields that are nil, zero or empty are absent. Docs come in ascending order of their names, at most MaxDocs of at
+// most MaxDoc bytes each and MaxDocsTotal together. State, Manager, Docs and messages keep their bytes, white space
+// apart, so equal documents give equal bytes. Errors: a *LimitError (MaxState, MaxDepth, those of Docs), or one that
 // wraps codec.ErrFormat for what is no JSON.
 func (d Document) Encode() ([]byte, error) {
 	size := 96 + len(d.State) + len(d.Manager) + len(d.Branch)
@@ -57,6 +59,11 @@ func (d Document) Encode() ([]byte, error) {
 			}
 		}
 		dst = append(dst, '}')
+	}
+	if len(d.Docs) > 0 {
+		if dst, err = appendDocs(dst, d.Docs); err != nil {
+			return nil, err
+		}
 	}
 	return append(dst, '}'), nil
 }
@@ -127,6 +134,9 @@ func DecodeDocument(p []byte) (Document, error) {
 	}
 	if next(`"settings":{`) {
 		d.Settings = readSettings(c)
+	}
+	if next(`"docs":{`) {
+		d.Docs = readDocs(c)
 	}
 	c.Want("}")
 	if err := canon.AtMost("state", len(d.State), MaxState); err != nil {

@@ -30,6 +30,9 @@ func TestDocumentEncode(t *testing.T) {
 		{"explicit and empty", Document{Context: []transcript.Item{}}, `{"context":[]}`},
 		{"items", Document{Context: []transcript.Item{{Entry: "a"}, {Message: raw(`{"role": "user"}`)}}, Branch: `b"<`}, `{"context":[{"entry":"a"},{"message":{"role":"user"}}],"branch":"b\"<"}`},
 		{"settings", Document{Settings: transcript.Settings{Model: "p/m", Mode: "plan"}}, `{"settings":{"model":"p/m","mode":"plan"}}`},
+		{"docs in order", Document{Docs: map[string]json.RawMessage{"b": raw(" [1, 2]"), "a/x": raw("{}"), "B:1": raw("0")}}, `{"docs":{"B:1":0,"a/x":{},"b":[1,2]}}`},
+		{"no docs", Document{Branch: "b", Docs: map[string]json.RawMessage{}}, `{"branch":"b"}`},
+		{"settings and docs", Document{Settings: transcript.Settings{Mode: "m"}, Docs: map[string]json.RawMessage{"a": raw("1")}}, `{"settings":{"mode":"m"},"docs":{"a":1}}`},
 		{"all", Document{State: raw("1"), Manager: raw("2"), Context: []transcript.Item{{Entry: "e"}}, Branch: "main", Settings: transcript.Settings{ThinkingLevel: "high"}}, `{"state":1,"manager":2,"context":[{"entry":"e"}],"branch":"main","settings":{"thinkingLevel":"high"}}`},
 	}
 	for _, tt := range tests {
@@ -103,6 +106,9 @@ func TestDecodeDocumentIsStrict(t *testing.T) {
 		`{"state":1,"state":2}`, `{"x":1}`, `{"branch":""}`, `{"branch":1}`, `{"settings":{}}`, `{"settings":{"mode":"a","model":"b"}}`,
 		`{"context":null}`, `{"context":[,]}`, `{"context":[{}]}`, `{"context":[{"entry":""}]}`, `{"context":[{"entry":"a"},]}`,
 		`{"context":[{"message":1,"entry":"a"}]}`, `{"branch":"\u0061"}`, `{"state":01}`,
+		`{"docs":{}}`, `{"docs":{"b":1,"a":2}}`, `{"docs":{"a":1,"a":1}}`, `{"docs":{"a b":1}}`, `{"docs":{"":1}}`, `{"docs":{"a":1},"settings":{"mode":"x"}}`,
+		`{"docs":{"a":}}`, `{"docs":{"a":1,}}`, `{"docs":{"a":1}`, `{"docs":{"\u0061":1}}`, `{"docs":null}`, `{"docs":{"a": 1}}`,
+		`{"docs":{"a":"` + strings.Repeat("x", MaxDoc) + `"}}`, `{"docs":{"` + strings.Repeat("n", MaxDocName+1) + `":1}}`,
 	} {
 		if d, err := DecodeDocument([]byte(s)); err == nil {
 			t.Errorf("%s reads as %+v", s, d)

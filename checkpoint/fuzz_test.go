@@ -29,7 +29,7 @@ func seed(f *testing.F, names ...string) {
 // parser behind it is reached.
 func FuzzParseRecord(f *testing.F) {
 	seed(f, "commit-plain.jsonl", "commit-full.jsonl", "commit-first.jsonl", "commit-keyed.jsonl",
-		"commit-outline.jsonl", "commit-rules.jsonl", "prelude-first.jsonl")
+		"commit-outline.jsonl", "commit-rules.jsonl", "commit-docs.jsonl", "prelude-first.jsonl")
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if _, ours, err := ParseRecord(line, testKey); err != nil && !ours {
 			t.Fatalf("an error for a line that is not ours: %v", err)
@@ -74,7 +74,7 @@ func FuzzParsePrelude(f *testing.F) {
 }
 
 func FuzzDecodeDocument(f *testing.F) {
-	for _, s := range []string{`{}`, `{"state":{"n":1},"branch":"main"}`, `{"state":1,"manager":[2],"context":[{"entry":"e"},{"message":{}}],"branch":"b","settings":{"model":"m","mode":"x"}}`, `{"state":`} {
+	for _, s := range []string{`{}`, `{"state":{"n":1},"branch":"main"}`, `{"state":1,"manager":[2],"context":[{"entry":"e"},{"message":{}}],"branch":"b","settings":{"model":"m","mode":"x"}}`, `{"state":`, `{"branch":"main","docs":{"app:x":[1],"summary":{"n":1}}}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, p []byte) {

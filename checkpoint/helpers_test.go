@@ -100,6 +100,17 @@ func rulesRecord() Record {
 	return r
 }
 
+// docsRecord carries a document with small named documents.
+func docsRecord() Record {
+	r := plainRecord()
+	doc := Document{Branch: "main", Docs: map[string]json.RawMessage{
+		"summary": json.RawMessage(`{"n":1,"text":"a <b> & \u00e9"}`), "app/x:1": json.RawMessage(`[1.0,null]`),
+	}}
+	r.Doc, _ = doc.Encode()
+	r.DocCRC = codec.CRC(r.Doc)
+	return r
+}
+
 var testSince = []byte(`{"type":"message","id":"a","parentId":null,"timestamp":"2026-11-20T10:30:00.000Z","message":{"role":"user","content":"hi"}}` + "\n")
 
 func mustLine(t testing.TB, r Record, key uint64, prev uint32, since []byte) ([]byte, uint32) {

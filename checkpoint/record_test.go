@@ -17,7 +17,7 @@ func TestRecordGolden(t *testing.T) {
 	for name, r := range map[string]Record{
 		"commit-plain.jsonl": plainRecord(), "commit-full.jsonl": fullRecord(), "commit-first.jsonl": firstRecord(),
 		"commit-keyed.jsonl": keyedRecord(), "commit-outline.jsonl": outlineRecord(),
-		"commit-rules.jsonl": rulesRecord(),
+		"commit-rules.jsonl": rulesRecord(), "commit-docs.jsonl": docsRecord(),
 	} {
 		line, self := mustLine(t, r, testKey, testPrev, testSince)
 		golden(t, name, append(bytes.Clone(line), '\n'))

@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,6 +41,8 @@ type Options struct {
 
 	After string // the last id of the page before; "" = from the newest. One that is not there: fs.ErrNotExist
 	Limit int    // at most so many; 0 = all
+
+	Docs []string // names of documents that come with each summary
 
 	// Progress receives how many sessions were looked at and how many there are, those of pages before
 	// included; nil = no one asks. Deleted ones leave the total when they are come upon.
@@ -341,6 +344,9 @@ func (l *lister) summary(ctx context.Context, info backend.Info) (checkpoint.Sum
 		}
 		return sum, nil
 	}
+	if len(l.o.Docs) > 0 && !l.o.chooses() {
+		return l.whole(ctx, info, only, only)
+	}
 	prefix, _, err := l.b.Get(ctx, info.Key, backend.Bytes(0, min(info.Size, summaryBytes)))
 	if errors.Is(err, backend.ErrRange) { // replaced by a smaller one
 		prefix, _, err = l.b.Get(ctx, info.Key, backend.Range{})
@@ -355,27 +361,54 @@ func (l *lister) summary(ctx context.Context, info backend.Info) (checkpoint.Sum
 	if err != nil || sum.ID != id || sum.Snapshot != "" {
 		return only, nil
 	}
-	if sum.MetaElsewhere {
-		return whole(ctx, l.b, info, sum)
+	switch {
+	case len(l.o.Docs) > 0 && (sum.MetaElsewhere || l.o.wants(&sum)):
+		return l.whole(ctx, info, only, only)
+	case sum.MetaElsewhere:
+		return l.whole(ctx, info, only, sum)
 	}
 	return sum, nil
 }
 
-// whole reads a checkpoint for the metadata that is too long for its summary. Where that fails the summary stays as it
-// is: opening the session says what is wrong.
-func whole(
-	ctx context.Context, b backend.Backend, info backend.Info, sum checkpoint.Summary,
+// whole reads a checkpoint for what its summary does not hold: documents, and metadata that is too long for it. Where it
+// cannot be decoded the summary is the one given: opening the session says what is wrong.
+func (l *lister) whole(
+	ctx context.Context, info backend.Info, only, otherwise checkpoint.Summary,
 ) (checkpoint.Summary, error) {
-	p, _, err := b.Get(ctx, info.Key, backend.Range{})
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return checkpoint.Summary{}, nil
-		}
-		return sum, err
+	p, _, err := l.b.Get(ctx, info.Key, backend.Range{})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return checkpoint.Summary{}, nil
+	case err != nil:
+		return otherwise, err
 	}
 	o, err := checkpoint.DecodeObject(p)
 	if err != nil {
-		return sum, nil //nolint:nilerr // see above
+		return otherwise, nil //nolint:nilerr // see above
 	}
-	return o.Summary, nil
+	sum := o.Summary
+	if sum.ID != only.ID || sum.Snapshot != "" {
+		return only, nil
+	}
+	if len(l.o.Docs) > 0 {
+		doc, err := checkpoint.DecodeDocument(o.Document)
+		if err != nil {
+			return only, nil //nolint:nilerr // see above
+		}
+		sum.Docs = Chosen(doc.Docs, l.o.Docs)
+	}
+	return sum, nil
+}
+
+// Chosen returns documents by their names; nil where none of them is there.
+func Chosen(docs map[string]json.RawMessage, names []string) (chosen map[string]json.RawMessage) {
+	for _, name := range names {
+		if p, ok := docs[name]; ok {
+			if chosen == nil {
+				chosen = map[string]json.RawMessage{}
+			}
+			chosen[name] = p
+		}
+	}
+	return chosen
 }

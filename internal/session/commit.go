@@ -2,9 +2,11 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/coppice-go/coppice/checkpoint"
@@ -321,7 +323,8 @@ func (h *Handle) firstIDs(ctx context.Context, count int, res journal.Result) (i
 
 // Edit is a change of the document.
 type Edit struct {
-	State, Manager []byte // nil = unchanged; "null" = cleared
+	State, Manager []byte            // nil = unchanged; "null" = cleared
+	Docs           map[string][]byte // by name, the same of each
 
 	context    []transcript.Item
 	setContext bool
@@ -342,6 +345,14 @@ func (e *Edit) then(f *Edit) *Edit {
 	if f.Manager != nil {
 		sum.Manager = f.Manager
 	}
+	if len(f.Docs) > 0 {
+		sum.Docs = maps.Clone(f.Docs)
+		for name, p := range e.Docs {
+			if _, again := f.Docs[name]; !again {
+				sum.Docs[name] = p
+			}
+		}
+	}
 	if f.setContext {
 		sum.context, sum.setContext = f.context, true
 	}
@@ -350,7 +361,22 @@ func (e *Edit) then(f *Edit) *Edit {
 
 // changes reports whether the edit can change a document.
 func (e *Edit) changes() bool {
-	return e != nil && (e.State != nil || e.Manager != nil || e.setContext)
+	return e != nil && (e.State != nil || e.Manager != nil || len(e.Docs) > 0 || e.setContext)
+}
+
+// withDocs returns a copy of documents after a change of them; nil where none is left.
+func withDocs(docs map[string]json.RawMessage, change map[string][]byte) map[string]json.RawMessage {
+	after := make(map[string]json.RawMessage, len(docs)+len(change))
+	maps.Copy(after, docs)
+	for name, p := range change {
+		if after[name] = p; string(p) == "null" {
+			delete(after, name)
+		}
+	}
+	if len(after) == 0 {
+		return nil
+	}
+	return after
 }
 
 // apply makes the document after the edit.
@@ -365,6 +391,9 @@ func (e *Edit) apply(d checkpoint.Document) checkpoint.Document {
 	}
 	set((*[]byte)(&d.State), e.State)
 	set((*[]byte)(&d.Manager), e.Manager)
+	if len(e.Docs) > 0 {
+		d.Docs = withDocs(d.Docs, e.Docs)
+	}
 	if e.setContext {
 		d.Context = e.context
 	}
