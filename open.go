@@ -275,40 +275,33 @@ func (o *SessionOptions) about() *about {
 	return &about{o.Relation, o.Meta}
 }
 
-// Limits of SessionOptions.Meta.
-const (
-	maxMeta     = 4 << 10 // bytes as JSON
-	maxMetaKeys = 64
-)
-
-// What a relation and a key of metadata consist of. Patterns would cost every program that starts, sessions or not.
-const (
-	relationChars = "abcdefghijklmnopqrstuvwxyz0123456789.-"
-	metaKeyChars  = relationChars + "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-)
-
-// consistsOf reports whether a text is made of certain ASCII characters, or empty.
-func consistsOf(text, chars string) bool { return strings.Trim(text, chars) == "" }
+// relationChars are what a relation consists of. Patterns would cost every program that starts, sessions or not.
+const relationChars = "abcdefghijklmnopqrstuvwxyz0123456789.-"
 
 // validAbout refuses what cannot be said of a session.
 func (o *SessionOptions) validAbout() error {
-	if len(o.Relation) > 32 || !consistsOf(o.Relation, relationChars) {
+	if len(o.Relation) > 32 || strings.Trim(o.Relation, relationChars) != "" {
 		return fmt.Errorf("relation %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", o.Relation)
 	}
-	if len(o.Meta) > maxMetaKeys {
-		return session.LimitError("metadata keys", maxMetaKeys, len(o.Meta))
+	return validMeta(o.Meta)
+}
+
+// validMeta refuses what cannot be metadata.
+func validMeta(meta map[string]string) error {
+	if len(meta) > checkpoint.MaxMetaKeys {
+		return session.LimitError("metadata keys", checkpoint.MaxMetaKeys, len(meta))
 	}
-	for key, value := range o.Meta {
-		if key == "" || len(key) > 64 || !consistsOf(key, metaKeyChars) {
+	for key, value := range meta {
+		if !checkpoint.ValidMetaKey(key) {
 			return fmt.Errorf("metadata key %.70q: want 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", key)
 		}
 		if !utf8.ValidString(value) {
 			return fmt.Errorf("metadata %s: its value is not UTF-8", key)
 		}
 	}
-	p, err := json.Marshal(o.Meta)
-	if err == nil && len(p) > maxMeta {
-		err = session.LimitError("metadata", maxMeta, len(p))
+	p, err := json.Marshal(meta)
+	if err == nil && len(p) > checkpoint.MaxMeta {
+		err = session.LimitError("metadata", checkpoint.MaxMeta, len(p))
 	}
 	return err
 }

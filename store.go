@@ -43,8 +43,8 @@ type SessionOptions struct {
 	// "" = not said; Fork says "fork".
 	Relation string
 	// Meta is metadata of a new session, by which List can choose: at most 64 keys of [A-Za-z0-9._-]{1,64}, and 4 KiB
-	// as JSON. It is part of the session's header line and never changes. Where an import brings a header line,
-	// Relation and Meta are what that one says.
+	// as JSON. It is part of the session's header line; Session.SetInfo changes it. Where an import brings a header line,
+	// Relation is what that one says, and Meta, if it is empty.
 	Meta map[string]string
 
 	ReadOnly bool // commits are ErrReadOnly; Watch moves the handle along

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/internal/transfer"
@@ -34,6 +35,12 @@ func (s *Store) Import(
 	g, err := genesis(h.id, &h.o, s.o.Now())
 	if err != nil {
 		return nil, fail("import", "", err)
+	}
+	if len(h.o.Meta) > 0 {
+		in.Meta = checkpoint.MetaChange{}
+		for key, value := range h.o.Meta {
+			in.Meta[key] = &value
+		}
 	}
 	j, err := transfer.Import(ctx, in, lines, g, o.Original)
 	if err != nil {

@@ -111,6 +111,14 @@ func docsRecord() Record {
 	return r
 }
 
+// metaRecord opens a segment of a session whose metadata has changed.
+func metaRecord() Record {
+	r := rulesRecord()
+	value := "blue \"1\"\n"
+	r.Base.Meta = MetaChange{"team": &value, "a.b": nil}
+	return r
+}
+
 var testSince = []byte(`{"type":"message","id":"a","parentId":null,"timestamp":"2026-11-20T10:30:00.000Z","message":{"role":"user","content":"hi"}}` + "\n")
 
 func mustLine(t testing.TB, r Record, key uint64, prev uint32, since []byte) ([]byte, uint32) {

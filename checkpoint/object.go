@@ -29,15 +29,16 @@ type Object struct {
 	Segments SegmentMap        // sealed segments
 	// segments that are plain text still, oldest first, the active one last (append strategy)
 	Plain    []PlainRef
-	Key      uint64   // with which the commit lines of Tail, or of the active segment, are keyed
-	Prev     uint32   // Self of the last commit line
-	CAS      bool     // the store was seen to honour conditions
-	Original string   // hex SHA-256 of the imported bytes; "" = the lines are the original
-	Claimed  uint64   // seq of the newest claim
-	SinceKey int      // commits since the last that carried its document whole
-	Opening  bool     // the next commit is the first of its segment
-	LastLine int64    // bytes of the last commit line with its newline; 0 = none in the active segment
-	Keys     []KeyRef // the newest idempotency keys, oldest first
+	Key      uint64     // with which the commit lines of Tail, or of the active segment, are keyed
+	Prev     uint32     // Self of the last commit line
+	CAS      bool       // the store was seen to honour conditions
+	Original string     // hex SHA-256 of the imported bytes; "" = the lines are the original
+	Claimed  uint64     // seq of the newest claim
+	SinceKey int        // commits since the last that carried its document whole
+	Opening  bool       // the next commit is the first of its segment
+	LastLine int64      // bytes of the last commit line with its newline; 0 = none in the active segment
+	Keys     []KeyRef   // the newest idempotency keys, oldest first
+	Meta     MetaChange // of the metadata since the header line; never empty, nil = none
 
 	shown [][]byte // the lines of Window.Ords, which ascend, where Show set them; then Pool is nil
 
@@ -267,7 +268,8 @@ func DecodeObject(p []byte) (*Object, error) {
 		return nil, err
 	}
 	if o.Summary.MetaElsewhere {
-		_, o.Summary.Meta = About(o.Header)
+		_, meta := About(o.Header)
+		o.Summary.Meta = o.Meta.Apply(meta)
 		o.Summary.MetaElsewhere = false
 	}
 	return o, nil

@@ -38,6 +38,15 @@ func keyedObject() *Object {
 	return o
 }
 
+// changedObject is a checkpoint of a session whose metadata has changed since its header line.
+func changedObject() *Object {
+	o := testObject()
+	value := "blue"
+	o.Meta = MetaChange{"team": &value, "old": nil}
+	o.Summary.Meta = map[string]string{"team": value}
+	return o
+}
+
 func mustEncode(t testing.TB, o *Object) []byte {
 	t.Helper()
 	p, err := o.Encode()
@@ -58,7 +67,7 @@ func TestObjectRoundTrip(t *testing.T) {
 	for name, o := range map[string]*Object{
 		"meta":       described,
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
-		"keys": keyedObject(),
+		"keys": keyedObject(), "meta-changed": changedObject(),
 	} {
 		p := mustEncode(t, o)
 		if !bytes.Equal(p, mustEncode(t, o)) {
@@ -90,9 +99,12 @@ func TestLongMetadata(t *testing.T) {
 	long := strings.Repeat("x", 3000)
 	o.Header = []byte(`{"type":"session","coppice":{"meta":{"long":"` + long + `"}}}`)
 	_, o.Summary.Meta = About(o.Header)
+	other := "y"
+	o.Meta = MetaChange{"other": &other, "none": nil}
+	o.Summary.Meta = o.Meta.Apply(o.Summary.Meta)
 	p := mustEncode(t, o)
 	got, err := DecodeObject(p)
-	if err != nil || got.Summary.Meta["long"] != long || got.Summary.MetaElsewhere {
+	if err != nil || got.Summary.Meta["long"] != long || got.Summary.Meta["other"] != "y" || got.Summary.MetaElsewhere {
 		t.Errorf("%+v, %v", got.Summary, err)
 	}
 	if again := mustEncode(t, got); !bytes.Equal(again, p) {

@@ -113,7 +113,7 @@ func (o *Object) pack() (body.Packed, error) {
 		Base:      [3]string{o.Window.Base.Model, o.Window.Base.ThinkingLevel, o.Window.Base.Mode},
 		TailFirst: o.Tail.First, TailSeq: o.Tail.FirstSeq,
 		Original: o.Original, Claimed: o.Claimed, SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine,
-		Keys: encodeKeys(o.Keys),
+		Keys: encodeKeys(o.Keys), Meta: encodeMeta(o.Meta),
 	}
 	b.Branches, b.Plain = appendMaps(o.Branches), appendMaps(o.Plain)
 	for _, level := range o.Segments.Levels {
@@ -190,6 +190,9 @@ func (o *Object) fill(w *body.Body) error {
 			Parent: c.Parent, Reason: c.Reason, Writer: c.Writer, Snapshot: c.Snapshot, Time: fromMillis(c.Time),
 			Entries: c.Entries, Keyframe: c.Keyframe, Key: c.Key, Kept: c.Kept, HeadOrd: c.HeadOrd,
 		})
+	}
+	if o.Meta, err = decodeMeta(w.Meta); err != nil {
+		return err
 	}
 	if o.Branches, err = body.Unlist[BranchRef]("branches", w.Branches, MaxBranches); err != nil {
 		return err

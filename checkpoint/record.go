@@ -78,6 +78,7 @@ type Base struct {
 	// The rules of the working context. Profile "" = coppice's; MaxBytes is its bound in bytes, 0 = 1 MiB, -1 = none.
 	Profile  string
 	MaxBytes int64
+	Meta     MetaChange // of the metadata since the header line; never empty, nil = none
 }
 
 // Outline is what a summary says of the conversation at a head: one line of the newest message on the way to
@@ -225,6 +226,9 @@ func (r Record) appendOptional(b []byte) ([]byte, error) {
 	if r.Base.MaxBytes != 0 {
 		b = strconv.AppendInt(append(b, `,"contextBytes":`...), r.Base.MaxBytes, 10)
 	}
+	if len(r.Base.Meta) > 0 {
+		b = r.Base.Meta.append(append(b, `,"meta":`...))
+	}
 	return append(b, '}'), err
 }
 
@@ -263,8 +267,8 @@ func (r Record) check() error {
 		}
 	}
 	if r.Base != nil {
-		if r.Base.Bytes < 0 || r.Base.HeadOrd < -1 {
-			return canon.Malformed("commit %s: bytes or head ordinal below zero", r.ID)
+		if r.Base.Bytes < 0 || r.Base.HeadOrd < -1 || !r.Base.Meta.Valid() {
+			return canon.Malformed("commit %s: bytes or head ordinal below zero, or metadata", r.ID)
 		}
 		if err := checkBranches(r.Base.Branches); err != nil {
 			return err

@@ -171,6 +171,9 @@ func readBase(c *canon.Cursor) *Base {
 			c.Fail()
 		}
 	}
+	if c.Has(`,"meta":{`) {
+		b.Meta = readMetaChange(c)
+	}
 	c.Want(`}`)
 	return b
 }

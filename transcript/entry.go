@@ -61,6 +61,21 @@ func (e Entry) Cwd() (dir string, ok bool) {
 	return rawjson.Text(cwd), rawjson.IsString(cwd)
 }
 
+// MetaKind is the customType of an entry that changes the metadata of its session.
+const MetaKind = "coppice.meta"
+
+// Meta returns the change that an entry makes to the metadata of its session: values by key, nil removes. false: the
+// entry says nothing of it.
+func (e Entry) Meta() (change map[string]*string, ok bool) {
+	if e.Type != "custom" || rawjson.Text(rawjson.Field(e.Raw, "customType")) != MetaKind {
+		return nil, false
+	}
+	if err := json.Unmarshal(rawjson.Field(e.Raw, "data"), &change); err != nil {
+		return nil, false
+	}
+	return change, true
+}
+
 // Settings are what a path says about how the model is run: the last word of the settings entries on it.
 // Model is "provider/id", "" when no entry names one; ThinkingLevel is "off" when no entry names one.
 type Settings struct {

@@ -360,7 +360,15 @@ func (h *Handle) Label(ctx context.Context, entry, label string) (journal.Result
 	if err != nil {
 		return journal.Result{}, err
 	}
-	drafts, err := h.Screen(ctx, []transcript.Draft{LabelDraft(at.ID, label)})
+	return h.Annotate(ctx, "label", []transcript.Draft{LabelDraft(at.ID, label)})
+}
+
+// Annotate commits entries beside the head, which stays.
+func (h *Handle) Annotate(ctx context.Context, reason string, drafts []transcript.Draft) (journal.Result, error) {
+	if err := h.Writable(ctx); err != nil {
+		return journal.Result{}, err
+	}
+	drafts, err := h.Screen(ctx, drafts)
 	if err != nil {
 		return journal.Result{}, err
 	}
@@ -368,7 +376,7 @@ func (h *Handle) Label(ctx context.Context, entry, label string) (journal.Result
 	if err != nil {
 		return journal.Result{}, err
 	}
-	r, err := h.Commit(ctx, Commit{Reason: "label"})
+	r, err := h.Commit(ctx, Commit{Reason: reason})
 	if err != nil {
 		return r, err
 	}

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
@@ -21,6 +22,17 @@ func adopt(g state.Genesis, header []byte, now time.Time) state.Genesis {
 		h.Title, h.Cwd, h.Parent = "", "", "" // fields of other types say nothing
 	} else if len(h.Parent) > checkpoint.MaxName {
 		h.Parent = "" // a path, as pi has it: the header keeps it
+	}
+	if len(g.Meta) > 0 { // in place of the header's
+		_, theirs := checkpoint.About(header)
+		for key := range theirs {
+			if _, ok := g.Meta[key]; !ok {
+				g.Meta[key] = nil
+			}
+		}
+		if !g.Meta.Valid() { // a header of too many keys: those of g are beside them
+			maps.DeleteFunc(g.Meta, func(_ string, value *string) bool { return value == nil })
+		}
 	}
 	g.Header = header
 	for _, f := range []struct {

@@ -50,6 +50,7 @@ type Body struct {
 	Opening  bool     `msgpack:"opening,omitempty"`
 	LastLine int64    `msgpack:"lastLine"`
 	Keys     []byte   `msgpack:"keys,omitempty"` // idempotency keys
+	Meta     []byte   `msgpack:"meta,omitempty"` // change of the metadata
 
 	Profile  string    `msgpack:"profile,omitempty"`
 	MaxBytes int       `msgpack:"window"`

@@ -96,6 +96,7 @@ func (p *packer) write() {
 	w.OptTrue("opening", p.Opening)
 	w.Int("lastLine", p.LastLine)
 	w.OptBytes("keys", p.Keys)
+	w.OptBytes("meta", p.Meta)
 
 	w.OptText("profile", p.Profile)
 	w.Int("window", int64(p.MaxBytes))

@@ -94,6 +94,9 @@ func (st *State) move(before *State, c *segment.Commit, window *transcript.Worki
 		if cwd, ok := entries[i].Cwd(); ok {
 			sum.Cwd = cwd
 		}
+		if change, ok := entries[i].Meta(); ok {
+			st.changeMeta(change)
+		}
 	}
 	st.describe(before, rec, entries)
 	return nil
@@ -141,6 +144,10 @@ func (st *State) rebase(b *checkpoint.Base) {
 	st.Original, st.Claimed, st.Summary.First = b.Original, b.Claimed, b.First
 	st.Summary.Preview, st.Summary.Status = b.Outline.Preview, b.Outline.Status
 	st.rules = RulesOf(b, st.rules)
+	if st.Summary.Meta = nil; len(st.Header) > 0 {
+		_, st.Summary.Meta = checkpoint.About(st.Header)
+	}
+	st.Meta, st.Summary.Meta = b.Meta, b.Meta.Apply(st.Summary.Meta)
 }
 
 // BeginAt takes the head on which a keyframe's commit was made, where nothing earlier is known: the branch that it was

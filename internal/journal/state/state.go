@@ -38,6 +38,7 @@ type State struct {
 	Original string                     // hex SHA-256 of the imported bytes; "" = the lines are the original
 	Claimed  uint64                     // seq of the newest claim
 	CAS      bool                       // the store was seen to honour conditions
+	Meta     checkpoint.MetaChange      // of the metadata since the header line; nil = none
 
 	// The rest is the protocol's: users of a handle leave it alone.
 
@@ -212,7 +213,7 @@ func (st *State) Base() *checkpoint.Base {
 		Created: st.Summary.Created, Entries: st.Summary.Entries, Bytes: st.Summary.Bytes,
 		Original: st.Original, Claimed: st.Claimed, HeadOrd: st.HeadOrd, Self: st.Self, First: st.Summary.First,
 		Outline: checkpoint.Outline{Preview: st.Summary.Preview, Status: st.Summary.Status},
-		Profile: string(r.Profile), MaxBytes: bound,
+		Profile: string(r.Profile), MaxBytes: bound, Meta: st.Meta,
 	}
 }
 
@@ -242,6 +243,7 @@ type Genesis struct {
 	Title, Cwd, Parent string
 	Created            time.Time // zero = with the first commit
 	Original           string
+	Meta               checkpoint.MetaChange // of what the header line says; nil = none
 }
 
 // internal reports whether a header is that of a session that an agent started for its own purposes: a stage of a
@@ -259,7 +261,15 @@ func internal(header []byte) bool {
 func (st *State) Begins(header []byte) {
 	st.Header, st.Summary.Internal = header, internal(header)
 	st.Summary.Relation, st.Summary.Meta = checkpoint.About(header)
-	st.Summary.MetaElsewhere = false
+	st.Summary.Meta, st.Summary.MetaElsewhere = st.Meta.Apply(st.Summary.Meta), false
+}
+
+// changeMeta takes over a change of the metadata. One that is not valid, or leads to one that is not, changes nothing:
+// an import may bring any.
+func (st *State) changeMeta(change checkpoint.MetaChange) {
+	if all := st.Meta.Then(change); change.Valid() && all.Valid() && len(change) > 0 {
+		st.Meta, st.Summary.Meta = all, change.Apply(st.Summary.Meta)
+	}
 }
 
 // State makes the empty state of a session that does not exist yet.
@@ -271,7 +281,7 @@ func (g Genesis) State(session string, profile transcript.Profile, maxBytes int)
 		Self:   segment.GenesisSelf(g.Header),
 	}
 	st.Summary.ID, st.Summary.Title, st.Summary.Cwd, st.Summary.Parent = session, g.Title, g.Cwd, g.Parent
-	st.Summary.Branch, st.Summary.Created = "main", g.Created
+	st.Summary.Branch, st.Summary.Created, st.Meta = "main", g.Created, g.Meta
 	st.Begins(g.Header)
 	return st
 }

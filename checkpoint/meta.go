@@ -1,0 +1,134 @@
+package checkpoint
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/coppice-go/coppice/checkpoint/internal/canon"
+)
+
+// Limits of a session's metadata.
+const (
+	MaxMeta     = 4 << 10 // bytes as JSON
+	MaxMetaKeys = 64
+	MaxMetaKey  = 64 // bytes of a key
+
+	// of a MetaChange: two writers that change it at once may pass those above
+	maxMetaChange = 4 * MaxMetaKeys
+)
+
+const metaKeyChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+// ValidMetaKey reports whether a key of metadata is 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'.
+func ValidMetaKey(key string) bool {
+	return key != "" && len(key) <= MaxMetaKey &&
+		!strings.ContainsFunc(key, func(r rune) bool { return !strings.ContainsRune(metaKeyChars, r) })
+}
+
+// MetaChange is what a session's metadata became since its header line: values by key, nil = removed.
+type MetaChange map[string]*string
+
+// Valid reports whether a change can be stored.
+func (c MetaChange) Valid() bool {
+	size := 0
+	for key, value := range c {
+		if !ValidMetaKey(key) || value != nil && !utf8.ValidString(*value) {
+			return false
+		}
+		if size += len(key) + 8; value != nil {
+			size += len(*value)
+		}
+	}
+	return len(c) <= maxMetaChange && size <= 4*MaxMeta
+}
+
+// Then returns the change of doing c and then d.
+func (c MetaChange) Then(d MetaChange) MetaChange {
+	sum := make(MetaChange, len(c)+len(d))
+	maps.Copy(sum, c)
+	maps.Copy(sum, d)
+	return sum
+}
+
+// Apply returns the metadata after the change; nil where there is none.
+func (c MetaChange) Apply(meta map[string]string) map[string]string {
+	if len(c) == 0 {
+		return meta
+	}
+	after := make(map[string]string, len(meta)+len(c))
+	maps.Copy(after, meta)
+	for key, value := range c {
+		if value == nil {
+			delete(after, key)
+		} else {
+			after[key] = *value
+		}
+	}
+	if len(after) == 0 {
+		return nil
+	}
+	return after
+}
+
+// append adds the change as a JSON object, keys ascending.
+func (c MetaChange) append(b []byte) []byte {
+	b = append(b, '{')
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		b = append(canon.AppendString(canon.Comma(b), key), ':')
+		if value := c[key]; value != nil {
+			b = canon.AppendString(b, *value)
+		} else {
+			b = append(b, "null"...)
+		}
+	}
+	return append(b, '}')
+}
+
+// readMetaChange reads what append wrote after the opening brace.
+func readMetaChange(c *canon.Cursor) MetaChange {
+	change, last := MetaChange{}, ""
+	for c.OK {
+		key := c.Name()
+		c.Want(":")
+		if key <= last || len(change) == maxMetaChange {
+			c.Fail()
+		}
+		if last = key; c.Has("null") {
+			change[key] = nil
+		} else {
+			value := c.Text()
+			change[key] = &value
+		}
+		if c.Has("}") {
+			if !change.Valid() {
+				c.Fail()
+			}
+			return change
+		}
+		c.Want(",")
+	}
+	return nil
+}
+
+// encodeMeta is a change as the body of an object has it; nil where there is none.
+func encodeMeta(c MetaChange) []byte {
+	if len(c) == 0 {
+		return nil
+	}
+	return c.append(nil)
+}
+
+func decodeMeta(p []byte) (MetaChange, error) {
+	if len(p) == 0 {
+		return nil, nil
+	}
+	c := canon.Read(p, 0)
+	c.Want("{")
+	change := readMetaChange(c)
+	if !c.Done() {
+		return nil, canon.Malformed("change of the metadata: unexpected bytes at %d of %d", c.At, len(p))
+	}
+	return change, nil
+}

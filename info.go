@@ -1,0 +1,82 @@
+package coppice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/session"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// maxInfoText bounds a title and a working directory that SetInfo sets, in bytes.
+const maxInfoText = 4 << 10
+
+// InfoChange is what SetInfo changes; nil = stays.
+type InfoChange struct {
+	Title, Cwd *string            // at most 4 KiB each; Title "" = none
+	Meta       map[string]*string // metadata by key, nil = removed; other keys stay. Limits: SessionOptions.Meta
+}
+
+// SetInfo changes title, working directory and metadata of the session in one commit of reason "info"; the head stays.
+// Every handle and every listing has them from then on. They are the session's, not a branch's: navigation does not
+// bring older ones back. Of two writers the later one counts, for each key by itself. What is pending is committed
+// along, as by Label. If nothing would change nothing is committed, and the receipt names the newest commit.
+//
+// Metadata over its limits, as this handle knows it, is backend.ErrTooLarge, and nothing was applied. Errors of the
+// commit are those of Label.
+func (s *Session) SetInfo(ctx context.Context, c InfoChange) (Receipt, error) {
+	if err := s.h.Writable(ctx); err != nil {
+		return Receipt{}, s.fail("set info", err)
+	}
+	say, err := c.drafts(s.Info())
+	if err != nil {
+		return Receipt{}, s.fail("set info", err)
+	}
+	if len(say) == 0 {
+		return Receipt{Head: s.h.State().Head()}, nil
+	}
+	r, err := s.h.Annotate(ctx, "info", say)
+	return s.receipt("set info", r, err)
+}
+
+// drafts are the entries by which a session changes what it is known by.
+func (c InfoChange) drafts(now checkpoint.Summary) (say []transcript.Draft, err error) {
+	for what, text := range map[string]*string{"title": c.Title, "working directory": c.Cwd} {
+		switch {
+		case text == nil:
+		case len(*text) > maxInfoText:
+			return nil, session.LimitError(what, maxInfoText, len(*text))
+		case !utf8.ValidString(*text):
+			return nil, fmt.Errorf("the %s is not UTF-8", what)
+		}
+	}
+	if c.Title != nil && *c.Title != now.Title {
+		say = append(say, entry.Title(*c.Title))
+	}
+	if c.Cwd != nil && *c.Cwd == "" {
+		return nil, errors.New("the working directory is empty")
+	}
+	if c.Cwd != nil && *c.Cwd != now.Cwd {
+		say = append(say, entry.Move(*c.Cwd))
+	}
+	change := checkpoint.MetaChange{}
+	for key, value := range c.Meta {
+		if have, ok := now.Meta[key]; ok != (value != nil) || ok && have != *value {
+			change[key] = value
+		}
+	}
+	if len(change) == 0 {
+		return say, nil
+	}
+	if err := validMeta(change.Apply(now.Meta)); err != nil {
+		return nil, err
+	}
+	if !change.Valid() {
+		return nil, session.LimitError("metadata keys that change", 4*checkpoint.MaxMetaKeys, len(change))
+	}
+	return append(say, entry.Custom(transcript.MetaKind, change)), nil
+}
