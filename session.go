@@ -173,7 +173,7 @@ func (s *Session) Tree(ctx context.Context) (*transcript.Tree, error) {
 	return m.Tree, nil
 }
 
-// Entry returns one entry by its id, or a unique prefix of it.
+// Entry returns one entry by its id, or a unique prefix of it, with what amendments say of it.
 func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error) {
 	for e, err := range s.Entries(ctx, id) {
 		return e, err
@@ -183,17 +183,28 @@ func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error
 
 // Entries returns the entries with these ids in their order; none = all, in append order. Neighbours share
 // a range read. An image that is gone is fs.ErrNotExist; where a repair recorded its loss, its reference stays in the
-// entry.
+// entry. Of an entry that is hidden the head comes alone, with Hidden set.
 func (s *Session) Entries(ctx context.Context, ids ...string) iter.Seq2[transcript.Entry, error] {
 	return iterate(ctx, s, "entries", func(yield func(transcript.Entry, error) bool) error {
 		if len(ids) == 0 {
-			return s.h.All(ctx, yield)
+			return s.h.All(ctx, false, yield)
 		}
-		return s.h.ReadIDs(ctx, ids, yield)
+		return s.h.ReadIDs(ctx, ids, false, yield)
 	})
 }
 
-// Path returns the entries from one (its id or a unique prefix; "" = the head) towards the root.
+// Originals is Entries without amendments: every entry as it was appended, the hidden ones too.
+func (s *Session) Originals(ctx context.Context, ids ...string) iter.Seq2[transcript.Entry, error] {
+	return iterate(ctx, s, "originals", func(yield func(transcript.Entry, error) bool) error {
+		if len(ids) == 0 {
+			return s.h.All(ctx, true, yield)
+		}
+		return s.h.ReadIDs(ctx, ids, true, yield)
+	})
+}
+
+// Path returns the entries from one (its id or a unique prefix; "" = the head) towards the root. It leaves out those
+// that are hidden.
 func (s *Session) Path(ctx context.Context, from string) iter.Seq2[transcript.Entry, error] {
 	return iterate(ctx, s, "path", func(yield func(transcript.Entry, error) bool) error {
 		return s.h.ReadPath(ctx, from, yield)

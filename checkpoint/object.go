@@ -53,6 +53,11 @@ type WindowState struct {
 	Omitted  int
 	Ords     []uint64 // root first
 	Known    bool     // false = not known: to be built from the whole path
+
+	// Entries whose line in the pool is not the stored one, but has what an amendment says, in the order of Ords; a line
+	// of a hidden one is the head of a custom entry. AmendedBy are the ids of the amendments.
+	Amended   []uint64
+	AmendedBy []string
 }
 
 // TailState holds consecutive lines, commit lines among them: line i has the ordinal First+i.
@@ -233,6 +238,9 @@ func (o *Object) check() error {
 		if _, ok := o.Pool[ord]; !ok {
 			return canon.Malformed("window: entry %d is not in the pool", ord)
 		}
+	}
+	if len(o.Window.Amended) != len(o.Window.AmendedBy) {
+		return canon.Malformed("window: %d amended entries, %d amendments", len(o.Window.Amended), len(o.Window.AmendedBy))
 	}
 	for i, line := range o.Tail.Lines {
 		if len(line) == 0 {

@@ -124,7 +124,10 @@ func (o *Object) pack() (body.Packed, error) {
 
 // parts returns the lists of a body.
 func (o *Object) parts() *body.Parts {
-	p := &body.Parts{Ords: o.Window.Ords, Lineage: make([]body.Commit, len(o.Lineage))}
+	p := &body.Parts{
+		Ords: o.Window.Ords, Amended: o.Window.Amended, AmendedBy: o.Window.AmendedBy,
+		Lineage: make([]body.Commit, len(o.Lineage)),
+	}
 	p.PoolOrds, p.Pool = o.pool()
 	for i := range o.Lineage {
 		c := &o.Lineage[i]
@@ -174,6 +177,7 @@ func (o *Object) fill(w *body.Body) error {
 		w.Key, w.Prev, w.CAS
 	o.Window = WindowState{
 		Profile: w.Profile, MaxBytes: w.MaxBytes, Omitted: w.Omitted, Known: w.Known, Ords: body.Sums(w.Ords),
+		Amended: body.Sums(w.Amended), AmendedBy: w.AmendedBy,
 		Base: transcript.Settings{Model: w.Base[0], ThinkingLevel: w.Base[1], Mode: w.Base[2]},
 	}
 	o.Original, o.Claimed, o.SinceKey, o.Opening, o.LastLine = w.Original, w.Claimed, w.SinceKey, w.Opening, w.LastLine

@@ -59,7 +59,8 @@ const (
 	FlagCommit    uint8 = 1 << 3 // a commit line of ours
 	FlagOrphan    uint8 = 1 << 4 // names a parent that is not there
 	FlagDiagnosed uint8 = 1 << 5 // a diagnostic speaks of it
-	FlagVisible   uint8 = 1 << 6 // a node for people, not structure
+	FlagVisible   uint8 = 1 << 6 // a node for people, not structure; of an amendment: it does not hide its entry
+	FlagAmend     uint8 = 1 << 7 // an amendment: its target is amended, and the rest of the row is of what it says now
 )
 
 // CRC returns the CRC-32C of parts, end to end.

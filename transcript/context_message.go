@@ -9,6 +9,9 @@ import (
 
 // entry adds the message of one entry, if it has one.
 func (b *contextBuilder) entry(e Entry) {
+	if e.Hidden {
+		return
+	}
 	var m Message
 	switch e.Type {
 	case "message":

@@ -8,13 +8,17 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// Entry is one line of the transcript: a node of the tree, or an annotation. It never changes.
+// Entry is one line of the transcript: a node of the tree, or an annotation. It never changes: an amendment is an entry
+// of its own, and readers put what it says into the line that they return. Session.Originals returns lines as they are
+// stored.
 type Entry struct {
 	Ordinal      uint64 // its number in the session, in append order, from 0
 	ID, ParentID string // ParentID "" = a root
 	Type         string
 	Time         time.Time
 	Raw          json.RawMessage // the whole line without its newline, blobs put back
+	AmendedBy    string          // id of the amendment whose body Raw has, or that hides the entry; "" = as it was appended
+	Hidden       bool            // by the amendment: Raw has the fields type, id, parentId and timestamp alone
 }
 
 // Message returns the message that the entry holds. false: the entry is no message.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/coppice-go/coppice/codec"
 )
 
 // Tree is the tree of a session at one moment: columns over packed skeletons, no bodies. It never
@@ -26,6 +28,7 @@ type Tree struct {
 	parents   []uint32
 	classes   []class
 	labels    []uint32
+	amends    []uint32 // rows of amendments, of the pending ones too once addPending has run
 	noted     notes
 	irregular bool
 	ids       *idIndex
@@ -47,6 +50,9 @@ type Tree struct {
 
 	labelsOnce sync.Once
 	labelOf    map[uint32]uint32 // entry -> the label entry in force
+
+	amendsOnce sync.Once
+	amendsOf   map[uint32][]uint32 // entry -> its amendments, oldest first
 }
 
 // Node is an entry as the tree shows it.
@@ -55,10 +61,12 @@ type Node struct {
 	Type, Role   string // Role of a message
 	Preview      string // one line of at most 80 bytes
 	Label        string // "" = none
+	AmendedBy    string // id of the amendment in force, of which Role and Preview are; "" = none
 	Ordinal      uint64
 	Time         time.Time
 	Size         int  // bytes of the entry's line
 	OnPath       bool // on the way from the head to its root
+	Hidden       bool // by the amendment; FilterAll alone shows it
 }
 
 // Branch is a name for a head; Head "" = an empty branch: a new root comes next.
@@ -177,8 +185,7 @@ func (t *Tree) nodes(list []uint32) []Node {
 
 func (t *Tree) node(i uint32) Node {
 	t.ready()
-	c, k := t.at(i)
-	r := c.row(k)
+	r := t.row(i)
 	n := Node{
 		ID: r.ID, ParentID: t.id(t.parent(i)), Type: r.Type, Role: r.Role, Preview: r.Preview, Label: t.label(i),
 		Ordinal: uint64(i), Size: int(r.Size), OnPath: t.isOnPath(i),
@@ -186,6 +193,10 @@ func (t *Tree) node(i uint32) Node {
 	if r.Time != 0 {
 		n.Time = time.UnixMilli(r.Time).UTC()
 	}
+	if r.Flags&codec.FlagAmend != 0 {
+		n.Role = "" // it is that of the amended entry
+	}
+	t.amendNode(i, &n)
 	return n
 }
 

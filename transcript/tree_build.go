@@ -46,6 +46,7 @@ type TreeBuilder struct {
 	parents   []uint32
 	classes   []class
 	labels    []uint32
+	amends    []uint32
 	noted     notes
 	irregular bool // a parent that comes later, or a commit as a parent
 	ids       *idIndex
@@ -118,6 +119,9 @@ func (b *TreeBuilder) add(parent int64, c class, flags uint8) {
 	if c&classLabel != 0 {
 		b.labels = append(b.labels, i)
 	}
+	if c&classAmend != 0 {
+		b.amends = append(b.amends, i)
+	}
 	b.parents = append(b.parents, p)
 	b.classes = append(b.classes, c)
 }
@@ -139,7 +143,8 @@ func (b *TreeBuilder) Tree(head string, branches []Branch, pending []codec.Row) 
 		chunks: slices.Clip(b.chunks), tail: chunk{first: uint32(n - len(b.rows)), rows: slices.Clip(b.rows)},
 		pending: chunk{first: uint32(n), rows: slices.Clone(pending[:min(len(pending), int(noRow)-1-n)])},
 		parents: slices.Clip(b.parents), classes: slices.Clip(b.classes), labels: slices.Clip(b.labels),
-		noted: notes{rows: slices.Clip(b.noted.rows), more: b.noted.more}, irregular: b.irregular,
+		amends: slices.Clip(b.amends),
+		noted:  notes{rows: slices.Clip(b.noted.rows), more: b.noted.more}, irregular: b.irregular,
 		ids: b.ids, committed: uint32(n),
 	}
 	t.n = uint32(n + len(t.pending.rows))
@@ -158,8 +163,12 @@ func (t *Tree) addPending() {
 			t.irregular = true
 		}
 		t.noted.add(t.committed+uint32(k), r.Flags)
+		c := flagClass(classOf(r.Type, r.Role), r.Flags)
+		if c&classAmend != 0 {
+			t.amends = append(t.amends, t.committed+uint32(k))
+		}
 		t.pendingParents = append(t.pendingParents, p)
-		t.pendingClasses = append(t.pendingClasses, flagClass(classOf(r.Type, r.Role), r.Flags))
+		t.pendingClasses = append(t.pendingClasses, c)
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 	classUser
 	classResult // a tool's answer
 	classCalls  // calls and not a word beside them
+	classAmend
 )
 
 // classOf sorts an entry by type and role. Types that no one knows are shown, as pi shows them.
@@ -57,6 +58,9 @@ func flagClass(c class, flags uint8) class {
 	if flags&codec.FlagCommit != 0 {
 		c |= classCommit | classHidden
 	}
+	if flags&codec.FlagAmend != 0 {
+		return c | classAmend | classHidden | classAside // its other flags are of what it amends
+	}
 	if flags&(codec.FlagCalls|codec.FlagText|codec.FlagFailed) == codec.FlagCalls {
 		c |= classCalls
 	}
@@ -69,6 +73,13 @@ func (t *Tree) shows(f Filter, i uint32) bool {
 	c := t.class(i)
 	if c&classCommit != 0 {
 		return false
+	}
+	if a, ok := t.amendment(i, noRow); ok {
+		if t.hides(a) {
+			return f == FilterAll
+		}
+		r := t.row(a)
+		c = flagClass(classOf(t.row(i).Type, r.Role), r.Flags&^codec.FlagAmend)
 	}
 	switch f {
 	case FilterDefault, "":

@@ -14,6 +14,9 @@ import (
 // Role is the message's own, except that a user's message of nothing but results of tools has the role
 // "toolResult". Preview is one line of at most 80 bytes, cut at a rune with "…". The target of a root that names a
 // parent is that parent, unless it is a label: so that it can be told why the parent is not above it.
+//
+// The row of an amendment has FlagAmend, the amended entry as its target, and role, preview and flags of what that entry
+// says now, with FlagVisible unless it is hidden.
 func RowOf(l Line, parent int64) codec.Row {
 	r := codec.Row{ID: l.ID, Parent: parent, Type: l.Type, Size: uint32(min(len(l.Raw), math.MaxUint32))}
 	if !l.Time.IsZero() {
@@ -23,12 +26,16 @@ func RowOf(l Line, parent int64) codec.Row {
 		r.Flags |= codec.FlagVisible
 	}
 	var v preview
-	if l.Type == "message" {
+	a, amends := Entry{ID: l.ID, Type: l.Type, Raw: l.Raw}.Amendment()
+	switch {
+	case amends:
+		amendmentRow(&r, &v, a)
+	case l.Type == "message":
 		messageRow(&r, &v, rawjson.Field(l.Raw, "message"))
-	} else {
+	default:
 		r.Target = entryRow(&v, l)
 	}
-	if parent == codec.NoParent && l.ParentID != "" && l.Type != "label" {
+	if parent == codec.NoParent && l.ParentID != "" && l.Type != "label" && !amends {
 		r.Target = l.ParentID
 	}
 	if len(r.Role) > nameMax {
@@ -39,6 +46,20 @@ func RowOf(l Line, parent int64) codec.Row {
 	}
 	r.Preview = v.String()
 	return r
+}
+
+// amendmentRow says of the entry that is amended what its own row would say, had it the new body.
+func amendmentRow(r *codec.Row, v *preview, a Amendment) {
+	r.Flags |= codec.FlagAmend
+	if a.Body != nil {
+		r.Flags |= codec.FlagVisible
+		if a.Type == "message" {
+			messageRow(r, v, rawjson.Field(a.Body, "message"))
+		} else {
+			entryRow(v, Line{Type: a.Type, Raw: a.Body})
+		}
+	}
+	r.Target = a.Target
 }
 
 func messageRow(r *codec.Row, v *preview, message []byte) {

@@ -51,7 +51,17 @@ func (t *Tree) SearchIn(text string, whole iter.Seq2[Entry, error]) iter.Seq2[No
 func (t *Tree) holds(i uint32, q query, more string) bool {
 	c, k := t.at(i)
 	typ, role := c.kind(k)
-	return q.holds(typ, role, c.preview(k), t.label(i), more)
+	text := c.preview(k)
+	if a, ok := t.amendment(i, noRow); ok {
+		if t.hides(a) {
+			return false
+		}
+		r := t.row(a)
+		role, text = r.Role, r.Preview
+	} else if t.class(i)&classAmend != 0 {
+		return false // what it says is found as the entry that it amends
+	}
+	return q.holds(typ, role, text, t.label(i), more)
 }
 
 func (c *chunk) kind(k int) (typ, role string) {

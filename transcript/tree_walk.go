@@ -11,17 +11,17 @@ import (
 // versions: nil and -1, as for an id that is not there. The oldest is the first, see SortByTime.
 func (t *Tree) Siblings(id string) (versions []Node, at int) {
 	i, err := t.find(id)
-	if err != nil || t.class(i)&classHidden != 0 {
+	if err != nil || t.unsaid(i) {
 		return nil, -1
 	}
 	t.ready()
 	top := t.parent(i)
-	for top != noRow && t.class(top)&classHidden != 0 {
+	for top != noRow && t.unsaid(top) {
 		top = t.parent(top)
 	}
 	var list []uint32
 	t.below(top, func(j uint32) (bool, bool) {
-		hidden := t.class(j)&classHidden != 0
+		hidden := t.unsaid(j)
 		if !hidden {
 			list = append(list, j)
 		}

@@ -6,6 +6,10 @@ import (
 
 // headOnly returns the entry with its line cut to the head fields if no context will ever read the rest.
 func headOnly(r rules, e Entry) Entry {
+	if e.Hidden {
+		e.Type, e.Raw = silentType, headLine(e.Raw, quote(silentType))
+		return e
+	}
 	if !r.silent(e.Type) {
 		return e
 	}
@@ -112,7 +116,7 @@ func (w *WorkingContext) dropSilent() {
 	kept := make([]Entry, 0, len(w.entries))
 	first := w.rules.choose(w.entries).kept // named by the latest compaction
 	for i, e := range w.entries {
-		if w.rules.silent(e.Type) && i < len(w.entries)-1 && i != first {
+		if w.rules.silent(e.Type) && !e.Hidden && i < len(w.entries)-1 && i != first {
 			w.bytes -= len(e.Raw)
 		} else {
 			kept = append(kept, e)

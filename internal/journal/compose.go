@@ -139,7 +139,7 @@ func (c *Composer) line(step *Step, entries []*Entry, from origin, kept bool) (o
 		rec.Base = st.Base()
 	}
 	window := step.Window
-	if kept {
+	if kept || st.Amended > step.Seen {
 		window = nil
 	}
 	return tip, c.append(rec, step, entries, start, window)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -100,7 +101,7 @@ func (k *know) object(o *checkpoint.Object) {
 			continue
 		}
 		k.entry(l.ID, int64(ord))
-		if whole(line) && !isLost(line) {
+		if whole(line) && !isLost(line) && !slices.Contains(o.Window.Amended, ord) {
 			k.bodies[ord] = line
 		}
 	}

@@ -135,14 +135,15 @@ type repair struct {
 	again  Reread
 	origin origin
 	know
-	epoch  uint64
-	before *state.State      // at the end of what was gone through
-	last   string            // name of the segment there
-	lastN  int64             // and the bytes of its lines
-	shown  map[uint64][]byte // lines of the repaired log that a working window shows
-	refs   []codec.Ref
-	gone   []string // keys to remove once the result is in force
-	torn   string   // the newest object that bytes were moved to, within the session
+	epoch    uint64
+	before   *state.State      // at the end of what was gone through
+	last     string            // name of the segment there
+	lastN    int64             // and the bytes of its lines
+	shown    map[uint64][]byte // lines of the repaired log that a working window shows
+	amending map[string]bool   // the amendments whose text working windows show: whether the repaired log has them
+	refs     []codec.Ref
+	gone     []string // keys to remove once the result is in force
+	torn     string   // the newest object that bytes were moved to, within the session
 }
 
 func (r *repair) has(kind check.Kind) bool {
@@ -372,6 +373,7 @@ func (r *repair) end(ctx context.Context) (*journal.Remake, error) {
 		r.note(check.Lost, layout.CheckpointKey(r.cfg.Session), "of the unsealed end, entries %d to %d: %s", d.First,
 			int64(d.End)-1, m.told())
 	}
+	r.see(m.State().Tail)
 	for _, o := range append(r.s.Snapshots[:len(r.s.Snapshots):len(r.s.Snapshots)], r.s.Object) {
 		if o != nil {
 			m.Adopt(r.asLogged(o))
@@ -427,13 +429,16 @@ func (r *repair) damaged(first, end, seq, endSeq uint64) Damaged {
 
 // show begins to remember the lines that working windows show, as the repaired log has them.
 func (r *repair) show() {
-	r.shown = map[uint64][]byte{}
+	r.shown, r.amending = map[uint64][]byte{}, map[string]bool{}
 	for _, o := range append(r.s.Snapshots[:len(r.s.Snapshots):len(r.s.Snapshots)], r.s.Object) {
 		if o == nil {
 			continue
 		}
 		for _, ord := range o.Window.Ords {
 			r.shown[ord] = nil
+		}
+		for _, id := range o.Window.AmendedBy {
+			r.amending[id] = false
 		}
 	}
 }
@@ -444,12 +449,28 @@ func (r *repair) see(lines []segment.Line) {
 		if _, is := r.shown[l.Ord]; is && !l.Commit {
 			r.shown[l.Ord] = l.Raw
 		}
+		if len(r.amending) == 0 || l.Commit {
+			continue
+		}
+		if e, err := segment.Entry(l.Ord, l.Raw); err == nil {
+			if _, ok := e.Amendment(); ok {
+				r.amending[e.ID] = true
+			}
+		}
 	}
 }
 
-// asLogged returns an object whose working window shows the entries that the repaired log has.
+// asLogged returns an object whose working window shows the entries that the repaired log has. A window that shows what
+// a lost amendment said is not known any more: it is built from the path.
 func (r *repair) asLogged(o *checkpoint.Object) *checkpoint.Object {
 	out := *o
+	for _, id := range o.Window.AmendedBy {
+		if !r.amending[id] {
+			out.Window = checkpoint.WindowState{Profile: o.Window.Profile, MaxBytes: o.Window.MaxBytes}
+			out.Pool = nil
+			return &out
+		}
+	}
 	out.Pool = maps.Clone(o.Pool)
 	for _, ord := range o.Window.Ords {
 		line := r.shown[ord]

@@ -174,7 +174,7 @@ func (h *Handle) step(ctx context.Context, o Commit) (p *prepared, err error) {
 		}
 	}
 	if v.window() == nil {
-		p.step.Window = v.base
+		p.step.Window, p.step.Seen = v.base, v.State.Next
 	}
 	edit := v.held.then(o.Edit)
 	if v.items != nil || v.unsaved {

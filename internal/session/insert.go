@@ -273,7 +273,7 @@ func (h *Handle) carry(ctx context.Context, list []transcript.Item) error {
 		return err
 	}
 	_, bound := h.Rules()
-	have, err := h.readItems(ctx, win, list)
+	have, err := h.readItems(ctx, nil, win, list)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type move struct {
 	named   bool   // the caller chose the branch
 	stay    bool   // nothing to do if the head is there
 	window  *transcript.WorkingContext
+	seen    uint64 // Step.Seen of the window
 	outline checkpoint.Outline
 	added   []*journal.Entry
 	setting transcript.Settings
@@ -39,8 +40,9 @@ func (mv *move) step(keepBoth bool) *journal.Step {
 	doc := *mv.doc
 	doc.Settings = mv.setting
 	step := &journal.Step{
-		Reason: mv.reason, Branch: mv.branch, Kept: mv.kept, Window: mv.window, Keyframe: mv.reason == "rollback",
-		Head: &mv.at, Entries: mv.added, Outline: &mv.outline, KeepBoth: keepBoth,
+		Reason: mv.reason, Branch: mv.branch, Kept: mv.kept, Window: mv.window, Seen: mv.seen,
+		Keyframe: mv.reason == "rollback",
+		Head:     &mv.at, Entries: mv.added, Outline: &mv.outline, KeepBoth: keepBoth,
 		Edit: func(checkpoint.Document) checkpoint.Document { return doc },
 	}
 	if n := len(mv.added); n > 0 {
@@ -133,13 +135,18 @@ func (h *Handle) prepare(ctx context.Context, m *Moment, mv *move) error {
 		}
 		mv.doc = &doc
 	}
+	doc := *mv.doc
+	if err := h.AmendItems(ctx, m, &doc); err != nil {
+		return err
+	}
+	mv.doc = &doc
 	profile, bound := h.Rules()
 	here, err := h.WindowAt(ctx, m, mv.at, profile, bound)
 	if err != nil {
 		return err
 	}
 	if mv.at.Settled().Entry == nil && m.durable(mv.at) { // else its entries have no ordinals yet
-		mv.window = here
+		mv.window, mv.seen = here, m.State.Next
 	}
 	mv.setting = here.Context().Settings
 	path := here.Entries()

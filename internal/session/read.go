@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"math"
 	"slices"
 	"sync"
 
@@ -29,6 +30,36 @@ type Moment struct {
 	Head    journal.Place
 	open    []*journal.Entry // their rows come after the acknowledged ones
 	version uint64
+	upto    uint64 // amendments from this ordinal on do not count; 0 = all do
+	raw     bool   // none does
+}
+
+// before returns the moment as readers of an earlier commit see it: without the amendments from an ordinal on.
+func (m *Moment) before(ord uint64) *Moment {
+	if ord == 0 || !m.Tree.Amends() {
+		return m
+	}
+	then := *m
+	then.upto = ord
+	return &then
+}
+
+// amendment returns the ordinal of the amendment of an entry that counts at the moment.
+func (m *Moment) amendment(ord uint64) (uint64, bool) {
+	upto := m.upto
+	switch {
+	case m.raw:
+		return 0, false
+	case upto == 0:
+		upto = math.MaxUint64
+	}
+	return m.Tree.Amendment(ord, upto)
+}
+
+// hidden reports whether an entry is hidden at the moment.
+func (m *Moment) hidden(ord uint64) bool {
+	a, ok := m.amendment(ord)
+	return ok && m.Tree.Hides(a)
 }
 
 // Moment returns the tree of now, reading the skeletons that are missing.
@@ -179,13 +210,25 @@ func (h *Handle) Locate(ctx context.Context, id string) (journal.Place, error) {
 // ErrStop ends an iteration whose consumer has had enough.
 var ErrStop = errors.New("stop")
 
-// All yields every entry in append order, the pending ones last.
-func (h *Handle) All(ctx context.Context, yield func(transcript.Entry, error) bool) error {
+// All yields every entry in append order, the pending ones last: as amended, or the lines as they are stored.
+func (h *Handle) All(ctx context.Context, stored bool, yield func(transcript.Entry, error) bool) error {
 	var st *state.State
 	var open []*journal.Entry
-	h.look(func(v *view) { st, open = v.State, v.Open })
+	amend := func(e transcript.Entry) (transcript.Entry, error) { return e, nil }
+	if stored {
+		h.look(func(v *view) { st, open = v.State, v.Open })
+	} else {
+		m, err := h.Moment(ctx)
+		if err != nil {
+			return err
+		}
+		st, open, amend = m.State, m.open, h.amending(ctx, m)
+	}
 	give := func(e transcript.Entry) error {
-		var err error
+		e, err := amend(e)
+		if err != nil {
+			return err
+		}
 		if e.Raw, err = h.images.Line(ctx, st, e.Raw); err == nil && !yield(e, nil) {
 			err = ErrStop
 		}
@@ -229,11 +272,16 @@ func Stored(l state.Line) (transcript.Entry, error) {
 	return e, nil
 }
 
-// ReadIDs yields the entries with these ids in their order.
-func (h *Handle) ReadIDs(ctx context.Context, ids []string, yield func(transcript.Entry, error) bool) error {
+// ReadIDs yields the entries with these ids in their order: as amended, or the lines as they are stored.
+func (h *Handle) ReadIDs(
+	ctx context.Context, ids []string, stored bool, yield func(transcript.Entry, error) bool,
+) error {
 	m, err := h.Moment(ctx)
 	if err != nil {
 		return err
+	}
+	if stored {
+		m = m.Stored()
 	}
 	ords := make([]uint64, len(ids))
 	for i, id := range ids {
@@ -258,7 +306,7 @@ func (h *Handle) ReadPath(ctx context.Context, from string, yield func(transcrip
 	if err != nil || !ok {
 		return err
 	}
-	return h.Read(ctx, m, m.Up(ord), yield)
+	return h.Read(ctx, m, m.Shown(ord), yield)
 }
 
 // Up returns the ordinals from an entry to its root.
@@ -268,6 +316,32 @@ func (m *Moment) Up(ord uint64) iter.Seq[uint64] {
 			ord, ok = m.Tree.Parent(ord)
 		}
 	}
+}
+
+// Shown returns Up without the entries that are hidden.
+func (m *Moment) Shown(ord uint64) iter.Seq[uint64] {
+	if !m.Tree.Amends() {
+		return m.Up(ord)
+	}
+	return m.unhidden(m.Up(ord))
+}
+
+// unhidden leaves out the entries that are hidden.
+func (m *Moment) unhidden(ords iter.Seq[uint64]) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for ord := range ords {
+			if !m.hidden(ord) && !yield(ord) {
+				return
+			}
+		}
+	}
+}
+
+// Stored returns the moment as it is without amendments.
+func (m *Moment) Stored() *Moment {
+	then := *m
+	then.raw = true
+	return &then
 }
 
 const (
@@ -307,8 +381,36 @@ func (h *Handle) Read(
 	return flush()
 }
 
-// Bodies returns entries as they are stored, in the order of ords, which may repeat.
+// Bodies returns entries with what amendments say of them, in the order of ords, which may repeat. Images are
+// references.
 func (h *Handle) Bodies(ctx context.Context, m *Moment, ords []uint64) ([]transcript.Entry, error) {
+	amends, err := h.amendments(ctx, m, slices.Values(ords))
+	if err != nil {
+		return nil, err
+	}
+	have, err := h.lines(ctx, m, ords)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]transcript.Entry, len(ords))
+	for i, ord := range ords {
+		e, ok := have[ord]
+		if !ok {
+			return nil, fmt.Errorf("entry %d: %w", ord, fs.ErrNotExist)
+		}
+		if a, ok := amends[ord]; ok {
+			e = e.Amended(a)
+		}
+		if _, ok := m.Tree.Parent(ord); !ok {
+			e.ParentID = ""
+		}
+		entries[i] = e
+	}
+	return entries, nil
+}
+
+// lines returns entries as they are stored, by ordinal.
+func (h *Handle) lines(ctx context.Context, m *Moment, ords []uint64) (map[uint64]transcript.Entry, error) {
 	have := make(map[uint64]transcript.Entry, len(ords))
 	var want []uint64
 	for _, ord := range ords {
@@ -323,35 +425,25 @@ func (h *Handle) Bodies(ctx context.Context, m *Moment, ords []uint64) ([]transc
 	if w := m.State.Window; w != nil {
 		for e := range w.All {
 			at, ok := slices.BinarySearch(want, e.Ordinal)
-			if ok && Speaks(e.Type) { // others are held by their heads only
+			if ok && Speaks(e.Type) && e.AmendedBy == "" { // others are held by their heads only
 				have[e.Ordinal], want = e, slices.Delete(want, at, at+1)
 			}
 		}
 	}
-	if len(want) > 0 {
-		for l, err := range h.j.Lines(ctx, m.State, want) {
-			if err != nil {
-				return nil, err
-			}
-			e, err := Stored(l)
-			if err != nil {
-				return nil, err
-			}
-			have[l.Ord] = e
-		}
+	if len(want) == 0 {
+		return have, nil
 	}
-	entries := make([]transcript.Entry, len(ords))
-	for i, ord := range ords {
-		e, ok := have[ord]
-		if !ok {
-			return nil, fmt.Errorf("entry %d: %w", ord, fs.ErrNotExist)
+	for l, err := range h.j.Lines(ctx, m.State, want) {
+		if err != nil {
+			return nil, err
 		}
-		if _, ok := m.Tree.Parent(ord); !ok {
-			e.ParentID = ""
+		e, err := Stored(l)
+		if err != nil {
+			return nil, err
 		}
-		entries[i] = e
+		have[l.Ord] = e
 	}
-	return entries, nil
+	return have, nil
 }
 
 // Idle reports whether nothing was pending.

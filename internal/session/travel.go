@@ -27,6 +27,27 @@ type View struct {
 	Head   journal.Place
 
 	window *transcript.WorkingContext // not cut; nil = has to be read
+	upto   uint64                     // amendments from this ordinal on do not count; 0 = the commit's own ordinal
+}
+
+// moment returns the present one as readers at the view's commit see it: with the amendments that were committed then.
+func (v *View) moment(ctx context.Context) (*Moment, error) { return v.h.momentOf(ctx, v) }
+
+// momentOf is moment of a view, which another handle may have made.
+func (h *Handle) momentOf(ctx context.Context, v *View) (*Moment, error) {
+	m, err := h.Moment(ctx)
+	if err != nil || !m.Tree.Amends() {
+		return m, err
+	}
+	upto := v.upto
+	if upto == 0 {
+		mo, err := h.j.At(ctx, v.State, v.Commit.Seq)
+		if err != nil {
+			return nil, err
+		}
+		upto = mo.Ord + 1
+	}
+	return m.before(upto), nil
 }
 
 // AtHead returns the session as the newest commit left it; nil where it has none.
@@ -35,7 +56,7 @@ func (h *Handle) AtHead() *View {
 	if st.Summary.Commit == "" {
 		return nil
 	}
-	return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st)}
+	return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st), upto: st.Next}
 }
 
 // AtTime returns the session as the newest commit that is not later left it.
@@ -75,7 +96,9 @@ func (h *Handle) AtWord(ctx context.Context, word string) (*View, error) {
 func (h *Handle) atSeq(ctx context.Context, st *state.State, seq uint64) (*View, error) {
 	switch {
 	case seq == st.Summary.Seq && !st.AfterKept: // a kept line has a head and a document of its own
-		return &View{h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st)}, nil
+		return &View{
+			h: h, State: st, Commit: st.Newest(), Doc: st.Doc, Head: journal.PlaceOf(st), upto: st.Next,
+		}, nil
 	case seq > st.Summary.Seq:
 		return nil, Missing("commit", fmt.Sprintf("seq:%d", seq))
 	}
@@ -85,7 +108,7 @@ func (h *Handle) atSeq(ctx context.Context, st *state.State, seq uint64) (*View,
 
 func (h *Handle) viewOf(st *state.State, mo store.Moment) *View {
 	return &View{
-		h: h, State: st, Commit: mo.Commit, Doc: mo.Doc,
+		h: h, State: st, Commit: mo.Commit, Doc: mo.Doc, upto: mo.Ord + 1,
 		Head: journal.Place{ID: mo.Commit.Entry, Ord: mo.Commit.HeadOrd},
 	}
 }
@@ -129,13 +152,13 @@ func (h *Handle) AtEntry(ctx context.Context, id string) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &View{h: h, State: m.State, Head: m.Place(ord)}
+	v := &View{h: h, State: m.State, Head: m.Place(ord), upto: 1} // of no commit: nothing is amended
 	if c, ok := m.Tree.CommitOn(ord); ok {
 		mo, err := h.j.CommitLine(ctx, m.State, c)
 		if err != nil {
 			return nil, err
 		}
-		v.Commit = mo.Commit
+		v.Commit, v.upto = mo.Commit, c+1
 	}
 	v.Doc, err = h.documentAt(ctx, m, v.Head)
 	return v, err
@@ -206,7 +229,7 @@ func (v *View) Context(ctx context.Context) (transcript.Context, error) {
 	if err != nil {
 		return transcript.Context{}, err
 	}
-	return v.h.ContextOf(ctx, win, v.Doc.Context)
+	return v.h.ContextOf(ctx, v.moment, win, v.Doc.Context)
 }
 
 // whole returns the window without a bound.
@@ -216,10 +239,10 @@ func (v *View) whole(ctx context.Context) (*transcript.WorkingContext, error) {
 		return w, nil
 	}
 	if w := v.State.Window; w != nil && v.Head.Is(journal.PlaceOf(v.State)) && w.Omitted() == 0 &&
-		w.Profile() == profile {
+		w.Profile() == profile && v.upto >= v.State.Amended && v.upto > 0 {
 		return w, nil
 	}
-	m, err := v.h.Moment(ctx)
+	m, err := v.moment(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -231,12 +254,12 @@ func (v *View) Path(ctx context.Context, yield func(transcript.Entry, error) boo
 	if v.Head.ID == "" {
 		return nil
 	}
-	m, err := v.h.Moment(ctx)
+	m, err := v.moment(ctx)
 	if err != nil {
 		return err
 	}
 	ord, _ := m.Ordinal(v.Head)
-	return v.h.Read(ctx, m, m.Up(ord), yield)
+	return v.h.Read(ctx, m, m.Shown(ord), yield)
 }
 
 // Diff returns what lies between this view, A, and another of the same session, B.
@@ -244,29 +267,30 @@ func (v *View) Diff(ctx context.Context, to *View) (d checkpoint.Diff, err error
 	if to == nil || to.State.Summary.ID != v.State.Summary.ID {
 		return d, errors.New("a view of another session")
 	}
-	m, err := v.h.Moment(ctx)
-	if err != nil {
-		return d, err
-	}
-	paths := [2][]uint64{}
-	for i, head := range []journal.Place{v.Head, to.Head} {
-		if ord, ok := m.Ordinal(head); ok {
+	paths, then := [2][]uint64{}, [2]*Moment{}
+	for i, at := range []*View{v, to} {
+		m, err := v.h.momentOf(ctx, at)
+		if err != nil {
+			return d, err
+		}
+		then[i] = m
+		if ord, ok := m.Ordinal(at.Head); ok {
 			paths[i] = slices.Collect(m.Up(ord))
 			slices.Reverse(paths[i])
 		}
 	}
 	a, b := paths[0], paths[1]
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		d.Base = m.Tree.NodeAt(a[0]).ID
+		d.Base = then[0].Tree.NodeAt(a[0]).ID
 		a, b = a[1:], b[1:]
 	}
-	collect := func(ords []uint64, into *[]transcript.Entry) error {
-		return v.h.Read(ctx, m, slices.Values(ords), func(e transcript.Entry, _ error) bool {
+	collect := func(m *Moment, ords []uint64, into *[]transcript.Entry) error {
+		return v.h.Read(ctx, m, m.unhidden(slices.Values(ords)), func(e transcript.Entry, _ error) bool {
 			*into = append(*into, e)
 			return true
 		})
 	}
-	if err := errors.Join(collect(a, &d.OnlyA), collect(b, &d.OnlyB)); err != nil {
+	if err := errors.Join(collect(then[0], a, &d.OnlyA), collect(then[1], b, &d.OnlyB)); err != nil {
 		return d, err
 	}
 	d.State, err = v.Doc.DiffState(to.Doc)

@@ -16,7 +16,7 @@ import (
 type view struct {
 	journal.View
 	win     *transcript.WorkingContext // at winAt, but for later; nil = has to be read
-	later   []transcript.Entry         // on the way from win to winAt: only who asks for the window has it grow
+	later   []laterEntry               // since win: only who asks for the window has it grow
 	winAt   journal.Place
 	base    *transcript.WorkingContext // at the state's head, where State.Window is not what this handle wants
 	items   []transcript.Item          // explicit context, appended entries included; nil = derived
@@ -73,20 +73,31 @@ func (v *view) adopt(now journal.View) {
 
 // push follows an entry that was appended.
 func (v *view) push(e *journal.Entry, ord uint64) {
-	if e.Aside {
+	own := e.Head.Entry(ord)
+	_, amends := own.Amendment()
+	if e.Aside && !amends {
 		return
 	}
 	if v.win != nil {
-		if !e.At().Is(v.winAt) {
+		if !e.Aside && !e.At().Is(v.winAt) {
 			v.stand(nil, v.winAt)
-		} else if v.later = append(v.later, e.Head.Entry(ord)); len(v.later) == laterMax {
+		} else if v.later = append(v.later, laterEntry{own, e.Aside}); len(v.later) == laterMax {
 			v.grown()
 		}
+	}
+	if e.Aside {
+		return
 	}
 	v.winAt = journal.PlaceAt(e)
 	if v.items != nil && Speaks(e.Head.Type) {
 		v.items = append(v.items, transcript.Item{Entry: e.ID})
 	}
+}
+
+// laterEntry is on the way from a window to the place that it is to be at; aside: it is an amendment beside that way.
+type laterEntry struct {
+	transcript.Entry
+	aside bool
 }
 
 // laterMax bounds the entries that wait for the window to grow: with several writers the head may never be the
@@ -106,9 +117,12 @@ func (v *view) grown() *transcript.WorkingContext {
 	}
 	win := v.win.Clone()
 	for _, e := range v.later {
-		if !win.Push(e) {
+		if !e.aside && !win.Push(e.Entry) {
 			win = nil
 			break
+		}
+		if a, ok := e.Amendment(); ok {
+			win.Amend(a)
 		}
 	}
 	v.stand(win, v.winAt)

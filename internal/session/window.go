@@ -15,14 +15,18 @@ func (h *Handle) Context(ctx context.Context) (transcript.Context, error) {
 	if err != nil {
 		return transcript.Context{}, err
 	}
-	return h.ContextOf(ctx, win, items)
+	return h.ContextOf(ctx, nil, win, items)
 }
 
-// ContextOf makes the context of a window, or of the items of an explicit context if they are not nil.
+// asOf returns a moment of the session; nil = now.
+type asOf func(ctx context.Context) (*Moment, error)
+
+// ContextOf makes the context of a window, or of the items of an explicit context if they are not nil, as of a moment;
+// nil = now.
 func (h *Handle) ContextOf(
-	ctx context.Context, win *transcript.WorkingContext, items []transcript.Item,
+	ctx context.Context, at asOf, win *transcript.WorkingContext, items []transcript.Item,
 ) (transcript.Context, error) {
-	out, err := h.stored(ctx, win, items)
+	out, err := h.stored(ctx, at, win, items)
 	if err != nil {
 		return transcript.Context{}, err
 	}
@@ -36,18 +40,18 @@ func (h *Handle) OpenCalls(ctx context.Context) ([]transcript.ToolCall, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := h.stored(ctx, win, items)
+	out, err := h.stored(ctx, nil, win, items)
 	return out.OpenCalls, err
 }
 
 // stored makes the context with its images as references.
 func (h *Handle) stored(
-	ctx context.Context, win *transcript.WorkingContext, items []transcript.Item,
+	ctx context.Context, at asOf, win *transcript.WorkingContext, items []transcript.Item,
 ) (transcript.Context, error) {
 	if items == nil {
 		return win.Context(), nil
 	}
-	return h.explicit(ctx, win.Context(), win, items)
+	return h.explicit(ctx, at, win.Context(), win, items)
 }
 
 // window returns the working context at the head, and the explicit context if there is one. It reads the
@@ -186,9 +190,10 @@ func (h *Handle) settingsBefore(
 
 // explicit makes the context that SetContext, or the document, says. derived returns the settings.
 func (h *Handle) explicit(
-	ctx context.Context, derived transcript.Context, win *transcript.WorkingContext, items []transcript.Item,
+	ctx context.Context, at asOf, derived transcript.Context, win *transcript.WorkingContext,
+	items []transcript.Item,
 ) (transcript.Context, error) {
-	have, err := h.readItems(ctx, win, items)
+	have, err := h.readItems(ctx, at, win, items)
 	if err != nil {
 		return transcript.Context{}, err
 	}
@@ -206,8 +211,8 @@ func (h *Handle) explicit(
 
 // messagesOf returns what an item puts into a context: one message, none for an entry that says nothing.
 func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcript.Message {
-	e := have[it.Entry]
-	if len(it.Message) > 0 {
+	e, ok := have[it.Entry]
+	if !ok && len(it.Message) > 0 {
 		e = transcript.Entry{
 			ID: it.Entry, Type: "message",
 			Raw: slices.Concat([]byte(`{"message":`), it.Message, []byte{'}'}),
@@ -223,20 +228,19 @@ func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcri
 	return list
 }
 
-// readItems returns the entries that items name, by id. Those that are neither pending nor in the window,
-// nor carried by their item, are read.
+// readItems returns the entries that items name, by id, as of a moment; nil = now. Those that are neither pending nor in
+// the window, nor carried by their item, are read.
 func (h *Handle) readItems(
-	ctx context.Context, win *transcript.WorkingContext, items []transcript.Item,
+	ctx context.Context, at asOf, win *transcript.WorkingContext, items []transcript.Item,
 ) (map[string]transcript.Entry, error) {
 	have := map[string]transcript.Entry{}
 	for e := range win.All {
 		have[e.ID] = e
 	}
-	h.look(func(v *view) {
-		for _, e := range v.Open {
-			have[e.ID] = e.Head.Entry(0)
-		}
-	})
+	if at == nil {
+		at = h.Moment
+		h.look(func(v *view) { v.addOpen(have) })
+	}
 	var m *Moment
 	var ords []uint64
 	for _, it := range items {
@@ -245,7 +249,7 @@ func (h *Handle) readItems(
 		}
 		if m == nil {
 			var err error
-			if m, err = h.Moment(ctx); err != nil {
+			if m, err = at(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -263,4 +267,19 @@ func (h *Handle) readItems(
 		have[e.ID] = e
 	}
 	return have, err
+}
+
+// addOpen adds what is not acknowledged to entries by id, and applies its amendments to all of them.
+func (v *view) addOpen(have map[string]transcript.Entry) {
+	for _, e := range v.Open {
+		own := e.Head.Entry(0)
+		if _, ok := have[e.ID]; !ok {
+			have[e.ID] = own
+		}
+		if a, ok := own.Amendment(); ok {
+			if was, ok := have[a.Target]; ok {
+				have[a.Target] = was.Amended(a)
+			}
+		}
+	}
 }

@@ -59,6 +59,9 @@ type Body struct {
 	Ords     []int64   `msgpack:"ords,omitempty"` // differences
 	Known    bool      `msgpack:"known,omitempty"`
 
+	Amended   []int64  `msgpack:"amended,omitempty"` // ordinals of amended entries of the window, as differences
+	AmendedBy []string `msgpack:"amendedBy,omitempty"`
+
 	PoolOrds  []int64  `msgpack:"poolOrds,omitempty"` // differences, ascending
 	PoolSizes []uint32 `msgpack:"poolSizes,omitempty"`
 	Pool      []byte   `msgpack:"pool"`

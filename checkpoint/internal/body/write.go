@@ -11,13 +11,15 @@ const maxElements = 1 << 20
 
 // Parts are the lists of a body.
 type Parts struct {
-	Lineage  []Commit
-	Ords     []uint64 // of the window
-	PoolOrds []uint64 // ascending
-	Pool     [][]byte
-	BlobSums []string // ascending
-	Blobs    [][]byte
-	Tail     [][]byte // nil = the pool has the line
+	Lineage   []Commit
+	Ords      []uint64 // of the window
+	Amended   []uint64 // of the window's entries that are amended
+	AmendedBy []string
+	PoolOrds  []uint64 // ascending
+	Pool      [][]byte
+	BlobSums  []string // ascending
+	Blobs     [][]byte
+	Tail      [][]byte // nil = the pool has the line
 }
 
 // Packed is a body's frames. They are of use until Done.
@@ -104,6 +106,8 @@ func (p *packer) write() {
 	w.OptInt("omitted", int64(p.Omitted))
 	w.OptDifferences("ords", p.Parts.Ords)
 	w.OptTrue("known", p.Known)
+	w.OptDifferences("amended", p.Parts.Amended)
+	w.OptTexts("amendedBy", p.Parts.AmendedBy)
 
 	w.OptDifferences("poolOrds", p.Parts.PoolOrds)
 	w.OptSizes("poolSizes", p.Parts.Pool)

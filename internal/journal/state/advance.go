@@ -37,6 +37,7 @@ func Advance(st *State, c *segment.Commit, window *transcript.WorkingContext) (*
 	} else if err := next.move(st, c, window, raw, lines, entries); err != nil {
 		return nil, err
 	}
+	next.amend(entries)
 	next.count(rec, entries, lines)
 	next.branch(st, rec)
 	next.Tail = append(next.Tail, lines...)
@@ -100,6 +101,29 @@ func (st *State) move(before *State, c *segment.Commit, window *transcript.Worki
 	}
 	st.describe(before, rec, entries)
 	return nil
+}
+
+// amend applies the amendments of a commit, those of a kept line too, to what the window shows, and to the preview.
+func (st *State) amend(entries []transcript.Entry) {
+	owned := false
+	for i := range entries {
+		a, ok := entries[i].Amendment()
+		if !ok {
+			continue
+		}
+		st.Amended = entries[i].Ordinal + 1
+		if st.Window == nil {
+			continue
+		}
+		if !owned {
+			st.Window, owned = st.Window.Clone(), true
+		}
+		st.Window.Amend(a)
+	}
+	if owned {
+		kept := st.Window.Entries()
+		st.tell(newest(kept[max(0, len(kept)-lookBack):]))
+	}
 }
 
 // DocumentOfLine returns the document of the newest line, to which the next one's patch applies. It is the session's

@@ -29,6 +29,7 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 			Profile: string(w.Profile()), MaxBytes: w.MaxBytes(), Base: w.Base(), Omitted: w.Omitted(), Known: true,
 		}
 		o.Show(w.Lines())
+		o.Window.Amended, o.Window.AmendedBy = amended(w)
 		o.Blobs = st.blobsShown()
 	} else {
 		o.Window.Profile, o.Window.MaxBytes = string(st.rules.Profile), st.rules.MaxBytes
@@ -42,6 +43,16 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 	}
 	o.Tail.FirstSeq = st.TailSeq()
 	return o
+}
+
+// amended returns the ordinals of the entries in a window that are amended, root first, and the ids of their amendments.
+func amended(w *transcript.WorkingContext) (ords []uint64, by []string) {
+	for e := range w.All {
+		if e.AmendedBy != "" {
+			ords, by = append(ords, e.Ordinal), append(by, e.AmendedBy)
+		}
+	}
+	return ords, by
 }
 
 // TailSeq is the seq of the first commit in the tail.
@@ -99,9 +110,11 @@ func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 	}
 	if a := st.Active(); a != nil {
 		st.Next, st.Durable = a.First+a.Count, a.Bytes
+		st.Amended = st.Next
 		return st, nil
 	}
 	st.Next = o.Segments.Next()
+	st.Amended = st.Next + uint64(len(o.Tail.Lines))
 	if len(o.Tail.Lines) == 0 {
 		return st, nil
 	}
@@ -136,6 +149,7 @@ func window(o *checkpoint.Object) (*transcript.WorkingContext, error) {
 		return nil, nil
 	}
 	entries := make([]transcript.Entry, 0, len(o.Window.Ords))
+	amended, by := o.Window.Amended, o.Window.AmendedBy // in the order of the window
 	for _, ord := range o.Window.Ords {
 		raw, ok := o.Pool[ord]
 		if !ok {
@@ -144,6 +158,10 @@ func window(o *checkpoint.Object) (*transcript.WorkingContext, error) {
 		e, err := segment.Entry(ord, raw)
 		if err != nil {
 			return nil, err
+		}
+		if len(amended) > 0 && amended[0] == ord {
+			e.AmendedBy, e.Hidden = by[0], e.Type == "custom" // a custom entry of its own is silent, hidden or not
+			amended, by = amended[1:], by[1:]
 		}
 		entries = append(entries, e)
 	}

@@ -39,6 +39,7 @@ type State struct {
 	Claimed  uint64                     // seq of the newest claim
 	CAS      bool                       // the store was seen to honour conditions
 	Meta     checkpoint.MetaChange      // of the metadata since the header line; nil = none
+	Amended  uint64                     // no line from this ordinal on is an amendment
 
 	// The rest is the protocol's: users of a handle leave it alone.
 
