@@ -96,7 +96,7 @@ func introduce(ctx context.Context, s *coppice.Session, title, cwd string) error
 // lines returns every entry of a session as the line that it is.
 func lines(ctx context.Context, s *coppice.Session) iter.Seq2[transcript.Draft, error] {
 	return func(yield func(transcript.Draft, error) bool) {
-		for e, err := range s.Entries(ctx) {
+		for e, err := range s.Originals(ctx) {
 			if !yield(entry.Line(e.Raw), err) || err != nil {
 				return
 			}

@@ -23,6 +23,7 @@ type Amendment struct {
 	ID     string          // of the amendment's own entry
 	Target string          // id of the entry that it speaks of
 	Type   string          // of that entry
+	First  bool            // the session's summary shows the entry as the first that the user asked
 	Body   json.RawMessage // what the entry says now: its fields after type, id, parentId and timestamp; nil = it is hidden
 }
 
@@ -51,6 +52,7 @@ func (e Entry) Amendment() (a Amendment, ok bool) {
 	if !kind || a.Target == "" || len(a.Target) > nameMax || !amendable(a.Type) {
 		return Amendment{}, false
 	}
+	a.First = rawjson.IsTrue(rawjson.Field(data, "first"))
 	if rawjson.IsTrue(rawjson.Field(data, "hidden")) {
 		return a, a.Type != "compaction"
 	}
@@ -75,8 +77,8 @@ func ours(typ string, raw []byte) bool {
 
 // Amend returns the draft of an amendment of e that replaces its body, or hides it if body is nil. It changes neither
 // id, parent, time nor type of e, and what a compaction keeps stays as it is: else ErrNotAmendable. e is the entry as
-// it was appended.
-func (e Entry) Amend(body json.RawMessage) (Draft, error) {
+// it was appended; first says that the session's summary shows it as the first that the user asked (Tree.Asked).
+func (e Entry) Amend(body json.RawMessage, first bool) (Draft, error) {
 	switch {
 	case !amendable(e.Type) || ours(e.Type, e.Raw):
 		return Draft{}, fmt.Errorf("entry %s of type %s: %w", e.ID, e.Type, ErrNotAmendable)
@@ -84,7 +86,7 @@ func (e Entry) Amend(body json.RawMessage) (Draft, error) {
 		return Draft{}, fmt.Errorf("entry %s: hiding a compaction would bring back what it replaced: %w", e.ID,
 			ErrNotAmendable)
 	}
-	data := rawjson.Object("type", quote(e.Type), "hidden", []byte("true"))
+	data := rawjson.Object("type", quote(e.Type), "first", flag(first), "hidden", []byte("true"))
 	if body != nil {
 		line, err := appendBody([]byte("{}"), body)
 		if err != nil {
@@ -102,9 +104,17 @@ func (e Entry) Amend(body json.RawMessage) (Draft, error) {
 		if !sameBounds(e, now) {
 			return Draft{}, fmt.Errorf("entry %s: the body changes what the compaction keeps: %w", e.ID, ErrNotAmendable)
 		}
-		data = rawjson.Object("type", quote(e.Type), "body", line)
+		data = rawjson.Object("type", quote(e.Type), "first", flag(first), "body", line)
 	}
 	return Draft{Type: "custom", Body: rawjson.Object("customType", amendMark, "targetId", quote(e.ID), "data", data)}, nil
+}
+
+// flag returns nil for false: the field is absent then.
+func flag(set bool) []byte {
+	if set {
+		return []byte("true")
+	}
+	return nil
 }
 
 func quote(s string) []byte { return rawjson.AppendString(nil, s) }
@@ -177,8 +187,9 @@ func headLine(raw, typ []byte) []byte {
 // silentType is the type by which a window holds a hidden entry: no context reads such an entry, whatever the profile.
 const silentType = "custom"
 
-// Amend applies an amendment to the entry of the window that it speaks of, if the window holds it.
-func (w *WorkingContext) Amend(a Amendment) {
+// Amend applies an amendment to the entry of the window that it speaks of. false: nothing changed, since the window does
+// not hold that entry.
+func (w *WorkingContext) Amend(a Amendment) bool {
 	at := -1
 	list := w.Entries()
 	for i := range list {
@@ -187,12 +198,12 @@ func (w *WorkingContext) Amend(a Amendment) {
 		}
 	}
 	if at < 0 {
-		return
+		return false
 	}
 	was := list[at]
 	is := headOnly(w.rules, was.Amended(a))
 	if is.AmendedBy == was.AmendedBy {
-		return
+		return false
 	}
 	w.merge()
 	w.entries = append(make([]Entry, 0, len(list)+1), list...) // clones share what was there
@@ -200,4 +211,5 @@ func (w *WorkingContext) Amend(a Amendment) {
 	w.bytes += len(is.Raw) - len(was.Raw)
 	w.fails, w.wait = 0, 0
 	w.trim()
+	return true
 }

@@ -86,11 +86,11 @@ func (h *Handle) Amend(ctx context.Context, entry string, d *transcript.Draft) (
 	if err := h.Writable(ctx); err != nil {
 		return journal.Result{}, err
 	}
-	was, is, err := h.versions(ctx, entry)
+	was, is, first, err := h.versions(ctx, entry)
 	if err != nil {
 		return journal.Result{}, err
 	}
-	draft, err := h.amendmentOf(ctx, was, d)
+	draft, err := h.amendmentOf(ctx, was, d, first)
 	if err != nil {
 		return journal.Result{}, err
 	}
@@ -110,31 +110,33 @@ func (h *Handle) Amend(ctx context.Context, entry string, d *transcript.Draft) (
 	return r, stored(added)
 }
 
-// versions returns an entry as it was appended and as it is now, images put back.
-func (h *Handle) versions(ctx context.Context, id string) (was, is transcript.Entry, err error) {
+// versions returns an entry as it was appended and as it is now, images put back, and whether the session's summary
+// shows it as the first that the user asked.
+func (h *Handle) versions(ctx context.Context, id string) (was, is transcript.Entry, first bool, err error) {
 	m, err := h.Moment(ctx)
 	if err != nil {
-		return was, is, err
+		return was, is, false, err
 	}
 	ord, err := m.Find(id)
 	if err != nil {
-		return was, is, err
+		return was, is, false, err
 	}
+	asked, ok := m.Tree.Asked()
 	read := func(m *Moment, e *transcript.Entry) error {
 		return h.Read(ctx, m, slices.Values([]uint64{ord}), func(found transcript.Entry, _ error) bool {
 			*e = found
 			return true
 		})
 	}
-	return was, is, errors.Join(read(m.Stored(), &was), read(m, &is))
+	return was, is, ok && asked == ord, errors.Join(read(m.Stored(), &was), read(m, &is))
 }
 
 // amendmentOf makes the draft of an amendment. The hook sees what the entry is to say, as a draft of its type.
 func (h *Handle) amendmentOf(
-	ctx context.Context, e transcript.Entry, d *transcript.Draft,
+	ctx context.Context, e transcript.Entry, d *transcript.Draft, first bool,
 ) (transcript.Draft, error) {
 	if d == nil {
-		return e.Amend(nil)
+		return e.Amend(nil, first)
 	}
 	own := *d
 	switch {
@@ -162,7 +164,7 @@ func (h *Handle) amendmentOf(
 	if body == nil {
 		body = json.RawMessage("{}")
 	}
-	return e.Amend(body)
+	return e.Amend(body, first)
 }
 
 // says reports whether an entry has the body that the draft of an amendment gives it.

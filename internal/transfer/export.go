@@ -51,6 +51,18 @@ func (lw *lineWriter) line(raw []byte) error {
 // importReasons are those of the commits that stand among and before an import's.
 var importReasons = []string{"create", "import", "roll"}
 
+// amends reports whether a commit added nothing but amendments, which stay whatever an import brings.
+func amends(reason string, lines [][]byte) bool {
+	return reason == "amend" && !slices.ContainsFunc(lines, func(raw []byte) bool {
+		l, err := transcript.ParseLine(raw)
+		if err != nil {
+			return true
+		}
+		_, ok := l.Entry(0).Amendment()
+		return !ok
+	})
+}
+
 func (lw *lineWriter) original(ctx context.Context, h *session.Handle) error {
 	st := h.State()
 	if st.Original != "" {
@@ -75,6 +87,10 @@ func (lw *lineWriter) original(ctx context.Context, h *session.Handle) error {
 			return fmt.Errorf("commit line %d: %w", l.Ord, err)
 		}
 		imported = imported || commit.Data.Reason == "import"
+		if imported && amends(commit.Data.Reason, batch) { // an import that grew may follow
+			batch = batch[:0]
+			return nil
+		}
 		if imported && !slices.Contains(importReasons, commit.Data.Reason) {
 			return session.ErrStop // what was appended since is not of the original
 		}

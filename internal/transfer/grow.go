@@ -106,6 +106,15 @@ func (ld *loader) meet(ctx context.Context, st *state.State, next func() (transc
 		if err != nil {
 			return err
 		}
+		var added [][]byte
+		for _, l := range batch.Lines {
+			if !l.Commit {
+				added = append(added, l.Raw)
+			}
+		}
+		if amends(batch.Commit.Reason, added) {
+			continue
+		}
 		if !slices.Contains(importReasons, batch.Commit.Reason) {
 			return errOther
 		}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
@@ -76,7 +77,8 @@ func (ld *loader) bring(
 	return ld.commitAll(ctx, "import", ld.target(), func(st *journal.Step) { st.Original = sum })
 }
 
-// Fork brings the way to a view in: its entries, the labels on them, and the document in force there.
+// Fork brings the way to a view in: its entries, the labels on them and the amendments of them that are in force now,
+// and the document in force there.
 func Fork(
 	ctx context.Context, in Into, from *session.Handle, v *session.View, g state.Genesis,
 ) (*journal.Journal, error) {
@@ -91,13 +93,16 @@ func Fork(
 			path = append(path, up)
 		}
 	}
-	if err = ld.copyPath(ctx, from, m, path); err == nil {
+	doc := v.Doc
+	if err = from.AmendItems(ctx, m, &doc); err == nil {
+		err = ld.copyPath(ctx, from, m, path)
+	}
+	if err == nil {
 		head := here
 		if len(path) > 0 {
-			head = len(path) - 1 // labels hang beside it
+			head = len(path) - 1 // labels and amendments hang beside it
 		}
 		err = ld.commitAll(ctx, "fork", head, func(st *journal.Step) {
-			doc := v.Doc
 			st.Keyframe = true
 			st.Edit = func(d checkpoint.Document) checkpoint.Document {
 				doc.Branch = d.Branch
@@ -277,33 +282,31 @@ func (ld *loader) discard(ctx context.Context) error {
 	return err
 }
 
-// copyPath takes the lines of a path in, which is given from the head down, with their images and labels.
+// copyPath takes the lines of a path in, which is given from the head down, with their images, labels and amendments.
 func (ld *loader) copyPath(ctx context.Context, from *session.Handle, m *session.Moment, path []uint64) error {
 	var labels []transcript.Draft
+	var amendments []uint64
 	for n := len(path); n > 0; n = max(0, n-pathPart) {
 		part := make([]uint64, 0, pathPart)
 		for i := n - 1; i >= max(0, n-pathPart); i-- {
 			part = append(part, path[i])
 		}
-		entries, err := from.Bodies(ctx, m, part)
+		entries, err := from.Bodies(ctx, m.Stored(), part)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
-			for _, ref := range blob.Refs(e.Raw) {
-				data, err := from.Images().Get(ctx, m.State, ref.Sum)
-				if err != nil {
-					return fmt.Errorf("copy an image: %w", err)
-				}
-				if err := ld.image(ctx, data); err != nil {
-					return fmt.Errorf("copy an image: %w", err)
-				}
+			if err := ld.copyImages(ctx, from, m, e.Raw); err != nil {
+				return err
 			}
 			if err := ld.line(e.Raw); err != nil {
 				return err
 			}
 			if label := m.Tree.NodeAt(e.Ordinal).Label; label != "" {
 				labels = append(labels, session.LabelDraft(e.ID, label))
+			}
+			if a, ok := m.Tree.Amendment(e.Ordinal, math.MaxUint64); ok {
+				amendments = append(amendments, a)
 			}
 		}
 	}
@@ -312,6 +315,34 @@ func (ld *loader) copyPath(ctx context.Context, from *session.Handle, m *session
 		d.Parent = ld.heads[head-1].ID
 		if err := ld.take(ctx, d); err != nil {
 			return err
+		}
+	}
+	for _, ord := range amendments {
+		entries, err := from.Bodies(ctx, m.Stored(), []uint64{ord})
+		if err != nil {
+			return err
+		}
+		e := entries[0]
+		if err := ld.copyImages(ctx, from, m, e.Raw); err != nil {
+			return err
+		}
+		d := transcript.Draft{Type: e.Type, Body: e.Body(), Parent: ld.heads[head-1].ID}
+		if err := ld.take(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyImages stores the images that a line of another session refers to.
+func (ld *loader) copyImages(ctx context.Context, from *session.Handle, m *session.Moment, raw []byte) error {
+	for _, ref := range blob.Refs(raw) {
+		data, err := from.Images().Get(ctx, m.State, ref.Sum)
+		if err != nil {
+			return fmt.Errorf("copy an image: %w", err)
+		}
+		if err := ld.image(ctx, data); err != nil {
+			return fmt.Errorf("copy an image: %w", err)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"strconv"
 
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -36,8 +37,9 @@ var (
 )
 
 // Write writes a session as a file of a format that opens at head, "" = before the first entry. entries, pi v3
-// lines in the session's order, is walked twice and must yield the same each time. The losses are what the
-// format cannot express, by kind.
+// lines in the session's order, is walked three times, five where entries are amended, and must yield the same each
+// time. The file has what the newest amendment of an entry says under the entry's id, and neither amendments nor what
+// they hide. The losses are what the format cannot express, by kind.
 func Write(
 	w io.Writer, f interop.Format, h interop.Header, entries iter.Seq2[transcript.Draft, error], head string,
 ) (interop.Losses, error) {
@@ -47,6 +49,10 @@ func Write(
 	}
 	if t.write == nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoWriter, f)
+	}
+	entries, head, _, err = amend(entries, head, 0)
+	if err != nil {
+		return nil, err
 	}
 	return t.write(w, h, entries, head)
 }
@@ -60,13 +66,29 @@ func Write(
 // package codex says. ErrNoAppend, before anything is written, for a file that has no place for more:
 // one without ids, as pi's version 1 and operator's older form, and one of pi's harness with damage,
 // which the harness would not load; of the harness's, original must be an io.Seeker.
+// Amendments of what the file has are lines of their own where the format is pi's or one like it, and losses elsewhere.
 func Continue(
 	w io.Writer, f interop.Format, original io.Reader, h interop.Header,
 	known int, entries iter.Seq2[transcript.Draft, error], head string,
-) (interop.Losses, error) {
+) (losses interop.Losses, err error) {
 	t, err := find(f)
 	if err != nil {
 		return nil, err
+	}
+	entries, head, lost, err := continued(f, entries, head, known)
+	if err != nil {
+		return nil, err
+	}
+	if lost > 0 {
+		defer func() {
+			if err == nil {
+				losses = maps.Clone(losses)
+				if losses == nil {
+					losses = interop.Losses{}
+				}
+				losses[lostAmendment] += lost
+			}
+		}()
 	}
 	if f == interop.Codex {
 		return codex.Continue(w, original, h, known, entries, head)

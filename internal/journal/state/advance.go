@@ -37,8 +37,8 @@ func Advance(st *State, c *segment.Commit, window *transcript.WorkingContext) (*
 	} else if err := next.move(st, c, window, raw, lines, entries); err != nil {
 		return nil, err
 	}
-	next.amend(entries)
 	next.count(rec, entries, lines)
+	next.amend(entries)
 	next.branch(st, rec)
 	next.Tail = append(next.Tail, lines...)
 	size := int64(0)
@@ -105,24 +105,27 @@ func (st *State) move(before *State, c *segment.Commit, window *transcript.Worki
 
 // amend applies the amendments of a commit, those of a kept line too, to what the window shows, and to the preview.
 func (st *State) amend(entries []transcript.Entry) {
-	owned := false
+	shows := false
 	for i := range entries {
 		a, ok := entries[i].Amendment()
 		if !ok {
 			continue
 		}
-		st.Amended = entries[i].Ordinal + 1
+		if st.Amended = entries[i].Ordinal + 1; a.First {
+			st.Summary.First = transcript.RowOf(transcript.Line{
+				Type: entries[i].Type, ID: a.ID, Raw: entries[i].Raw,
+			}, codec.NoParent).Preview
+		}
 		if st.Window == nil {
 			continue
 		}
-		if !owned {
-			st.Window, owned = st.Window.Clone(), true
+		if w := st.Window.Clone(); w.Amend(a) {
+			st.Window, shows = w, true
 		}
-		st.Window.Amend(a)
 	}
-	if owned {
+	if shows {
 		kept := st.Window.Entries()
-		st.tell(newest(kept[max(0, len(kept)-lookBack):]))
+		st.Summary.Preview, _ = newest(kept[max(0, len(kept)-lookBack):])
 	}
 }
 
