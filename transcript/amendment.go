@@ -86,7 +86,7 @@ func (e Entry) Amend(body json.RawMessage, first bool) (Draft, error) {
 		return Draft{}, fmt.Errorf("entry %s: hiding a compaction would bring back what it replaced: %w", e.ID,
 			ErrNotAmendable)
 	}
-	data := rawjson.Object("type", quote(e.Type), "first", flag(first), "hidden", []byte("true"))
+	data := rawjson.Object("type", quote(e.Type), "first", markTrue(first), "hidden", []byte("true"))
 	if body != nil {
 		line, err := appendBody([]byte("{}"), body)
 		if err != nil {
@@ -104,13 +104,13 @@ func (e Entry) Amend(body json.RawMessage, first bool) (Draft, error) {
 		if !sameBounds(e, now) {
 			return Draft{}, fmt.Errorf("entry %s: the body changes what the compaction keeps: %w", e.ID, ErrNotAmendable)
 		}
-		data = rawjson.Object("type", quote(e.Type), "first", flag(first), "body", line)
+		data = rawjson.Object("type", quote(e.Type), "first", markTrue(first), "body", line)
 	}
 	return Draft{Type: "custom", Body: rawjson.Object("customType", amendMark, "targetId", quote(e.ID), "data", data)}, nil
 }
 
-// flag returns nil for false: the field is absent then.
-func flag(set bool) []byte {
+// markTrue returns nil for false: the field is absent then.
+func markTrue(set bool) []byte {
 	if set {
 		return []byte("true")
 	}
