@@ -80,7 +80,7 @@ var table = []edge{
 			"internal/journal/..."),
 		ext: []string{uuid},
 	},
-	{dir: "internal/session", ours: join(pure, storage, format, "internal/blob", "internal/parallel",
+	{dir: "internal/session", ours: join(pure, storage, format, "internal/blob", "internal/parallel", "internal/rawjson",
 		"internal/shortid", "internal/journal/...")},
 	{dir: "internal/transfer", ours: join(pure, "backend", "internal/blob", "internal/layout", "internal/rawjson",
 		"internal/journal/...", "internal/journal", "internal/segment", "internal/session")},
