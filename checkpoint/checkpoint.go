@@ -41,6 +41,7 @@ const (
 	MaxObject   = 8 << 20        // an encoded Object
 	MaxBody     = 64 << 20       // its body before compression
 	FoldWidth   = 64             // references that fold into one index object
+	MaxRuns     = 1024           // runs of the id index
 
 	PreludeFormat = 1 // version of the prelude and commit lines that this package writes and reads
 )

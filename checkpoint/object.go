@@ -27,6 +27,7 @@ type Object struct {
 	Blobs    map[string][]byte // small images that ride along, by hex SHA-256
 	Tail     TailState         // durable lines that are in no segment yet (replace strategy)
 	Segments SegmentMap        // sealed segments
+	IDs      []codec.Ref       // runs of the id index, oldest first: what they cover is sealed
 	// segments that are plain text still, oldest first, the active one last (append strategy)
 	Plain    []PlainRef
 	Key      uint64     // with which the commit lines of Tail, or of the active segment, are keyed
@@ -215,7 +216,7 @@ func (o *Object) check() error {
 	}
 	if err := errors.Join(canon.AtMost("lineage", len(o.Lineage), MaxLineage), checkBranches(o.Branches),
 		o.Segments.check(),
-		canon.AtMost("unsealed segments", len(o.Plain), maxLevelRefs)); err != nil {
+		canon.AtMost("unsealed segments", len(o.Plain), maxLevelRefs), o.checkIDs()); err != nil {
 		return err
 	}
 	total := 0
@@ -228,7 +229,7 @@ func (o *Object) check() error {
 	if err := canon.AtMost("images", total, MaxBlobs); err != nil {
 		return err
 	}
-	if s.Snapshot != "" && len(o.Segments.Levels)+len(o.Plain)+len(o.Tail.Lines) > 0 {
+	if s.Snapshot != "" && len(o.Segments.Levels)+len(o.IDs)+len(o.Plain)+len(o.Tail.Lines) > 0 {
 		return canon.Malformed("snapshot %s names segments or holds a tail", s.Snapshot)
 	}
 	for i, ord := range o.Window.Ords {
@@ -248,6 +249,21 @@ func (o *Object) check() error {
 		}
 	}
 	return nil
+}
+
+// checkIDs holds the runs of the id index against what they cover.
+func (o *Object) checkIDs() error {
+	next := uint64(0)
+	for _, ref := range o.IDs {
+		if ref.First != next || ref.Count == 0 || ref.Bytes < 0 {
+			return canon.Malformed("id index: run %d+%d where ordinal %d comes next", ref.First, ref.Count, next)
+		}
+		next += uint64(ref.Count)
+	}
+	if next > o.Segments.Next() {
+		return canon.Malformed("id index: it covers %d lines, %d are sealed", next, o.Segments.Next())
+	}
+	return canon.AtMost("runs of the id index", len(o.IDs), MaxRuns)
 }
 
 // DecodeObject reads what Encode wrote, of either kind. Everything is checked: checksums, sizes before

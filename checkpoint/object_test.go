@@ -47,6 +47,17 @@ func changedObject() *Object {
 	return o
 }
 
+// indexedObject is a checkpoint whose sealed lines the id index covers, but for the last segment's.
+func indexedObject() *Object {
+	o := testObject()
+	for i := range uint64(2) {
+		ref := testRef(i)
+		ref.FirstSeq, ref.RawBytes = 0, 0
+		o.IDs = append(o.IDs, ref)
+	}
+	return o
+}
+
 func mustEncode(t testing.TB, o *Object) []byte {
 	t.Helper()
 	p, err := o.Encode()
@@ -68,6 +79,7 @@ func TestObjectRoundTrip(t *testing.T) {
 		"meta":       described,
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
 		"keys": keyedObject(), "meta-changed": changedObject(),
+		"keys": keyedObject(), "ids": indexedObject(),
 	} {
 		p := mustEncode(t, o)
 		if !bytes.Equal(p, mustEncode(t, o)) {
@@ -240,8 +252,17 @@ func TestObjectLimits(t *testing.T) {
 				o.Blobs[fmt.Sprint(i)] = make([]byte, 60000)
 			}
 		}, 262144, 300000, "images"},
-		"body":      {func(o *Object) { o.Pool[99] = make([]byte, MaxBody) }, MaxBody, 0, "checkpoint (largest part: working context, 67"},
-		"object":    {func(o *Object) { o.Document = noise(9 << 20) }, MaxObject, 0, "checkpoint (largest part: document, 9437184 bytes)"},
+		"body":   {func(o *Object) { o.Pool[99] = make([]byte, MaxBody) }, MaxBody, 0, "checkpoint (largest part: working context, 67"},
+		"object": {func(o *Object) { o.Document = noise(9 << 20) }, MaxObject, 0, "checkpoint (largest part: document, 9437184 bytes)"},
+		"many runs": {func(o *Object) {
+			o.Segments, o.Tail, o.Plain = SegmentMap{}, TailState{}, nil
+			for i := range uint64(1025) {
+				ref := testRef(i)
+				ref.Count, ref.First = 1, i
+				o.IDs = append(o.IDs, ref)
+			}
+			o.Segments.Levels = [][]codec.Ref{{{Count: 1025}}}
+		}, 1024, 1025, "runs of the id index"},
 		"many segs": {func(o *Object) { o.Segments.Levels = [][]codec.Ref{make([]codec.Ref, 1025)} }, 1024, 1025, "segment references"},
 	}
 	for name, tt := range tests {
@@ -278,6 +299,8 @@ func TestObjectContradicts(t *testing.T) {
 	for name, edit := range map[string]func(*Object){
 		"window without body":    func(o *Object) { o.Window.Ords = append(o.Window.Ords, 1000) },
 		"empty tail line":        func(o *Object) { o.Tail.Lines[1] = nil },
+		"gap in the id index":    func(o *Object) { o.IDs = indexedObject().IDs[1:] },
+		"ids of unsealed lines":  func(o *Object) { o.IDs = append(indexedObject().IDs, testRef(2), testRef(3)) },
 		"gap in the segment map": func(o *Object) { o.Segments.Levels[0][1].First++ },
 		"snapshot with a tail":   func(o *Object) { o.Summary.Snapshot = "x" },
 		"branch without a name":  func(o *Object) { o.Branches[0].Name = "" },
@@ -375,6 +398,7 @@ func TestObjectHostile(t *testing.T) {
 		"lineage no list":    with(func(w *body.Body) { w.Lineage = []byte{0x80} }),
 		"lineage short":      with(func(w *body.Body) { w.Lineage = []byte{0xdd, 0, 0} }),
 		"branches":           with(func(w *body.Body) { w.Branches = list(1 << 20) }),
+		"ids":                with(func(w *body.Body) { w.IDs = list(1 << 20) }),
 		"plain":              with(func(w *body.Body) { w.Plain = list(1 << 20) }),
 		"levels":             with(func(w *body.Body) { w.Levels = make([][]byte, 9) }),
 		"level":              with(func(w *body.Body) { w.Levels[0] = list(2000) }),

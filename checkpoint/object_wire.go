@@ -119,6 +119,9 @@ func (o *Object) pack() (body.Packed, error) {
 	for _, level := range o.Segments.Levels {
 		b.Levels = append(b.Levels, appendRefs(level))
 	}
+	if len(o.IDs) > 0 {
+		b.IDs = appendRefs(o.IDs)
+	}
 	return body.Pack(b, o.parts(), o.memo)
 }
 
@@ -213,6 +216,11 @@ func (o *Object) fill(w *body.Body) error {
 			return err
 		}
 		o.Segments.Levels = append(o.Segments.Levels, level)
+	}
+	if len(w.IDs) > 0 {
+		if o.IDs, err = body.Unlist[codec.Ref]("id index", w.IDs, MaxRuns); err != nil {
+			return err
+		}
 	}
 	return o.fillBytes(w)
 }

@@ -1,5 +1,5 @@
 // Package codec holds the byte formats of coppice: checksums, compression, msgpack, the container
-// of checkpoints, snapshots and index objects, skeletons, and sealed segment files.
+// of checkpoints, snapshots and index objects, skeletons, sealed segment files, and runs of the id index.
 //
 // What it guarantees:
 //
@@ -14,7 +14,7 @@
 //   - Old formats stay readable; a newer one is refused with ErrVersion and never guessed at.
 //
 // The formats are described byte by byte in docs/format: msgpack.md, container.md, skeleton.md,
-// segment.md and index.md. Integers are little-endian, lengths are bytes, and uvarint is that of
+// segment.md, index.md and ids.md. Integers are little-endian, lengths are bytes, and uvarint is that of
 // encoding/binary in its shortest form.
 //
 // The package is pure: it opens no file and starts no goroutine. All functions are safe for
@@ -46,6 +46,7 @@ const (
 	KindSnapshot   Kind = "snap"
 	KindIndex      Kind = "indx"
 	KindOriginal   Kind = "orig"
+	KindIDs        Kind = "eids"
 
 	Default Level = 0 // for what is written at every turn
 	Better  Level = 1 // for what is written once and kept

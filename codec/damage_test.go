@@ -27,6 +27,7 @@ func objects(t testing.TB) []object {
 		{"skeleton", skeleton, func(p []byte) error { _, err := DecodeSkeleton(p); return err }},
 		{"segment", segment, func(p []byte) error { _, _, err := DecodeSegment(p, 1<<20); return err }},
 		{"index", index, func(p []byte) error { _, _, err := DecodeIndex(p); return err }},
+		{"ids", encodedIDs(t, mustIDs(t, 7, "a", "b", "commit-c")), func(p []byte) error { _, err := DecodeIDs(p); return err }},
 	}
 }
 

@@ -40,7 +40,8 @@ type Body struct {
 	Lineage  []byte   `msgpack:"lineage"`  // list of Commit
 	Branches []byte   `msgpack:"branches"` // list of BranchRef
 	Levels   [][]byte `msgpack:"levels,omitempty"`
-	Plain    []byte   `msgpack:"plain"` // list of PlainRef
+	IDs      []byte   `msgpack:"ids,omitempty"` // list of references
+	Plain    []byte   `msgpack:"plain"`         // list of PlainRef
 	Key      uint64   `msgpack:"key"`
 	Prev     uint32   `msgpack:"prev"`
 	CAS      bool     `msgpack:"cas,omitempty"`

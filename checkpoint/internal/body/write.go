@@ -88,6 +88,7 @@ func (p *packer) write() {
 	}
 	w.Bytes("branches", p.Branches)
 	w.OptByteLists("levels", p.Levels)
+	w.OptBytes("ids", p.IDs)
 	w.Bytes("plain", p.Plain)
 	w.Uint("key", p.Key)
 	w.Uint("prev", uint64(p.Prev))
