@@ -16,6 +16,7 @@ import (
 type Inventory struct {
 	Plain, Sealed map[layout.Segment]backend.Info
 	Folds         map[string]backend.Info // index objects by key
+	Runs          map[string]backend.Info // of the id index, by key
 	Snapshots     []backend.Info
 	Blobs         map[string]backend.Info // by hex SHA-256
 	Originals     map[string]backend.Info // by hex SHA-256: whole files, and parts of files
@@ -29,7 +30,7 @@ type Inventory struct {
 func TakeInventory(ctx context.Context, b backend.Backend, id string, stranger func(key string)) (*Inventory, error) {
 	inv := &Inventory{
 		Plain: map[layout.Segment]backend.Info{}, Sealed: map[layout.Segment]backend.Info{},
-		Folds: map[string]backend.Info{},
+		Folds: map[string]backend.Info{}, Runs: map[string]backend.Info{},
 		Blobs: map[string]backend.Info{}, Originals: map[string]backend.Info{}, Lists: map[string]backend.Info{},
 		Torn: map[string]backend.Info{},
 	}
@@ -70,6 +71,11 @@ func (inv *Inventory) file(info backend.Info, name string) bool {
 			return false
 		}
 		inv.Folds[info.Key] = info
+	case layout.IDs:
+		if _, ok := layout.ParseSegment(rest); !ok {
+			return false
+		}
+		inv.Runs[info.Key] = info
 	case layout.Snapshots:
 		if _, _, ok := snapshot.ParseName(rest); !ok {
 			return false

@@ -315,6 +315,9 @@ func (v *verifier) takeSkeleton(sk *codec.Skeleton) {
 	for i := range sk.Len() {
 		v.lostRow(sk, i)
 	}
+	if v.deep {
+		v.heldIDs(sk)
+	}
 	if v.tree != nil && v.tree.AddSkeleton(sk) != nil {
 		v.tree = nil
 	}

@@ -53,6 +53,7 @@ type verifier struct {
 	wishes  map[uint64][]wish
 	blobs   map[string]bool // images that entries refer to
 	aside   map[string]bool // torn objects that commits name
+	ids     []*run          // of the id index, intact ones
 	deleted bool
 
 	// what a repair recorded as lost: objects, by key within the session, with the entry that says so; and the entries
@@ -82,7 +83,7 @@ func (v *verifier) run(ctx context.Context) error {
 	v.r.strangers(v.id, layout.SessionPrefix(v.id))
 	v.r.Objects = v.inv.Count
 	for _, step := range []func(context.Context) error{
-		v.checkpoint, v.state, v.heads, v.snapshots, v.segments, v.tail,
+		v.checkpoint, v.state, v.heads, v.snapshots, v.runs, v.segments, v.tail,
 		v.strays, v.content,
 	} {
 		if err := step(ctx); err != nil || v.deleted {

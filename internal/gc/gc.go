@@ -5,7 +5,8 @@
 // reachable from the head; the listing comes first, the head is read after it. A writer refers only to what
 // an earlier head referred to (I7) and to what it uploaded itself under the epoch of its own first commit;
 // once a later epoch is in force no commit of its can succeed (I8). Snapshots, images and originals live
-// with their session; of a deleted session everything goes.
+// with their session; of a deleted session everything goes. Runs of the id index go by the same rule; a writer that
+// merged some removes them itself once its checkpoint is in force.
 //
 // On a disk the log is the truth: its roots are the segments of the chain, in both forms, and the published
 // checkpoint's map. A plain segment whose sealed form that checkpoint names goes too, which is what its
@@ -18,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
@@ -63,7 +65,7 @@ type candidate struct {
 	key   string
 	size  int64
 	seg   layout.Segment
-	index bool
+	index bool // an index object, or a run of the id index
 	plain bool
 }
 
@@ -101,14 +103,17 @@ func (c *collection) run(ctx context.Context) error {
 
 // list takes down what is there before the head is read.
 func (c *collection) list(ctx context.Context) error {
-	for _, folder := range []string{layout.Transcript, layout.Index} {
+	for _, folder := range []string{layout.Transcript, layout.Index, layout.IDs} {
 		for info, err := range c.b.List(ctx, backend.ListOptions{Prefix: layout.SessionPrefix(c.id) + folder}) {
 			if err != nil {
 				return fmt.Errorf("collect session %s: %w", c.id, err)
 			}
-			cand := candidate{key: info.Key, size: info.Size, index: folder == layout.Index}
+			cand := candidate{key: info.Key, size: info.Size, index: folder != layout.Transcript}
 			ok := false
-			if cand.index {
+			if folder == layout.IDs {
+				cand.seg, ok = layout.ParseSegment(info.Key[strings.LastIndexByte(info.Key, '/')+1:])
+				ok = ok && layout.IDsKey(c.id, cand.seg) == info.Key
+			} else if cand.index {
 				var level int
 				level, cand.seg, ok = layout.ParseIndexKey(info.Key)
 				ok = ok && layout.IndexKey(c.id, level, cand.seg) == info.Key
@@ -166,6 +171,7 @@ func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, err
 	_, disk := c.b.(backend.Appender)
 	if o != nil {
 		c.epoch, c.shown = o.Summary.Epoch, o.Summary.Epoch
+		c.runs(o.IDs)
 		if ok, err := c.reach(ctx, o.Segments); err != nil || !ok {
 			return false, err
 		}
@@ -193,6 +199,7 @@ func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, err
 	}
 	st := j.State()
 	c.epoch = st.Summary.Epoch
+	c.runs(st.IDs)
 	var plain check.Chain
 	for i := range st.Plain {
 		if seg, ok := layout.ParseSegment(st.Plain[i].Name); ok {
@@ -205,6 +212,13 @@ func (c *collection) roots(ctx context.Context, o *checkpoint.Object) (bool, err
 	ok, err := c.reach(ctx, st.Segments)
 	c.chain = append(c.chain, plain...)
 	return ok, err
+}
+
+// runs marks the runs of the id index that a head names.
+func (c *collection) runs(refs []codec.Ref) {
+	for _, ref := range refs {
+		c.keep[layout.IDsKey(c.id, layout.Segment{First: ref.First, Epoch: ref.Epoch, Rnd: ref.Rnd})] = true
+	}
 }
 
 // reach marks all that a segment map leads to.

@@ -31,6 +31,9 @@ type appendStrategy struct {
 	seq     uint64          // of the commit that it holds
 	batches uint64          // writes to the log by then
 	bytes   int64           // of the transcript then
+	runs    []codec.Ref     // of the id index, that it names
+
+	anew bool // the id index is made anew, whatever the checkpoint names
 
 	last *checkpoint.Object // written in the background last: the next one compresses only what it has not
 }

@@ -35,6 +35,7 @@ func (a *appendStrategy) Finish(ctx context.Context, st *state.State) error {
 func (a *appendStrategy) tidy(ctx context.Context, st *state.State, often bool) (*state.State, []state.Change, error) {
 	var made []state.Change
 	var gone []layout.Segment
+	var rows []codec.IDRow
 	for len(st.Plain) > 1 {
 		refs := slices.Clone(st.Plain[:min(len(st.Plain)-1, sealLanes)])
 		changes, err := a.sealPlain(ctx, refs)
@@ -43,6 +44,7 @@ func (a *appendStrategy) tidy(ctx context.Context, st *state.State, often bool) 
 		}
 		for i, c := range changes {
 			seg := store.SegmentOf(&refs[i])
+			rows, c.Rows = append(rows, c.Rows...), nil
 			if st, err = st.With(c); err != nil {
 				return nil, nil, err
 			}
@@ -59,7 +61,10 @@ func (a *appendStrategy) tidy(ctx context.Context, st *state.State, often bool) 
 		}
 		made = append(made, c)
 	}
-	saved := a.save(ctx, st, often)
+	st, c, saved := a.indexed(ctx, st, rows, often)
+	if c != nil {
+		made = append(made, *c)
+	}
 	if saved != nil && !errors.Is(saved, errOlder) {
 		return st, made, saved
 	}
@@ -97,6 +102,9 @@ func (a *appendStrategy) sealPlain(ctx context.Context, refs []checkpoint.PlainR
 	for i, p := range sealed {
 		if err == nil && p != nil {
 			changes[i], err = a.past.StoreSealed(ctx, store.SegmentOf(&refs[i]), p, changes[i].Ref)
+		}
+		if err == nil && p != nil {
+			changes[i].Rows, err = store.IDRows(closed[i].Lines)
 		}
 	}
 	return changes, err
@@ -160,6 +168,41 @@ func (a *appendStrategy) sealedBefore(ctx context.Context, seg layout.Segment, r
 	return state.Change{Level: -1, Ref: *d.sealed}, true, nil
 }
 
+// indexed adds what is sealed to the id index, and writes checkpoint_latest. It names only runs that are in force, or
+// that were made just now: another writer may have merged, and removed, those that this handle knew. It returns st as
+// it is then, with the change of the index; nil = it is as it was. What cannot be indexed is in the next run.
+func (a *appendStrategy) indexed(
+	ctx context.Context, st *state.State, rows []codec.IDRow, often bool,
+) (*state.State, *state.Change, error) {
+	was, saved := st.IDs, errRuns
+	for range a.cfg.Limits.Attempts {
+		a.mu.Lock()
+		inForce := a.runs
+		a.mu.Unlock()
+		if st = st.Named(inForce); a.anew {
+			st = st.Named(nil)
+		}
+		if c, ok, err := a.past.IndexIDs(ctx, st, rows); err == nil && ok {
+			if next, err := st.With(c); err == nil {
+				st = next
+			}
+		}
+		if saved = a.save(ctx, st, often); saved == nil {
+			a.store.DropRuns(ctx, state.Superseded(inForce, st.IDs))
+		}
+		if !errors.Is(saved, errRuns) {
+			break
+		}
+	}
+	if slices.Equal(was, st.IDs) {
+		return st, nil, saved
+	}
+	return st, &state.Change{Level: state.IDsLevel, Was: was, IDs: st.IDs}, saved
+}
+
+// errRuns says that another writer's checkpoint names other runs of the id index.
+var errRuns = errors.New("the runs of the id index have changed")
+
 // errOlder says that the checkpoint in force is of a later commit than the one that was to be written.
 var errOlder = errors.New("a newer checkpoint is in force")
 
@@ -185,7 +228,7 @@ func (a *appendStrategy) save(ctx context.Context, st *state.State, often bool) 
 	key := layout.CheckpointKey(a.cfg.Session)
 	for range a.cfg.Limits.Attempts {
 		a.mu.Lock()
-		cond, older := backend.IfMatch(a.version), a.seq > st.Summary.Seq
+		cond, older, named := backend.IfMatch(a.version), a.seq > st.Summary.Seq, a.runs
 		if !a.exists {
 			cond = backend.IfAbsent()
 		}
@@ -198,6 +241,7 @@ func (a *appendStrategy) save(ctx context.Context, st *state.State, often bool) 
 			a.mu.Lock()
 			a.version, a.exists, a.seq, a.bytes, a.batches = info.Version, true, st.Summary.Seq, st.Summary.Bytes,
 				st.Batches
+			a.runs = st.IDs
 			a.mu.Unlock()
 			return nil
 		}
@@ -214,6 +258,8 @@ func (a *appendStrategy) save(ctx context.Context, st *state.State, often bool) 
 			return errOlder
 		case o.Summary.Seq == st.Summary.Seq && o.Segments.Next() >= st.Segments.Next():
 			return errOlder
+		case !slices.Equal(o.IDs, named):
+			return errRuns
 		}
 	}
 	return fmt.Errorf("write %s: it changed %d times in a row", key, a.cfg.Limits.Attempts)
@@ -229,7 +275,7 @@ func (a *appendStrategy) settle(ctx context.Context, st *state.State) (*state.St
 		return nil, err
 	}
 	// another writer's is newer: it does as well
-	if err := a.save(ctx, st, false); err != nil && !errors.Is(err, errOlder) {
+	if err := a.save(ctx, st, false); err != nil && !errors.Is(err, errOlder) && !errors.Is(err, errRuns) {
 		return nil, err
 	}
 	return st, nil

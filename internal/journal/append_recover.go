@@ -91,13 +91,16 @@ func (a *appendStrategy) Stand(st *state.State) {
 	}
 	a.version, a.exists, a.seq, a.bytes, a.batches = st.Version, st.Saved.Exists, st.Saved.Seq, st.Saved.Bytes,
 		st.Batches
+	a.runs = st.Saved.IDs
 }
 
 // saw notes what checkpoint_latest was when it was read to be replaced.
 func (a *appendStrategy) saw(o *checkpoint.Object, info backend.Info, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.runs = nil
 	if o != nil {
+		a.runs = o.IDs
 		a.seq, a.bytes, a.batches = o.Summary.Seq, o.Summary.Bytes, 0
 		if o.Summary.Tombstone { // nothing is ever put in its place
 			a.seq = math.MaxUint64

@@ -32,6 +32,7 @@ type Composer struct {
 	kept     string // name of the losing line composed last
 	keptHead int64  // its head
 	Settle   bool   // replace: everything is to be sealed and folded first
+	Anew     bool   // replace: the id index is to be made anew first
 	MustRoll bool   // append: this batch closes the segment, whatever its size
 }
 

@@ -131,6 +131,7 @@ func (j *Journal) compose(ctx context.Context, op *operation, p plan) (*batch, e
 	b := &batch{j: j, base: p.base, keep: p.keep, from: p.grow}
 	b.Composer = NewComposer(&j.cfg, j.takeIn(p.base), p.fresh)
 	b.Settle, b.MustRoll = settle, op.roll
+	b.Anew = slices.ContainsFunc(turns, func(t *turn) bool { return t.step.anew })
 	if err := j.strategy.Prepare(ctx, b.Composer, j.sealing()); err != nil {
 		return b, j.unsentError(err)
 	}

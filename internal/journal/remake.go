@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -247,6 +248,10 @@ func (r *Remake) Install(ctx context.Context, m checkpoint.SegmentMap, was backe
 	st := *r.st
 	st.Segments = m
 	st.Opening = false
+	st.IDs = nil
+	if indexed, err := r.past.Reindexed(ctx, &st); err == nil { // else a later seal makes it
+		st = *indexed
+	}
 	cond := backend.IfMatch(was)
 	if !exists {
 		cond = backend.IfAbsent()
@@ -283,6 +288,39 @@ func (r *Remake) Install(ctx context.Context, m checkpoint.SegmentMap, was backe
 		return err
 	}
 	_, err = r.cfg.Backend.Put(ctx, key, body, cond)
+	return err
+}
+
+// Reindex makes the id index of cfg's session anew, and puts it in force: where objects are only replaced with a commit
+// of the reason "repair", on a disk with a checkpoint of the newest commit.
+func Reindex(ctx context.Context, cfg Config) (err error) {
+	j, err := Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close(ctx)) }()
+	was := j.State().IDs
+	a, appends := j.strategy.(*appendStrategy)
+	if !appends {
+		if _, err := j.Commit(ctx, &Step{Reason: "repair", anew: true}); err != nil {
+			return err
+		}
+		j.store.DropRuns(ctx, state.Superseded(was, j.State().IDs))
+		return nil
+	}
+	if err := j.takeLead(ctx, "reindex"); err != nil {
+		return err
+	}
+	defer j.dropLead()
+	st, err := a.Confirm(ctx, j.State())
+	if err != nil {
+		return err
+	}
+	if !st.Sure() {
+		return conflict(st)
+	}
+	a.anew = true
+	_, _, err = a.tidy(ctx, st, false)
 	return err
 }
 

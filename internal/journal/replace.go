@@ -21,6 +21,8 @@ type replaceStrategy struct {
 	past  *store.History
 	acked int                // commits that the handle has acknowledged; the leader counts
 	last  *checkpoint.Object // as encoded last: the next shares what is compressed
+	runs  []codec.Ref        // of the id index, that the newest commit of the handle names
+	old   []codec.Ref        // that no commit names any more
 }
 
 func newReplace(cfg *Config, s *store.Store, past *store.History) *replaceStrategy {
@@ -106,6 +108,12 @@ func (r *replaceStrategy) Prepare(ctx context.Context, c *Composer, bg sealing) 
 		}
 	}
 	l := &r.cfg.Limits
+	if c.Anew {
+		var err error
+		if st, err = r.past.Reindexed(ctx, st); err != nil {
+			return err
+		}
+	}
 	if c.Settle {
 		var err error
 		if len(st.Tail) > 0 {
@@ -159,7 +167,36 @@ func (r *replaceStrategy) sealNow(ctx context.Context, st *state.State) (*state.
 	}
 	opened := *next
 	opened.Opening = true
+	if c, ok := r.index(ctx, &opened, made.Rows); ok {
+		return opened.With(c)
+	}
 	return &opened, nil
+}
+
+// index adds what is sealed to the id index; false where there is nothing to add, or where that failed: the lines are in
+// the next run then.
+func (r *replaceStrategy) index(ctx context.Context, st *state.State, rows []codec.IDRow) (state.Change, bool) {
+	c, ok, err := r.past.IndexIDs(ctx, st, rows)
+	return c, ok && err == nil
+}
+
+// seal writes the tail as a segment, with its lines' ids.
+func (r *replaceStrategy) seal(ctx context.Context, st *state.State, old []codec.Ref) ([]state.Change, error) {
+	r.store.DropRuns(ctx, old)
+	made, err := r.past.SealTail(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	rows := made.Rows
+	made.Rows = nil
+	sealed, err := st.With(made)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := r.index(ctx, sealed, rows); ok {
+		return []state.Change{made, c}, nil
+	}
+	return []state.Change{made}, nil
 }
 
 // foldNow writes the index object that is due, if one is: a process a turn would never come to it.
@@ -355,6 +392,8 @@ func (p *put) taken() error {
 // Upkeep seals and folds once the thresholds are passed. A handle's first commit may be its last (a process a turn):
 // no one would name what it made then.
 func (r *replaceStrategy) Upkeep(st *state.State, bg sealing) *job {
+	r.old = append(r.old, state.Superseded(r.runs, st.IDs)...)
+	r.runs = st.IDs
 	if r.acked++; r.acked == 1 {
 		return nil
 	}
@@ -365,12 +404,22 @@ func (r *replaceStrategy) Upkeep(st *state.State, bg sealing) *job {
 			return []state.Change{made}, err
 		}}
 	}
-	if st.TailBytes < l.SealBytes && len(st.Tail) < l.SealEntries || bg.boundary > st.Tail[0].Ord || bg.busy {
+	if bg.busy {
 		return nil
 	}
+	old := r.old
+	r.old = nil
+	if st.TailBytes < l.SealBytes && len(st.Tail) < l.SealEntries || bg.boundary > st.Tail[0].Ord {
+		if len(old) == 0 {
+			return nil
+		}
+		return &job{run: func(ctx context.Context) ([]state.Change, error) {
+			r.store.DropRuns(ctx, old)
+			return nil, nil
+		}}
+	}
 	return &job{boundary: st.Next, run: func(ctx context.Context) ([]state.Change, error) {
-		made, err := r.past.SealTail(ctx, st)
-		return []state.Change{made}, err
+		return r.seal(ctx, st, old)
 	}}
 }
 

@@ -46,6 +46,7 @@ type Step struct {
 	moves  bool   // a navigation: it is not kept when it loses
 	next   string // reason roll: name of the segment that follows
 	settle bool   // replace: what was written in bulk is sealed and folded first
+	anew   bool   // replace: the id index is made anew first
 }
 
 // Anchor is what a turn that carries its entries was made on.

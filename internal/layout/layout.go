@@ -5,6 +5,7 @@
 //	checkpoint_latest/<sid>
 //	sessions/<sid>/transcript/<firstOrd>-<epoch>-<rnd>.jsonl[.zst]
 //	sessions/<sid>/index/<level>-<firstOrd>-<epoch>-<rnd>
+//	sessions/<sid>/ids/<firstOrd>-<epoch>-<rnd>
 //	sessions/<sid>/snapshots/<seq>-<id8>
 //	sessions/<sid>/blobs/<sha256>
 //	sessions/<sid>/originals/<sha256>.zst
@@ -27,6 +28,7 @@ const (
 	CAS         = "cas/" // of a store that only replaces: the proof that it honours conditions
 	Transcript  = "transcript/"
 	Index       = "index/"
+	IDs         = "ids/"
 	Snapshots   = "snapshots/"
 	Blobs       = "blobs/"
 	Originals   = "originals/"
@@ -103,6 +105,9 @@ func ParseIndexKey(key string) (level int, s Segment, ok bool) {
 	s, ok = ParseSegment(stem)
 	return level, s, ok && err == nil && level > 0
 }
+
+// IDsKey is the key of a run of the id index.
+func IDsKey(id string, s Segment) string { return SessionPrefix(id) + IDs + s.Name() }
 
 // SnapshotKey is the key of a snapshot by its name, which package snapshot makes.
 func SnapshotKey(id, name string) string { return SessionPrefix(id) + Snapshots + name }

@@ -113,7 +113,25 @@ func (r *repair) round(ctx context.Context) error {
 	case len(r.bad) == 0:
 		r.worked = false
 	}
-	return r.objects(ctx)
+	return errors.Join(r.runs(ctx), r.objects(ctx))
+}
+
+// runs makes a damaged id index anew. Where the log is repaired that is done already.
+func (r *repair) runs(ctx context.Context) error {
+	bad := false
+	for _, p := range r.s.Problems {
+		if p.Kind.Damage() && strings.HasPrefix(p.Object, layout.SessionPrefix(r.cfg.Session)+layout.IDs) {
+			r.note(check.Rebuilt, p.Object, "the id index is made anew of the lines")
+			bad = true
+		}
+	}
+	if !bad || r.dry || r.logDamaged() {
+		return nil
+	}
+	if err := journal.Reindex(ctx, r.cfg); err != nil {
+		return fmt.Errorf("repair session %s: the id index: %w", r.cfg.Session, err)
+	}
+	return nil
 }
 
 // close releases what the run holds.

@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/coppice-go/coppice/codec"
 )
@@ -10,15 +11,29 @@ import (
 var ErrStale = errors.New("the transcript has moved on")
 
 // Change is what upkeep has made and the next state takes in: a segment for the oldest unsealed lines
-// (level -1), or an index object for the oldest references of a level. It changes no entry (I6, I7).
+// (level -1), an index object for the oldest references of a level, or runs of the id index (level IDsLevel). It
+// changes no entry (I6, I7).
 type Change struct {
 	Level int
 	Ref   codec.Ref
+	Rows  []codec.IDRow // of the lines that were sealed, where they were at hand; who indexes them drops them
+
+	Was, IDs []codec.Ref // with IDsLevel: the runs before and after
 }
+
+// IDsLevel is the level of a change of the id index.
+const IDsLevel = -2
 
 // With is st after the change.
 func (st *State) With(c Change) (*State, error) {
 	next := *st
+	if c.Level == IDsLevel {
+		if !slices.Equal(st.IDs, c.Was) || endOf(c.IDs) > st.Segments.Next() {
+			return nil, ErrStale
+		}
+		next.IDs = c.IDs
+		return &next, nil
+	}
 	if c.Level >= 0 {
 		if err := next.Segments.Fold(c.Level, c.Ref); err != nil {
 			return nil, ErrStale

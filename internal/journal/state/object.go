@@ -22,7 +22,7 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		Summary: st.Summary, Document: st.DocJSON, Header: st.Header, Lineage: st.Lineage, HeadOrd: st.HeadOrd,
 		Branches: st.Branches, Segments: st.Segments, Plain: st.Plain, Key: st.Key, Prev: st.Self,
 		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.SinceKey, Opening: st.Opening,
-		LastLine: st.LastLine, Keys: st.Keys, Meta: st.Meta,
+		LastLine: st.LastLine, Keys: st.Keys, Meta: st.Meta, IDs: st.IDs,
 	}
 	if w := st.Window; w != nil {
 		o.Window = checkpoint.WindowState{
@@ -97,8 +97,8 @@ func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 		Branches: o.Branches, Lineage: o.Lineage, Segments: o.Segments, Plain: o.Plain, Blobs: o.Blobs,
 		Original: o.Original, Claimed: o.Claimed, CAS: o.CAS, Key: o.Key, Self: o.Prev,
 		SinceKey: o.SinceKey, Opening: o.Opening, LastLine: o.LastLine, Version: info.Version, Keys: o.Keys,
-		Meta:  o.Meta,
-		Saved: Saved{Exists: true, Seq: o.Summary.Seq, Bytes: o.Summary.Bytes},
+		Meta: o.Meta, IDs: o.IDs,
+		Saved: Saved{Exists: true, Seq: o.Summary.Seq, Bytes: o.Summary.Bytes, IDs: o.IDs},
 	}
 	st.rules = Rules{transcript.Profile(o.Window.Profile), o.Window.MaxBytes}
 	st.keysOfLineage()

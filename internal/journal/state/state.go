@@ -13,6 +13,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/segment"
 	"github.com/coppice-go/coppice/transcript"
@@ -31,6 +32,7 @@ type State struct {
 	Window   *transcript.WorkingContext // of the head; nil = not known, to be read from the transcript
 	rules    Rules                      // of the window, where it is not known
 	Segments checkpoint.SegmentMap      // sealed
+	IDs      []codec.Ref                // runs of the id index, oldest first; what is sealed after them it does not cover
 	Plain    []checkpoint.PlainRef      // append: segments that are not sealed, the last one active
 	Tail     []Line                     // replace: durable lines that are in no segment
 	Blobs    map[string][]byte          // small images of the window that rode along, by SHA-256
@@ -64,8 +66,9 @@ type State struct {
 // Saved is what a checkpoint_latest that was read holds, which on a store that appends lags after the log.
 type Saved struct {
 	Exists bool
-	Seq    uint64 // of its commit
-	Bytes  int64  // of the transcript then
+	Seq    uint64      // of its commit
+	Bytes  int64       // of the transcript then
+	IDs    []codec.Ref // runs of the id index that it names
 }
 
 // Span is a part of a plain segment.

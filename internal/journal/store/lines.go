@@ -21,7 +21,7 @@ func (h *History) Lines(ctx context.Context, st *state.State, ords []uint64) ite
 		for !w.done() {
 			ord, before := w.next(), w
 			lines, err := h.stretch(ctx, st, &w)
-			if gone(err) {
+			if gone(err) && h.latest != nil {
 				var now *state.State
 				if now, err = h.latest(ctx); err == nil {
 					w = before // what it had taken out of it was not read

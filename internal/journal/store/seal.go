@@ -92,7 +92,11 @@ func (h *History) WriteSealed(
 	if err != nil {
 		return state.Change{}, err
 	}
-	return h.StoreSealed(ctx, name, p, ref)
+	c, err := h.StoreSealed(ctx, name, p, ref)
+	if err == nil {
+		c.Rows, err = IDRows(lines)
+	}
+	return c, err
 }
 
 // StoreSealed stores a segment that segment.Seal made.

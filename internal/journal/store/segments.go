@@ -22,6 +22,7 @@ type History struct {
 	store  *Store
 	latest func(ctx context.Context) (*state.State, error) // reads the newest state
 	cache  cache
+	known  known
 }
 
 // NewHistory returns the history of the store's session. latest reads the newest state, for where a segment was

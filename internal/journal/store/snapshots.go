@@ -27,7 +27,7 @@ func (s *Store) Snapshot(ctx context.Context, st *state.State, id, tag string) (
 		return snapshot.Info{}, fmt.Errorf("snapshot of session %s: %w", s.Session, ErrNoCommit)
 	}
 	o := st.Object(false)
-	o.Segments, o.Plain, o.Tail = checkpoint.SegmentMap{}, nil, checkpoint.TailState{}
+	o.Segments, o.IDs, o.Plain, o.Tail = checkpoint.SegmentMap{}, nil, nil, checkpoint.TailState{}
 	o.Summary.Snapshot, o.Summary.Tag = snapshot.Name(st.Summary.Seq, id), tag
 	body, err := o.Encode()
 	if err != nil {
