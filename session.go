@@ -130,8 +130,9 @@ func (s *Session) Context(ctx context.Context) (transcript.Context, error) {
 
 // Append adds entries after the head, all or none, in memory only (at PerTurn); the head moves to the
 // last. It returns their ids in order. The next commit of any caller of the handle stores them: where several
-// callers share one, use Turn.Entries. A draft with an id of its own, or with Raw, is checked against the
-// whole tree, which the first such call reads: fs.ErrExist. Draft.Parent may name any entry. At PerAppend
+// callers share one, use Turn.Entries. A draft with an id of its own, or with Raw, is looked for in the index of
+// all ids, which the first such call reads (at most four reads): fs.ErrExist if the session has it.
+// Draft.Parent may name any entry; a whole id is found in that index, a prefix of one in the tree. At PerAppend
 // the entries are durable when it returns; if that fails they are pending, and their ids come back with
 // the error.
 //

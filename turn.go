@@ -50,7 +50,30 @@ type Turn struct {
 	// it as a sibling branch (Receipt.Kept). Commits that moved neither, labels say, do not count. An id that is
 	// no commit's is fs.ErrNotExist. "" = where the handle is when Commit is called, pending entries included.
 	Base string
+
+	// OnKnownID says what becomes of Entries with an id of their own (Draft.ID, Draft.Raw) that the session has, on any
+	// branch, or that are pending. It is decided for the very commit that is made, also where others commit meanwhile.
+	OnKnownID KnownID
 }
+
+// KnownID says what becomes of a draft with an id of its own that the session has. An id of a commit is fs.ErrExist in
+// any case.
+type KnownID int
+
+// The values of Turn.OnKnownID.
+const (
+	// KnownError: the turn is fs.ErrExist, and nothing of it is applied.
+	KnownError KnownID = iota
+
+	// KnownIgnore: the draft is not stored again, and Receipt.IDs names it. The next draft grows from the entry that is
+	// known, unless it names another parent. So a batch may be sent again, from whichever host. A turn of which all
+	// entries are known, that has no Key and leaves the document as it is, commits nothing, whatever it was made on: its
+	// receipt is Repeated, and names the newest commit of the handle.
+	KnownIgnore
+
+	// KnownAmend: an amendment of the entry is stored. It is not there yet: errors.ErrUnsupported.
+	KnownAmend
+)
 
 // Receipt says what a commit did. Of Rebase and Claim it is the receipt of the last commit that they made, with the
 // entries of all of them.
@@ -65,9 +88,11 @@ type Receipt struct {
 	Bytes    int      // size of the checkpoint or of the append
 	IO       backend.IO
 
-	IDs      []string // of Turn.Entries, in order; with Repeated those of the first time
-	Repeated bool     // Turn.Key was known: this is the receipt of the first time, and nothing was applied now
-	Pending  int      // with Repeated: entries appended before the call that are still pending; else 0
+	IDs []string // of Turn.Entries, in order; with Repeated those of the first time
+	// Turn.Key was known: this is the receipt of the first time, and nothing was applied now. Or all entries were known,
+	// and there was nothing else: see KnownIgnore
+	Repeated bool
+	Pending  int // with Repeated: entries appended before the call that are still pending; else 0
 }
 
 // Change is one commit as Watch yields it, with the entries that it made durable.
@@ -122,7 +147,10 @@ func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 func (t Turn) options() (o session.Commit, err error) {
 	o = session.Commit{
 		Reason: t.Reason, Key: t.Key, Edit: &session.Edit{}, Turn: true, Entries: t.Entries,
-		Base: t.Base,
+		Base: t.Base, OnKnown: session.OnKnown(t.OnKnownID),
+	}
+	if t.OnKnownID < KnownError || t.OnKnownID > KnownAmend {
+		return o, fmt.Errorf("OnKnownID is %d: want KnownError, KnownIgnore or KnownAmend", t.OnKnownID)
 	}
 	if o.Edit.State, err = marshal("state", t.State); err != nil {
 		return o, err

@@ -21,10 +21,12 @@ type batch struct {
 	from  origin       // from which the next kept line grows
 	waits bool         // it puts the head elsewhere: Append waits for its outcome
 
-	pend  []*Entry // the entries that were pending when it was composed, and that no line has yet
-	lines []*sentLine
-	turns []*turn // all that it decides
-	later []*turn // navigations and siblings: after everything else
+	pend   []*Entry // the entries that were pending when it was composed, and that no line has yet
+	lines  []*sentLine
+	turns  []*turn           // all that it decides
+	byID   map[string]*Entry // entries of the lines before mapped
+	mapped int
+	later  []*turn // navigations and siblings: after everything else
 }
 
 // sentLine is a commit line of a request.
@@ -85,7 +87,9 @@ func (b *batch) turn(t *turn) {
 	t.twin, t.line = b.sameKey(t), nil
 	switch {
 	case t.known != nil && b.grown(t):
-		t.lost = b.line(nil, b.restStep(), append(b.take(t.upto), t.step.Entries...))
+		if t.lost = b.decideIDs(t); t.lost == nil {
+			t.lost = b.line(nil, b.restStep(), append(b.take(t.upto), t.own()...))
+		}
 		return
 	case t.known != nil || t.lost != nil:
 		return
@@ -96,6 +100,16 @@ func (b *batch) turn(t *turn) {
 		t.twin, t.lost = nil, b.j.notApplied("commit", ErrKeyReused)
 		return
 	case t.twin != nil: // others' entries that were appended before it are stored all the same
+		if ents := b.take(t.upto); len(ents) > 0 {
+			t.lost = b.line(nil, b.restStep(), ents)
+		}
+		return
+	case b.refused(t):
+		return
+	case b.nothing(t): // others' entries that were appended before it are stored all the same
+		if t.idle = true; t.kept {
+			return // Rebase stores what else is pending
+		}
 		if ents := b.take(t.upto); len(ents) > 0 {
 			t.lost = b.line(nil, b.restStep(), ents)
 		}
@@ -123,9 +137,17 @@ func (b *batch) turn(t *turn) {
 	}
 	pend := b.pend
 	ents := b.take(t.upto)
-	if err := b.line(t, t.step, append(ents, t.step.Entries...)); err != nil {
+	if err := b.line(t, t.step, append(ents, t.own()...)); err != nil {
 		b.pend, t.lost = pend, b.j.notApplied("commit", err)
 	}
+}
+
+// refused decides what of a turn the session has, and reports whether it is refused for that.
+func (b *batch) refused(t *turn) bool {
+	if err := b.decideIDs(t); err != nil {
+		t.lost = b.j.notApplied("commit", err)
+	}
+	return t.lost != nil
 }
 
 // grown reports whether something pending grows from entries of a turn that was in doubt. They are stored then,
@@ -206,7 +228,10 @@ func (b *batch) navigations() {
 			t.lost = withdrawn(conflict(b.Next))
 			continue
 		}
-		if err := b.put(t, t.step, t.step.Entries, originOf(b.Next), false); err != nil {
+		if b.refused(t) {
+			continue
+		}
+		if err := b.put(t, t.step, t.own(), originOf(b.Next), false); err != nil {
 			t.lost = b.j.notApplied("commit", err)
 			continue
 		}
@@ -216,7 +241,7 @@ func (b *batch) navigations() {
 // siblings composes anchored turns beside the session's line, each where it was made.
 func (b *batch) siblings() {
 	for _, t := range b.later {
-		if t.step.Anchor != nil {
+		if t.step.Anchor != nil && !b.refused(t) {
 			b.sibling(t)
 		}
 	}
@@ -228,7 +253,7 @@ func (b *batch) sibling(t *turn) origin {
 	ord, err := b.ordinal(a.At.Settled())
 	from := origin{ord: ord, entry: a.At.ID, branch: a.Branch, doc: a.Doc, json: a.JSON}
 	if err == nil {
-		err = b.put(t, t.step, t.step.Entries, from, true)
+		err = b.put(t, t.step, t.own(), from, true)
 	}
 	if err != nil {
 		t.lost = b.j.notApplied("commit", err)

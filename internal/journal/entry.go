@@ -19,13 +19,16 @@ type Entry struct {
 	Parent Place       // where it grows: given by its maker, asked for by At
 	Blobs  []blob.Blob // images that left the line
 
-	Aside    bool // the head does not move to it
-	Chosen   bool // its parent was named by the caller: it may be anywhere in the tree
-	Deferred bool // a commit that was deferred took it; guarded by Journal.mu
+	Aside    bool   // the head does not move to it
+	Chosen   bool   // its parent was named by the caller: it may be anywhere in the tree
+	Named    bool   // its id was chosen by the caller: the session may have it
+	Instead  *Entry // of a step with Ignore: stored in its place, if the session has its id; nil = nothing is
+	Deferred bool   // a commit that was deferred took it; guarded by Journal.mu
 
 	ord   atomic.Int64          // ordinal + 1; 0 = not durable
 	at    atomic.Pointer[Place] // Parent, once the handle has the entry
 	stage stage                 // guarded by Journal.mu
+	skip  bool                  // the session has its id: the leader's, while it composes
 	own   bool                  // it is in the list for readers only: its turn carries it
 	pos   uint64                // its number in this handle's appends
 }
@@ -64,6 +67,9 @@ func (e *Entry) take() {
 		at := e.Parent
 		e.at.Store(&at)
 		e.Parent = Place{}
+	}
+	if e.Instead != nil {
+		e.Instead.take()
 	}
 }
 

@@ -148,6 +148,9 @@ func (j *Journal) holdOwn(t *turn) {
 		return
 	}
 	for _, e := range t.step.Entries {
+		if _, known := t.skipped[e]; known {
+			continue
+		}
 		e.pos, e.stage, e.own = j.pos, inDoubt, true
 		j.pos++
 		j.list = append(j.list, e)

@@ -141,10 +141,12 @@ func (j *Journal) compose(ctx context.Context, op *operation, p plan) (*batch, e
 		}
 	}
 	for _, t := range turns {
-		if t.known, t.lost = nil, nil; t.step.Key == "" { // what a batch in doubt said of it does not count
-			continue
+		t.known, t.lost = nil, nil // what a batch in doubt said of it does not count
+		err := j.lookUp(ctx, p.base, t)
+		if err == nil {
+			err = j.lookUpIDs(ctx, p.base, t)
 		}
-		if err := j.lookUp(ctx, p.base, t); err != nil {
+		if err != nil {
 			return b, j.notApplied("commit", err)
 		}
 	}
@@ -389,9 +391,7 @@ func (l *sentLine) result(st *state.State) Result {
 		r.Kept = l.rec.Kept
 	}
 	if l.turn != nil {
-		for _, e := range l.turn.step.Entries {
-			r.IDs = append(r.IDs, e.ID)
-		}
+		r.IDs = l.turn.step.ids()
 	}
 	return r
 }
@@ -417,6 +417,11 @@ func (j *Journal) settled(op *operation, b *batch, p plan, st *state.State) {
 		j.broken, j.limbo, j.doubts = nil, nil, nil
 	}
 	for _, t := range b.turns {
+		for e, ord := range t.skipped {
+			if t.lost == nil {
+				e.store(ord)
+			}
+		}
 		if t.line == nil { // it is repeated, or lost: its entries go with it
 			for _, e := range t.step.Entries {
 				if e.own && e.stage != durable {
@@ -463,6 +468,8 @@ func (b *batch) resultOf(t *turn, next *state.State) (Result, error) {
 		r := src.known.result(next, b.j.pendingBefore(t.upto))
 		r.Kept = cmp.Or(r.Kept, b.keptBefore(t.upto))
 		return r, nil
+	case src.idle:
+		return b.nothingApplied(src, next), nil
 	case src.line == nil:
 		return Result{}, src.lost
 	}

@@ -24,18 +24,21 @@ type turn struct {
 	joined *turn // a turn that was sent or had failed, with the same key: it gets that one's answer
 	twin   *turn // the same, within a batch
 
-	kept   bool      // it failed, and Rebase knows it
-	found  *sentLine // it was in doubt, and is in the history
-	known  *keyed    // its key is in the history
-	lost   error     // why it has no line in the batch: returned when the batch is decided
-	line   *sentLine // that carries it, once it was composed
-	tried  string    // id of the line that carried it last
-	later  Result    // what it became in the end; guarded by Journal.mu
-	result Result    // with err: stand when done is closed
-	err    error
-	done   chan struct{}
-	lead   chan struct{} // receives the lead
-	over   bool          // done is closed; guarded by Journal.mu
+	kept    bool                     // it failed, and Rebase knows it
+	found   *sentLine                // it was in doubt, and is in the history
+	known   *keyed                   // its key is in the history
+	lost    error                    // why it has no line in the batch: returned when the batch is decided
+	stored  map[string]store.KnownID // entries of it that the base has, by id
+	skipped map[*Entry]uint64        // that the batch leaves out, with the ordinals of those that are known
+	idle    bool                     // that is all of it: nothing is stored
+	line    *sentLine                // that carries it, once it was composed
+	tried   string                   // id of the line that carried it last
+	later   Result                   // what it became in the end; guarded by Journal.mu
+	result  Result                   // with err: stand when done is closed
+	err     error
+	done    chan struct{}
+	lead    chan struct{} // receives the lead
+	over    bool          // done is closed; guarded by Journal.mu
 }
 
 func newTurn(ctx context.Context, step *Step) *turn {

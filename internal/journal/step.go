@@ -21,9 +21,12 @@ type Step struct {
 
 	// Entries belong to the step: they are stored with it or withdrawn with it.
 	Entries []*Entry
-	Anchor  *Anchor // what Entries were made on, and must still be in force; nil = anything
-	Head    *Place  // where the head is afterwards; nil = at the last entry that moves it, or where it was
-	Branch  string  // the branch that the head is on afterwards; "" = as before
+	// Ignore: of Entries those whose ids the session has are not stored. Else they are fs.ErrExist.
+	Ignore bool
+	IDs    []string // of all that the caller brought, in order, if that is more than Entries; nil = it is not
+	Anchor *Anchor  // what Entries were made on, and must still be in force; nil = anything
+	Head   *Place   // where the head is afterwards; nil = at the last entry that moves it, or where it was
+	Branch string   // the branch that the head is on afterwards; "" = as before
 
 	// Edit makes the document from the one before; nil = unchanged. It must not keep or change its argument.
 	Edit func(checkpoint.Document) checkpoint.Document

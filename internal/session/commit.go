@@ -24,6 +24,7 @@ type Commit struct {
 
 	Entries []transcript.Draft // that belong to the turn
 	Base    string             // id of the commit that the turn was made on; "" = where the handle is now
+	OnKnown OnKnown
 }
 
 // carries reports whether the commit brings entries of its own, or names what it was made on.
@@ -97,7 +98,7 @@ func omits(from, now *state.State) string {
 // deferTurn keeps a turn in memory, as pi does before the first assistant message. One with an idempotency key is never
 // deferred: only the log remembers keys.
 func (h *Handle) deferTurn(ctx context.Context, o *Commit) (journal.Result, bool, error) {
-	if o.Key != "" || o.Base != "" || !h.deferrable(o.Entries) {
+	if o.Key != "" || o.Base != "" || o.OnKnown != KnownError || !h.deferrable(o.Entries) {
 		return journal.Result{}, false, nil
 	}
 	ids, err := h.Append(ctx, o.Entries, false)
@@ -136,7 +137,7 @@ func (h *Handle) own(ctx context.Context, o *Commit) (w own, err error) {
 			return w, err
 		}
 	}
-	w.known, err = h.parents(ctx, w.drafts)
+	w.known, err = h.parents(ctx, w.drafts, o.OnKnown)
 	if err != nil && o.Key != "" && errors.Is(err, fs.ErrExist) {
 		w.drafts, w.refuse, err = nil, err, nil // they may be those of the first time
 	}
@@ -165,12 +166,16 @@ func (h *Handle) step(ctx context.Context, o Commit) (p *prepared, err error) {
 				At: v.View.Head, Branch: v.State.Summary.Branch, Doc: v.State.Doc, JSON: v.State.DocJSON,
 			}
 		}
-		p.step.Entries, err = h.build(brought.drafts, p.step.Anchor.At, brought.known, h.j.Pending)
+		p.step.Ignore = o.OnKnown != KnownError
+		p.step.Entries, p.step.IDs, err = h.build(brought.drafts, p.step.Anchor.At, brought.known, h.j.Pending)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range p.step.Entries {
 			h.j.HoldBlobs(e.Blobs)
+			if e.Instead != nil {
+				h.j.HoldBlobs(e.Instead.Blobs)
+			}
 		}
 	}
 	if v.window() == nil {
@@ -178,7 +183,7 @@ func (h *Handle) step(ctx context.Context, o Commit) (p *prepared, err error) {
 	}
 	edit := v.held.then(o.Edit)
 	if v.items != nil || v.unsaved {
-		edit = edit.then(&Edit{context: withOwn(v.encodeItems(), p.step.Entries), setContext: true})
+		edit = edit.then(&Edit{context: v.encodeItems(), own: p.step.Entries, setContext: true})
 	}
 	if edit.changes() {
 		p.step.Edit = edit.apply
@@ -189,8 +194,9 @@ func (h *Handle) step(ctx context.Context, o Commit) (p *prepared, err error) {
 
 // withOwn adds the entries of a turn to an explicit context.
 func withOwn(items []transcript.Item, own []*journal.Entry) []transcript.Item {
+	items = slices.Clip(items)
 	for _, e := range own {
-		if items != nil && Speaks(e.Head.Type) {
+		if items != nil && Speaks(e.Head.Type) && !e.Skipped() {
 			items = append(items, transcript.Item{Entry: e.ID})
 		}
 	}
@@ -327,6 +333,7 @@ type Edit struct {
 	Docs           map[string][]byte // by name, the same of each
 
 	context    []transcript.Item
+	own        []*journal.Entry // of the turn: what is stored of them goes with context
 	setContext bool
 }
 
@@ -354,7 +361,7 @@ func (e *Edit) then(f *Edit) *Edit {
 		}
 	}
 	if f.setContext {
-		sum.context, sum.setContext = f.context, true
+		sum.context, sum.own, sum.setContext = f.context, f.own, true
 	}
 	return &sum
 }
@@ -395,7 +402,7 @@ func (e *Edit) apply(d checkpoint.Document) checkpoint.Document {
 		d.Docs = withDocs(d.Docs, e.Docs)
 	}
 	if e.setContext {
-		d.Context = e.context
+		d.Context = withOwn(e.context, e.own)
 	}
 	return d
 }

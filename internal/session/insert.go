@@ -63,7 +63,7 @@ func (h *Handle) insert(
 	ctx context.Context, drafts []transcript.Draft, aside bool,
 ) (added []*journal.Entry, err error) {
 	for range insertTries {
-		known, err := h.parents(ctx, drafts)
+		known, err := h.parents(ctx, drafts, KnownError)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (h *Handle) insert(
 				if known.at != nil && known.at != st {
 					return nil, errStale
 				}
-				added, err = h.build(drafts, head, known, find)
+				added, _, err = h.build(drafts, head, known, find)
 				for _, e := range added {
 					e.Aside = aside
 				}
@@ -90,19 +90,21 @@ var errStale = errors.New("the session has moved on")
 
 // places are the places of the parents that drafts name.
 type places struct {
-	by map[string]journal.Place
-	at *state.State // in which ids were seen to be free; nil = none was looked for
+	by     map[string]journal.Place
+	at     *state.State // in which ids were seen to be free; nil = none was looked for
+	policy OnKnown
 }
 
 // names reports whether a draft names itself or a parent.
 func names(d transcript.Draft) bool { return d.Raw != nil || d.ID != "" || d.Parent != "" }
 
-// parents looks at everything that drafts name: their own ids must be free, their parents must exist.
-func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft) (places, error) {
+// parents looks at everything that drafts name: their own ids must be free, unless they may be known, and their parents
+// must exist.
+func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft, policy OnKnown) (places, error) {
 	if !slices.ContainsFunc(drafts, names) {
-		return places{}, nil
+		return places{policy: policy}, nil
 	}
-	known, own := places{by: map[string]journal.Place{}}, map[string]bool{}
+	known, own := places{by: map[string]journal.Place{}, policy: policy}, map[string]bool{}
 	for i := range drafts {
 		id, parent := drafts[i].ID, drafts[i].Parent
 		if drafts[i].Raw != nil {
@@ -112,14 +114,15 @@ func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft) (places
 			}
 			id, parent = l.ID, l.ParentID
 		}
-		if id != "" {
+		if id != "" && policy == KnownError {
 			st, err := h.free(ctx, id)
 			if err != nil {
 				return known, err
 			}
-			if known.at = st; own[id] {
-				return known, exists(id)
-			}
+			known.at = st
+		}
+		if own[id] && id != "" && policy != KnownIgnore {
+			return known, exists(id)
 		}
 		if parent != "" && !own[parent] {
 			at, err := h.Locate(ctx, parent)
@@ -138,33 +141,36 @@ func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft) (places
 
 // free refuses an id that a durable entry has. It returns the state in which it looked.
 func (h *Handle) free(ctx context.Context, id string) (*state.State, error) {
-	h.trees.mu.Lock()
-	defer h.trees.mu.Unlock()
 	st := h.State()
-	if err := h.readTree(ctx, st); err != nil {
+	known, err := h.j.Known(ctx, st, []string{id})
+	if err != nil {
 		return nil, err
 	}
-	if h.trees.b.Has(id) {
+	if _, ok := known[id]; ok {
 		return nil, exists(id)
 	}
 	return st, nil
 }
 
-// build makes entries of drafts. The first grows from at, each from the one before, unless it says otherwise. It runs
-// under the journal's lock, or h.mu.
+// build makes entries of drafts. The first grows from at, each from the one before, unless it says otherwise. ids are
+// those of all drafts: with KnownIgnore, one that is pending has no second entry. It runs under the journal's lock, or
+// h.mu.
 func (h *Handle) build(
 	drafts []transcript.Draft, at journal.Place, known places, find func(id string) *journal.Entry,
-) ([]*journal.Entry, error) {
-	b := builder{o: &h.o, at: at, known: known.by, find: find, entries: make([]*journal.Entry, 0, len(drafts))}
+) (entries []*journal.Entry, ids []string, err error) {
+	b := builder{
+		o: &h.o, at: at, known: known.by, policy: known.policy, find: find,
+		entries: make([]*journal.Entry, 0, len(drafts)),
+	}
 	if slices.ContainsFunc(drafts, names) {
 		b.fresh = make(map[string]*journal.Entry, len(drafts))
 	}
 	for i := range drafts {
 		if err := b.add(&drafts[i]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return b.entries, nil
+	return b.entries, b.ids, nil
 }
 
 // builder makes entries of drafts.
@@ -172,12 +178,51 @@ type builder struct {
 	o       *Options
 	at      journal.Place            // where the next draft grows unless it says otherwise
 	known   map[string]journal.Place // places of named parents
+	policy  OnKnown
 	find    func(id string) *journal.Entry
+	ids     []string
 	fresh   map[string]*journal.Entry // drafts of this call by id; nil where none names anything
 	entries []*journal.Entry
 }
 
 func (b *builder) add(d *transcript.Draft) error {
+	e, err := b.entry(d)
+	if err != nil {
+		return err
+	}
+	b.ids = append(b.ids, e.ID)
+	if e.Named = d.Raw != nil || d.ID != ""; e.Named {
+		if o := b.pending(e.ID); o != nil {
+			if b.policy != KnownIgnore {
+				return exists(e.ID)
+			}
+			b.at = journal.PlaceAt(o)
+			return nil
+		}
+		if b.policy == KnownAmend {
+			if e.Instead, err = b.instead(*d, e.ID); err != nil {
+				return err
+			}
+		}
+	}
+	if b.fresh != nil {
+		b.fresh[e.ID] = e
+	}
+	b.entries = append(b.entries, e)
+	b.at = journal.PlaceAt(e)
+	return nil
+}
+
+// pending returns the entry with an id that the handle has and that is not durable, a draft of the same call included.
+func (b *builder) pending(id string) *journal.Entry {
+	if e := b.fresh[id]; e != nil {
+		return e
+	}
+	return b.find(id)
+}
+
+// entry makes the entry of a draft.
+func (b *builder) entry(d *transcript.Draft) (*journal.Entry, error) {
 	now, e := b.o.Journal.Now(), &journal.Entry{Parent: b.at}
 	id := d.ID
 	if d.Raw == nil {
@@ -187,20 +232,20 @@ func (b *builder) add(d *transcript.Draft) error {
 		if id == "" {
 			var err error
 			if id, err = transcript.NewID(now, b.o.Journal.Rand); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
 	l, err := d.Parsed(id, e.Parent.ID, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if e.Raw, e.Blobs = blob.Externalise(l.Raw); len(e.Raw) > EntryMax {
-		return LimitError("entry", EntryMax, len(e.Raw))
+		return nil, LimitError("entry", EntryMax, len(e.Raw))
 	}
 	if e.Head = l; !bytes.Equal(e.Raw, l.Raw) {
 		if e.Head, err = transcript.ParseLine(e.Raw); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if e.ID = e.Head.ID; d.Raw != nil {
@@ -210,15 +255,7 @@ func (b *builder) add(d *transcript.Draft) error {
 			e.Parent.ID = e.Head.ParentID
 		}
 	}
-	if (d.Raw != nil || d.ID != "") && b.find(e.ID) != nil {
-		return exists(e.ID)
-	}
-	if b.fresh != nil {
-		b.fresh[e.ID] = e
-	}
-	b.entries = append(b.entries, e)
-	b.at = journal.PlaceAt(e)
-	return nil
+	return e, nil
 }
 
 // parent returns the place of a named parent, which may be a draft of the same call.

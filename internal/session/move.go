@@ -170,11 +170,11 @@ func (h *Handle) grow(
 	if err != nil {
 		return nil, err
 	}
-	known, err := h.parents(ctx, drafts)
+	known, err := h.parents(ctx, drafts, KnownError)
 	if err != nil {
 		return nil, err
 	}
-	if mv.added, err = h.build(drafts, mv.at, known, h.j.Pending); err != nil {
+	if mv.added, _, err = h.build(drafts, mv.at, known, h.j.Pending); err != nil {
 		return nil, err
 	}
 	doc := *mv.doc

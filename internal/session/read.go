@@ -196,6 +196,9 @@ func (h *Handle) Locate(ctx context.Context, id string) (journal.Place, error) {
 	if found {
 		return at, nil
 	}
+	if at, err := h.durable(ctx, id); err != nil || at.ID != "" {
+		return at, err
+	}
 	m, err := h.Moment(ctx)
 	if err != nil {
 		return journal.Place{}, err

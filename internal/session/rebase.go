@@ -56,6 +56,7 @@ func (h *Handle) Reload(ctx context.Context) error {
 	if err := h.j.Reload(ctx); err != nil {
 		return err
 	}
+	h.j.ForgetIDs()
 	h.look(func(v *view) {
 		v.held, v.unsaved = nil, false
 		v.settle()
