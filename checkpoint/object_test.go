@@ -79,7 +79,7 @@ func TestObjectRoundTrip(t *testing.T) {
 		"meta":       described,
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
 		"keys": keyedObject(), "meta-changed": changedObject(),
-		"keys": keyedObject(), "ids": indexedObject(),
+		"ids": indexedObject(),
 	} {
 		p := mustEncode(t, o)
 		if !bytes.Equal(p, mustEncode(t, o)) {
