@@ -89,7 +89,7 @@ var table = []edge{
 	{dir: "internal/gc", ours: join(pure, storage, log, "internal/check")},
 	{dir: "internal/repair", ours: join(pure, storage, log, "internal/journal/...", "internal/check")},
 	{dir: "", ours: join(pure, storage, log, rooms, "internal/casprobe", "internal/listing", "internal/check",
-		"internal/gc", "internal/repair"), ext: []string{uuid}},
+		"internal/gc", "internal/repair", "internal/parallel", "internal/rawjson"), ext: []string{uuid}},
 
 	{dir: "internal/message", ours: []string{"internal/rawjson"}},
 	{dir: "export", ours: join(pure, "", "internal/message", "manager"), ext: []string{goldmark, humane}},

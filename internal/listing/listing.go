@@ -311,6 +311,24 @@ func names(ctx context.Context, b backend.Backend) (ids []string, err error) {
 	return ids, nil
 }
 
+// IDs returns the ids of all sessions, ascending, deleted ones among them: two listings, and no object is read.
+func IDs(ctx context.Context, b backend.Backend) ([]string, error) {
+	all, err := checkpoints(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := names(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range all {
+		id, _ := layout.Unescape(info.Key[len(layout.Checkpoints):])
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
 // written returns when a segment of a session was written last; the zero time: it has none, and is no session.
 func written(ctx context.Context, b backend.Backend, id string) (last time.Time, err error) {
 	prefix := layout.SessionPrefix(id) + layout.Transcript
