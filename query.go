@@ -62,6 +62,8 @@ type Match struct {
 // twice, and passes over no entry that was there when the first page was read. A cursor is good for the same options,
 // but for Limit.
 //
+// Entries are as they were stored: amendments are entries of their own here, and nothing is hidden.
+//
 // A session that is damaged does not end the query: it is a result with Err, which Limit does not count. Deleted ones
 // are passed over. Results are yielded as they are read, from at most 8 sessions at once.
 //
