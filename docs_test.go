@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -181,7 +182,7 @@ func TestDocsLimits(t *testing.T) {
 		refused := func(what string, limit, value int64, change obj) {
 			t.Helper()
 			_, err := s.Commit(ctx, coppice.Turn{State: state{Turns: 99}, Docs: change})
-			var le *checkpoint.LimitError
+			var le *codec.LimitError
 			if !errors.As(err, &le) || !errors.Is(err, backend.ErrTooLarge) || le.What != what || le.Limit != limit ||
 				le.Value != value {
 				t.Errorf("got %v, want %s %d over %d", err, what, value, limit)

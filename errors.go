@@ -136,7 +136,7 @@ func fail(op, id string, err error) error {
 	if is != nil {
 		e.Err = &sentinel{is, err}
 	}
-	if limit, ok := errors.AsType[*checkpoint.LimitError](err); ok {
+	if limit, ok := errors.AsType[*codec.LimitError](err); ok {
 		e.Object, e.Err = limit.What, &sentinel{[]error{backend.ErrTooLarge}, err}
 	}
 	for _, h := range hints {

@@ -28,7 +28,7 @@ type Turn struct {
 	// as a summary. A value is anything that encoding/json takes; nil, or a name that is absent = unchanged,
 	// json.RawMessage("null") removes. They are stored, restored and in conflict as the state is. A name is 1 to 128 of
 	// [A-Za-z0-9._:/-]. A document has at most 64 KiB, a session at most 64, and 256 KiB together with their names:
-	// else backend.ErrTooLarge, a *checkpoint.LimitError, and nothing was applied.
+	// else backend.ErrTooLarge, a *codec.LimitError, and nothing was applied.
 	Docs map[string]any
 
 	// Key makes the turn idempotent, at most 256 bytes. The session remembers the keys of its last 1,024 commits

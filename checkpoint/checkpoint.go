@@ -9,7 +9,7 @@
 //  2. Detected. A flipped bit, a cut or a foreign key in a commit line, a prelude or an object never
 //     reads as something else: it reads as "not ours", or as an error that wraps one of codec's (I10).
 //  3. Bounded. Sizes, counts and depths are checked before memory is taken for them (I15). A limit that
-//     is passed is a *LimitError with the limit and the value.
+//     is passed is a *codec.LimitError with the limit and the value.
 //
 // A session's log is a sequence of lines. Most are entries; a [Record] is the line that makes those
 // before it durable as one step, and a [Prelude] opens a segment and carries the key of its commit
@@ -46,10 +46,6 @@ const (
 	PreludeFormat = 1 // version of the prelude and commit lines that this package writes and reads
 )
 
-// LimitError says that something is larger than it may be. Nothing was written. Its fields are What, the
-// thing to make smaller, and Limit and Value.
-type LimitError = canon.LimitError
-
 // MakePatch looks for an RFC 6902 patch that turns one encoded document into another. ok is true only
 // if ApplyPatch was seen to give to byte for byte from (patch, sorted), and the patch is at most half
 // as long as to; otherwise the document has to go whole. Equal documents give the patch [].
@@ -58,7 +54,7 @@ func MakePatch(from, to []byte) (text []byte, sorted, ok bool) { return patch.Ma
 // ApplyPatch applies an RFC 6902 patch to an encoded document. With sorted, every object of the result
 // that is where from has an object with its members in ascending order of their names gets that
 // order too: a patch can only add members at the end. The input is checked before any library sees it,
-// and no input makes it panic. Errors wrap codec.ErrFormat or are a *LimitError. Whether the result is
+// and no input makes it panic. Errors wrap codec.ErrFormat or are a *codec.LimitError. Whether the result is
 // the right one is for the caller to tell, by Record.DocCRC.
 func ApplyPatch(from, text []byte, sorted bool) ([]byte, error) {
 	return patch.Apply(from, text, sorted)

@@ -24,8 +24,8 @@ type Document struct {
 //
 // Fields that are nil, zero or empty are absent. Docs come in ascending order of their names, at most MaxDocs of at
 // most MaxDoc bytes each and MaxDocsTotal together. State, Manager, Docs and messages keep their bytes, white space
-// apart, so equal documents give equal bytes. Errors: a *LimitError (MaxState, MaxDepth, those of Docs), or one that
-// wraps codec.ErrFormat for what is no JSON.
+// apart, so equal documents give equal bytes. Errors: a *codec.LimitError (MaxState, MaxDepth, those of Docs), or one
+// that wraps codec.ErrFormat for what is no JSON.
 func (d Document) Encode() ([]byte, error) {
 	size := 96 + len(d.State) + len(d.Manager) + len(d.Branch)
 	for _, it := range d.Context {

@@ -62,12 +62,12 @@ func TestDocumentRefuses(t *testing.T) {
 	tests := []struct {
 		name  string
 		doc   Document
-		limit *LimitError
+		limit *codec.LimitError
 	}{
-		{"state size", Document{State: big}, &LimitError{What: "state", Limit: 4194304, Value: 4194305}},
-		{"manager size", Document{Manager: big}, &LimitError{What: "manager", Limit: 4194304, Value: 4194305}},
-		{"depth", Document{State: deep}, &LimitError{What: "nesting of JSON", Limit: 512, Value: 513}},
-		{"depth of a message", Document{Context: []transcript.Item{{Message: deep}}}, &LimitError{What: "nesting of JSON", Limit: 512, Value: 513}},
+		{"state size", Document{State: big}, &codec.LimitError{What: "state", Limit: 4194304, Value: 4194305}},
+		{"manager size", Document{Manager: big}, &codec.LimitError{What: "manager", Limit: 4194304, Value: 4194305}},
+		{"depth", Document{State: deep}, &codec.LimitError{What: "nesting of JSON", Limit: 512, Value: 513}},
+		{"depth of a message", Document{Context: []transcript.Item{{Message: deep}}}, &codec.LimitError{What: "nesting of JSON", Limit: 512, Value: 513}},
 		{"no JSON", Document{State: raw("{")}, nil},
 		{"two values", Document{State: raw("1 2")}, nil},
 		{"empty item", Document{Context: []transcript.Item{{}}}, nil},
@@ -75,7 +75,7 @@ func TestDocumentRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := tt.doc.Encode()
-		var limit *LimitError
+		var limit *codec.LimitError
 		switch {
 		case tt.limit == nil && !errors.Is(err, codec.ErrFormat):
 			t.Errorf("%s: %v", tt.name, err)

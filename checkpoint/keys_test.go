@@ -126,7 +126,7 @@ func TestDecodeKeysRefuses(t *testing.T) {
 			t.Errorf("%s: %d keys, %v", name, len(keys), err)
 		}
 	}
-	var limit *LimitError
+	var limit *codec.LimitError
 	if _, err := decodeKeys(make([]byte, maxKeyBytes+1)); !errors.As(err, &limit) || limit.Limit != maxKeyBytes {
 		t.Errorf("more than 16 KiB: %v", err)
 	}

@@ -114,14 +114,14 @@ func ascending(ords []uint64) bool {
 }
 
 // Encode packs o into one container: a summary that is readable within the first 4 KiB, and a
-// compressed body. Errors are a *LimitError, which for MaxObject and MaxBody names the largest part,
+// compressed body. Errors are a *codec.LimitError, which for MaxObject and MaxBody names the largest part,
 // or wrap codec.ErrFormat where o contradicts itself.
 func (o *Object) Encode() ([]byte, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	if total, largest := o.weigh(); total > MaxBody {
-		return nil, &LimitError{
+		return nil, &codec.LimitError{
 			What: "checkpoint (largest part: " + largest.String() + ")", Limit: MaxBody,
 			Value: int64(total),
 		}
@@ -143,7 +143,7 @@ func (o *Object) Encode() ([]byte, error) {
 	}
 	if len(p) > MaxObject {
 		_, largest := o.weigh()
-		return nil, &LimitError{
+		return nil, &codec.LimitError{
 			What: "checkpoint (largest part: " + largest.String() + ")", Limit: MaxObject,
 			Value: int64(len(p)),
 		}
@@ -267,7 +267,7 @@ func (o *Object) checkIDs() error {
 }
 
 // DecodeObject reads what Encode wrote, of either kind. Everything is checked: checksums, sizes before
-// allocation (MaxObject, MaxBody), counts, references. Errors wrap one of codec's or are a *LimitError.
+// allocation (MaxObject, MaxBody), counts, references. Errors wrap one of codec's or are a *codec.LimitError.
 // Lines and blobs of the result share memory; treat them as immutable.
 func DecodeObject(p []byte) (*Object, error) {
 	if err := canon.AtMost("checkpoint", len(p), MaxObject); err != nil {

@@ -206,7 +206,7 @@ func TestObjectDamage(t *testing.T) {
 }
 
 func isCodecError(err error) bool {
-	var limit *LimitError
+	var limit *codec.LimitError
 	return errors.Is(err, codec.ErrFormat) || errors.Is(err, codec.ErrChecksum) || errors.Is(err, codec.ErrLimit) ||
 		errors.Is(err, codec.ErrVersion) || errors.As(err, &limit)
 }
@@ -269,7 +269,7 @@ func TestObjectLimits(t *testing.T) {
 		o := testObject()
 		tt.edit(o)
 		_, err := o.Encode()
-		var limit *LimitError
+		var limit *codec.LimitError
 		if !errors.As(err, &limit) || limit.Limit != tt.limit || tt.value != 0 && limit.Value != tt.value || !strings.HasPrefix(limit.What, tt.what) {
 			t.Errorf("%s: %v", name, err)
 			continue

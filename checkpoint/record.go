@@ -129,7 +129,7 @@ func keyed(key uint64, line []byte) uint32 {
 // AppendLine adds the line of r to dst, without a newline, and returns dst and the Self of the line.
 // since are the bytes after the newline of the commit line before (or of the prelude), whose Self is
 // prevSelf (see Covers); it may be a part of dst. Len, CRC and Self of r are computed, not read. Errors
-// wrap codec.ErrFormat or are a *LimitError; dst is then returned as it was.
+// wrap codec.ErrFormat or are a *codec.LimitError; dst is then returned as it was.
 func (r Record) AppendLine(
 	dst []byte, key uint64, prevSelf uint32, since []byte,
 ) (line []byte, self uint32, err error) {

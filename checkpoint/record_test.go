@@ -237,7 +237,7 @@ func TestRecordStrictShape(t *testing.T) {
 			continue
 		}
 		_, ours, err := ParseRecord(reseal(changed), testKey)
-		var limit *LimitError
+		var limit *codec.LimitError
 		if !ours || !errors.Is(err, codec.ErrFormat) && !errors.As(err, &limit) {
 			t.Errorf("%s: ours %v, %v", name, ours, err)
 		}
@@ -273,7 +273,7 @@ func TestAppendLineRefuses(t *testing.T) {
 	}
 	tests := map[string]struct {
 		edit  func(*Record)
-		limit int64 // of a *LimitError; 0 = codec.ErrFormat
+		limit int64 // of a *codec.LimitError; 0 = codec.ErrFormat
 	}{
 		"no id":             {func(r *Record) { r.ID = "" }, 0},
 		"no reason":         {func(r *Record) { r.Reason = "" }, 0},
@@ -301,7 +301,7 @@ func TestAppendLineRefuses(t *testing.T) {
 		if string(got) != "before" {
 			t.Errorf("%s: dst came back as %q", name, got)
 		}
-		var limit *LimitError
+		var limit *codec.LimitError
 		if tt.limit == 0 && !errors.Is(err, codec.ErrFormat) || tt.limit != 0 && (!errors.As(err, &limit) || limit.Limit != tt.limit) {
 			t.Errorf("%s: error %v", name, err)
 		}

@@ -107,7 +107,7 @@ func TestSegmentMapRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var limit *LimitError
+	var limit *codec.LimitError
 	if err := m.Append(testRef(maxLevelRefs)); !errors.As(err, &limit) || limit.Value != maxLevelRefs+1 {
 		t.Errorf("far behind with folding: %v", err)
 	}

@@ -21,6 +21,8 @@
 // concurrent use. Decoders never change their input; several return views of it and say so.
 package codec
 
+import "fmt"
+
 // What the errors of every decoder are, found by errors.Is: each wraps exactly one of them.
 const (
 	// ErrFormat: the bytes are not what they should be; truncated, contradictory, or of another kind.
@@ -32,6 +34,17 @@ const (
 	// ErrVersion: intact, but of a format version that this program does not read.
 	ErrVersion formatError = "unsupported format version"
 )
+
+// LimitError says that a value is larger than it may be, wherever a limit has a name: the state of a document, a branch
+// name, an entry, a checkpoint. Nothing was written.
+type LimitError struct {
+	What         string // "state", "branches", ...: what to make smaller
+	Limit, Value int64  // bytes, or how many
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s: %d is over the limit of %d", e.What, e.Value, e.Limit)
+}
 
 // Kind is the kind of object that a container holds: four bytes in its header, so that no object
 // is ever taken for another kind.

@@ -24,26 +24,23 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// Draft is an entry that is still to be appended.
-type Draft = transcript.Draft
-
 var errNoObject = errors.New("not a JSON object")
 
 // Message makes an entry of any provider's message: a struct, a map or a json.RawMessage. It must marshal
 // to a JSON object, so a string, a slice or a []byte passed by mistake is an error and not a wrong message.
-func Message(v any) Draft {
+func Message(v any) transcript.Draft {
 	raw, err := object(v)
 	if err != nil {
 		return failed("message", fmt.Errorf("%T: %w", v, err))
 	}
 	const field = `{"message":`
 	body := append(append(make([]byte, 0, len(field)+len(raw)+1), field...), raw...)
-	return Draft{Type: "message", Body: append(body, '}')}
+	return transcript.Draft{Type: "message", Body: append(body, '}')}
 }
 
 // Custom makes an entry of the program's own: the model never sees it. kind says what it is; data is any
 // value that marshals, nil = none.
-func Custom(kind string, data any) Draft {
+func Custom(kind string, data any) transcript.Draft {
 	if kind == "" {
 		return failed("custom", errors.New("no kind"))
 	}
@@ -54,11 +51,13 @@ func Custom(kind string, data any) Draft {
 }
 
 // Move makes the entry that puts its session into another working directory; "" = into none.
-func Move(cwd string) Draft { return Custom(transcript.MoveKind, map[string]string{"cwd": cwd}) }
+func Move(cwd string) transcript.Draft {
+	return Custom(transcript.MoveKind, map[string]string{"cwd": cwd})
+}
 
 // CustomMessage makes a message of the program's own that the model does see. content is a string, a
 // []Block, or what else the program's models take; display says whether people see it too.
-func CustomMessage(kind string, content any, display bool) Draft {
+func CustomMessage(kind string, content any, display bool) transcript.Draft {
 	if kind == "" {
 		return failed("custom_message", errors.New("no kind"))
 	}
@@ -72,7 +71,7 @@ func CustomMessage(kind string, content any, display bool) Draft {
 // Compaction makes the entry after which the derived context is the summary, then the entries from
 // firstKept (an id on the same path) on. firstKept "" keeps nothing from before. tokensBefore is the
 // context's size before it, for the record.
-func Compaction(summary, firstKept string, tokensBefore int) Draft {
+func Compaction(summary, firstKept string, tokensBefore int) transcript.Draft {
 	return draft("compaction", struct {
 		Summary   string `json:"summary"`
 		FirstKept string `json:"firstKeptEntryId,omitempty"`
@@ -81,7 +80,7 @@ func Compaction(summary, firstKept string, tokensBefore int) Draft {
 }
 
 // Model makes the entry that says which model speaks from here on.
-func Model(provider, id string) Draft {
+func Model(provider, id string) transcript.Draft {
 	return draft("model_change", struct {
 		Provider string `json:"provider"`
 		ID       string `json:"modelId"`
@@ -89,14 +88,14 @@ func Model(provider, id string) Draft {
 }
 
 // Thinking makes the entry that sets the thinking level: "off", "low", "high", or whatever the models know.
-func Thinking(level string) Draft {
+func Thinking(level string) transcript.Draft {
 	return draft("thinking_level_change", struct {
 		Level string `json:"thinkingLevel"`
 	}{level})
 }
 
 // Title makes the entry that names the session.
-func Title(name string) Draft {
+func Title(name string) transcript.Draft {
 	return draft("session_info", struct {
 		Name string `json:"name"`
 	}{name})
@@ -104,20 +103,20 @@ func Title(name string) Draft {
 
 // Line makes an entry of a whole line of a session file, kept byte for byte. It must be one JSON object
 // with a type and an id, and may end with its newline. The bytes are copied.
-func Line(raw []byte) Draft {
-	return Draft{Raw: append(make([]byte, 0, len(raw)), raw...)}
+func Line(raw []byte) transcript.Draft {
+	return transcript.Draft{Raw: append(make([]byte, 0, len(raw)), raw...)}
 }
 
-func draft(typ string, body any) Draft {
+func draft(typ string, body any) transcript.Draft {
 	raw, err := encode(body)
 	if err != nil {
 		return failed(typ, err)
 	}
-	return Draft{Type: typ, Body: raw}
+	return transcript.Draft{Type: typ, Body: raw}
 }
 
-func failed(typ string, err error) Draft {
-	return Draft{Type: typ, Err: fmt.Errorf("make a %s entry: %w", typ, err)}
+func failed(typ string, err error) transcript.Draft {
+	return transcript.Draft{Type: typ, Err: fmt.Errorf("make a %s entry: %w", typ, err)}
 }
 
 // encode marshals without the escapes of HTML: raw messages within keep their bytes.

@@ -20,7 +20,7 @@ func TestDrafts(t *testing.T) {
 	}
 	tests := []struct {
 		name  string
-		draft entry.Draft
+		draft transcript.Draft
 		typ   string
 		body  string
 	}{
@@ -78,7 +78,7 @@ func TestDrafts(t *testing.T) {
 }
 
 func TestFailuresAreKept(t *testing.T) {
-	for name, d := range map[string]entry.Draft{
+	for name, d := range map[string]transcript.Draft{
 		"a string":          entry.Message("hi"),
 		"bytes":             entry.Message([]byte(`{"role":"user"}`)),
 		"a slice":           entry.Message([]any{1}),
@@ -105,7 +105,7 @@ func TestFailuresAreKept(t *testing.T) {
 
 // What the helpers make, Inspect understands.
 func TestInspectUnderstands(t *testing.T) {
-	inspect := func(d entry.Draft) transcript.Shape {
+	inspect := func(d transcript.Draft) transcript.Shape {
 		t.Helper()
 		line, err := d.Line("id", "", time.Unix(0, 0))
 		if err != nil {
@@ -134,7 +134,7 @@ func TestInspectUnderstands(t *testing.T) {
 }
 
 func TestAssistantStopReason(t *testing.T) {
-	for want, d := range map[string]entry.Draft{
+	for want, d := range map[string]transcript.Draft{
 		`"stopReason":"stop"`:    entry.Assistant("done"),
 		`"stopReason":"toolUse"`: entry.Assistant("", entry.Call("c", "t", nil)),
 	} {

@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // show prints the line that a draft becomes; a session does this in Append.
-func show(d entry.Draft) {
+func show(d transcript.Draft) {
 	line, err := d.Line("id-1", "id-0", time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC))
 	if err != nil {
 		fmt.Println("error:", err)

@@ -3,6 +3,8 @@ package entry
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // Block is one block of a message's content, with pi's fields. Type is "text" (Text), "toolCall" (ID, Name,
@@ -70,7 +72,7 @@ func Image(mimeType string, data []byte) Block {
 }
 
 // User makes a message of the user: text, then more blocks. No text and more blocks: those alone.
-func User(text string, more ...Block) Draft {
+func User(text string, more ...Block) transcript.Draft {
 	var content any = text
 	if len(more) > 0 {
 		content = blocks(text, more)
@@ -87,7 +89,7 @@ const usage = `{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":
 
 // Assistant makes a message of the model: text, then more blocks, calls of tools among them. Its
 // stopReason is "toolUse" if it calls any, else "stop".
-func Assistant(text string, more ...Block) Draft {
+func Assistant(text string, more ...Block) transcript.Draft {
 	stop := "stop"
 	for _, b := range more {
 		if b.Type == "toolCall" {
@@ -104,7 +106,7 @@ func Assistant(text string, more ...Block) Draft {
 
 // ToolResult makes the answer of a tool to one call: text, then more blocks. isError says that the tool
 // failed, and text how.
-func ToolResult(callID, tool, text string, isError bool, more ...Block) Draft {
+func ToolResult(callID, tool, text string, isError bool, more ...Block) transcript.Draft {
 	return Message(struct {
 		Role    string  `json:"role"`
 		CallID  string  `json:"toolCallId"`

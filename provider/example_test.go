@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
 	"github.com/coppice-go/coppice/provider"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // A turn with a provider: the context becomes a request, the response becomes entries.
@@ -22,7 +23,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	drafts := []entry.Draft{
+	drafts := []transcript.Draft{
 		entry.Compaction("They planned a trip to Brest.", "", 90_000), // the context is now one message that no API knows
 		entry.User("When is high water?"),
 	}

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
@@ -331,7 +331,7 @@ func (h *Handle) carry(ctx context.Context, list []transcript.Item) error {
 
 // LimitError refuses what is larger than it may be.
 func LimitError(what string, limit, value int) error {
-	return &checkpoint.LimitError{What: what, Limit: int64(limit), Value: int64(value)}
+	return &codec.LimitError{What: what, Limit: int64(limit), Value: int64(value)}
 }
 
 // exists refuses an id that is taken.

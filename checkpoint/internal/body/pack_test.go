@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/coppice-go/coppice/checkpoint/internal/canon"
 	"github.com/coppice-go/coppice/codec"
 )
 
@@ -50,7 +49,7 @@ func TestUnlist(t *testing.T) {
 		if got, err := Unlist[uint64]("numbers", p, n); err != nil || len(got) != n {
 			t.Errorf("%d: %d, %v", n, len(got), err)
 		}
-		var limit *canon.LimitError
+		var limit *codec.LimitError
 		if _, err := Unlist[uint64]("numbers", p, n-1); n > 0 && (!errors.As(err, &limit) || limit.Value != int64(n)) {
 			t.Errorf("%d, one too many: %v", n, err)
 		}

@@ -27,22 +27,12 @@ const (
 // MaxState is the longest JSON value, in bytes, that a user may have us keep within a document.
 const MaxState = 4 << 20
 
-// LimitError says that something is larger than it may be. Nothing was written.
-type LimitError struct {
-	What         string // "state", "branches", ...: what to make smaller
-	Limit, Value int64
-}
-
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("checkpoint: %s: %d is over the limit of %d", e.What, e.Value, e.Limit)
-}
-
-// AtMost returns a *LimitError if value is above limit.
+// AtMost returns a *codec.LimitError if value is above limit.
 func AtMost(what string, value, limit int) error {
 	if value <= limit {
 		return nil
 	}
-	return &LimitError{What: what, Limit: int64(limit), Value: int64(value)}
+	return &codec.LimitError{What: what, Limit: int64(limit), Value: int64(value)}
 }
 
 // Malformed is the error of everything that cannot be decoded; it wraps codec.ErrFormat.
@@ -65,12 +55,12 @@ type Field struct {
 }
 
 // scan finds the end of the JSON value that starts at p[i], after optional white space. compact reports whether there
-// was no white space in or before it. Above depth limit the error is a *LimitError.
+// was no white space in or before it. Above depth limit the error is a *codec.LimitError.
 func scan(p []byte, i, limit int) (end int, compact bool, err error) {
 	end, compact, err = rawjson.Scan(p, i, limit)
 	switch {
 	case errors.Is(err, rawjson.ErrDepth):
-		return 0, false, &LimitError{What: "nesting of JSON", Limit: int64(limit), Value: int64(limit) + 1}
+		return 0, false, &codec.LimitError{What: "nesting of JSON", Limit: int64(limit), Value: int64(limit) + 1}
 	case err != nil:
 		return 0, false, Malformed("JSON value at byte %d: %v", i, err)
 	}

@@ -57,7 +57,7 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, p []byte) {
 		_, _, err := scan(p, 0, EnvelopeDepth)
-		if _, ok := errors.AsType[*LimitError](err); ok {
+		if _, ok := errors.AsType[*codec.LimitError](err); ok {
 			return
 		}
 		if ok, _ := scanned(p); ok != json.Valid(p) {
@@ -71,7 +71,7 @@ func TestScanDepth(t *testing.T) {
 	if _, _, err := scan(nest(MaxDepth), 0, MaxDepth); err != nil {
 		t.Error(err)
 	}
-	var limit *LimitError
+	var limit *codec.LimitError
 	if _, _, err := scan(nest(MaxDepth+2), 0, MaxDepth); !errors.As(err, &limit) || limit.Limit != MaxDepth ||
 		limit.Value != MaxDepth+1 {
 		t.Errorf("two too deep: %v", err)

@@ -98,7 +98,7 @@ func tryPatch(from, to []byte, a, b *tree, limit int, lcs bool) (patch []byte, s
 // that is where from has an object with its members in ascending order of their names gets that
 // order too: a patch can only add members at the end. The input is checked before any library sees it,
 // copies are limited to canon.MaxState, and no input makes it panic. Errors wrap codec.ErrFormat or are a
-// *LimitError. Whether the result is the right one is for the caller to tell by a checksum.
+// *codec.LimitError. Whether the result is the right one is for the caller to tell by a checksum.
 func Apply(from, patch []byte, sorted bool) ([]byte, error) {
 	out, err := applyPatch(from, patch)
 	if err != nil || !sorted {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-go/coppice/checkpoint/internal/canon"
 	"github.com/coppice-go/coppice/codec"
 )
 
@@ -167,7 +166,7 @@ func TestApplyHostile(t *testing.T) {
 	} {
 		for _, sorted := range []bool{false, true} {
 			out, err := Apply([]byte(doc), []byte(patch), sorted)
-			var limit *canon.LimitError
+			var limit *codec.LimitError
 			if !errors.Is(err, codec.ErrFormat) && !errors.As(err, &limit) {
 				t.Errorf("%s: %v, %.100s", name, err, out)
 			}
@@ -180,7 +179,7 @@ func TestApplyHostile(t *testing.T) {
 	}
 	big := `{"a":[` + strings.Repeat("0,", 30_000) + `0]}`
 	many := `[{"op":"remove","path":"/a/0"}` + strings.Repeat(`,{"op":"remove","path":"/a/0"}`, 29_000) + `]`
-	var limit *canon.LimitError
+	var limit *codec.LimitError
 	if _, err := Apply([]byte(big), []byte(many), false); !errors.As(err, &limit) {
 		t.Errorf("29,001 removals from an array of 30,001: %v", err)
 	}

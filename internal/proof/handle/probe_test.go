@@ -10,6 +10,7 @@ import (
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // probe finds out which calls the engine supports, and for which pairs of calls the second waits for a mutex
@@ -34,7 +35,7 @@ func probe(t *testing.T) engine {
 	}
 	_, h := open(false)
 	ctx := context.Background()
-	if _, err = h.s.Commit(ctx, coppice.Turn{Entries: []entry.Draft{entry.User("probe")}}); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err = h.s.Commit(ctx, coppice.Turn{Entries: []transcript.Draft{entry.User("probe")}}); !errors.Is(err, errors.ErrUnsupported) {
 		e.Supported += "E"
 	}
 	if _, err = h.s.Commit(ctx, coppice.Turn{Base: b[kind{}].commit}); !errors.Is(err, errors.ErrUnsupported) {
