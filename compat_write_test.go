@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -350,7 +351,7 @@ func (l *compatLife) torn(dir string) {
 		Now: clockAt(time.Date(2026, 11, 23, 7, 0, 0, 0, time.UTC)), Rand: rand.NewChaCha8([32]byte{77}), Writer: "compat:2",
 	})
 	s := open(l.t, dies, compatTorn)
-	first := must(s.Tree(bg))(l.t).Path(s.Head().Entry)[0].ID
+	first := slices.Collect(must(s.Tree(bg))(l.t).Path(s.Head().Entry))[0].ID
 	say(l.t, s, "u3", "a3")
 	must(s.Commit(bg, coppice.Turn{State: state{Turns: 3}, Key: "job-3"}))(l.t)
 	must(s.Branch(bg, first, &coppice.BranchOptions{Name: "again"}))(l.t)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/coppice-go/coppice"
 	_ "github.com/coppice-go/coppice/backend/local"
@@ -59,8 +60,44 @@ func ExampleSession_Edit() {
 	r, _ := s.Commit(ctx, coppice.Turn{State: map[string]any{"asked": 2}})
 
 	tree, _ := s.Tree(ctx)
-	versions, at := tree.Siblings(tree.Path(r.Entry)[0].ID)
-	fmt.Printf("version %d of %d\n", at+1, len(versions))
+	for first := range tree.Path(r.Entry) {
+		versions, at := tree.Siblings(first.ID)
+		fmt.Printf("version %d of %d\n", at+1, len(versions))
+		break
+	}
 	// Output:
 	// version 2 of 2
+}
+
+// A chat page: the newest messages first, then those before them, then down again.
+func ExampleSession_Page() {
+	ctx := context.Background()
+	store, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	s, _ := store.OpenOrCreate(ctx, "harbour", nil)
+	for i := range 5 {
+		s.Append(ctx, entry.User(fmt.Sprint("question ", i)))
+	}
+	var seen string
+	show := func(p coppice.Page) {
+		var texts []string
+		for e, err := range s.Page(ctx, p) {
+			if err != nil {
+				panic(err)
+			}
+			m, _ := e.Message()
+			texts, seen = append(texts, m.Text()), e.ID
+		}
+		fmt.Println(strings.Join(texts, ", "))
+	}
+	show(coppice.Page{Reverse: true, Limit: 2})
+	show(coppice.Page{Reverse: true, Limit: 2, After: seen})
+	show(coppice.Page{Limit: 10, After: seen})
+	// Output:
+	// question 4, question 3
+	// question 2, question 1
+	// question 2, question 3, question 4
 }

@@ -73,7 +73,7 @@ func lookups(want []string) map[string]func(s *coppice.Session) error {
 			if err != nil {
 				return err
 			}
-			if path := tree.Path(tree.Head()); len(path) != len(want) {
+			if path := slices.Collect(tree.Path(tree.Head())); len(path) != len(want) {
 				return fmt.Errorf("a path of %d entries", len(path))
 			}
 			return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,7 +58,7 @@ func TestReadYourWrites(t *testing.T) {
 		same(t, "head", s.Head().Entry, id[1])
 		same(t, "seq", s.Head().Seq, 1)
 		tree := must(s.Tree(bg))(t)
-		same(t, "tree", len(tree.Path(id[1])), 3)
+		same(t, "tree", len(slices.Collect(tree.Path(id[1]))), 3)
 		same(t, "entries", len(collect(t, s.Entries(bg))), 3)
 		path := ids(collect(t, s.Path(bg, "")))
 		same(t, "path", path[:2], []string{id[1], id[0]})
@@ -92,7 +93,7 @@ func TestAppendWhileCommitFlies(t *testing.T) {
 	same(t, "context in mid-flight", texts(t, s), "u1 a1 u2")
 	same(t, "state in mid-flight", stateOf(t, s), state{Turns: 1})
 	tree := must(s.Tree(bg))(t)
-	same(t, "tree in mid-flight", len(tree.Path(tree.Head())), 3)
+	same(t, "tree in mid-flight", len(slices.Collect(tree.Path(tree.Head()))), 3)
 	close(release)
 	r := <-done
 	same(t, "entries of the first", r.Entries, 1)

@@ -145,7 +145,7 @@ func TestRollbackToTheStart(t *testing.T) {
 			same(t, "context", texts(t, h), "")
 			same(t, "path", len(collect(t, h.Path(bg, ""))), 0)
 			tree := must(h.Tree(bg))(t)
-			same(t, "on the path", len(tree.Path(tree.Head())), 0)
+			same(t, "on the path", len(slices.Collect(tree.Path(tree.Head()))), 0)
 		}
 		say(t, s, "u1b")
 		commit(t, s, nil)

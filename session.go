@@ -205,7 +205,7 @@ func (s *Session) Originals(ctx context.Context, ids ...string) iter.Seq2[transc
 }
 
 // Path returns the entries from one (its id or a unique prefix; "" = the head) towards the root. It leaves out those
-// that are hidden.
+// that are hidden, and reads ahead at most 512 entries or 4 MiB. Page reads in both directions.
 func (s *Session) Path(ctx context.Context, from string) iter.Seq2[transcript.Entry, error] {
 	return iterate(ctx, s, "path", func(yield func(transcript.Entry, error) bool) error {
 		return s.h.ReadPath(ctx, from, yield)

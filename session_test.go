@@ -2,6 +2,7 @@ package coppice_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/coppice-go/coppice"
@@ -29,7 +30,7 @@ func TestResume(t *testing.T) {
 		same(t, "head", again.Head(), r2.Head)
 		same(t, "title", again.Info().Title+again.Info().Cwd, "t/w")
 		tree := must(again.Tree(bg))(t)
-		same(t, "path", len(tree.Path(tree.Head())), 3)
+		same(t, "path", len(slices.Collect(tree.Path(tree.Head()))), 3)
 		ok(t, again.Close())
 	})
 }

@@ -100,6 +100,13 @@ func (v *View) Path(ctx context.Context) iter.Seq2[transcript.Entry, error] {
 	})
 }
 
+// Page returns a page of the path to the view's head: as Session.Page, where To "" is that head. All is an error.
+func (v *View) Page(ctx context.Context, p Page) iter.Seq2[transcript.Entry, error] {
+	return iterate(ctx, v.s, "page", func(yield func(transcript.Entry, error) bool) error {
+		return v.v.Page(ctx, session.Page(p), yield)
+	})
+}
+
 // Diff returns the differences between this view, A, and another of the same session, B.
 func (v *View) Diff(ctx context.Context, to *View) (checkpoint.Diff, error) {
 	if to == nil {

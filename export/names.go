@@ -2,7 +2,7 @@ package export
 
 import (
 	"fmt"
-	"slices"
+	"iter"
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/message"
@@ -35,7 +35,7 @@ func (f *forest) name(t *transcript.Tree) names {
 	for _, b := range branches {
 		head := b.Head
 		if _, ok := up.parent[head]; !ok {
-			head = up.nearest(t.Path(b.Head))
+			head = up.nearest(t.Up(b.Head))
 		}
 		if head == "" {
 			continue // it is empty
@@ -74,9 +74,9 @@ func (f *forest) climb() *climber {
 	return c
 }
 
-// nearest is the last entry of a path that is shown; "" = none is.
-func (c *climber) nearest(path []transcript.Node) string {
-	for _, n := range slices.Backward(path) {
+// nearest is the first entry of a way up that is shown; "" = none is.
+func (c *climber) nearest(up iter.Seq[transcript.Node]) string {
+	for n := range up {
 		if _, ok := c.parent[n.ID]; ok {
 			return n.ID
 		}

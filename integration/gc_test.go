@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -297,7 +298,7 @@ func TestReadersOfAnOldMap(t *testing.T) {
 				if err != nil {
 					return 0, err
 				}
-				return len(tree.Path(tree.Head())), nil
+				return len(slices.Collect(tree.Path(tree.Head()))), nil
 			},
 		}
 		readers := map[string]*coppice.Session{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/message"
@@ -86,7 +87,7 @@ func Before(ctx context.Context, s *coppice.Session, message string) (e transcri
 	}
 	e.ParentID = ""
 	if up, ok := t.Parent(e.Ordinal); ok {
-		e.ParentID = t.NodeAt(up).ID
+		e.ParentID = t.ID(up)
 	}
 	return e, text, nil
 }
@@ -138,7 +139,7 @@ func (m *Manager) plan(ctx context.Context, target string, o *Navigation) (*Plan
 		p.To = ""
 		if ord, err := t.Ordinal(e.ID); err == nil {
 			if up, ok := t.Parent(ord); ok {
-				p.To = t.NodeAt(up).ID
+				p.To = t.ID(up)
 			}
 		}
 	}
@@ -161,17 +162,17 @@ func leave(t *transcript.Tree, from, to string) (ancestor string, left []string)
 	if from == "" {
 		return "", nil
 	}
-	theirs := map[uint64]bool{}
-	for _, n := range t.Path(to) {
-		theirs[n.Ordinal] = true
-	}
-	for _, n := range t.Path(from) {
-		if theirs[n.Ordinal] {
-			ancestor, left = n.ID, nil
-			continue
+	target, err := t.Ordinal(to)
+	for n := range t.Up(from) {
+		if depth, ok := t.Depth(n.Ordinal); ok && err == nil {
+			if at, ok := t.Ancestor(target, depth); ok && at == n.Ordinal {
+				ancestor = n.ID
+				break
+			}
 		}
 		left = append(left, n.ID)
 	}
+	slices.Reverse(left)
 	return ancestor, left
 }
 

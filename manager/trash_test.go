@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +87,7 @@ func TestWhatIsRestoredIsWhatWasDeleted(t *testing.T) {
 		t.Errorf("state %s, manager %s", doc.State, doc.Manager)
 	}
 	tree := testutil.Must(s.Tree(bg))(t)
-	if n, _ := tree.Node(tree.Path(head)[0].ID); n.Label != "start" {
+	if n, _ := tree.Node(slices.Collect(tree.Path(head))[0].ID); n.Label != "start" {
 		t.Errorf("label %q", n.Label)
 	}
 	testutil.Must(s.Switch(bg, "try"))(t)

@@ -167,7 +167,7 @@ func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string,
 	if err != nil {
 		return 0, &unreadableError{err}
 	}
-	if at.n > 0 && at.next > 0 && (at.next > int64(t.Len()) || t.NodeAt(uint64(at.next-1)).ID != at.last) {
+	if at.n > 0 && at.next > 0 && (at.next > int64(t.Len()) || t.ID(uint64(at.next-1)) != at.last) {
 		if err := u.x.remove(ctx, s.ID()); err != nil { // another past: the store was put back, say
 			return 0, err
 		}

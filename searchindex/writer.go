@@ -87,7 +87,7 @@ var errRaced = errors.New("the index changed meanwhile")
 // flush writes the batch. whole: the session is up to date with it.
 func (w *writer) flush(ctx context.Context, whole bool) error {
 	if n := int64(w.tree.Len()); whole && n > 0 {
-		w.place.next, w.place.last = n, w.tree.NodeAt(uint64(n-1)).ID
+		w.place.next, w.place.last = n, w.tree.ID(uint64(n-1))
 	}
 	err := w.x.write(ctx, func(tx *sql.Tx) error { return w.write(ctx, tx, whole) })
 	w.rows, w.runs, w.bytes, w.from = w.rows[:0], w.runs[:0], 0, w.place.next

@@ -4,9 +4,8 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/coppice-go/coppice/codec"
 )
 
 // Tree is the tree of a session at one moment: columns over packed skeletons, no bodies. It never
@@ -41,8 +40,16 @@ type Tree struct {
 	readyOnce sync.Once
 	fixed     []uint32       // parents put right; nil = they are right as they stand
 	odd       DiagnosticList // what was put right
-	headOrd   uint32
-	onPath    []uint64 // a bit for each entry from the head to its root
+
+	headOnce sync.Once
+	headOrd  uint32 // noRow = there is none
+	pathOnce sync.Once
+	onPath   atomic.Pointer[[]uint64] // a bit for each entry from the head to its root, for passes
+
+	shared    *climb
+	climbOnce sync.Once
+	depth     []uint32
+	jump      []uint32
 
 	linksOnce sync.Once
 	starts    []uint32 // starts[p]..starts[p+1] are the places of p's children in kids; roots at p = n
@@ -98,6 +105,40 @@ func (t *Tree) NodeAt(ordinal uint64) Node {
 	return t.node(uint32(ordinal))
 }
 
+// ID returns the id of the row with this ordinal, a commit too; "" if there is none.
+func (t *Tree) ID(ordinal uint64) string {
+	if ordinal >= uint64(t.n) {
+		return ""
+	}
+	return t.id(uint32(ordinal))
+}
+
+// Kind returns type and role of the row with this ordinal as it was appended, a commit too; "" if there is none.
+func (t *Tree) Kind(ordinal uint64) (typ, role string) {
+	if ordinal >= uint64(t.n) {
+		return "", ""
+	}
+	c, k := t.at(uint32(ordinal))
+	return c.kind(k)
+}
+
+// Size returns the bytes of the line of the row with this ordinal as it was appended, a commit too; 0 if there is none.
+func (t *Tree) Size(ordinal uint64) int {
+	if ordinal >= uint64(t.n) {
+		return 0
+	}
+	c, k := t.at(uint32(ordinal))
+	if c.sk == nil {
+		return int(c.rows[k].Size)
+	}
+	return int(c.sk.Size(k))
+}
+
+// IsCommit reports whether the row with this ordinal is a commit, and no entry.
+func (t *Tree) IsCommit(ordinal uint64) bool {
+	return ordinal < uint64(t.n) && t.class(uint32(ordinal))&classCommit != 0
+}
+
 // Parent returns the ordinal of an entry's parent. false: it is a root, or there is no such entry.
 func (t *Tree) Parent(ordinal uint64) (uint64, bool) {
 	if ordinal >= uint64(t.n) {
@@ -113,7 +154,7 @@ func (t *Tree) Parent(ordinal uint64) (uint64, bool) {
 // yielded is a forest by itself. A filter that does not exist shows nothing.
 func (t *Tree) Nodes(f Filter) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
-		t.ready()
+		pass := t.newPass()
 		var nearest []uint32 // the nearest entry on the way up that is shown, itself included
 		if f != FilterAll {
 			nearest = make([]uint32, t.n)
@@ -131,28 +172,11 @@ func (t *Tree) Nodes(f Filter) iter.Seq[Node] {
 			if !shown {
 				continue
 			}
-			n := t.node(i)
-			n.ParentID = t.id(p)
-			if !yield(n) {
+			if !yield(pass.node(i, p)) {
 				return
 			}
 		}
 	}
-}
-
-// Path returns the entries from the root to leaf, leaf included.
-func (t *Tree) Path(leaf string) []Node {
-	i, err := t.find(leaf)
-	if err != nil {
-		return nil
-	}
-	t.ready()
-	var path []uint32
-	for ; i != noRow; i = t.parent(i) {
-		path = append(path, i)
-	}
-	slices.Reverse(path)
-	return t.nodes(path)
 }
 
 // Children returns the entries whose parent this is, oldest first, see SortByTime; of "" the roots.
@@ -181,31 +205,6 @@ func (t *Tree) nodes(list []uint32) []Node {
 		nodes[k] = t.node(i)
 	}
 	return nodes
-}
-
-func (t *Tree) node(i uint32) Node {
-	t.ready()
-	r := t.row(i)
-	n := Node{
-		ID: r.ID, ParentID: t.id(t.parent(i)), Type: r.Type, Role: r.Role, Preview: r.Preview, Label: t.label(i),
-		Ordinal: uint64(i), Size: int(r.Size), OnPath: t.isOnPath(i),
-	}
-	if r.Time != 0 {
-		n.Time = time.UnixMilli(r.Time).UTC()
-	}
-	if r.Flags&codec.FlagAmend != 0 {
-		n.Role = "" // it is that of the amended entry
-	}
-	t.amendNode(i, &n)
-	return n
-}
-
-func (t *Tree) id(i uint32) string {
-	if i == noRow {
-		return ""
-	}
-	c, k := t.at(i)
-	return string(c.appendID(nil, k))
 }
 
 func (t *Tree) class(i uint32) class {

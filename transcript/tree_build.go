@@ -50,10 +50,11 @@ type TreeBuilder struct {
 	noted     notes
 	irregular bool // a parent that comes later, or a commit as a parent
 	ids       *idIndex
+	shared    *climb
 }
 
 // NewTreeBuilder returns a builder without rows.
-func NewTreeBuilder() *TreeBuilder { return &TreeBuilder{ids: newIDIndex()} }
+func NewTreeBuilder() *TreeBuilder { return &TreeBuilder{ids: newIDIndex(), shared: &climb{}} }
 
 // Len is the number of rows: the ordinal of the next one.
 func (b *TreeBuilder) Len() int { return len(b.parents) }
@@ -139,13 +140,13 @@ func ordinalOf(parent int64) uint32 {
 func (b *TreeBuilder) Tree(head string, branches []Branch, pending []codec.Row) *Tree {
 	n := len(b.parents)
 	t := &Tree{
-		head: head, branches: slices.Clone(branches), headOrd: noRow,
+		head: head, branches: slices.Clone(branches),
 		chunks: slices.Clip(b.chunks), tail: chunk{first: uint32(n - len(b.rows)), rows: slices.Clip(b.rows)},
 		pending: chunk{first: uint32(n), rows: slices.Clone(pending[:min(len(pending), int(noRow)-1-n)])},
 		parents: slices.Clip(b.parents), classes: slices.Clip(b.classes), labels: slices.Clip(b.labels),
 		amends: slices.Clip(b.amends),
 		noted:  notes{rows: slices.Clip(b.noted.rows), more: b.noted.more}, irregular: b.irregular,
-		ids: b.ids, committed: uint32(n),
+		ids: b.ids, shared: b.shared, committed: uint32(n),
 	}
 	t.n = uint32(n + len(t.pending.rows))
 	if len(t.pending.rows) > 0 {

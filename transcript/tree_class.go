@@ -85,7 +85,7 @@ func (t *Tree) shows(f Filter, i uint32) bool {
 	case FilterDefault, "":
 		return c&classHidden == 0
 	case FilterNoTools:
-		return c&(classHidden|classResult) == 0 && (c&classCalls == 0 || i == t.headOrd)
+		return c&(classHidden|classResult) == 0 && (c&classCalls == 0 || i == t.headRow())
 	case FilterUserOnly:
 		return c&classUser != 0
 	case FilterLabeledOnly:

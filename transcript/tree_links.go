@@ -21,37 +21,11 @@ func (t *Tree) parent(i uint32) uint32 {
 	return t.named(i)
 }
 
-// ready puts parents right where they need it, and marks the way from the head to its root.
+// ready puts parents right where they need it.
 func (t *Tree) ready() {
-	t.readyOnce.Do(func() {
-		if t.irregular {
-			t.fixParents()
-		}
-		if t.head == "" {
-			return
-		}
-		// The head is nearly always among the last: no need of an index then.
-		const near = 64
-		i, ok := noRow, false
-		if len(t.pending.rows) == 0 {
-			i, ok = t.lookBack([]byte(t.head), near)
-		}
-		if !ok {
-			i, ok = t.lookup(t.head)
-		}
-		if !ok {
-			return
-		}
-		t.headOrd = i
-		t.onPath = make([]uint64, t.n/64+1)
-		for ; i != noRow; i = t.parent(i) {
-			t.onPath[i/64] |= 1 << (i % 64)
-		}
-	})
-}
-
-func (t *Tree) isOnPath(i uint32) bool {
-	return t.onPath != nil && t.onPath[i/64]>>(i%64)&1 == 1
+	if t.irregular {
+		t.readyOnce.Do(t.fixParents)
+	}
 }
 
 // fixParents copies the parents, cuts each circle at its first entry, and passes over commits: what grew

@@ -185,7 +185,7 @@ func TestTreeAnyParents(t *testing.T) {
 			seen[n.Ordinal] = true
 			tree.Newest(n.ID)
 			tree.Siblings(n.ID)
-			if p := tree.Path(n.ID); p[len(p)-1].ID != n.ID || p[0].ParentID != "" {
+			if p := slices.Collect(tree.Path(n.ID)); p[len(p)-1].ID != n.ID || p[0].ParentID != "" {
 				rt.Fatalf("path of %s: %s", n.ID, forest(p))
 			}
 		}

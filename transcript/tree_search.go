@@ -10,9 +10,9 @@ import (
 func (t *Tree) Search(text string) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		t.ready()
-		q := newQuery(text)
+		q, p := newQuery(text), t.newPass()
 		for i := range t.topDown() {
-			if t.class(i)&classCommit == 0 && t.holds(i, q, "") && !yield(t.node(i)) {
+			if t.class(i)&classCommit == 0 && t.holds(i, q, "") && !yield(p.node(i, t.parent(i))) {
 				return
 			}
 		}
@@ -36,11 +36,12 @@ func (t *Tree) SearchIn(text string, whole iter.Seq2[Entry, error]) iter.Seq2[No
 				found[i/64] |= 1 << (i % 64)
 			}
 		}
+		p := t.newPass()
 		for i := range t.topDown() {
 			if t.class(i)&classCommit != 0 || found[i/64]>>(i%64)&1 == 0 && !t.holds(i, q, "") {
 				continue
 			}
-			if !yield(t.node(i), nil) {
+			if !yield(p.node(i, t.parent(i)), nil) {
 				return
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -84,18 +85,8 @@ func page(w http.ResponseWriter, r *http.Request, s *coppice.Session) error {
 	if err != nil {
 		return err
 	}
-	path := tree.Path(tree.Head())
-	path = path[max(0, len(path)-shown):]
-	if len(path) == 0 {
-		reply(w, []Message{})
-		return nil
-	}
-	ids := make([]string, len(path))
-	for i, n := range path {
-		ids[i] = n.ID
-	}
-	messages := make([]Message, 0, len(path))
-	for e, err := range s.Entries(r.Context(), ids...) {
+	messages := make([]Message, 0, shown)
+	for e, err := range s.Page(r.Context(), coppice.Page{Reverse: true, Limit: shown}) {
 		if err != nil {
 			return err
 		}
@@ -107,6 +98,7 @@ func page(w http.ResponseWriter, r *http.Request, s *coppice.Session) error {
 		n, _ := tree.Node(e.ID)
 		messages = append(messages, Message{e.ID, m.Role, m.Text(), n.Label, at + 1, len(versions)})
 	}
+	slices.Reverse(messages)
 	reply(w, messages)
 	return nil
 }

@@ -91,7 +91,7 @@ func (c *cli) onPath(ctx context.Context, s *coppice.Session, last int) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range t.Path(t.Head()) {
+	for n := range t.Path(t.Head()) {
 		ids = append(ids, n.ID)
 	}
 	return ids, nil

@@ -172,7 +172,7 @@ func (c *cli) treeJSON(t *transcript.Tree, f transcript.Filter, keep func(transc
 func headOf(t *transcript.Tree, shown func(ordinal uint64) bool) treeHead {
 	at := map[string]*string{}
 	for ordinal, marks := range view.Marks(t, shown) {
-		id := t.NodeAt(ordinal).ID
+		id := t.ID(ordinal)
 		for _, m := range marks {
 			if m.Entry != id {
 				at[m.Branch] = &id

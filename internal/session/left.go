@@ -44,15 +44,7 @@ func (m *Moment) passes(from, place journal.Place) bool {
 	}
 	ord, ok := m.Ordinal(from)
 	at, known := m.Ordinal(place)
-	if !ok || !known {
-		return false
-	}
-	for up := range m.Up(ord) {
-		if up == at {
-			return true
-		}
-	}
-	return false
+	return ok && known && m.above(at, ord)
 }
 
 // freshName returns the first of base, base-2, base-3 and so on that names no branch, and is not another name that is

@@ -234,8 +234,8 @@ func rootCommit(m *Moment) (uint64, bool) {
 		if _, ok := m.Tree.Parent(ord - 1); ok {
 			continue
 		}
-		if c, ok := m.Tree.CommitOn(ord - 1); ok && c == ord-1 {
-			return c, true
+		if m.Tree.IsCommit(ord - 1) {
+			return ord - 1, true
 		}
 	}
 	return 0, false
@@ -259,7 +259,7 @@ func branchAt(m *Moment, at journal.Place) string {
 		return now
 	}
 	for up := range m.Up(ord) {
-		if name, ok := names[m.Tree.NodeAt(up).ID]; ok {
+		if name, ok := names[m.Tree.ID(up)]; ok {
 			return name
 		}
 	}
@@ -330,7 +330,7 @@ func (h *Handle) Switch(ctx context.Context, entryOrBranch string) (journal.Resu
 		if err != nil {
 			return nil, err
 		}
-		leaf, ok := m.Tree.Newest(m.Tree.NodeAt(ord).ID)
+		leaf, ok := m.Tree.Newest(m.Tree.ID(ord))
 		if !ok {
 			return nil, Missing("entry", entryOrBranch)
 		}

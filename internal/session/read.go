@@ -141,7 +141,7 @@ func (m *Moment) Place(ord uint64) journal.Place {
 	if ord >= m.State.Next {
 		return journal.PlaceAt(m.open[ord-m.State.Next])
 	}
-	return journal.Place{ID: m.Tree.NodeAt(ord).ID, Ord: int64(ord)}
+	return journal.Place{ID: m.Tree.ID(ord), Ord: int64(ord)}
 }
 
 // Ordinal is that of a place in the tree; false = before every root.
@@ -165,9 +165,6 @@ func (m *Moment) Find(id string) (uint64, error) {
 		return 0, fmt.Errorf("%w: %w", err, fs.ErrNotExist)
 	case err != nil:
 		return 0, err
-	}
-	if c, ok := m.Tree.CommitOn(ord); ok && c == ord {
-		return 0, fmt.Errorf("%s is a commit, not an entry: %w", id, fs.ErrNotExist)
 	}
 	return ord, nil
 }
@@ -348,15 +345,24 @@ func (m *Moment) Stored() *Moment {
 }
 
 const (
-	readFirst = 32  // entries that are read at first
-	readMost  = 512 // and at most at once, after doubling
+	readFirst = 32      // entries that are read at first, of a caller who does not say how many are wanted
+	readMost  = 512     // and at most at once, after doubling
+	readBytes = 4 << 20 // and so many bytes of lines, but for the last one
 )
 
-// Read yields entries by ordinal, in the order given, images put back.
+// Read yields entries by ordinal, in the order given, images put back. It reads ahead of the caller at most readMost
+// entries, or readBytes.
 func (h *Handle) Read(
 	ctx context.Context, m *Moment, ords iter.Seq[uint64], yield func(transcript.Entry, error) bool,
 ) error {
-	size := readFirst
+	return h.read(ctx, m, ords, readFirst, yield)
+}
+
+// read is Read, of so many entries at first.
+func (h *Handle) read(
+	ctx context.Context, m *Moment, ords iter.Seq[uint64], size int, yield func(transcript.Entry, error) bool,
+) error {
+	bytes := 0
 	chunk := make([]uint64, 0, size)
 	flush := func() error {
 		entries, err := h.Bodies(ctx, m, chunk)
@@ -371,11 +377,12 @@ func (h *Handle) Read(
 				return ErrStop
 			}
 		}
-		chunk, size = chunk[:0], min(2*size, readMost)
+		chunk, size, bytes = chunk[:0], min(2*size, readMost), 0
 		return nil
 	}
 	for ord := range ords {
-		if chunk = append(chunk, ord); len(chunk) == size {
+		bytes += m.Tree.Size(ord)
+		if chunk = append(chunk, ord); len(chunk) == size || bytes >= readBytes {
 			if err := flush(); err != nil {
 				return err
 			}

@@ -281,7 +281,7 @@ func (v *View) Diff(ctx context.Context, to *View) (d checkpoint.Diff, err error
 	}
 	a, b := paths[0], paths[1]
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		d.Base = then[0].Tree.NodeAt(a[0]).ID
+		d.Base = then[0].Tree.ID(a[0])
 		a, b = a[1:], b[1:]
 	}
 	collect := func(m *Moment, ords []uint64, into *[]transcript.Entry) error {

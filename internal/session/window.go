@@ -132,7 +132,7 @@ func (h *Handle) keptFrom(ctx context.Context, m *Moment, path []uint64, p trans
 		return 0, nil // there the type of an entry does not determine what ends a context
 	}
 	for i := len(path) - 1; i >= 0; i-- {
-		if m.Tree.NodeAt(path[i]).Type != "compaction" {
+		if typ, _ := m.Tree.Kind(path[i]); typ != "compaction" {
 			continue
 		}
 		entries, err := h.Bodies(ctx, m, path[i:i+1])
@@ -147,7 +147,7 @@ func (h *Handle) keptFrom(ctx context.Context, m *Moment, path []uint64, p trans
 			return 0, nil
 		}
 		for k := i - 1; k >= 0; k-- {
-			if id := m.Tree.NodeAt(path[k]).ID; id == kept.Pi || id == kept.Operator {
+			if id := m.Tree.ID(path[k]); id == kept.Pi || id == kept.Operator {
 				return k, nil
 			}
 		}

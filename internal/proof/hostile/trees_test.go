@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	coppice "github.com/coppice-go/coppice"
@@ -127,7 +128,7 @@ func hugeTrees(a *attack) {
 			a.must(err)
 			last := fmt.Sprintf("m%d", n-1)
 			versions, at := t.Siblings(last)
-			path := len(t.Path(last))
+			path := len(slices.Collect(t.Path(last)))
 			want := map[string][3]int{"a chain": {1, 0, n}, "a fan": {n - 1, n - 2, 2}, "roots": {n, n - 1, 1}}[name]
 			if got := [3]int{len(versions), at, path}; got != want {
 				a.broken("%s of %d: versions, place and path are %v, want %v", name, n, got, want)
