@@ -247,10 +247,9 @@ func (s *Skeleton) previewColumn() (*previewText, error) {
 	t := &previewText{text: string(raw)}
 	if len(raw) > 0 {
 		t.ends = make([]uint32, 0, s.n)
-		for i, b := range raw {
-			if b == '\n' {
-				t.ends = append(t.ends, uint32(i))
-			}
+		for at := 0; at < len(raw); at++ { // the last byte is a line feed
+			at += bytes.IndexByte(raw[at:], '\n')
+			t.ends = append(t.ends, uint32(at))
 		}
 	}
 	w := weak.Make(t)

@@ -96,19 +96,34 @@ func (s *Skeleton) Target(i int) string {
 
 // Preview returns the preview of row i. A column of previews that cannot be decoded, which
 // Verify reports, reads as empty.
-func (s *Skeleton) Preview(i int) string {
+func (s *Skeleton) Preview(i int) string { return s.Previews().At(i) }
+
+// Previews are the decoded previews of a skeleton. Whoever holds them keeps them in memory: at most 85 bytes a row.
+type Previews struct{ t *previewText }
+
+// Previews returns the previews of all rows, for a pass over many of them. Those that cannot be decoded, which
+// Verify reports, read as empty.
+func (s *Skeleton) Previews() Previews {
 	if s.previewsRaw == 0 || s.unreadable.Load() {
-		return ""
+		return Previews{}
 	}
 	t, err := s.previewColumn()
 	if err != nil {
+		return Previews{}
+	}
+	return Previews{t}
+}
+
+// At returns the preview of row i.
+func (p Previews) At(i int) string {
+	if p.t == nil {
 		return ""
 	}
 	start := uint32(0)
 	if i > 0 {
-		start = t.ends[i-1] + 1
+		start = p.t.ends[i-1] + 1
 	}
-	return t.text[start:t.ends[i]]
+	return p.t.text[start:p.t.ends[i]]
 }
 
 // Row returns row i whole: a convenience that allocates.
