@@ -22,6 +22,7 @@ import (
 type pageModel struct {
 	ids    []string
 	parent []int
+	hidden map[string]bool
 	head   string
 }
 
@@ -60,6 +61,9 @@ func (m *pageModel) page(p coppice.Page) ([]string, bool) {
 		}
 		list = list[i:]
 	}
+	if !p.All { // there they come, with their heads only
+		list = slices.DeleteFunc(list, func(id string) bool { return m.hidden[id] })
+	}
 	if p.Limit > 0 {
 		list = list[:min(len(list), p.Limit)]
 	}
@@ -71,7 +75,7 @@ func (m *pageModel) page(p coppice.Page) ([]string, bool) {
 func drawImport(t *rapid.T) (raw string, m *pageModel) {
 	n := rapid.IntRange(0, 30).Draw(t, "imported")
 	lines := []string{header}
-	m = &pageModel{}
+	m = &pageModel{hidden: map[string]bool{}}
 	for i := range n {
 		p := i - 1
 		if rapid.IntRange(0, 3).Draw(t, "elsewhere") == 0 {
@@ -104,14 +108,17 @@ func drawImport(t *rapid.T) (raw string, m *pageModel) {
 // write appends, commits and branches at random, in session and model.
 func (m *pageModel) write(t *rapid.T, tb testing.TB, s *coppice.Session) {
 	for range rapid.IntRange(0, 12).Draw(t, "steps") {
-		switch step := rapid.IntRange(0, 5).Draw(t, "step"); {
+		switch step := rapid.IntRange(0, 6).Draw(t, "step"); {
 		case step <= 2:
 			id := must(s.Append(bg, entry.User("more")))(tb)[0]
 			m.ids, m.parent = append(m.ids, id), append(m.parent, slices.Index(m.ids, m.head))
 			m.head = id
 		case step == 3:
 			must(s.Commit(bg, coppice.Turn{}))(tb)
-		case len(m.ids) > 0:
+		case len(m.ids) == 0:
+		case step == 4:
+			m.hide(tb, s, rapid.SampledFrom(m.ids).Draw(t, "hide"))
+		default:
 			at := rapid.SampledFrom(append([]string{""}, m.ids...)).Draw(t, "at")
 			must(s.Branch(bg, at, nil))(tb)
 			m.head = at
@@ -120,6 +127,18 @@ func (m *pageModel) write(t *rapid.T, tb testing.TB, s *coppice.Session) {
 			t.Fatalf("head %s, want %s", got, m.head)
 		}
 	}
+}
+
+// hide hides an entry: the amendment is an entry itself, on which nothing grows.
+func (m *pageModel) hide(tb testing.TB, s *coppice.Session, id string) {
+	if must(s.Entry(bg, id))(tb).Type != "message" || m.hidden[id] {
+		return
+	}
+	must(s.Hide(bg, id))(tb)
+	m.hidden[id] = true
+	entries := collect(tb, s.Entries(bg))
+	last := entries[len(entries)-1]
+	m.ids, m.parent = append(m.ids, last.ID), append(m.parent, slices.Index(m.ids, last.ParentID))
 }
 
 // drawPage draws a page that is valid, or begins at an entry that is not in its order.
@@ -139,7 +158,7 @@ func (m *pageModel) drawPage(t *rapid.T) coppice.Page {
 }
 
 // Every page of every session is that of an obvious model: all orders, starts, ends and limits, on a session with an
-// import, branches and pending entries, and as another handle reads it.
+// import, branches, hidden and pending entries, and as another handle reads it.
 func TestPageAgainstModel(t *testing.T) {
 	for _, name := range []string{"append", "replace"} {
 		t.Run(name, func(t *testing.T) {
