@@ -31,6 +31,7 @@ import (
 // Limits. Where a size is meant, it is in bytes.
 const (
 	MaxState    = canon.MaxState // 4 MiB: state, and likewise manager, of one document
+	MaxPartial  = 256 << 10      // partial output of one document, without white space
 	MaxDepth    = canon.MaxDepth // 512: nesting of the JSON in a document
 	MaxName     = 256            // a branch name, writer or idempotency key
 	MaxBranches = 1024           // names of one session; unnamed leaves are free

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -16,18 +17,20 @@ type Document struct {
 	Branch         string
 	Settings       transcript.Settings
 	Docs           map[string]json.RawMessage // small documents by name; never empty, nil = none
+	Partial        json.RawMessage // what an assistant has streamed of an answer that no turn holds yet; nil = none
 }
 
 // Encode writes d as one line of JSON without white space:
 //
-//	{"state":..,"manager":..,"context":[{"entry":".."},{"message":{..}}],"branch":"..","settings":{..},"docs":{"name":..}}
+//	{"state":..,"manager":..,"context":[{"entry":".."},{"message":{..}}],"branch":"..","settings":{..},
+//	"docs":{"name":..},"partial":..}
 //
 // Fields that are nil, zero or empty are absent. Docs come in ascending order of their names, at most MaxDocs of at
-// most MaxDoc bytes each and MaxDocsTotal together. State, Manager, Docs and messages keep their bytes, white space
-// apart, so equal documents give equal bytes. Errors: a *codec.LimitError (MaxState, MaxDepth, those of Docs), or one
-// that wraps codec.ErrFormat for what is no JSON.
+// most MaxDoc bytes each and MaxDocsTotal together. State, Manager, Docs, Partial and messages keep their bytes, white
+// space apart, so equal documents give equal bytes. Errors: a *codec.LimitError (MaxState, MaxPartial, MaxDepth,
+// those of Docs), or one that wraps codec.ErrFormat for what is no JSON.
 func (d Document) Encode() ([]byte, error) {
-	size := 96 + len(d.State) + len(d.Manager) + len(d.Branch)
+	size := 96 + len(d.State) + len(d.Manager) + len(d.Branch) + len(d.Partial)
 	for _, it := range d.Context {
 		size += 32 + len(it.Entry) + len(it.Message)
 	}
@@ -65,7 +68,43 @@ func (d Document) Encode() ([]byte, error) {
 			return nil, err
 		}
 	}
+	if len(d.Partial) > 0 {
+		at := len(dst)
+		if dst, err = canon.AppendJSON(append(canon.Comma(dst), partialName...), d.Partial, "partial"); err != nil {
+			return nil, err
+		}
+		if err := canon.AtMost("partial", len(dst)-at-len(partialName), MaxPartial); err != nil {
+			return nil, err
+		}
+	}
 	return append(dst, '}'), nil
+}
+
+const partialName = `"partial":`
+
+// CompactPartial returns partial output as a document stores it: JSON without white space. Errors: a *LimitError
+// (MaxPartial, MaxDepth), or one that wraps codec.ErrFormat for what is no JSON.
+func CompactPartial(p json.RawMessage) (json.RawMessage, error) {
+	raw, err := Document{Partial: p}.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return raw[len("{")+len(partialName) : len(raw)-len("}")], nil
+}
+
+// SameButPartial reports whether two encoded documents, each with its decoded form, are equal but for their partial
+// output.
+func SameButPartial(a Document, aRaw []byte, b Document, bRaw []byte) bool {
+	return bytes.Equal(a.withoutPartial(aRaw), b.withoutPartial(bRaw))
+}
+
+// withoutPartial returns the beginning of an encoded document up to its partial output, which comes last.
+func (d Document) withoutPartial(raw []byte) []byte {
+	end := max(0, len(raw)-len("}"))
+	if d.Partial != nil {
+		end = max(0, end-len(d.Partial)-len(partialName))
+	}
+	return bytes.TrimSuffix(raw[:end], []byte(","))
 }
 
 func settingsFields(s *transcript.Settings) [3]canon.Field {
@@ -138,11 +177,17 @@ func DecodeDocument(p []byte) (Document, error) {
 	if next(`"docs":{`) {
 		d.Docs = readDocs(c)
 	}
+	if next(partialName) {
+		d.Partial = c.Value(MaxDepth)
+	}
 	c.Want("}")
 	if err := canon.AtMost("state", len(d.State), MaxState); err != nil {
 		return Document{}, err
 	}
 	if err := canon.AtMost("manager", len(d.Manager), MaxState); err != nil {
+		return Document{}, err
+	}
+	if err := canon.AtMost("partial", len(d.Partial), MaxPartial); err != nil {
 		return Document{}, err
 	}
 	if !c.Done() {

@@ -33,7 +33,8 @@ func TestDocumentEncode(t *testing.T) {
 		{"docs in order", Document{Docs: map[string]json.RawMessage{"b": raw(" [1, 2]"), "a/x": raw("{}"), "B:1": raw("0")}}, `{"docs":{"B:1":0,"a/x":{},"b":[1,2]}}`},
 		{"no docs", Document{Branch: "b", Docs: map[string]json.RawMessage{}}, `{"branch":"b"}`},
 		{"settings and docs", Document{Settings: transcript.Settings{Mode: "m"}, Docs: map[string]json.RawMessage{"a": raw("1")}}, `{"settings":{"mode":"m"},"docs":{"a":1}}`},
-		{"all", Document{State: raw("1"), Manager: raw("2"), Context: []transcript.Item{{Entry: "e"}}, Branch: "main", Settings: transcript.Settings{ThinkingLevel: "high"}}, `{"state":1,"manager":2,"context":[{"entry":"e"}],"branch":"main","settings":{"thinkingLevel":"high"}}`},
+		{"partial", Document{Partial: raw(` [ "\u00e9" ] `)}, `{"partial":["\u00e9"]}`},
+		{"all", Document{State: raw("1"), Manager: raw("2"), Context: []transcript.Item{{Entry: "e"}}, Branch: "main", Settings: transcript.Settings{ThinkingLevel: "high"}, Docs: map[string]json.RawMessage{"a": raw("3")}, Partial: raw(`{"text":"so far"}`)}, `{"state":1,"manager":2,"context":[{"entry":"e"}],"branch":"main","settings":{"thinkingLevel":"high"},"docs":{"a":3},"partial":{"text":"so far"}}`},
 	}
 	for _, tt := range tests {
 		got, err := tt.doc.Encode()
@@ -68,6 +69,7 @@ func TestDocumentRefuses(t *testing.T) {
 		{"manager size", Document{Manager: big}, &codec.LimitError{What: "manager", Limit: 4194304, Value: 4194305}},
 		{"depth", Document{State: deep}, &codec.LimitError{What: "nesting of JSON", Limit: 512, Value: 513}},
 		{"depth of a message", Document{Context: []transcript.Item{{Message: deep}}}, &codec.LimitError{What: "nesting of JSON", Limit: 512, Value: 513}},
+		{"partial size", Document{Partial: raw(`"` + strings.Repeat("x", MaxPartial-1) + `"`)}, &codec.LimitError{What: "partial", Limit: 262144, Value: 262145}},
 		{"no JSON", Document{State: raw("{")}, nil},
 		{"two values", Document{State: raw("1 2")}, nil},
 		{"empty item", Document{Context: []transcript.Item{{}}}, nil},
@@ -109,6 +111,7 @@ func TestDecodeDocumentIsStrict(t *testing.T) {
 		`{"docs":{}}`, `{"docs":{"b":1,"a":2}}`, `{"docs":{"a":1,"a":1}}`, `{"docs":{"a b":1}}`, `{"docs":{"":1}}`, `{"docs":{"a":1},"settings":{"mode":"x"}}`,
 		`{"docs":{"a":}}`, `{"docs":{"a":1,}}`, `{"docs":{"a":1}`, `{"docs":{"\u0061":1}}`, `{"docs":null}`, `{"docs":{"a": 1}}`,
 		`{"docs":{"a":"` + strings.Repeat("x", MaxDoc) + `"}}`, `{"docs":{"` + strings.Repeat("n", MaxDocName+1) + `":1}}`,
+		`{"partial":}`, `{"partial":1,"settings":{"mode":"a"}}`, `{"partial":"` + strings.Repeat("x", MaxPartial) + `"}`,
 	} {
 		if d, err := DecodeDocument([]byte(s)); err == nil {
 			t.Errorf("%s reads as %+v", s, d)
@@ -117,5 +120,54 @@ func TestDecodeDocumentIsStrict(t *testing.T) {
 	d, err := DecodeDocument([]byte(`{"context":[{"entry":"a","message":{}}]}`))
 	if want := []transcript.Item{{Entry: "a", Message: raw(`{}`)}}; err != nil || !reflect.DeepEqual(d.Context, want) {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// Documents are compared without their partial output, wherever it is.
+func TestSameButPartial(t *testing.T) {
+	docs := []Document{
+		{},
+		{Partial: raw(`1`)},
+		{Branch: "main"},
+		{Branch: "main", Partial: raw(`{"partial":"\"partial\":1"}`)},
+		{State: raw(`{"partial":1}`)},
+		{State: raw(`{"partial":1}`), Partial: raw(`{"partial":1}`)},
+		{State: raw(`"x,"`)},
+		{State: raw(`"x,"`), Partial: raw(`"}"`)},
+	}
+	for i, a := range docs {
+		for k, b := range docs {
+			if got := same(t, a, b); got != (i/2 == k/2) {
+				t.Errorf("documents %d and %d: %v", i, k, got)
+			}
+		}
+	}
+}
+
+func same(t *testing.T, a, b Document) bool {
+	t.Helper()
+	var texts [2][]byte
+	for i, d := range []*Document{&a, &b} {
+		var err error
+		if texts[i], err = d.Encode(); err != nil {
+			t.Fatal(err)
+		}
+		if *d, err = DecodeDocument(texts[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return SameButPartial(a, texts[0], b, texts[1])
+}
+
+func TestCompactPartial(t *testing.T) {
+	if p, err := CompactPartial(raw(" { \"a\" : 1 } ")); err != nil || string(p) != `{"a":1}` {
+		t.Errorf("%s, %v", p, err)
+	}
+	var limit *LimitError
+	if _, err := CompactPartial(raw(`"` + strings.Repeat("x", MaxPartial) + `"`)); !errors.As(err, &limit) {
+		t.Errorf("too large: %v", err)
+	}
+	if _, err := CompactPartial(raw(`{`)); !errors.Is(err, codec.ErrFormat) {
+		t.Errorf("no JSON: %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func seed(f *testing.F, names ...string) {
 func FuzzParseRecord(f *testing.F) {
 	seed(f, "commit-plain.jsonl", "commit-full.jsonl", "commit-first.jsonl", "commit-keyed.jsonl",
 		"commit-outline.jsonl", "commit-rules.jsonl", "commit-docs.jsonl", "commit-meta.jsonl",
-		"prelude-first.jsonl")
+		"commit-partial.jsonl", "prelude-first.jsonl")
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if _, ours, err := ParseRecord(line, testKey); err != nil && !ours {
 			t.Fatalf("an error for a line that is not ours: %v", err)

@@ -111,6 +111,15 @@ func docsRecord() Record {
 	return r
 }
 
+// partialRecord changes only what is streamed of an answer.
+func partialRecord() Record {
+	r := plainRecord()
+	r.Reason, r.Entries = "partial", 0
+	r.Doc = json.RawMessage(`{"state":{"n":1},"branch":"main","partial":{"role":"assistant","content":"so f"}}`)
+	r.DocCRC = codec.CRC(r.Doc)
+	return r
+}
+
 // metaRecord opens a segment of a session whose metadata has changed.
 func metaRecord() Record {
 	r := rulesRecord()

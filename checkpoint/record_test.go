@@ -18,7 +18,7 @@ func TestRecordGolden(t *testing.T) {
 		"commit-plain.jsonl": plainRecord(), "commit-full.jsonl": fullRecord(), "commit-first.jsonl": firstRecord(),
 		"commit-keyed.jsonl": keyedRecord(), "commit-outline.jsonl": outlineRecord(),
 		"commit-rules.jsonl": rulesRecord(), "commit-docs.jsonl": docsRecord(),
-		"commit-meta.jsonl": metaRecord(),
+		"commit-meta.jsonl": metaRecord(), "commit-partial.jsonl": partialRecord(),
 	} {
 		line, self := mustLine(t, r, testKey, testPrev, testSince)
 		golden(t, name, append(bytes.Clone(line), '\n'))
