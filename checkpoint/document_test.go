@@ -163,7 +163,7 @@ func TestCompactPartial(t *testing.T) {
 	if p, err := CompactPartial(raw(" { \"a\" : 1 } ")); err != nil || string(p) != `{"a":1}` {
 		t.Errorf("%s, %v", p, err)
 	}
-	var limit *LimitError
+	var limit *codec.LimitError
 	if _, err := CompactPartial(raw(`"` + strings.Repeat("x", MaxPartial) + `"`)); !errors.As(err, &limit) {
 		t.Errorf("too large: %v", err)
 	}
