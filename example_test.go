@@ -2,10 +2,12 @@ package coppice_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/coppice-go/coppice"
 	_ "github.com/coppice-go/coppice/backend/local"
@@ -100,4 +102,43 @@ func ExampleSession_Page() {
 	// question 4, question 3
 	// question 2, question 1
 	// question 2, question 3, question 4
+}
+
+// An answer is shown while it is streamed, and a turn holds it in the end.
+func ExampleSession_Partial() {
+	ctx := context.Background()
+	store, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	s, err := store.Create("harbour", &coppice.SessionOptions{PartialEvery: 2 * time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	s.Append(ctx, entry.User("When is high water?"))
+	s.Commit(ctx, coppice.Turn{}) // the question survives, whatever becomes of the answer
+	s.Partial(ctx, json.RawMessage(`{"role":"assistant","content":"At 11"}`))
+	for c, err := range s.WatchPartial(ctx, s.Head().Seq) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if c.Commit.Commit == "" && c.Partial == nil {
+			fmt.Println("no longer streamed")
+			break
+		}
+		if c.Commit.Commit == "" {
+			fmt.Printf("so far: %s\n", c.Partial)
+			s.Append(ctx, entry.Assistant("At 11:42."))
+			s.Commit(ctx, coppice.Turn{})
+			continue
+		}
+		fmt.Printf("committed: %d entry\n", len(c.Entries))
+	}
+	fmt.Println("interrupted:", s.Interrupted() != nil)
+	// Output:
+	// so far: {"role":"assistant","content":"At 11"}
+	// committed: 1 entry
+	// no longer streamed
+	// interrupted: false
 }

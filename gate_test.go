@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
@@ -345,7 +346,12 @@ type rig struct {
 // gated is an appending or a replacing store with a gate in front of it.
 func gated(t *testing.T, objects backend.Backend) *rig {
 	t.Helper()
-	now := clock()
+	return gatedAt(t, objects, clock())
+}
+
+// gatedAt is gated with a clock.
+func gatedAt(t *testing.T, objects backend.Backend, now func() time.Time) *rig {
+	t.Helper()
 	options := func(seed byte, name string) *coppice.Options {
 		return &coppice.Options{Now: now, Rand: rand.NewChaCha8([32]byte{seed}), Writer: name}
 	}

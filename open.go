@@ -37,6 +37,8 @@ type Store struct {
 	spawn func(job func()) // starts what a handle does beside its commits; nil = a goroutine
 	proof *casprobe.Prover
 
+	streams *session.Streams // partial output, shared by the handles of a session
+
 	mu     sync.Mutex
 	open   map[*Session]struct{}
 	ending bool // Close was called
@@ -62,7 +64,7 @@ func Open(ctx context.Context, url string, o *Options) (*Store, error) {
 
 // New returns a store on b, which the caller closes: one client can serve many tenants (backend.WithPrefix).
 func New(b backend.Backend, o *Options) (*Store, error) {
-	s := &Store{b: b, sleep: sleep, open: map[*Session]struct{}{}}
+	s := &Store{b: b, sleep: sleep, open: map[*Session]struct{}{}, streams: session.NewStreams()}
 	if o != nil {
 		s.o = *o
 	}
@@ -130,6 +132,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// minPartialEvery is the smallest SessionOptions.PartialEvery but 0: each write is a commit.
+const minPartialEvery = 2 * time.Second
+
 // valid refuses options that cannot be.
 func (o *SessionOptions) valid() error {
 	switch {
@@ -139,6 +144,8 @@ func (o *SessionOptions) valid() error {
 		return fmt.Errorf("unknown profile %q", o.Profile)
 	case o.DeferUntilAssistant && o.Durability == PerAppend:
 		return errors.New("DeferUntilAssistant and PerAppend cannot be combined")
+	case o.PartialEvery < 0 || o.PartialEvery > 0 && o.PartialEvery < minPartialEvery:
+		return fmt.Errorf("PartialEvery %v: want 0, or at least %v", o.PartialEvery, minPartialEvery)
 	}
 	return nil
 }
@@ -172,6 +179,7 @@ func (s *Store) add(h *Session, j *journal.Journal) error {
 	o := session.Options{
 		Journal: h.config(), KeepBoth: h.o.KeepBoth, NameLeft: h.o.NameLeft,
 		Defer: h.o.DeferUntilAssistant, Snapshots: h.o.Snapshots, Poll: s.o.Poll, BeforeAppend: s.o.Hooks.BeforeAppend,
+		Streams: s.streams, PartialEvery: h.o.PartialEvery,
 	}
 	if hook := s.o.Hooks.BeforeMove; hook != nil {
 		o.BeforeMove = func(ctx context.Context, from, to string) (string, error) { return hook(ctx, h, from, to) }

@@ -95,10 +95,12 @@ type Receipt struct {
 	Pending  int // with Repeated: entries appended before the call that are still pending; else 0
 }
 
-// Change is one commit as Watch yields it, with the entries that it made durable.
+// Change is one commit as Watch yields it, with the entries that it made durable; or partial output, as WatchPartial
+// yields it between commits.
 type Change struct {
-	Commit  checkpoint.Commit
+	Commit  checkpoint.Commit // its Commit is "" in a change of partial output
 	Entries []transcript.Entry
+	Partial json.RawMessage // what is streamed now; nil = nothing any more. Of a commit always nil
 }
 
 // BranchOptions of Session.Branch.
@@ -247,7 +249,8 @@ func marshal(what string, v any) ([]byte, error) {
 // ownReasons have a meaning in the log that a turn must not claim. "create" is one as well, except for
 // the first commit of a session.
 var ownReasons = []string{
-	"amend", "branch", "claim", "conflict", "create", "delete", "fork", "import", "label", "repair", "roll", "rollback",
+	"amend", "branch", "claim", "conflict", "create", "delete", "fork", "import", "label", "partial", "repair", "roll",
+	"rollback",
 }
 
 func checkReason(reason string) error {

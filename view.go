@@ -71,6 +71,10 @@ func (s *Session) find(ctx context.Context, t Target) (*session.View, error) {
 // Commit returns the commit that the view shows; for an entry, the one whose document is in force there.
 func (v *View) Commit() checkpoint.Commit { return v.v.Commit }
 
+// Interrupted returns the partial output (Session.Partial) that was durable at the view's commit; nil = none, as at a
+// view of an entry. It must not be changed.
+func (v *View) Interrupted() json.RawMessage { return v.v.Doc.Partial }
+
 // Document returns the document in force. Its parts must not be changed.
 func (v *View) Document() checkpoint.Document { return v.v.Doc }
 
@@ -221,12 +225,16 @@ func (s *Session) Prune(ctx context.Context, keep snapshot.Retention) ([]snapsho
 // where another ended misses nothing. Between commits it costs one Stat per Options.Poll. It moves a
 // read-only handle forward. The end of ctx is not an error.
 func (s *Session) Watch(ctx context.Context, after uint64) iter.Seq2[Change, error] {
-	return func(yield func(Change, error) bool) {
-		err := s.h.Watch(ctx, after, func(b store.Batch, entries []transcript.Entry) bool {
-			return yield(Change{Commit: b.Commit, Entries: entries}, nil)
-		})
-		if err != nil && ctx.Err() == nil {
-			yield(Change{}, s.fail("watch", err))
-		}
+	return func(yield func(Change, error) bool) { s.watch(ctx, after, yield, nil) }
+}
+
+func (s *Session) watch(
+	ctx context.Context, after uint64, yield func(Change, error) bool, partial func(json.RawMessage) bool,
+) {
+	err := s.h.Watch(ctx, after, func(b store.Batch, entries []transcript.Entry) bool {
+		return yield(Change{Commit: b.Commit, Entries: entries}, nil)
+	}, partial)
+	if err != nil && ctx.Err() == nil {
+		yield(Change{}, s.fail("watch", err))
 	}
 }

@@ -69,11 +69,12 @@ func (d Document) Encode() ([]byte, error) {
 		}
 	}
 	if len(d.Partial) > 0 {
+		dst = append(canon.Comma(dst), partialName...)
 		at := len(dst)
-		if dst, err = canon.AppendJSON(append(canon.Comma(dst), partialName...), d.Partial, "partial"); err != nil {
+		if dst, err = canon.AppendJSON(dst, d.Partial, "partial"); err != nil {
 			return nil, err
 		}
-		if err := canon.AtMost("partial", len(dst)-at-len(partialName), MaxPartial); err != nil {
+		if err := canon.AtMost("partial", len(dst)-at, MaxPartial); err != nil {
 			return nil, err
 		}
 	}

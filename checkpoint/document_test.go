@@ -163,6 +163,13 @@ func TestCompactPartial(t *testing.T) {
 	if p, err := CompactPartial(raw(" { \"a\" : 1 } ")); err != nil || string(p) != `{"a":1}` {
 		t.Errorf("%s, %v", p, err)
 	}
+	largest := raw(`"` + strings.Repeat("x", MaxPartial-2) + `"`)
+	if p, err := CompactPartial(largest); err != nil || len(p) != MaxPartial {
+		t.Errorf("%d bytes, %v", len(p), err)
+	}
+	if _, err := (Document{Branch: "main", Partial: largest}).Encode(); err != nil {
+		t.Errorf("beside another field: %v", err)
+	}
 	var limit *codec.LimitError
 	if _, err := CompactPartial(raw(`"` + strings.Repeat("x", MaxPartial) + `"`)); !errors.As(err, &limit) {
 		t.Errorf("too large: %v", err)

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"math"
 	"slices"
 
@@ -175,7 +174,8 @@ func (b *batch) sameKey(t *turn) *turn {
 // and nothing else is pending that moves the head.
 func (b *batch) inForce(t *turn) bool {
 	a := t.step.Anchor
-	if b.keep || !bytes.Equal(a.JSON, b.Next.DocJSON) || a.Branch != b.Next.Summary.Branch {
+	if b.keep || a.Branch != b.Next.Summary.Branch ||
+		!checkpoint.SameButPartial(a.Doc, a.JSON, b.Next.Doc, b.Next.DocJSON) {
 		return false
 	}
 	head := Place{ID: b.Next.Summary.Entry, Ord: b.Next.HeadOrd}

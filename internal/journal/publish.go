@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
 )
@@ -23,6 +23,8 @@ type operation struct {
 	extra *turn           // Rebase: one more turn
 	roll  bool            // append: close the active segment
 	idle  bool            // it writes nothing: what the handle has read is confirmed
+
+	partial *Step // partial output: the one line to write
 
 	knew    []*turn  // the turns that had failed before
 	along   int      // entries that were pending, and that the request of a move stored before it
@@ -59,10 +61,15 @@ func (j *Journal) publish(op *operation) error {
 		p.from = on
 		p, f = j.replan(op, p, p.base)
 	}
+	var err error
+	if f == nil {
+		if p, f, err = j.lookAfterStray(ctx, op, p); err != nil {
+			return j.refuse(op, nil, err)
+		}
+	}
 	if f != nil {
 		return j.lose(ctx, op, p.base, f)
 	}
-	var err error
 	sound := op.claim != nil && j.sound() && madeOn(op.turns) == nil
 	for range j.cfg.Limits.Attempts {
 		if op.mends && !sound {
@@ -178,6 +185,9 @@ func (j *Journal) unsentError(err error) error {
 func (b *batch) fill(op *operation, turns []*turn) error {
 	if op.idle {
 		return nil
+	}
+	if op.partial != nil {
+		return b.put(nil, op.partial, nil, originOf(b.Next), false)
 	}
 	for _, t := range turns {
 		b.turn(t)
@@ -321,8 +331,10 @@ func (j *Journal) overtaken(now *state.State) {
 	}
 }
 
+// sameHead reports whether a turn that was made on one state can be stored on the other: partial output does not count.
 func sameHead(a, b *state.State) bool {
-	return a.HeadOrd == b.HeadOrd && a.Summary.Branch == b.Summary.Branch && bytes.Equal(a.DocJSON, b.DocJSON)
+	return a.HeadOrd == b.HeadOrd && a.Summary.Branch == b.Summary.Branch &&
+		checkpoint.SameButPartial(a.Doc, a.DocJSON, b.Doc, b.DocJSON)
 }
 
 func allAnchored(turns []*turn) bool {
@@ -412,7 +424,7 @@ func (j *Journal) settled(op *operation, b *batch, p plan, st *state.State) {
 	if !op.mends { // who calls Rebase or Claim wants the newest head, for every caller of the handle
 		j.overtaken(p.base)
 	}
-	j.st, j.claimSeen, j.bg.taken = st, max(j.claimSeen, st.Claimed), nil
+	j.st, j.claimSeen, j.bg.taken, j.strayed = st, max(j.claimSeen, st.Claimed), nil, false
 	if op.mends {
 		j.broken, j.limbo, j.doubts = nil, nil, nil
 	}

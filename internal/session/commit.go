@@ -50,8 +50,12 @@ func (h *Handle) after(r journal.Result, err error) error {
 }
 
 func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
+	mark := h.beginTurn(o.Turn)
 	if o.Turn && h.o.Defer {
 		r, deferred, err := h.deferTurn(ctx, &o)
+		if deferred && err == nil {
+			h.endPartial(mark, 0)
+		}
 		if deferred || err != nil {
 			return r, err
 		}
@@ -75,6 +79,9 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 		return journal.Result{}, err
 	}
 	h.saved(p, res)
+	if o.Turn || res.State.HeadOrd != p.from.HeadOrd {
+		h.endPartial(mark, res.Commit.Seq)
+	}
 	if text := omits(p.from, res.State); text != "" && !res.Repeated {
 		res.Warnings = append(slices.Clip(res.Warnings), text)
 	}
@@ -157,7 +164,7 @@ func (h *Handle) step(ctx context.Context, o Commit) (p *prepared, err error) {
 	v := h.sync()
 	p = &prepared{from: v.State, itemsAt: v.itemsAt, held: v.held}
 	p.step = &journal.Step{
-		Reason: o.Reason, Key: o.Key, Digest: o.Digest, Refuse: brought.refuse, Upto: v.Pos,
+		Reason: o.Reason, Turn: o.Turn, Key: o.Key, Digest: o.Digest, Refuse: brought.refuse, Upto: v.Pos,
 		KeepBoth: h.o.KeepBoth, Settings: true, Profile: v.profile,
 	}
 	if o.carries() {

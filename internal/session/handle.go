@@ -36,6 +36,9 @@ type Options struct {
 	Snapshots snapshot.Policy
 	Poll      time.Duration
 
+	Streams      *Streams      // of the store; nil = no partial output
+	PartialEvery time.Duration // how often partial output is written; 0 = never
+
 	BeforeAppend func(ctx context.Context, d *transcript.Draft) error
 	BeforeMove   func(ctx context.Context, from, to string) (summary string, err error)
 	AfterCommit  func(r journal.Result)
@@ -52,6 +55,7 @@ type Handle struct {
 	mu     sync.Mutex
 	v      view
 	closed bool
+	joined bool          // it uses the session's stream
 	wake   chan struct{} // closed and replaced whenever the acknowledged state moves
 
 	trees     trees
@@ -101,6 +105,7 @@ func (h *Handle) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
 	err := h.j.Close(ctx)
+	h.leave()
 	pending, doubtful := h.j.Abandoned()
 	if doubtful > 0 {
 		doubt := fmt.Errorf("%d entries are in doubt: it is unknown whether they were committed", doubtful)

@@ -38,7 +38,7 @@ type move struct {
 // step is the move's.
 func (mv *move) step(keepBoth bool) *journal.Step {
 	doc := *mv.doc
-	doc.Settings = mv.setting
+	doc.Settings, doc.Partial = mv.setting, nil
 	step := &journal.Step{
 		Reason: mv.reason, Branch: mv.branch, Kept: mv.kept, Window: mv.window, Seen: mv.seen,
 		Keyframe: mv.reason == "rollback",
@@ -69,7 +69,7 @@ func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)
 		}
 	}
 	given.FromHook = true
-	before := h.IO()
+	before, mark := h.IO(), h.beginTurn(false)
 	var mv *move
 	var res journal.Result
 	err := h.with(ctx, func(extra *journal.Step) (committed bool, err error) {
@@ -86,6 +86,7 @@ func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)
 		res.IO = h.IO().Sub(before)
 		return res, nil
 	}
+	h.endPartial(mark, res.Commit.Seq)
 	res.Commit.Entries += res.Along
 	if res.Kept == "" {
 		res.Kept = mv.kept
@@ -191,9 +192,16 @@ func (h *Handle) grow(
 	return append(slices.Clip(path), own...), nil
 }
 
-// documentAt returns the document in force at a place: that of the newest commit on the way to the root. An
-// explicit context grows by what was said since.
+// documentAt returns the document in force at a place, without partial output, which belongs to one commit.
 func (h *Handle) documentAt(ctx context.Context, m *Moment, at journal.Place) (checkpoint.Document, error) {
+	doc, err := h.wholeDocumentAt(ctx, m, at)
+	doc.Partial = nil
+	return doc, err
+}
+
+// wholeDocumentAt returns that of the newest commit on the way to the root. An explicit context grows by what was said
+// since.
+func (h *Handle) wholeDocumentAt(ctx context.Context, m *Moment, at journal.Place) (checkpoint.Document, error) {
 	ord, ok := m.Ordinal(at)
 	commit, found := uint64(0), false
 	if ok {

@@ -44,6 +44,7 @@ func (h *Handle) mend(
 		}
 		r = res
 	}
+	h.endBegun(r.Commit.Seq)
 	r.IO = h.IO().Sub(before)
 	return r, h.after(r, nil)
 }
@@ -57,6 +58,7 @@ func (h *Handle) Reload(ctx context.Context) error {
 		return err
 	}
 	h.j.ForgetIDs()
+	h.dropPartial()
 	h.look(func(v *view) {
 		v.held, v.unsaved = nil, false
 		v.settle()

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 
@@ -11,8 +13,19 @@ import (
 )
 
 // Watch yields every commit with a seq above after, with its entries, until ctx is done or yield returns
-// false.
-func (h *Handle) Watch(ctx context.Context, after uint64, yield func(store.Batch, []transcript.Entry) bool) error {
+// false. partial, unless it is nil, gets the newest partial output whenever that has changed, nil for none: after the
+// commits that were found by then.
+func (h *Handle) Watch(
+	ctx context.Context, after uint64, yield func(store.Batch, []transcript.Entry) bool,
+	partial func(json.RawMessage) bool,
+) error {
+	w := &watch{h: h}
+	if partial != nil {
+		if err := h.join(); err != nil {
+			return err
+		}
+		defer w.rest()
+	}
 	var seen *state.State
 	for {
 		if err := h.Ready(ctx); err != nil {
@@ -29,13 +42,26 @@ func (h *Handle) Watch(ctx context.Context, after uint64, yield func(store.Batch
 			}
 			after = seen.Summary.Seq
 		}
-		woken, err := h.pause(ctx, moved)
-		if err != nil {
-			return err
+		var s sight
+		if partial != nil {
+			s = h.sight(seen.Doc.Partial, seen.Summary.Seq)
 		}
-		if woken { // by a commit of this handle: no one has to be asked
-			continue
+		// A commit of this process that ended partial output is looked for at once, so that it comes before the end.
+		if s.ended <= max(seen.Summary.Seq, w.looked) {
+			if !bytes.Equal(s.raw, w.shown) {
+				if w.shown = s.raw; !partial(bytes.Clone(s.raw)) {
+					return nil
+				}
+			}
+			woken, err := w.pause(ctx, moved, s.changed)
+			if err != nil {
+				return err
+			}
+			if woken { // by this process: no one has to be asked
+				continue
+			}
 		}
+		w.looked = s.ended
 		now, err := h.newer(ctx, seen)
 		if err != nil {
 			return err
@@ -44,6 +70,52 @@ func (h *Handle) Watch(ctx context.Context, after uint64, yield func(store.Batch
 			h.j.Follow(now)
 		}
 		seen = now
+	}
+}
+
+// watch is what a call of Watch that wants partial output keeps of it.
+type watch struct {
+	h      *Handle
+	shown  json.RawMessage // what was yielded last
+	looked uint64          // the commit that was looked for last because it ended partial output, by its seq
+	slept  chan error      // of the sleep until the next poll; nil = it has not begun
+	stop   context.CancelFunc
+}
+
+// pause waits for the next poll, for a commit of this handle, or for partial output: woken. Partial output does not put
+// the poll off. A nil stream never changes.
+func (w *watch) pause(ctx context.Context, moved, stream <-chan struct{}) (woken bool, err error) {
+	if stream == nil {
+		return w.h.pause(ctx, moved)
+	}
+	if w.slept == nil {
+		c, stop := context.WithCancel(ctx)
+		slept := make(chan error, 1)
+		w.slept, w.stop = slept, stop
+		go func() { slept <- w.h.o.Journal.Sleep(c, w.h.o.Poll) }()
+	}
+	select {
+	case <-moved:
+		w.rest()
+		return true, ctx.Err()
+	case <-stream:
+		return true, ctx.Err()
+	case err := <-w.slept:
+		w.stop()
+		w.slept = nil
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		return false, err
+	}
+}
+
+// rest ends the sleep, and joins its goroutine.
+func (w *watch) rest() {
+	if w.slept != nil {
+		w.stop()
+		<-w.slept
+		w.slept = nil
 	}
 }
 

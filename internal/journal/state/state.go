@@ -144,6 +144,7 @@ const (
 	ReasonConflict = "conflict"
 	ReasonImport   = "import"
 	ReasonDelete   = "delete"
+	ReasonPartial  = "partial"
 )
 
 // Unsealed finds the plain segment that holds an ordinal.
