@@ -38,13 +38,16 @@ that terminal from now on; to remember it takes a second read.`,
 
 // resumed is the JSON of resume.
 type resumed struct {
-	Session string            `json:"session"`
-	Seq     uint64            `json:"seq"`
-	Commit  string            `json:"commit"`
-	Head    *string           `json:"head"`
-	Branch  string            `json:"branch"`
-	State   json.RawMessage   `json:"state"`
-	Manager json.RawMessage   `json:"manager,omitempty"`
+	Session string          `json:"session"`
+	Seq     uint64          `json:"seq"`
+	Commit  string          `json:"commit"`
+	Head    *string         `json:"head"`
+	Branch  string          `json:"branch"`
+	State   json.RawMessage `json:"state"`
+	Manager json.RawMessage `json:"manager,omitempty"`
+
+	Interrupted json.RawMessage `json:"interrupted,omitempty"`
+
 	Context []json.RawMessage `json:"context"`
 	Window  window            `json:"window"`
 	IO      backend.IO        `json:"io"`
@@ -69,7 +72,8 @@ func (c *cli) resume(ctx context.Context, id string) error {
 		out := resumed{
 			Session: s.ID(), Seq: h.Seq, Commit: h.Commit, Head: orNull(h.Entry), Branch: h.Branch,
 			State: orNullJSON(doc.State), Manager: doc.Manager, Context: raws(con.Messages),
-			Window: window{con.Window.Complete, con.Window.OmittedEntries}, IO: st.io(),
+			Interrupted: s.Interrupted(),
+			Window:      window{con.Window.Complete, con.Window.OmittedEntries}, IO: st.io(),
 		}
 		if c.json {
 			return c.writeJSON(out)
@@ -125,6 +129,10 @@ func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out resumed
 	if n := len(con.OpenCalls); n > 0 {
 		calls := term.Count(n, "tool call", "tool calls")
 		rows = append(rows, [2]string{"open", calls + " without a result: the last run was interrupted"})
+	}
+	if p := out.Interrupted; p != nil {
+		rows = append(rows, [2]string{"partial", "an answer of which " + term.Size(int64(len(p))) + " was streamed  " +
+			term.Cut(term.Line(string(p)), 100)})
 	}
 	return c.fields(rows)
 }
