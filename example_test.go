@@ -109,19 +109,19 @@ func ExampleSession_Partial() {
 	ctx := context.Background()
 	store, err := coppice.New(memory.New(), nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer store.Close()
 	s, err := store.Create("harbour", &coppice.SessionOptions{PartialEvery: 2 * time.Second})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	s.Append(ctx, entry.User("When is high water?"))
 	s.Commit(ctx, coppice.Turn{}) // the question survives, whatever becomes of the answer
 	s.Partial(ctx, json.RawMessage(`{"role":"assistant","content":"At 11"}`))
 	for c, err := range s.WatchPartial(ctx, s.Head().Seq) {
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		if c.Commit.Commit == "" && c.Partial == nil {
 			fmt.Println("no longer streamed")

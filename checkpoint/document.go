@@ -17,7 +17,7 @@ type Document struct {
 	Branch         string
 	Settings       transcript.Settings
 	Docs           map[string]json.RawMessage // small documents by name; never empty, nil = none
-	Partial        json.RawMessage            // what an assistant has streamed of an answer that no turn holds yet; nil = none
+	Partial        json.RawMessage            // what is streamed of an answer that no turn holds yet; nil = none
 }
 
 // Encode writes d as one line of JSON without white space:

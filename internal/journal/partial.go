@@ -14,8 +14,8 @@ import (
 )
 
 // Partial output is best effort. A write of it that meets another writer's turn or claim, or fails, is dropped and
-// leaves the handle as it was: the next turn gets the answer that it would have got anyway. One whose outcome is unknown
-// is found by the condition of the handle's next write, as another writer's commit is, and folded in.
+// leaves the handle as it was: the next turn gets the answer that it would have got anyway. One whose outcome is
+// unknown is found by the condition of the handle's next write, as another writer's commit is, and folded in.
 
 // PartialLater writes what next returns as the document's partial output, in the background: one commit without
 // entries. next runs once nothing else is on its way, so it has the newest; nil = there is nothing to write any more.
