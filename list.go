@@ -18,8 +18,8 @@ import (
 //
 // A session is there as long as its checkpoint or a segment is. One without a checkpoint costs one listing more, and
 // on a disk its log is read. A session whose summary cannot be read or rebuilt is listed with only its id and its
-// last activity (Head.Commit is ""): opening it returns the reason. With Docs that goes for one whose checkpoint cannot be
-// decoded as a whole, and each session that is yielded, or passed over before After, costs one read of its whole
+// last activity (Head.Commit is ""): opening it returns the reason. With Docs that goes for one whose checkpoint cannot
+// be decoded as a whole, and each session that is yielded, or passed over before After, costs one read of its whole
 // checkpoint, beside the short one where Cwd, Parent or Meta choose. A summary, its documents included, is that of the
 // newest checkpoint: on a store with a log, commits that came since are not in it until the handle writes the next one
 // or is closed. Results are yielded as they are read, sixteen
@@ -35,7 +35,9 @@ func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[checkpoint.Su
 			yield(checkpoint.Summary{}, fail("list", "", err))
 			return
 		}
-		rebuilt := func(ctx context.Context, id string) (checkpoint.Summary, error) { return s.rebuilt(ctx, id, o.Docs) }
+		rebuilt := func(ctx context.Context, id string) (checkpoint.Summary, error) {
+			return s.rebuilt(ctx, id, o.Docs)
+		}
 		for sum, err := range listing.Sessions(ctx, s.b, listing.Options(o), rebuilt) {
 			if !yield(sum, fail("list", "", err)) {
 				return
@@ -44,8 +46,8 @@ func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[checkpoint.Su
 	}
 }
 
-// rebuilt returns the summary of a session without a checkpoint, and some of its documents: on a disk the log has all of
-// it.
+// rebuilt returns the summary of a session without a checkpoint, and some of its documents: on a disk the log has all
+// of it.
 func (s *Store) rebuilt(ctx context.Context, id string, docs []string) (checkpoint.Summary, error) {
 	h, err := s.session(id, &SessionOptions{ReadOnly: true})
 	if err != nil {

@@ -40,8 +40,8 @@ type QueryOptions struct {
 
 	Type   string         // of entries: "message", "custom", ...
 	Custom string         // customType of entries; with Type "custom" it is looked up without reading them
-	Match  map[string]any // members of the entry's line by dotted path, "data.source" say, and the JSON that each must have
-	Before string         // only entries whose id sorts before this one, byte by byte, as ids that begin with a time do
+	Match  map[string]any // members of the entry's line by dotted path, "data.source" say, and the JSON of each
+	Before string         // only entries whose id sorts before this one, byte by byte: ids that begin with a time
 
 	Newest bool   // newest first; else in append order
 	Limit  int    // at most so many; 0 = all

@@ -177,7 +177,7 @@ func TestQueryOverADamagedSession(t *testing.T) {
 	for _, newest := range []bool{false, true} {
 		var got []string
 		cursor := ""
-		for page := 0; page < 2; page++ { // the second one goes on after the damage
+		for range 2 { // the second one goes on after the damage
 			for _, m := range collect(t, st.Query(t.Context(), coppice.QueryOptions{Match: obj{"data.step": 1}, Newest: newest, Cursor: cursor})) {
 				got = append(got, m.Session)
 				if damaged := m.Session == "b-one"; damaged != errors.Is(m.Err, coppice.ErrCorrupt) {

@@ -43,7 +43,7 @@ type SessionOptions struct {
 	// "" = not said; Fork says "fork".
 	Relation string
 	// Meta is metadata of a new session, by which List can choose: at most 64 keys of [A-Za-z0-9._-]{1,64}, and 4 KiB
-	// as JSON. It is part of the session's header line; Session.SetInfo changes it. Where an import brings a header line,
+	// as JSON. It is part of the session's header line; Session.SetInfo changes it. Where an import brings one,
 	// Relation is what that one says, and Meta, if it is empty.
 	Meta map[string]string
 

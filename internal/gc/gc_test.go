@@ -268,7 +268,7 @@ func TestOrphanOfADeadWriter(t *testing.T) {
 	for i := range 4 {
 		w.turn(j, fmt.Sprintf("e%d", i))
 	}
-	w.work(true) // the segment is there, no commit names it
+	w.work(true)                                                  // the segment is there, no commit names it
 	orphans := append(w.keys("/transcript/"), w.keys("/ids/")...) // its lines are indexed too
 	if len(orphans) == 0 {
 		t.Fatal("no segment was written")

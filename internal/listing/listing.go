@@ -388,8 +388,8 @@ func (l *lister) summary(ctx context.Context, info backend.Info) (checkpoint.Sum
 	return sum, nil
 }
 
-// whole reads a checkpoint for what its summary does not hold: documents, and metadata that is too long for it. Where it
-// cannot be decoded the summary is the one given: opening the session says what is wrong.
+// whole reads a checkpoint for what its summary does not hold: documents, and metadata that is too long for it. Where
+// it cannot be decoded the summary is the one given: opening the session says what is wrong.
 func (l *lister) whole(
 	ctx context.Context, info backend.Info, only, otherwise checkpoint.Summary,
 ) (checkpoint.Summary, error) {
