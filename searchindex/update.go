@@ -140,6 +140,11 @@ func (u *updater) session(ctx context.Context, id, listed string, at place) (int
 		return 0, &unreadableError{err}
 	}
 	n, err := u.opened(ctx, s, listed, at)
+	if errors.Is(err, errAmended) {
+		if err = u.x.remove(ctx, id); err == nil {
+			n, err = u.opened(ctx, s, listed, place{tail: -1})
+		}
+	}
 	if errors.Is(err, errRaced) {
 		n, err = u.opened(ctx, s, listed, place{tail: -1})
 	}
@@ -148,6 +153,9 @@ func (u *updater) session(ctx context.Context, id, listed string, at place) (int
 	}
 	return n, err
 }
+
+// errAmended says that what the index has of a session is not what its entries say now: it is read anew.
+var errAmended = errors.New("entries were amended")
 
 func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string, at place) (int, error) {
 	info := s.Info()
@@ -181,7 +189,13 @@ func (u *updater) opened(ctx context.Context, s *coppice.Session, listed string,
 	if at.commit == "" {
 		after = 0 // it was read in part, or not at all
 	}
-	err = since(ctx, s, after, func(e transcript.Entry) error { return u.add(ctx, w, e) })
+	err = since(ctx, s, after, func(e transcript.Entry) error {
+		_, amends := e.Amendment()
+		if amends && after > 0 || e.AmendedBy != "" && int64(e.Ordinal) < at.next {
+			return errAmended
+		}
+		return u.add(ctx, w, e)
+	})
 	if _, unreadable := errors.AsType[*unreadableError](err); unreadable {
 		return w.added, errors.Join(err, w.flush(ctx, false))
 	}

@@ -48,7 +48,8 @@ func life(t *testing.T, st *coppice.Store, rng *rand.Rand, steps int, after func
 		if s.Head().Seq > 0 {
 			nodes = slices.Collect(testutil.Must(s.Tree(t.Context()))(t).Nodes(transcript.FilterAll))
 		}
-		switch n := rng.IntN(10); {
+		messages := slices.DeleteFunc(slices.Clone(nodes), func(n transcript.Node) bool { return n.Type != "message" })
+		switch n := rng.IntN(12); {
 		case n == 0 && len(nodes) > 0:
 			testutil.Must(
 				s.Branch(t.Context(), nodes[rng.IntN(len(nodes))].ID,
@@ -57,6 +58,10 @@ func life(t *testing.T, st *coppice.Store, rng *rand.Rand, steps int, after func
 			testutil.Must(s.Label(t.Context(), nodes[rng.IntN(len(nodes))].ID, words()+"."))(t)
 		case n == 2 && s.Head().Seq > 0:
 			testutil.Must(s.Rollback(t.Context(), coppice.Target{Seq: 1}))(t)
+		case n == 4 && len(messages) > 0:
+			testutil.Must(s.Amend(t.Context(), messages[rng.IntN(len(messages))].ID, entry.User(words())))(t)
+		case n == 5 && len(messages) > 0:
+			testutil.Must(s.Hide(t.Context(), messages[rng.IntN(len(messages))].ID))(t)
 		case n == 3:
 			testutil.OK(t, s.Close())
 			delete(open, id)
@@ -89,7 +94,7 @@ func naive(t *testing.T, st *coppice.Store, q Query) []string {
 	return out
 }
 
-// Over random lives of sessions, with branches, labels and rollbacks: the index that was updated at random
+// Over random lives of sessions, with branches, labels, amendments and rollbacks: the index that was updated at random
 // moments is the one that is made at once, and it finds exactly what reading everything finds.
 func TestIncrementalIsRebuiltIsNaive(t *testing.T) {
 	testutil.SkipSizes(t)

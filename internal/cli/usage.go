@@ -52,7 +52,7 @@ no usage counts as an answer.`,
 func (c *cli) usage(ctx context.Context, id, to string, path bool) error {
 	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
 		out := usage{Session: s.ID(), Scope: "session", Models: []modelUsage{}}
-		seq := s.Entries(ctx)
+		seq := s.Originals(ctx) // what was spent, whatever amendments say
 		if path {
 			out.Scope = "path"
 			at, err := c.leaf(ctx, s, to)

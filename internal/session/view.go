@@ -131,10 +131,21 @@ func (v *view) grown() *transcript.WorkingContext {
 
 // settle follows the state, at whose head the next entry grows.
 func (v *view) settle() {
-	v.stand(v.window(), v.Head)
+	v.begin(v.window())
 	v.base = nil
 	if !v.unsaved {
 		v.items = slices.Clone(v.State.Doc.Context)
+	}
+}
+
+// begin sets the window of the acknowledged head, to which pending amendments are still to be applied.
+func (v *view) begin(win *transcript.WorkingContext) {
+	v.stand(win, v.Head)
+	for i, e := range v.Open {
+		own := e.Head.Entry(v.State.Next + uint64(i))
+		if _, ok := own.Amendment(); ok && e.Aside && win != nil {
+			v.later = append(v.later, laterEntry{own, true})
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func (h *Handle) window(ctx context.Context) (win *transcript.WorkingContext, it
 	for range windowTries {
 		h.look(func(v *view) {
 			if v.win == nil && v.base != nil && v.View.Head.Is(journal.PlaceOf(v.State)) {
-				v.win = v.base
+				v.begin(v.base)
 			}
 			win, items = v.grown(), slices.Clone(v.items)
 		})
