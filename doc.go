@@ -8,7 +8,8 @@
 //   - Two writers never overwrite each other. The loser gets an error, and can keep its turn as a branch.
 //   - Open costs one object read on a store such as S3, one file and a bounded log tail on disk,
 //     whatever the length of the history.
-//   - Any commit can be read and restored exactly: state, context, head.
+//   - Any commit can be read and restored exactly: state, context, head. What was amended since reads as it did then,
+//     and is restored as amended: Rollback takes no amendment back.
 //
 // Rules that hold everywhere:
 //

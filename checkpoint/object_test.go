@@ -58,6 +58,13 @@ func indexedObject() *Object {
 	return o
 }
 
+// amendedObject is a checkpoint whose window shows an entry with the text of an amendment, and hides another.
+func amendedObject() *Object {
+	o := testObject()
+	o.Window.Amended, o.Window.AmendedBy = o.Window.Ords[:2:2], []string{"amendment-1", "amendment-2"}
+	return o
+}
+
 func mustEncode(t testing.TB, o *Object) []byte {
 	t.Helper()
 	p, err := o.Encode()
@@ -79,7 +86,7 @@ func TestObjectRoundTrip(t *testing.T) {
 		"meta":       described,
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
 		"keys": keyedObject(), "meta-changed": changedObject(),
-		"ids": indexedObject(),
+		"ids": indexedObject(), "amended": amendedObject(),
 	} {
 		p := mustEncode(t, o)
 		if !bytes.Equal(p, mustEncode(t, o)) {

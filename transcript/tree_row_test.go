@@ -48,6 +48,7 @@ func flagNames(flags uint8) string {
 		{codec.FlagOrphan, "orphan"},
 		{codec.FlagDiagnosed, "diagnosed"},
 		{codec.FlagVisible, "visible"},
+		{codec.FlagAmend, "amend"},
 	} {
 		if flags&f.bit != 0 {
 			names = append(names, f.name)

@@ -94,6 +94,8 @@ var commands = []struct {
 	{groupTravel, "navigate", (*cli).navigateCommand},
 	{groupTravel, "reset", (*cli).resetCommand},
 	{groupTravel, "label", (*cli).labelCommand},
+	{groupTravel, "amend", (*cli).amendCommand},
+	{groupTravel, "hide", (*cli).hideCommand},
 	{groupTravel, "snapshot", (*cli).snapshotCommand},
 	{groupTravel, "snapshots", (*cli).snapshotsCommand},
 	{groupTravel, "prune", (*cli).pruneCommand},

@@ -89,6 +89,7 @@ var kinds = []struct {
 		"`coppice verify --deep SESSION` shows the damage, `coppice repair --dry-run SESSION` what can be repaired; " +
 			"intact data can still be read",
 	},
+	{transcript.ErrNotAmendable, "not-amendable", "amend messages, summaries and custom entries"},
 	{transcript.ErrAmbiguous, "ambiguous", "use more characters of the id"},
 	{
 		layout.ErrID, "usage",

@@ -15,6 +15,7 @@ type showOptions struct {
 	entry     string
 	all, full bool
 	last      int
+	original  bool
 }
 
 func (c *cli) showCommand() *cobra.Command {
@@ -23,7 +24,7 @@ func (c *cli) showCommand() *cobra.Command {
 		Use:   "show SESSION [ENTRY]",
 		Short: "Print the conversation, or one entry",
 		Long: `Print the conversation on the current path, or one entry in full. With --json the document contains
-the stored lines of the entries, with their images.`,
+the lines of the entries, with their images. Amended entries have their newest text, and are marked.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -34,6 +35,7 @@ the stored lines of the entries, with their images.`,
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "every entry of every branch, in the order of appending")
 	cmd.Flags().BoolVar(&o.full, "full", false, "include complete tool results and the model's thinking")
+	cmd.Flags().BoolVar(&o.original, "original", false, "the entries as they were appended, without amendments")
 	cmd.Flags().IntVar(&o.last, "last", 0, "only the newest N entries of the path; 0 = all")
 	return cmd
 }
@@ -60,7 +62,11 @@ func (c *cli) show(ctx context.Context, id string, o showOptions) error {
 		if len(ids) == 0 && !o.all {
 			return end(nil)
 		}
-		for e, err := range s.Entries(ctx, ids...) {
+		read := s.Entries
+		if o.original {
+			read = s.Originals
+		}
+		for e, err := range read(ctx, ids...) {
 			if err != nil {
 				return end(err)
 			}
@@ -92,7 +98,9 @@ func (c *cli) onPath(ctx context.Context, s *coppice.Session, last int) ([]strin
 		return nil, err
 	}
 	for n := range t.Path(t.Head()) {
-		ids = append(ids, n.ID)
+		if !n.Hidden {
+			ids = append(ids, n.ID)
+		}
 	}
 	return ids, nil
 }
@@ -113,7 +121,7 @@ func (c *cli) sink(
 		Full: o.full || o.entry != "", Short: term.EntryIDs(t).Short,
 		Label: func(id string) string {
 			n, _ := t.Node(id)
-			return n.Label
+			return term.Marks(n, o.original)
 		},
 	})
 	if o.entry == "" {

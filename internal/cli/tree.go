@@ -62,6 +62,9 @@ type node struct {
 	OnPath   bool      `json:"onPath"`
 	Time     time.Time `json:"time"`
 	Size     int       `json:"size"`
+
+	AmendedBy string `json:"amendedBy,omitempty"`
+	Withdrawn bool   `json:"withdrawn,omitempty"` // hidden by the amendment
 	*row
 }
 
@@ -188,7 +191,7 @@ func headOf(t *transcript.Tree, shown func(ordinal uint64) bool) treeHead {
 
 func nodeOf(n transcript.Node, r *row) node {
 	return node{
-		n.ID, orNull(n.ParentID), n.Ordinal, n.Type, n.Role, n.Preview, n.Label, n.OnPath, n.Time, n.Size, r,
+		n.ID, orNull(n.ParentID), n.Ordinal, n.Type, n.Role, n.Preview, n.Label, n.OnPath, n.Time, n.Size, n.AmendedBy, n.Hidden, r,
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
-	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -169,8 +169,13 @@ func (h *Handle) amendmentOf(
 
 // says reports whether an entry has the body that the draft of an amendment gives it.
 func says(e transcript.Entry, draft transcript.Draft) bool {
-	body := rawjson.Field(rawjson.Field(draft.Body, "data"), "body")
-	return bytes.Equal(body, rawjson.AppendCompact(nil, e.Body()))
+	l, err := draft.Parsed("x", "", time.Time{})
+	if err != nil {
+		return false
+	}
+	var body bytes.Buffer
+	a, ok := l.Entry(0).Amendment()
+	return ok && json.Compact(&body, e.Body()) == nil && bytes.Equal(body.Bytes(), a.Body)
 }
 
 // refreshItems puts what an amendment says into the items of an explicit context that bring the entry's message along.

@@ -30,8 +30,8 @@ func (d *drawer) row(at int32, mark string) {
 	if total := d.fo.siblings(at); total > 1 && d.o.Keep == nil {
 		b.add(Cyan, fmt.Sprintf(" ‹%d/%d›", it.version, total))
 	}
-	if n.Label != "" {
-		b.add(Yellow, " ["+Line(n.Label)+"]")
+	if marks := Marks(n, false); marks != "" {
+		b.add(Yellow, " ["+Line(marks)+"]")
 	}
 	if names := d.heads(n); names != "" {
 		b.add(Green, " ("+names+")")
@@ -146,4 +146,20 @@ func roleStyle(who string) Style {
 		return Blue
 	}
 	return Dim
+}
+
+// Marks returns the label of an entry, and whether it is amended or hidden, unless its original is shown.
+func Marks(n transcript.Node, original bool) string {
+	state := ""
+	switch {
+	case original:
+	case n.Hidden:
+		state = "hidden"
+	case n.AmendedBy != "":
+		state = "amended"
+	}
+	if n.Label != "" && state != "" {
+		return n.Label + ", " + state
+	}
+	return n.Label + state
 }
