@@ -27,7 +27,8 @@ func (s *Session) Amend(ctx context.Context, entry string, d transcript.Draft) (
 }
 
 // Hide leaves an entry out of contexts, paths, trees and exports to other formats, by an amendment. What grows from it
-// stays. A later Amend shows it again. A call whose result is hidden has none: hide both. A compaction cannot be hidden.
+// stays. A later Amend shows it again. A call whose result is hidden has none: hide both. A compaction cannot be
+// hidden.
 func (s *Session) Hide(ctx context.Context, entry string) (Receipt, error) {
 	r, err := s.h.Amend(ctx, entry, nil)
 	return s.receipt("hide", r, err)

@@ -53,10 +53,11 @@ func (s *Store) Import(
 	return h, nil
 }
 
-// Grow appends to the session o.ID the lines beyond those that it was imported from, and returns the number of their
-// entries: the session is then what Import of all lines would have made. Title, directory and header stay. It returns
-// fs.ErrExist and does nothing if the lines do not begin as the session does, or if the session has commits besides
-// imports and amendments, which stay in force. It makes commits of at most 4 MiB each; if one fails, the next Grow appends the rest.
+// Grow appends to the session o.ID the lines beyond those that it was imported from, and returns the number of
+// their entries: the session is then what Import of all lines would have made. Title, directory and header stay. It
+// returns fs.ErrExist and does nothing if the lines do not begin as the session does, or if the session has commits
+// besides imports and amendments, which stay in force. It makes commits of at most 4 MiB each; if one fails, the
+// next Grow appends the rest.
 func (s *Store) Grow(
 	ctx context.Context, lines iter.Seq2[transcript.Draft, error], o *SessionOptions,
 ) (*Session, int, error) {

@@ -95,8 +95,9 @@ type Receipt struct {
 	Pending  int // with Repeated: entries appended before the call that are still pending; else 0
 }
 
-// Change is one commit as Watch yields it, with the entries that it made durable, as they were appended: an amendment is
-// an entry of its own (transcript.Entry.Amendment). Or it is partial output, as WatchPartial yields it between commits.
+// Change is one commit as Watch yields it, with the entries that it made durable, as they were appended: an amendment
+// is an entry of its own (transcript.Entry.Amendment). Or it is partial output, as WatchPartial yields it between
+// commits.
 type Change struct {
 	Commit  checkpoint.Commit // its Commit is "" in a change of partial output
 	Entries []transcript.Entry

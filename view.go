@@ -15,8 +15,9 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// A View is the session as it was at one commit, or at one entry: then with the document in force there.
-// Entries are amended as they were at that commit, or at the commit that the document is of. It never changes. Its handle has to stay open while the view is read.
+// A View is the session as it was at one commit, or at one entry: then with the document in force there. Entries
+// are amended as they were at that commit, or at the commit that the document is of. It never changes. Its handle
+// has to stay open while the view is read.
 type View struct {
 	s *Session
 	v *session.View
@@ -147,9 +148,9 @@ func (s *Session) Rollback(ctx context.Context, t Target) (Receipt, error) {
 }
 
 // Fork creates a new session from the path to a target: its entries byte for byte, the labels on them and the
-// amendments of them that are in force now, and the document in force there. Its header names this session as its parent. id "" = a new UUIDv7; with
-// nil options it has the title and working directory of this session. If the entries set another title or
-// directory than the options, one more commit sets those of the options.
+// amendments of them that are in force now, and the document in force there. Its header names this session as its
+// parent. id "" = a new UUIDv7; with nil options it has the title and working directory of this session. If the
+// entries set another title or directory than the options, one more commit sets those of the options.
 func (s *Session) Fork(ctx context.Context, t Target, id string, o *SessionOptions) (*Session, error) {
 	v, err := s.at(ctx, t)
 	if err != nil {

@@ -55,8 +55,8 @@ type WindowState struct {
 	Ords     []uint64 // root first
 	Known    bool     // false = not known: to be built from the whole path
 
-	// Entries whose line in the pool is not the stored one, but has what an amendment says, in the order of Ords; a line
-	// of a hidden one is the head of a custom entry. AmendedBy are the ids of the amendments.
+	// Entries whose line in the pool is not the stored one, but has what an amendment says, in the order of Ords; the
+	// line of a hidden one is the head of a custom entry. AmendedBy are the ids of the amendments.
 	Amended   []uint64
 	AmendedBy []string
 }
@@ -240,8 +240,8 @@ func (o *Object) check() error {
 			return canon.Malformed("window: entry %d is not in the pool", ord)
 		}
 	}
-	if len(o.Window.Amended) != len(o.Window.AmendedBy) {
-		return canon.Malformed("window: %d amended entries, %d amendments", len(o.Window.Amended), len(o.Window.AmendedBy))
+	if n, by := len(o.Window.Amended), len(o.Window.AmendedBy); n != by {
+		return canon.Malformed("window: %d amended entries, %d amendments", n, by)
 	}
 	for i, line := range o.Tail.Lines {
 		if len(line) == 0 {

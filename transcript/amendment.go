@@ -24,7 +24,7 @@ type Amendment struct {
 	Target string          // id of the entry that it speaks of
 	Type   string          // of that entry
 	First  bool            // the session's summary shows the entry as the first that the user asked
-	Body   json.RawMessage // what the entry says now: its fields after type, id, parentId and timestamp; nil = it is hidden
+	Body   json.RawMessage // what the entry says now, as Draft.Body has it; nil = it is hidden
 }
 
 // amendMark is in every line of an amendment of ours.
@@ -102,11 +102,12 @@ func (e Entry) Amend(body json.RawMessage, first bool) (Draft, error) {
 		}
 		now := Entry{ID: e.ID, Type: e.Type, Raw: line}
 		if !sameBounds(e, now) {
-			return Draft{}, fmt.Errorf("entry %s: the body changes what the compaction keeps: %w", e.ID, ErrNotAmendable)
+			return Draft{}, fmt.Errorf("entry %s: the body changes what is kept: %w", e.ID, ErrNotAmendable)
 		}
 		data = rawjson.Object("type", quote(e.Type), "first", markTrue(first), "body", line)
 	}
-	return Draft{Type: "custom", Body: rawjson.Object("customType", amendMark, "targetId", quote(e.ID), "data", data)}, nil
+	own := rawjson.Object("customType", amendMark, "targetId", quote(e.ID), "data", data)
+	return Draft{Type: "custom", Body: own}, nil
 }
 
 // markTrue returns nil for false: the field is absent then.
@@ -187,8 +188,8 @@ func headLine(raw, typ []byte) []byte {
 // silentType is the type by which a window holds a hidden entry: no context reads such an entry, whatever the profile.
 const silentType = "custom"
 
-// Amend applies an amendment to the entry of the window that it speaks of. false: nothing changed, since the window does
-// not hold that entry.
+// Amend applies an amendment to the entry of the window that it speaks of. false: nothing changed, since the window
+// does not hold that entry.
 func (w *WorkingContext) Amend(a Amendment) bool {
 	at := -1
 	list := w.Entries()

@@ -17,7 +17,7 @@ type Entry struct {
 	Type         string
 	Time         time.Time
 	Raw          json.RawMessage // the whole line without its newline, blobs put back
-	AmendedBy    string          // id of the amendment whose body Raw has, or that hides the entry; "" = as it was appended
+	AmendedBy    string          // id of the amendment that Raw shows, or that hides the entry; "" = as it was appended
 	Hidden       bool            // by the amendment: Raw has the fields type, id, parentId and timestamp alone
 }
 

@@ -15,8 +15,8 @@ import (
 // "toolResult". Preview is one line of at most 80 bytes, cut at a rune with "…". The target of a root that names a
 // parent is that parent, unless it is a label: so that it can be told why the parent is not above it.
 //
-// The row of an amendment has FlagAmend, the amended entry as its target, and role, preview and flags of what that entry
-// says now, with FlagVisible unless it is hidden.
+// The row of an amendment has FlagAmend, the amended entry as its target, and role, preview and flags of what that
+// entry says now, with FlagVisible unless it is hidden.
 func RowOf(l Line, parent int64) codec.Row {
 	r := codec.Row{ID: l.ID, Parent: parent, Type: l.Type, Size: uint32(min(len(l.Raw), math.MaxUint32))}
 	if !l.Time.IsZero() {

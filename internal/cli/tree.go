@@ -191,7 +191,8 @@ func headOf(t *transcript.Tree, shown func(ordinal uint64) bool) treeHead {
 
 func nodeOf(n transcript.Node, r *row) node {
 	return node{
-		n.ID, orNull(n.ParentID), n.Ordinal, n.Type, n.Role, n.Preview, n.Label, n.OnPath, n.Time, n.Size, n.AmendedBy, n.Hidden, r,
+		n.ID, orNull(n.ParentID), n.Ordinal, n.Type, n.Role, n.Preview, n.Label, n.OnPath, n.Time, n.Size,
+		n.AmendedBy, n.Hidden, r,
 	}
 }
 

@@ -228,8 +228,8 @@ func messagesOf(have map[string]transcript.Entry, it transcript.Item) []transcri
 	return list
 }
 
-// readItems returns the entries that items name, by id, as of a moment; nil = now. Those that are neither pending nor in
-// the window, nor carried by their item, are read.
+// readItems returns the entries that items name, by id, as of a moment; nil = now. Those that are neither pending nor
+// in the window, nor carried by their item, are read.
 func (h *Handle) readItems(
 	ctx context.Context, at asOf, win *transcript.WorkingContext, items []transcript.Item,
 ) (map[string]transcript.Entry, error) {

@@ -45,7 +45,8 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 	return o
 }
 
-// amended returns the ordinals of the entries in a window that are amended, root first, and the ids of their amendments.
+// amended returns the ordinals of the entries in a window that are amended, root first, and the ids of their
+// amendments.
 func amended(w *transcript.WorkingContext) (ords []uint64, by []string) {
 	for e := range w.All {
 		if e.AmendedBy != "" {
