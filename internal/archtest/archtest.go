@@ -120,17 +120,18 @@ func skipFolder(fsys fs.FS, dir string) error {
 	return nil
 }
 
-// Check applies every rule and returns what it found, in the order of the folders.
+// Check applies every rule and returns what it found, in the order of the folders, rule on Examples last.
 func (m *Module) Check() []Finding {
 	var out []Finding
 	for _, p := range m.packages {
 		out = append(out, checkImports(m.fset, p)...)
 		out = append(out, checkPackage(p)...)
+		out = append(out, checkAliases(m.fset, p)...)
 		for _, f := range p.files {
 			out = append(out, checkFile(m.fset, f)...)
 		}
 	}
-	return out
+	return append(out, m.checkDocumented()...)
 }
 
 func placeOf(fset *token.FileSet, pos token.Pos) string {

@@ -42,6 +42,11 @@ func TestRulesCatch(t *testing.T) {
 		}
 		return b.String()
 	}
+	named := "package main\n\nfunc main() {\n" // keeps the rule on Examples out of the rows on methods
+	for i := range maxMethods + 1 {
+		named += fmt.Sprintf("\tx.M%d()\n", i)
+	}
+	named += "}\n"
 	function := func(n int) string { return "package codec\n\nfunc f() {" + lines(n-1) + "}\n" }
 
 	tests := []struct {
@@ -90,17 +95,84 @@ func TestRulesCatch(t *testing.T) {
 		{"vague name", "codec/a.go", "package util\n", "package-name"},
 		{"unfinished", "codec/a.go", "package codec\n\n// TO" + "DO: later\n", "unfinished"},
 		{"unfinished in a string", "codec/a.go", "package codec\n\nconst s = `TO" + "DO`\n", ""},
+		{"alias of another package's type", "codec/a.go", "package codec\n\ntype T = other.T\n", "alias"},
+		{"alias with arguments", "codec/a.go", "package codec\n\ntype T = other.T[int]\n", "alias"},
+		{"alias within a package", "codec/a.go", "package codec\n\ntype U struct{}\n\ntype T = U\n", ""},
+		{"alias that is not exported", "codec/a.go", "package codec\n\ntype t = other.T\n", ""},
+		{"alias in an internal package", "internal/web/a.go", "package web\n\ntype T = other.T\n", ""},
+		{"a type of its own", "codec/a.go", "package codec\n\ntype T other.T\n", ""},
+		{"function without an Example", "interop/a.go", "package interop\n\nfunc F() {}\n", "example"},
+		{"function of a command", "cmd/coppice/a.go", "package main\n\nfunc F() {}\n", ""},
 		{"unfinished in a test", "codec/a_test.go", "package codec\n\n// FIX" + "ME\n", "unfinished"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := rulesBroken(t, fstest.MapFS{tt.file: {Data: []byte(tt.src)}})
+			got := rulesBroken(t, fstest.MapFS{
+				tt.file: {Data: []byte(tt.src)}, "examples/named/a.go": {Data: []byte(named)},
+			})
 			var want []string
 			if tt.want != "" {
 				want = []string{tt.want}
 			}
 			if !slices.Equal(got, want) {
 				t.Errorf("rules broken: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestExamplesRule shows the rule on Examples functions and methods that are named somewhere, and some that are not.
+func TestExamplesRule(t *testing.T) {
+	ours := func(dir string) string { return fmt.Sprintf("import %q\n", ModulePath+"/"+dir) }
+	code := "package held\n\ntype T struct{}\n\nfunc F() {}\nfunc (t *T) M() {}\nfunc (T) Error() string { return \"\" }\n" +
+		"func f() {}\nfunc (T) m() {}\ntype u struct{}\nfunc (u) N() {}\n"
+	example := func(name, body string) string {
+		return "package held_test\n" + ours("interop/held") + "func " + name + "() { " + body + " }\n"
+	}
+	const at = "interop/held/a.go"
+	tests := []struct {
+		name string
+		tree map[string]string
+		want int // findings
+	}{
+		{"named in no Example", map[string]string{at: code}, 2},
+		{"in an Example", map[string]string{
+			at: code, "interop/held/a_test.go": example("ExampleF", "held.F(); x.M()"),
+		}, 0},
+		{"in an Example of another package", map[string]string{
+			at: code, "codec/a_test.go": example("ExampleF", "held.F(); x.M()"),
+		}, 0},
+		{"in a test that is no Example", map[string]string{
+			at: code, "interop/held/a_test.go": example("TestF", "held.F(); x.M()"),
+		}, 2},
+		{"another package's function of that name", map[string]string{
+			at: code, "interop/held/a_test.go": example("ExampleF", "other.F(); x.M()"),
+		}, 1},
+		{"in a program", map[string]string{
+			at: code, "examples/x/main.go": "package main\n" + strings.Replace(example("main", "h.F(); x.M()"),
+				"package held_test\nimport ", "import h ", 1),
+		}, 0},
+		{"in a test of a program", map[string]string{
+			at: code, "examples/x/main_test.go": example("TestMain", "held.F(); x.M()"),
+		}, 2},
+		{"of an internal package", map[string]string{"interop/internal/held/a.go": code}, 0},
+		{"of a conformance suite", map[string]string{"backend/backendtest/a.go": code}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tree := fstest.MapFS{}
+			for name, src := range tt.tree {
+				tree[name] = &fstest.MapFile{Data: []byte(src)}
+			}
+			rules := rulesBroken(t, tree)
+			got := 0
+			for _, r := range rules {
+				if r == "example" {
+					got++
+				}
+			}
+			if got != tt.want {
+				t.Errorf("%d findings on Examples, want %d: %v", got, tt.want, rules)
 			}
 		})
 	}

@@ -1,0 +1,190 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// notYetDocumented are packages whose functions and methods need no Example yet.
+var notYetDocumented = []string{
+	"", "backend", "backend/local", "backend/memory", "backend/s3", "manager",
+	"checkpoint", "codec", "export", "interop/atomic", "interop/claudecode", "interop/codex", "interop/formats",
+	"interop/omp", "interop/operator", "interop/pi", "interop/pi/harness", "provider", "searchindex", "snapshot",
+	"transcript", "transcript/view", "entry",
+}
+
+// standardMethods satisfy interfaces of the standard library and of the codecs in use: callers do not call them.
+var standardMethods = []string{
+	"Error", "Unwrap", "Is", "As", "String", "Format", "MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText",
+	"MarshalBinary", "UnmarshalBinary", "EncodeMsgpack", "DecodeMsgpack", "Read", "Write", "Close", "ReadAt", "Seek",
+}
+
+// public reports whether a folder holds a package for other modules: what go doc shows and what Examples explain.
+func public(dir string) bool {
+	for part := range strings.SplitSeq(dir, "/") {
+		if part == "internal" || part == "examples" || part == "cmd" || part == "backendtest" {
+			return false
+		}
+	}
+	return true
+}
+
+// checkDocumented looks for exported functions, and exported methods of exported types, of public packages that no
+// Example and no program under examples/ names. A method counts as named wherever a selector has its name: types are
+// not known here.
+func (m *Module) checkDocumented() []Finding {
+	used := m.namedInExamples()
+	var out []Finding
+	for _, p := range m.packages {
+		if !public(p.dir) || slices.Contains(notYetDocumented, p.dir) {
+			continue
+		}
+		for _, f := range p.files {
+			if f.test {
+				continue
+			}
+			for _, decl := range f.ast.Decls {
+				fn, ok := decl.(*ast.FuncDecl)
+				if !ok || !fn.Name.IsExported() {
+					continue
+				}
+				name := fn.Name.Name
+				typ := receiver(fn)
+				switch {
+				case fn.Recv == nil && used[p.dir+"."+name],
+					fn.Recv != nil && (!token.IsExported(typ) || slices.Contains(standardMethods, name) || used[name]):
+					continue
+				}
+				out = append(out, Finding{
+					"example", placeOf(m.fset, fn.Pos()),
+					fmt.Sprintf("%s is in no Example and in no program under examples/", strings.TrimPrefix(typ+"."+name, ".")),
+				})
+			}
+		}
+	}
+	return out
+}
+
+// namedInExamples returns what Examples and the programs under examples/ name: functions as "folder.Name", and the
+// name of every selector by itself.
+func (m *Module) namedInExamples() map[string]bool {
+	used := map[string]bool{}
+	for _, p := range m.packages {
+		program := strings.HasPrefix(p.dir, "examples/")
+		for _, f := range p.files {
+			imports := localNames(f.ast)
+			for _, decl := range f.ast.Decls {
+				fn, ok := decl.(*ast.FuncDecl)
+				if !ok || !(program && !f.test || f.test && strings.HasPrefix(fn.Name.Name, "Example")) {
+					continue
+				}
+				ast.Inspect(fn, func(n ast.Node) bool {
+					s, ok := n.(*ast.SelectorExpr)
+					if !ok {
+						return true
+					}
+					used[s.Sel.Name] = true
+					if id, ok := s.X.(*ast.Ident); ok {
+						if dir, ok := imports[id.Name]; ok {
+							used[dir+"."+s.Sel.Name] = true
+						}
+					}
+					return true
+				})
+			}
+		}
+	}
+	return used
+}
+
+// localNames returns the folders of ours that a file imports, by the names that they have in it. A package is called
+// as its folder is, and the one of the root coppice.
+func localNames(f *ast.File) map[string]string {
+	names := map[string]string{}
+	for _, spec := range f.Imports {
+		full, err := strconv.Unquote(spec.Path.Value)
+		dir, ours := strings.CutPrefix(full, ModulePath)
+		if err != nil || !ours {
+			continue
+		}
+		name := path.Base(full)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		names[name] = strings.TrimPrefix(dir, "/")
+	}
+	return names
+}
+
+// receiver returns the name of the type of which a function is a method, "" for none.
+func receiver(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return ""
+	}
+	typ := fn.Recv.List[0].Type
+	for {
+		switch t := typ.(type) {
+		case *ast.StarExpr:
+			typ = t.X
+		case *ast.IndexExpr:
+			typ = t.X
+		case *ast.IndexListExpr:
+			typ = t.X
+		case *ast.Ident:
+			return t.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// checkAliases looks for exported names of public packages that stand for a type of another package: go doc shows no
+// fields of them.
+func checkAliases(fset *token.FileSet, p *pkg) []Finding {
+	if !public(p.dir) {
+		return nil
+	}
+	var out []Finding
+	for _, f := range p.files {
+		if f.test {
+			continue
+		}
+		for _, decl := range f.ast.Decls {
+			gen, ok := decl.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, s := range gen.Specs {
+				spec, ok := s.(*ast.TypeSpec)
+				if !ok || !spec.Assign.IsValid() || !spec.Name.IsExported() || !foreign(spec.Type) {
+					continue
+				}
+				out = append(out, Finding{
+					"alias", placeOf(fset, spec.Pos()),
+					spec.Name.Name + " is an alias of a type of another package: define it, or use that one",
+				})
+			}
+		}
+	}
+	return out
+}
+
+// foreign reports whether a type is one of another package, with or without arguments.
+func foreign(typ ast.Expr) bool {
+	switch t := typ.(type) {
+	case *ast.SelectorExpr:
+		return true
+	case *ast.StarExpr:
+		return foreign(t.X)
+	case *ast.IndexExpr:
+		return foreign(t.X)
+	case *ast.IndexListExpr:
+		return foreign(t.X)
+	}
+	return false
+}
