@@ -102,9 +102,9 @@ func (a *appendStrategy) sealPlain(ctx context.Context, refs []checkpoint.PlainR
 	for i, p := range sealed {
 		if err == nil && p != nil {
 			changes[i], err = a.past.StoreSealed(ctx, store.SegmentOf(&refs[i]), p, changes[i].Ref)
-		}
-		if err == nil && p != nil {
-			changes[i].Rows, err = store.IDRows(closed[i].Lines)
+			if err == nil {
+				changes[i].Rows, err = store.IDRows(closed[i].Lines)
+			}
 		}
 	}
 	return changes, err

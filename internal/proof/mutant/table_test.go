@@ -529,4 +529,17 @@ var mutants = []mutant{
 		suite: "journal", pkg: "internal/journal", run1: "TestCheckpointWithoutSegments",
 		want: "a session of which only the checkpoint is left",
 	},
+	{
+		name: "ids-are-asked-for-once", broken: "after a conflict a turn is not asked again which of its ids are known",
+		edits: []edit{{"internal/journal/known.go", "\tif len(ids) == 0 {\n", "\tif len(ids) == 0 || t.tried != \"\" {\n"}},
+		suite: "known_ids_test.go", pkg: ".", run1: "TestKnownIDsRetry", want: "behind: ",
+	},
+	{
+		name: "damaged-ids-are-new", broken: "ids in a damaged run of the index count as new",
+		edits: []edit{{
+			"internal/journal/store/known.go", "\t\tif unreadable(err) {\n\t\t\trun, err =",
+			"\t\tif unreadable(err) {\n\t\t\tif h.known.next = end; end > 0 {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\trun, err =",
+		}},
+		suite: "known_ids_test.go", pkg: ".", run1: "TestKnownIDsDamage", want: "stored: got",
+	},
 }
