@@ -83,7 +83,7 @@ func newNotes(prefix string) []string {
 	return list
 }
 
-// "At most 4 reads for 500 ids, hits and misses alike; the handle keeps what it read."
+// Looking for 500 ids takes at most 4 reads, hits and misses alike; the handle keeps what it read.
 func TestKnownIDsCost(t *testing.T) {
 	testutil.SkipSizes(t)
 	n := 100_000
@@ -161,14 +161,14 @@ func idObjects(t testing.TB, b backend.Backend) (keys []string) {
 func idObjectsOf(t testing.TB, b backend.Backend, id string) (keys []string) {
 	t.Helper()
 	for _, key := range idObjects(t, b) {
-		if strings.HasSuffix(key[:strings.Index(key, "/ids/")], strings.ToLower(id)) {
+		if session, _, _ := strings.Cut(key, "/ids/"); strings.HasSuffix(session, strings.ToLower(id)) {
 			keys = append(keys, key)
 		}
 	}
 	return keys
 }
 
-// "A damaged or missing run makes a lookup scan; verify reports it, repair rebuilds it."
+// With a run that is damaged or gone, the answers are the same; verify reports it, and repair makes it anew.
 func TestKnownIDsDamage(t *testing.T) {
 	const n = 6000
 	for _, kind := range []string{"replace", "append"} {

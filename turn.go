@@ -67,8 +67,8 @@ const (
 
 	// KnownIgnore: the draft is not stored again, and Receipt.IDs names it. The next draft grows from the entry that is
 	// known, unless it names another parent. So a batch may be sent again, from whichever host. A turn of which all
-	// entries are known, that has no Key and leaves the document as it is, commits nothing, whatever it was made on: its
-	// receipt is Repeated, and names the newest commit of the handle.
+	// entries are known, that has no Key and leaves the document as it is, commits nothing, whatever it was made on.
+	// Its receipt is Repeated, and names the newest commit of the handle.
 	KnownIgnore
 
 	// KnownAmend: an amendment of the entry is stored. It is not there yet: errors.ErrUnsupported.
@@ -89,8 +89,8 @@ type Receipt struct {
 	IO       backend.IO
 
 	IDs []string // of Turn.Entries, in order; with Repeated those of the first time
-	// Turn.Key was known: this is the receipt of the first time, and nothing was applied now. Or all entries were known,
-	// and there was nothing else: see KnownIgnore
+	// Turn.Key was known: this is the receipt of the first time, and nothing was applied now. Or all entries were
+	// known, and there was nothing else: see KnownIgnore
 	Repeated bool
 	Pending  int // with Repeated: entries appended before the call that are still pending; else 0
 }

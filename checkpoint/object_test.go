@@ -307,7 +307,7 @@ func TestObjectContradicts(t *testing.T) {
 		"window without body":    func(o *Object) { o.Window.Ords = append(o.Window.Ords, 1000) },
 		"empty tail line":        func(o *Object) { o.Tail.Lines[1] = nil },
 		"gap in the id index":    func(o *Object) { o.IDs = indexedObject().IDs[1:] },
-		"ids of unsealed lines":  func(o *Object) { o.IDs = append(indexedObject().IDs, testRef(2), testRef(3)) },
+		"ids of unsealed lines":  func(o *Object) { o.IDs = []codec.Ref{testRef(0), testRef(1), testRef(2), testRef(3)} },
 		"gap in the segment map": func(o *Object) { o.Segments.Levels[0][1].First++ },
 		"snapshot with a tail":   func(o *Object) { o.Summary.Snapshot = "x" },
 		"branch without a name":  func(o *Object) { o.Branches[0].Name = "" },

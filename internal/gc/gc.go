@@ -110,14 +110,15 @@ func (c *collection) list(ctx context.Context) error {
 			}
 			cand := candidate{key: info.Key, size: info.Size, index: folder != layout.Transcript}
 			ok := false
-			if folder == layout.IDs {
+			switch {
+			case folder == layout.IDs:
 				cand.seg, ok = layout.ParseSegment(info.Key[strings.LastIndexByte(info.Key, '/')+1:])
 				ok = ok && layout.IDsKey(c.id, cand.seg) == info.Key
-			} else if cand.index {
+			case cand.index:
 				var level int
 				level, cand.seg, ok = layout.ParseIndexKey(info.Key)
 				ok = ok && layout.IndexKey(c.id, level, cand.seg) == info.Key
-			} else {
+			default:
 				var sealed bool
 				cand.seg, sealed, ok = layout.ParseSegmentKey(info.Key)
 				cand.plain = !sealed

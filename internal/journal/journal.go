@@ -19,7 +19,7 @@
 //     finds no leader leads, and gathers what is queued.
 //  2. publish (publish.go) makes the plan: on which state, plainly or beside a winner's line.
 //  3. compose (publish.go) takes in what the background sealed, has the strategy confirm what the batch builds upon
-//     (Prepare), and looks up idempotency keys (keys.go).
+//     (Prepare), and looks up idempotency keys (keys.go) and ids of entries (known.go).
 //  4. batch (batch.go) cuts the list into lines, and the Composer (compose.go) writes them: bytes, and the State that
 //     state.Advance makes of them.
 //  5. The strategy publishes: append.go by one compare-and-append, replace.go by one conditional PUT.

@@ -173,8 +173,8 @@ func (r *replaceStrategy) sealNow(ctx context.Context, st *state.State) (*state.
 	return &opened, nil
 }
 
-// index adds what is sealed to the id index; false where there is nothing to add, or where that failed: the lines are in
-// the next run then.
+// index adds what is sealed to the id index; false where there is nothing to add, or where that failed: then the lines
+// are in the next run.
 func (r *replaceStrategy) index(ctx context.Context, st *state.State, rows []codec.IDRow) (state.Change, bool) {
 	c, ok, err := r.past.IndexIDs(ctx, st, rows)
 	return c, ok && err == nil

@@ -22,6 +22,8 @@ const (
 )
 
 // amendment returns the draft that is stored where the session has an entry with the id of d: it amends that entry.
+//
+//nolint:unparam // there are no amendments yet
 func amendment(transcript.Draft, string) (transcript.Draft, error) {
 	return transcript.Draft{}, fmt.Errorf("amend an entry: %w", errors.ErrUnsupported)
 }

@@ -32,7 +32,7 @@ type State struct {
 	Window   *transcript.WorkingContext // of the head; nil = not known, to be read from the transcript
 	rules    Rules                      // of the window, where it is not known
 	Segments checkpoint.SegmentMap      // sealed
-	IDs      []codec.Ref                // runs of the id index, oldest first; what is sealed after them it does not cover
+	IDs      []codec.Ref                // runs of the id index, oldest first: of what is sealed, or less
 	Plain    []checkpoint.PlainRef      // append: segments that are not sealed, the last one active
 	Tail     []Line                     // replace: durable lines that are in no segment
 	Blobs    map[string][]byte          // small images of the window that rode along, by SHA-256

@@ -28,8 +28,8 @@ type known struct {
 const restMost = 1 << 16
 
 // Known looks for durable lines with these ids: of several with one id, the newest. Ids that are not in the answer are
-// not in st. A session that is kept up costs at most three reads of runs and one of the active segment, however many ids
-// are asked for, and nothing where they were read before. Damaged and missing runs cost the reads of the skeletons
+// not in st. A session that is kept up costs at most three reads of runs and one of the active segment, however many
+// ids are asked for, and nothing where they were read before. Damaged and missing runs cost the reads of the skeletons
 // that they cover.
 func (h *History) Known(ctx context.Context, st *state.State, ids []string) (map[string]KnownID, error) {
 	found := map[string]KnownID{}
