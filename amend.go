@@ -18,9 +18,9 @@ import (
 // alone: the receipt has no entries. Of several amendments the newest counts, whichever host committed it.
 //
 // What can be amended: messages (results of tools too), custom messages, summaries of branches and compactions, and
-// custom entries that are not coppice's own. Of a compaction the text may change, but not what it keeps. Everything else
-// is transcript.ErrNotAmendable. An entry that is still pending may be amended: both are stored. Errors are those of
-// Commit; after one that leaves entries pending, the next commit stores the amendment.
+// custom entries that are not coppice's own. Of a compaction the text may change, but not what it keeps. Everything
+// else is transcript.ErrNotAmendable. An entry that is still pending may be amended: both are stored. Errors are those
+// of Commit; after one that leaves entries pending, the next commit stores the amendment.
 func (s *Session) Amend(ctx context.Context, entry string, d transcript.Draft) (Receipt, error) {
 	r, err := s.h.Amend(ctx, entry, &d)
 	return s.receipt("amend", r, err)

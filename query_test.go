@@ -63,7 +63,8 @@ func TestQuery(t *testing.T) {
 			want string
 		}{
 			{
-				"a custom type", coppice.QueryOptions{Type: "custom", Custom: "app.step"},
+				"a custom type",
+				coppice.QueryOptions{Type: "custom", Custom: "app.step"},
 				"0-a-two 1-a-two 2-a-two 3-a-two 0-b-one 1-b-one 2-b-one 3-b-one 0-b-three 1-b-three 2-b-three 3-b-three",
 			},
 			{"metadata", coppice.QueryOptions{Custom: "app.step", Match: obj{"data.source": "input"}, Newest: true}, "3-b-three 1-b-three 3-b-one 1-b-one 3-a-two 1-a-two"},

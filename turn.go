@@ -35,8 +35,8 @@ type Turn struct {
 	// that had one, across restarts and writers. A turn with a known key is not applied again: Commit returns the
 	// receipt of the first time, with Repeated. Other content under a known key is ErrKeyReused: content is Reason,
 	// State, Manager, Docs and Entries, not Base and not what was appended. A turn whose key is still on its way, or
-	// has failed with an unknown outcome or a conflict, gets that turn's answer: its error, or its receipt with Repeated.
-	// A turn with a key should carry its entries: of one that is repeated, entries from Append stay pending.
+	// has failed with an unknown outcome or a conflict, gets that turn's answer: its error, or its receipt with
+	// Repeated. A turn with a key should carry its entries: of one that is repeated, entries from Append stay pending.
 	Key string
 
 	// Entries belong to this turn: they are stored with it or withdrawn with it, and stay pending only when

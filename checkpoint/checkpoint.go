@@ -101,8 +101,8 @@ type Summary struct {
 	// Relation says what the session is to Parent: "fork", "agent" (a session that an agent began), or the caller's own
 	// word; "" = not said.
 	Relation string
-	// Meta is the session's metadata, as SessionOptions.Meta and SetInfo set it; not to be changed. Where it is over 1 KiB
-	// a Summary that was read alone (DecodeSummary) has none, and MetaElsewhere.
+	// Meta is the session's metadata, as SessionOptions.Meta and SetInfo set it; not to be changed. Where it is over
+	// 1 KiB a Summary that was read alone (DecodeSummary) has none, and MetaElsewhere.
 	Meta          map[string]string
 	MetaElsewhere bool // Meta is in the rest of the object alone
 	// Docs are documents of the session by name, those that a listing was asked for (ListOptions.Docs); else nil.

@@ -15,8 +15,7 @@ const (
 	MaxMetaKeys = 64
 	MaxMetaKey  = 64 // bytes of a key
 
-	// of a MetaChange: two writers that change it at once may pass those above
-	maxMetaChange = 4 * MaxMetaKeys
+	maxMetaChange = 4 * MaxMetaKeys // keys of a MetaChange: two writers that change it at once may pass MaxMetaKeys
 )
 
 const metaKeyChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"

@@ -151,6 +151,13 @@ func readBase(c *canon.Cursor) *Base {
 	b.Original = c.Text()
 	c.Want(`,"claimed":`)
 	b.Claimed = c.Uint()
+	readBaseOptions(c, b)
+	c.Want(`}`)
+	return b
+}
+
+// readBaseOptions reads the fields that were added to a base, each absent where it has nothing to say.
+func readBaseOptions(c *canon.Cursor, b *Base) {
 	if c.Has(`,"first":`) {
 		if b.First = c.Text(); b.First == "" {
 			c.Fail()
@@ -174,8 +181,6 @@ func readBase(c *canon.Cursor) *Base {
 	if c.Has(`,"meta":{`) {
 		b.Meta = readMetaChange(c)
 	}
-	c.Want(`}`)
-	return b
 }
 
 func readOutline(c *canon.Cursor) (o Outline, ok bool) {

@@ -1,7 +1,6 @@
 package archtest
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"path"
@@ -60,9 +59,9 @@ func (m *Module) checkDocumented() []Finding {
 					fn.Recv != nil && (!token.IsExported(typ) || slices.Contains(standardMethods, name) || used[name]):
 					continue
 				}
+				full := strings.TrimPrefix(typ+"."+name, ".")
 				out = append(out, Finding{
-					"example", placeOf(m.fset, fn.Pos()),
-					fmt.Sprintf("%s is in no Example and in no program under examples/", strings.TrimPrefix(typ+"."+name, ".")),
+					"example", placeOf(m.fset, fn.Pos()), full + " is in no Example and in no program under examples/",
 				})
 			}
 		}

@@ -38,7 +38,7 @@ type Into struct {
 	Config journal.Config
 	Screen func(ctx context.Context, d *transcript.Draft) error // nil = every draft as it is
 	Fresh  bool                                                 // the session's id is no one else's
-	Meta   checkpoint.MetaChange                                // in place of that of an import's header line; nil = the header's
+	Meta   checkpoint.MetaChange                                // in place of an import's header's; nil = that one
 	// bytes of lines that are held in memory at most; 0 = 16 MiB
 	Memory int64
 }
