@@ -296,6 +296,9 @@ func kindOf(s *stored, key string) string {
 	if strings.HasSuffix(key, ".parts") {
 		return "list of parts"
 	}
+	if strings.Contains(key, "/ids/") {
+		return "run of ids"
+	}
 	for _, kind := range []string{"index", "snapshots", "blobs", "originals", "torn"} {
 		if strings.Contains(key, "/"+kind+"/") {
 			return strings.TrimSuffix(kind, "s")
@@ -307,8 +310,8 @@ func kindOf(s *stored, key string) string {
 // TestEveryKind holds the built stores against the list of kinds, so that none is left out unseen.
 func TestEveryKind(t *testing.T) {
 	want := map[string][]string{
-		"replace": {"blob", "checkpoint", "index", "list of parts", "original", "proof", "sealed segment", "snapshot", "tombstone"},
-		"disk":    {"active log", "blob", "checkpoint", "index", "list of parts", "original", "plain segment", "sealed segment", "snapshot", "tombstone", "torn"},
+		"replace": {"blob", "checkpoint", "index", "list of parts", "original", "proof", "run of ids", "sealed segment", "snapshot", "tombstone"},
+		"disk":    {"active log", "blob", "checkpoint", "index", "list of parts", "original", "plain segment", "run of ids", "sealed segment", "snapshot", "tombstone", "torn"},
 	}
 	for _, s := range built(t) {
 		have := map[string]int{}

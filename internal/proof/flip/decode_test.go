@@ -49,6 +49,14 @@ func decoderOf(t testing.TB, s *stored, key string) decoder {
 			refs, skeletons, err := codec.DecodeIndex(q)
 			return judged(err, func() bool { return fmt.Sprint(refs, skeletons) == want })
 		}
+	case "run of ids":
+		run, err := codec.DecodeIDs(p)
+		testutil.OK(t, err)
+		want := fmt.Sprint(run)
+		return func(q []byte) verdict {
+			run, err := codec.DecodeIDs(q)
+			return judged(err, func() bool { return fmt.Sprint(run) == want })
+		}
 	case "blob":
 		return func(q []byte) verdict {
 			got, err := s.objectsWith(pictures, key, q).GetBlob(context.Background(), &state.State{}, path.Base(key))

@@ -45,7 +45,7 @@ func sign(s *stored, key string, q []byte) []byte {
 	q = bytes.Clone(q)
 	trailer := func(from, at int) { binary.LittleEndian.PutUint32(q[at:], codec.CRC(q[from:at])) }
 	switch kindOf(s, key) {
-	case "checkpoint", "tombstone", "snapshot", "index":
+	case "checkpoint", "tombstone", "snapshot", "index", "run of ids":
 		const head, sumAt = 32, 28
 		if n := int(binary.LittleEndian.Uint32(q[16:])); n <= len(q)-head-4 && n >= 0 {
 			binary.LittleEndian.PutUint32(q[sumAt:], codec.CRC(q[:sumAt], q[head:head+n]))
