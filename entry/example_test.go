@@ -57,3 +57,23 @@ func ExampleLine() {
 	// Output:
 	// {"type":"message", "id":"8a3f01bc", "parentId":null, "message":{"role":"user","content":"hi"}}
 }
+
+// What a program says to the model beside the conversation, with a picture.
+func ExampleCustomMessage() {
+	show(entry.CustomMessage("screen", []entry.Block{entry.Image("image/png", []byte("PNG"))}, false))
+	// Output:
+	// {"type":"custom_message","id":"id-1","parentId":"id-0","timestamp":"2026-01-02T15:04:05.000Z","customType":"screen","content":[{"type":"image","data":"UE5H","mimeType":"image/png"}],"display":false}
+}
+
+// Entries that are no messages: the session's name, its working directory and how the model is run from here on.
+func ExampleTitle() {
+	show(entry.Title("High water at Brest"))
+	show(entry.Move("/srv/tides"))
+	show(entry.Model("anthropic", "claude-x"))
+	show(entry.Thinking("high"))
+	// Output:
+	// {"type":"session_info","id":"id-1","parentId":"id-0","timestamp":"2026-01-02T15:04:05.000Z","name":"High water at Brest"}
+	// {"type":"custom","id":"id-1","parentId":"id-0","timestamp":"2026-01-02T15:04:05.000Z","customType":"coppice.move","data":{"cwd":"/srv/tides"}}
+	// {"type":"model_change","id":"id-1","parentId":"id-0","timestamp":"2026-01-02T15:04:05.000Z","provider":"anthropic","modelId":"claude-x"}
+	// {"type":"thinking_level_change","id":"id-1","parentId":"id-0","timestamp":"2026-01-02T15:04:05.000Z","thinkingLevel":"high"}
+}

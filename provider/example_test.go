@@ -83,3 +83,36 @@ func Example() {
 	// send {"type":"function_call_output","call_id":"toolu_1","output":"interrupted"}
 	// open-call call "toolu_1" of "tide" has no result: answered with an error
 }
+
+// What messages of any of the APIs cost and why they ended, for a status line.
+func ExampleUsageOf() {
+	for _, m := range []string{
+		`{"type":"message","role":"assistant","content":[],"stop_reason":"max_tokens","usage":{"input_tokens":90,"output_tokens":12}}`,
+		`{"role":"assistant","content":[],"stopReason":"toolUse","usage":{"input":40,"output":8}}`,
+	} {
+		u, ok := provider.UsageOf(json.RawMessage(m))
+		reason, raw := provider.StopOf(json.RawMessage(m))
+		fmt.Printf("%d %d %v %s %q\n", u.Input, u.Output, ok, reason, raw)
+	}
+	// Output:
+	// 90 12 true length "max_tokens"
+	// 40 8 true toolUse ""
+}
+
+// One context as the body of a request to each API.
+func ExampleRequest_Body() {
+	c := transcript.Context{Messages: []transcript.Message{{Role: "user", Raw: json.RawMessage(`{"role":"user","content":"hi"}`)}}}
+	for _, api := range provider.APIs() {
+		req, err := provider.Convert(context.Background(), c, api, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s: %s\n", api, req.Body())
+	}
+	// Output:
+	// anthropic: {"messages":[{"role":"user","content":"hi"}]}
+	// openai-chat: {"messages":[{"role":"user","content":"hi"}]}
+	// openai-responses: {"input":[{"role":"user","content":"hi"}]}
+	// gemini: {"contents":[{"role":"user","parts":[{"text":"hi"}]}]}
+}

@@ -12,9 +12,9 @@ import (
 // notYetDocumented are packages whose functions and methods need no Example yet.
 var notYetDocumented = []string{
 	"", "backend", "backend/local", "backend/memory", "backend/s3", "manager",
-	"checkpoint", "codec", "export", "interop/atomic", "interop/claudecode", "interop/codex", "interop/formats",
-	"interop/omp", "interop/operator", "interop/pi", "interop/pi/harness", "provider", "searchindex", "snapshot",
-	"transcript", "transcript/view", "entry",
+	"checkpoint", "interop/atomic", "interop/claudecode", "interop/codex", "interop/formats",
+	"interop/omp", "interop/operator", "interop/pi", "interop/pi/harness", "searchindex",
+	"transcript",
 }
 
 // standardMethods satisfy interfaces of the standard library and of the codecs in use: callers do not call them.
@@ -69,17 +69,18 @@ func (m *Module) checkDocumented() []Finding {
 	return out
 }
 
-// namedInExamples returns what Examples and the programs under examples/ name: functions as "folder.Name", and the
-// name of every selector by itself.
+// namedInExamples returns what Examples, the helpers beside them in a file example_test.go, and the programs under
+// examples/ name: functions as "folder.Name", and the name of every selector by itself.
 func (m *Module) namedInExamples() map[string]bool {
 	used := map[string]bool{}
 	for _, p := range m.packages {
 		program := strings.HasPrefix(p.dir, "examples/")
 		for _, f := range p.files {
 			imports := localNames(f.ast)
+			whole := program && !f.test || path.Base(f.path) == "example_test.go"
 			for _, decl := range f.ast.Decls {
 				fn, ok := decl.(*ast.FuncDecl)
-				if !ok || !(program && !f.test || f.test && strings.HasPrefix(fn.Name.Name, "Example")) {
+				if !ok || !whole && !(f.test && strings.HasPrefix(fn.Name.Name, "Example")) {
 					continue
 				}
 				ast.Inspect(fn, func(n ast.Node) bool {
