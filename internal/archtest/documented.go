@@ -13,7 +13,7 @@ import (
 var notYetDocumented = []string{
 	"", "backend", "backend/local", "backend/memory", "backend/s3", "manager",
 	"checkpoint", "interop/atomic", "interop/claudecode", "interop/codex", "interop/formats",
-	"interop/omp", "interop/operator", "interop/pi", "interop/pi/harness", "searchindex",
+	"interop/omp", "interop/operator", "interop/pi", "interop/pi/harness",
 	"transcript",
 }
 
