@@ -1,0 +1,301 @@
+package transcript_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/coppice-go/coppice/codec"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// file is what a session of pi's format holds after its header: a question, two versions of the answer.
+var file = []string{
+	`{"type":"message","id":"q1","parentId":null,"timestamp":"2026-03-02T09:00:00.000Z","message":{"role":"user","content":"When is high water?"}}`,
+	`{"type":"model_change","id":"m1","parentId":"q1","timestamp":"2026-03-02T09:00:01.000Z","provider":"anthropic","modelId":"claude-x"}`,
+	`{"type":"message","id":"a1","parentId":"m1","timestamp":"2026-03-02T09:00:02.000Z","message":{"role":"assistant","content":"At noon."}}`,
+	`{"type":"message","id":"a2","parentId":"m1","timestamp":"2026-03-02T09:00:03.000Z","message":{"role":"assistant","content":"At 11:42."}}`,
+	`{"type":"message","id":"q2","parentId":"a2","timestamp":"2026-03-02T09:00:04.000Z","message":{"role":"user","content":"And low water?"}}`,
+}
+
+func lines() []transcript.Line {
+	var out []transcript.Line
+	for _, raw := range file {
+		l, err := transcript.ParseLine([]byte(raw))
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// path returns the entries of the lines with these numbers.
+func path(numbers ...uint64) []transcript.Entry {
+	var out []transcript.Entry
+	all := lines()
+	for _, n := range numbers {
+		out = append(out, all[n].Entry(n))
+	}
+	return out
+}
+
+// The tree of a session file: parents are resolved over the whole file, then each line becomes a row.
+func ExampleTreeBuilder() {
+	file := lines()
+	parents, diagnostics := transcript.ResolveParents(file)
+	b := transcript.NewTreeBuilder()
+	for i, l := range file {
+		b.AddRow(transcript.RowOf(l, parents[i]))
+	}
+	tree := b.Tree("q2", []transcript.Branch{{Name: "first try", Head: "a1"}}, nil)
+
+	fmt.Println(b.Len(), "rows,", len(diagnostics), "diagnostics, has q1:", b.Has("q1"))
+	for n := range tree.Nodes(transcript.FilterDefault) {
+		fmt.Println(n.ID, n.ParentID, n.OnPath, n.Preview)
+	}
+	for _, branch := range tree.Branches() {
+		fmt.Println(branch.Name, "is at", branch.Head)
+	}
+	// Output:
+	// 5 rows, 0 diagnostics, has q1: true
+	// q1  true When is high water?
+	// a1 q1 false At noon.
+	// a2 q1 true At 11:42.
+	// q2 a2 true And low water?
+	// first try is at a1
+}
+
+// A sealed segment brings its rows packed.
+func ExampleTreeBuilder_AddSkeleton() {
+	p, err := codec.EncodeSkeleton(0, []codec.Row{
+		{ID: "q1", Parent: codec.NoParent, Type: "message", Role: "user"}, {ID: "a1", Parent: 0, Type: "message", Role: "assistant"},
+		{ID: "c1", Parent: 1, Type: "custom", Flags: codec.FlagCommit},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	sk, err := codec.DecodeSkeleton(p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	b := transcript.NewTreeBuilder()
+	if err := b.AddSkeleton(sk); err != nil {
+		fmt.Println(err)
+		return
+	}
+	tree := b.Tree("a1", nil, nil)
+	commit, ok := tree.CommitOn(1)
+	fmt.Println(tree.Len(), "rows; a1 was committed by row", commit, ok)
+	// Output:
+	// 3 rows; a1 was committed by row 2 true
+}
+
+// Moving about in a tree, as a user interface does.
+func ExampleTree() {
+	file := lines()
+	parents, _ := transcript.ResolveParents(file)
+	b := transcript.NewTreeBuilder()
+	for i, l := range file {
+		b.AddRow(transcript.RowOf(l, parents[i]))
+	}
+	b.AddRow(codec.Row{
+		ID: "l1", Parent: 4, Type: "label", Target: "a2", Preview: "good", Flags: codec.FlagText,
+		Time: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC).UnixMilli(),
+	})
+	tree := b.Tree("q2", nil, nil)
+
+	versions, at := tree.Siblings("a2")
+	fmt.Printf("a2 is version %d of %d\n", at+1, len(versions))
+	children := tree.Children("m1")
+	transcript.SortByTime(children)
+	for _, n := range children {
+		fmt.Println("below m1:", n.ID)
+	}
+	leaf, _ := tree.Newest("a2")
+	fmt.Println("Switch to a2 goes to", leaf.ID)
+	if parent, ok := tree.Parent(leaf.Ordinal); ok {
+		n := tree.NodeAt(parent)
+		fmt.Printf("its parent %s is labelled %q since %s\n", n.ID, n.Label, tree.LabelTime(parent).UTC().Format(time.TimeOnly))
+	}
+	for n := range tree.Search("WATER low") {
+		fmt.Println("found", n.ID)
+	}
+	// Output:
+	// a2 is version 2 of 2
+	// below m1: a1
+	// below m1: a2
+	// Switch to a2 goes to q2
+	// its parent a2 is labelled "good" since 10:00:00
+	// found q2
+}
+
+// Previews have 80 bytes: whole entries are searched where Session.Entries yields them.
+func ExampleTree_SearchIn() {
+	b := transcript.NewTreeBuilder()
+	file := lines()
+	for i, parent := range []int64{codec.NoParent, 0, 1, 1, 3} {
+		b.AddRow(transcript.RowOf(file[i], parent))
+	}
+	entries := func(yield func(transcript.Entry, error) bool) {
+		for i, l := range file {
+			if !yield(l.Entry(uint64(i)), nil) {
+				return
+			}
+		}
+	}
+	for n, err := range b.Tree("q2", nil, nil).SearchIn("11:42", entries) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(n.ID, n.Preview)
+	}
+	// Output:
+	// a2 At 11:42.
+}
+
+// The context of a path by the rules of a profile: the settings in force, the messages, and calls without results.
+func ExampleBuildContext() {
+	p := transcript.Profile("pi")
+	if !p.Valid() {
+		fmt.Println("no such profile")
+		return
+	}
+	c := transcript.BuildContext(path(0, 1, 3, 4), p)
+	for _, m := range c.Messages {
+		var message struct{ Content string }
+		if err := m.Decode(&message); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(m.Entry, m.Role, message.Content)
+	}
+	fmt.Println(c.Settings.Model, c.Leaf, len(c.OpenCalls))
+	fmt.Println(transcript.SettingsAfter(p, transcript.Settings{}, path(0, 1)).Model)
+	// Output:
+	// q1 user When is high water?
+	// a2 assistant At 11:42.
+	// q2 user And low water?
+	// anthropic/claude-x q2 0
+	// anthropic/claude-x
+}
+
+// A context that grows entry by entry within a bound says what it left out.
+func ExampleWorkingContext() {
+	const bound = 300 // bytes: two of the messages
+	w := transcript.NewWorkingContext(transcript.Coppice, bound)
+	for _, e := range path(0, 1, 3) {
+		w.Push(e)
+	}
+	before := w.Clone()
+	w.PushAll(path(4))
+	c := w.Context()
+	for _, m := range c.Messages {
+		fmt.Println(m.Role, m.Text())
+	}
+	fmt.Println("complete:", c.Window.Complete, "- left out:", c.Window.OmittedEntries, w.Omitted())
+	leaf, _ := before.Leaf()
+	fmt.Println("the copy is at", leaf.ID, "of", before.MaxBytes(), "bytes:", before.Bytes() <= bound)
+
+	// Back to the answer, as a branch does.
+	if w.Rewind(3) {
+		leaf, _ := w.Leaf()
+		fmt.Println("back at", leaf.ID, w.Settings().Model)
+	}
+	// Output:
+	// assistant At 11:42.
+	// user And low water?
+	// complete: false - left out: 1 1
+	// the copy is at a2 of 300 bytes: true
+}
+
+// A working context is stored with a checkpoint and goes on where it was.
+func ExampleRestoreWorkingContext() {
+	w := transcript.NewWorkingContext(transcript.Coppice, 1<<20)
+	w.PushAll(path(0, 1, 3))
+	ordinals, stored := w.Lines()
+	base, omitted := w.Base(), w.Omitted()
+
+	var entries []transcript.Entry
+	for i, raw := range stored {
+		l, err := transcript.ParseLine(raw)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		entries = append(entries, l.Entry(ordinals[i]))
+	}
+	again := transcript.RestoreWorkingContext(w.Profile(), w.MaxBytes(), base, omitted, entries)
+	again.PushAll(path(4))
+	for e := range again.All {
+		fmt.Println(e.Ordinal, e.ID)
+	}
+	fmt.Println(w.Len(), again.Len())
+	// Output:
+	// 0 q1
+	// 1 m1
+	// 3 a2
+	// 4 q2
+	// 3 4
+}
+
+// Ids of entries sort by time and come from the caller's clock and randomness.
+func ExampleNewID() {
+	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	random := bytes.NewReader([]byte("0123456789abcdef"))
+	first, err := transcript.NewID(at, random)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	second, err := transcript.NewID(at.Add(time.Millisecond), random)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(first)
+	fmt.Println(slices.IsSorted([]string{first, second}))
+	// Output:
+	// 019cadc6-9a80-7000-b031-323334353637
+	// true
+}
+
+// A draft becomes a line, and the line an entry of which only the head was read.
+func ExampleDraft_Parsed() {
+	d := transcript.Draft{Type: "custom", Body: []byte(`{"customType":"deploy","data":{"host":"eu-1"}}`)}
+	l, err := d.Parsed("id-1", "id-0", time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var deploy struct{ Data struct{ Host string } }
+	if err := l.Entry(7).Decode(&deploy); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(l.ID, l.ParentID, deploy.Data.Host)
+	fmt.Printf("%s\n", l.Raw)
+	// Output:
+	// id-1 id-0 eu-1
+	// {"type":"custom","id":"id-1","parentId":"id-0","timestamp":"2026-03-02T09:00:00.000Z","customType":"deploy","data":{"host":"eu-1"}}
+}
+
+// A reader of files reports what is odd in a bounded list.
+func ExampleDiagnosticList() {
+	var found transcript.DiagnosticList
+	found.Add("a1", 3, transcript.DiagOrphan, "its parent x9 is not there")
+	before := found.Clone()
+	found.AddMore(250) // of another list
+	for _, d := range found.All() {
+		fmt.Println(d.Entry, d.Kind, d.Detail)
+	}
+	fmt.Println(len(before.All()))
+	// Output:
+	// a1 orphan its parent x9 is not there
+	//  more 250 more
+	// 1
+}
