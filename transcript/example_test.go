@@ -3,6 +3,8 @@ package transcript_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -298,4 +300,70 @@ func ExampleDiagnosticList() {
 	// a1 orphan its parent x9 is not there
 	//  more 250 more
 	// 1
+}
+
+// An amendment is an entry of its own: what it speaks of stays in the file, and contexts show what it says now.
+func ExampleEntry_Amend() {
+	p := path(0, 1, 3)
+	d, err := p[2].Amend([]byte(`{"message":{"role":"assistant","content":"At 11:44."}}`), false)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	l, err := d.Parsed("am1", "a2", time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	amendment, ok := l.Entry(5).Amendment()
+	now := p[2].Amended(amendment)
+	m, _ := now.Message()
+	fmt.Println(amendment.Target, ok, m.Text(), "by", now.AmendedBy)
+
+	w := transcript.NewWorkingContext(transcript.Coppice, 0)
+	w.PushAll(p)
+	if w.Amend(amendment) {
+		messages := w.Context().Messages
+		fmt.Println("in the context:", messages[len(messages)-1].Text())
+	}
+
+	b := transcript.NewTreeBuilder()
+	for i, l := range lines()[:4] {
+		b.AddRow(transcript.RowOf(l, int64(i)-1))
+	}
+	b.AddRow(transcript.RowOf(l, 3))
+	tree := b.Tree("a2", nil, nil)
+	fmt.Println("the tree has amendments:", tree.Amends())
+	for ordinal := range tree.Amended {
+		by, _ := tree.Amendment(ordinal, math.MaxUint64)
+		fmt.Println("entry", ordinal, "is amended by", by, "- hidden:", tree.Hides(by))
+	}
+	// Output:
+	// a2 true At 11:44. by am1
+	// in the context: At 11:44.
+	// the tree has amendments: true
+	// entry 3 is amended by 4 - hidden: false
+}
+
+// Metadata of a session changes with an entry; an import reads the change back.
+func ExampleEntry_Meta() {
+	l, err := transcript.ParseLine([]byte(
+		`{"type":"custom","id":"x","parentId":null,"customType":"coppice.meta","data":{"team":"blue","draft":null}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	change, ok := l.Entry(0).Meta()
+	for _, key := range slices.Sorted(maps.Keys(change)) {
+		if value := change[key]; value != nil {
+			fmt.Println(key, "is", *value)
+		} else {
+			fmt.Println(key, "is removed")
+		}
+	}
+	fmt.Println(ok)
+	// Output:
+	// draft is removed
+	// team is blue
+	// true
 }

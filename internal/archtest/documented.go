@@ -12,9 +12,8 @@ import (
 // notYetDocumented are packages whose functions and methods need no Example yet.
 var notYetDocumented = []string{
 	"", "backend", "backend/local", "backend/memory", "backend/s3", "manager",
-	"checkpoint", "interop/atomic", "interop/claudecode", "interop/codex", "interop/formats",
-	"interop/omp", "interop/operator", "interop/pi", "interop/pi/harness",
-	"transcript",
+	"checkpoint", "interop/claudecode", "interop/codex",
+	"interop/pi/harness",
 }
 
 // standardMethods satisfy interfaces of the standard library and of the codecs in use: callers do not call them.

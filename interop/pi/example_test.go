@@ -1,7 +1,9 @@
 package pi_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -50,4 +52,53 @@ func ExampleWrite() {
 	// {"type":"session","version":3,"id":"s1","timestamp":"1970-01-01T00:00:00.000Z","cwd":"/home/me"}
 	// {"type":"custom","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","customType":"coppice.entry","data":{"type":"mode_change","mode":"plan"}}
 	// 1 entries of types that the format does not have: kept as custom entries
+}
+
+// The first entry came from a file: what was added since is printed, to go after its last line.
+func ExampleExtend() {
+	entries := func(yield func(transcript.Draft, error) bool) {
+		for _, line := range []string{
+			`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`,
+			`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","content":"Hello."}}`,
+		} {
+			if !yield(transcript.Draft{Raw: []byte(line)}, nil) {
+				return
+			}
+		}
+	}
+	losses, err := pi.Extend(os.Stdout, interop.Header{ID: "s1"}, 1, entries, "b")
+	fmt.Println(losses, err)
+	// Output:
+	// {"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","timestamp":1767323100000,"content":[{"type":"text","text":"Hello."}],"api":"unknown","provider":"unknown","model":"unknown","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"stop"}}
+	// map[messages that lack what the format needs, or are in another provider's shape: rewritten:1] <nil>
+}
+
+// A program of pi's family that has lines of its own is read as a dialect.
+func ExampleOpenDialect() {
+	file := `{"type":"title","title":"First steps"}
+{"type":"session","version":3,"id":"s1","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/home/me"}
+{"type":"prompt","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","text":"hi"}
+{"type":"mess`
+	dialect := pi.Dialect{Slots: true, Entry: func(l transcript.Line, say func(kind, detail string)) []byte {
+		if l.Type != "prompt" {
+			return l.Raw
+		}
+		say(transcript.DiagConverted, "a prompt became a message")
+		return []byte(`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`)
+	}}
+	r := pi.OpenDialect(interop.Source{Name: "s1.jsonl", Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(file)), nil
+	}}, interop.Options{}, dialect)
+	defer r.Close()
+	for d, err := r.Next(); !errors.Is(err, io.EOF); d, err = r.Next() {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(string(d.Raw))
+	}
+	fmt.Println("the original is kept:", !r.Verbatim(), "- bad lines:", r.BadLines())
+	// Output:
+	// {"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}
+	// the original is kept: true - bad lines: 1
 }
