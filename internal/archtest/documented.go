@@ -12,8 +12,7 @@ import (
 // notYetDocumented are packages whose functions and methods need no Example yet.
 var notYetDocumented = []string{
 	"", "backend", "backend/local", "backend/memory", "backend/s3", "manager",
-	"checkpoint", "interop/claudecode", "interop/codex",
-	"interop/pi/harness",
+	"checkpoint",
 }
 
 // standardMethods satisfy interfaces of the standard library and of the codecs in use: callers do not call them.

@@ -1,13 +1,17 @@
 package codex_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/codex"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // An event that repeats what an item says is left out and counted.
@@ -35,4 +39,102 @@ func ExampleReader() {
 	// {"type":"custom","id":"cx-1","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z","customType":"codex.session_meta","data":{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"s1","cwd":"/home/me","model_provider":"openai"}}}
 	// {"type":"message","id":"cx-2","parentId":"cx-1","timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":1767323046000}}
 	// 1 events say again what an item says: left out
+}
+
+// entries are a question and its answer; the first of them is known from a rollout.
+func entries(yield func(transcript.Draft, error) bool) {
+	for _, line := range []string{
+		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}`,
+		`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-02T03:05:00.000Z","message":{"role":"assistant","content":[{"type":"text","text":"Hello."}]}}`,
+	} {
+		if !yield(transcript.Draft{Raw: []byte(line)}, nil) {
+			return
+		}
+	}
+}
+
+// A session as a rollout, under the name by which `codex resume` finds it.
+func ExampleWrite() {
+	h := interop.Header{ID: "s1", Cwd: "/home/me", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	var file bytes.Buffer
+	losses, err := codex.Write(&file, h, entries, "b")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(codex.FileName(h))
+	fmt.Println(strings.Contains(codex.FileName(h), codex.SessionID(h)), codex.Detect(file.Bytes()), losses)
+	for line := range strings.Lines(file.String()) {
+		var l struct {
+			Type    string
+			Payload struct{ Type string }
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(strings.TrimSpace(l.Type + " " + l.Payload.Type))
+	}
+	// Output:
+	// 2026/01/02/rollout-2026-01-02T03-04-05-f16f6328-e482-582d-bc5d-9eea9f686fef.jsonl
+	// true true map[messages that lack what the format needs, or are in another provider's shape: rewritten:2]
+	// session_meta
+	// event_msg task_started
+	// response_item message
+	// event_msg user_message
+	// response_item message
+	// event_msg agent_message
+	// event_msg task_complete
+}
+
+// A rollout that was imported goes on: the file as it is, then what was added.
+func ExampleContinue() {
+	file := `{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"s1","cwd":"/home/me"}}
+{"timestamp":"2026-01-02T03:04:06.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}
+`
+	r := codex.NewReader(interop.Source{Name: "rollout.jsonl", Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(file)), nil
+	}}, interop.Options{})
+	defer r.Close()
+	h, err := r.Header()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var imported []transcript.Draft
+	head := ""
+	for d, err := r.Next(); !errors.Is(err, io.EOF); d, err = r.Next() {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		l, err := transcript.ParseLine(d.Raw)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		imported, head = append(imported, d), l.ID
+	}
+	fmt.Println("the original is kept:", !r.Verbatim(), "- bad lines:", r.BadLines())
+
+	answer := transcript.Draft{Type: "message", Body: []byte(`{"message":{"role":"assistant","content":[{"type":"text","text":"Hello."}]}}`)}
+	line, err := answer.Line("b", head, time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	all := func(yield func(transcript.Draft, error) bool) {
+		for _, d := range append(imported, transcript.Draft{Raw: line}) {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+	var longer bytes.Buffer
+	losses, err := codex.Continue(&longer, strings.NewReader(file), h, len(imported), all, "b")
+	added, ok := strings.CutPrefix(longer.String(), file)
+	fmt.Println("the file is kept:", ok, "- says the answer:", strings.Contains(added, "Hello."), losses, err)
+	// Output:
+	// the original is kept: true - bad lines: 0
+	// the file is kept: true - says the answer: true map[messages that lack what the format needs, or are in another provider's shape: rewritten:1] <nil>
 }
