@@ -105,6 +105,19 @@ func (t *Tree) NodeAt(ordinal uint64) Node {
 	return t.node(uint32(ordinal))
 }
 
+// NodesAt returns the rows with these ordinals in their order, as NodeAt does, but for those that are not there. A pass
+// over many costs less than as many calls of NodeAt.
+func (t *Tree) NodesAt(ordinals iter.Seq[uint64]) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		p := t.newPass()
+		for ord := range ordinals {
+			if ord < uint64(t.n) && !yield(p.node(uint32(ord), t.parent(uint32(ord)))) {
+				return
+			}
+		}
+	}
+}
+
 // ID returns the id of the row with this ordinal, a commit too; "" if there is none.
 func (t *Tree) ID(ordinal uint64) string {
 	if ordinal >= uint64(t.n) {
@@ -133,6 +146,33 @@ func (t *Tree) Size(ordinal uint64) int {
 	}
 	return int(c.sk.Size(k))
 }
+
+// Time returns the time of the row with this ordinal, a commit too; zero if it has none, or is not there.
+func (t *Tree) Time(ordinal uint64) time.Time {
+	if ordinal >= uint64(t.n) {
+		return time.Time{}
+	}
+	c, k := t.at(uint32(ordinal))
+	ms := int64(0)
+	if c.sk != nil {
+		ms = c.sk.Time(k)
+	} else {
+		ms = c.rows[k].Time
+	}
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// Shows reports whether a filter lets the entry with this ordinal through, as Nodes asks it.
+func (t *Tree) Shows(f Filter, ordinal uint64) bool {
+	return ordinal < uint64(t.n) && t.shows(f, uint32(ordinal))
+}
+
+// InOrder reports whether every parent comes before its children, and none is a commit. Where it does not, parents of
+// entries may change as the session grows.
+func (t *Tree) InOrder() bool { return !t.irregular }
 
 // IsCommit reports whether the row with this ordinal is a commit, and no entry.
 func (t *Tree) IsCommit(ordinal uint64) bool {

@@ -118,6 +118,13 @@ func (t *Tree) markPath() {
 	t.onPath.Store(&marks)
 }
 
+// HeadOrdinal returns the ordinal of the head. false: there is none, or it is not in the tree. It makes no index by id
+// where the head is one of the last entries.
+func (t *Tree) HeadOrdinal() (uint64, bool) {
+	i := t.headRow()
+	return uint64(i), i != noRow
+}
+
 // headRow returns the row of the head.
 func (t *Tree) headRow() uint32 {
 	t.headOnce.Do(func() {

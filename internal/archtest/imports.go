@@ -52,6 +52,7 @@ var table = []edge{
 	{dir: "internal/trace", ours: []string{"backend"}},
 	{dir: "internal/vfs", ext: []string{xSys}},
 	{dir: "transcript", ours: []string{"codec", "internal/rawjson", "internal/shortid"}, ext: []string{uuid}},
+	{dir: "internal/rows", ours: []string{"transcript"}},
 	{dir: "transcript/view", ours: []string{"transcript"}},
 	{dir: "entry", ours: []string{"transcript"}},
 	{

@@ -102,12 +102,12 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 		if err != nil {
 			return err
 		}
-		v, keep, err := viewOf(ctx, s, t, o, c.json)
+		if o.view && c.json {
+			return c.rowsJSON(ctx, s, t, o)
+		}
+		v, keep, err := viewOf(ctx, s, t, o)
 		if err != nil {
 			return err
-		}
-		if o.view {
-			return c.viewJSON(t, v)
 		}
 		if c.json {
 			return c.treeJSON(t, transcript.Filter(o.filter), keep)
@@ -200,17 +200,17 @@ func nodeOf(n transcript.Node, r *row) node {
 // and a function that reports whether a search found a node, nil without a search. A search reads
 // the session once.
 func viewOf(
-	ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions, asJSON bool,
+	ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions,
 ) (*view.View, func(transcript.Node) bool, error) {
 	switch {
-	case o.view && !asJSON:
+	case o.view:
 		return nil, nil, usageError("--view needs --json; text output always has that order")
-	case o.selected != "" && !o.view:
+	case o.selected != "":
 		return nil, nil, usageError("--select needs --view")
 	}
 	found := map[uint64]bool{}
 	keep := func(n transcript.Node) bool { return found[n.Ordinal] }
-	if !o.view && len(o.folded) == 0 {
+	if len(o.folded) == 0 {
 		if o.search == "" {
 			return nil, nil, nil
 		}
@@ -236,7 +236,7 @@ func viewOf(
 	return v, keep, arrange(v, t, o)
 }
 
-// arrange folds and selects entries.
+// arrange folds entries.
 func arrange(v *view.View, t *transcript.Tree, o treeOptions) error {
 	for _, id := range o.folded {
 		if _, err := t.Ordinal(id); err != nil {
@@ -244,43 +244,7 @@ func arrange(v *view.View, t *transcript.Tree, o treeOptions) error {
 		}
 	}
 	v.Fold(o.folded...)
-	if o.selected == "" {
-		v.Select(t.Head()) // a filter may have moved the selection
-		return nil
-	}
-	if _, err := t.Ordinal(o.selected); err != nil {
-		return err
-	}
-	v.Select(o.selected)
 	return nil
-}
-
-// viewJSON writes the rows of a view.
-func (c *cli) viewJSON(t *transcript.Tree, v *view.View) error {
-	rows := v.Rows()
-	shown := map[uint64]bool{}
-	for i := range rows {
-		shown[rows[i].Ordinal] = true
-	}
-	head := headOf(t, func(ordinal uint64) bool { return shown[ordinal] })
-	if at := v.Selected(); at >= 0 {
-		head.Selected = &rows[at].ID
-	}
-	out := c.arrayAfter(head, "nodes")
-	for i := range rows {
-		r := &rows[i]
-		extra := &row{
-			Depth: r.Depth, Indent: r.Indent, Children: r.Children, Version: r.Version, Versions: r.Versions,
-			Folded: r.Folded, Hidden: r.Hidden,
-		}
-		if !r.LabelTime.IsZero() {
-			extra.LabelTime = &r.LabelTime
-		}
-		if err := out.add(nodeOf(r.Node, extra)); err != nil {
-			return err
-		}
-	}
-	return out.end(nil)
 }
 
 // hidden returns how many entries each folded entry of a view hides, by ordinal.

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/rows"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -142,18 +142,31 @@ func TestSearchReadsTheLogOnce(t *testing.T) {
 	for _, o := range []treeOptions{{}, {view: true}, {folded: []string{"00000001"}}} {
 		o.filter, o.search = "default", "needle11000."
 		before := s.IO()
-		_, keep, err := viewOf(t.Context(), s, tree, o, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		after := s.IO()
-		hits := slices.Collect(func(yield func(string) bool) {
+		var hits []string
+		if o.view {
+			ro, err := rowOptions(t.Context(), s, tree, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := rows.New(tree, ro)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for row := range r.At(0, r.Len()) {
+				hits = append(hits, tree.ID(row.Ordinal))
+			}
+		} else {
+			_, keep, err := viewOf(t.Context(), s, tree, o)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for n := range tree.Nodes(transcript.FilterAll) {
-				if keep(n) && !yield(n.ID) {
-					return
+				if keep(n) {
+					hits = append(hits, n.ID)
 				}
 			}
-		})
+		}
+		after := s.IO()
 		if len(hits) != 1 || hits[0] != fmt.Sprintf("%08x", 11000) {
 			t.Errorf("%+v: found %v", o, hits)
 		}
