@@ -53,7 +53,7 @@ var table = []edge{
 	{dir: "internal/vfs", ext: []string{xSys}},
 	{dir: "transcript", ours: []string{"codec", "internal/rawjson", "internal/shortid"}, ext: []string{uuid}},
 	{dir: "internal/rows", ours: []string{"transcript"}},
-	{dir: "transcript/view", ours: []string{"transcript"}},
+	{dir: "transcript/view", ours: []string{"transcript", "internal/rows"}},
 	{dir: "entry", ours: []string{"transcript"}},
 	{
 		dir: "checkpoint", ours: []string{"codec", "internal/rawjson", "transcript"},

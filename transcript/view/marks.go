@@ -2,6 +2,9 @@ package view
 
 import "github.com/coppice-go/coppice/transcript"
 
+// none is no place.
+const none = -1
+
 // Mark says that the head or a branch is on an entry.
 type Mark struct {
 	Branch string // "" = the head

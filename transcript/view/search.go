@@ -18,10 +18,6 @@ func newHits(t *transcript.Tree) *hits {
 
 func (h *hits) add(ordinal uint64) { h.bits[ordinal/64] |= 1 << (ordinal % 64) }
 
-func (h *hits) has(ordinal uint64) bool {
-	return ordinal/64 < uint64(len(h.bits)) && h.bits[ordinal/64]>>(ordinal%64)&1 == 1
-}
-
 // Search shows only the entries that Tree.Search finds: those whose preview, label, role or type has every word of
 // text; "" = all again.
 func (v *View) Search(text string) {

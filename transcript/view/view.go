@@ -17,6 +17,7 @@ package view
 import (
 	"time"
 
+	"github.com/coppice-go/coppice/internal/rows"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -44,8 +45,8 @@ type View struct {
 	selected uint64          // ordinal
 	some     bool            // selected counts
 	rows     []Row
-	places   []int32 // of the rows, by ordinal; none = it has none
-	at       int     // place of the selection in rows; -1 = none
+	order    *rows.Rows
+	at       int // place of the selection in rows; -1 = none
 }
 
 // New shows a tree under the default filter, its head selected.
@@ -99,10 +100,15 @@ func (v *View) Fold(ids ...string) bool { return v.fold(ids, true) }
 // Unfold shows it again.
 func (v *View) Unfold(ids ...string) bool { return v.fold(ids, false) }
 
+func (v *View) childless(ord uint64) bool {
+	at, ok := v.order.IndexOf(ord)
+	return !ok || v.rows[at].Children == 0
+}
+
 func (v *View) fold(ids []string, folded bool) (changed bool) {
 	for _, id := range ids {
 		ord, err := v.t.Ordinal(id)
-		if err != nil || v.folded[ord] == folded || !v.shows(ord) || v.rows[v.places[ord]].Children == 0 {
+		if err != nil || v.folded[ord] == folded || v.childless(ord) {
 			continue
 		}
 		changed = true
