@@ -218,3 +218,77 @@ func ExampleStore_Verify() {
 	// garbage: 0
 	// deleted: true
 }
+
+// What an entry says can be replaced, or hidden, on every branch at once; what was said stays in the history.
+func ExampleSession_Amend() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	ids, err := s.Append(ctx, entry.User("my key is 4711"), entry.Assistant("Do not tell me."))
+	if err != nil {
+		panic(err)
+	}
+	if _, err := s.Amend(ctx, ids[0], entry.User("my key is [removed]")); err != nil {
+		panic(err)
+	}
+	if _, err := s.Hide(ctx, ids[1]); err != nil {
+		panic(err)
+	}
+	c, err := s.Context(ctx)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(c.Messages), "messages, the last one:", c.Messages[len(c.Messages)-1].Text())
+	for e, err := range s.Originals(ctx, ids[0]) {
+		m, _ := e.Message()
+		fmt.Println("as it was said:", m.Text(), err)
+	}
+	// Output:
+	// 5 messages, the last one: my key is [removed]
+	// as it was said: my key is 4711 <nil>
+}
+
+// Small documents ride with the commits of a session, its metadata can change, and entries are found across sessions.
+func ExampleStore_Query() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	step := func(n int) transcript.Draft { return entry.Custom("app.step", map[string]int{"n": n}) }
+	_, err := s.Commit(ctx, coppice.Turn{
+		Entries: []transcript.Draft{step(1), step(2)},
+		Docs:    map[string]any{"app:plan": []string{"ask", "answer"}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	blue := "blue"
+	if _, err := s.SetInfo(ctx, coppice.InfoChange{Meta: map[string]*string{"team": &blue}}); err != nil {
+		panic(err)
+	}
+	for name, text := range s.Docs() {
+		fmt.Printf("%s: %s\n", name, text)
+	}
+	v, err := s.At(ctx, coppice.Target{Seq: 1})
+	if err != nil {
+		panic(err)
+	}
+	for name := range v.Docs() {
+		fmt.Println("not at seq 1:", name)
+	}
+	var plan []string
+	fmt.Println(v.Doc("app:plan", &plan), plan)
+	fmt.Println(s.Doc("app:plan", &plan), plan)
+
+	o := coppice.QueryOptions{Meta: map[string]string{"team": "blue"}, Custom: "app.step", Match: map[string]any{"data.n": 2}}
+	for m, err := range store.Query(ctx, o) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: %s\n", m.Session, m.Entry.Raw[len(m.Entry.Raw)-8:])
+	}
+	// Output:
+	// app:plan: ["ask","answer"]
+	// <nil> []
+	// <nil> [ask answer]
+	// harbour: {"n":2}}
+}

@@ -11,7 +11,6 @@ import (
 
 // notYetDocumented are packages whose functions and methods need no Example yet.
 var notYetDocumented = []string{
-	"", "backend", "backend/local", "backend/memory", "backend/s3", "manager",
 	"checkpoint",
 }
 
