@@ -505,3 +505,32 @@ func (m *idModel) check(r *rapid.T) {
 	}
 	ok(m.t, s.Close())
 }
+
+// BenchmarkKnownIDs opens a session of 1,000,000 entries and looks for 500 of them, all over its history, and for 500
+// that it does not have. Building it takes a minute.
+func BenchmarkKnownIDs(b *testing.B) {
+	const n = 1_000_000
+	for name, begin := range map[string]func() backend.Backend{
+		"replace": func() backend.Backend { return memory.New() },
+		"append":  func() backend.Backend { return memory.NewAppender() },
+	} {
+		b.Run(name, func(b *testing.B) {
+			store := newStore(b, begin(), nil)
+			rested(b, store, noteMany(b, store, "s", n, 2500))
+			b.ResetTimer()
+			for range b.N {
+				s := must(store.Open(bg, "s", noSnapshots))(b)
+				before := s.IO()
+				same(b, "stored again", must(asked(s, spread(n)))(b).Entries, 0)
+				must(s.Append(bg, noted(newNotes("new-")...)...))(b)
+				io := s.IO().Sub(before)
+				if io.Get > 4 {
+					b.Errorf("%d reads", io.Get)
+				}
+				b.ReportMetric(float64(io.Get), "gets/op")
+				b.ReportMetric(float64(io.BytesRead), "bytes-read/op")
+				_ = s.Close() // what was appended is not committed
+			}
+		})
+	}
+}
