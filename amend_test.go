@@ -490,3 +490,45 @@ func TestAmendSurvivesTheLossOfTheCheckpoint(t *testing.T) {
 	wantTexts(t, "path of the snapshot", path, "u3", "new1")
 	ok(t, s.Close())
 }
+
+func TestKnownAmend(t *testing.T) {
+	ctx := context.Background()
+	onEach(t, func(t *testing.T, st *coppice.Store) {
+		s := create(t, st, "a", nil)
+		named := func(id, text string) transcript.Draft {
+			d := entry.User(text)
+			d.ID = id
+			return d
+		}
+		send := func(texts ...string) coppice.Receipt {
+			t.Helper()
+			turn := coppice.Turn{OnKnownID: coppice.KnownAmend}
+			for i, text := range texts {
+				turn.Entries = append(turn.Entries, named("m"+string(rune('1'+i)), text))
+			}
+			return must(s.Commit(ctx, turn))(t)
+		}
+		r := send("u1", "u2")
+		same(t, "ids", r.IDs, []string{"m1", "m2"})
+		seq := r.Seq
+		r = send("u1", "new2", "u3") // one as it is, one amended, one new
+		same(t, "ids", r.IDs, []string{"m1", "m2", "m3"})
+		same(t, "entries", r.Entries, 2)
+		wantEverywhere(t, s, []string{"m1", "m2", "m3"}, "u1", "new2", "u3")
+		if r = send("u1", "new2", "u3"); !r.Repeated || r.Entries != 0 || r.Seq != seq+1 {
+			t.Errorf("the same turn again: %+v", r)
+		}
+		ok(t, s.Close())
+		s = open(t, st, "a")
+		send("newest1", "new2")
+		wantEverywhere(t, s, []string{"m1", "m2", "m3"}, "newest1", "new2", "u3")
+		title := entry.Title("t")
+		title.ID = "m1"
+		_, err := s.Commit(ctx, coppice.Turn{OnKnownID: coppice.KnownAmend, Entries: []transcript.Draft{title}})
+		if !errors.Is(err, transcript.ErrNotAmendable) {
+			t.Errorf("a draft of another type: %v", err)
+		}
+		wantTexts(t, "context", contextTexts(t, s), "newest1", "new2", "u3")
+		ok(t, s.Close())
+	})
+}

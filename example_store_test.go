@@ -220,7 +220,7 @@ func ExampleStore_Verify() {
 }
 
 // What an entry says can be replaced, or hidden, on every branch at once; what was said stays in the history.
-func ExampleSession_Amend() {
+func ExampleSession_Hide() {
 	ctx := context.Background()
 	store, s := exampleStore(ctx)
 	defer store.Close()

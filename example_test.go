@@ -142,3 +142,30 @@ func ExampleSession_Partial() {
 	// no longer streamed
 	// interrupted: false
 }
+
+// What an entry says is replaced, and its line stays.
+func ExampleSession_Amend() {
+	ctx := context.Background()
+	store, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	s, _ := store.OpenOrCreate(ctx, "harbour", nil)
+	ids, _ := s.Append(ctx, entry.User("The key is 4711."), entry.User("When is high water?"))
+	s.Commit(ctx, coppice.Turn{})
+
+	s.Amend(ctx, ids[0], entry.User("The key is secret."))
+	s.Hide(ctx, ids[1])
+	c, _ := s.Context(ctx)
+	for _, m := range c.Messages {
+		fmt.Println(m.Text())
+	}
+	for e := range s.Originals(ctx, ids[0]) {
+		m, _ := e.Message()
+		fmt.Println("was:", m.Text())
+	}
+	// Output:
+	// The key is secret.
+	// was: The key is 4711.
+}

@@ -71,7 +71,9 @@ const (
 	// Its receipt is Repeated, and names the newest commit of the handle.
 	KnownIgnore
 
-	// KnownAmend: an amendment of the entry is stored. It is not there yet: errors.ErrUnsupported.
+	// KnownAmend: an amendment of the entry is stored in the draft's place, as Session.Amend does it; where the entry
+	// says what the draft says, nothing is. Else as KnownIgnore. An entry that cannot be amended is
+	// transcript.ErrNotAmendable, and an id that is pending in the handle fs.ErrExist: nothing of the turn is applied.
 	KnownAmend
 )
 

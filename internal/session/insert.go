@@ -93,6 +93,7 @@ type places struct {
 	by     map[string]journal.Place
 	at     *state.State // in which ids were seen to be free; nil = none was looked for
 	policy OnKnown
+	amends map[string]transcript.Draft // with KnownAmend: of the ids that the session has
 }
 
 // names reports whether a draft names itself or a parent.
@@ -136,6 +137,12 @@ func (h *Handle) parents(ctx context.Context, drafts []transcript.Draft, policy 
 		}
 		own[id] = true
 	}
+	if policy == KnownAmend {
+		var err error
+		if known.amends, err = h.amendKnown(ctx, drafts); err != nil {
+			return known, err
+		}
+	}
 	return known, nil
 }
 
@@ -160,6 +167,7 @@ func (h *Handle) build(
 ) (entries []*journal.Entry, ids []string, err error) {
 	b := builder{
 		o: &h.o, at: at, known: known.by, policy: known.policy, find: find,
+		amends:  known.amends,
 		entries: make([]*journal.Entry, 0, len(drafts)),
 	}
 	if slices.ContainsFunc(drafts, names) {
@@ -179,6 +187,7 @@ type builder struct {
 	at      journal.Place            // where the next draft grows unless it says otherwise
 	known   map[string]journal.Place // places of named parents
 	policy  OnKnown
+	amends  map[string]transcript.Draft // places.amends
 	find    func(id string) *journal.Entry
 	ids     []string
 	fresh   map[string]*journal.Entry // drafts of this call by id; nil where none names anything
