@@ -219,35 +219,6 @@ func ExampleStore_Verify() {
 	// deleted: true
 }
 
-// What an entry says can be replaced, or hidden, on every branch at once; what was said stays in the history.
-func ExampleSession_Hide() {
-	ctx := context.Background()
-	store, s := exampleStore(ctx)
-	defer store.Close()
-	ids, err := s.Append(ctx, entry.User("my key is 4711"), entry.Assistant("Do not tell me."))
-	if err != nil {
-		panic(err)
-	}
-	if _, err := s.Amend(ctx, ids[0], entry.User("my key is [removed]")); err != nil {
-		panic(err)
-	}
-	if _, err := s.Hide(ctx, ids[1]); err != nil {
-		panic(err)
-	}
-	c, err := s.Context(ctx)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(len(c.Messages), "messages, the last one:", c.Messages[len(c.Messages)-1].Text())
-	for e, err := range s.Originals(ctx, ids[0]) {
-		m, _ := e.Message()
-		fmt.Println("as it was said:", m.Text(), err)
-	}
-	// Output:
-	// 5 messages, the last one: my key is [removed]
-	// as it was said: my key is 4711 <nil>
-}
-
 // Small documents ride with the commits of a session, its metadata can change, and entries are found across sessions.
 func ExampleStore_Query() {
 	ctx := context.Background()

@@ -83,7 +83,7 @@ func (d Document) Encode() ([]byte, error) {
 
 const partialName = `"partial":`
 
-// CompactPartial returns partial output as a document stores it: JSON without white space. Errors: a *LimitError
+// CompactPartial returns partial output as a document stores it: JSON without white space. Errors: a *codec.LimitError
 // (MaxPartial, MaxDepth), or one that wraps codec.ErrFormat for what is no JSON.
 func CompactPartial(p json.RawMessage) (json.RawMessage, error) {
 	raw, err := Document{Partial: p}.Encode()

@@ -103,9 +103,10 @@ func ExampleSkeleton() {
 		fmt.Println(err)
 		return
 	}
+	previews := sk.Previews()
 	for i := range sk.Len() {
 		typ, role := sk.Kind(i)
-		fmt.Println(sk.First()+uint64(i), sk.ID(i), sk.Parent(i), typ, role, sk.Preview(i))
+		fmt.Println(sk.First()+uint64(i), sk.ID(i), sk.Parent(i), typ, role, previews.At(i))
 	}
 	fmt.Println(sk.Kinds(), "kinds;", sk.Row(1).Role)
 	// Output:

@@ -367,3 +367,28 @@ func ExampleEntry_Meta() {
 	// team is blue
 	// true
 }
+
+// The path to an entry a page at a time, from either end: what is not asked for costs nothing.
+func ExampleTree_Up() {
+	b := transcript.NewTreeBuilder()
+	for i, l := range lines()[:3] {
+		b.AddRow(transcript.RowOf(l, int64(i)-1))
+	}
+	tree := b.Tree("a1", nil, nil)
+	for n := range tree.Up("a1") { // from the newest on; break where the page is full
+		fmt.Println(n.ID, "commit:", tree.IsCommit(n.Ordinal))
+	}
+	depth, _ := tree.Depth(2)
+	above, _ := tree.Ancestor(2, depth-1)
+	fmt.Println("depth", depth, "- above it", above)
+	for ordinal := range tree.Down(2, 1) {
+		fmt.Println(tree.NodeAt(ordinal).ID)
+	}
+	// Output:
+	// a1 commit: false
+	// m1 commit: false
+	// q1 commit: false
+	// depth 2 - above it 1
+	// m1
+	// a1
+}
