@@ -392,3 +392,29 @@ func ExampleTree_Up() {
 	// m1
 	// a1
 }
+
+// A program that draws a tree works with ordinals, and makes nodes of those alone that it shows.
+func ExampleTree_Shows() {
+	file := lines()
+	parents, _ := transcript.ResolveParents(file)
+	b := transcript.NewTreeBuilder()
+	for i, l := range file {
+		b.AddRow(transcript.RowOf(l, parents[i]))
+	}
+	tree := b.Tree("q2", nil, nil)
+	var shown []uint64
+	for ordinal := range uint64(tree.Len()) {
+		if tree.Shows(transcript.FilterUserOnly, ordinal) {
+			shown = append(shown, ordinal)
+		}
+	}
+	for n := range tree.NodesAt(slices.Values(shown)) {
+		fmt.Println(n.ID, n.Preview)
+	}
+	head, ok := tree.HeadOrdinal()
+	fmt.Println("head:", head, ok, "- parents first:", tree.InOrder())
+	// Output:
+	// q1 When is high water?
+	// q2 And low water?
+	// head: 4 true - parents first: true
+}
