@@ -10,8 +10,8 @@ import (
 	"github.com/coppice-go/coppice/internal/testutil"
 )
 
-// Path, Up, Depth, Ancestor and Down agree with parents followed one by one, whatever parents the rows name, in trees of
-// a builder that grows between them, and in older trees too.
+// Path, Up, Depth, Ancestor and Down agree with parents followed one by one, whatever parents the rows name, in trees
+// of a builder that grows between them, and in older trees too.
 func TestPathsAgainstParents(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rows := drawRows(rt)

@@ -142,30 +142,7 @@ func TestSearchReadsTheLogOnce(t *testing.T) {
 	for _, o := range []treeOptions{{}, {view: true}, {folded: []string{"00000001"}}} {
 		o.filter, o.search = "default", "needle11000."
 		before := s.IO()
-		var hits []string
-		if o.view {
-			ro, err := rowOptions(t.Context(), s, tree, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := rows.New(tree, ro)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for row := range r.At(0, r.Len()) {
-				hits = append(hits, tree.ID(row.Ordinal))
-			}
-		} else {
-			_, keep, err := viewOf(t.Context(), s, tree, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for n := range tree.Nodes(transcript.FilterAll) {
-				if keep(n) {
-					hits = append(hits, n.ID)
-				}
-			}
-		}
+		hits := searched(t, s, tree, o)
 		after := s.IO()
 		if len(hits) != 1 || hits[0] != fmt.Sprintf("%08x", 11000) {
 			t.Errorf("%+v: found %v", o, hits)
@@ -176,6 +153,35 @@ func TestSearchReadsTheLogOnce(t *testing.T) {
 			t.Errorf("%+v: %d requests for %d entries, want at most %d", o, got, entries, requests)
 		}
 	}
+}
+
+// searched returns the ids of what a search finds, by the rows of a view or by what a drawing keeps.
+func searched(t *testing.T, s *coppice.Session, tree *transcript.Tree, o treeOptions) (hits []string) {
+	t.Helper()
+	if !o.view {
+		_, keep, err := viewOf(t.Context(), s, tree, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range tree.Nodes(transcript.FilterAll) {
+			if keep(n) {
+				hits = append(hits, n.ID)
+			}
+		}
+		return hits
+	}
+	ro, err := rowOptions(t.Context(), s, tree, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := rows.New(tree, ro)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row := range r.At(0, r.Len()) {
+		hits = append(hits, tree.ID(row.Ordinal))
+	}
+	return hits
 }
 
 // Where the head stands on an entry that is not shown, the nearest one above it says so.

@@ -7,8 +7,8 @@ import (
 	"github.com/coppice-go/coppice/internal/rows"
 )
 
-// BenchmarkRows builds the rows of 1,000,000 entries with 2,000 forks. Targets: 300 ms, 16 MB. The floor of the ratio asks
-// the tree for the parent and the filter of every entry, and nothing more.
+// BenchmarkRows builds the rows of 1,000,000 entries with 2,000 forks. Targets: 300 ms, 16 MiB. The floor of the ratio
+// asks the tree for the parent and the filter of every entry, and nothing more.
 func BenchmarkRows(b *testing.B) {
 	tree := longTree(1_000_000)
 	for name, order := range map[string]rows.Order{"drawn": rows.Drawn, "active-first": rows.ActiveFirst} {

@@ -28,11 +28,11 @@ type Order uint8
 
 // The orders.
 const (
-	// Drawn is the order of a tree on paper: at a fork first the side lanes, the oldest first, then the line on which the
-	// head is; off its path the newest version continues the line. What grows on the head hangs on it.
+	// Drawn is the order of a tree on paper: at a fork first the side lanes, the oldest first, then the line on which
+	// the head is; off its path the newest version continues the line. What grows on the head hangs on it.
 	Drawn Order = iota
-	// ActiveFirst is that of a selector: at a fork the line on which the head is comes first, then the others, the oldest
-	// first.
+	// ActiveFirst is that of a selector: at a fork the line on which the head is comes first, then the others, the
+	// oldest first.
 	ActiveFirst
 )
 

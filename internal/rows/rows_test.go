@@ -129,8 +129,8 @@ func (m *model) draw(top int64, depth, indent int) {
 func (m *model) row(kids []transcript.Node, i, depth, indent int) {
 	ord := kids[i].Ordinal
 	r := rows.Row{
-		Ordinal: ord, Depth: depth, Indent: indent, Children: len(m.kids[int64(ord)]), Version: i + 1, Versions: len(kids),
-		OnPath: m.on[ord],
+		Ordinal: ord, Depth: depth, Indent: indent, Children: len(m.kids[int64(ord)]), OnPath: m.on[ord],
+		Version: i + 1, Versions: len(kids),
 	}
 	if p := m.up[ord]; p >= 0 {
 		r.Parent, r.HasParent = uint64(p), true
@@ -161,8 +161,8 @@ func TestRowsAgainstModel(t *testing.T) {
 			wild = n
 		}
 		o := rows.Options{
-			Order: rows.Order(rapid.IntRange(0, 1).Draw(rt, "order")), Filter: rapid.SampledFrom(filters).Draw(rt, "filter"),
-			Folds: map[uint64]bool{},
+			Order:  rows.Order(rapid.IntRange(0, 1).Draw(rt, "order")),
+			Filter: rapid.SampledFrom(filters).Draw(rt, "filter"), Folds: map[uint64]bool{},
 		}
 		for range rapid.IntRange(0, 3).Draw(rt, "folds") {
 			o.Folds[uint64(rapid.IntRange(0, n-1).Draw(rt, "fold"))] = true
@@ -293,7 +293,7 @@ func longTree(n int) *transcript.Tree {
 	b := transcript.NewTreeBuilder()
 	const step = 500 // 2,000 forks of 1,000,000
 	for i := range n {
-		row := codec.Row{ID: fmt.Sprintf("%08x", i), Parent: int64(i) - 1, Type: "message", Role: "user", Time: 1 + int64(i)}
+		row := codec.Row{ID: fmt.Sprintf("%08x", i), Parent: int64(i) - 1, Type: "message", Time: 1 + int64(i)}
 		if i%step == step-1 {
 			row.Parent--
 		}

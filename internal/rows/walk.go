@@ -223,15 +223,15 @@ func (r *Rows) Key() string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Grow makes the rows those of a later tree of the session. added reports that rows were added at the end and all others
-// stayed as they were: that is so where each new entry that is shown hangs on the last row, with the head below it.
+// Grow makes the rows those of a later tree of the session. added reports that rows were added at the end and all
+// others stayed as they were: that is so where each new entry that is shown hangs on the last row, with the head below
+// it.
 // Else they are built anew: under a search, under filters that ask where the head or a label is, with amendments, and
 // where parents come after their children. found is for the Found of Options.
 func (r *Rows) Grow(t *transcript.Tree, found []uint64) (added bool, err error) {
 	before := r.t.Len()
 	r.o.Found = found
-	switch r.o.Filter {
-	case "", transcript.FilterDefault, transcript.FilterUserOnly, transcript.FilterAll:
+	if r.o.Filter != transcript.FilterNoTools && r.o.Filter != transcript.FilterLabeledOnly {
 		added = found == nil && t.InOrder() && !t.Amends() && t.Len() >= before && t.Len() <= MaxEntries &&
 			len(r.order) > 0 && r.head == r.order[len(r.order)-1]
 	}

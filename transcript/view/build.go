@@ -25,8 +25,8 @@ func (v *View) build() {
 		}
 	}) {
 		row := Row{
-			Node: n, Depth: at.Depth, Indent: at.Indent, Children: at.Children, Version: at.Version, Versions: at.Versions,
-			Folded: at.Folded, Hidden: at.Hidden,
+			Node: n, Depth: at.Depth, Indent: at.Indent, Children: at.Children, Version: at.Version,
+			Versions: at.Versions, Folded: at.Folded, Hidden: at.Hidden,
 		}
 		if row.ParentID = ""; at.HasParent {
 			row.ParentID = v.t.ID(at.Parent)
