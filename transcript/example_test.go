@@ -72,7 +72,8 @@ func ExampleTreeBuilder() {
 // A sealed segment brings its rows packed.
 func ExampleTreeBuilder_AddSkeleton() {
 	p, err := codec.EncodeSkeleton(0, []codec.Row{
-		{ID: "q1", Parent: codec.NoParent, Type: "message", Role: "user"}, {ID: "a1", Parent: 0, Type: "message", Role: "assistant"},
+		{ID: "q1", Parent: codec.NoParent, Type: "message", Role: "user"},
+		{ID: "a1", Parent: 0, Type: "message", Role: "assistant"},
 		{ID: "c1", Parent: 1, Type: "custom", Flags: codec.FlagCommit},
 	})
 	if err != nil {
