@@ -3,6 +3,7 @@ package coppice_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -542,4 +543,21 @@ func sameResume(t *testing.T, st *coppice.Store, got backend.IO) {
 	ok(t, plain.Close())
 	want.BytesRead, got.BytesRead = 0, 0
 	same(t, "requests of the resume", got, want)
+}
+
+// An image that an amendment brought is an image of the fork too.
+func TestAmendedImageInAFork(t *testing.T) {
+	onEach(t, func(t *testing.T, st *coppice.Store) {
+		s := create(t, st, "s", nil)
+		ids := say(t, s, "u1")
+		commit(t, s, nil)
+		picture := bytes.Repeat([]byte("abcdefg2"), 10_000)
+		must(s.Amend(bg, ids[0], entry.User("see", entry.Image("image/png", picture))))(t)
+		want := must(s.Entry(bg, ids[0]))(t).Raw
+		ok(t, must(s.Fork(bg, coppice.Target{}, "f", nil))(t).Close())
+		got := must(open(t, st, "f").Entry(bg, ids[0]))(t).Raw
+		if !bytes.Equal(got, want) || !bytes.Contains(got, []byte(base64.StdEncoding.EncodeToString(picture))) {
+			t.Errorf("%d bytes, want %d: %.300s", len(got), len(want), got)
+		}
+	})
 }

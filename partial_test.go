@@ -599,3 +599,44 @@ func TestPartialOnAFailingStore(t *testing.T) {
 		})
 	}
 }
+
+// Memory and document agree on what has ended partial output: a Rebase and a Claim that store what was appended end it,
+// a turn of which everything is known and nothing is committed does not.
+func TestPartialMemoryAndDocumentAgree(t *testing.T) {
+	for name, ends := range map[string]func(s *coppice.Session) error{
+		"rebase": func(s *coppice.Session) error { _, err := s.Rebase(bg); return err },
+		"claim":  func(s *coppice.Session) error { _, err := s.Claim(bg); return err },
+		"known": func(s *coppice.Session) error {
+			return commitErr(s, coppice.Turn{Entries: noted("n"), OnKnownID: coppice.KnownIgnore})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachStream(t, func(t *testing.T, store *coppice.Store, c *watchClock) {
+				s := create(t, store, "s", streaming)
+				must(s.Commit(bg, coppice.Turn{Entries: noted("n")}))(t)
+				streams(t, s, c, "partial")
+				if name != "known" {
+					say(t, s, "pending")
+				}
+				w := watchPartial(s)
+				same(t, "first", <-w.changes, `partial "partial"`)
+				ok(t, ends(s))
+				want, last := "", "partial " // nothing is streamed any more
+				if name == "known" {
+					must(s.Label(bg, "n", "x"))(t)
+					want, last = `"partial"`, "label 1"
+				}
+				for change := range w.changes { // the commits come before what they end
+					if change == last {
+						break
+					}
+					if change == "partial " {
+						t.Error("the watcher was told of an end that the document has not")
+					}
+				}
+				w.ends(t)
+				same(t, "document", string(s.Interrupted()), want)
+			})
+		})
+	}
+}

@@ -105,7 +105,7 @@ func (b *batch) turn(t *turn) {
 		return
 	case b.refused(t):
 		return
-	case b.nothing(t): // others' entries that were appended before it are stored all the same
+	case t.brings() && b.nothing(t): // others' entries that were appended before it are stored all the same
 		if t.idle = true; t.kept {
 			return // Rebase stores what else is pending
 		}
@@ -143,10 +143,40 @@ func (b *batch) turn(t *turn) {
 
 // refused decides what of a turn the session has, and reports whether it is refused for that.
 func (b *batch) refused(t *turn) bool {
+	if !t.step.names() {
+		return false
+	}
 	if err := b.decideIDs(t); err != nil {
 		t.lost = b.j.notApplied("commit", err)
 	}
 	return t.lost != nil
+}
+
+// names reports whether the caller chose the id of an entry of the step: the session may have it.
+func (s *Step) names() bool {
+	return slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.Named })
+}
+
+// brings reports whether the turn came with entries of its own.
+func (t *turn) brings() bool { return len(t.step.Entries)+len(t.step.IDs) > 0 }
+
+// own returns the entries of a turn that are to be stored.
+func (t *turn) own() []*Entry {
+	if len(t.skipped) == 0 {
+		return t.step.Entries
+	}
+	return t.rest()
+}
+
+// ids returns the ids of what the turn brought, in order.
+func (t *turn) ids() (ids []string) {
+	if t.step.IDs != nil {
+		return t.step.IDs
+	}
+	for _, e := range t.step.Entries {
+		ids = append(ids, e.ID)
+	}
+	return ids
 }
 
 // grown reports whether something pending grows from entries of a turn that was in doubt. They are stored then,

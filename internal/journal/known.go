@@ -22,7 +22,6 @@ func (j *Journal) ForgetIDs() { j.past.ForgetIDs() }
 // lookUpIDs looks for the ids that the caller of a turn chose in the history of st, on which the batch is composed: who
 // commits after st makes the batch fail, and it is asked again.
 func (j *Journal) lookUpIDs(ctx context.Context, st *state.State, t *turn) (err error) {
-	t.stored, t.skipped, t.idle = nil, nil, false
 	if t.known != nil && !t.kept || t.lost != nil {
 		return nil
 	}
@@ -31,9 +30,6 @@ func (j *Journal) lookUpIDs(ctx context.Context, st *state.State, t *turn) (err 
 		if e.Named {
 			ids = append(ids, e.ID)
 		}
-	}
-	if len(ids) == 0 {
-		return nil
 	}
 	if t.stored, err = j.past.Known(ctx, st, ids); err != nil {
 		return fmt.Errorf("look for the ids of entries: %w", err)
@@ -85,12 +81,9 @@ func (b *batch) composed(id string) *Entry {
 	return b.byID[id]
 }
 
-// own returns the entries of a turn that are to be stored: those that the session has not, and what is stored in the
-// place of those that it has.
-func (t *turn) own() []*Entry {
-	if len(t.skipped) == 0 {
-		return t.step.Entries
-	}
+// rest returns the entries of a turn that are to be stored where the session has some: those that it has not, and what
+// is stored in the place of those that it has.
+func (t *turn) rest() []*Entry {
 	var list []*Entry
 	for _, e := range t.step.Entries {
 		if _, known := t.skipped[e]; !known {
@@ -106,7 +99,7 @@ func (t *turn) own() []*Entry {
 // document stays. One with a key is stored nevertheless, so that the key is known.
 func (b *batch) nothing(t *turn) bool {
 	s := t.step
-	if len(s.Entries)+len(s.IDs) == 0 || !s.Ignore && !t.kept || s.Key != "" || len(t.own()) > 0 || s.moves {
+	if !s.Ignore && !t.kept || s.Key != "" || len(t.own()) > 0 || s.moves {
 		return false
 	}
 	if s.Edit == nil {
@@ -124,19 +117,8 @@ func (b *batch) nothing(t *turn) bool {
 func (b *batch) nothingApplied(t *turn, st *state.State) Result {
 	return Result{
 		Commit: checkpoint.Commit{Head: st.Head()}, State: st, Repeated: true, Pending: b.j.pendingBefore(t.upto),
-		IDs: t.step.ids(), Kept: b.keptBefore(t.upto),
+		IDs: t.ids(), Kept: b.keptBefore(t.upto),
 	}
-}
-
-// ids returns the ids of what a step brought, in order.
-func (s *Step) ids() (ids []string) {
-	if s.IDs != nil {
-		return s.IDs
-	}
-	for _, e := range s.Entries {
-		ids = append(ids, e.ID)
-	}
-	return ids
 }
 
 // exists refuses an id that is taken.

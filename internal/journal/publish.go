@@ -53,6 +53,7 @@ func (j *Journal) publish(op *operation) error {
 		defer j.mu.Unlock()
 		return j.turnAway(op)
 	}
+	stray := j.strayed && !op.mends
 	j.mu.Unlock()
 	var f *store.Failure
 	if on := madeOn(op.turns); lost {
@@ -62,7 +63,7 @@ func (j *Journal) publish(op *operation) error {
 		p, f = j.replan(op, p, p.base)
 	}
 	var err error
-	if f == nil {
+	if f == nil && stray {
 		if p, f, err = j.lookAfterStray(ctx, op, p); err != nil {
 			return j.refuse(op, nil, err)
 		}
@@ -149,8 +150,12 @@ func (j *Journal) compose(ctx context.Context, op *operation, p plan) (*batch, e
 	}
 	for _, t := range turns {
 		t.known, t.lost = nil, nil // what a batch in doubt said of it does not count
-		err := j.lookUp(ctx, p.base, t)
-		if err == nil {
+		t.stored, t.skipped, t.idle = nil, nil, false
+		var err error
+		if t.step.Key != "" {
+			err = j.lookUp(ctx, p.base, t)
+		}
+		if err == nil && t.step.names() {
 			err = j.lookUpIDs(ctx, p.base, t)
 		}
 		if err != nil {
@@ -403,7 +408,7 @@ func (l *sentLine) result(st *state.State) Result {
 		r.Kept = l.rec.Kept
 	}
 	if l.turn != nil {
-		r.IDs = l.turn.step.ids()
+		r.IDs = l.turn.ids()
 	}
 	return r
 }

@@ -49,8 +49,14 @@ func (h *Handle) after(r journal.Result, err error) error {
 	return err
 }
 
+// streams reports whether any handle of the store sets or watches partial output.
+func (h *Handle) streams() bool { return h.o.Streams != nil && h.o.Streams.used.Load() > 0 }
+
 func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
-	mark := h.beginTurn(o.Turn)
+	var mark uint64
+	if h.streams() {
+		mark = h.beginTurn(o.Turn)
+	}
 	if o.Turn && h.o.Defer {
 		r, deferred, err := h.deferTurn(ctx, &o)
 		if deferred && err == nil {
@@ -79,7 +85,8 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 		return journal.Result{}, err
 	}
 	h.saved(p, res)
-	if o.Turn || res.State.HeadOrd != p.from.HeadOrd {
+	stays := res.Repeated && res.State.Doc.Partial != nil // nothing was committed that could end it
+	if h.streams() && !stays && (o.Turn || res.State.HeadOrd != p.from.HeadOrd) {
 		h.endPartial(mark, res.Commit.Seq)
 	}
 	if text := omits(p.from, res.State); text != "" && !res.Repeated {

@@ -100,10 +100,10 @@ func (h *Handle) leave() {
 
 // stream calls f with the stream of the session, if any handle uses it.
 func (h *Handle) stream(f func(st *stream)) {
-	s := h.o.Streams
-	if s == nil || s.used.Load() == 0 {
+	if !h.streams() {
 		return
 	}
+	s := h.o.Streams
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st := s.find(h.o.Journal.Session); st != nil {

@@ -27,7 +27,7 @@ func (h *Handle) mend(
 	if err := h.Writable(ctx); err != nil {
 		return journal.Result{}, err
 	}
-	before := h.IO()
+	before, head, mark := h.IO(), h.State().HeadOrd, h.beginTurn(false)
 	var results []journal.Result
 	err := h.with(ctx, func(extra *journal.Step) (committed bool, err error) {
 		results, err = run(extra)
@@ -44,7 +44,9 @@ func (h *Handle) mend(
 		}
 		r = res
 	}
-	h.endBegun(r.Commit.Seq)
+	if h.endBegun(r.Commit.Seq); len(results) > 0 && h.State().HeadOrd != head && h.State().Doc.Partial == nil {
+		h.endPartial(mark, r.Commit.Seq) // what was pending has become a turn
+	}
 	r.IO = h.IO().Sub(before)
 	return r, h.after(r, nil)
 }

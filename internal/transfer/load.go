@@ -184,17 +184,7 @@ func isHeader(raw []byte) bool {
 }
 
 func (ld *loader) take(ctx context.Context, d transcript.Draft) error {
-	now, id, parent := ld.in.Config.Now(), d.ID, d.Parent
-	if d.Raw == nil && id == "" {
-		var err error
-		if id, err = transcript.NewID(now, ld.in.Config.Rand); err != nil {
-			return err
-		}
-	}
-	if n := len(ld.heads); d.Raw == nil && parent == "" && n > 0 {
-		parent = ld.heads[n-1].ID
-	}
-	raw, err := d.Line(id, parent, now)
+	raw, err := ld.written(d)
 	if err != nil {
 		return err
 	}
@@ -208,6 +198,21 @@ func (ld *loader) take(ctx context.Context, d transcript.Draft) error {
 		}
 	}
 	return ld.line(stored)
+}
+
+// written returns the line of a draft, with an id and a parent where it names none.
+func (ld *loader) written(d transcript.Draft) ([]byte, error) {
+	now, id, parent := ld.in.Config.Now(), d.ID, d.Parent
+	if d.Raw == nil && id == "" {
+		var err error
+		if id, err = transcript.NewID(now, ld.in.Config.Rand); err != nil {
+			return nil, err
+		}
+	}
+	if n := len(ld.heads); d.Raw == nil && parent == "" && n > 0 {
+		parent = ld.heads[n-1].ID
+	}
+	return d.Line(id, parent, now)
 }
 
 // image stores an image of an entry that is taken in.
@@ -327,8 +332,11 @@ func (ld *loader) copyPath(ctx context.Context, from *session.Handle, m *session
 		if err := ld.copyImages(ctx, from, m, e.Raw); err != nil {
 			return err
 		}
-		d := transcript.Draft{Type: e.Type, Body: e.Body(), Parent: ld.heads[head-1].ID}
-		if err := ld.take(ctx, d); err != nil {
+		raw, err := ld.written(transcript.Draft{Type: e.Type, Body: e.Body(), Parent: ld.heads[head-1].ID})
+		if err != nil {
+			return err
+		}
+		if err := ld.line(raw); err != nil { // a stored line: its images are references already
 			return err
 		}
 	}
