@@ -115,7 +115,7 @@ var table = []edge{
 		ext: []string{uuid},
 	},
 	{
-		dir: "internal/cli/term", ours: join(pure, "internal/message", "internal/shortid"),
+		dir: "internal/cli/term", ours: join(pure, "internal/message", "internal/rows", "internal/shortid"),
 		ext: []string{"github.com/schollz/progressbar/v3", humane, xTerm},
 	},
 	{

@@ -11,6 +11,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/cli/term"
+	"github.com/coppice-go/coppice/internal/rows"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/view"
 )
@@ -105,27 +106,22 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 		if o.view && c.json {
 			return c.rowsJSON(ctx, s, t, o)
 		}
-		v, keep, err := viewOf(ctx, s, t, o)
+		ro, hits, err := textOptions(ctx, s, t, o)
 		if err != nil {
 			return err
 		}
 		if c.json {
-			return c.treeJSON(t, transcript.Filter(o.filter), keep)
+			return c.treeJSON(t, ro)
 		}
 		ends := 0
 		if o.short {
 			ends = 3
 		}
-		opts := term.TreeOptions{
-			Filter: transcript.Filter(o.filter), Keep: keep, Full: o.full || keep != nil, Ends: ends,
-		}
-		if len(o.folded) > 0 {
-			opts.Hidden = hidden(v)
-		}
+		opts := term.TreeOptions{Filter: ro.Filter, Only: hits, Full: o.full, Ends: ends, Folds: ro.Folds}
 		if err := errors.Join(term.Title(c.stdout, s.Info(), t), term.Tree(c.stdout, t, opts)); err != nil {
 			return err
 		}
-		if !shows(t, opts) {
+		if !shows(t, ro) {
 			c.notef("%s", whyEmpty(o))
 		}
 		return nil
@@ -133,13 +129,18 @@ func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
 }
 
 // shows reports whether a drawing has a line.
-func shows(t *transcript.Tree, o term.TreeOptions) bool {
-	for n := range t.Nodes(o.Filter) {
-		if o.Keep == nil || o.Keep(n) {
+func shows(t *transcript.Tree, o rows.Options) bool {
+	for ord := range uint64(t.Len()) {
+		if found(o, ord) && t.Shows(o.Filter, ord) {
 			return true
 		}
 	}
 	return false
+}
+
+// found reports whether a search found an entry, if there was one.
+func found(o rows.Options, ord uint64) bool {
+	return o.Found == nil || o.Found[ord/64]>>(ord%64)&1 == 1
 }
 
 // whyEmpty returns why a tree has nothing to show.
@@ -153,14 +154,11 @@ func whyEmpty(o treeOptions) string {
 	return "the session has no entries to show"
 }
 
-func (c *cli) treeJSON(t *transcript.Tree, f transcript.Filter, keep func(transcript.Node) bool) error {
-	shown := make([]bool, t.Len())
-	for n := range t.Nodes(f) {
-		shown[n.Ordinal] = keep == nil || keep(n)
-	}
-	out := c.arrayAfter(headOf(t, func(ordinal uint64) bool { return shown[ordinal] }), "nodes")
-	for n := range t.Nodes(f) {
-		if !shown[n.Ordinal] {
+func (c *cli) treeJSON(t *transcript.Tree, o rows.Options) error {
+	shown := func(ordinal uint64) bool { return found(o, ordinal) && t.Shows(o.Filter, ordinal) }
+	out := c.arrayAfter(headOf(t, shown), "nodes")
+	for n := range t.Nodes(o.Filter) {
+		if !found(o, n.Ordinal) {
 			continue
 		}
 		if err := out.add(nodeOf(n, nil)); err != nil {
@@ -196,64 +194,15 @@ func nodeOf(n transcript.Node, r *row) node {
 	}
 }
 
-// viewOf returns the rows that a tree shows with these options, nil if none of them asks for rows,
-// and a function that reports whether a search found a node, nil without a search. A search reads
-// the session once.
-func viewOf(
+// textOptions returns what the flags of a tree mean without --view, and what a search found, nil without one.
+func textOptions(
 	ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions,
-) (*view.View, func(transcript.Node) bool, error) {
+) (rows.Options, []uint64, error) {
 	switch {
 	case o.view:
-		return nil, nil, usageError("--view needs --json; text output always has that order")
+		return rows.Options{}, nil, usageError("--view needs --json; text output always has that order")
 	case o.selected != "":
-		return nil, nil, usageError("--select needs --view")
+		return rows.Options{}, nil, usageError("--select needs --view")
 	}
-	found := map[uint64]bool{}
-	keep := func(n transcript.Node) bool { return found[n.Ordinal] }
-	if len(o.folded) == 0 {
-		if o.search == "" {
-			return nil, nil, nil
-		}
-		for n, err := range t.SearchIn(o.search, s.Entries(ctx)) {
-			if err != nil {
-				return nil, nil, err
-			}
-			found[n.Ordinal] = true
-		}
-		return nil, keep, nil
-	}
-	v := view.New(t)
-	v.Filter(transcript.Filter(o.filter))
-	if o.search == "" {
-		return v, nil, arrange(v, t, o)
-	}
-	if err := v.SearchIn(o.search, s.Entries(ctx)); err != nil {
-		return nil, nil, err
-	}
-	for _, r := range v.Rows() {
-		found[r.Ordinal] = true
-	}
-	return v, keep, arrange(v, t, o)
-}
-
-// arrange folds entries.
-func arrange(v *view.View, t *transcript.Tree, o treeOptions) error {
-	for _, id := range o.folded {
-		if _, err := t.Ordinal(id); err != nil {
-			return err
-		}
-	}
-	v.Fold(o.folded...)
-	return nil
-}
-
-// hidden returns how many entries each folded entry of a view hides, by ordinal.
-func hidden(v *view.View) map[uint64]int {
-	out := map[uint64]int{}
-	for _, r := range v.Rows() {
-		if r.Folded {
-			out[r.Ordinal] = r.Hidden
-		}
-	}
-	return out
+	return rowOptions(ctx, s, t, o)
 }

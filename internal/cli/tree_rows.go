@@ -10,7 +10,7 @@ import (
 
 // rowsJSON writes the rows of a tree one by one: of all rows only ordinals and lanes are in memory.
 func (c *cli) rowsJSON(ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions) error {
-	ro, err := rowOptions(ctx, s, t, o)
+	ro, _, err := rowOptions(ctx, s, t, o)
 	if err != nil {
 		return err
 	}
@@ -55,30 +55,32 @@ func (c *cli) rowsJSON(ctx context.Context, s *coppice.Session, t *transcript.Tr
 	return out.end(nil)
 }
 
-// rowOptions returns what the flags of a tree mean for its rows. A search reads the session once.
+// rowOptions returns what the flags of a tree mean for its rows, and what a search found, parents first, nil without
+// one. A search reads the session once.
 func rowOptions(
 	ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions,
-) (rows.Options, error) {
-	ro := rows.Options{
+) (ro rows.Options, hits []uint64, err error) {
+	ro = rows.Options{
 		Order: rows.ActiveFirst, Filter: transcript.Filter(o.filter), Search: o.search, Folds: map[uint64]bool{},
 	}
 	if o.search != "" {
-		ro.Found = make([]uint64, t.Len()/64+1)
+		ro.Found, hits = make([]uint64, t.Len()/64+1), []uint64{}
 		for n, err := range t.SearchIn(o.search, s.Entries(ctx)) {
 			if err != nil {
-				return ro, err
+				return ro, nil, err
 			}
 			ro.Found[n.Ordinal/64] |= 1 << (n.Ordinal % 64)
+			hits = append(hits, n.Ordinal)
 		}
 	}
 	for _, id := range o.folded {
 		ord, err := t.Ordinal(id)
 		if err != nil {
-			return ro, err
+			return ro, nil, err
 		}
 		ro.Folds[ord] = true
 	}
-	return ro, nil
+	return ro, hits, nil
 }
 
 // startOf returns the entry that is selected, whether it is shown or not: the one that was asked for, else the head. An

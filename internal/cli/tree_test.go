@@ -159,18 +159,16 @@ func TestSearchReadsTheLogOnce(t *testing.T) {
 func searched(t *testing.T, s *coppice.Session, tree *transcript.Tree, o treeOptions) (hits []string) {
 	t.Helper()
 	if !o.view {
-		_, keep, err := viewOf(t.Context(), s, tree, o)
+		_, found, err := textOptions(t.Context(), s, tree, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n := range tree.Nodes(transcript.FilterAll) {
-			if keep(n) {
-				hits = append(hits, n.ID)
-			}
+		for _, ord := range found {
+			hits = append(hits, tree.ID(ord))
 		}
 		return hits
 	}
-	ro, err := rowOptions(t.Context(), s, tree, o)
+	ro, _, err := rowOptions(t.Context(), s, tree, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestRowsAreWhatTheCommandLineShows(t *testing.T) {
 		filter := rapid.SampledFrom(filters).Draw(rt, "filter")
 		v := view.New(tree)
 		v.Filter(filter)
-		o, hidden := rows.Options{Filter: filter, Folds: map[uint64]bool{}}, map[uint64]int{}
+		o := rows.Options{Filter: filter, Folds: map[uint64]bool{}}
 		for range rapid.IntRange(0, 2).Draw(rt, "folds") {
 			o.Folds[uint64(rapid.IntRange(0, n-1).Draw(rt, "fold"))] = true
 		}
@@ -39,12 +39,7 @@ func TestRowsAreWhatTheCommandLineShows(t *testing.T) {
 			ids = append(ids, tree.ID(ord))
 		}
 		v.Fold(ids...)
-		for _, r := range v.Rows() {
-			if r.Folded {
-				hidden[r.Ordinal] = r.Hidden
-			}
-		}
-		sameAsText(rt, tree, must(rows.New(tree, o))(rt), term.TreeOptions{Filter: filter, Full: true, Hidden: hidden})
+		sameAsText(rt, tree, must(rows.New(tree, o))(rt), term.TreeOptions{Filter: filter, Full: true, Folds: o.Folds})
 		o.Order = rows.ActiveFirst
 		sameAsView(rt, tree, must(rows.New(tree, o))(rt), v.Rows())
 	})

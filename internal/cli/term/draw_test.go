@@ -109,8 +109,8 @@ func TestMarksOfHiddenEntries(t *testing.T) {
 	}{
 		{TreeOptions{}, "● user @u1\n● assistant (head, main at k2, old at k1) @a1\n╰─○ user      (side) @u2\n"},
 		{TreeOptions{Filter: "user-only"}, "● user      (head, main at k2, old at k1) @u1\n╰─○ user      (side) @u2\n"},
-		{TreeOptions{Hidden: map[uint64]int{0: 2}}, "● user      (head, main at k2, old at k1, side at u2) +2 @u1\n"},
-		{TreeOptions{Keep: func(n transcript.Node) bool { return n.Role == "user" }}, "● user @u1\n○ user      (side) @u2\n"},
+		{TreeOptions{Folds: map[uint64]bool{0: true}}, "● user      (head, main at k2, old at k1, side at u2) +2 @u1\n"},
+		{TreeOptions{Only: []uint64{0, 4}}, "● user @u1\n○ user      (side) @u2\n"},
 	} {
 		if got := atEnd.ReplaceAllString(drawn(t, tr, tt.o), " @$1"); got != tt.want {
 			t.Errorf("%+v:\n%swant\n%s", tt.o, got, tt.want)

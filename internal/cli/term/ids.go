@@ -18,8 +18,10 @@ func EntryIDs(t *transcript.Tree) *shortid.Set {
 		return shortid.Of(nil, idLarge)
 	}
 	var ids []string
-	for n := range t.Nodes(transcript.FilterAll) { // commits are not named by entries' ids
-		ids = append(ids, n.ID)
+	for ord := range uint64(t.Len()) {
+		if !t.IsCommit(ord) { // these are not named by entries' ids
+			ids = append(ids, t.ID(ord))
+		}
 	}
 	return shortid.Of(ids, shortid.Least)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/rows"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -11,9 +12,8 @@ import (
 const openWidth = 110
 
 // row writes one entry of the tree on one line, its id at the right end.
-func (d *drawer) row(at int32, mark string) {
-	it := d.fo.items[at]
-	n := d.fo.t.NodeAt(it.ord)
+func (d *drawer) row(row rows.Row, mark string) {
+	n := d.nodeAt(row.Ordinal)
 	id := Line(d.short(n.ID))
 	b := &line{s: d.s}
 	if width := d.s.Width(); width > 0 {
@@ -21,14 +21,14 @@ func (d *drawer) row(at int32, mark string) {
 	}
 	b.add(Dim, mark)
 	bullet, style := "○ ", Dim
-	if it.onPath {
+	if row.OnPath {
 		bullet, style = "● ", Green
 	}
 	b.add(style, bullet)
 	role := Speaker(n.Type, n.Role)
 	b.add(roleStyle(role), fmt.Sprintf("%-9s", role))
-	if total := d.fo.siblings(at); total > 1 && d.o.Keep == nil {
-		b.add(Cyan, fmt.Sprintf(" ‹%d/%d›", it.version, total))
+	if row.Versions > 1 {
+		b.add(Cyan, fmt.Sprintf(" ‹%d/%d›", row.Version, row.Versions))
 	}
 	if marks := Marks(n, false); marks != "" {
 		b.add(Yellow, " ["+Line(marks)+"]")
@@ -36,12 +36,12 @@ func (d *drawer) row(at int32, mark string) {
 	if names := d.heads(n); names != "" {
 		b.add(Green, " ("+names+")")
 	}
-	if n := d.o.Hidden[it.ord]; n > 0 {
-		b.add(Cyan, fmt.Sprintf(" +%d", n))
+	if row.Hidden > 0 {
+		b.add(Cyan, fmt.Sprintf(" +%d", row.Hidden))
 	}
 	if n.Preview != "" {
 		text := Plain
-		if !it.onPath {
+		if !row.OnPath {
 			text = Dim
 		}
 		b.add(text, " "+Line(n.Preview))
@@ -65,7 +65,7 @@ func (d *drawer) heads(n transcript.Node) string {
 		}
 	}
 	for _, m := range d.marks[n.Ordinal] {
-		if d.o.Keep != nil && m.Entry != n.ID {
+		if d.o.Only != nil && m.Entry != n.ID {
 			continue // matches are a list, without a tree below them
 		}
 		if m.Entry != on {

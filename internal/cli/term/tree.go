@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
+	"github.com/coppice-go/coppice/internal/rows"
 	"github.com/coppice-go/coppice/transcript"
 	"github.com/coppice-go/coppice/transcript/view"
 )
@@ -13,198 +15,237 @@ import (
 // TreeOptions say how Tree draws.
 type TreeOptions struct {
 	Filter transcript.Filter
-	Keep   func(transcript.Node) bool // only these, as a list; nil = all, as a tree
-	Full   bool                       // every step of a tool on a line of its own
-	Ends   int                        // of a straight run only so many lines at either end; 0 = all
-	Hidden map[uint64]int             // folded entries, by ordinal: how many hang below and are not shown
+	Only   []uint64        // only these, by ordinal, as a list in this order; nil = all, as a tree
+	Full   bool            // every step of a tool on a line of its own
+	Ends   int             // of a straight run only so many lines at either end; 0 = all
+	Folds  map[uint64]bool // ordinals of entries whose descendants are counted and not shown; a list shows them too
 }
 
 // Tree draws a tree with its root at the top. The current path is in the first column, marked ●.
 // Other versions of an entry hang on it, marked ○, each with its own line below. The head and the
 // branches are named at their entries, or at the nearest ancestor that is drawn. Runs of tool calls
-// and results become one line.
+// and results become one line. Order and lanes are those of internal/rows; nodes are made one by one, of
+// what is printed.
 func Tree(s *Screen, t *transcript.Tree, o TreeOptions) error {
 	w := bufio.NewWriterSize(s, 1<<16)
-	d := &drawer{s: s, w: w, fo: grow(t, o.Filter, o.Keep), o: o, short: EntryIDs(t).Short}
-	d.marks = view.Marks(t, d.shown())
-	d.all()
+	d := &drawer{s: s, w: w, t: t, o: o, short: EntryIDs(t).Short}
+	for ord := range uint64(t.Len()) {
+		if t.Shows(o.Filter, ord) {
+			d.idLen = max(d.idLen, len(d.short(t.ID(ord))))
+		}
+	}
+	only, bits := d.only()
+	r, err := rows.New(t, rows.Options{Filter: o.Filter, Folds: o.Folds, Found: bits})
+	if err != nil {
+		return fmt.Errorf("draw the tree: %w", err)
+	}
+	d.r = r
+	d.head, _ = d.end()
+	d.marks = view.Marks(t, func(ord uint64) bool {
+		if bits != nil {
+			return bits[ord/64]>>(ord%64)&1 == 1
+		}
+		_, ok := r.IndexOf(ord)
+		return ok
+	})
+	// A node is asked for with fetch, and is in d.node when that returns.
+	for d.node = range t.NodesAt(func(fetch func(uint64) bool) {
+		if d.fetch = fetch; only != nil {
+			d.list(only)
+		} else {
+			d.all()
+		}
+	}) {
+	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("draw the tree: %w", err)
 	}
 	return nil
 }
 
-// drawer writes one forest.
+// drawer writes one tree.
 type drawer struct {
 	s     *Screen
 	w     io.Writer
-	fo    *forest
+	t     *transcript.Tree
+	r     *rows.Rows
+	head  rows.Row // see end
 	o     TreeOptions
 	short func(string) string
 	marks map[uint64][]view.Mark // by the ordinal of the entry that carries them
 	idLen int
+	fetch func(ordinal uint64) bool
+	node  transcript.Node
+	lanes [maxGutter/2 + 1]string // gutters by indent; the last one is that of all wider indents
 }
 
-// shown returns a function that reports whether an entry is drawn, alone or as part of a folded
-// run: whether it is below no folded entry.
-func (d *drawer) shown() func(ordinal uint64) bool {
-	shown := map[uint64]bool{}
-	for i := range d.fo.items { // parents come first
-		it := &d.fo.items[i]
-		shown[it.ord] = true
-		if p := it.parent; p != none && d.o.Keep == nil {
-			above := d.fo.items[p].ord
-			shown[it.ord] = shown[above] && d.o.Hidden[above] == 0
+// only returns the entries of a list that the filter lets through, and the same as bits; nil, nil: it is a tree.
+func (d *drawer) only() (list, bits []uint64) {
+	if d.o.Only == nil {
+		return nil, nil
+	}
+	list, bits = []uint64{}, make([]uint64, d.t.Len()/64+1)
+	for _, ord := range d.o.Only {
+		if d.t.Shows(d.o.Filter, ord) {
+			list, bits[ord/64] = append(list, ord), bits[ord/64]|1<<(ord%64)
 		}
 	}
-	return func(ordinal uint64) bool { return shown[ordinal] }
+	return list, bits
 }
 
-// lane is a line of the tree that is not drawn yet. It starts at an item, after a gutter.
-type lane struct {
-	at     int32
-	gutter string // for all its lines but the first
-	mark   string // in front of its first line: the gutter and how it hangs on its parent
+// list draws entries without a tree.
+func (d *drawer) list(only []uint64) {
+	for _, ord := range only {
+		n := d.nodeAt(ord)
+		row, _ := d.rowOf(ord)
+		d.row(rows.Row{Ordinal: ord, OnPath: n.OnPath, Hidden: row.Hidden}, "")
+	}
+}
+
+func (d *drawer) nodeAt(ord uint64) transcript.Node {
+	if d.node.Ordinal != ord || d.node.ID == "" {
+		d.fetch(ord)
+	}
+	return d.node
+}
+
+// rowOf returns the row of an entry; false: it has none.
+func (d *drawer) rowOf(ord uint64) (rows.Row, bool) {
+	if i, ok := d.r.IndexOf(ord); ok {
+		for row := range d.r.At(i, 1) {
+			return row, true
+		}
+	}
+	return rows.Row{}, false
 }
 
 // maxGutter bounds how deep lanes are indented, in columns.
 const maxGutter = 48
 
-// all draws every lane. Pending lanes are a stack: depth needs no recursion.
+// all draws the rows run by run. A run goes on until the line forks or ends.
 func (d *drawer) all() {
-	for n := range d.fo.t.Nodes(d.o.Filter) {
-		d.idLen = max(d.idLen, len(d.short(n.ID)))
-	}
-	if d.o.Keep != nil {
-		for i := range d.fo.items {
-			d.row(int32(i), "")
+	var first, last rows.Row // of the run
+	from, i := 0, 0
+	for row := range d.r.At(0, d.r.Len()) {
+		// What grows on the head hangs, though it is its only child.
+		goes := i > 0 && last.Children == 1 && !last.Folded && row.Indent == last.Indent
+		if !goes {
+			d.run(first, from, i)
+			first, from = row, i
 		}
+		last, i = row, i+1
+	}
+	d.run(first, from, i)
+}
+
+// run draws the rows [from:to], the first of which is given.
+func (d *drawer) run(first rows.Row, from, to int) {
+	if from == to {
 		return
 	}
-	var stack []lane
-	var roots []lane
-	main := d.fo.straight(d.fo.first, d.fo.last, false)
-	for r := d.fo.first; r != none; r = d.fo.items[r].next {
-		if r != main {
-			roots = append(roots, lane{at: r})
+	at := min(first.Indent, len(d.lanes)-1)
+	mark := d.lanes[at]
+	if above, ok := d.rowOf(first.Parent); ok && first.HasParent && first.Indent > above.Indent {
+		mark = d.hang(first, above)
+	}
+	d.rows(from, to, mark, d.lanes[at])
+}
+
+// hang begins the lane of a version that leaves the line of the entry above it, and returns what is in front of its
+// first line.
+func (d *drawer) hang(first, above rows.Row) (mark string) {
+	if first.Indent >= len(d.lanes) {
+		return d.lanes[len(d.lanes)-1]
+	}
+	gutter := d.lanes[above.Indent]
+	if first.Version == first.Versions && above.OnPath && above.Ordinal == d.head.Ordinal {
+		d.lanes[first.Indent] = gutter + "  "
+		return gutter + "╰─"
+	}
+	d.lanes[first.Indent] = gutter + "│ "
+	return gutter + "├─"
+}
+
+// end returns the head, or the nearest entry to it that is shown: nothing continues its line.
+func (d *drawer) end() (row rows.Row, ok bool) {
+	for ord, on := d.t.HeadOrdinal(); on && !ok; ord, on = d.t.Parent(ord) {
+		row, ok = d.rowOf(ord)
+	}
+	return row, ok
+}
+
+// rows writes the rows of a run, steps and long stretches folded.
+func (d *drawer) rows(from, to int, mark, gutter string) {
+	skip, until := -1, -1 // groups
+	if n := d.o.Ends; n > 0 {
+		total := 0
+		for range d.groups(from, to) {
+			total++
+		}
+		if total > 2*n+1 {
+			skip, until = n, total-n
 		}
 	}
-	if main != none {
-		roots = append(roots, lane{at: main})
-	}
-	for i := len(roots) - 1; i >= 0; i-- {
-		stack = append(stack, roots[i])
-	}
-	for len(stack) > 0 {
-		l := stack[len(stack)-1]
-		stack = d.lane(l, stack[:len(stack)-1])
+	k, hidden := 0, 0
+	for first, count := range d.groups(from, to) {
+		switch {
+		case k >= skip && k < until:
+			if hidden += count; k == until-1 {
+				d.printf("%s%s\n", d.gutter(mark), d.s.Paint(Dim, "┊ "+Count(hidden, "more entry", "more entries")))
+			}
+		case count > 1:
+			d.printf("%s%s\n", d.gutter(mark), d.s.Paint(Dim, "┊ "+d.steps(first, count)))
+		default:
+			for row := range d.r.At(first, 1) {
+				d.row(row, mark)
+			}
+		}
+		mark = gutter
+		k++
 	}
 }
 
-// lane draws a line down to its next fork, and pushes what follows onto the stack.
-func (d *drawer) lane(l lane, stack []lane) []lane {
-	run := d.run(l.at)
-	d.rows(run, l)
-	end := run[len(run)-1]
-	it := d.fo.items[end]
-	if it.children == 0 || d.o.Hidden[it.ord] > 0 {
-		return stack
-	}
-	// Nothing continues the line of the head itself: its children are not on the current path.
-	main := d.fo.straight(it.first, it.last, it.onPath)
-	var side []lane
-	for c := it.first; c != none; c = d.fo.items[c].next {
-		if c != main {
-			side = append(side, d.hang(l.gutter, main == none && c == it.last, c))
+// groups divides the rows of a run into what gets a line: the steps between messages, and each other row alone.
+// Labelled entries, heads of branches, and the first and last row of the run stay alone. It yields the first row of a
+// group and their number.
+func (d *drawer) groups(from, to int) iter.Seq2[int, int] {
+	return func(yield func(first, count int) bool) {
+		i, quiet := from, 0
+		for row := range d.r.At(from, to-from) {
+			if i > from && i < to-1 && d.quiet(row.Ordinal) {
+				quiet++
+			} else {
+				if quiet > 0 && !yield(i-quiet, quiet) || !yield(i, 1) {
+					return
+				}
+				quiet = 0
+			}
+			i++
 		}
-	}
-	if main != none {
-		stack = append(stack, lane{at: main, gutter: l.gutter, mark: l.gutter})
-	}
-	for i := len(side) - 1; i >= 0; i-- {
-		stack = append(stack, side[i])
-	}
-	return stack
-}
-
-// hang makes the lane of a version that leaves the line at gutter.
-func (d *drawer) hang(gutter string, last bool, at int32) lane {
-	if Columns(gutter) >= maxGutter {
-		return lane{at: at, gutter: gutter, mark: gutter}
-	}
-	if last {
-		return lane{at: at, gutter: gutter + "  ", mark: gutter + "╰─"}
-	}
-	return lane{at: at, gutter: gutter + "│ ", mark: gutter + "├─"}
-}
-
-// run returns the items from one on until the line forks or ends.
-func (d *drawer) run(at int32) []int32 {
-	run := []int32{at}
-	for d.fo.items[at].children == 1 && d.o.Hidden[d.fo.items[at].ord] == 0 {
-		it := d.fo.items[at]
-		if it.onPath && !d.fo.items[it.first].onPath {
-			break // the head: what grows on it hangs
-		}
-		at = it.first
-		run = append(run, at)
-	}
-	return run
-}
-
-// rows writes the items of a run, steps and long stretches folded.
-func (d *drawer) rows(run []int32, l lane) {
-	mark := l.mark
-	rows := d.fold(run)
-	skip, hidden := 0, 0
-	if n := d.o.Ends; n > 0 && len(rows) > 2*n+1 {
-		skip = n
-		for _, r := range rows[n : len(rows)-n] {
-			hidden += len(r)
-		}
-	}
-	for i := 0; i < len(rows); i++ {
-		if skip > 0 && i == skip {
-			d.printf("%s%s\n", d.gutter(mark), d.s.Paint(Dim, "┊ "+Count(hidden, "more entry", "more entries")))
-			i = len(rows) - d.o.Ends - 1
-			mark = l.gutter
-			continue
-		}
-		if len(rows[i]) > 1 {
-			d.printf("%s%s\n", d.gutter(mark), d.s.Paint(Dim, "┊ "+d.steps(rows[i])))
-		} else {
-			d.row(rows[i][0], mark)
-		}
-		mark = l.gutter
 	}
 }
 
-// fold groups the steps between messages. Labelled items, heads of branches, and the first and last
-// item of the run stay alone.
-func (d *drawer) fold(run []int32) [][]int32 {
-	var rows [][]int32
-	open := false
-	for i, at := range run {
-		n := d.fo.t.NodeAt(d.fo.items[at].ord)
-		inner := i > 0 && i < len(run)-1
-		quiet := inner && d.fo.items[at].step && !d.o.Full && n.Label == "" && d.marks[n.Ordinal] == nil
-		if quiet && open {
-			rows[len(rows)-1] = append(rows[len(rows)-1], at)
-		} else {
-			rows = append(rows, []int32{at})
-		}
-		open = quiet
+// quiet reports whether an entry is a step, nothing but calls and results of tools, of which nothing else is to be
+// said.
+func (d *drawer) quiet(ord uint64) bool {
+	if d.o.Full || d.marks[ord] != nil || d.t.Shows(transcript.FilterNoTools, ord) ||
+		d.t.Shows(transcript.FilterLabeledOnly, ord) {
+		return false
 	}
-	return rows
+	if typ, _ := d.t.Kind(ord); typ != "message" {
+		return false
+	}
+	// A message that is not shown by default is hidden: no other filter tells its label.
+	return d.t.Shows(transcript.FilterDefault, ord) || d.nodeAt(ord).Label == ""
 }
 
 // steps describes a run of steps: the number of results, and the tools.
-func (d *drawer) steps(run []int32) string {
+func (d *drawer) steps(first, count int) string {
 	results := 0
 	var names []string
 	seen := map[string]bool{}
-	for _, at := range run {
-		n := d.fo.t.NodeAt(d.fo.items[at].ord)
+	for row := range d.r.At(first, count) {
+		n := d.nodeAt(row.Ordinal)
 		if n.Role != "assistant" {
 			results++
 			continue
@@ -218,7 +259,7 @@ func (d *drawer) steps(run []int32) string {
 	}
 	text := Count(results, "tool result", "tool results")
 	if results == 0 {
-		text = Count(len(run), "tool call", "tool calls")
+		text = Count(count, "tool call", "tool calls")
 	}
 	if len(names) > 5 {
 		names = append(names[:5], "…")
