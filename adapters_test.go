@@ -37,7 +37,7 @@ func kindOf(t testing.TB, s *coppice.Session, kind string) []string {
 	return list
 }
 
-// Claude's SessionStore: a batch of entries and the folded summary are one commit; load gives the entries as they came;
+// Claude's SessionStore: a batch of entries and the folded summary are one commit; load returns the entries unchanged;
 // summaries of a project come with the listing; subpaths are sessions of their own.
 func TestClaudeSessionStore(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {

@@ -148,7 +148,7 @@ func TestDocsConflict(t *testing.T) {
 	})
 }
 
-// The documents are part of what a key stands for.
+// The documents are part of the content that an idempotency key identifies.
 func TestDocsAndKeys(t *testing.T) {
 	onEach(t, func(t *testing.T, st *coppice.Store) {
 		ctx := t.Context()
