@@ -109,6 +109,8 @@ var table = []edge{
 	{dir: "interop/codex", ours: join(parsing, "internal/message", "internal/parallel"), ext: []string{uuid, zstd}},
 	{dir: "interop/formats", ours: join(parsing, "interop/...")},
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
+	{dir: "internal/api", ours: join(pure, "", "backend", "manager", "provider", "searchindex", "interop",
+		"internal/check", "internal/cli/importer", "internal/layout", "internal/rows")},
 	{dir: "internal/cli", ours: anywhere, ext: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", uuid}},
 	{
 		dir: "internal/cli/importer", ours: join(pure, "", "internal/journal", "internal/layout", "interop/..."),

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,13 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -53,17 +51,6 @@ is 4 and nothing is stored; with --keep-both the commit is stored on a new branc
 	return cmd
 }
 
-// appended is the JSON of append.
-type appended struct {
-	Entries  []string   `json:"entries"`
-	Seq      uint64     `json:"seq"`
-	Commit   string     `json:"commit"`
-	Kept     string     `json:"kept,omitempty"`
-	Repeated bool       `json:"repeated,omitempty"`
-	Warnings []string   `json:"warnings,omitempty"`
-	IO       backend.IO `json:"io"`
-}
-
 func (c *cli) append(ctx context.Context, id string, o appendOptions) error {
 	opts := &coppice.SessionOptions{KeepBoth: o.keepBoth}
 	return c.withSession(ctx, id, opts, func(st *countedStore, s *coppice.Session) error {
@@ -75,10 +62,11 @@ func (c *cli) append(ctx context.Context, id string, o appendOptions) error {
 		if err != nil {
 			return err
 		}
-		out := appended{Entries: orList(r.IDs), Seq: r.Seq, Commit: r.Commit, Kept: r.Kept, Warnings: r.Warnings}
+		ids := r.IDs
 		if r.Repeated {
-			out.Entries, out.Repeated = []string{}, true
+			ids = nil
 		}
+		out := api.CommittedOf(r, ids)
 		out.IO = st.io()
 		if c.json {
 			return c.writeJSON(out)
@@ -87,7 +75,7 @@ func (c *cli) append(ctx context.Context, id string, o appendOptions) error {
 	})
 }
 
-func (c *cli) appendText(out appended) error {
+func (c *cli) appendText(out api.Committed) error {
 	for _, w := range out.Warnings {
 		c.notef("%s", term.Line(w))
 	}
@@ -137,7 +125,7 @@ func (c *cli) turn(ctx context.Context, o appendOptions) (coppice.Turn, error) {
 }
 
 func stateOf(name string, raw []byte) (json.RawMessage, error) {
-	raw = bytes.TrimSpace(bytes.TrimPrefix(raw, bom))
+	raw = bytes.TrimSpace(api.TrimBOM(raw))
 	if !json.Valid(raw) {
 		return nil, fmt.Errorf("state in %s: not a single JSON value", name)
 	}
@@ -172,94 +160,11 @@ func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 	}
 }
 
-var bom = []byte("\xef\xbb\xbf")
-
-// parseLines makes drafts of JSONL. One bad line rejects all.
+// parseLines makes drafts of the JSONL on standard input. One bad line rejects all.
 func parseLines(raw []byte) ([]transcript.Draft, error) {
-	sc := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(raw, bom)))
-	sc.Buffer(nil, maxInput+1)
-	var drafts []transcript.Draft
-	for n := 1; sc.Scan(); n++ {
-		line := bytes.TrimSpace(sc.Bytes())
-		if len(line) == 0 {
-			continue
-		}
-		d, err := parseLine(line)
-		if err != nil {
-			if n == bytes.Count(raw, []byte("\n"))+1 {
-				err = fmt.Errorf("%w; this last line has no newline: is the input truncated?", err)
-			}
-			return nil, fmt.Errorf("line %d of standard input: %w; nothing was stored", n, err)
-		}
-		drafts = append(drafts, d)
+	drafts, err := api.Drafts(raw)
+	if bad, ok := errors.AsType[*api.LineError](err); ok {
+		return nil, fmt.Errorf("line %d of standard input: %w; nothing was stored", bad.Line, bad.Err)
 	}
-	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("read standard input: %w", err)
-	}
-	return drafts, nil
-}
-
-var errNoObject = errors.New("not a JSON object")
-
-// parseLine makes a draft of one line: a whole entry, an entry without id and parent, or a message.
-func parseLine(line []byte) (transcript.Draft, error) {
-	var fields map[string]json.RawMessage
-	if line[0] != '{' || json.Unmarshal(line, &fields) != nil {
-		return transcript.Draft{}, errNoObject
-	}
-	_, placed := fields["parentId"]
-	_, speaks := fields["role"]
-	var typ, id string
-	if json.Unmarshal(fields["type"], &typ) != nil || typ == "" || speaks {
-		return entry.Message(json.RawMessage(line)), nil
-	}
-	if json.Unmarshal(fields["id"], &id) == nil && id != "" && placed {
-		return entry.Line(line), nil
-	}
-	if needs, known := bodies[typ]; !known || needs != "" && fields[needs] == nil {
-		return entry.Message(json.RawMessage(line)), nil
-	}
-	body, err := without(line, "type", "id", "parentId", "timestamp")
-	return transcript.Draft{Type: typ, ID: id, Body: body}, err
-}
-
-// without returns an object without some of its fields. The others keep their order and their
-// bytes.
-func without(object []byte, names ...string) (json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if _, err := dec.Token(); err != nil {
-		return nil, err
-	}
-	out := []byte{'{'}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, err
-		}
-		name, _ := key.(string)
-		if slices.Contains(names, name) {
-			continue
-		}
-		quoted, err := json.Marshal(name)
-		if err != nil {
-			return nil, err
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, quoted...), ':'), value...)
-	}
-	return append(out, '}'), nil
-}
-
-// bodies are the types of entries that need no id and parent, each with a field that such an entry
-// must have.
-var bodies = map[string]string{
-	"message": "message", "custom": "customType", "custom_message": "customType", "label": "targetId",
-	"model_change": "modelId", "thinking_level_change": "thinkingLevel", "session_info": "", "compaction": "summary",
-	"branch_summary": "summary",
+	return drafts, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -100,9 +101,9 @@ func (c *cli) probeReport(out probed) error {
 			return err
 		}
 	}
-	bad := &failure{
-		code: "no-cas", hint: "do not store sessions on this backend",
-		err: fmt.Errorf("%d of %d checks failed on %s", failed, len(out.Checks), out.Store),
+	bad := &api.Failure{
+		Code: "no-cas", Hint: "do not store sessions on this backend",
+		Err: fmt.Errorf("%d of %d checks failed on %s", failed, len(out.Checks), out.Store),
 	}
 	if c.json {
 		if err := c.writeJSON(out); err != nil || out.OK {

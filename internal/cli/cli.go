@@ -20,6 +20,7 @@ import (
 	_ "github.com/coppice-go/coppice/backend/local"  // file:
 	_ "github.com/coppice-go/coppice/backend/memory" // mem:
 	_ "github.com/coppice-go/coppice/backend/s3"     // s3:
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 )
@@ -183,7 +184,7 @@ func (c *cli) run(ctx context.Context, args []string) int {
 		}
 	}
 	if err == nil {
-		return exitDone
+		return api.ExitDone
 	}
 	if !c.started {
 		if end := slices.Index(args, "--"); end >= 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager"
 )
@@ -14,15 +15,6 @@ import (
 type compactOptions struct {
 	manager.Compaction
 	from string
-}
-
-// compacted is the JSON of compact.
-type compacted struct {
-	moved
-	Entry     string  `json:"entry"`
-	FirstKept *string `json:"firstKept"`
-	Tokens    int     `json:"tokensBefore"`
-	Replaced  int     `json:"replaced"` // entries
 }
 
 func (c *cli) compactCommand() *cobra.Command {
@@ -68,9 +60,7 @@ func (c *cli) compact(ctx context.Context, id string, o compactOptions) error {
 			return err
 		}
 		if c.json {
-			return c.writeJSON(compacted{
-				headOnly(r.Receipt), r.ID, orNull(r.FirstKept), cut.TokensBefore, len(cut.Entries),
-			})
+			return c.writeJSON(api.CompactedOf(r.Receipt, r.ID, r.FirstKept, cut))
 		}
 		return c.textf("seq %d: a summary replaces %s; the context had about %d tokens", r.Seq,
 			term.Count(len(cut.Entries), "entry", "entries"), cut.TokensBefore)

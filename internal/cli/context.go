@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/provider"
@@ -90,28 +89,6 @@ func profileOf(name string) (transcript.Profile, error) {
 	return "", usageError("unknown profile %q: want coppice, pi, omp, atomic or operator", name)
 }
 
-// contextOut is the JSON of context.
-type contextOut struct {
-	Messages      []json.RawMessage       `json:"messages"`
-	ThinkingLevel string                  `json:"thinkingLevel"`
-	Model         *string                 `json:"model"`
-	Leaf          *string                 `json:"leaf"`
-	OpenCalls     []openCall              `json:"openCalls"`
-	Diagnostics   []transcript.Diagnostic `json:"diagnostics"`
-	Provider      provider.API            `json:"provider,omitempty"`
-	System        json.RawMessage         `json:"system,omitempty"`
-	Lost          *[]provider.Loss        `json:"lost,omitempty"`
-	MoreLost      int                     `json:"moreLost,omitempty"`
-	IO            backend.IO              `json:"io"`
-}
-
-type openCall struct {
-	Entry     string          `json:"entry"`
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
-}
-
 func (c *cli) context(ctx context.Context, id string, o contextOptions) error {
 	t, err := parseTarget(o.at)
 	if err != nil {
@@ -137,14 +114,7 @@ func (c *cli) context(ctx context.Context, id string, o contextOptions) error {
 		if asked == nil && !c.json {
 			return c.contextText(con)
 		}
-		calls := []openCall{}
-		for _, call := range con.OpenCalls {
-			calls = append(calls, openCall(call))
-		}
-		out := contextOut{
-			Messages: raws(con.Messages), ThinkingLevel: con.Settings.ThinkingLevel, Model: orNull(con.Settings.Model),
-			Leaf: orNull(con.Leaf), OpenCalls: calls, Diagnostics: orList(con.Diagnostics),
-		}
+		out := api.ContextOf(con)
 		if asked != nil {
 			r, err := provider.Convert(ctx, con, provider.API(o.api), asked)
 			if err != nil {
@@ -153,9 +123,7 @@ func (c *cli) context(ctx context.Context, id string, o contextOptions) error {
 			if !c.json {
 				return c.requestText(r)
 			}
-			lost := orList(r.Lost)
-			out.Provider, out.System, out.Messages = r.API, r.System, r.Messages
-			out.Lost, out.MoreLost = &lost, r.MoreLost
+			out.SetRequest(r)
 		}
 		out.IO = st.io()
 		return c.writeJSON(out)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 )
 
 func (c *cli) createCommand() *cobra.Command {
@@ -40,7 +41,7 @@ func (c *cli) create(ctx context.Context, id string, o coppice.SessionOptions) e
 			return err
 		}
 		if c.json {
-			return c.writeJSON(map[string]string{"session": s.ID()})
+			return c.writeJSON(api.Created{Session: s.ID()})
 		}
 		return c.textf("%s", st.short(ctx, s.ID()))
 	})

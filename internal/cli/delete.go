@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 )
@@ -57,7 +58,7 @@ func (c *cli) deleteToTrash(ctx context.Context, st *countedStore, id, dir strin
 		return err
 	}
 	if c.json {
-		return c.writeJSON(map[string]any{"session": id, "deleted": true, "trash": item.Name})
+		return c.writeJSON(api.Deleted{Deleted: true, Session: id, Trash: item.Name})
 	}
 	short := shortid.Of([]string{item.Name}, trashName).Short(item.Name)
 	return c.textf("deleted %s; `coppice trash restore %s` restores it", shortid.One(id), short)
@@ -69,9 +70,9 @@ func (c *cli) deleteForGood(ctx context.Context, st *countedStore, id, word stri
 	f, ok := c.stdin.(*os.File)
 	asks := ok && !c.json && term.IsTerminal(f) && c.stderr.Terminal()
 	if word != id && !yes && !asks {
-		return &failure{
-			code: "usage", hint: "--yes deletes it, --trash moves it to the trash",
-			err: fmt.Errorf("%s is only a prefix of the id of %s", word, c.described(ctx, st, id)),
+		return &api.Failure{
+			Code: "usage", Hint: "--yes deletes it, --trash moves it to the trash",
+			Err: fmt.Errorf("%s is only a prefix of the id of %s", word, c.described(ctx, st, id)),
 		}
 	}
 	if asks && !yes {
@@ -87,7 +88,7 @@ func (c *cli) deleteForGood(ctx context.Context, st *countedStore, id, word stri
 		return err
 	}
 	if c.json {
-		return c.writeJSON(map[string]any{"session": id, "deleted": true})
+		return c.writeJSON(api.Deleted{Deleted: true, Session: id})
 	}
 	return c.textf("deleted %s", shortid.One(id))
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,8 +10,8 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 func (c *cli) diffCommand() *cobra.Command {
@@ -25,26 +24,6 @@ func (c *cli) diffCommand() *cobra.Command {
 			return c.diff(cmd.Context(), args[0], args[1], args[2])
 		},
 	}
-}
-
-// diffOut is the JSON of diff.
-type diffOut struct {
-	Base     *string         `json:"base"`
-	Messages diffMessages    `json:"messages"`
-	State    json.RawMessage `json:"state"`
-}
-
-type diffMessages struct {
-	OnlyA []json.RawMessage `json:"onlyA"`
-	OnlyB []json.RawMessage `json:"onlyB"`
-}
-
-func lines(entries []transcript.Entry) []json.RawMessage {
-	out := make([]json.RawMessage, len(entries))
-	for i, e := range entries {
-		out[i] = e.Raw
-	}
-	return out
 }
 
 func (c *cli) diff(ctx context.Context, id, from, to string) error {
@@ -70,7 +49,7 @@ func (c *cli) diff(ctx context.Context, id, from, to string) error {
 			return err
 		}
 		if c.json {
-			return c.writeJSON(diffOut{orNull(d.Base), diffMessages{lines(d.OnlyA), lines(d.OnlyB)}, d.State})
+			return c.writeJSON(api.DiffOf(d))
 		}
 		t, err := s.Tree(ctx)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/export"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/internal/segment"
@@ -101,7 +102,7 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 			return err
 		}
 		if c.json {
-			return c.writeJSON(exported{full, o.format, o.file, n, losses})
+			return c.writeJSON(api.Exported{Session: full, Format: o.format, File: o.file, Bytes: n, Losses: losses})
 		}
 		c.noteLosses(losses)
 		return c.textf("%s  %s", o.file, term.Size(n))
@@ -121,16 +122,6 @@ func formatOf(file string) string {
 
 // exportFormats are those in which sessions are written.
 var exportFormats = []string{"pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown", "html"}
-
-// exported is the JSON of an export to a file. Losses counts what the format cannot express, by
-// kind.
-type exported struct {
-	Session string         `json:"session"`
-	Format  string         `json:"format"`
-	File    string         `json:"file"`
-	Bytes   int64          `json:"bytes"`
-	Losses  interop.Losses `json:"losses,omitempty"`
-}
 
 // noteLosses reports what a format cannot express.
 func (c *cli) noteLosses(losses interop.Losses) {
@@ -187,9 +178,9 @@ func saveFile(name string, force bool, write func(io.Writer) error) (n int64, er
 }
 
 func existing(name string) error {
-	return &failure{
-		code: "exists", hint: "--force replaces it",
-		err: fmt.Errorf("%s: %w", name, fs.ErrExist),
+	return &api.Failure{
+		Code: "exists", Hint: "--force replaces it",
+		Err: fmt.Errorf("%s: %w", name, fs.ErrExist),
 	}
 }
 

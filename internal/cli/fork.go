@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager"
 )
@@ -51,12 +52,6 @@ the head and the state there. The log of commits and the snapshots are not copie
 		"user message: end before it, and print its text to standard error, for editing")
 	cmd.Flags().BoolVar(&o.all, "all", false, "copy every branch, not only one path")
 	return cmd
-}
-
-// forked is the JSON of fork. Text is that of the message before which the session ends.
-type forked struct {
-	Session string  `json:"session"`
-	Text    *string `json:"text,omitempty"`
 }
 
 func (c *cli) fork(ctx context.Context, from string, o forkOptions) error {
@@ -119,7 +114,7 @@ func (c *cli) copySession(ctx context.Context, from string, o forkOptions) error
 func (c *cli) reportFork(ctx context.Context, st *countedStore, f *coppice.Session, text *string) error {
 	switch {
 	case c.json:
-		return c.writeJSON(forked{f.ID(), text})
+		return c.writeJSON(api.Fork{Session: f.ID(), Text: text})
 	case text != nil:
 		c.notef("%s", term.Text(*text))
 	}

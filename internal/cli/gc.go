@@ -5,6 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
@@ -13,13 +16,17 @@ func (c *cli) gcCommand() *cobra.Command {
 		Use:   "gc [SESSION]",
 		Short: "Remove objects that are no longer referenced",
 		Args:  cobra.MaximumNArgs(1),
-	}, "dry-run", "only report what would be removed", (*countedStore).GC, func(out report, dry bool) error {
-		verb := "removed"
-		if dry {
-			verb = "would remove"
-		}
-		return c.showChanges(out, dry, fmt.Sprintf("%s checked: %s %s, %s",
-			term.Count(out.Sessions, "session", "sessions"), verb,
-			term.Count(*out.Removed, "object", "objects"), term.Size(out.Bytes)))
-	})
+	}, "dry-run", "only report what would be removed", (*countedStore).GC, c.showCollected)
+}
+
+// showCollected reports what a removal of objects did.
+func (c *cli) showCollected(r coppice.Report, requests backend.IO, dry bool) error {
+	out := api.RepairOf(r, dry)
+	out.IO = requests
+	verb := "removed"
+	if dry {
+		verb = "would remove"
+	}
+	return c.showChanges(out, fmt.Sprintf("%s checked: %s %s, %s", term.Count(out.Sessions, "session", "sessions"),
+		verb, term.Count(out.Removed, "object", "objects"), term.Size(out.Bytes)))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/rawjson"
@@ -229,8 +230,8 @@ func (c *cli) writeThere(
 		out.Losses, err = formats.Write(w, p.format, h, c.entries(src, head), head)
 		return err
 	})
-	if f, ok := errors.AsType[*failure](err); ok && f.code == "exists" {
-		f.hint = "run it again"
+	if f, ok := errors.AsType[*api.Failure](err); ok && f.Code == "exists" {
+		f.Hint = "run it again"
 	}
 	out.Command = p.resume(out.ID, out.File)
 	return err

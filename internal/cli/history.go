@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/searchindex"
@@ -48,18 +48,6 @@ missing or detectably damaged index is rebuilt automatically.`,
 	return cmd
 }
 
-// prompt is a prompt as the JSON shows it.
-type prompt struct {
-	Text    string    `json:"text"`
-	Session string    `json:"session"`
-	Title   string    `json:"title"`
-	Cwd     string    `json:"cwd"`
-	Entry   string    `json:"entry"`
-	Ordinal uint64    `json:"ordinal"`
-	Time    time.Time `json:"time"`
-	Uses    int       `json:"uses"`
-}
-
 func (c *cli) history(ctx context.Context, args []string, o historyOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -95,7 +83,7 @@ func (c *cli) prompts(out *jsonArray, list []searchindex.Prompt) error {
 	for _, p := range list {
 		var err error
 		if c.json {
-			err = out.add(prompt{p.Text, p.Session, p.Title, p.Cwd, p.Entry, p.Ordinal, p.Time, p.Uses})
+			err = out.add(api.PromptOf(p))
 		} else {
 			err = c.promptLine(p, ids)
 		}
@@ -123,17 +111,16 @@ func (c *cli) rebuild(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			problems := []problem{}
+			problems := []api.Problem{}
 			for _, err := range r.Problems {
-				p, _ := describe(err)
-				problems = append(problems, p)
+				problems = append(problems, api.Describe(err).Problem())
 			}
 			if c.json {
 				err = c.writeJSON(struct {
-					Sessions int       `json:"sessions"`
-					Entries  int       `json:"entries"`
-					File     *string   `json:"file"`
-					Problems []problem `json:"problems"`
+					Sessions int           `json:"sessions"`
+					Entries  int           `json:"entries"`
+					File     *string       `json:"file"`
+					Problems []api.Problem `json:"problems"`
 				}{r.Sessions, r.Entries, orNull(file), problems})
 			} else {
 				err = c.textf("%s, %s", term.Count(r.Sessions, "session", "sessions"),

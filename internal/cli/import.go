@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
@@ -79,13 +80,6 @@ unfinished answer) are imported when the file has been silent for 10 seconds, an
 // importFormats are the formats that can be read; auto detects them by the content.
 var importFormats = []string{"auto", "pi", "omp", "atomic", "operator", "claude-code", "codex"}
 
-// imported is a file that became a session, or Error says why it did not.
-type imported struct {
-	File string `json:"file"`
-	*importer.Result
-	Error *problem `json:"error,omitempty"`
-}
-
 func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) error {
 	switch {
 	case !slices.Contains(importFormats, o.format):
@@ -126,61 +120,29 @@ func (c *cli) importFiles(ctx context.Context, paths []string, o importOptions) 
 	})
 }
 
-// importTotal is what became of the files together.
-type importTotal struct {
-	Files     int `json:"files"`
-	New       int `json:"new"`
-	Grown     int `json:"grown"`
-	Unchanged int `json:"unchanged"`
-	Failed    int `json:"failed"`
-	Entries   int `json:"entries"` // that were added
-}
-
-func (t *importTotal) add(r *importer.Result) {
-	t.Files++
-	switch {
-	case r.Unchanged:
-		t.Unchanged++
-	case r.Grew:
-		t.Grown++
-		t.Entries += r.Added
-	default:
-		t.New++
-		t.Entries += r.Entries
-	}
-}
-
-// foundProgram is a program of which there are sessions on this machine.
-type foundProgram struct {
-	Program string `json:"program"`
-	Folder  string `json:"folder"`
-	Files   int    `json:"files"`
-	Bytes   int64  `json:"bytes"`
-}
-
 // importRun is one run of the command.
 type importRun struct {
 	c          *cli
 	o          importOptions
 	st         *countedStore
-	format     interop.Format // "" = detected
-	found      []foundProgram // nil = the files were named
+	format     interop.Format     // "" = detected
+	found      []api.FoundProgram // nil = the files were named
 	several    bool
 	companions importer.Companions
 	out        *jsonArray
 	bar        *term.Progress
-	total      importTotal
+	total      api.ImportTotal
 	failed     []error
 }
 
 // programs finds the folders of the programs on this machine, and shows what is in them.
 func (r *importRun) programs(ctx context.Context) (folders []string, err error) {
 	var looked []string
-	r.found = []foundProgram{}
+	r.found = []api.FoundProgram{}
 	for _, p := range importer.Programs(r.c.getenv, r.c.home()) {
 		looked = append(looked, p.Folders...)
 		for _, dir := range importer.Existing(p.Folders) {
-			is := foundProgram{Program: p.Name, Folder: dir}
+			is := api.FoundProgram{Program: p.Name, Folder: dir}
 			for _, f := range importer.Find(ctx, []string{dir}) {
 				if f.Err == nil && !f.Beside {
 					is.Files, is.Bytes = is.Files+1, is.Bytes+f.Size
@@ -260,7 +222,7 @@ func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result
 	if r.bar != nil {
 		o.Read = r.bar.Add
 	}
-	res, err := r.c.importFile(ctx, r.st, f, o)
+	res, err := importFile(ctx, r.st, f, o)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -270,28 +232,30 @@ func (r *importRun) file(ctx context.Context, f importer.File) (*importer.Result
 		if !r.o.watch { // a failure there may be over with the next line
 			r.failed = append(r.failed, err)
 		}
-		r.total.Files++
-		r.total.Failed++
+		r.total.Fail()
 	default:
-		r.total.add(res.Result)
-		r.companions.Add(f.Path, res.Result)
+		r.total.Add(res)
+		r.companions.Add(f.Path, &res)
 	}
 	said := error(nil)
 	switch {
 	case err == nil && res.Unchanged && r.o.watch:
 	case r.c.json:
-		said = r.out.add(res)
+		said = r.out.add(importedFile(f.Path, res, err))
 	case err == nil && res.Unchanged && r.found != nil:
 	default:
 		if r.bar != nil {
 			r.bar.Close()
 		}
-		said = r.c.importText(res, r.several)
+		said = r.c.importText(f.Path, res, err, r.several)
 	}
 	if said != nil {
 		return nil, &stopError{said}
 	}
-	return res.Result, err
+	if err != nil {
+		return nil, err
+	}
+	return &res, nil
 }
 
 // sum says what became of all files.
@@ -350,26 +314,28 @@ func (c *cli) importEnd(ctx context.Context, out *jsonArray, failed []error, fil
 	return reported(err) // each file has its own error in the document
 }
 
-func (c *cli) importFile(ctx context.Context, st *countedStore, f importer.File, o importer.Options) (imported, error) {
-	failed := func(err error) (imported, error) {
-		p, _ := describe(err)
-		return imported{File: f.Path, Error: &p}, err
-	}
+func importFile(
+	ctx context.Context, st *countedStore, f importer.File, o importer.Options,
+) (importer.Result, error) {
 	if f.Err != nil {
-		return failed(f.Err)
+		return importer.Result{}, f.Err
 	}
-	res, err := importer.Import(ctx, st.Store, importer.FromFileTo(f.Path, f.Size), o)
+	return importer.Import(ctx, st.Store, importer.FromFileTo(f.Path, f.Size), o)
+}
+
+// importedFile returns what the document says of one file.
+func importedFile(path string, res importer.Result, err error) api.Imported {
 	if err != nil {
-		return failed(err)
+		return api.Imported{File: path, Error: new(api.Describe(err).Problem())}
 	}
-	return imported{File: f.Path, Result: &res}, nil
+	return api.ImportedOf(path, res)
 }
 
 // importText reports one file. The error of a single file is the error of the command.
-func (c *cli) importText(f imported, several bool) error {
-	if f.Error != nil {
+func (c *cli) importText(path string, f importer.Result, err error, several bool) error {
+	if err != nil {
 		if several {
-			c.failed(f.Error.Message)
+			c.failed(api.Describe(err).Message)
 		}
 		return nil
 	}
@@ -390,7 +356,7 @@ func (c *cli) importText(f imported, several bool) error {
 	}
 	if err := c.textf("%-*s  %s%s  %s", width, c.shown.Short(f.Session), term.Count(f.Entries, "entry", "entries"),
 		note,
-		c.stdout.Paint(term.Dim, term.Line(f.File))); err != nil {
+		c.stdout.Paint(term.Dim, term.Line(path))); err != nil {
 		return err
 	}
 	return c.diagnostics(f.Diagnostics)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/coppice-go/coppice/internal/api"
 )
 
 // watchClock is the clock of a watch. Short waits are over at once and take no time. A long one is over, and the time
@@ -133,7 +135,7 @@ func (w *watched) end() {
 	for line := range w.stdout {
 		w.t.Log(line)
 	}
-	if code := <-w.done; code != exitDone {
+	if code := <-w.done; code != api.ExitDone {
 		w.t.Errorf("exit code %d", code)
 	}
 }
@@ -268,11 +270,11 @@ func TestImportWatchTerminated(t *testing.T) {
 	if err != nil || !strings.Contains(string(rest), `"total":`) {
 		t.Errorf("%s, %v", rest, err)
 	}
-	if code := exitCode(t, cmd.Wait()); code != exitDone {
+	if code := exitCode(t, cmd.Wait()); code != api.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 	got, _, code := call(t, store, "", "export", "--format", "original", "pi-1")
-	if code != exitDone || got != watchedPi+watchedMore+`{"torn` {
+	if code != api.ExitDone || got != watchedPi+watchedMore+`{"torn` {
 		t.Errorf("exit code %d, stored: %s", code, got)
 	}
 }

@@ -1,22 +1,14 @@
 package cli
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
 )
-
-// labelled is a label as the JSON shows it.
-type labelled struct {
-	Entry string    `json:"entry"`
-	Label string    `json:"label"`
-	Time  time.Time `json:"time"`
-}
 
 func (c *cli) labelsCommand() *cobra.Command {
 	return &cobra.Command{
@@ -29,10 +21,7 @@ func (c *cli) labelsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				out := []labelled{}
-				for _, l := range list {
-					out = append(out, labelled{l.Entry, l.Text, l.Time})
-				}
+				out := api.LabelsOf(list)
 				if c.json {
 					return c.writeJSON(map[string]any{"labels": out})
 				}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 )
@@ -28,28 +28,6 @@ func (c *cli) listCommand() *cobra.Command {
 	cmd.Flags().StringToStringVar(&o.Meta, "meta", nil, "only sessions with this metadata: KEY=VALUE,...")
 	cmd.Flags().IntVar(&o.Limit, "limit", 0, "maximum number of sessions; 0 = all")
 	return cmd
-}
-
-// listed is a session as the JSON shows it.
-type listed struct {
-	ID       string    `json:"id"`
-	Title    string    `json:"title"`
-	First    string    `json:"first,omitempty"`
-	Cwd      string    `json:"cwd"`
-	Created  time.Time `json:"created"`
-	Updated  time.Time `json:"updated"`
-	Entries  uint64    `json:"entries"`
-	Bytes    int64     `json:"bytes"`
-	Seq      uint64    `json:"seq"`
-	Branch   string    `json:"branch"`
-	Status   string    `json:"status,omitempty"`
-	Parent   string    `json:"parent,omitempty"`
-	Preview  string    `json:"preview"`
-	Internal bool      `json:"internal,omitempty"`
-	Damaged  bool      `json:"damaged,omitempty"` // its summary cannot be read: id and updated are all that is known
-	Relation string    `json:"relation,omitempty"`
-
-	Meta map[string]string `json:"meta,omitempty"`
 }
 
 func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
@@ -84,10 +62,7 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 			case !c.json:
 				err = sh.add(ctx, s)
 			default:
-				err = out.add(listed{
-					s.ID, s.Title, s.First, s.Cwd, s.Created, s.Updated, s.Entries, s.Bytes, s.Seq, s.Branch, s.Status,
-					s.Parent, s.Preview, s.Internal, unsummarized(s), s.Relation, s.Meta,
-				})
+				err = out.add(api.SessionOf(s))
 			}
 			if err != nil {
 				return err
@@ -102,9 +77,6 @@ func (c *cli) list(ctx context.Context, o coppice.ListOptions) error {
 		return sh.end()
 	})
 }
-
-// unsummarized reports whether the store could not say more of a session than its id and its last activity.
-func unsummarized(s checkpoint.Summary) bool { return s.Commit == "" }
 
 // page is the number of sessions that are read before the first one is shown: they determine the
 // columns.
@@ -195,7 +167,7 @@ func (sh *sheet) row(s checkpoint.Summary) []term.Cell {
 	if s.Internal {
 		title = "(internal) " + title
 	}
-	if unsummarized(s) {
+	if api.Damaged(s) {
 		return []term.Cell{
 			{Text: sh.ids.Short(s.ID), Style: term.Yellow},
 			{Text: term.Ago(sh.c.now(), s.Updated)},

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 )
@@ -28,22 +28,6 @@ func (c *cli) logCommand() *cobra.Command {
 	return cmd
 }
 
-// commit is a commit as the JSON shows it.
-type commit struct {
-	Seq      uint64    `json:"seq"`
-	Commit   string    `json:"commit"`
-	Reason   string    `json:"reason"`
-	Head     *string   `json:"head"`
-	Branch   string    `json:"branch"`
-	Time     time.Time `json:"time"`
-	Entries  int       `json:"entries"`
-	Snapshot *string   `json:"snapshot"`
-	Writer   string    `json:"writer"`
-	Epoch    uint64    `json:"epoch"`
-	Key      string    `json:"key,omitempty"`
-	Kept     string    `json:"kept,omitempty"`
-}
-
 func (c *cli) log(ctx context.Context, id, from string, limit int) error {
 	t, err := parseTarget(from)
 	if err != nil {
@@ -62,10 +46,7 @@ func (c *cli) log(ctx context.Context, id, from string, limit int) error {
 			}
 			if !c.json {
 				list = append(list, com)
-			} else if err := out.add(commit{
-				com.Seq, com.Commit, com.Reason, orNull(com.Entry), com.Branch, com.Time, com.Entries,
-				orNull(com.Snapshot), com.Writer, com.Epoch, com.Key, com.Kept,
-			}); err != nil {
+			} else if err := out.add(api.CommitOf(com)); err != nil {
 				return err
 			}
 			if n++; n == limit {

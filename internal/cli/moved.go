@@ -7,27 +7,10 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 )
-
-// moved is the JSON of a command that moves the head.
-type moved struct {
-	Head   *string `json:"head"`
-	Branch string  `json:"branch"`
-	Seq    uint64  `json:"seq"`
-	Kept   string  `json:"kept,omitempty"`
-}
-
-func movedTo(r coppice.Receipt) moved {
-	return moved{Head: orNull(r.Entry), Branch: r.Branch, Seq: r.Seq, Kept: r.Kept}
-}
-
-// headOnly is movedTo without the branch that was kept, for documents that do not have the field.
-func headOnly(r coppice.Receipt) moved {
-	r.Kept = ""
-	return movedTo(r)
-}
 
 // moving are the options of a session whose head a command moves: the line that is left gets a name.
 func moving() *coppice.SessionOptions { return &coppice.SessionOptions{NameLeft: true} }
@@ -41,7 +24,7 @@ func (c *cli) moveHead(cmd *cobra.Command, id string, do func(s *coppice.Session
 			return err
 		}
 		if c.json {
-			return c.writeJSON(movedTo(r))
+			return c.writeJSON(api.MovedOf(r))
 		}
 		back, err := wayBack(cmd.Context(), s, before)
 		if err != nil {
@@ -103,7 +86,7 @@ func wayBack(ctx context.Context, s *coppice.Session, before checkpoint.Head) (s
 // reportCommit reports a commit about the session itself: as JSON, or as a line for people.
 func (c *cli) reportCommit(r coppice.Receipt, format string, args ...any) error {
 	if c.json {
-		return c.writeJSON(headOnly(r))
+		return c.writeJSON(api.Stayed(r))
 	}
 	return c.textf(format, args...)
 }

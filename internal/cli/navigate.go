@@ -3,18 +3,11 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/manager"
 )
-
-// navigated is the JSON of navigate.
-type navigated struct {
-	moved
-	Text    *string `json:"text"`
-	Summary string  `json:"summary,omitempty"`
-	Already bool    `json:"already,omitempty"`
-}
 
 func (c *cli) navigateCommand() *cobra.Command {
 	var o manager.Navigation
@@ -62,7 +55,7 @@ is left is appended at the new head, for the model.`,
 // without one the id of the head; the rest is remarks.
 func (c *cli) navigated(r manager.Moved, back string) error {
 	if c.json {
-		return c.writeJSON(navigated{movedTo(r.Receipt), orNull(r.Text), r.Summary, r.Already})
+		return c.writeJSON(api.NavigatedOf(r))
 	}
 	if r.Already {
 		c.notef("already %s", headText(r.Entry))

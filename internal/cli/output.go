@@ -12,6 +12,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
@@ -115,8 +116,7 @@ func (arr *jsonArray) end(err error) error {
 		arr.text(fmt.Sprintf(",%q:", name) + string(raw))
 	}
 	if err != nil {
-		problem, _ := describe(err)
-		raw, merr := marshal(problem)
+		raw, merr := marshal(api.Describe(err).Problem())
 		if merr != nil {
 			return merr
 		}
@@ -189,14 +189,6 @@ func orNull(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// orNullJSON returns null for an empty value.
-func orNullJSON(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("null")
-	}
-	return raw
 }
 
 // orList returns an empty list for nil, which would be null in JSON.

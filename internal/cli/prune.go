@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/snapshot"
 )
@@ -53,7 +54,7 @@ func (c *cli) prune(cmd *cobra.Command, id string, keep snapshot.Retention) erro
 		}
 		if c.json {
 			return c.writeJSON(map[string]any{
-				"snapshots": snapshotsOut(left), "removed": snapshotsOut(removed), "dryRun": keep.DryRun,
+				"snapshots": api.SnapshotsOf(left), "removed": api.SnapshotsOf(removed), "dryRun": keep.DryRun,
 			})
 		}
 		verb := "removed"

@@ -6,6 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/check"
 	"github.com/coppice-go/coppice/internal/cli/term"
 )
@@ -25,8 +28,10 @@ Repair reads all of its result, as verify --deep does. The exit code is 5 if dam
 }
 
 // showRepaired reports what a repair did, and what it recorded as lost.
-func (c *cli) showRepaired(out report, dry bool) error {
-	repaired, lost, left := 0, 0, out.damaged()
+func (c *cli) showRepaired(r coppice.Report, requests backend.IO, dry bool) error {
+	out := api.RepairOf(r, dry)
+	out.IO = requests
+	repaired, lost, left := 0, 0, api.CountDamage(out.Problems)
 	for _, p := range out.Problems {
 		switch p.Kind {
 		case string(check.Rebuilt), string(check.Salvaged):
@@ -52,12 +57,12 @@ func (c *cli) showRepaired(out report, dry bool) error {
 	case !dry:
 		did = append(did, term.Size(out.Bytes)+" written")
 	}
-	if err := c.showChanges(out, dry, strings.Join(did, ", ")); err != nil || left == 0 {
+	if err := c.showChanges(out, strings.Join(did, ", ")); err != nil || left == 0 {
 		return err
 	}
-	bad := &failure{
-		code: "corrupt", hint: "what is intact can still be read, and `coppice export` writes it to a file",
-		err: fmt.Errorf("%s could not be repaired", term.Count(left, "piece of damage", "pieces of damage")),
+	bad := &api.Failure{
+		Code: "corrupt", Hint: "what is intact can still be read, and `coppice export` writes it to a file",
+		Err: fmt.Errorf("%s could not be repaired", term.Count(left, "piece of damage", "pieces of damage")),
 	}
 	if c.json {
 		return reported(bad)

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/manager"
 )
 
@@ -22,7 +23,7 @@ empty. All entries stay in the tree; ` + "`coppice switch`" + ` returns to them.
 					return err
 				}
 				if c.json {
-					return c.writeJSON(movedTo(r))
+					return c.writeJSON(api.MovedOf(r))
 				}
 				back, err := wayBack(ctx, m.Session(), before)
 				if err != nil {

@@ -2,13 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/transcript"
@@ -36,45 +35,13 @@ that terminal from now on; to remember it takes a second read.`,
 	return cmd
 }
 
-// resumed is the JSON of resume.
-type resumed struct {
-	Session string          `json:"session"`
-	Seq     uint64          `json:"seq"`
-	Commit  string          `json:"commit"`
-	Head    *string         `json:"head"`
-	Branch  string          `json:"branch"`
-	State   json.RawMessage `json:"state"`
-	Manager json.RawMessage `json:"manager,omitempty"`
-
-	Interrupted json.RawMessage `json:"interrupted,omitempty"`
-
-	Context []json.RawMessage `json:"context"`
-	Window  window            `json:"window"`
-	IO      backend.IO        `json:"io"`
-}
-
-type window struct {
-	Complete       bool `json:"complete"`
-	OmittedEntries int  `json:"omittedEntries"`
-}
-
 func (c *cli) resume(ctx context.Context, id string) error {
 	return c.withSession(ctx, id, readOnly(), func(st *countedStore, s *coppice.Session) error {
-		con, err := s.Context(ctx)
+		out, con, err := api.Resumed(ctx, s)
 		if err != nil {
 			return err
 		}
-		v, err := s.At(ctx, coppice.Target{})
-		if err != nil {
-			return err
-		}
-		h, doc := s.Head(), v.Document()
-		out := resumed{
-			Session: s.ID(), Seq: h.Seq, Commit: h.Commit, Head: orNull(h.Entry), Branch: h.Branch,
-			State: orNullJSON(doc.State), Manager: doc.Manager, Context: raws(con.Messages),
-			Interrupted: s.Interrupted(),
-			Window:      window{con.Window.Complete, con.Window.OmittedEntries}, IO: st.io(),
-		}
+		out.IO = st.io()
 		if c.json {
 			return c.writeJSON(out)
 		}
@@ -82,15 +49,7 @@ func (c *cli) resume(ctx context.Context, id string) error {
 	})
 }
 
-func raws(messages []transcript.Message) []json.RawMessage {
-	out := make([]json.RawMessage, len(messages))
-	for i, m := range messages {
-		out[i] = m.Raw
-	}
-	return out
-}
-
-func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out resumed) error {
+func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out api.Resume) error {
 	info := s.Info()
 	head := "none: the next entry becomes a root"
 	if out.Head != nil {

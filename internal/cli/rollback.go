@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 )
@@ -27,12 +27,6 @@ path that is left is kept as a branch; ` + "`coppice switch`" + ` returns to it.
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.rollback(cmd.Context(), args[0], args[1]) },
 	}
-}
-
-// rolledBack is the JSON of rollback.
-type rolledBack struct {
-	moved
-	State json.RawMessage `json:"state"`
 }
 
 func (c *cli) rollback(ctx context.Context, id, to string) error {
@@ -52,7 +46,7 @@ func (c *cli) rollback(ctx context.Context, id, to string) error {
 		}
 		state := v.Document().State
 		if c.json {
-			return c.writeJSON(rolledBack{movedTo(r), orNullJSON(state)})
+			return c.writeJSON(api.RollbackOf(r, state))
 		}
 		back, err := wayBack(ctx, s, before)
 		if err != nil {
@@ -96,7 +90,7 @@ func whatExists(ctx context.Context, s *coppice.Session, t coppice.Target, err e
 		}
 		hint = "the branches are " + some(names) + "; " + hint
 	}
-	return &failure{code: "not-found", hint: hint, err: err}
+	return &api.Failure{Code: "not-found", Hint: hint, Err: err}
 }
 
 // snapshotNames returns the tags of a session's snapshots, and the seqs of those without one; "" = there are none.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/searchindex"
@@ -31,7 +31,7 @@ func (c *cli) scan(ctx context.Context, st *countedStore, q searchindex.Query, o
 	out := c.array("matches")
 	n, last := 0, ""
 	show := matchIDs{session: new(shortid.Seen), entry: new(shortid.Seen), width: shortid.Alone}
-	found := func(m match) error {
+	found := func(m api.Match) error {
 		bar.Close()
 		if n++; n > o.limit && o.limit > 0 {
 			return errEnough
@@ -80,36 +80,18 @@ func (c *cli) searched(ctx context.Context, st *countedStore, o searchOptions) (
 
 func scanSession(
 	ctx context.Context, st *countedStore, sum checkpoint.Summary, q searchindex.Query, bar *term.Progress,
-	found func(match) error,
+	found func(api.Match) error,
 ) (err error) {
 	s, err := st.Open(ctx, sum.ID, readOnly())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	var lines *searchindex.Lines
-	for e, err := range s.Entries(ctx) {
+	for m, err := range api.Found(ctx, s, q, func(n int) { bar.Add(int64(n) + 1) }) {
 		if err != nil {
 			return err
 		}
-		bar.Add(int64(len(e.Raw)) + 1)
-		text, role := searchindex.Said(e)
-		snippet, mark, ok := q.Find(text)
-		if !ok || text == "" {
-			continue
-		}
-		if lines == nil {
-			tree, err := s.Tree(ctx)
-			if err != nil {
-				return err
-			}
-			lines = searchindex.NewLines(tree)
-		}
-		m := match{
-			Session: sum.ID, Title: titleOf(sum), Entry: e.ID, Ordinal: e.Ordinal, Type: e.Type, Role: role,
-			Time: e.Time, Snippet: snippet, Mark: mark,
-		}
-		m.Branches, m.OnHead = lines.Reach(e.Ordinal)
+		m.Title = titleOf(sum)
 		if err := found(m); err != nil {
 			return err
 		}
@@ -147,21 +129,6 @@ With --no-index the transcripts are read completely instead, sessions with the n
 	cmd.Flags().BoolVar(&o.noIndex, "no-index", false, "read the transcripts instead of the index")
 	_ = cmd.RegisterFlagCompletionFunc("session", c.completeSession)
 	return cmd
-}
-
-// match is an entry that was found, as the JSON shows it.
-type match struct {
-	Session  string    `json:"session"`
-	Title    string    `json:"title"`
-	Entry    string    `json:"entry"`
-	Ordinal  uint64    `json:"ordinal"`
-	Type     string    `json:"type"`
-	Role     string    `json:"role"`
-	Time     time.Time `json:"time"`
-	Snippet  string    `json:"snippet"`
-	Mark     [2]int    `json:"mark"`
-	Branches []string  `json:"branches"`
-	OnHead   bool      `json:"onHead"`
 }
 
 func (c *cli) search(ctx context.Context, args []string, o searchOptions) error {
@@ -208,19 +175,18 @@ func (c *cli) searchIndex(ctx context.Context, st *countedStore, q searchindex.Q
 
 // showHits writes the matches: in the order of their rank as JSON, grouped by session for people.
 func (c *cli) showHits(out *jsonArray, hits []searchindex.Hit) error {
-	list := make([]match, 0, len(hits))
+	list := make([]api.Match, 0, len(hits))
 	rank := map[string]int{} // of a session: the rank of its best match
 	for i, h := range hits {
 		if _, ok := rank[h.Session]; !ok {
 			rank[h.Session] = i
 		}
-		list = append(list, match{
-			h.Session, titleOf(checkpoint.Summary{Title: h.Title}), h.Entry, h.Ordinal, h.Type, h.Role, h.Time,
-			h.Snippet, h.Mark, h.Branches, h.OnHead,
-		})
+		m := api.MatchOf(h)
+		m.Title = titleOf(checkpoint.Summary{Title: h.Title})
+		list = append(list, m)
 	}
 	if !c.json {
-		slices.SortStableFunc(list, func(a, b match) int { return rank[a.Session] - rank[b.Session] })
+		slices.SortStableFunc(list, func(a, b api.Match) int { return rank[a.Session] - rank[b.Session] })
 	}
 	sessions, entries := make([]string, len(list)), make([]string, len(list))
 	for i, m := range list {
@@ -256,7 +222,7 @@ type matchIDs struct {
 }
 
 // matchText writes a match for people; the first of a session below the name of the session.
-func (c *cli) matchText(m match, first bool, ids matchIDs) error {
+func (c *cli) matchText(m api.Match, first bool, ids matchIDs) error {
 	if first {
 		name := m.Title
 		if name != "" {
@@ -275,7 +241,7 @@ func (c *cli) matchText(m match, first bool, ids matchIDs) error {
 }
 
 // branchesOf returns the branch of a match, and the number of others that contain it.
-func branchesOf(m match) string {
+func branchesOf(m api.Match) string {
 	if len(m.Branches) == 0 {
 		return "(no branch)"
 	}

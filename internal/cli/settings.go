@@ -8,16 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-// settings is the JSON of settings.
-type settings struct {
-	Session string `json:"session"`
-	manager.Settings
-}
 
 func (c *cli) settingsCommand() *cobra.Command {
 	var to, profile string
@@ -32,17 +26,15 @@ func (c *cli) settingsCommand() *cobra.Command {
 				return usageError("unknown profile %q: want coppice, pi, omp, atomic or operator", profile)
 			}
 			return c.withSession(ctx, args[0], readOnly(), func(_ *countedStore, s *coppice.Session) error {
-				at, err := c.leaf(ctx, s, to)
+				at, err := api.Leaf(ctx, s, to)
 				if err != nil {
 					return err
 				}
-				var path []transcript.Entry
-				if at != "" {
-					if path, err = manager.Path(ctx, s, at); err != nil {
-						return err
-					}
+				out, err := api.SettingsAt(ctx, s, at, p)
+				if err != nil {
+					return err
 				}
-				return c.settings(settings{s.ID(), manager.SettingsInForce(path, p)})
+				return c.settings(out)
 			})
 		},
 	}
@@ -52,7 +44,7 @@ func (c *cli) settingsCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) settings(out settings) error {
+func (c *cli) settings(out api.Settings) error {
 	if c.json {
 		return c.writeJSON(out)
 	}

@@ -1,35 +1,14 @@
 package cli
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/snapshot"
 )
-
-// snapshotOut is a snapshot as the JSON shows it.
-type snapshotOut struct {
-	ID     string    `json:"id"`
-	Seq    uint64    `json:"seq"`
-	Tag    string    `json:"tag"`
-	Time   time.Time `json:"time"`
-	Bytes  int64     `json:"bytes"`
-	Reason string    `json:"reason"`
-	Commit string    `json:"commit"`
-	Only   bool      `json:"only,omitempty"`
-}
-
-func snapshotsOut(list []snapshot.Info) []snapshotOut {
-	out := make([]snapshotOut, len(list))
-	for i, s := range list {
-		out[i] = snapshotOut{s.ID, s.Seq, s.Tag, s.Time, s.Bytes, s.Reason, s.Commit, s.Only}
-	}
-	return out
-}
 
 func (c *cli) snapshotCommand() *cobra.Command {
 	var tag string
@@ -59,7 +38,7 @@ func (c *cli) snapshotCommand() *cobra.Command {
 
 func (c *cli) snapshots(list []snapshot.Info) error {
 	if c.json {
-		return c.writeJSON(map[string]any{"snapshots": snapshotsOut(list)})
+		return c.writeJSON(map[string]any{"snapshots": api.SnapshotsOf(list)})
 	}
 	return c.snapshotText(list)
 }

@@ -13,6 +13,7 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/shortid"
 	"github.com/coppice-go/coppice/internal/trace"
@@ -274,16 +275,16 @@ func (s *countedStore) byPrefix(ctx context.Context, prefix string) (string, err
 	}
 	switch len(found) {
 	case 0:
-		return "", &failure{
-			code: "not-found", hint: "`coppice list` lists the sessions",
-			err: fmt.Errorf("no session %q in %s: %w", prefix, s.url, fs.ErrNotExist),
+		return "", &api.Failure{
+			Code: "not-found", Hint: "`coppice list` lists the sessions",
+			Err: fmt.Errorf("no session %q in %s: %w", prefix, s.url, fs.ErrNotExist),
 		}
 	case 1:
 		return found[0], nil
 	}
-	return "", &failure{
-		code: "ambiguous", hint: "give more of the id",
-		err: fmt.Errorf("session %q may be %s", prefix, shortid.Candidates(found)),
+	return "", &api.Failure{
+		Code: "ambiguous", Hint: "give more of the id",
+		Err: fmt.Errorf("session %q may be %s", prefix, shortid.Candidates(found)),
 	}
 }
 

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/rows"
 	"github.com/coppice-go/coppice/transcript"
-	"github.com/coppice-go/coppice/transcript/view"
 )
 
 type treeOptions struct {
@@ -22,6 +21,10 @@ type treeOptions struct {
 	view           bool
 	folded         []string
 	selected       string
+}
+
+func (o treeOptions) query() api.TreeQuery {
+	return api.TreeQuery{Filter: transcript.Filter(o.filter), Search: o.search, Folded: o.folded}
 }
 
 var filters = []string{"default", "no-tools", "user-only", "labeled-only", "all"}
@@ -49,49 +52,6 @@ one line.`,
 		"with --view: select this entry, or its nearest ancestor that is shown; default: the head")
 	completeFlag(cmd, "filter", filters...)
 	return cmd
-}
-
-// node is an entry of the tree as the JSON shows it.
-type node struct {
-	ID       string    `json:"id"`
-	ParentID *string   `json:"parentId"`
-	Ordinal  uint64    `json:"ordinal"`
-	Type     string    `json:"type"`
-	Role     string    `json:"role"`
-	Preview  string    `json:"preview"`
-	Label    string    `json:"label"`
-	OnPath   bool      `json:"onPath"`
-	Time     time.Time `json:"time"`
-	Size     int       `json:"size"`
-
-	AmendedBy string `json:"amendedBy,omitempty"`
-	Withdrawn bool   `json:"withdrawn,omitempty"` // hidden by the amendment
-	*row
-}
-
-// row is what a view adds to an entry.
-type row struct {
-	Depth     int        `json:"depth"`
-	Indent    int        `json:"indent"`
-	Children  int        `json:"children"`
-	Version   int        `json:"version"`
-	Versions  int        `json:"versions"`
-	Folded    bool       `json:"folded"`
-	Hidden    int        `json:"hidden"`
-	LabelTime *time.Time `json:"labelTime"`
-}
-
-type branchRef struct {
-	Name string  `json:"name"`
-	Head *string `json:"head"`
-	At   *string `json:"at,omitempty"` // where the head is not shown: its nearest ancestor that is
-}
-
-type treeHead struct {
-	Head     *string     `json:"head"`
-	HeadAt   *string     `json:"headAt,omitempty"` // as branchRef.At
-	Branches []branchRef `json:"branches"`
-	Selected *string     `json:"selected,omitempty"`
 }
 
 func (c *cli) tree(ctx context.Context, id string, o treeOptions) error {
@@ -156,42 +116,39 @@ func whyEmpty(o treeOptions) string {
 
 func (c *cli) treeJSON(t *transcript.Tree, o rows.Options) error {
 	shown := func(ordinal uint64) bool { return found(o, ordinal) && t.Shows(o.Filter, ordinal) }
-	out := c.arrayAfter(headOf(t, shown), "nodes")
+	out := c.arrayAfter(api.TreeHeadOf(t, shown), "nodes")
 	for n := range t.Nodes(o.Filter) {
 		if !found(o, n.Ordinal) {
 			continue
 		}
-		if err := out.add(nodeOf(n, nil)); err != nil {
+		if err := out.add(api.NodeOf(n)); err != nil {
 			return err
 		}
 	}
 	return out.end(nil)
 }
 
-// headOf returns the heads of the session and of its branches, and for each that is not shown its
-// nearest ancestor that is.
-func headOf(t *transcript.Tree, shown func(ordinal uint64) bool) treeHead {
-	at := map[string]*string{}
-	for ordinal, marks := range view.Marks(t, shown) {
-		id := t.ID(ordinal)
-		for _, m := range marks {
-			if m.Entry != id {
-				at[m.Branch] = &id
-			}
+// rowsJSON writes the rows of a tree one by one: of all rows only ordinals and lanes are in memory.
+func (c *cli) rowsJSON(ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions) error {
+	ro, _, err := api.RowOptions(ctx, s, t, o.query())
+	if err != nil {
+		return err
+	}
+	r, err := rows.New(t, ro)
+	if err != nil {
+		return err
+	}
+	head, err := api.RowsHead(t, r, ro, o.selected)
+	if err != nil {
+		return err
+	}
+	out := c.arrayAfter(head, "nodes")
+	for row := range api.Rows(t, r, 0, r.Len()) {
+		if err := out.add(row); err != nil {
+			return err
 		}
 	}
-	head := treeHead{Head: orNull(t.Head()), HeadAt: at[""], Branches: []branchRef{}}
-	for _, b := range t.Branches() {
-		head.Branches = append(head.Branches, branchRef{b.Name, orNull(b.Head), at[b.Name]})
-	}
-	return head
-}
-
-func nodeOf(n transcript.Node, r *row) node {
-	return node{
-		n.ID, orNull(n.ParentID), n.Ordinal, n.Type, n.Role, n.Preview, n.Label, n.OnPath, n.Time, n.Size,
-		n.AmendedBy, n.Hidden, r,
-	}
+	return out.end(nil)
 }
 
 // textOptions returns what the flags of a tree mean without --view, and what a search found, nil without one.
@@ -204,5 +161,5 @@ func textOptions(
 	case o.selected != "":
 		return rows.Options{}, nil, usageError("--select needs --view")
 	}
-	return rowOptions(ctx, s, t, o)
+	return api.RowOptions(ctx, s, t, o.query())
 }

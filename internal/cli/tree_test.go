@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/rows"
 	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
@@ -168,7 +169,7 @@ func searched(t *testing.T, s *coppice.Session, tree *transcript.Tree, o treeOpt
 		}
 		return hits
 	}
-	ro, _, err := rowOptions(t.Context(), s, tree, o)
+	ro, _, err := api.RowOptions(t.Context(), s, tree, o.query())
 	if err != nil {
 		t.Fatal(err)
 	}

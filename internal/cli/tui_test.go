@@ -13,6 +13,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/clitest"
 )
 
@@ -117,7 +118,7 @@ func TestPickOnATerminal(t *testing.T) {
 		t.Errorf("exit code %d, printed %q; want 0 and the list", code, p.out.String())
 	}
 	p = sit(t, store, true, nil, "pick").sees("tideline").types("\x03")
-	if code := p.leaves(); code != exitInterrupted || p.out.Len() > 0 {
+	if code := p.leaves(); code != api.ExitInterrupted || p.out.Len() > 0 {
 		t.Errorf("exit code %d, printed %q; want 130 and nothing", code, p.out.String())
 	}
 }

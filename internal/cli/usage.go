@@ -3,31 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"iter"
-	"maps"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
-	"github.com/coppice-go/coppice/manager"
-	"github.com/coppice-go/coppice/transcript"
 )
-
-// usage is the JSON of usage.
-type usage struct {
-	Session string        `json:"session"`
-	Scope   string        `json:"scope"` // session, or path
-	Entries int           `json:"entries"`
-	Usage   manager.Usage `json:"usage"`
-	Models  []modelUsage  `json:"models"`
-}
-
-type modelUsage struct {
-	Model *string       `json:"model"`
-	Usage manager.Usage `json:"usage"`
-}
 
 func (c *cli) usageCommand() *cobra.Command {
 	var path bool
@@ -51,23 +33,9 @@ no usage counts as an answer.`,
 
 func (c *cli) usage(ctx context.Context, id, to string, path bool) error {
 	return c.withSession(ctx, id, readOnly(), func(_ *countedStore, s *coppice.Session) error {
-		out := usage{Session: s.ID(), Scope: "session", Models: []modelUsage{}}
-		seq := s.Originals(ctx) // what was spent, whatever amendments say
-		if path {
-			out.Scope = "path"
-			at, err := c.leaf(ctx, s, to)
-			if err != nil {
-				return err
-			}
-			seq = pathTo(ctx, s, at)
-		}
-		t, err := manager.SumUsage(seq)
+		out, err := usageOf(ctx, s, to, path)
 		if err != nil {
 			return err
-		}
-		out.Entries, out.Usage = t.Entries, t.Usage
-		for _, name := range slices.Sorted(maps.Keys(t.Models)) {
-			out.Models = append(out.Models, modelUsage{orNull(name), t.Models[name]})
 		}
 		if c.json {
 			return c.writeJSON(out)
@@ -76,34 +44,20 @@ func (c *cli) usage(ctx context.Context, id, to string, path bool) error {
 	})
 }
 
-// leaf returns the entry that a word names, by its id or as the head of a branch; "" names the head
-// of the session.
-func (c *cli) leaf(ctx context.Context, s *coppice.Session, word string) (string, error) {
-	if word == "" {
-		return s.Head().Entry, nil
+// usageOf returns the usage of a session, or of the path to an entry or a branch.
+func usageOf(ctx context.Context, s *coppice.Session, to string, path bool) (api.Usage, error) {
+	if !path {
+		return api.UsageOfSession(ctx, s)
 	}
-	t, err := s.Tree(ctx)
+	leaf, err := api.Leaf(ctx, s, to)
 	if err != nil {
-		return "", err
+		return api.Usage{}, err
 	}
-	for _, b := range t.Branches() {
-		if b.Name == word {
-			return b.Head, nil
-		}
-	}
-	return word, nil
+	return api.UsageOfPath(ctx, s, leaf)
 }
 
-// pathTo yields the entries of the line that ends at a leaf; none for the leaf "".
-func pathTo(ctx context.Context, s *coppice.Session, leaf string) iter.Seq2[transcript.Entry, error] {
-	if leaf == "" {
-		return func(func(transcript.Entry, error) bool) {}
-	}
-	return s.Path(ctx, leaf)
-}
-
-func (c *cli) usageText(out usage) error {
-	row := func(name string, u manager.Usage) []term.Cell {
+func (c *cli) usageText(out api.Usage) error {
+	row := func(name string, u api.Tokens) []term.Cell {
 		cost := ""
 		if u.Cost > 0 {
 			cost = fmt.Sprintf("%.4f", u.Cost)

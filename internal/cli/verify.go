@@ -5,6 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 )
 
@@ -22,19 +25,18 @@ snapshots, images and imported files, so a flipped bit in one of these is found 
 --deep reads every byte: the checksum of every object, every entry, every state, and every imported file.`,
 		Args: cobra.MaximumNArgs(1),
 	}, "deep", "read every byte, also of sealed segments, snapshots, images and imported files", (*countedStore).Verify,
-		func(out report, deep bool) error {
-			out.Removed, out.Deep = nil, &deep
-			return c.showVerified(out, deep)
-		})
+		c.showVerified)
 }
 
 // showVerified reports what a check found, and what it did not read.
-func (c *cli) showVerified(out report, deep bool) error {
-	damaged := out.damaged()
-	bad := &failure{
-		code: "corrupt",
-		hint: "`coppice repair --dry-run SESSION` shows what can be repaired; intact data can still be read",
-		err:  fmt.Errorf("%s found", term.Count(damaged, "piece of damage", "pieces of damage")),
+func (c *cli) showVerified(r coppice.Report, requests backend.IO, deep bool) error {
+	out := api.VerifyOf(r, deep)
+	out.IO = requests
+	damaged := api.CountDamage(out.Problems)
+	bad := &api.Failure{
+		Code: "corrupt",
+		Hint: "`coppice repair --dry-run SESSION` shows what can be repaired; intact data can still be read",
+		Err:  fmt.Errorf("%s found", term.Count(damaged, "piece of damage", "pieces of damage")),
 	}
 	if c.json {
 		if err := c.writeJSON(out); err != nil || damaged == 0 {

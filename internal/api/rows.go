@@ -1,71 +1,31 @@
-package cli
+package api
 
 import (
 	"context"
+	"iter"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/rows"
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// rowsJSON writes the rows of a tree one by one: of all rows only ordinals and lanes are in memory.
-func (c *cli) rowsJSON(ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions) error {
-	ro, _, err := rowOptions(ctx, s, t, o)
-	if err != nil {
-		return err
-	}
-	r, err := rows.New(t, ro)
-	if err != nil {
-		return err
-	}
-	start, some, err := startOf(t, ro, o.selected)
-	if err != nil {
-		return err
-	}
-	head := headOf(t, func(ordinal uint64) bool { _, ok := r.IndexOf(ordinal); return ok })
-	if on, ok := nearestRow(t, r, start, some); ok {
-		id := t.ID(on)
-		head.Selected = &id
-	}
-	out := c.arrayAfter(head, "nodes")
-	var at rows.Row
-	for n := range t.NodesAt(func(yield func(uint64) bool) {
-		for at = range r.At(0, r.Len()) {
-			if !yield(at.Ordinal) {
-				return
-			}
-		}
-	}) {
-		if n.ParentID = ""; at.HasParent {
-			n.ParentID = t.ID(at.Parent)
-		}
-		extra := &row{
-			Depth: at.Depth, Indent: at.Indent, Children: at.Children, Version: at.Version, Versions: at.Versions,
-			Folded: at.Folded, Hidden: at.Hidden,
-		}
-		if n.Label != "" {
-			if set := t.LabelTime(n.Ordinal); !set.IsZero() {
-				extra.LabelTime = &set
-			}
-		}
-		if err := out.add(nodeOf(n, extra)); err != nil {
-			return err
-		}
-	}
-	return out.end(nil)
+// TreeQuery says which entries of a tree are shown. The zero value shows all that the default filter does.
+type TreeQuery struct {
+	Filter transcript.Filter
+	Search string   // words that the entry's text, label, role or type contains; "" = any
+	Folded []string // ids of entries whose descendants are hidden
 }
 
-// rowOptions returns what the flags of a tree mean for its rows, and what a search found, parents first, nil without
-// one. A search reads the session once.
-func rowOptions(
-	ctx context.Context, s *coppice.Session, t *transcript.Tree, o treeOptions,
+// RowOptions returns what a query means for the rows of a tree, the current path first, and the ordinals of what its
+// search found, parents first; nil without one. A search reads the session once. An id that the tree does not have
+// is transcript.ErrNotFound.
+func RowOptions(
+	ctx context.Context, s *coppice.Session, t *transcript.Tree, q TreeQuery,
 ) (ro rows.Options, hits []uint64, err error) {
-	ro = rows.Options{
-		Order: rows.ActiveFirst, Filter: transcript.Filter(o.filter), Search: o.search, Folds: map[uint64]bool{},
-	}
-	if o.search != "" {
+	ro = rows.Options{Order: rows.ActiveFirst, Filter: q.Filter, Search: q.Search, Folds: map[uint64]bool{}}
+	if q.Search != "" {
 		ro.Found, hits = make([]uint64, t.Len()/64+1), []uint64{}
-		for n, err := range t.SearchIn(o.search, s.Entries(ctx)) {
+		for n, err := range t.SearchIn(q.Search, s.Entries(ctx)) {
 			if err != nil {
 				return ro, nil, err
 			}
@@ -73,7 +33,7 @@ func rowOptions(
 			hits = append(hits, n.Ordinal)
 		}
 	}
-	for _, id := range o.folded {
+	for _, id := range q.Folded {
 		ord, err := t.Ordinal(id)
 		if err != nil {
 			return ro, nil, err
@@ -81,6 +41,38 @@ func rowOptions(
 		ro.Folds[ord] = true
 	}
 	return ro, hits, nil
+}
+
+// RowsHead returns what comes before the rows of a tree. selected is the id of the entry that is selected, or a unique
+// prefix of it; "" = the head.
+func RowsHead(t *transcript.Tree, r *rows.Rows, ro rows.Options, selected string) (TreeHead, error) {
+	start, some, err := startOf(t, ro, selected)
+	if err != nil {
+		return TreeHead{}, err
+	}
+	head := TreeHeadOf(t, func(ordinal uint64) bool { _, ok := r.IndexOf(ordinal); return ok })
+	if on, ok := nearestRow(t, r, start, some); ok {
+		head.Selected = new(t.ID(on))
+	}
+	return head, nil
+}
+
+// Rows yields count rows of a tree from one on. It holds one of them in memory.
+func Rows(t *transcript.Tree, r *rows.Rows, from, count int) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		var at rows.Row
+		for n := range t.NodesAt(func(yield func(uint64) bool) {
+			for at = range r.At(from, count) {
+				if !yield(at.Ordinal) {
+					return
+				}
+			}
+		}) {
+			if !yield(RowOf(t, n, at)) {
+				return
+			}
+		}
+	}
 }
 
 // startOf returns the entry that is selected, whether it is shown or not: the one that was asked for, else the head. An

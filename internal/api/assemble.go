@@ -1,0 +1,147 @@
+package api
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/searchindex"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// maxResumeTries bounds how often Resumed begins again because a commit came in between.
+const maxResumeTries = 16
+
+// Resumed returns what an agent needs to continue a session, and the context of which it is. All of it but Interrupted
+// is of one commit, though others may commit meanwhile. If they do so maxResumeTries times, the context is complete
+// instead of bounded. It changes nothing.
+func Resumed(ctx context.Context, s *coppice.Session) (Resume, transcript.Context, error) {
+	for try := 1; ; try++ {
+		h := s.Head()
+		con, err := s.Context(ctx)
+		if err != nil {
+			return Resume{}, transcript.Context{}, err
+		}
+		v, err := s.At(ctx, coppice.Target{})
+		if err != nil {
+			return Resume{}, transcript.Context{}, err
+		}
+		switch {
+		case s.Head() == h:
+		case try < maxResumeTries:
+			continue
+		default:
+			h = v.Commit().Head
+			if con, err = v.Context(ctx); err != nil {
+				return Resume{}, transcript.Context{}, err
+			}
+		}
+		doc := v.Document()
+		return Resume{
+			Session: s.ID(), Seq: h.Seq, Commit: h.Commit, Head: null(h.Entry), Branch: h.Branch,
+			State: nullJSON(doc.State), Manager: doc.Manager, Context: Messages(con), Interrupted: s.Interrupted(),
+			Window: Window{con.Window.Complete, con.Window.OmittedEntries},
+		}, con, nil
+	}
+}
+
+// Leaf returns the entry that a word names: the head of a branch, or the id itself, which need not exist; "" names the
+// head of the session.
+func Leaf(ctx context.Context, s *coppice.Session, word string) (string, error) {
+	if word == "" {
+		return s.Head().Entry, nil
+	}
+	t, err := s.Tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, b := range t.Branches() {
+		if b.Name == word {
+			return b.Head, nil
+		}
+	}
+	return word, nil
+}
+
+// UsageOfSession returns the usage of all branches of a session: what was spent, whatever amendments say. It reads
+// every entry.
+func UsageOfSession(ctx context.Context, s *coppice.Session) (Usage, error) {
+	return usageOf(s.ID(), "session", s.Originals(ctx))
+}
+
+// UsageOfPath returns the usage of the path that ends at a leaf; "" = of none. It reads the entries of the path.
+func UsageOfPath(ctx context.Context, s *coppice.Session, leaf string) (Usage, error) {
+	if leaf == "" {
+		return usageOf(s.ID(), "path", func(func(transcript.Entry, error) bool) {})
+	}
+	return usageOf(s.ID(), "path", s.Path(ctx, leaf))
+}
+
+func usageOf(session, scope string, entries iter.Seq2[transcript.Entry, error]) (Usage, error) {
+	t, err := manager.SumUsage(entries)
+	if err != nil {
+		return Usage{}, err
+	}
+	out := Usage{Session: session, Scope: scope, Entries: t.Entries, Usage: Tokens(t.Usage), Models: []ModelUsage{}}
+	for _, name := range slices.Sorted(maps.Keys(t.Models)) {
+		out.Models = append(out.Models, ModelUsage{null(name), Tokens(t.Models[name])})
+	}
+	return out, nil
+}
+
+// SettingsAt returns the settings at a leaf, by the rules of a profile; the leaf "" has none but the defaults. It reads
+// the entries of the path.
+func SettingsAt(ctx context.Context, s *coppice.Session, leaf string, p transcript.Profile) (Settings, error) {
+	var path []transcript.Entry
+	if leaf != "" {
+		var err error
+		if path, err = manager.Path(ctx, s, leaf); err != nil {
+			return Settings{}, err
+		}
+	}
+	return SettingsOf(s.ID(), manager.SettingsInForce(path, p)), nil
+}
+
+// Found yields the entries of a session that a query finds, in the order of appending. It reads every entry, and the
+// tree only if it finds one. read, unless nil, receives the length of each entry's line that was read.
+func Found(
+	ctx context.Context, s *coppice.Session, q searchindex.Query, read func(bytes int),
+) iter.Seq2[Match, error] {
+	return func(yield func(Match, error) bool) {
+		title := s.Info().Name()
+		var lines *searchindex.Lines
+		for e, err := range s.Entries(ctx) {
+			if err != nil {
+				yield(Match{}, err)
+				return
+			}
+			if read != nil {
+				read(len(e.Raw))
+			}
+			text, role := searchindex.Said(e)
+			snippet, mark, ok := q.Find(text)
+			if !ok || text == "" {
+				continue
+			}
+			if lines == nil {
+				tree, err := s.Tree(ctx)
+				if err != nil {
+					yield(Match{}, err)
+					return
+				}
+				lines = searchindex.NewLines(tree)
+			}
+			m := Match{
+				Session: s.ID(), Title: title, Entry: e.ID, Ordinal: e.Ordinal, Type: e.Type, Role: role, Time: e.Time,
+				Snippet: snippet, Mark: mark,
+			}
+			m.Branches, m.OnHead = lines.Reach(e.Ordinal)
+			if !yield(m, nil) {
+				return
+			}
+		}
+	}
+}

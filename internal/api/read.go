@@ -1,0 +1,206 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/provider"
+	"github.com/coppice-go/coppice/searchindex"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Resume is what an agent needs to continue.
+type Resume struct {
+	Session string          `json:"session"`
+	Seq     uint64          `json:"seq" doc:"number of the newest commit"`
+	Commit  string          `json:"commit" doc:"id of the newest commit"`
+	Head    *string         `json:"head" doc:"the entry from which the next one grows; null: the next one is a root"`
+	Branch  string          `json:"branch"`
+	State   json.RawMessage `json:"state" doc:"the agent's state; null if it was never set"`
+	Manager json.RawMessage `json:"manager,omitempty" doc:"what the context manager keeps"`
+
+	Interrupted json.RawMessage `json:"interrupted,omitempty" doc:"what was streamed of an answer that no turn holds"`
+
+	Context []json.RawMessage `json:"context" doc:"the messages of the bounded working context"`
+	Window  Window            `json:"window"`
+	IO      backend.IO        `json:"io" doc:"requests to the backend"`
+}
+
+// Window says whether the working context is all of the context.
+type Window struct {
+	Complete       bool `json:"complete" doc:"false: older entries were omitted"`
+	OmittedEntries int  `json:"omittedEntries"`
+}
+
+// Context is what the model receives next, or received at an earlier point.
+type Context struct {
+	Messages      []json.RawMessage `json:"messages" doc:"as they were stored, or those of the request to the provider"`
+	ThinkingLevel string            `json:"thinkingLevel"`
+	Model         *string           `json:"model"`
+	Leaf          *string           `json:"leaf" doc:"the entry at which the context ends"`
+	OpenCalls     []OpenCall        `json:"openCalls" doc:"tool calls without a result"`
+	Diagnostics   []Diagnostic      `json:"diagnostics"`
+	Provider      string            `json:"provider,omitempty" doc:"the API in whose form the messages are"`
+	System        json.RawMessage   `json:"system,omitempty" doc:"value of the request's field for instructions"`
+	Lost          []Loss            `json:"lost,omitzero" doc:"what the request does not have, or not as it was"`
+	MoreLost      int               `json:"moreLost,omitempty" doc:"number of losses past 1,000"`
+	IO            backend.IO        `json:"io" doc:"requests to the backend"`
+}
+
+// OpenCall is a tool call without a result.
+type OpenCall struct {
+	Entry     string          `json:"entry"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments" doc:"null where the message has none"`
+}
+
+// Diagnostic is something unusual about an entry of a context.
+type Diagnostic struct {
+	Entry   string `json:"entry,omitempty"`
+	Kind    string `json:"kind"`
+	Detail  string `json:"detail,omitempty" doc:"one line for people"`
+	Ordinal uint64 `json:"ordinal,omitempty" doc:"number of the entry in the session"`
+}
+
+// Loss is something of a context that the request to a provider does not have, or not as it was.
+type Loss struct {
+	Message int    `json:"message" doc:"index of the message in the context, from 0; -1: none"`
+	Entry   string `json:"entry,omitempty"`
+	Kind    string `json:"kind"`
+	Detail  string `json:"detail,omitempty" doc:"one line for people"`
+}
+
+// ContextOf returns the document of a context.
+func ContextOf(con transcript.Context) Context {
+	return Context{
+		Messages: Messages(con), ThinkingLevel: con.Settings.ThinkingLevel, Model: null(con.Settings.Model),
+		Leaf:      null(con.Leaf),
+		OpenCalls: convert(con.OpenCalls, func(c transcript.ToolCall) OpenCall { return OpenCall(c) }),
+		Diagnostics: convert(con.Diagnostics, func(d transcript.Diagnostic) Diagnostic {
+			return Diagnostic{d.Entry, d.Kind, d.Detail, d.Ordinal}
+		}),
+	}
+}
+
+// Messages returns the messages of a context, not nil.
+func Messages(con transcript.Context) []json.RawMessage {
+	return convert(con.Messages, func(m transcript.Message) json.RawMessage { return m.Raw })
+}
+
+// SetRequest replaces the messages by those of the request to a provider.
+func (c *Context) SetRequest(r provider.Request) {
+	c.Provider, c.System, c.Messages, c.MoreLost = string(r.API), r.System, r.Messages, r.MoreLost
+	c.Lost = convert(r.Lost, func(l provider.Loss) Loss { return Loss{l.Message, l.Entry, string(l.Kind), l.Detail} })
+}
+
+// Diff is what lies between two points of a session.
+type Diff struct {
+	Base     *string         `json:"base" doc:"the last entry on both paths; null: none"`
+	Messages DiffEntries     `json:"messages"`
+	State    json.RawMessage `json:"state" doc:"RFC 6902 patch from the state of A to that of B"`
+}
+
+// DiffEntries are the entries that only one of two paths has.
+type DiffEntries struct {
+	OnlyA []json.RawMessage `json:"onlyA" doc:"complete entries, root first"`
+	OnlyB []json.RawMessage `json:"onlyB" doc:"complete entries, root first"`
+}
+
+// DiffOf returns the document of a difference.
+func DiffOf(d checkpoint.Diff) Diff {
+	return Diff{null(d.Base), DiffEntries{convert(d.OnlyA, lineOf), convert(d.OnlyB, lineOf)}, d.State}
+}
+
+func lineOf(e transcript.Entry) json.RawMessage { return e.Raw }
+
+// Match is an entry that a search found.
+type Match struct {
+	Session  string    `json:"session"`
+	Title    string    `json:"title" doc:"name of the session"`
+	Entry    string    `json:"entry"`
+	Ordinal  uint64    `json:"ordinal" doc:"number of the entry in the session"`
+	Type     string    `json:"type"`
+	Role     string    `json:"role"`
+	Time     time.Time `json:"time"`
+	Snippet  string    `json:"snippet" doc:"one line around the match"`
+	Mark     [2]int    `json:"mark" doc:"range of the match in the snippet, in bytes of UTF-8"`
+	Branches []string  `json:"branches" doc:"branches that contain the entry, at most 16"`
+	OnHead   bool      `json:"onHead" doc:"the path to the head contains the entry"`
+}
+
+// MatchOf returns the document of a hit.
+func MatchOf(h searchindex.Hit) Match {
+	return Match{
+		h.Session, h.Title, h.Entry, h.Ordinal, h.Type, h.Role, h.Time, h.Snippet, h.Mark, list(h.Branches), h.OnHead,
+	}
+}
+
+// Prompt is a prompt that a user typed.
+type Prompt struct {
+	Text    string    `json:"text"`
+	Session string    `json:"session"`
+	Title   string    `json:"title"`
+	Cwd     string    `json:"cwd"`
+	Entry   string    `json:"entry"`
+	Ordinal uint64    `json:"ordinal" doc:"number of the entry in the session"`
+	Time    time.Time `json:"time"`
+	Uses    int       `json:"uses" doc:"how often it was typed, in all sessions"`
+}
+
+// PromptOf returns the document of a prompt.
+func PromptOf(p searchindex.Prompt) Prompt {
+	return Prompt{p.Text, p.Session, p.Title, p.Cwd, p.Entry, p.Ordinal, p.Time, p.Uses}
+}
+
+// Usage is what the answers of models in a session report.
+type Usage struct {
+	Session string       `json:"session"`
+	Scope   string       `json:"scope" enum:"session,path" doc:"session: all branches; path: one path"`
+	Entries int          `json:"entries" doc:"number of entries that were read"`
+	Usage   Tokens       `json:"usage"`
+	Models  []ModelUsage `json:"models" doc:"by model, in the order of their names"`
+}
+
+// ModelUsage is the usage of one model.
+type ModelUsage struct {
+	Model *string `json:"model" doc:"provider/id; null: answers without a model"`
+	Usage Tokens  `json:"usage"`
+}
+
+// Tokens are numbers of tokens, and their cost.
+type Tokens struct {
+	Answers    int     `json:"answers" doc:"number of answers"`
+	Input      int64   `json:"input" doc:"without tokens read from or written to a cache"`
+	Output     int64   `json:"output" doc:"including reasoning"`
+	CacheRead  int64   `json:"cacheRead"`
+	CacheWrite int64   `json:"cacheWrite"`
+	Reasoning  int64   `json:"reasoning"`
+	Total      int64   `json:"total"`
+	Cost       float64 `json:"cost" doc:"in the currency of the program that wrote it; 0: none did"`
+}
+
+// Settings are the settings at a point of a session.
+type Settings struct {
+	Session       string            `json:"session"`
+	Models        map[string]string `json:"models" doc:"by role, as provider/id"`
+	ThinkingLevel string            `json:"thinkingLevel"`
+	Configured    string            `json:"configuredThinkingLevel,omitempty" doc:"what the user chose, if another"`
+	ServiceTier   string            `json:"serviceTier,omitempty"`
+	Mode          string            `json:"mode"`
+	ModeData      json.RawMessage   `json:"modeData,omitempty"`
+	Tools         []string          `json:"tools,omitempty" doc:"the active tools, where an entry names them"`
+	InjectedRules []string          `json:"injectedRules,omitempty"`
+	Title         string            `json:"title,omitempty"`
+}
+
+// SettingsOf returns the document of the settings of a session.
+func SettingsOf(session string, s manager.Settings) Settings {
+	return Settings{
+		session, s.Models, s.ThinkingLevel, s.Configured, s.ServiceTier, s.Mode, s.ModeData, s.Tools, s.InjectedRules,
+		s.Title,
+	}
+}

@@ -1,0 +1,96 @@
+package api
+
+import (
+	"github.com/coppice-go/coppice/internal/cli/importer"
+)
+
+// Import is what became of files that were to be imported.
+type Import struct {
+	Found    []FoundProgram `json:"found,omitzero" doc:"what there is of each program, where no file was named"`
+	Imported []Imported     `json:"imported" doc:"one element for each file"`
+	Total    ImportTotal    `json:"total"`
+}
+
+// FoundProgram is a program of which there are sessions on a machine.
+type FoundProgram struct {
+	Program string `json:"program"`
+	Folder  string `json:"folder"`
+	Files   int    `json:"files"`
+	Bytes   int64  `json:"bytes"`
+}
+
+// Imported is a file that became a session, or error says why it did not; then nothing but file is set beside it.
+type Imported struct {
+	File        string             `json:"file"`
+	Format      string             `json:"format,omitempty"`
+	Session     string             `json:"session,omitempty"`
+	Entries     *int               `json:"entries,omitempty" doc:"number of entries of the session"`
+	Unchanged   bool               `json:"unchanged,omitempty" doc:"imported before: nothing was written"`
+	Grew        bool               `json:"grew,omitempty" doc:"entries were added to the session of an earlier import"`
+	Added       int                `json:"added,omitempty" doc:"number of entries that were added"`
+	BadLines    *int               `json:"badLines,omitempty" doc:"number of lines that were skipped"`
+	Diagnostics []ImportDiagnostic `json:"diagnostics,omitzero"`
+	Children    []string           `json:"children,omitempty" doc:"other sessions that were in the file"`
+	Replaced    []string           `json:"replaced,omitempty" doc:"sessions that were deleted for this one"`
+	Error       *Problem           `json:"error,omitempty"`
+}
+
+// ImportDiagnostic is something unusual in a file that was imported.
+type ImportDiagnostic struct {
+	Kind    string `json:"kind"`
+	Entry   string `json:"entry,omitempty"`
+	Line    uint64 `json:"line,omitempty" doc:"number of the line in the file, from 1"`
+	Ordinal uint64 `json:"ordinal,omitempty" doc:"number of the entry in the session"`
+	Detail  string `json:"detail,omitempty"`
+}
+
+// ImportedOf returns the element for a file that became a session.
+func ImportedOf(file string, r importer.Result) Imported {
+	return Imported{
+		File: file, Format: r.Format, Session: r.Session, Entries: &r.Entries, Unchanged: r.Unchanged, Grew: r.Grew,
+		Added: r.Added, BadLines: &r.BadLines, Children: r.Children, Replaced: r.Replaced,
+		Diagnostics: convert(r.Diagnostics, func(d importer.Diagnostic) ImportDiagnostic {
+			return ImportDiagnostic(d)
+		}),
+	}
+}
+
+// ImportTotal is what became of the files together.
+type ImportTotal struct {
+	Files     int `json:"files"`
+	New       int `json:"new"`
+	Grown     int `json:"grown"`
+	Unchanged int `json:"unchanged"`
+	Failed    int `json:"failed"`
+	Entries   int `json:"entries" doc:"number of entries that were added"`
+}
+
+// Add counts the result of one file.
+func (t *ImportTotal) Add(r importer.Result) {
+	t.Files++
+	switch {
+	case r.Unchanged:
+		t.Unchanged++
+	case r.Grew:
+		t.Grown++
+		t.Entries += r.Added
+	default:
+		t.New++
+		t.Entries += r.Entries
+	}
+}
+
+// Fail counts a file that was not imported.
+func (t *ImportTotal) Fail() {
+	t.Files++
+	t.Failed++
+}
+
+// Exported is the answer to an export to a file.
+type Exported struct {
+	Session string         `json:"session"`
+	Format  string         `json:"format"`
+	File    string         `json:"file"`
+	Bytes   int64          `json:"bytes"`
+	Losses  map[string]int `json:"losses,omitempty" doc:"what the format cannot express: occurrences, by kind"`
+}
