@@ -37,8 +37,8 @@ type Session struct {
 func SessionOf(s checkpoint.Summary) Session {
 	return Session{
 		ID: s.ID, Title: s.Title, First: s.First, Cwd: s.Cwd, Created: s.Created, Updated: s.Updated,
-		Entries: s.Entries, Bytes: s.Bytes, Seq: s.Seq, Branch: s.Branch, Status: s.Status, Parent: s.Parent, Preview: s.Preview,
-		Internal: s.Internal, Damaged: Damaged(s), Relation: s.Relation, Meta: s.Meta,
+		Entries: s.Entries, Bytes: s.Bytes, Seq: s.Seq, Branch: s.Branch, Status: s.Status, Parent: s.Parent,
+		Preview: s.Preview, Internal: s.Internal, Damaged: Damaged(s), Relation: s.Relation, Meta: s.Meta,
 	}
 }
 
