@@ -34,7 +34,7 @@ type Turn struct {
 	// Key makes the turn idempotent, at most 256 bytes. The session remembers the keys of its last 1,024 commits
 	// that had one, across restarts and writers. A turn with a known key is not applied again: Commit returns the
 	// receipt of the first time, with Repeated. Other content under a known key is ErrKeyReused: content is Reason,
-	// State, Manager, Docs and Entries, not Base and not what was appended. A turn whose key is still on its way, or
+	// State, Manager, Docs and Entries, not Base, not KeepBoth and not what was appended. A turn whose key is still on its way, or
 	// has failed with an unknown outcome or a conflict, gets that turn's answer: its error, or its receipt with
 	// Repeated. A turn with a key should carry its entries: of one that is repeated, entries from Append stay pending.
 	Key string
@@ -50,6 +50,12 @@ type Turn struct {
 	// it as a sibling branch (Receipt.Kept). Commits that moved neither, labels say, do not count. An id that is
 	// no commit's is fs.ErrNotExist. "" = where the handle is when Commit is called, pending entries included.
 	Base string
+
+	// KeepBoth keeps this turn as a branch, at once, where it meets a conflict (Receipt.Kept), as
+	// SessionOptions.KeepBoth does for every turn of the handle: either is enough. Of turns that share a request each is
+	// treated as it asks, if all of them have Entries or a Base and nothing from Append is pending. Else one that does
+	// not ask for it makes the conflict that of all. A handle that already refuses commits refuses this turn as well.
+	KeepBoth bool
 
 	// OnKnownID says what becomes of Entries with an id of their own (Draft.ID, Draft.Raw) that the session has, on any
 	// branch, or that are pending. It is decided for the very commit that is made, also where others commit meanwhile.
@@ -152,7 +158,7 @@ func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 func (t Turn) options() (o session.Commit, err error) {
 	o = session.Commit{
 		Reason: t.Reason, Key: t.Key, Edit: &session.Edit{}, Turn: true, Entries: t.Entries,
-		Base: t.Base, OnKnown: session.OnKnown(t.OnKnownID),
+		Base: t.Base, KeepBoth: t.KeepBoth, OnKnown: session.OnKnown(t.OnKnownID),
 	}
 	if t.OnKnownID < KnownError || t.OnKnownID > KnownAmend {
 		return o, fmt.Errorf("OnKnownID is %d: want KnownError, KnownIgnore or KnownAmend", t.OnKnownID)

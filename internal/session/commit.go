@@ -25,6 +25,8 @@ type Commit struct {
 	Entries []transcript.Draft // that belong to the turn
 	Base    string             // id of the commit that the turn was made on; "" = where the handle is now
 	OnKnown OnKnown
+
+	KeepBoth bool // as Options.KeepBoth, of this commit
 }
 
 // carries reports whether the commit brings entries of its own, or names what it was made on.
@@ -172,7 +174,7 @@ func (h *Handle) step(ctx context.Context, o Commit) (p *prepared, err error) {
 	p = &prepared{from: v.State, itemsAt: v.itemsAt, held: v.held}
 	p.step = &journal.Step{
 		Reason: o.Reason, Turn: o.Turn, Key: o.Key, Digest: o.Digest, Refuse: brought.refuse, Upto: v.Pos,
-		KeepBoth: h.o.KeepBoth, Settings: true, Profile: v.profile,
+		KeepBoth: h.o.KeepBoth || o.KeepBoth, Settings: true, Profile: v.profile,
 	}
 	if o.carries() {
 		if p.step.Anchor = brought.base; p.step.Anchor == nil {
