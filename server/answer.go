@@ -1,0 +1,180 @@
+package server
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+)
+
+// answer is the answer to a request.
+type answer struct {
+	status   int    // 0 = 200
+	etag     string // without quotes; "" = none
+	lasting  bool   // never changes: to be kept for ever
+	location string
+	doc      any // the JSON document; nil = none
+	list     *list
+	stream   func(http.ResponseWriter, *http.Request) error // writes all but ETag and Cache-Control
+}
+
+// write sends an answer. An error that it returns came before anything was sent.
+func (a answer) write(w http.ResponseWriter, r *http.Request) error {
+	h := w.Header()
+	if a.list != nil { // what may fail comes first
+		if err := a.list.begin(); err != nil {
+			return err
+		}
+		defer a.list.stop()
+	}
+	if a.etag != "" {
+		h.Set("ETag", quoteTag(a.etag))
+	}
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "private, no-cache")
+		if a.lasting {
+			h.Set("Cache-Control", "private, max-age=31536000, immutable")
+		}
+	}
+	if a.location != "" {
+		h.Set("Location", a.location)
+	}
+	if a.etag != "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		matches(r.Header.Values("If-None-Match"), a.etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	switch status := max(a.status, http.StatusOK); {
+	case a.stream != nil:
+		return a.stream(w, r)
+	case a.list != nil:
+		a.list.write(w, status)
+		return nil
+	case a.doc != nil:
+		raw, err := marshal(a.doc)
+		if err != nil {
+			return err
+		}
+		h.Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write(append(raw, '\n')) // a client that left reads nothing
+	default:
+		w.WriteHeader(status)
+	}
+	return nil
+}
+
+// list is an answer of many items, which are written while they are read: {"name":[...],"next":"...","prev":"..."},
+// or with ndjson a line for each item. An error after the first item is the last member "error" of the document, and
+// the last line as {"error":{...}}.
+type list struct {
+	name   string
+	before any // an object whose fields come first; nil = none
+	items  iter.Seq2[any, error]
+	more   func() (next, prev string) // asked after the last item; "" = absent
+	ndjson bool
+
+	pull    func() (any, error, bool)
+	stop    func()
+	first   any
+	hasMore bool
+}
+
+// begin reads the first item, so that an error of it can still be the answer.
+func (l *list) begin() (err error) {
+	l.pull, l.stop = iter.Pull2(l.items)
+	if l.first, err, l.hasMore = l.pull(); err != nil {
+		l.stop()
+		return err
+	}
+	return nil
+}
+
+// write writes the document. What cannot be written any more ends it: the client sees that it is cut.
+func (l *list) write(w http.ResponseWriter, status int) {
+	if l.ndjson {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+	} else {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.WriteHeader(status)
+	out := bufio.NewWriterSize(w, 32<<10)
+	defer func() { _ = out.Flush() }()
+	if !l.ndjson {
+		l.open(out)
+	}
+	item, err := l.first, error(nil)
+	for n := 0; l.hasMore; n++ {
+		var raw []byte
+		if err == nil {
+			raw, err = marshal(item)
+		}
+		if err != nil {
+			break
+		}
+		switch {
+		case l.ndjson:
+			raw = append(raw, '\n')
+		case n > 0:
+			_ = out.WriteByte(',')
+		}
+		if _, werr := out.Write(raw); werr != nil {
+			return
+		}
+		item, err, l.hasMore = l.pull()
+	}
+	l.close(out, err)
+}
+
+func (l *list) open(out *bufio.Writer) {
+	head := "{"
+	if l.before != nil {
+		if raw, err := marshal(l.before); err == nil && len(raw) > 2 {
+			head = strings.TrimSuffix(string(raw), "}") + ","
+		}
+	}
+	_, _ = fmt.Fprintf(out, "%s%q:[", head, l.name)
+}
+
+func (l *list) close(out *bufio.Writer, err error) {
+	if err != nil {
+		raw, _ := marshal(problemOf(err).Problem)
+		if l.ndjson {
+			_, _ = fmt.Fprintf(out, "{\"error\":%s}\n", raw)
+			return
+		}
+		_, _ = fmt.Fprintf(out, "],\"error\":%s}\n", raw)
+		return
+	}
+	if l.ndjson {
+		return
+	}
+	_ = out.WriteByte(']')
+	if l.more != nil {
+		next, prev := l.more()
+		for _, c := range []struct{ name, value string }{{"next", next}, {"prev", prev}} {
+			if c.value != "" {
+				_, _ = fmt.Fprintf(out, ",%q:%q", c.name, c.value)
+			}
+		}
+	}
+	_, _ = out.WriteString("}\n")
+}
+
+// wantsNDJSON reports whether a client asks for one item a line.
+func wantsNDJSON(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "application/x-ndjson")
+}
+
+// marshal is json.Marshal without HTML escapes: raw JSON keeps its bytes.
+func marshal(v any) ([]byte, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode the answer: %w", err)
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
+}

@@ -1,0 +1,210 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"encoding/json"
+)
+
+// maxPage bounds the items of a page.
+const maxPage = 500
+
+// right is what an operation needs.
+type right int
+
+const (
+	rightNone right = iota // not even a token
+	rightRead
+	rightWrite
+)
+
+// operation describes an operation of the API. Responses beside those that every operation has are listed in errors.
+type operation struct {
+	method, path, id, summary string
+	text                      string // description
+	needs                     right
+	errors                    []int        // statuses of problems
+	types                     []string     // media types of the answer, if it is not JSON
+	body                      reflect.Type // of the JSON body; nil = none
+	bodyTypes                 []string     // media types of a body that is not JSON
+	statuses                  []int        // of the answer, beside 200
+}
+
+// request is what the parameters of every operation embed. Parameters are fields of the struct that embeds it: huma
+// does not look into fields of types that are not exported.
+type request struct {
+	r  *http.Request
+	w  http.ResponseWriter
+	on Access
+	id string // of the session that the path names; "" = none
+}
+
+// Resolve takes the request over from the adapter.
+func (q *request) Resolve(c huma.Context) []error {
+	q.r, q.w = humago.Unwrap(c)
+	q.id = q.r.PathValue("id")
+	q.on, _ = q.r.Context().Value(accessKey{}).(Access)
+	return nil
+}
+
+// input is the parameters of an operation: a pointer to a struct that embeds request.
+type input interface{ base() *request }
+
+func (q *request) base() *request { return q }
+
+// output is what an operation returns through huma, which leaves the writing to it.
+type output struct{ Body func(huma.Context) }
+
+// handle registers an operation. I are its parameters, O the document of its answer, as the description shows it.
+func handle[I any, O any, P interface {
+	*I
+	input
+}](s *Server, op operation, f func(ctx context.Context, in P) (answer, error)) {
+	var none O
+	d := s.operation(op, reflect.TypeOf(&none).Elem())
+	defer s.describeBody(op)
+	huma.Register(s.api, d, func(ctx context.Context, in *I) (*output, error) {
+		q := P(in).base()
+		return &output{func(huma.Context) {
+			a, err := f(ctx, P(in))
+			if err == nil {
+				err = a.write(q.w, q.r)
+			}
+			if err != nil {
+				s.fail(q.w, q.r, err)
+			}
+		}}, nil
+	})
+}
+
+// operation returns the description of an operation, and what is done before its handler.
+func (s *Server) operation(op operation, doc reflect.Type) huma.Operation {
+	d := huma.Operation{
+		Method: op.method, Path: op.path, OperationID: op.id, Summary: op.summary, Description: op.text,
+		Responses: map[string]*huma.Response{}, MaxBodyBytes: -1, BodyReadTimeout: -1,
+		Middlewares: huma.Middlewares{func(c huma.Context, next func(huma.Context)) { next(badRequest{c}) }},
+	}
+	reg := s.api.OpenAPI().Components.Schemas
+	ok := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{}}
+	switch {
+	case len(op.types) > 0:
+		for _, t := range op.types {
+			ok.Content[t] = &huma.MediaType{}
+		}
+	case doc.Kind() == reflect.Struct && doc.NumField() == 0:
+		ok.Content = nil
+	}
+	if doc.Kind() != reflect.Struct || doc.NumField() > 0 {
+		ok.Content["application/json"] = &huma.MediaType{Schema: reg.Schema(doc, true, op.id+"Answer")}
+	}
+	d.Responses["200"] = ok
+	for _, status := range op.statuses {
+		same := *ok
+		if same.Description = http.StatusText(status); status == http.StatusNotModified {
+			same.Content = nil
+		}
+		d.Responses[strconv.Itoa(status)] = &same
+	}
+	s.problems(&d, op, reg)
+	return d
+}
+
+// describeBody adds the body to the description of an operation, after it was registered: huma would read and check it
+// otherwise, with a copy of every message.
+func (s *Server) describeBody(op operation) {
+	if op.body == nil && len(op.bodyTypes) == 0 {
+		return
+	}
+	doc := s.api.OpenAPI()
+	b := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
+	if op.body != nil {
+		b.Content["application/json"] = &huma.MediaType{
+			Schema: doc.Components.Schemas.Schema(op.body, true, op.id+"Body"),
+		}
+	}
+	for _, t := range op.bodyTypes {
+		b.Content[t] = &huma.MediaType{}
+	}
+	path := doc.Paths[op.path]
+	for _, d := range []*huma.Operation{path.Put, path.Post, path.Patch, path.Delete} {
+		if d != nil && d.OperationID == op.id {
+			d.RequestBody = b
+		}
+	}
+}
+
+// problems adds the statuses of errors: those of the operation, and those that it shares with all of its kind.
+func (s *Server) problems(d *huma.Operation, op operation, reg huma.Registry) {
+	all := append([]int{http.StatusBadRequest}, op.errors...)
+	if op.needs != rightNone {
+		all = append(all, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+			http.StatusInternalServerError, http.StatusServiceUnavailable)
+	}
+	if op.body != nil || len(op.bodyTypes) > 0 {
+		all = append(all, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	schema := reg.Schema(reflect.TypeFor[Problem](), true, "Problem")
+	for _, status := range all {
+		d.Responses[strconv.Itoa(status)] = &huma.Response{
+			Description: http.StatusText(status),
+			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
+		}
+	}
+	d.Metadata = map[string]any{"needs": op.needs}
+}
+
+// badRequest makes a 400 of what huma refuses: malformed parameters are that here. Only errors of huma's are written
+// through it, for operations write their answers themselves.
+type badRequest struct{ inner }
+
+// inner has another name than its method Context.
+type inner huma.Context
+
+// Unwrap is for humago.Unwrap.
+func (b badRequest) Unwrap() huma.Context { return b.inner }
+
+func (b badRequest) SetStatus(status int) {
+	if status == http.StatusUnprocessableEntity {
+		status = http.StatusBadRequest
+	}
+	b.inner.SetStatus(status)
+}
+
+// describe registers the operations.
+func (s *Server) describe() {
+	reg := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	reg.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]())
+	s.api = humago.New(s.mux, huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI:    "3.1.0",
+			Info:       &huma.Info{Title: "coppice", Version: "v1", Description: apiText},
+			Components: &huma.Components{Schemas: reg},
+		},
+		Formats:       map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
+		DefaultFormat: "application/json",
+		Transformers:  []huma.Transformer{func(_ huma.Context, _ string, v any) (any, error) { return ofHuma(v), nil }},
+	})
+	s.describeSessions()
+	s.describeCommits()
+	s.describeMoves()
+	s.describeEvents()
+}
+
+const apiText = `Sessions of AI agents: conversations as trees, with the agent's state at every commit.
+Errors are problem details (RFC 9457) with a code. Within v1 fields may be added, and none is removed or changes its meaning.`
+
+// Description returns the description of the API, OpenAPI 3.1 in JSON.
+func (s *Server) Description() ([]byte, error) {
+	raw, err := json.MarshalIndent(s.api.OpenAPI(), "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("describe the API: %w", err)
+	}
+	return append(raw, '\n'), nil
+}

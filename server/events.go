@@ -1,0 +1,437 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Bounds of what a stream keeps of a session for all of its subscribers together. Who is further behind reads the rest
+// from the store.
+const (
+	maxRecent      = 64
+	maxRecentBytes = 8 << 20
+)
+
+// errStreams is the error of a stream of events that would be one too many.
+var errStreams = errors.New("too many streams of events")
+
+// Event is what a commit says to those who follow a session.
+type Event struct {
+	api.Commit
+	Entries []json.RawMessage `json:"entries" doc:"the entries that the commit made durable, as they were appended"`
+	State   json.RawMessage   `json:"state" doc:"RFC 6902 patch from the state before the commit to the one after it"`
+}
+
+// event is an Event, encoded once for all subscribers.
+type event struct {
+	seq uint64
+	raw []byte // JSON
+}
+
+// streams are the feeds of the sessions that someone follows.
+type streams struct {
+	s *Server
+
+	mu      sync.Mutex
+	feeds   map[writerKey]*feed
+	clients int
+	running sync.WaitGroup
+}
+
+func newStreams(s *Server) *streams { return &streams{s: s, feeds: map[writerKey]*feed{}} }
+
+// wait returns when every feed has ended, which they do once Server.done has.
+func (st *streams) wait() { st.running.Wait() }
+
+// feed is the one watch of a session, which all its subscribers share.
+type feed struct {
+	key    writerKey
+	cancel context.CancelFunc
+	users  int // by streams.mu
+
+	mu      sync.Mutex
+	started bool
+	from    uint64 // commits above it are in recent, or were
+	recent  []event
+	bytes   int
+	partial []byte
+	version uint64 // of partial
+	err     error
+	changed chan struct{} // closed at every change, and replaced
+}
+
+// join counts a subscriber of a session. The first one starts the watch.
+func (st *streams) join(key writerKey, h *coppice.Session) (*feed, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.clients >= st.s.o.MaxSubscribers {
+		return nil, retry(newProblem(http.StatusServiceUnavailable, "busy", "", errStreams))
+	}
+	f := st.feeds[key]
+	if f == nil {
+		ctx, cancel := context.WithCancel(st.s.done)
+		f = &feed{key: key, cancel: cancel, from: h.Head().Seq, changed: make(chan struct{})}
+		st.feeds[key] = f
+		st.running.Go(func() { f.run(ctx) })
+	}
+	st.clients++
+	f.users++
+	return f, nil
+}
+
+// leave ends what join began. The last subscriber ends the watch.
+func (st *streams) leave(f *feed) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.clients--
+	if f.users--; f.users == 0 {
+		f.cancel()
+		if st.feeds[f.key] == f {
+			delete(st.feeds, f.key)
+		}
+	}
+}
+
+// run watches a session until ctx is done.
+func (f *feed) run(ctx context.Context) {
+	defer f.cancel()
+	err := follow(ctx, f.key, f.from, true, func(e event, partial []byte) bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if e.raw == nil {
+			f.partial = partial
+			f.version++
+		} else {
+			f.recent = append(f.recent, e)
+			f.bytes += len(e.raw)
+			for len(f.recent) > 1 && (len(f.recent) > maxRecent || f.bytes > maxRecentBytes) {
+				f.bytes -= len(f.recent[0].raw)
+				f.from = f.recent[0].seq
+				f.recent = append([]event(nil), f.recent[1:]...) // the array would keep what was dropped
+			}
+		}
+		f.wake()
+		return true
+	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err = err; err == nil {
+		f.err = errClosing
+	}
+	f.wake()
+}
+
+// wake tells all subscribers that something changed. f.mu is held.
+func (f *feed) wake() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// news is what a subscriber has not seen.
+type news struct {
+	events  []event
+	gap     bool // the feed does not have what comes next: it is in the store
+	partial []byte
+	version uint64
+	err     error
+	changed <-chan struct{}
+}
+
+func (f *feed) since(after uint64) news {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := news{partial: f.partial, version: f.version, err: f.err, changed: f.changed, gap: after < f.from}
+	for i, e := range f.recent {
+		if e.seq > after && !n.gap {
+			n.events = f.recent[i:len(f.recent):len(f.recent)]
+			break
+		}
+	}
+	return n
+}
+
+// follow yields the commits of a session after a seq, and with partials what is streamed (an event without bytes).
+func follow(
+	ctx context.Context, key writerKey, after uint64, partials bool, yield func(e event, partial []byte) bool,
+) error {
+	h, err := key.store.Open(ctx, key.id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = h.Close() }() // it wrote nothing
+	watch := h.Watch
+	if partials {
+		watch = h.WatchPartial
+	}
+	var was *checkpoint.Document
+	for c, err := range watch(ctx, after) {
+		if err != nil {
+			return err
+		}
+		if c.Commit.Commit == "" {
+			if !yield(event{}, c.Partial) {
+				return nil
+			}
+			continue
+		}
+		e, now, err := eventOf(ctx, h, c, was)
+		if err != nil {
+			return err
+		}
+		if was = now; !yield(e, nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// eventOf encodes a commit. was is the document before it; nil = it has to be read.
+func eventOf(
+	ctx context.Context, h *coppice.Session, c coppice.Change, was *checkpoint.Document,
+) (event, *checkpoint.Document, error) {
+	at := func(seq uint64) (*checkpoint.Document, error) {
+		var t coppice.Target
+		if err := t.UnmarshalText([]byte("seq:" + strconv.FormatUint(seq, 10))); err != nil {
+			return nil, err
+		}
+		v, err := h.At(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		doc := v.Document()
+		return &doc, nil
+	}
+	var err error
+	if was == nil && c.Commit.Seq > 0 {
+		if was, err = at(c.Commit.Seq - 1); err != nil {
+			return event{}, nil, err
+		}
+	}
+	if was == nil {
+		was = &checkpoint.Document{}
+	}
+	now, err := at(c.Commit.Seq)
+	if err != nil {
+		return event{}, nil, err
+	}
+	patch, err := was.DiffState(*now)
+	if err != nil {
+		return event{}, nil, err
+	}
+	raw, err := marshal(Event{Commit: api.CommitOf(c.Commit), Entries: lines(c.Entries), State: patch})
+	return event{c.Commit.Seq, raw}, now, err
+}
+
+// lines returns the lines of entries.
+func lines(entries []transcript.Entry) []json.RawMessage {
+	out := make([]json.RawMessage, len(entries))
+	for i, e := range entries {
+		out[i] = e.Raw
+	}
+	return out
+}
+
+// eventsQuery is the parameters of a stream of events.
+type eventsQuery struct {
+	request
+	ID    string `path:"id" maxLength:"128" doc:"the session's id"`
+	After string `query:"after" doc:"the seq after which to begin; default the newest. Last-Event-ID goes before it"`
+	Wait  int    `query:"wait" minimum:"1" maximum:"60" doc:"instead of a stream, wait so many seconds for commits"`
+}
+
+// events is the answer to a long poll.
+type events struct {
+	Commits []json.RawMessage `json:"commits" doc:"as the data of the events commit; empty = none came"`
+	Next    string            `json:"next" doc:"after of the next request"`
+}
+
+func (s *Server) describeEvents() {
+	handle[eventsQuery, events](s, operation{
+		method: "GET", path: "/v1/sessions/{id}/events", id: "events", needs: rightRead,
+		summary: "Commits as they come, as server-sent events or by a long poll",
+		text: "Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset " +
+			"(what was asked for is gone: read the session again). Only commits have an id. Last-Event-ID resumes.",
+		types: []string{"text/event-stream"},
+	}, s.events)
+}
+
+func (s *Server) events(ctx context.Context, q *eventsQuery) (answer, error) {
+	h, err := q.on.Store.Open(ctx, q.id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = h.Close() }() // it wrote nothing
+	after := h.Head().Seq
+	text := q.r.Header.Get("Last-Event-ID")
+	if text == "" {
+		text = q.After
+	}
+	if text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return answer{}, badInput("after", fmt.Errorf("%.40q is no seq", text))
+		}
+		after = n
+	}
+	reset := after > h.Head().Seq
+	if reset {
+		after = h.Head().Seq
+	}
+	key := writerKey{q.on.Store, q.id}
+	f, err := s.streams.join(key, h)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{stream: func(w http.ResponseWriter, r *http.Request) error {
+		defer s.streams.leave(f)
+		c := &client{s: s, f: f, after: after, w: w}
+		if q.Wait > 0 {
+			return c.poll(r.Context(), time.Duration(q.Wait)*time.Second)
+		}
+		c.stream(r.Context(), reset)
+		return nil
+	}}, nil
+}
+
+// client is a subscriber of a session.
+type client struct {
+	s       *Server
+	f       *feed
+	w       http.ResponseWriter
+	after   uint64
+	version uint64 // of the partial output that was sent last
+}
+
+// next returns what the client has not seen: from the feed, else from the store.
+func (c *client) next(ctx context.Context) (news, error) {
+	n := c.f.since(c.after)
+	if !n.gap {
+		return n, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	size := 0
+	until := c.f.floor()
+	err := follow(ctx, c.f.key, c.after, false, func(e event, _ []byte) bool {
+		n.events = append(n.events, e)
+		size += len(e.raw)
+		return e.seq < until && len(n.events) < maxRecent && size < maxRecentBytes
+	})
+	return n, err
+}
+
+// floor is the seq above which the feed has every commit.
+func (f *feed) floor() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.from
+}
+
+// stream sends events until the client leaves, reads too slowly, or the server ends. The client connects again.
+func (c *client) stream(ctx context.Context, reset bool) {
+	h := c.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	c.w.WriteHeader(http.StatusOK)
+	if !c.send("retry: 1000\n\n") || reset && !c.send("event: reset\ndata: null\n\n") {
+		return
+	}
+	beat := time.NewTicker(c.s.o.Heartbeat)
+	defer beat.Stop()
+	for {
+		n, err := c.next(ctx)
+		if err != nil {
+			return
+		}
+		for _, e := range n.events {
+			if !c.send(fmt.Sprintf("event: commit\nid: %d\ndata: %s\n\n", e.seq, e.raw)) {
+				return
+			}
+			c.after = e.seq
+		}
+		if n.gap {
+			continue
+		}
+		if n.version != c.version {
+			c.version = n.version
+			partial := n.partial
+			if partial == nil {
+				partial = []byte("null")
+			}
+			if !c.send(fmt.Sprintf("event: partial\ndata: %s\n\n", partial)) {
+				return
+			}
+		}
+		if n.err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.s.done.Done():
+			return
+		case <-n.changed:
+		case <-beat.C:
+			if !c.send(": \n\n") {
+				return
+			}
+		}
+	}
+}
+
+// send writes a piece of a stream; false = the client is gone, or has not read for too long.
+func (c *client) send(text string) bool {
+	c.s.deadline(c.w)
+	if _, err := c.w.Write([]byte(text)); err != nil {
+		return false
+	}
+	return http.NewResponseController(c.w).Flush() == nil
+}
+
+// poll answers with the commits that there are, or with the first that comes within a time.
+func (c *client) poll(ctx context.Context, wait time.Duration) error {
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	doc := events{Commits: []json.RawMessage{}}
+	for len(doc.Commits) == 0 {
+		n, err := c.next(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range n.events {
+			doc.Commits = append(doc.Commits, e.raw)
+			c.after = e.seq
+		}
+		if len(n.events) > 0 {
+			break
+		}
+		if n.err != nil {
+			return n.err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.s.done.Done():
+			return errClosing
+		case <-n.changed:
+			continue
+		case <-late.C:
+		}
+		break
+	}
+	doc.Next = strconv.FormatUint(c.after, 10)
+	c.w.Header().Set("Cache-Control", "no-store")
+	return answer{doc: doc}.write(c.w, &http.Request{Method: http.MethodGet})
+}

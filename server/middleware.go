@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// accessKey is the key of a request's Access in its context.
+type accessKey struct{}
+
+// middleware is what every request passes before its operation.
+func (s *Server) middleware(next http.Handler) http.Handler {
+	protect := http.NewCrossOriginProtection()
+	for _, origin := range s.o.Origins {
+		if origin != "*" {
+			_ = protect.AddTrustedOrigin(origin) // New has checked it
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Referrer-Policy", "no-referrer")
+		seen := &observed{ResponseWriter: w}
+		w = seen
+		defer s.observe(r, seen)
+		if !s.knownHost(r.Host) {
+			s.fail(w, r, newProblem(http.StatusMisdirectedRequest, "host", "call the server by a name that it was given",
+				errors.New("the server does not have this name")))
+			return
+		}
+		if s.crossOrigin(w, r) {
+			return
+		}
+		if err := protect.Check(r); err != nil && !s.allowsOrigin(r.Header.Get("Origin")) {
+			s.fail(w, r, newProblem(http.StatusForbidden, "permission", "", errors.New("a page of another site may not do this")))
+			return
+		}
+		on, err := s.access(r)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		r = r.WithContext(context.WithValue(r.Context(), accessKey{}, on))
+		r.Body = http.MaxBytesReader(w, r.Body, s.bodyLimit(r))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// access returns what a request may do; an error if it may not do what it asks for.
+func (s *Server) access(r *http.Request) (Access, error) {
+	if r.URL.Path == "/v1/health" || r.URL.Path == "/v1/openapi.json" {
+		return Access{Store: s.o.Store}, nil
+	}
+	on, err := s.o.Authorize(r)
+	if err != nil {
+		return on, err
+	}
+	if on.Store == nil {
+		on.Store = s.o.Store
+	}
+	if on.Store == nil {
+		return on, errors.New("authorize returned no store")
+	}
+	write := r.Method != http.MethodGet && r.Method != http.MethodHead
+	switch {
+	case write && s.o.ReadOnly:
+		return on, newProblem(http.StatusForbidden, "read-only", "", errors.New("the server is read-only"))
+	case write && !on.Write, !write && !on.Read:
+		return on, ErrForbidden
+	}
+	return on, nil
+}
+
+// bodyLimit returns how long the body of a request may be, in bytes.
+func (s *Server) bodyLimit(r *http.Request) int64 {
+	if r.URL.Path == "/v1/import" {
+		return s.o.MaxImport
+	}
+	return s.o.MaxBody
+}
+
+// knownHost reports whether the server goes by a name. A page on another site whose name was made to lead here asks
+// for that name.
+func (s *Server) knownHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost") {
+		return true
+	}
+	for _, name := range s.o.Hosts {
+		if name == "*" || strings.EqualFold(name, host) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) allowsOrigin(origin string) bool {
+	for _, o := range s.o.Origins {
+		if origin != "" && (o == "*" || o == origin) {
+			return true
+		}
+	}
+	return false
+}
+
+// crossOrigin says to a page of another origin what it may do, and answers its preflight request: done.
+func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool) {
+	origin := r.Header.Get("Origin")
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	if !s.allowsOrigin(origin) {
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "ETag, Location, Retry-After")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
+	h.Set("Access-Control-Allow-Headers",
+		"Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, Accept")
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// observed is a ResponseWriter that knows what was answered.
+type observed struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// Unwrap is for http.ResponseController.
+func (o *observed) Unwrap() http.ResponseWriter { return o.ResponseWriter }
+
+func (o *observed) WriteHeader(status int) {
+	if o.status == 0 {
+		o.status = status
+	}
+	o.ResponseWriter.WriteHeader(status)
+}
+
+func (o *observed) Write(p []byte) (int, error) {
+	if o.status == 0 {
+		o.status = http.StatusOK
+	}
+	n, err := o.ResponseWriter.Write(p)
+	o.bytes += int64(n)
+	return n, err
+}
+
+// observe logs a request: not its query, nor anything that a session says.
+func (s *Server) observe(r *http.Request, o *observed) {
+	s.o.Logger.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("method", r.Method),
+		slog.String("path", r.URL.Path), slog.Int("status", o.status), slog.Int64("bytes", o.bytes))
+}
+
+// deadline bounds the sending of the next piece of an answer.
+func (s *Server) deadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.o.WriteTimeout)) // a recorder has none
+}

@@ -1,0 +1,145 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// switchBody says where to switch to.
+type switchBody struct {
+	To string `json:"to" minLength:"1" doc:"a branch, or an entry: then the newest leaf below it"`
+}
+
+// branchBody says where a branch begins.
+type branchBody struct {
+	Entry   string `json:"entry" doc:"the entry after which to go on; empty = before the first"`
+	Name    string `json:"name,omitempty" doc:"of the new branch"`
+	Summary string `json:"summary,omitempty" doc:"of the path that is left"`
+}
+
+// editBody is another version of an entry.
+type editBody struct {
+	Entry   string          `json:"entry" minLength:"1" doc:"the entry of which it is another version"`
+	Message json.RawMessage `json:"message" doc:"a message, or an entry"`
+}
+
+// targetBody names a time.
+type targetBody struct {
+	To string `json:"to" minLength:"1" doc:"a target, as at of state"`
+}
+
+// labelBody names an entry for people.
+type labelBody struct {
+	Entry string `json:"entry" minLength:"1"`
+	Label string `json:"label" doc:"empty removes it"`
+}
+
+// snapshotBody names a snapshot.
+type snapshotBody struct {
+	Tag string `json:"tag,omitempty"`
+}
+
+// noBody is the body of an operation that needs none.
+type noBody struct{}
+
+// partialBody is what an assistant has streamed.
+type partialBody struct {
+	Partial json.RawMessage `json:"partial" doc:"what was streamed so far; null = nothing any more"`
+}
+
+// moveOf registers an operation that moves the head of a session, or says something of it, by one commit.
+func moveOf[B, O any](
+	s *Server, name, summary string, f func(context.Context, *coppice.Session, B) (coppice.Receipt, any, error),
+) {
+	handle[write, O](s, operation{
+		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, needs: rightWrite, summary: summary,
+		body: reflect.TypeFor[B](), errors: []int{409, 412, 422, 428, 507},
+	}, func(ctx context.Context, q *write) (answer, error) {
+		var b B
+		if err := decode(q.r, &b); err != nil {
+			return answer{}, err
+		}
+		return s.move(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
+			return f(ctx, h, b)
+		})
+	})
+}
+
+func moved(r coppice.Receipt, err error) (coppice.Receipt, any, error) { return r, api.MovedOf(r), err }
+
+func (s *Server) describeMoves() {
+	moveOf[switchBody, api.Moved](s, "switch", "Move the head to a branch, with the state in force there",
+		func(ctx context.Context, h *coppice.Session, b switchBody) (coppice.Receipt, any, error) {
+			return moved(h.Switch(ctx, b.To))
+		})
+	moveOf[branchBody, api.Moved](s, "branch", "Move the head to an entry, so that the next one begins a branch",
+		func(ctx context.Context, h *coppice.Session, b branchBody) (coppice.Receipt, any, error) {
+			return moved(h.Branch(ctx, b.Entry, &coppice.BranchOptions{Name: b.Name, Summary: b.Summary}))
+		})
+	moveOf[editBody, api.Moved](s, "edit", "Append another version of an entry, and move the head to it",
+		func(ctx context.Context, h *coppice.Session, b editBody) (coppice.Receipt, any, error) {
+			d, err := api.Draft(b.Message)
+			if err != nil {
+				return coppice.Receipt{}, nil, badInput("message", err)
+			}
+			return moved(h.Edit(ctx, b.Entry, d))
+		})
+	moveOf[targetBody, api.Rollback](s, "rollback", "Restore state, context and head as they were",
+		func(ctx context.Context, h *coppice.Session, b targetBody) (coppice.Receipt, any, error) {
+			t, err := target("to", b.To)
+			if err != nil {
+				return coppice.Receipt{}, nil, err
+			}
+			r, err := h.Rollback(ctx, t)
+			if err != nil {
+				return r, nil, err
+			}
+			v, err := h.At(ctx, coppice.Target{})
+			if err != nil {
+				return r, nil, err
+			}
+			return r, api.RollbackOf(r, v.Document().State), nil
+		})
+	moveOf[labelBody, api.Moved](s, "label", "Name an entry for people; the head stays",
+		func(ctx context.Context, h *coppice.Session, b labelBody) (coppice.Receipt, any, error) {
+			return moved(h.Label(ctx, b.Entry, b.Label))
+		})
+	moveOf[snapshotBody, api.Snapshot](s, "snapshot", "Store the state of the newest commit as a snapshot",
+		func(ctx context.Context, h *coppice.Session, b snapshotBody) (coppice.Receipt, any, error) {
+			info, err := h.Snapshot(ctx, b.Tag)
+			return coppice.Receipt{Head: h.Head()}, api.SnapshotOf(info), err
+		})
+	moveOf[noBody, api.Moved](s, "claim", "Take over the session from writers of before",
+		func(ctx context.Context, h *coppice.Session, _ noBody) (coppice.Receipt, any, error) {
+			return moved(h.Claim(ctx))
+		})
+	handle[sessionPath, struct{}](s, operation{
+		method: "POST", path: "/v1/sessions/{id}/partial", id: "partial", needs: rightWrite, statuses: []int{204},
+		summary: "Say what the assistant has streamed so far, to those who follow the session. No commit: the next one ends it",
+		body:    reflect.TypeFor[partialBody](),
+	}, s.partial)
+}
+
+func (s *Server) partial(ctx context.Context, q *sessionPath) (answer, error) {
+	var b partialBody
+	if err := decode(q.r, &b); err != nil {
+		return answer{}, err
+	}
+	err := s.writers.use(ctx, writerKey{q.on.Store, q.id}, func(h *coppice.Session) (bool, error) {
+		ctx, cancel := s.detached(ctx)
+		defer cancel()
+		err := h.Partial(ctx, b.Partial)
+		return spent(err), err
+	})
+	if errors.Is(err, transcript.ErrNotFound) {
+		return answer{}, err
+	}
+	return answer{status: http.StatusNoContent}, err
+}

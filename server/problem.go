@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
+)
+
+// errClosing is the error of requests that come after Close began.
+var errClosing = errors.New("the server is closing; nothing was stored")
+
+// Problem is an error as the API answers it, application/problem+json of RFC 9457. Code is one of docs/cli-json.md, or
+// of docs/http.md.
+type Problem struct {
+	Type   string `json:"type" doc:"always about:blank: code says what went wrong"`
+	Title  string `json:"title" doc:"the status in words"`
+	Status int    `json:"status"`
+	Detail string `json:"detail" doc:"what went wrong, one line for people"`
+	Code   string `json:"code" doc:"what went wrong, for programs"`
+	Hint   string `json:"hint,omitempty" doc:"what to do"`
+
+	Winner  *api.Commit       `json:"winner,omitempty" doc:"of conflict: the commit at the head"`
+	Entries []json.RawMessage `json:"entries,omitempty" doc:"of conflict: the entries since the commit of If-Match"`
+	More    bool              `json:"more,omitempty" doc:"of conflict: entries are not all"`
+}
+
+// problem is an error with its answer.
+type problem struct {
+	Problem
+	header http.Header
+	err    error
+}
+
+func (p *problem) Error() string { return p.Detail }
+func (p *problem) Unwrap() error { return p.err }
+
+// newProblem returns an error of the service itself.
+func newProblem(status int, code, hint string, err error) *problem {
+	return &problem{Problem: Problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Hint: hint, Detail: err.Error(),
+	}, err: err}
+}
+
+// badInput returns the error of a parameter, or of a body, that does not say what it should.
+func badInput(what string, err error) error {
+	return newProblem(http.StatusBadRequest, "usage", "", fmt.Errorf("%s: %w; nothing was stored", what, err))
+}
+
+// problemOf returns the answer to an error.
+func problemOf(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.Is(err, errNoCondition):
+		return newProblem(http.StatusPreconditionRequired, "no-condition",
+			"send the commit that this was made on as If-Match, or * for whatever is newest", err)
+	case errors.Is(err, errBusy), errors.Is(err, errClosing):
+		return retry(newProblem(http.StatusServiceUnavailable, "busy", "send it again", err))
+	case errors.Is(err, ErrUnauthorized):
+		p := newProblem(http.StatusUnauthorized, "unauthorized", "send Authorization: Bearer TOKEN", err)
+		p.header = http.Header{"Www-Authenticate": {"Bearer"}}
+		return p
+	case errors.Is(err, ErrForbidden):
+		return newProblem(http.StatusForbidden, "permission", "", err)
+	case errors.As(err, &tooLarge):
+		return newProblem(http.StatusRequestEntityTooLarge, "too-large", "",
+			fmt.Errorf("the body is longer than %d bytes; nothing was stored", tooLarge.Limit))
+	}
+	d := api.Describe(err)
+	p := newProblem(d.Status, d.Code, d.RequestHint, errors.New(d.Message))
+	p.err = err
+	if errors.Is(err, context.DeadlineExceeded) && d.Code == "interrupted" || d.Status == http.StatusServiceUnavailable {
+		retry(p)
+	}
+	if own, ok := errors.AsType[*coppice.Error](err); ok && own.Winner != nil {
+		c := api.CommitOf(*own.Winner)
+		p.Winner = &c
+	}
+	return p
+}
+
+// retry tells the client to send the same request again.
+func retry(p *problem) *problem {
+	if p.header == nil {
+		p.header = http.Header{}
+	}
+	p.header.Set("Retry-After", strconv.Itoa(1))
+	return p
+}
+
+// fail answers a request with an error. Nothing of the answer was sent before.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError {
+		s.o.Logger.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "code", p.Code)
+	}
+	h := w.Header()
+	h.Del("ETag")
+	for name, values := range p.header {
+		h[name] = values
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	raw, merr := marshal(p.Problem)
+	if merr != nil { // raw JSON that is not JSON
+		raw = []byte(`{"type":"about:blank","code":"failed"}`)
+	}
+	_, _ = w.Write(append(raw, '\n')) // a client that left reads nothing
+}
+
+// ofHuma makes a problem of ours of what huma refuses: parameters that are malformed.
+func ofHuma(v any) any {
+	m, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v
+	}
+	text := m.Detail
+	for _, e := range m.Errors {
+		text += "; " + e.Location + ": " + e.Message
+	}
+	return newProblem(http.StatusBadRequest, "usage", "", errors.New(text)).Problem
+}

@@ -1,0 +1,162 @@
+// Package server serves stores over HTTP: what a Go program does with a Session, a program in any language does with
+// requests, and a browser too. docs/http.md is its guide, docs/openapi.json its contract.
+//
+// Guarantees, beside those of package coppice, which hold over the wire:
+//
+//   - The head is the ETag of a session: the id of its newest commit. A write names the commit that it was made on
+//     (If-Match), and one that lost to another writer is 412, with the winner; nothing was stored.
+//   - A commit with an Idempotency-Key is stored once, however often and through whichever server it is sent.
+//   - A GET is never older than the store was when the request arrived, and changes no byte of it.
+//   - The server holds nothing that the store does not have: two servers on one store are two writers.
+//   - A client that disconnects affects no other request. A commit that has begun is finished.
+//   - Messages and states pass through byte for byte, without insignificant white space.
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	coppice "github.com/coppice-go/coppice"
+)
+
+// Options of a Server. The zero value of each field is its default.
+type Options struct {
+	// Store is what requests read and write, unless Authorize names another one. The caller closes it, after the
+	// server.
+	Store *coppice.Store
+
+	// Authorize returns what a request may do, and on which store. An error that is ErrUnauthorized is 401,
+	// ErrForbidden is 403, and fs.ErrNotExist is 404; any other is 500. nil = everything, on Store. It is called for
+	// every request under /v1 but health and the API's description, concurrently, before any of the body is read.
+	Authorize func(*http.Request) (Access, error)
+
+	ReadOnly bool // refuses every write with 403
+
+	// Hosts are the names by which the server may be called beside localhost and addresses of the loopback interface
+	// (the Host header, without its port): what keeps a page of another site from reaching it by a name of its own.
+	// "*" allows all.
+	Hosts []string
+	// Origins are the origins ("https://chat.example") whose pages may call the API; others may not write. "*" allows
+	// all, and then no cookie counts.
+	Origins []string
+
+	Logger *slog.Logger // one line for each request, without its query, its body and its answer; default silent
+
+	// Idle is how long a session stays open for writing after its last request. Default 1 minute.
+	Idle time.Duration
+	// Timeout bounds a commit that has begun, in which no client can cancel it. Default 30 s.
+	Timeout time.Duration
+	// Heartbeat is how often a comment is sent to a stream of events that has none. Default 15 s.
+	Heartbeat time.Duration
+	// WriteTimeout bounds the sending of an event, or of a piece of an answer, to a client that reads slowly.
+	// Default 30 s.
+	WriteTimeout time.Duration
+
+	MaxBody        int64 // of a request but imports, in bytes; default 64 MiB
+	MaxImport      int64 // of an import, in bytes; default 1 GiB
+	MaxImports     int   // at a time; default 2
+	MaxSessions    int   // open for writing at a time; default 1,024
+	MaxSubscribers int   // streams of events at a time; default 4,096
+}
+
+// Access is what a request may do.
+type Access struct {
+	Store       *coppice.Store // nil = Options.Store
+	Read, Write bool
+	Tenant      string // for the log; "" = none
+}
+
+// Errors of Options.Authorize.
+var (
+	ErrUnauthorized = errors.New("no token, or one that is not known")
+	ErrForbidden    = errors.New("the token does not allow this")
+)
+
+// withDefaults returns the options with every zero replaced.
+func (o Options) withDefaults() Options {
+	or := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	or(&o.Idle, time.Minute)
+	or(&o.Timeout, 30*time.Second)
+	or(&o.Heartbeat, 15*time.Second)
+	or(&o.WriteTimeout, 30*time.Second)
+	if o.MaxBody == 0 {
+		o.MaxBody = 64 << 20
+	}
+	if o.MaxImport == 0 {
+		o.MaxImport = 1 << 30
+	}
+	if o.MaxImports == 0 {
+		o.MaxImports = 2
+	}
+	if o.MaxSessions == 0 {
+		o.MaxSessions = 1024
+	}
+	if o.MaxSubscribers == 0 {
+		o.MaxSubscribers = 4096
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Authorize == nil {
+		o.Authorize = func(*http.Request) (Access, error) { return Access{Read: true, Write: true}, nil }
+	}
+	return o
+}
+
+// Server is an http.Handler of the API.
+type Server struct {
+	o       Options
+	mux     *http.ServeMux
+	api     huma.API
+	handler http.Handler // the mux behind what every request passes
+
+	writers  *writers
+	inFlight inFlight
+	streams  *streams
+
+	done context.Context // ends when Close begins: streams of events end
+	stop context.CancelFunc
+	once sync.Once
+}
+
+// New returns a server. It does no I/O.
+func New(o Options) (*Server, error) {
+	if o.Store == nil && o.Authorize == nil {
+		return nil, errors.New("new server: neither Store nor Authorize is set")
+	}
+	s := &Server{o: o.withDefaults(), mux: http.NewServeMux()}
+	s.done, s.stop = context.WithCancel(context.Background())
+	s.writers = newWriters(s.o.Idle, s.o.MaxSessions)
+	s.streams = newStreams(s)
+	s.describe()
+	s.handler = s.middleware(s.mux)
+	return s, nil
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// EndStreams ends the streams of events, which http.Server.Shutdown would wait for. Clients of theirs connect again.
+func (s *Server) EndStreams() { s.stop() }
+
+// Close ends the streams of events, waits for commits that have begun, and closes the sessions. Requests that come later
+// are 503. Call it after http.Server.Shutdown. It is idempotent, and its error is always nil: what was acknowledged is
+// stored before.
+func (s *Server) Close() error {
+	s.once.Do(func() {
+		s.stop()
+		s.streams.wait()
+		s.writers.close()
+	})
+	return nil
+}

@@ -1,0 +1,310 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"net/http"
+	"reflect"
+	"strings"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/api"
+)
+
+// sessionPath is the parameter of operations on a session.
+type sessionPath struct {
+	request
+	ID string `path:"id" maxLength:"128" doc:"the session's id"`
+}
+
+// write is the parameters of a write to a session.
+type write struct {
+	request
+	ID      string `path:"id" maxLength:"128" doc:"the session's id"`
+	IfMatch string `header:"If-Match" doc:"the commit that this was made on, or * = the newest; without it 428"`
+}
+
+func (s *Server) describeSessions() {
+	handle[healthQuery, health](s, operation{
+		method: "GET", path: "/v1/health", id: "health", summary: "Whether the server answers", needs: rightNone,
+	}, func(context.Context, *healthQuery) (answer, error) { return answer{doc: health{Status: "ok"}}, nil })
+	handle[descriptionQuery, map[string]any](s, operation{
+		method: "GET", path: "/v1/openapi.json", id: "openapi", summary: "This description", needs: rightNone,
+	}, func(context.Context, *descriptionQuery) (answer, error) {
+		return answer{doc: s.api.OpenAPI()}, nil
+	})
+	handle[listQuery, sessionList](s, operation{
+		method: "GET", path: "/v1/sessions", id: "listSessions", needs: rightRead,
+		summary: "Sessions, newest activity first",
+	}, s.list)
+	handle[createQuery, api.Created](s, operation{
+		method: "PUT", path: "/v1/sessions/{id}", id: "createSession", needs: rightWrite, summary: "Create a session",
+		text: "Commits seq 0. With an Idempotency-Key a repeat gets the first answer.", statuses: []int{201},
+		body: reflect.TypeFor[newSession](), errors: []int{412, 422, 428, 507},
+	}, s.create)
+	handle[sessionPath, api.Session](s, operation{
+		method: "GET", path: "/v1/sessions/{id}", id: "getSession", needs: rightRead,
+		summary: "The summary of a session; its ETag is the newest commit", statuses: []int{304},
+	}, s.get)
+	handle[write, api.Moved](s, operation{
+		method: "PATCH", path: "/v1/sessions/{id}", id: "changeSession", needs: rightWrite,
+		summary: "Change title, working directory and metadata", body: reflect.TypeFor[sessionChange](),
+		errors: []int{409, 412, 428, 507},
+	}, s.patch)
+	handle[write, api.Deleted](s, operation{
+		method: "DELETE", path: "/v1/sessions/{id}", id: "deleteSession", needs: rightWrite,
+		summary: "Delete a session for good", errors: []int{409, 412, 428},
+	}, s.remove)
+}
+
+type healthQuery struct{ request }
+
+type descriptionQuery struct{ request }
+
+type health struct {
+	Status string `json:"status"`
+}
+
+// listQuery is the query of a list of sessions.
+type listQuery struct {
+	request
+	Cwd    string `query:"cwd" doc:"only sessions of this working directory"`
+	Parent string `query:"parent" doc:"only sessions that this one started"`
+	Q      string `query:"q" doc:"only sessions whose title, first prompt or preview contains all these words"`
+	After  string `query:"after" doc:"next of the page before"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+}
+
+type sessionList struct {
+	Sessions []api.Session `json:"sessions"`
+	Next     string        `json:"next,omitempty" doc:"after of the next page; absent at the end"`
+}
+
+func (s *Server) list(ctx context.Context, q *listQuery) (answer, error) {
+	o := coppice.ListOptions{Cwd: q.Cwd, Parent: q.Parent, After: q.After, Meta: map[string]string{}}
+	for name, values := range q.r.URL.Query() {
+		if key, ok := strings.CutPrefix(name, "meta."); ok {
+			o.Meta[key] = values[0]
+		}
+	}
+	limit, last, more := q.Limit, "", false
+	if q.Q == "" {
+		o.Limit = limit + 1
+	}
+	items := func(yield func(any, error) bool) {
+		n := 0
+		for sum, err := range q.on.Store.List(ctx, o) {
+			switch {
+			case err != nil:
+				yield(nil, err)
+				return
+			case !contains(sum, q.Q):
+				continue
+			case n == limit:
+				more = true
+				return
+			}
+			n++
+			last = sum.ID
+			if !yield(api.SessionOf(sum), nil) {
+				return
+			}
+		}
+	}
+	return answer{list: &list{name: "sessions", items: items, ndjson: wantsNDJSON(q.r), more: func() (string, string) {
+		if more {
+			return last, ""
+		}
+		return "", ""
+	}}}, nil
+}
+
+// contains reports whether a session is called by all words of a query.
+func contains(s checkpoint.Summary, query string) bool {
+	text := strings.ToLower(s.Title + "\n" + s.First + "\n" + s.Preview + "\n" + s.Cwd)
+	for word := range strings.FieldsSeq(strings.ToLower(query)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// read opens a session as it is now, for the time of one request.
+func read(ctx context.Context, q *request, f func(*coppice.Session) (answer, error)) (answer, error) {
+	h, err := q.on.Store.Open(ctx, q.id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := f(h)
+	if a.list == nil || err != nil {
+		return a, errors.Join(err, h.Close())
+	}
+	a.list.items = closing(a.list.items, h) // the list is read while it is written
+	return a, nil
+}
+
+// closing yields what items does, and closes the session after it.
+func closing(items iter.Seq2[any, error], h *coppice.Session) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		defer func() { _ = h.Close() }() // it wrote nothing
+		items(yield)
+	}
+}
+
+func (s *Server) get(ctx context.Context, q *sessionPath) (answer, error) {
+	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		return answer{etag: h.Head().Commit, doc: api.SessionOf(h.Info())}, nil
+	})
+}
+
+// newSession is the body that creates a session.
+type newSession struct {
+	Title    string            `json:"title,omitempty"`
+	Cwd      string            `json:"cwd,omitempty"`
+	Parent   string            `json:"parent,omitempty" doc:"the session that starts this one"`
+	Relation string            `json:"relation,omitempty" doc:"what it is to its parent"`
+	Meta     map[string]string `json:"meta,omitempty"`
+}
+
+// createQuery is the parameters of the creation of a session.
+type createQuery struct {
+	request
+	ID          string `path:"id" maxLength:"128" doc:"the session's id"`
+	IfNoneMatch string `header:"If-None-Match" doc:"must be *"`
+	Key         string `header:"Idempotency-Key" maxLength:"200"`
+}
+
+// createdKey returns the key of the first commit: with it a repeat is told from another body.
+func createdKey(key string, body newSession) (string, error) {
+	if key == "" {
+		return "", nil
+	}
+	raw, err := marshal(body)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(raw)
+	return key + " " + hex.EncodeToString(sum[:8]), nil
+}
+
+func (s *Server) create(ctx context.Context, q *createQuery) (answer, error) {
+	if !matches(q.r.Header.Values("If-None-Match"), "*") {
+		return answer{}, newProblem(http.StatusPreconditionRequired, "no-condition", "send If-None-Match: *",
+			errors.New("the request has no If-None-Match"))
+	}
+	var body newSession
+	if err := decode(q.r, &body); err != nil {
+		return answer{}, err
+	}
+	key, err := createdKey(q.Key, body)
+	if err != nil {
+		return answer{}, err
+	}
+	ctx, cancel := s.detached(ctx)
+	defer cancel()
+	h, err := q.on.Store.Create(q.id, &coppice.SessionOptions{
+		Title: body.Title, Cwd: body.Cwd, Parent: body.Parent, Relation: body.Relation, Meta: body.Meta,
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	r, err := h.Commit(ctx, coppice.Turn{Reason: "create", Key: key})
+	_ = h.Close() // what was acknowledged is stored; what was not is in err
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, coppice.ErrConflict) {
+		return s.createdBefore(ctx, q, key)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{
+		status: http.StatusCreated, etag: r.Commit, doc: api.Created{Session: q.id}, location: q.r.URL.Path,
+	}, nil
+}
+
+// createdBefore answers the creation of a session that there is: with the first answer if this request created it.
+func (s *Server) createdBefore(ctx context.Context, q *createQuery, key string) (answer, error) {
+	taken := newProblem(http.StatusPreconditionFailed, "exists", "choose another id",
+		fmt.Errorf("session %s exists; it was not changed", q.id))
+	if key == "" {
+		return answer{}, taken
+	}
+	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		var creation coppice.Target
+		if err := creation.UnmarshalText([]byte("seq:0")); err != nil {
+			return answer{}, err
+		}
+		v, err := h.At(ctx, creation)
+		if err != nil {
+			return answer{}, err
+		}
+		first := v.Commit()
+		mine, _, _ := strings.Cut(first.Key, " ")
+		switch {
+		case first.Key == key:
+			return answer{
+				status: http.StatusCreated, etag: first.Commit, doc: api.Created{Session: q.id}, location: q.r.URL.Path,
+			}, nil
+		case mine == q.Key:
+			return answer{}, fmt.Errorf("create %s: %w", q.id, coppice.ErrKeyReused)
+		}
+		return answer{}, taken
+	})
+}
+
+// sessionChange is the body that changes what a session is called.
+type sessionChange struct {
+	Title *string            `json:"title,omitempty"`
+	Cwd   *string            `json:"cwd,omitempty"`
+	Meta  map[string]*string `json:"meta,omitempty" doc:"by key; null removes it, and keys that are absent stay"`
+}
+
+func (s *Server) patch(ctx context.Context, q *write) (answer, error) {
+	var body sessionChange
+	if err := decode(q.r, &body); err != nil {
+		return answer{}, err
+	}
+	return s.move(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
+		r, err := h.SetInfo(ctx, coppice.InfoChange{Title: body.Title, Cwd: body.Cwd, Meta: body.Meta})
+		return r, api.MovedOf(r), err
+	})
+}
+
+func (s *Server) remove(ctx context.Context, q *write) (answer, error) {
+	return s.move(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
+		err := q.on.Store.Delete(ctx, q.id)
+		return coppice.Receipt{}, api.Deleted{Session: q.id, Deleted: true}, err
+	})
+}
+
+// decode reads the JSON body of a request.
+func decode(r *http.Request, into any) error {
+	raw, err := body(r)
+	if err != nil {
+		return err
+	}
+	return unmarshal(raw, into)
+}
+
+// unmarshal decodes a body. Fields that are not known are refused: a misspelled one would change nothing, unsaid.
+func unmarshal(raw []byte, into any) error {
+	if err := bounded(raw); err != nil {
+		return badInput("the body", err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return badInput("the body", err)
+	}
+	if dec.More() {
+		return badInput("the body", errors.New("more than one JSON value"))
+	}
+	return nil
+}

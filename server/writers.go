@@ -1,0 +1,221 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+)
+
+// errBusy is the error of a session that cannot be opened because too many are.
+var errBusy = errors.New("too many sessions are open for writing")
+
+// writers are the handles by which the server writes: one for each session that is in use.
+type writers struct {
+	idle  time.Duration
+	limit int
+
+	mu     sync.Mutex
+	open   map[writerKey]*writer
+	closed bool
+	using  sync.WaitGroup // users of handles
+	ending sync.WaitGroup // handles that are being closed
+}
+
+// writerKey names a session: tenants have stores of their own.
+type writerKey struct {
+	store *coppice.Store
+	id    string
+}
+
+// writer is the handle of a session, which all its requests share. One write is made at a time: each but the first
+// of two writes on one commit would lose anyway.
+type writer struct {
+	key   writerKey
+	ready chan struct{} // closed when s or err is set
+	s     *coppice.Session
+	err   error
+
+	turn chan struct{} // holds one token: who has it writes
+
+	// By writers.mu:
+	users int
+	timer *time.Timer // closes the handle when it was idle for long enough
+	spent bool        // replaced: whoever waits for its turn takes the next handle
+}
+
+func newWriters(idle time.Duration, limit int) *writers {
+	return &writers{idle: idle, limit: limit, open: map[writerKey]*writer{}}
+}
+
+// use runs f on the handle of a session, while no other write to the session runs in this process. If ctx ends
+// before f begins, f does not run. f says with spent that the handle must not be used any more.
+func (ws *writers) use(
+	ctx context.Context, key writerKey, f func(*coppice.Session) (spent bool, err error),
+) error {
+	for {
+		w, err := ws.acquire(ctx, key)
+		if err != nil {
+			return err
+		}
+		again, err := ws.run(ctx, w, f)
+		if !again {
+			return err
+		}
+	}
+}
+
+// run waits for the turn of a writer, and runs f; again = the handle was replaced meanwhile.
+func (ws *writers) run(
+	ctx context.Context, w *writer, f func(*coppice.Session) (bool, error),
+) (again bool, err error) {
+	defer ws.release(w)
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-w.turn:
+	}
+	defer func() { w.turn <- struct{}{} }()
+	if ws.isSpent(w) {
+		return true, nil
+	}
+	spent, err := f(w.s)
+	if spent {
+		ws.replace(w)
+	}
+	return false, err
+}
+
+// acquire returns the handle of a session, opening it if no one has.
+func (ws *writers) acquire(ctx context.Context, key writerKey) (*writer, error) {
+	w, first, err := ws.enter(key)
+	if err != nil {
+		return nil, err
+	}
+	if first { // for all that wait, so the end of this request is not the end of the opening
+		w.s, w.err = key.store.Open(context.WithoutCancel(ctx), key.id, nil)
+		if w.err != nil {
+			ws.replace(w)
+		}
+		close(w.ready)
+	}
+	select {
+	case <-ctx.Done():
+		ws.release(w)
+		return nil, context.Cause(ctx)
+	case <-w.ready:
+	}
+	if w.err != nil {
+		ws.release(w)
+		return nil, w.err
+	}
+	return w, nil
+}
+
+// enter counts a user of a session's handle; first = the caller has to open it.
+func (ws *writers) enter(key writerKey) (w *writer, first bool, err error) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.closed {
+		return nil, false, fmt.Errorf("session %s: %w", key.id, errClosing)
+	}
+	w = ws.open[key]
+	if w == nil {
+		if len(ws.open) >= ws.limit && !ws.dropIdle() {
+			return nil, false, fmt.Errorf("session %s: %w: the limit is %d", key.id, errBusy, ws.limit)
+		}
+		w, first = &writer{key: key, ready: make(chan struct{}), turn: make(chan struct{}, 1)}, true
+		w.turn <- struct{}{}
+		ws.open[key] = w
+	}
+	w.users++
+	ws.using.Add(1)
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+	return w, first, nil
+}
+
+// dropIdle closes a handle that no one uses, for another one to be opened.
+func (ws *writers) dropIdle() bool {
+	for key, w := range ws.open {
+		if w.users == 0 {
+			delete(ws.open, key)
+			ws.end(w)
+			return true
+		}
+	}
+	return false
+}
+
+// release ends the use of a handle. The last user of one that was replaced closes it.
+func (ws *writers) release(w *writer) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	defer ws.using.Done() // after end, which adds to ending
+	w.users--
+	switch {
+	case w.users > 0:
+	case w.spent || ws.closed:
+		ws.end(w)
+	default:
+		w.timer = time.AfterFunc(ws.idle, func() { ws.expire(w) })
+	}
+}
+
+// expire closes a handle that was idle for long enough.
+func (ws *writers) expire(w *writer) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if w.users == 0 && ws.open[w.key] == w {
+		delete(ws.open, w.key)
+		ws.end(w)
+	}
+}
+
+// replace makes the next user of the session open a new handle.
+func (ws *writers) replace(w *writer) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w.spent = true
+	if ws.open[w.key] == w {
+		delete(ws.open, w.key)
+	}
+}
+
+func (ws *writers) isSpent(w *writer) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return w.spent
+}
+
+// end closes a handle in the background, where ws.close waits for it. What Close writes is a checkpoint of commits
+// that are acknowledged and stored: its error loses nothing.
+func (ws *writers) end(w *writer) {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if w.s != nil {
+		ws.ending.Go(func() { _ = w.s.Close() })
+	}
+}
+
+// close refuses new users, waits for those there are, and closes all handles.
+func (ws *writers) close() {
+	ws.mu.Lock()
+	ws.closed = true
+	for key, w := range ws.open {
+		delete(ws.open, key)
+		w.spent = true
+		if w.users == 0 {
+			ws.end(w)
+		}
+	}
+	ws.mu.Unlock()
+	ws.using.Wait()
+	ws.ending.Wait()
+}
