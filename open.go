@@ -37,6 +37,7 @@ type Store struct {
 	spawn func(job func()) // starts what a handle does beside its commits; nil = a goroutine
 	proof *casprobe.Prover
 
+	watched *session.Watched // who is told of commits by other handles of a session
 	streams *session.Streams // partial output, shared by the handles of a session
 
 	mu     sync.Mutex
@@ -65,6 +66,7 @@ func Open(ctx context.Context, url string, o *Options) (*Store, error) {
 // New returns a store on b, which the caller closes: one client can serve many tenants (backend.WithPrefix).
 func New(b backend.Backend, o *Options) (*Store, error) {
 	s := &Store{b: b, sleep: sleep, open: map[*Session]struct{}{}, streams: session.NewStreams()}
+	s.watched = session.NewWatched()
 	if o != nil {
 		s.o = *o
 	}
@@ -168,6 +170,7 @@ func (s *Session) config() journal.Config {
 		Backend: s.b, Session: s.id, Writer: st.o.Writer, Now: st.o.Now, Rand: st.rand, Sleep: st.wait, Go: st.spawn,
 		Profile: s.o.Profile, MaxBytes: s.o.ContextBytes, ReadOnly: s.o.ReadOnly,
 	}
+	cfg.Acknowledged = func(now *state.State) { st.watched.Tell(s.id, now) }
 	if !st.o.SingleWriter {
 		cfg.Proof = st.proof.Prove
 	}
@@ -179,7 +182,7 @@ func (s *Store) add(h *Session, j *journal.Journal) error {
 	o := session.Options{
 		Journal: h.config(), KeepBoth: h.o.KeepBoth, NameLeft: h.o.NameLeft,
 		Defer: h.o.DeferUntilAssistant, Snapshots: h.o.Snapshots, Poll: s.o.Poll, BeforeAppend: s.o.Hooks.BeforeAppend,
-		Streams: s.streams, PartialEvery: h.o.PartialEvery,
+		Watched: s.watched, Streams: s.streams, PartialEvery: h.o.PartialEvery,
 	}
 	if hook := s.o.Hooks.BeforeMove; hook != nil {
 		o.BeforeMove = func(ctx context.Context, from, to string) (string, error) { return hook(ctx, h, from, to) }

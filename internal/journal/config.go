@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -44,6 +45,10 @@ type Config struct {
 	ReadOnly bool
 	Fresh    bool // the id was made for this session, or no object of it was there just now
 	Limits   Limits
+
+	// Acknowledged is called with the state after each commit of the handle, but for the one that deletes the session.
+	// No lock is held. nil = no one asks.
+	Acknowledged func(st *state.State)
 
 	// Proof finds out whether the store honours conditions. It is asked on stores that only replace, before
 	// a commit on a state that does not carry the proof. nil = the caller writes alone.

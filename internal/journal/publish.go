@@ -395,9 +395,13 @@ func (j *Journal) accept(op *operation, b *batch, p plan, next *state.State) err
 	}
 	j.stood = next
 	j.mu.Unlock()
-	if !next.Summary.Tombstone { // of a session that is being removed nothing more is made
-		j.upkeep(next)
+	if next.Summary.Tombstone { // of a session that is being removed nothing more is made
+		return nil
 	}
+	if told := j.cfg.Acknowledged; told != nil {
+		told(next)
+	}
+	j.upkeep(next)
 	return nil
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
@@ -36,6 +37,7 @@ type Options struct {
 	Snapshots snapshot.Policy
 	Poll      time.Duration
 
+	Watched      *Watched      // of the store; nil = Watch learns of other handles' commits by looking
 	Streams      *Streams      // of the store; nil = no partial output
 	PartialEvery time.Duration // how often partial output is written; 0 = never
 
@@ -56,7 +58,8 @@ type Handle struct {
 	v      view
 	closed bool
 	joined bool          // it uses the session's stream
-	wake   chan struct{} // closed and replaced whenever the acknowledged state moves
+	wake   chan struct{} // closed and replaced whenever the acknowledged state moves, or told
+	told   *state.State  // the newest that another handle of the store left, while this one watches; nil = none
 
 	trees     trees
 	images    *Images

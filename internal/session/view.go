@@ -253,9 +253,10 @@ func (h *Handle) Document() (doc checkpoint.Document) {
 	return doc
 }
 
-// moved returns the acknowledged state, and a channel that is closed when it moves or the handle is closed.
+// moved returns the acknowledged state, or what another handle of the store left since, and a channel that is closed
+// when either moves or the handle is closed.
 func (h *Handle) moved() (st *state.State, moved <-chan struct{}) {
-	h.look(func(v *view) { st, moved = v.State, h.wake })
+	h.look(func(v *view) { st, moved = newer(v.State, h.told), h.wake })
 	return st, moved
 }
 

@@ -20,6 +20,8 @@ func (h *Handle) Watch(
 	partial func(json.RawMessage) bool,
 ) error {
 	w := &watch{h: h}
+	h.o.Watched.begin(h.o.Journal.Session, h)
+	defer h.o.Watched.end(h.o.Journal.Session, h)
 	if partial != nil {
 		if err := h.join(); err != nil {
 			return err
@@ -34,6 +36,9 @@ func (h *Handle) Watch(
 		own, moved := h.moved()
 		if seen == nil || own.Summary.Seq > seen.Summary.Seq {
 			seen = own
+			if h.o.Journal.ReadOnly {
+				h.j.Follow(seen)
+			}
 		}
 		if seen.Summary.Commit != "" && seen.Summary.Seq > after {
 			more, err := h.changes(ctx, seen, after, yield)
