@@ -22,8 +22,8 @@ import (
 // be decoded as a whole, and each session that is yielded, or passed over before After, costs one read of its whole
 // checkpoint, beside the short one where Cwd, Parent or Meta choose. A summary, its documents included, is that of the
 // newest checkpoint: on a store with a log, commits that came since are not in it until the handle writes the next one
-// or is closed. Results are yielded as they are read, sixteen
-// ahead; Progress receives the counts.
+// or is closed. So Summary.First and Preview may still show there what Amend has replaced or Hide has hidden. Results
+// are yielded as they are read, sixteen ahead; Progress receives the counts.
 func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[checkpoint.Summary, error] {
 	return func(yield func(checkpoint.Summary, error) bool) {
 		if o.Limit < 0 {
