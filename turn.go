@@ -34,9 +34,10 @@ type Turn struct {
 	// Key makes the turn idempotent, at most 256 bytes. The session remembers the keys of its last 1,024 commits
 	// that had one, across restarts and writers. A turn with a known key is not applied again: Commit returns the
 	// receipt of the first time, with Repeated. Other content under a known key is ErrKeyReused: content is Reason,
-	// State, Manager, Docs and Entries, not Base, not KeepBoth and not what was appended. A turn whose key is still on its way, or
-	// has failed with an unknown outcome or a conflict, gets that turn's answer: its error, or its receipt with
-	// Repeated. A turn with a key should carry its entries: of one that is repeated, entries from Append stay pending.
+	// State, Manager, Docs and Entries, not Base, not KeepBoth and not what was appended. A turn whose key is still on
+	// its way, or has failed with an unknown outcome or a conflict, gets that turn's answer: its error, or its receipt
+	// with Repeated. A turn with a key should carry its entries: of one that is repeated, entries from Append stay
+	// pending.
 	Key string
 
 	// Entries belong to this turn: they are stored with it or withdrawn with it, and stay pending only when
@@ -52,9 +53,9 @@ type Turn struct {
 	Base string
 
 	// KeepBoth keeps this turn as a branch, at once, where it meets a conflict (Receipt.Kept), as
-	// SessionOptions.KeepBoth does for every turn of the handle: either is enough. Of turns that share a request each is
-	// treated as it asks, if all of them have Entries or a Base and nothing from Append is pending. Else one that does
-	// not ask for it makes the conflict that of all. A handle that already refuses commits refuses this turn as well.
+	// SessionOptions.KeepBoth does for every turn of the handle: either is enough. Of turns that share a request each
+	// is treated as it asks, if all of them have Entries or a Base and nothing from Append is pending. Else one that
+	// does not ask for it makes the conflict that of all. A handle that already refuses commits refuses this turn too.
 	KeepBoth bool
 
 	// OnKnownID says what becomes of Entries with an id of their own (Draft.ID, Draft.Raw) that the session has, on any
