@@ -224,8 +224,8 @@ func (s *Session) Prune(ctx context.Context, keep snapshot.Retention) ([]snapsho
 // Watch yields every commit with a seq above after, old ones first and new ones as they come, from
 // any writer, with the entries that each made durable, until ctx is done. A call that continues at the seq
 // where another ended misses nothing. Once it has begun, what any handle of the same Store commits, an import too,
-// comes at once and without a read of the head; the commits of others are looked for once per Options.Poll, for one Stat. It
-// moves a read-only handle forward. The end of ctx is not an error.
+// comes at once and without a read of the head; the commits of others are looked for once per Options.Poll, for one
+// Stat. It moves a read-only handle forward. The end of ctx is not an error.
 func (s *Session) Watch(ctx context.Context, after uint64) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) { s.watch(ctx, after, yield, nil) }
 }
