@@ -15,6 +15,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -139,7 +140,11 @@ func New(o Options) (*Server, error) {
 	s.writers = newWriters(s.o.Idle, s.o.MaxSessions)
 	s.streams = newStreams(s)
 	s.describe()
-	s.handler = s.middleware(s.mux)
+	packed, err := compressed(s.mux)
+	if err != nil {
+		return nil, fmt.Errorf("new server: %w", err)
+	}
+	s.handler = s.middleware(packed)
 	return s, nil
 }
 

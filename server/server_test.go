@@ -363,3 +363,19 @@ func TestRefused(t *testing.T) {
 		t.Errorf("something was stored: %v", got)
 	}
 }
+
+// An answer is the same in every encoding, and so is its ETag.
+func TestEncodings(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	s.do("POST", commits, hello(strings.Repeat("long ", 1000)), "If-Match: *").want(t, 200)
+	plain := s.do("GET", "/v1/sessions/s/resume", "", "Accept-Encoding: identity")
+	for _, name := range []string{"gzip", "zstd"} {
+		r := s.do("GET", "/v1/sessions/s/resume", "", "Accept-Encoding: "+name)
+		if r.Header.Get("Content-Encoding") != name || r.etag() != plain.etag() || len(r.body) > len(plain.body)/10 {
+			t.Errorf("%s: %s of %d bytes, ETag %s, want %s", name, r.Header.Get("Content-Encoding"), len(r.body), r.etag(),
+				plain.etag())
+		}
+		s.do("GET", "/v1/sessions/s/resume", "", "Accept-Encoding: "+name, "If-None-Match: "+r.etag()).want(t, 304)
+	}
+}

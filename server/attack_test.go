@@ -1,0 +1,281 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/internal/trace"
+	"github.com/coppice-go/coppice/server"
+)
+
+// newFaulty returns a server on a backend that fails on purpose.
+func newFaulty(t *testing.T, below backend.Backend) (*site, fault.Backend) {
+	t.Helper()
+	b := fault.New(below, 1)
+	st, err := coppice.New(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := server.New(server.Options{Store: st, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(srv)
+	t.Cleanup(func() {
+		b.Clear()
+		srv.EndStreams()
+		h.Close()
+		if err := srv.Close(); err != nil {
+			t.Error(err)
+		}
+		_ = st.Close()
+		_ = b.Close()
+	})
+	return &site{t, h.URL, st, srv}, b
+}
+
+// A commit whose answer was lost is 503, with the advice to send it again; sent again it is stored once. Other requests
+// are not affected: the very next commit of another client goes through.
+func TestOutcomeUnknown(t *testing.T) {
+	for name, below := range map[string]func() backend.Backend{
+		"append":  func() backend.Backend { return memory.NewAppender() },
+		"replace": func() backend.Backend { return memory.New() },
+	} {
+		for _, kind := range []fault.Kind{fault.After, fault.Late} {
+			t.Run(fmt.Sprintf("%s %s", name, kind), func(t *testing.T) {
+				t.Parallel()
+				s, b := newFaulty(t, below())
+				s.create("s")
+				s.do("POST", commits, hello("a"), "If-Match: *").want(t, 200)
+				for _, op := range []string{"put", "append"} {
+					b.Add(fault.Rule{When: fault.On(op, ""), Kind: kind, Count: -1}, fault.Rule{When: fault.On("get", ""), Kind: fault.Before, Count: -1})
+				}
+				lost := s.do("POST", commits, hello("b"), "If-Match: *", "Idempotency-Key: k")
+				if p := lost.want(t, 503); p["code"] != "outcome-unknown" || lost.Header.Get("Retry-After") == "" {
+					t.Errorf("%s", lost.body)
+				}
+				b.Clear()
+				s.do("POST", commits, hello("c"), "If-Match: *").want(t, 200)
+				s.do("POST", commits, hello("b"), "If-Match: *", "Idempotency-Key: k").want(t, 200)
+				b.Deliver(t.Context())
+				if n := count(t, s, "b"); n != 1 {
+					t.Errorf("stored %d times", n)
+				}
+			})
+		}
+	}
+}
+
+// count returns how often a text is stored in the session s.
+func count(t testing.TB, s *site, text string) (n int) {
+	t.Helper()
+	h, err := s.st.Open(t.Context(), "s", &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = h.Close() }()
+	for e, err := range h.Entries(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(e.Raw), `"`+text+`"`) {
+			n++
+		}
+	}
+	return n
+}
+
+// Clients of two servers on one store send turns of two entries each, cancel at random, and send again with the same
+// key until they have an answer: each turn is stored once, its entries side by side, nothing of another's between.
+func TestCancelledClients(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		sites := []*site{newSite(t, url), newSite(t, url)}
+		sites[0].create("s")
+		const clients, turns = 4, 12
+		var wg sync.WaitGroup
+		for c := range clients {
+			wg.Go(func() {
+				rnd := rand.New(rand.NewPCG(7, uint64(c)))
+				for i := range turns {
+					body := fmt.Sprintf(`{"entries":[{"role":"user","content":"q%d.%d"},{"role":"assistant","content":"a%d.%d"}],`+
+						`"onConflict":"keep-both"}`, c, i, c, i)
+					for try := 0; ; try++ {
+						if try == 50 {
+							t.Errorf("client %d, turn %d: no answer", c, i)
+							return
+						}
+						ctx, cancel := context.WithCancel(t.Context())
+						asked := rnd.IntN(2) == 0 && try < 3
+						if asked {
+							go cancel() // at any time of the request, or after it
+						}
+						r, err := sites[rnd.IntN(2)].try(ctx, "POST", commits, body, "If-Match: *",
+							fmt.Sprintf("Idempotency-Key: %d.%d", c, i))
+						cancel()
+						if err == nil && r.StatusCode == http.StatusOK {
+							break
+						}
+						if err == nil && r.StatusCode != 409 && r.StatusCode != 412 && r.StatusCode != 503 {
+							t.Errorf("client %d, turn %d: %d %s", c, i, r.StatusCode, r.body)
+							return
+						}
+					}
+				}
+			})
+		}
+		wg.Wait()
+		h, err := sites[0].st.Open(t.Context(), "s", &coppice.SessionOptions{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = h.Close() }()
+		parents, seen := map[string]string{}, map[string]int{}
+		for e, err := range h.Entries(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var line struct {
+				ID       string
+				ParentID string `json:"parentId"`
+				Message  struct{ Content string }
+			}
+			if err := json.Unmarshal(e.Raw, &line); err != nil {
+				t.Fatal(err)
+			}
+			if line.Message.Content == "" {
+				continue
+			}
+			seen[line.Message.Content]++
+			parents[line.ID] = line.Message.Content
+			if q, ok := strings.CutPrefix(line.Message.Content, "a"); ok && parents[line.ParentID] != "q"+q {
+				t.Errorf("%s grows from %q", line.Message.Content, parents[line.ParentID])
+			}
+		}
+		for c := range clients {
+			for i := range turns {
+				for _, kind := range "qa" {
+					if n := seen[fmt.Sprintf("%c%d.%d", kind, c, i)]; n != 1 {
+						t.Errorf("%c%d.%d is stored %d times", kind, c, i, n)
+					}
+				}
+			}
+		}
+	})
+}
+
+// A follower whose connection is cut again and again sees every commit once, in order.
+func TestFollowerIsCut(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		s.create("s")
+		const total = 120
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for range total {
+				if r, err := s.try(t.Context(), "POST", commits, hello("x"), "If-Match: *"); err != nil || r.StatusCode != 200 {
+					t.Errorf("%v %s", err, r.body)
+					return
+				}
+			}
+		})
+		rnd, last := rand.New(rand.NewPCG(1, 2)), 0
+		for last < total {
+			last = followSome(t, s, last, min(1+rnd.IntN(9), total-last))
+		}
+		wg.Wait()
+	})
+}
+
+// followSome reads at most n events after a seq, checks that none is missing or repeated, and cuts the connection.
+func followSome(t *testing.T, s *site, last, n int) int {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", s.url+"/v1/sessions/s/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Last-Event-ID", fmt.Sprint(last))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	for sc := bufio.NewScanner(resp.Body); n > 0 && sc.Scan(); {
+		if id, ok := strings.CutPrefix(sc.Text(), "id: "); ok {
+			if id != fmt.Sprint(last+1) {
+				t.Fatalf("event %s after %d", id, last)
+			}
+			last++
+			n--
+		}
+	}
+	return last
+}
+
+// Followers of a session share one watch: a commit is read once, however many there are.
+func TestFollowersShareAWatch(t *testing.T) {
+	if io := costOfFollowers(t, 100); io.Get > 1 || io.Put != 1 {
+		t.Errorf("a commit that a hundred follow costs %+v: want one write, and at most one read by the watch", io)
+	}
+}
+
+func costOfFollowers(t *testing.T, followers int) backend.IO {
+	t.Helper()
+	b := trace.New(memory.New())
+	st, err := coppice.New(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := server.New(server.Options{Store: st})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(srv)
+	defer h.Close()
+	defer srv.EndStreams()
+	s := &site{t, h.URL, st, srv}
+	s.create("s")
+	s.do("POST", commits, hello("x"), "If-Match: *").want(t, 200)
+	var list []*bufio.Scanner
+	for range followers {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/v1/sessions/s/events?after=0", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		list = append(list, bufio.NewScanner(resp.Body))
+	}
+	each := func(id string) {
+		for _, sc := range list {
+			for sc.Scan() && sc.Text() != "id: "+id {
+				if strings.HasPrefix(sc.Text(), "id: ") {
+					t.Fatalf("%s, want id: %s", sc.Text(), id)
+				}
+			}
+		}
+	}
+	each("1")
+	s.do("POST", commits, hello("y"), "If-Match: *").want(t, 200)
+	each("2")
+	before := b.IO()
+	s.do("POST", commits, hello("z"), "If-Match: *").want(t, 200)
+	each("3")
+	return b.IO().Sub(before)
+}
