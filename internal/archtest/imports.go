@@ -25,12 +25,13 @@ var (
 	parsing  = join(reading, "interop", "interop/internal/...")
 	facade   = join(pure, storage, "", "interop/...")
 	anywhere = join(pure, "", "backend/...", "export", "manager", "provider", "searchindex", "interop/...",
-		"internal/...", "examples/...")
+		"internal/...", "examples/...", "server")
 )
 
 const (
 	uuid     = "github.com/google/uuid"
 	humane   = "github.com/dustin/go-humanize"
+	huma     = "github.com/danielgtaylor/huma/v2"
 	goldmark = "github.com/yuin/goldmark"
 	xSys     = "golang.org/x/sys"
 	xTerm    = "golang.org/x/term"
@@ -111,6 +112,11 @@ var table = []edge{
 	{dir: "internal/web", ours: facade, ext: []string{humane}},
 	{dir: "internal/api", ours: join(pure, "", "backend", "manager", "provider", "searchindex", "interop",
 		"internal/check", "internal/cli/importer", "internal/layout", "internal/rows")},
+	{
+		dir: "server", ours: join(pure, "", "backend", "export", "manager", "provider", "searchindex", "interop/...",
+			"internal/api", "internal/cli/importer", "internal/rawjson", "internal/rows", "internal/shortid"),
+		ext: []string{huma, zstd, uuid},
+	},
 	{dir: "internal/cli", ours: anywhere, ext: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", uuid}},
 	{
 		dir: "internal/cli/importer", ours: join(pure, "", "internal/journal", "internal/layout", "interop/..."),
