@@ -39,7 +39,7 @@ func (a answer) write(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if a.location != "" {
-		h.Set("Location", a.location)
+		h.Set("Location", r.PathValue("prefix")+a.location)
 	}
 	if a.etag != "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
 		matches(r.Header.Values("If-None-Match"), a.etag) {

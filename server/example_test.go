@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http/httptest"
@@ -64,4 +65,25 @@ func ExampleServer_Description() {
 	}
 	fmt.Println(strings.Contains(string(raw), `"openapi": "3.1.0"`))
 	// Output: true
+}
+
+// A line of a token file is the SHA-256 of a token, a tenant and the rights. Who starts the server gets in by a link.
+func ExampleParseTokens() {
+	const file = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b - read,write\n"
+	tokens, err := server.ParseTokens(strings.NewReader(file))
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := httptest.NewRequest("GET", "http://localhost/v1/sessions", nil)
+	r.Header.Set("Authorization", "Bearer secret")
+	may, err := tokens.Authorize(r)
+	fmt.Println(may.Write, err)
+	r.Header.Set("Authorization", "Bearer guess")
+	_, err = tokens.Authorize(r)
+	fmt.Println(errors.Is(err, server.ErrUnauthorized))
+	fmt.Println(len("http://localhost:7070/login?code=" + tokens.Link()))
+	// Output:
+	// true <nil>
+	// true
+	// 59
 }

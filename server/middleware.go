@@ -3,9 +3,12 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -41,6 +44,19 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 			s.fail(w, r, newProblem(http.StatusForbidden, "permission", "", errors.New("a page of another site may not do this")))
 			return
 		}
+		r, ok := s.place(r)
+		if !ok {
+			s.fail(w, r, fmt.Errorf("nothing is served at this path: %w", fs.ErrNotExist))
+			return
+		}
+		if r.URL.Path == "/login" && r.Method == http.MethodGet && s.o.Tokens != nil && r.PathValue("tenant") == "" {
+			s.login(w, r)
+			return
+		}
+		if !s.countsCookie(r) {
+			r = r.Clone(r.Context())
+			r.Header.Del("Cookie")
+		}
 		on, err := s.access(r)
 		if err != nil {
 			s.fail(w, r, err)
@@ -61,12 +77,6 @@ func (s *Server) access(r *http.Request) (Access, error) {
 	if err != nil {
 		return on, err
 	}
-	if on.Store == nil {
-		on.Store = s.o.Store
-	}
-	if on.Store == nil {
-		return on, errors.New("authorize returned no store")
-	}
 	write := r.Method != http.MethodGet && r.Method != http.MethodHead
 	switch {
 	case write && s.o.ReadOnly:
@@ -74,7 +84,17 @@ func (s *Server) access(r *http.Request) (Access, error) {
 	case write && !on.Write, !write && !on.Read:
 		return on, ErrForbidden
 	}
-	return on, nil
+	if on.Store == nil {
+		on.Store, err = s.storeOf(r)
+	}
+	return on, err
+}
+
+// countsCookie reports whether cookies of a request count: not those that a page sends which is allowed only because
+// all are.
+func (s *Server) countsCookie(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return origin == "" || slices.Contains(s.o.Origins, origin) || origin == "http://"+r.Host || origin == "https://"+r.Host
 }
 
 // bodyLimit returns how long the body of a request may be, in bytes.
@@ -121,6 +141,9 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool)
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", origin)
+	if slices.Contains(s.o.Origins, origin) {
+		h.Set("Access-Control-Allow-Credentials", "true")
+	}
 	h.Set("Access-Control-Expose-Headers", "ETag, Location, Retry-After")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {

@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +38,19 @@ type Options struct {
 	// ErrForbidden is 403, and fs.ErrNotExist is 404; any other is 500. nil = everything, on Store. It is called for
 	// every request under /v1 but health and the API's description, concurrently, before any of the body is read.
 	Authorize func(*http.Request) (Access, error)
+
+	// Tokens are the secrets of clients. If they are set, Authorize is theirs unless it is set too, and GET /login?code=
+	// makes a cookie out of a one-time link (Tokens.Link).
+	Tokens *Tokens
+
+	// Tenant returns the store of a tenant, which is served at /t/NAME/v1; an error that is fs.ErrNotExist is 404. It is
+	// called once for each name that a request was allowed to use, and one at a time. Names are 1 to 64 of a-z, 0-9, -
+	// and _. Authorize finds the name as r.PathValue("tenant"), "" = none, and has to refuse tenants of others. The
+	// caller closes the stores, after the server. nil = there are no tenants.
+	Tenant func(name string) (*coppice.Store, error)
+
+	// BasePath is what stands before every path, such as /coppice; what is not below it is 404. "" = nothing.
+	BasePath string
 
 	ReadOnly bool // refuses every write with 403
 
@@ -64,11 +79,12 @@ type Options struct {
 	MaxImports     int   // at a time; default 2
 	MaxSessions    int   // open for writing at a time; default 1,024
 	MaxSubscribers int   // streams of events at a time; default 4,096
+	MaxTenants     int   // with a store in use; default 1,024
 }
 
 // Access is what a request may do.
 type Access struct {
-	Store       *coppice.Store // nil = Options.Store
+	Store       *coppice.Store // nil = Options.Store, or that of the tenant whom the path names
 	Read, Write bool
 	Tenant      string // for the log; "" = none
 }
@@ -105,8 +121,14 @@ func (o Options) withDefaults() Options {
 	if o.MaxSubscribers == 0 {
 		o.MaxSubscribers = 4096
 	}
+	if o.MaxTenants == 0 {
+		o.MaxTenants = 1024
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Authorize == nil && o.Tokens != nil {
+		o.Authorize = o.Tokens.Authorize
 	}
 	if o.Authorize == nil {
 		o.Authorize = func(*http.Request) (Access, error) { return Access{Read: true, Write: true}, nil }
@@ -124,6 +146,7 @@ type Server struct {
 	writers  *writers
 	inFlight inFlight
 	streams  *streams
+	tenants  tenants
 
 	done context.Context // ends when Close begins: streams of events end
 	stop context.CancelFunc
@@ -132,13 +155,22 @@ type Server struct {
 
 // New returns a server. It does no I/O.
 func New(o Options) (*Server, error) {
-	if o.Store == nil && o.Authorize == nil {
-		return nil, errors.New("new server: neither Store nor Authorize is set")
+	if o.Store == nil && o.Authorize == nil && o.Tenant == nil {
+		return nil, errors.New("new server: neither Store nor Authorize nor Tenant is set")
+	}
+	if p := o.BasePath; p != "" && (p[0] != '/' || path.Clean(p) != p || p == "/" || strings.ContainsAny(p, "%?#")) {
+		return nil, fmt.Errorf("new server: base path %.80q: want one like /coppice", p)
+	}
+	for _, origin := range o.Origins {
+		if err := http.NewCrossOriginProtection().AddTrustedOrigin(origin); err != nil && origin != "*" {
+			return nil, fmt.Errorf("new server: origin: %w", err)
+		}
 	}
 	s := &Server{o: o.withDefaults(), mux: http.NewServeMux()}
 	s.done, s.stop = context.WithCancel(context.Background())
 	s.writers = newWriters(s.o.Idle, s.o.MaxSessions)
 	s.streams = newStreams(s)
+	s.tenants = tenants{open: o.Tenant, limit: s.o.MaxTenants, stores: map[string]*coppice.Store{}}
 	s.describe()
 	packed, err := compressed(s.mux)
 	if err != nil {

@@ -1,0 +1,205 @@
+package server
+
+import (
+	"bufio"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// Bounds of Tokens. Of links and cookies the oldest one goes when there are more.
+const (
+	maxTokens  = 10_000
+	maxLinks   = 16
+	maxCookies = 1024
+)
+
+// cookieName is the name of the cookie that a one-time link sets.
+const cookieName = "coppice"
+
+// hash is the SHA-256 of a secret. Secrets are looked up by it: the time that this takes says nothing about a secret,
+// because no one can choose the hash of a guess.
+type hash [sha256.Size]byte
+
+// grant is what a token allows.
+type grant struct {
+	tenant string // "" = what belongs to no tenant, and every tenant
+	write  bool
+}
+
+// Tokens are the secrets by which a server knows its clients. It holds hashes, and none of the secrets. Safe for
+// concurrent use.
+type Tokens struct {
+	known map[hash]grant
+
+	mu      sync.Mutex
+	links   []hash // codes that were not used yet, oldest first
+	cookies []hash // oldest first
+}
+
+// ParseTokens reads a list of tokens: a line is the SHA-256 of a token in hex, a tenant ("-" = all of them, and what
+// belongs to none), and the rights, "read" or "read,write". Empty lines and lines that begin with # say nothing. At
+// most 10,000 tokens; none at all is an error. No error repeats what is in a line, which might be a secret.
+func ParseTokens(r io.Reader) (*Tokens, error) {
+	t := &Tokens{known: map[hash]grant{}}
+	lines := bufio.NewScanner(r) // of at most 64 KiB
+	n := 0
+	for lines.Scan() {
+		n++
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		h, g, err := parseToken(fields)
+		if err != nil {
+			return nil, fmt.Errorf("read tokens: line %d: %w", n, err)
+		}
+		if _, twice := t.known[h]; twice {
+			return nil, fmt.Errorf("read tokens: line %d: the token is in an earlier line too", n)
+		}
+		if len(t.known) == maxTokens {
+			return nil, fmt.Errorf("read tokens: line %d: more than %d tokens", n, maxTokens)
+		}
+		t.known[h] = g
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read tokens: line %d: %w", n+1, err)
+	}
+	if len(t.known) == 0 {
+		return nil, errors.New("read tokens: there is none")
+	}
+	return t, nil
+}
+
+func parseToken(fields []string) (h hash, g grant, err error) {
+	if len(fields) != 3 {
+		return h, g, fmt.Errorf("%d words: want a SHA-256, a tenant or -, and read or read,write", len(fields))
+	}
+	raw, err := hex.DecodeString(fields[0])
+	if err != nil || len(raw) != len(h) {
+		return h, g, errors.New("the first word is no SHA-256 in hex")
+	}
+	if fields[1] != "-" {
+		if g.tenant = fields[1]; !validTenant(g.tenant) {
+			return h, g, errors.New("the tenant is no valid name")
+		}
+	}
+	switch fields[2] {
+	case "read":
+	case "read,write":
+		g.write = true
+	default:
+		return h, g, errors.New("the rights are neither read nor read,write")
+	}
+	return hash(raw), g, nil
+}
+
+// validTenant reports whether a name can be a tenant's: 1 to 64 of a-z, 0-9, - and _, so that no two names are one
+// folder anywhere.
+func validTenant(name string) bool {
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 64
+}
+
+// Authorize returns what the token of a request allows: that of Authorization: Bearer, else the cookie that a one-time
+// link has set. It is an Options.Authorize. Errors are ErrUnauthorized, and ErrForbidden for a token of another tenant.
+func (t *Tokens) Authorize(r *http.Request) (Access, error) {
+	g, err := t.grantOf(r)
+	if err != nil {
+		return Access{}, err
+	}
+	tenant := r.PathValue("tenant")
+	if g.tenant != "" && g.tenant != tenant {
+		return Access{}, ErrForbidden
+	}
+	return Access{Read: true, Write: g.write, Tenant: tenant}, nil
+}
+
+func (t *Tokens) grantOf(r *http.Request) (grant, error) {
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, token, _ := strings.Cut(header, " ")
+		g, ok := t.known[sha256.Sum256([]byte(strings.TrimSpace(token)))]
+		if !ok || !strings.EqualFold(scheme, "Bearer") {
+			return grant{}, ErrUnauthorized
+		}
+		return g, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range r.CookiesNamed(cookieName) {
+		if find(t.cookies, sha256.Sum256([]byte(c.Value))) >= 0 {
+			return grant{write: true}, nil
+		}
+	}
+	return grant{}, ErrUnauthorized
+}
+
+// Link returns a code that is valid once: GET /login?code=CODE sets a cookie with all rights, and leads to the base
+// path. It is for whoever started the server. The newest 16 codes are valid.
+func (t *Tokens) Link() string {
+	code := rand.Text()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.links = add(t.links, sha256.Sum256([]byte(code)), maxLinks)
+	return code
+}
+
+// redeem makes the value of a cookie out of a code; false = the code is not valid, or not any more.
+func (t *Tokens) redeem(code string) (value string, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := find(t.links, sha256.Sum256([]byte(code)))
+	if i < 0 {
+		return "", false
+	}
+	t.links = append(t.links[:i:i], t.links[i+1:]...)
+	value = rand.Text()
+	t.cookies = add(t.cookies, sha256.Sum256([]byte(value)), maxCookies)
+	return value, true
+}
+
+func find(list []hash, h hash) int {
+	for i := range list {
+		if list[i] == h {
+			return i
+		}
+	}
+	return -1
+}
+
+// add appends to a list that is bounded.
+func add(list []hash, h hash, limit int) []hash {
+	if len(list) >= limit {
+		list = append([]hash(nil), list[len(list)-limit+1:]...)
+	}
+	return append(list, h)
+}
+
+// login answers GET /login: it makes a cookie out of a code.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	value, ok := s.o.Tokens.redeem(r.URL.Query().Get("code"))
+	if !ok {
+		s.fail(w, r, newProblem(http.StatusUnauthorized, "unauthorized", "the server prints a new link when it starts",
+			errors.New("the link is not valid, or was used")))
+		return
+	}
+	// A header of the client's makes its cookie stricter at most.
+	secure := r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: value, Path: s.o.BasePath + "/", HttpOnly: true, Secure: secure,
+		SameSite: http.SameSiteStrictMode,
+	})
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Location", s.o.BasePath+"/")
+	w.WriteHeader(http.StatusSeeOther)
+}

@@ -1,0 +1,265 @@
+package server_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/server"
+)
+
+// line is a line of a token file.
+func line(token, tenant, rights string) string {
+	return fmt.Sprintf("%x %s %s\n", sha256.Sum256([]byte(token)), tenant, rights)
+}
+
+func parse(t testing.TB, text string) *server.Tokens {
+	t.Helper()
+	tokens, err := server.ParseTokens(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokens
+}
+
+func TestTokenFile(t *testing.T) {
+	parse(t, "# who may\n\n"+line("a", "-", "read")+"  "+line("b", "acme", "read,write"))
+	var many strings.Builder
+	for i := range 10_001 {
+		many.WriteString(line(fmt.Sprint(i), "-", "read"))
+	}
+	for name, text := range map[string]string{
+		"none":            "# nothing\n",
+		"a token":         "secret-token - read\n",
+		"short hash":      "abcd - read\n",
+		"two words":       line("a", "", "read"),
+		"unknown right":   line("a", "-", "write"),
+		"tenant's name":   line("a", "../x", "read"),
+		"capital letters": line("a", "Acme", "read"),
+		"twice":           line("a", "-", "read") + line("a", "acme", "read,write"),
+		"too many":        many.String(),
+		"endless line":    strings.Repeat("x", 1<<20),
+	} {
+		if _, err := server.ParseTokens(strings.NewReader(text)); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// withTokens lets in who has one of the tokens reader, writer and acme's.
+func withTokens(tokens *server.Tokens) func(*server.Options) {
+	return func(o *server.Options) { o.Tokens = tokens }
+}
+
+func someTokens(t testing.TB) *server.Tokens {
+	return parse(t, line("reader", "-", "read")+line("writer", "-", "read,write")+line("acme's", "acme", "read,write"))
+}
+
+func TestTokensOverHTTP(t *testing.T) {
+	s := newSite(t, "mem:", withTokens(someTokens(t)))
+	const get = "/v1/sessions"
+	for _, c := range []struct {
+		name, header string
+		status       int
+	}{
+		{"no token", "Accept: */*", 401},
+		{"wrong token", "Authorization: Bearer wrong", 401},
+		{"hash instead of token", "Authorization: Bearer " + strings.Fields(line("reader", "-", "read"))[0], 401},
+		{"another scheme", "Authorization: Basic reader", 401},
+		{"nothing", "Authorization: Bearer ", 401},
+		{"reader", "Authorization: Bearer reader", 200},
+		{"writer", "Authorization: bearer writer", 200},
+		{"a tenant's token outside", "Authorization: Bearer acme's", 403},
+	} {
+		r := s.do("GET", get, "", c.header)
+		if doc := r.want(t, c.status); c.status == 401 && (doc["code"] != "unauthorized" || r.Header.Get("WWW-Authenticate") == "") {
+			t.Errorf("%s: %s", c.name, r.body)
+		}
+	}
+	put := func(token string) reply {
+		return s.do("PUT", get+"/s", `{}`, "If-None-Match: *", "Authorization: Bearer "+token)
+	}
+	put("reader").want(t, 403)
+	put("writer").want(t, 201)
+	s.do("GET", "/v1/health", "").want(t, 200)
+}
+
+// noFollow sends a request and does not follow where the answer leads.
+func (s *site) noFollow(path string, headers ...string) reply {
+	s.t.Helper()
+	req := httptest.NewRequest("GET", s.url+path, nil)
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	s.srv.ServeHTTP(w, req)
+	resp := w.Result()
+	resp.Request = req
+	return reply{resp, w.Body.Bytes()}
+}
+
+func TestOneTimeLink(t *testing.T) {
+	tokens := someTokens(t)
+	s := newSite(t, "mem:", withTokens(tokens))
+	link := "/login?code=" + tokens.Link()
+	s.noFollow("/login?code=wrong").want(t, 401)
+	s.noFollow("/login").want(t, 401)
+	r := s.noFollow(link)
+	r.want(t, 303)
+	if got := r.Header.Get("Location"); got != "/" {
+		t.Errorf("leads to %q", got)
+	}
+	set := r.Header.Get("Set-Cookie")
+	for _, flag := range []string{"; HttpOnly", "; SameSite=Strict", "; Path=/"} {
+		if !strings.Contains(set, flag) {
+			t.Errorf("%q is not in %q", flag, set)
+		}
+	}
+	if strings.Contains(set, "Secure") {
+		t.Errorf("%q would not be sent back without TLS", set)
+	}
+	if again := s.noFollow(link); again.StatusCode != 401 || again.Header.Get("Set-Cookie") != "" {
+		t.Errorf("the link works twice: %d", again.StatusCode)
+	}
+	cookie, _, _ := strings.Cut(set, ";")
+	s.do("GET", "/v1/sessions", "", "Cookie: "+cookie).want(t, 200)
+	s.do("PUT", "/v1/sessions/s", `{}`, "If-None-Match: *", "Cookie: "+cookie).want(t, 201)
+	s.do("GET", "/v1/sessions", "", "Cookie: "+cookie+"x").want(t, 401)
+	s.do("GET", "/v1/sessions", "", "Cookie: "+cookie, "Authorization: Bearer wrong").want(t, 401)
+	if r := s.noFollow("/login?code="+tokens.Link(), "X-Forwarded-Proto: https"); !strings.Contains(
+		r.Header.Get("Set-Cookie"), "; Secure") {
+		t.Error("a cookie behind TLS is not Secure")
+	}
+}
+
+// Codes and cookies are bounded, and the oldest ones go.
+func TestLinksAreBounded(t *testing.T) {
+	tokens := someTokens(t)
+	s := newSite(t, "mem:", withTokens(tokens))
+	first := tokens.Link()
+	for range 16 {
+		tokens.Link()
+	}
+	s.noFollow("/login?code="+first).want(t, 401)
+	var cookies []string
+	for range 1025 {
+		r := s.noFollow("/login?code=" + tokens.Link())
+		r.want(t, 303)
+		cookie, _, _ := strings.Cut(r.Header.Get("Set-Cookie"), ";")
+		cookies = append(cookies, cookie)
+	}
+	s.noFollow("/v1/sessions", "Cookie: "+cookies[0]).want(t, 401)
+	s.noFollow("/v1/sessions", "Cookie: "+cookies[1]).want(t, 200)
+}
+
+// A cookie does not count for a page that is allowed only because all are.
+func TestCookieOfAnyOrigin(t *testing.T) {
+	tokens := someTokens(t)
+	s := newSite(t, "mem:", withTokens(tokens), func(o *server.Options) { o.Origins = []string{"*", "https://known.example"} })
+	r := s.noFollow("/login?code=" + tokens.Link())
+	cookie, _, _ := strings.Cut(r.Header.Get("Set-Cookie"), ";")
+	get := func(origin string) reply {
+		return s.do("GET", "/v1/sessions", "", "Cookie: "+cookie, "Origin: "+origin)
+	}
+	get("https://any.example").want(t, 401)
+	get("null").want(t, 401)
+	get(s.url).want(t, 200)
+	get("https://known.example").want(t, 200)
+	other := s.do("GET", "/v1/sessions", "", "Authorization: Bearer reader", "Origin: https://any.example")
+	other.want(t, 200)
+	if other.Header.Get("Access-Control-Allow-Credentials") != "" {
+		t.Error("cookies are offered to every origin")
+	}
+}
+
+// byTenant is a server of tenants alone, with the store of each.
+func byTenant(t *testing.T, change ...func(*server.Options)) (*site, map[string]int) {
+	opened, stores := map[string]int{}, map[string]*coppice.Store{}
+	for _, name := range []string{"acme", "other", "third"} {
+		st, err := coppice.Open(context.Background(), "mem:", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = st.Close() })
+		stores[name] = st
+	}
+	change = append([]func(*server.Options){func(o *server.Options) {
+		o.Store, o.MaxTenants = nil, 2
+		o.Tenant = func(name string) (*coppice.Store, error) {
+			opened[name]++
+			if stores[name] == nil {
+				return nil, fmt.Errorf("no such tenant: %w", fs.ErrNotExist)
+			}
+			return stores[name], nil
+		}
+	}}, change...)
+	return newSite(t, "mem:", change...), opened
+}
+
+func TestTenants(t *testing.T) {
+	s, opened := byTenant(t, withTokens(someTokens(t)))
+	s.do("GET", "/t/nobody/v1/sessions", "", "Authorization: Bearer reader").want(t, 404)
+	delete(opened, "nobody")
+	r := s.do("PUT", "/t/acme/v1/sessions/s", `{}`, "If-None-Match: *", "Authorization: Bearer acme's")
+	r.want(t, 201)
+	if got := r.Header.Get("Location"); got != "/t/acme/v1/sessions/s" {
+		t.Errorf("Location %q", got)
+	}
+	s.do("GET", "/t/acme/v1/sessions/s", "", "Authorization: Bearer acme's").want(t, 200)
+	s.do("GET", "/t/acme/v1/sessions/s", "", "Authorization: Bearer reader").want(t, 200)
+	s.do("GET", "/t/other/v1/sessions/s", "", "Authorization: Bearer reader").want(t, 404)
+	for _, path := range []string{"/t/other/v1/sessions", "/t/nobody/v1/sessions", "/v1/sessions"} {
+		s.do("GET", path, "", "Authorization: Bearer acme's").want(t, 403)
+	}
+	if opened["acme"] != 1 || opened["nobody"] != 0 {
+		t.Errorf("opened %v", opened)
+	}
+	for _, path := range []string{
+		"/v1/sessions", "/t/Acme/v1/sessions", "/t/acme", "/t//v1/sessions",
+		"/t/%2e%2e/v1/sessions", "/t/acme%2f..%2fother/v1/sessions",
+	} {
+		s.do("GET", path, "", "Authorization: Bearer reader").want(t, 404)
+	}
+	s.do("GET", "/t/third/v1/sessions", "", "Authorization: Bearer reader").want(t, 503)
+	s.do("GET", "/t/other/v1/sessions", "", "Authorization: Bearer reader").want(t, 200)
+}
+
+func TestBasePath(t *testing.T) {
+	tokens := someTokens(t)
+	s := newSite(t, "mem:", withTokens(tokens), func(o *server.Options) { o.BasePath = "/coppice" })
+	r := s.do("PUT", "/coppice/v1/sessions/s", `{}`, "If-None-Match: *", "Authorization: Bearer writer")
+	r.want(t, 201)
+	if got := r.Header.Get("Location"); got != "/coppice/v1/sessions/s" {
+		t.Errorf("Location %q", got)
+	}
+	s.do("GET", "/coppice/v1/health", "").want(t, 200)
+	for _, path := range []string{"/v1/sessions", "/coppicev1/sessions", "/coppice/t/acme/v1/sessions", "/"} {
+		s.do("GET", path, "", "Authorization: Bearer writer").want(t, 404)
+	}
+	r = s.noFollow("/coppice/login?code=" + tokens.Link())
+	r.want(t, 303)
+	if set := r.Header.Get("Set-Cookie"); r.Header.Get("Location") != "/coppice/" || !strings.Contains(set, "Path=/coppice/") {
+		t.Errorf("%q, %q", r.Header.Get("Location"), set)
+	}
+	for _, base := range []string{"coppice", "/", "/a/", "/a/../b", "/a?b", "/%61"} {
+		if _, err := server.New(server.Options{Store: s.st, BasePath: base}); err == nil {
+			t.Errorf("base path %q", base)
+		}
+	}
+}
+
+// An error of Tenant that says no more than that is the server's.
+func TestTenantThatCannotBeOpened(t *testing.T) {
+	s := newSite(t, "mem:", func(o *server.Options) {
+		o.Tenant = func(string) (*coppice.Store, error) { return nil, errors.New("the store does not answer") }
+	})
+	s.do("GET", "/t/acme/v1/sessions", "").want(t, 500)
+	s.do("GET", "/v1/sessions", "").want(t, 200)
+}
