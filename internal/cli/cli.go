@@ -109,6 +109,7 @@ var commands = []struct {
 	{groupStore, "delete", (*cli).deleteCommand},
 	{groupStore, "trash", (*cli).trashCommand},
 	{groupStore, "backend", (*cli).backendCommand},
+	{groupMore, "serve", (*cli).serveCommand},
 	{groupMore, "demo", (*cli).demoCommand},
 	{groupMore, "version", (*cli).versionCommand},
 }

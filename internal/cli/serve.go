@@ -1,0 +1,328 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/examples/session"
+	"github.com/coppice-go/coppice/internal/cli/importer"
+	"github.com/coppice-go/coppice/interop/formats"
+	"github.com/coppice-go/coppice/server"
+)
+
+// shutdownLimit is how long requests under way may take after the signal.
+const shutdownLimit = 10 * time.Second
+
+type serveOptions struct {
+	addr, tokenFile, tlsCert, tlsKey, basePath, publicURL string
+	origins, follow                                       []string
+	readOnly, tenants, demo, open                         bool
+}
+
+func (c *cli) serveCommand() *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the store over HTTP",
+		Long: `Serve the store over HTTP until interrupted or terminated: sessions, commits, moves and events, for
+programs in any language. The description of the API is at /v1/openapi.json; docs/http.md is its guide.
+
+On this machine alone (the default) no token is needed. Any other address needs --token-file: a line is
+the SHA-256 of a token in hex, a tenant (- = all) and the rights, read or read,write. With tokens, a
+link is printed that is valid once and lets a browser in.
+
+--tenants serves a store of its own for each tenant, at /t/NAME/v1: the part of the store below the
+folder NAME. --follow imports what is added to the session files in a folder, as import --watch does,
+so that the sessions of programs on this machine appear while they run.`,
+		Example: `  coppice serve --demo
+  coppice serve --follow ~/.claude/projects
+  coppice serve --addr :7070 --token-file tokens --public-url https://coppice.example`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.serve(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.addr, "addr", "127.0.0.1:7070", "address to listen at; port 0 = any that is free")
+	f.StringVar(&o.tokenFile, "token-file", "", "file of the tokens that are let in")
+	f.StringArrayVar(&o.origins, "allow-origin", nil,
+		"origin whose pages may call the API, such as https://chat.example; * = all, and then no cookie counts")
+	f.StringVar(&o.tlsCert, "tls-cert", "", "file of the certificate (PEM); needs --tls-key")
+	f.StringVar(&o.tlsKey, "tls-key", "", "file of the certificate's key (PEM)")
+	f.BoolVar(&o.readOnly, "read-only", false, "refuse every write")
+	f.StringVar(&o.basePath, "base-path", "", "what stands before every path, such as /coppice")
+	f.StringVar(&o.publicURL, "public-url", "", "address by which clients reach the server, such as https://coppice.example")
+	f.BoolVar(&o.tenants, "tenants", false, "serve a store for each tenant, at /t/NAME/v1")
+	f.StringArrayVar(&o.follow, "follow", nil, "import what is added to the session files in this folder")
+	f.BoolVar(&o.demo, "demo", false, "serve a bundled session from memory, instead of a store")
+	f.BoolVar(&o.open, "open", false, "open the address in the browser")
+	return cmd
+}
+
+// valid refuses options that cannot be, or that would let in everyone.
+func (c *cli) validServe(o serveOptions) error {
+	host, _, err := net.SplitHostPort(o.addr)
+	switch {
+	case c.json:
+		return usageError("serve has no JSON document; the API has")
+	case err != nil:
+		return usageError("--addr %s: want HOST:PORT, such as 127.0.0.1:7070", o.addr)
+	case o.tokenFile == "" && !loopback(host):
+		return usageError("--addr %s can be reached from other machines, and without --token-file everyone there "+
+			"could read and change the store: set --token-file, or use a loopback address", o.addr)
+	case (o.tlsCert == "") != (o.tlsKey == ""):
+		return usageError("--tls-cert and --tls-key need each other")
+	case o.demo && (c.storeFlag != "" || len(o.follow) > 0 || o.tenants):
+		return usageError("--demo cannot be used with --store, --follow or --tenants")
+	case o.tenants && len(o.follow) > 0:
+		return usageError("--tenants cannot be used with --follow: no tenant owns the folders")
+	}
+	return nil
+}
+
+// loopback reports whether only this machine can reach an address.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// service is a running server.
+type service struct {
+	c       *cli
+	o       serveOptions
+	st      *countedStore
+	tokens  *server.Tokens // nil = none are needed
+	log     *slog.Logger
+	handler *server.Server
+	http    *http.Server
+
+	mu      sync.Mutex
+	tenants []*coppice.Store
+}
+
+func (c *cli) serve(ctx context.Context, o serveOptions) error {
+	if err := c.validServe(o); err != nil {
+		return err
+	}
+	if o.demo {
+		c.storeFlag = "mem:"
+	}
+	return c.withStore(ctx, func(st *countedStore) error {
+		s := &service{c: c, o: o, st: st, log: slog.New(slog.NewTextHandler(c.stderr, nil))}
+		if err := s.prepare(ctx); err != nil {
+			return err
+		}
+		return errors.Join(s.run(ctx), s.closeTenants())
+	})
+}
+
+// prepare makes the server.
+func (s *service) prepare(ctx context.Context) error {
+	if s.o.tokenFile != "" {
+		f, err := os.Open(s.o.tokenFile)
+		if err != nil {
+			return err
+		}
+		s.tokens, err = server.ParseTokens(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return usageError("--token-file %s: %w", s.o.tokenFile, err)
+		}
+	}
+	if s.o.demo {
+		src := importer.FromBytes("the bundled session", session.JSONL)
+		if _, err := importer.Import(ctx, s.st.Store, src, importer.Options{Now: s.c.now(), Rand: rand.Reader}); err != nil {
+			return err
+		}
+	}
+	o := server.Options{
+		Store: s.st.Store, Tokens: s.tokens, ReadOnly: s.o.readOnly, Origins: s.o.origins, BasePath: s.o.basePath,
+		Logger: s.log,
+	}
+	if s.o.tenants {
+		o.Store, o.Tenant = nil, s.tenant
+	}
+	var err error
+	if o.Hosts, err = s.hosts(); err != nil {
+		return err
+	}
+	if s.handler, err = server.New(o); err != nil {
+		return usageError("%w", err)
+	}
+	s.http = httpServer(s.handler, s.log)
+	return nil
+}
+
+// httpServer returns a server with limits for clients that are slow, or say too much. Answers have no limit as a
+// whole, because streams do not end; package server bounds each piece of them.
+func httpServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
+// hosts returns the names that the server goes by. A server at all addresses of the machine that was told no name
+// cannot know them; it has tokens, which a page with a name of its own does not have.
+func (s *service) hosts() ([]string, error) {
+	host, _, _ := net.SplitHostPort(s.o.addr)
+	if s.o.publicURL != "" {
+		u, err := url.Parse(s.o.publicURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, usageError("--public-url %s: want one like https://coppice.example", s.o.publicURL)
+		}
+		return []string{host, u.Hostname()}, nil
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return []string{"*"}, nil
+	}
+	return []string{host}, nil
+}
+
+// tenant opens the store of a tenant, which is a folder of the store.
+func (s *service) tenant(name string) (*coppice.Store, error) {
+	o := &coppice.Options{SingleWriter: s.c.singleWriter, Now: s.c.now, Reread: formats.Reread}
+	st, err := coppice.New(backend.WithPrefix(s.st.b, name), o)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tenants = append(s.tenants, st)
+	return st, nil
+}
+
+func (s *service) closeTenants() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, st := range s.tenants {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// run serves until the context is done, or until serving or following failed.
+func (s *service) run(ctx context.Context) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.o.addr)
+	if err != nil {
+		return errors.Join(err, s.handler.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	failed := make(chan error, 2)
+	running.Go(func() {
+		if err := s.listen(l); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+		}
+	})
+	if len(s.o.follow) > 0 {
+		running.Go(func() {
+			if err := s.follow(ctx); err != nil {
+				failed <- fmt.Errorf("follow: %w", err)
+			}
+		})
+	}
+	if err = s.announce(ctx, l.Addr()); err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-failed:
+		}
+	}
+	cancel()
+	err = errors.Join(err, s.end(ctx))
+	running.Wait()
+	return err
+}
+
+func (s *service) listen(l net.Listener) error {
+	if s.o.tlsCert != "" {
+		return s.http.ServeTLS(l, s.o.tlsCert, s.o.tlsKey)
+	}
+	return s.http.Serve(l)
+}
+
+// end ends the streams, waits for requests under way for a time, and finishes commits that have begun.
+func (s *service) end(ctx context.Context) error {
+	s.handler.EndStreams()
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
+	defer cancel()
+	if err := s.http.Shutdown(late); err != nil {
+		s.log.WarnContext(ctx, "requests were cut off", "error", err.Error())
+		_ = s.http.Close() // what it closes are connections
+	}
+	return s.handler.Close()
+}
+
+// follow imports what is added to session files. What it says goes to the standard error.
+func (s *service) follow(ctx context.Context) error {
+	c := *s.c
+	c.stdout = c.stderr
+	run := &importRun{
+		c: &c, o: importOptions{format: "auto", grow: true, watch: true}, st: s.st, several: true,
+		companions: importer.Companions{},
+	}
+	return run.watch(ctx, s.o.follow)
+}
+
+// announce prints the address, and the link that lets a browser in.
+func (s *service) announce(ctx context.Context, at net.Addr) error {
+	base := strings.TrimSuffix(s.o.publicURL, "/")
+	if base == "" {
+		host, port, err := net.SplitHostPort(at.String())
+		if err != nil {
+			return err
+		}
+		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+			host = "localhost"
+		}
+		scheme := "http"
+		if s.o.tlsCert != "" {
+			scheme = "https"
+		}
+		base = scheme + "://" + net.JoinHostPort(host, port) + s.o.basePath
+	}
+	if err := s.c.textf("serving %s", base); err != nil {
+		return err
+	}
+	page := base
+	if s.tokens != nil {
+		page = base + "/login?code=" + s.tokens.Link()
+		if err := s.c.textf("log in once with %s", page); err != nil {
+			return err
+		}
+	}
+	if s.o.open {
+		if err := browse(ctx, page); err != nil {
+			s.c.notef("cannot open a browser: %v", err)
+		}
+	}
+	return nil
+}
+
+// browse opens an address in the browser of the desktop.
+func browse(ctx context.Context, page string) error {
+	name, args := "xdg-open", []string{page}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", page}
+	}
+	return exec.CommandContext(ctx, name, args...).Run()
+}

@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coppice-go/coppice/internal/api"
+)
+
+// served is a running coppice serve.
+type served struct {
+	t         *testing.T
+	url, link string
+	cancel    context.CancelFunc
+	done      chan int
+}
+
+func serving(t *testing.T, store string, args ...string) *served {
+	t.Helper()
+	out, stdout := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &served{t: t, cancel: cancel, done: make(chan int, 1)}
+	env := map[string]string{"COPPICE_STORE": store, "HOME": t.TempDir(), "COPPICE_HISTORY": "off"}
+	clock := &watchClock{now: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}
+	go func() {
+		code := Run(ctx, Env{
+			Stdin: strings.NewReader(""), Stdout: stdout, Stderr: io.Discard, Now: clock.Now, After: clock.After,
+			Getenv: func(name string) string { return env[name] },
+		}, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...))
+		_ = stdout.Close()
+		s.done <- code
+	}()
+	lines := bufio.NewScanner(out)
+	if lines.Scan() {
+		s.url = strings.TrimPrefix(lines.Text(), "serving ")
+	}
+	if !strings.HasPrefix(s.url, "http://127.0.0.1:") {
+		t.Fatalf("%q, %v", lines.Text(), lines.Err())
+	}
+	if strings.Contains(strings.Join(args, " "), "--token-file") && lines.Scan() {
+		s.link = strings.TrimPrefix(lines.Text(), "log in once with ")
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	t.Cleanup(cancel)
+	return s
+}
+
+// ask sends a request and returns the status and the body.
+func (s *served) ask(method, path, body string, headers ...string) (int, string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, string(raw)
+}
+
+func (s *served) wants(status int, text, method, path, body string, headers ...string) {
+	s.t.Helper()
+	got, answer := s.ask(method, path, body, headers...)
+	if got != status || !strings.Contains(answer, text) {
+		s.t.Fatalf("%s %s: %d %s; want %d with %q", method, path, got, answer, status, text)
+	}
+}
+
+// end interrupts the server, which must end well.
+func (s *served) end() {
+	s.t.Helper()
+	s.cancel()
+	if code := <-s.done; code != api.ExitDone {
+		s.t.Errorf("exit code %d", code)
+	}
+}
+
+// What was committed over HTTP is in the store when the server has ended, also while a stream is open.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	s := serving(t, store)
+	s.wants(201, "", "PUT", "/v1/sessions/s", `{"title":"over HTTP"}`, "If-None-Match: *")
+	s.wants(200, `"commit"`, "POST", "/v1/sessions/s/commits",
+		`{"entries":[{"role":"user","content":"hello"}]}`, "If-Match: *")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/sessions/s/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Body.Close() }()
+	s.end()
+	if _, err := io.ReadAll(stream.Body); err != nil {
+		t.Errorf("the stream was cut and not ended: %v", err)
+	}
+	if out, _, code := call(t, store, "", "show", "s"); code != 0 || !strings.Contains(out, "hello") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
+func TestServeDemo(t *testing.T) {
+	t.Parallel()
+	s := serving(t, t.TempDir(), "--demo", "--read-only", "--base-path", "/coppice")
+	s.wants(200, `"sessions":[{`, "GET", "/v1/sessions", "")
+	s.wants(403, `"read-only"`, "PUT", "/v1/sessions/s", `{}`, "If-None-Match: *")
+	s.end()
+}
+
+// tokenFile writes a token file.
+func tokenFile(t *testing.T, lines ...string) string {
+	t.Helper()
+	var text strings.Builder
+	for _, l := range lines {
+		token, rest, _ := strings.Cut(l, " ")
+		fmt.Fprintf(&text, "%x %s\n", sha256.Sum256([]byte(token)), rest)
+	}
+	name := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(name, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestServeTokensAndTenants(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	s := serving(t, store, "--tenants", "--token-file", tokenFile(t, "one acme read,write", "all - read"))
+	if !strings.HasPrefix(s.link, s.url+"/login?code=") {
+		t.Errorf("link %q", s.link)
+	}
+	login := strings.TrimPrefix(s.link, s.url)
+	s.wants(303, "", "GET", login, "")
+	s.wants(401, "", "GET", login, "")
+	s.wants(201, "", "PUT", "/t/acme/v1/sessions/s", `{}`, "If-None-Match: *", "Authorization: Bearer one")
+	s.wants(403, "", "GET", "/t/other/v1/sessions", "", "Authorization: Bearer one")
+	s.wants(404, "", "GET", "/t/other/v1/sessions/s", "", "Authorization: Bearer all")
+	s.wants(401, "", "GET", "/t/acme/v1/sessions", "")
+	s.end()
+	if out, _, code := call(t, filepath.Join(store, "acme"), "", "list"); code != 0 || !strings.Contains(out, "s") {
+		t.Errorf("the folder of the tenant: exit code %d: %s", code, out)
+	}
+}
+
+// What is added to a session file appears at the server, and a stream that follows the session says so.
+func TestServeFollow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	add(t, filepath.Join(dir, "pi.jsonl"), watchedPi)
+	s := serving(t, t.TempDir(), "--follow", dir)
+	for status := 0; status != http.StatusOK && t.Context().Err() == nil; {
+		status, _ = s.ask("GET", "/v1/sessions/pi-1", "")
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/sessions/pi-1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Body.Close() }()
+	add(t, filepath.Join(dir, "pi.jsonl"), watchedMore)
+	said := false
+	for lines := bufio.NewScanner(stream.Body); !said && lines.Scan(); {
+		said = strings.Contains(lines.Text(), `"content":"more"`)
+	}
+	if !said {
+		t.Error("the stream ended without what was added")
+	}
+	s.end()
+}
+
+func TestServeRefuses(t *testing.T) {
+	t.Parallel()
+	tokens := tokenFile(t, "one - read")
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"all addresses":  {[]string{"--addr", ":7070"}, "can be reached from other machines"},
+		"other address":  {[]string{"--addr", "192.0.2.1:0"}, "--token-file"},
+		"IPv6":           {[]string{"--addr", "[::]:0"}, "--token-file"},
+		"name":           {[]string{"--addr", "localhost.example:0"}, "--token-file"},
+		"no port":        {[]string{"--addr", "127.0.0.1"}, "HOST:PORT"},
+		"half of TLS":    {[]string{"--tls-cert", "x"}, "--tls-key"},
+		"demo and store": {[]string{"--demo"}, "--demo"},
+		"tenants follow": {[]string{"--tenants", "--follow", "."}, "--tenants"},
+		"origin":         {[]string{"--addr", "127.0.0.1:0", "--allow-origin", "chat.example"}, "origin"},
+		"base path":      {[]string{"--addr", "127.0.0.1:0", "--base-path", "x"}, "base path"},
+		"public URL":     {[]string{"--addr", "127.0.0.1:0", "--public-url", "x"}, "--public-url"},
+		"no token":       {[]string{"--token-file", os.DevNull}, "there is none"},
+		"json":           {[]string{"--json", "--token-file", tokens}, "no JSON document"},
+	} {
+		out, errs, code := call(t, t.TempDir(), "", append([]string{"serve"}, c.args...)...)
+		if code != api.ExitUsage || !strings.Contains(out+errs, c.says) {
+			t.Errorf("%s: exit code %d: %s%s", name, code, out, errs)
+		}
+	}
+}
+
+// A client that sends half a header is left.
+func TestServeSlowHeader(t *testing.T) {
+	t.Parallel()
+	h := httpServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+	if h.ReadHeaderTimeout <= 0 || h.IdleTimeout <= 0 || h.MaxHeaderBytes <= 0 {
+		t.Fatalf("%v, %v, %d", h.ReadHeaderTimeout, h.IdleTimeout, h.MaxHeaderBytes)
+	}
+	h.ReadHeaderTimeout = 10 * time.Millisecond
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- h.Serve(l) }()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nHost: local")); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.ReadAll(conn) // returns when the server has closed the connection
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	<-done
+}
