@@ -41,7 +41,8 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 			return
 		}
 		if err := protect.Check(r); err != nil && !s.allowsOrigin(r.Header.Get("Origin")) {
-			s.fail(w, r, newProblem(http.StatusForbidden, "permission", "", errors.New("a page of another site may not do this")))
+			s.fail(w, r, newProblem(http.StatusForbidden, "permission", "",
+				errors.New("a page of another site may not do this")))
 			return
 		}
 		r, ok := s.place(r)
@@ -94,7 +95,8 @@ func (s *Server) access(r *http.Request) (Access, error) {
 // all are.
 func (s *Server) countsCookie(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
-	return origin == "" || slices.Contains(s.o.Origins, origin) || origin == "http://"+r.Host || origin == "https://"+r.Host
+	return origin == "" || slices.Contains(s.o.Origins, origin) ||
+		origin == "http://"+r.Host || origin == "https://"+r.Host
 }
 
 // bodyLimit returns how long the body of a request may be, in bytes.

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -13,6 +15,9 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/server"
 )
+
+// textLog writes to w what a server logs.
+func textLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 // line is a line of a token file.
 func line(token, tenant, rights string) string {
@@ -78,7 +83,8 @@ func TestTokensOverHTTP(t *testing.T) {
 		{"a tenant's token outside", "Authorization: Bearer acme's", 403},
 	} {
 		r := s.do("GET", get, "", c.header)
-		if doc := r.want(t, c.status); c.status == 401 && (doc["code"] != "unauthorized" || r.Header.Get("WWW-Authenticate") == "") {
+		doc := r.want(t, c.status)
+		if c.status == 401 && (doc["code"] != "unauthorized" || r.Header.Get("WWW-Authenticate") == "") {
 			t.Errorf("%s: %s", c.name, r.body)
 		}
 	}
@@ -90,10 +96,10 @@ func TestTokensOverHTTP(t *testing.T) {
 	s.do("GET", "/v1/health", "").want(t, 200)
 }
 
-// noFollow sends a request and does not follow where the answer leads.
-func (s *site) noFollow(path string, headers ...string) reply {
+// direct sends a request to the handler, without a connection.
+func (s *site) direct(method, path string, headers ...string) reply {
 	s.t.Helper()
-	req := httptest.NewRequest("GET", s.url+path, nil)
+	req := httptest.NewRequest(method, s.url+path, strings.NewReader("{}"))
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(name, value)
@@ -109,9 +115,9 @@ func TestOneTimeLink(t *testing.T) {
 	tokens := someTokens(t)
 	s := newSite(t, "mem:", withTokens(tokens))
 	link := "/login?code=" + tokens.Link()
-	s.noFollow("/login?code=wrong").want(t, 401)
-	s.noFollow("/login").want(t, 401)
-	r := s.noFollow(link)
+	s.direct("GET", "/login?code=wrong").want(t, 401)
+	s.direct("GET", "/login").want(t, 401)
+	r := s.direct("GET", link)
 	r.want(t, 303)
 	if got := r.Header.Get("Location"); got != "/" {
 		t.Errorf("leads to %q", got)
@@ -125,7 +131,7 @@ func TestOneTimeLink(t *testing.T) {
 	if strings.Contains(set, "Secure") {
 		t.Errorf("%q would not be sent back without TLS", set)
 	}
-	if again := s.noFollow(link); again.StatusCode != 401 || again.Header.Get("Set-Cookie") != "" {
+	if again := s.direct("GET", link); again.StatusCode != 401 || again.Header.Get("Set-Cookie") != "" {
 		t.Errorf("the link works twice: %d", again.StatusCode)
 	}
 	cookie, _, _ := strings.Cut(set, ";")
@@ -133,7 +139,7 @@ func TestOneTimeLink(t *testing.T) {
 	s.do("PUT", "/v1/sessions/s", `{}`, "If-None-Match: *", "Cookie: "+cookie).want(t, 201)
 	s.do("GET", "/v1/sessions", "", "Cookie: "+cookie+"x").want(t, 401)
 	s.do("GET", "/v1/sessions", "", "Cookie: "+cookie, "Authorization: Bearer wrong").want(t, 401)
-	if r := s.noFollow("/login?code="+tokens.Link(), "X-Forwarded-Proto: https"); !strings.Contains(
+	if r := s.direct("GET", "/login?code="+tokens.Link(), "X-Forwarded-Proto: https"); !strings.Contains(
 		r.Header.Get("Set-Cookie"), "; Secure") {
 		t.Error("a cookie behind TLS is not Secure")
 	}
@@ -147,23 +153,25 @@ func TestLinksAreBounded(t *testing.T) {
 	for range 16 {
 		tokens.Link()
 	}
-	s.noFollow("/login?code="+first).want(t, 401)
+	s.direct("GET", "/login?code="+first).want(t, 401)
 	var cookies []string
 	for range 1025 {
-		r := s.noFollow("/login?code=" + tokens.Link())
+		r := s.direct("GET", "/login?code=" + tokens.Link())
 		r.want(t, 303)
 		cookie, _, _ := strings.Cut(r.Header.Get("Set-Cookie"), ";")
 		cookies = append(cookies, cookie)
 	}
-	s.noFollow("/v1/sessions", "Cookie: "+cookies[0]).want(t, 401)
-	s.noFollow("/v1/sessions", "Cookie: "+cookies[1]).want(t, 200)
+	s.direct("GET", "/v1/sessions", "Cookie: "+cookies[0]).want(t, 401)
+	s.direct("GET", "/v1/sessions", "Cookie: "+cookies[1]).want(t, 200)
 }
 
 // A cookie does not count for a page that is allowed only because all are.
 func TestCookieOfAnyOrigin(t *testing.T) {
 	tokens := someTokens(t)
-	s := newSite(t, "mem:", withTokens(tokens), func(o *server.Options) { o.Origins = []string{"*", "https://known.example"} })
-	r := s.noFollow("/login?code=" + tokens.Link())
+	s := newSite(t, "mem:", withTokens(tokens), func(o *server.Options) {
+		o.Origins = []string{"*", "https://known.example"}
+	})
+	r := s.direct("GET", "/login?code=" + tokens.Link())
 	cookie, _, _ := strings.Cut(r.Header.Get("Set-Cookie"), ";")
 	get := func(origin string) reply {
 		return s.do("GET", "/v1/sessions", "", "Cookie: "+cookie, "Origin: "+origin)
@@ -243,9 +251,10 @@ func TestBasePath(t *testing.T) {
 	for _, path := range []string{"/v1/sessions", "/coppicev1/sessions", "/coppice/t/acme/v1/sessions", "/"} {
 		s.do("GET", path, "", "Authorization: Bearer writer").want(t, 404)
 	}
-	r = s.noFollow("/coppice/login?code=" + tokens.Link())
+	r = s.direct("GET", "/coppice/login?code=" + tokens.Link())
 	r.want(t, 303)
-	if set := r.Header.Get("Set-Cookie"); r.Header.Get("Location") != "/coppice/" || !strings.Contains(set, "Path=/coppice/") {
+	set := r.Header.Get("Set-Cookie")
+	if r.Header.Get("Location") != "/coppice/" || !strings.Contains(set, "Path=/coppice/") {
 		t.Errorf("%q, %q", r.Header.Get("Location"), set)
 	}
 	for _, base := range []string{"coppice", "/", "/a/", "/a/../b", "/a?b", "/%61"} {
