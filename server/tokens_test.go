@@ -156,7 +156,7 @@ func TestLinksAreBounded(t *testing.T) {
 	s.direct("GET", "/login?code="+first).want(t, 401)
 	var cookies []string
 	for range 1025 {
-		r := s.direct("GET", "/login?code=" + tokens.Link())
+		r := s.direct("GET", "/login?code="+tokens.Link())
 		r.want(t, 303)
 		cookie, _, _ := strings.Cut(r.Header.Get("Set-Cookie"), ";")
 		cookies = append(cookies, cookie)
@@ -171,7 +171,7 @@ func TestCookieOfAnyOrigin(t *testing.T) {
 	s := newSite(t, "mem:", withTokens(tokens), func(o *server.Options) {
 		o.Origins = []string{"*", "https://known.example"}
 	})
-	r := s.direct("GET", "/login?code=" + tokens.Link())
+	r := s.direct("GET", "/login?code="+tokens.Link())
 	cookie, _, _ := strings.Cut(r.Header.Get("Set-Cookie"), ";")
 	get := func(origin string) reply {
 		return s.do("GET", "/v1/sessions", "", "Cookie: "+cookie, "Origin: "+origin)
@@ -251,7 +251,7 @@ func TestBasePath(t *testing.T) {
 	for _, path := range []string{"/v1/sessions", "/coppicev1/sessions", "/coppice/t/acme/v1/sessions", "/"} {
 		s.do("GET", path, "", "Authorization: Bearer writer").want(t, 404)
 	}
-	r = s.direct("GET", "/coppice/login?code=" + tokens.Link())
+	r = s.direct("GET", "/coppice/login?code="+tokens.Link())
 	r.want(t, 303)
 	set := r.Header.Get("Set-Cookie")
 	if r.Header.Get("Location") != "/coppice/" || !strings.Contains(set, "Path=/coppice/") {
