@@ -195,6 +195,8 @@ func (s *Server) describe() {
 	s.describeCommits()
 	s.describeMoves()
 	s.describeEvents()
+	s.describeEntries()
+	s.describeHistory()
 }
 
 const apiText = `Sessions of AI agents: conversations as trees, with the agent's state at every commit.

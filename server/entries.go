@@ -1,0 +1,220 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// entriesQuery is the parameters of a page of entries.
+type entriesQuery struct {
+	request
+	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
+	Path   string `query:"path" doc:"head (the default), all = every entry as appended, or the entry at the path's end"`
+	Order  string `query:"order" enum:"asc,desc" default:"asc" doc:"asc: root first, or as appended"`
+	After  string `query:"after" doc:"next of another page"`
+	Before string `query:"before" doc:"prev of another page"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	IDs    string `query:"ids" doc:"only these entries, in this order, separated by commas"`
+}
+
+type entryList struct {
+	Entries []any  `json:"entries" doc:"the lines of the entries"`
+	Next    string `json:"next,omitempty" doc:"after of the page that follows; absent at the end"`
+	Prev    string `json:"prev,omitempty" doc:"before of the page before"`
+}
+
+// entryPath names an entry of a session.
+type entryPath struct {
+	request
+	ID    string `path:"id" maxLength:"128" doc:"the session's id"`
+	Entry string `path:"entry" doc:"the entry's id, or a unique prefix of it"`
+}
+
+// versions are the entries that grow from the same parent.
+type versions struct {
+	Versions []api.Node `json:"versions" doc:"oldest first"`
+	At       int        `json:"at" doc:"the place of the entry that was asked for, from 0"`
+}
+
+func (s *Server) describeEntries() {
+	handle[entriesQuery, entryList](s, operation{
+		method: "GET", path: "/v1/sessions/{id}/entries", id: "listEntries", needs: rightRead, statuses: []int{304},
+		summary: "Entries of a path or of all branches, in either direction", types: []string{"application/x-ndjson"},
+	}, s.entries)
+	handle[entryPath, map[string]any](s, operation{
+		method: "GET", path: "/v1/sessions/{id}/entries/{entry}", id: "getEntry", needs: rightRead, statuses: []int{304},
+		summary: "One entry, as amendments have it",
+	}, s.entry)
+	handle[entryPath, versions](s, operation{
+		method: "GET", path: "/v1/sessions/{id}/versions/{entry}", id: "versions", needs: rightRead, statuses: []int{304},
+		summary: "The versions of an entry: what grows from the same parent",
+	}, s.versions)
+}
+
+// cursor returns an opaque, URL-safe name of a place.
+func cursor(place string) string { return base64.RawURLEncoding.EncodeToString([]byte(place)) }
+
+// place is the place that a cursor names; "" = none was given.
+func place(name, text string) (string, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return "", badInput(name, fmt.Errorf("%.40q is no cursor of this API", text))
+	}
+	return string(raw), nil
+}
+
+// page returns what the parameters ask of Session.Page; back = the page is read backwards, and turned round.
+func (q *entriesQuery) page() (p coppice.Page, back bool, err error) {
+	after, err := place("after", q.After)
+	if err != nil {
+		return p, false, err
+	}
+	before, err := place("before", q.Before)
+	if err != nil {
+		return p, false, err
+	}
+	if after != "" && before != "" {
+		return p, false, badInput("before", errors.New("use only one of after and before"))
+	}
+	p = coppice.Page{All: q.Path == "all", Limit: q.Limit + 1, Reverse: q.Order == "desc"}
+	if q.Path != "all" && q.Path != "head" {
+		p.To = q.Path
+	}
+	switch {
+	case before != "":
+		p.After, p.Reverse, back = before, !p.Reverse, true
+	case after != "":
+		p.After = after
+	}
+	return p, back, nil
+}
+
+func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
+	p, back, err := q.page()
+	if err != nil {
+		return answer{}, err
+	}
+	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		l := &list{name: "entries", ndjson: wantsNDJSON(q.r)}
+		etag := h.Head().Commit
+		if q.IDs != "" {
+			ids := strings.Split(q.IDs, ",")
+			if len(ids) > maxPage {
+				return answer{}, badInput("ids", fmt.Errorf("%d ids, the limit is %d", len(ids), maxPage))
+			}
+			l.items = rawLines(h.Entries(ctx, ids...))
+			return answer{list: l, etag: etag}, nil
+		}
+		if p.Reverse && p.To != "" && p.After != "" && !p.All && back {
+			p.To = "" // what comes before a place on a path does not depend on where the path ends
+		}
+		if back {
+			return s.pageBack(ctx, h, p, q.Limit, l)
+		}
+		first, last, n, more := "", "", 0, false
+		l.items = func(yield func(any, error) bool) {
+			for e, err := range h.Page(ctx, p) {
+				if err == nil && n == q.Limit {
+					more = true
+					return
+				}
+				if n++; n == 1 {
+					first = e.ID
+				}
+				last = e.ID
+				if !yield(e.Raw, err) {
+					return
+				}
+			}
+		}
+		l.more = func() (next, prev string) {
+			if more {
+				next = cursor(last)
+			}
+			if first != "" && q.After != "" {
+				prev = cursor(first)
+			}
+			return next, prev
+		}
+		return answer{list: l, etag: etag}, nil
+	})
+}
+
+// pageBack answers with the page before a place: it is read backwards, so at most Limit+1 entries are in memory.
+func (s *Server) pageBack(
+	ctx context.Context, h *coppice.Session, p coppice.Page, limit int, l *list,
+) (answer, error) {
+	var found []transcript.Entry
+	for e, err := range h.Page(ctx, p) {
+		if err != nil {
+			return answer{}, err
+		}
+		found = append(found, e)
+	}
+	more := len(found) > limit
+	found = found[:min(len(found), limit)]
+	slices.Reverse(found)
+	l.items = func(yield func(any, error) bool) {
+		for _, e := range found {
+			if !yield(e.Raw, nil) {
+				return
+			}
+		}
+	}
+	l.more = func() (next, prev string) {
+		if len(found) > 0 {
+			next = cursor(found[len(found)-1].ID)
+			if more {
+				prev = cursor(found[0].ID)
+			}
+		}
+		return next, prev
+	}
+	return answer{list: l, etag: h.Head().Commit}, nil
+}
+
+// rawLines yields the lines of entries.
+func rawLines(entries iter.Seq2[transcript.Entry, error]) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		for e, err := range entries {
+			if !yield(e.Raw, err) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Server) entry(ctx context.Context, q *entryPath) (answer, error) {
+	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		e, err := h.Entry(ctx, q.Entry)
+		return answer{etag: h.Head().Commit, doc: e.Raw}, err
+	})
+}
+
+func (s *Server) versions(ctx context.Context, q *entryPath) (answer, error) {
+	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		t, err := h.Tree(ctx)
+		if err != nil {
+			return answer{}, err
+		}
+		ord, err := t.Ordinal(q.Entry)
+		if err != nil {
+			return answer{}, err
+		}
+		nodes, at := t.Siblings(t.ID(ord))
+		doc := versions{Versions: []api.Node{}, At: at}
+		for _, n := range nodes {
+			doc.Versions = append(doc.Versions, api.NodeOf(n))
+		}
+		return answer{etag: h.Head().Commit, doc: doc}, nil
+	})
+}

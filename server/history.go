@@ -1,0 +1,271 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/manager"
+	"github.com/coppice-go/coppice/provider"
+)
+
+// commitsQuery is the parameters of a page of commits.
+type commitsQuery struct {
+	request
+	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
+	After  string `query:"after" doc:"next of another page"`
+	Before string `query:"before" doc:"prev of another page"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+}
+
+type commitList struct {
+	Commits []api.Commit `json:"commits" doc:"newest first"`
+	Next    string       `json:"next,omitempty" doc:"after of the older ones; absent at the end"`
+	Prev    string       `json:"prev,omitempty" doc:"before of the newer ones"`
+}
+
+// commitPath names a commit of a session.
+type commitPath struct {
+	request
+	ID  string `path:"id" maxLength:"128" doc:"the session's id"`
+	Seq string `path:"seq" doc:"the number of the commit"`
+}
+
+// contextQuery is the parameters of a read of the context.
+type contextQuery struct {
+	request
+	ID       string `path:"id" maxLength:"128" doc:"the session's id"`
+	At       string `query:"at" doc:"a target; default head"`
+	Provider string `query:"provider" enum:"anthropic,openai-chat,openai-responses,gemini" doc:"the request to this API"`
+}
+
+type branchList struct {
+	Branches []api.Branch `json:"branches"`
+}
+
+type snapshotList struct {
+	Snapshots []api.Snapshot `json:"snapshots" doc:"newest first"`
+}
+
+type labelList struct {
+	Labels []api.Label `json:"labels" doc:"in the order in which they were set"`
+}
+
+func (s *Server) describeHistory() {
+	handle[commitsQuery, commitList](s, operation{
+		method: "GET", path: "/v1/sessions/{id}/commits", id: "listCommits", needs: rightRead, statuses: []int{304},
+		summary: "Commits, newest first", types: []string{"application/x-ndjson"},
+	}, s.commits)
+	handle[commitPath, api.Commit](s, operation{
+		method: "GET", path: "/v1/sessions/{id}/commits/{seq}", id: "getCommit", needs: rightRead, statuses: []int{304},
+		summary: "One commit, which never changes",
+	}, s.oneCommit)
+	handle[contextQuery, api.Context](s, operation{
+		method: "GET", path: "/v1/sessions/{id}/context", id: "context", needs: rightRead, statuses: []int{304},
+		summary: "What the model saw, now or at any time, complete",
+	}, s.context)
+	handle[sessionPath, branchList](s, operation{
+		method: "GET", path: "/v1/sessions/{id}/branches", id: "branches", needs: rightRead, statuses: []int{304},
+		summary: "Branches and their heads",
+	}, s.branches)
+	handle[sessionPath, snapshotList](s, operation{
+		method: "GET", path: "/v1/sessions/{id}/snapshots", id: "snapshots", needs: rightRead, summary: "Snapshots",
+	}, s.snapshots)
+	handle[sessionPath, labelList](s, operation{
+		method: "GET", path: "/v1/sessions/{id}/labels", id: "labels", needs: rightRead, statuses: []int{304},
+		summary: "Labels of entries",
+	}, s.labels)
+	handle[sessionPath, api.Usage](s, operation{
+		method: "GET", path: "/v1/sessions/{id}/usage", id: "usage", needs: rightRead, statuses: []int{304},
+		summary: "Tokens and cost of all branches. Reads every entry",
+	}, s.usage)
+}
+
+// seqOf returns the seq that a parameter names.
+func seqOf(name, text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, badInput(name, fmt.Errorf("%.40q is no seq", text))
+	}
+	return n, nil
+}
+
+// targetSeq returns the target of a seq, 0 included.
+func targetSeq(seq uint64) (t coppice.Target, err error) {
+	err = t.UnmarshalText([]byte("seq:" + strconv.FormatUint(seq, 10)))
+	return t, err
+}
+
+// window returns the seqs of a page of commits, from the newest down to the oldest; none = the page is empty.
+func (q *commitsQuery) window(head uint64) (newest, oldest uint64, none bool, err error) {
+	newest = head
+	limit := uint64(q.Limit)
+	switch {
+	case q.Before != "": // the newer ones, next to the place
+		text, err := place("before", q.Before)
+		if err != nil {
+			return 0, 0, false, err
+		}
+		at, err := seqOf("before", text)
+		if err != nil {
+			return 0, 0, false, err
+		}
+		if at >= head {
+			return 0, 0, true, nil
+		}
+		return min(head, at+limit), at + 1, false, nil
+	case q.After != "":
+		text, err := place("after", q.After)
+		if err != nil {
+			return 0, 0, false, err
+		}
+		at, err := seqOf("after", text)
+		if err != nil {
+			return 0, 0, false, err
+		}
+		if at == 0 {
+			return 0, 0, true, nil
+		}
+		newest = min(head, at-1)
+	}
+	if newest+1 > limit {
+		oldest = newest + 1 - limit
+	}
+	return newest, oldest, false, nil
+}
+
+func (s *Server) commits(ctx context.Context, q *commitsQuery) (answer, error) {
+	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		head := h.Head()
+		newest, oldest, none, err := q.window(head.Seq)
+		if err != nil {
+			return answer{}, err
+		}
+		from, err := targetSeq(newest)
+		if err != nil {
+			return answer{}, err
+		}
+		items := func(yield func(any, error) bool) {
+			if none {
+				return
+			}
+			for c, err := range h.Log(ctx, from) {
+				if err == nil && c.Seq < oldest || !yield(api.CommitOf(c), err) {
+					return
+				}
+			}
+		}
+		return answer{etag: head.Commit, list: &list{
+			name: "commits", items: items, ndjson: wantsNDJSON(q.r), more: func() (next, prev string) {
+				if !none && oldest > 0 {
+					next = cursor(strconv.FormatUint(oldest, 10))
+				}
+				if !none && newest < head.Seq {
+					prev = cursor(strconv.FormatUint(newest, 10))
+				}
+				return next, prev
+			},
+		}}, nil
+	})
+}
+
+func (s *Server) oneCommit(ctx context.Context, q *commitPath) (answer, error) {
+	seq, err := seqOf("seq", q.Seq)
+	if err != nil {
+		return answer{}, err
+	}
+	at, err := targetSeq(seq)
+	if err != nil {
+		return answer{}, err
+	}
+	return s.view(ctx, &q.request, at, func(v *coppice.View) (any, error) {
+		return api.CommitOf(v.Commit()), nil
+	}, true)
+}
+
+// view answers with something of a session at a target.
+func (s *Server) view(
+	ctx context.Context, q *request, at coppice.Target, f func(*coppice.View) (any, error), lasting bool,
+) (answer, error) {
+	return read(ctx, q, func(h *coppice.Session) (answer, error) {
+		v, err := h.At(ctx, at)
+		if err != nil {
+			return answer{}, err
+		}
+		doc, err := f(v)
+		return answer{etag: v.Commit().Commit, doc: doc, lasting: lasting}, err
+	})
+}
+
+func (s *Server) context(ctx context.Context, q *contextQuery) (answer, error) {
+	at, err := target("at", q.At)
+	if err != nil {
+		return answer{}, err
+	}
+	if q.Provider != "" && !slices.Contains(provider.APIs(), provider.API(q.Provider)) {
+		return answer{}, badInput("provider", fmt.Errorf("%.40q is not known", q.Provider))
+	}
+	return s.view(ctx, &q.request, at, func(v *coppice.View) (any, error) {
+		con, err := v.Context(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out := api.ContextOf(con)
+		if q.Provider != "" {
+			r, err := provider.Convert(ctx, con, provider.API(q.Provider), &provider.Options{})
+			if err != nil {
+				return nil, err
+			}
+			out.SetRequest(r)
+		}
+		return out, nil
+	}, false)
+}
+
+func (s *Server) branches(ctx context.Context, q *sessionPath) (answer, error) {
+	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		t, err := h.Tree(ctx)
+		if err != nil {
+			return answer{}, err
+		}
+		doc := branchList{Branches: api.TreeHeadOf(t, func(uint64) bool { return true }).Branches}
+		return answer{etag: h.Head().Commit, doc: doc}, nil
+	})
+}
+
+func (s *Server) snapshots(ctx context.Context, q *sessionPath) (answer, error) {
+	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		doc := snapshotList{Snapshots: []api.Snapshot{}}
+		for i, err := range h.Snapshots(ctx) {
+			if err != nil {
+				return answer{}, err
+			}
+			doc.Snapshots = append(doc.Snapshots, api.SnapshotOf(i))
+		}
+		return answer{doc: doc}, nil
+	})
+}
+
+func (s *Server) labels(ctx context.Context, q *sessionPath) (answer, error) {
+	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		all, err := manager.Labels(ctx, h)
+		if err != nil {
+			return answer{}, err
+		}
+		list := api.LabelsOf(all)
+		if list == nil {
+			list = []api.Label{}
+		}
+		return answer{etag: h.Head().Commit, doc: labelList{Labels: list}}, nil
+	})
+}
+
+func (s *Server) usage(ctx context.Context, q *sessionPath) (answer, error) {
+	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		doc, err := api.UsageOfSession(ctx, h)
+		return answer{etag: h.Head().Commit, doc: doc}, err
+	})
+}
