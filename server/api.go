@@ -197,6 +197,8 @@ func (s *Server) describe() {
 	s.describeEvents()
 	s.describeEntries()
 	s.describeHistory()
+	s.describeRows()
+	s.describeTransfer()
 }
 
 const apiText = `Sessions of AI agents: conversations as trees, with the agent's state at every commit.

@@ -179,3 +179,78 @@ func filesOf(t *testing.T, dir string) string {
 	}
 	return b.String()
 }
+
+// The drawn tree comes in stretches; a view stays what it was when the session goes on, until it is gone.
+func TestRowsOverHTTP(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		ids := longer(s, 30)
+		first := s.do("GET", "/v1/sessions/s/rows?from=10&count=5", "").want(t, 200)
+		rows := first["rows"].([]any)
+		if first["total"] != float64(30) || len(rows) != 5 || rows[0].(map[string]any)["id"] != ids[10] {
+			t.Errorf("%v", first)
+		}
+		s.do("POST", commits, hello("more"), "If-Match: *").want(t, 200)
+		view := "view=" + first["view"].(string)
+		if same := s.do("GET", "/v1/sessions/s/rows?"+view, "").want(t, 200); same["total"] != float64(30) {
+			t.Errorf("%v", same["total"])
+		}
+		m := s.do("GET", "/v1/sessions/s/map?buckets=7&"+view, "").want(t, 200)
+		sum := 0.0
+		for _, b := range m["buckets"].([]any) {
+			sum += b.(map[string]any)["count"].(float64)
+		}
+		if sum != 30 || len(m["buckets"].([]any)) != 7 {
+			t.Errorf("%v", m)
+		}
+		s.do("GET", "/v1/sessions/s/rows?view=none", "").want(t, 410)
+		found := s.do("GET", "/v1/sessions/s/rows?search=m29", "").want(t, 200)
+		if found["total"] != float64(1) {
+			t.Errorf("%v", found)
+		}
+	})
+}
+
+// The history of a value names the commits that changed it, and no others.
+func TestBlame(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		s.create("s")
+		for _, state := range []string{`{"plan":{"step":1}}`, `{"plan":{"step":1},"x":1}`, `{"plan":{"step":2}}`, `{"y":[7]}`} {
+			s.do("POST", commits, `{"state":`+state+`}`, "If-Match: *").want(t, 200)
+		}
+		if got := s.do("GET", "/v1/sessions/s/blame?path=/plan/step", "").ids(t, "changes", "seq"); fmt.Sprint(got) != "[4 3 1]" {
+			t.Errorf("%v", got)
+		}
+		if got := s.do("GET", "/v1/sessions/s/blame?path=/y/0", "").ids(t, "changes", "value"); fmt.Sprint(got) != "[7]" {
+			t.Errorf("%v", got)
+		}
+		s.do("GET", "/v1/sessions/s/blame?path=plan", "").want(t, 400)
+	})
+}
+
+// Files are for downloading: no page of this site shows them.
+func TestFilesOverHTTP(t *testing.T) {
+	s := newSite(t, "mem:")
+	longer(s, 3)
+	for path, holds := range map[string]string{
+		"original": `"m2"`, "export": `"m2"`, "export?format=markdown": "m2", "export?format=html": "<!doctype html>",
+	} {
+		r := s.do("GET", "/v1/sessions/s/"+path, "")
+		r.want(t, 200)
+		if !strings.Contains(strings.ToLower(string(r.body)), holds) || r.Header.Get("X-Content-Type-Options") != "nosniff" ||
+			!strings.HasPrefix(r.Header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("%s: %v %.300s", path, r.Header, r.body)
+		}
+	}
+	s.do("GET", "/v1/sessions/none/export", "").want(t, 404)
+	s.do("POST", "/v1/sessions/s/verify", `{"deep":true}`).want(t, 200)
+	f := s.do("POST", "/v1/sessions/s/fork", `{"to":"seq:2","id":"f"}`, "If-Match: *")
+	f.want(t, 201)
+	if f.Header.Get("Location") != "/v1/sessions/f" {
+		t.Errorf("%s", f.Header.Get("Location"))
+	}
+	if got := s.do("GET", "/v1/sessions/f/entries", "").ids(t, "entries", "id"); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}

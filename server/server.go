@@ -145,6 +145,7 @@ type Server struct {
 
 	writers  *writers
 	inFlight inFlight
+	views    views
 	streams  *streams
 	tenants  tenants
 

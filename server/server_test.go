@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func newSite(t testing.TB, storeURL string, change ...func(*server.Options)) *si
 // onEach runs a test on a store that appends, and on one that replaces.
 func onEach(t *testing.T, f func(t *testing.T, url string)) {
 	t.Run("disk", func(t *testing.T) { f(t, "file://"+t.TempDir()) })
-	t.Run("memory", func(t *testing.T) { f(t, "mem:"+strings.ReplaceAll(t.Name(), "/", ".")) })
+	t.Run("memory", func(t *testing.T) { f(t, "mem:"+filepath.Base(t.TempDir())+strings.ReplaceAll(t.Name(), "/", ".")) })
 }
 
 // reply is an answer with its body read.
@@ -105,7 +106,8 @@ func (r reply) want(t testing.TB, status int) map[string]any {
 		t.Fatalf("%s %s: status %d, want %d: %s", r.Request.Method, r.Request.URL.Path, r.StatusCode, status, r.body)
 	}
 	var doc map[string]any
-	if len(r.body) > 0 && r.body[0] == '{' {
+	if kind := r.Header.Get("Content-Type"); strings.HasSuffix(kind, "json") && !strings.HasSuffix(kind, "ndjson") &&
+		len(r.body) > 0 && r.body[0] == '{' {
 		if err := json.Unmarshal(r.body, &doc); err != nil {
 			t.Fatalf("%s: %v", r.body, err)
 		}
