@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 
@@ -19,21 +19,21 @@ func ExampleNew() {
 	ctx := context.Background()
 	st, err := coppice.Open(ctx, "mem:", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer func() { _ = st.Close() }()
 	srv, err := server.New(server.Options{Store: st})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	put := httptest.NewRequest("PUT", "http://localhost/v1/sessions/trip", strings.NewReader(`{"title":"A trip"}`))
+	put := httptest.NewRequest(http.MethodPut, "http://localhost/v1/sessions/trip", strings.NewReader(`{"title":"A trip"}`))
 	put.Header.Set("If-None-Match", "*")
 	w := httptest.NewRecorder()
 	srv.ServeHTTP(w, put)
 	fmt.Println(w.Code)
 
 	turn := `{"entries":[{"role":"user","content":"Where to?"}],"state":{"step":1}}`
-	post := httptest.NewRequest("POST", "http://localhost/v1/sessions/trip/commits", strings.NewReader(turn))
+	post := httptest.NewRequest(http.MethodPost, "http://localhost/v1/sessions/trip/commits", strings.NewReader(turn))
 	post.Header.Set("If-Match", w.Header().Get("ETag"))
 	w = httptest.NewRecorder()
 	srv.ServeHTTP(w, post)
@@ -51,17 +51,17 @@ func ExampleNew() {
 func ExampleServer_Description() {
 	st, err := coppice.Open(context.Background(), "mem:", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer func() { _ = st.Close() }()
 	srv, err := server.New(server.Options{Store: st})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer func() { _ = srv.Close() }()
 	raw, err := srv.Description()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(strings.Contains(string(raw), `"openapi": "3.1.0"`))
 	// Output: true
@@ -72,9 +72,9 @@ func ExampleParseTokens() {
 	const file = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b - read,write\n"
 	tokens, err := server.ParseTokens(strings.NewReader(file))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	r := httptest.NewRequest("GET", "http://localhost/v1/sessions", nil)
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/sessions", nil)
 	r.Header.Set("Authorization", "Bearer secret")
 	may, err := tokens.Authorize(r)
 	fmt.Println(may.Write, err)

@@ -95,7 +95,7 @@ func TestPathTraversal(t *testing.T) {
 	} {
 		for _, prefix := range []string{"/t/other/v1/sessions/", "/t/acme/v1/sessions/x%2f"} {
 			r := s.raw(t, "GET", prefix+id)
-			if r.StatusCode != 400 && r.StatusCode != 404 {
+			if r.StatusCode != http.StatusBadRequest && r.StatusCode != http.StatusNotFound {
 				t.Errorf("GET %s%s: %d", prefix, id, r.StatusCode)
 			}
 			r = s.raw(t, "PUT", prefix+id)
@@ -105,7 +105,7 @@ func TestPathTraversal(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/t/other/../acme/v1/sessions/secret", "/t/other/v1/../../acme/v1/sessions/secret"} {
-		if r := s.raw(t, "GET", path); r.StatusCode == 200 {
+		if r := s.raw(t, "GET", path); r.StatusCode == http.StatusOK {
 			t.Errorf("GET %s: 200", path)
 		}
 	}
@@ -150,8 +150,12 @@ func TestReadOnlyServer(t *testing.T) {
 	only := *s
 	only.srv = reader
 	for _, c := range [][2]string{
-		{"PUT", "/v1/sessions/x"}, {"PATCH", "/v1/sessions/s"}, {"DELETE", "/v1/sessions/s"}, {"POST", commits},
-		{"POST", "/v1/sessions/s/rollback"}, {"POST", "/v1/sessions/s/claim"},
+		{"PUT", "/v1/sessions/x"},
+		{"PATCH", "/v1/sessions/s"},
+		{"DELETE", "/v1/sessions/s"},
+		{"POST", commits},
+		{"POST", "/v1/sessions/s/rollback"},
+		{"POST", "/v1/sessions/s/claim"},
 	} {
 		r := only.direct(c[0], c[1], "If-Match: *")
 		if doc := r.want(t, 403); doc["code"] != "read-only" {
@@ -173,7 +177,7 @@ func TestHalfClosedStream(t *testing.T) {
 		}
 		in := bufio.NewReader(conn)
 		resp, err := http.ReadResponse(in, nil)
-		if err != nil || resp.StatusCode != 200 {
+		if err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("%v, %v", resp, err)
 		}
 		s.do("GET", "/v1/sessions/s/events", "").want(t, 503)

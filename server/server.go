@@ -39,13 +39,13 @@ type Options struct {
 	// every request under /v1 but health and the API's description, concurrently, before any of the body is read.
 	Authorize func(*http.Request) (Access, error)
 
-	// Tokens are the secrets of clients. If they are set, Authorize is theirs unless it is set too, and GET /login?code=
-	// makes a cookie out of a one-time link (Tokens.Link).
+	// Tokens are the secrets of clients. If they are set, Authorize is theirs unless it is set too, and GET
+	// /login?code= makes a cookie out of a one-time link (Tokens.Link).
 	Tokens *Tokens
 
-	// Tenant returns the store of a tenant, which is served at /t/NAME/v1; an error that is fs.ErrNotExist is 404. It is
-	// called once for each name that a request was allowed to use, and one at a time. Names are 1 to 64 of a-z, 0-9, -
-	// and _. Authorize finds the name as r.PathValue("tenant"), "" = none, and has to refuse tenants of others. The
+	// Tenant returns the store of a tenant, which is served at /t/NAME/v1; an error that is fs.ErrNotExist is 404. It
+	// is called once for each name that a request was allowed to use, one at a time. Names are 1 to 64 of a-z, 0-9,
+	// - and _. Authorize finds the name as r.PathValue("tenant"), "" = none, and has to refuse tenants of others. The
 	// caller closes the stores, after the server. nil = there are no tenants.
 	Tenant func(name string) (*coppice.Store, error)
 

@@ -147,7 +147,7 @@ func (t *Tokens) grantOf(r *http.Request) (grant, error) {
 // Link returns a code that is valid once: GET /login?code=CODE sets a cookie with all rights, and leads to the base
 // path. It is for whoever started the server. The newest 16 codes are valid.
 func (t *Tokens) Link() string {
-	code := rand.Text()
+	code := secret()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.links = add(t.links, sha256.Sum256([]byte(code)), maxLinks)
@@ -163,9 +163,14 @@ func (t *Tokens) redeem(code string) (value string, ok bool) {
 		return "", false
 	}
 	t.links = append(t.links[:i:i], t.links[i+1:]...)
-	value = rand.Text()
+	value = secret()
 	t.cookies = add(t.cookies, sha256.Sum256([]byte(value)), maxCookies)
 	return value, true
+}
+
+// secret returns 128 random bits as text.
+func secret() string {
+	return rand.Text() //nolint:forbidigo // a secret that a caller could make again is none
 }
 
 func find(list []hash, h hash) int {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -131,7 +132,7 @@ func TestOneTimeLink(t *testing.T) {
 	if strings.Contains(set, "Secure") {
 		t.Errorf("%q would not be sent back without TLS", set)
 	}
-	if again := s.direct("GET", link); again.StatusCode != 401 || again.Header.Get("Set-Cookie") != "" {
+	if again := s.direct("GET", link); again.StatusCode != http.StatusUnauthorized || again.Header.Get("Set-Cookie") != "" {
 		t.Errorf("the link works twice: %d", again.StatusCode)
 	}
 	cookie, _, _ := strings.Cut(set, ";")

@@ -65,7 +65,8 @@ so that the sessions of programs on this machine appear while they run.`,
 	f.StringVar(&o.tlsKey, "tls-key", "", "file of the certificate's key (PEM)")
 	f.BoolVar(&o.readOnly, "read-only", false, "refuse every write")
 	f.StringVar(&o.basePath, "base-path", "", "what stands before every path, such as /coppice")
-	f.StringVar(&o.publicURL, "public-url", "", "address by which clients reach the server, such as https://coppice.example")
+	f.StringVar(&o.publicURL, "public-url", "",
+		"address by which clients reach the server, such as https://coppice.example")
 	f.BoolVar(&o.tenants, "tenants", false, "serve a store for each tenant, at /t/NAME/v1")
 	f.StringArrayVar(&o.follow, "follow", nil, "import what is added to the session files in this folder")
 	f.BoolVar(&o.demo, "demo", false, "serve a bundled session from memory, instead of a store")
@@ -144,7 +145,8 @@ func (s *service) prepare(ctx context.Context) error {
 	}
 	if s.o.demo {
 		src := importer.FromBytes("the bundled session", session.JSONL)
-		if _, err := importer.Import(ctx, s.st.Store, src, importer.Options{Now: s.c.now(), Rand: rand.Reader}); err != nil {
+		how := importer.Options{Now: s.c.now(), Rand: rand.Reader}
+		if _, err := importer.Import(ctx, s.st.Store, src, how); err != nil {
 			return err
 		}
 	}
