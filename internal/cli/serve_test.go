@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +48,7 @@ func serving(t *testing.T, store string, args ...string) *served {
 	if lines.Scan() {
 		s.url = strings.TrimPrefix(lines.Text(), "serving ")
 	}
-	if !strings.HasPrefix(s.url, "http://127.0.0.1:") {
+	if !strings.HasPrefix(s.url, "http://127.0.0.1:") && !strings.HasPrefix(s.url, "https://127.0.0.1:") {
 		t.Fatalf("%q, %v", lines.Text(), lines.Err())
 	}
 	if strings.Contains(strings.Join(args, " "), "--token-file") && lines.Scan() {
@@ -248,4 +251,40 @@ func TestServeSlowHeader(t *testing.T) {
 		t.Error(err)
 	}
 	<-done
+}
+
+// With a certificate the server speaks TLS, and nothing else; the cookie is for TLS alone.
+func TestServeTLS(t *testing.T) {
+	t.Parallel()
+	own := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate, and a client that trusts it
+	defer own.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(own.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, block := range map[string]*pem.Block{
+		"cert": {Type: "CERTIFICATE", Bytes: own.Certificate().Raw}, "key": {Type: "PRIVATE KEY", Bytes: key},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serving(t, t.TempDir(), "--tls-cert", filepath.Join(dir, "cert"), "--tls-key", filepath.Join(dir, "key"),
+		"--token-file", tokenFile(t, "one - read"))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.link, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := own.Client().Transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if set := resp.Header.Get("Set-Cookie"); !strings.Contains(set, "; Secure") {
+		t.Errorf("%d, cookie %q", resp.StatusCode, set)
+	}
+	s.url = strings.Replace(s.url, "https:", "http:", 1)
+	s.wants(http.StatusBadRequest, "HTTPS", "GET", "/v1/health", "")
+	s.end()
 }
