@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -9,8 +10,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
-	"encoding/json"
 )
 
 // maxPage bounds the items of a page.
@@ -187,7 +186,9 @@ func (s *Server) describe() {
 			Info:       &huma.Info{Title: "coppice", Version: "v1", Description: apiText},
 			Components: &huma.Components{Schemas: reg},
 		},
-		Formats:       map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
+		Formats: map[string]huma.Format{
+			"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat,
+		},
 		DefaultFormat: "application/json",
 		Transformers:  []huma.Transformer{func(_ huma.Context, _ string, v any) (any, error) { return ofHuma(v), nil }},
 	})
@@ -202,7 +203,8 @@ func (s *Server) describe() {
 }
 
 const apiText = `Sessions of AI agents: conversations as trees, with the agent's state at every commit.
-Errors are problem details (RFC 9457) with a code. Within v1 fields may be added, and none is removed or changes its meaning.`
+Errors are problem details (RFC 9457) with a code. Within v1 fields may be added, and none is removed or changes its
+meaning.`
 
 // Description returns the description of the API, OpenAPI 3.1 in JSON.
 func (s *Server) Description() ([]byte, error) {

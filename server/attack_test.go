@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -128,7 +129,8 @@ func TestCancelledClients(t *testing.T) {
 						if err == nil && r.StatusCode == http.StatusOK {
 							break
 						}
-						if err == nil && r.StatusCode != 409 && r.StatusCode != 412 && r.StatusCode != 503 {
+						again := []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusServiceUnavailable}
+						if err == nil && !slices.Contains(again, r.StatusCode) {
 							t.Errorf("client %d, turn %d: %d %s", c, i, r.StatusCode, r.body)
 							return
 						}
@@ -185,7 +187,8 @@ func TestFollowerIsCut(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for range total {
-				if r, err := s.try(t.Context(), "POST", commits, hello("x"), "If-Match: *"); err != nil || r.StatusCode != 200 {
+				r, err := s.try(t.Context(), "POST", commits, hello("x"), "If-Match: *")
+				if err != nil || r.StatusCode != http.StatusOK {
 					t.Errorf("%v %s", err, r.body)
 					return
 				}
@@ -203,7 +206,7 @@ func TestFollowerIsCut(t *testing.T) {
 func followSome(t *testing.T, s *site, last, n int) int {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "GET", s.url+"/v1/sessions/s/events", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/sessions/s/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +254,7 @@ func costOfFollowers(t *testing.T, followers int) backend.IO {
 	s.do("POST", commits, hello("x"), "If-Match: *").want(t, 200)
 	var list []*bufio.Scanner
 	for range followers {
-		req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/v1/sessions/s/events?after=0", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/sessions/s/events?after=0", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

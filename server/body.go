@@ -22,8 +22,7 @@ func body(r *http.Request) ([]byte, error) {
 	}
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return nil, err
 		}
 		return nil, badInput("the body", err)

@@ -21,7 +21,7 @@ const maxTries = 8
 // newCommit is the body of a commit.
 type newCommit struct {
 	Entries    []json.RawMessage          `json:"entries,omitempty" doc:"messages of any provider, or entries"`
-	State      json.RawMessage            `json:"state,omitempty" doc:"the agent's state; absent = unchanged, null clears"`
+	State      json.RawMessage            `json:"state,omitempty" doc:"absent = unchanged, null clears"`
 	Manager    json.RawMessage            `json:"manager,omitempty" doc:"as state, of the conversation manager"`
 	Docs       map[string]json.RawMessage `json:"docs,omitempty" doc:"documents by name; null removes"`
 	Reason     string                     `json:"reason,omitempty" maxLength:"32"`
@@ -41,8 +41,8 @@ func (s *Server) describeCommits() {
 	handle[commitQuery, api.Committed](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/commits", id: "commit", needs: rightWrite,
 		summary: "Commit entries and state, all or nothing",
-		text: "Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the winner " +
-			"and the entries since; with onConflict keep-both the commit is stored on a branch of its own, kept.",
+		text: "Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the " +
+			"winner and the entries since; with onConflict keep-both the commit is stored on a branch of its own, kept.",
 		body: reflect.TypeFor[newCommit](), errors: []int{409, 412, 422, 428, 507},
 	}, s.commit)
 	handle[sessionPath, api.Resume](s, operation{
@@ -218,7 +218,8 @@ const (
 // lost returns the answer to a write that lost: the winner, and the entries since the commit on which it was made.
 func lost(ctx context.Context, h *coppice.Session, made string, err error) error {
 	p := problemOf(err)
-	p.Status, p.Title, p.Code = http.StatusPreconditionFailed, http.StatusText(http.StatusPreconditionFailed), "conflict"
+	p.Status, p.Code = http.StatusPreconditionFailed, "conflict"
+	p.Title = http.StatusText(p.Status)
 	p.Hint = "nothing was stored: make it anew on the winner, or send it with onConflict keep-both"
 	v, verr := h.At(ctx, coppice.Target{})
 	if verr != nil {

@@ -50,5 +50,5 @@ func base(r *http.Request) (string, error) {
 	case 1:
 		return all[0], nil
 	}
-	return "", badInput("If-Match", fmt.Errorf("%d tags: want the one of the commit that the write was made on", len(all)))
+	return "", badInput("If-Match", fmt.Errorf("%d tags: want that of the commit that the write was made on", len(all)))
 }

@@ -51,12 +51,12 @@ func (s *Server) describeEntries() {
 		summary: "Entries of a path or of all branches, in either direction", types: []string{"application/x-ndjson"},
 	}, s.entries)
 	handle[entryPath, map[string]any](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/entries/{entry}", id: "getEntry", needs: rightRead, statuses: []int{304},
-		summary: "One entry, as amendments have it",
+		method: "GET", path: "/v1/sessions/{id}/entries/{entry}", id: "getEntry", needs: rightRead,
+		statuses: []int{304}, summary: "One entry, as amendments have it",
 	}, s.entry)
 	handle[entryPath, versions](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/versions/{entry}", id: "versions", needs: rightRead, statuses: []int{304},
-		summary: "The versions of an entry: what grows from the same parent",
+		method: "GET", path: "/v1/sessions/{id}/versions/{entry}", id: "versions", needs: rightRead,
+		statuses: []int{304}, summary: "The versions of an entry: what grows from the same parent",
 	}, s.versions)
 }
 

@@ -46,12 +46,30 @@ type streams struct {
 	mu      sync.Mutex
 	feeds   map[writerKey]*feed
 	clients int
+	ended   bool
+	done    chan struct{} // closed when ended
 	running sync.WaitGroup
 }
 
-func newStreams(s *Server) *streams { return &streams{s: s, feeds: map[writerKey]*feed{}} }
+func newStreams(s *Server) *streams {
+	return &streams{s: s, feeds: map[writerKey]*feed{}, done: make(chan struct{})}
+}
 
-// wait returns when every feed has ended, which they do once Server.done has.
+// end ends every stream, and refuses new ones.
+func (st *streams) end() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.ended {
+		return
+	}
+	st.ended = true
+	close(st.done)
+	for _, f := range st.feeds {
+		f.cancel()
+	}
+}
+
+// wait returns when every feed has ended, which they do after end.
 func (st *streams) wait() { st.running.Wait() }
 
 // feed is the one watch of a session, which all its subscribers share.
@@ -61,7 +79,6 @@ type feed struct {
 	users  int // by streams.mu
 
 	mu      sync.Mutex
-	started bool
 	from    uint64 // commits above it are in recent, or were
 	recent  []event
 	bytes   int
@@ -78,9 +95,12 @@ func (st *streams) join(key writerKey, h *coppice.Session) (*feed, error) {
 	if st.clients >= st.s.o.MaxSubscribers {
 		return nil, retry(newProblem(http.StatusServiceUnavailable, "busy", "", errStreams))
 	}
+	if st.ended {
+		return nil, errClosing
+	}
 	f := st.feeds[key]
 	if f == nil {
-		ctx, cancel := context.WithCancel(st.s.done)
+		ctx, cancel := context.WithCancel(context.Background())
 		f = &feed{key: key, cancel: cancel, from: h.Head().Seq, changed: make(chan struct{})}
 		st.feeds[key] = f
 		st.running.Go(func() { f.run(ctx) })
@@ -380,7 +400,7 @@ func (c *client) stream(ctx context.Context, reset bool) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.s.done.Done():
+		case <-c.s.streams.done:
 			return
 		case <-n.changed:
 		case <-beat.C:
@@ -423,7 +443,7 @@ func (c *client) poll(ctx context.Context, wait time.Duration) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-c.s.done.Done():
+		case <-c.s.streams.done:
 			return errClosing
 		case <-n.changed:
 			continue

@@ -39,7 +39,7 @@ type contextQuery struct {
 	request
 	ID       string `path:"id" maxLength:"128" doc:"the session's id"`
 	At       string `query:"at" doc:"a target; default head"`
-	Provider string `query:"provider" enum:"anthropic,openai-chat,openai-responses,gemini" doc:"the request to this API"`
+	Provider string `query:"provider" enum:"anthropic,openai-chat,openai-responses,gemini" doc:"of the request"`
 }
 
 type branchList struct {

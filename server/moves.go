@@ -122,8 +122,8 @@ func (s *Server) describeMoves() {
 		})
 	handle[sessionPath, struct{}](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/partial", id: "partial", needs: rightWrite, statuses: []int{204},
-		summary: "Say what the assistant has streamed so far, to those who follow the session. No commit: the next one ends it",
-		body:    reflect.TypeFor[partialBody](),
+		summary: "Say what the assistant has streamed so far, to those who follow the session",
+		text:    "No commit: the next one ends it.", body: reflect.TypeFor[partialBody](),
 	}, s.partial)
 }
 

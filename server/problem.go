@@ -1,12 +1,13 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -45,7 +46,8 @@ func (p *problem) Unwrap() error { return p.err }
 // newProblem returns an error of the service itself.
 func newProblem(status int, code, hint string, err error) *problem {
 	return &problem{Problem: Problem{
-		Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Hint: hint, Detail: err.Error(),
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: err.Error(), Code: code,
+		Hint: hint,
 	}, err: err}
 }
 
@@ -79,7 +81,7 @@ func problemOf(err error) *problem {
 	d := api.Describe(err)
 	p := newProblem(d.Status, d.Code, d.RequestHint, errors.New(d.Message))
 	p.err = err
-	if errors.Is(err, context.DeadlineExceeded) && d.Code == "interrupted" || d.Status == http.StatusServiceUnavailable {
+	if d.Status == http.StatusServiceUnavailable {
 		retry(p)
 	}
 	if own, ok := errors.AsType[*coppice.Error](err); ok && own.Winner != nil {
@@ -106,9 +108,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	h := w.Header()
 	h.Del("ETag")
-	for name, values := range p.header {
-		h[name] = values
-	}
+	maps.Copy(h, p.header)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
@@ -125,9 +125,9 @@ func ofHuma(v any) any {
 	if !ok {
 		return v
 	}
-	text := m.Detail
+	text := []string{m.Detail}
 	for _, e := range m.Errors {
-		text += "; " + e.Location + ": " + e.Message
+		text = append(text, e.Location+": "+e.Message)
 	}
-	return newProblem(http.StatusBadRequest, "usage", "", errors.New(text)).Problem
+	return newProblem(http.StatusBadRequest, "usage", "", errors.New(strings.Join(text, "; "))).Problem
 }

@@ -146,8 +146,8 @@ func (s *Server) draw(
 	if view != "" {
 		d := s.views.find(of, view)
 		if d == nil {
-			return answer{}, newProblem(http.StatusGone, "gone", "ask without view, and go on from the entry you were at",
-				errors.New("the server does not have this view any more"))
+			return answer{}, newProblem(http.StatusGone, "gone",
+				"ask without view, and go on from the entry you were at", errors.New("this view is gone"))
 		}
 		return answer{doc: f(d)}, nil
 	}

@@ -13,7 +13,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -149,8 +148,6 @@ type Server struct {
 	streams  *streams
 	tenants  tenants
 
-	done context.Context // ends when Close begins: streams of events end
-	stop context.CancelFunc
 	once sync.Once
 }
 
@@ -168,7 +165,6 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	s := &Server{o: o.withDefaults(), mux: http.NewServeMux()}
-	s.done, s.stop = context.WithCancel(context.Background())
 	s.writers = newWriters(s.o.Idle, s.o.MaxSessions)
 	s.streams = newStreams(s)
 	s.tenants = tenants{open: o.Tenant, limit: s.o.MaxTenants, stores: map[string]*coppice.Store{}}
@@ -185,14 +181,14 @@ func New(o Options) (*Server, error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // EndStreams ends the streams of events, which http.Server.Shutdown would wait for. Clients of theirs connect again.
-func (s *Server) EndStreams() { s.stop() }
+func (s *Server) EndStreams() { s.streams.end() }
 
-// Close ends the streams of events, waits for commits that have begun, and closes the sessions. Requests that come later
-// are 503. Call it after http.Server.Shutdown. It is idempotent, and its error is always nil: what was acknowledged is
-// stored before.
+// Close ends the streams of events, waits for commits that have begun, and closes the sessions. Requests that come
+// later are 503. Call it after http.Server.Shutdown. It is idempotent, and its error is always nil: what was
+// acknowledged is stored before.
 func (s *Server) Close() error {
 	s.once.Do(func() {
-		s.stop()
+		s.streams.end()
 		s.streams.wait()
 		s.writers.close()
 	})

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,7 +53,7 @@ func newSite(t testing.TB, storeURL string, change ...func(*server.Options)) *si
 // onEach runs a test on a store that appends, and on one that replaces.
 func onEach(t *testing.T, f func(t *testing.T, url string)) {
 	t.Run("disk", func(t *testing.T) { f(t, "file://"+t.TempDir()) })
-	t.Run("memory", func(t *testing.T) { f(t, "mem:"+filepath.Base(t.TempDir())+strings.ReplaceAll(t.Name(), "/", ".")) })
+	t.Run("memory", func(t *testing.T) { f(t, "mem:"+strings.ReplaceAll(t.TempDir(), "/", ".")) })
 }
 
 // reply is an answer with its body read.
@@ -237,7 +236,7 @@ func frames(t testing.TB, s *site, n int, headers ...string) (commits []map[stri
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "GET", s.url+"/v1/sessions/s/events?after=0", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/sessions/s/events?after=0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

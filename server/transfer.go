@@ -63,20 +63,22 @@ func (s *Server) describeTransfer() {
 		}), nil
 	})
 	handle[exportQuery, struct{}](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/export", id: "export", needs: rightRead, summary: "The session as a file",
-		types: []string{"application/x-ndjson", "text/markdown", "text/html"},
+		method: "GET", path: "/v1/sessions/{id}/export", id: "export", needs: rightRead,
+		summary: "The session as a file", types: []string{"application/x-ndjson", "text/markdown", "text/html"},
 	}, s.export)
 	handle[verifyPath, api.Verify](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify", needs: rightWrite,
 		summary: "Read the session and report damage; changes nothing", body: reflect.TypeFor[verifyBody](),
 	}, s.verify)
 	handle[write, api.Fork](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite, body: reflect.TypeFor[forkBody](),
-		summary: "A new session of the path to a target", errors: []int{409, 412, 428, 507},
+		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite,
+		summary: "A new session of the path to a target", body: reflect.TypeFor[forkBody](),
+		errors: []int{409, 412, 428, 507},
 	}, s.fork)
 	handle[blameQuery, blameList](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/blame", id: "blame", needs: rightRead, statuses: []int{304},
-		summary: "Which commits changed a value of the state", text: "Reads the state of one commit after another, newest first.",
+		summary: "Which commits changed a value of the state",
+		text:    "Reads the state of one commit after another, newest first.",
 	}, s.blame)
 }
 
