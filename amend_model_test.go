@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -50,6 +51,7 @@ func (m *amendModel) committed(r coppice.Receipt) {
 // TestAmendModel appends, amends, hides, branches and reopens at random, and holds context and path of every commit
 // against a model.
 func TestAmendModel(t *testing.T) {
+	testutil.SkipSizes(t)
 	for name, b := range map[string]func() backend.Backend{
 		"replace": func() backend.Backend { return memory.New() },
 		"append":  func() backend.Backend { return memory.NewAppender() },

@@ -170,6 +170,7 @@ func idObjectsOf(t testing.TB, b backend.Backend, id string) (keys []string) {
 
 // With a run that is damaged or gone, the answers are the same; verify reports it, and repair makes it anew.
 func TestKnownIDsDamage(t *testing.T) {
+	testutil.SkipSizes(t)
 	const n = 3000
 	for _, kind := range []string{"replace", "append"} {
 		for _, how := range []string{"gone", "flipped", "another run"} {
@@ -398,6 +399,7 @@ func TestKnownIDsOfAnEarlierRelease(t *testing.T) {
 // Whatever batches two writers send, of ids that are known and of others: no id is there twice, and all that was
 // acknowledged is there, under the ids of its receipt.
 func TestKnownIDsModel(t *testing.T) {
+	testutil.SkipSizes(t)
 	for kind, begin := range map[string]func() backend.Backend{
 		"replace": func() backend.Backend { return memory.New() },
 		"append":  func() backend.Backend { return memory.NewAppender() },

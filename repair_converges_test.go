@@ -167,6 +167,7 @@ var hurts = []struct {
 // second repair has nothing to do, every entry is what it was or is named as lost, and of a file that is kept beside
 // the session none is.
 func TestRepairConverges(t *testing.T) {
+	testutil.SkipSizes(t)
 	rounds := 2
 	if testing.Short() || testutil.RaceEnabled {
 		rounds = 1
