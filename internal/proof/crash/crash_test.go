@@ -45,7 +45,7 @@ func each(r *proof.Report, jobs int, do func(job int)) {
 func TestProofCrash(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	r := proof.Begin(t, "crash")
-	rounds := proof.Pick(t, 1, 3, 300)
+	rounds := proof.Pick(t, 1, 2, 300)
 	plan := Plan{
 		First:  vfstest.Spread{Contents: proof.Pick(t, 30, 24, 30), States: proof.Pick(t, 6, 48, 200)},
 		Second: vfstest.Spread{Contents: proof.Pick(t, 24, 12, 24), States: proof.Pick(t, 4, 12, 80)},
@@ -54,7 +54,7 @@ func TestProofCrash(t *testing.T) {
 		Verify: proof.Pick(t, 16, 8, 1),
 	}
 	var blank sync.Map
-	repairs, deaths := proof.Pick(t, 3, 80, 5000), proof.Pick(t, 1, 3, 60)
+	repairs, deaths := proof.Pick(t, 3, 48, 5000), proof.Pick(t, 1, 2, 60)
 	var lost atomic.Int64
 	lies := proof.Pick(t, 6, len(Scenarios), 40*len(Scenarios))
 	each(r, rounds*len(Scenarios)+repairs+deaths+lies, func(job int) {
