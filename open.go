@@ -170,7 +170,7 @@ func (s *Session) config() journal.Config {
 		Backend: s.b, Session: s.id, Writer: st.o.Writer, Now: st.o.Now, Rand: st.rand, Sleep: st.wait, Go: st.spawn,
 		Profile: s.o.Profile, MaxBytes: s.o.ContextBytes, ReadOnly: s.o.ReadOnly,
 	}
-	cfg.Acknowledged = func(now *state.State) { st.watched.Tell(s.id, now) }
+	cfg.Acknowledged = s.acknowledged
 	if !st.o.SingleWriter {
 		cfg.Proof = st.proof.Prove
 	}

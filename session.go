@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/journal"
+	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/internal/trace"
 	"github.com/coppice-go/coppice/transcript"
@@ -249,4 +250,11 @@ func forward[T any](seq iter.Seq2[T, error], yield func(T, error) bool) error {
 func (s *Session) Close() error {
 	s.store.forget(s)
 	return s.fail("close", s.h.Close())
+}
+
+// acknowledged tells those who watch the session through other handles of the store of a commit.
+func (s *Session) acknowledged(now *state.State) {
+	if w := s.store.watched; w.Calls.Load() > 0 {
+		w.Tell(s.id, now)
+	}
 }

@@ -42,7 +42,7 @@ func (s *Server) describeCommits() {
 		method: "POST", path: "/v1/sessions/{id}/commits", id: "commit", needs: rightWrite,
 		summary: "Commit entries and state, all or nothing",
 		text: "Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the " +
-			"winner and the entries since; with onConflict keep-both the commit is stored on a branch of its own, kept.",
+			"winner and the entries since; with onConflict keep-both the commit is stored on a branch, kept.",
 		body: reflect.TypeFor[newCommit](), errors: []int{409, 412, 422, 428, 507},
 	}, s.commit)
 	handle[sessionPath, api.Resume](s, operation{

@@ -12,9 +12,9 @@ import (
 // Watched knows the handles of a store that watch, by session: what another handle of the store commits is told them at
 // once, with the state that it left, so they read nothing to find it. Safe for concurrent use.
 type Watched struct {
-	used atomic.Int64 // calls of Watch: a commit looks no further where there are none
-	mu   sync.Mutex
-	by   map[string]map[*Handle]int // calls of Watch on each
+	Calls atomic.Int64 // of Watch: a commit looks no further where there are none
+	mu    sync.Mutex
+	by    map[string]map[*Handle]int // calls of Watch on each
 }
 
 // NewWatched returns an empty Watched.
@@ -31,7 +31,7 @@ func (w *Watched) begin(id string, h *Handle) {
 		w.by[id] = map[*Handle]int{}
 	}
 	w.by[id][h]++
-	w.used.Add(1)
+	w.Calls.Add(1)
 }
 
 // end takes back what begin entered.
@@ -41,7 +41,7 @@ func (w *Watched) end(id string, h *Handle) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.used.Add(-1)
+	w.Calls.Add(-1)
 	if w.by[id][h]--; w.by[id][h] > 0 {
 		return
 	}
@@ -55,9 +55,6 @@ func (w *Watched) end(id string, h *Handle) {
 
 // Tell says that st is acknowledged. No lock of a journal or of a handle may be held.
 func (w *Watched) Tell(id string, st *state.State) {
-	if w.used.Load() == 0 {
-		return
-	}
 	w.mu.Lock()
 	list := slices.Collect(maps.Keys(w.by[id]))
 	w.mu.Unlock()
