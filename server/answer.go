@@ -24,6 +24,7 @@ type answer struct {
 func (a answer) write(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	if a.list != nil { // what may fail comes first
+		h.Add("Vary", "Accept") // one ETag, as JSON and as NDJSON
 		if err := a.list.begin(); err != nil {
 			return err
 		}

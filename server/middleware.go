@@ -64,7 +64,7 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 			return
 		}
 		r = r.WithContext(context.WithValue(r.Context(), accessKey{}, on))
-		r.Body = http.MaxBytesReader(w, r.Body, s.bodyLimit(r))
+		r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -97,14 +97,6 @@ func (s *Server) countsCookie(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	return origin == "" || slices.Contains(s.o.Origins, origin) ||
 		origin == "http://"+r.Host || origin == "https://"+r.Host
-}
-
-// bodyLimit returns how long the body of a request may be, in bytes.
-func (s *Server) bodyLimit(r *http.Request) int64 {
-	if r.URL.Path == "/v1/import" {
-		return s.o.MaxImport
-	}
-	return s.o.MaxBody
 }
 
 // knownHost reports whether the server goes by a name. A page on another site whose name was made to lead here asks

@@ -225,6 +225,9 @@ func TestBlame(t *testing.T) {
 		if got := s.do("GET", "/v1/sessions/s/blame?path=/y/0", "").ids(t, "changes", "value"); fmt.Sprint(got) != "[7]" {
 			t.Errorf("%v", got)
 		}
+		if got := s.do("GET", "/v1/sessions/s/blame?path=/y/00", "").ids(t, "changes", "value"); len(got) != 0 {
+			t.Errorf("%v", got)
+		}
 		s.do("GET", "/v1/sessions/s/blame?path=plan", "").want(t, 400)
 	})
 }

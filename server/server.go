@@ -73,9 +73,7 @@ type Options struct {
 	// Default 30 s.
 	WriteTimeout time.Duration
 
-	MaxBody        int64 // of a request but imports, in bytes; default 64 MiB
-	MaxImport      int64 // of an import, in bytes; default 1 GiB
-	MaxImports     int   // at a time; default 2
+	MaxBody        int64 // of a request, in bytes; default 64 MiB
 	MaxSessions    int   // open for writing at a time; default 1,024
 	MaxSubscribers int   // streams of events at a time; default 4,096
 	MaxTenants     int   // with a store in use; default 1,024
@@ -107,12 +105,6 @@ func (o Options) withDefaults() Options {
 	or(&o.WriteTimeout, 30*time.Second)
 	if o.MaxBody == 0 {
 		o.MaxBody = 64 << 20
-	}
-	if o.MaxImport == 0 {
-		o.MaxImport = 1 << 30
-	}
-	if o.MaxImports == 0 {
-		o.MaxImports = 2
 	}
 	if o.MaxSessions == 0 {
 		o.MaxSessions = 1024

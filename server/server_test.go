@@ -226,6 +226,7 @@ func TestCreateOverHTTP(t *testing.T) {
 		}
 		changed := s.do("PATCH", "/v1/sessions/s", `{"title":"new"}`, "If-Match: "+first.etag())
 		changed.want(t, 200)
+		s.do("DELETE", "/v1/sessions/s?trash=1", "", "If-Match: "+changed.etag()).want(t, 400)
 		s.do("DELETE", "/v1/sessions/s", "", "If-Match: "+changed.etag()).want(t, 200)
 		s.do("GET", "/v1/sessions/s", "").want(t, 404)
 	})

@@ -278,6 +278,9 @@ func (s *Server) patch(ctx context.Context, q *write) (answer, error) {
 }
 
 func (s *Server) remove(ctx context.Context, q *write) (answer, error) {
+	if q.r.URL.RawQuery != "" { // trash=1, which would keep a copy, is not served: what asks for it is not deleted
+		return answer{}, badInput("the query", errors.New("a deletion takes no parameters"))
+	}
 	return s.move(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
 		err := q.on.Store.Delete(ctx, q.id)
 		return coppice.Receipt{}, api.Deleted{Session: q.id, Deleted: true}, err

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 
 	coppice "github.com/coppice-go/coppice"
@@ -232,8 +233,8 @@ func valueAt(doc json.RawMessage, steps []string) json.RawMessage {
 		case json.Unmarshal(doc, &object) == nil && object != nil:
 			doc = object[step]
 		case json.Unmarshal(doc, &array) == nil:
-			i := 0
-			if _, err := fmt.Sscanf(step, "%d", &i); err != nil || i < 0 || i >= len(array) {
+			i, err := strconv.Atoi(step)
+			if err != nil || step != strconv.Itoa(i) || i < 0 || i >= len(array) {
 				return nil
 			}
 			doc = array[i]
