@@ -37,7 +37,7 @@ type Store struct {
 	spawn func(job func()) // starts what a handle does beside its commits; nil = a goroutine
 	proof *casprobe.Prover
 
-	watched *session.Watched // who is told of commits by other handles of a session
+	watched *session.Watched // handles on which Watch is running
 	streams *session.Streams // partial output, shared by the handles of a session
 
 	mu     sync.Mutex

@@ -252,7 +252,7 @@ func (s *Session) Close() error {
 	return s.fail("close", s.h.Close())
 }
 
-// acknowledged tells those who watch the session through other handles of the store of a commit.
+// acknowledged passes a commit to other handles of the store on which Watch is running.
 func (s *Session) acknowledged(now *state.State) {
 	if w := s.store.watched; w.Calls.Load() > 0 {
 		w.Tell(s.id, now)

@@ -2,11 +2,12 @@ package server
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
 	"strings"
+
+	"github.com/coppice-go/coppice/internal/api"
 )
 
 // answer is the answer to a request.
@@ -54,7 +55,7 @@ func (a answer) write(w http.ResponseWriter, r *http.Request) error {
 		a.list.write(w, status)
 		return nil
 	case a.doc != nil:
-		raw, err := marshal(a.doc)
+		raw, err := api.Marshal(a.doc)
 		if err != nil {
 			return err
 		}
@@ -72,7 +73,6 @@ func (a answer) write(w http.ResponseWriter, r *http.Request) error {
 // the last line as {"error":{...}}.
 type list struct {
 	name   string
-	before any // an object whose fields come first; nil = none
 	items  iter.Seq2[any, error]
 	more   func() (next, prev string) // asked after the last item; "" = absent
 	ndjson bool
@@ -104,13 +104,13 @@ func (l *list) write(w http.ResponseWriter, status int) {
 	out := bufio.NewWriterSize(w, 32<<10)
 	defer func() { _ = out.Flush() }()
 	if !l.ndjson {
-		l.open(out)
+		_, _ = fmt.Fprintf(out, "{%q:[", l.name)
 	}
 	item, err := l.first, error(nil)
 	for n := 0; l.hasMore; n++ {
 		var raw []byte
 		if err == nil {
-			raw, err = marshal(item)
+			raw, err = api.Marshal(item)
 		}
 		if err != nil {
 			break
@@ -129,19 +129,9 @@ func (l *list) write(w http.ResponseWriter, status int) {
 	l.close(out, err)
 }
 
-func (l *list) open(out *bufio.Writer) {
-	head := "{"
-	if l.before != nil {
-		if raw, err := marshal(l.before); err == nil && len(raw) > 2 {
-			head = strings.TrimSuffix(string(raw), "}") + ","
-		}
-	}
-	_, _ = fmt.Fprintf(out, "%s%q:[", head, l.name)
-}
-
 func (l *list) close(out *bufio.Writer, err error) {
 	if err != nil {
-		raw, _ := marshal(problemOf(err).Problem)
+		raw, _ := api.Marshal(problemOf(err).Problem)
 		if l.ndjson {
 			_, _ = fmt.Fprintf(out, "{\"error\":%s}\n", raw)
 			return
@@ -167,15 +157,4 @@ func (l *list) close(out *bufio.Writer, err error) {
 // wantsNDJSON reports whether a client asks for one item a line.
 func wantsNDJSON(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "application/x-ndjson")
-}
-
-// marshal is json.Marshal without HTML escapes: raw JSON keeps its bytes.
-func marshal(v any) ([]byte, error) {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode the answer: %w", err)
-	}
-	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
 }

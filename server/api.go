@@ -32,7 +32,6 @@ type operation struct {
 	errors                    []int        // statuses of problems
 	types                     []string     // media types of the answer, if it is not JSON
 	body                      reflect.Type // of the JSON body; nil = none
-	bodyTypes                 []string     // media types of a body that is not JSON
 	statuses                  []int        // of the answer, beside 200
 }
 
@@ -118,19 +117,12 @@ func (s *Server) operation(op operation, doc reflect.Type) huma.Operation {
 // describeBody adds the body to the description of an operation, after it was registered: huma would read and check it
 // otherwise, with a copy of every message.
 func (s *Server) describeBody(op operation) {
-	if op.body == nil && len(op.bodyTypes) == 0 {
+	if op.body == nil {
 		return
 	}
 	doc := s.api.OpenAPI()
-	b := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
-	if op.body != nil {
-		b.Content["application/json"] = &huma.MediaType{
-			Schema: doc.Components.Schemas.Schema(op.body, true, op.id+"Body"),
-		}
-	}
-	for _, t := range op.bodyTypes {
-		b.Content[t] = &huma.MediaType{}
-	}
+	schema := doc.Components.Schemas.Schema(op.body, true, op.id+"Body")
+	b := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
 	path := doc.Paths[op.path]
 	for _, d := range []*huma.Operation{path.Put, path.Post, path.Patch, path.Delete} {
 		if d != nil && d.OperationID == op.id {
@@ -146,7 +138,7 @@ func (s *Server) problems(d *huma.Operation, op operation, reg huma.Registry) {
 		all = append(all, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 			http.StatusInternalServerError, http.StatusServiceUnavailable)
 	}
-	if op.body != nil || len(op.bodyTypes) > 0 {
+	if op.body != nil {
 		all = append(all, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	schema := reg.Schema(reflect.TypeFor[Problem](), true, "Problem")
@@ -156,7 +148,6 @@ func (s *Server) problems(d *huma.Operation, op operation, reg huma.Registry) {
 			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
 		}
 	}
-	d.Metadata = map[string]any{"needs": op.needs}
 }
 
 // badRequest makes a 400 of what huma refuses: malformed parameters are that here. Only errors of huma's are written

@@ -209,7 +209,7 @@ func commitOn(ctx context.Context, h *coppice.Session, t coppice.Turn, made stri
 	}
 }
 
-// Bounds of what a conflict tells of the winner.
+// Bounds of the winner's entries in the answer to a conflict.
 const (
 	maxWinnerEntries = 100
 	maxWinnerBytes   = 1 << 20

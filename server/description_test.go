@@ -9,7 +9,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/openapi.json anew")
 
-// docs/openapi.json is the description that the server gives. `go test ./server -run TestDescription -update` writes it.
+// docs/openapi.json is what the server returns as its description.
+// `go test ./server -run TestDescription -update` writes it anew.
 func TestDescription(t *testing.T) {
 	const name = "../docs/openapi.json"
 	got, err := newSite(t, "mem:").srv.Description()

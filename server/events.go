@@ -13,7 +13,6 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // Bounds of what a stream keeps of a session for all of its subscribers together. Who is further behind reads the rest
@@ -221,8 +220,8 @@ func eventOf(
 	ctx context.Context, h *coppice.Session, c coppice.Change, was *checkpoint.Document,
 ) (event, *checkpoint.Document, error) {
 	at := func(seq uint64) (*checkpoint.Document, error) {
-		var t coppice.Target
-		if err := t.UnmarshalText([]byte("seq:" + strconv.FormatUint(seq, 10))); err != nil {
+		t, err := targetSeq(seq)
+		if err != nil {
 			return nil, err
 		}
 		v, err := h.At(ctx, t)
@@ -249,17 +248,8 @@ func eventOf(
 	if err != nil {
 		return event{}, nil, err
 	}
-	raw, err := marshal(Event{Commit: api.CommitOf(c.Commit), Entries: lines(c.Entries), State: patch})
+	raw, err := api.Marshal(Event{Commit: api.CommitOf(c.Commit), Entries: api.Lines(c.Entries), State: patch})
 	return event{c.Commit.Seq, raw}, now, err
-}
-
-// lines returns the lines of entries.
-func lines(entries []transcript.Entry) []json.RawMessage {
-	out := make([]json.RawMessage, len(entries))
-	for i, e := range entries {
-		out[i] = e.Raw
-	}
-	return out
 }
 
 // eventsQuery is the parameters of a stream of events.
@@ -298,11 +288,9 @@ func (s *Server) events(ctx context.Context, q *eventsQuery) (answer, error) {
 		text = q.After
 	}
 	if text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			return answer{}, badInput("after", fmt.Errorf("%.40q is no seq", text))
+		if after, err = seqOf("after", text); err != nil {
+			return answer{}, err
 		}
-		after = n
 	}
 	reset := after > h.Head().Seq
 	if reset {

@@ -112,7 +112,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	raw, merr := marshal(p.Problem)
+	raw, merr := api.Marshal(p.Problem)
 	if merr != nil { // raw JSON that is not JSON
 		raw = []byte(`{"type":"about:blank","code":"failed"}`)
 	}

@@ -216,10 +216,13 @@ func TestBlame(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := newSite(t, url)
 		s.create("s")
-		for _, state := range []string{`{"plan":{"step":1}}`, `{"plan":{"step":1},"x":1}`, `{"plan":{"step":2}}`, `{"y":[7]}`} {
+		for _, state := range []string{
+			`{"plan":{"step":1}}`, `{"plan":{"step":1},"x":1}`, `{"plan":{"step":2}}`, `{"y":[7]}`,
+		} {
 			s.do("POST", commits, `{"state":`+state+`}`, "If-Match: *").want(t, 200)
 		}
-		if got := s.do("GET", "/v1/sessions/s/blame?path=/plan/step", "").ids(t, "changes", "seq"); fmt.Sprint(got) != "[4 3 1]" {
+		steps := s.do("GET", "/v1/sessions/s/blame?path=/plan/step", "")
+		if got := steps.ids(t, "changes", "seq"); fmt.Sprint(got) != "[4 3 1]" {
 			t.Errorf("%v", got)
 		}
 		if got := s.do("GET", "/v1/sessions/s/blame?path=/y/0", "").ids(t, "changes", "value"); fmt.Sprint(got) != "[7]" {

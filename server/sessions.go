@@ -187,7 +187,7 @@ func createdKey(key string, body newSession) (string, error) {
 	if key == "" {
 		return "", nil
 	}
-	raw, err := marshal(body)
+	raw, err := api.Marshal(body)
 	if err != nil {
 		return "", err
 	}
@@ -237,8 +237,8 @@ func (s *Server) createdBefore(ctx context.Context, q *createQuery, key string) 
 		return answer{}, taken
 	}
 	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
-		var creation coppice.Target
-		if err := creation.UnmarshalText([]byte("seq:0")); err != nil {
+		creation, err := targetSeq(0)
+		if err != nil {
 			return answer{}, err
 		}
 		v, err := h.At(ctx, creation)

@@ -67,7 +67,7 @@ func (s *Server) describeTransfer() {
 		method: "GET", path: "/v1/sessions/{id}/export", id: "export", needs: rightRead,
 		summary: "The session as a file", types: []string{"application/x-ndjson", "text/markdown", "text/html"},
 	}, s.export)
-	handle[verifyPath, api.Verify](s, operation{
+	handle[sessionPath, api.Verify](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify", needs: rightWrite,
 		summary: "Read the session and report damage; changes nothing", body: reflect.TypeFor[verifyBody](),
 	}, s.verify)
@@ -128,13 +128,7 @@ func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {
 	}), nil
 }
 
-// verifyPath is the parameters of a verification.
-type verifyPath struct {
-	request
-	ID string `path:"id" maxLength:"128" doc:"the session's id"`
-}
-
-func (s *Server) verify(ctx context.Context, q *verifyPath) (answer, error) {
+func (s *Server) verify(ctx context.Context, q *sessionPath) (answer, error) {
 	var b verifyBody
 	if err := decode(q.r, &b); err != nil {
 		return answer{}, err

@@ -12,7 +12,13 @@
 // The package does not print, and counts no requests: fields IO are left to the caller.
 package api
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/coppice-go/coppice/transcript"
+)
 
 // null returns nil, which is null in JSON, for the empty string.
 func null(s string) *string {
@@ -36,6 +42,22 @@ func list[T any](in []T) []T {
 		return []T{}
 	}
 	return in
+}
+
+// Marshal returns v as JSON without HTML escapes: raw JSON keeps its bytes.
+func Marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode the output: %w", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// Lines returns the lines of entries, not nil.
+func Lines(entries []transcript.Entry) []json.RawMessage {
+	return convert(entries, func(e transcript.Entry) json.RawMessage { return e.Raw })
 }
 
 // convert returns a list of the converted elements, not nil.

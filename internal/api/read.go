@@ -112,10 +112,8 @@ type DiffEntries struct {
 
 // DiffOf returns the document of a difference.
 func DiffOf(d checkpoint.Diff) Diff {
-	return Diff{null(d.Base), DiffEntries{convert(d.OnlyA, lineOf), convert(d.OnlyB, lineOf)}, d.State}
+	return Diff{null(d.Base), DiffEntries{Lines(d.OnlyA), Lines(d.OnlyB)}, d.State}
 }
-
-func lineOf(e transcript.Entry) json.RawMessage { return e.Raw }
 
 // Match is an entry that a search found.
 type Match struct {

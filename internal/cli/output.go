@@ -62,7 +62,7 @@ func (c *cli) array(name string) *jsonArray { return c.arrayAfter(nil, name) }
 func (c *cli) arrayAfter(fields any, name string) *jsonArray {
 	arr := &jsonArray{c: c, w: bufio.NewWriterSize(c.stdout, 1<<16), head: "{"}
 	if fields != nil {
-		raw, err := marshal(fields)
+		raw, err := api.Marshal(fields)
 		if err != nil {
 			arr.err = err
 			return arr
@@ -80,7 +80,7 @@ func (arr *jsonArray) add(item any) error {
 	if arr.err != nil {
 		return arr.err
 	}
-	raw, err := marshal(item)
+	raw, err := api.Marshal(item)
 	if err != nil {
 		return err
 	}
@@ -109,14 +109,14 @@ func (arr *jsonArray) end(err error) error {
 	}
 	arr.text("]")
 	for _, name := range slices.Sorted(maps.Keys(arr.after)) {
-		raw, merr := marshal(arr.after[name])
+		raw, merr := api.Marshal(arr.after[name])
 		if merr != nil {
 			return merr
 		}
 		arr.text(fmt.Sprintf(",%q:", name) + string(raw))
 	}
 	if err != nil {
-		raw, merr := marshal(api.Describe(err).Problem())
+		raw, merr := api.Marshal(api.Describe(err).Problem())
 		if merr != nil {
 			return merr
 		}
@@ -147,17 +147,6 @@ func (arr *jsonArray) text(s string) {
 	if _, err := arr.w.WriteString(s); err != nil {
 		arr.err = fmt.Errorf("write the output: %w", err)
 	}
-}
-
-// marshal is json.Marshal without HTML escapes.
-func marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode the output: %w", err)
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
 // found ends a command that showed n things: it completes the document, or notes for people that

@@ -177,7 +177,7 @@ func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// hosts returns the names that the server goes by. A server at all addresses of the machine that was told no name
+// hosts returns the host names that the server accepts. A server on a wildcard address without a public URL
 // cannot know them; it has tokens, which a page with a name of its own does not have.
 func (s *service) hosts() ([]string, error) {
 	host, _, _ := net.SplitHostPort(s.o.addr)

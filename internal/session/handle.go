@@ -58,7 +58,7 @@ type Handle struct {
 	v      view
 	closed bool
 	joined bool          // it uses the session's stream
-	wake   chan struct{} // closed and replaced whenever the acknowledged state moves, or told
+	wake   chan struct{} // closed and replaced whenever the acknowledged state or told changes
 	told   *state.State  // the newest that another handle of the store left, while this one watches; nil = none
 
 	trees     trees

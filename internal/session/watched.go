@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-go/coppice/internal/journal/state"
 )
 
-// Watched knows the handles of a store that watch, by session: what another handle of the store commits is told them at
-// once, with the state that it left, so they read nothing to find it. Safe for concurrent use.
+// Watched is the registry of the handles of a store on which Watch is running, by session. A commit of another handle
+// of the store passes them its state at once, so they read nothing to find it. Safe for concurrent use.
 type Watched struct {
 	Calls atomic.Int64 // of Watch: a commit looks no further where there are none
 	mu    sync.Mutex
@@ -20,7 +20,7 @@ type Watched struct {
 // NewWatched returns an empty Watched.
 func NewWatched() *Watched { return &Watched{by: map[string]map[*Handle]int{}} }
 
-// begin enters a call of Watch on a handle; nil Watched = it is told nothing.
+// begin registers a call of Watch on a handle. A nil Watched registers nothing.
 func (w *Watched) begin(id string, h *Handle) {
 	if w == nil {
 		return
@@ -34,7 +34,7 @@ func (w *Watched) begin(id string, h *Handle) {
 	w.Calls.Add(1)
 }
 
-// end takes back what begin entered.
+// end removes what begin registered.
 func (w *Watched) end(id string, h *Handle) {
 	if w == nil {
 		return
@@ -53,7 +53,8 @@ func (w *Watched) end(id string, h *Handle) {
 	h.told = nil
 }
 
-// Tell says that st is acknowledged. No lock of a journal or of a handle may be held.
+// Tell passes an acknowledged state to every registered handle of the session. No lock of a journal or of a handle may
+// be held.
 func (w *Watched) Tell(id string, st *state.State) {
 	w.mu.Lock()
 	list := slices.Collect(maps.Keys(w.by[id]))
@@ -63,7 +64,7 @@ func (w *Watched) Tell(id string, st *state.State) {
 	}
 }
 
-// tell wakes those who watch the handle, unless it knows st or a newer state.
+// tell wakes the calls of Watch on the handle, unless it has st or a newer state.
 func (h *Handle) tell(st *state.State) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

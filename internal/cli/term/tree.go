@@ -122,7 +122,7 @@ func (d *drawer) rowOf(ord uint64) (rows.Row, bool) {
 // maxGutter bounds how deep lanes are indented, in columns.
 const maxGutter = 48
 
-// all draws the rows run by run. A run goes on until the line forks or ends.
+// all draws every row. Rows between two forks are drawn together, as one run.
 func (d *drawer) all() {
 	var first, last rows.Row // of the run
 	from, i := 0, 0
@@ -235,7 +235,7 @@ func (d *drawer) quiet(ord uint64) bool {
 	if typ, _ := d.t.Kind(ord); typ != "message" {
 		return false
 	}
-	// A message that is not shown by default is hidden: no other filter tells its label.
+	// A message that the default filter leaves out has an amendment that hides it: its label is not drawn.
 	return d.t.Shows(transcript.FilterDefault, ord) || d.nodeAt(ord).Label == ""
 }
 
