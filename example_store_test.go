@@ -1,7 +1,10 @@
 package coppice_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -262,4 +265,27 @@ func ExampleStore_Query() {
 	// <nil> []
 	// <nil> [ask answer]
 	// harbour: {"n":2}}
+}
+
+// An image lies beside the entries, once, and can be read alone.
+func ExampleSession_Blob() {
+	ctx := context.Background()
+	store, err := coppice.New(memory.New(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	s, err := store.Create("pictures", nil)
+	if err != nil {
+		panic(err)
+	}
+	picture := bytes.Repeat([]byte("\x89PNG"), 10_000)
+	shown := entry.User("What is this?", entry.Image("image/png", picture))
+	if _, err := s.Commit(ctx, coppice.Turn{Entries: []transcript.Draft{shown}}); err != nil {
+		panic(err)
+	}
+	sum := sha256.Sum256(picture)
+	data, err := s.Blob(ctx, hex.EncodeToString(sum[:]))
+	fmt.Println(bytes.Equal(data, picture), err)
+	// Output: true <nil>
 }

@@ -1,12 +1,16 @@
 package coppice
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/coppice-go/coppice/backend"
@@ -181,6 +185,20 @@ func (s *Session) Entry(ctx context.Context, id string) (transcript.Entry, error
 		return e, err
 	}
 	return transcript.Entry{}, s.fail("entry", session.Missing("entry", id))
+}
+
+// Blob returns the bytes of an image of an entry by their SHA-256, 64 lower-case hex digits: one request, or none if
+// the checkpoint or the handle holds it. Images are stored apart from their entries if their base64 has more than 32
+// KiB. One that is not stored is fs.ErrNotExist; one that is not intact is ErrCorrupt.
+func (s *Session) Blob(ctx context.Context, sum string) ([]byte, error) {
+	if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size || sum != strings.ToLower(sum) {
+		return nil, s.fail("blob", session.Missing("image", sum))
+	}
+	if err := s.h.Ready(ctx); err != nil {
+		return nil, s.fail("blob", err)
+	}
+	data, err := s.h.Images().Get(ctx, s.h.State(), sum)
+	return bytes.Clone(data), s.fail("blob", err)
 }
 
 // Entries returns the entries with these ids in their order; none = all, in append order. Neighbours share

@@ -41,8 +41,7 @@ func (m *Manager) Compact(ctx context.Context, o *Compaction) (Compacted, error)
 	}
 	out := Compacted{FirstKept: c.FirstKept, FromHook: c.Summary != nil}
 	if c.FirstKept != "" && !slices.ContainsFunc(c.Path, func(e transcript.Entry) bool { return e.ID == c.FirstKept }) {
-		return Compacted{},
-			fmt.Errorf("compact: entry %q, the first to keep, is not on the path to the head", c.FirstKept)
+		return Compacted{}, notOnPath(c.FirstKept)
 	}
 	if err := m.compacted(ctx, c, o); err != nil {
 		return Compacted{}, err
@@ -54,18 +53,22 @@ func (m *Manager) Compact(ctx context.Context, o *Compaction) (Compacted, error)
 		Details   json.RawMessage `json:"details,omitempty"`
 		FromHook  bool            `json:"fromHook,omitempty"`
 	}{c.Summary.Text, c.FirstKept, c.TokensBefore, c.Summary.Details, out.FromHook})
-	ids, err := m.s.Append(ctx, transcript.Draft{Type: "compaction", Body: body, Err: err})
+	out.Summary, out.TokensBefore, out.Replaced = c.Summary.Text, c.TokensBefore, len(c.Entries)
+	d := transcript.Draft{Type: "compaction", Body: body, Err: err}
+	out.Receipt, err = m.s.Commit(ctx, coppice.Turn{Reason: "compaction", Entries: []transcript.Draft{d}})
 	if err != nil {
 		return out, err
 	}
-	out.ID, out.Summary = ids[0], c.Summary.Text
-	if out.Receipt, err = m.s.Commit(ctx, coppice.Turn{Reason: "compaction"}); err != nil {
-		return out, err
-	}
+	out.ID = out.IDs[0]
 	if hook := m.o.Hooks.Compact; hook != nil {
 		hook(ctx, out)
 	}
 	return out, nil
+}
+
+// Compact is Manager.Compact of a session that the caller holds, without hooks: the summary has to be in o.
+func Compact(ctx context.Context, s *coppice.Session, o *Compaction) (Compacted, error) {
+	return (&Manager{s: s}).Compact(ctx, o)
 }
 
 // compacted makes the summary of a cut.
@@ -85,6 +88,12 @@ func (m *Manager) compacted(ctx context.Context, c *Cut, o *Compaction) error {
 		c.Summary = &s
 	}
 	return nil
+}
+
+// notOnPath is the error of an entry from which on nothing can be kept.
+func notOnPath(id string) error {
+	return fmt.Errorf("compact: entry %q, the first to keep, is not on the path to the head: %w", id,
+		transcript.ErrNotFound)
 }
 
 // cut finds out what a compaction would do.
@@ -124,7 +133,7 @@ func (m *Manager) cut(ctx context.Context, o *Compaction) (*Cut, error) {
 			return nil, err
 		}
 		if kept = slices.IndexFunc(path, func(p transcript.Entry) bool { return p.Ordinal == e.Ordinal }); kept < 0 {
-			return nil, fmt.Errorf("compact: entry %s is not on the path to the head", e.ID)
+			return nil, notOnPath(e.ID)
 		}
 	} else {
 		keep := o.Keep

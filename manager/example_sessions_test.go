@@ -73,6 +73,19 @@ func ExampleManager_Compact() {
 	// assistant At noon, at Cadiz.
 }
 
+// A session that the program holds itself is compacted with a summary that it has made.
+func ExampleCompact() {
+	ctx := context.Background()
+	store, _, s := exampleManager(ctx, nil)
+	defer store.Close()
+	c, err := manager.Compact(ctx, s, &manager.Compaction{Summary: "Noon, at Dover and at Brest.", Keep: 20})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(c.Replaced, "entries are summed up")
+	// Output: 4 entries are summed up
+}
+
 // What a user does to sessions: rename, move, go back to edit, begin again.
 func ExampleManager() {
 	ctx := context.Background()

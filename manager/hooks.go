@@ -79,4 +79,7 @@ type Compacted struct {
 	Summary   string
 	FirstKept string
 	FromHook  bool
+
+	TokensBefore int // of the context, estimated where no usage says it
+	Replaced     int // entries for which the summary stands
 }

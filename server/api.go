@@ -10,6 +10,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/coppice-go/coppice/internal/api"
 )
 
 // maxPage bounds the items of a page.
@@ -32,6 +34,7 @@ type operation struct {
 	errors                    []int        // statuses of problems
 	types                     []string     // media types of the answer, if it is not JSON
 	body                      reflect.Type // of the JSON body; nil = none
+	raw                       string       // media type of a body that is no JSON; "" = none
 	statuses                  []int        // of the answer, beside 200
 }
 
@@ -70,6 +73,9 @@ func handle[I any, O any, P interface {
 	defer s.describeBody(op)
 	huma.Register(s.api, d, func(ctx context.Context, in *I) (*output, error) {
 		q := P(in).base()
+		if seen, ok := ctx.Value(seenKey{}).(*observed); ok {
+			seen.operation = op.id
+		}
 		return &output{func(huma.Context) {
 			a, err := f(ctx, P(in))
 			if err == nil {
@@ -117,12 +123,18 @@ func (s *Server) operation(op operation, doc reflect.Type) huma.Operation {
 // describeBody adds the body to the description of an operation, after it was registered: huma would read and check it
 // otherwise, with a copy of every message.
 func (s *Server) describeBody(op operation) {
-	if op.body == nil {
+	doc := s.api.OpenAPI()
+	var kind string
+	var schema *huma.Schema
+	switch {
+	case op.body != nil:
+		kind, schema = "application/json", doc.Components.Schemas.Schema(op.body, true, op.id+"Body")
+	case op.raw != "":
+		kind, schema = op.raw, &huma.Schema{Type: huma.TypeString, Format: "binary"}
+	default:
 		return
 	}
-	doc := s.api.OpenAPI()
-	schema := doc.Components.Schemas.Schema(op.body, true, op.id+"Body")
-	b := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+	b := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{kind: {Schema: schema}}}
 	path := doc.Paths[op.path]
 	for _, d := range []*huma.Operation{path.Put, path.Post, path.Patch, path.Delete} {
 		if d != nil && d.OperationID == op.id {
@@ -167,9 +179,17 @@ func (b badRequest) SetStatus(status int) {
 	b.inner.SetStatus(status)
 }
 
+// schemaName returns the name of a type in the description.
+func schemaName(t reflect.Type, hint string) string {
+	if t == reflect.TypeFor[api.Problem]() { // as the command line reports it, within documents
+		return "ReportedProblem"
+	}
+	return huma.DefaultSchemaNamer(t, hint)
+}
+
 // describe registers the operations.
 func (s *Server) describe() {
-	reg := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	reg := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	reg.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]())
 	s.api = humago.New(s.mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -191,6 +211,11 @@ func (s *Server) describe() {
 	s.describeHistory()
 	s.describeRows()
 	s.describeTransfer()
+	s.describeBlobs()
+	s.describeSearch()
+	s.describeUsage()
+	s.describeImport()
+	s.describeMetrics()
 }
 
 const apiText = `Sessions of AI agents: conversations as trees, with the agent's state at every commit.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,6 +12,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -24,6 +26,7 @@ type entriesQuery struct {
 	Before string `query:"before" doc:"prev of another page"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
 	IDs    string `query:"ids" doc:"only these entries, in this order, separated by commas"`
+	Images string `query:"images" enum:"inline,ref" default:"inline" doc:"ref: images over 24 KiB as references"`
 }
 
 type entryList struct {
@@ -39,6 +42,14 @@ type entryPath struct {
 	Entry string `path:"entry" doc:"the entry's id, or a unique prefix of it"`
 }
 
+// entryQuery names an entry of a session, and how it is shown.
+type entryQuery struct {
+	request
+	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
+	Entry  string `path:"entry" doc:"the entry's id, or a unique prefix of it"`
+	Images string `query:"images" enum:"inline,ref" default:"inline" doc:"ref: images over 24 KiB as references"`
+}
+
 // versions are the entries that grow from the same parent.
 type versions struct {
 	Versions []api.Node `json:"versions" doc:"oldest first"`
@@ -49,8 +60,10 @@ func (s *Server) describeEntries() {
 	handle[entriesQuery, entryList](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/entries", id: "listEntries", needs: rightRead, statuses: []int{304},
 		summary: "Entries of a path or of all branches, in either direction", types: []string{"application/x-ndjson"},
+		text: "With images=ref the base64 text of an image of more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of " +
+			"which blobs/HEX has the bytes; other text that begins so has =: after the colon.",
 	}, s.entries)
-	handle[entryPath, map[string]any](s, operation{
+	handle[entryQuery, map[string]any](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/entries/{entry}", id: "getEntry", needs: rightRead,
 		statuses: []int{304}, summary: "One entry, as amendments have it",
 	}, s.entry)
@@ -111,14 +124,14 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 			if len(ids) > maxPage {
 				return answer{}, badInput("ids", fmt.Errorf("%d ids, the limit is %d", len(ids), maxPage))
 			}
-			l.items = rawLines(h.Entries(ctx, ids...))
+			l.items = q.lines(h.Entries(ctx, ids...))
 			return answer{list: l, etag: etag}, nil
 		}
 		if p.Reverse && p.To != "" && p.After != "" && !p.All && back {
 			p.To = "" // what comes before a place on a path does not depend on where the path ends
 		}
 		if back {
-			return s.pageBack(ctx, h, p, q.Limit, l)
+			return q.pageBack(ctx, h, p, l)
 		}
 		first, last, n, more := "", "", 0, false
 		l.items = func(yield func(any, error) bool) {
@@ -131,7 +144,7 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 					first = e.ID
 				}
 				last = e.ID
-				if !yield(e.Raw, err) {
+				if !yield(lineOf(e, q.Images), err) {
 					return
 				}
 			}
@@ -150,8 +163,8 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 }
 
 // pageBack answers with the page before a place: it is read backwards, so at most Limit+1 entries are in memory.
-func (s *Server) pageBack(
-	ctx context.Context, h *coppice.Session, p coppice.Page, limit int, l *list,
+func (q *entriesQuery) pageBack(
+	ctx context.Context, h *coppice.Session, p coppice.Page, l *list,
 ) (answer, error) {
 	var found []transcript.Entry
 	for e, err := range h.Page(ctx, p) {
@@ -160,12 +173,12 @@ func (s *Server) pageBack(
 		}
 		found = append(found, e)
 	}
-	more := len(found) > limit
-	found = found[:min(len(found), limit)]
+	more := len(found) > q.Limit
+	found = found[:min(len(found), q.Limit)]
 	slices.Reverse(found)
 	l.items = func(yield func(any, error) bool) {
 		for _, e := range found {
-			if !yield(e.Raw, nil) {
+			if !yield(lineOf(e, q.Images), nil) {
 				return
 			}
 		}
@@ -182,21 +195,30 @@ func (s *Server) pageBack(
 	return answer{list: l, etag: h.Head().Commit}, nil
 }
 
-// rawLines yields the lines of entries.
-func rawLines(entries iter.Seq2[transcript.Entry, error]) iter.Seq2[any, error] {
+// lineOf returns the line of an entry, with its images or with references to them.
+func lineOf(e transcript.Entry, images string) json.RawMessage {
+	if images != "ref" {
+		return e.Raw
+	}
+	line, _ := blob.Externalise(e.Raw)
+	return line
+}
+
+// lines yields the lines of entries.
+func (q *entriesQuery) lines(entries iter.Seq2[transcript.Entry, error]) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		for e, err := range entries {
-			if !yield(e.Raw, err) {
+			if !yield(lineOf(e, q.Images), err) {
 				return
 			}
 		}
 	}
 }
 
-func (s *Server) entry(ctx context.Context, q *entryPath) (answer, error) {
+func (s *Server) entry(ctx context.Context, q *entryQuery) (answer, error) {
 	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		e, err := h.Entry(ctx, q.Entry)
-		return answer{etag: h.Head().Commit, doc: e.Raw}, err
+		return answer{etag: h.Head().Commit, doc: lineOf(e, q.Images)}, err
 	})
 }
 

@@ -262,10 +262,3 @@ func (s *Server) labels(ctx context.Context, q *sessionPath) (answer, error) {
 		return answer{etag: h.Head().Commit, doc: labelList{Labels: list}}, nil
 	})
 }
-
-func (s *Server) usage(ctx context.Context, q *sessionPath) (answer, error) {
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
-		doc, err := api.UsageOfSession(ctx, h)
-		return answer{etag: h.Head().Commit, doc: doc}, err
-	})
-}

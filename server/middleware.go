@@ -13,8 +13,11 @@ import (
 	"time"
 )
 
-// accessKey is the key of a request's Access in its context.
-type accessKey struct{}
+// accessKey is the key of a request's Access in its context, seenKey that of its *observed.
+type (
+	accessKey struct{}
+	seenKey   struct{}
+)
 
 // middleware is what every request passes before its operation.
 func (s *Server) middleware(next http.Handler) http.Handler {
@@ -29,7 +32,7 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Referrer-Policy", "no-referrer")
-		seen := &observed{ResponseWriter: w}
+		seen := &observed{ResponseWriter: w, operation: "none", began: s.o.Now()}
 		w = seen
 		defer s.observe(r, seen)
 		if !s.knownHost(r.Host) {
@@ -63,8 +66,12 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		r = r.WithContext(context.WithValue(r.Context(), accessKey{}, on))
-		r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
+		r = r.WithContext(context.WithValue(context.WithValue(r.Context(), accessKey{}, on), seenKey{}, seen))
+		limit := s.o.MaxBody
+		if r.URL.Path == "/v1/import" {
+			limit = s.o.MaxImport
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -85,7 +92,7 @@ func (s *Server) access(r *http.Request) (Access, error) {
 	case write && !on.Write, !write && !on.Read:
 		return on, ErrForbidden
 	}
-	if on.Store == nil {
+	if on.Store == nil && r.URL.Path != "/metrics" {
 		on.Store, err = s.storeOf(r)
 	}
 	return on, err
@@ -154,8 +161,10 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool)
 // observed is a ResponseWriter that knows what was answered.
 type observed struct {
 	http.ResponseWriter
-	status int
-	bytes  int64
+	operation string // "none" = it came to none
+	began     time.Time
+	status    int
+	bytes     int64
 }
 
 // Unwrap is for http.ResponseController.
@@ -179,8 +188,11 @@ func (o *observed) Write(p []byte) (int, error) {
 
 // observe logs a request: not its query, nor anything that a session says.
 func (s *Server) observe(r *http.Request, o *observed) {
+	took := s.o.Now().Sub(o.began)
+	s.metrics.count(o, took)
 	s.o.Logger.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("method", r.Method),
-		slog.String("path", r.URL.Path), slog.Int("status", o.status), slog.Int64("bytes", o.bytes))
+		slog.String("path", r.URL.Path), slog.Int("status", o.status), slog.Int64("bytes", o.bytes),
+		slog.Duration("took", took))
 }
 
 // deadline bounds the sending of the next piece of an answer.

@@ -9,6 +9,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -44,6 +45,13 @@ type labelBody struct {
 // snapshotBody names a snapshot.
 type snapshotBody struct {
 	Tag string `json:"tag,omitempty"`
+}
+
+// compactBody says what becomes of the context.
+type compactBody struct {
+	Summary string `json:"summary" minLength:"1" doc:"text of the summary"`
+	From    string `json:"from,omitempty" doc:"first entry that is kept; default by keep"`
+	Keep    int    `json:"keep,omitempty" minimum:"0" doc:"tokens that are kept, by estimate; default 20000"`
 }
 
 // noBody is the body of an operation that needs none.
@@ -119,6 +127,14 @@ func (s *Server) describeMoves() {
 	moveOf[noBody, api.Moved](s, "claim", "Take over the session from writers of before",
 		func(ctx context.Context, h *coppice.Session, _ noBody) (coppice.Receipt, any, error) {
 			return moved(h.Claim(ctx))
+		})
+	moveOf[compactBody, api.Compacted](s, "compact", "Replace the older part of the context with a summary",
+		func(ctx context.Context, h *coppice.Session, b compactBody) (coppice.Receipt, any, error) {
+			if b.Summary == "" || b.Keep < 0 {
+				return coppice.Receipt{}, nil, badInput("the body", errors.New("want a summary, and keep of 0 or more"))
+			}
+			c, err := manager.Compact(ctx, h, &manager.Compaction{Summary: b.Summary, FirstKept: b.From, Keep: b.Keep})
+			return c.Receipt, api.CompactedOf(c), err
 		})
 	handle[sessionPath, struct{}](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/partial", id: "partial", needs: rightWrite, statuses: []int{204},

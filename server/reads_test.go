@@ -125,6 +125,8 @@ func TestGetsWriteNothing(t *testing.T) {
 	s := newSite(t, "file://"+dir)
 	ids := longer(s, 5)
 	s.do("POST", "/v1/sessions/s/snapshot", `{"tag":"t"}`, "If-Match: *").want(t, 200)
+	data, message := picture("GIF89a", 50_000)
+	s.do("POST", commits, `{"entries":[`+message+`]}`, "If-Match: *").want(t, 200)
 	if err := s.srv.Close(); err != nil { // what the writer leaves for later is done
 		t.Fatal(err)
 	}
@@ -144,12 +146,14 @@ func TestGetsWriteNothing(t *testing.T) {
 		if ops["get"] == nil {
 			continue
 		}
-		full := strings.NewReplacer("{id}", "s", "{entry}", ids[2], "{seq}", "3").Replace(path)
+		full := strings.NewReplacer("{id}", "s", "{entry}", ids[2], "{seq}", "3", "{sha256}", sumOf(data)).Replace(path)
 		switch {
 		case strings.HasSuffix(path, "/events"):
 			full += "?after=1&wait=1"
 		case strings.HasSuffix(path, "/diff"):
 			full += "?a=seq:1"
+		case strings.HasSuffix(path, "/search"):
+			full += "?q=m"
 		}
 		reader.do("GET", full, "").want(t, 200)
 	}

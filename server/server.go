@@ -13,8 +13,10 @@
 package server
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"path"
@@ -61,7 +63,9 @@ type Options struct {
 	// all, and then no cookie counts.
 	Origins []string
 
-	Logger *slog.Logger // one line for each request, without its query, its body and its answer; default silent
+	Now    func() time.Time // default time.Now
+	Rand   io.Reader        // of ids; default crypto/rand
+	Logger *slog.Logger     // one line for each request, without its query, its body and its answer; default silent
 
 	// Idle is how long a session stays open for writing after its last request. Default 1 minute.
 	Idle time.Duration
@@ -73,7 +77,15 @@ type Options struct {
 	// Default 30 s.
 	WriteTimeout time.Duration
 
+	// Index is where search and prompts look.
+	Index Index
+	// Trash is the folder into which sessions are deleted with trash=1, those of a tenant into a folder of its name;
+	// "" = there is none, and such a request is refused.
+	Trash string
+
 	MaxBody        int64 // of a request, in bytes; default 64 MiB
+	MaxImport      int64 // of the body of an import, in bytes, which lies in a temporary file; default 4 GiB
+	MaxImports     int   // under way at a time; default 2
 	MaxSessions    int   // open for writing at a time; default 1,024
 	MaxSubscribers int   // streams of events at a time; default 4,096
 	MaxTenants     int   // with a store in use; default 1,024
@@ -103,8 +115,20 @@ func (o Options) withDefaults() Options {
 	or(&o.Timeout, 30*time.Second)
 	or(&o.Heartbeat, 15*time.Second)
 	or(&o.WriteTimeout, 30*time.Second)
+	if o.Now == nil {
+		o.Now = time.Now //nolint:forbidigo // the default
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader //nolint:forbidigo // the default
+	}
 	if o.MaxBody == 0 {
 		o.MaxBody = 64 << 20
+	}
+	if o.MaxImport == 0 {
+		o.MaxImport = 4 << 30
+	}
+	if o.MaxImports == 0 {
+		o.MaxImports = 2
 	}
 	if o.MaxSessions == 0 {
 		o.MaxSessions = 1024
@@ -139,8 +163,13 @@ type Server struct {
 	views    views
 	streams  *streams
 	tenants  tenants
+	indexes  indexes
+	usages   usages
+	imports  chan struct{} // a token for each import that is under way
+	metrics  *metrics
 
-	once sync.Once
+	once   sync.Once
+	closed error // of Close
 }
 
 // New returns a server. It does no I/O.
@@ -160,6 +189,9 @@ func New(o Options) (*Server, error) {
 	s.writers = newWriters(s.o.Idle, s.o.MaxSessions)
 	s.streams = newStreams(s)
 	s.tenants = tenants{open: o.Tenant, limit: s.o.MaxTenants, stores: map[string]*coppice.Store{}}
+	s.indexes = indexes{s: s, open: map[*coppice.Store]*index{}}
+	s.imports = make(chan struct{}, s.o.MaxImports)
+	s.metrics = newMetrics(s)
 	s.describe()
 	packed, err := compressed(s.mux)
 	if err != nil {
@@ -176,13 +208,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func (s *Server) EndStreams() { s.streams.end() }
 
 // Close ends the streams of events, waits for commits that have begun, and closes the sessions. Requests that come
-// later are 503. Call it after http.Server.Shutdown. It is idempotent, and its error is always nil: what was
-// acknowledged is stored before.
+// later are 503. Call it after http.Server.Shutdown. It is idempotent. An error is that of an index of search, which
+// holds nothing that the store has not: what was acknowledged is stored before.
 func (s *Server) Close() error {
 	s.once.Do(func() {
 		s.streams.end()
 		s.streams.wait()
 		s.writers.close()
+		s.closed = s.indexes.close()
 	})
-	return nil
+	return s.closed
 }

@@ -10,12 +10,14 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
+	"path/filepath"
 	"reflect"
 	"strings"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/manager"
 )
 
 // sessionPath is the parameter of operations on a session.
@@ -58,9 +60,10 @@ func (s *Server) describeSessions() {
 		summary: "Change title, working directory and metadata", body: reflect.TypeFor[sessionChange](),
 		errors: []int{409, 412, 428, 507},
 	}, s.patch)
-	handle[write, api.Deleted](s, operation{
+	handle[deleteQuery, api.Deleted](s, operation{
 		method: "DELETE", path: "/v1/sessions/{id}", id: "deleteSession", needs: rightWrite,
-		summary: "Delete a session for good", errors: []int{409, 412, 428},
+		summary: "Delete a session for good, or into the trash", errors: []int{409, 412, 428, 507},
+		text: "`coppice trash` lists what is in the trash, and restores it.",
 	}, s.remove)
 }
 
@@ -88,6 +91,14 @@ type sessionList struct {
 }
 
 func (s *Server) list(ctx context.Context, q *listQuery) (answer, error) {
+	return sessions(ctx, q, func(sum checkpoint.Summary) (any, error) { return api.SessionOf(sum), nil })
+}
+
+// sessions answers with a page of the sessions that a query asks for, each as show returns it. One that was deleted
+// meanwhile (fs.ErrNotExist) is left out.
+func sessions(
+	ctx context.Context, q *listQuery, show func(checkpoint.Summary) (any, error),
+) (answer, error) {
 	o := coppice.ListOptions{Cwd: q.Cwd, Parent: q.Parent, After: q.After, Meta: map[string]string{}}
 	for name, values := range q.r.URL.Query() {
 		if key, ok := strings.CutPrefix(name, "meta."); ok {
@@ -113,7 +124,11 @@ func (s *Server) list(ctx context.Context, q *listQuery) (answer, error) {
 			}
 			n++
 			last = sum.ID
-			if !yield(api.SessionOf(sum), nil) {
+			doc, err := show(sum)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if !yield(doc, err) || err != nil {
 				return
 			}
 		}
@@ -259,6 +274,14 @@ func (s *Server) createdBefore(ctx context.Context, q *createQuery, key string) 
 	})
 }
 
+// deleteQuery is the parameters of a deletion.
+type deleteQuery struct {
+	request
+	ID      string `path:"id" maxLength:"128" doc:"the session's id"`
+	IfMatch string `header:"If-Match" doc:"the newest commit, or *; without it 428"`
+	Trash   bool   `query:"trash" doc:"keep a copy in the trash of the server"`
+}
+
 // sessionChange is the body that changes what a session is called.
 type sessionChange struct {
 	Title *string            `json:"title,omitempty"`
@@ -277,13 +300,25 @@ func (s *Server) patch(ctx context.Context, q *write) (answer, error) {
 	})
 }
 
-func (s *Server) remove(ctx context.Context, q *write) (answer, error) {
-	if q.r.URL.RawQuery != "" { // trash=1, which would keep a copy, is not served: what asks for it is not deleted
-		return answer{}, badInput("the query", errors.New("a deletion takes no parameters"))
+func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
+	for name := range q.r.URL.Query() {
+		if name != "trash" { // a deletion that was to be another one is none
+			return answer{}, badInput(name, errors.New("a deletion does not have this parameter"))
+		}
+	}
+	if q.Trash && s.o.Trash == "" {
+		return answer{}, badInput("trash", errors.New("the server has no trash"))
 	}
 	return s.move(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
-		err := q.on.Store.Delete(ctx, q.id)
-		return coppice.Receipt{}, api.Deleted{Session: q.id, Deleted: true}, err
+		doc := api.Deleted{Session: q.id, Deleted: true}
+		if !q.Trash {
+			return coppice.Receipt{}, doc, q.on.Store.Delete(ctx, q.id)
+		}
+		tenant := q.r.PathValue("tenant")
+		t := manager.Trash{Path: filepath.Join(s.o.Trash, tenant), Now: s.o.Now}
+		item, err := t.Put(ctx, q.on.Store, q.id, tenant)
+		doc.Trash = item.Name
+		return coppice.Receipt{}, doc, err
 	})
 }
 

@@ -8,19 +8,20 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/export"
 	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/cli/exporter"
 )
 
 // exportQuery is the parameters of an export.
 type exportQuery struct {
 	request
 	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
-	Format string `query:"format" enum:"pi,markdown,html" default:"pi"`
+	Format string `query:"format" enum:"pi,original,omp,atomic,operator,claude-code,codex,markdown,html" default:"pi"`
 }
 
 // forkBody says what is forked.
@@ -65,7 +66,9 @@ func (s *Server) describeTransfer() {
 	})
 	handle[exportQuery, struct{}](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/export", id: "export", needs: rightRead,
-		summary: "The session as a file", types: []string{"application/x-ndjson", "text/markdown", "text/html"},
+		summary: "The session as a file",
+		text:    "What the format cannot express is in the trailer " + lossesTrailer + ": a JSON object of counts.",
+		types:   []string{"application/x-ndjson", "text/markdown", "text/html"},
 	}, s.export)
 	handle[sessionPath, api.Verify](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify", needs: rightWrite,
@@ -110,20 +113,31 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
+// lossesTrailer says after an export what its format cannot express: a JSON object of counts.
+const lossesTrailer = "Coppice-Losses"
+
 func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {
-	if q.Format == "pi" {
-		return file("application/x-ndjson", q.id+".jsonl", func(w io.Writer) error {
-			return q.on.Store.ExportPi(ctx, q.id, w)
-		}), nil
+	if !slices.Contains(exporter.Formats(), q.Format) {
+		return answer{}, badInput("format", fmt.Errorf("%.40q is not known", q.Format))
 	}
-	kind, ext, write := "text/markdown; charset=utf-8", ".md", export.Markdown
-	if q.Format == "html" {
-		kind, ext, write = "text/html; charset=utf-8", ".html", export.HTML
+	kind, ext := "application/x-ndjson", ".jsonl"
+	switch q.Format {
+	case "markdown":
+		kind, ext = "text/markdown; charset=utf-8", ".md"
+	case "html":
+		kind, ext = "text/html; charset=utf-8", ".html"
 	}
+	x := exporter.Exporter{Store: q.on.Store, Now: s.o.Now(), Rand: s.o.Rand}
+	h := q.w.Header()
+	h.Set("Trailer", lossesTrailer)
 	return file(kind, q.id+ext, func(w io.Writer) error {
-		_, err := read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
-			return answer{}, write(ctx, h, w, nil)
-		})
+		losses, err := x.Write(ctx, q.id, q.Format, w)
+		if len(losses) > 0 && err == nil {
+			raw, merr := api.Marshal(losses)
+			if err = merr; err == nil {
+				h.Set(lossesTrailer, string(raw))
+			}
+		}
 		return err
 	}), nil
 }

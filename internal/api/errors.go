@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -103,6 +104,7 @@ var kinds = []struct {
 		"POST /v1/sessions/{id}/verify shows the damage; intact data can still be read",
 	},
 	{transcript.ErrNotAmendable, "not-amendable", "amend messages, summaries and custom entries", ""},
+	{manager.ErrNothing, "nothing-to-compact", "the context is short, or begins with a summary already", ""},
 	{transcript.ErrAmbiguous, "ambiguous", "use more characters of the id", ""},
 	{
 		layout.ErrID, "usage",
@@ -152,7 +154,7 @@ func standing(code string) (exit, status int) {
 		return ExitFailed, http.StatusConflict
 	case "too-large":
 		return ExitFailed, http.StatusRequestEntityTooLarge
-	case "not-amendable", "key-reused":
+	case "not-amendable", "key-reused", "nothing-to-compact":
 		return ExitFailed, http.StatusUnprocessableEntity
 	case "not-a-session":
 		return ExitFailed, http.StatusUnsupportedMediaType

@@ -24,6 +24,7 @@ import (
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/interop/pi"
+	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -57,6 +58,7 @@ var described = []struct {
 	{coppice.ErrReadOnly, "read-only", 1, 403},
 	{coppice.ErrKeyReused, "key-reused", 1, 422},
 	{transcript.ErrNotAmendable, "not-amendable", 1, 422},
+	{manager.ErrNothing, "nothing-to-compact", 1, 422},
 	{backend.ErrTooLarge, "too-large", 1, 413},
 	{backend.ErrNoCAS, "no-cas", 1, 500},
 	{codec.ErrVersion, "version", 1, 500},

@@ -128,9 +128,9 @@ type Compacted struct {
 	Replaced  int     `json:"replaced" doc:"number of entries that the summary replaces"`
 }
 
-// CompactedOf returns the answer of a compaction: its receipt, the entry, and what was cut.
-func CompactedOf(r coppice.Receipt, entry, firstKept string, cut manager.Cut) Compacted {
-	return Compacted{Stayed(r), entry, null(firstKept), cut.TokensBefore, len(cut.Entries)}
+// CompactedOf returns the answer of a compaction.
+func CompactedOf(c manager.Compacted) Compacted {
+	return Compacted{Stayed(c.Receipt), c.ID, null(c.FirstKept), c.TokensBefore, c.Replaced}
 }
 
 // Fork is the answer to a fork.

@@ -114,10 +114,15 @@ var table = []edge{
 		"internal/check", "internal/cli/importer", "internal/layout", "internal/rows")},
 	{
 		dir: "server", ours: join(pure, "", "backend", "export", "manager", "provider", "searchindex", "interop/...",
-			"internal/api", "internal/cli/importer", "internal/rawjson", "internal/rows", "internal/shortid"),
-		ext: []string{huma, zstd, uuid},
+			"internal/api", "internal/blob", "internal/cli/exporter", "internal/cli/importer", "internal/rawjson",
+			"internal/rows", "internal/shortid"),
+		ext: []string{huma, zstd, uuid, "github.com/VictoriaMetrics/metrics"},
 	},
 	{dir: "internal/cli", ours: anywhere, ext: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", uuid}},
+	{
+		dir:  "internal/cli/exporter",
+		ours: join(pure, "", "export", "internal/rawjson", "internal/segment", "interop/..."),
+	},
 	{
 		dir: "internal/cli/importer", ours: join(pure, "", "internal/journal", "internal/layout", "interop/..."),
 		ext: []string{uuid},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/manager"
@@ -49,20 +50,15 @@ func (c *cli) compact(ctx context.Context, id string, o compactOptions) error {
 		return usageError("--summary must have 1 to %d bytes, and --keep must be 0 or more", maxSummary)
 	}
 	o.FirstKept = o.from
-	var cut manager.Cut
-	look := manager.Hooks{BeforeCompact: func(_ context.Context, c *manager.Cut) error {
-		cut = *c
-		return nil
-	}}
-	return c.withManager(ctx, id, look, func(m *manager.Manager) error {
-		r, err := m.Compact(ctx, &o.Compaction)
+	return c.withSession(ctx, id, moving(), func(_ *countedStore, s *coppice.Session) error {
+		r, err := manager.Compact(ctx, s, &o.Compaction)
 		if err != nil {
 			return err
 		}
 		if c.json {
-			return c.writeJSON(api.CompactedOf(r.Receipt, r.ID, r.FirstKept, cut))
+			return c.writeJSON(api.CompactedOf(r))
 		}
 		return c.textf("seq %d: a summary replaces %s; the context had about %d tokens", r.Seq,
-			term.Count(len(cut.Entries), "entry", "entries"), cut.TokensBefore)
+			term.Count(r.Replaced, "entry", "entries"), r.TokensBefore)
 	})
 }

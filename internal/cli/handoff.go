@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 	"github.com/coppice-go/coppice/interop"
 	"github.com/coppice-go/coppice/interop/formats"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // homes are the folders on which the place of a file depends.
@@ -187,8 +189,8 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string) error {
 			return err
 		}
 		out := handedOff{Session: full, Program: to, Cwd: cwd}
-		err = c.asPi(ctx, st, full, func(s *coppice.Session, src interop.Source, h interop.Header) error {
-			return c.writeThere(p, s, src, h, &out)
+		err = c.exporter(st).AsPi(ctx, full, func(s *coppice.Session, src interop.Source, h interop.Header) error {
+			return c.writeThere(p, s, c.exporter(st).Entries(src, s.Head().Entry), h, &out)
 		})
 		if err != nil {
 			return err
@@ -199,7 +201,7 @@ func (c *cli) handoff(ctx context.Context, id, to, cwd string) error {
 
 // writeThere writes the file of a program, under a name that no file has.
 func (c *cli) writeThere(
-	p program, s *coppice.Session, src interop.Source, h interop.Header, out *handedOff,
+	p program, s *coppice.Session, entries iter.Seq2[transcript.Draft, error], h interop.Header, out *handedOff,
 ) error {
 	if out.Cwd == "" {
 		out.Cwd = h.Cwd
@@ -227,7 +229,7 @@ func (c *cli) writeThere(
 	out.ID, out.File = h.ID, filepath.Join(dir, p.name(h.ID, h.Created))
 	head := s.Head().Entry
 	out.Bytes, err = saveFile(out.File, false, func(w io.Writer) (err error) {
-		out.Losses, err = formats.Write(w, p.format, h, c.entries(src, head), head)
+		out.Losses, err = formats.Write(w, p.format, h, entries, head)
 		return err
 	})
 	if f, ok := errors.AsType[*api.Failure](err); ok && f.Code == "exists" {

@@ -21,7 +21,7 @@ func (c *cli) moveCommand() *cobra.Command {
 			if err != nil || dir == "" {
 				return errors.Join(err, usageError("DIR is empty"))
 			}
-			return c.withManager(cmd.Context(), args[0], manager.Hooks{}, func(m *manager.Manager) error {
+			return c.withManager(cmd.Context(), args[0], func(m *manager.Manager) error {
 				r, err := m.Move(cmd.Context(), dir)
 				if err != nil {
 					return err

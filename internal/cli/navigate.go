@@ -22,7 +22,7 @@ is left is appended at the new head, for the model.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return c.withManager(ctx, args[0], manager.Hooks{}, func(m *manager.Manager) error {
+			return c.withManager(ctx, args[0], func(m *manager.Manager) error {
 				if edit && (o.Summary != "" || o.Label != "") {
 					return usageError("--edit cannot be combined with --summary or --label")
 				}

@@ -16,7 +16,7 @@ func (c *cli) renameCommand() *cobra.Command {
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			title := append(args, "")[1]
-			return c.withManager(cmd.Context(), args[0], manager.Hooks{}, func(m *manager.Manager) error {
+			return c.withManager(cmd.Context(), args[0], func(m *manager.Manager) error {
 				r, err := m.Rename(cmd.Context(), title)
 				if err != nil {
 					return err

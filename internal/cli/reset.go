@@ -16,7 +16,7 @@ empty. All entries stay in the tree; ` + "`coppice switch`" + ` returns to them.
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return c.withManager(ctx, args[0], manager.Hooks{}, func(m *manager.Manager) error {
+			return c.withManager(ctx, args[0], func(m *manager.Manager) error {
 				before := m.Session().Head()
 				r, err := m.Reset(ctx)
 				if err != nil {

@@ -150,14 +150,18 @@ func (s *service) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	var err error
 	o := server.Options{
 		Store: s.st.Store, Tokens: s.tokens, ReadOnly: s.o.readOnly, Origins: s.o.origins, BasePath: s.o.basePath,
-		Logger: s.log,
+		Logger: s.log, Now: s.c.now,
+		Index: server.Index{File: s.indexFile, Shallow: strings.HasPrefix(s.st.url, "s3:")},
+	}
+	if o.Trash, err = s.c.stateFile("trash"); err != nil {
+		s.log.WarnContext(ctx, "there is no trash", "error", err.Error())
 	}
 	if s.o.tenants {
 		o.Store, o.Tenant = nil, s.tenant
 	}
-	var err error
 	if o.Hosts, err = s.hosts(); err != nil {
 		return err
 	}
@@ -192,6 +196,15 @@ func (s *service) hosts() ([]string, error) {
 		return []string{"*"}, nil
 	}
 	return []string{host}, nil
+}
+
+// indexFile returns the file of the full-text index of a tenant, "" = that of the store, which commands use too.
+func (s *service) indexFile(tenant string) string {
+	file := s.c.indexFile(s.st.url)
+	if tenant == "" || file == "" {
+		return file
+	}
+	return strings.TrimSuffix(file, ".db") + "-" + tenant + ".db"
 }
 
 // tenant opens the store of a tenant, which is a folder of the store.

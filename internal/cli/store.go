@@ -133,15 +133,13 @@ func (c *cli) withSession(
 }
 
 // withManager runs f on a manager that has opened a session, by its id or a prefix of it.
-func (c *cli) withManager(
-	ctx context.Context, id string, hooks manager.Hooks, f func(m *manager.Manager) error,
-) error {
+func (c *cli) withManager(ctx context.Context, id string, f func(m *manager.Manager) error) error {
 	return c.withStore(ctx, func(st *countedStore) error {
 		full, err := st.resolve(ctx, id)
 		if err != nil {
 			return err
 		}
-		m := manager.New(st.Store, &manager.Options{Hooks: hooks, Session: *moving()})
+		m := manager.New(st.Store, &manager.Options{Session: *moving()})
 		if _, err := m.Open(ctx, full); err != nil {
 			return err
 		}

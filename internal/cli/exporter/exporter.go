@@ -1,0 +1,271 @@
+// Package exporter writes a session as a file: as another program's, as the file that was imported, or as a document.
+//
+// Guarantees: the store is only read. What a format cannot express is counted, never left out silently. A file that was
+// imported comes back byte for byte, before what was added since.
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/export"
+	"github.com/coppice-go/coppice/internal/rawjson"
+	"github.com/coppice-go/coppice/internal/segment"
+	"github.com/coppice-go/coppice/interop"
+	"github.com/coppice-go/coppice/interop/formats"
+	"github.com/coppice-go/coppice/transcript"
+)
+
+// Exporter writes the sessions of a store. Safe for concurrent use if Rand is.
+type Exporter struct {
+	Store *coppice.Store
+	Now   time.Time // of what has no time of its own
+	Rand  io.Reader // of ids that a format needs
+}
+
+// Formats returns the names of the formats in which sessions are written.
+func Formats() []string {
+	return []string{"pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown", "html"}
+}
+
+// Write writes a session in a format, and returns what the format cannot express. It needs room for the session in the
+// folder for temporary files, except for original, markdown and html.
+func (x Exporter) Write(ctx context.Context, id, format string, w io.Writer) (interop.Losses, error) {
+	switch format {
+	case "original":
+		return x.original(ctx, id, w)
+	case "markdown", "html":
+		return nil, x.document(ctx, id, format, w)
+	default:
+		return x.foreign(ctx, id, interop.Format(format), w)
+	}
+}
+
+// document writes a session for people to read.
+func (x Exporter) document(ctx context.Context, id, format string, w io.Writer) (err error) {
+	s, err := x.Store.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if format == "html" {
+		return export.HTML(ctx, s, w, nil)
+	}
+	return export.Markdown(ctx, s, w, nil)
+}
+
+// foreign writes a session in another program's format, and returns what that format cannot
+// express.
+func (x Exporter) foreign(
+	ctx context.Context, id string, f interop.Format, w io.Writer,
+) (losses interop.Losses, err error) {
+	err = x.AsPi(ctx, id, func(s *coppice.Session, src interop.Source, h interop.Header) (err error) {
+		losses, err = formats.Write(w, f, h, x.Entries(src, s.Head().Entry), s.Head().Entry)
+		return err
+	})
+	return losses, err
+}
+
+// original writes the imported bytes, then what was added since as lines of the same format, and a
+// line that leads to the head if the import put it elsewhere. If nothing can be appended in that
+// format, it writes the imported bytes alone and returns what is missing. A session that was not
+// imported is written as a pi v3 file.
+func (x Exporter) original(ctx context.Context, id string, w io.Writer) (losses interop.Losses, err error) {
+	is, was, err := x.extents(ctx, id)
+	switch {
+	case errors.Is(err, coppice.ErrCorrupt) || errors.Is(err, fs.ErrNotExist):
+		return x.originalAlone(ctx, id, w, err)
+	case err != nil:
+		return nil, err
+	case was.entries < 0:
+		return nil, x.Store.ExportPi(ctx, id, w)
+	case is == was:
+		return nil, x.Store.Export(ctx, id, w)
+	}
+	first, err := spool(func(w io.Writer) error { return x.Store.Export(ctx, id, w) })
+	if err != nil {
+		return nil, err
+	}
+	defer first.remove()
+	f, err := formats.Told(first.source(id + ".jsonl"))
+	if err != nil {
+		return nil, fmt.Errorf("export %s: %w", id, err)
+	}
+	err = x.AsPi(ctx, id, func(s *coppice.Session, src interop.Source, h interop.Header) error {
+		in, err := os.Open(first.name)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		losses, err = formats.Continue(w, f, in, h, was.entries, x.Entries(src, s.Head().Entry), s.Head().Entry)
+		if !errors.Is(err, formats.ErrNoAppend) {
+			return err
+		}
+		losses = notAppended(f, is, was)
+		return x.Store.Export(ctx, id, w)
+	})
+	return losses, err
+}
+
+// originalAlone writes the imported bytes of a session that is damaged, so that what was added since cannot be read.
+func (x Exporter) originalAlone(
+	ctx context.Context, id string, w io.Writer, damage error,
+) (interop.Losses, error) {
+	if err := x.Store.Export(ctx, id, w); err != nil {
+		return nil, errors.Join(damage, err)
+	}
+	const since = "what was added since the import: the session is damaged, and `coppice repair` recovers it"
+	return interop.Losses{since: 1}, nil
+}
+
+// extent is the length of a session in entries, and the ordinal of its head; -1 = before the first
+// entry.
+type extent struct {
+	entries int
+	head    int64
+}
+
+// notAppended returns the losses of a format to whose files nothing can be appended.
+func notAppended(f interop.Format, is, was extent) interop.Losses {
+	losses := interop.Losses{}
+	if n := is.entries - was.entries; n > 0 {
+		losses[fmt.Sprintf("entries added since, for which %s has no place", f)] = n
+	}
+	if is.head != was.head {
+		losses[fmt.Sprintf("the place where the session stands: %s opens the file where it ends", f)] = 1
+	}
+	return losses
+}
+
+// extents returns the present extent of a session, and the one after its import: -1 entries = it
+// was not imported.
+func (x Exporter) extents(ctx context.Context, id string) (is, was extent, err error) {
+	was.entries = -1
+	s, err := x.Store.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return is, was, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	first, since := true, 0
+	for com, err := range s.Log(ctx, coppice.Target{}) { // newest first
+		if err != nil {
+			return is, was, err
+		}
+		if first {
+			first, is.head = false, com.HeadOrd
+		}
+		if com.Reason == "import" && was.entries < 0 {
+			was, since = extent{head: com.HeadOrd}, is.entries
+		}
+		if is.entries += com.Entries; was.entries >= 0 {
+			was.entries = is.entries - since
+		}
+	}
+	return is, was, nil
+}
+
+// AsPi writes a session to a temporary pi v3 file, which can be read more than once, and runs use
+// on it.
+func (x Exporter) AsPi(
+	ctx context.Context, id string,
+	use func(s *coppice.Session, src interop.Source, h interop.Header) error,
+) (err error) {
+	s, err := x.Store.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	lines, err := spool(func(w io.Writer) error { return x.Store.ExportPi(ctx, id, w) })
+	if err != nil {
+		return err
+	}
+	defer lines.remove()
+	src := lines.source(id)
+	r, err := formats.Open(src, interop.Pi, interop.Options{Now: x.Now, Rand: x.Rand})
+	if err != nil {
+		return err
+	}
+	h, err := r.Header()
+	if err = errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	if title := s.Info().Title; title != "" {
+		h.Title = title
+	}
+	return use(s, src, h)
+}
+
+// Entries yields the entries of a pi v3 file that coppice wrote. It omits a last line that only
+// makes pi continue at the head: that line is not part of the session, unless it was imported with
+// it.
+func (x Exporter) Entries(src interop.Source, head string) iter.Seq2[transcript.Draft, error] {
+	return func(yield func(transcript.Draft, error) bool) {
+		r, err := formats.Open(src, interop.Pi, interop.Options{Now: x.Now, Rand: x.Rand})
+		if err != nil {
+			yield(transcript.Draft{}, err)
+			return
+		}
+		defer r.Close()
+		if _, err := r.Header(); err != nil {
+			yield(transcript.Draft{}, err)
+			return
+		}
+		var held transcript.Draft // the line before
+		for {
+			d, err := r.Next()
+			end := errors.Is(err, io.EOF)
+			if held.Raw != nil && !(end && leadsTo(held.Raw, head)) && !yield(held, nil) || end {
+				return
+			}
+			if err != nil {
+				yield(transcript.Draft{}, err)
+				return
+			}
+			if held = d; recordsLoss(d.Raw) {
+				held.Raw = nil
+			}
+		}
+	}
+}
+
+// recordsLoss reports whether a line is a repair's record of an object that was lost, which is no part of the
+// conversation.
+func recordsLoss(raw []byte) bool {
+	return string(rawjson.Field(raw, "customType")) == `"`+segment.LostType+`"` && rawjson.Field(raw, "targetId") != nil
+}
+
+// leadsTo reports whether a line is the one that ExportPi appends to make pi continue at the head.
+func leadsTo(raw []byte, head string) bool {
+	l, err := transcript.ParseLine(raw)
+	return err == nil && l.Type == "custom" && l.ID != head &&
+		string(rawjson.Field(raw, "customType")) == `"coppice.head"`
+}
+
+// spooled is a temporary file.
+type spooled struct{ name string }
+
+func spool(write func(io.Writer) error) (s spooled, err error) {
+	f, err := os.CreateTemp("", "coppice-export-")
+	if err != nil {
+		return s, err
+	}
+	s.name = f.Name()
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		s.remove()
+		return s, err
+	}
+	return s, nil
+}
+
+func (s spooled) source(name string) interop.Source {
+	return interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(s.name) }}
+}
+
+func (s spooled) remove() { _ = os.Remove(s.name) } // if this fails the file stays in the folder for temporary files

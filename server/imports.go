@@ -1,0 +1,74 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/internal/cli/importer"
+	"github.com/coppice-go/coppice/interop"
+)
+
+// importQuery is the parameters of an import.
+type importQuery struct {
+	request
+	Session string `query:"session" maxLength:"128" doc:"id of the new session; default that of the file if it is free"`
+	Format  string `query:"format" enum:"pi,omp,atomic,operator,claude-code,codex" doc:"default: by the content"`
+	Name    string `query:"name" maxLength:"255" doc:"name of the file, which some formats need"`
+	Again   bool   `query:"again" doc:"import what the store has already once more, under a new id"`
+	Grow    bool   `query:"grow" default:"true" doc:"append what was added to a file to its session"`
+}
+
+// errImports is the error of an import that would be one too many.
+var errImports = errors.New("too many imports are under way; nothing was stored")
+
+func (s *Server) describeImport() {
+	handle[importQuery, api.Import](s, operation{
+		method: "POST", path: "/v1/import", id: "import", needs: rightWrite, raw: "application/octet-stream",
+		summary: "Import a session file of another program, which is the body",
+		text: "As `coppice import`: a file that was imported before and has not changed is left alone, and what was " +
+			"added to it is appended to its session. Damaged lines are skipped and reported.",
+		errors: []int{409, 413, 415, 507},
+	}, s.importFile)
+}
+
+// importFile keeps the body in a temporary file, as formats read it more than once.
+func (s *Server) importFile(ctx context.Context, q *importQuery) (a answer, err error) {
+	select {
+	case s.imports <- struct{}{}:
+		defer func() { <-s.imports }()
+	default:
+		return answer{}, retry(newProblem(http.StatusServiceUnavailable, "busy", "send it again", errImports))
+	}
+	if q.Again && q.Session != "" {
+		q.Grow = false
+	}
+	f, err := os.CreateTemp("", "coppice-import-")
+	if err != nil {
+		return answer{}, fmt.Errorf("import: %w", err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // what stays is in the folder for temporary files
+	_, err = io.Copy(f, q.r.Body)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return answer{}, fmt.Errorf("import: %w", err)
+	}
+	name := q.Name
+	if name == "" {
+		name = "session.jsonl"
+	}
+	src := interop.Source{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(f.Name()) }}
+	r, err := importer.Import(ctx, q.on.Store, src, importer.Options{
+		Session: q.Session, Format: interop.Format(q.Format), Again: q.Again, Grow: q.Grow && !q.Again,
+		Now: s.o.Now(), Rand: s.o.Rand,
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	doc := api.Import{Imported: []api.Imported{api.ImportedOf(name, r)}}
+	doc.Total.Add(r)
+	return answer{doc: doc}, nil
+}

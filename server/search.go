@@ -1,0 +1,259 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/internal/api"
+	"github.com/coppice-go/coppice/searchindex"
+)
+
+// Index says where the full-text indexes are kept in which search and prompts look. They are no part of the store, and
+// are made anew when they are missing or damaged. One index belongs to one store.
+type Index struct {
+	// File returns the file of the index of a tenant's store, "" = that of Options.Store; "" = it is kept in memory,
+	// and begins empty when the server starts, so that the first search reads everything. nil = all are in memory.
+	File func(tenant string) string
+	// Shallow says that checkpoints are replaced with every commit, as on S3: then an update opens only the sessions
+	// that the listing shows as changed.
+	Shallow bool
+}
+
+// searchQuery is the parameters of a search.
+type searchQuery struct {
+	request
+	Q       string `query:"q" maxLength:"4096" doc:"words, all of them; in quotes adjacent; re: = a regular expression"`
+	Cwd     string `query:"cwd" doc:"only sessions of this working directory"`
+	Session string `query:"session" doc:"only this session"`
+	After   string `query:"after" doc:"next of the page before"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+}
+
+// promptQuery is the parameters of a list of prompts.
+type promptQuery struct {
+	request
+	Q       string `query:"q" maxLength:"4096" doc:"as of search; empty = all prompts"`
+	Prefix  bool   `query:"prefix" doc:"q is the beginning of the prompt"`
+	Cwd     string `query:"cwd" doc:"only sessions of this working directory"`
+	Session string `query:"session" doc:"only this session"`
+	After   string `query:"after" doc:"next of the page before"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+}
+
+type matchList struct {
+	Matches  []api.Match   `json:"matches" doc:"best first"`
+	Next     string        `json:"next,omitempty" doc:"after of the next page; absent at the end"`
+	Problems []api.Problem `json:"problems,omitempty" doc:"sessions that could not be read, or not to their end"`
+}
+
+type promptList struct {
+	Prompts  []api.Prompt  `json:"prompts" doc:"newest first; one that was repeated directly is listed once"`
+	Next     string        `json:"next,omitempty" doc:"after of the next page; absent at the end"`
+	Problems []api.Problem `json:"problems,omitempty" doc:"sessions that could not be read, or not to their end"`
+}
+
+func (s *Server) describeSearch() {
+	handle[searchQuery, matchList](s, operation{
+		method: "GET", path: "/v1/search", id: "search", needs: rightRead,
+		summary: "Entries of all sessions and branches that contain words",
+		text:    "Finds what was committed before. Of one entry the first 256 KiB of text are searched.",
+	}, func(ctx context.Context, q *searchQuery) (answer, error) {
+		what, err := searchindex.Parse(q.Q)
+		if err != nil || what.Empty() {
+			return answer{}, badInput("q", errors.Join(err, errNoWords(err)))
+		}
+		doc := matchList{Matches: []api.Match{}}
+		doc.Next, doc.Problems, err = s.found(ctx, &q.request, q.After, q.Session, q.Limit,
+			func(x *searchindex.Index, offset int) (bool, error) {
+				hits, more, err := x.Search(ctx, what, &searchindex.SearchOptions{
+					Session: q.Session, Cwd: q.Cwd, Limit: q.Limit, Offset: offset,
+				})
+				for _, h := range hits {
+					doc.Matches = append(doc.Matches, api.MatchOf(h))
+				}
+				return more, err
+			})
+		return answer{doc: doc}, err
+	})
+	handle[promptQuery, promptList](s, operation{
+		method: "GET", path: "/v1/prompts", id: "prompts", needs: rightRead,
+		summary: "What users typed in all sessions and branches, newest first",
+	}, func(ctx context.Context, q *promptQuery) (answer, error) {
+		if _, err := searchindex.Parse(q.Q); err != nil && !q.Prefix {
+			return answer{}, badInput("q", err)
+		}
+		doc := promptList{Prompts: []api.Prompt{}}
+		var err error
+		doc.Next, doc.Problems, err = s.found(ctx, &q.request, q.After, q.Session, q.Limit,
+			func(x *searchindex.Index, offset int) (bool, error) {
+				list, more, err := x.Recall(ctx, q.Q, &searchindex.RecallOptions{
+					Session: q.Session, Cwd: q.Cwd, Prefix: q.Prefix, Limit: q.Limit, Offset: offset,
+				})
+				for _, p := range list {
+					doc.Prompts = append(doc.Prompts, api.PromptOf(p))
+				}
+				return more, err
+			})
+		return answer{doc: doc}, err
+	})
+}
+
+// errNoWords is the error of a query that asks for nothing.
+func errNoWords(other error) error {
+	if other != nil {
+		return nil
+	}
+	return errors.New("it has no words to search for")
+}
+
+// found looks for a page of results in the index of a request's store. The first page is of an index that was updated
+// after the request arrived; those that follow are of the same index, as far as nothing else updates it.
+func (s *Server) found(
+	ctx context.Context, q *request, after, session string, limit int,
+	look func(x *searchindex.Index, offset int) (more bool, err error),
+) (next string, unread []api.Problem, err error) {
+	offset, err := offsetOf(after)
+	if err != nil {
+		return "", nil, err
+	}
+	err = s.indexes.use(ctx, q.on.Store, q.r.PathValue("tenant"), func(x *index) error {
+		if offset == 0 {
+			report, err := x.update(ctx, q.on.Store, session, s.o.Index.Shallow)
+			if err != nil {
+				return err
+			}
+			for _, p := range report.Problems {
+				unread = append(unread, api.Describe(p).Answer())
+			}
+		}
+		more, err := look(x.Index, offset)
+		if more {
+			next = cursor(strconv.Itoa(offset + limit))
+		}
+		return err
+	})
+	return next, unread, err
+}
+
+// offsetOf returns how many results the pages before had.
+func offsetOf(after string) (int, error) {
+	text, err := place("after", after)
+	if err != nil || text == "" {
+		return 0, err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > searchindex.MaxCandidates {
+		return 0, badInput("after", fmt.Errorf("%.40q is no cursor of this list", after))
+	}
+	return n, nil
+}
+
+// index is the full-text index of a store. Updates are made one after the other.
+type index struct {
+	*searchindex.Index
+	turn   chan struct{} // holds one token: who has it updates
+	mu     sync.Mutex
+	began  uint64 // updates of all sessions that began
+	report searchindex.Report
+}
+
+// update brings the index up to what the store is now: by an update of its own, or by one of another request that began
+// after this one.
+func (x *index) update(
+	ctx context.Context, st *coppice.Store, session string, shallow bool,
+) (searchindex.Report, error) {
+	x.mu.Lock()
+	arrived := x.began
+	x.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return searchindex.Report{}, context.Cause(ctx)
+	case <-x.turn:
+	}
+	defer func() { x.turn <- struct{}{} }()
+	x.mu.Lock()
+	done := x.began > arrived
+	if !done && session == "" {
+		x.began++
+	}
+	x.mu.Unlock()
+	if done {
+		return x.report, nil
+	}
+	r, err := x.Update(ctx, st, &searchindex.UpdateOptions{Shallow: shallow, Session: session})
+	if session == "" {
+		if x.report = r; err != nil {
+			x.mu.Lock()
+			x.began-- // it was no update to rely on
+			x.mu.Unlock()
+		}
+	}
+	return r, err
+}
+
+// indexes are the full-text indexes of the stores, opened when they are first asked for.
+type indexes struct {
+	s      *Server
+	mu     sync.Mutex
+	open   map[*coppice.Store]*index
+	closed bool
+	using  sync.WaitGroup
+}
+
+// use runs f on the index of a store.
+func (xs *indexes) use(ctx context.Context, st *coppice.Store, tenant string, f func(*index) error) error {
+	x, err := xs.acquire(ctx, st, tenant)
+	if err != nil {
+		return err
+	}
+	defer xs.using.Done()
+	return f(x)
+}
+
+func (xs *indexes) acquire(ctx context.Context, st *coppice.Store, tenant string) (*index, error) {
+	xs.mu.Lock()
+	defer xs.mu.Unlock()
+	x := xs.open[st]
+	switch {
+	case xs.closed:
+		return nil, errClosing
+	case x == nil && len(xs.open) >= xs.s.o.MaxTenants:
+		return nil, errTenants
+	case x == nil:
+		file := ""
+		if xs.s.o.Index.File != nil {
+			file = xs.s.o.Index.File(tenant)
+		}
+		in, err := searchindex.Open(ctx, file)
+		if err != nil && file != "" && ctx.Err() == nil {
+			xs.s.o.Logger.WarnContext(ctx, "the index is kept in memory: its file cannot be used", "error", err.Error())
+			in, err = searchindex.Open(ctx, "")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open the index: %w", err)
+		}
+		x = &index{Index: in, turn: make(chan struct{}, 1)}
+		x.turn <- struct{}{}
+		xs.open[st] = x
+	}
+	xs.using.Add(1)
+	return x, nil
+}
+
+// close refuses new users, waits for those there are, and closes the indexes.
+func (xs *indexes) close() error {
+	xs.mu.Lock()
+	xs.closed = true
+	xs.mu.Unlock()
+	xs.using.Wait()
+	var errs []error
+	for st, x := range xs.open {
+		delete(xs.open, st)
+		errs = append(errs, x.Close())
+	}
+	return errors.Join(errs...)
+}

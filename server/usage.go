@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/api"
+)
+
+// maxUsages bounds the sessions whose usage is remembered, each about 1 KiB.
+const maxUsages = 4096
+
+// sessionUsage is what the answers of models in a session report.
+type sessionUsage struct {
+	api.Usage
+	Title    string    `json:"title"`
+	Cwd      string    `json:"cwd"`
+	Parent   string    `json:"parent,omitempty" doc:"the session that started this one"`
+	Relation string    `json:"relation,omitempty" doc:"what it is to its parent, such as agent or fork"`
+	Created  time.Time `json:"created"`
+	Updated  time.Time `json:"updated"`
+}
+
+type usageList struct {
+	Sessions []sessionUsage `json:"sessions" doc:"in the order of the list of sessions"`
+	Next     string         `json:"next,omitempty" doc:"after of the next page; absent at the end"`
+}
+
+func (s *Server) describeUsage() {
+	handle[listQuery, usageList](s, operation{
+		method: "GET", path: "/v1/usage", id: "allUsage", needs: rightRead, types: []string{"application/x-ndjson"},
+		summary: "Tokens and cost of sessions, each with all branches",
+		text:    "Reads every entry of a session that was changed since it was asked for last.",
+	}, s.allUsage)
+}
+
+// usages are the usages of sessions at a commit.
+type usages struct {
+	mu sync.Mutex
+	of map[writerKey]usageAt
+}
+
+type usageAt struct {
+	commit string
+	api.Usage
+}
+
+func (u *usages) get(key writerKey, commit string) (api.Usage, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	at, ok := u.of[key]
+	return at.Usage, ok && at.commit == commit
+}
+
+func (u *usages) put(key writerKey, commit string, is api.Usage) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.of == nil {
+		u.of = map[writerKey]usageAt{}
+	}
+	for old := range u.of { // any: each is made anew when it is asked for
+		if len(u.of) < maxUsages {
+			break
+		}
+		delete(u.of, old)
+	}
+	u.of[key] = usageAt{commit, is}
+}
+
+// usageOf returns the usage of a session, by what is remembered of its newest commit or by reading it.
+func (s *Server) usageOf(ctx context.Context, st *coppice.Store, h *coppice.Session) (api.Usage, error) {
+	key, commit := writerKey{st, h.ID()}, h.Head().Commit
+	if is, ok := s.usages.get(key, commit); ok {
+		return is, nil
+	}
+	is, err := api.UsageOfSession(ctx, h)
+	if err == nil {
+		s.usages.put(key, commit, is)
+	}
+	return is, err
+}
+
+func (s *Server) usage(ctx context.Context, q *sessionPath) (answer, error) {
+	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		doc, err := s.usageOf(ctx, q.on.Store, h)
+		return answer{etag: h.Head().Commit, doc: doc}, err
+	})
+}
+
+func (s *Server) allUsage(ctx context.Context, q *listQuery) (answer, error) {
+	return sessions(ctx, q, func(sum checkpoint.Summary) (any, error) {
+		h, err := q.on.Store.Open(ctx, sum.ID, &coppice.SessionOptions{ReadOnly: true})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = h.Close() }() // it wrote nothing
+		is, err := s.usageOf(ctx, q.on.Store, h)
+		if err != nil {
+			return nil, err
+		}
+		i := h.Info()
+		return sessionUsage{is, i.Title, i.Cwd, i.Parent, i.Relation, i.Created, i.Updated}, nil
+	})
+}
