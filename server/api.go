@@ -35,7 +35,7 @@ type operation struct {
 	types                     []string     // media types of the answer, if it is not JSON
 	body                      reflect.Type // of the JSON body; nil = none
 	raw                       string       // media type of a body that is no JSON; "" = none
-	statuses                  []int        // of the answer, beside 200
+	statuses                  []int        // of the answer, beside 200; if the first is 201 or 204, without it
 }
 
 // request is what the parameters of every operation embed. Parameters are fields of the struct that embeds it: huma
@@ -96,7 +96,7 @@ func (s *Server) operation(op operation, doc reflect.Type) huma.Operation {
 		Middlewares: huma.Middlewares{func(c huma.Context, next func(huma.Context)) { next(badRequest{c}) }},
 	}
 	reg := s.api.OpenAPI().Components.Schemas
-	ok := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{}}
+	ok := &huma.Response{Content: map[string]*huma.MediaType{}}
 	switch {
 	case len(op.types) > 0:
 		for _, t := range op.types {
@@ -108,10 +108,15 @@ func (s *Server) operation(op operation, doc reflect.Type) huma.Operation {
 	if doc.Kind() != reflect.Struct || doc.NumField() > 0 {
 		ok.Content["application/json"] = &huma.MediaType{Schema: reg.Schema(doc, true, op.id+"Answer")}
 	}
-	d.Responses["200"] = ok
-	for _, status := range op.statuses {
+	statuses := op.statuses
+	if len(statuses) == 0 || statuses[0] != http.StatusCreated && statuses[0] != http.StatusNoContent {
+		statuses = append([]int{http.StatusOK}, statuses...)
+	}
+	d.DefaultStatus = statuses[0] // huma documents it, and not 200
+	for _, status := range statuses {
 		same := *ok
-		if same.Description = http.StatusText(status); status == http.StatusNotModified {
+		same.Description = http.StatusText(status)
+		if status == http.StatusNotModified || status == http.StatusNoContent {
 			same.Content = nil
 		}
 		d.Responses[strconv.Itoa(status)] = &same
@@ -145,9 +150,9 @@ func (s *Server) describeBody(op operation) {
 
 // problems adds the statuses of errors: those of the operation, and those that it shares with all of its kind.
 func (s *Server) problems(d *huma.Operation, op operation, reg huma.Registry) {
-	all := append([]int{http.StatusBadRequest}, op.errors...)
+	all := append([]int{http.StatusMisdirectedRequest}, op.errors...)
 	if op.needs != rightNone {
-		all = append(all, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+		all = append(all, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 			http.StatusInternalServerError, http.StatusServiceUnavailable)
 	}
 	if op.body != nil {
@@ -216,6 +221,8 @@ func (s *Server) describe() {
 	s.describeUsage()
 	s.describeImport()
 	s.describeMetrics()
+	s.mux.HandleFunc(elsewhere, s.nowhere)
+	plain(s.api.OpenAPI())
 }
 
 const apiText = `Sessions of AI agents: conversations as trees, with the agent's state at every commit.

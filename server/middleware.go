@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -50,7 +48,7 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 		}
 		r, ok := s.place(r)
 		if !ok {
-			s.fail(w, r, fmt.Errorf("nothing is served at this path: %w", fs.ErrNotExist))
+			s.fail(w, r, errNoPath)
 			return
 		}
 		if r.URL.Path == "/login" && r.Method == http.MethodGet && s.o.Tokens != nil && r.PathValue("tenant") == "" {

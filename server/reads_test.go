@@ -160,6 +160,15 @@ func TestGetsWriteNothing(t *testing.T) {
 	if after := filesOf(t, dir); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
+	if err := reader.srv.Close(); err != nil { // what a server leaves for its end is none of reading either
+		t.Fatal(err)
+	}
+	if err := reader.st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := filesOf(t, dir); after != before {
+		t.Errorf("before:\n%s\nafter Close:\n%s", before, after)
+	}
 }
 
 // filesOf describes every file below a folder.

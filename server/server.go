@@ -193,7 +193,7 @@ func New(o Options) (*Server, error) {
 	s.imports = make(chan struct{}, s.o.MaxImports)
 	s.metrics = newMetrics(s)
 	s.describe()
-	packed, err := compressed(s.mux)
+	packed, err := compressed(http.HandlerFunc(s.routed))
 	if err != nil {
 		return nil, fmt.Errorf("new server: %w", err)
 	}

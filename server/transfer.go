@@ -77,7 +77,7 @@ func (s *Server) describeTransfer() {
 	handle[write, api.Fork](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite,
 		summary: "A new session of the path to a target", body: reflect.TypeFor[forkBody](),
-		errors: []int{409, 412, 428, 507},
+		errors: []int{409, 412, 428, 507}, statuses: []int{201},
 	}, s.fork)
 	handle[blameQuery, blameList](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/blame", id: "blame", needs: rightRead, statuses: []int{304},
