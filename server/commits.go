@@ -314,7 +314,7 @@ func unmoved(ctx context.Context, h *coppice.Session, made string) error {
 	}
 	a, b := was.Document(), is.Document()
 	a.Partial, b.Partial = nil, nil
-	if !reflect.DeepEqual(a, b) {
+	if was.Commit().Entry != is.Commit().Entry || !reflect.DeepEqual(a, b) {
 		return fmt.Errorf("%w: the session moved since the commit in If-Match", coppice.ErrConflict)
 	}
 	return nil

@@ -1,0 +1,430 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend"
+	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/internal/fault"
+	"github.com/coppice-go/coppice/server"
+)
+
+// maxSmall is the limit of a body in the suite, in bytes.
+const maxSmall = 1 << 20
+
+// world is a server with everything that a status can come from: tokens, tenants, a small limit of bodies, and a
+// backend that fails on request.
+type world struct {
+	*site
+	t     *testing.T
+	d     *description
+	below backend.Backend
+	fails fault.Backend
+	n     *int // sessions so far
+}
+
+func newWorld(t *testing.T, below backend.Backend) *world {
+	t.Helper()
+	b := fault.New(below, 1)
+	st, err := coppice.New(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := server.New(server.Options{
+		Store: st, Tokens: someTokens(t), MaxBody: maxSmall, Timeout: 10 * time.Second,
+		Tenant: func(name string) (*coppice.Store, error) { return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(srv)
+	t.Cleanup(func() {
+		b.Clear()
+		srv.EndStreams()
+		h.Close()
+		if err := srv.Close(); err != nil {
+			t.Error(err)
+		}
+		_ = st.Close()
+		_ = b.Close()
+	})
+	return &world{site: &site{t, h.URL, st, srv}, t: t, d: readDescription(t), below: below, fails: b, n: new(int)}
+}
+
+// subject is a session that has something of everything.
+type subject struct {
+	id      string
+	first   string // ETag of the first turn
+	head    string // ETag
+	entries []string
+	fresh   string // an id that no session has
+}
+
+// subject makes a session.
+func (w *world) subject() subject {
+	w.t.Helper()
+	*w.n++
+	id := fmt.Sprintf("s%d", *w.n)
+	at := "/v1/sessions/" + id
+	auth := "Authorization: Bearer writer"
+	w.site.do("PUT", at, `{"title":"a session","meta":{"team":"blue"}}`, "If-None-Match: *", "Idempotency-Key: made", auth).
+		want(w.t, 201)
+	s := subject{id: id, fresh: id + ".new"}
+	for i, text := range []string{"one", "two", "three"} {
+		r := w.site.do("POST", at+"/commits", `{"entries":[{"role":"user","content":"`+text+`"},`+
+			`{"role":"assistant","content":"`+strings.Repeat("yes ", 50)+`"}],"state":{"said":"`+text+`"}}`,
+			"If-Match: *", fmt.Sprintf("Idempotency-Key: turn-%d", i), auth)
+		for _, e := range r.want(w.t, 200)["entries"].([]any) {
+			s.entries = append(s.entries, e.(string))
+		}
+		if i == 0 {
+			s.first = r.etag()
+		}
+	}
+	for what, body := range map[string]string{
+		"label":    `{"entry":"` + s.entries[0] + `","label":"green"}`,
+		"snapshot": `{"tag":"t"}`,
+	} {
+		w.site.do("POST", at+"/"+what, body, "If-Match: *", auth).want(w.t, 200)
+	}
+	edit := `{"entry":"` + s.entries[2] + `","message":{"role":"user","content":"deux"}}`
+	r := w.site.do("POST", at+"/edit", edit, "If-Match: *", auth)
+	r.want(w.t, 200)
+	s.head = r.etag()
+	return s
+}
+
+// call is a request for an operation.
+type call struct {
+	id      string // of the session
+	entry   string
+	prefix  string // before the path
+	query   string
+	body    string
+	kind    string // Content-Type; "" = that of the description
+	token   string // "" = none
+	headers []string
+}
+
+// send sends a request and checks that its answer is documented.
+func (w *world) send(op *described, c call) reply {
+	w.t.Helper()
+	path := strings.NewReplacer("{id}", c.id, "{entry}", c.entry, "{seq}", "1").Replace(op.path)
+	if strings.Contains(path, "{") {
+		w.t.Fatalf("%s: the suite has no value for a parameter of %s", op.OperationID, op.path)
+	}
+	headers := slices.Clone(c.headers)
+	if c.token != "" {
+		headers = append(headers, "Authorization: Bearer "+c.token)
+	}
+	if c.kind == "" && op.RequestBody != nil {
+		c.kind = slices.Sorted(maps.Keys(op.RequestBody.Content))[0]
+	}
+	if c.kind != "" {
+		headers = append(headers, "Content-Type: "+c.kind)
+	}
+	if c.query != "" {
+		path += "?" + c.query
+	}
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	r, err := w.try(ctx, op.method, c.prefix+path, c.body, headers...)
+	if err != nil {
+		w.t.Fatalf("%s: %v", op.OperationID, err)
+	}
+	if err := w.d.faults(op, r); err != nil {
+		w.t.Errorf("%s %s: %v", op.OperationID, c.query, err)
+	}
+	return r
+}
+
+// valid returns a request for an operation that succeeds.
+func valid(op *described, s subject) call {
+	c := call{id: s.id, entry: s.entries[1], token: "writer"}
+	for _, p := range op.Parameters {
+		if p.In == "header" && p.Name == "If-Match" {
+			c.headers = append(c.headers, "If-Match: *")
+		}
+	}
+	if op.RequestBody != nil {
+		c.body = "{}"
+	}
+	switch op.OperationID {
+	case "createSession":
+		c.id, c.body = s.fresh, `{"title":"new","cwd":"/w","meta":{"a":"b"}}`
+		c.headers = append(c.headers, "If-None-Match: *")
+	case "changeSession":
+		c.body = `{"title":"new","meta":{"team":null,"x":"y"}}`
+	case "commit":
+		c.body = `{"entries":[{"role":"user","content":"more"}],"state":{"n":1},"manager":[1],"docs":{"plan":"x"}}`
+	case "diff":
+		c.query = "a=seq:1"
+	case "events":
+		c.query = "after=0&wait=1"
+	case "switch":
+		c.body = `{"to":"` + s.entries[5] + `"}`
+	case "branch":
+		c.body = `{"entry":"` + s.entries[0] + `","name":"b"}`
+	case "edit":
+		c.body = `{"entry":"` + s.entries[0] + `","message":{"role":"user","content":"uno"}}`
+	case "rollback":
+		c.body = `{"to":"seq:1"}`
+	case "label":
+		c.body = `{"entry":"` + s.entries[0] + `","label":"red"}`
+	case "snapshot":
+		c.body = `{"tag":"u"}`
+	case "partial":
+		c.body = `{"partial":{"role":"assistant","content":"so f"}}`
+	case "verify":
+		c.body = `{"deep":true}`
+	case "fork":
+		c.body = `{"to":"seq:1","id":"` + s.fresh + `"}`
+	}
+	return c
+}
+
+// provoke sends what a status is the answer to. ok = false: nothing in this suite leads to it.
+func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool) {
+	w.t.Helper()
+	c := valid(op, s)
+	switch status {
+	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
+	case http.StatusNotModified:
+		c.headers = append(c.headers, "If-None-Match: "+w.send(op, c).etag())
+	case http.StatusBadRequest:
+		if c.id = "%2e%2e"; !strings.Contains(op.path, "{id}") {
+			c.query = "limit=x"
+		}
+	case http.StatusUnauthorized:
+		c.token = ""
+	case http.StatusForbidden:
+		if c.token = "reader"; op.method == http.MethodGet {
+			c.token = "acme's"
+		}
+	case http.StatusNotFound:
+		if c.id = "none"; !strings.Contains(op.path, "{id}") || op.OperationID == "createSession" {
+			c.prefix = "/t/nobody"
+		}
+	case http.StatusConflict:
+		return w.conflict(op, c, s)
+	case http.StatusGone:
+		c.query = "view=none"
+	case http.StatusPreconditionFailed:
+		if c.headers = []string{"If-Match: " + s.first}; op.OperationID == "createSession" {
+			c.id, c.headers = s.id, []string{"If-None-Match: *"}
+		}
+	case http.StatusRequestEntityTooLarge:
+		c.body = strings.Repeat(" ", maxSmall+1)
+	case http.StatusUnsupportedMediaType:
+		c.kind = "text/plain"
+	case http.StatusMisdirectedRequest:
+		c.headers = append(c.headers, "Host: evil.example")
+	case http.StatusUnprocessableEntity:
+		return w.unprocessable(op, c, s)
+	case http.StatusPreconditionRequired:
+		c.headers = nil
+	case http.StatusInternalServerError:
+		if op.OperationID == "partial" {
+			c.id = w.cold(s.fresh)
+		}
+		defer w.failing(fault.Rule{Kind: fault.Before, Outcome: backend.NotApplied, Count: -1})()
+	case http.StatusServiceUnavailable:
+		if op.OperationID == "partial" {
+			c.id = w.cold(s.fresh)
+		}
+		defer w.failing(fault.Rule{
+			Kind: fault.Before, Outcome: backend.NotApplied, Count: -1, Err: context.DeadlineExceeded,
+		})()
+	case http.StatusInsufficientStorage:
+		defer w.failing(fault.Rule{
+			When: func(c fault.Call) bool { return slices.Contains([]string{"put", "append"}, c.Op) },
+			Kind: fault.Before, Outcome: backend.NotApplied, Count: -1, Err: syscall.ENOSPC,
+		})()
+	default:
+		return r, false
+	}
+	return w.send(op, c), true
+}
+
+// cold makes a session that the server has not opened yet: what it asks for is read from the backend.
+func (w *world) cold(id string) string {
+	w.t.Helper()
+	st, err := coppice.New(w.below, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = st.Close() }()
+	h, err := st.Create(id, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := h.Commit(w.t.Context(), coppice.Turn{}); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := h.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	return id
+}
+
+// failing makes the backend fail until the function that it returns is called.
+func (w *world) failing(rule fault.Rule) (end func()) {
+	w.fails.Add(rule)
+	return w.fails.Clear
+}
+
+// conflict provokes 409: for a fork an id that is taken, else another writer that takes over the session at the moment
+// in which the operation writes.
+func (w *world) conflict(op *described, c call, s subject) (reply, bool) {
+	w.t.Helper()
+	if op.OperationID == "fork" {
+		c.body = `{"id":"` + s.id + `"}`
+		return w.send(op, c), true
+	}
+	other, err := coppice.New(w.below, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	claimed := false
+	defer w.failing(fault.Rule{When: func(call fault.Call) bool {
+		if !claimed && !strings.HasPrefix(call.Op, "get") && call.Op != "list" && call.Op != "stat" {
+			claimed = true
+			h, err := other.Open(context.Background(), s.id, nil)
+			if err != nil {
+				w.t.Errorf("claim: %v", err)
+				return false
+			}
+			defer func() { _ = h.Close() }()
+			if _, err := h.Claim(context.Background()); err != nil {
+				w.t.Errorf("claim: %v", err)
+			}
+		}
+		return false
+	}})()
+	return w.send(op, c), true
+}
+
+// unprocessable provokes 422.
+func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok bool) {
+	w.t.Helper()
+	switch op.OperationID {
+	case "commit":
+		c.headers = append(c.headers, "Idempotency-Key: turn-0")
+	case "createSession":
+		c.id = s.id
+		c.headers = append(c.headers, "Idempotency-Key: made")
+	default:
+		return r, false
+	}
+	return w.send(op, c), true
+}
+
+// codes are the codes of the problems of a status, as docs/http.md and docs/cli-json.md have them.
+var codes = map[int][]string{
+	400: {"usage"}, 401: {"unauthorized"}, 403: {"permission"}, 404: {"not-found"}, 408: {"slow-body"},
+	409: {"fenced", "exists"}, 410: {"gone"}, 412: {"conflict", "exists"}, 413: {"too-large"}, 415: {"usage"},
+	416: {"usage"}, 421: {"host"}, 422: {"key-reused", "nothing-to-compact"}, 428: {"no-condition"}, 500: {"failed"},
+	503: {"interrupted", "busy"}, 507: {"no-space"},
+}
+
+// Every operation gives every status that the description documents for it, no answer has another one, and each is as
+// its schema says. What is refused changes nothing.
+func TestContract(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) backend.Backend{
+		"memory": func(*testing.T) backend.Backend { return memory.New() },
+		"disk": func(t *testing.T) backend.Backend {
+			b, err := local.Open(t.TempDir(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, open(t))
+			shared := w.subject()
+			for _, op := range w.d.operations {
+				for _, status := range op.statuses(t) {
+					t.Run(fmt.Sprintf("%s %d", op.OperationID, status), func(t *testing.T) {
+						w := w.in(t)
+						s := shared
+						if status < 400 || status == 409 || status >= 500 {
+							s = w.subject()
+						}
+						w.provokes(op, status, s)
+					})
+				}
+			}
+		})
+	}
+}
+
+// in returns the world for a subtest.
+func (w *world) in(t *testing.T) *world {
+	out := *w
+	out.t, out.site = t, &site{t, w.url, w.st, w.srv}
+	return &out
+}
+
+// provokes runs one case.
+func (w *world) provokes(op *described, status int, s subject) {
+	w.t.Helper()
+	r, ok := w.provoke(op, status, s)
+	if !ok {
+		w.t.Fatal("nothing provokes this status: give it a case in this suite, or take it out of the description")
+	}
+	if r.StatusCode != status {
+		w.t.Fatalf("status %d: %.300s", r.StatusCode, r.body)
+	}
+	if status < 400 {
+		return
+	}
+	var code string
+	if p := r.want(w.t, status); p["code"] != nil {
+		code = p["code"].(string)
+	}
+	if !slices.Contains(codes[status], code) {
+		w.t.Errorf("code %q, want one of %q: %s", code, codes[status], r.body)
+	}
+	if status == 409 || status >= 500 { // there another writer was, or what became of the write is another test's
+		return
+	}
+	if now := w.do("GET", "/v1/sessions/"+s.id, "", "Authorization: Bearer reader"); now.etag() != s.head {
+		w.t.Errorf("what was refused changed the session: ETag %s, was %s; %s", now.etag(), s.head, now.body)
+	}
+}
+
+// A move that was made on an older head is refused, also where the state has not changed since: nothing that another
+// client has said is left behind unseen.
+func TestStaleMoves(t *testing.T) {
+	w := newWorld(t, memory.New())
+	for _, op := range w.d.operations {
+		if op.Responses["412"].Description == "" || op.OperationID == "createSession" {
+			continue
+		}
+		s := w.subject()
+		first := w.send(w.d.operation(t, "commit"), call{id: s.id, token: "writer", headers: []string{"If-Match: *"}, body: entry("first")})
+		w.send(w.d.operation(t, "commit"), call{id: s.id, token: "writer", headers: []string{"If-Match: *"}, body: entry("second")}).want(t, 200)
+		c := valid(op, s)
+		c.headers = []string{"If-Match: " + first.etag()}
+		if r := w.send(op, c); r.StatusCode != 412 {
+			t.Errorf("%s: status %d: %s", op.OperationID, r.StatusCode, r.body)
+		}
+	}
+}
+
+func entry(text string) string { return `{"entries":[{"role":"user","content":"` + text + `"}]}` }
