@@ -31,6 +31,7 @@ type operation struct {
 	method, path, id, summary string
 	text                      string // description
 	needs                     right
+	storeless                 bool         // reads no store: what fails with one cannot come
 	errors                    []int        // statuses of problems
 	types                     []string     // media types of the answer, if it is not JSON
 	body                      reflect.Type // of the JSON body; nil = none
@@ -152,8 +153,11 @@ func (s *Server) describeBody(op operation) {
 func (s *Server) problems(d *huma.Operation, op operation, reg huma.Registry) {
 	all := append([]int{http.StatusMisdirectedRequest}, op.errors...)
 	if op.needs != rightNone {
-		all = append(all, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
-			http.StatusInternalServerError, http.StatusServiceUnavailable)
+		all = append(all, http.StatusUnauthorized, http.StatusForbidden)
+	}
+	if op.needs != rightNone && !op.storeless {
+		all = append(all, http.StatusBadRequest, http.StatusNotFound, http.StatusInternalServerError,
+			http.StatusServiceUnavailable)
 	}
 	if op.body != nil {
 		all = append(all, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)

@@ -20,6 +20,7 @@ type schema struct {
 	Ref         string             `json:"$ref"`
 	Type        any                `json:"type"` // a name or a list of names; nil = any value
 	Format      string             `json:"format"`
+	MediaType   string             `json:"contentMediaType"`
 	Description string             `json:"description"`
 	Properties  map[string]*schema `json:"properties"`
 	Required    []string           `json:"required"`
@@ -31,6 +32,8 @@ type schema struct {
 	Maximum     *float64           `json:"maximum"`
 	MinLength   *int               `json:"minLength"`
 	MaxLength   *int               `json:"maxLength"`
+	MinItems    *int               `json:"minItems"`
+	MaxItems    *int               `json:"maxItems"`
 }
 
 // parameter is one of an operation.
@@ -234,6 +237,9 @@ func (d *description) value(s *schema, v any, at string) error {
 	case []any:
 		if s.Items == nil {
 			return fmt.Errorf("%s: an array without a schema of its items", at)
+		}
+		if n := len(v); s.MinItems != nil && n < *s.MinItems || s.MaxItems != nil && n > *s.MaxItems {
+			return fmt.Errorf("%s: %d items", at, n)
 		}
 		for i, item := range v {
 			if err := d.value(s.Items, item, fmt.Sprintf("%s[%d]", at, i)); err != nil {
