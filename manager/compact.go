@@ -113,7 +113,7 @@ func (m *Manager) cut(ctx context.Context, o *Compaction) (*Cut, error) {
 			FirstKept string `json:"firstKeptEntryId"`
 		}
 		if err := e.Decode(&before); err != nil {
-			return nil, err
+			continue // of another shape: it summarises nothing
 		}
 		c.Previous, first, last = before.Summary, i+1, i
 		kept := func(e transcript.Entry) bool { return e.ID == before.FirstKept && e.ID != "" }
