@@ -14,6 +14,7 @@ import (
 
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -268,10 +269,10 @@ func checkReason(reason string) error {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '-'
 	})
 	if bad || len(reason) > 32 {
-		return fmt.Errorf("reason %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", reason)
+		return layout.BadName("reason %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", reason)
 	}
 	if reason != "create" && slices.Contains(ownReasons, reason) {
-		return fmt.Errorf("reason %q is reserved", reason)
+		return layout.BadName("reason %q is reserved", reason)
 	}
 	return nil
 }

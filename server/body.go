@@ -9,8 +9,9 @@ import (
 	"net/http"
 )
 
-// maxDepth bounds how deep the JSON of a body is nested.
-const maxDepth = 512
+// maxDepth bounds how deep the JSON of a body is nested: below the 512 of a line in the log, in which what the body
+// holds is a few levels deeper.
+const maxDepth = 500
 
 // body reads the body of a request, JSON of at most Options.MaxBody bytes.
 func body(r *http.Request) ([]byte, error) {

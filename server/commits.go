@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -76,6 +77,9 @@ func (b newCommit) turn() (t coppice.Turn, err error) {
 		t.Manager = b.Manager
 	}
 	for name, doc := range b.Docs {
+		if err := checkpoint.CheckDocName(name); err != nil {
+			return t, badInput("docs", err)
+		}
 		t.Docs[name] = doc
 	}
 	switch b.OnKnownID {

@@ -79,6 +79,9 @@ func problemOf(err error) *problem {
 			fmt.Errorf("the body is longer than %d bytes; nothing was stored", tooLarge.Limit))
 	}
 	d := api.Describe(err)
+	if d.Status == http.StatusBadRequest && d.Code == "failed" { // the command's word for input that it cannot take
+		d.Code = "usage"
+	}
 	p := newProblem(d.Status, d.Code, d.RequestHint, errors.New(d.Message))
 	p.err = err
 	if d.Status == http.StatusServiceUnavailable {

@@ -187,7 +187,8 @@ func Describe(err error) Description {
 		d.RequestHint = d.Hint
 	}
 	d.Exit, d.Status = standing(d.Code)
-	if d.Code == "failed" && (errors.Is(err, ErrEntry) || errors.Is(err, transcript.ErrLine)) {
+	if d.Code == "failed" && (errors.Is(err, ErrEntry) || errors.Is(err, transcript.ErrLine) ||
+		errors.Is(err, layout.ErrName)) {
 		d.Status = http.StatusBadRequest
 	}
 	return d

@@ -9,6 +9,18 @@ import (
 // ErrID is the cause of every refused session id.
 var ErrID = errors.New("invalid session id")
 
+// ErrName is the cause of every refused name or word of a caller that is no session id.
+var ErrName = errors.New("invalid name")
+
+// nameError is an ErrName whose text is its own.
+type nameError struct{ text string }
+
+func (e *nameError) Error() string        { return e.text }
+func (e *nameError) Is(target error) bool { return target == ErrName }
+
+// BadName returns an ErrName with a text.
+func BadName(format string, args ...any) error { return &nameError{fmt.Sprintf(format, args...)} }
+
 const (
 	idMax        = 128 // bytes of a session id
 	componentMax = 255 // bytes of a key's component
