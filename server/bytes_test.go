@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -86,7 +87,7 @@ func TestBytesPassThrough(t *testing.T) {
 				"/diff?a=seq:0": `"value":` + state + `}`,
 			} {
 				got := s.do("GET", at+path, "")
-				if got.StatusCode != 200 || !strings.Contains(string(got.body), want) {
+				if got.StatusCode != http.StatusOK || !strings.Contains(string(got.body), want) {
 					rt.Errorf("%s has not %s: %s", path, want, got.body)
 				}
 			}

@@ -456,7 +456,7 @@ func TestStaleMoves(t *testing.T) {
 		w.send(w.d.operation(t, "commit"), call{id: s.id, token: "writer", headers: []string{"If-Match: *"}, body: entry("second")}).want(t, 200)
 		c := valid(op, s)
 		c.headers = []string{"If-Match: " + first.etag()}
-		if r := w.send(op, c); r.StatusCode != 412 {
+		if r := w.send(op, c); r.StatusCode != http.StatusPreconditionFailed {
 			t.Errorf("%s: status %d: %s", op.OperationID, r.StatusCode, r.body)
 		}
 	}

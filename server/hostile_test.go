@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -64,6 +65,8 @@ var hostileBodies = []string{
 	`{"type":"session","version":3,"id":"i","timestamp":"2026-01-02T03:04:05Z","cwd":"/"}` + "\n{\n\xff\n{}\nnull\n",
 	`{"type":"session_meta","payload":{"id":"x"}}` + "\n", `{"sessionId":"x","type":"user","message":1}` + "\n",
 }
+
+var everything = flag.Bool("everything", false, "send every hostile value in every parameter of every operation")
 
 // attack is a request for an operation, with whatever its parameters are.
 type attack struct {
@@ -274,7 +277,7 @@ func (s *site) intact(t testing.TB) {
 		"s/resume", "w", "w/resume", "w/context", "w/context?provider=anthropic", "w/entries", "w/entries?path=all",
 		"w/rows", "w/commits", "w/state", "w/labels", "w/usage", "w/export", "w/export?format=markdown", "w/snapshots",
 	} {
-		if r := s.do("GET", "/v1/sessions/"+path, ""); r.StatusCode != 200 {
+		if r := s.do("GET", "/v1/sessions/"+path, ""); r.StatusCode != http.StatusOK {
 			t.Errorf("%s: %d %.300s", path, r.StatusCode, r.body)
 		}
 	}
@@ -282,7 +285,7 @@ func (s *site) intact(t testing.TB) {
 
 // Whatever the parameters of a request are, it is answered as the description says, in time, without an error of the
 // server's own; the store stays intact, and nothing is left running. For longer:
-// go test ./server -run TestHostileRequests -timeout 1h -rapid.checks=10000
+// go test ./server -run TestHostileRequests -timeout 1h -rapid.checks=10000.
 func TestHostileRequests(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	defer http.DefaultClient.CloseIdleConnections()
@@ -301,8 +304,7 @@ func TestHostileRequests(t *testing.T) {
 	})
 }
 
-// Every hostile text in every parameter, and every hostile body, of every operation; with -short and under the race
-// detector each seventh.
+// Hostile texts in every parameter, and hostile bodies, of every operation: each seventh, with -everything all.
 func TestHostileValues(t *testing.T) {
 	d := readDescription(t)
 	s := besieged(t, "mem:")
@@ -328,9 +330,12 @@ func TestHostileValues(t *testing.T) {
 			t.Errorf("%s %s %.300q %.300q: %v", a.op.method, a.path, a.headers, a.body, err)
 		}
 	}
-	step := 1
-	if testing.Short() || testutil.RaceEnabled {
-		step = 7
+	step := 7
+	switch {
+	case *everything:
+		step = 1
+	case testing.Short() || testutil.RaceEnabled:
+		step = 29
 	}
 	for n, op := range d.operations {
 		for _, p := range op.Parameters {
@@ -362,7 +367,7 @@ func TestHostileValues(t *testing.T) {
 func TestHostileRequestsKeepNoMemory(t *testing.T) {
 	d := readDescription(t)
 	s := besieged(t, "file://"+t.TempDir())
-	rounds := 1000
+	rounds := 500
 	if testing.Short() {
 		rounds = 300
 	}

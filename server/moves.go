@@ -62,8 +62,8 @@ type partialBody struct {
 	Partial json.RawMessage `json:"partial" doc:"what was streamed so far; null = nothing any more"`
 }
 
-// moveOf registers an operation that moves the head of a session, or says something of it, by one commit. errors are the
-// statuses that not all of these have.
+// moveOf registers an operation that moves the head of a session, or says something of it, by one commit. errors are
+// the statuses that not all of these have.
 func moveOf[B, O any](
 	s *Server, name, summary string, f func(context.Context, *coppice.Session, B) (coppice.Receipt, any, error),
 	errors ...int,

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func TestNoSuchOperation(t *testing.T) {
 			t.Errorf("%s %s: %v %s", c.method, c.path, r.Header, r.body)
 		}
 	}
-	if r := s.do("HEAD", "/coppice/v1/nothing", "", "Authorization: Bearer writer"); r.StatusCode != 404 {
+	if r := s.do("HEAD", "/coppice/v1/nothing", "", "Authorization: Bearer writer"); r.StatusCode != http.StatusNotFound {
 		t.Errorf("HEAD: %d", r.StatusCode)
 	}
 	s.do("GET", "/coppice/v1/nothing", "").want(t, 401)
@@ -51,7 +52,7 @@ func TestNoSuchOperation(t *testing.T) {
 func TestHostileMethods(t *testing.T) {
 	s := newSite(t, "mem:")
 	for _, method := range []string{"X", strings.Repeat("M", 10_000), "get", "CONNECT"} {
-		r := httptest.NewRequest("GET", "/v1/health", nil)
+		r := httptest.NewRequest(http.MethodGet, "/v1/health", nil)
 		r.Host, r.Method = "localhost", method
 		w := httptest.NewRecorder()
 		s.srv.ServeHTTP(w, r)

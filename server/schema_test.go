@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -136,7 +137,7 @@ func (d *description) faults(op *described, r reply) error {
 	if !ok {
 		return fmt.Errorf("status %d is not documented: %.300s", r.StatusCode, r.body)
 	}
-	if len(documented.Content) == 0 || r.Request.Method == "HEAD" {
+	if len(documented.Content) == 0 || r.Request.Method == http.MethodHead {
 		if len(r.body) > 0 {
 			return fmt.Errorf("status %d has a body: %.300s", r.StatusCode, r.body)
 		}
