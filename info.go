@@ -2,12 +2,11 @@ package coppice
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/internal/session"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -51,14 +50,14 @@ func (c InfoChange) drafts(now checkpoint.Summary) (say []transcript.Draft, err 
 		case len(*text) > maxInfoText:
 			return nil, session.LimitError(what, maxInfoText, len(*text))
 		case !utf8.ValidString(*text):
-			return nil, fmt.Errorf("the %s is not UTF-8", what)
+			return nil, layout.BadInput("the %s is not UTF-8", what)
 		}
 	}
 	if c.Title != nil && *c.Title != now.Title {
 		say = append(say, entry.Title(*c.Title))
 	}
 	if c.Cwd != nil && *c.Cwd == "" {
-		return nil, errors.New("the working directory is empty")
+		return nil, layout.BadInput("the working directory is empty")
 	}
 	if c.Cwd != nil && *c.Cwd != now.Cwd {
 		say = append(say, entry.Move(*c.Cwd))

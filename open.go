@@ -292,7 +292,7 @@ const relationChars = "abcdefghijklmnopqrstuvwxyz0123456789.-"
 // validAbout refuses what cannot be said of a session.
 func (o *SessionOptions) validAbout() error {
 	if len(o.Relation) > 32 || strings.Trim(o.Relation, relationChars) != "" {
-		return layout.BadName("relation %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", o.Relation)
+		return layout.BadInput("relation %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", o.Relation)
 	}
 	return validMeta(o.Meta)
 }
@@ -304,10 +304,10 @@ func validMeta(meta map[string]string) error {
 	}
 	for key, value := range meta {
 		if !checkpoint.ValidMetaKey(key) {
-			return layout.BadName("metadata key %.70q: want 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", key)
+			return layout.BadInput("metadata key %.70q: want 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", key)
 		}
 		if !utf8.ValidString(value) {
-			return layout.BadName("metadata %s: its value is not UTF-8", key)
+			return layout.BadInput("metadata %s: its value is not UTF-8", key)
 		}
 	}
 	p, err := json.Marshal(meta)

@@ -150,7 +150,7 @@ func (s *Session) Commit(ctx context.Context, t Turn) (Receipt, error) {
 		return Receipt{}, s.fail("commit", err)
 	}
 	if t.Reason == "create" && s.h.State().Summary.Commit != "" {
-		return Receipt{}, s.fail("commit", fmt.Errorf("reason %q: the session has commits", t.Reason))
+		return Receipt{}, s.fail("commit", layout.BadInput("reason %q: the session has commits", t.Reason))
 	}
 	r, err := s.h.Commit(ctx, o)
 	return s.receipt("commit", r, err)
@@ -269,10 +269,10 @@ func checkReason(reason string) error {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '-'
 	})
 	if bad || len(reason) > 32 {
-		return layout.BadName("reason %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", reason)
+		return layout.BadInput("reason %.40q: want 1 to 32 of a-z, 0-9, '.' and '-'", reason)
 	}
 	if reason != "create" && slices.Contains(ownReasons, reason) {
-		return layout.BadName("reason %q is reserved", reason)
+		return layout.BadInput("reason %q is reserved", reason)
 	}
 	return nil
 }

@@ -258,6 +258,7 @@ type eventsQuery struct {
 	ID    string `path:"id" maxLength:"128" doc:"the session's id"`
 	After string `query:"after" doc:"the seq after which to begin; default the newest. Last-Event-ID goes before it"`
 	Wait  int    `query:"wait" minimum:"1" maximum:"60" doc:"instead of a stream, wait so many seconds for commits"`
+	Last  string `header:"Last-Event-ID" doc:"the id of the last event that was received: it goes before after"`
 }
 
 // events is the answer to a long poll.
@@ -283,7 +284,7 @@ func (s *Server) events(ctx context.Context, q *eventsQuery) (answer, error) {
 	}
 	defer func() { _ = h.Close() }() // it wrote nothing
 	after := h.Head().Seq
-	text := q.r.Header.Get("Last-Event-ID")
+	text := q.Last
 	if text == "" {
 		text = q.After
 	}

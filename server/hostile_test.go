@@ -50,7 +50,7 @@ var hostileBodies = []string{
 	`{"entries":[{"type":"compaction","summary":1,"firstKeptEntryId":"none"}]}`, `{"entries":[{"type":"label"}]}`,
 	`{"entries":[{"type":"amendment"}]}`, `{"docs":{"":1}}`, `{"docs":{"` + strings.Repeat("d", 2000) + `":1}}`,
 	`{"docs":{"a":null,"../b":2}}`, `{"reason":"` + strings.Repeat("r", 1000) + `"}`, `{"reason":"\u0000"}`,
-	`{"onKnownId":"x"}`, `{"onConflict":7}`, `{"to":""}`, `{"to":"seq:99999999999999999999"}`, `{"to":"` +
+	`{"cwd":""}`, `{"reason":"create"}`, `{"reason":"rollback"}`, `{"onKnownId":"x"}`, `{"onConflict":7}`, `{"to":""}`, `{"to":"seq:99999999999999999999"}`, `{"to":"` +
 		strings.Repeat("t", 9000) + `"}`, `{"to":"\u0000"}`, `{"entry":"","name":"` + strings.Repeat("n", 9000) + `"}`,
 	`{"entry":"","name":"..","summary":"\u0000"}`, `{"entry":"x","message":null}`, `{"entry":"x","label":"\u0000\n"}`,
 	`{"tag":"../t"}`, `{"tag":"` + strings.Repeat("t", 3000) + `"}`, `{"partial":null}`, `{"partial":1}`, `{"deep":1}`,

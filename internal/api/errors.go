@@ -188,7 +188,7 @@ func Describe(err error) Description {
 	}
 	d.Exit, d.Status = standing(d.Code)
 	if d.Code == "failed" && (errors.Is(err, ErrEntry) || errors.Is(err, transcript.ErrLine) ||
-		errors.Is(err, layout.ErrName)) {
+		errors.Is(err, layout.ErrInput)) {
 		d.Status = http.StatusBadRequest
 	}
 	return d

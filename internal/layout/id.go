@@ -9,17 +9,18 @@ import (
 // ErrID is the cause of every refused session id.
 var ErrID = errors.New("invalid session id")
 
-// ErrName is the cause of every refused name or word of a caller that is no session id.
-var ErrName = errors.New("invalid name")
+// ErrInput is the cause of what a caller may not say, such as a reason with capital letters, and that has no error of
+// its own.
+var ErrInput = errors.New("invalid input")
 
-// nameError is an ErrName whose text is its own.
-type nameError struct{ text string }
+// inputError is an ErrInput whose text is its own.
+type inputError struct{ text string }
 
-func (e *nameError) Error() string        { return e.text }
-func (e *nameError) Is(target error) bool { return target == ErrName }
+func (e *inputError) Error() string        { return e.text }
+func (e *inputError) Is(target error) bool { return target == ErrInput }
 
-// BadName returns an ErrName with a text.
-func BadName(format string, args ...any) error { return &nameError{fmt.Sprintf(format, args...)} }
+// BadInput returns an ErrInput with a text.
+func BadInput(format string, args ...any) error { return &inputError{fmt.Sprintf(format, args...)} }
 
 const (
 	idMax        = 128 // bytes of a session id

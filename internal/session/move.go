@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/journal/state"
 	"github.com/coppice-go/coppice/internal/journal/store"
+	"github.com/coppice-go/coppice/internal/layout"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -350,7 +350,7 @@ func (h *Handle) Switch(ctx context.Context, entryOrBranch string) (journal.Resu
 // Edit makes d a sibling of an entry, and the head.
 func (h *Handle) Edit(ctx context.Context, entry string, d transcript.Draft) (journal.Result, error) {
 	if d.Raw != nil {
-		return journal.Result{}, errors.New("a complete line has its own parent: use Append")
+		return journal.Result{}, layout.BadInput("a complete line has its own parent: use Append")
 	}
 	d.Parent = ""
 	return h.travel(ctx, func(m *Moment) (*move, error) {
