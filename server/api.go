@@ -160,7 +160,8 @@ func (s *Server) problems(d *huma.Operation, op operation, reg huma.Registry) {
 			http.StatusServiceUnavailable)
 	}
 	if op.body != nil {
-		all = append(all, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
+			http.StatusUnsupportedMediaType)
 	}
 	schema := reg.Schema(reflect.TypeFor[Problem](), true, "Problem")
 	for _, status := range all {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
+	"time"
 )
 
 // maxDepth bounds how deep the JSON of a body is nested: below the 512 of a line in the log, in which what the body
@@ -24,6 +26,9 @@ func body(r *http.Request) ([]byte, error) {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return nil, err
+		}
+		if errors.Is(err, errSlow) {
 			return nil, err
 		}
 		return nil, badInput("the body", err)
@@ -54,4 +59,45 @@ func bounded(raw []byte) error {
 		return errors.New("not one JSON value")
 	}
 	return nil
+}
+
+// bodyRate is how many bytes of a body have to come in a second, once Options.ReadTimeout is used up.
+const bodyRate = 64 << 10
+
+// errSlow is the error of a body that takes too long.
+var errSlow = errors.New("the body came too slowly; nothing was stored")
+
+// timedBody is the body of a request, for which its client has a limited time.
+type timedBody struct {
+	io.ReadCloser
+	conn *http.ResponseController
+	due  time.Time
+}
+
+// timed bounds how long the body of a request may take. That holds from the beginning, for bodies too that no operation
+// reads: the connection waits for their rest before the answer is sent. Without a body nothing is bounded, for what is
+// read then is whether the client is still there.
+func (s *Server) timed(w http.ResponseWriter, r *http.Request) io.ReadCloser {
+	if r.Body == nil || r.Body == http.NoBody {
+		return r.Body
+	}
+	now := time.Now() //nolint:forbidigo // connections go by the machine's clock
+	b := &timedBody{r.Body, http.NewResponseController(w), now.Add(s.o.ReadTimeout)}
+	_ = b.conn.SetReadDeadline(b.due) // a recorder has none
+	return b
+}
+
+// Read moves the deadline by what came, and ends it with the body.
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case errors.Is(err, io.EOF):
+		_ = b.conn.SetReadDeadline(time.Time{})
+	case err == nil:
+		b.due = b.due.Add(time.Duration(n) * (time.Second / bodyRate))
+		_ = b.conn.SetReadDeadline(b.due)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = errSlow
+	}
+	return n, err
 }

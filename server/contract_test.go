@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -32,7 +34,8 @@ type world struct {
 	d     *description
 	below backend.Backend
 	fails fault.Backend
-	n     *int // sessions so far
+	slow  string // URL of a server on the same store that waits for a body for a short time
+	n     *int   // sessions so far
 }
 
 func newWorld(t *testing.T, below backend.Backend) *world {
@@ -42,25 +45,32 @@ func newWorld(t *testing.T, below backend.Backend) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := server.New(server.Options{
+	o := server.Options{
 		Store: st, Tokens: someTokens(t), MaxBody: maxSmall, MaxImport: maxSmall, Timeout: 10 * time.Second,
 		Tenant: func(name string) (*coppice.Store, error) { return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist) },
-	})
+	}
+	srv, err := server.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := httptest.NewServer(srv)
+	o.ReadTimeout = 20 * time.Millisecond
+	hasty, err := server.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, slow := httptest.NewServer(srv), httptest.NewServer(hasty)
 	t.Cleanup(func() {
 		b.Clear()
 		srv.EndStreams()
 		h.Close()
-		if err := srv.Close(); err != nil {
+		slow.Close()
+		if err := errors.Join(srv.Close(), hasty.Close()); err != nil {
 			t.Error(err)
 		}
 		_ = st.Close()
 		_ = b.Close()
 	})
-	return &world{site: &site{t, h.URL, st, srv}, t: t, d: readDescription(t), below: below, fails: b, n: new(int)}
+	return &world{site: &site{t, h.URL, st, srv}, t: t, d: readDescription(t), below: below, fails: b, slow: slow.URL, n: new(int)}
 }
 
 // subject is a session that has something of everything.
@@ -241,6 +251,8 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 		if c.id = "none"; !strings.Contains(op.path, "{id}") || op.OperationID == "createSession" {
 			c.prefix = "/t/nobody"
 		}
+	case http.StatusRequestTimeout:
+		return w.half(op, c), true
 	case http.StatusConflict:
 		return w.conflict(op, c, s)
 	case http.StatusGone:
@@ -282,6 +294,42 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 		return r, false
 	}
 	return w.send(op, c), true
+}
+
+// half sends half a body, and waits for the answer.
+func (w *world) half(op *described, c call) reply {
+	w.t.Helper()
+	body, rest := io.Pipe()
+	go func() { _, _ = rest.Write([]byte("{")) }() // ends when it was read, or when the other end is closed
+	defer func() { _ = body.Close() }()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	path := strings.ReplaceAll(op.path, "{id}", c.id)
+	req, err := http.NewRequestWithContext(ctx, op.method, w.slow+path, body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.ContentLength = 100
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Content-Type", slices.Sorted(maps.Keys(op.RequestBody.Content))[0])
+	for _, h := range c.headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r := reply{resp, raw}
+	if err := w.d.faults(op, r); err != nil {
+		w.t.Errorf("%s: %v", op.OperationID, err)
+	}
+	return r
 }
 
 // cold makes a session that the server has not opened yet: what it asks for is read from the backend.

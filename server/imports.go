@@ -32,7 +32,7 @@ func (s *Server) describeImport() {
 		summary: "Import a session file of another program, which is the body",
 		text: "As `coppice import`: a file that was imported before and has not changed is left alone, and what was " +
 			"added to it is appended to its session. Damaged lines are skipped and reported.",
-		errors: []int{409, 413, 415, 507},
+		errors: []int{408, 409, 413, 415, 507},
 	}, s.importFile)
 }
 

@@ -33,6 +33,7 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 		seen := &observed{ResponseWriter: w, operation: "none", began: s.o.Now()}
 		w = seen
 		defer s.observe(r, seen)
+		body := s.timed(w, r)
 		if !s.knownHost(r.Host) {
 			s.fail(w, r, newProblem(http.StatusMisdirectedRequest, "host",
 				"call the server by a name that it was given", errors.New("the server does not have this name")))
@@ -69,7 +70,7 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 		if r.URL.Path == "/v1/import" {
 			limit = s.o.MaxImport
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, limit)
+		r.Body = http.MaxBytesReader(w, body, limit)
 		next.ServeHTTP(w, r)
 	})
 }

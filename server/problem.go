@@ -72,6 +72,8 @@ func problemOf(err error) *problem {
 		p := newProblem(http.StatusUnauthorized, "unauthorized", "send Authorization: Bearer TOKEN", err)
 		p.header = http.Header{"Www-Authenticate": {"Bearer"}}
 		return p
+	case errors.Is(err, errSlow):
+		return newProblem(http.StatusRequestTimeout, "slow-body", "send it again, without pauses", err)
 	case errors.Is(err, ErrForbidden):
 		return newProblem(http.StatusForbidden, "permission", "", err)
 	case errors.As(err, &tooLarge):

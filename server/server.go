@@ -76,6 +76,10 @@ type Options struct {
 	// WriteTimeout bounds the sending of an event, or of a piece of an answer, to a client that reads slowly.
 	// Default 30 s.
 	WriteTimeout time.Duration
+	// ReadTimeout bounds how long the body of a request takes to come, beside a second for each 64 KiB that came: what
+	// is slower is 408, and nothing is stored. Streams of answers have no part in it. How long headers take is for the
+	// http.Server to bound. Default 30 s.
+	ReadTimeout time.Duration
 
 	// Index is where search and prompts look.
 	Index Index
@@ -115,6 +119,7 @@ func (o Options) withDefaults() Options {
 	or(&o.Timeout, 30*time.Second)
 	or(&o.Heartbeat, 15*time.Second)
 	or(&o.WriteTimeout, 30*time.Second)
+	or(&o.ReadTimeout, 30*time.Second)
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // the default
 	}
