@@ -137,8 +137,9 @@ suites:
 	if [ $$status -ne 0 ]; then grep -vE '^(=== |proof |ok |\? |PASS|--- PASS)' "$$out"; fi; \
 	exit $$status
 
-soak: ## many sessions, kills and faults for DURATION, verified all the while
-	COPPICE_SOAK=$(DURATION) $(GO) test -count 1 -v -timeout 0 -run '^TestProofSoak$$' ./internal/proof/soak
+soak: ## many sessions, kills and faults for DURATION, verified all the while; then the HTTP service under load as long
+	COPPICE_SOAK=$(DURATION) $(GO) test -p 1 -count 1 -v -timeout 0 -run '^TestProof(Soak|Serve)' \
+		./internal/proof/soak ./internal/proof/serve
 
 bench: ## benchmarks; those of the promises print a ratio to the bare floor measured in the same run
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)

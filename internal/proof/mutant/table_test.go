@@ -36,6 +36,8 @@ const (
 	journalGo       = "internal/journal/journal.go"
 	keysGo          = "internal/journal/keys.go"
 	stateGo         = "internal/journal/state/state.go"
+	commitsGo       = "server/commits.go"
+	eventsGo        = "server/events.go"
 )
 
 var mutants = []mutant{
@@ -541,5 +543,31 @@ var mutants = []mutant{
 			"\t\tif unreadable(err) {\n\t\t\tif h.known.next = end; end > 0 {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\trun, err =",
 		}},
 		suite: "known_ids_test.go", pkg: ".", run1: "TestKnownIDsDamage", want: "stored: got",
+	},
+	{
+		name: "server-acknowledges-early", broken: "the HTTP service answers a commit before it is stored",
+		edits: []edit{{
+			commitsGo, "\t\tr, err = commitOn(ctx, h, t, made)\n\t\tif errors.Is",
+			"\t\tgo func() { _, _ = commitOn(context.WithoutCancel(ctx), h, t, made) }()\n\t\tif errors.Is",
+		}},
+		suite: "serve", pkg: "internal/proof/serve", run1: "TestProofServeKill", want: "stands there 0 times",
+	},
+	{
+		sample: true, name: "server-drops-the-key", broken: "the HTTP service does not pass the Idempotency-Key on",
+		edits: []edit{{
+			commitsGo, "\tif t.Key = q.Key; t.Key != \"\" {\n\t\tk := inFlightKey{key, t.Key}\n",
+			"\tif q.Key != \"\" {\n\t\tk := inFlightKey{key, q.Key}\n",
+		}},
+		suite: "serve", pkg: "internal/proof/serve", run1: "TestProofServeKill", want: ", and then by ",
+	},
+	{
+		name: "feed-without-the-past", broken: "a follower that comes back gets only what the feed still has",
+		edits: []edit{{eventsGo, "gap: after < f.from}", "gap: false}"}},
+		suite: "serve", pkg: "internal/proof/serve", run1: "TestProofServeFollow", want: "the event after",
+	},
+	{
+		name: "feed-of-each", broken: "each follower of a session has a watch of its own",
+		edits: []edit{{eventsGo, "\tif f == nil {\n\t\tctx, cancel", "\tif f == nil || f != nil {\n\t\tctx, cancel"}},
+		suite: "serve", pkg: "internal/proof/serve", run1: "TestProofServeMemory", want: "followers costs",
 	},
 }
