@@ -67,7 +67,7 @@ func TestProofServeFollow(t *testing.T) {
 	for i := range pick(t, 3, 4, 8, 8) {
 		all.Go(func() { f.follow(rand.New(rand.NewPCG(f.seed, uint64(i)))) })
 	}
-	total := f.write(pick(t, 100, 300, 5000, 0))
+	total := f.write(pick(t, 100, 200, 5000, 0))
 	f.total.Store(total)
 	f.last() // those who have seen all but the last commit learn that it is over
 	// One who comes when all is over reads what the feeds do not have any more.
