@@ -169,3 +169,40 @@ func ExampleSession_Amend() {
 	// The key is secret.
 	// was: The key is 4711.
 }
+
+// The history of a value of the state, newest first: the log is read once, whatever its length.
+func ExampleSession_States() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	for at, err := range s.States(ctx, coppice.Target{}) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%d %s\n", at.Commit.Seq, at.Document.State)
+	}
+	// Output:
+	// 2 {"asked":2}
+	// 1 {"asked":1}
+	// 0
+}
+
+// A program that follows a session is told what changed in the agent's state.
+func ExampleChange_StatePatch() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	for c, err := range s.Watch(ctx, 1) {
+		if err != nil {
+			panic(err)
+		}
+		patch, err := c.StatePatch(ctx)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%d %s\n", c.Commit.Seq, patch)
+		break
+	}
+	// Output:
+	// 2 [{"op":"replace","path":"/asked","value":2}]
+}

@@ -112,6 +112,20 @@ type Change struct {
 	Commit  checkpoint.Commit // its Commit is "" in a change of partial output
 	Entries []transcript.Entry
 	Partial json.RawMessage // what is streamed now; nil = nothing any more. Of a commit always nil
+
+	statePatch func(ctx context.Context) (json.RawMessage, error)
+}
+
+// StatePatch returns the RFC 6902 patch from the agent's state before the commit to the one after it. It is [] where
+// the state is the same: a commit that keeps a losing turn on a branch changes nothing of the session's state. It
+// computes from what Watch has read; only for the first commit of a Watch it may read one segment. Partial output has
+// none: nil.
+// Until the Change is dropped it keeps in memory what at most 64 commits said of the state.
+func (c Change) StatePatch(ctx context.Context) (json.RawMessage, error) {
+	if c.statePatch == nil {
+		return nil, nil
+	}
+	return c.statePatch(ctx)
 }
 
 // BranchOptions of Session.Branch.

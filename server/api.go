@@ -226,6 +226,7 @@ func (s *Server) describe() {
 	s.describeUsage()
 	s.describeImport()
 	s.describeMetrics()
+	s.describeBlame()
 	s.mux.HandleFunc(elsewhere, s.nowhere)
 	plain(s.api.OpenAPI())
 }

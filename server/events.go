@@ -11,7 +11,6 @@ import (
 	"time"
 
 	coppice "github.com/coppice-go/coppice"
-	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
 )
 
@@ -193,7 +192,6 @@ func follow(
 	if partials {
 		watch = h.WatchPartial
 	}
-	var was *checkpoint.Document
 	for c, err := range watch(ctx, after) {
 		if err != nil {
 			return err
@@ -204,52 +202,25 @@ func follow(
 			}
 			continue
 		}
-		e, now, err := eventOf(ctx, h, c, was)
+		e, err := eventOf(ctx, c)
 		if err != nil {
 			return err
 		}
-		if was = now; !yield(e, nil) {
+		if !yield(e, nil) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// eventOf encodes a commit. was is the document before it; nil = it has to be read.
-func eventOf(
-	ctx context.Context, h *coppice.Session, c coppice.Change, was *checkpoint.Document,
-) (event, *checkpoint.Document, error) {
-	at := func(seq uint64) (*checkpoint.Document, error) {
-		t, err := targetSeq(seq)
-		if err != nil {
-			return nil, err
-		}
-		v, err := h.At(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		doc := v.Document()
-		return &doc, nil
-	}
-	var err error
-	if was == nil && c.Commit.Seq > 0 {
-		if was, err = at(c.Commit.Seq - 1); err != nil {
-			return event{}, nil, err
-		}
-	}
-	if was == nil {
-		was = &checkpoint.Document{}
-	}
-	now, err := at(c.Commit.Seq)
+// eventOf encodes a commit.
+func eventOf(ctx context.Context, c coppice.Change) (event, error) {
+	patch, err := c.StatePatch(ctx)
 	if err != nil {
-		return event{}, nil, err
-	}
-	patch, err := was.DiffState(*now)
-	if err != nil {
-		return event{}, nil, err
+		return event{}, err
 	}
 	raw, err := api.Marshal(Event{Commit: api.CommitOf(c.Commit), Entries: api.Lines(c.Entries), State: patch})
-	return event{c.Commit.Seq, raw}, now, err
+	return event{c.Commit.Seq, raw}, err
 }
 
 // eventsQuery is the parameters of a stream of events.

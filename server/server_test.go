@@ -31,6 +31,12 @@ func newSite(t testing.TB, storeURL string, change ...func(*server.Options)) *si
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
+	return siteOn(t, st, change...)
+}
+
+// siteOn is newSite on a store that is open.
+func siteOn(t testing.TB, st *coppice.Store, change ...func(*server.Options)) *site {
+	t.Helper()
 	o := server.Options{Store: st}
 	for _, f := range change {
 		f(&o)

@@ -2,14 +2,12 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	coppice "github.com/coppice-go/coppice"
@@ -36,25 +34,6 @@ type verifyBody struct {
 	Deep bool `json:"deep,omitempty" doc:"read every byte"`
 }
 
-// blameQuery is the parameters of the history of a value.
-type blameQuery struct {
-	request
-	ID    string `path:"id" maxLength:"128" doc:"the session's id"`
-	Path  string `query:"path" doc:"a JSON pointer into the state (RFC 6901); empty = the whole state"`
-	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"of changes"`
-}
-
-// blameList is the history of a value.
-type blameList struct {
-	Changes []change `json:"changes" doc:"newest first"`
-}
-
-// change is a commit that gave a value another value.
-type change struct {
-	api.Commit
-	Value json.RawMessage `json:"value" doc:"from this commit on; absent = there was none"`
-}
-
 func (s *Server) describeTransfer() {
 	handle[sessionPath, struct{}](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/original", id: "original", needs: rightRead,
@@ -79,11 +58,6 @@ func (s *Server) describeTransfer() {
 		summary: "A new session of the path to a target", body: reflect.TypeFor[forkBody](),
 		errors: []int{409, 412, 428, 507}, statuses: []int{201},
 	}, s.fork)
-	handle[blameQuery, blameList](s, operation{
-		method: "GET", path: "/v1/sessions/{id}/blame", id: "blame", needs: rightRead, statuses: []int{304},
-		summary: "Which commits changed a value of the state",
-		text:    "Reads the state of one commit after another, newest first.",
-	}, s.blame)
 }
 
 // file answers with what write writes. It is never shown as a page of this site.
@@ -177,78 +151,4 @@ func (s *Server) fork(ctx context.Context, q *write) (answer, error) {
 		a.status, a.location = http.StatusCreated, strings.TrimSuffix(q.r.URL.Path, q.id+"/fork")+id
 	}
 	return a, err
-}
-
-func (s *Server) blame(ctx context.Context, q *blameQuery) (answer, error) {
-	path, err := pointer(q.Path)
-	if err != nil {
-		return answer{}, err
-	}
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
-		doc := blameList{Changes: []change{}}
-		var last *change // the oldest commit so far with the value in force after it
-		for c, err := range h.Log(ctx, coppice.Target{}) {
-			if err != nil {
-				return answer{}, err
-			}
-			at, err := targetSeq(c.Seq)
-			if err != nil {
-				return answer{}, err
-			}
-			v, err := h.At(ctx, at)
-			if err != nil {
-				return answer{}, err
-			}
-			value := valueAt(v.Document().State, path)
-			if last != nil && string(value) != string(last.Value) {
-				if doc.Changes = append(doc.Changes, *last); len(doc.Changes) == q.Limit {
-					last = nil
-					break
-				}
-			}
-			last = &change{api.CommitOf(c), value}
-		}
-		if last != nil && last.Value != nil {
-			doc.Changes = append(doc.Changes, *last)
-		}
-		return answer{etag: h.Head().Commit, doc: doc}, nil
-	})
-}
-
-// pointer returns the steps of a JSON pointer.
-func pointer(text string) ([]string, error) {
-	if text == "" {
-		return nil, nil
-	}
-	if text[0] != '/' {
-		return nil, badInput("path", fmt.Errorf("%.40q does not begin with /", text))
-	}
-	steps := strings.Split(text[1:], "/")
-	for i, s := range steps {
-		steps[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
-	}
-	return steps, nil
-}
-
-// valueAt returns the value to which the steps of a JSON pointer lead, as it is stored; nil = none.
-func valueAt(doc json.RawMessage, steps []string) json.RawMessage {
-	for _, step := range steps {
-		var object map[string]json.RawMessage
-		var array []json.RawMessage
-		switch {
-		case len(doc) == 0:
-			return nil
-		case json.Unmarshal(doc, &object) == nil && object != nil:
-			doc = object[step]
-		case json.Unmarshal(doc, &array) == nil:
-			i, err := strconv.Atoi(step)
-			if err != nil || step != strconv.Itoa(i) || i < 0 || i >= len(array) {
-				return nil
-			}
-			doc = array[i]
-		default:
-			return nil
-		}
-	}
-	return doc
 }

@@ -41,10 +41,23 @@ func (j *Journal) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq
 	return j.past.Log(ctx, st, seq)
 }
 
+// States yields the session as each commit left it, newest first, from seq on downwards: a segment is read once for all
+// of its commits.
+func (j *Journal) States(ctx context.Context, st *state.State, seq uint64) iter.Seq2[store.Moment, error] {
+	return j.past.States(ctx, st, seq)
+}
+
 // Since yields, oldest first, the commits after seq with the lines that each made durable. seq -1 means
 // all of them.
 func (j *Journal) Since(ctx context.Context, st *state.State, seq int64) iter.Seq2[store.Batch, error] {
-	return j.past.Since(ctx, st, seq)
+	return j.past.Since(ctx, st, seq, nil)
+}
+
+// Following is Since, where the session's document at seq is known.
+func (j *Journal) Following(
+	ctx context.Context, st *state.State, seq int64, was *store.Past,
+) iter.Seq2[store.Batch, error] {
+	return j.past.Since(ctx, st, seq, was)
 }
 
 // PutOriginal stores the bytes of an imported file, compressed, by their SHA-256; of more than 8 MiB in parts.

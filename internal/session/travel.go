@@ -106,6 +106,19 @@ func (h *Handle) atSeq(ctx context.Context, st *state.State, seq uint64) (*View,
 	return h.viewOf(st, mo), err
 }
 
+// States yields the session as each commit left it, newest first, from the commit of a view on.
+func (h *Handle) States(ctx context.Context, v *View, yield func(checkpoint.Commit, checkpoint.Document) bool) error {
+	for m, err := range h.j.States(ctx, v.State, v.Commit.Seq) {
+		if err != nil {
+			return err
+		}
+		if !yield(m.Commit, m.Doc) {
+			return ErrStop
+		}
+	}
+	return nil
+}
+
 func (h *Handle) viewOf(st *state.State, mo store.Moment) *View {
 	return &View{
 		h: h, State: st, Commit: mo.Commit, Doc: mo.Doc, upto: mo.Ord + 1,

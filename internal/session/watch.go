@@ -29,6 +29,7 @@ func (h *Handle) Watch(
 		defer w.rest()
 	}
 	var seen *state.State
+	var was *store.Past // the document at after; nil = not known
 	for {
 		if err := h.Ready(ctx); err != nil {
 			return err
@@ -41,11 +42,14 @@ func (h *Handle) Watch(
 			}
 		}
 		if seen.Summary.Commit != "" && seen.Summary.Seq > after {
-			more, err := h.changes(ctx, seen, after, yield)
+			more, err := h.changes(ctx, seen, after, was, yield)
 			if !more || err != nil {
 				return err
 			}
 			after = seen.Summary.Seq
+		}
+		if seen.Summary.Commit != "" && seen.Summary.Seq == after {
+			was = store.PastOf(seen.DocJSON)
 		}
 		var s sight
 		if partial != nil {
@@ -139,11 +143,13 @@ func (h *Handle) newer(ctx context.Context, seen *state.State) (*state.State, er
 	return now, err
 }
 
-// changes yields the commits after a seq; more = the consumer wants to go on.
+// changes yields the commits after a seq, at which the session's document is was (nil = not known); more = the consumer
+// wants to go on.
 func (h *Handle) changes(
-	ctx context.Context, st *state.State, after uint64, yield func(store.Batch, []transcript.Entry) bool,
+	ctx context.Context, st *state.State, after uint64, was *store.Past,
+	yield func(store.Batch, []transcript.Entry) bool,
 ) (more bool, err error) {
-	for b, err := range h.j.Since(ctx, st, int64(after)) {
+	for b, err := range h.j.Following(ctx, st, int64(after), was) {
 		if err != nil {
 			return false, err
 		}

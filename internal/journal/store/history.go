@@ -24,8 +24,9 @@ type Moment struct {
 
 // Batch is a commit and the lines that it made durable, its own last.
 type Batch struct {
-	Commit checkpoint.Commit
-	Lines  []state.Line
+	Commit        checkpoint.Commit
+	Lines         []state.Line
+	Before, After *Past // the session's document; the same where the commit does not change it
 }
 
 // stretchOf is what is in one place of the log: the commits of a segment, or of the tail in memory.
@@ -177,28 +178,37 @@ func (h *History) moment(ctx context.Context, st *state.State, seq uint64, is fu
 	return found, err
 }
 
-// document computes the document of a moment. A change costs as much as the document is long, so as many as possible
-// are applied at once; the checksum verifies the result, and if it is wrong they are applied one by one.
+// document computes the document of a moment.
 func (m *Moment) document(made []checkpoint.Record) (err error) {
+	if m.DocRaw, err = documentAfter(nil, made); err != nil {
+		return err
+	}
+	m.Doc, err = checkpoint.DecodeDocument(m.DocRaw)
+	return err
+}
+
+// documentAfter returns the document that some commits leave. A change costs as much as the document is long, so as
+// many as possible are applied at once; the checksum verifies the result, and if it is wrong they are applied one by
+// one.
+func documentAfter(doc []byte, made []checkpoint.Record) (_ []byte, err error) {
 	for i := 0; i < len(made); {
 		end, texts := i, [][]byte(nil)
 		for ; end < len(made) && made[end].Doc == nil && !made[end].Sorted; end++ {
 			texts = append(texts, made[end].Patch)
 		}
 		if end-i > 1 {
-			raw, err := checkpoint.ApplyPatch(m.DocRaw, joined(texts), false)
+			raw, err := checkpoint.ApplyPatch(doc, joined(texts), false)
 			if err == nil && codec.CRC(raw) == made[end-1].DocCRC {
-				m.DocRaw, i = raw, end
+				doc, i = raw, end
 				continue
 			}
 		}
-		if m.DocRaw, err = state.DocumentAfter(m.DocRaw, &made[i]); err != nil {
-			return err
+		if doc, err = state.DocumentAfter(doc, &made[i]); err != nil {
+			return nil, err
 		}
 		i++
 	}
-	m.Doc, err = checkpoint.DecodeDocument(m.DocRaw)
-	return err
+	return doc, nil
 }
 
 // joined makes one patch of some that are applied one after the other, none of them sorted.
@@ -275,9 +285,9 @@ func (h *History) Log(ctx context.Context, st *state.State, seq uint64) iter.Seq
 	}
 }
 
-// Since yields, oldest first, the commits after seq with the lines that each made durable. seq -1 means
-// all of them.
-func (h *History) Since(ctx context.Context, st *state.State, seq int64) iter.Seq2[Batch, error] {
+// Since yields, oldest first, the commits after seq with the lines that each made durable. seq -1 means all of them.
+// was is the session's document at seq; nil = it is taken from the log, if it is asked for.
+func (h *History) Since(ctx context.Context, st *state.State, seq int64, was *Past) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		for next := seq + 1; st.Summary.Commit != "" && next <= int64(st.Summary.Seq); {
 			s, err := h.commitsAt(ctx, st, uint64(next))
@@ -285,13 +295,21 @@ func (h *History) Since(ctx context.Context, st *state.State, seq int64) iter.Se
 				yield(Batch{}, err)
 				return
 			}
-			from, stop := next, false
-			err = s.each(func(_ *checkpoint.Record, m Moment, lines []state.Line) bool {
+			from, stop, known := next, false, was != nil
+			err = s.each(func(rec *checkpoint.Record, m Moment, lines []state.Line) bool {
+				if was == nil {
+					was = h.documentBefore(st, rec.Seq)
+				}
 				if int64(m.Commit.Seq) != next {
+					if !known {
+						was = was.after(rec)
+					}
 					return true
 				}
 				next++
-				stop = !yield(Batch{Commit: m.Commit, Lines: lines}, nil)
+				now := was.after(rec)
+				stop = !yield(Batch{m.Commit, lines, was, now}, nil)
+				was, known = now, true
 				return !stop && next <= int64(st.Summary.Seq)
 			})
 			if stop {
