@@ -289,3 +289,18 @@ func ExampleSession_Blob() {
 	fmt.Println(bytes.Equal(data, picture), err)
 	// Output: true <nil>
 }
+
+// A session is deleted only if no one committed to it since it was looked at.
+func ExampleStore_DeleteAt() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	seen := s.Head().Commit
+	s.Append(ctx, entry.User("One more question."))
+	s.Commit(ctx, coppice.Turn{})
+	fmt.Println(errors.Is(store.DeleteAt(ctx, "harbour", seen), coppice.ErrConflict))
+	fmt.Println(store.DeleteAt(ctx, "harbour", s.Head().Commit))
+	// Output:
+	// true
+	// <nil>
+}

@@ -345,6 +345,17 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	return fail("delete", id, journal.Delete(ctx, h.config()))
 }
 
+// DeleteAt is Delete of a session whose newest commit is the one that is named. If the session has another one, also
+// one that a writer of another process commits meanwhile, it stays as it is: ErrConflict. A session that does not exist
+// is fs.ErrNotExist.
+func (s *Store) DeleteAt(ctx context.Context, id, commit string) error {
+	h, err := s.session(id, nil)
+	if err != nil {
+		return fail("delete", id, err)
+	}
+	return fail("delete", id, journal.DeleteAt(ctx, h.config(), commit))
+}
+
 // Close closes the sessions that are still open, then, after Open, the backend. Idempotent.
 func (s *Store) Close() error {
 	s.mu.Lock()

@@ -59,7 +59,9 @@ const (
 	originalFile = "original"
 )
 
-// Put moves a session to the trash: it copies the session and deletes it. store is the address of its store.
+// Put moves a session to the trash: it copies the session and deletes it. If someone commits to the session meanwhile,
+// it stays as it is, nothing comes into the trash, and the error is coppice.ErrConflict. store is the address of its
+// store.
 func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (TrashItem, error) {
 	if err := os.MkdirAll(t.Path, 0o700); err != nil {
 		return TrashItem{}, err
@@ -68,28 +70,37 @@ func (t *Trash) Put(ctx context.Context, st *coppice.Store, id, store string) (T
 	if err != nil {
 		return TrashItem{}, err
 	}
-	item, err := t.store(ctx, st, id, store, dir)
+	item, commit, err := t.store(ctx, st, id, store, dir)
 	if err != nil {
 		return TrashItem{}, errors.Join(fmt.Errorf("trash session %s: %w", id, err), os.RemoveAll(dir))
 	}
-	return item, st.Delete(ctx, id)
-}
-
-// store writes an item into a temporary folder, and moves that to its place.
-func (t *Trash) store(ctx context.Context, st *coppice.Store, id, store, dir string) (TrashItem, error) {
-	item, err := t.fill(ctx, st, id, store, dir)
-	if err != nil {
-		return item, err
+	err = st.DeleteAt(ctx, id, commit)
+	if errors.Is(err, coppice.ErrConflict) { // the copy lacks what was committed
+		return TrashItem{}, errors.Join(err, os.RemoveAll(filepath.Join(t.Path, item.Name)))
 	}
-	item.Name, err = t.place(dir, item)
 	return item, err
 }
 
-// fill writes the files of an item into a folder, and syncs them.
-func (t *Trash) fill(ctx context.Context, st *coppice.Store, id, store, dir string) (TrashItem, error) {
-	r, err := recordOf(ctx, st, id)
+// store writes an item into a temporary folder, and moves that to its place. It returns the newest commit that the item
+// surely has.
+func (t *Trash) store(
+	ctx context.Context, st *coppice.Store, id, store, dir string,
+) (item TrashItem, commit string, err error) {
+	item, commit, err = t.fill(ctx, st, id, store, dir)
 	if err != nil {
-		return TrashItem{}, err
+		return item, "", err
+	}
+	item.Name, err = t.place(dir, item)
+	return item, commit, err
+}
+
+// fill writes the files of an item into a folder, and syncs them.
+func (t *Trash) fill(
+	ctx context.Context, st *coppice.Store, id, store, dir string,
+) (_ TrashItem, commit string, err error) {
+	r, commit, err := recordOf(ctx, st, id)
+	if err != nil {
+		return TrashItem{}, "", err
 	}
 	r.Store, r.Deleted = store, t.Now().UTC()
 	for name, write := range map[string]func(io.Writer) error{
@@ -98,26 +109,26 @@ func (t *Trash) fill(ctx context.Context, st *coppice.Store, id, store, dir stri
 	} {
 		n, err := writeFile(filepath.Join(dir, name), write)
 		if err != nil {
-			return TrashItem{}, err
+			return TrashItem{}, "", err
 		}
 		r.Bytes += n
 	}
 	_, err = writeFile(filepath.Join(dir, recordFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(r) })
-	return r.TrashItem, err
+	return r.TrashItem, commit, err
 }
 
-// recordOf returns what is to be kept of a session beside its lines.
-func recordOf(ctx context.Context, st *coppice.Store, id string) (r record, err error) {
+// recordOf returns what is to be kept of a session beside its lines, and its newest commit.
+func recordOf(ctx context.Context, st *coppice.Store, id string) (r record, commit string, err error) {
 	s, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
 	if err != nil {
-		return r, err
+		return r, "", err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	info := s.Info()
 	r.TrashItem = TrashItem{Session: id, Title: info.Title, Cwd: info.Cwd, Entries: info.Entries}
 	r.Profile = s.Profile()
 	r.position, err = positionOf(ctx, s)
-	return r, err
+	return r, info.Commit, err
 }
 
 // place returns a filled folder its name, durably.

@@ -2,3 +2,6 @@ package server
 
 // SetBlamed sets how many commits one request for the history of a value looks at.
 func SetBlamed(s *Server, n int) { s.blamed = n }
+
+// SetViewBytes sets how many bytes the drawn trees take together.
+func SetViewBytes(s *Server, n int64) { s.views.most = n }

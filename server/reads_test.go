@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/coppice-go/coppice/server"
 )
 
 // longer makes a session of n messages, and returns the ids of its entries.
@@ -222,6 +224,25 @@ func TestRowsOverHTTP(t *testing.T) {
 			t.Errorf("%v", found)
 		}
 	})
+}
+
+// Drawn trees are kept up to a number of bytes; those that were used the longest time ago go first.
+func TestViewsAreBounded(t *testing.T) {
+	s := newSite(t, "mem:")
+	longer(s, 30)
+	server.SetViewBytes(s.srv, 150*37) // two trees of 30 entries and 31 commits
+	view := map[string]string{}
+	for _, filter := range []string{"all", "default", "all", "no-tools"} {
+		r := s.do("GET", "/v1/sessions/s/rows?filter="+filter, "").want(t, 200)
+		view[filter] = r["view"].(string)
+	}
+	for filter, status := range map[string]int{"default": 410, "all": 200, "no-tools": 200} {
+		s.do("GET", "/v1/sessions/s/rows?view="+view[filter], "").want(t, status)
+	}
+	server.SetViewBytes(s.srv, 1)
+	only := s.do("GET", "/v1/sessions/s/rows?filter=user-only", "").want(t, 200)["view"].(string)
+	s.do("GET", "/v1/sessions/s/rows?view="+only, "").want(t, 200)
+	s.do("GET", "/v1/sessions/s/rows?view="+view["all"], "").want(t, 410)
 }
 
 // The history of a value names the commits that changed it, and no others.

@@ -15,8 +15,14 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
-// maxViews bounds the drawn trees that are kept, each 21 bytes an entry for the tree and 16 for its rows.
-const maxViews = 16
+// Bounds of the drawn trees that are kept, those that are being drawn not counted. The last one may be larger.
+const (
+	maxViews     = 16
+	maxViewBytes = 256 << 20 // estimated by their entries
+)
+
+// viewEntryBytes is what a view keeps for each entry and commit: 21 bytes for the tree, 16 for its rows.
+const viewEntryBytes = 21 + 16
 
 // rowsQuery is the parameters of a stretch of a drawn tree.
 type rowsQuery struct {
@@ -72,12 +78,30 @@ type drawn struct {
 	tree *transcript.Tree
 	rows *rows.Rows
 	head api.TreeHead
+	size int64 // in memory, estimated
 }
 
 // views are the drawn trees that were asked for last.
 type views struct {
-	mu   sync.Mutex
-	list []*drawn // the one used last is last
+	most int64 // bytes
+
+	mu      sync.Mutex
+	list    []*drawn // the one used last is last
+	bytes   int64    // of list
+	drawing map[viewKey]*drawing
+}
+
+// viewKey names a view.
+type viewKey struct {
+	of   writerKey
+	name string
+}
+
+// drawing is a view that someone draws for all that want it.
+type drawing struct {
+	ready chan struct{} // closed when d or err is set
+	d     *drawn
+	err   error
 }
 
 func (v *views) find(of writerKey, name string) *drawn {
@@ -92,12 +116,71 @@ func (v *views) find(of writerKey, name string) *drawn {
 	return nil
 }
 
+// add keeps a view, and drops those that were used the longest time ago. v.mu is held.
 func (v *views) add(d *drawn) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.list = append(v.list, d); len(v.list) > maxViews {
+	v.list = append(v.list, d)
+	v.bytes += d.size
+	for len(v.list) > 1 && (len(v.list) > maxViews || v.bytes > v.most) {
+		v.bytes -= v.list[0].size
 		v.list = slices.Delete(v.list, 0, 1)
 	}
+}
+
+// get returns a view, which one caller draws if it is not there; the others wait. The end of ctx ends only the waiting:
+// draw must not end with it.
+func (v *views) get(ctx context.Context, of writerKey, name string, draw func() (*drawn, error)) (*drawn, error) {
+	if d := v.find(of, name); d != nil {
+		return d, nil
+	}
+	w, first := v.enter(viewKey{of, name})
+	if first {
+		func() {
+			defer v.leave(viewKey{of, name}, w) // also if draw panics
+			w.d, w.err = draw()
+		}()
+	}
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-w.ready:
+		return w.d, w.err
+	}
+}
+
+// enter returns the drawing of a view; first = the caller has to draw it, and to leave.
+func (v *views) enter(key viewKey) (w *drawing, first bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if w = v.drawing[key]; w != nil {
+		return w, false
+	}
+	w = &drawing{ready: make(chan struct{})}
+	if v.drawing == nil {
+		v.drawing = map[viewKey]*drawing{}
+	}
+	for _, d := range v.list { // drawn since it was looked for
+		if d.of == key.of && d.name == key.name {
+			w.d = d
+			close(w.ready)
+			return w, false
+		}
+	}
+	v.drawing[key] = w
+	return w, true
+}
+
+func (v *views) leave(key viewKey, w *drawing) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.drawing, key)
+	switch {
+	case w.err != nil:
+	case w.d == nil:
+		w.err = errors.New("the tree was not drawn")
+	default:
+		v.add(w.d)
+	}
+	close(w.ready)
 }
 
 func (s *Server) describeRows() {
@@ -153,13 +236,13 @@ func (s *Server) draw(
 	}
 	return read(ctx, q, func(h *coppice.Session) (answer, error) {
 		name := cursor(strings.Join([]string{h.Head().Commit, what.filter, what.search, what.fold}, "\x00"))
-		d := s.views.find(of, name)
-		if d == nil {
-			var err error
-			if d, err = newDrawn(ctx, h, of, name, what); err != nil {
-				return answer{}, err
-			}
-			s.views.add(d)
+		d, err := s.views.get(ctx, of, name, func() (*drawn, error) {
+			own, cancel := s.detached(ctx) // others wait for it
+			defer cancel()
+			return newDrawn(own, h, of, name, what)
+		})
+		if err != nil {
+			return answer{}, err
 		}
 		return answer{etag: h.Head().Commit, doc: f(d)}, nil
 	})
@@ -180,5 +263,6 @@ func newDrawn(ctx context.Context, h *coppice.Session, of writerKey, name string
 		return nil, fmt.Errorf("draw %s: %w", h.ID(), err)
 	}
 	head, err := api.RowsHead(t, r, ro, "")
-	return &drawn{of: of, name: name, tree: t, rows: r, head: head}, err
+	size := int64(t.Len()) * viewEntryBytes
+	return &drawn{of: of, name: name, tree: t, rows: r, head: head, size: size}, err
 }

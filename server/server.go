@@ -198,6 +198,7 @@ func New(o Options) (*Server, error) {
 	s.indexes = indexes{s: s, open: map[*coppice.Store]*index{}}
 	s.imports = make(chan struct{}, s.o.MaxImports)
 	s.blamed = maxBlamed
+	s.views.most = maxViewBytes
 	s.metrics = newMetrics(s)
 	s.describe()
 	packed, err := compressed(http.HandlerFunc(s.routed))

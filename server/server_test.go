@@ -387,3 +387,26 @@ func TestEncodings(t *testing.T) {
 		s.do("GET", "/v1/sessions/s/resume", "", "Accept-Encoding: "+name, "If-None-Match: "+r.etag()).want(t, 304)
 	}
 }
+
+// The id of a deleted session is never used again, and the answer says so; an id that never was is called by its name.
+func TestDeletedOverHTTP(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		for _, r := range []reply{s.do("GET", "/v1/sessions/trip", ""), s.do("GET", "/v1/sessions/trip/rows", "")} {
+			if detail := r.want(t, 404)["detail"].(string); strings.Count(detail, "open trip") != 1 {
+				t.Errorf("%s", detail)
+			}
+		}
+		made := s.create("trip")
+		newest := s.do("POST", commits[:len("/v1/sessions/")]+"trip/commits", hello("x"), "If-Match: "+made)
+		newest.want(t, 200)
+		s.do("DELETE", "/v1/sessions/trip", "", "If-Match: "+made).want(t, 412)
+		s.do("DELETE", "/v1/sessions/trip", "", "If-Match: "+newest.etag()).want(t, 200)
+		for _, key := range []string{"Accept: */*", "Idempotency-Key: k"} {
+			doc := s.do("PUT", "/v1/sessions/trip", `{}`, "If-None-Match: *", key).want(t, 410)
+			if doc["code"] != "deleted" {
+				t.Errorf("%v", doc)
+			}
+		}
+	})
+}

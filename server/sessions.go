@@ -49,7 +49,7 @@ func (s *Server) describeSessions() {
 	handle[createQuery, api.Created](s, operation{
 		method: "PUT", path: "/v1/sessions/{id}", id: "createSession", needs: rightWrite, summary: "Create a session",
 		text: "Commits seq 0. With an Idempotency-Key a repeat gets the first answer.", statuses: []int{201},
-		body: reflect.TypeFor[newSession](), errors: []int{412, 422, 428, 507},
+		body: reflect.TypeFor[newSession](), errors: []int{410, 412, 422, 428, 507},
 	}, s.create)
 	handle[sessionPath, api.Session](s, operation{
 		method: "GET", path: "/v1/sessions/{id}", id: "getSession", needs: rightRead,
@@ -248,10 +248,10 @@ func (s *Server) create(ctx context.Context, q *createQuery) (answer, error) {
 func (s *Server) createdBefore(ctx context.Context, q *createQuery, key string) (answer, error) {
 	taken := newProblem(http.StatusPreconditionFailed, "exists", "choose another id",
 		fmt.Errorf("session %s exists; it was not changed", q.id))
-	if key == "" {
-		return answer{}, taken
-	}
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	a, err := read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		if key == "" {
+			return answer{}, taken
+		}
 		creation, err := targetSeq(0)
 		if err != nil {
 			return answer{}, err
@@ -272,6 +272,11 @@ func (s *Server) createdBefore(ctx context.Context, q *createQuery, key string) 
 		}
 		return answer{}, taken
 	})
+	if errors.Is(err, coppice.ErrDeleted) {
+		return answer{}, newProblem(http.StatusGone, "deleted", "choose another id: this one is never used again",
+			fmt.Errorf("session %s was deleted; nothing was stored", q.id))
+	}
+	return a, err
 }
 
 // deleteQuery is the parameters of a deletion.
@@ -312,7 +317,7 @@ func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
 	return s.move(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
 		doc := api.Deleted{Session: q.id, Deleted: true}
 		if !q.Trash {
-			return coppice.Receipt{}, doc, q.on.Store.Delete(ctx, q.id)
+			return coppice.Receipt{}, doc, q.on.Store.DeleteAt(ctx, q.id, h.Head().Commit)
 		}
 		tenant := q.r.PathValue("tenant")
 		t := manager.Trash{Path: filepath.Join(s.o.Trash, tenant), Now: s.o.Now}

@@ -24,7 +24,7 @@ func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info) (*state
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, &backend.Error{Op: "open", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+		return nil, a.missing()
 	}
 	var damage error
 	for i := len(all) - 1; i >= 0; i-- {
@@ -46,7 +46,7 @@ func (a *appendStrategy) rebuild(ctx context.Context, info backend.Info) (*state
 		}
 	}
 	if damage == nil {
-		damage = &backend.Error{Op: "open", Key: a.cfg.Session, Outcome: backend.NotApplied, Err: fs.ErrNotExist}
+		damage = a.missing()
 	}
 	return nil, damage
 }
@@ -216,4 +216,11 @@ func (a *appendStrategy) describe(ctx context.Context, seg layout.Segment) (desc
 	}
 	d.sealed.Seal(p)
 	return d, nil
+}
+
+// missing is the error of a session of which there is nothing.
+func (a *appendStrategy) missing() error {
+	return &backend.Error{
+		Op: "get", Key: layout.CheckpointKey(a.cfg.Session), Outcome: backend.NotApplied, Err: fs.ErrNotExist,
+	}
 }
