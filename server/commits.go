@@ -158,6 +158,9 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 	err = s.writers.use(ctx, key, func(h *coppice.Session) (bool, error) {
 		ctx, cancel := s.detached(ctx)
 		defer cancel()
+		if err = fenced(ctx, h, made, t.Key); err != nil {
+			return false, err
+		}
 		r, err = commitOn(ctx, h, t, made)
 		if errors.Is(err, coppice.ErrConflict) {
 			err = lost(ctx, h, made, err)
@@ -168,6 +171,32 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 		return answer{}, err
 	}
 	return answer{etag: r.Commit, doc: committed(r)}, nil
+}
+
+// fenced returns the error of a commit that was made on one of before the newest claim: all clients share the handle,
+// so only this tells the one that claimed the session from the others. Epochs do not: they change with every handle that
+// commits. A repeat of a commit that is stored is not fenced.
+func fenced(ctx context.Context, h *coppice.Session, made, key string) error {
+	if made == "*" || made == h.Head().Commit {
+		return nil
+	}
+	claimed := false
+	for c, err := range h.Log(ctx, coppice.Target{}) {
+		switch {
+		case err != nil:
+			return err
+		case key != "" && c.Key == key:
+			return nil
+		case c.Commit == made && claimed:
+			return newProblem(http.StatusConflict, "fenced", "another client has taken over the session: read it "+
+				"again, and write on its newest commit only if you are to take part",
+				errors.New("the session was claimed since the commit in If-Match; nothing was stored"))
+		case c.Commit == made:
+			return nil
+		}
+		claimed = claimed || c.Reason == "claim" // which no turn can have as its reason
+	}
+	return nil // commitOn says that there is no such commit
 }
 
 // committed is the answer to a commit.

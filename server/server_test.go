@@ -410,3 +410,38 @@ func TestDeletedOverHTTP(t *testing.T) {
 		}
 	})
 }
+
+// After a claim a commit that was made on an earlier one is refused, though all clients of the server share a handle;
+// so are losing turns that were to be kept. What was stored before is answered again.
+func TestClaimFencesClients(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		s.create("s")
+		first := s.do("POST", commits, hello("x"), "If-Match: *", "Idempotency-Key: k")
+		first.want(t, 200)
+		claim := s.do("POST", "/v1/sessions/s/claim", "{}", "If-Match: *")
+		claim.want(t, 200)
+		keep := `{"entries":[{"role":"user","content":"z"}],"onConflict":"keep-both"}`
+		for _, body := range []string{hello("y"), keep} {
+			if doc := s.do("POST", commits, body, "If-Match: "+first.etag()).want(t, 409); doc["code"] != "fenced" {
+				t.Errorf("%v", doc)
+			}
+		}
+		s.do("POST", commits, hello("x"), "If-Match: "+first.etag(), "Idempotency-Key: k").want(t, 200)
+		mine := s.do("POST", commits, hello("mine"), "If-Match: "+claim.etag())
+		mine.want(t, 200)
+		s.do("POST", commits, hello("y"), "If-Match: "+claim.etag()).want(t, 412)
+		s.do("POST", commits, hello("any"), "If-Match: *").want(t, 200)
+		if got := s.do("GET", "/v1/sessions/s/entries", "").ids(t, "entries", "id"); len(got) != 3 {
+			t.Errorf("%d entries, want x, mine and any", len(got))
+		}
+		other, err := s.st.Open(t.Context(), "s", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Commit(t.Context(), coppice.Turn{State: 1}); err != nil { // of another epoch, without a claim
+			t.Fatal(err)
+		}
+		s.do("POST", commits, hello("y"), "If-Match: "+mine.etag()).want(t, 412)
+	})
+}
