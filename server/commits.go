@@ -174,8 +174,8 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 }
 
 // fenced returns the error of a commit that was made on one of before the newest claim: all clients share the handle,
-// so only this tells the one that claimed the session from the others. Epochs do not: they change with every handle that
-// commits. A repeat of a commit that is stored is not fenced.
+// so only this tells the one that claimed the session from the others. Epochs do not: they change with every handle
+// that commits. A repeat of a commit that is stored is not fenced.
 func fenced(ctx context.Context, h *coppice.Session, made, key string) error {
 	if made == "*" || made == h.Head().Commit {
 		return nil
