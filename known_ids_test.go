@@ -539,3 +539,25 @@ func BenchmarkKnownIDs(b *testing.B) {
 		})
 	}
 }
+
+// A repeated turn that ignores what the session has answers with the ids of the first time: of what was stored then,
+// and of what was there before.
+func TestRepeatedIgnoreHasTheSameIDs(t *testing.T) {
+	onEach(t, func(t *testing.T, store *coppice.Store) {
+		s := create(t, store, "s", nil)
+		must(s.Commit(bg, coppice.Turn{Entries: noted("a", "b")}))(t)
+		for i, list := range [][]transcript.Draft{
+			append(noted("a"), entry.User("x")), append([]transcript.Draft{entry.User("y")}, noted("b", "c", "a")...), noted("b", "a"),
+		} {
+			say(t, s, "pending")
+			turn := coppice.Turn{Key: fmt.Sprint("k", i), Entries: list, OnKnownID: coppice.KnownIgnore}
+			first := must(s.Commit(bg, turn))(t)
+			same(t, "ids", len(first.IDs), len(list))
+			for _, h := range []*coppice.Session{s, open(t, store, "s")} {
+				again := must(h.Commit(bg, turn))(t)
+				same(t, "repeated", again.Repeated, true)
+				same(t, "ids again", again.IDs, first.IDs)
+			}
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/blob"
@@ -95,7 +96,7 @@ func (h *Handle) commit(ctx context.Context, o Commit) (journal.Result, error) {
 		res.Warnings = append(slices.Clip(res.Warnings), text)
 	}
 	if n := len(o.Entries); res.Repeated && n > 0 && res.IDs == nil {
-		if res.IDs, err = h.firstIDs(ctx, n, res); err != nil {
+		if res.IDs, err = h.firstIDs(ctx, &o, res); err != nil {
 			res.Warnings = append(res.Warnings, fmt.Sprintf("the ids of the repeated turn cannot be read: %v", err))
 		}
 	}
@@ -321,9 +322,9 @@ func (h *Handle) commitByID(ctx context.Context, st *state.State, id string) (*V
 }
 
 // firstIDs returns the ids that the entries of a repeated turn got the first time.
-func (h *Handle) firstIDs(ctx context.Context, count int, res journal.Result) (ids []string, err error) {
-	n := uint64(min(count, res.Commit.Entries))
-	if n == 0 || res.Line < n {
+func (h *Handle) firstIDs(ctx context.Context, o *Commit, res journal.Result) (ids []string, err error) {
+	n := uint64(min(len(o.Entries), res.Commit.Entries))
+	if res.Line < n || n == 0 && o.OnKnown != KnownIgnore {
 		return nil, nil
 	}
 	ords := make([]uint64, n)
@@ -339,6 +340,31 @@ func (h *Handle) firstIDs(ctx context.Context, count int, res journal.Result) (i
 			return nil, err
 		}
 		ids = append(ids, e.ID)
+	}
+	if o.OnKnown == KnownIgnore {
+		return withIgnored(o.Entries, ids)
+	}
+	return ids, nil
+}
+
+// withIgnored returns the ids of all drafts of a turn, where those of its stored entries are the last of some: a draft
+// whose own id the session had before has no entry among them.
+func withIgnored(drafts []transcript.Draft, stored []string) ([]string, error) {
+	ids := make([]string, len(drafts))
+	for i := len(drafts) - 1; i >= 0; i-- {
+		d, err := plain(drafts[i])
+		if err != nil {
+			return nil, err
+		}
+		last := len(stored) - 1
+		switch {
+		case d.ID != "" && (last < 0 || stored[last] != d.ID):
+			ids[i] = d.ID
+		case last < 0:
+			return nil, Missing("entry of draft", strconv.Itoa(i))
+		default:
+			ids[i], stored = stored[last], stored[:last]
+		}
 	}
 	return ids, nil
 }
