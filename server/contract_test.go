@@ -256,7 +256,10 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 	case http.StatusConflict:
 		return w.conflict(op, c, s)
 	case http.StatusGone:
-		c.query = "view=none"
+		if c.query = "view=none"; op.OperationID == "createSession" { // the id of a deleted session
+			c.query, c.id = "", w.subject().id
+			w.send(w.d.operation(w.t, "deleteSession"), call{id: c.id, token: "writer", headers: []string{"If-Match: *"}})
+		}
 	case http.StatusPreconditionFailed:
 		if c.headers = []string{"If-Match: " + s.first}; op.OperationID == "createSession" {
 			c.id, c.headers = s.id, []string{"If-None-Match: *"}
@@ -415,7 +418,7 @@ func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok boo
 // codes are the codes of the problems of a status, as docs/http.md and docs/cli-json.md have them.
 var codes = map[int][]string{
 	400: {"usage"}, 401: {"unauthorized"}, 403: {"permission"}, 404: {"not-found"}, 408: {"slow-body"},
-	409: {"fenced", "exists"}, 410: {"gone"}, 412: {"conflict", "exists"}, 413: {"too-large"}, 415: {"usage", "not-a-session"},
+	409: {"fenced", "exists"}, 410: {"gone", "deleted"}, 412: {"conflict", "exists"}, 413: {"too-large"}, 415: {"usage", "not-a-session"},
 	416: {"usage"}, 421: {"host"}, 422: {"key-reused", "nothing-to-compact"}, 428: {"no-condition"}, 500: {"failed"},
 	503: {"interrupted", "busy"}, 507: {"no-space"},
 }
