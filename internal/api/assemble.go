@@ -43,7 +43,8 @@ func Resumed(ctx context.Context, s *coppice.Session) (Resume, transcript.Contex
 		return Resume{
 			Session: s.ID(), Seq: h.Seq, Commit: h.Commit, Head: null(h.Entry), Branch: h.Branch,
 			State: nullJSON(doc.State), Manager: doc.Manager, Context: Messages(con), Interrupted: s.Interrupted(),
-			Window: Window{con.Window.Complete, con.Window.OmittedEntries},
+			Window:    Window{con.Window.Complete, con.Window.OmittedEntries},
+			OpenCalls: convert(con.OpenCalls, func(c transcript.ToolCall) OpenCall { return OpenCall(c) }),
 		}, con, nil
 	}
 }

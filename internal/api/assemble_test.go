@@ -116,7 +116,7 @@ func TestResumedEmpty(t *testing.T) {
 	out.Commit = ""
 	raw, err := json.Marshal(out)
 	want := `{"session":"s","seq":1,"commit":"","head":null,"branch":"main","state":null,"context":[],` +
-		`"window":{"complete":true,"omittedEntries":0},` +
+		`"window":{"complete":true,"omittedEntries":0},"openCalls":[],` +
 		`"io":{"get":0,"put":0,"append":0,"stat":0,"list":0,"delete":0,"bytesRead":0,"bytesWritten":0}}`
 	if err != nil || string(raw) != want {
 		t.Errorf("%s, %v\nwant %s", raw, err, want)

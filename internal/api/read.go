@@ -26,7 +26,9 @@ type Resume struct {
 
 	Context []json.RawMessage `json:"context" doc:"the messages of the bounded working context"`
 	Window  Window            `json:"window"`
-	IO      backend.IO        `json:"io" doc:"requests to the backend"`
+	// OpenCalls are answered before the model is asked again: no provider takes a call without a result.
+	OpenCalls []OpenCall `json:"openCalls" doc:"tool calls of the context without a result"`
+	IO        backend.IO `json:"io" doc:"requests to the backend"`
 }
 
 // Window says whether the working context is all of the context.
