@@ -73,7 +73,10 @@ var hints = []struct {
 	{fs.ErrClosed, "open the session again"},
 	{fs.ErrExist, "choose another id, or leave it empty"},
 	{fs.ErrNotExist, "List yields the sessions; Create and OpenOrCreate make a new one"},
-	{backend.ErrTooLarge, "move large data out of the state or the entry, or compact the context"},
+	{
+		backend.ErrTooLarge,
+		"nothing was applied: move large or deeply nested data out of the state or the entry, or compact the context",
+	},
 	{
 		backend.ErrNoCAS,
 		"use another store: on this one two writers can overwrite each other; Options.SingleWriter allows it",

@@ -21,9 +21,11 @@ import (
 
 // Turn is what a Commit saves beside the entries that were appended.
 type Turn struct {
-	State   any    // the agent's state; nil = unchanged, json.RawMessage("null") clears
-	Manager any    // the conversation manager's own state; nil = unchanged
-	Reason  string // default "turn"; own words: [a-z0-9.-]{1,32}
+	// The agent's state, and the conversation manager's own. nil = unchanged, json.RawMessage("null") clears. Each is
+	// at most 4 MiB long and checkpoint.MaxStateDepth levels deep, a document of Docs checkpoint.MaxDocDepth: else
+	// backend.ErrTooLarge, a *codec.LimitError, and nothing was applied.
+	State, Manager any
+	Reason         string // default "turn"; own words: [a-z0-9.-]{1,32}
 
 	// Docs are small documents beside the state, by name: what an adapter or an application keeps of the session, such
 	// as a summary. A value is anything that encoding/json takes; nil, or a name that is absent = unchanged,
@@ -179,10 +181,10 @@ func (t Turn) options() (o session.Commit, err error) {
 	if t.OnKnownID < KnownError || t.OnKnownID > KnownAmend {
 		return o, fmt.Errorf("OnKnownID is %d: want KnownError, KnownIgnore or KnownAmend", t.OnKnownID)
 	}
-	if o.Edit.State, err = marshal("state", t.State); err != nil {
+	if o.Edit.State, err = marshalState("state", t.State); err != nil {
 		return o, err
 	}
-	if o.Edit.Manager, err = marshal("manager", t.Manager); err != nil {
+	if o.Edit.Manager, err = marshalState("manager", t.Manager); err != nil {
 		return o, err
 	}
 	if o.Edit.Docs, err = marshalDocs(t.Docs); err != nil {
@@ -251,6 +253,15 @@ func marshalDocs(docs map[string]any) (map[string][]byte, error) {
 		}
 	}
 	return change, nil
+}
+
+// marshalState returns a state, or a manager's, as JSON.
+func marshalState(what string, v any) ([]byte, error) {
+	p, err := marshal(what, v)
+	if err == nil {
+		err = checkpoint.CheckState(what, p)
+	}
+	return p, err
 }
 
 // marshal returns v as JSON; nil for nil and for no bytes.

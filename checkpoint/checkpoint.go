@@ -32,7 +32,7 @@ import (
 const (
 	MaxState    = canon.MaxState // 4 MiB: state, and likewise manager, of one document
 	MaxPartial  = 256 << 10      // partial output of one document, without white space
-	MaxDepth    = canon.MaxDepth // 512: nesting of the JSON in a document
+	MaxDepth    = canon.MaxDepth // 512: nesting of a line of the log, and so of all that is read
 	MaxName     = 256            // a branch name, writer or idempotency key
 	MaxBranches = 1024           // names of one session; unnamed leaves are free
 	MaxLineage  = 64             // commits that an Object remembers
@@ -44,12 +44,17 @@ const (
 	FoldWidth   = 64             // references that fold into one index object
 	MaxRuns     = 1024           // runs of the id index
 
+	// What the levels around it in a commit line leave to a caller's JSON. Encode refuses what is deeper.
+	MaxStateDepth = canon.BodyDepth - 1 // 509: state, manager and partial output, in the document
+	MaxDocDepth   = canon.BodyDepth - 2 // 508: a document of Docs
+	MaxItemDepth  = canon.BodyDepth - 3 // 507: a message of an explicit context, in a list of objects
+
 	PreludeFormat = 1 // version of the prelude and commit lines that this package writes and reads
 )
 
 // MakePatch looks for an RFC 6902 patch that turns one encoded document into another. ok is true only
 // if ApplyPatch was seen to give to byte for byte from (patch, sorted), and the patch is at most half
-// as long as to; otherwise the document has to go whole. Equal documents give the patch [].
+// as long as to and no deeper than a line may hold; otherwise the document has to go whole. Equal documents give the patch [].
 func MakePatch(from, to []byte) (text []byte, sorted, ok bool) { return patch.Make(from, to) }
 
 // ApplyPatch applies an RFC 6902 patch to an encoded document. With sorted, every object of the result

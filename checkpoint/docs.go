@@ -34,8 +34,12 @@ func CheckDocName(name string) error {
 
 func notInDocName(r rune) bool { return !strings.ContainsRune(docNameChars, r) }
 
-// CheckDoc refuses a document that is larger than it may be.
+// CheckDoc refuses a document that is larger or deeper than it may be. raw is valid JSON, or nothing.
 func CheckDoc(name string, raw []byte) error {
+	return errors.Join(checkDocSize(name, raw), canon.Nested(raw, fmt.Sprintf("document %q", name), MaxDocDepth))
+}
+
+func checkDocSize(name string, raw []byte) error {
 	return errors.Join(CheckDocName(name), canon.AtMost(fmt.Sprintf("document %q", name), len(raw), MaxDoc))
 }
 
@@ -53,10 +57,10 @@ func appendDocs(dst []byte, docs map[string]json.RawMessage) ([]byte, error) {
 		dst = append(canon.AppendString(canon.Comma(dst), name), ':')
 		at := len(dst)
 		var err error
-		if dst, err = canon.AppendJSON(dst, docs[name], fmt.Sprintf("document %q", name)); err != nil {
+		if dst, err = canon.AppendJSON(dst, docs[name], fmt.Sprintf("document %q", name), MaxDocDepth); err != nil {
 			return nil, err
 		}
-		if err := CheckDoc(name, dst[at:]); err != nil {
+		if err := checkDocSize(name, dst[at:]); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +75,7 @@ func readDocs(c *canon.Cursor) map[string]json.RawMessage {
 		name := c.Name()
 		c.Want(":")
 		raw := c.Value(MaxDepth)
-		if !c.OK || name <= last || len(docs) == MaxDocs || CheckDoc(name, raw) != nil {
+		if !c.OK || name <= last || len(docs) == MaxDocs || checkDocSize(name, raw) != nil {
 			c.Fail()
 			return nil
 		}

@@ -27,8 +27,8 @@ type Document struct {
 //
 // Fields that are nil, zero or empty are absent. Docs come in ascending order of their names, at most MaxDocs of at
 // most MaxDoc bytes each and MaxDocsTotal together. State, Manager, Docs, Partial and messages keep their bytes, white
-// space apart, so equal documents give equal bytes. Errors: a *codec.LimitError (MaxState, MaxPartial, MaxDepth,
-// those of Docs), or one that wraps codec.ErrFormat for what is no JSON.
+// space apart, so equal documents give equal bytes. Errors: a *codec.LimitError (MaxState, MaxPartial, MaxStateDepth,
+// MaxDocDepth, MaxItemDepth, those of Docs), or one that wraps codec.ErrFormat for what is no JSON.
 func (d Document) Encode() ([]byte, error) {
 	size := 96 + len(d.State) + len(d.Manager) + len(d.Branch) + len(d.Partial)
 	for _, it := range d.Context {
@@ -37,12 +37,13 @@ func (d Document) Encode() ([]byte, error) {
 	dst := append(make([]byte, 0, size), '{')
 	var err error
 	if len(d.State) > 0 {
-		if dst, err = canon.AppendJSON(append(dst, `"state":`...), d.State, "state"); err != nil {
+		if dst, err = canon.AppendJSON(append(dst, `"state":`...), d.State, "state", MaxStateDepth); err != nil {
 			return nil, err
 		}
 	}
 	if len(d.Manager) > 0 {
-		if dst, err = canon.AppendJSON(append(canon.Comma(dst), `"manager":`...), d.Manager, "manager"); err != nil {
+		dst = append(canon.Comma(dst), `"manager":`...)
+		if dst, err = canon.AppendJSON(dst, d.Manager, "manager", MaxStateDepth); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +72,7 @@ func (d Document) Encode() ([]byte, error) {
 	if len(d.Partial) > 0 {
 		dst = append(canon.Comma(dst), partialName...)
 		at := len(dst)
-		if dst, err = canon.AppendJSON(dst, d.Partial, "partial"); err != nil {
+		if dst, err = canon.AppendJSON(dst, d.Partial, "partial", MaxStateDepth); err != nil {
 			return nil, err
 		}
 		if err := canon.AtMost("partial", len(dst)-at, MaxPartial); err != nil {
@@ -84,7 +85,7 @@ func (d Document) Encode() ([]byte, error) {
 const partialName = `"partial":`
 
 // CompactPartial returns partial output as a document stores it: JSON without white space. Errors: a *codec.LimitError
-// (MaxPartial, MaxDepth), or one that wraps codec.ErrFormat for what is no JSON.
+// (MaxPartial, MaxStateDepth), or one that wraps codec.ErrFormat for what is no JSON.
 func CompactPartial(p json.RawMessage) (json.RawMessage, error) {
 	raw, err := Document{Partial: p}.Encode()
 	if err != nil {
@@ -125,7 +126,7 @@ func appendItems(dst []byte, items []transcript.Item) ([]byte, error) {
 		if len(it.Message) > 0 {
 			var err error
 			dst = append(canon.Comma(dst), `"message":`...)
-			if dst, err = canon.AppendJSON(dst, it.Message, "message"); err != nil {
+			if dst, err = canon.AppendJSON(dst, it.Message, "message", MaxItemDepth); err != nil {
 				return nil, fmt.Errorf("context item %d: %w", i, err)
 			}
 		}
@@ -137,6 +138,12 @@ func appendItems(dst []byte, items []transcript.Item) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
+// CheckState refuses a state, or a manager's state, that is deeper than Encode takes. raw is valid JSON.
+func CheckState(what string, raw []byte) error { return canon.Nested(raw, what, MaxStateDepth) }
+
+// CheckItem refuses a message of an explicit context that is deeper than Encode takes. raw is valid JSON.
+func CheckItem(raw []byte) error { return canon.Nested(raw, "message", MaxItemDepth) }
+
 // DiffState returns the RFC 6902 patch from the state of d to that of another document, for people and
 // programs that look at history. Without a state on one side the patch adds or removes the whole; equal
 // states give [].
@@ -145,7 +152,8 @@ func (d Document) DiffState(to Document) (json.RawMessage, error) {
 }
 
 // DecodeDocument reads what Encode wrote, and nothing else: what it accepts, Encode returns byte for
-// byte. The raw parts of the result alias p.
+// byte, JSON aside that is deeper than Encode takes, up to MaxDepth: earlier releases wrote it. The raw parts of the
+// result alias p.
 func DecodeDocument(p []byte) (Document, error) {
 	var d Document
 	c := canon.Read(p, 0)

@@ -57,9 +57,13 @@ func TestDocumentEncode(t *testing.T) {
 	}
 }
 
+// levels returns JSON of the depth.
+func levels(depth int) json.RawMessage {
+	return raw(strings.Repeat("[", depth) + strings.Repeat("]", depth))
+}
+
 func TestDocumentRefuses(t *testing.T) {
 	big := raw(`"` + strings.Repeat("x", MaxState-1) + `"`)
-	deep := raw(strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1))
 	tests := []struct {
 		name  string
 		doc   Document
@@ -67,8 +71,11 @@ func TestDocumentRefuses(t *testing.T) {
 	}{
 		{"state size", Document{State: big}, &codec.LimitError{What: "state", Limit: 4194304, Value: 4194305}},
 		{"manager size", Document{Manager: big}, &codec.LimitError{What: "manager", Limit: 4194304, Value: 4194305}},
-		{"depth", Document{State: deep}, &codec.LimitError{What: "nesting of JSON", Limit: 512, Value: 513}},
-		{"depth of a message", Document{Context: []transcript.Item{{Message: deep}}}, &codec.LimitError{What: "nesting of JSON", Limit: 512, Value: 513}},
+		{"depth of a state", Document{State: levels(510)}, &codec.LimitError{What: "nesting of JSON", Limit: 509, Value: 510}},
+		{"depth of a manager", Document{Manager: levels(510)}, &codec.LimitError{What: "nesting of JSON", Limit: 509, Value: 510}},
+		{"depth of partial", Document{Partial: levels(510)}, &codec.LimitError{What: "nesting of JSON", Limit: 509, Value: 510}},
+		{"depth of a document", Document{Docs: map[string]json.RawMessage{"d": levels(509)}}, &codec.LimitError{What: "nesting of JSON", Limit: 508, Value: 509}},
+		{"depth of a message", Document{Context: []transcript.Item{{Message: levels(508)}}}, &codec.LimitError{What: "nesting of JSON", Limit: 507, Value: 508}},
 		{"partial size", Document{Partial: raw(`"` + strings.Repeat("x", MaxPartial-1) + `"`)}, &codec.LimitError{What: "partial", Limit: 262144, Value: 262145}},
 		{"no JSON", Document{State: raw("{")}, nil},
 		{"two values", Document{State: raw("1 2")}, nil},
@@ -85,8 +92,10 @@ func TestDocumentRefuses(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	just := raw(strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth))
-	p, err := Document{State: just, Context: []transcript.Item{{Message: just}}}.Encode()
+	p, err := Document{
+		State: levels(MaxStateDepth), Manager: levels(MaxStateDepth), Partial: levels(MaxStateDepth),
+		Docs: map[string]json.RawMessage{"d": levels(MaxDocDepth)}, Context: []transcript.Item{{Message: levels(MaxItemDepth)}},
+	}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +108,13 @@ func TestDocumentRefuses(t *testing.T) {
 		t.Errorf("a commit line with it: %v", err)
 	} else if _, ours, err := ParseRecord(line, 1); !ours || err != nil {
 		t.Errorf("and back: %v, %v", ours, err)
+	} else if _, err := transcript.ParseLine(line); err != nil {
+		t.Errorf("the line is not one of a log: %v", err)
+	}
+	// Earlier releases wrote deeper documents.
+	older := `{"state":` + string(levels(MaxDepth)) + `}`
+	if d, err := DecodeDocument([]byte(older)); err != nil || len(d.State) != 2*MaxDepth {
+		t.Errorf("a deeper document: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
@@ -204,6 +205,18 @@ func ExampleCheckDoc() {
 	// Output:
 	// <nil> <nil>
 	// true
+}
+
+// JSON is checked before a turn is made: what a line of the log holds around it counts as well.
+func ExampleCheckState() {
+	deep := []byte(strings.Repeat("[", checkpoint.MaxStateDepth) + strings.Repeat("]", checkpoint.MaxStateDepth))
+	fmt.Println(checkpoint.CheckState("state", deep))
+	fmt.Println(checkpoint.CheckState("state", append(append([]byte("["), deep...), ']')))
+	fmt.Println(checkpoint.CheckItem(deep))
+	// Output:
+	// <nil>
+	// state: nesting of JSON: 510 is over the limit of 509
+	// message: nesting of JSON: 508 is over the limit of 507
 }
 
 // Partial output is stored without white space, and is no change of a document in other respects.

@@ -280,12 +280,12 @@ func (r Record) check() error {
 	return nil
 }
 
-// wholeOrNil holds back a document or patch that would break the line.
+// wholeOrNil holds back a document or patch that would break the line, or make it deeper than readers go.
 func wholeOrNil(raw []byte) error {
 	if raw == nil {
 		return nil
 	}
-	return canon.Whole(raw, "document or patch")
+	return canon.Whole(raw, "document or patch", canon.BodyDepth)
 }
 
 func validReason(s string) bool {

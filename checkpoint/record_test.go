@@ -287,7 +287,7 @@ func TestAppendLineRefuses(t *testing.T) {
 		"sorted, no patch":  {func(r *Record) { r.Sorted = true }, 0},
 		"parents":           {func(r *Record) { r.Parents = []ParentDelta{{Index: 2}} }, 0},
 		"negative entries":  {func(r *Record) { r.Entries = -1 }, 0},
-		"deep doc":          {func(r *Record) { r.Doc = json.RawMessage(strings.Repeat("[", 600) + strings.Repeat("]", 600)) }, MaxDepth + 8},
+		"deep doc":          {func(r *Record) { r.Doc = json.RawMessage(strings.Repeat("[", 600) + strings.Repeat("]", 600)) }, MaxDepth - 2},
 		"branch":            {func(r *Record) { r.Branch = long }, MaxName},
 		"key":               {func(r *Record) { r.Key = long }, MaxName},
 		"branches":          {func(r *Record) { r.Base = &Base{Branches: branches, Created: testTime} }, MaxBranches},

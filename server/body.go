@@ -9,11 +9,16 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/coppice-go/coppice/checkpoint"
 )
 
 // maxDepth bounds how deep the JSON of a body is nested: below the 512 of a line in the log, in which what the body
 // holds is a few levels deeper.
 const maxDepth = 500
+
+// It does not compile where the engine takes less.
+const _ = uint(checkpoint.MaxItemDepth - maxDepth)
 
 // body reads the body of a request, JSON of at most Options.MaxBody bytes.
 func body(r *http.Request) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/codec"
 	"github.com/coppice-go/coppice/internal/blob"
 	"github.com/coppice-go/coppice/internal/journal"
@@ -294,6 +295,9 @@ func (h *Handle) SetContext(ctx context.Context, items []transcript.Item) error 
 			var compact bytes.Buffer
 			if err := json.Compact(&compact, it.Message); err != nil || compact.Bytes()[0] != '{' {
 				return fmt.Errorf("item %d: a message is one JSON object", i)
+			}
+			if err := checkpoint.CheckItem(compact.Bytes()); err != nil {
+				return fmt.Errorf("item %d: %w", i, err)
 			}
 			message, blobs := blob.Externalise(compact.Bytes())
 			h.j.HoldBlobs(blobs)

@@ -17,10 +17,12 @@ import (
 	"github.com/coppice-go/coppice/internal/rawjson"
 )
 
-// MaxDepth is the limit for the nesting of a caller's JSON. EnvelopeDepth bounds a whole document or
-// patch: what is wrapped around user JSON is a few levels deep.
+// Limits of nesting. A line of a log is read up to MaxDepth levels, and a document or patch is within the line and its
+// data: it is written up to BodyDepth. Earlier releases wrote deeper ones, which are read up to EnvelopeDepth, with
+// JSON of callers of up to MaxDepth.
 const (
 	MaxDepth      = rawjson.MaxDepth
+	BodyDepth     = MaxDepth - 2
 	EnvelopeDepth = MaxDepth + 8
 )
 
@@ -67,12 +69,12 @@ func scan(p []byte, i, limit int) (end int, compact bool, err error) {
 	return end, compact, nil
 }
 
-// AppendJSON adds raw, what of at most MaxState bytes, without its white space, after checking it.
-func AppendJSON(dst, raw []byte, what string) ([]byte, error) {
+// AppendJSON adds raw, what of at most MaxState bytes and so many levels, without its white space, after checking it.
+func AppendJSON(dst, raw []byte, what string, depth int) ([]byte, error) {
 	if err := AtMost(what, len(raw), MaxState); err != nil {
 		return nil, err
 	}
-	end, compact, err := scan(raw, 0, MaxDepth)
+	end, compact, err := scan(raw, 0, depth)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
@@ -89,9 +91,20 @@ func AppendJSON(dst, raw []byte, what string) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Whole checks that raw is one compact JSON value and nothing else.
-func Whole(raw []byte, what string) error {
-	end, compact, err := scan(raw, 0, EnvelopeDepth)
+// Nested checks that raw, JSON or nothing, has at most so many levels.
+func Nested(raw []byte, what string, depth int) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	if _, _, err := scan(raw, 0, depth); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// Whole checks that raw is one compact JSON value of at most so many levels and nothing else.
+func Whole(raw []byte, what string, depth int) error {
+	end, compact, err := scan(raw, 0, depth)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

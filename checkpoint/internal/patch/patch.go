@@ -25,7 +25,7 @@ const (
 
 // Make looks for an RFC 6902 patch that turns one encoded document into another. ok is true only
 // if Apply was seen to give to byte for byte from (patch, sorted), and the patch is at most half
-// as long as to; otherwise the document has to go whole. Equal documents give the patch [].
+// as long as to and no deeper than a line may hold; otherwise the document has to go whole. Equal documents give the patch [].
 //
 // Values in the patch are the bytes of to, so that no number, escape or order of members changes on the
 // way. Of two ways to see a change in an array, by place or by longest common subsequence, the second
@@ -61,7 +61,8 @@ func Make(from, to []byte) (patch []byte, sorted, ok bool) {
 // put them after the others.
 func tryPatch(from, to []byte, a, b *tree, limit int, lcs bool) (patch []byte, sorted, ok bool) {
 	patch, n, err := diffTrees(a, b, lcs)
-	if err != nil || len(patch) > limit || n > maxPatchWork/len(from) {
+	if err != nil || len(patch) > limit || n > maxPatchWork/len(from) ||
+		canon.Nested(patch, "patch", canon.BodyDepth) != nil { // an operation has more around a value than a document
 		return nil, false, false
 	}
 	plain, err := applyPatch(from, patch)
@@ -108,7 +109,9 @@ func Apply(from, patch []byte, sorted bool) ([]byte, error) {
 }
 
 func applyPatch(from, patch []byte) (out []byte, err error) {
-	if err := errors.Join(canon.Whole(from, "document"), canon.Whole(patch, "patch")); err != nil {
+	if err := errors.Join(
+		canon.Whole(from, "document", canon.EnvelopeDepth), canon.Whole(patch, "patch", canon.EnvelopeDepth),
+	); err != nil {
 		return nil, fmt.Errorf("apply patch: %w", err)
 	}
 	if from[0] != '{' || patch[0] != '[' {
@@ -136,7 +139,7 @@ func applyPatch(from, patch []byte) (out []byte, err error) {
 	if out, err = ops.ApplyWithOptions(from, o); err != nil {
 		return nil, canon.Malformed("apply patch: %v", err)
 	}
-	if err := canon.Whole(out, "result"); err != nil { // deep values can be added at deep places
+	if err := canon.Whole(out, "result", canon.EnvelopeDepth); err != nil { // deep values can be added at deep places
 		return nil, fmt.Errorf("apply patch: %w", err)
 	}
 	return out, nil
@@ -177,7 +180,7 @@ func state(raw json.RawMessage) ([]byte, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	return canon.AppendJSON(nil, raw, "state")
+	return canon.AppendJSON(nil, raw, "state", canon.MaxDepth)
 }
 
 // diffTrees writes the patch from a to b, with values as b spells them, and counts its operations.

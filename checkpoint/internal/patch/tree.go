@@ -31,7 +31,7 @@ func (n *node) scalar() bool { return n.raw[0] != '{' && n.raw[0] != '[' }
 // parseTree takes compact JSON. An object that has a name twice is refused: no patch could tell its
 // members apart.
 func parseTree(p []byte) (*tree, error) {
-	if err := canon.Whole(p, "document"); err != nil {
+	if err := canon.Whole(p, "document", canon.EnvelopeDepth); err != nil {
 		return nil, err
 	}
 	t, end := &tree{}, 0
