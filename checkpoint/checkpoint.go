@@ -54,7 +54,8 @@ const (
 
 // MakePatch looks for an RFC 6902 patch that turns one encoded document into another. ok is true only
 // if ApplyPatch was seen to give to byte for byte from (patch, sorted), and the patch is at most half
-// as long as to and no deeper than a line may hold; otherwise the document has to go whole. Equal documents give the patch [].
+// as long as to and no deeper than a line may hold; otherwise the document has to go whole. Equal
+// documents give the patch [].
 func MakePatch(from, to []byte) (text []byte, sorted, ok bool) { return patch.Make(from, to) }
 
 // ApplyPatch applies an RFC 6902 patch to an encoded document. With sorted, every object of the result

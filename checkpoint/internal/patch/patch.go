@@ -25,7 +25,8 @@ const (
 
 // Make looks for an RFC 6902 patch that turns one encoded document into another. ok is true only
 // if Apply was seen to give to byte for byte from (patch, sorted), and the patch is at most half
-// as long as to and no deeper than a line may hold; otherwise the document has to go whole. Equal documents give the patch [].
+// as long as to and no deeper than a line may hold; otherwise the document has to go whole. Equal
+// documents give the patch [].
 //
 // Values in the patch are the bytes of to, so that no number, escape or order of members changes on the
 // way. Of two ways to see a change in an array, by place or by longest common subsequence, the second
