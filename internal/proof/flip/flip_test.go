@@ -53,7 +53,7 @@ func TestProofFlips(t *testing.T) {
 
 // bursts gives runs of up to 64 random bytes, at random places, to the decoders.
 func bursts(t *testing.T, rep *proof.Report, stores []*stored) {
-	n := proof.Pick(t, 500, 60_000, 10_000_000)
+	n := proof.Pick(t, 500, 30_000, 10_000_000)
 	type target struct {
 		s      *stored
 		key    string
@@ -137,7 +137,7 @@ func facades(t *testing.T, rep *proof.Report, stores []*stored) {
 		q   []byte
 	}
 	counts := map[string]*tally{}
-	share := proof.Pick(t, 30_000, 700, 1)
+	share := proof.Pick(t, 30_000, 1_100, 1)
 	bytewise := proof.Pick(t, 400, 1, 1)
 	each(func(yield func(job) bool) {
 		for _, s := range stores {
