@@ -373,7 +373,6 @@ func (c *client) stream(ctx context.Context, reset bool) {
 
 // send writes a piece of a stream; false = the client is gone, or has not read for too long.
 func (c *client) send(text string) bool {
-	c.s.deadline(c.w)
 	if _, err := c.w.Write([]byte(text)); err != nil {
 		return false
 	}

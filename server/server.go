@@ -73,8 +73,8 @@ type Options struct {
 	Timeout time.Duration
 	// Heartbeat is how often a comment is sent to a stream of events that has none. Default 15 s.
 	Heartbeat time.Duration
-	// WriteTimeout bounds the sending of an event, or of a piece of an answer, to a client that reads slowly.
-	// Default 30 s.
+	// WriteTimeout bounds the sending of an event, or of 64 KiB of another answer, to a client that reads slowly: its
+	// connection is closed. Default 30 s.
 	WriteTimeout time.Duration
 	// ReadTimeout bounds how long the body of a request takes to come, beside a second for each 64 KiB that came: what
 	// is slower is 408, and nothing is stored. Streams of answers have no part in it. How long headers take is for the
