@@ -87,6 +87,44 @@ func TestPagesOfEntries(t *testing.T) {
 	})
 }
 
+// Pages of lines have what those of a document have: the last line is where to go on, and is absent at the end.
+func TestPagesOfLines(t *testing.T) {
+	s := newSite(t, "mem:")
+	longer(s, 12)
+	s.create("other")
+	for path, id := range map[string]string{"/v1/sessions/s/entries": "id", "/v1/sessions/s/commits": "seq", "/v1/sessions": "session"} {
+		name := path[strings.LastIndex(path, "/")+1:]
+		whole := s.do("GET", path, "").ids(t, name, id)
+		var got []string
+		for next, pages := "", 0; pages < 20; pages++ {
+			doc := s.do("GET", path+"?limit=1&after="+next, "").want(t, 200)
+			r := s.do("GET", path+"?limit=1&after="+next, "", "Accept: application/x-ndjson")
+			r.want(t, 200)
+			lines := strings.Split(strings.TrimSuffix(string(r.body), "\n"), "\n")
+			var item, more map[string]any
+			if err := json.Unmarshal([]byte(lines[0]), &item); err != nil {
+				t.Fatalf("%s: %v", lines[0], err)
+			}
+			if len(lines) > 1 {
+				if err := json.Unmarshal([]byte(lines[1]), &more); err != nil || len(lines) > 2 {
+					t.Fatalf("%q: %v", lines, err)
+				}
+			}
+			got = append(got, fmt.Sprint(item[id]))
+			if more["next"] != doc["next"] || more["prev"] != doc["prev"] {
+				t.Errorf("%s: %v, and as lines %v", path, doc, more)
+			}
+			var ok bool
+			if next, ok = more["next"].(string); !ok {
+				break
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(whole) {
+			t.Errorf("%s: %v, want %v", path, got, whole)
+		}
+	}
+}
+
 // Pages of commits go back to seq 0 and forward again.
 func TestPagesOfCommits(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
