@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,43 +161,62 @@ func TestPagesOfCommits(t *testing.T) {
 	})
 }
 
-// No GET changes a byte of the store.
+// No GET changes a byte of a store, nor adds a folder: of one whose server has ended, and of one whose server died in
+// the middle of a commit, for which the next writer has something to tidy up.
 func TestGetsWriteNothing(t *testing.T) {
-	dir := t.TempDir()
+	dir, died := t.TempDir(), t.TempDir()
 	s := newSite(t, "file://"+dir)
 	ids := longer(s, 5)
 	s.do("POST", "/v1/sessions/s/snapshot", `{"tag":"t"}`, "If-Match: *").want(t, 200)
 	data, message := picture("GIF89a", 50_000)
 	s.do("POST", commits, `{"entries":[`+message+`]}`, "If-Match: *").want(t, 200)
-	if err := s.srv.Close(); err != nil { // what the writer leaves for later is done
-		t.Fatal(err)
+	mirror(t, dir, died, func(string) bool { return true })
+	logs, err := filepath.Glob(filepath.Join(died, "sessions", "s", "transcript", "*.jsonl"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("%v, %v", logs, err)
 	}
-	reader := newSite(t, "file://"+dir)
-	raw, err := reader.srv.Description()
+	torn, err := os.OpenFile(logs[len(logs)-1], os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc struct {
-		Paths map[string]map[string]any
-	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
+	_, err = torn.WriteString(`{"type":"message","id":"torn`)
+	if err = errors.Join(err, torn.Close(), s.srv.Close()); err != nil {
 		t.Fatal(err)
 	}
+	for name, dir := range map[string]string{"ended": dir, "died": died} {
+		t.Run(name, func(t *testing.T) { getsWriteNothing(t, dir, ids, sumOf(data)) })
+	}
+}
+
+func getsWriteNothing(t *testing.T, dir string, ids []string, image string) {
+	reader := newSite(t, "file://"+dir)
 	before := filesOf(t, dir)
-	for path, ops := range doc.Paths {
-		if ops["get"] == nil {
+	for _, op := range readDescription(t).operations {
+		if op.method != http.MethodGet {
 			continue
 		}
-		full := strings.NewReplacer("{id}", "s", "{entry}", ids[2], "{seq}", "3", "{sha256}", sumOf(data)).Replace(path)
-		switch {
-		case strings.HasSuffix(path, "/events"):
-			full += "?after=1&wait=1"
-		case strings.HasSuffix(path, "/diff"):
-			full += "?a=seq:1"
-		case strings.HasSuffix(path, "/search"):
-			full += "?q=m"
+		path := strings.NewReplacer("{id}", "s", "{entry}", ids[2], "{seq}", "3", "{sha256}", image).Replace(op.path)
+		queries := map[string][]string{
+			"events": {"after=1&wait=1"}, "diff": {"a=seq:1", "a=seq:1&b=tag:t"}, "search": {"q=m", "q=re:m[0-9]"},
+			"context":      {"", "at=seq:2", "provider=anthropic", "provider=gemini"},
+			"state":        {"", "at=seq:2", "at=tag:t"},
+			"listEntries":  {"", "path=all&order=desc", "ids=" + ids[1], "images=ref"},
+			"rows":         {"", "search=m1", "filter=all&fold=" + ids[1]},
+			"export":       {"", "format=markdown", "format=html", "format=claude-code"},
+			"listSessions": {"", "q=m&meta.x=y"},
+		}[op.OperationID]
+		if queries == nil {
+			queries = []string{""}
 		}
-		reader.do("GET", full, "").want(t, 200)
+		for _, query := range queries {
+			if r := reader.do("GET", path+"?"+query, ""); r.StatusCode != http.StatusOK {
+				t.Errorf("%s?%s: %d %.300s", path, query, r.StatusCode, r.body)
+			}
+			reader.do("GET", strings.Replace(path, "/s/", "/none/", 1)+"?"+query, "") // whatever it is answered
+			if op.OperationID != "events" {
+				reader.do("HEAD", path+"?"+query, "").want(t, 200)
+			}
+		}
 	}
 	if after := filesOf(t, dir); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
@@ -211,13 +232,17 @@ func TestGetsWriteNothing(t *testing.T) {
 	}
 }
 
-// filesOf describes every file below a folder.
+// filesOf describes every file and every folder below one.
 func filesOf(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil {
 			return err
+		}
+		if d.IsDir() {
+			fmt.Fprintf(&b, "%s/\n", path)
+			return nil
 		}
 		info, err := d.Info()
 		if err != nil {

@@ -30,7 +30,8 @@ func TestServeTerminated(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "coppice", "serve", "--store", store, "--addr", "127.0.0.1:0", "--open",
 		"--token-file", tokenFile(t, "one - read,write"))
-	cmd.Env = append(process(t, store).Env, "PATH="+desktop+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = process(t, store).Env
+	cmd.Env = append(cmd.Env, "PATH="+desktop+string(os.PathListSeparator)+os.Getenv("PATH"))
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
