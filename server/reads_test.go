@@ -127,6 +127,28 @@ func TestPagesOfLines(t *testing.T) {
 	}
 }
 
+// A difference has no more entries than a page, however far two times are from each other, and counts the others.
+func TestDiffIsBounded(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		ids := longer(s, 12)
+		for query, more := range map[string][2]any{
+			"a=seq:0&limit=5": {nil, 7.0}, "a=seq:12&b=seq:2&limit=5": {5.0, nil}, "a=seq:0": {nil, nil}, "a=seq:7&limit=5": {nil, nil},
+		} {
+			m := s.do("GET", "/v1/sessions/s/diff?"+query, "").want(t, 200)["messages"].(map[string]any)
+			if m["moreA"] != more[0] || m["moreB"] != more[1] {
+				t.Errorf("%s: %v and %v more", query, m["moreA"], m["moreB"])
+			}
+			if only := append(m["onlyA"].([]any), m["onlyB"].([]any)...); query != "a=seq:0" && len(only) != 5 || len(only) > 12 {
+				t.Errorf("%s: %d entries", query, len(only))
+			} else if first := only[0].(map[string]any)["id"]; strings.HasPrefix(query, "a=seq:0") && first != ids[0] {
+				t.Errorf("%s: the first entry is %v", query, first)
+			}
+		}
+		s.do("GET", "/v1/sessions/s/diff?a=seq:0&limit=501", "").want(t, 400)
+	})
+}
+
 // Pages of commits go back to seq 0 and forward again.
 func TestPagesOfCommits(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
