@@ -275,8 +275,8 @@ func (v *View) Path(ctx context.Context, yield func(transcript.Entry, error) boo
 	return v.h.Read(ctx, m, m.Shown(ord), yield)
 }
 
-// Diff returns what lies between this view, A, and another of the same session, B: of each path the first entries, most of
-// them at most; 0 = all.
+// Diff returns what lies between this view, A, and another of the same session, B: of each path the first entries, at
+// most so many; 0 = all.
 func (v *View) Diff(ctx context.Context, to *View, most int) (d checkpoint.Diff, err error) {
 	if to == nil || to.State.Summary.ID != v.State.Summary.ID {
 		return d, errors.New("a view of another session")
