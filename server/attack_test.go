@@ -282,6 +282,20 @@ func TestEventsOfPartials(t *testing.T) {
 	}
 }
 
+// A stream ends when its time is over, in a way that clients take for its end, and goes on where it was.
+func TestStreamsEnd(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	server.SetStreamed(s.srv, time.Millisecond)
+	for i := range 3 {
+		s.do("POST", commits, hello("x"), "If-Match: *").want(t, 200)
+		r := s.do("GET", "/v1/sessions/s/events", "", fmt.Sprintf("Last-Event-ID: %d", i)) // reads to its end
+		if r.want(t, 200); strings.Count(string(r.body), "event: commit") != 1 || !strings.Contains(string(r.body), fmt.Sprintf("id: %d\n", i+1)) {
+			t.Errorf("%s", r.body)
+		}
+	}
+}
+
 // Followers of a session share one watch: a commit is read once, however many there are.
 func TestFollowersShareAWatch(t *testing.T) {
 	if io := costOfFollowers(t, 100); io.Get > 1 || io.Put != 1 {

@@ -172,7 +172,8 @@ type Server struct {
 	usages   usages
 	imports  chan struct{} // a token for each import that is under way
 	metrics  *metrics
-	blamed   int // commits that one request for the history of a value looks at
+	blamed   int           // commits that one request for the history of a value looks at
+	streamed time.Duration // how long a stream of events lasts
 
 	once   sync.Once
 	closed error // of Close
@@ -197,7 +198,7 @@ func New(o Options) (*Server, error) {
 	s.tenants = tenants{open: o.Tenant, limit: s.o.MaxTenants, stores: map[string]*coppice.Store{}}
 	s.indexes = indexes{s: s, open: map[*coppice.Store]*index{}}
 	s.imports = make(chan struct{}, s.o.MaxImports)
-	s.blamed = maxBlamed
+	s.blamed, s.streamed = maxBlamed, maxStream
 	s.views.most = maxViewBytes
 	s.metrics = newMetrics(s)
 	s.describe()
