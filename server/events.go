@@ -21,7 +21,8 @@ const (
 	maxRecentBytes = 8 << 20
 )
 
-// maxStream is how long a stream lasts. Its client connects again, without gap or repeat, and its rights are checked again.
+// maxStream is how long a stream lasts. Its client connects again, without gap or repeat, and its rights are checked
+// again.
 const maxStream = 10 * time.Minute
 
 // errStreams is the error of a stream of events that would be one too many.
