@@ -62,7 +62,7 @@ func (s *Server) describeSessions() {
 	}, s.patch)
 	handle[deleteQuery, api.Deleted](s, operation{
 		method: "DELETE", path: "/v1/sessions/{id}", id: "deleteSession", needs: rightWrite,
-		summary: "Delete a session for good, or into the trash", errors: []int{412, 428, 507},
+		summary: "Delete a session for good, or into the trash", errors: []int{409, 412, 428, 507},
 		text: "`coppice trash` lists what is in the trash, and restores it.",
 	}, s.remove)
 }
