@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -325,29 +324,4 @@ func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
 		doc.Trash = item.Name
 		return coppice.Receipt{}, doc, err
 	})
-}
-
-// decode reads the JSON body of a request.
-func decode(r *http.Request, into any) error {
-	raw, err := body(r)
-	if err != nil {
-		return err
-	}
-	return unmarshal(raw, into)
-}
-
-// unmarshal decodes a body. Fields that are not known are refused: a misspelled one would change nothing, unsaid.
-func unmarshal(raw []byte, into any) error {
-	if err := bounded(raw); err != nil {
-		return badInput("the body", err)
-	}
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return badInput("the body", err)
-	}
-	if dec.More() {
-		return badInput("the body", errors.New("more than one JSON value"))
-	}
-	return nil
 }
