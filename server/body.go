@@ -78,8 +78,8 @@ func decode(r *http.Request, into any) error {
 	return unmarshal(raw, into)
 }
 
-// unmarshal decodes a body, a JSON object. Fields that are not known are refused: a misspelled one would change nothing,
-// unsaid.
+// unmarshal decodes a body, a JSON object. Fields that are not known are refused: a misspelled one would change
+// nothing, unsaid.
 func unmarshal(raw []byte, into any) error {
 	if err := bounded(raw); err != nil {
 		return badInput("the body", err)

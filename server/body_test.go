@@ -11,10 +11,23 @@ func TestBodyWithoutRequiredMember(t *testing.T) {
 	s.do("POST", "/v1/sessions/s/label", `{"entry":"`+entry+`","label":"green"}`, "If-Match: *").want(t, 200)
 	tag := s.do("GET", "/v1/sessions/s", "").etag()
 	for _, c := range [][2]string{
-		{"switch", `{}`}, {"switch", `{"to":""}`}, {"branch", `{}`}, {"branch", `{"name":"b"}`}, {"rollback", `{}`},
-		{"rollback", `{"to":""}`}, {"rollback", `{"to":null}`}, {"rollback", `null`}, {"edit", `{"entry":"` + entry + `"}`},
-		{"label", `{"entry":"` + entry + `"}`}, {"label", `{"label":"red"}`}, {"compact", `{}`}, {"partial", `{}`},
-		{"commits", `null`}, {"claim", `null`}, {"snapshot", ` null `}, {"fork", `null`},
+		{"switch", `{}`},
+		{"switch", `{"to":""}`},
+		{"branch", `{}`},
+		{"branch", `{"name":"b"}`},
+		{"rollback", `{}`},
+		{"rollback", `{"to":""}`},
+		{"rollback", `{"to":null}`},
+		{"rollback", `null`},
+		{"edit", `{"entry":"` + entry + `"}`},
+		{"label", `{"entry":"` + entry + `"}`},
+		{"label", `{"label":"red"}`},
+		{"compact", `{}`},
+		{"partial", `{}`},
+		{"commits", `null`},
+		{"claim", `null`},
+		{"snapshot", ` null `},
+		{"fork", `null`},
 	} {
 		r := s.do("POST", "/v1/sessions/s/"+c[0], c[1], "If-Match: *")
 		if p := r.want(t, 400); p["code"] != "usage" {

@@ -23,11 +23,16 @@ func TestOlderCommitIsRefused(t *testing.T) {
 		},
 	}
 	writes := [][3]string{
-		{"PATCH", "", `{"title":"mine"}`}, {"DELETE", "", ""},
-		{"POST", "/label", `{"entry":"ENTRY","label":"mine"}`}, {"POST", "/switch", `{"to":"main"}`},
-		{"POST", "/branch", `{"entry":"ENTRY"}`}, {"POST", "/rollback", `{"to":"seq:1"}`},
+		{"PATCH", "", `{"title":"mine"}`},
+		{"DELETE", "", ""},
+		{"POST", "/label", `{"entry":"ENTRY","label":"mine"}`},
+		{"POST", "/switch", `{"to":"main"}`},
+		{"POST", "/branch", `{"entry":"ENTRY"}`},
+		{"POST", "/rollback", `{"to":"seq:1"}`},
 		{"POST", "/edit", `{"entry":"ENTRY","message":{"role":"user","content":"uno"}}`},
-		{"POST", "/fork", `{}`}, {"POST", "/snapshot", `{}`}, {"POST", "/claim", `{}`},
+		{"POST", "/fork", `{}`},
+		{"POST", "/snapshot", `{}`},
+		{"POST", "/claim", `{}`},
 	}
 	for name, theirs := range since {
 		t.Run(name, func(t *testing.T) {
