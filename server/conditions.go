@@ -33,9 +33,14 @@ func tags(header []string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, line := range header {
 			for part := range strings.SplitSeq(line, ",") {
-				part = strings.TrimSpace(part)
-				part = strings.TrimPrefix(part, "W/")
-				if part = strings.Trim(part, `"`); part != "" && !yield(part) {
+				tag := strings.TrimSpace(part)
+				if tag != "*" {
+					tag = strings.Trim(strings.TrimPrefix(tag, "W/"), `"`)
+					if tag == "*" { // a tag of that name, which no commit has
+						tag = `"*"`
+					}
+				}
+				if tag != "" && !yield(tag) {
 					return
 				}
 			}

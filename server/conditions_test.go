@@ -95,3 +95,18 @@ func TestPartialOutputRefusesNoWrite(t *testing.T) {
 	}
 	s.do("PATCH", "/v1/sessions/s", `{"title":"mine"}`, "If-Match: "+made).want(t, 200)
 }
+
+// "*" in quotes is a tag like any other, and no commit has it.
+func TestQuotedStarIsNoWildcard(t *testing.T) {
+	s := newSite(t, "mem:")
+	tag := s.create("s")
+	for _, star := range []string{`"*"`, `W/"*"`, `W/*`} {
+		s.do("POST", commits, hello("one"), "If-Match: "+star).want(t, 412)
+		s.do("DELETE", "/v1/sessions/s", "", "If-Match: "+star).want(t, 412)
+		s.do("PUT", "/v1/sessions/t", `{}`, "If-None-Match: "+star).want(t, 428)
+		s.do("GET", "/v1/sessions/s/resume", "", "If-None-Match: "+star).want(t, 200)
+	}
+	if got := s.do("GET", "/v1/sessions/s", "").etag(); got != tag {
+		t.Errorf("the head is %s, was %s", got, tag)
+	}
+}
