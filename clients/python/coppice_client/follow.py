@@ -1,0 +1,87 @@
+"""The commits of a session as they come."""
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from typing import Any, Callable, Iterator, NamedTuple
+
+from .errors import CoppiceError, Unavailable, error_of
+from .transport import FAILURES, HTTP
+
+MAX_LINE = 160 << 20  # bytes: a commit of 64 MiB, and its state patch
+
+
+class Followed(NamedTuple):
+    """What came. kind "commit": data is an Event; "partial": the message that is streamed, None = nothing any more.
+
+    After "reset" the session is to be read again: it has fewer commits than were seen. text is data as text.
+    """
+
+    kind: str
+    data: Any
+    text: str
+
+
+class Follow(Iterator[Followed]):
+    """An iterator that connects again when it is cut, and goes on after the seq that it had. One thread reads it.
+
+    It ends after close(), which another thread may call. Unavailable: no event came for as long as the limits allow.
+    """
+
+    def __init__(
+        self, transport: HTTP, headers: dict[str, str], attempts: Callable[[], Callable[[CoppiceError], None]],
+        path: str, after: int, partial: bool,
+    ) -> None:
+        self._transport, self._headers, self._attempts, self._path = transport, headers, attempts, path
+        self._after, self._seen, self._partial = after, after, partial  # commits up to seen are not yielded again
+        self._socket: socket.socket | None = None
+        self._closed, self._events = False, self._read()
+
+    def __next__(self) -> Followed:
+        return next(self._events)
+
+    def _read(self) -> Iterator[Followed]:
+        again = self._attempts()
+        while not self._closed:
+            failed = CoppiceError("the stream ended")
+            try:
+                for e in self._connected():
+                    again = self._attempts()
+                    if e.kind == "commit" and e.data["seq"] > self._seen:
+                        self._seen = self._after = e.data["seq"]
+                    elif e.kind == "commit" or e.kind == "partial" and not self._partial:
+                        continue
+                    elif e.kind == "reset":
+                        self._seen = -1
+                    yield e
+            except FAILURES as e:
+                failed = CoppiceError(str(e) or type(e).__name__)
+            except CoppiceError as e:
+                if e.status not in (429, 500, 502, 503, 504):
+                    raise
+                failed = e
+            if not self._closed:
+                again(failed.as_kind(Unavailable))
+
+    def _connected(self) -> Iterator[Followed]:
+        """Yield the events of one connection. One that is cut in the middle is none."""
+        sent = {**self._headers, "Accept": "text/event-stream", "Last-Event-ID": str(self._after)}
+        conn, answer = self._transport.open("GET", self._path, sent, None)
+        with contextlib.closing(conn), contextlib.closing(answer):
+            self._socket = conn.sock
+            if answer.status != 200:
+                raise error_of(answer.status, answer.read(), answer.headers.get("Retry-After", ""))
+            fields: dict[str, str] = {}
+            while not self._closed and (line := answer.readline(MAX_LINE)):
+                if line == b"\n" and "event" in fields:
+                    yield Followed(fields["event"], json.loads(fields["data"]), fields["data"])
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                fields = {**fields, name: value} if name else {}
+
+    def close(self) -> None:
+        """End the iteration, also while another thread waits for it."""
+        self._closed = True
+        if self._socket:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)

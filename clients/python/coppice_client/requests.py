@@ -1,0 +1,116 @@
+"""Requests that are repeated until their outcome is known, within limits."""
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, Mapping
+from urllib.parse import quote, urlencode
+
+from .errors import CoppiceError, OutcomeUnknown, Unavailable, error_of
+from .rawjson import encode
+from .transport import FAILURES, HTTP, NotSent
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long requests are repeated. Times are in seconds; clock, draw (0 to 1) and sleep are for tests."""
+
+    total: float = 120.0  # from the first attempt to the beginning of the last
+    attempts: int = 40
+    first: float = 0.05  # the pause after the first attempt; each further one is twice as long
+    longest: float = 5.0
+    clock: Callable[[], float] = time.monotonic
+    draw: Callable[[], float] = random.random
+    sleep: Callable[[float], object] | None = None  # default: a pause that Store.close ends
+
+
+class Resource:
+    """A path of the API, with the operations below it."""
+
+    def __init__(
+        self, transport: HTTP, headers: dict[str, str], limits: Limits, closing: threading.Event, path: str,
+    ) -> None:
+        self._shared = transport, headers, limits, closing  # by a store and its sessions
+        self._transport, self._headers, self._limits, self._closing, self._below = *self._shared, path
+
+    def _path(self, *parts: str, **query: Any) -> str:
+        sent = {k: str(v).lower() if isinstance(v, bool) else v for k, v in query.items() if v is not None}
+        path = "/".join([self._below, *(quote(part, safe="") for part in parts)])
+        return f"{path}?{urlencode(sent)}" if sent else path
+
+    def _attempts(self) -> Callable[[CoppiceError], None]:
+        """Return what pauses after an attempt that failed, or raises its error if that was the last one."""
+        limit, start, count = self._limits, self._limits.clock(), itertools.count()
+
+        def again(failed: CoppiceError) -> None:
+            made = next(count)  # half of the pause is random, so that clients do not meet again
+            wait = max(failed.pause, min(limit.longest, limit.first * 2.0 ** made) * (0.5 + limit.draw() / 2))
+            if made + 1 >= limit.attempts or limit.clock() - start + wait > limit.total or self._closing.is_set():
+                raise failed
+            (limit.sleep or self._closing.wait)(wait)
+        return again
+
+    def _send(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, once: bool = False,
+    ) -> tuple[bytes, str]:
+        """Return body and ETag of an answer. A write is repeated as it is, with its key; with once, never.
+
+        body is bytes, or a dict, of which members of None are not sent.
+        """
+        sent, data, unknown, again = {**self._headers, **(headers or {})}, body, False, self._attempts()
+        if body is not None:
+            sent["Content-Type"] = "application/octet-stream" if isinstance(body, bytes) else "application/json"
+        if isinstance(body, dict):
+            data = encode({k: v for k, v in body.items() if v is not None}).encode()
+        while True:
+            try:
+                status, header, text = self._transport.send(method, path, sent, data)
+                if status < 300:
+                    return text, header.get("etag", "").strip('"')
+                failed = error_of(status, text, header.get("retry-after", ""))
+            except FAILURES as e:
+                failed = CoppiceError(f"{method} {path}: {e or type(e).__name__}")
+                failed.outcome = "not-applied" if isinstance(e, NotSent) else "unknown"
+            if failed.status in (0, 408, 429, 502, 503, 504) or failed.code == "in-flight" or (
+                    failed.status == 500 and not failed.problem):
+                unknown = method != "GET" and (unknown or failed.outcome == "unknown" or failed.code == "in-flight")
+                failed = failed.as_kind(OutcomeUnknown if unknown else Unavailable)
+                if once:
+                    raise failed
+                again(failed)
+                continue
+            if unknown and failed.status not in (412, 422) and failed.code != "fenced":  # these looked for the key
+                failed.outcome = "unknown"
+            raise failed
+
+    def text(self, *parts: str, **query: Any) -> str:
+        """Return what GET of a path below this one answers: session.text("entries", ID) has all digits."""
+        return self._bytes(*parts, **query).decode()
+
+    def _bytes(self, *parts: str, **query: Any) -> bytes:
+        return self._send("GET", self._path(*parts, **query))[0]
+
+    def _json(self, *parts: str, **query: Any) -> Any:
+        return json.loads(self._bytes(*parts, **query))
+
+    def _pages(self, name: str, *parts: str, **query: Any) -> Iterator[Any]:
+        while True:
+            page = self._json(*parts, **query)
+            yield from page[name]
+            if "error" in page:  # reading failed after the answer had begun
+                raise CoppiceError(page["error"]["message"], page["error"]["code"], 500, page["error"])
+            if "next" not in page:
+                return
+            query["after"] = page["next"]
+
+
+def new_id() -> str:
+    """Return a UUIDv7: ids of later milliseconds are greater."""
+    bits = int(time.time() * 1000) << 80 | int.from_bytes(os.urandom(10), "big")
+    return str(uuid.UUID(int=bits & ~(0xF << 76 | 3 << 62) | 7 << 76 | 2 << 62))
