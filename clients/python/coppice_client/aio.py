@@ -163,9 +163,9 @@ class AsyncSession(_Threads):
         """Change title, working directory and metadata. After a lost answer it may be made twice."""
         return await self._run(self._sync.set_info, cwd=cwd, meta=meta, title=title)
 
-    def blame(self, *, path: str | None = None, limit: int | None = None) -> AsyncIterator[Change]:
+    def blame(self, path: str | None = None, *, limit: int | None = None) -> AsyncIterator[Change]:
         """Which commits changed a value of the state. Newest first. A request looks at no more than 10,000 commits and"""
-        return self._items(self._sync.blame(path=path, limit=limit))
+        return self._items(self._sync.blame(path, limit=limit))
 
     async def blob(self, sha256: str) -> bytes:
         """The bytes of an image, or a range of them. An image of an entry that has more than 24 KiB is stored apart,"""
@@ -221,11 +221,11 @@ class AsyncSession(_Threads):
         return await self._run(self._sync.edit, entry, message)
 
     def entries(
-        self, *, path: str | None = None, order: Literal["asc", "desc"] | None = None, limit: int | None = None,
+        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: int | None = None,
         ids: str | None = None, images: Literal["inline", "ref"] | None = None,
     ) -> AsyncIterator[Any]:
         """Entries of a path or of all branches, in either direction. With images=ref the base64 text of an image of"""
-        return self._items(self._sync.entries(path=path, order=order, limit=limit, ids=ids, images=images))
+        return self._items(self._sync.entries(path, order=order, limit=limit, ids=ids, images=images))
 
     async def entry(self, entry: str, *, images: Literal["inline", "ref"] | None = None) -> dict[str, Any]:
         """One entry, as amendments have it."""
@@ -349,24 +349,24 @@ class AsyncStore(_Threads):
         return await self._run(self._sync.import_file, data, format, session=session, name=name, again=again, grow=grow)
 
     def prompts(
-        self, *, q: str | None = None, prefix: bool | None = None, cwd: str | None = None, session: str | None = None,
+        self, q: str | None = None, *, prefix: bool | None = None, cwd: str | None = None, session: str | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[Prompt]:
         """What users typed in all sessions and branches, newest first."""
-        return self._items(self._sync.prompts(q=q, prefix=prefix, cwd=cwd, session=session, limit=limit))
+        return self._items(self._sync.prompts(q, prefix=prefix, cwd=cwd, session=session, limit=limit))
 
     def search(
-        self, *, q: str | None = None, cwd: str | None = None, session: str | None = None, limit: int | None = None,
+        self, q: str | None = None, *, cwd: str | None = None, session: str | None = None, limit: int | None = None,
     ) -> AsyncIterator[Match]:
         """Entries of all sessions and branches that contain words. Finds what was committed before. Of one entry the"""
-        return self._items(self._sync.search(q=q, cwd=cwd, session=session, limit=limit))
+        return self._items(self._sync.search(q, cwd=cwd, session=session, limit=limit))
 
     def sessions(
-        self, *, cwd: str | None = None, parent: str | None = None, q: str | None = None, limit: int | None = None,
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
         meta: dict[str, str] | None = None,
     ) -> AsyncIterator[SessionInfo]:
         """Sessions, newest activity first."""
-        return self._items(self._sync.sessions(cwd=cwd, parent=parent, q=q, limit=limit, meta=meta))
+        return self._items(self._sync.sessions(q, cwd=cwd, parent=parent, limit=limit, meta=meta))
 
     async def create(
         self, id: str = "", *, cwd: str | None = None, meta: dict[str, str] | None = None, parent: str | None = None,
@@ -377,7 +377,7 @@ class AsyncStore(_Threads):
             relation=relation, title=title))
 
     def usages(
-        self, *, cwd: str | None = None, parent: str | None = None, q: str | None = None, limit: int | None = None,
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
     ) -> AsyncIterator[SessionUsage]:
         """Tokens and cost of sessions, each with all branches. Reads every entry of a session that was changed since"""
-        return self._items(self._sync.usages(cwd=cwd, parent=parent, q=q, limit=limit))
+        return self._items(self._sync.usages(q, cwd=cwd, parent=parent, limit=limit))

@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Callable, Generator, Iterator, NamedTuple
 
 from .errors import CoppiceError, Unavailable, error_of
 from .transport import FAILURES, HTTP
@@ -41,7 +41,7 @@ class Follow(Iterator[Followed]):
     def __next__(self) -> Followed:
         return next(self._events)
 
-    def _read(self) -> Iterator[Followed]:
+    def _read(self) -> Generator[Followed, None, None]:
         again = self._attempts()
         while not self._closed:
             failed = CoppiceError("the stream ended")
@@ -85,3 +85,5 @@ class Follow(Iterator[Followed]):
         if self._socket:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(ValueError):  # another thread reads, and ends by itself
+            self._events.close()

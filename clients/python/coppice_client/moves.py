@@ -13,15 +13,16 @@ from .requests import new_id
 from .schema import Event
 
 # The reason of the commit that a move makes, and whether a commit e with the first entry f has the effect that the
-# body b asks for. What is not here may be made twice: a claim, and a change of title and metadata.
-_MADE: dict[str, tuple[str, Callable[[Any, Any, Any], Any]]] = {
-    "switch": ("branch", lambda b, e, f: not f and b["to"] in (e["branch"], e["head"])),
-    "branch": ("branch", lambda b, e, f: b.get("name") in (None, e["branch"]) and (
+# body b asks for, in session s. What is not here may be made twice: a claim, and a change of title and metadata.
+_MADE: dict[str, tuple[str, Callable[[Any, Any, Any, Any], Any]]] = {
+    "switch": ("branch", lambda s, b, e, f: not f and b["to"] in (e["branch"], e["head"])),
+    "branch": ("branch", lambda s, b, e, f: b.get("name") in (None, e["branch"]) and (
         f.get("summary") == b["summary"] if b.get("summary") else not f and e["head"] == (b["entry"] or None))),
-    "edit": ("branch", lambda b, e, f: isinstance(b["message"], dict) and f.get("id") == b["message"]["id"]),
-    "label": ("label", lambda b, e, f: f.get("targetId") == b["entry"] and f.get("label", "") == b["label"]),
-    "compact": ("compaction", lambda b, e, f: f.get("summary") == b["summary"]),
-    "rollback": ("rollback", lambda b, e, f: b["to"] == f"seq:{e['seq']}"),
+    "edit": ("branch", lambda s, b, e, f: isinstance(b["message"], dict) and f.get("id") == b["message"]["id"]),
+    "label": ("label", lambda s, b, e, f: f.get("targetId") == b["entry"] and f.get("label", "") == b["label"]),
+    "compact": ("compaction", lambda s, b, e, f: f.get("summary") == b["summary"]),
+    "rollback": ("rollback", lambda s, b, e, f: s.context_at(b["to"])["leaf"] == e["head"] and (
+        s.text("state", at=b["to"]) == s.text("state", at="commit:" + e["commit"]))),
 }
 
 
@@ -61,18 +62,20 @@ class Moves(SessionOperations):
                     return doc
                 except (Conflict, Exists, NotFound, OutcomeUnknown, Unavailable) as e:
                     failed = e
-                lost = lost or isinstance(failed, OutcomeUnknown)
-                found = self._found(op, body, failed) if lost else None
-                if found:
-                    return found
+                if lost := lost or isinstance(failed, OutcomeUnknown):
+                    try:
+                        if found := self._found(op, body, failed):
+                            return found
+                    except Unavailable as e:
+                        raise e.as_kind(OutcomeUnknown)
                 if isinstance(failed, (Conflict, Exists, NotFound)):
                     raise failed
-                again(failed)
+                again(failed.as_kind(OutcomeUnknown) if lost else failed)
 
     def _found(self, op: str, body: Any, failed: CoppiceError) -> Any:
         """Return what a write whose answer was lost has made; None = nothing yet, so that it may be sent again."""
-        if op == "delete" and isinstance(failed, NotFound):
-            return {"deleted": True, "session": self.id}
+        if op == "delete":
+            return {"deleted": True, "session": self.id} if isinstance(failed, NotFound) else None
         if op == "fork":  # its id is new
             return {"session": body["id"]} if isinstance(failed, Exists) else None
         if op == "snapshot":
@@ -81,7 +84,7 @@ class Moves(SessionOperations):
         events: list[Event] = self._json("events", after=self.seq, wait=1)["commits"]
         reason, made = _MADE.get(op, ("", lambda *_: False))
         for e in events:
-            if e["reason"] == reason and made(body, e, (e["entries"] or [{}])[0]):
+            if e["reason"] == reason and made(self, body, e, (e["entries"] or [{}])[0]):
                 self._at(e["commit"], e["seq"])
                 return {k: v for k, v in e.items() if k in ("head", "branch", "seq", "kept")}
         if any(e["reason"] == reason for e in events):

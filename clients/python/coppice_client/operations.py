@@ -80,7 +80,7 @@ class StoreOperations(Resource):
         return found
 
     def prompts(
-        self, *, q: str | None = None, prefix: bool | None = None, cwd: str | None = None, session: str | None = None,
+        self, q: str | None = None, *, prefix: bool | None = None, cwd: str | None = None, session: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Prompt]:
         """What users typed in all sessions and branches, newest first.
@@ -93,7 +93,7 @@ class StoreOperations(Resource):
         return self._pages("prompts", "prompts", q=q, prefix=prefix, cwd=cwd, session=session, limit=limit)
 
     def search(
-        self, *, q: str | None = None, cwd: str | None = None, session: str | None = None, limit: int | None = None,
+        self, q: str | None = None, *, cwd: str | None = None, session: str | None = None, limit: int | None = None,
     ) -> Iterator[Match]:
         """Entries of all sessions and branches that contain words. Finds what was committed before. Of one entry the
         first 256 KiB of text are searched.
@@ -105,7 +105,7 @@ class StoreOperations(Resource):
         return self._pages("matches", "search", q=q, cwd=cwd, session=session, limit=limit)
 
     def sessions(
-        self, *, cwd: str | None = None, parent: str | None = None, q: str | None = None, limit: int | None = None,
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
         meta: dict[str, str] | None = None,
     ) -> Iterator[SessionInfo]:
         """Sessions, newest activity first.
@@ -129,7 +129,7 @@ class StoreOperations(Resource):
         )
 
     def usages(
-        self, *, cwd: str | None = None, parent: str | None = None, q: str | None = None, limit: int | None = None,
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
     ) -> Iterator[SessionUsage]:
         """Tokens and cost of sessions, each with all branches. Reads every entry of a session that was changed since
         it was asked for last.
@@ -167,7 +167,7 @@ class SessionOperations(Resource):
         found: Moved = self._move("set_info", {"cwd": cwd, "meta": meta, "title": title}, "PATCH")
         return found
 
-    def blame(self, *, path: str | None = None, limit: int | None = None) -> Iterator[Change]:
+    def blame(self, path: str | None = None, *, limit: int | None = None) -> Iterator[Change]:
         """Which commits changed a value of the state. Newest first. A request looks at no more than 10,000 commits and
         256 MiB of states, so a page may be empty and have next. Losing turns that were kept on a branch do not count.
 
@@ -254,7 +254,7 @@ class SessionOperations(Resource):
         return found
 
     def entries(
-        self, *, path: str | None = None, order: Literal["asc", "desc"] | None = None, limit: int | None = None,
+        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: int | None = None,
         ids: str | None = None, images: Literal["inline", "ref"] | None = None,
     ) -> Iterator[Any]:
         """Entries of a path or of all branches, in either direction. With images=ref the base64 text of an image of

@@ -46,7 +46,10 @@ class HTTP:
         conn = self._connect()
         try:
             conn.request(method, self._prefix + path, body, headers)
-            return conn, conn.getresponse()
+            answer = conn.getresponse()
+            if answer.length is None and not answer.chunked:  # http.client takes a header that is cut as a whole one
+                raise http.client.IncompleteRead(b"")
+            return conn, answer
         except BaseException:
             conn.close()
             raise
@@ -63,6 +66,7 @@ class HTTP:
         try:
             conn.connect()
         except OSError as e:
+            conn.close()
             raise NotSent(f"connect to {self._host}: {e}") from e
         return conn
 

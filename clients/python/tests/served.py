@@ -1,6 +1,7 @@
 """A real `coppice serve`, and a proxy before it that cuts connections."""
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -14,17 +15,17 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 _built: str | None = None
-_dir: tempfile.TemporaryDirectory[str] | None = None
 
 
 def coppice() -> str:
     """Return the command: COPPICE_BIN, or one that is built here, once."""
-    global _built, _dir
+    global _built
     if _built is None:
         _built = os.environ.get("COPPICE_BIN")
     if not _built:
-        _dir = tempfile.TemporaryDirectory(prefix="coppice-bin-")
-        _built = str(Path(_dir.name) / "coppice")
+        folder = tempfile.mkdtemp(prefix="coppice-bin-")
+        atexit.register(shutil.rmtree, folder, True)
+        _built = str(Path(folder) / "coppice")
         subprocess.run(["go", "build", "-o", _built, "./cmd/coppice"], cwd=ROOT, check=True)
     return _built
 
@@ -39,11 +40,12 @@ class Server:
     def start(self) -> None:
         """Start it; again at the address that it had. The port may be in use for a moment: it is asked for again."""
         for _ in range(50):
-            self._process = subprocess.Popen(
-                [coppice(), "serve", "--store", f"{self._folder}/store", "--addr", self._addr, *self._flags],
-                stdout=subprocess.PIPE, stderr=open(f"{self._folder}/log", "a"), text=True,
-                env={**os.environ, "COPPICE_STATE": f"{self._folder}/state", "COPPICE_HISTORY": "off"},
-            )
+            with open(f"{self._folder}/log", "a") as log:
+                self._process = subprocess.Popen(
+                    [coppice(), "serve", "--store", f"{self._folder}/store", "--addr", self._addr, *self._flags],
+                    stdout=subprocess.PIPE, stderr=log, text=True,
+                    env={**os.environ, "COPPICE_STATE": f"{self._folder}/state", "COPPICE_HISTORY": "off"},
+                )
             assert self._process.stdout
             line = ""
             for line in self._process.stdout:
@@ -103,6 +105,7 @@ class Proxy:
 
     def __init__(self, port: int, rule: Any) -> None:
         self._port, self._rule, self.requests = port, rule, list[bytes]()
+        self.after: Any = None  # is called before a connection is cut
         self._lock, self._open = threading.Lock(), set[socket.socket]()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -148,6 +151,8 @@ class Proxy:
                     sent = 0
                     while piece := server.recv(65536):
                         if cut is not None and sent + len(piece) >= cut:
+                            if self.after:
+                                self.after()
                             client.sendall(piece[:cut - sent])
                             return
                         client.sendall(piece)

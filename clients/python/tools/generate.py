@@ -28,7 +28,7 @@ NAMES = {
     "resume": None, "events": None, "openapi": None, "metrics": None,
 }
 # Parameters that may be given without their name, though they are optional.
-POSITIONAL = {"at", "b", "entries", "format", "partial", "tag", "to"}
+POSITIONAL = {"at", "b", "entries", "format", "partial", "path", "q", "tag", "to"}
 # What the methods add to what the description says.
 NOTES = {
     "commit": "Once, or not at all: it is repeated with its key until its outcome is known. What is absent is "
