@@ -21,6 +21,12 @@ class CoppiceError(Exception):
         self.hint = str(self.problem.get("hint", ""))
         super().__init__(f"{code}: {detail}" + (f" ({self.hint})" if self.hint else ""))
 
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may succeed later: an error of the connection, of a proxy, or of a busy server."""
+        return (self.status in (0, 408, 429, 502, 503, 504) or self.code == "in-flight"
+                or self.status == 500 and not self.problem)
+
     def as_kind(self, kind: type[CoppiceError]) -> CoppiceError:
         """Return the same error of a class that says what it means for the request."""
         made = kind(self.detail, self.code, self.status, self.problem)
@@ -90,7 +96,7 @@ _KINDS: dict[str | int, type[CoppiceError]] = {
 }
 
 
-def error_of(status: int, text: bytes, pause: str = "") -> CoppiceError:
+def error_of(status: int, text: bytes, pause: str) -> CoppiceError:
     """Return the error that an answer reports: one of the server, or of a proxy before it."""
     try:
         problem = json.loads(text)

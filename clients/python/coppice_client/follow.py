@@ -4,10 +4,11 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-from typing import Any, Callable, Generator, Iterator, NamedTuple
+from typing import Any, Generator, Iterator, NamedTuple
 
 from .errors import CoppiceError, Unavailable, error_of
-from .transport import FAILURES, HTTP
+from .requests import Resource
+from .transport import FAILURES
 
 MAX_LINE = 160 << 20  # bytes: a commit of 64 MiB, and its state patch
 
@@ -29,25 +30,22 @@ class Follow(Iterator[Followed]):
     It ends after close(), which another thread may call. Unavailable: no event came for as long as the limits allow.
     """
 
-    def __init__(
-        self, transport: HTTP, headers: dict[str, str], attempts: Callable[[], Callable[[CoppiceError], None]],
-        path: str, after: int, partial: bool,
-    ) -> None:
-        self._transport, self._headers, self._attempts, self._path = transport, headers, attempts, path
-        self._after, self._seen, self._partial = after, after, partial  # commits up to seen are not yielded again
+    def __init__(self, session: Resource, after: int, partial: bool) -> None:
+        self._session, self._after, self._partial = session, after, partial
+        self._seen, self._closed = after, False  # commits up to seen are not yielded again
         self._socket: socket.socket | None = None
-        self._closed, self._events = False, self._read()
+        self._events = self._read()
 
     def __next__(self) -> Followed:
         return next(self._events)
 
     def _read(self) -> Generator[Followed, None, None]:
-        again = self._attempts()
+        again = self._session._attempts()
         while not self._closed:
             failed = CoppiceError("the stream ended")
             try:
                 for e in self._connected():
-                    again = self._attempts()
+                    again = self._session._attempts()
                     if e.kind == "commit" and e.data["seq"] > self._seen:
                         self._seen = self._after = e.data["seq"]
                     elif e.kind == "commit" or e.kind == "partial" and not self._partial:
@@ -58,7 +56,7 @@ class Follow(Iterator[Followed]):
             except FAILURES as e:
                 failed = CoppiceError(str(e) or type(e).__name__)
             except CoppiceError as e:
-                if e.status not in (429, 500, 502, 503, 504):
+                if not e.passing:
                     raise
                 failed = e
             if not self._closed:
@@ -66,8 +64,8 @@ class Follow(Iterator[Followed]):
 
     def _connected(self) -> Iterator[Followed]:
         """Yield the events of one connection. One that is cut in the middle is none."""
-        sent = {**self._headers, "Accept": "text/event-stream", "Last-Event-ID": str(self._after)}
-        conn, answer = self._transport.open("GET", self._path, sent, None)
+        sent = {**self._session._headers, "Accept": "text/event-stream", "Last-Event-ID": str(self._after)}
+        conn, answer = self._session._transport.open("GET", self._session._path("events"), sent, None)
         with contextlib.closing(conn), contextlib.closing(answer):
             self._socket = conn.sock
             if answer.status != 200:

@@ -32,10 +32,9 @@ class Moves(SessionOperations):
     Conflict: the session moved since the base. OutcomeUnknown: the answer was lost, and the log does not say.
     """
 
-    def __init__(self, *shared: Any) -> None:
-        super().__init__(*shared)
-        self.id, self.base, self.seq = unquote(self._below.rsplit("/", 1)[1]), "", -1
-        self._lock = threading.RLock()
+    def __init__(self, shared: Any, path: str) -> None:
+        super().__init__(shared, path)
+        self.id, self.base, self.seq, self._lock = unquote(path.rsplit("/", 1)[1]), "", -1, threading.RLock()
 
     def _at(self, commit: str, seq: int) -> None:
         self.base, self.seq = commit, seq

@@ -31,13 +31,11 @@ class Limits:
 
 
 class Resource:
-    """A path of the API, with the operations below it."""
+    """A path of the API, with the operations below it. shared is what a store shares with its sessions."""
 
-    def __init__(
-        self, transport: HTTP, headers: dict[str, str], limits: Limits, closing: threading.Event, path: str,
-    ) -> None:
-        self._shared = transport, headers, limits, closing  # by a store and its sessions
-        self._transport, self._headers, self._limits, self._closing, self._below = *self._shared, path
+    def __init__(self, shared: tuple[HTTP, dict[str, str], Limits, threading.Event], below: str) -> None:
+        self._shared, self._below = shared, below
+        self._transport, self._headers, self._limits, self._closing = shared
 
     def _path(self, *parts: str, **query: Any) -> str:
         sent = {k: str(v).lower() if isinstance(v, bool) else v for k, v in query.items() if v is not None}
@@ -57,37 +55,34 @@ class Resource:
         return again
 
     def _send(
-        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, once: bool = False,
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] = {}, once: bool = False,
     ) -> tuple[bytes, str]:
         """Return body and ETag of an answer. A write is repeated as it is, with its key; with once, never.
 
-        body is bytes, or a dict, of which members of None are not sent.
+        Of a dict as the body, members of None are not sent.
         """
-        sent, data, unknown, again = {**self._headers, **(headers or {})}, body, False, self._attempts()
-        if body is not None:
-            sent["Content-Type"] = "application/octet-stream" if isinstance(body, bytes) else "application/json"
+        sent, unknown, again = {**self._headers, **headers}, False, self._attempts()
         if isinstance(body, dict):
-            data = encode({k: v for k, v in body.items() if v is not None}).encode()
+            body = encode({k: v for k, v in body.items() if v is not None}).encode()
+            sent["Content-Type"] = "application/json"
         while True:
             try:
-                status, header, text = self._transport.send(method, path, sent, data)
+                status, header, text = self._transport.send(method, path, sent, body)
                 if status < 300:
                     return text, header.get("etag", "").strip('"')
                 failed = error_of(status, text, header.get("retry-after", ""))
             except FAILURES as e:
                 failed = CoppiceError(f"{method} {path}: {e or type(e).__name__}")
                 failed.outcome = "not-applied" if isinstance(e, NotSent) else "unknown"
-            if failed.status in (0, 408, 429, 502, 503, 504) or failed.code == "in-flight" or (
-                    failed.status == 500 and not failed.problem):
-                unknown = method != "GET" and (unknown or failed.outcome == "unknown" or failed.code == "in-flight")
-                failed = failed.as_kind(OutcomeUnknown if unknown else Unavailable)
-                if once:
-                    raise failed
-                again(failed)
-                continue
-            if unknown and failed.status not in (412, 422) and failed.code != "fenced":  # these looked for the key
-                failed.outcome = "unknown"
-            raise failed
+            if not failed.passing:
+                if unknown and failed.status not in (412, 422) and failed.code != "fenced":  # these looked for the key
+                    failed.outcome = "unknown"
+                raise failed
+            unknown = method != "GET" and (unknown or failed.outcome == "unknown" or failed.code == "in-flight")
+            failed = failed.as_kind(OutcomeUnknown if unknown else Unavailable)
+            if once:
+                raise failed
+            again(failed)
 
     def text(self, *parts: str, **query: Any) -> str:
         """Return what GET of a path below this one answers: session.text("entries", ID) has all digits."""
@@ -100,14 +95,12 @@ class Resource:
         return json.loads(self._bytes(*parts, **query))
 
     def _pages(self, name: str, *parts: str, **query: Any) -> Iterator[Any]:
-        while True:
-            page = self._json(*parts, **query)
+        page: dict[str, Any] = {"next": None}
+        while "next" in page:
+            page = self._json(*parts, **{**query, "after": page["next"]})
             yield from page[name]
             if "error" in page:  # reading failed after the answer had begun
                 raise CoppiceError(page["error"]["message"], page["error"]["code"], 500, page["error"])
-            if "next" not in page:
-                return
-            query["after"] = page["next"]
 
 
 def new_id() -> str:

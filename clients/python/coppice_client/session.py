@@ -1,6 +1,7 @@
 """A session: resume, commit, follow, turn."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import secrets
@@ -32,11 +33,8 @@ class Session(Moves):
         except NotFound:
             if not create:
                 raise
-            try:
+            with contextlib.suppress(Exists):  # another client was first, or it was deleted
                 self._create({})
-            except Exists as e:
-                if e.code == "deleted":
-                    raise
             return self.resume()
         self._at(r.commit, r.seq)
         return r
@@ -70,13 +68,12 @@ class Session(Moves):
         return True
 
     def follow(self, after: int | None = None, *, partial: bool = False) -> Follow:
-        """Return the commits after a seq as they come, without gap or repeat; with partial, what is streamed too.
+        """Return the commits after a seq (default: the handle's, else the newest) as they come, without gap or repeat.
 
-        The default of after is the handle's seq, else that of the newest commit.
+        With partial, what is streamed comes too.
         """
-        if after is None:
-            after = self.seq if self.seq >= 0 else self.info()["seq"]
-        return Follow(self._transport, self._headers, self._attempts, self._path("events"), after, partial)
+        after = after if after is not None else self.seq if self.seq >= 0 else self.info()["seq"]
+        return Follow(self, after, partial)
 
     def turn(
         self, run: Callable[[Turn], Mapping[str, Any] | None], *, create: bool = False, claim: bool = False,
@@ -84,8 +81,8 @@ class Session(Moves):
     ) -> Committed:
         """Do one turn, as Session.Run of the Go library does: resume, answer open calls, run, commit what it appended.
 
-        If another writer was first, the turn is kept as a branch: kept in the receipt. If run raises, what it did not
-        commit is dropped; but if that is the Conflict of a commit of the turn, it is kept and raised.
+        If another writer was first, the turn becomes a branch: kept in the receipt. If run raises, what it did not
+        commit is dropped; but if that is the Conflict of a commit of the turn, the turn is kept, and it is raised.
         """
         t = Turn(self, self.resume(create=create), interrupted)
         if claim:

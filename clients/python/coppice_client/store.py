@@ -22,12 +22,12 @@ class Store(StoreOperations):
         timeout: float = 40.0, limits: Limits = Limits(), transport: HTTP | None = None,
     ) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        super().__init__(transport or HTTP(base_url, tls, timeout), headers, limits, threading.Event(),
-                         f"/t/{tenant}/v1" if tenant else "/v1")
+        shared = transport or HTTP(base_url, tls, timeout), headers, limits, threading.Event()
+        super().__init__(shared, f"/t/{tenant}/v1" if tenant else "/v1")
 
     def session(self, id: str) -> Session:
         """Return the handle of a session. Nothing is requested."""
-        return Session(*self._shared, self._path("sessions", id))
+        return Session(self._shared, self._path("sessions", id))
 
     def _create(self, id: str, body: dict[str, Any]) -> Session:
         made = self.session(id)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 MAX_IDLE, IDLE = 8, 60.0  # connections that are kept, and for how many seconds: half as long as the server keeps them
 FAILURES = (OSError, http.client.HTTPException)  # of a connection; what was sent may have arrived
+Headers = Mapping[str, str]
 
 
 class NotSent(OSError):
@@ -27,9 +28,7 @@ class HTTP:
         self._tls = (tls or ssl.create_default_context()) if url.scheme == "https" else None
         self._idle: list[tuple[float, http.client.HTTPConnection]] = []  # append and pop are atomic
 
-    def send(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None,
-    ) -> tuple[int, Mapping[str, str], bytes]:
+    def send(self, method: str, path: str, headers: Headers, body: bytes | None) -> tuple[int, Headers, bytes]:
         """Return status, header (names in lower case) and body of the answer to a request. A test may have its own."""
         conn, answer = self.open(method, path, headers, body)
         text = answer.read()  # an error leaves the connection to the collector
@@ -40,7 +39,7 @@ class HTTP:
         return answer.status, {name.lower(): value for name, value in answer.headers.items()}, text
 
     def open(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None,
+        self, method: str, path: str, headers: Headers, body: bytes | None,
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         """Return an answer to be read, and its connection."""
         conn = self._connect()
@@ -55,8 +54,8 @@ class HTTP:
             raise
 
     def _connect(self) -> http.client.HTTPConnection:
-        with contextlib.suppress(IndexError):
-            while True:
+        while self._idle:
+            with contextlib.suppress(IndexError):  # another thread took the last one
                 since, conn = self._idle.pop()
                 if time.monotonic() - since < IDLE:
                     return conn
@@ -72,6 +71,5 @@ class HTTP:
 
     def close(self) -> None:
         """Close the connections that no request uses."""
-        with contextlib.suppress(IndexError):
-            while True:
-                self._idle.pop()[1].close()
+        while self._idle:
+            self._idle.pop()[1].close()

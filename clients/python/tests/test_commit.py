@@ -174,7 +174,7 @@ class CommitTest(Case):
             with self.assertRaises(Exists) as caught:
                 store.create("x")
             self.assertEqual(caught.exception.code, "deleted")
-            self.assertRaises(Exists, store.session("x").resume, create=True)
+            self.assertRaises(NotFound, store.session("x").resume, create=True)
 
     def test_a_handle_that_threads_share_makes_one_write_at_a_time(self) -> None:
         with Store(self.serve().url) as store:
