@@ -23,7 +23,7 @@ class Chats:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def list(self) -> list[dict[str, Any]]:
+    def index(self) -> list[dict[str, Any]]:
         """Return the chats, newest first."""
         return [{"id": s["id"], "title": s["title"], "updated_at": s["updated"]} for s in self.store.sessions()]
 
@@ -123,7 +123,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         parts = self.path.strip("/").split("/")[3:]  # below /api/v1/chats
-        self.answer(lambda: self.chats.list() if not parts else self.chats.load(parts[0]))
+        self.answer(lambda: self.chats.index() if not parts else self.chats.load(parts[0]))
 
     def do_POST(self) -> None:
         parts = self.path.strip("/").split("/")[3:]

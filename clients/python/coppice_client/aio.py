@@ -141,16 +141,16 @@ class AsyncSession(_Threads):
         try:
             return await self._run(t.end, await run(AsyncTurn(self._threads, t)))
         except Conflict as e:
-            if e is t.lost:
+            if e.session is self._sync:
                 await self._run(e.keep_both)
             raise
 
     async def resume(self, *, create: bool = False) -> Resumed:
-        """Read what an agent needs to continue, with one request, and make it the base. create: unless it exists."""
+        """Read what an agent needs to continue, with one request, and make it the base."""
         return await self._run(self._sync.resume, create=create)
 
     async def delete(self, *, trash: bool | None = None) -> Deleted:
-        """Delete a session for good, or into the trash. `coppice trash` lists what is in the trash, and restores it."""
+        """Delete a session for good, or into the trash."""
         return await self._run(self._sync.delete, trash=trash)
 
     async def info(self) -> SessionInfo:
@@ -160,15 +160,15 @@ class AsyncSession(_Threads):
     async def set_info(
         self, *, cwd: str | None = None, meta: dict[str, str | None] | None = None, title: str | None = None,
     ) -> Moved:
-        """Change title, working directory and metadata. After a lost answer it may be made twice."""
+        """Change title, working directory and metadata."""
         return await self._run(self._sync.set_info, cwd=cwd, meta=meta, title=title)
 
     def blame(self, path: str | None = None, *, limit: int | None = None) -> AsyncIterator[Change]:
-        """Which commits changed a value of the state. Newest first. A request looks at no more than 10,000 commits and"""
+        """Which commits changed a value of the state."""
         return self._items(self._sync.blame(path, limit=limit))
 
     async def blob(self, sha256: str) -> bytes:
-        """The bytes of an image, or a range of them. An image of an entry that has more than 24 KiB is stored apart,"""
+        """The bytes of an image, or a range of them."""
         return await self._run(self._sync.blob, sha256)
 
     async def branch(self, entry: str, *, name: str | None = None, summary: str | None = None) -> Moved:
@@ -180,7 +180,7 @@ class AsyncSession(_Threads):
         return await self._run(self._sync.branches)
 
     async def claim(self) -> Moved:
-        """Take over the session from writers of before. After a lost answer it may be made twice."""
+        """Take over the session from writers of before."""
         return await self._run(self._sync.claim)
 
     def commits(self, *, limit: int | None = None) -> AsyncIterator[Commit]:
@@ -193,7 +193,7 @@ class AsyncSession(_Threads):
         on_known_id: Literal["error", "ignore", "amend"] | None = None, reason: str | None = None, state: Any = UNSET,
         key: str = "", base: str = "",
     ) -> Committed:
-        """Commit entries and state, all or nothing. Entries without a parent grow from the head of the commit in"""
+        """Commit entries and state, all or nothing."""
         return await self._run(self._sync.commit, entries, docs=docs, manager=manager, on_conflict=on_conflict,
             on_known_id=on_known_id, reason=reason, state=state, key=key, base=base)
 
@@ -217,14 +217,14 @@ class AsyncSession(_Threads):
         return await self._run(self._sync.diff, a, b)
 
     async def edit(self, entry: str, message: Any) -> Moved:
-        """Append another version of an entry, and move the head to it. The entry has an id from here, by which it is"""
+        """Append another version of an entry, and move the head to it."""
         return await self._run(self._sync.edit, entry, message)
 
     def entries(
         self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: int | None = None,
         ids: str | None = None, images: Literal["inline", "ref"] | None = None,
     ) -> AsyncIterator[Any]:
-        """Entries of a path or of all branches, in either direction. With images=ref the base64 text of an image of"""
+        """Entries of a path or of all branches, in either direction."""
         return self._items(self._sync.entries(path, order=order, limit=limit, ids=ids, images=images))
 
     async def entry(self, entry: str, *, images: Literal["inline", "ref"] | None = None) -> dict[str, Any]:
@@ -236,11 +236,11 @@ class AsyncSession(_Threads):
         format: Literal["pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown",
             "html"] | None = None,
     ) -> bytes:
-        """The session as a file. What the format cannot express is in the trailer Coppice-Losses: a JSON object of"""
+        """The session as a file."""
         return await self._run(self._sync.export, format)
 
     async def fork(self, to: str | None = None, *, id: str = "", title: str | None = None) -> Fork:
-        """A new session of the path to a target. The base of the handle stays."""
+        """A new session of the path to a target."""
         return await self._run(self._sync.fork, to, id=id, title=title)
 
     async def label(self, entry: str, label: str) -> Moved:
@@ -264,7 +264,7 @@ class AsyncSession(_Threads):
         return await self._run(self._sync.original)
 
     async def partial(self, message: Any) -> bool:
-        """Say what the assistant has streamed so far, to those who follow the session. No commit: the next one ends"""
+        """Say what the assistant has streamed so far, to those who follow the session."""
         return await self._run(self._sync.partial, message)
 
     async def rollback(self, to: str) -> Moved:
@@ -281,7 +281,7 @@ class AsyncSession(_Threads):
             count=count)
 
     async def snapshot(self, tag: str | None = None) -> Snapshot:
-        """Store the state of the newest commit as a snapshot. The base of the handle stays."""
+        """Store the state of the newest commit as a snapshot."""
         return await self._run(self._sync.snapshot, tag)
 
     async def snapshots(self) -> SnapshotList:
@@ -297,7 +297,7 @@ class AsyncSession(_Threads):
         return await self._run(self._sync.switch, to)
 
     async def usage(self) -> Usage:
-        """Tokens and cost of all branches. Reads every entry."""
+        """Tokens and cost of all branches."""
         return await self._run(self._sync.usage)
 
     async def verify(self, *, deep: bool | None = None) -> Verify:
@@ -345,7 +345,7 @@ class AsyncStore(_Threads):
         self, data: bytes, format: Literal["pi", "omp", "atomic", "operator", "claude-code", "codex"] | None = None,
         *, session: str | None = None, name: str | None = None, again: bool | None = None, grow: bool | None = None,
     ) -> Import:
-        """Import a session file of another program, which is the body. As `coppice import`: a file that was imported"""
+        """Import a session file of another program, which is the body."""
         return await self._run(self._sync.import_file, data, format, session=session, name=name, again=again, grow=grow)
 
     def prompts(
@@ -358,7 +358,7 @@ class AsyncStore(_Threads):
     def search(
         self, q: str | None = None, *, cwd: str | None = None, session: str | None = None, limit: int | None = None,
     ) -> AsyncIterator[Match]:
-        """Entries of all sessions and branches that contain words. Finds what was committed before. Of one entry the"""
+        """Entries of all sessions and branches that contain words."""
         return self._items(self._sync.search(q, cwd=cwd, session=session, limit=limit))
 
     def sessions(
@@ -372,12 +372,12 @@ class AsyncStore(_Threads):
         self, id: str = "", *, cwd: str | None = None, meta: dict[str, str] | None = None, parent: str | None = None,
         relation: str | None = None, title: str | None = None,
     ) -> AsyncSession:
-        """Create a session. Commits seq 0. With an Idempotency-Key a repeat gets the first answer."""
+        """Create a session."""
         return AsyncSession(self._threads, await self._run(self._sync.create, id, cwd=cwd, meta=meta, parent=parent,
             relation=relation, title=title))
 
     def usages(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
     ) -> AsyncIterator[SessionUsage]:
-        """Tokens and cost of sessions, each with all branches. Reads every entry of a session that was changed since"""
+        """Tokens and cost of sessions, each with all branches."""
         return self._items(self._sync.usages(q, cwd=cwd, parent=parent, limit=limit))

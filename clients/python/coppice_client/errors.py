@@ -2,36 +2,31 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Literal
+from typing import Any, Literal
 
 from .schema import Commit, Committed
 
 
 class CoppiceError(Exception):
-    """A request that failed: status of HTTP (0 = no answer came), and code, detail and hint as in docs/http.md.
+    """A request that failed: code, detail and hint are those of docs/http.md, problem is the whole answer.
 
-    problem is the whole answer; outcome says what happened to the data; pause is how many seconds the server asks for.
+    status 0 = no answer came. outcome says what happened to the data. passing: it may succeed in pause seconds.
     """
 
+    session: Any = None  # whose commit it was: with this body and key, made on this base
+    body: dict[str, Any]
+    key = base = ""
     outcome: Literal["applied", "not-applied", "unknown"] = "not-applied"
-    pause: float = 0.0
 
-    def __init__(self, detail: str, code: str = "connection", status: int = 0, problem: Any = None) -> None:
-        self.detail, self.code, self.status, self.problem = detail, code, status, problem or {}
+    def __init__(self, detail: str, code: str = "connection", status: int = 0, problem: Any = None, pause: float = 0):
+        self.detail, self.code, self.status, self.problem, self.pause = detail, code, status, problem or {}, pause
         self.hint = str(self.problem.get("hint", ""))
+        self.passing = status in (0, 408, 429, 502, 503, 504) or code in ("in-flight", "proxy")
         super().__init__(f"{code}: {detail}" + (f" ({self.hint})" if self.hint else ""))
-
-    @property
-    def passing(self) -> bool:
-        """Whether the same request may succeed later: an error of the connection, of a proxy, or of a busy server."""
-        return (self.status in (0, 408, 429, 502, 503, 504) or self.code == "in-flight"
-                or self.status == 500 and not self.problem)
 
     def as_kind(self, kind: type[CoppiceError]) -> CoppiceError:
         """Return the same error of a class that says what it means for the request."""
-        made = kind(self.detail, self.code, self.status, self.problem)
-        made.pause, made.__cause__ = self.pause, self
-        return made
+        return kind(self.detail, self.code, self.status, self.problem, self.pause)
 
 
 class Unauthorized(CoppiceError):
@@ -63,31 +58,30 @@ class Unavailable(CoppiceError):
 
 
 class OutcomeUnknown(CoppiceError):
-    """A write was sent, and its outcome could not be learned within the limits.
-
-    again() sends a commit once more with its key, so that it is stored at most once; another process does the same by
-    commit(..., key=key, base=base) with the same content. Of a move, key is "": resume, and look.
-    """
+    """A write was sent, and its outcome could not be learned within the limits. After a move: resume, and look."""
 
     outcome = "unknown"
-    key = base = ""
-    again: Callable[[], Committed]
+
+    def again(self) -> Committed:
+        """Send the commit once more, as commit(..., key=key, base=base) does in another process: it is stored once."""
+        made: Committed = self.session._commit(self.body, self.key, self.base)
+        return made
 
 
 class Conflict(CoppiceError):
-    """Another writer was first, and nothing was stored. problem["entries"] are the entries since the base.
+    """Another writer was first, and nothing was stored. winner is the newest commit, problem["entries"] what is new."""
 
-    keep_both() of a commit stores it as a branch beside the winner: once, however often it is called, as its key is
-    made from that of the commit. kept is the receipt of that.
-    """
-
-    kept: Committed | None = None
-    keep_both: Callable[[], Committed]
+    kept: Committed | None = None  # the receipt of keep_both
 
     @property
     def winner(self) -> Commit | None:
-        """The newest commit."""
         return self.problem.get("winner")
+
+    def keep_both(self) -> Committed:
+        """Store the commit as a branch: once, however often this is called, under a key that is made from its own."""
+        kept: Committed = self.session._commit({**self.body, "onConflict": "keep-both"}, self.key + ".kept", self.base)
+        self.kept = kept
+        return kept
 
 
 _KINDS: dict[str | int, type[CoppiceError]] = {
@@ -102,8 +96,8 @@ def error_of(status: int, text: bytes, pause: str) -> CoppiceError:
         problem = json.loads(text)
         code, detail = str(problem["code"]), str(problem["detail"])
     except (ValueError, KeyError, TypeError):
-        problem, code, detail = {}, "failed", f"HTTP status {status}"
-    failed = (_KINDS.get(code) or _KINDS.get(status) or CoppiceError)(detail, code, status, problem)
+        problem, code, detail = {}, "proxy" if status >= 500 else "failed", f"HTTP status {status}"
+    kind = _KINDS.get(code) or _KINDS.get(status) or CoppiceError
+    failed = kind(detail, code, status, problem, float(pause) if pause.isdecimal() else 0.0)
     failed.outcome = "not-applied" if status < 500 or code in ("busy", "in-doubt", "no-space") else "unknown"
-    failed.pause = float(pause) if pause.isdecimal() else 0.0
     return failed

@@ -14,20 +14,17 @@ MAX_LINE = 160 << 20  # bytes: a commit of 64 MiB, and its state patch
 
 
 class Followed(NamedTuple):
-    """What came. kind "commit": data is an Event; "partial": the message that is streamed, None = nothing any more.
-
-    After "reset" the session is to be read again: it has fewer commits than were seen. text is data as text.
-    """
+    """What came: a commit (an Event), a partial (what is streamed, None = nothing) or a reset: resume again."""
 
     kind: str
     data: Any
-    text: str
+    text: str  # data as text
 
 
 class Follow(Iterator[Followed]):
-    """An iterator that connects again when it is cut, and goes on after the seq that it had. One thread reads it.
+    """The events of a session, without gap or repeat: it connects again when it is cut. One thread reads it.
 
-    It ends after close(), which another thread may call. Unavailable: no event came for as long as the limits allow.
+    It ends after close(), which another thread may call. Unavailable: nothing came for as long as the limits allow.
     """
 
     def __init__(self, session: Resource, after: int, partial: bool) -> None:
@@ -56,9 +53,9 @@ class Follow(Iterator[Followed]):
             except FAILURES as e:
                 failed = CoppiceError(str(e) or type(e).__name__)
             except CoppiceError as e:
-                if not e.passing:
-                    raise
                 failed = e
+            if not failed.passing:
+                raise failed
             if not self._closed:
                 again(failed.as_kind(Unavailable))
 
@@ -80,8 +77,7 @@ class Follow(Iterator[Followed]):
     def close(self) -> None:
         """End the iteration, also while another thread waits for it."""
         self._closed = True
-        if self._socket:
-            with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError, AttributeError):  # it is closed, or was never open
+            self._socket.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr]
         with contextlib.suppress(ValueError):  # another thread reads, and ends by itself
             self._events.close()

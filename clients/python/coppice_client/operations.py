@@ -2,14 +2,17 @@
 # Written by tools/generate.py from docs/openapi.json. Do not edit.
 from __future__ import annotations
 
+import contextlib
 import json
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Literal
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal
 
-from .rawjson import UNSET, Raw, null_of, split
+from .errors import OutcomeUnknown, Unavailable
+from .rawjson import UNSET, Raw, split
 from .requests import Resource, new_id
 from .schema import (
-    BranchList, Change, Commit, Committed, Context, Deleted, Diff, Fork, Health, IO, Import, LabelList, Match, Moved,
-    OpenCall, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions, Window,
+    BranchList, Change, Commit, Committed, Context, Deleted, Diff, Event, Fork, Health, IO, Import, LabelList, Match,
+    Moved, OpenCall, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions,
+    Window,
 )
 from .schema import Session as SessionInfo
 
@@ -74,9 +77,8 @@ class StoreOperations(Resource):
         again: import what the store has already once more, under a new id
         grow: append what was added to a file to its session
         """
-        found: Import = json.loads(
-            self._send("POST", self._path("import", session=session, format=format, name=name, again=again, grow=grow), data)[0],
-        )
+        path = self._path("import", session=session, format=format, name=name, again=again, grow=grow)
+        found: Import = json.loads(self._send("POST", path, data)[0])
         return found
 
     def prompts(
@@ -124,9 +126,9 @@ class StoreOperations(Resource):
         relation: str | None = None, title: str | None = None,
     ) -> Session:
         """Create a session. Commits seq 0. With an Idempotency-Key a repeat gets the first answer."""
-        return self._create(
-            id or new_id(), {"cwd": cwd, "meta": meta, "parent": parent, "relation": relation, "title": title},
-        )
+        made = self.session(id or new_id())
+        made._create({"cwd": cwd, "meta": meta, "parent": parent, "relation": relation, "title": title})
+        return made
 
     def usages(
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
@@ -140,7 +142,7 @@ class StoreOperations(Resource):
         """
         return self._pages("sessions", "usage", cwd=cwd, parent=parent, q=q, limit=limit)
 
-    def _create(self, id: str, body: dict[str, Any]) -> Session:
+    def session(self, id: str) -> Session:
         raise NotImplementedError
 
 
@@ -183,7 +185,14 @@ class SessionOperations(Resource):
 
     def branch(self, entry: str, *, name: str | None = None, summary: str | None = None) -> Moved:
         """Move the head to an entry, so that the next one begins a branch."""
-        found: Moved = self._move("branch", {"entry": entry, "name": name, "summary": summary})
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return name in (None,
+                e["branch"]) and (f.get("summary") == summary if summary else not f and e["head"] == (entry or None))
+
+        found: Moved = self._move(
+            "branch", {"entry": entry, "name": name, "summary": summary}, reason="branch", made=made,
+        )
         return found
 
     def branches(self) -> BranchList:
@@ -212,8 +221,9 @@ class SessionOperations(Resource):
         absent is unchanged; None clears state and manager. base is the handle's, and the key, of at most 250
         characters, is made here, unless they are given; base="*" commits on whatever is newest."""
         return self._commit(
-            {"docs": docs, "entries": list(entries), "manager": null_of(manager), "onConflict": on_conflict,
-            "onKnownId": on_known_id, "reason": reason, "state": null_of(state)}, key, base,
+            {"docs": docs, "entries": list(entries), "manager": Raw("null") if manager is None else manager,
+            "onConflict": on_conflict, "onKnownId": on_known_id, "reason": reason,
+            "state": Raw("null") if state is None else state}, key, base,
         )
 
     def commit_at(self, seq: int) -> Commit:
@@ -223,7 +233,13 @@ class SessionOperations(Resource):
 
     def compact(self, summary: str, *, from_: str | None = None, keep: int | None = None) -> Moved:
         """Replace the older part of the context with a summary."""
-        found: Moved = self._move("compact", {"summary": summary, "from": from_, "keep": keep})
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return f.get("summary") == summary
+
+        found: Moved = self._move(
+            "compact", {"summary": summary, "from": from_, "keep": keep}, reason="compaction", made=made,
+        )
         return found
 
     def context_at(
@@ -250,7 +266,12 @@ class SessionOperations(Resource):
     def edit(self, entry: str, message: Any) -> Moved:
         """Append another version of an entry, and move the head to it. The entry has an id from here, by which it is
         found again after a lost answer."""
-        found: Moved = self._move("edit", {"entry": entry, "message": message})
+        message = self._version(message)
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return isinstance(message, dict) and f.get("id") == message["id"]
+
+        found: Moved = self._move("edit", {"entry": entry, "message": message}, reason="branch", made=made)
         return found
 
     def entries(
@@ -291,7 +312,11 @@ class SessionOperations(Resource):
 
     def label(self, entry: str, label: str) -> Moved:
         """Name an entry for people; the head stays."""
-        found: Moved = self._move("label", {"entry": entry, "label": label})
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return f.get("targetId") == entry and f.get("label", "") == label
+
+        found: Moved = self._move("label", {"entry": entry, "label": label}, reason="label", made=made)
         return found
 
     def labels(self) -> LabelList:
@@ -318,11 +343,20 @@ class SessionOperations(Resource):
     def partial(self, message: Any) -> bool:
         """Say what the assistant has streamed so far, to those who follow the session. No commit: the next one ends
         it. None: nothing any more. It is sent once: False says that it failed."""
-        return self._partial({"partial": null_of(message)})
+        with contextlib.suppress(OutcomeUnknown, Unavailable):
+            sent = Raw("null") if message is None else message
+            self._send("POST", self._path("partial"), {"partial": sent}, once=True)
+            return True
+        return False
 
     def rollback(self, to: str) -> Moved:
         """Restore state, context and head as they were."""
-        found: Moved = self._move("rollback", {"to": to})
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return self.context_at(to)["leaf"] == e["head"] and self.text("state", at=to) == self.text("state",
+                at="commit:" + e["commit"])
+
+        found: Moved = self._move("rollback", {"to": to}, reason="rollback", made=made)
         return found
 
     def rows(
@@ -361,7 +395,11 @@ class SessionOperations(Resource):
 
     def switch(self, to: str) -> Moved:
         """Move the head to a branch, with the state in force there."""
-        found: Moved = self._move("switch", {"to": to})
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return not f and to in (e["branch"], e["head"])
+
+        found: Moved = self._move("switch", {"to": to}, reason="branch", made=made)
         return found
 
     def usage(self) -> Usage:
@@ -379,11 +417,12 @@ class SessionOperations(Resource):
         found: Versions = self._json("versions", entry)
         return found
 
-    def _move(self, op: str, body: Any, method: str = "POST", **query: Any) -> Any:
+    def _move(self, op: str, body: Any, method: str = "POST", reason: str = "",
+              made: Callable[..., Any] | None = None, **query: Any) -> Any:
+        raise NotImplementedError
+
+    def _version(self, message: Any) -> Any:
         raise NotImplementedError
 
     def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:
-        raise NotImplementedError
-
-    def _partial(self, body: Any) -> bool:
         raise NotImplementedError

@@ -5,24 +5,16 @@ import json
 import re
 from typing import Any
 
-UNSET: Any = object()  # the default of what None would clear
+UNSET: Any = object()  # a member that is not sent, where None would clear
 _decode, _space = json.JSONDecoder().raw_decode, re.compile(r"[\s,:]*").match
 
 
 class Raw(str):
-    """JSON text that is sent as it is, in place of a message, a state or a document. ValueError: it is not one value.
-
-    Python's floats lose digits (1.10 becomes 1.1, and infinity, as which 1e400 is read, is refused); ints lose none.
-    """
+    """JSON text that is sent as it is: floats lose digits, 1.10 becomes 1.1. ValueError: it is not one JSON value."""
 
     def __new__(cls, text: str) -> Raw:
         json.loads(text)
         return super().__new__(cls, text)
-
-
-def null_of(value: Any) -> Any:
-    """Return what a body has to say: None = nothing, and null for a value of None."""
-    return None if value is UNSET else Raw("null") if value is None else value
 
 
 def encode(value: Any, depth: int = 2) -> str:

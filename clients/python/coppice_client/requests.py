@@ -3,18 +3,17 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 import threading
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Iterator
 from urllib.parse import quote, urlencode
 
 from .errors import CoppiceError, OutcomeUnknown, Unavailable, error_of
-from .rawjson import encode
-from .transport import FAILURES, HTTP, NotSent
+from .rawjson import UNSET, encode
+from .transport import FAILURES, HTTP, Headers, NotSent
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,7 @@ class Resource:
 
     def _path(self, *parts: str, **query: Any) -> str:
         sent = {k: str(v).lower() if isinstance(v, bool) else v for k, v in query.items() if v is not None}
-        path = "/".join([self._below, *(quote(part, safe="") for part in parts)])
-        return f"{path}?{urlencode(sent)}" if sent else path
+        return "/".join([self._below, *(quote(p, safe="") for p in parts)]) + ("?" + urlencode(sent) if sent else "")
 
     def _attempts(self) -> Callable[[CoppiceError], None]:
         """Return what pauses after an attempt that failed, or raises its error if that was the last one."""
@@ -48,22 +46,19 @@ class Resource:
 
         def again(failed: CoppiceError) -> None:
             made = next(count)  # half of the pause is random, so that clients do not meet again
-            wait = max(failed.pause, min(limit.longest, limit.first * 2.0 ** made) * (0.5 + limit.draw() / 2))
+            wait = max(failed.pause, min(limit.longest, limit.first * 2.0 ** min(made, 60)) * (0.5 + limit.draw() / 2))
             if made + 1 >= limit.attempts or limit.clock() - start + wait > limit.total or self._closing.is_set():
                 raise failed
             (limit.sleep or self._closing.wait)(wait)
         return again
 
     def _send(
-        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] = {}, once: bool = False,
+        self, method: str, path: str, body: Any = None, headers: Headers = {}, once: bool = False,
     ) -> tuple[bytes, str]:
-        """Return body and ETag of an answer. A write is repeated as it is, with its key; with once, never.
-
-        Of a dict as the body, members of None are not sent.
-        """
+        """Return body and ETag. It is repeated as it is; once: never. Members of None and UNSET are not sent."""
         sent, unknown, again = {**self._headers, **headers}, False, self._attempts()
         if isinstance(body, dict):
-            body = encode({k: v for k, v in body.items() if v is not None}).encode()
+            body = encode({k: v for k, v in body.items() if v is not None and v is not UNSET}).encode()
             sent["Content-Type"] = "application/json"
         while True:
             try:
@@ -105,5 +100,4 @@ class Resource:
 
 def new_id() -> str:
     """Return a UUIDv7: ids of later milliseconds are greater."""
-    bits = int(time.time() * 1000) << 80 | int.from_bytes(os.urandom(10), "big")
-    return str(uuid.UUID(int=bits & ~(0xF << 76 | 3 << 62) | 7 << 76 | 2 << 62))
+    return str(uuid.UUID(int=int(time.time() * 1000) << 80 | 7 << 76 | uuid.uuid4().int & (1 << 76) - 1))

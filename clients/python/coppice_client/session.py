@@ -1,30 +1,35 @@
-"""A session: resume, commit, follow, turn."""
+"""A session: what is read of it to go on, and every write to it."""
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import secrets
+import threading
 from typing import Any, Callable, Mapping
+from urllib.parse import unquote
 
-from .errors import Conflict, Exists, NotFound, OutcomeUnknown, Unavailable
+from .errors import Conflict, CoppiceError, Exists, NotFound, OutcomeUnknown, Unavailable
 from .follow import Follow
-from .moves import Moves
-from .operations import Resumed
-from .schema import Committed
+from .operations import Resumed, SessionOperations
+from .rawjson import Raw
+from .requests import new_id
+from .schema import Committed, Event
 from .turn import INTERRUPTED, Turn
 
 
-class Session(Moves):
-    """The handle of a session, which knows the commit that it was at last: its base.
+class Session(SessionOperations):
+    """The handle of a session. It writes on its base, the commit that it was at last; seq is the number of that.
 
-    A write is made on the base: if another writer moved the session since, it is a Conflict. Of threads that share a handle one
-    writes at a time. After a receipt with kept, the session is to be resumed before the next write.
+    Threads that share it write one after the other. Before the first write, and after a receipt with kept: resume.
     """
 
-    def _create(self, body: Mapping[str, Any]) -> None:
+    def __init__(self, shared: Any, path: str) -> None:
+        super().__init__(shared, path)
+        self.id, self.base, self.seq, self._lock = unquote(path.rsplit("/", 1)[1]), "", -1, threading.RLock()
+
+    def _create(self, body: dict[str, Any]) -> None:
         headers = {"If-None-Match": "*", "Idempotency-Key": secrets.token_hex(16)}
-        self._at(self._send("PUT", self._path(), dict(body), headers)[1], 0)
+        self.base, self.seq = self._send("PUT", self._path(), body, headers)[1], 0
 
     def resume(self, *, create: bool = False) -> Resumed:
         """Read what an agent needs to continue, with one request, and make it the base. create: unless it exists."""
@@ -36,44 +41,79 @@ class Session(Moves):
             with contextlib.suppress(Exists):  # another client was first, or it was deleted
                 self._create({})
             return self.resume()
-        self._at(r.commit, r.seq)
+        self.base, self.seq = r.commit, r.seq
         return r
 
+    def _made_on(self) -> str:
+        if not self.base:
+            raise ValueError(f"session {self.id}: resume it before the first write, and after a turn that was kept")
+        return self.base
+
     def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:
-        key = key or secrets.token_hex(16)
         with self._lock:
-            base = base or self._made_on()
+            key, base = key or secrets.token_hex(16), base or self._made_on()
             headers = {"If-Match": "*" if base == "*" else f'"{base}"', "Idempotency-Key": key}
             try:
                 text, tag = self._send("POST", self._path("commits"), body, headers)
-            except Conflict as e:
-                e.keep_both = functools.partial(self._keep, e, {**body, "onConflict": "keep-both"}, key, base)
-                raise
-            except OutcomeUnknown as e:
-                e.key, e.base, e.again = key, base, functools.partial(self._commit, body, key, base)
+            except CoppiceError as e:
+                e.session, e.body, e.key, e.base = self, body, key, base
                 raise
             receipt: Committed = json.loads(text)
-            self._at("" if "kept" in receipt else tag, receipt["seq"])
-        return receipt
+            self.base, self.seq = "" if "kept" in receipt else tag, receipt["seq"]
+            return receipt
 
-    def _keep(self, e: Conflict, body: dict[str, Any], key: str, base: str) -> Committed:
-        e.kept = self._commit(body, f"{key}.kept", base)
-        return e.kept
+    def _move(self, op: str, body: Any, method: str = "POST", reason: str = "", made: Any = None, **query: Any) -> Any:
+        """Make a write that has no key. After a lost answer, the log says whether it was made."""
+        path, again, lost = self._path(*[op] * (method == "POST"), **query), self._attempts(), False
+        with self._lock:
+            base = self._made_on()
+            while True:
+                try:
+                    text, tag = self._send(method, path, body, {"If-Match": f'"{base}"'}, once=True)
+                    doc = json.loads(text)
+                    if op not in ("fork", "snapshot", "delete"):
+                        self.base, self.seq = tag, doc["seq"]
+                    return doc
+                except CoppiceError as e:
+                    failed = e
+                if lost := lost or isinstance(failed, OutcomeUnknown):
+                    try:
+                        if found := self._found(op, body, failed, reason, made):
+                            return found
+                    except Unavailable as e:
+                        raise e.as_kind(OutcomeUnknown)
+                if not failed.passing:
+                    raise failed
+                again(failed.as_kind(OutcomeUnknown) if lost else failed)
 
-    def _partial(self, body: Any) -> bool:
-        try:
-            self._send("POST", self._path("partial"), body, once=True)
-        except (OutcomeUnknown, Unavailable):
-            return False
-        return True
+    def _found(self, op: str, body: Any, failed: CoppiceError, reason: str, made: Any) -> Any:
+        """Return what a write whose answer was lost has made; None = nothing, so that it may be sent again."""
+        if op == "delete":
+            return {"deleted": True, "session": self.id} if isinstance(failed, NotFound) else None
+        if op == "fork":  # its id is new
+            return {"session": body["id"]} if isinstance(failed, Exists) else None
+        if op == "snapshot":
+            return next((s for s in self.snapshots()["snapshots"]
+                         if s["commit"] == self.base and s.get("tag") == body["tag"]), None)
+        events: list[Event] = self._json("events", after=self.seq, wait=1)["commits"]
+        mine = [e for e in events if e["reason"] == reason]  # without a reason it may be made twice
+        for e in mine:
+            if made and made(e, (e["entries"] or [{}])[0]):
+                self.base, self.seq = e["commit"], e["seq"]
+                return {k: v for k, v in e.items() if k in ("head", "branch", "seq", "kept")}
+        if mine:
+            raise OutcomeUnknown(f"{op}: no answer came, and a commit since then may be it: resume, and look")
+        return None
+
+    def _version(self, message: Any) -> Any:
+        read = json.loads(message) if isinstance(message, Raw) else message
+        entry = {"type": "message", "message": message} if "role" in read else message
+        return entry if isinstance(entry, Raw) else {"id": new_id(), **entry}  # an id by which it is found again
 
     def follow(self, after: int | None = None, *, partial: bool = False) -> Follow:
-        """Return the commits after a seq (default: the handle's, else the newest) as they come, without gap or repeat.
-
-        With partial, what is streamed comes too.
-        """
-        after = after if after is not None else self.seq if self.seq >= 0 else self.info()["seq"]
-        return Follow(self, after, partial)
+        """Return the commits after a seq (default: the handle's, else the newest); with partial, what is streamed."""
+        newest = self.seq if after is not None or self.seq >= 0 else self.info()["seq"]
+        return Follow(self, newest if after is None else after, partial)
 
     def turn(
         self, run: Callable[[Turn], Mapping[str, Any] | None], *, create: bool = False, claim: bool = False,
@@ -81,8 +121,7 @@ class Session(Moves):
     ) -> Committed:
         """Do one turn, as Session.Run of the Go library does: resume, answer open calls, run, commit what it appended.
 
-        If another writer was first, the turn becomes a branch: kept in the receipt. If run raises, what it did not
-        commit is dropped; but if that is the Conflict of a commit of the turn, the turn is kept, and it is raised.
+        A lost race becomes a branch: kept in the receipt. If run raises, the rest is dropped, but a Conflict kept.
         """
         t = Turn(self, self.resume(create=create), interrupted)
         if claim:
@@ -90,6 +129,6 @@ class Session(Moves):
         try:
             return t.end(run(t))
         except Conflict as e:
-            if e is t.lost:
+            if e.session is self:
                 e.keep_both()
             raise

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import ssl
 import threading
-from typing import Any
 
 from .operations import StoreOperations
 from .requests import Limits
@@ -28,11 +27,6 @@ class Store(StoreOperations):
     def session(self, id: str) -> Session:
         """Return the handle of a session. Nothing is requested."""
         return Session(self._shared, self._path("sessions", id))
-
-    def _create(self, id: str, body: dict[str, Any]) -> Session:
-        made = self.session(id)
-        made._create(body)
-        return made
 
     def close(self) -> None:
         """End pauses, and close idle connections: a request ends after its attempt, a stream at its next event."""

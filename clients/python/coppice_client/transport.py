@@ -5,12 +5,13 @@ import contextlib
 import http.client
 import ssl
 import time
-from typing import Mapping
+from typing import Mapping, Tuple
 from urllib.parse import urlsplit
 
 MAX_IDLE, IDLE = 8, 60.0  # connections that are kept, and for how many seconds: half as long as the server keeps them
 FAILURES = (OSError, http.client.HTTPException)  # of a connection; what was sent may have arrived
 Headers = Mapping[str, str]
+Opened = Tuple[http.client.HTTPConnection, http.client.HTTPResponse]
 
 
 class NotSent(OSError):
@@ -25,22 +26,20 @@ class HTTP:
         if url.scheme not in ("http", "https") or not url.hostname or url.query or url.username:
             raise ValueError(f"{base_url!r}: want http://HOST:PORT or https://HOST:PORT, and perhaps a path")
         self._host, self._port, self._prefix, self._timeout = url.hostname, url.port, url.path.rstrip("/"), timeout
-        self._tls = (tls or ssl.create_default_context()) if url.scheme == "https" else None
+        self._tls = tls or ssl.create_default_context() if url.scheme == "https" else None
         self._idle: list[tuple[float, http.client.HTTPConnection]] = []  # append and pop are atomic
 
     def send(self, method: str, path: str, headers: Headers, body: bytes | None) -> tuple[int, Headers, bytes]:
         """Return status, header (names in lower case) and body of the answer to a request. A test may have its own."""
         conn, answer = self.open(method, path, headers, body)
-        text = answer.read()  # an error leaves the connection to the collector
+        text = answer.read()
         if answer.will_close or len(self._idle) >= MAX_IDLE:
             conn.close()
         else:
             self._idle.append((time.monotonic(), conn))
         return answer.status, {name.lower(): value for name, value in answer.headers.items()}, text
 
-    def open(
-        self, method: str, path: str, headers: Headers, body: bytes | None,
-    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+    def open(self, method: str, path: str, headers: Headers, body: bytes | None) -> Opened:
         """Return an answer to be read, and its connection."""
         conn = self._connect()
         try:

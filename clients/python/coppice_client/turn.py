@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Mapping
 
-from .errors import Conflict
 from .operations import Resumed
 from .rawjson import UNSET, Raw
 from .schema import Committed
@@ -16,16 +15,12 @@ INTERRUPTED = "interrupted: it is unknown whether this ran; check before repeati
 
 
 class Turn:
-    """A turn that is under way. resumed is what was read; messages are its context, and what was appended since.
-
-    state may be changed or replaced: it is sent only if it differs. Open tool calls are answered already.
-    """
+    """A turn: what was resumed, the messages with those appended since, and the state, sent only if it was changed."""
 
     def __init__(self, session: Session, resumed: Resumed, interrupted: str) -> None:
         self.session, self.resumed, self.state, self.messages = session, resumed, resumed.state, [*resumed.context]
-        self.lost: Conflict | None = None  # that of a commit of this turn
         self._before, self._pending = json.dumps(self.state), list[Any]()
-        for call in resumed.open_calls:
+        for call in resumed.open_calls:  # so that no provider refuses the context
             self.append({"role": "toolResult", "toolCallId": call["id"], "toolName": call["name"], "isError": True,
                          "content": [{"type": "text", "text": interrupted}]})
 
@@ -37,12 +32,8 @@ class Turn:
     def commit(self, *, reason: str | None = None, keep: bool = False) -> Committed:
         """Store what was appended, with the state: before a tool runs, say, so that its call is known."""
         after = json.dumps(self.state)
-        try:
-            receipt = self.session.commit(self._pending, state=UNSET if after == self._before else self.state,
-                                          reason=reason, on_conflict="keep-both" if keep else None)
-        except Conflict as e:
-            self.lost = e
-            raise
+        receipt = self.session.commit(self._pending, state=UNSET if after == self._before else self.state,
+                                      reason=reason, on_conflict="keep-both" if keep else None)
         self._before, self._pending = after, []
         return receipt
 

@@ -98,7 +98,7 @@ class Case(unittest.TestCase):
 
 
 class Proxy:
-    """A TCP proxy that cuts connections: rule(n, request) says after how many bytes of the answer to request n (from 0).
+    """A TCP proxy that cuts: rule(n, request) says after how many bytes of the answer to request n (from 0).
 
     None = not at all; 0 = when the server has answered, so that what was sent is done; -1 = before the request is sent.
     """

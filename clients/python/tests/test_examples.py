@@ -138,7 +138,7 @@ class ChatTest(Case):
         edited = self.chats.edit(id, "u1", "Or not?")["chat"]["history"]
         self.assertEqual(edited["messages"][edited["currentId"]]["content"], "Or not?")
         self.assertEqual(len(self.chats.versions(id, "u1")), 2)
-        self.assertEqual([c["title"] for c in self.chats.list()], ["A trip"])
+        self.assertEqual([c["title"] for c in self.chats.index()], ["A trip"])
 
     def test_two_pages(self) -> None:
         id = self.chats.create("two")["id"]

@@ -29,8 +29,8 @@ class SecurityTest(Case):
             other.create("y")
             self.assertEqual([s["id"] for s in acme.sessions()], ["x"])
             self.assertEqual([s["id"] for s in other.sessions()], ["y"])
-        for token, tenant, kind in (("theirs", "acme", Forbidden), ("ours", "", Forbidden), ("none", "acme", Unauthorized),
-                                    ("", "acme", Unauthorized)):
+        for token, tenant, kind in (("theirs", "acme", Forbidden), ("ours", "", Forbidden),
+                                    ("none", "acme", Unauthorized), ("", "acme", Unauthorized)):
             with Store(url, token=token, tenant=tenant) as store:
                 self.assertRaises(kind, store.session("x").resume)
                 with self.assertRaises(kind) as caught:

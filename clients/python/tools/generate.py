@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import twin
+from twin import broken
 
 HERE = Path(__file__).resolve().parent.parent
 PACKAGE = HERE / "coppice_client"
@@ -40,6 +41,19 @@ NOTES = {
     "claim": "After a lost answer it may be made twice.",
     "changeSession": "After a lost answer it may be made twice.",
     "snapshot": "The base of the handle stays.",
+}
+
+# The reason of the commit that a move makes, and whether a commit e with the first entry f has its effect: after a lost
+# answer that is what was asked for, whoever made it. What is not here may be made twice, or has no commit.
+EFFECTS = {
+    "switch": ("branch", 'not f and to in (e["branch"], e["head"])'),
+    "branch": ("branch", 'name in (None, e["branch"]) and (f.get("summary") == summary if summary '
+                         'else not f and e["head"] == (entry or None))'),
+    "edit": ("branch", 'isinstance(message, dict) and f.get("id") == message["id"]'),
+    "label": ("label", 'f.get("targetId") == entry and f.get("label", "") == label'),
+    "compact": ("compaction", 'f.get("summary") == summary'),
+    "rollback": ("rollback", 'self.context_at(to)["leaf"] == e["head"] and '
+                             'self.text("state", at=to) == self.text("state", at="commit:" + e["commit"])'),
 }
 
 
@@ -179,7 +193,7 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
             f"self._{'bytes' if returns == 'bytes' else 'json'}({sent})")
     elif "application/octet-stream" in body:
         head.append("data: bytes")
-        work = f'found: {returns} = json.loads(self._send("POST", self._path({sent}), data)[0])'
+        work = f'path = self._path({sent})\n        found: {returns} = json.loads(self._send("POST", path, data)[0])'
     else:
         ref = body.get("application/json", {}).get("schema", {})
         schema = schemas.get(python_type(ref), {}) if ref else {}
@@ -199,17 +213,22 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
         kind = {"Compacted": "Moved", "Rollback": "Moved"}.get(returns, returns)
         if op["operationId"] in ("commit", "partial"):
             options = [o.replace("Any | None = None", "Any = UNSET") for o in options if not o.startswith("entries")]
-            doc = re.sub(r": (state|manager|partial)\b", r": null_of(\1)", doc)
+            doc = re.sub(r": (state|manager|partial)\b", r': Raw("null") if \1 is None else \1', doc)
         if op["operationId"] == "commit":
             head.append("entries: Iterable[Any] = ()")
             options += ['key: str = ""', 'base: str = ""']
             work = f"return self._commit({doc.replace(': entries', ': list(entries)')}, key, base)"
         elif op["operationId"] == "partial":
             head, options = ["self", "message: Any"], []
-            returns, work = "bool", 'return self._partial({"partial": null_of(message)})'
+            returns, work = "bool", """with contextlib.suppress(OutcomeUnknown, Unavailable):
+            sent = Raw("null") if message is None else message
+            self._send("POST", self._path("partial"), {"partial": sent}, once=True)
+            return True
+        return False"""
         elif op["operationId"] == "createSession":
             head.append('id: str = ""')
-            returns, work = "Session", f"return self._create(id or new_id(), {doc})"
+            returns, work = "Session", f"made = self.session(id or new_id())\n        made._create({doc})"
+            work += "\n        return made"
         elif verb == "post" and parts == ["verify"]:
             work = f'found: {returns} = json.loads(self._send("POST", self._path("verify"), {doc})[0])'
         else:
@@ -217,6 +236,13 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
             verb_arg = "" if verb == "post" else f', "{verb.upper()}"'
             name_arg = parts[0] if parts else {"patch": "set_info", "delete": "delete"}[verb]
             more = "".join(f", {k}={v}" for k, v in query)
+            if op["operationId"] in EFFECTS:
+                reason, effect = EFFECTS[op["operationId"]]
+                more += f', reason="{reason}", made=made'
+                made = "\n".join(broken(f"            return {effect}"))
+                setup = f"\n        def made(e: Event, f: dict[str, Any]) -> Any:\n{made}\n"
+            if op["operationId"] == "edit":
+                setup = "        message = self._version(message)\n" + setup
             work = f'found: {returns} = self._move("{name_arg}", {doc if ref else None}{verb_arg}{more})'
     head += [o for o in options if o.split(":")[0] in POSITIONAL]
     options = [o for o in options if o not in head]
@@ -231,8 +257,9 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
     lines = [f'        """{text}"""' if "\n" not in text else f'        """{text}\n        """']
     out = [wrap(f"    def {signature} -> {returns}:")]
     out += [part for block in lines for line in block.split("\n") for part in fold(line)]
-    out.append(wrap("        " + work))
-    if work.startswith("found"):
+    out += [setup.rstrip("\n"), ""] if setup else []
+    out += [wrap(line) for line in ("        " + work).split("\n")]
+    if "found: " in work:
         out.append("        return found")
     return "\n".join(out) + "\n"
 
@@ -257,10 +284,12 @@ def resumed(schema: dict[str, Any]) -> str:
     for required in (True, False):
         for key, value in fields(schema, required).items():
             kind = python_type(value)
-            lines.append(f"        self.{snake(key)}: {kind} = found" + (f'["{key}"]' if required else f'.get("{key}")'))
+            read = f'["{key}"]' if required else f'.get("{key}")'
+            lines.append(f"        self.{snake(key)}: {kind} = found{read}")
             if value.get("description"):
                 lines.append(f'        """{value["description"]}"""')
-    lines += ["", "    @property", "    def raw_context(self) -> list[Raw]:", '        """Each message of the context as text."""',
+    lines += ["", "    @property", "    def raw_context(self) -> list[Raw]:",
+              '        """Each message of the context as text."""',
               '        return [raw for _, _, raw in split(self.raw["context"])]']
     return out + "\n".join(lines) + "\n"
 
@@ -275,26 +304,28 @@ def operations_module(description: dict[str, Any]) -> str:
             if text:
                 own = path.startswith("/v1/sessions/{id}") and op["operationId"] != "createSession"
                 groups[own].append(text)
-    used = "\n".join(groups[False] + groups[True]) + resumed(schemas["Resume"]) + "Committed"
+    used = "\n".join(groups[False] + groups[True]) + resumed(schemas["Resume"]) + "Committed Event"
     names = [n for n in sorted(schemas) if re.search(rf"\b{n}\b", used)]
-    names.remove("Session")
+    names = sorted({*names, "Event"} - {"Session"})
     imports = "from .schema import (\n" + "".join(fold_names(names)) + ")\nfrom .schema import Session as SessionInfo\n"
     out = HEADER % ("The operations of the API that only have to be sent.", "docs/openapi.json")
-    out += "import json\n"
-    out += "from typing import TYPE_CHECKING, Any, Iterable, Iterator, Literal\n\n"
-    out += "from .rawjson import UNSET, Raw, null_of, split\nfrom .requests import Resource, new_id\n" + imports
+    out += "import contextlib\nimport json\n"
+    out += "from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal\n\n"
+    out += "from .errors import OutcomeUnknown, Unavailable\nfrom .rawjson import UNSET, Raw, split\n"
+    out += "from .requests import Resource, new_id\n" + imports
     out += "\nif TYPE_CHECKING:\n    from .session import Session\n"
     store = "\n".join(groups[False]).replace("Iterator[Session]", "Iterator[SessionInfo]")
     own = re.sub(r"(-> |found: )Session\b", r"\1SessionInfo", "\n".join(groups[True]))
     out += resumed(schemas["Resume"])
     out += '\n\nclass StoreOperations(Resource):\n    """The operations on a store."""\n\n' + store
-    out += ("\n    def _create(self, id: str, body: dict[str, Any]) -> Session:\n        raise NotImplementedError\n")
+    out += ("\n    def session(self, id: str) -> Session:\n        raise NotImplementedError\n")
     out += '\n\nclass SessionOperations(Resource):\n    """The operations on a session."""\n\n' + own
-    out += ("\n    def _move(self, op: str, body: Any, method: str = \"POST\", **query: Any) -> Any:\n"
+    out += ("\n    def _move(self, op: str, body: Any, method: str = \"POST\", reason: str = \"\",\n"
+            "              made: Callable[..., Any] | None = None, **query: Any) -> Any:\n"
             "        raise NotImplementedError\n"
+            "\n    def _version(self, message: Any) -> Any:\n        raise NotImplementedError\n"
             "\n    def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:\n"
-            "        raise NotImplementedError\n"
-            "\n    def _partial(self, body: Any) -> bool:\n        raise NotImplementedError\n")
+            "        raise NotImplementedError\n")
     return out
 
 
@@ -308,10 +339,25 @@ def fold_names(names: list[str]) -> list[str]:
     return [*lines, line + "\n"]
 
 
+EXPORTS = {
+    "aio": ("AsyncFollow", "AsyncSession", "AsyncStore", "AsyncTurn"),
+    "errors": ("Conflict", "CoppiceError", "Exists", "Fenced", "Forbidden", "KeyReused", "NotFound", "OutcomeUnknown",
+               "Unauthorized", "Unavailable"),
+    "follow": ("Follow", "Followed"), "operations": ("Resumed",), "rawjson": ("Raw",), "requests": ("Limits",),
+    "session": ("Session",), "store": ("Store",), "turn": ("Turn",),
+}
+VERSION = re.search(r'^version = "(.*)"$', (HERE / "pyproject.toml").read_text(), re.M).group(1)  # type: ignore
+INIT = '"""A client of `coppice serve`: an agent\'s conversation and state, stored once or not at all."""\n' + (
+    "# Written by tools/generate.py. Do not edit.\n") + "".join(
+    f"from .{name} import {n} as {n}\n" for name, names in EXPORTS.items() for n in names
+) + f'\n__version__ = "{VERSION}"\n'
+
+
 def modules() -> dict[str, str]:
     """Return what each generated file holds."""
     description = json.loads((HERE.parent.parent / "docs" / "openapi.json").read_text())
     made = {"schema.py": schema_module(description), "operations.py": operations_module(description)}
+    made["__init__.py"] = INIT
     made["aio.py"] = twin.module(PACKAGE, made["operations.py"])
     return made
 

@@ -147,7 +147,7 @@ class AsyncSession(_Threads):
         try:
             return await self._run(t.end, await run(AsyncTurn(self._threads, t)))
         except Conflict as e:
-            if e is t.lost:
+            if e.session is self._sync:
                 await self._run(e.keep_both)
             raise
 '''
@@ -193,8 +193,13 @@ def methods(source: str, name: str) -> list[tuple[ast.FunctionDef, str, str]]:
         for f in node.body:
             if isinstance(f, ast.FunctionDef) and not f.name.startswith("_"):
                 header = "\n".join(lines[f.lineno - 1: f.body[0].lineno - 1])
-                found.append((f, header, (ast.get_docstring(f) or "").split("\n")[0]))
+                found.append((f, header, first(ast.get_docstring(f) or "")))
     return found
+
+
+def first(comment: str) -> str:
+    """Return the first sentence of a comment."""
+    return re.split(r"(?<=\.)\s", " ".join(comment.split()))[0]
 
 
 def call(f: ast.FunctionDef) -> str:
@@ -247,7 +252,7 @@ def module(package: Path, operations: str) -> str:
     given = textwrap.fill(", ".join(n if n == "base_url" else f"{n}={n}" for n in names) + ",", 108)
     own = twins(session, "Session", {"follow", "turn"}) + twins(operations, "SessionOperations", set())
     shared = STORE.replace("@ARGS@", args).replace("@GIVEN@", textwrap.indent(given, " " * 12))
-    body = HEAD + own + shared + twins(operations, "StoreOperations", set())
+    body = HEAD + own + shared + twins(operations, "StoreOperations", {"session"})
     schema = sorted(set(re.findall(r"^    (.*),$", operations[operations.index("from .schema import ("):
                                                              operations.index(")\nfrom .schema")], re.M)))
     used = [n for n in ", ".join(schema).split(", ") if re.search(rf"\b{n}\b", body.replace("@NAMES@", ""))]
