@@ -47,7 +47,7 @@ class CommitTest(Case):
     def test_the_server_is_killed_while_clients_commit(self) -> None:
         server = self.serve()
         done: dict[str, list[str]] = {}
-        stop = threading.Event()
+        stop, more = threading.Event(), threading.Condition()
 
         def work(name: str) -> None:
             with Store(server.url, limits=QUICK) as store:
@@ -55,17 +55,18 @@ class CommitTest(Case):
                 turn = 0
                 while not stop.is_set():
                     session.commit([user(f"{name} {turn}")])
-                    done.setdefault(name, []).append(f"{name} {turn}")
                     turn += 1
+                    with more:
+                        done.setdefault(name, []).append(f"{name} {turn - 1}")
+                        more.notify()
         threads = [threading.Thread(target=work, args=(f"s{n}",)) for n in range(3)]
         for thread in threads:
             thread.start()
         draw = random.Random(7)
         for _ in range(5):
-            before = sum(map(len, done.values()))
-            wanted = before + draw.randrange(1, 40)
-            while sum(map(len, done.values())) < wanted:
-                threading.Event().wait(0.001)
+            with more:
+                wanted = sum(map(len, done.values())) + draw.randrange(1, 40)
+                self.assertTrue(more.wait_for(lambda: sum(map(len, done.values())) >= wanted, 120))
             server.kill()
             server.start()
         stop.set()

@@ -6,6 +6,7 @@ from typing import Any
 
 from coppice_client import Follow, Limits, NotFound, Store, Unavailable
 from coppice_client.follow import Followed
+from coppice_client.transport import HTTP, Headers, Opened
 from tests.served import Case, Proxy
 
 QUICK = Limits(first=0.01, longest=0.1, total=60.0, attempts=1000)
@@ -38,6 +39,26 @@ class FollowTest(Case):
             follow.close()
             self.assertEqual(seen, [(n + 1, f"message {n}") for n in range(40)])
             self.assertGreater(len([r for r in proxy.requests if b"/events" in r]), len(cuts))
+
+    def test_what_comes_again_is_not_yielded_again(self) -> None:
+        class Forgetful(HTTP):
+            """A transport that loses a header, as a proxy may."""
+
+            def open(self, method: str, path: str, headers: Headers, body: bytes | None) -> Opened:
+                rest = {name: value for name, value in headers.items() if name != "Last-Event-ID"}
+                return super().open(method, path + "?after=0", rest, body)
+
+        server = self.serve()
+        proxy = Proxy(server.port, lambda n, request: 1500 if n < 3 and b"/events" in request else None)
+        self.addCleanup(proxy.close)
+        with Store(server.url) as direct, Store(transport=Forgetful(proxy.url), limits=QUICK) as store:
+            session = direct.create("x")
+            for n in range(10):
+                session.commit([user(str(n))])
+            follow = store.session("x").follow(after=0)
+            self.assertEqual([e.data["seq"] for e in take(follow, 10)], list(range(1, 11)))
+            follow.close()
+            self.assertEqual(len(proxy.requests), 4)
 
     def test_a_restarted_server_and_live_commits(self) -> None:
         server = self.serve()
