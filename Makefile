@@ -42,7 +42,7 @@ MODULES  := integration integration/s3server
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server image clean
+.PHONY: all build release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server image clients-python clean
 
 all: lint test
 
@@ -181,6 +181,22 @@ integration: s3server build ## real S3 servers, as a process, behind TLS, and in
 
 integration-minio: ## the same on MinIO, which is built first, once: minutes
 	cd integration && $(GO) run ./minio $(GO) test -race -count=$(COUNT) -timeout=30m
+
+# Python 3.10 or newer. Nothing is downloaded: the client and its build need the standard library alone.
+PYTHON ?= python3
+CLIENT := $(CURDIR)/clients/python
+
+clients-python: build ## the Python client: its wheel in dist/, and its tests against bin/coppice; REQUIRE_PYTHON=1 fails without Python
+	@set -eu; \
+	if ! $(PYTHON) -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then \
+		echo 'clients-python: skipped, as there is no $(PYTHON) of 3.10 or newer with venv'; \
+		[ -z "$${REQUIRE_PYTHON:-}" ]; exit; \
+	fi; \
+	command -v mypy >/dev/null || echo 'clients-python: types are not checked, as there is no mypy'; \
+	rm -rf dist/python && mkdir -p dist/python && cd $(CLIENT) && \
+	$(PYTHON) -c 'import sys; sys.path[:0] = ["tools"]; import build_backend as b; \
+		print("dist/python/" + b.build_wheel(sys.argv[1]))' $(CURDIR)/dist/python && \
+	COPPICE_WHEELS=$(CURDIR)/dist/python COPPICE_BIN=$(CURDIR)/bin/coppice $(PYTHON) -W error -m unittest discover -t . -s tests
 
 clean: ## what the targets above leave behind
 	rm -rf bin dist
