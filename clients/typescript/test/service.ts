@@ -73,8 +73,8 @@ export class Service {
   }
 }
 
-/** What becomes of a connection: whether requests and answers pass, and after how many bytes of answers it breaks. */
-export interface Fault { request?: boolean; answerBytes?: number }
+/** What becomes of a request: it does not come; its answer breaks after so many bytes; or ends after a text. */
+export interface Fault { request?: boolean; answerBytes?: number; endAfter?: string }
 
 /** A TCP proxy before a server. decide is asked at every request for what becomes of its connection. */
 export class Proxy {
@@ -86,7 +86,7 @@ export class Proxy {
     const to = new URL(service.url);
     const server = createServer((client) => {
       const upstream = connect(Number(to.port), to.hostname);
-      let left = Infinity;
+      let left = Infinity, end: string | undefined;
       for (const s of [client, upstream]) {
         proxy.open.add(s);
         s.on("error", () => undefined); // it broke: as planned
@@ -97,11 +97,13 @@ export class Proxy {
         if (/^(GET|POST|PUT|PATCH|DELETE) /.test(head)) {
           const fault = decide(head.slice(0, head.indexOf("\r\n")), ++proxy.requests);
           left = fault?.answerBytes ?? Infinity;
+          end = fault?.endAfter;
           if (fault?.request === false) return void client.destroy();
         }
         upstream.write(chunk);
       });
       upstream.on("data", (chunk) => {
+        if (end !== undefined && chunk.includes(end)) return void client.end(chunk);
         if (chunk.length <= left) client.write(chunk);
         else if (left > 0) client.end(chunk.subarray(0, left));
         if (chunk.length > left) setImmediate(() => client.destroy());
