@@ -27,7 +27,7 @@ function read(op, path, schema) {
   if (!name) return `(${args}): Promise<RawJSON> { return this.raw(${at}); }`;
   const list = properties.next && Object.keys(properties).find((p) => properties[p].type === "array" && p !== "problems");
   if (!list) return `(${args}): Promise<Schemas["${name}"]> { return this.get(${at}); }`;
-  if (!Object.keys(properties[list].items).length) return `(${args}): AsyncGenerator<RawJSON> { return this.rawPages("${list}", ${at}); }`;
+  if (!Object.keys(properties[list].items).length) return `(${args}): AsyncGenerator<RawJSON> { return this.pages("${list}", ${at}, (raw) => new RawJSON(raw)); }`;
   return `(${args}): AsyncGenerator<Schemas["${name}"]["${list}"][number]> { return this.pages("${list}", ${at}); }`;
 }
 
@@ -56,11 +56,16 @@ for (const [path, operations] of Object.entries(doc.paths)) {
   }
 }
 
-const operations = `${note}import type { RawJSON } from "../json.js";
+const operations = `${note}import { RawJSON } from "../json.js";
 import { Requests, type WriteOptions } from "../requests.js";
 import type { components, operations } from "./openapi.js";
 
-type Schemas = components["schemas"];
+/** The documents of the service, by the names of docs/openapi.json. */
+export type Schemas = components["schemas"];
+/** What a commit did. */
+export type Receipt = Schemas["Committed"];
+/** The document of an error. */
+export type Problem = Partial<Schemas["Problem"]>;
 type Query<Op extends keyof operations> = NonNullable<operations[Op]["parameters"]["query"]>;
 type ByMeta = { [name: \`meta.\${string}\`]: string };
 

@@ -1,7 +1,5 @@
-import type { components } from "./generated/openapi.js";
+import type { Problem, Receipt } from "./generated/operations.js";
 
-type Problem = Partial<components["schemas"]["Problem"]>;
-type Receipt = components["schemas"]["Committed"];
 /** What is known of a write that failed. Of a read it is always "not-applied". */
 export type Outcome = "not-applied" | "unknown";
 

@@ -1,11 +1,10 @@
 import { CoppiceError, errorOf } from "./errors.js";
-import type { components } from "./generated/openapi.js";
+import type { Schemas } from "./generated/operations.js";
 import { transient, type Transport } from "./transport.js";
 
 /** A commit for those who follow: with the entries that it made durable, and what it changed in the state (RFC 6902). */
-export type FollowedCommit = components["schemas"]["Commit"] & {
-  entries: unknown[]; state: { op: string; path: string; value?: unknown }[];
-};
+export type FollowedCommit = Schemas["Commit"] & { entries: unknown[]; state: Patch[] };
+type Patch = { op: string; path: string; value?: unknown };
 /** What follow yields. partial: what is streamed now, null = nothing any more. reset: read the session again. */
 export type Event = { type: "commit"; seq: number; commit: FollowedCommit; raw: string }
   | { type: "partial"; partial: unknown; raw: string } | { type: "reset" };
@@ -22,7 +21,8 @@ export async function* follow(transport: Transport, path: string, o: FollowOptio
     try {
       const got = await transport.once(path, { query: { after }, headers, signal: end.signal, stream: true });
       if (!got.answer && !transient(got.problem)) throw errorOf(got.problem, "not-applied");
-      if (got.answer) for await (const { event, id, data } of frames(got.answer.response.body!)) {
+      if (!got.answer) cause = got.cause;
+      else for await (const { event, id, data } of frames(got.answer.response.body!)) {
         clearTimeout(quiet);
         [quiet, heard, failed] = [setTimeout(stop, silence), now(), 0];
         const seq = Number(id ?? NaN);

@@ -1,7 +1,8 @@
 export { Conflict, CoppiceError, Fenced, NotFound, OutcomeUnknown, Unauthorized, type Outcome } from "./errors.js";
 export type { Event, FollowedCommit, FollowOptions } from "./follow.js";
 export { rawItems, RawJSON, rawMembers } from "./json.js";
-export { Session, type CommitOptions, type Receipt, type Resumed, type Schemas } from "./session.js";
+export { Session, type CommitOptions, type Resumed } from "./session.js";
+export type { Receipt, Schemas } from "./generated/operations.js";
 export type { WriteOptions } from "./requests.js";
 export { Store } from "./store.js";
 export type { StoreOptions } from "./transport.js";

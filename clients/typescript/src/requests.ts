@@ -9,27 +9,21 @@ export interface WriteOptions { base?: string; signal?: AbortSignal }
 /** Reads below a path: what the generated operations are made of. */
 export abstract class Requests {
   constructor(protected readonly transport: Transport, protected readonly path: string) {}
-  protected async text(path: string, query?: Query): Promise<string> {
-    return (await this.transport.send(this.path + path, { query })).text.trim();
-  }
+  private ask(path: string, query?: Query, stream = false) { return this.transport.send(this.path + path, { query, stream }); }
+  protected async text(path: string, query?: Query): Promise<string> { return (await this.ask(path, query)).text.trim(); }
   protected async get<T>(path: string, query?: Query): Promise<T> { return parse(await this.text(path, query)); }
-  protected async stream(path: string, query?: Query): Promise<Response> {
-    return (await this.transport.send(this.path + path, { query, stream: true })).response;
-  }
+  protected async stream(path: string, query?: Query): Promise<Response> { return (await this.ask(path, query, true)).response; }
   protected async raw(path: string, query?: Query): Promise<RawJSON> { return new RawJSON(await this.text(path, query)); }
-  /** Yields the items of a list as their text, page after page. */
-  protected async *rawPages(name: string, path: string, query: Query): AsyncGenerator<RawJSON, void> {
+  /** Yields the items of a list, page after page. */
+  protected async *pages<T>(name: string, path: string, query: Query, item: (raw: string) => T = parse): AsyncGenerator<T, void> {
     for (let after = query["after"]; ; ) {
       const members = rawMembers(await this.text(path, { ...query, after }));
-      for (const item of rawItems(members.get(name) ?? "[]")) yield new RawJSON(item);
+      for (const raw of rawItems(members.get(name) ?? "[]")) yield item(raw);
       const error = members.get("error"), next = parse<string | null>(members.get("next") ?? "null");
       if (error) throw new CoppiceError(parse(error)); // it came after the first item
       if (!next || next === after) return;
       after = next;
     }
-  }
-  protected async *pages<T>(name: string, path: string, query: Query): AsyncGenerator<T, void> {
-    for await (const item of this.rawPages(name, path, query)) yield parse<T>(item.text);
   }
 }
 
@@ -43,7 +37,7 @@ export function parse<T>(text: string): T {
 }
 /** Random bytes in hexadecimal. */
 export function hex(bytes: number): string {
-  return [...crypto.getRandomValues(new Uint8Array(bytes))].map((b) => b.toString(16).padStart(2, "0")).join("");
+  return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (b) => b.toString(16).padStart(2, "0")).join("");
 }
 /** A new id, ordered by time (RFC 9562, version 7). */
 export function uuidv7(): string {

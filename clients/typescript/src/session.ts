@@ -1,27 +1,20 @@
 import { Conflict, CoppiceError, OutcomeUnknown } from "./errors.js";
 import { follow, type Event, type FollowOptions } from "./follow.js";
-import type { components } from "./generated/openapi.js";
-import { SessionOperations } from "./generated/operations.js";
+import { SessionOperations, type Receipt, type Schemas } from "./generated/operations.js";
 import { encode, rawItems, rawMembers } from "./json.js";
 import { hex, parse, uuidv7, type WriteOptions } from "./requests.js";
 import type { Request, Transport } from "./transport.js";
 import { begin, type Turn, type TurnChange, type TurnOptions } from "./turn.js";
 
-/** The documents of the service, by the names of docs/openapi.json. */
-export type Schemas = components["schemas"];
-/** What a commit did. */
-export type Receipt = Schemas["Committed"];
 /** What an agent needs to continue, and the text of the state and of each message, with all digits of numbers. */
 export interface Resumed extends Readonly<Schemas["Resume"]> { readonly rawState: string; readonly rawContext: string[] }
-/** What a commit stores beside its entries: see NewCommit of docs/openapi.json. Values may be RawJSON. */
-export interface CommitOptions extends WriteOptions, Omit<Schemas["NewCommit"], "entries"> {
-  /** Idempotency-Key; default 128 random bits. A commit with the key and the content of an earlier one is that one. */
-  key?: string;
-}
+/** What a commit stores beside its entries: see NewCommit of docs/openapi.json. Values may be RawJSON. A commit with the
+ * key (Idempotency-Key, default 128 random bits) and the content of an earlier one is that one. */
+export interface CommitOptions extends WriteOptions, Omit<Schemas["NewCommit"], "entries"> { key?: string }
 
 /** A session. The handle knows the commit on which it stands; it is for one caller at a time. */
 export class Session extends SessionOperations {
-  private partials: Promise<boolean> | undefined;
+  private partials: Promise<boolean> | undefined; // sends the latest
   private latest: string | undefined;
   /** base is the commit of the next write: set by resume and by writes, undefined once a turn was kept as a branch. */
   constructor(transport: Transport, readonly id: string, public base?: string) {
@@ -32,15 +25,12 @@ export class Session extends SessionOperations {
   async resume(): Promise<Resumed> {
     const text = await this.text("/resume"), doc = parse<Resumed>(text), raw = (name: string) => rawMembers(text).get(name)!;
     this.base = doc.commit;
-    const lazy = { rawState: { get: () => raw("state") }, rawContext: { get: () => rawItems(raw("context")) } };
-    return Object.defineProperties(doc, lazy);
+    return Object.defineProperties(doc, { rawState: { get: () => raw("state") }, rawContext: { get: () => rawItems(raw("context")) } });
   }
 
-  /**
-   * Stores entries and state together, once or not at all: sent again, under one key, until the outcome is known or the
+  /** Stores entries and state together, once or not at all: sent again, under one key, until the outcome is known or the
    * bounds of the Store are reached. Entries are messages of any provider, or entries. Throws Conflict if another writer
-   * was first, Fenced if the session was claimed, OutcomeUnknown if no answer came.
-   */
+   * was first, Fenced if the session was claimed, OutcomeUnknown if no answer came. */
   async commit(entries: readonly unknown[] = [], o: CommitOptions = {}): Promise<Receipt> {
     const { base: _, signal: __, key = hex(16), ...rest } = o, r = { ...this.write("POST", { entries, ...rest }, o), key };
     this.latest = undefined;
@@ -59,12 +49,10 @@ export class Session extends SessionOperations {
     return send(r);
   }
 
-  /**
-   * Does one turn of an agent: resumes, answers calls that an earlier process left open, calls fn, and commits what it
+  /** Does one turn of an agent: resumes, answers calls that an earlier process left open, calls fn, and commits what it
    * appended or returns together with the state. If another writer is first, the turn is kept as a branch (Receipt.kept);
    * if that befalls a commit within fn, the error is thrown with it (Conflict.kept). If fn throws, what was not committed
-   * is dropped. undefined = there was nothing to store.
-   */
+   * is dropped. undefined = there was nothing to store. */
   async turn<S>(fn: (t: Turn<S>) => Promise<TurnChange | void>, o: TurnOptions<S> = {}): Promise<Receipt | undefined> {
     const turn = await begin(this, o);
     let ended = false;
@@ -72,18 +60,15 @@ export class Session extends SessionOperations {
       const change = await fn(turn);
       turn.append(...(change?.entries ?? []));
       if (change?.state !== undefined) turn.state = change.state as S;
-      ended = true;
-      return turn.changed() ? await turn.commit() : undefined;
+      return (ended = turn.changed()) ? await turn.commit() : undefined;
     } catch (e) {
       if (e instanceof Conflict && e.keepBoth) e.kept = await e.keepBoth();
       if (ended && e instanceof Conflict && e.kept) return e.kept;
       throw e;
     }
   }
-  /**
-   * Says what is streamed so far to those who follow, as well as it can: true = the service has it. While one is on its
-   * way, only the newest of the others is sent after it. A commit ends it; null takes it back.
-   */
+  /** Says what is streamed so far to those who follow, as well as it can: true = the service has it. While one is on its
+   * way, only the newest of the others is sent after it. A commit ends it; null takes it back. */
   partial(message: unknown): Promise<boolean> {
     this.latest = encode({ partial: message });
     return (this.partials ??= (async () => {
@@ -97,10 +82,8 @@ export class Session extends SessionOperations {
       return heard;
     })());
   }
-  /**
-   * Yields commits, and what is streamed between them, until the signal or a break. It connects again when it is cut off:
-   * no commit is missing and none comes twice. Throws if the service refuses, or is gone for longer than the bounds.
-   */
+  /** Yields commits, and what is streamed between them, until the signal or a break. It connects again when it is cut off:
+   * no commit is missing and none comes twice. Throws if the service refuses, or is gone for longer than the bounds. */
   follow(o?: FollowOptions): AsyncGenerator<Event, void> { return follow(this.transport, `${this.path}/events`, o); }
 
   /** Makes a new session of what this one was at a target; default the head. */
@@ -113,16 +96,13 @@ export class Session extends SessionOperations {
   }
   /** The request of a write. */
   private write(method: string, body: object, { base = this.base, signal }: WriteOptions): Request {
-    const detail = `session ${this.id}: the handle knows no commit; resume first, or pass base. Nothing was stored`;
-    if (!base) throw new CoppiceError({ code: "no-base", detail });
+    if (!base) throw new CoppiceError({ code: "no-base", detail: "nothing was stored: resume first, or pass base" });
     const headers = { "If-Match": base === "*" ? base : `"${base}"` };
     return { method, headers, signal, ...(method === "DELETE" ? {} : { body: encode(body) }) };
   }
 
-  /**
-   * Makes a write that has no key, so that it is not simply sent again. If its answer is lost, the commits since the base
-   * show it: one that did the same; else it is unknown, unless there is none of its kind and If-Match refuses a second one.
-   */
+  /** Makes a write that has no key, so that it is not simply sent again. If its answer is lost, the commits since the base
+   * show it: one that did the same; else it is unknown, unless there is none of its kind and If-Match refuses a second one. */
   protected async move<T>(method: string, op: string, body: object, o: WriteOptions, lost?: OutcomeUnknown): Promise<T> {
     const base = o.base ?? this.base, r = { ...this.write(method, body, o), repeat: false };
     try {

@@ -1,12 +1,11 @@
-import { StoreOperations } from "./generated/operations.js";
+import { StoreOperations, type Schemas } from "./generated/operations.js";
 import { encode } from "./json.js";
 import { hex, parse, uuidv7 } from "./requests.js";
-import { type Schemas, Session } from "./session.js";
+import { Session } from "./session.js";
 import { type Request, type StoreOptions, Transport } from "./transport.js";
 
-/** The store that a service serves. It holds no connection: nothing has to be closed. */
+/** The store that a service serves at an address, base path included. It holds no connection: nothing has to be closed. */
 export class Store extends StoreOperations {
-  /** base is the address of the service, such as http://127.0.0.1:7070, with its base path if it has one. */
   constructor(base: string, options: StoreOptions = {}) { super(new Transport(base, options), ""); }
 
   /** A handle of a session, without a request: resume it before a write. */
@@ -19,8 +18,7 @@ export class Store extends StoreOperations {
   }
   /** Imports a session file of another program. The same bytes again store nothing. timeout is in milliseconds. */
   async import(file: string | Uint8Array, query: Request["query"] = {}, timeout = 600_000): Promise<Schemas["Import"]> {
-    const body = typeof file === "string" ? new TextEncoder().encode(file) : file;
-    const headers = { "Content-Type": "application/octet-stream" };
-    return parse((await this.transport.send("/import", { method: "POST", query, body, headers, timeout })).text);
+    const r = { method: "POST", query, body: file, headers: { "Content-Type": "application/octet-stream" }, timeout };
+    return parse((await this.transport.send("/import", r)).text);
   }
 }

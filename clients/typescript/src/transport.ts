@@ -1,18 +1,14 @@
 import { errorOf, OutcomeUnknown } from "./errors.js";
-import type { components } from "./generated/openapi.js";
+import type { Problem } from "./generated/operations.js";
 
 /** How a Store reaches its service. Times are milliseconds. */
 export interface StoreOptions {
-  /** Sent as Authorization: Bearer. */
-  token?: string;
-  /** Uses the store of this tenant, at /t/NAME. */
-  tenant?: string;
+  /** Sent as Authorization: Bearer; and the tenant whose store is used, at /t/NAME. */
+  token?: string; tenant?: string;
   /** Replaces the global fetch, for example to trust a certificate authority. */
   fetch?: typeof fetch;
-  /** Bound of one request and its answer; default 35,000, above that of the service for a commit. */
-  timeout?: number;
-  /** Bound of the silence of a stream, on which the service sends something every 15 s; default 45,000. */
-  silence?: number;
+  /** Bounds of one try (35,000: above that of the service for a commit), and of the silence of a stream (45,000). */
+  timeout?: number; silence?: number;
   /** Bounds of all tries of a call together; default 120,000 and 40. */
   retryFor?: number; maxTries?: number;
   /** The clock and the randomness of waiting, for tests. */
@@ -28,7 +24,6 @@ export interface Request {
 /** An answer; text is "" of one that is streamed. */
 export interface Answer { response: Response; etag: string | undefined; text: string }
 type Try = { answer: Answer } | { answer?: never; problem: Problem; wait?: number; cause?: unknown };
-type Problem = Partial<components["schemas"]["Problem"]>;
 
 /** Reports whether the same request may succeed later. A status of 500 without a code is a proxy's. */
 export const transient = ({ status = 0, code }: Problem): boolean =>
@@ -54,8 +49,7 @@ export class Transport {
       const got = await this.once(path, r);
       if (got.answer) return got.answer;
       if (method === "GET" && signal?.aborted) throw signal.reason;
-      const { problem, wait = 0, cause } = got, { status = 0, code } = problem;
-      const again = transient(problem);
+      const { problem, wait = 0, cause } = got, { status = 0, code } = problem, again = transient(problem);
       unknown ||= method !== "GET" && again && !unstored.has(status) && !unstored.has(code);
       const sure = !unknown || certain.has(status) || certain.has(code);
       const error = errorOf(problem, sure ? "not-applied" : "unknown", cause);
@@ -72,10 +66,8 @@ export class Transport {
   async once(path: string, r: Request): Promise<Try> {
     const url = new URL(this.base + path);
     for (const [name, v] of Object.entries(r.query ?? {})) if (v !== undefined) url.searchParams.set(name, String(v));
-    const headers: Record<string, string> = { ...r.headers };
-    if (this.o.token !== undefined) headers["Authorization"] = `Bearer ${this.o.token}`;
-    if (r.key !== undefined) headers["Idempotency-Key"] = r.key;
-    if (typeof r.body === "string") headers["Content-Type"] = "application/json";
+    const json = typeof r.body === "string" && { "Content-Type": "application/json" }, key = r.key && { "Idempotency-Key": r.key };
+    const headers = { ...(this.o.token && { Authorization: `Bearer ${this.o.token}` }), ...key, ...json, ...r.headers };
     const cancel = new AbortController(), abort = () => cancel.abort(r.signal?.reason), { timeout = this.o.timeout } = r;
     const timer = setTimeout(() => cancel.abort(new Error(`no answer within ${timeout} ms`)), timeout);
     r.signal?.addEventListener("abort", abort);
@@ -98,15 +90,9 @@ export class Transport {
   }
 
   /** How long to wait after a number of failed tries: 100 ms, doubled each time, at most 5 s; half of it is random. */
-  backoff(failed: number): number {
-    return Math.min(5000, 100 * 2 ** Math.min(failed - 1, 10)) * (0.5 + 0.5 * this.o.random());
-  }
+  backoff(failed: number): number { return Math.min(5000, 50 * 2 ** failed) * (0.5 + 0.5 * this.o.random()); }
 }
 
 /** Waits, at most until the signal. */
-function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    setTimeout(done, ms);
-    signal?.addEventListener("abort", () => done(), { once: true });
-  });
-}
+const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((done) => (setTimeout(done, ms), signal?.addEventListener("abort", () => done(), { once: true })));

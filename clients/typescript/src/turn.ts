@@ -1,11 +1,10 @@
-import { Conflict, NotFound } from "./errors.js";
+import { type CoppiceError, NotFound } from "./errors.js";
 import { encode } from "./json.js";
-import type { CommitOptions, Receipt, Resumed, Session } from "./session.js";
+import type { Receipt } from "./generated/operations.js";
+import type { CommitOptions, Resumed, Session } from "./session.js";
 
-/**
- * Options of Session.turn: the state of a session that has none (default null), what creates the session if there is none,
- * claim = fence every older agent by one commit, and the text that answers calls which an earlier process left open.
- */
+/** Options of Session.turn: the state of a session that has none (default null), what creates the session if there is none,
+ * claim = fence every older agent by one commit, and the text that answers calls which an earlier process left open. */
 export interface TurnOptions<S> { initial?: S; create?: () => Promise<unknown>; claim?: boolean; interrupted?: string }
 /** What fn may return: more entries, and the state in place of Turn.state. */
 export interface TurnChange { entries?: readonly unknown[]; state?: unknown }
@@ -26,9 +25,7 @@ export class Turn<S> {
     this.append(...resumed.openCalls.map(({ id, name }) => toolResult(id, name, text, true)));
   }
   /** Adds messages: they are stored by the next commit. */
-  append(...messages: unknown[]): void {
-    for (const list of [this.pending, this.messages]) list.push(...messages);
-  }
+  append(...messages: unknown[]): void { for (const list of [this.pending, this.messages]) list.push(...messages); }
   /** Stores what was appended and the state: before a tool runs, say, so that its call is durable before its effects. */
   async commit(o: Omit<CommitOptions, "state" | "base"> = {}): Promise<Receipt> {
     const state = encode(this.state), change = state === this.stored ? {} : { state: this.state };
@@ -45,18 +42,15 @@ export function toolResult(callId: string, name: string, text: string, isError =
   return { role: "toolResult", toolCallId: callId, toolName: name, content: [{ type: "text", text }], isError };
 }
 
-/** How often a turn begins again because there was no session, or because others commit before it has claimed it. */
-const maxBegin = 3;
-
-/** Begins a turn: resumes the session, or creates it, and claims it if asked to. */
-export async function begin<S>(session: Session, o: TurnOptions<S>, tries = 1): Promise<Turn<S>> {
-  try {
-    const resumed = await session.resume();
-    if (o.claim) await session.claim();
-    return new Turn(session, resumed, o);
-  } catch (e) {
-    if (tries === maxBegin || !(e instanceof Conflict || (e instanceof NotFound && o.create))) throw e;
-    if (e instanceof NotFound) await o.create?.();
-    return begin(session, o, tries + 1);
-  }
+/** Begins a turn: claims the session if asked to, and resumes it; creates it first if there is none. */
+export async function begin<S>(session: Session, o: TurnOptions<S>): Promise<Turn<S>> {
+  const start = async (): Promise<Resumed> => {
+    if (o.claim) await session.claim({ base: "*" }); // whatever the older agents have just committed
+    return session.resume();
+  };
+  return new Turn(session, await start().catch(async (e: unknown) => {
+    if (!(e instanceof NotFound) || !o.create) throw e;
+    await o.create().catch((e: CoppiceError) => { if (e.code !== "exists") throw e; }); // by another host
+    return start();
+  }), o);
 }

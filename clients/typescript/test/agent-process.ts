@@ -1,5 +1,6 @@
-// A process of the example's agent that kills itself at its nth contact with the world: a request, an answer, a word of the
-// model, or a tool. argv: URL, session, n (0 = never), file of the effects of the tool. It prints its requests.
+// A process of the example's agent that kills itself before its nth contact with the world: a request, the model, a word of
+// it, or a tool. Between two contacts nothing changes that others see, so these are all the moments at which it can die.
+// argv: URL, session, n (0 = never), file of the effects of the tool. It prints its contacts.
 import { appendFileSync, writeSync } from "node:fs";
 import { Store } from "coppice-client";
 import { answer, fake, type World } from "../../../examples/typescript/agent.js";
@@ -12,11 +13,8 @@ const meet = (what: string): void => {
   if (--left === 0) process.kill(process.pid, "SIGKILL");
 };
 const counted: typeof fetch = async (input, init) => {
-  const request = `${init?.method} ${new URL(String(input)).pathname.split("/").at(-1)}`;
-  meet(`request ${request}`);
-  const response = await fetch(input, init);
-  meet(`answer ${request}`);
-  return response;
+  meet(`${init?.method} ${new URL(String(input)).pathname.split("/").at(-1)}`);
+  return fetch(input, init);
 };
 const world: World = {
   async model(messages, streamed) {
@@ -26,7 +24,6 @@ const world: World = {
   async tool(key, call) {
     meet("tool");
     appendFileSync(effects, `${key}\n`);
-    meet("ran");
     return fake.tool(key, call);
   },
 };

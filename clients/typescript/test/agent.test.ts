@@ -32,7 +32,7 @@ test("killed anywhere, an agent goes on with one request: nothing is lost, nothi
     const second = first.killed ? await agent(service.url, id, 0, effects) : first;
     if (exists) { // what the second process does before it asks the model: one request, and its answer
       const begin = second.contacts.indexOf("model");
-      assert.deepEqual(second.contacts.slice(0, begin < 0 ? undefined : begin), ["request GET resume", "answer GET resume"], `killed at ${at}`);
+      assert.deepEqual(second.contacts.slice(0, begin < 0 ? undefined : begin), ["GET resume"], `killed at ${at}`);
     }
     const r = await store.session(id).resume(), messages = r.context as Message[];
     const users = messages.filter((m) => m.role === "user").map((m) => m.content);
@@ -47,7 +47,7 @@ test("killed anywhere, an agent goes on with one request: nothing is lost, nothi
     assert.equal(new Set(ran).size, ran.length, `killed at ${at}: a tool ran twice`);
     if (!first.killed) break;
   }
-  assert.ok(at > 15, `only ${at} contacts`);
+  assert.ok(at > 10, `only ${at} contacts`);
 });
 
 test("persistence of the example is at most 15 lines", () => {

@@ -1,10 +1,15 @@
 // Generated from docs/openapi.json by scripts/generate.mjs: run `npm run generate` to change it.
 
-import type { RawJSON } from "../json.js";
+import { RawJSON } from "../json.js";
 import { Requests, type WriteOptions } from "../requests.js";
 import type { components, operations } from "./openapi.js";
 
-type Schemas = components["schemas"];
+/** The documents of the service, by the names of docs/openapi.json. */
+export type Schemas = components["schemas"];
+/** What a commit did. */
+export type Receipt = Schemas["Committed"];
+/** The document of an error. */
+export type Problem = Partial<Schemas["Problem"]>;
 type Query<Op extends keyof operations> = NonNullable<operations[Op]["parameters"]["query"]>;
 type ByMeta = { [name: `meta.${string}`]: string };
 
@@ -41,7 +46,7 @@ export abstract class SessionOperations extends Requests {
   /** Append another version of an entry, and move the head to it. */
   edit(body: Schemas["EditBody"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move("POST", "/edit", body, o); }
   /** Entries of a path or of all branches, in either direction. */
-  entries(query: Query<"listEntries"> = {}): AsyncGenerator<RawJSON> { return this.rawPages("entries", "/entries", query); }
+  entries(query: Query<"listEntries"> = {}): AsyncGenerator<RawJSON> { return this.pages("entries", "/entries", query, (raw) => new RawJSON(raw)); }
   /** One entry, as amendments have it. */
   entry(entry: string, query: Query<"getEntry"> = {}): Promise<RawJSON> { return this.raw(`/entries/${encodeURIComponent(entry)}`, query); }
   /** The session as a file. */
