@@ -42,7 +42,7 @@ MODULES  := integration integration/s3server
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server image clients-python clean
+.PHONY: all build release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server image clients-python clients-typescript clean
 
 all: lint test
 
@@ -198,8 +198,17 @@ clients-python: build ## the Python client: its wheel in dist/, and its tests ag
 		print("dist/python/" + b.build_wheel(sys.argv[1]))' $(CURDIR)/dist/python && \
 	COPPICE_WHEELS=$(CURDIR)/dist/python COPPICE_BIN=$(CURDIR)/bin/coppice $(PYTHON) -W error -m unittest discover -t . -s tests
 
+clients-typescript: ## the TypeScript client: generated files, tests, package (in PACK, if set); skipped without Node 20, which REQUIRE_NODE=1 forbids
+	@set -eu; \
+	if ! { node -e 'process.exitCode = +(parseInt(process.versions.node) < 20)' && npm --version; } >/dev/null 2>&1; then \
+		echo 'clients/typescript: skipped, Node 20 or newer with npm is not installed'; [ "$${REQUIRE_NODE:-}" != 1 ]; exit; \
+	fi; \
+	if [ -z "$${COPPICE_BIN:-}" ]; then $(MAKE) --no-print-directory build; export COPPICE_BIN="$(CURDIR)/bin/coppice"; fi; \
+	dir=$${PACK:-}; if [ -z "$$dir" ]; then dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; fi; \
+	cd clients/typescript && npm ci --no-audit --no-fund && npm run build && npm test && npm pack --silent --pack-destination "$$dir"
+
 clean: ## what the targets above leave behind
-	rm -rf bin dist
+	rm -rf bin dist clients/typescript/dist clients/typescript/build clients/typescript/node_modules
 	@if command -v docker >/dev/null 2>&1 && docker version >/dev/null 2>&1; then \
 		docker ps -aq --filter label=coppice.s3test | xargs -r docker rm -f; \
 		docker images -q --filter label=coppice.s3test | sort -u | xargs -r docker rmi -f; \
