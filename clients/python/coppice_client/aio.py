@@ -212,9 +212,9 @@ class AsyncSession(_Threads):
         """What the model saw, now or at any time, complete."""
         return await self._run(self._sync.context_at, at, provider=provider)
 
-    async def diff(self, a: str, b: str | None = None) -> Diff:
+    async def diff(self, a: str, b: str | None = None, *, limit: int | None = None) -> Diff:
         """What differs in messages and state between two times."""
-        return await self._run(self._sync.diff, a, b)
+        return await self._run(self._sync.diff, a, b, limit=limit)
 
     async def edit(self, entry: str, message: Any) -> Moved:
         """Append another version of an entry, and move the head to it."""

@@ -110,7 +110,8 @@ class StoreOperations(Resource):
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
         meta: dict[str, str] | None = None,
     ) -> Iterator[SessionInfo]:
-        """Sessions, newest activity first.
+        """Sessions, newest activity first. meta.KEY=VALUE, for any key and more than once: only sessions with this
+        metadata.
 
         cwd: only sessions of this working directory
         parent: only sessions that this one started
@@ -134,7 +135,7 @@ class StoreOperations(Resource):
         self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
     ) -> Iterator[SessionUsage]:
         """Tokens and cost of sessions, each with all branches. Reads every entry of a session that was changed since
-        it was asked for last.
+        it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
 
         cwd: only sessions of this working directory
         parent: only sessions that this one started
@@ -165,8 +166,15 @@ class SessionOperations(Resource):
     def set_info(
         self, *, cwd: str | None = None, meta: dict[str, str | None] | None = None, title: str | None = None,
     ) -> Moved:
-        """Change title, working directory and metadata. After a lost answer it may be made twice."""
-        found: Moved = self._move("set_info", {"cwd": cwd, "meta": meta, "title": title}, "PATCH")
+        """Change title, working directory and metadata."""
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return (n := self.info()) and title in (None, n["title"]) and cwd in (None,
+                n["cwd"]) and all(n.get("meta", {}).get(k) == v for k, v in (meta or {}).items())
+
+        found: Moved = self._move(
+            "set_info", {"cwd": cwd, "meta": meta, "title": title}, "PATCH", reason="info", made=made,
+        )
         return found
 
     def blame(self, path: str | None = None, *, limit: int | None = None) -> Iterator[Change]:
@@ -201,8 +209,13 @@ class SessionOperations(Resource):
         return found
 
     def claim(self) -> Moved:
-        """Take over the session from writers of before. After a lost answer it may be made twice."""
-        found: Moved = self._move("claim", {})
+        """Take over the session from writers of before. After a lost answer nobody can say whose claim the log has:
+        OutcomeUnknown; resume, and claim again."""
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return False
+
+        found: Moved = self._move("claim", {}, reason="claim", made=made)
         return found
 
     def commits(self, *, limit: int | None = None) -> Iterator[Commit]:
@@ -254,13 +267,14 @@ class SessionOperations(Resource):
         found: Context = self._json("context", at=at, provider=provider)
         return found
 
-    def diff(self, a: str, b: str | None = None) -> Diff:
+    def diff(self, a: str, b: str | None = None, *, limit: int | None = None) -> Diff:
         """What differs in messages and state between two times.
 
         a: a target, as at of state
         b: a target; default head
+        limit: entries of each path, the first ones
         """
-        found: Diff = self._json("diff", a=a, b=b)
+        found: Diff = self._json("diff", a=a, b=b, limit=limit)
         return found
 
     def edit(self, entry: str, message: Any) -> Moved:

@@ -290,13 +290,22 @@ class Diff(TypedDict):
     """RFC 6902 patch from the state of A to that of B"""
 
 
-class DiffEntries(TypedDict):
-    """DiffEntries of the API."""
+class _DiffEntries(TypedDict):
+    """What each DiffEntries has."""
 
     onlyA: list[Any]
     """complete entries, root first"""
     onlyB: list[Any]
     """complete entries, root first"""
+
+
+class DiffEntries(_DiffEntries, total=False):
+    """DiffEntries of the API."""
+
+    moreA: int
+    """entries after those of onlyA; only over HTTP, with a limit"""
+    moreB: int
+    """entries after those of onlyB; only over HTTP, with a limit"""
 
 
 class EditBody(TypedDict):

@@ -96,7 +96,7 @@ class Session(SessionOperations):
             return next((s for s in self.snapshots()["snapshots"]
                          if s["commit"] == self.base and s.get("tag") == body["tag"]), None)
         events: list[Event] = self._json("events", after=self.seq, wait=1)["commits"]
-        mine = [e for e in events if e["reason"] == reason]  # without a reason it may be made twice
+        mine = [e for e in events if e["reason"] == reason]
         for e in mine:
             if made and made(e, (e["entries"] or [{}])[0]):
                 self.base, self.seq = e["commit"], e["seq"]

@@ -90,6 +90,9 @@ class MovesTest(Case):
                 self.assertTrue(forked.delete()["deleted"])
                 self.assertRaises(NotFound, forked.resume)
                 self.cut = cut
+                if cut == 0:  # there is a claim, and it may be another's
+                    self.assertRaises(OutcomeUnknown, session.claim)
+                    session.resume()
                 session.claim()
                 session.commit([user("claimed")])
                 for each in list(self.direct.sessions()):

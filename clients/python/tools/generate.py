@@ -38,18 +38,20 @@ NOTES = {
     "partial": "None: nothing any more. It is sent once: False says that it failed.",
     "edit": "The entry has an id from here, by which it is found again after a lost answer.",
     "fork": "The base of the handle stays.",
-    "claim": "After a lost answer it may be made twice.",
-    "changeSession": "After a lost answer it may be made twice.",
+    "claim": "After a lost answer nobody can say whose claim the log has: OutcomeUnknown; resume, and claim again.",
     "snapshot": "The base of the handle stays.",
 }
 
 # The reason of the commit that a move makes, and whether a commit e with the first entry f has its effect: after a lost
-# answer that is what was asked for, whoever made it. What is not here may be made twice, or has no commit.
+# answer that is what was asked for, whoever made it. What is not here has no commit.
 EFFECTS = {
     "switch": ("branch", 'not f and to in (e["branch"], e["head"])'),
     "branch": ("branch", 'name in (None, e["branch"]) and (f.get("summary") == summary if summary '
                          'else not f and e["head"] == (entry or None))'),
     "edit": ("branch", 'isinstance(message, dict) and f.get("id") == message["id"]'),
+    "changeSession": ("info", '(n := self.info()) and title in (None, n["title"]) and cwd in (None, n["cwd"]) '
+                              'and all(n.get("meta", {}).get(k) == v for k, v in (meta or {}).items())'),
+    "claim": ("claim", "False"),
     "label": ("label", 'f.get("targetId") == entry and f.get("label", "") == label'),
     "compact": ("compaction", 'f.get("summary") == summary'),
     "rollback": ("rollback", 'self.context_at(to)["leaf"] == e["head"] and '

@@ -116,7 +116,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sessions, newest activity first */
+        /**
+         * Sessions, newest activity first
+         * @description meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
+         */
         get: operations["listSessions"];
         put?: never;
         post?: never;
@@ -710,7 +713,7 @@ export interface paths {
         };
         /**
          * Tokens and cost of sessions, each with all branches
-         * @description Reads every entry of a session that was changed since it was asked for last.
+         * @description Reads every entry of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
          */
         get: operations["allUsage"];
         put?: never;
@@ -953,6 +956,16 @@ export interface components {
             state: unknown;
         };
         DiffEntries: {
+            /**
+             * Format: int64
+             * @description entries after those of onlyA; only over HTTP, with a limit
+             */
+            moreA?: number;
+            /**
+             * Format: int64
+             * @description entries after those of onlyB; only over HTTP, with a limit
+             */
+            moreB?: number;
             /** @description complete entries, root first */
             onlyA: unknown[];
             /** @description complete entries, root first */
@@ -2100,6 +2113,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SessionList"];
+                    "application/x-ndjson": unknown;
                 };
             };
             /** @description Bad Request */
@@ -2482,6 +2496,15 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3247,6 +3270,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Precondition Failed */
             412: {
                 headers: {
@@ -3953,6 +3985,8 @@ export interface operations {
                 a: string;
                 /** @description a target; default head */
                 b?: string;
+                /** @description entries of each path, the first ones */
+                limit?: number;
             };
             header?: never;
             path: {
@@ -5019,6 +5053,13 @@ export interface operations {
                     "application/json": components["schemas"]["TreeMap"];
                 };
             };
+            /** @description Not Modified */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Bad Request */
             400: {
                 headers: {
@@ -5575,6 +5616,13 @@ export interface operations {
                     "application/json": components["schemas"]["RowList"];
                 };
             };
+            /** @description Not Modified */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description Bad Request */
             400: {
                 headers: {
@@ -5715,6 +5763,15 @@ export interface operations {
             };
             /** @description Request Timeout */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
