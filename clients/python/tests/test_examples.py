@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import subprocess
 import sys
 import threading
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from http.server import ThreadingHTTPServer
 from typing import Any
 
@@ -19,6 +21,19 @@ sys.path.insert(0, str(EXAMPLES))
 
 import agent  # noqa: E402
 import chat  # noqa: E402
+
+PROCESSES = multiprocessing.get_context("forkserver")  # quicker than an interpreter for each of them
+PROCESSES.set_forkserver_preload(["tests.test_examples"])
+AT_ONCE = 4
+
+
+def work(url: str, session: str) -> None:
+    """Run the agent in a process of its own, to its end."""
+    try:
+        agent.work(url, session, agent.list_files)
+    except agent.Done:
+        return
+    raise AssertionError("it ended before all was done")
 
 
 class Killed:
@@ -37,16 +52,17 @@ class Killed:
             self.proxy.after = self._process.kill
             return 0
         self._process.kill()
-        self._process.wait()
         return -1
 
     def run(self, session: str) -> list[str]:
         """Run it to its end, and return the method and the last part of the path of its requests."""
-        env = {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python")}
-        self._process = subprocess.Popen([sys.executable, str(EXAMPLES / "agent.py"), self.proxy.url, session], env=env,
-                                         stdout=subprocess.PIPE, text=True)
+        self._process = PROCESSES.Process(target=work, args=(self.proxy.url, session))
+        self._process.start()
         self._started.set()
-        self.out = self._process.communicate(timeout=120)[0]
+        self._process.join(120)
+        self._process.kill()  # if it hangs
+        self._process.join()
+        self._process.close()
         self.proxy.close()
         return [re.sub(r"^(\S+) \S*/(\S+) .*$", r"\1 \2", r.decode().split("\r\n")[0]) for r in self.proxy.requests]
 
@@ -71,20 +87,29 @@ class AgentTest(Case):
             self.assertEqual(whole[0], "GET resume")
             self.assertEqual(whole.count("GET resume"), 3, "one for each turn, and one that says that all is done")
             self.assertEqual(whole.count("POST commits"), 4)
-            for at in range(len(whole)):
-                for after in (False, True):
-                    with self.subTest(at=at, after=after):
-                        session = store.create(f"killed-{at}-{after}")
-                        first = Killed(server.port, at, after)
-                        self.assertEqual(len(first.run(session.id)), at + 1)
-                        done = session.resume().state == {"asked": 2, "answered": 2}
-                        second = Killed(server.port)
-                        requests = second.run(session.id)
-                        self.assertIn("every prompt is answered", second.out)
-                        self.assertEqual(requests[0], "GET resume")
-                        if not done:
-                            self.assertEqual(requests[1], "POST partial", "the model is asked after one request")
-                        self.check(session)
+
+            def die(at: int, after: bool) -> None:
+                session = store.create(f"killed-{at}-{after}")
+                first = Killed(server.port, at, after)
+                self.assertEqual(len(first.run(session.id)), at + 1)
+                done = session.resume().state == {"asked": 2, "answered": 2}
+                second = Killed(server.port)
+                requests = second.run(session.id)
+                self.assertEqual(requests[0], "GET resume")
+                if not done:
+                    self.assertEqual(requests[1], "POST partial", "the model is asked after one request")
+                self.check(session)
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                lives = {(at, after): pool.submit(die, at, after) for at in range(len(whole)) for after in (False, True)}
+            for (at, after), life in lives.items():
+                with self.subTest(at=at, after=after):
+                    life.result()
+
+    def test_it_runs_as_a_program(self) -> None:
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python")}
+        command = [sys.executable, str(EXAMPLES / "agent.py"), self.serve().url, "a"]
+        self.assertEqual(subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout,
+                         "every prompt is answered\n")
 
     def test_its_persistence_is_fifteen_lines(self) -> None:
         text = (EXAMPLES / "agent.py").read_text()

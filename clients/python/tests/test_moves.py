@@ -1,11 +1,12 @@
 """Moves have no idempotency key: whatever is cut, each is made once, or its outcome is said to be unknown."""
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
 from coppice_client import Conflict, Limits, NotFound, OutcomeUnknown, Raw, Session, Store, Unavailable
 from coppice_client.transport import HTTP
-from tests.served import Case, Proxy
+from tests.served import Case, Proxy, Server
 
 QUICK = Limits(first=0.01, longest=0.05, total=60.0, attempts=100)
 
@@ -16,7 +17,11 @@ def user(text: str) -> dict[str, Any]:
 
 class MovesTest(Case):
     def setUp(self) -> None:
-        self.server = self.serve()
+        self.behind(self.serve())
+
+    def behind(self, server: Server) -> None:
+        """Make a store of the server behind a proxy that cuts, and one that reaches it directly."""
+        self.server = server
         self.cut: int | None = None
         self.then: Callable[[], object] | None = None
         self.proxy = Proxy(self.server.port, self.rule)
@@ -58,21 +63,27 @@ class MovesTest(Case):
     }
 
     def test_moves_are_made_once_through_cut_connections(self) -> None:
-        for name, move in self.MOVES.items():
-            for cut in (None, -1, 0, 30):
-                with self.subTest(name, cut=cut):
-                    session = self.session()
-                    if name == "switch":  # to where the head is not
-                        session.branch(self.ids[0])
-                    before = self.commits(session)
-                    self.cut = cut
-                    moved = move(session, self.ids)
-                    self.assertEqual(self.commits(session), before + 1)
-                    newest = self.direct.session(session.id).resume()
-                    self.assertEqual((moved["head"], moved["branch"], moved["seq"]),
-                                     (newest.head, newest.branch, newest.seq))
-                    self.assertEqual((session.base, session.seq), (newest.commit, newest.seq))
-                    session.commit([user("on it")])
+        def make(name: str, move: Callable[[Session, list[str]], Any], cut: int | None) -> None:
+            case = MovesTest()  # with a proxy of its own
+            self.addCleanup(case.doCleanups)
+            case.behind(self.server)
+            session = case.session()
+            if name == "switch":  # to where the head is not
+                session.branch(case.ids[0])
+            before = case.commits(session)
+            case.cut = cut
+            moved = move(session, case.ids)
+            self.assertEqual(case.commits(session), before + 1)
+            newest = case.direct.session(session.id).resume()
+            self.assertEqual((moved["head"], moved["branch"], moved["seq"]), (newest.head, newest.branch, newest.seq))
+            self.assertEqual((session.base, session.seq), (newest.commit, newest.seq))
+            session.commit([user("on it")])
+        with ThreadPoolExecutor(8) as pool:  # a request that did not come is waited for
+            made = {(name, cut): pool.submit(make, name, move, cut)
+                    for name, move in self.MOVES.items() for cut in (None, -1, 0, 30)}
+        for (name, cut), one in made.items():
+            with self.subTest(name, cut=cut):
+                one.result()
 
     def test_writes_without_a_commit(self) -> None:
         for cut in (None, -1, 0):
