@@ -398,7 +398,7 @@ export interface paths {
         };
         /**
          * Commits as they come, as server-sent events or by a long poll
-         * @description Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset (what was asked for is gone: read the session again). Only commits have an id, and so has the beginning, without an event. Last-Event-ID resumes.
+         * @description Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset (what was asked for is gone: read the session again). Only commits have an id, and the beginning of the stream, which is no event. Last-Event-ID resumes.
          */
         get: operations["events"];
         put?: never;
