@@ -42,7 +42,7 @@ MODULES  := integration integration/s3server
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server clean
+.PHONY: all build web web-bundle release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server clean
 
 all: lint test
 
@@ -171,6 +171,30 @@ integration: s3server build ## real S3 servers, as a process, behind TLS, and in
 
 integration-minio: ## the same on MinIO, which is built first, once: minutes
 	cd integration && $(GO) run ./minio $(GO) test -race -count=$(COUNT) -timeout=30m
+
+
+# The viewer. Its sources are in web/, what browsers get is in server/dist, committed under names that never change.
+ESBUILD := $(TOOL) esbuild --bundle --minify --format=esm --target=es2022 --log-level=warning --legal-comments=none \
+	--jsx=automatic --jsx-import-source=preact
+DIST ?= server/dist
+# Bundles that the page loads when it needs them.
+LAZY = $(basename $(notdir $(wildcard web/lazy/*.ts web/lazy/*.tsx)))
+
+web: web/node_modules ## type-check the viewer, and build it into server/dist (DIST)
+	cd web && npm run --silent schema && npm run --silent check
+	@$(MAKE) --no-print-directory web-bundle
+
+web-bundle: ## only the bundles, without types
+	@mkdir -p $(DIST)
+	$(ESBUILD) --outfile=$(DIST)/app.js web/app.tsx
+	@set -eu; for name in $(LAZY); do \
+		$(ESBUILD) --outfile=$(DIST)/lazy-$$name.js web/lazy/$$name.ts*; done
+	$(ESBUILD) --outfile=$(DIST)/app.css web/style/app.css
+	@cp web/index.html web/icon.svg $(DIST)/
+
+web/node_modules: web/package-lock.json
+	cd web && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 clean: ## what the targets above leave behind
 	rm -rf bin dist

@@ -1,0 +1,31 @@
+// Pages of entries and commits. openapi-fetch types an answer that can be JSON or NDJSON as neither; these are JSON.
+import { api, type Commit, type Entry, type Schemas } from "./client.ts";
+import type { operations } from "./schema.d.ts";
+
+export interface EntryPage {
+  entries: Entry[];
+  next?: string;
+  prev?: string;
+}
+
+type EntryQuery = NonNullable<operations["listEntries"]["parameters"]["query"]>;
+type CommitQuery = NonNullable<operations["listCommits"]["parameters"]["query"]>;
+
+/** entryPage returns at most 500 entries, with references in place of large images. */
+export async function entryPage(id: string, query: EntryQuery, signal?: AbortSignal): Promise<EntryPage> {
+  const { data } = await api.GET("/v1/sessions/{id}/entries", {
+    params: { path: { id }, query: { images: "ref", ...query } }, signal,
+  });
+  return data as EntryPage;
+}
+
+/** commitPage returns at most 500 commits, newest first. */
+export async function commitPage(id: string, query: CommitQuery, signal?: AbortSignal): Promise<Schemas["CommitList"]> {
+  const { data } = await api.GET("/v1/sessions/{id}/commits", { params: { path: { id }, query }, signal });
+  return data as Schemas["CommitList"];
+}
+
+/** newestCommit returns the newest commit. Every session has one. */
+export async function newestCommit(id: string, signal?: AbortSignal): Promise<Commit> {
+  return (await commitPage(id, { limit: 1 }, signal)).commits[0]!;
+}

@@ -1,0 +1,41 @@
+// The column beside the conversation: one of its panes at a time, by tabs.
+import type { JSX } from "preact";
+import { useActions } from "../model/actions.ts";
+import { go, href, view } from "../model/nav.ts";
+import type { Pane } from "../model/url.ts";
+import { ComparePane } from "./compare.tsx";
+import { ContextPane } from "./context.tsx";
+import { MapPane } from "./map.tsx";
+import { StatePane } from "./state.tsx";
+import { UsagePane } from "./usage.tsx";
+
+const tabs: { pane: Pane; label: string; show: () => JSX.Element }[] = [
+  { pane: "map", label: "Map", show: MapPane },
+  { pane: "state", label: "State", show: StatePane },
+  { pane: "context", label: "Model saw", show: ContextPane },
+  { pane: "compare", label: "Compare", show: ComparePane },
+  { pane: "usage", label: "Usage", show: UsagePane },
+];
+
+/** Side shows the pane that the view names. A pane that is not shown costs nothing. */
+export function Side(): JSX.Element | null {
+  const show = (pane: Pane) => () => go({ pane: view.peek().pane === pane ? "none" : pane });
+  useActions({
+    "pane-map": show("map"), "pane-state": show("state"), "pane-context": show("context"), "pane-usage": show("usage"),
+  });
+  const tab = tabs.find((t) => t.pane === view.value.pane);
+  return (
+    <aside class="side">
+      <nav class="tabs" aria-label="Panes">
+        {tabs.map((t) => (
+          <a key={t.pane} href={href({ pane: t.pane })} aria-current={t === tab ? "true" : undefined}
+            onClick={(e) => {
+              e.preventDefault();
+              go({ pane: t.pane });
+            }}>{t.label}</a>
+        ))}
+      </nav>
+      {tab && <tab.show key={view.value.session} />}
+    </aside>
+  );
+}
