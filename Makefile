@@ -195,7 +195,7 @@ web-bundle: ## only the bundles, without types
 web-test: web/node_modules ## the tests of what the viewer computes, without a browser
 	@set -eu; out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
 	$(TOOL) esbuild --bundle --platform=node --format=esm --log-level=warning --outdir="$$out" --out-extension:.js=.mjs \
-		--jsx=automatic --jsx-import-source=preact web/test/*.test.ts && \
+		--jsx=automatic --jsx-import-source=preact $$(ls web/test/*.test.ts) && \
 	node --test "$$out"/*.mjs
 
 web/node_modules: web/package-lock.json
