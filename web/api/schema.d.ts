@@ -4503,6 +4503,8 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "pi" | "original" | "omp" | "atomic" | "operator" | "claude-code" | "codex" | "markdown" | "html";
+                /** @description markdown and html: only the path to this entry; default every branch */
+                line?: string;
             };
             header?: never;
             path: {
