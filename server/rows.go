@@ -75,7 +75,7 @@ func (s *Server) describeRows() {
 	handle[mapQuery, treeMap](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/map", id: "map", needs: rightRead, errors: []int{410},
 		summary: "The drawn tree in at most 2,048 buckets",
-		text: "The first request with a mark reads the session once. The view keeps the hits of the last 8 marks.",
+		text:    "The first request with a mark reads the session once. The view keeps the hits of the last 8 marks.",
 	}, s.treeMap)
 }
 
