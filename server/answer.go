@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -74,7 +75,8 @@ func (a answer) write(w http.ResponseWriter, r *http.Request) error {
 type list struct {
 	name   string
 	items  iter.Seq2[any, error]
-	more   func() (next, prev string) // asked after the last item; "" = absent
+	more   func() (next, prev string)             // asked after the last item; "" = absent
+	also   func() (name string, v any, err error) // a member that is asked for after the last item; nil = none
 	ndjson bool
 
 	pull    func() (any, error, bool)
@@ -143,6 +145,15 @@ func (l *list) close(out *bufio.Writer, err error) {
 		return
 	}
 	_ = out.WriteByte(']')
+	if l.also != nil {
+		name, v, err := l.also()
+		raw, merr := api.Marshal(v)
+		if err = errors.Join(err, merr); err != nil {
+			name = "error"
+			raw, _ = api.Marshal(problemOf(err).Problem)
+		}
+		_, _ = fmt.Fprintf(out, ",%q:%s", name, raw)
+	}
 	if l.more != nil {
 		next, prev := l.more()
 		for _, c := range []struct{ name, value string }{{"next", next}, {"prev", prev}} {

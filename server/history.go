@@ -226,13 +226,14 @@ func (s *Server) context(ctx context.Context, q *contextQuery) (answer, error) {
 }
 
 func (s *Server) branches(ctx context.Context, q *sessionPath) (answer, error) {
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		etag := h.Head().Commit
 		t, err := h.Tree(ctx)
 		if err != nil {
 			return answer{}, err
 		}
 		doc := branchList{Branches: api.TreeHeadOf(t, func(uint64) bool { return true }).Branches}
-		return answer{etag: h.Head().Commit, doc: doc}, nil
+		return answer{etag: etag, doc: doc}, nil
 	})
 }
 
@@ -250,7 +251,8 @@ func (s *Server) snapshots(ctx context.Context, q *sessionPath) (answer, error) 
 }
 
 func (s *Server) labels(ctx context.Context, q *sessionPath) (answer, error) {
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		etag := h.Head().Commit
 		all, err := manager.Labels(ctx, h)
 		if err != nil {
 			return answer{}, err
@@ -259,6 +261,6 @@ func (s *Server) labels(ctx context.Context, q *sessionPath) (answer, error) {
 		if list == nil {
 			list = []api.Label{}
 		}
-		return answer{etag: h.Head().Commit, doc: labelList{Labels: list}}, nil
+		return answer{etag: etag, doc: labelList{Labels: list}}, nil
 	})
 }

@@ -234,8 +234,9 @@ func (s *Server) draw(
 		}
 		return answer{doc: f(d)}, nil
 	}
-	return read(ctx, q, func(h *coppice.Session) (answer, error) {
-		name := cursor(strings.Join([]string{h.Head().Commit, what.filter, what.search, what.fold}, "\x00"))
+	return s.readTree(ctx, q, func(h *coppice.Session) (answer, error) {
+		etag := h.Head().Commit
+		name := cursor(strings.Join([]string{etag, what.filter, what.search, what.fold}, "\x00"))
 		d, err := s.views.get(ctx, of, name, func() (*drawn, error) {
 			own, cancel := s.detached(ctx) // others wait for it
 			defer cancel()
@@ -244,7 +245,7 @@ func (s *Server) draw(
 		if err != nil {
 			return answer{}, err
 		}
-		return answer{etag: h.Head().Commit, doc: f(d)}, nil
+		return answer{etag: etag, doc: f(d)}, nil
 	})
 }
 

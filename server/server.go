@@ -166,6 +166,7 @@ type Server struct {
 	writers  *writers
 	inFlight inFlight
 	views    views
+	readers  readers
 	streams  *streams
 	tenants  tenants
 	indexes  indexes
@@ -223,7 +224,7 @@ func (s *Server) Close() error {
 		s.streams.end()
 		s.streams.wait()
 		s.writers.close()
-		s.closed = s.indexes.close()
+		s.closed = errors.Join(s.readers.close(), s.indexes.close())
 	})
 	return s.closed
 }

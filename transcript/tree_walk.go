@@ -15,20 +15,9 @@ func (t *Tree) Siblings(id string) (versions []Node, at int) {
 		return nil, -1
 	}
 	t.ready()
-	top := t.parent(i)
-	for top != noRow && t.unsaid(top) {
-		top = t.parent(top)
+	for _, ord := range t.saidBelow(t.saidAbove(i), map[uint32][]uint64{}) {
+		versions = append(versions, t.node(uint32(ord)))
 	}
-	var list []uint32
-	t.below(top, func(j uint32) (bool, bool) {
-		hidden := t.unsaid(j)
-		if !hidden {
-			list = append(list, j)
-		}
-		return hidden, true
-	})
-	versions = t.nodes(list)
-	SortByTime(versions)
 	return versions, slices.IndexFunc(versions, func(n Node) bool { return n.Ordinal == uint64(i) })
 }
 
