@@ -970,6 +970,8 @@ export interface components {
         EntryList: {
             /** @description the lines of the entries */
             entries: unknown[];
+            /** @description with marks: one for each entry, in their order */
+            marks?: components["schemas"]["Mark"][];
             /** @description after of the page that follows; absent at the end */
             next?: string;
             /** @description before of the page before */
@@ -1121,6 +1123,29 @@ export interface components {
              * @description index of the message in the context, from 0; -1: none
              */
             message: number;
+        };
+        Mark: {
+            /**
+             * Format: int64
+             * @description number of entries that are said next, whatever structure is between
+             */
+            children: number;
+            /** @description of the entry */
+            id: string;
+            /** @description cut at 80 bytes; empty: there is none */
+            label: string;
+            /**
+             * Format: int64
+             * @description number of its versions, itself included
+             */
+            of: number;
+            /**
+             * Format: int64
+             * @description place among its versions, from 1; 0: structure, and what is hidden, has none
+             */
+            version: number;
+            /** @description their ids as versions/{entry} lists them; of over 64 those around the entry */
+            versions: string[];
         };
         Match: {
             /** @description branches that contain the entry, at most 16 */
@@ -4208,10 +4233,16 @@ export interface operations {
                 /** @description prev of another page */
                 before?: string;
                 limit?: number;
+                /** @description the entry to begin with, in this order; 404 if it is not on the path */
+                from?: string;
+                /** @description the path goes on to the newest leaf below its entry, where switch moves the head to */
+                below?: boolean;
                 /** @description only these entries, in this order, separated by commas */
                 ids?: string;
                 /** @description ref: images over 24 KiB as references */
                 images?: "inline" | "ref";
+                /** @description beside the entries, which versions and continuations each has; not as NDJSON */
+                marks?: boolean;
             };
             header?: never;
             path: {
