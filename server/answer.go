@@ -70,8 +70,8 @@ func (a answer) write(w http.ResponseWriter, r *http.Request) error {
 }
 
 // list is an answer of many items, which are written while they are read: {"name":[...],"next":"...","prev":"..."},
-// or with ndjson a line for each item. An error after the first item is the last member "error" of the document, and
-// the last line as {"error":{...}}.
+// or with ndjson a line for each item and, if there are other pages, a last line {"next":"...","prev":"..."}. An error
+// after the first item is the last member "error" of the document, and the last line as {"error":{...}}.
 type list struct {
 	name   string
 	items  iter.Seq2[any, error]
@@ -141,7 +141,15 @@ func (l *list) close(out *bufio.Writer, err error) {
 		_, _ = fmt.Fprintf(out, "],\"error\":%s}\n", raw)
 		return
 	}
+	var next, prev string
+	if l.more != nil {
+		next, prev = l.more()
+	}
 	if l.ndjson {
+		if next != "" || prev != "" {
+			raw, _ := api.Marshal(pages{next, prev})
+			_, _ = out.Write(append(raw, '\n'))
+		}
 		return
 	}
 	_ = out.WriteByte(']')
@@ -154,15 +162,18 @@ func (l *list) close(out *bufio.Writer, err error) {
 		}
 		_, _ = fmt.Fprintf(out, ",%q:%s", name, raw)
 	}
-	if l.more != nil {
-		next, prev := l.more()
-		for _, c := range []struct{ name, value string }{{"next", next}, {"prev", prev}} {
-			if c.value != "" {
-				_, _ = fmt.Fprintf(out, ",%q:%q", c.name, c.value)
-			}
+	for _, c := range []struct{ name, value string }{{"next", next}, {"prev", prev}} {
+		if c.value != "" {
+			_, _ = fmt.Fprintf(out, ",%q:%q", c.name, c.value)
 		}
 	}
 	_, _ = out.WriteString("}\n")
+}
+
+// pages is the last line of a list of lines: the cursors of the pages after and before it.
+type pages struct {
+	Next string `json:"next,omitempty"`
+	Prev string `json:"prev,omitempty"`
 }
 
 // wantsNDJSON reports whether a client asks for one item a line.

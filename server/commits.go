@@ -406,6 +406,8 @@ type diffQuery struct {
 	ID string `path:"id" maxLength:"128" doc:"the session's id"`
 	A  string `query:"a" required:"true" doc:"a target, as at of state"`
 	B  string `query:"b" doc:"a target; default head"`
+
+	Limit int `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"entries of each path, the first ones"`
 }
 
 func (s *Server) diff(ctx context.Context, q *diffQuery) (answer, error) {
@@ -426,7 +428,7 @@ func (s *Server) diff(ctx context.Context, q *diffQuery) (answer, error) {
 		if err != nil {
 			return answer{}, err
 		}
-		d, err := va.Diff(ctx, vb)
+		d, err := va.DiffLimit(ctx, vb, q.Limit)
 		if err != nil {
 			return answer{}, err
 		}

@@ -186,7 +186,7 @@ func (v *views) leave(key viewKey, w *drawing) {
 func (s *Server) describeRows() {
 	handle[rowsQuery, rowList](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/rows", id: "rows", needs: rightRead, errors: []int{410},
-		summary: "The tree as it is drawn, a stretch of rows at a time",
+		statuses: []int{304}, summary: "The tree as it is drawn, a stretch of rows at a time",
 	}, func(ctx context.Context, q *rowsQuery) (answer, error) {
 		return s.draw(ctx, &q.request, q.View, treeQuery{q.Filter, q.Search, q.Fold}, func(d *drawn) any {
 			doc := rowList{TreeHead: d.head, View: d.name, Total: d.rows.Len(), From: q.From, Rows: []api.Row{}}
@@ -198,7 +198,7 @@ func (s *Server) describeRows() {
 	})
 	handle[mapQuery, treeMap](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/map", id: "map", needs: rightRead, errors: []int{410},
-		summary: "The drawn tree in at most 2,048 buckets",
+		statuses: []int{304}, summary: "The drawn tree in at most 2,048 buckets",
 	}, func(ctx context.Context, q *mapQuery) (answer, error) {
 		return s.draw(ctx, &q.request, q.View, treeQuery{q.Filter, q.Search, q.Fold}, func(d *drawn) any {
 			doc := treeMap{View: d.name, Total: d.rows.Len(), Buckets: []bucket{}}

@@ -44,7 +44,7 @@ func (s *Server) describeSessions() {
 	})
 	handle[listQuery, sessionList](s, operation{
 		method: "GET", path: "/v1/sessions", id: "listSessions", needs: rightRead,
-		summary: "Sessions, newest activity first",
+		summary: "Sessions, newest activity first", types: []string{"application/x-ndjson"}, text: textOfLists,
 	}, s.list)
 	handle[createQuery, api.Created](s, operation{
 		method: "PUT", path: "/v1/sessions/{id}", id: "createSession", needs: rightWrite, summary: "Create a session",
@@ -66,6 +66,9 @@ func (s *Server) describeSessions() {
 		text: "`coppice trash` lists what is in the trash, and restores it.",
 	}, s.remove)
 }
+
+// textOfLists describes what the parameters of a list cannot.
+const textOfLists = "meta.KEY=VALUE, for any key and more than once: only sessions with this metadata."
 
 type healthQuery struct{ request }
 

@@ -119,7 +119,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sessions, newest activity first */
+        /**
+         * Sessions, newest activity first
+         * @description meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
+         */
         get: operations["listSessions"];
         put?: never;
         post?: never;
@@ -713,7 +716,7 @@ export interface paths {
         };
         /**
          * Tokens and cost of sessions, each with all branches
-         * @description Reads every entry of a session that was changed since it was asked for last.
+         * @description Reads every entry of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
          */
         get: operations["allUsage"];
         put?: never;
@@ -956,6 +959,16 @@ export interface components {
             state: unknown;
         };
         DiffEntries: {
+            /**
+             * Format: int64
+             * @description entries after those of onlyA; only over HTTP, with a limit
+             */
+            moreA?: number;
+            /**
+             * Format: int64
+             * @description entries after those of onlyB; only over HTTP, with a limit
+             */
+            moreB?: number;
             /** @description complete entries, root first */
             onlyA: unknown[];
             /** @description complete entries, root first */
@@ -2128,6 +2141,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SessionList"];
+                    "application/x-ndjson": unknown;
                 };
             };
             /** @description Bad Request */
@@ -3981,6 +3995,8 @@ export interface operations {
                 a: string;
                 /** @description a target; default head */
                 b?: string;
+                /** @description entries of each path, the first ones */
+                limit?: number;
             };
             header?: never;
             path: {
@@ -4534,6 +4550,8 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "pi" | "original" | "omp" | "atomic" | "operator" | "claude-code" | "codex" | "markdown" | "html";
+                /** @description markdown and html: only the path to this entry; default every branch */
+                line?: string;
             };
             header?: never;
             path: {
@@ -5052,6 +5070,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["TreeMap"];
                 };
+            };
+            /** @description Not Modified */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {
@@ -5608,6 +5633,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["RowList"];
                 };
+            };
+            /** @description Not Modified */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {

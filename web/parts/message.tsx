@@ -1,9 +1,11 @@
 // What a message says: text, thinking, calls with their results, images.
 import type { JSX } from "preact";
+import type { Entry } from "../api/client.ts";
 import type { Agent } from "../model/agents.ts";
-import { count } from "../model/format.ts";
-import type { Item } from "../model/line.ts";
+import { clock, count } from "../model/format.ts";
+import { itemsOf, type Item } from "../model/line.ts";
 import type { Part } from "../model/message.ts";
+import { noteOf } from "../model/notes.ts";
 import { Markdown } from "../text/markdown.tsx";
 import { Plain } from "../text/plain.tsx";
 import { AgentCards } from "./agent.tsx";
@@ -59,4 +61,18 @@ function PartView({ part, item, id, agents }: PartProps): JSX.Element | null {
     default:
       return <Fold kind="tool" id={id} head="other content" body={() => <Plain text={JSON.stringify(part.value, null, 2)} />} />;
   }
+}
+
+/** EntryView shows an entry by itself, without what can be done about it. */
+export function EntryView({ entry, now }: { entry: Entry; now: Date }): JSX.Element {
+  const item = itemsOf([entry])[0]!;
+  return (
+    <>
+      <header>
+        <span class="role">{item.message?.role ?? noteOf(entry).text}</span>
+        <time dateTime={entry.timestamp}>{clock(entry.timestamp, now)}</time>
+      </header>
+      {item.message && <Body item={item} agents={[]} />}
+    </>
+  );
 }
