@@ -148,6 +148,16 @@ func (t *Tree) readLabels() {
 	}
 }
 
+// Labelled yields the ordinals of the entries that have a label, in no order.
+func (t *Tree) Labelled(yield func(ordinal uint64) bool) {
+	t.labelsOnce.Do(t.readLabels)
+	for i := range t.labelOf {
+		if t.label(i) != "" && !yield(uint64(i)) {
+			return
+		}
+	}
+}
+
 // LabelTime is when the label that is in force on an entry was set; zero where it has none, or its line no time.
 func (t *Tree) LabelTime(ordinal uint64) time.Time {
 	t.labelsOnce.Do(t.readLabels)

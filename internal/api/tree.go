@@ -76,9 +76,9 @@ func TreeHeadOf(t *transcript.Tree, shown func(ordinal uint64) bool) TreeHead {
 // Mark says where an entry is among its versions, and what grows on it.
 type Mark struct {
 	ID       string   `json:"id" doc:"of the entry"`
-	Version  int      `json:"version" doc:"place among its versions, from 1; 0: structure, and what is hidden, has none"`
+	Version  int      `json:"version" doc:"place among its versions, from 1; 0: it is structure or hidden: it has none"`
 	Of       int      `json:"of" doc:"number of its versions, itself included"`
-	Versions []string `json:"versions" doc:"their ids as versions/{entry} lists them; of over 64 those around the entry"`
+	Versions []string `json:"versions" doc:"their ids in the order of versions/{entry}; of over 64 those around it"`
 	Children int      `json:"children" doc:"number of entries that are said next, whatever structure is between"`
 	Label    string   `json:"label" doc:"cut at 80 bytes; empty: there is none"`
 }

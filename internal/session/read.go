@@ -91,8 +91,8 @@ func (h *Handle) Moment(ctx context.Context) (*Moment, error) {
 	return m, nil
 }
 
-// same reports whether a later moment has the same entries and heads, as after a Reload that found nothing new: then what
-// the tree has worked out is kept. Where its entries are stored may have changed.
+// same reports whether a later moment has the same entries and heads, as after a Reload that found nothing new: then
+// the tree, and what it has worked out, is kept. Where its entries are stored may have changed.
 func (m *Moment) same(later *Moment) bool {
 	return len(m.open) == 0 && len(later.open) == 0 && m.Head.ID == later.Head.ID &&
 		m.State.Summary.Commit == later.State.Summary.Commit && m.State.Next == later.State.Next

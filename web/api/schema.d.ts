@@ -490,7 +490,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The drawn tree in at most 2,048 buckets */
+        /**
+         * The drawn tree in at most 2,048 buckets
+         * @description The first request with a mark reads the session once. The view keeps the hits of the last 8 marks.
+         */
         get: operations["map"];
         put?: never;
         post?: never;
@@ -762,8 +765,20 @@ export interface components {
             forks: number;
             /** Format: int64 */
             from: number;
+            /** @description the row of the head, or of its nearest ancestor that has one, is in it */
+            head?: boolean;
+            /**
+             * Format: int64
+             * @description with mark: rows whose entries contain its words
+             */
+            hits?: number;
             /** Format: int64 */
             indent: number;
+            /**
+             * Format: int64
+             * @description rows with a label
+             */
+            labels: number;
             /** Format: int64 */
             onPath: number;
         };
@@ -1154,10 +1169,10 @@ export interface components {
             of: number;
             /**
              * Format: int64
-             * @description place among its versions, from 1; 0: structure, and what is hidden, has none
+             * @description place among its versions, from 1; 0: it is structure or hidden: it has none
              */
             version: number;
-            /** @description their ids as versions/{entry} lists them; of over 64 those around the entry */
+            /** @description their ids in the order of versions/{entry}; of over 64 those around it */
             versions: string[];
         };
         Match: {
@@ -1436,6 +1451,11 @@ export interface components {
             withdrawn?: boolean;
         };
         RowList: {
+            /**
+             * Format: int64
+             * @description of around: the row of the entry, or of its nearest ancestor that has one
+             */
+            at?: number;
             branches: components["schemas"]["Branch"][];
             /** Format: int64 */
             from: number;
@@ -5052,6 +5072,8 @@ export interface operations {
                 search?: string;
                 fold?: string;
                 buckets?: number;
+                /** @description words: hits counts the rows whose entries contain all of them */
+                mark?: string;
             };
             header?: never;
             path: {
@@ -5614,6 +5636,8 @@ export interface operations {
                 fold?: string;
                 /** @description the first row */
                 from?: number;
+                /** @description instead of from: an entry, or a unique prefix of its id, to be in the middle */
+                around?: string;
                 count?: number;
             };
             header?: never;
