@@ -60,8 +60,8 @@ func (s *Server) describeHistory() {
 	handle[commitsQuery, commitList](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/commits", id: "listCommits", needs: rightRead, statuses: []int{304},
 		summary: "Commits, newest first", types: []string{"application/x-ndjson"},
-		text: "With at, the first one is the commit in force at a target: that of an entry is the one with the state that " +
-			"the agent had there. after and before lead on from there in both directions.",
+		text: "With at, the first one is the commit in force at a target: that of an entry is the one with the state " +
+			"that the agent had there. after and before lead on from there in both directions.",
 	}, s.commits)
 	handle[commitPath, api.Commit](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/commits/{seq}", id: "getCommit", needs: rightRead, statuses: []int{304},

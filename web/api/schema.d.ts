@@ -253,7 +253,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Commits, newest first */
+        /**
+         * Commits, newest first
+         * @description With at, the first one is the commit in force at a target: that of an entry is the one with the state that the agent had there. after and before lead on from there in both directions.
+         */
         get: operations["listCommits"];
         put?: never;
         /**
@@ -3327,6 +3330,8 @@ export interface operations {
     listCommits: {
         parameters: {
             query?: {
+                /** @description a target: the page begins at the commit in force there; default head */
+                at?: string;
                 /** @description next of another page */
                 after?: string;
                 /** @description prev of another page */
