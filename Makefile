@@ -42,7 +42,7 @@ MODULES  := integration integration/s3server
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build web web-bundle release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server clean
+.PHONY: all build web web-bundle web-test release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server clean
 
 all: lint test
 
@@ -191,6 +191,12 @@ web-bundle: ## only the bundles, without types
 		$(ESBUILD) --outfile=$(DIST)/lazy-$$name.js web/lazy/$$name.ts*; done
 	$(ESBUILD) --outfile=$(DIST)/app.css web/style/app.css
 	@cp web/index.html web/icon.svg $(DIST)/
+
+web-test: web/node_modules ## the tests of what the viewer computes, without a browser
+	@set -eu; out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	$(TOOL) esbuild --bundle --platform=node --format=esm --log-level=warning --outdir="$$out" --out-extension:.js=.mjs \
+		--jsx=automatic --jsx-import-source=preact $$(ls web/test/*.test.ts) && \
+	node --test "$$out"/*.mjs
 
 web/node_modules: web/package-lock.json
 	cd web && npm ci --ignore-scripts --no-audit --no-fund
