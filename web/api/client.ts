@@ -1,5 +1,6 @@
 // The API, typed by docs/openapi.json. An answer that is no success is thrown as a Failure.
 import createClient from "openapi-fetch";
+import { signal } from "@preact/signals";
 import type { components, paths } from "./schema.d.ts";
 import { base } from "../model/nav.ts";
 
@@ -24,6 +25,9 @@ export class Failure extends Error {
     super(problem.detail ?? problem.title ?? "the server does not answer");
   }
 }
+
+/** locked reports whether the server refused the page for want of a token. */
+export const locked = signal(false);
 
 const tokenKey = "coppice-token";
 
@@ -59,6 +63,7 @@ async function send(request: Request): Promise<Response> {
   } catch {
     // a proxy's page
   }
+  if (answer.status === 401) locked.value = true;
   throw new Failure(answer.status, problem);
 }
 
