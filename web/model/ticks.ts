@@ -21,7 +21,7 @@ export function losing(c: Pick<Commit, "kept" | "branch">): boolean {
 
 /** markOf returns the mark of a commit; null for a plain one. Snapshots are no commits. */
 export function markOf(c: Pick<Commit, "seq" | "reason" | "kept" | "branch">): Mark | null {
-  if (losing(c) || c.reason === "conflict") return "x";
+  if (losing(c)) return "x"; // the commit after it, with the reason "conflict", returns to the line
   switch (c.reason) {
     case "rollback": return "R";
     case "compaction": return "C";
@@ -118,20 +118,19 @@ export function columns(
 /** room is the width of a mark, in px. */
 export const room = 11;
 
-/** flags returns the marks of a span, at most one for each `room`. all are the commits that have one. */
+/** flags returns the marks of a span; those closer than `room` are one. all are the commits that have one. */
 export function flags(span: Span, width: number, all: Iterable<{ seq: number; mark: Mark }>): Flag[] {
-  const slots = new Map<number, { seq: number; mark: Mark; count: number }>();
   const rank = (m: Mark) => meanings.findIndex((x) => x.mark === m);
-  for (const { seq, mark } of all) {
+  const list: Flag[] = [];
+  for (const { seq, mark } of [...all].sort((a, b) => a.seq - b.seq)) {
     const x = xOf(seq, span, width);
     if (x < 0 || x > width) continue;
-    const slot = Math.floor(x / room);
-    const had = slots.get(slot);
-    if (!had) slots.set(slot, { seq, mark, count: 1 });
+    const last = list.at(-1);
+    if (!last || x - last.x >= room) list.push({ x, mark, count: 1 });
     else {
-      had.count++;
-      if (rank(mark) < rank(had.mark)) Object.assign(had, { seq, mark });
+      last.count++;
+      if (rank(mark) < rank(last.mark)) last.mark = mark;
     }
   }
-  return [...slots.values()].map(({ seq, mark, count }) => ({ x: xOf(seq, span, width), mark, count }));
+  return list;
 }

@@ -16,14 +16,18 @@ export interface Rail {
   compare: number | null;
 }
 
-/** drawRail draws the timeline on a canvas that fills its parent. */
+/** beside is the room for half a mark at both ends, in px. The canvas is so much wider than its parent. */
+const beside = 8;
+
+/** drawRail draws the timeline on a canvas as high as its parent. */
 export function drawRail(c: HTMLCanvasElement, r: Rail): void {
   const height = c.parentElement!.clientHeight;
   const scale = devicePixelRatio || 1;
-  c.width = Math.round(r.width * scale);
+  c.width = Math.round((r.width + 2 * beside) * scale);
   c.height = Math.round(height * scale);
   const g = c.getContext("2d")!;
   g.scale(scale, scale);
+  g.translate(beside, 0);
   const style = getComputedStyle(c);
   const colour = (name: string) => style.getPropertyValue(name);
   const base = height - (height > 40 ? 8 : 4); // the line on which ticks are
@@ -31,8 +35,10 @@ export function drawRail(c: HTMLCanvasElement, r: Rail): void {
   stretch(g, r, height, colour);
   g.fillStyle = colour("--line");
   g.fillRect(0, base, xOf(r.newest, r.span, r.width) + 4, 1);
-  for (const t of columns(r.span, r.width, r.newest, r.get)) {
-    const h = t.known ? Math.min(tall, 4 + Math.log2(1 + t.entries) * (tall / 9)) : 3;
+  const ticks = columns(r.span, r.width, r.newest, r.get);
+  const most = Math.log(2 + ticks.reduce((n, t) => Math.max(n, t.entries), 8));
+  for (const t of ticks) {
+    const h = t.known ? 4 + (Math.log(1 + t.entries) / most) * (tall - 4) : 3;
     g.fillStyle = colour(t.known ? "--text-soft" : "--line");
     g.fillRect(Math.round(t.x - 0.5), base - h, 1, h);
   }

@@ -13,7 +13,7 @@ export function rollBackTo(seq: number): void {
 }
 
 /** Moves shows the buttons for a commit. */
-export function Moves({ seq }: { seq: number | null; snapshot: () => void }): JSX.Element | null {
+export function Moves({ seq }: { seq: number | null; snapshot?: () => void }): JSX.Element | null {
   if (readOnly) return null;
   return (
     <button disabled={seq === null || seq === head.value?.seq} onClick={() => seq !== null && rollBackTo(seq)}>Roll back…</button>
