@@ -2712,6 +2712,8 @@ export interface operations {
             query?: {
                 /** @description a JSON pointer into the state (RFC 6901); empty = the whole state */
                 path?: string;
+                /** @description a target: only changes up to the commit in force there; default head */
+                at?: string;
                 /** @description next of the page before */
                 after?: string;
                 /** @description of changes */

@@ -156,7 +156,7 @@ function Shown({ read }: { read: Read }): JSX.Element {
       </div>
       {raw.value ? <Text text={text} />
         : <JSONTree text={text} changed={changed} selected={view.value.path} onSelect={(path) => go({ path }, "replace")} />}
-      {view.value.path !== null && <ValueHistory key={view.value.path} path={view.value.path} />}
+      {view.value.path !== null && <ValueHistory key={view.value.path} path={view.value.path} text={text} />}
     </>
   );
 }
