@@ -75,8 +75,9 @@ export function ValueHistory({ path, text }: { path: string; text: string }): JS
 }
 
 async function read(id: string, path: string, after: string | null, from: number | null, signal: AbortSignal): Promise<Page> {
-  const start = after !== null ? { after } : from !== null ? { at: "seq:" + from } : {};
-  const query = new URLSearchParams({ path, limit: String(pageSize), ...start });
+  const query = new URLSearchParams({ path, limit: String(pageSize) });
+  if (after !== null) query.set("after", after);
+  else if (from !== null) query.set("at", "seq:" + from);
   return pageOf(await (await call(`/v1/sessions/${encodeURIComponent(id)}/blame?${query}`, { signal })).text());
 }
 
