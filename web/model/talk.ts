@@ -22,7 +22,7 @@ export const atEnd = signal(true);
 export const wanted = signal<Anchor | "end" | null>(null);
 
 /** lookAt is how far below the upper edge an entry is shown that was asked for, in pixels. */
-const lookAt = 120;
+export const lookAt = 120;
 
 let abort = new AbortController();
 let shown = { id: "", path: "", at: "", generation: -1 };
@@ -56,6 +56,20 @@ export function follow(id: string, generation: number, place: Anchor | null): vo
 export function moveTo(entry: string, how: "push" | "replace" = "replace"): void {
   shown.at = entry;
   go({ at: entry, seq: null }, how);
+}
+
+let focusNext = "";
+
+/** focus makes an article get the focus as soon as the cursor is at it and it is in the page. */
+export function focus(entry: string): void {
+  focusNext = entry;
+}
+
+/** takeFocus reports, once, whether one of an article's entries is to have the focus. */
+export function takeFocus(ids: readonly string[]): boolean {
+  if (!ids.includes(focusNext)) return false;
+  focusNext = "";
+  return true;
 }
 
 /** begin starts a read in place of the one that is under way. */
@@ -128,7 +142,7 @@ async function elsewhere(at: string, signal: AbortSignal): Promise<void> {
 }
 
 /** lookTo brings an entry in sight, wherever it is. */
-export async function lookTo(at: string): Promise<void> {
+async function lookTo(at: string): Promise<void> {
   const item = items.peek().find((one) => one.ids.includes(at));
   if (item) wanted.value = { key: item.entry.id, offset: lookAt };
   else await open(shown.path, at);
@@ -170,6 +184,8 @@ export async function readNewer(): Promise<void> {
 
 /** toEnd shows the end of the line, toRoot its start. */
 export async function toEnd(): Promise<void> {
+  shown.at = "";
+  go({ at: null, seq: null }, "replace");
   if (line.peek().newer) await open(shown.path, null);
   else wanted.value = "end";
 }
@@ -183,6 +199,7 @@ export async function toRoot(): Promise<void> {
   }
   const first = line.peek().entries[0];
   if (first) {
+    focus(first.id);
     moveTo(first.id);
     wanted.value = { key: first.id, offset: 0 };
   }
