@@ -85,7 +85,7 @@ function Header(
   const said = [message.model, message.tokens ? count(message.tokens) + " tok" : "", cost(message.cost)].filter(Boolean);
   return (
     <header>
-      <span class="role">{message.role}</span>
+      <span class="role">{message.role === "bashExecution" ? "user, in the shell" : message.role}</span>
       <time dateTime={entry.timestamp}>{clock(entry.timestamp, now)}</time>
       {said.length > 0 && <span class="figures">{said.join(" · ")}</span>}
       <span class="space" />

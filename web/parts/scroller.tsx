@@ -43,6 +43,7 @@ interface Held {
 export function Scroller(p: ScrollerProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
   const held = useRef<Held>({
     heights: new Map(), anchor: "end", slice: { from: 0, to: 0, above: 0, below: 0 }, over: around, rounds: 0, room: 0,
   });
@@ -67,7 +68,7 @@ export function Scroller(p: ScrollerProps): JSX.Element {
   useEffect(() => {
     p.place(() => (h.anchor === "end" ? anchorIn(box.current!, list.current!) : h.anchor));
     const resized = new ResizeObserver(() => settle(box.current!, list.current!, h, now.current, again));
-    resized.observe(list.current!);
+    resized.observe(content.current!);
     resized.observe(box.current!);
     return () => resized.disconnect();
   }, []);
@@ -75,14 +76,16 @@ export function Scroller(p: ScrollerProps): JSX.Element {
   return (
     <div class="scroller" ref={box} tabIndex={-1}
       onScroll={() => scrolled(box.current!, list.current!, h, now.current, again)}>
-      {p.before}
-      <div style={{ height: above + "px" }} />
-      <div ref={list} role="feed" aria-label={p.label}>
-        {p.keys.slice(from, to).map((_, i) => p.render(from + i))}
+      <div ref={content}>
+        {p.before}
+        <div style={{ height: above + "px" }} />
+        <div ref={list} role="feed" aria-label={p.label}>
+          {p.keys.slice(from, to).map((_, i) => p.render(from + i))}
+        </div>
+        <div style={{ height: below + "px" }} />
+        {p.after}
+        <div />
       </div>
-      <div style={{ height: below + "px" }} />
-      {p.after}
-      <div />
     </div>
   );
 }
@@ -139,7 +142,7 @@ function scrollBy(box: HTMLElement, h: Held, by: number): void {
 
 function setRoom(box: HTMLElement, h: Held, room: number): void {
   h.room = Math.max(0, room);
-  (box.lastElementChild as HTMLElement).style.height = h.room + "px";
+  (box.firstElementChild!.lastElementChild as HTMLElement).style.height = h.room + "px";
 }
 
 /** mostRounds bounds how often the list is drawn again for one cause. */
