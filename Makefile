@@ -35,8 +35,8 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 
 # The S3 server of the integration tests: static, for it runs as a process and in an empty image.
 S3SERVER := $(CURDIR)/bin/s3server
-# The modules below integration/ see this one as their users do, and are linted with its rules.
-MODULES  := integration integration/s3server
+# Modules of their own: they see this one as its users do, and are linted with its rules.
+MODULES  := integration integration/s3server web/browser
 
 # What `make release` builds for. The packages with files of one system are vetted for the others in `make lint`.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
