@@ -42,7 +42,7 @@ MODULES  := integration integration/s3server
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build web web-bundle web-test release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server clean
+.PHONY: all build web web-bundle web-test release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server image clean
 
 all: lint test
 
@@ -59,6 +59,16 @@ release: ## static binaries for all platforms, with checksums, in dist/
 			-o dist/coppice-$$os-$$arch$$ext ./cmd/coppice; \
 	done
 	@cd dist && sha256sum coppice-* > SHA256SUMS && cat SHA256SUMS
+
+# Of the image: its name, and the authorities by which it knows the certificates of S3.
+IMAGE ?= coppice
+CERTS ?= /etc/ssl/certs/ca-certificates.crt
+
+image: ## a container image FROM scratch, as IMAGE; needs Docker, and asks no registry
+	@rm -rf bin/image && mkdir -p bin/image/etc/ssl/certs bin/image/tmp bin/image/data && chmod 1777 bin/image/tmp
+	@cp $(CERTS) bin/image/etc/ssl/certs/ca-certificates.crt
+	CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -ldflags='-s -w' -o bin/image/coppice ./cmd/coppice
+	docker build --quiet --tag $(IMAGE) --file Dockerfile bin/image
 
 test-short: ## the quick ones of all tests, without the race detector: for while you write
 	$(GO) test -short -skip '^TestProof' $(PKG)

@@ -144,6 +144,31 @@ func ExampleSession_At() {
 	// seq:1: {"asked":1} on branch main
 }
 
+// Between two times that are far apart there may be a million entries: a few are enough to show what there is.
+func ExampleView_DiffLimit() {
+	ctx := context.Background()
+	store, s := exampleStore(ctx)
+	defer store.Close()
+	s.Append(ctx, entry.User("And tomorrow?"), entry.Assistant("At one."), entry.User("And then?"))
+	s.Commit(ctx, coppice.Turn{State: map[string]int{"asked": 3}})
+	then, err := s.At(ctx, coppice.Target{Seq: 1})
+	if err != nil {
+		panic(err)
+	}
+	now, err := s.At(ctx, coppice.Target{})
+	if err != nil {
+		panic(err)
+	}
+	d, err := then.DiffLimit(ctx, now, 1)
+	if err != nil {
+		panic(err)
+	}
+	m, _ := d.OnlyB[0].Message()
+	fmt.Printf("%s, and %d more; state %s\n", m.Text(), d.MoreB, d.State)
+	// Output:
+	// And low water?, and 4 more; state [{"op":"replace","path":"/asked","value":3}]
+}
+
 // A session comes in from lines of pi's format, grows with its file, and goes out as the bytes that it was.
 func ExampleStore_Import() {
 	ctx := context.Background()

@@ -14,7 +14,8 @@ import (
 // List yields sessions, newest activity first, by the time that their summaries show. It costs two listings side by
 // side, of checkpoints and of session folders, and one read of at most 4 KiB for each session that is looked at:
 // those that were written later than the last result, among them old ones that were imported or moved since. After is
-// the last id of the previous page; an unknown id is an error, and a page reads again what the pages before it had.
+// the last id of the previous page; one that is unknown, or was deleted meanwhile, is fs.ErrNotExist, and a page reads
+// again what the pages before it had.
 //
 // A session is there as long as its checkpoint or a segment is. One without a checkpoint costs one listing more, and
 // on a disk its log is read. A session whose summary cannot be read or rebuilt is listed with only its id and its

@@ -55,10 +55,17 @@ func TestList(t *testing.T) {
 			same(t, "pages", got, want)
 			mine := collect(t, store.List(bg, coppice.ListOptions{Cwd: "/1", Limit: 3}))
 			same(t, "by folder", []string{mine[0].ID, mine[0].Title, mine[2].ID}, []string{want[0], "t" + want[0], want[4]})
-			for _, err := range store.List(bg, coppice.ListOptions{After: "nowhere"}) {
-				if !errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("a bad cursor: %v", err)
+			// A page after a session that is deleted is no empty one: that would be taken for the end.
+			ok(t, store.Delete(bg, want[3]))
+			for _, after := range []string{"nowhere", want[3]} {
+				n := 0
+				for _, err := range store.List(bg, coppice.ListOptions{After: after}) {
+					n++
+					if !errors.Is(err, fs.ErrNotExist) {
+						t.Errorf("after %s: %v", after, err)
+					}
 				}
+				same(t, "results after "+after, n, 1)
 			}
 		})
 	}

@@ -112,12 +112,18 @@ func (v *View) Page(ctx context.Context, p Page) iter.Seq2[transcript.Entry, err
 	})
 }
 
-// Diff returns the differences between this view, A, and another of the same session, B.
+// Diff returns the differences between this view, A, and another of the same session, B. It holds every entry that only
+// one of the two paths has.
 func (v *View) Diff(ctx context.Context, to *View) (checkpoint.Diff, error) {
+	return v.DiffLimit(ctx, to, 0)
+}
+
+// DiffLimit is Diff with at most so many entries of each path, the first ones; 0 = all. It counts the others.
+func (v *View) DiffLimit(ctx context.Context, to *View, most int) (checkpoint.Diff, error) {
 	if to == nil {
 		return checkpoint.Diff{}, v.s.fail("diff", errors.New("the other view is nil"))
 	}
-	d, err := v.v.Diff(ctx, to.v)
+	d, err := v.v.Diff(ctx, to.v, most)
 	return d, v.s.fail("diff", err)
 }
 

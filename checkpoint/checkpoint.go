@@ -129,5 +129,6 @@ func (s Summary) Name() string { return cmp.Or(s.Title, s.First, s.Preview) }
 type Diff struct {
 	Base         string // the last entry that both paths share; "" = none
 	OnlyA, OnlyB []transcript.Entry
+	MoreA, MoreB int             // entries after these, which were left out because of a limit
 	State        json.RawMessage // RFC 6902, from A to B
 }

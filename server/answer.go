@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -69,12 +70,13 @@ func (a answer) write(w http.ResponseWriter, r *http.Request) error {
 }
 
 // list is an answer of many items, which are written while they are read: {"name":[...],"next":"...","prev":"..."},
-// or with ndjson a line for each item. An error after the first item is the last member "error" of the document, and
-// the last line as {"error":{...}}.
+// or with ndjson a line for each item and, if there are other pages, a last line {"next":"...","prev":"..."}. An error
+// after the first item is the last member "error" of the document, and the last line as {"error":{...}}.
 type list struct {
 	name   string
 	items  iter.Seq2[any, error]
-	more   func() (next, prev string) // asked after the last item; "" = absent
+	more   func() (next, prev string)             // asked after the last item; "" = absent
+	also   func() (name string, v any, err error) // a member that is asked for after the last item; nil = none
 	ndjson bool
 
 	pull    func() (any, error, bool)
@@ -139,19 +141,39 @@ func (l *list) close(out *bufio.Writer, err error) {
 		_, _ = fmt.Fprintf(out, "],\"error\":%s}\n", raw)
 		return
 	}
+	var next, prev string
+	if l.more != nil {
+		next, prev = l.more()
+	}
 	if l.ndjson {
+		if next != "" || prev != "" {
+			raw, _ := api.Marshal(pages{next, prev})
+			_, _ = out.Write(append(raw, '\n'))
+		}
 		return
 	}
 	_ = out.WriteByte(']')
-	if l.more != nil {
-		next, prev := l.more()
-		for _, c := range []struct{ name, value string }{{"next", next}, {"prev", prev}} {
-			if c.value != "" {
-				_, _ = fmt.Fprintf(out, ",%q:%q", c.name, c.value)
-			}
+	if l.also != nil {
+		name, v, err := l.also()
+		raw, merr := api.Marshal(v)
+		if err = errors.Join(err, merr); err != nil {
+			name = "error"
+			raw, _ = api.Marshal(problemOf(err).Problem)
+		}
+		_, _ = fmt.Fprintf(out, ",%q:%s", name, raw)
+	}
+	for _, c := range []struct{ name, value string }{{"next", next}, {"prev", prev}} {
+		if c.value != "" {
+			_, _ = fmt.Fprintf(out, ",%q:%q", c.name, c.value)
 		}
 	}
 	_, _ = out.WriteString("}\n")
+}
+
+// pages is the last line of a list of lines: the cursors of the pages after and before it.
+type pages struct {
+	Next string `json:"next,omitempty"`
+	Prev string `json:"prev,omitempty"`
 }
 
 // wantsNDJSON reports whether a client asks for one item a line.

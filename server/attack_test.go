@@ -229,6 +229,73 @@ func followSome(t *testing.T, s *site, last, n int) int {
 	return last
 }
 
+// A follower gets at once what this process commits and streams, however seldom the store is asked for commits of others.
+// Only commits have an id. One that resumes after a commit that the session has not is told to begin anew.
+func TestEventsOfPartials(t *testing.T) {
+	st, err := coppice.New(memory.New(), &coppice.Options{Poll: 24 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = st.Close() }()
+	s := siteOn(t, st)
+	s.create("s")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/sessions/s/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Last-Event-ID", "7") // of another copy of the store
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	in := bufio.NewScanner(resp.Body)
+	next := func() string {
+		var lines []string
+		for in.Scan() && (in.Text() != "" || len(lines) == 0) {
+			if in.Text() != "" && in.Text() != ": " {
+				lines = append(lines, in.Text())
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	is := func(want string) {
+		t.Helper()
+		if got := next(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	is("retry: 1000")
+	is("event: reset\ndata: null")
+	const half = `{"role":"assistant","content":"so f"}`
+	s.do("POST", "/v1/sessions/s/partial", `{"partial":`+half+`}`).want(t, 204)
+	is("event: partial\ndata: " + half)
+	s.do("POST", commits, hello("so far"), "If-Match: *").want(t, 200)
+	commit := next()
+	if strings.HasPrefix(commit, "event: partial") { // that nothing is streamed any more comes before or after the commit
+		commit = next()
+	} else {
+		is("event: partial\ndata: null")
+	}
+	if !strings.HasPrefix(commit, "event: commit\nid: 1\ndata: {\"seq\":1,") {
+		t.Errorf("%q", commit)
+	}
+}
+
+// A stream ends when its time is over, in a way that clients take for its end, and goes on where it was.
+func TestStreamsEnd(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	server.SetStreamed(s.srv, time.Millisecond)
+	for i := range 3 {
+		s.do("POST", commits, hello("x"), "If-Match: *").want(t, 200)
+		r := s.do("GET", "/v1/sessions/s/events", "", fmt.Sprintf("Last-Event-ID: %d", i)) // reads to its end
+		if r.want(t, 200); strings.Count(string(r.body), "event: commit") != 1 || !strings.Contains(string(r.body), fmt.Sprintf("id: %d\n", i+1)) {
+			t.Errorf("%s", r.body)
+		}
+	}
+}
+
 // Followers of a session share one watch: a commit is read once, however many there are.
 func TestFollowersShareAWatch(t *testing.T) {
 	if io := costOfFollowers(t, 100); io.Get > 1 || io.Put != 1 {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/coppice-go/coppice/checkpoint"
@@ -62,6 +65,62 @@ func bounded(raw []byte) error {
 	}
 	if !json.Valid(raw) {
 		return errors.New("not one JSON value")
+	}
+	return nil
+}
+
+// decode reads the JSON body of a request.
+func decode(r *http.Request, into any) error {
+	raw, err := body(r)
+	if err != nil {
+		return err
+	}
+	return unmarshal(raw, into)
+}
+
+// unmarshal decodes a body, a JSON object. Fields that are not known are refused: a misspelled one would change
+// nothing, unsaid.
+func unmarshal(raw []byte, into any) error {
+	if err := bounded(raw); err != nil {
+		return badInput("the body", err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return badInput("the body", err)
+	}
+	if dec.More() {
+		return badInput("the body", errors.New("more than one JSON value"))
+	}
+	if err := complete(raw, into); err != nil {
+		return badInput("the body", err)
+	}
+	return nil
+}
+
+// complete returns an error unless a body is an object with the fields that its description requires: those without
+// omitempty, which with minLength are not empty either. A field that is missing would be taken for one that is empty on
+// purpose.
+func complete(raw []byte, into any) error {
+	if raw = bytes.TrimLeft(raw, " \t\r\n"); raw[0] != '{' {
+		return errors.New("not a JSON object")
+	}
+	var fields map[string]json.RawMessage
+	v := reflect.ValueOf(into).Elem()
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if options == "omitempty" { // of a commit, whose body may be long, all are
+			continue
+		}
+		if fields == nil {
+			if err := json.Unmarshal(raw, &fields); err != nil {
+				return err
+			}
+		}
+		if _, there := fields[name]; !there || f.Tag.Get("minLength") != "" && v.Field(i).IsZero() {
+			return fmt.Errorf("want %q", name)
+		}
 	}
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
-	"github.com/coppice-go/coppice/transcript"
 )
 
 // maxTries bounds how often a commit on the newest head, whatever it is, begins again because others commit.
@@ -163,7 +162,11 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 		}
 		r, err = commitOn(ctx, h, t, made)
 		if errors.Is(err, coppice.ErrConflict) {
-			err = lost(ctx, h, made, err)
+			hint := "nothing was stored: make it anew on the winner, or send it with onConflict keep-both"
+			if t.KeepBoth { // no branch can begin at a commit that is not there
+				hint = "nothing was stored: make it anew on the winner"
+			}
+			err = lost(ctx, h, made, hint, err)
 		}
 		return spent(err), err
 	})
@@ -249,11 +252,11 @@ const (
 )
 
 // lost returns the answer to a write that lost: the winner, and the entries since the commit on which it was made.
-func lost(ctx context.Context, h *coppice.Session, made string, err error) error {
+func lost(ctx context.Context, h *coppice.Session, made, hint string, err error) error {
 	p := problemOf(err)
 	p.Status, p.Code = http.StatusPreconditionFailed, "conflict"
 	p.Title = http.StatusText(p.Status)
-	p.Hint = "nothing was stored: make it anew on the winner, or send it with onConflict keep-both"
+	p.Hint = hint
 	v, verr := h.At(ctx, coppice.Target{})
 	if verr != nil {
 		return p // the answer is the conflict, though it says less
@@ -308,8 +311,10 @@ func (s *Server) move(
 			if err := h.Reload(ctx); err != nil {
 				return true, err
 			}
-			if err := unmoved(ctx, h, made); err != nil {
-				return false, lost(ctx, h, made, err)
+			if err := newest(ctx, h, made); errors.Is(err, coppice.ErrConflict) {
+				return false, lost(ctx, h, made, "nothing was stored: make it anew on the winner", err)
+			} else if err != nil {
+				return spent(err), err
 			}
 			r, doc, err := f(ctx, h)
 			if errors.Is(err, coppice.ErrConflict) {
@@ -319,38 +324,13 @@ func (s *Server) move(
 				if rerr := h.Reload(ctx); rerr != nil {
 					return true, rerr
 				}
-				return false, lost(ctx, h, made, err)
+				return false, lost(ctx, h, made, "nothing was stored: make it anew on the winner", err)
 			}
 			a = answer{etag: r.Commit, doc: doc}
 			return spent(err) || q.r.Method == http.MethodDelete, err
 		}
 	})
 	return a, err
-}
-
-// unmoved returns ErrConflict if head or document changed since the commit on which a write was made. Labels and
-// partial output change neither.
-func unmoved(ctx context.Context, h *coppice.Session, made string) error {
-	if made == "*" || made == h.Head().Commit {
-		return nil
-	}
-	was, err := h.At(ctx, coppice.Target{Commit: made})
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, transcript.ErrNotFound) {
-		return fmt.Errorf("%w: If-Match names no commit of this session", coppice.ErrConflict)
-	}
-	if err != nil {
-		return err
-	}
-	is, err := h.At(ctx, coppice.Target{})
-	if err != nil {
-		return err
-	}
-	a, b := was.Document(), is.Document()
-	a.Partial, b.Partial = nil, nil
-	if was.Commit().Entry != is.Commit().Entry || !reflect.DeepEqual(a, b) {
-		return fmt.Errorf("%w: the session moved since the commit in If-Match", coppice.ErrConflict)
-	}
-	return nil
 }
 
 func (s *Server) resume(ctx context.Context, q *sessionPath) (answer, error) {
@@ -406,6 +386,8 @@ type diffQuery struct {
 	ID string `path:"id" maxLength:"128" doc:"the session's id"`
 	A  string `query:"a" required:"true" doc:"a target, as at of state"`
 	B  string `query:"b" doc:"a target; default head"`
+
+	Limit int `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"entries of each path, the first ones"`
 }
 
 func (s *Server) diff(ctx context.Context, q *diffQuery) (answer, error) {
@@ -417,7 +399,7 @@ func (s *Server) diff(ctx context.Context, q *diffQuery) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		va, err := h.At(ctx, a)
 		if err != nil {
 			return answer{}, err
@@ -426,7 +408,7 @@ func (s *Server) diff(ctx context.Context, q *diffQuery) (answer, error) {
 		if err != nil {
 			return answer{}, err
 		}
-		d, err := va.Diff(ctx, vb)
+		d, err := va.DiffLimit(ctx, vb, q.Limit)
 		if err != nil {
 			return answer{}, err
 		}

@@ -1,10 +1,15 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"strings"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/transcript"
 )
 
 // errNoCondition is the error of a write that does not say what it was made on.
@@ -28,9 +33,14 @@ func tags(header []string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, line := range header {
 			for part := range strings.SplitSeq(line, ",") {
-				part = strings.TrimSpace(part)
-				part = strings.TrimPrefix(part, "W/")
-				if part = strings.Trim(part, `"`); part != "" && !yield(part) {
+				tag := strings.TrimSpace(part)
+				if tag != "*" {
+					tag = strings.Trim(strings.TrimPrefix(tag, "W/"), `"`)
+					if tag == "*" { // a tag of that name, which no commit has
+						tag = `"*"`
+					}
+				}
+				if tag != "" && !yield(tag) {
 					return
 				}
 			}
@@ -51,4 +61,36 @@ func base(r *http.Request) (string, error) {
 		return all[0], nil
 	}
 	return "", badInput("If-Match", fmt.Errorf("%d tags: want that of the commit that the write was made on", len(all)))
+}
+
+// newest returns an error unless the commit on which a write was made is the newest one: ErrConflict, or that of fenced
+// if the session was claimed since. Commits of partial output do not count, for nothing conflicts with them. A write
+// that is not a turn has no other guard: two titles on one commit would both be stored, and a deletion would take
+// with it what its client never saw.
+func newest(ctx context.Context, h *coppice.Session, made string) error {
+	if made == "*" || made == h.Head().Commit {
+		return nil
+	}
+	_, err := h.At(ctx, coppice.Target{Commit: made})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, transcript.ErrNotFound) {
+		return fmt.Errorf("%w: If-Match names no commit of this session", coppice.ErrConflict)
+	}
+	if err != nil {
+		return err
+	}
+	if err := fenced(ctx, h, made, ""); err != nil {
+		return err
+	}
+	for c, err := range h.Log(ctx, coppice.Target{}) {
+		if err != nil {
+			return err
+		}
+		if c.Commit == made {
+			return nil
+		}
+		if c.Reason != "partial" { // which no turn can have as its reason
+			break
+		}
+	}
+	return fmt.Errorf("%w: the session moved since the commit in If-Match", coppice.ErrConflict)
 }

@@ -362,8 +362,9 @@ func (w *world) failing(rule fault.Rule) (end func()) {
 	return w.fails.Clear
 }
 
-// conflict provokes 409: for what makes a session an id that is taken, else another writer that takes over the session at the moment
-// in which the operation writes.
+// conflict provokes 409: for what makes a session an id that is taken; for what no other writer can keep from its
+// write a claim since the commit in If-Match; else another writer that takes over the session at the moment in which
+// the operation writes.
 func (w *world) conflict(op *described, c call, s subject) (reply, bool) {
 	w.t.Helper()
 	switch op.OperationID {
@@ -372,6 +373,11 @@ func (w *world) conflict(op *described, c call, s subject) (reply, bool) {
 		return w.send(op, c), true
 	case "import":
 		c.query = "session=" + s.id
+		return w.send(op, c), true
+	case "claim", "snapshot":
+		claim := w.d.operation(w.t, "claim")
+		w.send(claim, valid(claim, s))
+		c.headers = []string{"If-Match: " + s.first}
 		return w.send(op, c), true
 	}
 	other, err := coppice.New(w.below, nil)

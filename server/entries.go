@@ -27,12 +27,16 @@ type entriesQuery struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
 	IDs    string `query:"ids" doc:"only these entries, in this order, separated by commas"`
 	Images string `query:"images" enum:"inline,ref" default:"inline" doc:"ref: images over 24 KiB as references"`
+	Marks  bool   `query:"marks" doc:"beside the entries, which versions and continuations each has; not as NDJSON"`
+
+	shown []uint64 // ordinals of the entries that were written, for their marks
 }
 
 type entryList struct {
-	Entries []any  `json:"entries" doc:"the lines of the entries"`
-	Next    string `json:"next,omitempty" doc:"after of the page that follows; absent at the end"`
-	Prev    string `json:"prev,omitempty" doc:"before of the page before"`
+	Entries []any      `json:"entries" doc:"the lines of the entries"`
+	Marks   []api.Mark `json:"marks,omitempty" doc:"with marks: one for each entry, in their order"`
+	Next    string     `json:"next,omitempty" doc:"after of the page that follows; absent at the end"`
+	Prev    string     `json:"prev,omitempty" doc:"before of the page before"`
 }
 
 // entryPath names an entry of a session.
@@ -116,9 +120,15 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		l := &list{name: "entries", ndjson: wantsNDJSON(q.r)}
 		etag := h.Head().Commit
+		if q.Marks {
+			if l.ndjson {
+				return answer{}, badInput("marks", errors.New("a line of NDJSON has no place for them"))
+			}
+			q.mark(ctx, h, l)
+		}
 		if q.IDs != "" {
 			ids := strings.Split(q.IDs, ",")
 			if len(ids) > maxPage {
@@ -131,7 +141,7 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 			p.To = "" // what comes before a place on a path does not depend on where the path ends
 		}
 		if back {
-			return q.pageBack(ctx, h, p, l)
+			return q.pageBack(ctx, h, p, l, etag)
 		}
 		first, last, n, more := "", "", 0, false
 		l.items = func(yield func(any, error) bool) {
@@ -144,7 +154,7 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 					first = e.ID
 				}
 				last = e.ID
-				if !yield(lineOf(e, q.Images), err) {
+				if !yield(q.line(e), err) {
 					return
 				}
 			}
@@ -164,7 +174,7 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 
 // pageBack answers with the page before a place: it is read backwards, so at most Limit+1 entries are in memory.
 func (q *entriesQuery) pageBack(
-	ctx context.Context, h *coppice.Session, p coppice.Page, l *list,
+	ctx context.Context, h *coppice.Session, p coppice.Page, l *list, etag string,
 ) (answer, error) {
 	var found []transcript.Entry
 	for e, err := range h.Page(ctx, p) {
@@ -178,7 +188,7 @@ func (q *entriesQuery) pageBack(
 	slices.Reverse(found)
 	l.items = func(yield func(any, error) bool) {
 		for _, e := range found {
-			if !yield(lineOf(e, q.Images), nil) {
+			if !yield(q.line(e), nil) {
 				return
 			}
 		}
@@ -192,7 +202,26 @@ func (q *entriesQuery) pageBack(
 		}
 		return next, prev
 	}
-	return answer{list: l, etag: h.Head().Commit}, nil
+	return answer{list: l, etag: etag}, nil
+}
+
+// mark makes a list have marks.
+func (q *entriesQuery) mark(ctx context.Context, h *coppice.Session, l *list) {
+	l.also = func() (string, any, error) {
+		t, err := h.Tree(ctx)
+		if err != nil {
+			return "", nil, err
+		}
+		return "marks", api.Marks(t, q.shown), nil
+	}
+}
+
+// line returns the line of an entry of a page.
+func (q *entriesQuery) line(e transcript.Entry) json.RawMessage {
+	if q.Marks {
+		q.shown = append(q.shown, e.Ordinal)
+	}
+	return lineOf(e, q.Images)
 }
 
 // lineOf returns the line of an entry, with its images or with references to them.
@@ -208,7 +237,7 @@ func lineOf(e transcript.Entry, images string) json.RawMessage {
 func (q *entriesQuery) lines(entries iter.Seq2[transcript.Entry, error]) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		for e, err := range entries {
-			if !yield(lineOf(e, q.Images), err) {
+			if !yield(q.line(e), err) {
 				return
 			}
 		}
@@ -216,14 +245,16 @@ func (q *entriesQuery) lines(entries iter.Seq2[transcript.Entry, error]) iter.Se
 }
 
 func (s *Server) entry(ctx context.Context, q *entryQuery) (answer, error) {
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		etag := h.Head().Commit
 		e, err := h.Entry(ctx, q.Entry)
-		return answer{etag: h.Head().Commit, doc: lineOf(e, q.Images)}, err
+		return answer{etag: etag, doc: lineOf(e, q.Images)}, err
 	})
 }
 
 func (s *Server) versions(ctx context.Context, q *entryPath) (answer, error) {
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		etag := h.Head().Commit
 		t, err := h.Tree(ctx)
 		if err != nil {
 			return answer{}, err
@@ -237,6 +268,6 @@ func (s *Server) versions(ctx context.Context, q *entryPath) (answer, error) {
 		for _, n := range nodes {
 			doc.Versions = append(doc.Versions, api.NodeOf(n))
 		}
-		return answer{etag: h.Head().Commit, doc: doc}, nil
+		return answer{etag: etag, doc: doc}, nil
 	})
 }

@@ -21,6 +21,10 @@ const (
 	maxRecentBytes = 8 << 20
 )
 
+// maxStream is how long a stream lasts. Its client connects again, without gap or repeat, and its rights are checked
+// again.
+const maxStream = 10 * time.Minute
+
 // errStreams is the error of a stream of events that would be one too many.
 var errStreams = errors.New("too many streams of events")
 
@@ -318,7 +322,8 @@ func (f *feed) floor() uint64 {
 	return f.from
 }
 
-// stream sends events until the client leaves, reads too slowly, or the server ends. The client connects again.
+// stream sends events until the client leaves or reads too slowly, the server ends, or the time of a stream is over.
+// The client connects again.
 func (c *client) stream(ctx context.Context, reset bool) {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -330,6 +335,8 @@ func (c *client) stream(ctx context.Context, reset bool) {
 	}
 	beat := time.NewTicker(c.s.o.Heartbeat)
 	defer beat.Stop()
+	over := time.NewTimer(c.s.streamed)
+	defer over.Stop()
 	for {
 		n, err := c.next(ctx)
 		if err != nil {
@@ -362,6 +369,8 @@ func (c *client) stream(ctx context.Context, reset bool) {
 			return
 		case <-c.s.streams.done:
 			return
+		case <-over.C:
+			return
 		case <-n.changed:
 		case <-beat.C:
 			if !c.send(": \n\n") {
@@ -373,7 +382,6 @@ func (c *client) stream(ctx context.Context, reset bool) {
 
 // send writes a piece of a stream; false = the client is gone, or has not read for too long.
 func (c *client) send(text string) bool {
-	c.s.deadline(c.w)
 	if _, err := c.w.Write([]byte(text)); err != nil {
 		return false
 	}

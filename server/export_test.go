@@ -1,5 +1,10 @@
 package server
 
+import "time"
+
+// SetStreamed sets how long a stream of events lasts.
+func SetStreamed(s *Server, d time.Duration) { s.streamed = d }
+
 // SetBlamed sets how many commits one request for the history of a value looks at.
 func SetBlamed(s *Server, n int) { s.blamed = n }
 

@@ -239,7 +239,7 @@ func (s *site) fire(d *description, a attack) error {
 		return fmt.Errorf("the answer is cut: %w", err)
 	}
 	r := reply{resp, raw}
-	if r.StatusCode >= 500 && r.StatusCode != http.StatusServiceUnavailable {
+	if r.StatusCode >= 500 {
 		return fmt.Errorf("status %d: %.500s", r.StatusCode, r.body)
 	}
 	if kind := r.Header.Get("Content-Type"); r.StatusCode >= 400 && kind != "application/problem+json" {

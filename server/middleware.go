@@ -30,7 +30,7 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Referrer-Policy", "no-referrer")
-		seen := &observed{ResponseWriter: w, operation: "none", began: s.o.Now()}
+		seen := &observed{ResponseWriter: w, s: s, operation: "none", began: s.o.Now()}
 		w = seen
 		defer s.observe(r, seen)
 		body := s.timed(w, r)
@@ -157,9 +157,10 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool)
 	return true
 }
 
-// observed is a ResponseWriter that knows what was answered.
+// observed is a ResponseWriter that records what was answered, and that disconnects a client which does not read it.
 type observed struct {
 	http.ResponseWriter
+	s         *Server
 	operation string // "none" = it came to none
 	began     time.Time
 	status    int
@@ -173,16 +174,24 @@ func (o *observed) WriteHeader(status int) {
 	if o.status == 0 {
 		o.status = status
 	}
+	o.s.deadline(o.ResponseWriter) // of an answer without a body; that of the answer before it may have passed
 	o.ResponseWriter.WriteHeader(status)
 }
 
-func (o *observed) Write(p []byte) (int, error) {
+// maxPiece is how much of an answer has one deadline, in bytes. A client that reads slowly has time by the length.
+const maxPiece = 64 << 10
+
+func (o *observed) Write(p []byte) (written int, err error) {
 	if o.status == 0 {
 		o.status = http.StatusOK
 	}
-	n, err := o.ResponseWriter.Write(p)
-	o.bytes += int64(n)
-	return n, err
+	for first := true; first || err == nil && written < len(p); first = false {
+		o.s.deadline(o.ResponseWriter)
+		n, werr := o.ResponseWriter.Write(p[written:min(len(p), written+maxPiece)])
+		written, err = written+n, werr
+	}
+	o.bytes += int64(written)
+	return written, err
 }
 
 // observe logs a request: not its query, nor anything that a session says.

@@ -70,7 +70,7 @@ func moveOf[B, O any](
 ) {
 	handle[write, O](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, needs: rightWrite, summary: summary,
-		body: reflect.TypeFor[B](), errors: append([]int{412, 428, 507}, errors...),
+		body: reflect.TypeFor[B](), errors: append([]int{409, 412, 428, 507}, errors...),
 	}, func(ctx context.Context, q *write) (answer, error) {
 		var b B
 		if err := decode(q.r, &b); err != nil {
@@ -88,11 +88,11 @@ func (s *Server) describeMoves() {
 	moveOf[switchBody, api.Moved](s, "switch", "Move the head to a branch, with the state in force there",
 		func(ctx context.Context, h *coppice.Session, b switchBody) (coppice.Receipt, any, error) {
 			return moved(h.Switch(ctx, b.To))
-		}, http.StatusConflict)
+		})
 	moveOf[branchBody, api.Moved](s, "branch", "Move the head to an entry, so that the next one begins a branch",
 		func(ctx context.Context, h *coppice.Session, b branchBody) (coppice.Receipt, any, error) {
 			return moved(h.Branch(ctx, b.Entry, &coppice.BranchOptions{Name: b.Name, Summary: b.Summary}))
-		}, http.StatusConflict)
+		})
 	moveOf[editBody, api.Moved](s, "edit", "Append another version of an entry, and move the head to it",
 		func(ctx context.Context, h *coppice.Session, b editBody) (coppice.Receipt, any, error) {
 			d, err := api.Draft(b.Message)
@@ -100,7 +100,7 @@ func (s *Server) describeMoves() {
 				return coppice.Receipt{}, nil, badInput("message", err)
 			}
 			return moved(h.Edit(ctx, b.Entry, d))
-		}, http.StatusConflict)
+		})
 	moveOf[targetBody, api.Rollback](s, "rollback", "Restore state, context and head as they were",
 		func(ctx context.Context, h *coppice.Session, b targetBody) (coppice.Receipt, any, error) {
 			t, err := target("to", b.To)
@@ -116,11 +116,11 @@ func (s *Server) describeMoves() {
 				return r, nil, err
 			}
 			return r, api.RollbackOf(r, v.Document().State), nil
-		}, http.StatusConflict)
+		})
 	moveOf[labelBody, api.Moved](s, "label", "Name an entry for people; the head stays",
 		func(ctx context.Context, h *coppice.Session, b labelBody) (coppice.Receipt, any, error) {
 			return moved(h.Label(ctx, b.Entry, b.Label))
-		}, http.StatusConflict)
+		})
 	moveOf[snapshotBody, api.Snapshot](s, "snapshot", "Store the state of the newest commit as a snapshot",
 		func(ctx context.Context, h *coppice.Session, b snapshotBody) (coppice.Receipt, any, error) {
 			info, err := h.Snapshot(ctx, b.Tag)
@@ -137,7 +137,7 @@ func (s *Server) describeMoves() {
 			}
 			c, err := manager.Compact(ctx, h, &manager.Compaction{Summary: b.Summary, FirstKept: b.From, Keep: b.Keep})
 			return c.Receipt, api.CompactedOf(c), err
-		}, http.StatusConflict, http.StatusUnprocessableEntity)
+		}, http.StatusUnprocessableEntity)
 	handle[sessionPath, struct{}](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/partial", id: "partial", needs: rightWrite, statuses: []int{204},
 		summary: "Say what the assistant has streamed so far, to those who follow the session",

@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +89,66 @@ func TestPagesOfEntries(t *testing.T) {
 	})
 }
 
+// Pages of lines have what those of a document have: the last line is where to go on, and is absent at the end.
+func TestPagesOfLines(t *testing.T) {
+	s := newSite(t, "mem:")
+	longer(s, 12)
+	s.create("other")
+	for path, id := range map[string]string{"/v1/sessions/s/entries": "id", "/v1/sessions/s/commits": "seq", "/v1/sessions": "session"} {
+		name := path[strings.LastIndex(path, "/")+1:]
+		whole := s.do("GET", path, "").ids(t, name, id)
+		var got []string
+		for next, pages := "", 0; pages < 20; pages++ {
+			doc := s.do("GET", path+"?limit=1&after="+next, "").want(t, 200)
+			r := s.do("GET", path+"?limit=1&after="+next, "", "Accept: application/x-ndjson")
+			r.want(t, 200)
+			lines := strings.Split(strings.TrimSuffix(string(r.body), "\n"), "\n")
+			var item, more map[string]any
+			if err := json.Unmarshal([]byte(lines[0]), &item); err != nil {
+				t.Fatalf("%s: %v", lines[0], err)
+			}
+			if len(lines) > 1 {
+				if err := json.Unmarshal([]byte(lines[1]), &more); err != nil || len(lines) > 2 {
+					t.Fatalf("%q: %v", lines, err)
+				}
+			}
+			got = append(got, fmt.Sprint(item[id]))
+			if more["next"] != doc["next"] || more["prev"] != doc["prev"] {
+				t.Errorf("%s: %v, and as lines %v", path, doc, more)
+			}
+			var ok bool
+			if next, ok = more["next"].(string); !ok {
+				break
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(whole) {
+			t.Errorf("%s: %v, want %v", path, got, whole)
+		}
+	}
+}
+
+// A difference has no more entries than a page, however far two times are from each other, and counts the others.
+func TestDiffIsBounded(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		ids := longer(s, 12)
+		for query, more := range map[string][2]any{
+			"a=seq:0&limit=5": {nil, 7.0}, "a=seq:12&b=seq:2&limit=5": {5.0, nil}, "a=seq:0": {nil, nil}, "a=seq:7&limit=5": {nil, nil},
+		} {
+			m := s.do("GET", "/v1/sessions/s/diff?"+query, "").want(t, 200)["messages"].(map[string]any)
+			if m["moreA"] != more[0] || m["moreB"] != more[1] {
+				t.Errorf("%s: %v and %v more", query, m["moreA"], m["moreB"])
+			}
+			if only := append(m["onlyA"].([]any), m["onlyB"].([]any)...); query != "a=seq:0" && len(only) != 5 || len(only) > 12 {
+				t.Errorf("%s: %d entries", query, len(only))
+			} else if first := only[0].(map[string]any)["id"]; strings.HasPrefix(query, "a=seq:0") && first != ids[0] {
+				t.Errorf("%s: the first entry is %v", query, first)
+			}
+		}
+		s.do("GET", "/v1/sessions/s/diff?a=seq:0&limit=501", "").want(t, 400)
+	})
+}
+
 // Pages of commits go back to seq 0 and forward again.
 func TestPagesOfCommits(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
@@ -154,43 +216,62 @@ func TestCommitsAtTarget(t *testing.T) {
 	})
 }
 
-// No GET changes a byte of the store.
+// No GET changes a byte of a store, nor adds a folder: of one whose server has ended, and of one whose server died in
+// the middle of a commit, for which the next writer has something to tidy up.
 func TestGetsWriteNothing(t *testing.T) {
-	dir := t.TempDir()
+	dir, died := t.TempDir(), t.TempDir()
 	s := newSite(t, "file://"+dir)
 	ids := longer(s, 5)
 	s.do("POST", "/v1/sessions/s/snapshot", `{"tag":"t"}`, "If-Match: *").want(t, 200)
 	data, message := picture("GIF89a", 50_000)
 	s.do("POST", commits, `{"entries":[`+message+`]}`, "If-Match: *").want(t, 200)
-	if err := s.srv.Close(); err != nil { // what the writer leaves for later is done
-		t.Fatal(err)
+	mirror(t, dir, died, func(string) bool { return true })
+	logs, err := filepath.Glob(filepath.Join(died, "sessions", "s", "transcript", "*.jsonl"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("%v, %v", logs, err)
 	}
-	reader := newSite(t, "file://"+dir)
-	raw, err := reader.srv.Description()
+	torn, err := os.OpenFile(logs[len(logs)-1], os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc struct {
-		Paths map[string]map[string]any
-	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
+	_, err = torn.WriteString(`{"type":"message","id":"torn`)
+	if err = errors.Join(err, torn.Close(), s.srv.Close()); err != nil {
 		t.Fatal(err)
 	}
+	for name, dir := range map[string]string{"ended": dir, "died": died} {
+		t.Run(name, func(t *testing.T) { getsWriteNothing(t, dir, ids, sumOf(data)) })
+	}
+}
+
+func getsWriteNothing(t *testing.T, dir string, ids []string, image string) {
+	reader := newSite(t, "file://"+dir)
 	before := filesOf(t, dir)
-	for path, ops := range doc.Paths {
-		if ops["get"] == nil {
+	for _, op := range readDescription(t).operations {
+		if op.method != http.MethodGet {
 			continue
 		}
-		full := strings.NewReplacer("{id}", "s", "{entry}", ids[2], "{seq}", "3", "{sha256}", sumOf(data)).Replace(path)
-		switch {
-		case strings.HasSuffix(path, "/events"):
-			full += "?after=1&wait=1"
-		case strings.HasSuffix(path, "/diff"):
-			full += "?a=seq:1"
-		case strings.HasSuffix(path, "/search"):
-			full += "?q=m"
+		path := strings.NewReplacer("{id}", "s", "{entry}", ids[2], "{seq}", "3", "{sha256}", image).Replace(op.path)
+		queries := map[string][]string{
+			"events": {"after=1&wait=1"}, "diff": {"a=seq:1", "a=seq:1&b=tag:t"}, "search": {"q=m", "q=re:m[0-9]"},
+			"context":      {"", "at=seq:2", "provider=anthropic", "provider=gemini"},
+			"state":        {"", "at=seq:2", "at=tag:t"},
+			"listEntries":  {"", "path=all&order=desc", "ids=" + ids[1], "images=ref"},
+			"rows":         {"", "search=m1", "filter=all&fold=" + ids[1]},
+			"export":       {"", "format=markdown", "format=html", "format=claude-code"},
+			"listSessions": {"", "q=m&meta.x=y"},
+		}[op.OperationID]
+		if queries == nil {
+			queries = []string{""}
 		}
-		reader.do("GET", full, "").want(t, 200)
+		for _, query := range queries {
+			if r := reader.do("GET", path+"?"+query, ""); r.StatusCode != http.StatusOK {
+				t.Errorf("%s?%s: %d %.300s", path, query, r.StatusCode, r.body)
+			}
+			reader.do("GET", strings.Replace(path, "/s/", "/none/", 1)+"?"+query, "") // whatever it is answered
+			if op.OperationID != "events" {
+				reader.do("HEAD", path+"?"+query, "").want(t, 200)
+			}
+		}
 	}
 	if after := filesOf(t, dir); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
@@ -206,13 +287,17 @@ func TestGetsWriteNothing(t *testing.T) {
 	}
 }
 
-// filesOf describes every file below a folder.
+// filesOf describes every file and every folder below one.
 func filesOf(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil {
 			return err
+		}
+		if d.IsDir() {
+			fmt.Fprintf(&b, "%s/\n", path)
+			return nil
 		}
 		info, err := d.Info()
 		if err != nil {

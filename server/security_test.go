@@ -138,6 +138,7 @@ func (s *site) dial(t *testing.T) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
+// A read-only server refuses every operation that could write.
 func TestReadOnlyServer(t *testing.T) {
 	var on server.Options
 	s := newSite(t, "mem:", func(o *server.Options) { on = *o })
@@ -149,18 +150,18 @@ func TestReadOnlyServer(t *testing.T) {
 	defer func() { _ = reader.Close() }()
 	only := *s
 	only.srv = reader
-	for _, c := range [][2]string{
-		{"PUT", "/v1/sessions/x"},
-		{"PATCH", "/v1/sessions/s"},
-		{"DELETE", "/v1/sessions/s"},
-		{"POST", commits},
-		{"POST", "/v1/sessions/s/rollback"},
-		{"POST", "/v1/sessions/s/claim"},
-	} {
-		r := only.direct(c[0], c[1], "If-Match: *")
-		if doc := r.want(t, 403); doc["code"] != "read-only" {
-			t.Errorf("%v: %s", c, r.body)
+	before := s.do("GET", "/v1/sessions/s", "").etag()
+	for _, op := range readDescription(t).operations {
+		if op.method == http.MethodGet {
+			continue
 		}
+		r := only.direct(op.method, strings.ReplaceAll(op.path, "{id}", "s"), "If-Match: *", "If-None-Match: *")
+		if doc := r.want(t, 403); doc["code"] != "read-only" {
+			t.Errorf("%s: %s", op.OperationID, r.body)
+		}
+	}
+	if now := only.direct("GET", "/v1/sessions/s").etag(); now != before {
+		t.Errorf("something was written: %s, was %s", now, before)
 	}
 	only.direct("GET", "/v1/sessions/s").want(t, 200)
 }

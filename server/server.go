@@ -73,8 +73,8 @@ type Options struct {
 	Timeout time.Duration
 	// Heartbeat is how often a comment is sent to a stream of events that has none. Default 15 s.
 	Heartbeat time.Duration
-	// WriteTimeout bounds the sending of an event, or of a piece of an answer, to a client that reads slowly.
-	// Default 30 s.
+	// WriteTimeout bounds the sending of an event, or of 64 KiB of another answer, to a client that reads slowly: its
+	// connection is closed. Default 30 s.
 	WriteTimeout time.Duration
 	// ReadTimeout bounds how long the body of a request takes to come, beside a second for each 64 KiB that came: what
 	// is slower is 408, and nothing is stored. Streams of answers have no part in it. How long headers take is for the
@@ -166,13 +166,15 @@ type Server struct {
 	writers  *writers
 	inFlight inFlight
 	views    views
+	readers  readers
 	streams  *streams
 	tenants  tenants
 	indexes  indexes
 	usages   usages
 	imports  chan struct{} // a token for each import that is under way
 	metrics  *metrics
-	blamed   int // commits that one request for the history of a value looks at
+	blamed   int           // commits that one request for the history of a value looks at
+	streamed time.Duration // how long a stream of events lasts
 
 	once   sync.Once
 	closed error // of Close
@@ -197,7 +199,7 @@ func New(o Options) (*Server, error) {
 	s.tenants = tenants{open: o.Tenant, limit: s.o.MaxTenants, stores: map[string]*coppice.Store{}}
 	s.indexes = indexes{s: s, open: map[*coppice.Store]*index{}}
 	s.imports = make(chan struct{}, s.o.MaxImports)
-	s.blamed = maxBlamed
+	s.blamed, s.streamed = maxBlamed, maxStream
 	s.views.most = maxViewBytes
 	s.metrics = newMetrics(s)
 	s.describe()
@@ -223,7 +225,7 @@ func (s *Server) Close() error {
 		s.streams.end()
 		s.streams.wait()
 		s.writers.close()
-		s.closed = s.indexes.close()
+		s.closed = errors.Join(s.readers.close(), s.indexes.close())
 	})
 	return s.closed
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,7 +43,7 @@ func (s *Server) describeSessions() {
 	})
 	handle[listQuery, sessionList](s, operation{
 		method: "GET", path: "/v1/sessions", id: "listSessions", needs: rightRead,
-		summary: "Sessions, newest activity first",
+		summary: "Sessions, newest activity first", types: []string{"application/x-ndjson"}, text: textOfLists,
 	}, s.list)
 	handle[createQuery, api.Created](s, operation{
 		method: "PUT", path: "/v1/sessions/{id}", id: "createSession", needs: rightWrite, summary: "Create a session",
@@ -62,10 +61,13 @@ func (s *Server) describeSessions() {
 	}, s.patch)
 	handle[deleteQuery, api.Deleted](s, operation{
 		method: "DELETE", path: "/v1/sessions/{id}", id: "deleteSession", needs: rightWrite,
-		summary: "Delete a session for good, or into the trash", errors: []int{412, 428, 507},
+		summary: "Delete a session for good, or into the trash", errors: []int{409, 412, 428, 507},
 		text: "`coppice trash` lists what is in the trash, and restores it.",
 	}, s.remove)
 }
+
+// textOfLists describes what the parameters of a list cannot.
+const textOfLists = "meta.KEY=VALUE, for any key and more than once: only sessions with this metadata."
 
 type healthQuery struct{ request }
 
@@ -325,29 +327,4 @@ func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
 		doc.Trash = item.Name
 		return coppice.Receipt{}, doc, err
 	})
-}
-
-// decode reads the JSON body of a request.
-func decode(r *http.Request, into any) error {
-	raw, err := body(r)
-	if err != nil {
-		return err
-	}
-	return unmarshal(raw, into)
-}
-
-// unmarshal decodes a body. Fields that are not known are refused: a misspelled one would change nothing, unsaid.
-func unmarshal(raw []byte, into any) error {
-	if err := bounded(raw); err != nil {
-		return badInput("the body", err)
-	}
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return badInput("the body", err)
-	}
-	if dec.More() {
-		return badInput("the body", errors.New("more than one JSON value"))
-	}
-	return nil
 }

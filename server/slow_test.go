@@ -265,3 +265,34 @@ func TestStreamOfALostClient(t *testing.T) {
 	_ = h.Close()
 	running.Wait()
 }
+
+// A client that does not read its answer is left: no request of it is under way any more. One that reads slowly has time
+// by the length of the answer.
+func TestAnswerOfALostClient(t *testing.T) {
+	s := newSite(t, "mem:", func(o *server.Options) { o.WriteTimeout = 20 * time.Millisecond })
+	s.create("s")
+	long := strings.Repeat("x", 500_000)
+	s.do("POST", commits, `{"entries":[{"role":"user","content":"`+long+`"}],"state":"`+long+`"}`, "If-Match: *").want(t, 200)
+	for _, path := range []string{"state", "resume", "entries", "original", "export?format=markdown"} {
+		ended := make(chan struct{})
+		l := make(pipes, 1)
+		h := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer close(ended)
+			s.srv.ServeHTTP(w, r)
+		})}
+		var running sync.WaitGroup
+		running.Go(func() { _ = h.Serve(l) })
+		client, conn := net.Pipe()
+		l <- conn
+		if _, err := io.WriteString(client, "GET /v1/sessions/s/"+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := http.ReadResponse(bufio.NewReader(client), nil); err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %v, %v", path, resp, err)
+		}
+		<-ended
+		close(l)
+		_ = h.Close()
+		running.Wait()
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/server"
 )
 
@@ -272,4 +273,51 @@ func TestTenantThatCannotBeOpened(t *testing.T) {
 	})
 	s.do("GET", "/t/acme/v1/sessions", "").want(t, 500)
 	s.do("GET", "/v1/sessions", "").want(t, 200)
+}
+
+// A program that embeds the handler says itself who may do what, and on which store. Nothing of another store is seen.
+func TestAuthorize(t *testing.T) {
+	ours, theirs := siteOn(t, storeOn(t, memory.New())), siteOn(t, storeOn(t, memory.New()))
+	theirs.create("secret")
+	s := newSite(t, "mem:", func(o *server.Options) {
+		o.Authorize = func(r *http.Request) (server.Access, error) {
+			switch r.Header.Get("X-User") {
+			case "ours":
+				return server.Access{Store: ours.st, Read: true, Write: true}, nil
+			case "reader":
+				return server.Access{Store: theirs.st, Read: true}, nil
+			case "writer":
+				return server.Access{Store: theirs.st, Write: true}, nil
+			case "none":
+				return server.Access{}, server.ErrForbidden
+			case "broken":
+				return server.Access{}, errors.New("the directory of users does not answer")
+			}
+			return server.Access{}, fmt.Errorf("who are you: %w", server.ErrUnauthorized)
+		}
+	})
+	for _, c := range []struct {
+		method, path, user string
+		status             int
+	}{
+		{"PUT", "/v1/sessions/mine", "ours", 201},
+		{"GET", "/v1/sessions/mine", "ours", 200},
+		{"GET", "/v1/sessions/secret", "ours", 404},
+		{"GET", "/v1/sessions/secret", "reader", 200},
+		{"GET", "/v1/sessions/mine", "reader", 404},
+		{"PUT", "/v1/sessions/x", "reader", 403},
+		{"GET", "/v1/sessions/secret", "writer", 403},
+		{"GET", "/v1/sessions", "none", 403},
+		{"GET", "/v1/sessions", "broken", 500},
+		{"GET", "/v1/sessions", "", 401},
+		{"GET", "/metrics", "", 401},
+		{"GET", "/v1/health", "", 200},
+		{"GET", "/v1/openapi.json", "", 200},
+	} {
+		if c.method == "PUT" {
+			s.do(c.method, c.path, "{}", "X-User: "+c.user, "If-None-Match: *").want(t, c.status)
+			continue
+		}
+		s.do(c.method, c.path, "", "X-User: "+c.user).want(t, c.status)
+	}
 }

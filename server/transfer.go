@@ -20,6 +20,7 @@ type exportQuery struct {
 	request
 	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
 	Format string `query:"format" enum:"pi,original,omp,atomic,operator,claude-code,codex,markdown,html" default:"pi"`
+	Line   string `query:"line" doc:"markdown and html: only the path to this entry; default every branch"`
 }
 
 // forkBody says what is forked.
@@ -94,6 +95,9 @@ func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {
 	if !slices.Contains(exporter.Formats(), q.Format) {
 		return answer{}, badInput("format", fmt.Errorf("%.40q is not known", q.Format))
 	}
+	if q.Line != "" && !exporter.HasLines(q.Format) {
+		return answer{}, badInput("line", fmt.Errorf("%s has every branch: use markdown or html", q.Format))
+	}
 	kind, ext := "application/x-ndjson", ".jsonl"
 	switch q.Format {
 	case "markdown":
@@ -101,7 +105,7 @@ func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {
 	case "html":
 		kind, ext = "text/html; charset=utf-8", ".html"
 	}
-	x := exporter.Exporter{Store: q.on.Store, Now: s.o.Now(), Rand: s.o.Rand}
+	x := exporter.Exporter{Store: q.on.Store, Now: s.o.Now(), Rand: s.o.Rand, Line: q.Line}
 	h := q.w.Header()
 	h.Set("Trailer", lossesTrailer)
 	return file(kind, q.id+ext, func(w io.Writer) error {

@@ -110,11 +110,13 @@ type Diff struct {
 type DiffEntries struct {
 	OnlyA []json.RawMessage `json:"onlyA" doc:"complete entries, root first"`
 	OnlyB []json.RawMessage `json:"onlyB" doc:"complete entries, root first"`
+	MoreA int               `json:"moreA,omitempty" doc:"entries after those of onlyA; only over HTTP, with a limit"`
+	MoreB int               `json:"moreB,omitempty" doc:"entries after those of onlyB; only over HTTP, with a limit"`
 }
 
 // DiffOf returns the document of a difference.
 func DiffOf(d checkpoint.Diff) Diff {
-	return Diff{null(d.Base), DiffEntries{Lines(d.OnlyA), Lines(d.OnlyB)}, d.State}
+	return Diff{null(d.Base), DiffEntries{Lines(d.OnlyA), Lines(d.OnlyB), d.MoreA, d.MoreB}, d.State}
 }
 
 // Match is an entry that a search found.

@@ -168,6 +168,9 @@ func (l *lister) run(ctx context.Context) error {
 		all = all[len(page):]
 	}
 	l.flush(time.Time{})
+	if l.after != "" && !l.done { // deleted: its place is not known
+		return fmt.Errorf("session %q: %w", l.after, fs.ErrNotExist)
+	}
 	return nil
 }
 

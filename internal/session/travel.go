@@ -275,8 +275,9 @@ func (v *View) Path(ctx context.Context, yield func(transcript.Entry, error) boo
 	return v.h.Read(ctx, m, m.Shown(ord), yield)
 }
 
-// Diff returns what lies between this view, A, and another of the same session, B.
-func (v *View) Diff(ctx context.Context, to *View) (d checkpoint.Diff, err error) {
+// Diff returns what lies between this view, A, and another of the same session, B: of each path the first entries, at
+// most so many; 0 = all.
+func (v *View) Diff(ctx context.Context, to *View, most int) (d checkpoint.Diff, err error) {
 	if to == nil || to.State.Summary.ID != v.State.Summary.ID {
 		return d, errors.New("a view of another session")
 	}
@@ -297,13 +298,18 @@ func (v *View) Diff(ctx context.Context, to *View) (d checkpoint.Diff, err error
 		d.Base = then[0].Tree.ID(a[0])
 		a, b = a[1:], b[1:]
 	}
-	collect := func(m *Moment, ords []uint64, into *[]transcript.Entry) error {
-		return v.h.Read(ctx, m, m.unhidden(slices.Values(ords)), func(e transcript.Entry, _ error) bool {
+	collect := func(m *Moment, path []uint64, into *[]transcript.Entry, more *int) error {
+		ords := slices.Collect(m.unhidden(slices.Values(path)))
+		if most > 0 && len(ords) > most {
+			ords, *more = ords[:most], len(ords)-most
+		}
+		return v.h.Read(ctx, m, slices.Values(ords), func(e transcript.Entry, _ error) bool {
 			*into = append(*into, e)
 			return true
 		})
 	}
-	if err := errors.Join(collect(then[0], a, &d.OnlyA), collect(then[1], b, &d.OnlyB)); err != nil {
+	err = errors.Join(collect(then[0], a, &d.OnlyA, &d.MoreA), collect(then[1], b, &d.OnlyB, &d.MoreB))
+	if err != nil {
 		return d, err
 	}
 	d.State, err = v.Doc.DiffState(to.Doc)

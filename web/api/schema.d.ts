@@ -119,7 +119,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sessions, newest activity first */
+        /**
+         * Sessions, newest activity first
+         * @description meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
+         */
         get: operations["listSessions"];
         put?: never;
         post?: never;
@@ -490,7 +493,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The drawn tree in at most 2,048 buckets */
+        /**
+         * The drawn tree in at most 2,048 buckets
+         * @description The first request with a mark reads the session once. The view keeps the hits of the last 8 marks.
+         */
         get: operations["map"];
         put?: never;
         post?: never;
@@ -716,7 +722,7 @@ export interface paths {
         };
         /**
          * Tokens and cost of sessions, each with all branches
-         * @description Reads every entry of a session that was changed since it was asked for last.
+         * @description Reads every entry of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
          */
         get: operations["allUsage"];
         put?: never;
@@ -762,8 +768,20 @@ export interface components {
             forks: number;
             /** Format: int64 */
             from: number;
+            /** @description the row of the head, or of its nearest ancestor that has one, is in it */
+            head?: boolean;
+            /**
+             * Format: int64
+             * @description with mark: rows whose entries contain its words
+             */
+            hits?: number;
             /** Format: int64 */
             indent: number;
+            /**
+             * Format: int64
+             * @description rows with a label
+             */
+            labels: number;
             /** Format: int64 */
             onPath: number;
         };
@@ -959,6 +977,16 @@ export interface components {
             state: unknown;
         };
         DiffEntries: {
+            /**
+             * Format: int64
+             * @description entries after those of onlyA; only over HTTP, with a limit
+             */
+            moreA?: number;
+            /**
+             * Format: int64
+             * @description entries after those of onlyB; only over HTTP, with a limit
+             */
+            moreB?: number;
             /** @description complete entries, root first */
             onlyA: unknown[];
             /** @description complete entries, root first */
@@ -973,6 +1001,8 @@ export interface components {
         EntryList: {
             /** @description the lines of the entries */
             entries: unknown[];
+            /** @description with marks: one for each entry, in their order */
+            marks?: components["schemas"]["Mark"][];
             /** @description after of the page that follows; absent at the end */
             next?: string;
             /** @description before of the page before */
@@ -1124,6 +1154,29 @@ export interface components {
              * @description index of the message in the context, from 0; -1: none
              */
             message: number;
+        };
+        Mark: {
+            /**
+             * Format: int64
+             * @description number of entries that are said next, whatever structure is between
+             */
+            children: number;
+            /** @description of the entry */
+            id: string;
+            /** @description cut at 80 bytes; empty: there is none */
+            label: string;
+            /**
+             * Format: int64
+             * @description number of its versions, itself included
+             */
+            of: number;
+            /**
+             * Format: int64
+             * @description place among its versions, from 1; 0: it is structure or hidden: it has none
+             */
+            version: number;
+            /** @description their ids in the order of versions/{entry}; of over 64 those around it */
+            versions: string[];
         };
         Match: {
             /** @description branches that contain the entry, at most 16 */
@@ -1401,6 +1454,11 @@ export interface components {
             withdrawn?: boolean;
         };
         RowList: {
+            /**
+             * Format: int64
+             * @description of around: the row of the entry, or of its nearest ancestor that has one
+             */
+            at?: number;
             branches: components["schemas"]["Branch"][];
             /** Format: int64 */
             from: number;
@@ -2106,6 +2164,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SessionList"];
+                    "application/x-ndjson": unknown;
                 };
             };
             /** @description Bad Request */
@@ -2488,6 +2547,15 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3255,6 +3323,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Precondition Failed */
             412: {
                 headers: {
@@ -3963,6 +4040,8 @@ export interface operations {
                 a: string;
                 /** @description a target; default head */
                 b?: string;
+                /** @description entries of each path, the first ones */
+                limit?: number;
             };
             header?: never;
             path: {
@@ -4219,6 +4298,8 @@ export interface operations {
                 ids?: string;
                 /** @description ref: images over 24 KiB as references */
                 images?: "inline" | "ref";
+                /** @description beside the entries, which versions and continuations each has; not as NDJSON */
+                marks?: boolean;
             };
             header?: never;
             path: {
@@ -4510,6 +4591,8 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "pi" | "original" | "omp" | "atomic" | "operator" | "claude-code" | "codex" | "markdown" | "html";
+                /** @description markdown and html: only the path to this entry; default every branch */
+                line?: string;
             };
             header?: never;
             path: {
@@ -5010,6 +5093,8 @@ export interface operations {
                 search?: string;
                 fold?: string;
                 buckets?: number;
+                /** @description words: hits counts the rows whose entries contain all of them */
+                mark?: string;
             };
             header?: never;
             path: {
@@ -5028,6 +5113,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["TreeMap"];
                 };
+            };
+            /** @description Not Modified */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {
@@ -5565,6 +5657,8 @@ export interface operations {
                 fold?: string;
                 /** @description the first row */
                 from?: number;
+                /** @description instead of from: an entry, or a unique prefix of its id, to be in the middle */
+                around?: string;
                 count?: number;
             };
             header?: never;
@@ -5584,6 +5678,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["RowList"];
                 };
+            };
+            /** @description Not Modified */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {
@@ -5725,6 +5826,15 @@ export interface operations {
             };
             /** @description Request Timeout */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { call } from "../api/client.ts";
 import { useActions } from "../model/actions.ts";
 import { session, view } from "../model/nav.ts";
+import { head } from "../model/session.ts";
 import { Dialog } from "../parts/dialog.tsx";
 
 const shown = signal(false);
@@ -23,6 +24,7 @@ interface Format {
 const formats: Format[] = [
   { format: "html", file: "html", line: true, text: "A page to read or to share: one file, no script" },
   { format: "markdown", file: "md", line: true, text: "Markdown" },
+  { format: "html", file: "html", line: false, text: "The same with every branch, folded" },
   { format: "pi", file: "jsonl", line: false, text: "The whole tree, every branch, as pi reads it" },
   { format: "original", file: "jsonl", line: false, text: "The file that was imported, byte for byte" },
   { format: "claude-code", file: "jsonl", line: false, text: "For Claude Code" },
@@ -44,8 +46,8 @@ function Choose(): JSX.Element {
     busy.value = f.format;
     failed.value = "";
     try {
-      const line = view.peek().line;
-      const at = f.line && line !== null ? "&at=entry:" + encodeURIComponent(line) : "";
+      const line = view.peek().line ?? head.peek()?.entry ?? null;
+      const at = f.line && line !== null ? "&line=" + encodeURIComponent(line) : "";
       const answer = await call(`/v1/sessions/${encodeURIComponent(id)}/export?format=${f.format}${at}`);
       download(await answer.blob(), `${id}.${f.file}`);
       shown.value = false;
@@ -61,7 +63,7 @@ function Choose(): JSX.Element {
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
       <ul class="export-formats">
         {formats.map((f) => (
-          <li key={f.format}>
+          <li key={f.text}>
             <button disabled={busy.value !== ""} onClick={() => void save(f)}>
               {f.text}<small>{f.format}{f.line ? " · the line that is shown" : ""}{busy.value === f.format ? " · writing…" : ""}</small>
             </button>

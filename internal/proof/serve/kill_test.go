@@ -50,7 +50,7 @@ func TestProofServeKill(t *testing.T) {
 		t.Skip("SIGKILL is how it kills")
 	}
 	r := proof.Begin(t, "serve-kill")
-	kills := pick(t, 6, 40, 1000, 100)
+	kills := pick(t, 6, 100, 1000, 100)
 	k := &killed{t: t, r: r, seed: rand.Uint64(), acked: map[string]map[string]string{}}
 	t.Logf("seed %d", k.seed)
 	dir := filepath.Join(t.TempDir(), "store")

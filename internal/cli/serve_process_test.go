@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/coppice-go/coppice/internal/api"
+)
+
+// serve --open opens the one-time link in the browser, and SIGTERM ends the program well: streams end, and what was
+// acknowledged is stored.
+func TestServeTerminated(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("elsewhere another program opens the browser")
+	}
+	store, desktop := t.TempDir(), t.TempDir()
+	opened := filepath.Join(desktop, "opened")
+	script := "#!/bin/sh\necho \"$1\" >\"" + opened + "\"\n"
+	if err := os.WriteFile(filepath.Join(desktop, "xdg-open"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "coppice", "serve", "--store", store, "--addr", "127.0.0.1:0", "--open",
+		"--token-file", tokenFile(t, "one - read,write"))
+	cmd.Env = process(t, store).Env
+	cmd.Env = append(cmd.Env, "PATH="+desktop+string(os.PathListSeparator)+os.Getenv("PATH"))
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(stdout)
+	line := func(prefix string) string {
+		text, err := out.ReadString('\n')
+		if err != nil || !strings.HasPrefix(text, prefix) {
+			t.Fatalf("%q, %v; want %q", text, err, prefix)
+		}
+		return strings.TrimSpace(strings.TrimPrefix(text, prefix))
+	}
+	s := &served{t: t, url: line("serving "), link: line("log in once with ")}
+	s.wants(http.StatusCreated, "", "PUT", "/v1/sessions/s", `{}`, "If-None-Match: *", "Authorization: Bearer one")
+	s.wants(http.StatusOK, "", "POST", "/v1/sessions/s/commits", `{"entries":[{"role":"user","content":"hello"}]}`,
+		"If-Match: *", "Authorization: Bearer one")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/sessions/s/events", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer one")
+	stream, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil || stream.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %v", stream, err)
+	}
+	defer func() { _ = stream.Body.Close() }()
+	for raw := []byte(nil); strings.TrimSpace(string(raw)) != s.link && t.Context().Err() == nil; {
+		raw, _ = os.ReadFile(opened) // until the browser was opened
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(stream.Body); err != nil {
+		t.Errorf("the stream was cut and not ended: %v", err)
+	}
+	if rest, err := io.ReadAll(out); err != nil || len(rest) > 0 {
+		t.Errorf("%q, %v", rest, err)
+	}
+	if code := exitCode(t, cmd.Wait()); code != api.ExitDone {
+		t.Errorf("exit code %d", code)
+	}
+	if got, _, code := call(t, store, "", "show", "s"); code != 0 || !strings.Contains(got, "hello") {
+		t.Errorf("exit code %d: %s", code, got)
+	}
+}

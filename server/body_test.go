@@ -1,0 +1,46 @@
+package server_test
+
+import "testing"
+
+// A body without what the description requires of it is refused: it would move the head to where no one asked for.
+func TestBodyWithoutRequiredMember(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	r := s.do("POST", commits, hello("one"), "If-Match: *")
+	entry := r.want(t, 200)["entries"].([]any)[0].(string)
+	s.do("POST", "/v1/sessions/s/label", `{"entry":"`+entry+`","label":"green"}`, "If-Match: *").want(t, 200)
+	tag := s.do("GET", "/v1/sessions/s", "").etag()
+	for _, c := range [][2]string{
+		{"switch", `{}`},
+		{"switch", `{"to":""}`},
+		{"branch", `{}`},
+		{"branch", `{"name":"b"}`},
+		{"rollback", `{}`},
+		{"rollback", `{"to":""}`},
+		{"rollback", `{"to":null}`},
+		{"rollback", `null`},
+		{"edit", `{"entry":"` + entry + `"}`},
+		{"label", `{"entry":"` + entry + `"}`},
+		{"label", `{"label":"red"}`},
+		{"compact", `{}`},
+		{"partial", `{}`},
+		{"commits", `null`},
+		{"claim", `null`},
+		{"snapshot", ` null `},
+		{"fork", `null`},
+	} {
+		r := s.do("POST", "/v1/sessions/s/"+c[0], c[1], "If-Match: *")
+		if p := r.want(t, 400); p["code"] != "usage" {
+			t.Errorf("%s %s: %s", c[0], c[1], r.body)
+		}
+	}
+	s.do("PATCH", "/v1/sessions/s", `null`, "If-Match: *").want(t, 400)
+	s.do("PUT", "/v1/sessions/t", `null`, "If-None-Match: *").want(t, 400)
+	if got := s.do("GET", "/v1/sessions/s", "").etag(); got != tag {
+		t.Errorf("the head is %s, was %s", got, tag)
+	}
+	// What is empty on purpose stays possible.
+	s.do("POST", "/v1/sessions/s/partial", `{"partial":null}`).want(t, 204)
+	s.do("POST", "/v1/sessions/s/label", `{"entry":"`+entry+`","label":""}`, "If-Match: *").want(t, 200)
+	s.do("POST", "/v1/sessions/s/branch", `{"entry":""}`, "If-Match: *").want(t, 200)
+}
