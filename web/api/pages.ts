@@ -2,8 +2,11 @@
 import { api, type Commit, type Entry, type Schemas } from "./client.ts";
 import type { operations } from "./schema.d.ts";
 
+export type Mark = Schemas["Mark"];
+
 export interface EntryPage {
   entries: Entry[];
+  marks?: Mark[]; // with marks: one for each entry, in their order
   next?: string;
   prev?: string;
 }
@@ -28,4 +31,12 @@ export async function commitPage(id: string, query: CommitQuery, signal?: AbortS
 /** newestCommit returns the newest commit. Every session has one. */
 export async function newestCommit(id: string, signal?: AbortSignal): Promise<Commit> {
   return (await commitPage(id, { limit: 1 }, signal)).commits[0]!;
+}
+
+type SessionQuery = NonNullable<operations["listSessions"]["parameters"]["query"]>;
+
+/** sessionPage returns sessions, newest activity first. */
+export async function sessionPage(query: SessionQuery, signal?: AbortSignal): Promise<Schemas["SessionList"]> {
+  const { data } = await api.GET("/v1/sessions", { params: { query }, signal });
+  return data as Schemas["SessionList"];
 }

@@ -4294,6 +4294,10 @@ export interface operations {
                 /** @description prev of another page */
                 before?: string;
                 limit?: number;
+                /** @description the entry to begin with, in this order; 404 if it is not on the path */
+                from?: string;
+                /** @description the path goes on to the newest leaf below its entry, where switch moves the head to */
+                below?: boolean;
                 /** @description only these entries, in this order, separated by commas */
                 ids?: string;
                 /** @description ref: images over 24 KiB as references */
