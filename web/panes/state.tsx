@@ -3,10 +3,10 @@ import { signal, useSignal, useSignalEffect, type ReadonlySignal } from "@preact
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { call, Failure } from "../api/client.ts";
-import { changes, type Change, type Changes } from "../model/changes.ts";
+import { changes, type Changes } from "../model/changes.ts";
 import { arrived, earlier, log, shown, shownCommit } from "../model/cursor.ts";
-import { bytes, clock, shorten } from "../model/format.ts";
-import { pretty } from "../model/json.ts";
+import { bytes, clock } from "../model/format.ts";
+import { pretty } from "../model/pretty.ts";
 import { editor } from "../model/lazy.ts";
 import { go, view } from "../model/nav.ts";
 import { Newest } from "../model/newest.ts";
@@ -14,6 +14,7 @@ import { head } from "../model/session.ts";
 import { States } from "../model/states.ts";
 import { losing } from "../model/ticks.ts";
 import { Editor } from "../parts/editor.tsx";
+import { ChangeList } from "../parts/changelist.tsx";
 import { JSONTree } from "../parts/jsontree.tsx";
 import { Moves } from "../parts/moves.tsx";
 import { ValueHistory } from "../parts/history.tsx";
@@ -111,15 +112,6 @@ function Header(): JSX.Element {
   );
 }
 
-const words = { add: "added", replace: "changed", remove: "removed" } as const;
-const symbols = { add: "+", replace: "~", remove: "−" } as const;
-
-/** titleOf returns more of a change than its line has room for. */
-function titleOf(c: Change): string {
-  const values = [c.before, c.after].filter((v) => v !== null).map((v) => shorten(v, 500));
-  return `${words[c.op]}: ${values.join(" → ")}\nClick for the history of this value`;
-}
-
 /** Shown shows a state: what changed, then all of it, as a tree or as text. */
 function Shown({ read }: { read: Read }): JSX.Element {
   const { text, changed } = read;
@@ -129,23 +121,7 @@ function Shown({ read }: { read: Read }): JSX.Element {
   return (
     <>
       <p class="state-changed">{what}</p>
-      {n > 0 && (
-        <ul class="changes">
-          {changed.list.slice(0, maxListed).map((c) => (
-            <li key={c.op + c.path} class={c.op}>
-              <button title={titleOf(c)} onClick={() => go({ path: c.path }, "replace")}>
-                <span class="sign" aria-hidden="true">{symbols[c.op]}</span>
-                <span class="hidden-text">{words[c.op]} </span>
-                <code>{c.path || "(all)"}</code>{" "}
-                {c.before !== null && <del>{shorten(c.before, 60)}</del>}
-                {c.before !== null && c.after !== null && " → "}
-                {c.after !== null && <ins>{shorten(c.after, 60)}</ins>}
-              </button>
-            </li>
-          ))}
-          {n > maxListed && <li class="quiet">and {n - maxListed} more, marked below</li>}
-        </ul>
-      )}
+      <ChangeList changed={changed} most={maxListed} onSelect={(path) => go({ path }, "replace")} />
       <div class="state-tabs" role="group" aria-label="Form">
         <button aria-pressed={!raw.value} onClick={() => (raw.value = false)}>Tree</button>
         <button aria-pressed={raw.value} onClick={() => (raw.value = true)}>Text</button>

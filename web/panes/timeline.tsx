@@ -5,10 +5,10 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useActions } from "../model/actions.ts";
 import { arrived, Cursor, isLive, live, log, moveTo, noted, scrubbed, shown, shownCommit, snapshots } from "../model/cursor.ts";
 import { clock } from "../model/format.ts";
-import { go, readOnly, view } from "../model/nav.ts";
+import { go, view } from "../model/nav.ts";
 import { change, generation, head } from "../model/session.ts";
 import { meanings, moved, seqAt, whole, xOf, zoom, type Mark, type Span } from "../model/ticks.ts";
-import { Moves, rollBackTo } from "../parts/moves.tsx";
+import { MoveDialogs, Moves, rollBackTo } from "../parts/moves.tsx";
 import { drawRail } from "./rail.ts";
 import type { Commit } from "../api/client.ts";
 
@@ -21,7 +21,7 @@ const headSeq = computed(() => head.value?.seq ?? -1);
 /** Timeline shows the commits, and moves the cursor. */
 export function Timeline(): JSX.Element {
   const id = view.value.session!;
-  const cursor = useCursor(id);
+  useCursor(id);
   const zoomed = useSignal<Span | null>(null); // null = everything, also what comes
   const span = useComputed(() => zoomed.value ?? whole(Math.max(0, headSeq.value)));
   const step = (by: number) => () => {
@@ -31,7 +31,7 @@ export function Timeline(): JSX.Element {
   useActions({
     "previous-commit": step(-1), "next-commit": step(1),
     "previous-snapshot": () => toSnapshot(-1), "next-snapshot": () => toSnapshot(1),
-    "roll-back": () => !readOnly && shown.peek() !== null && rollBackTo(shown.peek()!),
+    "roll-back": () => shown.peek() !== null && shown.peek() !== headSeq.peek() && rollBackTo(shown.peek()!),
   });
   const c = shownCommit.value;
   return (
@@ -42,17 +42,18 @@ export function Timeline(): JSX.Element {
       </div>
       <Axis span={span} zoomed={zoomed} />
       <div class="rail-moves">
-        <Moves seq={shown.value} snapshot={() => void cursor.current?.readSnapshots()} />
+        <Moves seq={shown.value} />
         <button class="live" aria-pressed={isLive.value} title="Go to the newest commit, and follow what comes" onClick={live}>
           live
         </button>
       </div>
+      <MoveDialogs />
     </footer>
   );
 }
 
 /** useCursor keeps the signals of model/cursor.ts for a session while the timeline is shown. */
-function useCursor(id: string): { current: Cursor | null } {
+function useCursor(id: string): void {
   const cursor = useRef<Cursor | null>(null);
   const ready = useComputed(() => head.value !== null);
   useSignalEffect(() => {
@@ -73,7 +74,6 @@ function useCursor(id: string): { current: Cursor | null } {
   useSignalEffect(() => {
     if (change.value) cursor.current?.add(change.value);
   });
-  return cursor;
 }
 
 function toSnapshot(by: 1 | -1): void {
