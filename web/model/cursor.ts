@@ -80,6 +80,7 @@ export class Cursor {
 
   /** follow brings the cursor to the place of the view. */
   follow(seq: number | null, entry: string | null, newest: number): void {
+    if (seq !== null && entry === null && seq < newest) void moveTo(seq, this.signal); // a link that names a commit alone
     const known = seq ?? (entry === null ? newest : this.places.get(entry));
     if (known === undefined) {
       this.resolve.ask({ session: this.id, seq, entry });

@@ -5,12 +5,13 @@ import { useMemo } from "preact/hooks";
 import { api, Failure, textOf, type Entry } from "../api/client.ts";
 import { scrubbed, settled } from "../model/cursor.ts";
 import { bytes, count } from "../model/format.ts";
+import { itemsOf } from "../model/line.ts";
 import { view } from "../model/nav.ts";
 import { Newest } from "../model/newest.ts";
 import { pretty } from "../model/pretty.ts";
 import { lineOf, sawOf, type Saw } from "../model/saw.ts";
 import { head } from "../model/session.ts";
-import { EntryView } from "../parts/message.tsx";
+import { Body } from "../parts/message.tsx";
 
 /** The forms of a context: as stored, and the requests of APIs. */
 const forms = ["", "anthropic", "openai-chat", "openai-responses", "gemini"] as const;
@@ -127,6 +128,9 @@ function Figures({ r, saw }: { r: Read; saw: Saw }): JSX.Element {
   );
 }
 
+/** maxResults bounds the messages among which the results of a message's calls are looked for. */
+const maxResults = 24;
+
 /** maxOdd bounds the oddities that are listed. */
 const maxOdd = 50;
 
@@ -168,9 +172,8 @@ function Messages({ saw, raw }: { saw: Saw; raw: boolean }): JSX.Element {
         </p>
       )}
       <ol start={from.value + 1}>
-        {saw.messages.slice(from.value, to).map((m, i) => (
-          <MessageLine key={from.value + i} n={from.value + i + 1} raw={m} asText={raw} open={open.value.includes(from.value + i)}
-            onToggle={() => toggle(from.value + i)} />
+        {saw.messages.slice(from.value, to).map((_, k) => from.value + k).map((i) => (
+          <MessageLine key={i} saw={saw} i={i} asText={raw} open={open.value.includes(i)} onToggle={() => toggle(i)} />
         ))}
       </ol>
       {to < n && <p class="pages"><button onClick={() => (from.value = Math.min(n - 1, from.value + pageSize))}>{Math.min(pageSize, n - to)} after</button></p>}
@@ -179,16 +182,18 @@ function Messages({ saw, raw }: { saw: Saw; raw: boolean }): JSX.Element {
   );
 }
 
-function MessageLine({ n, raw, asText, open, onToggle }: {
-  n: number; raw: string; asText: boolean; open: boolean; onToggle: () => void;
+function MessageLine({ saw, i, asText, open, onToggle }: {
+  saw: Saw; i: number; asText: boolean; open: boolean; onToggle: () => void;
 }): JSX.Element {
+  const n = i + 1;
+  const raw = saw.messages[i]!;
   const line = useMemo(() => lineOf(raw), [raw]);
   return (
     <li>
       <button class="message-line" aria-expanded={open} onClick={onToggle}>
         <span class="n">{n}</span><span class="role">{line.role}</span><span class="words">{line.words}</span><small>{bytes(raw.length)}</small>
       </button>
-      {open && (asText ? <AsText raw={raw} /> : <AsMessage n={n} raw={raw} />)}
+      {open && (asText ? <AsText raw={raw} /> : <AsMessage n={n} after={saw.messages.slice(i, i + maxResults)} />)}
     </li>
   );
 }
@@ -197,11 +202,15 @@ function AsText({ raw }: { raw: string }): JSX.Element {
   return <pre>{pretty(raw.slice(0, maxText))}{raw.length > maxText && ` … ${bytes(raw.length)}`}</pre>;
 }
 
-function AsMessage({ n, raw }: { n: number; raw: string }): JSX.Element {
-  const entry = useMemo<Entry>(() => {
-    const message = JSON.parse(raw) as Record<string, unknown>;
-    const content = typeof message.summary === "string" ? { content: message.summary } : {};
-    return { type: "message", id: "saw-" + n, parentId: null, message: { ...content, ...message } };
-  }, [raw]);
-  return <div class="saw-message"><EntryView entry={entry} now={new Date()} /></div>;
+/** AsMessage shows a message with the results of what it calls, which are among the messages after it. */
+function AsMessage({ n, after }: { n: number; after: string[] }): JSX.Element {
+  const item = useMemo(() => itemsOf(after.map((raw, i) => entryOf(raw, n + i)))[0]!, [after[0]]);
+  return <div class="saw-message"><Body item={item} agents={[]} /></div>;
+}
+
+/** entryOf returns an entry that holds a message of a context. A summary is its text. */
+function entryOf(raw: string, n: number): Entry {
+  const message = JSON.parse(raw) as Record<string, unknown>;
+  const summary = typeof message.summary === "string" ? { content: message.summary } : {};
+  return { type: "message", id: "saw-" + n, parentId: null, message: { ...summary, ...message } };
 }
