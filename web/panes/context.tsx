@@ -30,6 +30,9 @@ const pageSize = 50;
 const maxOpen = 10;
 const maxText = 50_000;
 
+/** patience is the number of places that the cursor passes before a read that is under way is given up. */
+const patience = 12;
+
 /** Place is a point and the form in which it is read. */
 interface Place {
   target: string;
@@ -85,7 +88,7 @@ function useContextAt(id: string, read: Signal<Read | null>, failed: Signal<stri
       void measure(id, p.target).then((path) => {
         if (read.peek()?.target === p.target) read.value = { ...read.peek()!, path };
       }).catch(() => {});
-    }, (_, err) => (failed.value = err instanceof Failure ? err.message : String(err)), 2);
+    }, (_, err) => (failed.value = err instanceof Failure ? err.message : String(err)), patience);
     const end = place.subscribe((target) => target !== null && reader.ask({ target, form: form.peek() }));
     const endForm = form.subscribe((f) => place.peek() !== null && reader.ask({ target: place.peek()!, form: f }));
     return () => {

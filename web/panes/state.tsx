@@ -26,6 +26,9 @@ const maxListed = 6;
 const maxCompared = 8 << 20;
 const maxRaw = 4 << 20;
 
+/** patience is the number of commits that the cursor passes before a read that is under way is given up. */
+const patience = 12;
+
 /** Read is the state of a commit, and what it changed. */
 interface Read {
   seq: number;
@@ -41,15 +44,16 @@ export function StatePane(): JSX.Element {
   const failed = useSignal("");
   const read = useRead(view.value.session!, failed);
   const r = read.value;
+  const behind = r !== null && shown.value !== null && r.seq !== shown.value;
   return (
-    <section class="state" aria-label="State">
+    <section class={behind ? "state behind" : "state"} aria-label="State" aria-busy={behind}>
       <Header />
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
       {r && r.text === "null" && r.changed.list.length === 0 && (
         <p class="quiet">No state here. A state is what an agent keeps beside its messages, such as a plan or a list of files: any
           JSON that it commits with a turn. This session has none at this commit.</p>
       )}
-      {r && (r.text !== "null" || r.changed.list.length > 0) && <Shown read={r} />}
+      {r && (r.text !== "null" || r.changed.list.length > 0) && <Shown read={r} behind={behind} />}
     </section>
   );
 }
@@ -64,14 +68,15 @@ function useRead(id: string, failed: { value: string }): ReadonlySignal<Read | n
   }), [id]);
   useSignalEffect(() => {
     const reader = new Newest(async (seq: number, signal) => {
-      const text = await states.load(seq, signal);
-      const before = await states.load(earlier(log.peek()!, seq), signal);
+      const [text, before] = await Promise.all([
+        states.load(seq, signal), states.load(earlier(log.peek()!, seq), signal),
+      ]);
       return { seq, text, changed: compared(before, text) };
     }, (seq, value) => {
       read.value = value;
       failed.value = "";
       void states.prefetch(seq, head.peek()?.seq ?? seq);
-    }, (_, err) => (failed.value = err instanceof Failure ? err.message : String(err)), 4);
+    }, (_, err) => (failed.value = err instanceof Failure ? err.message : String(err)), patience);
     const end = shown.subscribe((seq) => {
       if (seq === null || !log.peek()) return;
       const text = states.get(seq);
@@ -113,10 +118,10 @@ function Header(): JSX.Element {
 }
 
 /** Shown shows a state: what changed, then all of it, as a tree or as text. */
-function Shown({ read }: { read: Read }): JSX.Element {
+function Shown({ read, behind }: { read: Read; behind: boolean }): JSX.Element {
   const { text, changed } = read;
   const n = changed.list.length;
-  const what = changed.more ? (n === 0 ? "This commit changed a large state: not compared" : `More than ${n} values changed`)
+  const what = behind ? `Still the state of seq ${read.seq}: reading` : changed.more ? (n === 0 ? "This commit changed a large state: not compared" : `More than ${n} values changed`)
     : n === 0 ? "This commit changed no value" : n === 1 ? "This commit changed 1 value" : `This commit changed ${n} values`;
   return (
     <>

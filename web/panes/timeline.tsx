@@ -13,7 +13,7 @@ import { drawRail } from "./rail.ts";
 import type { Commit } from "../api/client.ts";
 
 /** follows is how often the conversation follows a cursor that is dragged, in ms. State and timeline follow at once. */
-const follows = 120;
+const follows = 200;
 
 /** headSeq is the seq of the newest commit; -1 = not known yet. */
 const headSeq = computed(() => head.value?.seq ?? -1);
@@ -167,8 +167,9 @@ function useDrawing(
 ): void {
   const tone = useSignal(0); // grows when the colours change
   useEffect(() => {
-    const observer = new ResizeObserver(() => (width.value = box.current!.clientWidth));
-    observer.observe(box.current!);
+    const el = box.current!;
+    const observer = new ResizeObserver(() => (width.value = el.clientWidth));
+    observer.observe(el);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const repaint = () => tone.value++;
     dark.addEventListener("change", repaint);

@@ -28,8 +28,9 @@ export function JSONTree({ text, changed, selected, onSelect }: JSONTreeProps): 
   const height = matchMedia("(pointer: coarse)").matches ? 44 : 24;
   const list = useMemo(() => rows(text, changed, opened.value), [text, changed, opened.value]);
   useEffect(() => {
-    const observer = new ResizeObserver(() => (tall.value = box.current!.clientHeight));
-    observer.observe(box.current!);
+    const el = box.current!;
+    const observer = new ResizeObserver(() => (tall.value = el.clientHeight));
+    observer.observe(el);
     return () => observer.disconnect();
   }, []);
   const act = (row: Row, i: number, select: boolean) => {
