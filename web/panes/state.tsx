@@ -62,8 +62,7 @@ export function StatePane(): JSX.Element {
 function useRead(id: string, failed: { value: string }): ReadonlySignal<Read | null> {
   const read = useSignal<Read | null>(null);
   const states = useMemo(() => new States(async (seq, signal) => {
-    const commit = log.peek()?.get(seq)?.commit; // of a commit that is named by its id the browser keeps the answer
-    const path = `/v1/sessions/${encodeURIComponent(id)}/state?at=${commit ? "commit:" + commit : "seq:" + seq}`;
+    const path = `/v1/sessions/${encodeURIComponent(id)}/state?at=seq:${seq}`;
     return (await (await call(path, { signal })).text()).trim();
   }), [id]);
   useSignalEffect(() => {

@@ -9,6 +9,7 @@ import { go, view } from "../model/nav.ts";
 import { change, generation, head } from "../model/session.ts";
 import { meanings, moved, seqAt, whole, xOf, zoom, type Mark, type Span } from "../model/ticks.ts";
 import { MoveDialogs, Moves, rollBackTo } from "../parts/moves.tsx";
+import { say } from "../parts/toast.tsx";
 import { drawRail } from "./rail.ts";
 import type { Commit } from "../api/client.ts";
 
@@ -82,6 +83,7 @@ function toSnapshot(by: 1 | -1): void {
   const all = snapshots.peek();
   const next = by > 0 ? all.find((s) => s.seq > at) : all.findLast((s) => s.seq < at);
   if (next) void moveTo(next.seq);
+  else say(by > 0 ? "There is no later snapshot." : "There is no earlier snapshot.");
 }
 
 /** textOf says where the cursor is, for people who hear it. */

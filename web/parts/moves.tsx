@@ -56,9 +56,9 @@ const maxChanges = 200;
 async function effectOf(id: string, to: number, on: Head, signal: AbortSignal): Promise<Effect> {
   const base = "/v1/sessions/" + encodeURIComponent(id);
   const state = async (target: string) => (await (await call(`${base}/state?at=${target}`, { signal })).text()).trim();
-  const query = { a: "commit:" + on.commit, b: "seq:" + to, limit: 1 };
+  const query = { a: "seq:" + on.seq, b: "seq:" + to, limit: 1 };
   const [now, then, diff, commit] = await Promise.all([
-    state("commit:" + on.commit), state("seq:" + to),
+    state("seq:" + on.seq), state("seq:" + to),
     api.GET("/v1/sessions/{id}/diff", { params: { path: { id }, query }, signal }),
     api.GET("/v1/sessions/{id}/commits/{seq}", { params: { path: { id, seq: String(to) } }, signal }),
   ]);
