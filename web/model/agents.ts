@@ -1,6 +1,7 @@
 // The sessions that this one started: agents, each shown where it was started.
 import { computed, effect, signal } from "@preact/signals";
 import { api, type Schemas, type Session } from "../api/client.ts";
+import { sessionPage } from "../api/pages.ts";
 import { said, type Item } from "./line.ts";
 import { change } from "./session.ts";
 import { items, line } from "./talk.ts";
@@ -102,8 +103,7 @@ async function read(id: string, signal: AbortSignal): Promise<void> {
 
 /** agentsOf returns the sessions that a session started, at most 500, the newest activity first. */
 export async function agentsOf(id: string, signal?: AbortSignal): Promise<readonly Session[]> {
-  const { data } = await api.GET("/v1/sessions", { params: { query: { parent: id, limit: most } }, signal });
-  return (data as { sessions: Session[] }).sessions;
+  return (await sessionPage({ parent: id, limit: most }, signal)).sessions;
 }
 
 async function costsOf(id: string, signal: AbortSignal): Promise<ReadonlyMap<string, number>> {

@@ -22,14 +22,17 @@ export const atEnd = signal(true);
 export const wanted = signal<Anchor | "end" | null>(null);
 
 /** lookAt is how far below the upper edge an entry is shown that was asked for, in pixels. */
-const lookAt = 120;
+export const lookAt = 120;
 
 let abort = new AbortController();
+let life = new AbortController(); // ends when the session is no longer shown
 let shown = { id: "", path: "", at: "", generation: -1 };
 
 /** leave forgets everything, for the session is no longer shown. */
 export function leave(): void {
   abort.abort();
+  life.abort();
+  life = new AbortController();
   shown = { id: "", path: "", at: "", generation: -1 };
   batch(() => {
     line.value = nothing;
@@ -56,6 +59,20 @@ export function follow(id: string, generation: number, place: Anchor | null): vo
 export function moveTo(entry: string, how: "push" | "replace" = "replace"): void {
   shown.at = entry;
   go({ at: entry, seq: null }, how);
+}
+
+let focusNext = "";
+
+/** focus makes an article get the focus as soon as the cursor is at it and it is in the page. */
+export function focus(entry: string): void {
+  focusNext = entry;
+}
+
+/** takeFocus reports, once, whether one of an article's entries is to have the focus. */
+export function takeFocus(ids: readonly string[]): boolean {
+  if (!ids.includes(focusNext)) return false;
+  focusNext = "";
+  return true;
 }
 
 /** begin starts a read in place of the one that is under way. */
@@ -110,8 +127,7 @@ function open(path: string, at: string | null): Promise<boolean> {
     }
     const page = await newest(id, path, signal);
     show(page, "end", signal);
-    loading.value = null;
-    await readMarks(page.entries.map((e) => e.id), signal);
+    void refreshMarks(page.entries.map((e) => e.id));
   });
 }
 
@@ -128,7 +144,7 @@ async function elsewhere(at: string, signal: AbortSignal): Promise<void> {
 }
 
 /** lookTo brings an entry in sight, wherever it is. */
-export async function lookTo(at: string): Promise<void> {
+async function lookTo(at: string): Promise<void> {
   const item = items.peek().find((one) => one.ids.includes(at));
   if (item) wanted.value = { key: item.entry.id, offset: lookAt };
   else await open(shown.path, at);
@@ -170,6 +186,8 @@ export async function readNewer(): Promise<void> {
 
 /** toEnd shows the end of the line, toRoot its start. */
 export async function toEnd(): Promise<void> {
+  shown.at = "";
+  go({ at: null, seq: null }, "replace");
   if (line.peek().newer) await open(shown.path, null);
   else wanted.value = "end";
 }
@@ -183,6 +201,7 @@ export async function toRoot(): Promise<void> {
   }
   const first = line.peek().entries[0];
   if (first) {
+    focus(first.id);
     moveTo(first.id);
     wanted.value = { key: first.id, offset: 0 };
   }
@@ -226,12 +245,6 @@ export async function nextThat(
   return found;
 }
 
-async function readMarks(ids: string[], signal: AbortSignal): Promise<void> {
-  if (ids.length === 0) return;
-  const page = await some(shown.id, ids, signal);
-  if (!signal.aborted) replaceEntries(page);
-}
-
 /** replaceEntries puts entries, and their marks, in place of those with the same ids. */
 function replaceEntries(page: Line): void {
   const now = line.peek();
@@ -246,13 +259,17 @@ export function arrive(c: Change): void {
   const now = line.peek();
   const last = now.entries.at(-1);
   const stale = staleAfter(c.entries);
-  const following = shown.path === "head";
+  const aside = c.kept !== undefined && c.kept === c.branch; // a turn that lost: the next commit moves the head back
+  const following = shown.path === "head" && !aside;
   if (last && !now.newer && c.head === last.id) {
     if (stale.length > 0) void refreshMarks(stale);
     return;
   }
   const more = last && !now.newer ? continuing(c, last.id) : null;
-  if (more) append(more);
+  if (more) {
+    if ((now.marks.get(last!.id)?.children ?? 0) > 0) stale.push(last!.id, more[0]!.id); // another version was there
+    append(more);
+  }
   else if (following && now.newer && !onLine(c)) below.value += c.entries.filter((e) => said(e)).length;
   else if (following && c.head !== last?.id) {
     headMoved(c);
@@ -312,12 +329,13 @@ function staleAfter(entries: readonly Entry[]): string[] {
   return [...ids].slice(0, 500);
 }
 
+/** refreshMarks reads entries and their marks again. */
 async function refreshMarks(ids: string[]): Promise<void> {
-  const { id } = shown;
-  const signal = abort.signal;
+  const { signal } = life;
+  if (ids.length === 0) return;
   try {
-    const page = await some(id, ids, signal);
-    if (shown.id === id) replaceEntries(page);
+    const page = await some(shown.id, ids, signal);
+    if (!signal.aborted) replaceEntries(page);
   } catch {
     // the marks stay as they were; the next page that is read has them
   }

@@ -1,5 +1,5 @@
 // The conversation: the entries of the line that is read, from the root to its end.
-import { useSignalEffect } from "@preact/signals";
+import { effect, untracked, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { loadAgents } from "../model/agents.ts";
@@ -19,11 +19,17 @@ export function Talk(): JSX.Element {
     void view.value; // whatever the cursor changes, follow says whether it matters here
     talk.follow(id, generation.value, talk.place());
   });
-  useSignalEffect(() => {
-    const c = change.value;
-    if (c) talk.arrive(c);
-  });
-  useEffect(() => talk.leave, []);
+  useEffect(() => {
+    // Not useSignalEffect, which runs later: of two commits that arrive together it would see the second alone.
+    const end = effect(() => {
+      const c = change.value;
+      if (c) untracked(() => talk.arrive(c));
+    });
+    return () => {
+      end();
+      talk.leave();
+    };
+  }, []);
   const { entries } = talk.line.value;
   const painted = entries.length > 0;
   useEffect(() => {
