@@ -6,12 +6,11 @@ import { gfmFromMarkdown } from "mdast-util-gfm";
 import { toHast } from "mdast-util-to-hast";
 import { gfm } from "micromark-extension-gfm";
 import { defaultSchema, sanitize } from "hast-util-sanitize";
-import { toJsxRuntime } from "hast-util-to-jsx-runtime";
-import { Fragment, type ComponentChildren, type JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { jsx, jsxs } from "preact/jsx-runtime";
 import { bytes } from "../model/format.ts";
 import { Coloured, spans } from "./code.tsx";
+import { elements } from "./elements.tsx";
 import { cut } from "./plain.tsx";
 
 /** longest is the longest text that is read as Markdown, in characters; of a longer one the start is. */
@@ -27,22 +26,22 @@ const schema = {
   tagNames: defaultSchema.tagNames!.filter((name) => name !== "input"),
 };
 
-const components = {
-  a: ({ href, children }: { href?: string; children?: ComponentChildren }) => (
-    <a href={href} target="_blank" rel="noopener noreferrer nofollow">{children}</a>
-  ),
-  img: ({ src, alt }: { src?: string; alt?: string }) => (
-    <a href={/^https?:/i.test(src ?? "") ? src : undefined} target="_blank" rel="noopener noreferrer nofollow">
-      [image{alt ? ": " + alt : ""}]
-    </a>
-  ),
-  pre: ({ node }: { node: Element }) => {
-    const inner = node.children[0];
+const special = {
+  a: (e: Element) => <Link href={e.properties.href}>{elements(e, special)}</Link>,
+  img: (e: Element) => <Link href={e.properties.src}>[image{e.properties.alt ? ": " + String(e.properties.alt) : ""}]</Link>,
+  pre: (e: Element) => {
+    const inner = e.children[0];
     const names = inner?.type === "element" ? inner.properties.className : null;
     const name = Array.isArray(names) ? names.map(String).find((n) => n.startsWith("language-")) : undefined;
-    return <pre tabIndex={0}><Coloured text={textOf(node)} language={name?.slice("language-".length) ?? ""} /></pre>;
+    return <pre tabIndex={0}><Coloured text={textOf(e)} language={name?.slice("language-".length) ?? ""} /></pre>;
   },
 };
+
+/** Link leads to another site, in a page of its own; what leads nowhere else is text. */
+function Link({ href, children }: { href: unknown; children: ComponentChildren }): JSX.Element {
+  if (typeof href !== "string" || !/^(https?|mailto):/i.test(href)) return <span>{children}</span>;
+  return <a href={href} target="_blank" rel="noopener noreferrer nofollow">{children}</a>;
+}
 
 function textOf(node: Element): string {
   return node.children.map((c) => (c.type === "text" ? c.value : c.type === "element" ? textOf(c) : "")).join("");
@@ -70,10 +69,7 @@ function parse(text: string): { body: ComponentChildren | null; whole: boolean }
     const tree = fromMarkdown(start, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
     const hast = sanitize(toHast(tree), schema) as Root;
     const whole = shorten(hast) && start.length === text.length;
-    const body = toJsxRuntime(hast as Parameters<typeof toJsxRuntime>[0], {
-      Fragment, jsx: jsx as never, jsxs: jsxs as never, components: components as never, elementAttributeNameCase: "html",
-      ignoreInvalidStyle: true, passNode: true,
-    }) as ComponentChildren;
+    const body = elements(hast, special);
     return { body, whole };
   } catch {
     return { body: null, whole: true };
