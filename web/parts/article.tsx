@@ -18,7 +18,6 @@ import { Picker } from "./picker.tsx";
 
 export interface ArticleProps {
   item: Item;
-  now: Date;
   at: boolean; // the cursor is here
   place: number; // from 1
   of: number; // -1 = not known
@@ -26,7 +25,8 @@ export interface ArticleProps {
 }
 
 /** Article shows an entry, whatever its type is. */
-export function Article({ item, now, at, place, of, before }: ArticleProps): JSX.Element {
+export function Article({ item, at, place, of, before }: ArticleProps): JSX.Element {
+  const now = new Date();
   const [pointed, point] = useState(false);
   const box = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
@@ -46,6 +46,7 @@ export function Article({ item, now, at, place, of, before }: ArticleProps): JSX
       {message
         ? (
           <Header message={message} entry={entry} now={now}>
+            {mark?.amendedBy && <span class="quiet" title={"by entry " + mark.amendedBy}>amended</span>}
             {label && <span class="label">{label}</span>}
             {mark && mark.children > 1 && (
               <span class="fork" title={mark.children + " lines go on from here"}

@@ -50,7 +50,7 @@ function textOf(node: Element): string {
 /** Markdown shows a text that may contain anything. */
 export function Markdown({ text }: { text: string }): JSX.Element {
   const [all, showAll] = useState(false);
-  const { body, whole } = useMemo(() => parse(text), [text]);
+  const { body, whole } = useMemo(() => known(text), [text]);
   if (all || body === null) return <pre class="plain" tabIndex={0}>{text}</pre>;
   return (
     <div class="md">
@@ -62,17 +62,35 @@ export function Markdown({ text }: { text: string }): JSX.Element {
   );
 }
 
-/** parse returns the elements of a text; null: it is nested deeper than the stack. */
-function parse(text: string): { body: ComponentChildren | null; whole: boolean } {
+interface Parsed {
+  body: ComponentChildren | null; // null: it is nested deeper than the stack
+  whole: boolean;
+}
+
+/** parsed are the texts that were shown last, for they are shown again when one scrolls back. At most maxParsed. */
+const parsed = new Map<string, ReturnType<typeof parse>>();
+const maxParsed = 100;
+
+function known(text: string): Parsed {
+  let p = parsed.get(text);
+  if (!p) {
+    p = parse(text);
+    parsed.set(text, p);
+    if (parsed.size > maxParsed) parsed.delete(parsed.keys().next().value!);
+  }
+  return { body: p.root && elements(p.root, special), whole: p.whole };
+}
+
+/** parse returns the tree of a text. */
+function parse(text: string): { root: Root | null; whole: boolean } {
   const start = cut(text, longest, Infinity);
   try {
     const tree = fromMarkdown(start, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
     const hast = sanitize(toHast(tree), schema) as Root;
     const whole = shorten(hast) && start.length === text.length;
-    const body = elements(hast, special);
-    return { body, whole };
+    return { root: hast, whole };
   } catch {
-    return { body: null, whole: true };
+    return { root: null, whole: true };
   }
 }
 
