@@ -51,14 +51,13 @@ const prefetch = 25;
 
 function List(): JSX.Element {
   const items = talk.items.value;
-  const { older, newer, entries } = talk.line.value;
+  const { older, newer } = talk.line.value;
   const at = current(items);
   const drawn = useDrawn();
   return (
     <Scroller keys={items.map((item) => item.entry.id)} estimate={(i) => estimate(items[i]!)} label="Messages"
       render={(i) => drawn({
         item: items[i]!, at: i === at, place: i + 1, of: older || newer ? -1 : items.length,
-        before: entries[entries.indexOf(items[i]!.entry) - 1],
       })}
       wanted={talk.wanted.value} obeyed={() => (talk.wanted.value = null)} place={talk.placeFrom}
       last={!newer}

@@ -21,11 +21,10 @@ export interface ArticleProps {
   at: boolean; // the cursor is here
   place: number; // from 1
   of: number; // -1 = not known
-  before: Entry | undefined;
 }
 
 /** Article shows an entry, whatever its type is. */
-export function Article({ item, at, place, of, before }: ArticleProps): JSX.Element {
+export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
   const now = new Date();
   const [pointed, point] = useState(false);
   const box = useRef<HTMLElement>(null);
@@ -55,7 +54,7 @@ export function Article({ item, at, place, of, before }: ArticleProps): JSX.Elem
             {mark && mark.of > 1 && <Picker mark={mark} />}
           </Header>
         )
-        : <Note entry={entry} before={before} now={now} />}
+        : <Note entry={entry} now={now} />}
       {message && question !== "edit" && <Body item={item} agents={agents} />}
       <AgentCards of={message ? agents.filter((a) => !item.parts.some((p) => p.kind === "call" && p.id === a.call)) : agents} />
       {question && <Asked what={question} item={item} label={label} />}
