@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the client may do, so that it does not offer what would be refused */
+        get: operations["access"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/health": {
         parameters: {
             query?: never;
@@ -256,7 +273,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Commits, newest first */
+        /**
+         * Commits, newest first
+         * @description With at, the first one is the commit in force at a target: that of an entry is the one with the state that the agent had there. after and before lead on from there in both directions.
+         */
         get: operations["listCommits"];
         put?: never;
         /**
@@ -734,6 +754,14 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AccessDoc: {
+            /** @description the server refuses every write, whoever sends it */
+            readOnly: boolean;
+            /** @description read; and write, unless the token or the server forbids it */
+            rights: string[];
+            /** @description the tenant of the path; empty: none */
+            tenant: string;
+        };
         BlameList: {
             /** @description newest first */
             changes: components["schemas"]["Change"][];
@@ -1746,6 +1774,53 @@ export interface operations {
             };
         };
     };
+    access: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessDoc"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     health: {
         parameters: {
             query?: never;
@@ -2144,6 +2219,8 @@ export interface operations {
                 cwd?: string;
                 /** @description only sessions that this one started */
                 parent?: string;
+                /** @description only sessions that no other one started: those without a parent, and forks */
+                top?: boolean;
                 /** @description only sessions whose title, first prompt or preview contains all these words */
                 q?: string;
                 /** @description next of the page before */
@@ -2779,6 +2856,8 @@ export interface operations {
             query?: {
                 /** @description a JSON pointer into the state (RFC 6901); empty = the whole state */
                 path?: string;
+                /** @description a target: only changes up to the commit in force there; default head */
+                at?: string;
                 /** @description next of the page before */
                 after?: string;
                 /** @description of changes */
@@ -3406,6 +3485,8 @@ export interface operations {
     listCommits: {
         parameters: {
             query?: {
+                /** @description a target: the page begins at the commit in force there; default head */
+                at?: string;
                 /** @description next of another page */
                 after?: string;
                 /** @description prev of another page */
@@ -6565,6 +6646,8 @@ export interface operations {
                 cwd?: string;
                 /** @description only sessions that this one started */
                 parent?: string;
+                /** @description only sessions that no other one started: those without a parent, and forks */
+                top?: boolean;
                 /** @description only sessions whose title, first prompt or preview contains all these words */
                 q?: string;
                 /** @description next of the page before */

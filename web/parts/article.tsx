@@ -12,6 +12,7 @@ import { line, moveTo, takeFocus } from "../model/talk.ts";
 import { Actions } from "./actions.tsx";
 import { AgentCards } from "./agent.tsx";
 import { Asked } from "./ask.tsx";
+import { ForkIcon } from "./icon.tsx";
 import { Body } from "./message.tsx";
 import { Note } from "./note.tsx";
 import { Picker } from "./picker.tsx";
@@ -49,7 +50,7 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
             {label && <span class="label">{label}</span>}
             {mark && mark.children > 1 && (
               <span class="fork" title={mark.children + " lines go on from here"}
-                aria-label={mark.children + " lines go on from here"} role="img">⑂ {mark.children}</span>
+                aria-label={mark.children + " lines go on from here"} role="img"><ForkIcon /> {mark.children}</span>
             )}
             {mark && mark.of > 1 && <Picker mark={mark} />}
           </Header>

@@ -3,7 +3,7 @@ import type { Root } from "hast";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { code } from "../model/lazy.ts";
-import { elements } from "./elements.tsx";
+import { elements } from "./hast.tsx";
 
 /** mostSpans bounds the elements of one coloured text; one that would have more is shown without colours. */
 const mostSpans = 400;

@@ -10,7 +10,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { bytes } from "../model/format.ts";
 import { Coloured, spans } from "./code.tsx";
-import { elements } from "./elements.tsx";
+import { elements } from "./hast.tsx";
 import { cut } from "./plain.tsx";
 
 /** longest is the longest text that is read as Markdown, in characters; of a longer one the start is. */
@@ -26,21 +26,21 @@ const schema = {
   tagNames: defaultSchema.tagNames!.filter((name) => name !== "input"),
 };
 
-const special = {
-  a: (e: Element) => <Link href={e.properties.href}>{elements(e, special)}</Link>,
-  img: (e: Element) => <Link href={e.properties.src}>[image{e.properties.alt ? ": " + String(e.properties.alt) : ""}]</Link>,
-  pre: (e: Element) => {
-    const inner = e.children[0];
+const components = {
+  a: ({ href, children }: { href?: string; children?: ComponentChildren }) => <Link to={href}>{children}</Link>,
+  img: ({ src, alt }: { src?: string; alt?: string }) => <Link to={src}>[image{alt ? ": " + alt : ""}]</Link>,
+  pre: ({ node }: { node: Element }) => {
+    const inner = node.children[0];
     const names = inner?.type === "element" ? inner.properties.className : null;
     const name = Array.isArray(names) ? names.map(String).find((n) => n.startsWith("language-")) : undefined;
-    return <pre tabIndex={0}><Coloured text={textOf(e)} language={name?.slice("language-".length) ?? ""} /></pre>;
+    return <pre tabIndex={0}><Coloured text={textOf(node)} language={name?.slice("language-".length) ?? ""} /></pre>;
   },
 };
 
-/** Link leads to another site, in a page of its own; what leads nowhere else is text. */
-function Link({ href, children }: { href: unknown; children: ComponentChildren }): JSX.Element {
-  if (typeof href !== "string" || !/^(https?|mailto):/i.test(href)) return <span>{children}</span>;
-  return <a href={href} target="_blank" rel="noopener noreferrer nofollow">{children}</a>;
+/** Link leads to another site, in a page of its own. What leads nowhere else is text: a path would lead into this page. */
+function Link({ to, children }: { to: string | undefined; children: ComponentChildren }): JSX.Element {
+  if (!/^(https?|mailto):/i.test(to ?? "")) return <span>{children}</span>;
+  return <a href={to} target="_blank" rel="noopener noreferrer nofollow">{children}</a>;
 }
 
 function textOf(node: Element): string {
@@ -62,33 +62,27 @@ export function Markdown({ text }: { text: string }): JSX.Element {
   );
 }
 
-interface Parsed {
-  body: ComponentChildren | null; // null: it is nested deeper than the stack
-  whole: boolean;
-}
-
 /** parsed are the texts that were shown last, for they are shown again when one scrolls back. At most maxParsed. */
 const parsed = new Map<string, ReturnType<typeof parse>>();
 const maxParsed = 100;
 
-function known(text: string): Parsed {
+/** known returns the elements of a text; null: it is nested deeper than the stack. whole = nothing was cut. */
+function known(text: string): { body: ComponentChildren | null; whole: boolean } {
   let p = parsed.get(text);
   if (!p) {
     p = parse(text);
     parsed.set(text, p);
     if (parsed.size > maxParsed) parsed.delete(parsed.keys().next().value!);
   }
-  return { body: p.root && elements(p.root, special), whole: p.whole };
+  return { body: p.root && elements(p.root, components), whole: p.whole };
 }
 
-/** parse returns the tree of a text. */
 function parse(text: string): { root: Root | null; whole: boolean } {
   const start = cut(text, longest, Infinity);
   try {
     const tree = fromMarkdown(start, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
-    const hast = sanitize(toHast(tree), schema) as Root;
-    const whole = shorten(hast) && start.length === text.length;
-    return { root: hast, whole };
+    const root = sanitize(toHast(tree), schema) as Root;
+    return { root, whole: shorten(root) && start.length === text.length };
   } catch {
     return { root: null, whole: true };
   }
