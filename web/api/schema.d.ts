@@ -1181,6 +1181,8 @@ export interface components {
             message: number;
         };
         Mark: {
+            /** @description the amendment that the line of the entry shows */
+            amendedBy?: string;
             /**
              * Format: int64
              * @description number of entries that are said next, whatever structure is between

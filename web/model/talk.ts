@@ -91,7 +91,7 @@ async function run(what: "line" | "older" | "newer", read: (signal: AbortSignal)
     await read(signal);
     return !signal.aborted;
   } catch (err) {
-    if (!signal.aborted) trouble.value = err instanceof Failure ? err.message : String(err);
+    if (!signal.aborted) trouble.value = err instanceof Error ? err.message : String(err);
     return false;
   } finally {
     if (!signal.aborted) loading.value = null;
@@ -120,21 +120,36 @@ function open(path: string, at: string | null): Promise<boolean> {
       try {
         show(turnedTo(line.peek(), await around(id, path, at, signal)), { key: at, offset: lookAt }, signal);
       } catch (err) {
-        if (!(err instanceof Failure && err.status === 404)) throw err;
+        if (!isMissing(err)) throw err;
         await elsewhere(at, signal);
       }
       return;
     }
-    const page = await newest(id, path, signal);
-    show(page, "end", signal);
-    void refreshMarks(page.entries.map((e) => e.id));
+    await showEnd(path, signal);
   });
+}
+
+function isMissing(err: unknown): boolean {
+  return err instanceof Failure && err.status === 404;
+}
+
+async function showEnd(path: string, signal: AbortSignal): Promise<void> {
+  const page = await newest(shown.id, path, signal);
+  show(page, "end", signal);
+  if (!signal.aborted) void refreshMarks(page.entries.map((e) => e.id));
 }
 
 /** elsewhere shows an entry that is on another line, on the newest line through it. */
 async function elsewhere(at: string, signal: AbortSignal): Promise<void> {
   const { id } = shown;
-  const leaf = await leafBelow(id, at, signal);
+  let leaf: string;
+  try {
+    leaf = await leafBelow(id, at, signal);
+  } catch (err) {
+    if (!isMissing(err)) throw err;
+    await showEnd("head", signal);
+    throw new Error("The link names a message that this session does not have. This is its newest one.");
+  }
   const page = await around(id, leaf, at, signal);
   if (signal.aborted) return;
   const path = leaf === head.peek()?.entry ? null : leaf;

@@ -19,15 +19,14 @@ import { Picker } from "./picker.tsx";
 
 export interface ArticleProps {
   item: Item;
-  now: Date;
   at: boolean; // the cursor is here
   place: number; // from 1
   of: number; // -1 = not known
-  before: Entry | undefined;
 }
 
 /** Article shows an entry, whatever its type is. */
-export function Article({ item, now, at, place, of, before }: ArticleProps): JSX.Element {
+export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
+  const now = new Date();
   const [pointed, point] = useState(false);
   const box = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
@@ -47,6 +46,7 @@ export function Article({ item, now, at, place, of, before }: ArticleProps): JSX
       {message
         ? (
           <Header message={message} entry={entry} now={now}>
+            {mark?.amendedBy && <span class="quiet" title={"by entry " + mark.amendedBy}>amended</span>}
             {label && <span class="label">{label}</span>}
             {mark && mark.children > 1 && (
               <span class="fork" title={mark.children + " lines go on from here"}
@@ -55,7 +55,7 @@ export function Article({ item, now, at, place, of, before }: ArticleProps): JSX
             {mark && mark.of > 1 && <Picker mark={mark} />}
           </Header>
         )
-        : <Note entry={entry} before={before} now={now} />}
+        : <Note entry={entry} now={now} />}
       {message && question !== "edit" && <Body item={item} agents={agents} />}
       <AgentCards of={message ? agents.filter((a) => !item.parts.some((p) => p.kind === "call" && p.id === a.call)) : agents} />
       {question && <Asked what={question} item={item} label={label} />}

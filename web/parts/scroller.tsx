@@ -141,6 +141,7 @@ function scrollBy(box: HTMLElement, h: Held, by: number): void {
 }
 
 function setRoom(box: HTMLElement, h: Held, room: number): void {
+  if (room <= 0 && h.room === 0) return;
   h.room = Math.max(0, room);
   (box.firstElementChild!.lastElementChild as HTMLElement).style.height = h.room + "px";
 }
