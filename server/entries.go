@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ type entriesQuery struct {
 	After  string `query:"after" doc:"next of another page"`
 	Before string `query:"before" doc:"prev of another page"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	From   string `query:"from" doc:"the entry to begin with, in this order; 404 if it is not on the path"`
+	Below  bool   `query:"below" doc:"the path goes on to the newest leaf below its entry, where switch moves the head to"`
 	IDs    string `query:"ids" doc:"only these entries, in this order, separated by commas"`
 	Images string `query:"images" enum:"inline,ref" default:"inline" doc:"ref: images over 24 KiB as references"`
 	Marks  bool   `query:"marks" doc:"beside the entries, which versions and continuations each has; not as NDJSON"`
@@ -102,9 +105,15 @@ func (q *entriesQuery) page() (p coppice.Page, back bool, err error) {
 	if after != "" && before != "" {
 		return p, false, badInput("before", errors.New("use only one of after and before"))
 	}
-	p = coppice.Page{All: q.Path == "all", Limit: q.Limit + 1, Reverse: q.Order == "desc"}
+	if q.From != "" && q.After+q.Before != "" {
+		return p, false, badInput("from", errors.New("use only one of from, after and before"))
+	}
+	p = coppice.Page{All: q.Path == "all", Limit: q.Limit + 1, Reverse: q.Order == "desc", From: q.From}
 	if q.Path != "all" && q.Path != "head" {
 		p.To = q.Path
+	}
+	if q.Below && p.To == "" {
+		return p, false, badInput("below", errors.New("it needs path=ENTRY"))
 	}
 	switch {
 	case before != "":
@@ -137,6 +146,11 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 			l.items = q.lines(h.Entries(ctx, ids...))
 			return answer{list: l, etag: etag}, nil
 		}
+		if q.Below {
+			if p.To, err = newestBelow(ctx, h, p.To); err != nil {
+				return answer{}, err
+			}
+		}
 		if p.Reverse && p.To != "" && p.After != "" && !p.All && back {
 			p.To = "" // what comes before a place on a path does not depend on where the path ends
 		}
@@ -163,13 +177,30 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 			if more {
 				next = cursor(last)
 			}
-			if first != "" && q.After != "" {
+			if first != "" && q.After+q.From != "" {
 				prev = cursor(first)
 			}
 			return next, prev
 		}
 		return answer{list: l, etag: etag}, nil
 	})
+}
+
+// newestBelow returns the id of the newest leaf below an entry.
+func newestBelow(ctx context.Context, h *coppice.Session, entry string) (string, error) {
+	t, err := h.Tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	ord, err := t.Ordinal(entry)
+	if err != nil {
+		return "", err
+	}
+	leaf, ok := t.Newest(t.ID(ord))
+	if !ok {
+		return "", fmt.Errorf("below entry %s: %w", entry, fs.ErrNotExist)
+	}
+	return leaf.ID, nil
 }
 
 // pageBack answers with the page before a place: it is read backwards, so at most Limit+1 entries are in memory.

@@ -89,6 +89,47 @@ func TestPagesOfEntries(t *testing.T) {
 	})
 }
 
+// A page can begin at any entry of its path, in either direction, and a path can go on to the newest leaf below its entry.
+func TestPagesFromAnEntry(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		old := longer(s, 8)
+		r := s.do("POST", "/v1/sessions/s/edit", `{"entry":"`+old[3]+`","message":{"role":"user","content":"x"}}`,
+			"If-Match: *").want(t, 200)
+		edited := r["head"].(string)
+		page := func(query string) string {
+			return strings.Join(s.do("GET", "/v1/sessions/s/entries?"+query, "").ids(t, "entries", "id"), " ")
+		}
+		list := func(ids ...string) string { return strings.Join(ids, " ") }
+		for query, want := range map[string]string{
+			"from=" + old[1]:                                list(old[1], old[2], edited),
+			"order=desc&limit=2&from=" + old[1]:             list(old[1], old[0]),
+			"path=" + old[6] + "&from=" + old[5]:            list(old[5], old[6]),
+			"path=all&limit=2&from=" + old[6]:               list(old[6], old[7]),
+			"below=true&path=" + old[3] + "&from=" + old[6]: list(old[6], old[7]),
+			"below=true&path=" + old[2] + "&from=" + old[2]: list(old[2], edited),
+			"below=true&order=desc&limit=1&path=" + old[3]:  old[7],
+		} {
+			if got := page(query); got != want {
+				t.Errorf("%s: %s, want %s", query, got, want)
+			}
+		}
+		from := s.do("GET", "/v1/sessions/s/entries?limit=2&path="+old[7]+"&from="+old[3], "").want(t, 200)
+		next, prev := fmt.Sprint(from["next"]), fmt.Sprint(from["prev"])
+		if got := page("limit=2&path=" + old[7] + "&after=" + next); got != list(old[5], old[6]) {
+			t.Errorf("next: %s", got)
+		}
+		if got := page("limit=2&path=" + old[7] + "&before=" + prev); got != list(old[1], old[2]) {
+			t.Errorf("prev: %s", got)
+		}
+		s.do("GET", "/v1/sessions/s/entries?from="+old[7], "").want(t, 404) // on another branch
+		s.do("GET", "/v1/sessions/s/entries?below=true&path=nowhere", "").want(t, 404)
+		s.do("GET", "/v1/sessions/s/entries?below=true", "").want(t, 400)
+		s.do("GET", "/v1/sessions/s/entries?below=true&path=all", "").want(t, 400)
+		s.do("GET", "/v1/sessions/s/entries?from="+old[1]+"&after="+next, "").want(t, 400)
+	})
+}
+
 // Pages of lines have what those of a document have: the last line is where to go on, and is absent at the end.
 func TestPagesOfLines(t *testing.T) {
 	s := newSite(t, "mem:")

@@ -2,8 +2,11 @@
 import { api, type Commit, type Entry, type Schemas } from "./client.ts";
 import type { operations } from "./schema.d.ts";
 
+export type Mark = Schemas["Mark"];
+
 export interface EntryPage {
   entries: Entry[];
+  marks?: Mark[]; // with marks: one for each entry, in their order
   next?: string;
   prev?: string;
 }

@@ -119,7 +119,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sessions, newest activity first */
+        /**
+         * Sessions, newest activity first
+         * @description meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
+         */
         get: operations["listSessions"];
         put?: never;
         post?: never;
@@ -487,7 +490,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The drawn tree in at most 2,048 buckets */
+        /**
+         * The drawn tree in at most 2,048 buckets
+         * @description The first request with a mark reads the session once. The view keeps the hits of the last 8 marks.
+         */
         get: operations["map"];
         put?: never;
         post?: never;
@@ -713,7 +719,7 @@ export interface paths {
         };
         /**
          * Tokens and cost of sessions, each with all branches
-         * @description Reads every entry of a session that was changed since it was asked for last.
+         * @description Reads every entry of a session that was changed since it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
          */
         get: operations["allUsage"];
         put?: never;
@@ -759,8 +765,20 @@ export interface components {
             forks: number;
             /** Format: int64 */
             from: number;
+            /** @description the row of the head, or of its nearest ancestor that has one, is in it */
+            head?: boolean;
+            /**
+             * Format: int64
+             * @description with mark: rows whose entries contain its words
+             */
+            hits?: number;
             /** Format: int64 */
             indent: number;
+            /**
+             * Format: int64
+             * @description rows with a label
+             */
+            labels: number;
             /** Format: int64 */
             onPath: number;
         };
@@ -956,6 +974,16 @@ export interface components {
             state: unknown;
         };
         DiffEntries: {
+            /**
+             * Format: int64
+             * @description entries after those of onlyA; only over HTTP, with a limit
+             */
+            moreA?: number;
+            /**
+             * Format: int64
+             * @description entries after those of onlyB; only over HTTP, with a limit
+             */
+            moreB?: number;
             /** @description complete entries, root first */
             onlyA: unknown[];
             /** @description complete entries, root first */
@@ -970,6 +998,8 @@ export interface components {
         EntryList: {
             /** @description the lines of the entries */
             entries: unknown[];
+            /** @description with marks: one for each entry, in their order */
+            marks?: components["schemas"]["Mark"][];
             /** @description after of the page that follows; absent at the end */
             next?: string;
             /** @description before of the page before */
@@ -1121,6 +1151,29 @@ export interface components {
              * @description index of the message in the context, from 0; -1: none
              */
             message: number;
+        };
+        Mark: {
+            /**
+             * Format: int64
+             * @description number of entries that are said next, whatever structure is between
+             */
+            children: number;
+            /** @description of the entry */
+            id: string;
+            /** @description cut at 80 bytes; empty: there is none */
+            label: string;
+            /**
+             * Format: int64
+             * @description number of its versions, itself included
+             */
+            of: number;
+            /**
+             * Format: int64
+             * @description place among its versions, from 1; 0: it is structure or hidden: it has none
+             */
+            version: number;
+            /** @description their ids in the order of versions/{entry}; of over 64 those around it */
+            versions: string[];
         };
         Match: {
             /** @description branches that contain the entry, at most 16 */
@@ -1398,6 +1451,11 @@ export interface components {
             withdrawn?: boolean;
         };
         RowList: {
+            /**
+             * Format: int64
+             * @description of around: the row of the entry, or of its nearest ancestor that has one
+             */
+            at?: number;
             branches: components["schemas"]["Branch"][];
             /** Format: int64 */
             from: number;
@@ -2103,6 +2161,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SessionList"];
+                    "application/x-ndjson": unknown;
                 };
             };
             /** @description Bad Request */
@@ -3956,6 +4015,8 @@ export interface operations {
                 a: string;
                 /** @description a target; default head */
                 b?: string;
+                /** @description entries of each path, the first ones */
+                limit?: number;
             };
             header?: never;
             path: {
@@ -4208,10 +4269,16 @@ export interface operations {
                 /** @description prev of another page */
                 before?: string;
                 limit?: number;
+                /** @description the entry to begin with, in this order; 404 if it is not on the path */
+                from?: string;
+                /** @description the path goes on to the newest leaf below its entry, where switch moves the head to */
+                below?: boolean;
                 /** @description only these entries, in this order, separated by commas */
                 ids?: string;
                 /** @description ref: images over 24 KiB as references */
                 images?: "inline" | "ref";
+                /** @description beside the entries, which versions and continuations each has; not as NDJSON */
+                marks?: boolean;
             };
             header?: never;
             path: {
@@ -5005,6 +5072,8 @@ export interface operations {
                 search?: string;
                 fold?: string;
                 buckets?: number;
+                /** @description words: hits counts the rows whose entries contain all of them */
+                mark?: string;
             };
             header?: never;
             path: {
@@ -5023,6 +5092,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["TreeMap"];
                 };
+            };
+            /** @description Not Modified */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {
@@ -5560,6 +5636,8 @@ export interface operations {
                 fold?: string;
                 /** @description the first row */
                 from?: number;
+                /** @description instead of from: an entry, or a unique prefix of its id, to be in the middle */
+                around?: string;
                 count?: number;
             };
             header?: never;
@@ -5579,6 +5657,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["RowList"];
                 };
+            };
+            /** @description Not Modified */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {

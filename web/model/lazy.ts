@@ -6,6 +6,9 @@ export const editor = once(() => load<typeof import("../lazy/editor.ts")>("edito
 /** code loads the colours of program text. */
 export const code = once(() => load<typeof import("../lazy/code.ts")>("code"));
 
+/** difference loads the comparison of texts. */
+export const difference = once(() => load<typeof import("../lazy/difference.ts")>("difference"));
+
 /** chart loads the charts. */
 export const chart = once(() => load<typeof import("../lazy/chart.ts")>("chart"));
 

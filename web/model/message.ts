@@ -5,7 +5,7 @@ export type Part =
   | { kind: "text"; text: string }
   | { kind: "thinking"; text: string }
   | { kind: "call"; id: string; name: string; args: unknown }
-  | { kind: "result"; id: string; name: string; text: string; failed: boolean; parts: Part[] }
+  | { kind: "result"; id: string; name: string; text: string; failed: boolean; exit: number | null; parts: Part[] }
   | { kind: "image"; type: string; data: string }
   | { kind: "other"; value: unknown };
 
@@ -48,18 +48,24 @@ export function read(m: Json): Message {
   if (role === "toolResult" || role === "tool") {
     parts = [{
       kind: "result", id: str(m.toolCallId) || str(m.tool_call_id), name: str(m.toolName) || str(m.name),
-      text: textOf(parts), failed: m.isError === true, parts: parts.filter((p) => p.kind === "image"),
+      text: textOf(parts), failed: m.isError === true, exit: exitOf(m.details), parts: parts.filter((p) => p.kind === "image"),
     }];
   }
   if (role === "bashExecution") {
     const failed = typeof m.exitCode === "number" && m.exitCode !== 0;
     parts = [{ kind: "call", id: "", name: "bash", args: { command: m.command } },
-      { kind: "result", id: "", name: "bash", text: str(m.output), failed, parts: [] }];
+      { kind: "result", id: "", name: "bash", text: str(m.output), failed, exit: exitOf(m), parts: [] }];
   }
   return {
     role, parts, model: str(m.model), tokens: num(usage.totalTokens) || num(usage.output) || num(usage.output_tokens),
     cost: num(price.total), failed: m.stopReason === "error" ? str(m.errorMessage) || "failed" : "",
   };
+}
+
+/** exitOf returns the exit code that a tool reports beside its text; null = none. */
+function exitOf(details: unknown): number | null {
+  const code = isObject(details) ? details.exitCode ?? details.exit_code : null;
+  return typeof code === "number" ? code : null;
 }
 
 function num(x: unknown): number {
@@ -116,7 +122,7 @@ function result(x: Json): Part {
   return {
     kind: "result", id: str(x.tool_use_id) || str(x.call_id) || str(x.id), name: str(x.name),
     text: textOf(inner) || inner.filter((p) => p.kind === "other").map((p) => JSON.stringify(p.value)).join("\n"),
-    failed: x.is_error === true, parts: inner.filter((p) => p.kind === "image"),
+    failed: x.is_error === true, exit: null, parts: inner.filter((p) => p.kind === "image"),
   };
 }
 
@@ -126,6 +132,7 @@ function image(x: Json): Part {
   const url = isObject(x.image_url) ? str(x.image_url.url) : str(x.image_url);
   const inline = /^data:([^;,]*);base64,(.*)$/s.exec(url);
   if (inline) return { kind: "image", type: inline[1]!, data: inline[2]! };
+  if (url.startsWith("coppice-blob:")) return { kind: "image", type: "", data: url };
   return { kind: "image", type: str(x.mimeType) || str(source.media_type), data: str(x.data) || str(source.data) };
 }
 

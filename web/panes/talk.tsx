@@ -1,55 +1,113 @@
 // The conversation: the entries of the line that is read, from the root to its end.
-import { signal, useSignalEffect } from "@preact/signals";
+import { useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
-import { useRef } from "preact/hooks";
-import type { Entry } from "../api/client.ts";
-import { entryPage } from "../api/pages.ts";
-import { go, view } from "../model/nav.ts";
-import { change, generation, head } from "../model/session.ts";
-import { EntryView } from "../parts/message.tsx";
-
-const entries = signal<Entry[]>([]);
-const older = signal<string | null>(null);
-
-async function load(id: string, line: string, after: string | null, signal: AbortSignal): Promise<void> {
-  const data = await entryPage(id, { path: line, order: "desc", limit: 50, ...(after ? { after } : {}) }, signal);
-  const page = data.entries.toReversed();
-  entries.value = after ? [...page, ...entries.peek()] : page;
-  older.value = data.next ?? null;
-}
+import { useEffect } from "preact/hooks";
+import { loadAgents } from "../model/agents.ts";
+import { isPrompt, type Item } from "../model/line.ts";
+import { readOnly, view } from "../model/nav.ts";
+import { change, generation, head, partial, summary } from "../model/session.ts";
+import * as talk from "../model/talk.ts";
+import { Article, Streaming } from "../parts/article.tsx";
+import { Breadcrumb } from "../parts/breadcrumb.tsx";
+import { Scroller } from "../parts/scroller.tsx";
+import { useTalkKeys } from "./talk-keys.ts";
 
 /** Talk shows the conversation. */
 export function Talk(): JSX.Element {
-  const box = useRef<HTMLDivElement>(null);
-  const line = view.value.line ?? "head";
   const id = view.value.session!;
   useSignalEffect(() => {
-    void generation.value;
-    const abort = new AbortController();
-    void load(view.value.session!, view.value.line ?? "head", null, abort.signal)
-      .then(() => box.current?.scrollTo(0, box.current.scrollHeight)).catch(() => {});
-    return () => abort.abort();
+    void view.value; // whatever the cursor changes, follow says whether it matters here
+    talk.follow(id, generation.value, talk.place());
   });
   useSignalEffect(() => {
     const c = change.value;
-    if (!c || view.peek().line !== null) return;
-    const have = new Set(entries.peek().map((e) => e.id));
-    if (head.peek()?.entry && c.entries.length > 0 && c.entries.every((e) => !have.has(e.id))) {
-      entries.value = [...entries.peek(), ...c.entries];
-    }
+    if (c) talk.arrive(c);
   });
-  const now = new Date();
+  useEffect(() => talk.leave, []);
+  const { entries } = talk.line.value;
+  const painted = entries.length > 0;
+  useEffect(() => {
+    if (painted) return loadAgents(id);
+  }, [painted]);
+  useTalkKeys();
   return (
-    <main class="talk" ref={box} aria-label="Conversation">
-      {older.value && (
-        <button onClick={() => void load(id, line, older.value, new AbortController().signal)}>older messages</button>
-      )}
-      {entries.value.map((e) => (
-        <article key={e.id} id={"e-" + e.id} class={view.value.at === e.id ? "entry at" : "entry"}
-          onClick={() => go({ at: e.id, seq: null }, "replace")}>
-          <EntryView entry={e} now={now} />
-        </article>
-      ))}
+    <main class="talk" aria-label="Conversation">
+      <Breadcrumb />
+      {talk.trouble.value && <p class="failed" role="alert">{talk.trouble.value}</p>}
+      <List />
+      <Below />
     </main>
+  );
+}
+
+function List(): JSX.Element {
+  const items = talk.items.value;
+  const { older, newer, entries } = talk.line.value;
+  const now = new Date();
+  const at = current(items);
+  return (
+    <Scroller keys={items.map((item) => item.entry.id)} estimate={(i) => estimate(items[i]!)} label="Messages"
+      render={(i) => (
+        <Article key={items[i]!.entry.id} item={items[i]!} now={now} at={i === at} place={i + 1}
+          of={older || newer ? -1 : items.length} before={entries[entries.indexOf(items[i]!.entry) - 1]} />
+      )}
+      wanted={talk.wanted.value} obeyed={() => (talk.wanted.value = null)} place={talk.placeFrom}
+      last={!newer}
+      onPlace={(from, to, end) => {
+        talk.atEnd.value = end;
+        if (end && talk.below.peek() !== 0) talk.below.value = 0;
+        if (from < 8) void talk.readOlder();
+        if (to > items.length - 8) void talk.readNewer();
+      }}
+      before={older ? <p class="edge">{talk.loading.value === "older" ? "reading older messages…" : ""}</p> : <Start />}
+      after={!newer && <End />} />
+  );
+}
+
+/** current returns the index of the article that the cursor is at; -1 = none that is loaded. */
+export function current(items: readonly Item[]): number {
+  const { at } = view.value;
+  return at === null ? -1 : items.findIndex((item) => item.ids.includes(at));
+}
+
+/** estimate returns how high an article will be, in pixels, by how much it says. */
+function estimate(item: Item): number {
+  if (!item.message) return 34;
+  let height = isPrompt(item.entry) ? 64 : 48;
+  for (const p of item.parts) {
+    height += p.kind === "text" ? 24 * Math.min(400, Math.ceil(p.text.length / 95)) : p.kind === "image" ? 190 : 34;
+  }
+  return height;
+}
+
+function Start(): JSX.Element {
+  const loading = talk.loading.value === "line";
+  if (talk.line.value.entries.length > 0) return <p class="edge">start of the session</p>;
+  return <p class="edge" role="status">{loading ? "reading…" : "There is no message yet."}</p>;
+}
+
+/** End shows what comes after the last message: what is being written, and where the line ends. */
+function End(): JSX.Element | null {
+  const p = partial.value;
+  const live = view.value.line === null;
+  if (live && p !== null) return <Streaming message={p} />;
+  const leaf = talk.line.value.entries.at(-1)?.id;
+  if (live || !leaf || leaf === head.value?.entry) return null;
+  return (
+    <p class="edge">end of this line. {readOnly ? "" : "The head of the session is on another one: "}
+      <button type="button" class="link" onClick={() => talk.toHead()}>go to the head</button>
+      {summary.value?.branch ? <> of {summary.value.branch}</> : null}
+    </p>
+  );
+}
+
+function Below(): JSX.Element {
+  const n = talk.below.value;
+  return (
+    <div class="below" role="status">
+      {n > 0
+        ? <button type="button" onClick={() => void talk.toEnd()}>{n} new below</button>
+        : !talk.atEnd.value && <button type="button" aria-label="To the end" onClick={() => void talk.toEnd()}>↓</button>}
+    </div>
   );
 }

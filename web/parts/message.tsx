@@ -1,54 +1,78 @@
-// One entry of the conversation.
+// What a message says: text, thinking, calls with their results, images.
 import type { JSX } from "preact";
 import type { Entry } from "../api/client.ts";
-import { clock, cost, count } from "../model/format.ts";
-import { messageOf, type Message, type Part } from "../model/message.ts";
+import type { Agent } from "../model/agents.ts";
+import { clock, count } from "../model/format.ts";
+import { itemsOf, type Item } from "../model/line.ts";
+import type { Part } from "../model/message.ts";
+import { noteOf } from "../model/notes.ts";
 import { Markdown } from "../text/markdown.tsx";
+import { Plain } from "../text/plain.tsx";
+import { AgentCards } from "./agent.tsx";
+import { Fold } from "./fold.tsx";
+import { Picture } from "./picture.tsx";
+import { Tool } from "./tool.tsx";
 
-/** EntryView shows an entry, whatever its type is. */
-export function EntryView({ entry, now }: { entry: Entry; now: Date }): JSX.Element {
-  const m = messageOf(entry);
-  if (!m) return <Annotation entry={entry} />;
+/** mostParts bounds the parts of one message that are shown. */
+const mostParts = 60;
+
+/** Body shows the parts of a message. */
+export function Body({ item, agents }: { item: Item; agents: readonly Agent[] }): JSX.Element {
+  const { entry, message, parts } = item;
   return (
-    <>
-      <header>
-        <span class="role">{m.role}</span>
-        <time dateTime={entry.timestamp}>{clock(entry.timestamp, now)}</time>
-        <Figures m={m} />
-      </header>
-      {m.parts.map((p, i) => <PartView key={i} part={p} />)}
-      {m.failed && <p class="failed">{m.failed}</p>}
-    </>
+    <div class="body">
+      {parts.slice(0, mostParts).map((p, i) => (
+        <PartView key={i} part={p} item={item} id={entry.id + i} agents={agents} />
+      ))}
+      {parts.length > mostParts && <p class="quiet">{parts.length - mostParts} more parts are not shown.</p>}
+      {message?.failed && <p class="failed">{message.failed}</p>}
+    </div>
   );
 }
 
-function Figures({ m }: { m: Message }): JSX.Element | null {
-  const said = [m.model, m.tokens ? count(m.tokens) + " tok" : "", cost(m.cost)].filter(Boolean);
-  return said.length > 0 ? <span class="figures">{said.join(" · ")}</span> : null;
+interface PartProps {
+  part: Part;
+  item: Item;
+  id: string;
+  agents: readonly Agent[];
 }
 
-/** PartView shows a part of a message. */
-export function PartView({ part }: { part: Part }): JSX.Element {
+function PartView({ part, item, id, agents }: PartProps): JSX.Element | null {
   switch (part.kind) {
     case "text":
       return <Markdown text={part.text} />;
     case "thinking":
-      return <details class="thinking"><summary>thinking</summary><Markdown text={part.text} /></details>;
-    case "call":
-      return <details class="call"><summary>{part.name}</summary><pre>{JSON.stringify(part.args, null, 2)}</pre></details>;
-    case "result":
+      if (!part.text) return <p class="quiet">thinking, which the provider did not return</p>;
       return (
-        <details class={part.failed ? "result failed" : "result"}>
-          <summary>{part.name || "result"}</summary><pre>{part.text}</pre>
-        </details>
+        <Fold kind="thinking" id={id} head={<>thinking <span class="quiet">{count(part.text.length)} characters</span></>}
+          body={() => <Markdown text={part.text} />} />
       );
+    case "call":
+      return (
+        <>
+          <Tool id={id} call={part} result={item.results.get(part.id) ?? null} entry={item.entry} />
+          <AgentCards of={agents.filter((a) => a.call === part.id)} />
+        </>
+      );
+    case "result":
+      return <Tool id={id} call={null} result={{ part, entry: item.entry }} entry={item.entry} />;
     case "image":
-      return <span class="image">[image {part.type}]</span>;
+      return <Picture type={part.type} data={part.data} />;
     default:
-      return <pre class="other">{JSON.stringify(part.value, null, 2)}</pre>;
+      return <Fold kind="tool" id={id} head="other content" body={() => <Plain text={JSON.stringify(part.value, null, 2)} />} />;
   }
 }
 
-function Annotation({ entry }: { entry: Entry }): JSX.Element {
-  return <p class="annotation">{entry.type}</p>;
+/** EntryView shows an entry by itself, without what can be done about it. */
+export function EntryView({ entry, now }: { entry: Entry; now: Date }): JSX.Element {
+  const item = itemsOf([entry])[0]!;
+  return (
+    <>
+      <header>
+        <span class="role">{item.message?.role ?? noteOf(entry).text}</span>
+        <time dateTime={entry.timestamp}>{clock(entry.timestamp, now)}</time>
+      </header>
+      {item.message && <Body item={item} agents={[]} />}
+    </>
+  );
 }

@@ -1,5 +1,6 @@
 // Markdown as elements. There is no HTML string anywhere: raw HTML of a message is dropped, and links lead only to
 // http, https and mailto. Images of other sites are shown as links, because the policy of the page loads none.
+import type { Element, Root } from "hast";
 import { fromMarkdown } from "mdast-util-from-markdown";
 import { gfmFromMarkdown } from "mdast-util-gfm";
 import { toHast } from "mdast-util-to-hast";
@@ -7,10 +8,17 @@ import { gfm } from "micromark-extension-gfm";
 import { defaultSchema, sanitize } from "hast-util-sanitize";
 import { toJsxRuntime } from "hast-util-to-jsx-runtime";
 import { Fragment, type ComponentChildren, type JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
 import { jsx, jsxs } from "preact/jsx-runtime";
+import { bytes } from "../model/format.ts";
+import { Coloured, spans } from "./code.tsx";
+import { cut } from "./plain.tsx";
 
-/** longest is the longest text that is read as Markdown, in characters; a longer one is shown as plain text. */
-const longest = 200_000;
+/** longest is the longest text that is read as Markdown, in characters; of a longer one the start is. */
+const longest = 40_000;
+
+/** mostElements bounds the elements of one text. What has more is cut, and shown as plain text if somebody wants it all. */
+const mostElements = 300;
 
 const schema = {
   ...defaultSchema,
@@ -28,21 +36,64 @@ const components = {
       [image{alt ? ": " + alt : ""}]
     </a>
   ),
+  pre: ({ node }: { node: Element }) => {
+    const inner = node.children[0];
+    const names = inner?.type === "element" ? inner.properties.className : null;
+    const name = Array.isArray(names) ? names.map(String).find((n) => n.startsWith("language-")) : undefined;
+    return <pre tabIndex={0}><Coloured text={textOf(node)} language={name?.slice("language-".length) ?? ""} /></pre>;
+  },
 };
+
+function textOf(node: Element): string {
+  return node.children.map((c) => (c.type === "text" ? c.value : c.type === "element" ? textOf(c) : "")).join("");
+}
 
 /** Markdown shows a text that may contain anything. */
 export function Markdown({ text }: { text: string }): JSX.Element {
-  if (text.length > longest) return <pre class="plain">{text}</pre>;
-  let body: ComponentChildren;
+  const [all, showAll] = useState(false);
+  const { body, whole } = useMemo(() => parse(text), [text]);
+  if (all || body === null) return <pre class="plain" tabIndex={0}>{text}</pre>;
+  return (
+    <div class="md">
+      {body}
+      {!whole && (
+        <button type="button" class="link" onClick={() => showAll(true)}>show all {bytes(text.length)} as plain text</button>
+      )}
+    </div>
+  );
+}
+
+/** parse returns the elements of a text; null: it is nested deeper than the stack. */
+function parse(text: string): { body: ComponentChildren | null; whole: boolean } {
+  const start = cut(text, longest, Infinity);
   try {
-    const tree = fromMarkdown(text, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
-    const hast = sanitize(toHast(tree), schema);
-    body = toJsxRuntime(hast as Parameters<typeof toJsxRuntime>[0], {
+    const tree = fromMarkdown(start, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
+    const hast = sanitize(toHast(tree), schema) as Root;
+    const whole = shorten(hast) && start.length === text.length;
+    const body = toJsxRuntime(hast as Parameters<typeof toJsxRuntime>[0], {
       Fragment, jsx: jsx as never, jsxs: jsxs as never, components: components as never, elementAttributeNameCase: "html",
-      ignoreInvalidStyle: true,
+      ignoreInvalidStyle: true, passNode: true,
     }) as ComponentChildren;
+    return { body, whole };
   } catch {
-    return <pre class="plain">{text}</pre>; // nested deeper than the stack
+    return { body: null, whole: true };
   }
-  return <div class="md">{body}</div>;
+}
+
+/** shorten takes from a tree what is over mostElements, and reports whether that was nothing. */
+function shorten(node: Root | Element, left = { n: mostElements }): boolean {
+  for (const [i, child] of node.children.entries()) {
+    if (child.type !== "element") continue;
+    const has = spans(child) + 1;
+    if (has <= left.n) {
+      left.n -= has;
+      continue;
+    }
+    left.n--;
+    if (left.n > 0) shorten(child, left);
+    node.children.length = i + (left.n >= 0 ? 1 : 0);
+    left.n = 0;
+    return false;
+  }
+  return true;
 }
