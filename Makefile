@@ -42,7 +42,7 @@ MODULES  := integration integration/s3server
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build web web-bundle web-test release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server image clean
+.PHONY: all build web web-bundle web-check web-test release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server image clean
 
 all: lint test
 
@@ -196,11 +196,20 @@ web: web/node_modules ## type-check the viewer, and build it into server/dist (D
 
 web-bundle: ## only the bundles, without types
 	@mkdir -p $(DIST)
-	$(ESBUILD) --outfile=$(DIST)/app.js web/app.tsx
-	@set -eu; for name in $(LAZY); do \
-		$(ESBUILD) --outfile=$(DIST)/lazy-$$name.js web/lazy/$$name.ts*; done
-	$(ESBUILD) --outfile=$(DIST)/app.css web/style/app.css
-	@cp web/index.html web/icon.svg $(DIST)/
+	@set -eu; meta=$$(mktemp -d); trap 'rm -rf "$$meta"' EXIT; \
+	$(ESBUILD) --metafile="$$meta/app.json" --outfile=$(DIST)/app.js web/app.tsx; \
+	for name in $(LAZY); do \
+		$(ESBUILD) --metafile="$$meta/$$name.json" --outfile=$(DIST)/lazy-$$name.js web/lazy/$$name.ts; \
+	done; \
+	$(ESBUILD) --outfile=$(DIST)/app.css web/style/app.css; \
+	cp web/index.html web/icon.svg $(DIST)/; \
+	node web/third-party.mjs $(DIST)/THIRD_PARTY.txt "$$meta"/*.json
+
+web-check: ## the committed bundles are those of the sources
+	@set -eu; out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	$(MAKE) --no-print-directory web DIST="$$out"; \
+	diff -rq server/dist "$$out" || { echo 'server/dist differs from its sources: run make web, and commit it' >&2; exit 1; }; \
+	git diff --exit-code --stat -- web/api/schema.d.ts
 
 web-test: web/node_modules ## the tests of what the viewer computes, without a browser
 	@set -eu; out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \

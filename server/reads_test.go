@@ -224,6 +224,39 @@ func TestPagesOfCommits(t *testing.T) {
 	})
 }
 
+// A page of commits begins at the commit that is in force at a target, and leads on in both directions.
+func TestCommitsAtTarget(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		ids := longer(s, 12)
+		s.do("POST", "/v1/sessions/s/snapshot", `{"tag":"late"}`, "If-Match: *").want(t, 200)
+		snap := s.do("GET", "/v1/sessions/s/snapshots", "").ids(t, "snapshots", "id")[0]
+		time := s.do("GET", "/v1/sessions/s/commits/5", "").want(t, 200)["time"].(string)
+		at := func(target string) string { return "/v1/sessions/s/commits?limit=3&at=" + target }
+		for target, want := range map[string]string{
+			"entry:" + ids[4]: "[5 4 3]", "seq:7": "[7 6 5]", "seq:0": "[0]", "head": "[12 11 10]", "tag:late": "[12 11 10]",
+			"snap:" + snap: "[12 11 10]", "main": "[12 11 10]",
+		} {
+			if got := s.do("GET", at(target), "").ids(t, "commits", "seq"); fmt.Sprint(got) != want {
+				t.Errorf("at=%s: %v, want %s", target, got, want)
+			}
+		}
+		if got := s.do("GET", at(time), "").ids(t, "commits", "time")[0]; got != time {
+			t.Errorf("at=%s: a commit of %s", time, got)
+		}
+		page := s.do("GET", at("entry:"+ids[4]), "").want(t, 200)
+		older := s.do("GET", fmt.Sprint("/v1/sessions/s/commits?limit=3&after=", page["next"]), "")
+		newer := s.do("GET", fmt.Sprint("/v1/sessions/s/commits?limit=3&before=", page["prev"]), "")
+		if a, b := older.ids(t, "commits", "seq"), newer.ids(t, "commits", "seq"); fmt.Sprint(a, b) != "[2 1 0] [8 7 6]" {
+			t.Errorf("older %v, newer %v", a, b)
+		}
+		s.do("GET", at("entry:none"), "").want(t, 404)
+		s.do("GET", at("seq:99"), "").want(t, 404)
+		s.do("GET", at("seq:x"), "").want(t, 400)
+		s.do("GET", at("seq:7&after="+page["next"].(string)), "").want(t, 400)
+	})
+}
+
 // No GET changes a byte of a store, nor adds a folder: of one whose server has ended, and of one whose server died in
 // the middle of a commit, for which the next writer has something to tidy up.
 func TestGetsWriteNothing(t *testing.T) {

@@ -32,3 +32,11 @@ export async function commitPage(id: string, query: CommitQuery, signal?: AbortS
 export async function newestCommit(id: string, signal?: AbortSignal): Promise<Commit> {
   return (await commitPage(id, { limit: 1 }, signal)).commits[0]!;
 }
+
+type SessionQuery = NonNullable<operations["listSessions"]["parameters"]["query"]>;
+
+/** sessionPage returns sessions, newest activity first. */
+export async function sessionPage(query: SessionQuery, signal?: AbortSignal): Promise<Schemas["SessionList"]> {
+  const { data } = await api.GET("/v1/sessions", { params: { query }, signal });
+  return data as Schemas["SessionList"];
+}

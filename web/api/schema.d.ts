@@ -256,7 +256,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Commits, newest first */
+        /**
+         * Commits, newest first
+         * @description With at, the first one is the commit in force at a target: that of an entry is the one with the state that the agent had there. after and before lead on from there in both directions.
+         */
         get: operations["listCommits"];
         put?: never;
         /**
@@ -2551,6 +2554,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Precondition Failed */
             412: {
                 headers: {
@@ -2768,6 +2780,8 @@ export interface operations {
             query?: {
                 /** @description a JSON pointer into the state (RFC 6901); empty = the whole state */
                 path?: string;
+                /** @description a target: only changes up to the commit in force there; default head */
+                at?: string;
                 /** @description next of the page before */
                 after?: string;
                 /** @description of changes */
@@ -3309,6 +3323,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Precondition Failed */
             412: {
                 headers: {
@@ -3386,6 +3409,8 @@ export interface operations {
     listCommits: {
         parameters: {
             query?: {
+                /** @description a target: the page begins at the commit in force there; default head */
+                at?: string;
                 /** @description next of another page */
                 after?: string;
                 /** @description prev of another page */
@@ -5805,6 +5830,15 @@ export interface operations {
             };
             /** @description Request Timeout */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,5 +1,6 @@
 // Search across everything, for the palette: what the page can do, sessions, prompts and messages.
 import { api } from "../api/client.ts";
+import { sessionPage } from "../api/pages.ts";
 import { act } from "./actions.ts";
 import { keys } from "./keys.ts";
 import { open, session } from "./nav.ts";
@@ -32,14 +33,14 @@ function at(id: string, entry: string, onHead: boolean): () => void {
 export async function find(text: string, signal: AbortSignal): Promise<Found[]> {
   const q = text.trim();
   const [sessions, prompts, matches] = await Promise.all([
-    api.GET("/v1/sessions", { params: { query: { limit: maxFound, ...(q ? { q } : {}) } }, signal }),
+    sessionPage({ limit: maxFound, ...(q ? { q } : {}) }, signal),
     q ? api.GET("/v1/prompts", { params: { query: { q, limit: maxFound } }, signal }) : null,
     q ? api.GET("/v1/search", { params: { query: { q, limit: 3 * maxFound } }, signal }) : null,
   ]);
   const here = session.peek();
   const found = (matches?.data?.matches ?? []).toSorted((a, b) => Number(b.session === here) - Number(a.session === here));
   return [
-    ...(sessions.data?.sessions ?? []).map((s): Found => ({
+    ...(sessions.sessions).map((s): Found => ({
       group: "Sessions", title: s.title || s.first || s.id, detail: s.cwd, go: () => open(s.id),
     })),
     ...(prompts?.data?.prompts ?? []).map((p): Found => ({

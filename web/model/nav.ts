@@ -28,17 +28,36 @@ export function targetOf(v: View): string {
   return entry === null ? "head" : "entry:" + entry;
 }
 
+/** writeEvery is the shortest time between two steps that replace the address, in ms: browsers refuse 100 in 30 s. */
+const writeEvery = 320;
+
+let written = -Infinity; // when, as performance.now
+let writing: ReturnType<typeof setTimeout> | undefined;
+
+/** write brings the address of the page up to the view. */
+function write(): void {
+  clearTimeout(writing);
+  writing = undefined;
+  written = performance.now();
+  const url = format(base, view.peek());
+  if (url !== location.pathname + location.search) history.replaceState(null, "", url);
+}
+
 /**
  * go changes some of the view. A step that a person would want to undo with "back" makes an entry of the browser's
- * history; scrolling and scrubbing replace it.
+ * history; scrolling and scrubbing replace it, and the address follows a moment later.
  */
 export function go(change: Partial<View>, how: "push" | "replace" = "push"): void {
   const next = { ...view.peek(), ...change };
   const url = format(base, next);
-  if (url === location.pathname + location.search) return;
+  if (url === format(base, view.peek())) return;
+  if (how === "push") {
+    if (writing) write();
+    history.pushState(null, "", url);
+  }
   view.value = next;
-  if (how === "push") history.pushState(null, "", url);
-  else history.replaceState(null, "", url);
+  if (how === "push" || writing) return;
+  writing = setTimeout(write, Math.max(0, written + writeEvery - performance.now()));
 }
 
 /** open shows a session, or the list with null. */
@@ -52,5 +71,7 @@ export function href(change: Partial<View>): string {
 }
 
 addEventListener("popstate", () => {
+  clearTimeout(writing);
+  writing = undefined;
   view.value = parse(base, location.pathname, location.search);
 });

@@ -2,6 +2,7 @@
 // again, and when a session that is open changes.
 import { computed, effect, signal } from "@preact/signals";
 import { api, type Session } from "../api/client.ts";
+import { sessionPage } from "../api/pages.ts";
 import { session } from "./nav.ts";
 import { change, head } from "./session.ts";
 import { isNew, markSeen, readSeen, writeSeen } from "./seen.ts";
@@ -64,9 +65,9 @@ export async function read(next: boolean, signal?: AbortSignal): Promise<void> {
   const query = { limit: pageSize, ...(wanted.peek() ? { q: wanted.peek() } : {}), ...(after ? { after } : {}) };
   loading.value = true;
   try {
-    const { data } = await api.GET("/v1/sessions", { params: { query }, signal });
-    sessions.value = next ? [...sessions.peek(), ...data!.sessions] : data!.sessions;
-    more.value = data!.next ?? null;
+    const page = await sessionPage(query, signal);
+    sessions.value = next ? [...sessions.peek(), ...page.sessions] : page.sessions;
+    more.value = page.next ?? null;
   } finally {
     loading.value = false;
   }
