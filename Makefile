@@ -186,7 +186,7 @@ integration-minio: ## the same on MinIO, which is built first, once: minutes
 
 # The viewer. Its sources are in web/, what browsers get is in server/dist, committed under names that never change.
 ESBUILD := $(TOOL) esbuild --bundle --minify --format=esm --target=es2022 --log-level=warning --legal-comments=none \
-	--jsx=automatic --jsx-import-source=preact
+	--jsx=automatic --jsx-import-source=preact --alias:decode-named-character-reference=$(CURDIR)/web/text/entities.ts
 DIST ?= server/dist
 # Bundles that the page loads when it needs them.
 LAZY = $(basename $(notdir $(wildcard web/lazy/*.ts web/lazy/*.tsx)))
@@ -215,7 +215,7 @@ web-check: ## the committed bundles are those of the sources
 web-test: web/node_modules ## the tests of what the viewer computes, without a browser
 	@set -eu; out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
 	$(TOOL) esbuild --bundle --platform=node --format=esm --log-level=warning --outdir="$$out" --out-extension:.js=.mjs \
-		--jsx=automatic --jsx-import-source=preact $$(ls web/test/*.test.ts) && \
+		--jsx=automatic --jsx-import-source=preact $$(ls web/test/*.test.ts*) && \
 	node --test "$$out"/*.mjs
 
 # What is built already is tested as it is where there is no npm.

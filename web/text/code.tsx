@@ -1,10 +1,9 @@
 // Program text, in colours once their bundle is loaded.
 import type { Root } from "hast";
-import { toJsxRuntime } from "hast-util-to-jsx-runtime";
-import { Fragment, type ComponentChildren, type JSX } from "preact";
+import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { jsx, jsxs } from "preact/jsx-runtime";
 import { code } from "../model/lazy.ts";
+import { elements } from "./hast.tsx";
 
 /** mostSpans bounds the elements of one coloured text; one that would have more is shown without colours. */
 const mostSpans = 400;
@@ -27,12 +26,6 @@ export function Coloured({ text, language }: { text: string; language: string })
   }, [text, language]);
   if (!root) return <code>{text}</code>;
   return <code>{elements(root)}</code>;
-}
-
-function elements(root: Root): ComponentChildren {
-  return toJsxRuntime(root, {
-    Fragment, jsx: jsx as never, jsxs: jsxs as never, elementAttributeNameCase: "html",
-  }) as ComponentChildren;
 }
 
 /** spans counts the elements of a tree. */

@@ -6,12 +6,11 @@ import { gfmFromMarkdown } from "mdast-util-gfm";
 import { toHast } from "mdast-util-to-hast";
 import { gfm } from "micromark-extension-gfm";
 import { defaultSchema, sanitize } from "hast-util-sanitize";
-import { toJsxRuntime } from "hast-util-to-jsx-runtime";
-import { Fragment, type ComponentChildren, type JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { jsx, jsxs } from "preact/jsx-runtime";
 import { bytes } from "../model/format.ts";
 import { Coloured, spans } from "./code.tsx";
+import { elements } from "./hast.tsx";
 import { cut } from "./plain.tsx";
 
 /** longest is the longest text that is read as Markdown, in characters; of a longer one the start is. */
@@ -70,11 +69,7 @@ function parse(text: string): { body: ComponentChildren | null; whole: boolean }
     const tree = fromMarkdown(start, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
     const hast = sanitize(toHast(tree), schema) as Root;
     const whole = shorten(hast) && start.length === text.length;
-    const body = toJsxRuntime(hast as Parameters<typeof toJsxRuntime>[0], {
-      Fragment, jsx: jsx as never, jsxs: jsxs as never, components: components as never, elementAttributeNameCase: "html",
-      ignoreInvalidStyle: true, passNode: true,
-    }) as ComponentChildren;
-    return { body, whole };
+    return { body: elements(hast, components), whole };
   } catch {
     return { body: null, whole: true };
   }
