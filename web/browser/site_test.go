@@ -29,8 +29,8 @@ type site struct {
 	conns *conns
 
 	mu    sync.Mutex
-	asked []string // method, path and query of each request, in order
-	under int      // requests without their answer, but for streams of events
+	asked []string       // method, path and query of each request, in order
+	under map[string]int // requests whose answer has not ended
 	held  func(request string) bool
 	gone  chan struct{} // closed when requests are no longer held
 }
@@ -44,7 +44,7 @@ func newSite(t testing.TB, st *coppice.Store, set ...func(*server.Options)) *sit
 	}
 	srv, err := server.New(o)
 	ok(t, err)
-	s := &site{t: t, store: st, conns: &conns{open: map[net.Conn]bool{}}}
+	s := &site{t: t, store: st, conns: &conns{open: map[net.Conn]bool{}}, under: map[string]int{}}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	ok(t, err)
 	s.conns.Listener = listener
@@ -70,16 +70,13 @@ func newSite(t testing.TB, st *coppice.Store, set ...func(*server.Options)) *sit
 // note keeps a request, and waits if it is held. It returns what is called after the answer.
 func (s *site) note(r *http.Request) (end func()) {
 	request := r.Method + " " + r.URL.RequestURI()
-	stream := strings.Contains(request, "/events?")
 	s.mu.Lock()
 	s.asked = append(s.asked, request)
 	var gone chan struct{}
 	if s.held != nil && s.held(request) {
 		gone = s.gone
 	}
-	if !stream {
-		s.under++
-	}
+	s.under[request]++
 	s.mu.Unlock()
 	if gone != nil {
 		select {
@@ -88,10 +85,10 @@ func (s *site) note(r *http.Request) (end func()) {
 		}
 	}
 	return func() {
-		if !stream {
-			s.mu.Lock()
-			s.under--
-			s.mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.under[request]--; s.under[request] == 0 {
+			delete(s.under, request)
 		}
 	}
 }
@@ -107,11 +104,18 @@ func (s *site) hold(choose func(request string) bool) (release func()) {
 	return release
 }
 
-// traffic returns how many requests there were, and how many of them have no answer yet.
-func (s *site) traffic() (all, under int) {
+// traffic returns how many requests there were, those whose answer has not ended, and how many streams of events there are.
+func (s *site) traffic() (all int, under []string, streams int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.asked), s.under
+	for request, n := range s.under {
+		if strings.Contains(request, "/events?") {
+			streams += n
+		} else {
+			under = append(under, request)
+		}
+	}
+	return len(s.asked), under, streams
 }
 
 // requests returns what was asked for so far whose method, path and query contain all words.

@@ -79,6 +79,12 @@ func visitAs(t testing.TB, s *site, path string, as look) *tab {
 func newTab(t testing.TB, s *site, as look) *tab {
 	t.Helper()
 	ctx, end := chromedp.NewContext(chromium.start(t), chromedp.WithNewBrowserContext())
+	return prepared(t, s, as, ctx, end)
+}
+
+// prepared returns the tab of a context.
+func prepared(t testing.TB, s *site, as look, ctx context.Context, end context.CancelFunc) *tab {
+	t.Helper()
 	p := &tab{t: t, site: s, ctx: ctx}
 	t.Cleanup(func() {
 		p.check()
@@ -267,8 +273,9 @@ func (p *tab) until(what string, holds func() (bool, error)) {
 		}
 		select {
 		case <-ctx.Done():
-			at, _ := try[string](p, `location.href + "\n" + document.body.innerText.slice(0, 1500)`)
-			p.t.Fatalf("waited in vain for %.400s (%v) at %s", what, err, at)
+			at, _ := try[string](p, `location.href + "\n" + document.body.innerText.slice(0, 600)`)
+			_, under, streams := p.site.traffic()
+			p.t.Fatalf("waited in vain for %.400s: %.600v\nunanswered: %q, streams: %d\nat %s", what, err, under, streams, at)
 		case <-pause.C:
 		}
 	}
@@ -279,7 +286,7 @@ func (p *tab) settled() {
 	p.t.Helper()
 	was := -1
 	p.until("the page to come to rest", func() (bool, error) {
-		all, under := p.site.traffic()
+		all, under, _ := p.site.traffic()
 		before := was
 		was = all
 		idle, err := try[bool](p, `new Promise((done) => {
@@ -288,7 +295,7 @@ func (p *tab) settled() {
 			seen.observe(document, { childList: true, subtree: true, attributes: true, characterData: true });
 			requestIdleCallback(() => requestIdleCallback(() => { seen.disconnect(); done(!changed); }), { timeout: 1000 });
 		})`)
-		return idle && under == 0 && all == before, err
+		return idle && len(under) == 0 && all == before, err
 	})
 }
 

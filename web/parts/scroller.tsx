@@ -3,6 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import { anchorAt, covers, sliceAt, topOf, type Anchor, type Slice } from "../model/slice.ts";
+import { useResized } from "./resized.ts";
 
 export interface ScrollerProps {
   keys: readonly string[];
@@ -62,11 +63,8 @@ export function Scroller(p: ScrollerProps): JSX.Element {
   });
   useEffect(() => {
     p.place(() => (h.anchor === "end" ? anchorIn(box.current!, list.current!) : h.anchor));
-    const resized = new ResizeObserver(() => settle(box.current!, list.current!, h, now.current, again));
-    resized.observe(list.current!);
-    resized.observe(box.current!);
-    return () => resized.disconnect();
   }, []);
+  useResized([list, box], () => settle(box.current!, list.current!, h, now.current, again));
 
   return (
     <div class="scroller" ref={box} tabIndex={-1}
