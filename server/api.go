@@ -227,6 +227,7 @@ func (s *Server) describe() {
 	s.describeImport()
 	s.describeMetrics()
 	s.describeBlame()
+	s.describeAccess()
 	s.serveViewer()
 	s.mux.HandleFunc(elsewhere, s.nowhere)
 	plain(s.api.OpenAPI())

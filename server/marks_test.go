@@ -13,7 +13,7 @@ type mark struct {
 	ID                    string
 	Version, Of, Children int
 	Versions              []string
-	Label                 string
+	Label, AmendedBy      string
 }
 
 // marked returns the ids and the marks of a page.
@@ -85,6 +85,18 @@ func TestMarks(t *testing.T) {
 func (s *site) next(query string) string {
 	s.t.Helper()
 	return s.do("GET", "/v1/sessions/s/entries?"+query, "").want(s.t, 200)["next"].(string)
+}
+
+// The mark of an entry that was amended names the amendment, of which the line of the entry is.
+func TestMarksOfAmendments(t *testing.T) {
+	s := newSite(t, "mem:")
+	ids := longer(s, 2)
+	s.do("POST", commits, `{"onKnownId":"amend","entries":[{"type":"message","id":"`+ids[0]+
+		`","message":{"role":"user","content":"redacted"}}]}`, "If-Match: *").want(t, 200)
+	_, marks := s.marked("")
+	if len(marks) != 2 || marks[0].AmendedBy == "" || marks[1].AmendedBy != "" {
+		t.Errorf("%+v", marks)
+	}
 }
 
 // Of an entry with very many versions a mark has those around it, and says how many there are.

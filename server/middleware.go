@@ -91,7 +91,7 @@ func (s *Server) access(r *http.Request) (Access, error) {
 	case write && !on.Write, !write && !on.Read:
 		return on, ErrForbidden
 	}
-	if on.Store == nil && r.URL.Path != "/metrics" {
+	if on.Store == nil && r.URL.Path != "/metrics" && r.URL.Path != "/v1/access" {
 		on.Store, err = s.storeOf(r)
 	}
 	return on, err

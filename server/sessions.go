@@ -82,6 +82,7 @@ type listQuery struct {
 	request
 	Cwd    string `query:"cwd" doc:"only sessions of this working directory"`
 	Parent string `query:"parent" doc:"only sessions that this one started"`
+	Top    bool   `query:"top" doc:"only sessions that no other one started: those without a parent, and forks"`
 	Q      string `query:"q" doc:"only sessions whose title, first prompt or preview contains all these words"`
 	After  string `query:"after" doc:"next of the page before"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
@@ -108,7 +109,7 @@ func sessions(
 		}
 	}
 	limit, last, more := q.Limit, "", false
-	if q.Q == "" {
+	if q.Q == "" && !q.Top {
 		o.Limit = limit + 1
 	}
 	items := func(yield func(any, error) bool) {
@@ -118,7 +119,7 @@ func sessions(
 			case err != nil:
 				yield(nil, err)
 				return
-			case !contains(sum, q.Q):
+			case !contains(sum, q.Q), q.Top && sum.Parent != "" && sum.Relation != "fork":
 				continue
 			case n == limit:
 				more = true

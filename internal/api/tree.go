@@ -75,12 +75,13 @@ func TreeHeadOf(t *transcript.Tree, shown func(ordinal uint64) bool) TreeHead {
 
 // Mark says where an entry is among its versions, and what grows on it.
 type Mark struct {
-	ID       string   `json:"id" doc:"of the entry"`
-	Version  int      `json:"version" doc:"place among its versions, from 1; 0: it is structure or hidden: it has none"`
-	Of       int      `json:"of" doc:"number of its versions, itself included"`
-	Versions []string `json:"versions" doc:"their ids in the order of versions/{entry}; of over 64 those around it"`
-	Children int      `json:"children" doc:"number of entries that are said next, whatever structure is between"`
-	Label    string   `json:"label" doc:"cut at 80 bytes; empty: there is none"`
+	ID        string   `json:"id" doc:"of the entry"`
+	Version   int      `json:"version" doc:"place among its versions, from 1; 0: it is structure or hidden: it has none"`
+	Of        int      `json:"of" doc:"number of its versions, itself included"`
+	Versions  []string `json:"versions" doc:"their ids in the order of versions/{entry}; of over 64 those around it"`
+	Children  int      `json:"children" doc:"number of entries that are said next, whatever structure is between"`
+	Label     string   `json:"label" doc:"cut at 80 bytes; empty: there is none"`
+	AmendedBy string   `json:"amendedBy,omitempty" doc:"the amendment that the line of the entry shows"`
 }
 
 // maxMarked bounds the ids in a Mark.
@@ -90,7 +91,7 @@ const maxMarked = 64
 func Marks(t *transcript.Tree, ordinals []uint64) []Mark {
 	out := make([]Mark, 0, len(ordinals))
 	for n := range t.NodesAt(slices.Values(ordinals)) {
-		out = append(out, Mark{ID: n.ID, Label: n.Label, Versions: []string{}})
+		out = append(out, Mark{ID: n.ID, Label: n.Label, AmendedBy: n.AmendedBy, Versions: []string{}})
 	}
 	i := 0
 	for v := range t.VersionsAt(slices.Values(ordinals)) {

@@ -12,6 +12,7 @@ export interface EntryPage {
 }
 
 type EntryQuery = NonNullable<operations["listEntries"]["parameters"]["query"]>;
+type SessionQuery = NonNullable<operations["listSessions"]["parameters"]["query"]>;
 type CommitQuery = NonNullable<operations["listCommits"]["parameters"]["query"]>;
 
 /** entryPage returns at most 500 entries, with references in place of large images. */
@@ -33,9 +34,7 @@ export async function newestCommit(id: string, signal?: AbortSignal): Promise<Co
   return (await commitPage(id, { limit: 1 }, signal)).commits[0]!;
 }
 
-type SessionQuery = NonNullable<operations["listSessions"]["parameters"]["query"]>;
-
-/** sessionPage returns sessions, newest activity first. */
+/** sessionPage returns at most 500 sessions, newest activity first. */
 export async function sessionPage(query: SessionQuery, signal?: AbortSignal): Promise<Schemas["SessionList"]> {
   const { data } = await api.GET("/v1/sessions", { params: { query }, signal });
   return data as Schemas["SessionList"];

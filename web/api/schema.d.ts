@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the client may do, so that it does not offer what would be refused */
+        get: operations["access"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/health": {
         parameters: {
             query?: never;
@@ -737,6 +754,14 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AccessDoc: {
+            /** @description the server refuses every write, whoever sends it */
+            readOnly: boolean;
+            /** @description read; and write, unless the token or the server forbids it */
+            rights: string[];
+            /** @description the tenant of the path; empty: none */
+            tenant: string;
+        };
         BlameList: {
             /** @description newest first */
             changes: components["schemas"]["Change"][];
@@ -1156,6 +1181,8 @@ export interface components {
             message: number;
         };
         Mark: {
+            /** @description the amendment that the line of the entry shows */
+            amendedBy?: string;
             /**
              * Format: int64
              * @description number of entries that are said next, whatever structure is between
@@ -1747,6 +1774,53 @@ export interface operations {
             };
         };
     };
+    access: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessDoc"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     health: {
         parameters: {
             query?: never;
@@ -2145,6 +2219,8 @@ export interface operations {
                 cwd?: string;
                 /** @description only sessions that this one started */
                 parent?: string;
+                /** @description only sessions that no other one started: those without a parent, and forks */
+                top?: boolean;
                 /** @description only sessions whose title, first prompt or preview contains all these words */
                 q?: string;
                 /** @description next of the page before */
@@ -6570,6 +6646,8 @@ export interface operations {
                 cwd?: string;
                 /** @description only sessions that this one started */
                 parent?: string;
+                /** @description only sessions that no other one started: those without a parent, and forks */
+                top?: boolean;
                 /** @description only sessions whose title, first prompt or preview contains all these words */
                 q?: string;
                 /** @description next of the page before */

@@ -1,6 +1,7 @@
 // The sessions that this one started: agents, each shown where it was started.
 import { computed, effect, signal } from "@preact/signals";
 import { api, type Schemas, type Session } from "../api/client.ts";
+import { sessionPage } from "../api/pages.ts";
 import { said, type Item } from "./line.ts";
 import { change } from "./session.ts";
 import { items, line } from "./talk.ts";
@@ -28,7 +29,8 @@ export function starts(name: string): boolean {
 
 /**
  * place returns where agents are shown. The call that has an agent's id in its arguments or result started it; else
- * the last call before it that starts agents, and did not start another one; else the last answer before it.
+ * the first call that starts agents, and is not known to have started another one, of the last message before it that has
+ * such a call; else the last answer before it.
  */
 export function place(
   list: readonly Item[], sessions: readonly Session[], older: boolean, newer: boolean,
@@ -40,20 +42,20 @@ export function place(
     taken.add(call);
   };
   const answers = list.filter((item) => item.message !== null && item.entry.timestamp);
-  const byTime = sessions.filter((s) => s.relation !== "fork").toSorted((a, b) => a.created.localeCompare(b.created));
-  for (const s of byTime) {
+  const rest: Session[] = [];
+  for (const s of sessions.toSorted((a, b) => Date.parse(a.created) - Date.parse(b.created))) {
+    if (s.relation === "fork") continue;
     const named = naming(answers, s.id);
-    if (named) {
-      add(named.item, s, named.call);
-      continue;
-    }
+    if (named) add(named.item, s, named.call);
+    else rest.push(s);
+  }
+  for (const s of rest) {
     const before = answers.filter((item) => Date.parse(item.entry.timestamp!) <= Date.parse(s.created));
     const last = before.at(-1);
     if (!last && older || newer && before.length === answers.length) continue; // started where nothing is loaded
-    const free = before.flatMap((item) => callsOf(item).filter((c) => starts(c.name) && !taken.has(c.id))
-      .map((c) => ({ item, call: c.id }))).at(-1);
-    const item = free?.item ?? last ?? answers[0];
-    if (item) add(item, s, free?.call ?? "");
+    const free = (item: Item) => callsOf(item).find((c) => starts(c.name) && !taken.has(c.id));
+    const item = before.findLast(free) ?? last ?? answers[0];
+    if (item) add(item, s, free(item)?.id ?? "");
   }
   return found;
 }
@@ -102,8 +104,7 @@ async function read(id: string, signal: AbortSignal): Promise<void> {
 
 /** agentsOf returns the sessions that a session started, at most 500, the newest activity first. */
 export async function agentsOf(id: string, signal?: AbortSignal): Promise<readonly Session[]> {
-  const { data } = await api.GET("/v1/sessions", { params: { query: { parent: id, limit: most } }, signal });
-  return (data as { sessions: Session[] }).sessions;
+  return (await sessionPage({ parent: id, limit: most }, signal)).sessions;
 }
 
 async function costsOf(id: string, signal: AbortSignal): Promise<ReadonlyMap<string, number>> {

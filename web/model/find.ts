@@ -40,7 +40,7 @@ export async function find(text: string, signal: AbortSignal): Promise<Found[]> 
   const here = session.peek();
   const found = (matches?.data?.matches ?? []).toSorted((a, b) => Number(b.session === here) - Number(a.session === here));
   return [
-    ...(sessions.sessions).map((s): Found => ({
+    ...sessions.sessions.map((s): Found => ({
       group: "Sessions", title: s.title || s.first || s.id, detail: s.cwd, go: () => open(s.id),
     })),
     ...(prompts?.data?.prompts ?? []).map((p): Found => ({

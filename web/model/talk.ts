@@ -22,14 +22,17 @@ export const atEnd = signal(true);
 export const wanted = signal<Anchor | "end" | null>(null);
 
 /** lookAt is how far below the upper edge an entry is shown that was asked for, in pixels. */
-const lookAt = 120;
+export const lookAt = 120;
 
 let abort = new AbortController();
+let life = new AbortController(); // ends when the session is no longer shown
 let shown = { id: "", path: "", at: "", generation: -1 };
 
 /** leave forgets everything, for the session is no longer shown. */
 export function leave(): void {
   abort.abort();
+  life.abort();
+  life = new AbortController();
   shown = { id: "", path: "", at: "", generation: -1 };
   batch(() => {
     line.value = nothing;
@@ -59,6 +62,20 @@ export function moveTo(entry: string, how: "push" | "replace" = "replace"): void
   go({ at: entry, seq: null }, how);
 }
 
+let focusNext = "";
+
+/** focus makes an article get the focus as soon as the cursor is at it and it is in the page. */
+export function focus(entry: string): void {
+  focusNext = entry;
+}
+
+/** takeFocus reports, once, whether one of an article's entries is to have the focus. */
+export function takeFocus(ids: readonly string[]): boolean {
+  if (!ids.includes(focusNext)) return false;
+  focusNext = "";
+  return true;
+}
+
 /** begin starts a read in place of the one that is under way. */
 function begin(what: "line" | "older" | "newer"): AbortSignal {
   abort.abort();
@@ -75,7 +92,7 @@ async function run(what: "line" | "older" | "newer", read: (signal: AbortSignal)
     await read(signal);
     return !signal.aborted;
   } catch (err) {
-    if (!signal.aborted) trouble.value = err instanceof Failure ? err.message : String(err);
+    if (!signal.aborted) trouble.value = err instanceof Error ? err.message : String(err);
     return false;
   } finally {
     if (!signal.aborted) loading.value = null;
@@ -104,22 +121,36 @@ function open(path: string, at: string | null): Promise<boolean> {
       try {
         show(turnedTo(line.peek(), await around(id, path, at, signal)), { key: at, offset: lookAt }, signal);
       } catch (err) {
-        if (!(err instanceof Failure && err.status === 404)) throw err;
+        if (!isMissing(err)) throw err;
         await elsewhere(at, signal);
       }
       return;
     }
-    const page = await newest(id, path, signal);
-    show(page, "end", signal);
-    loading.value = null;
-    await readMarks(page.entries.map((e) => e.id), signal);
+    await showEnd(path, signal);
   });
+}
+
+function isMissing(err: unknown): boolean {
+  return err instanceof Failure && err.status === 404;
+}
+
+async function showEnd(path: string, signal: AbortSignal): Promise<void> {
+  const page = await newest(shown.id, path, signal);
+  show(page, "end", signal);
+  if (!signal.aborted) void refreshMarks(page.entries.map((e) => e.id));
 }
 
 /** elsewhere shows an entry that is on another line, on the newest line through it. */
 async function elsewhere(at: string, signal: AbortSignal): Promise<void> {
   const { id } = shown;
-  const leaf = await leafBelow(id, at, signal);
+  let leaf: string;
+  try {
+    leaf = await leafBelow(id, at, signal);
+  } catch (err) {
+    if (!isMissing(err)) throw err;
+    await showEnd("head", signal);
+    throw new Error("The link names a message that this session does not have. This is its newest one.");
+  }
   const page = await around(id, leaf, at, signal);
   if (signal.aborted) return;
   const path = leaf === head.peek()?.entry ? null : leaf;
@@ -129,7 +160,7 @@ async function elsewhere(at: string, signal: AbortSignal): Promise<void> {
 }
 
 /** lookTo brings an entry in sight, wherever it is. */
-export async function lookTo(at: string): Promise<void> {
+async function lookTo(at: string): Promise<void> {
   const item = items.peek().find((one) => one.ids.includes(at));
   if (item) wanted.value = { key: item.entry.id, offset: lookAt };
   else await open(shown.path, at);
@@ -171,6 +202,8 @@ export async function readNewer(): Promise<void> {
 
 /** toEnd shows the end of the line, toRoot its start. */
 export async function toEnd(): Promise<void> {
+  shown.at = "";
+  go({ at: null, seq: null }, "replace");
   if (line.peek().newer) await open(shown.path, null);
   else wanted.value = "end";
 }
@@ -184,6 +217,7 @@ export async function toRoot(): Promise<void> {
   }
   const first = line.peek().entries[0];
   if (first) {
+    focus(first.id);
     moveTo(first.id);
     wanted.value = { key: first.id, offset: 0 };
   }
@@ -227,12 +261,6 @@ export async function nextThat(
   return found;
 }
 
-async function readMarks(ids: string[], signal: AbortSignal): Promise<void> {
-  if (ids.length === 0) return;
-  const page = await some(shown.id, ids, signal);
-  if (!signal.aborted) replaceEntries(page);
-}
-
 /** replaceEntries puts entries, and their marks, in place of those with the same ids. */
 function replaceEntries(page: Line): void {
   const now = line.peek();
@@ -247,13 +275,17 @@ export function arrive(c: Change): void {
   const now = line.peek();
   const last = now.entries.at(-1);
   const stale = staleAfter(c.entries);
-  const following = shown.path === "head";
+  const aside = c.kept !== undefined && c.kept === c.branch; // a turn that lost: the next commit moves the head back
+  const following = shown.path === "head" && !aside;
   if (last && !now.newer && c.head === last.id) {
     if (stale.length > 0) void refreshMarks(stale);
     return;
   }
   const more = last && !now.newer ? continuing(c, last.id) : null;
-  if (more) append(more);
+  if (more) {
+    if ((now.marks.get(last!.id)?.children ?? 0) > 0) stale.push(last!.id, more[0]!.id); // another version was there
+    append(more);
+  }
   else if (following && now.newer && !onLine(c)) below.value += c.entries.filter((e) => said(e)).length;
   else if (following && c.head !== last?.id) {
     headMoved(c);
@@ -313,12 +345,13 @@ function staleAfter(entries: readonly Entry[]): string[] {
   return [...ids].slice(0, 500);
 }
 
+/** refreshMarks reads entries and their marks again. */
 async function refreshMarks(ids: string[]): Promise<void> {
-  const { id } = shown;
-  const signal = abort.signal;
+  const { signal } = life;
+  if (ids.length === 0) return;
   try {
-    const page = await some(id, ids, signal);
-    if (shown.id === id) replaceEntries(page);
+    const page = await some(shown.id, ids, signal);
+    if (!signal.aborted) replaceEntries(page);
   } catch {
     // the marks stay as they were; the next page that is read has them
   }

@@ -11,6 +11,7 @@ import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from
 import { change, generation, head } from "../model/session.ts";
 import { filters, type Filter } from "../model/url.ts";
 import { Hits } from "../parts/hits.tsx";
+import { ForkIcon } from "../parts/icon.tsx";
 import { useResized } from "../parts/resized.ts";
 import { Minimap, type Bucket } from "./minimap.tsx";
 
@@ -221,7 +222,7 @@ function RowView({ row, position, total, y, height, at }: RowProps): JSX.Element
         e.preventDefault();
         go(change);
       }}>
-      <span class="dot" aria-hidden="true">{row.children > 1 ? "⑂" : ""}</span>
+      <span class="dot" aria-hidden="true">{row.children > 1 && <ForkIcon />}</span>
       {level > 0 && (
         <>
           {row.versions > 1 && <span class="version">{row.version}/{row.versions}</span>}

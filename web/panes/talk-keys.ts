@@ -2,7 +2,7 @@
 import { useActions } from "../model/actions.ts";
 import { turnAll } from "../model/folds.ts";
 import { isFork, isPrompt } from "../model/line.ts";
-import { readOnly, view } from "../model/nav.ts";
+import { go, readOnly, view } from "../model/nav.ts";
 import { asking } from "../model/asking.ts";
 import * as talk from "../model/talk.ts";
 import { choose } from "../model/versions.ts";
@@ -27,17 +27,20 @@ function step(by: 1 | -1): void {
   if (list[i]) reach(list[i]!.entry.id);
 }
 
+/** margin is what is between an article that keys went to and the edge of the view, in pixels. */
+const margin = 16;
+
 /** reach moves the cursor to an article that is loaded, brings it in sight and focuses it. */
 function reach(id: string): void {
+  talk.focus(id);
   talk.moveTo(id);
-  const shown = document.getElementById("e-" + id);
-  if (!shown) {
-    talk.wanted.value = { key: id, offset: 120 };
-    requestAnimationFrame(() => document.getElementById("e-" + id)?.focus({ preventScroll: true }));
-    return;
+  const view = document.querySelector(".scroller")?.getBoundingClientRect();
+  const shown = document.getElementById("e-" + id)?.getBoundingClientRect();
+  if (!view || !shown) talk.wanted.value = { key: id, offset: talk.lookAt };
+  else if (shown.top < view.top + margin) talk.wanted.value = { key: id, offset: margin };
+  else if (shown.bottom > view.bottom - margin) {
+    talk.wanted.value = { key: id, offset: Math.max(margin, view.height - shown.height - margin) };
   }
-  shown.focus({ preventScroll: true });
-  shown.scrollIntoView({ block: "nearest" });
 }
 
 /** seek moves the cursor to the next article that is something, reading on where it has to. */
@@ -45,7 +48,10 @@ function seek(by: 1 | -1, is: Parameters<typeof talk.nextThat>[2], what: string)
   void talk.nextThat(here(), by, is).then((id) => {
     if (id === null) say(`No ${what} ${by > 0 ? "below" : "above"} on this line.`);
     else if (talk.items.peek().some((item) => item.entry.id === id)) reach(id);
-    else talk.lookTo(id);
+    else {
+      talk.focus(id);
+      go({ at: id, seq: null });
+    }
   });
 }
 

@@ -1,13 +1,13 @@
 // The conversation: the entries of the line that is read, from the root to its end.
-import { useSignalEffect } from "@preact/signals";
+import { effect, untracked, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { loadAgents } from "../model/agents.ts";
 import { isPrompt, type Item } from "../model/line.ts";
 import { readOnly, view } from "../model/nav.ts";
 import { change, generation, head, partial, summary } from "../model/session.ts";
 import * as talk from "../model/talk.ts";
-import { Article, Streaming } from "../parts/article.tsx";
+import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
 import { Breadcrumb } from "../parts/breadcrumb.tsx";
 import { Scroller } from "../parts/scroller.tsx";
 import { useTalkKeys } from "./talk-keys.ts";
@@ -19,11 +19,17 @@ export function Talk(): JSX.Element {
     void view.value; // whatever the cursor changes, follow says whether it matters here
     talk.follow(id, generation.value, talk.place());
   });
-  useSignalEffect(() => {
-    const c = change.value;
-    if (c) talk.arrive(c);
-  });
-  useEffect(() => talk.leave, []);
+  useEffect(() => {
+    // Not useSignalEffect, which runs later: of two commits that arrive together it would see the second alone.
+    const end = effect(() => {
+      const c = change.value;
+      if (c) untracked(() => talk.arrive(c));
+    });
+    return () => {
+      end();
+      talk.leave();
+    };
+  }, []);
   const { entries } = talk.line.value;
   const painted = entries.length > 0;
   useEffect(() => {
@@ -40,28 +46,49 @@ export function Talk(): JSX.Element {
   );
 }
 
+/** prefetch is how many articles before the end of what is loaded more is read. */
+const prefetch = 25;
+
 function List(): JSX.Element {
   const items = talk.items.value;
-  const { older, newer, entries } = talk.line.value;
-  const now = new Date();
+  const { older, newer } = talk.line.value;
   const at = current(items);
+  const drawn = useDrawn();
   return (
     <Scroller keys={items.map((item) => item.entry.id)} estimate={(i) => estimate(items[i]!)} label="Messages"
-      render={(i) => (
-        <Article key={items[i]!.entry.id} item={items[i]!} now={now} at={i === at} place={i + 1}
-          of={older || newer ? -1 : items.length} before={entries[entries.indexOf(items[i]!.entry) - 1]} />
-      )}
+      render={(i) => drawn({
+        item: items[i]!, at: i === at, place: i + 1, of: older || newer ? -1 : items.length,
+      })}
       wanted={talk.wanted.value} obeyed={() => (talk.wanted.value = null)} place={talk.placeFrom}
       last={!newer}
       onPlace={(from, to, end) => {
         talk.atEnd.value = end;
         if (end && talk.below.peek() !== 0) talk.below.value = 0;
-        if (from < 8) void talk.readOlder();
-        if (to > items.length - 8) void talk.readNewer();
+        if (from < prefetch) void talk.readOlder();
+        if (to > items.length - prefetch) void talk.readNewer();
       }}
       before={older ? <p class="edge">{talk.loading.value === "older" ? "reading older messages…" : ""}</p> : <Start />}
       after={!newer && <End />} />
   );
+}
+
+/**
+ * useDrawn returns a function that draws articles. One that is drawn with the same properties as before is the same
+ * element, at which Preact has nothing to do.
+ */
+function useDrawn(): (p: ArticleProps) => JSX.Element {
+  const before = useRef(new Map<string, [ArticleProps, JSX.Element]>());
+  const next = new Map<string, [ArticleProps, JSX.Element]>();
+  const last = before.current;
+  before.current = next;
+  return (p) => {
+    const key = p.item.entry.id;
+    const old = last.get(key) ?? next.get(key);
+    const same = old && (Object.keys(p) as (keyof ArticleProps)[]).every((name) => p[name] === old[0][name]);
+    const drawn: [ArticleProps, JSX.Element] = same ? old : [p, <Article key={key} {...p} />];
+    next.set(key, drawn);
+    return drawn[1];
+  };
 }
 
 /** current returns the index of the article that the cursor is at; -1 = none that is loaded. */

@@ -63,7 +63,7 @@ export function OverTime(): JSX.Element | null {
     void chart().then((m) => {
       if (gone) return;
       const stroke = getComputedStyle(host.current!).getPropertyValue("--accent");
-      end = m.line(host.current!, days.map((d) => d.time), [{ label: "cost", stroke, values: days.map((d) => d.cost) }], 140);
+      end = m.bars(host.current!, days.map((d) => d.time), [{ label: "cost", stroke, values: days.map((d) => d.cost) }], 140);
     });
     return () => {
       gone = true;

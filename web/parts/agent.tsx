@@ -29,14 +29,14 @@ export function AgentCards({ of }: { of: readonly Agent[] }): JSX.Element | null
 function Card({ of }: { of: Session }): JSX.Element {
   const spent = costs.value.get(of.id);
   return (
-    <div class={"agent " + (of.status ?? "")}>
+    <div class={"agent-card " + (of.status ?? "")}>
       <Fold kind="agent" id={of.id}
         head={
           <>
             <span class="quiet">agent</span>
             <b>{shorten(of.title || of.first || of.id, 80)}</b>
             <span class="outcome">{of.status}</span>
-            <span class="quiet">{[count(of.entries) + " entries", spent ? cost(spent) : ""].filter(Boolean).join(" · ")}</span>
+            <span class="quiet">{[of.entries > 0 ? count(of.entries) + " entries" : "", spent ? cost(spent) : ""].filter(Boolean).join(" · ")}</span>
           </>
         }
         body={() => <Inline key={of.id} id={of.id} />} />

@@ -1,5 +1,5 @@
 // One article of the conversation: an entry with what belongs to it, and what can be done about it.
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
 import type { Entry } from "../api/client.ts";
 import { startedAt } from "../model/agents.ts";
@@ -8,33 +8,37 @@ import { clock, cost, count } from "../model/format.ts";
 import { isOpen, turn, type Kind } from "../model/folds.ts";
 import { itemsOf, type Item } from "../model/line.ts";
 import { read, type Message } from "../model/message.ts";
-import { moveTo, line } from "../model/talk.ts";
+import { line, moveTo, takeFocus } from "../model/talk.ts";
 import { Actions } from "./actions.tsx";
 import { AgentCards } from "./agent.tsx";
 import { Asked } from "./ask.tsx";
+import { ForkIcon } from "./icon.tsx";
 import { Body } from "./message.tsx";
 import { Note } from "./note.tsx";
 import { Picker } from "./picker.tsx";
 
 export interface ArticleProps {
   item: Item;
-  now: Date;
   at: boolean; // the cursor is here
   place: number; // from 1
   of: number; // -1 = not known
-  before: Entry | undefined;
 }
 
 /** Article shows an entry, whatever its type is. */
-export function Article({ item, now, at, place, of, before }: ArticleProps): JSX.Element {
+export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
+  const now = new Date();
   const [pointed, point] = useState(false);
+  const box = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    if (at && takeFocus(item.ids)) box.current!.focus({ preventScroll: true });
+  });
   const { entry, message } = item;
   const mark = line.value.marks.get(entry.id);
   const label = mark?.label ?? "";
   const agents = startedAt.value.get(entry.id) ?? [];
   const question = asking.value?.entry === entry.id ? asking.value.what : null;
   return (
-    <article id={"e-" + entry.id} data-key={entry.id} tabIndex={at ? 0 : -1} aria-posinset={place} aria-setsize={of}
+    <article ref={box} id={"e-" + entry.id} data-key={entry.id} tabIndex={at ? 0 : -1} aria-posinset={place} aria-setsize={of}
       aria-current={at ? "true" : undefined} aria-label={nameOf(item, now, mark?.version ?? 0, mark?.of ?? 0)}
       class={"entry " + (message ? "role-" + roleClass(message.role) : "note") + (at ? " at" : "")}
       onClick={(e) => clicked(e, entry.id)} onFocusIn={() => point(true)}
@@ -42,15 +46,16 @@ export function Article({ item, now, at, place, of, before }: ArticleProps): JSX
       {message
         ? (
           <Header message={message} entry={entry} now={now}>
+            {mark?.amendedBy && <span class="quiet" title={"by entry " + mark.amendedBy}>amended</span>}
             {label && <span class="label">{label}</span>}
             {mark && mark.children > 1 && (
               <span class="fork" title={mark.children + " lines go on from here"}
-                aria-label={mark.children + " lines go on from here"} role="img">⑂ {mark.children}</span>
+                aria-label={mark.children + " lines go on from here"} role="img"><ForkIcon /> {mark.children}</span>
             )}
             {mark && mark.of > 1 && <Picker mark={mark} />}
           </Header>
         )
-        : <Note entry={entry} before={before} now={now} />}
+        : <Note entry={entry} now={now} />}
       {message && question !== "edit" && <Body item={item} agents={agents} />}
       <AgentCards of={message ? agents.filter((a) => !item.parts.some((p) => p.kind === "call" && p.id === a.call)) : agents} />
       {question && <Asked what={question} item={item} label={label} />}
@@ -81,7 +86,7 @@ function Header(
   const said = [message.model, message.tokens ? count(message.tokens) + " tok" : "", cost(message.cost)].filter(Boolean);
   return (
     <header>
-      <span class="role">{message.role}</span>
+      <span class="role">{message.role === "bashExecution" ? "user, in the shell" : message.role}</span>
       <time dateTime={entry.timestamp}>{clock(entry.timestamp, now)}</time>
       {said.length > 0 && <span class="figures">{said.join(" · ")}</span>}
       <span class="space" />

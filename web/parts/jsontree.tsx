@@ -5,6 +5,7 @@ import { useMemo, useRef } from "preact/hooks";
 import type { Changes } from "../model/changes.ts";
 import { bytes, count } from "../model/format.ts";
 import { chunk, longest, rows, type Opened, type Row } from "../model/jsonrows.ts";
+import { symbols, words } from "./changelist.tsx";
 import { useResized } from "./resized.ts";
 
 export interface JSONTreeProps {
@@ -17,9 +18,6 @@ export interface JSONTreeProps {
 
 /** beyond is the number of rows that are drawn above and below those on screen. */
 const beyond = 8;
-
-const words = { add: "added", replace: "changed", remove: "removed" } as const;
-const symbols = { add: "+", replace: "~", remove: "−" } as const;
 
 /** JSONTree shows a text. What a person opened stays open when the text changes. */
 export function JSONTree({ text, changed, selected, onSelect }: JSONTreeProps): JSX.Element {

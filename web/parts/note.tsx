@@ -9,7 +9,7 @@ import { Plain } from "../text/plain.tsx";
 import { Fold } from "./fold.tsx";
 
 /** Note shows an entry that is no message. */
-export function Note({ entry, now }: { entry: Entry; before: Entry | undefined; now: Date }): JSX.Element {
+export function Note({ entry, now }: { entry: Entry; now: Date }): JSX.Element {
   const time = <time dateTime={entry.timestamp}>{clock(entry.timestamp, now)}</time>;
   const summary = typeof entry.summary === "string" ? entry.summary : "";
   if (entry.type === "compaction") {

@@ -37,19 +37,24 @@ interface Held {
   slice: Slice;
   over: number;
   rounds: number;
+  room: number; // below the end, so that an article can be where it has to be though little is below it
 }
 
 /** Scroller shows the list. */
 export function Scroller(p: ScrollerProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
   const held = useRef<Held>({
-    heights: new Map(), anchor: "end", slice: { from: 0, to: 0, above: 0, below: 0 }, over: around, rounds: 0,
+    heights: new Map(), anchor: "end", slice: { from: 0, to: 0, above: 0, below: 0 }, over: around, rounds: 0, room: 0,
   });
   const [, again] = useReducer((n: number) => n + 1, 0);
   const h = held.current;
   const heights = p.keys.map((key, i) => h.heights.get(key) ?? p.estimate(i));
-  if (p.wanted !== null) h.anchor = p.wanted;
+  if (p.wanted !== null) {
+    h.anchor = p.wanted;
+    h.room = 0;
+  }
   const view = box.current?.clientHeight ?? 800;
   const top = topFor(h, p.keys, heights, view);
   h.slice = sliceAt(heights, top, view, h.over);
@@ -64,18 +69,21 @@ export function Scroller(p: ScrollerProps): JSX.Element {
   useEffect(() => {
     p.place(() => (h.anchor === "end" ? anchorIn(box.current!, list.current!) : h.anchor));
   }, []);
-  useResized([list, box], () => settle(box.current!, list.current!, h, now.current, again));
+  useResized([content, box], () => settle(box.current!, list.current!, h, now.current, again));
 
   return (
     <div class="scroller" ref={box} tabIndex={-1}
       onScroll={() => scrolled(box.current!, list.current!, h, now.current, again)}>
-      {p.before}
-      <div style={{ height: above + "px" }} />
-      <div ref={list} role="feed" aria-label={p.label}>
-        {p.keys.slice(from, to).map((_, i) => p.render(from + i))}
+      <div ref={content}>
+        {p.before}
+        <div style={{ height: above + "px" }} />
+        <div ref={list} role="feed" aria-label={p.label}>
+          {p.keys.slice(from, to).map((_, i) => p.render(from + i))}
+        </div>
+        <div style={{ height: below + "px" }} />
+        {p.after}
+        <div />
       </div>
-      <div style={{ height: below + "px" }} />
-      {p.after}
     </div>
   );
 }
@@ -108,18 +116,32 @@ function measure(list: HTMLElement, h: Held): void {
 /** settle measures, puts the anchor where it has to be, and draws more where something is missing. */
 function settle(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps, again: (x: void) => void): void {
   measure(list, h);
+  setRoom(box, h, h.anchor === "end" ? 0 : h.room);
   if (h.anchor === "end") box.scrollTop = box.scrollHeight;
   else {
     const { key, offset } = h.anchor;
     const e = [...list.children].find((x) => (x as HTMLElement).dataset.key === key);
     if (e) {
       const off = e.getBoundingClientRect().top - box.getBoundingClientRect().top - offset;
-      if (Math.abs(off) > 0.5) box.scrollTop += off;
+      if (Math.abs(off) > 0.5) scrollBy(box, h, off);
     } else h.anchor = anchorIn(box, list) ?? "end";
   }
   const nodes = list.getElementsByTagName("*").length;
   h.over = nodes > mostNodes ? near : nodes < mostNodes / 3 ? around : h.over;
   redraw(box, h, p, again);
+}
+
+/** scrollBy scrolls, and makes room below the end if there is not enough. */
+function scrollBy(box: HTMLElement, h: Held, by: number): void {
+  const missing = box.scrollTop + by - (box.scrollHeight - box.clientHeight);
+  if (missing > 0.5) setRoom(box, h, h.room + missing);
+  box.scrollTop += by;
+}
+
+function setRoom(box: HTMLElement, h: Held, room: number): void {
+  if (room <= 0 && h.room === 0) return;
+  h.room = Math.max(0, room);
+  (box.firstElementChild!.lastElementChild as HTMLElement).style.height = h.room + "px";
 }
 
 /** mostRounds bounds how often the list is drawn again for one cause. */
@@ -134,16 +156,17 @@ function redraw(box: HTMLElement, h: Held, p: ScrollerProps, again: (x: void) =>
     return;
   }
   h.rounds = 0;
-  p.onPlace(h.slice.from, h.slice.to, isAtEnd(box, p));
+  p.onPlace(h.slice.from, h.slice.to, isAtEnd(box, h, p));
 }
 
-function isAtEnd(box: HTMLElement, p: ScrollerProps): boolean {
-  return p.last && box.scrollHeight - box.scrollTop - box.clientHeight < endSlack;
+function isAtEnd(box: HTMLElement, h: Held, p: ScrollerProps): boolean {
+  return p.last && box.scrollHeight - h.room - box.scrollTop - box.clientHeight < endSlack;
 }
 
 /** scrolled takes the place that a person scrolled to. */
 function scrolled(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps, again: (x: void) => void): void {
-  if (isAtEnd(box, p)) h.anchor = "end";
+  setRoom(box, h, Math.min(h.room, box.scrollTop + box.clientHeight - (box.scrollHeight - h.room)));
+  if (h.room === 0 && isAtEnd(box, h, p)) h.anchor = "end";
   else {
     const seen = anchorIn(box, list);
     const edge = box.getBoundingClientRect();

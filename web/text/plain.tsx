@@ -29,17 +29,12 @@ export function Plain({ text, language = "" }: { text: string; language?: string
 /** cut returns the start of a text: whole lines, at most so many, or as many characters of a longer one. */
 export function cut(text: string, characters: number, lines: number): string {
   let end = 0;
-  for (let n = 0; n < lines; n++) {
-    const next = text.indexOf("\n", end);
-    if (next < 0) {
-      end = text.length;
-      break;
-    }
+  for (let n = 0; n < lines && end < text.length; n++) {
+    const next = text.indexOf("\n", end) + 1 || text.length;
     if (next > characters) break;
-    end = next + 1;
+    end = next;
   }
-  if (end === 0 || end === text.length) return text.slice(0, characters);
-  return text.slice(0, end);
+  return text.slice(0, end === 0 ? characters : end);
 }
 
 function count(text: string): number {
