@@ -73,7 +73,7 @@ image: ## a container image FROM scratch, as IMAGE; needs Docker, and asks no re
 test-short: ## the quick ones of all tests, without the race detector: for while you write
 	$(GO) test -short -skip '^TestProof' $(PKG)
 
-test: ## every test, in random order, with the race detector where there are goroutines; then, without it, those that skip it
+test: ## every test, in random order, with the race detector where there are goroutines; then, without it, those that skip it; the viewer, if there is a browser
 	@set -u; status=0; \
 	raced="$(RACED)"; plain="$(PLAIN)"; sized="$(SIZED)"; \
 	[ -z "$$raced" ] || $(TESTS) -race $$raced || status=1; \
@@ -81,6 +81,7 @@ test: ## every test, in random order, with the race detector where there are gor
 	for dir in $$sized; do \
 		$(GO) test -run "^($$(cat "$$dir"/*_test.go | $(SIZES) | paste -sd '|' -))\$$" "$$dir" || status=1; \
 	done; \
+	[ "$(PKG)" != ./... ] || (cd web/browser && $(GO) test ./...) || status=1; \
 	exit $$status
 
 lint: size ## golangci-lint with .golangci.yml, and the modules of the integration tests too
@@ -218,6 +219,10 @@ web-test: web/node_modules ## the tests of what the viewer computes, without a b
 	$(TOOL) esbuild --bundle --platform=node --format=esm --log-level=warning --outdir="$$out" --out-extension:.js=.mjs \
 		--jsx=automatic --jsx-import-source=preact $$(ls web/test/*.test.ts*) && \
 	node --test "$$out"/*.mjs
+
+# What is built already is tested as it is where there is no npm.
+browser: $(if $(wildcard web/node_modules),web-bundle) ## the tests of the viewer in Chromium, which has to be there
+	cd web/browser && REQUIRE_CHROMIUM=1 $(GO) test -count=$(COUNT) ./...
 
 web/node_modules: web/package-lock.json
 	cd web && npm ci --ignore-scripts --no-audit --no-fund
