@@ -247,7 +247,8 @@ func (s *Server) describeEvents() {
 		method: "GET", path: "/v1/sessions/{id}/events", id: "events", needs: rightRead,
 		summary: "Commits as they come, as server-sent events or by a long poll",
 		text: "Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset " +
-			"(what was asked for is gone: read the session again). Only commits have an id. Last-Event-ID resumes.",
+			"(what was asked for is gone: read the session again). Only commits have an id, and so has the beginning, " +
+			"without an event. Last-Event-ID resumes.",
 		types: []string{"text/event-stream"},
 	}, s.events)
 }
@@ -330,7 +331,8 @@ func (c *client) stream(ctx context.Context, reset bool) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
-	if !c.send("retry: 1000\n\n") || reset && !c.send("event: reset\ndata: null\n\n") {
+	begin := fmt.Sprintf("retry: 1000\nid: %d\n\n", c.after) // from here on a client that is cut off knows where it was
+	if !c.send(begin) || reset && !c.send("event: reset\ndata: null\n\n") {
 		return
 	}
 	beat := time.NewTicker(c.s.o.Heartbeat)

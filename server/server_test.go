@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -299,6 +300,34 @@ func TestEventsResume(t *testing.T) {
 			t.Errorf("%v", poll)
 		}
 	})
+}
+
+// A stream names the commit at which it begins: a client that is cut off before the first event still knows after which
+// one to go on, and one that asked for a commit that there is not (a reset) does not ask for it for ever.
+func TestStreamNamesItsBeginning(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	s.do("POST", commits, hello("one"), "If-Match: *").want(t, 200)
+	for _, query := range []string{"", "?after=1", "?after=7"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/sessions/s/events"+query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var block []string
+		for sc := bufio.NewScanner(resp.Body); sc.Scan() && sc.Text() != ""; {
+			block = append(block, sc.Text())
+		}
+		if !slices.Equal(block, []string{"retry: 1000", "id: 1"}) {
+			t.Errorf("%q: the first block is %q", query, block)
+		}
+		cancel()
+		_ = resp.Body.Close() // cut off
+	}
 }
 
 // Moves are commits with a condition of their own.
