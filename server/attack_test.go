@@ -350,3 +350,33 @@ func costOfFollowers(t *testing.T, followers int) backend.IO {
 	each("3")
 	return b.IO().Sub(before)
 }
+
+// A list of sessions has what was committed before it: in its order, in what it chooses by, and in what it shows, while
+// the writer goes on, and on another server too.
+func TestListIsNow(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		other := newSite(t, url)
+		for _, id := range []string{"a", "b"} {
+			s.create(id)
+		}
+		s.do("POST", "/v1/sessions/a/commits", hello("hello"), "If-Match: *").want(t, 200)
+		s.do("PATCH", "/v1/sessions/a", `{"title":"renamed","meta":{"k":"v"}}`, "If-Match: *").want(t, 200)
+		for name, on := range map[string]*site{"the same": s, "another": other} {
+			for query, want := range map[string]string{"": "a b", "?q=renamed": "a", "?q=hello": "a", "?meta.k=v": "a", "?limit=1": "a"} {
+				var ids []string
+				doc := on.do("GET", "/v1/sessions"+query, "").want(t, 200)
+				for _, item := range doc["sessions"].([]any) {
+					m := item.(map[string]any)
+					ids = append(ids, m["id"].(string))
+					if m["id"] == "a" && (m["title"] != "renamed" || m["seq"] != 2.0 || m["entries"] == 0.0) {
+						t.Errorf("%s server, %q: %v", name, query, m)
+					}
+				}
+				if got := strings.Join(ids, " "); got != want {
+					t.Errorf("%s server, %q: %s, want %s", name, query, got, want)
+				}
+			}
+		}
+	})
+}
