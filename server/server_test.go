@@ -194,6 +194,35 @@ func TestKeysOverHTTP(t *testing.T) {
 	})
 }
 
+// A key that is stored is answered with its receipt whatever If-Match says, and without one: a client that lost the
+// answer may have lost its tag too.
+func TestKeyIsLookedUpFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		a, b := newSite(t, url), newSite(t, url)
+		a.create("s")
+		b.do("POST", commits, hello("z"), "If-Match: *").want(t, 200) // so that its handle is behind
+		first := a.do("POST", commits, hello("a"), "If-Match: *", "Idempotency-Key: k").want(t, 200)
+		for name, s := range map[string]*site{"the same": a, "another": b} {
+			for _, header := range []string{"If-Match: nonsense", "If-Match: 00000000-0000-7000-8000-000000000000", "X-None: none"} {
+				again := s.do("POST", commits, hello("a"), header, "Idempotency-Key: k").want(t, 200)
+				if again["repeated"] != true || again["commit"] != first["commit"] ||
+					again["entries"].([]any)[0] != first["entries"].([]any)[0] {
+					t.Errorf("%s server, %s: %v, first %v", name, header, again, first)
+				}
+				s.do("POST", commits, hello("b"), header, "Idempotency-Key: k").want(t, 422)
+			}
+			s.do("POST", commits, hello("a"), "If-Match: nonsense", "Idempotency-Key: new").want(t, 412)
+			if p := s.do("POST", commits, hello("a"), "Idempotency-Key: new").want(t, 428); p["code"] != "no-condition" {
+				t.Errorf("%v", p)
+			}
+			s.do("POST", commits, hello("a")).want(t, 428)
+		}
+		if n := a.do("GET", "/v1/sessions/s", "").want(t, 200)["seq"]; n != 2.0 {
+			t.Errorf("the newest commit is %v", n)
+		}
+	})
+}
+
 // Two servers on one store: what one committed is the base of the next commit through the other.
 func TestTwoServers(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
