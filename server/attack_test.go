@@ -267,6 +267,7 @@ func TestEventsOfPartials(t *testing.T) {
 	}
 	is("retry: 1000")
 	is("event: reset\ndata: null")
+	is("id: 0")
 	const half = `{"role":"assistant","content":"so f"}`
 	s.do("POST", "/v1/sessions/s/partial", `{"partial":`+half+`}`).want(t, 204)
 	is("event: partial\ndata: " + half)

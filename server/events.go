@@ -331,8 +331,11 @@ func (c *client) stream(ctx context.Context, reset bool) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
-	begin := fmt.Sprintf("retry: 1000\nid: %d\n\n", c.after) // from here on a client that is cut off knows where it was
-	if !c.send(begin) || reset && !c.send("event: reset\ndata: null\n\n") {
+	begin := "retry: 1000\n"
+	if reset {
+		begin += "\nevent: reset\ndata: null\n\n" // before the id: who has that does not ask for a reset again
+	}
+	if !c.send(begin + fmt.Sprintf("id: %d\n\n", c.after)) { // from here on a client that is cut off knows where it was
 		return
 	}
 	beat := time.NewTicker(c.s.o.Heartbeat)
