@@ -352,6 +352,23 @@ func costOfFollowers(t *testing.T, followers int) backend.IO {
 	return b.IO().Sub(before)
 }
 
+// A long poll after a commit that the session has not says so at once, as a stream does; one after the newest waits.
+func TestPollIsReset(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		s.create("s")
+		s.do("POST", commits, hello("one"), "If-Match: *").want(t, 200)
+		const poll = "/v1/sessions/s/events?wait=60&after="
+		doc := s.do("GET", poll+"7", "").want(t, 200)
+		if doc["reset"] != true || doc["next"] != "1" || len(doc["commits"].([]any)) != 0 {
+			t.Errorf("%v", doc)
+		}
+		if doc := s.do("GET", poll+"0", "").want(t, 200); doc["reset"] != nil || doc["next"] != "1" {
+			t.Errorf("%v", doc)
+		}
+	})
+}
+
 // A list of sessions has what was committed before it: in its order, in what it chooses by, and in what it shows, while
 // the writer goes on, and on another server too.
 func TestListIsNow(t *testing.T) {

@@ -240,6 +240,7 @@ type eventsQuery struct {
 type events struct {
 	Commits []json.RawMessage `json:"commits" doc:"as the data of the events commit; empty = none came"`
 	Next    string            `json:"next" doc:"after of the next request"`
+	Reset   bool              `json:"reset,omitempty" doc:"after is of no commit: read the session again, then go on"`
 }
 
 func (s *Server) describeEvents() {
@@ -282,7 +283,7 @@ func (s *Server) events(ctx context.Context, q *eventsQuery) (answer, error) {
 		defer s.streams.leave(f)
 		c := &client{s: s, f: f, after: after, w: w}
 		if q.Wait > 0 {
-			return c.poll(r.Context(), time.Duration(q.Wait)*time.Second)
+			return c.poll(r.Context(), time.Duration(q.Wait)*time.Second, reset)
 		}
 		c.stream(r.Context(), reset)
 		return nil
@@ -393,12 +394,12 @@ func (c *client) send(text string) bool {
 	return http.NewResponseController(c.w).Flush() == nil
 }
 
-// poll answers with the commits that there are, or with the first that comes within a time.
-func (c *client) poll(ctx context.Context, wait time.Duration) error {
+// poll answers with the commits that there are, or with the first that comes within a time; with a reset at once.
+func (c *client) poll(ctx context.Context, wait time.Duration, reset bool) error {
 	late := time.NewTimer(wait)
 	defer late.Stop()
-	doc := events{Commits: []json.RawMessage{}}
-	for len(doc.Commits) == 0 {
+	doc := events{Commits: []json.RawMessage{}, Reset: reset}
+	for len(doc.Commits) == 0 && !reset {
 		n, err := c.next(ctx)
 		if err != nil {
 			return err
