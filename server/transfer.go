@@ -50,8 +50,9 @@ func (s *Server) describeTransfer() {
 		types:   []string{"application/x-ndjson", "text/markdown", "text/html"},
 	}, s.export)
 	handle[sessionPath, api.Verify](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify", needs: rightWrite,
-		summary: "Read the session and report damage; changes nothing", body: reflect.TypeFor[verifyBody](),
+		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify", needs: rightRead,
+		summary: "Read the session and report damage; changes nothing, so the right to read is enough",
+		body:    reflect.TypeFor[verifyBody](),
 	}, s.verify)
 	handle[write, api.Fork](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite,
@@ -122,7 +123,9 @@ func (s *Server) verify(ctx context.Context, q *sessionPath) (answer, error) {
 		return answer{}, err
 	}
 	r, err := q.on.Store.Verify(ctx, q.id, b.Deep)
-	return answer{doc: api.VerifyOf(r, b.Deep)}, err
+	doc := api.VerifyOf(r, b.Deep)
+	doc.IO = r.IO
+	return answer{doc: doc}, err
 }
 
 func (s *Server) fork(ctx context.Context, q *write) (answer, error) {
