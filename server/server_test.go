@@ -471,6 +471,17 @@ func TestDeletedOverHTTP(t *testing.T) {
 				t.Errorf("%v", doc)
 			}
 		}
+		s.create("s")
+		fork := s.do("POST", "/v1/sessions/s/fork", `{"id":"trip"}`, "If-Match: *").want(t, 410)
+		imported := s.do("POST", "/v1/import?session=trip", piFile).want(t, 410)
+		if fork["code"] != "deleted" || imported["code"] != "deleted" {
+			t.Errorf("%v, %v", fork, imported)
+		}
+		fork = s.do("POST", "/v1/sessions/s/fork", `{"id":"s"}`, "If-Match: *").want(t, 409)
+		imported = s.do("POST", "/v1/import?session=s", piFile).want(t, 409)
+		if fork["code"] != "exists" || imported["code"] != "exists" {
+			t.Errorf("%v, %v", fork, imported)
+		}
 	})
 }
 

@@ -57,7 +57,7 @@ func (s *Server) describeTransfer() {
 	handle[write, api.Fork](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite,
 		summary: "A new session of the path to a target", body: reflect.TypeFor[forkBody](),
-		errors: []int{409, 412, 428, 507}, statuses: []int{201},
+		errors: []int{409, 410, 412, 428, 507}, statuses: []int{201},
 	}, s.fork)
 }
 
@@ -145,7 +145,7 @@ func (s *Server) fork(ctx context.Context, q *write) (answer, error) {
 		}
 		f, err := h.Fork(ctx, to, b.ID, o)
 		if err != nil {
-			return coppice.Receipt{}, nil, err
+			return coppice.Receipt{}, nil, orDeleted(ctx, q.on.Store, b.ID, err)
 		}
 		id = f.ID()
 		return coppice.Receipt{Head: f.Head()}, api.Fork{Session: id}, f.Close()
