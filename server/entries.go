@@ -30,9 +30,10 @@ type entriesQuery struct {
 }
 
 type entryList struct {
-	Entries []any  `json:"entries" doc:"the lines of the entries"`
-	Next    string `json:"next,omitempty" doc:"after of the page that follows; absent at the end"`
-	Prev    string `json:"prev,omitempty" doc:"before of the page before"`
+	Entries []any    `json:"entries" doc:"the lines of the entries"`
+	Next    string   `json:"next,omitempty" doc:"after of the page that follows; absent at the end"`
+	Prev    string   `json:"prev,omitempty" doc:"before of the page before"`
+	Error   *Problem `json:"error,omitempty" doc:"why the list is cut short after its first item"`
 }
 
 // entryPath names an entry of a session.

@@ -90,6 +90,7 @@ type listQuery struct {
 type sessionList struct {
 	Sessions []api.Session `json:"sessions"`
 	Next     string        `json:"next,omitempty" doc:"after of the next page; absent at the end"`
+	Error    *Problem      `json:"error,omitempty" doc:"why the list is cut short after its first item"`
 }
 
 func (s *Server) list(ctx context.Context, q *listQuery) (answer, error) {
