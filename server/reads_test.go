@@ -421,3 +421,22 @@ func TestListEndsWithAnError(t *testing.T) {
 		}
 	}
 }
+
+// application/x-ndjson is what a client has to ask for by name, and does not refuse with q=0.
+func TestAcceptOfLines(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	for accept, lines := range map[string]bool{
+		"": false, "*/*": false, "application/json": false, "application/x-ndjson": true, "text/html, Application/X-NDJSON ;q=0.5": true,
+		"application/x-ndjson;q=0": false, "application/json, application/x-ndjson; q=0.000": false, "application/x-ndjson2": false,
+		"application/x-ndjson;charset=utf-8;q=1": true, "application/json, application/x-ndjson;q=0.5": true,
+	} {
+		want := "application/json"
+		if lines {
+			want = "application/x-ndjson"
+		}
+		if got := s.do("GET", "/v1/sessions", "", "Accept: "+accept).Header.Get("Content-Type"); got != want {
+			t.Errorf("%q: %s, want %s", accept, got, want)
+		}
+	}
+}
