@@ -248,8 +248,8 @@ func (s *Server) describeEvents() {
 		method: "GET", path: "/v1/sessions/{id}/events", id: "events", needs: rightRead,
 		summary: "Commits as they come, as server-sent events or by a long poll",
 		text: "Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset " +
-			"(what was asked for is gone: read the session again). Only commits have an id, and so has the beginning, " +
-			"without an event. Last-Event-ID resumes.",
+			"(what was asked for is gone: read the session again). Only commits have an id, and so has the " +
+			"beginning, without an event. Last-Event-ID resumes.",
 		types: []string{"text/event-stream"},
 	}, s.events)
 }

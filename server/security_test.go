@@ -190,7 +190,7 @@ func TestVerifyReads(t *testing.T) {
 			only := siteOn(t, s.st, change)
 			only.do("POST", verify, `{}`).want(t, 200)
 			for _, other := range []string{"/v1/sessions/s/claim", "/v1/sessions/s/verify/", "/v1/sessions/verify", "/v1/import"} {
-				if r := only.do("POST", other, `{}`, "If-Match: *"); r.StatusCode != 403 {
+				if r := only.do("POST", other, `{}`, "If-Match: *"); r.StatusCode != http.StatusForbidden {
 					t.Errorf("%s: %s: %d %s", name, other, r.StatusCode, r.body)
 				}
 			}

@@ -10,7 +10,8 @@
 // Sessions are read in the order in which checkpoint or log were written last. A session is yielded once none that is
 // unread can have been active later: neither is written before its last commit. So the newest of a store in use cost
 // no more reads than there are results, and an import of old sessions, which were written today, has to be read to be
-// passed over. A writer with a clock ahead of the store's has its sessions listed no earlier than the store's clock allows.
+// passed over. A writer with a clock ahead of the store's has its sessions listed no earlier than the store's clock
+// allows.
 package listing
 
 import (
