@@ -42,7 +42,7 @@ MODULES  := integration integration/s3server web/browser
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build web web-bundle web-check web-test release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server image clean
+.PHONY: all build web web-bundle web-check web-test release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript clean
 
 all: lint test
 
@@ -73,7 +73,7 @@ image: ## a container image FROM scratch, as IMAGE; needs Docker, and asks no re
 test-short: ## the quick ones of all tests, without the race detector: for while you write
 	$(GO) test -short -skip '^TestProof' $(PKG)
 
-test: ## every test, in random order, with the race detector where there are goroutines; then, without it, those that skip it
+test: ## every test, in random order, with the race detector where there are goroutines; then, without it, those that skip it; the viewer, if there is a browser
 	@set -u; status=0; \
 	raced="$(RACED)"; plain="$(PLAIN)"; sized="$(SIZED)"; \
 	[ -z "$$raced" ] || $(TESTS) -race $$raced || status=1; \
@@ -81,6 +81,7 @@ test: ## every test, in random order, with the race detector where there are gor
 	for dir in $$sized; do \
 		$(GO) test -run "^($$(cat "$$dir"/*_test.go | $(SIZES) | paste -sd '|' -))\$$" "$$dir" || status=1; \
 	done; \
+	[ "$(PKG)" != ./... ] || (cd web/browser && $(GO) test ./...) || status=1; \
 	exit $$status
 
 lint: size ## golangci-lint with .golangci.yml, and the modules of the integration tests too
@@ -198,7 +199,8 @@ web: web/node_modules ## type-check the viewer, and build it into server/dist (D
 web-bundle: ## only the bundles, without types
 	@mkdir -p $(DIST)
 	@set -eu; meta=$$(mktemp -d); trap 'rm -rf "$$meta"' EXIT; \
-	$(ESBUILD) --metafile="$$meta/app.json" --outfile=$(DIST)/app.js web/app.tsx; \
+	$(ESBUILD) --metafile="$$meta/app.json" --splitting --chunk-names=[name] --outdir=$(DIST) \
+		--entry-names=[name] web/app.tsx; \
 	for name in $(LAZY); do \
 		$(ESBUILD) --metafile="$$meta/$$name.json" --outfile=$(DIST)/lazy-$$name.js web/lazy/$$name.ts; \
 	done; \
@@ -218,12 +220,41 @@ web-test: web/node_modules ## the tests of what the viewer computes, without a b
 		--jsx=automatic --jsx-import-source=preact $$(ls web/test/*.test.ts*) && \
 	node --test "$$out"/*.mjs
 
+# What is built already is tested as it is where there is no npm.
+browser: $(if $(wildcard web/node_modules),web-bundle) ## the tests of the viewer in Chromium, which has to be there
+	cd web/browser && REQUIRE_CHROMIUM=1 $(GO) test -count=$(COUNT) ./...
+
 web/node_modules: web/package-lock.json
 	cd web && npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+# Python 3.10 or newer. Nothing is downloaded: the client and its build need the standard library alone.
+PYTHON ?= python3
+CLIENT := $(CURDIR)/clients/python
+
+clients-python: build ## the Python client: its wheel in dist/, and its tests against bin/coppice; REQUIRE_PYTHON=1 fails without Python
+	@set -eu; \
+	if ! $(PYTHON) -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then \
+		echo 'clients-python: skipped, as there is no $(PYTHON) of 3.10 or newer with venv'; \
+		[ -z "$${REQUIRE_PYTHON:-}" ]; exit; \
+	fi; \
+	command -v mypy >/dev/null || echo 'clients-python: types are not checked, as there is no mypy'; \
+	rm -rf dist/python && mkdir -p dist/python && cd $(CLIENT) && \
+	$(PYTHON) -c 'import sys; sys.path[:0] = ["tools"]; import build_backend as b; \
+		print("dist/python/" + b.build_wheel(sys.argv[1]))' $(CURDIR)/dist/python && \
+	COPPICE_WHEELS=$(CURDIR)/dist/python COPPICE_BIN=$(CURDIR)/bin/coppice $(PYTHON) -W error -m unittest discover -t . -s tests
+
+clients-typescript: ## the TypeScript client: generated files, tests, package (in PACK, if set); skipped without Node 20, which REQUIRE_NODE=1 forbids
+	@set -eu; \
+	if ! { node -e 'process.exitCode = +(parseInt(process.versions.node) < 20)' && npm --version; } >/dev/null 2>&1; then \
+		echo 'clients/typescript: skipped, Node 20 or newer with npm is not installed'; [ "$${REQUIRE_NODE:-}" != 1 ]; exit; \
+	fi; \
+	if [ -z "$${COPPICE_BIN:-}" ]; then $(MAKE) --no-print-directory build; export COPPICE_BIN="$(CURDIR)/bin/coppice"; fi; \
+	dir=$${PACK:-}; if [ -z "$$dir" ]; then dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; fi; \
+	cd clients/typescript && npm ci --no-audit --no-fund && npm run build && npm test && npm pack --silent --pack-destination "$$dir"
+
 clean: ## what the targets above leave behind
-	rm -rf bin dist
+	rm -rf bin dist clients/typescript/dist clients/typescript/build clients/typescript/node_modules
 	@if command -v docker >/dev/null 2>&1 && docker version >/dev/null 2>&1; then \
 		docker ps -aq --filter label=coppice.s3test | xargs -r docker rm -f; \
 		docker images -q --filter label=coppice.s3test | sort -u | xargs -r docker rmi -f; \

@@ -131,8 +131,14 @@ func (f *inFlight) leave(k inFlightKey) {
 	delete(f.keys, k)
 }
 
+// noCommit is the base of a commit without If-Match: no commit has this id, and no tag of a header has a comma.
+const noCommit = ","
+
 func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 	made, err := base(q.r)
+	if errors.Is(err, errNoCondition) && q.Key != "" { // a repeat gets its receipt all the same
+		made, err = noCommit, nil
+	}
 	if err != nil {
 		return answer{}, err
 	}
@@ -154,6 +160,7 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 		defer s.inFlight.leave(k)
 	}
 	var r coppice.Receipt
+	var newest string // commit of the session
 	err = s.writers.use(ctx, key, func(h *coppice.Session) (bool, error) {
 		ctx, cancel := s.detached(ctx)
 		defer cancel()
@@ -161,6 +168,9 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 			return false, err
 		}
 		r, err = commitOn(ctx, h, t, made)
+		if errors.Is(err, coppice.ErrConflict) && made == noCommit {
+			return false, errNoCondition
+		}
 		if errors.Is(err, coppice.ErrConflict) {
 			hint := "nothing was stored: make it anew on the winner, or send it with onConflict keep-both"
 			if t.KeepBoth { // no branch can begin at a commit that is not there
@@ -168,19 +178,22 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 			}
 			err = lost(ctx, h, made, hint, err)
 		}
+		if newest = r.Commit; r.Kept != "" { // the head stays where the winner left it, and no write begins at r.Commit
+			newest = h.Head().Commit
+		}
 		return spent(err), err
 	})
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{etag: r.Commit, doc: committed(r)}, nil
+	return answer{etag: newest, doc: committed(r)}, nil
 }
 
 // fenced returns the error of a commit that was made on one of before the newest claim: all clients share the handle,
 // so only this tells the one that claimed the session from the others. Epochs do not: they change with every handle
 // that commits. A repeat of a commit that is stored is not fenced.
 func fenced(ctx context.Context, h *coppice.Session, made, key string) error {
-	if made == "*" || made == h.Head().Commit {
+	if made == "*" || made == noCommit || made == h.Head().Commit {
 		return nil
 	}
 	claimed := false

@@ -22,13 +22,70 @@ export interface Listener {
 /** longestWait bounds the wait before a connection is opened again, in ms. */
 const longestWait = 15_000;
 
-/** follow listens to a session after a commit, until the signal is aborted. It returns when it ended. */
+/** left is true from when the page is left until "back" shows it again. visibilityState changes only after that. */
+let left = false;
+addEventListener("pagehide", () => (left = true));
+addEventListener("pageshow", () => (left = false));
+
+/** unseenFor is how long a page may be hidden before it closes its connection, in ms. */
+const unseenFor = 5_000;
+
+/**
+ * whileSeen returns a signal that is aborted when the page is left, or was hidden for a while, and a function that ends
+ * its listening. A browser has six connections to a server, for all of its tabs and the pages that "back" would show.
+ */
+function whileSeen(outer: AbortSignal): { signal: AbortSignal; end: () => void } {
+  const abort = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const leave = () => abort.abort();
+  const look = () => {
+    clearTimeout(timer);
+    if (document.visibilityState === "hidden") timer = setTimeout(leave, unseenFor);
+  };
+  outer.addEventListener("abort", leave);
+  addEventListener("pagehide", leave);
+  document.addEventListener("visibilitychange", look);
+  look();
+  return {
+    signal: abort.signal,
+    end() {
+      clearTimeout(timer);
+      outer.removeEventListener("abort", leave);
+      removeEventListener("pagehide", leave);
+      document.removeEventListener("visibilitychange", look);
+    },
+  };
+}
+
+/** seen waits until the page is in sight, or the signal aborted. */
+function seen(signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    const look = () => {
+      if ((left || document.visibilityState === "hidden") && !signal.aborted) return;
+      document.removeEventListener("visibilitychange", look);
+      removeEventListener("pageshow", look);
+      signal.removeEventListener("abort", look);
+      done();
+    };
+    document.addEventListener("visibilitychange", look);
+    addEventListener("pageshow", look);
+    signal.addEventListener("abort", look);
+    look();
+  });
+}
+
+/**
+ * follow listens to a session after a commit, until the signal is aborted, while the page is in sight. It returns when it
+ * ended.
+ */
 export async function follow(id: string, after: number, listener: Listener, signal: AbortSignal): Promise<void> {
   let seq = after;
   for (let failed = 0; !signal.aborted; ) {
+    await seen(signal);
+    const sight = whileSeen(signal);
     try {
       const path = `/v1/sessions/${encodeURIComponent(id)}/events?after=${seq}`;
-      const answer = await call(path, { signal, headers: { Accept: "text/event-stream" } });
+      const answer = await call(path, { signal: sight.signal, headers: { Accept: "text/event-stream" } });
       listener.status("live");
       for await (const event of parseEvents(answer.body!)) {
         failed = 0;
@@ -43,8 +100,11 @@ export async function follow(id: string, after: number, listener: Listener, sign
     } catch (err) {
       if (signal.aborted) return;
       if (err instanceof Failure && err.status >= 400 && err.status < 500 && err.status !== 429) throw err;
+    } finally {
+      sight.end();
     }
     if (signal.aborted) return;
+    if (sight.signal.aborted) continue;
     listener.status("lost");
     failed++;
     await pause(Math.min(longestWait, 250 * 2 ** failed) * (0.5 + Math.random() / 2), signal);

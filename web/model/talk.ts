@@ -50,7 +50,8 @@ export function follow(id: string, generation: number, place: Anchor | null): vo
   const path = v.line ?? "head";
   const before = shown;
   shown = { id, path, at: v.at ?? "", generation };
-  if (before.id !== id || before.path !== path) void open(path, v.at);
+  const failed = trouble.peek() !== "" && before.at !== shown.at; // what is looked at now may be there
+  if (before.id !== id || before.path !== path || failed) void open(path, v.at);
   else if (before.generation !== generation) void reread(place);
   else if (before.at !== shown.at && v.at) void lookTo(v.at);
 }

@@ -2,7 +2,7 @@
 // screen are in the page.
 import { signal, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
 import { useActions } from "../model/actions.ts";
 import { clock, bytes } from "../model/format.ts";
@@ -12,6 +12,7 @@ import { change, generation, head } from "../model/session.ts";
 import { filters, type Filter } from "../model/url.ts";
 import { Hits } from "../parts/hits.tsx";
 import { ForkIcon } from "../parts/icon.tsx";
+import { useResized } from "../parts/resized.ts";
 import { Minimap, type Bucket } from "./minimap.tsx";
 
 /** Zoom levels: what a row shows, by its height in px. */
@@ -147,18 +148,11 @@ function scrollTo(el: HTMLElement | null, d: Drawn | null, row: number): void {
 }
 
 function useSize(box: { current: HTMLElement | null }, shown: Signal<number>): void {
-  useEffect(() => {
-    const measure = () => {
-      shown.value = box.current!.clientHeight / zooms[zoom.peek()]!.height;
-    };
-    const observer = new ResizeObserver(measure);
-    observer.observe(box.current!);
-    const stop = zoom.subscribe(measure);
-    return () => {
-      observer.disconnect();
-      stop();
-    };
-  }, []);
+  const measure = () => {
+    shown.value = box.current!.clientHeight / zooms[zoom.peek()]!.height;
+  };
+  useResized([box], measure);
+  useLayoutEffect(() => zoom.subscribe(measure), []);
 }
 
 function Controls({ total }: { total: number }): JSX.Element {

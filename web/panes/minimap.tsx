@@ -2,6 +2,7 @@
 // buckets that the server counts, so that a million entries cost what a hundred do.
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { useResized } from "../parts/resized.ts";
 
 /** A Bucket is a stretch of rows, counted by the server. */
 export interface Bucket {
@@ -37,11 +38,7 @@ export function Minimap(p: MinimapProps): JSX.Element {
     p.onSeek(((e.clientY - box.top) / box.height) * p.total);
   };
   useEffect(() => draw(canvas.current!, p));
-  useEffect(() => {
-    const observer = new ResizeObserver(() => draw(canvas.current!, last));
-    observer.observe(canvas.current!);
-    return () => observer.disconnect();
-  }, []);
+  useResized([canvas], () => draw(canvas.current!, last));
   last = p;
   return (
     <canvas ref={canvas} class="minimap" role="slider" tabIndex={0} aria-label="Position in the tree"

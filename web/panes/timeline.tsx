@@ -12,6 +12,7 @@ import { MoveDialogs, Moves, rollBackTo } from "../parts/moves.tsx";
 import { say } from "../parts/toast.tsx";
 import { drawRail } from "./rail.ts";
 import type { Commit } from "../api/client.ts";
+import { useResized } from "../parts/resized.ts";
 
 /** follows is how often the conversation follows a cursor that is dragged, in ms. State and timeline follow at once. */
 const follows = 200;
@@ -168,17 +169,12 @@ function useDrawing(
   span: Signal<Span>, marked: Signal<{ from: number; to: number } | null>,
 ): void {
   const tone = useSignal(0); // grows when the colours change
+  useResized([box], () => (width.value = box.current!.clientWidth));
   useEffect(() => {
-    const el = box.current!;
-    const observer = new ResizeObserver(() => (width.value = el.clientWidth));
-    observer.observe(el);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const repaint = () => tone.value++;
     dark.addEventListener("change", repaint);
-    return () => {
-      observer.disconnect();
-      dark.removeEventListener("change", repaint);
-    };
+    return () => dark.removeEventListener("change", repaint);
   }, []);
   useSignalEffect(() => {
     const commits = log.value;

@@ -1,11 +1,12 @@
 // A JSON text as a tree of rows of one height, of which only those on screen are in the page.
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { Changes } from "../model/changes.ts";
 import { bytes, count } from "../model/format.ts";
 import { chunk, longest, rows, type Opened, type Row } from "../model/jsonrows.ts";
 import { symbols, words } from "./changelist.tsx";
+import { useResized } from "./resized.ts";
 
 export interface JSONTreeProps {
   text: string;
@@ -27,12 +28,7 @@ export function JSONTree({ text, changed, selected, onSelect }: JSONTreeProps): 
   const focus = useSignal(0);
   const height = matchMedia("(pointer: coarse)").matches ? 44 : 24;
   const list = useMemo(() => rows(text, changed, opened.value), [text, changed, opened.value]);
-  useEffect(() => {
-    const el = box.current!;
-    const observer = new ResizeObserver(() => (tall.value = el.clientHeight));
-    observer.observe(el);
-    return () => observer.disconnect();
-  }, []);
+  useResized([box], () => (tall.value = box.current!.clientHeight));
   const act = (row: Row, i: number, select: boolean) => {
     focus.value = i;
     const { open, shown } = opened.peek();

@@ -3,6 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import { anchorAt, covers, sliceAt, topOf, type Anchor, type Slice } from "../model/slice.ts";
+import { useResized } from "./resized.ts";
 
 export interface ScrollerProps {
   keys: readonly string[];
@@ -36,6 +37,7 @@ interface Held {
   slice: Slice;
   over: number;
   rounds: number;
+  scrollTop: number; // when it was looked at last
   room: number; // below the end, so that an article can be where it has to be though little is below it
 }
 
@@ -45,11 +47,12 @@ export function Scroller(p: ScrollerProps): JSX.Element {
   const list = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const held = useRef<Held>({
-    heights: new Map(), anchor: "end", slice: { from: 0, to: 0, above: 0, below: 0 }, over: around, rounds: 0, room: 0,
+    heights: new Map(), anchor: "end", slice: { from: 0, to: 0, above: 0, below: 0 }, over: around, rounds: 0, room: 0, scrollTop: 0,
   });
   const [, again] = useReducer((n: number) => n + 1, 0);
   const h = held.current;
   const heights = p.keys.map((key, i) => h.heights.get(key) ?? p.estimate(i));
+  if (box.current) catchUp(box.current, list.current!, h);
   if (p.wanted !== null) {
     h.anchor = p.wanted;
     h.room = 0;
@@ -67,11 +70,12 @@ export function Scroller(p: ScrollerProps): JSX.Element {
   });
   useEffect(() => {
     p.place(() => (h.anchor === "end" ? anchorIn(box.current!, list.current!) : h.anchor));
-    const resized = new ResizeObserver(() => settle(box.current!, list.current!, h, now.current, again));
-    resized.observe(content.current!);
-    resized.observe(box.current!);
-    return () => resized.disconnect();
   }, []);
+  useResized([content, box], () => {
+    const { scrollTop, scrollHeight, clientHeight } = box.current!;
+    if (scrollTop < scrollHeight - clientHeight - 1) catchUp(box.current!, list.current!, h); // else it was cut off
+    settle(box.current!, list.current!, h, now.current, again);
+  });
 
   return (
     <div class="scroller" ref={box} tabIndex={-1}
@@ -128,9 +132,18 @@ function settle(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps, 
       if (Math.abs(off) > 0.5) scrollBy(box, h, off);
     } else h.anchor = anchorIn(box, list) ?? "end";
   }
+  h.scrollTop = box.scrollTop;
   const nodes = list.getElementsByTagName("*").length;
   h.over = nodes > mostNodes ? near : nodes < mostNodes / 3 ? around : h.over;
   redraw(box, h, p, again);
+}
+
+/** catchUp takes into account what was scrolled, and not yet told by an event, before what is in the page changes. */
+function catchUp(box: HTMLElement, list: HTMLElement, h: Held): void {
+  const by = box.scrollTop - h.scrollTop;
+  if (Math.abs(by) < 1) return;
+  h.scrollTop = box.scrollTop;
+  h.anchor = h.anchor === "end" ? anchorIn(box, list) ?? "end" : { ...h.anchor, offset: h.anchor.offset - by };
 }
 
 /** scrollBy scrolls, and makes room below the end if there is not enough. */
@@ -167,6 +180,7 @@ function isAtEnd(box: HTMLElement, h: Held, p: ScrollerProps): boolean {
 
 /** scrolled takes the place that a person scrolled to. */
 function scrolled(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps, again: (x: void) => void): void {
+  h.scrollTop = box.scrollTop;
   setRoom(box, h, Math.min(h.room, box.scrollTop + box.clientHeight - (box.scrollHeight - h.room)));
   if (h.room === 0 && isAtEnd(box, h, p)) h.anchor = "end";
   else {
