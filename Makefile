@@ -199,7 +199,8 @@ web: web/node_modules ## type-check the viewer, and build it into server/dist (D
 web-bundle: ## only the bundles, without types
 	@mkdir -p $(DIST)
 	@set -eu; meta=$$(mktemp -d); trap 'rm -rf "$$meta"' EXIT; \
-	$(ESBUILD) --metafile="$$meta/app.json" --outfile=$(DIST)/app.js web/app.tsx; \
+	$(ESBUILD) --metafile="$$meta/app.json" --splitting --chunk-names=[name] --outdir=$(DIST) \
+		--entry-names=[name] web/app.tsx; \
 	for name in $(LAZY); do \
 		$(ESBUILD) --metafile="$$meta/$$name.json" --outfile=$(DIST)/lazy-$$name.js web/lazy/$$name.ts; \
 	done; \

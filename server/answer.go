@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/api"
@@ -178,5 +180,15 @@ type pages struct {
 
 // wantsNDJSON reports whether a client asks for one item a line.
 func wantsNDJSON(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept"), "application/x-ndjson")
+	for _, line := range r.Header.Values("Accept") {
+		for part := range strings.SplitSeq(line, ",") {
+			kind, params, err := mime.ParseMediaType(part)
+			if err != nil || kind != "application/x-ndjson" {
+				continue
+			}
+			q, err := strconv.ParseFloat(params["q"], 64)
+			return params["q"] == "" || err == nil && q > 0 // 0 = not this one
+		}
+	}
+	return false
 }

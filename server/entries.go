@@ -40,6 +40,7 @@ type entryList struct {
 	Marks   []api.Mark `json:"marks,omitempty" doc:"with marks: one for each entry, in their order"`
 	Next    string     `json:"next,omitempty" doc:"after of the page that follows; absent at the end"`
 	Prev    string     `json:"prev,omitempty" doc:"before of the page before"`
+	Error   *Problem   `json:"error,omitempty" doc:"why the list is cut short after its first item"`
 }
 
 // entryPath names an entry of a session.

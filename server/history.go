@@ -27,6 +27,7 @@ type commitList struct {
 	Commits []api.Commit `json:"commits" doc:"newest first"`
 	Next    string       `json:"next,omitempty" doc:"after of the older ones; absent at the end"`
 	Prev    string       `json:"prev,omitempty" doc:"before of the newer ones"`
+	Error   *Problem     `json:"error,omitempty" doc:"why the list is cut short after its first item"`
 }
 
 // commitPath names a commit of a session.

@@ -84,7 +84,7 @@ func (s *Server) access(r *http.Request) (Access, error) {
 	if err != nil {
 		return on, err
 	}
-	write := r.Method != http.MethodGet && r.Method != http.MethodHead
+	write := writes(r)
 	switch {
 	case write && s.o.ReadOnly:
 		return on, newProblem(http.StatusForbidden, "read-only", "", errors.New("the server is read-only"))
@@ -95,6 +95,17 @@ func (s *Server) access(r *http.Request) (Access, error) {
 		on.Store, err = s.storeOf(r)
 	}
 	return on, err
+}
+
+// writes reports whether a request needs the right to write: all do that are not a GET, but for a verification, which
+// changes nothing.
+func writes(r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return false
+	}
+	path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/v1/sessions/")
+	_, name, _ := strings.Cut(path, "/")
+	return !ok || r.Method != http.MethodPost || name != "verify"
 }
 
 // countsCookie reports whether cookies of a request count: not those that a page sends which is allowed only because

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -451,5 +452,65 @@ func TestFilesOverHTTP(t *testing.T) {
 	}
 	if got := s.do("GET", "/v1/sessions/f/entries", "").ids(t, "entries", "id"); len(got) != 2 {
 		t.Errorf("%v", got)
+	}
+}
+
+// A list that meets damage after its first item ends with the error, as the description says.
+func TestListEndsWithAnError(t *testing.T) {
+	dir := t.TempDir()
+	s := newSite(t, "file://"+dir)
+	s.create("s")
+	for i := range 70 { // of which the checkpoint has 64
+		s.do("POST", commits, hello(fmt.Sprint(i)), "If-Match: *").want(t, 200)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "sessions", "s", "transcript", "*.jsonl"))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	raw, err := os.ReadFile(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[bytes.Index(raw, []byte(`"content":"2"`))+len(`"content":"`)] = 'x'
+	if err := os.WriteFile(logs[0], raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := readDescription(t)
+	r := s.do("GET", commits+"?limit=100", "")
+	doc := r.want(t, 200)
+	if problem, ok := doc["error"].(map[string]any); !ok || problem["code"] != "corrupt" || len(doc["commits"].([]any)) < 60 {
+		t.Fatalf("%.300s", r.body)
+	}
+	if err := d.faults(d.operation(t, "listCommits"), r); err != nil {
+		t.Error(err)
+	}
+	for _, op := range d.operations { // of all lists
+		content := op.Responses["200"].Content
+		if _, list := content["application/x-ndjson"]; !list || op.OperationID == "export" {
+			continue
+		}
+		of := d.schemas[strings.TrimPrefix(content["application/json"].Schema.Ref, "#/components/schemas/")]
+		if p := of.Properties["error"]; p == nil || p.Ref != "#/components/schemas/Problem" {
+			t.Errorf("%s: error is %+v", op.OperationID, p)
+		}
+	}
+}
+
+// application/x-ndjson is what a client has to ask for by name, and does not refuse with q=0.
+func TestAcceptOfLines(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	for accept, lines := range map[string]bool{
+		"": false, "*/*": false, "application/json": false, "application/x-ndjson": true, "text/html, Application/X-NDJSON ;q=0.5": true,
+		"application/x-ndjson;q=0": false, "application/json, application/x-ndjson; q=0.000": false, "application/x-ndjson2": false,
+		"application/x-ndjson;charset=utf-8;q=1": true, "application/json, application/x-ndjson;q=0.5": true,
+	} {
+		want := "application/json"
+		if lines {
+			want = "application/x-ndjson"
+		}
+		if got := s.do("GET", "/v1/sessions", "", "Accept: "+accept).Header.Get("Content-Type"); got != want {
+			t.Errorf("%q: %s, want %s", accept, got, want)
+		}
 	}
 }

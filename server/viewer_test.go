@@ -236,7 +236,7 @@ func TestViewerSize(t *testing.T) {
 		_, _ = w.Write(raw)
 		_ = w.Close()
 		switch f.Name() {
-		case "index.html", "app.js", "app.css":
+		case "index.html", "app.js", "chunk.js", "app.css":
 			first += packed.Len()
 			fallthrough
 		default:

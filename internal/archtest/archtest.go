@@ -3,7 +3,7 @@
 // the place.
 //
 // A module is read with go/parser alone, so build tags hide nothing. Folders with a go.mod of their
-// own, testdata and hidden folders are no part of it.
+// own, testdata, node_modules and hidden folders are no part of it.
 //
 // The import table (imports.go) is the one source of what may import what.
 package archtest
@@ -111,7 +111,7 @@ func skipFolder(fsys fs.FS, dir string) error {
 		return nil
 	}
 	base := path.Base(dir)
-	if base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+	if base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
 		return fs.SkipDir
 	}
 	if _, err := fs.Stat(fsys, path.Join(dir, "go.mod")); err == nil {

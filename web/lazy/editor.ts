@@ -1,14 +1,27 @@
 // JSON and differences, drawn by CodeMirror in a shadow root: in the document it would insert a style element, which
 // the policy of the page refuses.
 import { json } from "@codemirror/lang-json";
-import { defaultHighlightStyle, foldGutter, syntaxHighlighting } from "@codemirror/language";
+import { defaultHighlightStyle, foldGutter, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { MergeView } from "@codemirror/merge";
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, lineNumbers } from "@codemirror/view";
 
+/** colours are the page's, which change with light and dark, in place of the editor's, which are for light alone. */
+const colours = HighlightStyle.define(defaultHighlightStyle.specs.map((s) => {
+  if (!s.color) return s;
+  return { ...s, color: s.color === "#a11" ? "var(--accent)" : s.color === "#164" ? "var(--text)" : "var(--warn)" };
+}));
+
+const theme = EditorView.theme({
+  ".cm-gutters": { backgroundColor: "var(--bg-sunken)", color: "var(--text-soft)", borderRight: "1px solid var(--line)" },
+  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+  ".cm-activeLineGutter, .cm-activeLine": { backgroundColor: "transparent" },
+  ".cm-cursor": { borderLeftColor: "var(--text)" },
+});
+
 function extensions(): Extension[] {
-  return [json(), lineNumbers(), foldGutter(), syntaxHighlighting(defaultHighlightStyle), EditorState.readOnly.of(true),
-    EditorView.lineWrapping];
+  return [json(), lineNumbers(), foldGutter(), syntaxHighlighting(colours), theme, EditorState.readOnly.of(true),
+    EditorView.lineWrapping, EditorView.contentAttributes.of({ "aria-label": "JSON" })];
 }
 
 function shadow(host: HTMLElement): { root: ShadowRoot; parent: HTMLElement } {

@@ -202,7 +202,7 @@ function MessageLine({ saw, i, asText, open, onToggle }: {
 }
 
 function AsText({ raw }: { raw: string }): JSX.Element {
-  return <pre>{pretty(raw.slice(0, maxText))}{raw.length > maxText && ` … ${bytes(raw.length)}`}</pre>;
+  return <pre tabIndex={0} aria-label="Message">{pretty(raw.slice(0, maxText))}{raw.length > maxText && ` … ${bytes(raw.length)}`}</pre>;
 }
 
 /** AsMessage shows a message with the results of what it calls, which are among the messages after it. */

@@ -1,7 +1,9 @@
 // What is shown when no session is chosen.
 import type { JSX } from "preact";
 import { sessions } from "../model/sessions.ts";
-import { OverTime } from "./usage.tsx";
+import { later } from "../parts/later.tsx";
+
+const OverTime = later("OverTime");
 
 /** Home says what the page is, and what the sessions cost over time. */
 export function Home(): JSX.Element {

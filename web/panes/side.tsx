@@ -3,18 +3,16 @@ import type { JSX } from "preact";
 import { useActions } from "../model/actions.ts";
 import { go, href, view } from "../model/nav.ts";
 import type { Pane } from "../model/url.ts";
-import { ComparePane } from "./compare.tsx";
-import { ContextPane } from "./context.tsx";
+import { later } from "../parts/later.tsx";
 import { MapPane } from "./map.tsx";
 import { StatePane } from "./state.tsx";
-import { UsagePane } from "./usage.tsx";
 
 const tabs: { pane: Pane; label: string; show: () => JSX.Element }[] = [
   { pane: "map", label: "Map", show: MapPane },
   { pane: "state", label: "State", show: StatePane },
-  { pane: "context", label: "Model saw", show: ContextPane },
-  { pane: "compare", label: "Compare", show: ComparePane },
-  { pane: "usage", label: "Usage", show: UsagePane },
+  { pane: "context", label: "Model saw", show: later("ContextPane") },
+  { pane: "compare", label: "Compare", show: later("ComparePane") },
+  { pane: "usage", label: "Usage", show: later("UsagePane") },
 ];
 
 /** Side shows the pane that the view names. A pane that is not shown costs nothing. */

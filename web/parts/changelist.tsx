@@ -14,7 +14,7 @@ export function ChangeList({ changed, most, onSelect }: {
   const n = changed.list.length;
   if (n === 0) return null;
   return (
-    <ul class="changes">
+    <ul class="changes" tabIndex={onSelect ? undefined : 0} aria-label="Changed values">
       {changed.list.slice(0, most).map((c) => (
         <li key={c.op + c.path} class={c.op}>
           {onSelect ? <button type="button" title={titleOf(c) + "\nClick for the history of this value"} onClick={() => onSelect(c.path)}>

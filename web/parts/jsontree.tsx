@@ -40,7 +40,8 @@ export function JSONTree({ text, changed, selected, onSelect }: JSONTreeProps): 
   const first = Math.max(0, Math.floor(top.value / height) - beyond);
   const last = Math.min(list.length, Math.ceil((top.value + tall.value) / height) + beyond);
   return (
-    <div class="json" ref={box} role="tree" aria-label="State" tabIndex={0} aria-activedescendant={"json-" + focus.value}
+    <div class="json" ref={box} role="tree" aria-label="State" tabIndex={0}
+      aria-activedescendant={focus.value >= first && focus.value < last ? "json-" + focus.value : undefined}
       onScroll={(e) => (top.value = e.currentTarget.scrollTop)}
       onKeyDown={(e) => {
         const at = Math.min(focus.value, list.length - 1);
