@@ -399,7 +399,7 @@ func (s *Server) diff(ctx context.Context, q *diffQuery) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		va, err := h.At(ctx, a)
 		if err != nil {
 			return answer{}, err

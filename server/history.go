@@ -163,7 +163,11 @@ func (q *commitsQuery) window(begin, head uint64) (newest, oldest uint64, none b
 }
 
 func (s *Server) commits(ctx context.Context, q *commitsQuery) (answer, error) {
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	reading := read
+	if q.At != "" {
+		reading = s.readTree // an entry is looked up in the tree
+	}
+	return reading(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		head := h.Head()
 		begin, err := q.begin(ctx, h)
 		if err != nil {
@@ -215,11 +219,11 @@ func (s *Server) oneCommit(ctx context.Context, q *commitPath) (answer, error) {
 	}, true)
 }
 
-// view answers with something of a session at a target.
+// view answers with something of a session at a target. Entries and contexts need the tree.
 func (s *Server) view(
 	ctx context.Context, q *request, at coppice.Target, f func(*coppice.View) (any, error), lasting bool,
 ) (answer, error) {
-	return read(ctx, q, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, q, func(h *coppice.Session) (answer, error) {
 		v, err := h.At(ctx, at)
 		if err != nil {
 			return answer{}, err

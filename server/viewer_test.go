@@ -212,3 +212,41 @@ func TestViewerReadsNoStore(t *testing.T) {
 		}
 	}
 }
+
+// Bounds of what a browser loads, in bytes after gzip: before the first message is painted, and in all.
+const (
+	maxFirstPaint = 90 << 10
+	maxViewer     = 250 << 10
+)
+
+// The viewer stays small: a library that somebody adds to it has to be worth its place.
+func TestViewerSize(t *testing.T) {
+	first, all := 0, 0
+	files, err := os.ReadDir("dist")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		raw, err := os.ReadFile("dist/" + f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var packed bytes.Buffer
+		w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		_, _ = w.Write(raw)
+		_ = w.Close()
+		switch f.Name() {
+		case "index.html", "app.js", "app.css":
+			first += packed.Len()
+			fallthrough
+		default:
+			all += packed.Len()
+		}
+	}
+	if first > maxFirstPaint || all > maxViewer {
+		t.Errorf("%d bytes before the first paint, at most %d; %d in all, at most %d", first, maxFirstPaint, all, maxViewer)
+	}
+	if first < maxFirstPaint/2 {
+		t.Errorf("%d bytes before the first paint: the viewer is not in server/dist", first)
+	}
+}

@@ -47,6 +47,22 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
   return send(new Request(base + path, { ...init, headers: withToken(init.headers as Record<string, string>) }));
 }
 
+/** textOf returns the text of what is below a path; null if it is longer than so many UTF-16 code units. */
+export async function textOf(path: string, most: number, signal: AbortSignal): Promise<string | null> {
+  const reader = (await call(path, { signal })).body!.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    text += decoder.decode(value, { stream: true });
+    if (text.length > most) {
+      await reader.cancel();
+      return null;
+    }
+  }
+}
+
 async function send(request: Request): Promise<Response> {
   let answer: Response;
   try {

@@ -1,5 +1,5 @@
 // Two points side by side: of one session, or of two. Each read is bounded.
-import { call, type Entry } from "../api/client.ts";
+import { textOf, type Entry } from "../api/client.ts";
 
 /** A Point is a target in a session. */
 export interface Point {
@@ -28,21 +28,8 @@ export interface Difference {
 const maxRead = 16 << 20;
 export const maxEntries = 200;
 
-/** text returns the text of an answer; null if it is longer than maxRead. */
-async function text(path: string, signal: AbortSignal): Promise<string | null> {
-  const answer = await call(path, { signal });
-  const reader = answer.body!.getReader();
-  const decoder = new TextDecoder();
-  let out = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return out + decoder.decode();
-    out += decoder.decode(value, { stream: true });
-    if (out.length > maxRead) {
-      await reader.cancel();
-      return null;
-    }
-  }
+function text(path: string, signal: AbortSignal): Promise<string | null> {
+  return textOf(path, maxRead, signal);
 }
 
 function sessionPath(id: string): string {

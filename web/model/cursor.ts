@@ -44,6 +44,13 @@ interface Place {
   entry: string | null;
 }
 
+let current: Cursor | null = null;
+
+/** readSnapshots reads the snapshots anew: taking one is no commit, so followers are not told. */
+export function readSnapshots(): void {
+  void current?.readSnapshots();
+}
+
 /** maxPlaces bounds the entries whose commit is remembered. */
 const maxPlaces = 1000;
 
@@ -63,12 +70,17 @@ export class Cursor {
       if (p.entry !== null && p.seq === null) this.remember(p.entry, seq);
       settled.value = seq;
     }, () => (settled.value = null), 4);
-    signal.addEventListener("abort", () => this.resolve.end());
+    current = this;
+    signal.addEventListener("abort", () => {
+      this.resolve.end();
+      if (current === this) current = null;
+    });
     void this.readSnapshots();
   }
 
   /** follow brings the cursor to the place of the view. */
   follow(seq: number | null, entry: string | null, newest: number): void {
+    if (seq !== null && entry === null && seq < newest) void moveTo(seq, this.signal); // a link that names a commit alone
     const known = seq ?? (entry === null ? newest : this.places.get(entry));
     if (known === undefined) {
       this.resolve.ask({ session: this.id, seq, entry });

@@ -24,14 +24,18 @@ export function cost(n: number): string {
   return "$" + (n < 0.01 ? n.toFixed(4) : n.toFixed(2));
 }
 
+// Made once: toLocaleTimeString makes a formatter for each call, which was most of the time of drawing a conversation.
+const hourOf = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const dayOf = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });
+
 /** clock returns the time of day, with the date if it is another day than now. */
 export function clock(time: string | undefined, now: Date): string {
   if (!time) return "";
   const t = new Date(time);
   if (Number.isNaN(t.getTime())) return "";
-  const hour = t.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  const hour = hourOf.format(t);
   if (t.toDateString() === now.toDateString()) return hour;
-  return t.toLocaleDateString(undefined, { year: "numeric", month: "short", day: "numeric" }) + " " + hour;
+  return dayOf.format(t) + " " + hour;
 }
 
 /** ago returns how long ago a time was: now, 4 min, 2 h, 3 d, else the date. */
@@ -42,7 +46,7 @@ export function ago(time: string, now: Date): string {
   if (s < 3600) return Math.floor(s / 60) + " min";
   if (s < 86400) return Math.floor(s / 3600) + " h";
   if (s < 30 * 86400) return Math.floor(s / 86400) + " d";
-  return new Date(time).toLocaleDateString(undefined, { year: "numeric", month: "short", day: "numeric" });
+  return dayOf.format(new Date(time));
 }
 
 /** shorten cuts a text at a length, with a mark. */

@@ -141,25 +141,3 @@ export function at(text: string, pointer: string): Value | null {
   }
   return v;
 }
-
-/** deepest is the depth to which pretty indents; below it a value stays on one line. */
-const deepest = 100;
-
-/** pretty returns a JSON text with line breaks and indents. Only white space between tokens differs. */
-export function pretty(text: string, v: Value = valueIn(text), indent = 0): string {
-  if (!hasMembers(v) || indent >= deepest) return text.slice(v.start, v.end);
-  const pad = "\n" + "  ".repeat(indent + 1);
-  const items: string[] = [];
-  let from = v.start + 1;
-  for (const m of members(text, v)) {
-    let key = "";
-    if (v.kind === "object") {
-      const start = text.indexOf('"', from);
-      key = text.slice(start, afterString(text, start)) + ": ";
-    }
-    items.push(pad + key + pretty(text, m, indent + 1));
-    from = m.end;
-  }
-  const close = v.kind === "object" ? "}" : "]";
-  return text[v.start] + items.join(",") + (items.length > 0 ? "\n" + "  ".repeat(indent) : "") + close;
-}

@@ -3,10 +3,10 @@ import { signal, useSignal, useSignalEffect, type ReadonlySignal } from "@preact
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { call, Failure } from "../api/client.ts";
-import { changes, type Change, type Changes } from "../model/changes.ts";
+import { changes, type Changes } from "../model/changes.ts";
 import { arrived, earlier, log, shown, shownCommit } from "../model/cursor.ts";
-import { bytes, clock, shorten } from "../model/format.ts";
-import { pretty } from "../model/json.ts";
+import { bytes, clock } from "../model/format.ts";
+import { pretty } from "../model/pretty.ts";
 import { editor } from "../model/lazy.ts";
 import { go, view } from "../model/nav.ts";
 import { Newest } from "../model/newest.ts";
@@ -14,6 +14,7 @@ import { head } from "../model/session.ts";
 import { States } from "../model/states.ts";
 import { losing } from "../model/ticks.ts";
 import { Editor } from "../parts/editor.tsx";
+import { ChangeList } from "../parts/changelist.tsx";
 import { JSONTree } from "../parts/jsontree.tsx";
 import { Moves } from "../parts/moves.tsx";
 import { ValueHistory } from "../parts/history.tsx";
@@ -24,6 +25,9 @@ const maxMarked = 500;
 const maxListed = 6;
 const maxCompared = 8 << 20;
 const maxRaw = 4 << 20;
+
+/** patience is the number of commits that the cursor passes before a read that is under way is given up. */
+const patience = 12;
 
 /** Read is the state of a commit, and what it changed. */
 interface Read {
@@ -40,15 +44,16 @@ export function StatePane(): JSX.Element {
   const failed = useSignal("");
   const read = useRead(view.value.session!, failed);
   const r = read.value;
+  const behind = r !== null && shown.value !== null && r.seq !== shown.value;
   return (
-    <section class="state" aria-label="State">
+    <section class={behind ? "state behind" : "state"} aria-label="State" aria-busy={behind}>
       <Header />
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
       {r && r.text === "null" && r.changed.list.length === 0 && (
         <p class="quiet">No state here. A state is what an agent keeps beside its messages, such as a plan or a list of files: any
           JSON that it commits with a turn. This session has none at this commit.</p>
       )}
-      {r && (r.text !== "null" || r.changed.list.length > 0) && <Shown read={r} />}
+      {r && (r.text !== "null" || r.changed.list.length > 0) && <Shown read={r} behind={behind} />}
     </section>
   );
 }
@@ -57,20 +62,20 @@ export function StatePane(): JSX.Element {
 function useRead(id: string, failed: { value: string }): ReadonlySignal<Read | null> {
   const read = useSignal<Read | null>(null);
   const states = useMemo(() => new States(async (seq, signal) => {
-    const commit = log.peek()?.get(seq)?.commit; // of a commit that is named by its id the browser keeps the answer
-    const path = `/v1/sessions/${encodeURIComponent(id)}/state?at=${commit ? "commit:" + commit : "seq:" + seq}`;
+    const path = `/v1/sessions/${encodeURIComponent(id)}/state?at=seq:${seq}`;
     return (await (await call(path, { signal })).text()).trim();
   }), [id]);
   useSignalEffect(() => {
     const reader = new Newest(async (seq: number, signal) => {
-      const text = await states.load(seq, signal);
-      const before = await states.load(earlier(log.peek()!, seq), signal);
+      const [text, before] = await Promise.all([
+        states.load(seq, signal), states.load(earlier(log.peek()!, seq), signal),
+      ]);
       return { seq, text, changed: compared(before, text) };
     }, (seq, value) => {
       read.value = value;
       failed.value = "";
       void states.prefetch(seq, head.peek()?.seq ?? seq);
-    }, (_, err) => (failed.value = err instanceof Failure ? err.message : String(err)), 4);
+    }, (_, err) => (failed.value = err instanceof Failure ? err.message : String(err)), patience);
     const end = shown.subscribe((seq) => {
       if (seq === null || !log.peek()) return;
       const text = states.get(seq);
@@ -111,41 +116,16 @@ function Header(): JSX.Element {
   );
 }
 
-const words = { add: "added", replace: "changed", remove: "removed" } as const;
-const symbols = { add: "+", replace: "~", remove: "−" } as const;
-
-/** titleOf returns more of a change than its line has room for. */
-function titleOf(c: Change): string {
-  const values = [c.before, c.after].filter((v) => v !== null).map((v) => shorten(v, 500));
-  return `${words[c.op]}: ${values.join(" → ")}\nClick for the history of this value`;
-}
-
 /** Shown shows a state: what changed, then all of it, as a tree or as text. */
-function Shown({ read }: { read: Read }): JSX.Element {
+function Shown({ read, behind }: { read: Read; behind: boolean }): JSX.Element {
   const { text, changed } = read;
   const n = changed.list.length;
-  const what = changed.more ? (n === 0 ? "This commit changed a large state: not compared" : `More than ${n} values changed`)
+  const what = behind ? `Still the state of seq ${read.seq}: reading` : changed.more ? (n === 0 ? "This commit changed a large state: not compared" : `More than ${n} values changed`)
     : n === 0 ? "This commit changed no value" : n === 1 ? "This commit changed 1 value" : `This commit changed ${n} values`;
   return (
     <>
       <p class="state-changed">{what}</p>
-      {n > 0 && (
-        <ul class="changes">
-          {changed.list.slice(0, maxListed).map((c) => (
-            <li key={c.op + c.path} class={c.op}>
-              <button title={titleOf(c)} onClick={() => go({ path: c.path }, "replace")}>
-                <span class="sign" aria-hidden="true">{symbols[c.op]}</span>
-                <span class="hidden-text">{words[c.op]} </span>
-                <code>{c.path || "(all)"}</code>{" "}
-                {c.before !== null && <del>{shorten(c.before, 60)}</del>}
-                {c.before !== null && c.after !== null && " → "}
-                {c.after !== null && <ins>{shorten(c.after, 60)}</ins>}
-              </button>
-            </li>
-          ))}
-          {n > maxListed && <li class="quiet">and {n - maxListed} more, marked below</li>}
-        </ul>
-      )}
+      <ChangeList changed={changed} most={maxListed} onSelect={(path) => go({ path }, "replace")} />
       <div class="state-tabs" role="group" aria-label="Form">
         <button aria-pressed={!raw.value} onClick={() => (raw.value = false)}>Tree</button>
         <button aria-pressed={raw.value} onClick={() => (raw.value = true)}>Text</button>

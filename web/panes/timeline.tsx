@@ -5,15 +5,16 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useActions } from "../model/actions.ts";
 import { arrived, Cursor, isLive, live, log, moveTo, noted, scrubbed, shown, shownCommit, snapshots } from "../model/cursor.ts";
 import { clock } from "../model/format.ts";
-import { go, readOnly, view } from "../model/nav.ts";
+import { go, view } from "../model/nav.ts";
 import { change, generation, head } from "../model/session.ts";
 import { meanings, moved, seqAt, whole, xOf, zoom, type Mark, type Span } from "../model/ticks.ts";
-import { Moves, rollBackTo } from "../parts/moves.tsx";
+import { MoveDialogs, Moves, rollBackTo } from "../parts/moves.tsx";
+import { say } from "../parts/toast.tsx";
 import { drawRail } from "./rail.ts";
 import type { Commit } from "../api/client.ts";
 
 /** follows is how often the conversation follows a cursor that is dragged, in ms. State and timeline follow at once. */
-const follows = 120;
+const follows = 200;
 
 /** headSeq is the seq of the newest commit; -1 = not known yet. */
 const headSeq = computed(() => head.value?.seq ?? -1);
@@ -21,7 +22,7 @@ const headSeq = computed(() => head.value?.seq ?? -1);
 /** Timeline shows the commits, and moves the cursor. */
 export function Timeline(): JSX.Element {
   const id = view.value.session!;
-  const cursor = useCursor(id);
+  useCursor(id);
   const zoomed = useSignal<Span | null>(null); // null = everything, also what comes
   const span = useComputed(() => zoomed.value ?? whole(Math.max(0, headSeq.value)));
   const step = (by: number) => () => {
@@ -31,7 +32,7 @@ export function Timeline(): JSX.Element {
   useActions({
     "previous-commit": step(-1), "next-commit": step(1),
     "previous-snapshot": () => toSnapshot(-1), "next-snapshot": () => toSnapshot(1),
-    "roll-back": () => !readOnly && shown.peek() !== null && rollBackTo(shown.peek()!),
+    "roll-back": () => shown.peek() !== null && shown.peek() !== headSeq.peek() && rollBackTo(shown.peek()!),
   });
   const c = shownCommit.value;
   return (
@@ -42,17 +43,18 @@ export function Timeline(): JSX.Element {
       </div>
       <Axis span={span} zoomed={zoomed} />
       <div class="rail-moves">
-        <Moves seq={shown.value} snapshot={() => void cursor.current?.readSnapshots()} />
+        <Moves seq={shown.value} />
         <button class="live" aria-pressed={isLive.value} title="Go to the newest commit, and follow what comes" onClick={live}>
           live
         </button>
       </div>
+      <MoveDialogs />
     </footer>
   );
 }
 
 /** useCursor keeps the signals of model/cursor.ts for a session while the timeline is shown. */
-function useCursor(id: string): { current: Cursor | null } {
+function useCursor(id: string): void {
   const cursor = useRef<Cursor | null>(null);
   const ready = useComputed(() => head.value !== null);
   useSignalEffect(() => {
@@ -73,7 +75,6 @@ function useCursor(id: string): { current: Cursor | null } {
   useSignalEffect(() => {
     if (change.value) cursor.current?.add(change.value);
   });
-  return cursor;
 }
 
 function toSnapshot(by: 1 | -1): void {
@@ -82,6 +83,7 @@ function toSnapshot(by: 1 | -1): void {
   const all = snapshots.peek();
   const next = by > 0 ? all.find((s) => s.seq > at) : all.findLast((s) => s.seq < at);
   if (next) void moveTo(next.seq);
+  else say(by > 0 ? "There is no later snapshot." : "There is no earlier snapshot.");
 }
 
 /** textOf says where the cursor is, for people who hear it. */
@@ -167,8 +169,9 @@ function useDrawing(
 ): void {
   const tone = useSignal(0); // grows when the colours change
   useEffect(() => {
-    const observer = new ResizeObserver(() => (width.value = box.current!.clientWidth));
-    observer.observe(box.current!);
+    const el = box.current!;
+    const observer = new ResizeObserver(() => (width.value = el.clientWidth));
+    observer.observe(el);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const repaint = () => tone.value++;
     dark.addEventListener("change", repaint);

@@ -21,7 +21,7 @@ export function Asked({ what, item, label }: { what: Question["what"]; item: Ite
 }
 
 /** useWrite returns a function that writes, and what went wrong the last time; "" = nothing did. */
-function useWrite(close: () => void): { write: (f: () => Promise<void>) => void; trouble: string; busy: boolean } {
+export function useWrite(close: () => void): { write: (f: () => Promise<void>) => void; trouble: string; busy: boolean } {
   const [trouble, setTrouble] = useState("");
   const [busy, setBusy] = useState(false);
   const write = (f: () => Promise<void>) => {
@@ -36,7 +36,7 @@ function useWrite(close: () => void): { write: (f: () => Promise<void>) => void;
 }
 
 /** reason returns why a write failed. After a lost race the newest commit is read, so that trying again can work. */
-async function reason(err: unknown): Promise<string> {
+export async function reason(err: unknown): Promise<string> {
   if (!(err instanceof Failure)) return String(err);
   if (err.status !== 412) return err.message;
   const w = err.problem.winner;
@@ -49,7 +49,7 @@ function path(): { path: { id: string }; header: { "If-Match": string } } {
   return { path: { id: session.peek()! }, header: { "If-Match": ifMatch() } };
 }
 
-function Buttons({ act, busy, trouble, close }: { act: string; busy: boolean; trouble: string; close: () => void }): JSX.Element {
+export function Buttons({ act, busy, trouble, close }: { act: string; busy: boolean; trouble: string; close: () => void }): JSX.Element {
   return (
     <>
       {trouble && <p class="failed" role="alert">{trouble}</p>}

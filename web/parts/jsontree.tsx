@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Changes } from "../model/changes.ts";
 import { bytes, count } from "../model/format.ts";
 import { chunk, longest, rows, type Opened, type Row } from "../model/jsonrows.ts";
+import { symbols, words } from "./changelist.tsx";
 
 export interface JSONTreeProps {
   text: string;
@@ -17,9 +18,6 @@ export interface JSONTreeProps {
 /** beyond is the number of rows that are drawn above and below those on screen. */
 const beyond = 8;
 
-const words = { add: "added", replace: "changed", remove: "removed" } as const;
-const symbols = { add: "+", replace: "~", remove: "−" } as const;
-
 /** JSONTree shows a text. What a person opened stays open when the text changes. */
 export function JSONTree({ text, changed, selected, onSelect }: JSONTreeProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
@@ -30,8 +28,9 @@ export function JSONTree({ text, changed, selected, onSelect }: JSONTreeProps): 
   const height = matchMedia("(pointer: coarse)").matches ? 44 : 24;
   const list = useMemo(() => rows(text, changed, opened.value), [text, changed, opened.value]);
   useEffect(() => {
-    const observer = new ResizeObserver(() => (tall.value = box.current!.clientHeight));
-    observer.observe(box.current!);
+    const el = box.current!;
+    const observer = new ResizeObserver(() => (tall.value = el.clientHeight));
+    observer.observe(el);
     return () => observer.disconnect();
   }, []);
   const act = (row: Row, i: number, select: boolean) => {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changes } from "../model/changes.ts";
-import { at, members, pretty, step, steps, valueIn } from "../model/json.ts";
+import { at, members, step, steps, valueIn } from "../model/json.ts";
+import { pretty } from "../model/pretty.ts";
 import { chunk, rows } from "../model/jsonrows.ts";
 
 /** random returns numbers from 0 to n-1, the same in every run (mulberry32). */
@@ -41,10 +42,9 @@ test("random texts: the elements are those of JSON.parse, and only white space d
     assert.equal(text.slice(value.start, value.end), text.trim());
     assert.equal(tokens(pretty(text)), tokens(text));
     const parsed = JSON.parse(text) as unknown;
-    for (const m of members(text, value)) {
-      assert.deepEqual(JSON.parse(text.slice(m.start, m.end)),
-        at(text, step("", m.key)) && members(text, value).findLast((x) => x.key === m.key) === m
-          ? (parsed as Record<string, unknown>)[m.key] : JSON.parse(text.slice(m.start, m.end)));
+    for (const m of new Map(members(text, value).map((m) => [m.key, m])).values()) {
+      assert.deepEqual(JSON.parse(text.slice(m.start, m.end)), (parsed as Record<string, unknown>)[m.key]);
+      assert.deepEqual(at(text, step("", m.key)), { start: m.start, end: m.end, kind: m.kind, key: m.key });
     }
     if (Array.isArray(parsed)) assert.equal(members(text, value).length, parsed.length);
     else if (value.kind === "object") {
@@ -72,7 +72,6 @@ test("deep and long texts need no stack, and what is no JSON is an error", () =>
   const deep = "[".repeat(100_000) + "]".repeat(100_000);
   assert.equal(valueIn(deep).end, deep.length);
   assert.equal(members(deep, valueIn(deep)).length, 1);
-  assert.equal(tokens(pretty(deep)), deep);
   for (const text of ["", "[", '{"a"', '{"a" 1}', "[1 2]", '"', '"\\"', "{1:2}", "]"]) {
     assert.throws(() => members(text, valueIn(text)), SyntaxError, text);
   }

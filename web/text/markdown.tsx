@@ -2,9 +2,13 @@
 // http, https and mailto. Images of other sites are shown as links, because the policy of the page loads none.
 import type { Element, Root } from "hast";
 import { fromMarkdown } from "mdast-util-from-markdown";
-import { gfmFromMarkdown } from "mdast-util-gfm";
+import { gfmAutolinkLiteralFromMarkdown } from "mdast-util-gfm-autolink-literal";
+import { gfmStrikethroughFromMarkdown } from "mdast-util-gfm-strikethrough";
+import { gfmTableFromMarkdown } from "mdast-util-gfm-table";
 import { toHast } from "mdast-util-to-hast";
-import { gfm } from "micromark-extension-gfm";
+import { gfmAutolinkLiteral } from "micromark-extension-gfm-autolink-literal";
+import { gfmStrikethrough } from "micromark-extension-gfm-strikethrough";
+import { gfmTable } from "micromark-extension-gfm-table";
 import { defaultSchema, sanitize } from "hast-util-sanitize";
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
@@ -18,6 +22,10 @@ const longest = 40_000;
 
 /** mostElements bounds the elements of one text. What has more is cut, and shown as plain text if somebody wants it all. */
 const mostElements = 300;
+
+// Of GitHub's Markdown: tables, strikethrough and bare links. Footnotes are 3 KB, and models write none.
+const extensions = [gfmTable(), gfmStrikethrough(), gfmAutolinkLiteral()];
+const mdastExtensions = [gfmTableFromMarkdown(), gfmStrikethroughFromMarkdown(), gfmAutolinkLiteralFromMarkdown()];
 
 const schema = {
   ...defaultSchema,
@@ -80,7 +88,7 @@ function known(text: string): { body: ComponentChildren | null; whole: boolean }
 function parse(text: string): { root: Root | null; whole: boolean } {
   const start = cut(text, longest, Infinity);
   try {
-    const tree = fromMarkdown(start, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
+    const tree = fromMarkdown(start, { extensions, mdastExtensions });
     const root = sanitize(toHast(tree), schema) as Root;
     return { root, whole: shorten(root) && start.length === text.length };
   } catch {
