@@ -76,7 +76,7 @@ func TreeHeadOf(t *transcript.Tree, shown func(ordinal uint64) bool) TreeHead {
 // Mark says where an entry is among its versions, and what grows on it.
 type Mark struct {
 	ID        string   `json:"id" doc:"of the entry"`
-	Version   int      `json:"version" doc:"place among its versions, from 1; 0: it is structure or hidden: it has none"`
+	Version   int      `json:"version" doc:"place among its versions, from 1; 0: structure, or hidden"`
 	Of        int      `json:"of" doc:"number of its versions, itself included"`
 	Versions  []string `json:"versions" doc:"their ids in the order of versions/{entry}; of over 64 those around it"`
 	Children  int      `json:"children" doc:"number of entries that are said next, whatever structure is between"`

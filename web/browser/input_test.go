@@ -1,54 +1,64 @@
 package browser
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/chromedp/cdproto/input"
 )
 
-// find is the element that a selector names: CSS, or CSS with "|" and a text that the element contains. Of several it
-// is the first one that has a box.
+// find is the element that a selector names: CSS, then "|" and a text that the element contains, if any; ">>" goes on
+// below what was found so far. Of several it is the first one that has a box.
 const find = `((selector) => {
-  const [css, text] = selector.split("|");
-  const all = [...document.querySelectorAll(css)].filter((e) => !text || e.textContent.includes(text));
-  return all.find((e) => e.getClientRects().length > 0) ?? null;
+  let found = [document];
+  for (const step of selector.split(" >> ")) {
+    const at = step.lastIndexOf("|"), css = at < 0 ? step : step.slice(0, at), text = at < 0 ? "" : step.slice(at + 1);
+    found = found.flatMap((e) => [...e.querySelectorAll(css)]).filter((e) => !text || e.textContent.includes(text));
+  }
+  return found.find((e) => e.getClientRects().length > 0) ?? null;
 })(%s)`
 
 // box is where an element is, in CSS pixels.
 type box struct{ X, Y, Width, Height float64 }
 
-// box waits for an element, scrolls it into sight and returns where it is, once it no longer moves.
-func (p *tab) box(selector string) box {
+// box waits until an element is there, at rest, and nothing is over its middle. Where it is out of sight it is scrolled
+// into sight.
+func (p *tab) box(selector string) (b box) {
 	p.t.Helper()
-	p.wait(find+` !== null`, selector)
-	return eval[box](p, `(async () => {
-		const at = () => { const r = e.getBoundingClientRect(); return { X: r.x, Y: r.y, Width: r.width, Height: r.height }; };
-		const frame = () => new Promise(requestAnimationFrame);
-		let e = `+find+`;
-		const r = e.getBoundingClientRect();
-		if (r.top < 0 || r.bottom > innerHeight || r.left < 0 || r.right > innerWidth) e.scrollIntoView({ block: "center" });
-		for (let n = 0, was = ""; n < 60; n++) {
-			e = `+find+` ?? e;
-			const now = JSON.stringify(at());
-			if (now === was) break;
-			was = now;
+	type place struct {
+		box
+		Over string // what is over it, "" = nothing
+	}
+	p.until(selector+" in sight", func() (bool, error) {
+		is, err := try[place](p, filled(`(async () => {
+			const frame = () => new Promise(requestAnimationFrame);
+			let e = `+find+`;
+			if (!e) return { Over: "nothing is found" };
+			const at = () => { const r = e.getBoundingClientRect(); return { X: r.x, Y: r.y, Width: r.width, Height: r.height }; };
+			const was = JSON.stringify(at());
 			await frame();
+			await frame();
+			const now = at();
+			if (!e.isConnected || JSON.stringify(now) !== was) return { Over: "it moves" };
+			const hit = document.elementFromPoint(now.X + now.Width / 2, now.Y + now.Height / 2);
+			if (hit && (e.contains(hit) || hit.contains(e))) return { ...now, Over: "" };
+			e.scrollIntoView({ block: "center" });
+			return { Over: "over it is " + (hit?.outerHTML ?? "nothing").slice(0, 200) };
+		})()`, []any{selector}))
+		if err == nil && is.Over != "" {
+			err = errors.New(is.Over)
 		}
-		return at();
-	})()`, selector, selector)
+		b = is.box
+		return true, err
+	})
+	return b
 }
 
-// click clicks in the middle of an element, which nothing may cover.
+// click clicks in the middle of an element.
 func (p *tab) click(selector string) {
 	p.t.Helper()
 	b := p.box(selector)
 	x, y := b.X+b.Width/2, b.Y+b.Height/2
-	if over := eval[string](p, `(() => {
-		const hit = document.elementFromPoint(%s, %s), e = `+find+`;
-		return hit && e && (e.contains(hit) || hit.contains(e)) ? "" : (hit?.outerHTML ?? "nothing").slice(0, 200);
-	})()`, x, y, selector); over != "" {
-		p.t.Fatalf("%s cannot be clicked: over it is %s", selector, over)
-	}
 	p.mouse(input.DispatchMouseEventTypeMouseMoved, x, y, 0)
 	p.mouse(input.DispatchMouseEventTypeMousePressed, x, y, 1)
 	p.mouse(input.DispatchMouseEventTypeMouseReleased, x, y, 0)
@@ -161,13 +171,25 @@ func (p *tab) write(selector, text string) {
 // text returns the text of an element that is there.
 func (p *tab) text(selector string) string {
 	p.t.Helper()
-	p.wait(find+` !== null`, selector)
+	p.see(selector)
 	return eval[string](p, find+`.innerText`, selector)
 }
 
 // see waits until an element is in the page, and miss until none is.
-func (p *tab) see(selector string)  { p.t.Helper(); p.wait(find+` !== null`, selector) }
-func (p *tab) miss(selector string) { p.t.Helper(); p.wait(find+` === null`, selector) }
+func (p *tab) see(selector string)  { p.t.Helper(); p.found(selector, true) }
+func (p *tab) miss(selector string) { p.t.Helper(); p.found(selector, false) }
+
+func (p *tab) found(selector string, want bool) {
+	p.t.Helper()
+	what := selector
+	if !want {
+		what = "the end of " + selector
+	}
+	p.until(what, func() (bool, error) {
+		is, err := try[bool](p, filled(find+" !== null", []any{selector}))
+		return is == want, err
+	})
+}
 
 // count returns how many elements a CSS selector finds.
 func (p *tab) count(css string) int {

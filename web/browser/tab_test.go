@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -26,7 +28,7 @@ const patience = 20 * time.Second
 
 // watch runs in each page before its own scripts. It keeps what the page would not tell.
 const watch = `(() => {
-  const seen = (window.__seen = { violations: [], tasks: [], painted: 0 });
+  const seen = (window.__seen = { violations: [], tasks: [], painted: 0, input: [] });
   addEventListener("securitypolicyviolation", (e) =>
     seen.violations.push(e.violatedDirective + " " + e.blockedURI + " " + e.sample + " " + e.sourceFile));
   new PerformanceObserver((list) => {
@@ -37,6 +39,12 @@ const watch = `(() => {
     else requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
+  for (const kind of ["pointermove", "pointerdown", "pointerup", "click", "keydown"]) {
+    addEventListener(kind, (e) => {
+      seen.input.push(kind + " " + (e.key ?? e.clientX + "," + e.clientY) + " " + e.target.outerHTML?.slice(0, 60));
+      seen.input = seen.input.slice(-6);
+    }, { capture: true, passive: true });
+  }
 })();`
 
 // tab is a page of the viewer.
@@ -72,6 +80,15 @@ func visitAs(t testing.TB, s *site, path string, as look) *tab {
 	t.Helper()
 	p := newTab(t, s, as)
 	p.navigate(path)
+	return p
+}
+
+// arrive opens a path in a new tab, and waits until an element is there and the page is at rest.
+func arrive(t testing.TB, s *site, path, selector string) *tab {
+	t.Helper()
+	p := visit(t, s, path)
+	p.see(selector)
+	p.settled()
 	return p
 }
 
@@ -273,7 +290,8 @@ func (p *tab) until(what string, holds func() (bool, error)) {
 		}
 		select {
 		case <-ctx.Done():
-			at, _ := try[string](p, `location.href + "\n" + document.body.innerText.slice(0, 600)`)
+			at, _ := try[string](p, `location.href + "\n" + __seen.input.join("\n") + "\n" + document.body.innerText.slice(0, 600)`)
+			p.picture("failed.png")
 			_, under, streams := p.site.traffic()
 			p.t.Fatalf("waited in vain for %.400s: %.600v\nunanswered: %q, streams: %d\nat %s", what, err, under, streams, at)
 		case <-pause.C:
@@ -281,21 +299,35 @@ func (p *tab) until(what string, holds func() (bool, error)) {
 	}
 }
 
-// settled waits until the page has asked for nothing, and drawn nothing, for two of its idle moments.
+// picture keeps how the page looks: go test -artifacts.
+func (p *tab) picture(name string) {
+	p.t.Helper()
+	data := call(p, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng}).Data
+	if err := os.WriteFile(filepath.Join(p.t.ArtifactDir(), name), data, 0o600); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// quiet is how often in a row a page has to be seen at rest: effects run a frame later, and ask for more.
+const quiet = 6
+
+// settled waits until the page asks for nothing and draws nothing any more.
 func (p *tab) settled() {
 	p.t.Helper()
-	was := -1
+	was, rests := -1, 0
 	p.until("the page to come to rest", func() (bool, error) {
-		all, under, _ := p.site.traffic()
-		before := was
-		was = all
 		idle, err := try[bool](p, `new Promise((done) => {
 			let changed = false;
 			const seen = new MutationObserver(() => (changed = true));
 			seen.observe(document, { childList: true, subtree: true, attributes: true, characterData: true });
-			requestIdleCallback(() => requestIdleCallback(() => { seen.disconnect(); done(!changed); }), { timeout: 1000 });
+			requestAnimationFrame(() => requestIdleCallback(() => { seen.disconnect(); done(!changed); }, { timeout: 1000 }));
 		})`)
-		return idle && len(under) == 0 && all == before, err
+		all, under, _ := p.site.traffic()
+		if rests++; !idle || len(under) > 0 || all != was {
+			rests = 0
+		}
+		was = all
+		return rests >= quiet, err
 	})
 }
 

@@ -20,7 +20,7 @@ export function Picker({ mark }: { mark: Mark }): JSX.Element {
     <span class="picker" ref={box} role="group" aria-label={`version ${mark.version} of ${mark.of}`}
       onPointerEnter={(e) => e.pointerType === "mouse" && setNear(true)} onPointerLeave={() => setNear(false)}
       onFocusIn={() => setNear(true)}
-      onFocusOut={(e) => !box.current!.contains(e.relatedTarget as Node | null) && setNear(false)}
+      onFocusOut={(e) => !box.current?.contains(e.relatedTarget as Node | null) && setNear(false)}
       onKeyDown={(e) => e.key === "Escape" && setNear(false)}>
       {step(-1, "previous version", "‹")}
       <span>{mark.version}/{mark.of}</span>

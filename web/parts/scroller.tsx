@@ -72,8 +72,7 @@ export function Scroller(p: ScrollerProps): JSX.Element {
     p.place(() => (h.anchor === "end" ? anchorIn(box.current!, list.current!) : h.anchor));
   }, []);
   useResized([content, box], () => {
-    const { scrollTop, scrollHeight, clientHeight } = box.current!;
-    if (scrollTop < scrollHeight - clientHeight - 1) catchUp(box.current!, list.current!, h); // else it was cut off
+    catchUp(box.current!, list.current!, h);
     settle(box.current!, list.current!, h, now.current, again);
   });
 
@@ -141,7 +140,8 @@ function settle(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps, 
 /** catchUp takes into account what was scrolled, and not yet told by an event, before what is in the page changes. */
 function catchUp(box: HTMLElement, list: HTMLElement, h: Held): void {
   const by = box.scrollTop - h.scrollTop;
-  if (Math.abs(by) < 1) return;
+  const cutOff = box.scrollTop >= box.scrollHeight - box.clientHeight - 1; // by what became shorter, not by a person
+  if (Math.abs(by) < 1 || cutOff) return;
   h.scrollTop = box.scrollTop;
   h.anchor = h.anchor === "end" ? anchorIn(box, list) ?? "end" : { ...h.anchor, offset: h.anchor.offset - by };
 }
