@@ -35,14 +35,14 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 
 # The S3 server of the integration tests: static, for it runs as a process and in an empty image.
 S3SERVER := $(CURDIR)/bin/s3server
-# The modules below integration/ see this one as their users do, and are linted with its rules.
-MODULES  := integration integration/s3server
+# Modules of their own: they see this one as its users do, and are linted with its rules.
+MODULES  := integration integration/s3server web/browser
 
 # What `make release` builds for. The packages with files of one system are vetted for the others in `make lint`.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server image clients-python clients-typescript node-client clean
+.PHONY: all build web web-bundle web-check web-test release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript node-client clean
 
 all: lint test
 
@@ -73,7 +73,7 @@ image: ## a container image FROM scratch, as IMAGE; needs Docker, and asks no re
 test-short: ## the quick ones of all tests, without the race detector: for while you write
 	$(GO) test -short -skip '^TestProof' $(PKG)
 
-test: ## every test, in random order, with the race detector where there are goroutines; then, without it, those that skip it; then those of clients/
+test: ## every test, in random order, with the race detector where there are goroutines; then, without it, those that skip it; the viewer, if there is a browser; then those of clients/
 	@set -u; status=0; \
 	raced="$(RACED)"; plain="$(PLAIN)"; sized="$(SIZED)"; \
 	[ -z "$$raced" ] || $(TESTS) -race $$raced || status=1; \
@@ -81,6 +81,7 @@ test: ## every test, in random order, with the race detector where there are gor
 	for dir in $$sized; do \
 		$(GO) test -run "^($$(cat "$$dir"/*_test.go | $(SIZES) | paste -sd '|' -))\$$" "$$dir" || status=1; \
 	done; \
+	[ "$(PKG)" != ./... ] || (cd web/browser && $(GO) test ./...) || status=1; \
 	if [ "$(PKG)" = ./... ]; then \
 		for client in clients-typescript clients-python; do $(MAKE) --no-print-directory $$client || status=1; done; \
 	fi; \
@@ -97,9 +98,9 @@ lint: size ## golangci-lint with .golangci.yml, and the modules of the integrati
 	done
 
 # What grows over it is most often the linker's: text/template, and reflection that calls methods by name, make it keep
-# every exported method, and so all operations of the S3 client (8 MB). The HTTP service is 3.5 MB of it: huma, metrics, a server
+# every exported method, and so all operations of the S3 client (8 MB). The HTTP service is 3.5 MB of it (huma, metrics, a server
 # that the command did not have.
-MAXSIZE = 28500000
+MAXSIZE = 29500000
 # What package initialisation allocates is most of what it costs to start: an import can add a millisecond.
 MAXINIT = 11000
 
@@ -188,6 +189,51 @@ integration: s3server build node-client ## real S3 servers, as a process, behind
 
 integration-minio: node-client ## the same on MinIO, which is built first, once: minutes
 	cd integration && $(GO) run ./minio $(GO) test -race -count=$(COUNT) -timeout=30m
+
+
+# The viewer. Its sources are in web/, what browsers get is in server/dist, committed under names that never change.
+ESBUILD := $(TOOL) esbuild --bundle --minify --format=esm --target=es2022 --log-level=warning --legal-comments=none \
+	--jsx=automatic --jsx-import-source=preact --alias:decode-named-character-reference=$(CURDIR)/web/text/entities.ts \
+	--alias:@ungap/structured-clone=$(CURDIR)/web/text/clone.ts
+DIST ?= server/dist
+# Bundles that the page loads when it needs them.
+LAZY = $(basename $(notdir $(wildcard web/lazy/*.ts web/lazy/*.tsx)))
+
+web: web/node_modules ## type-check the viewer, and build it into server/dist (DIST)
+	cd web && npm run --silent schema && npm run --silent check
+	@$(MAKE) --no-print-directory web-bundle
+
+web-bundle: ## only the bundles, without types
+	@mkdir -p $(DIST)
+	@set -eu; meta=$$(mktemp -d); trap 'rm -rf "$$meta"' EXIT; \
+	$(ESBUILD) --metafile="$$meta/app.json" --splitting --chunk-names=[name] --outdir=$(DIST) \
+		--entry-names=[name] web/app.tsx; \
+	for name in $(LAZY); do \
+		$(ESBUILD) --metafile="$$meta/$$name.json" --outfile=$(DIST)/lazy-$$name.js web/lazy/$$name.ts; \
+	done; \
+	$(ESBUILD) --outfile=$(DIST)/app.css web/style/app.css; \
+	cp web/index.html web/icon.svg $(DIST)/; \
+	node web/third-party.mjs $(DIST)/THIRD_PARTY.txt "$$meta"/*.json
+
+web-check: ## the committed bundles are those of the sources
+	@set -eu; out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	$(MAKE) --no-print-directory web DIST="$$out"; \
+	diff -rq server/dist "$$out" || { echo 'server/dist differs from its sources: run make web, and commit it' >&2; exit 1; }; \
+	git diff --exit-code --stat -- web/api/schema.d.ts
+
+web-test: web/node_modules ## the tests of what the viewer computes, without a browser
+	@set -eu; out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	$(TOOL) esbuild --bundle --platform=node --format=esm --log-level=warning --outdir="$$out" --out-extension:.js=.mjs \
+		--jsx=automatic --jsx-import-source=preact $$(ls web/test/*.test.ts*) && \
+	node --test "$$out"/*.mjs
+
+# What is built already is tested as it is where there is no npm.
+browser: $(if $(wildcard web/node_modules),web-bundle) ## the tests of the viewer in Chromium, which has to be there
+	cd web/browser && REQUIRE_CHROMIUM=1 $(GO) test -count=$(COUNT) ./...
+
+web/node_modules: web/package-lock.json
+	cd web && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 # Python 3.10 or newer. Nothing is downloaded: the client and its build need the standard library alone.
 PYTHON ?= python3

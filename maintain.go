@@ -63,7 +63,9 @@ func (s *Store) maintain(op, id string, run func(cfg journal.Config) (check.Repo
 	cfg := h.config()
 	cfg.Session, cfg.ReadOnly = id, false
 	found, err := run(cfg)
-	r := Report{Sessions: found.Sessions, Objects: found.Objects, Removed: found.Removed, Bytes: found.Bytes}
+	r := Report{
+		Sessions: found.Sessions, Objects: found.Objects, Removed: found.Removed, Bytes: found.Bytes, IO: h.b.IO(),
+	}
 	for _, p := range found.Problems {
 		r.Problems = append(r.Problems, problem(op, p))
 	}

@@ -26,8 +26,10 @@ type Page struct {
 
 // Page returns entries from any place in either direction. Its cost depends on what it returns, not on the length of
 // the session: it reads a page of up to 512 entries at once, neighbours with one range read, and never more than 4 MiB
-// or one entry ahead. As Path, it needs the tree, which the first call reads, and leaves out entries that are
-// hidden; with All they come as in Entries. From or After that is not on the path is fs.ErrNotExist.
+// or one entry ahead. As Path, it leaves out entries that are hidden; with All they come as in Entries. It needs the
+// tree, which the first call reads. Only the newest entries of the path to the head (Reverse with a Limit of at most
+// 512, and no To, From or After) are read from the end of the log, unless an amendment is there or the path leads
+// further back. From or After that is not on the path is fs.ErrNotExist.
 func (s *Session) Page(ctx context.Context, p Page) iter.Seq2[transcript.Entry, error] {
 	return iterate(ctx, s, "page", func(yield func(transcript.Entry, error) bool) error {
 		return s.h.ReadPage(ctx, session.Page(p), yield)

@@ -174,6 +174,7 @@ func TestPageAgainstModel(t *testing.T) {
 				}
 				must(s.Commit(bg, coppice.Turn{}))(t)
 				again := must(store.Open(bg, s.ID(), small))(t)
+				m.checkPage(rt, again, coppice.Page{Reverse: true, Limit: rapid.IntRange(1, 40).Draw(rt, "newest")})
 				for range 5 {
 					m.checkPage(rt, again, m.drawPage(rt))
 				}
@@ -278,5 +279,31 @@ func TestPageCosts(t *testing.T) {
 			}
 			ok(t, s.Close())
 		}
+	}
+}
+
+// The newest entries of a session are read from the end of its log, without the tree: with as many requests and bytes in a
+// long session as in a short one. Where an amendment may speak of them, or the path leads far back, the tree is read.
+func TestNewestPageReadsNoTree(t *testing.T) {
+	seen := map[int]backend.IO{}
+	for _, turns := range []int{2, 12} {
+		b := memory.New()
+		all := sealed(t, b, turns)
+		s := must(newHost(t, b, "reader").Open(bg, "s", small))(t)
+		opened := s.IO()
+		got := must(pageIDs(s.Page(bg, coppice.Page{Reverse: true, Limit: 50})))(t)
+		seen[turns] = s.IO().Sub(opened)
+		slices.Reverse(got)
+		same(t, "the newest 50", strings.Join(got, " "), strings.Join(all[len(all)-50:], " "))
+		opened = s.IO()
+		must(s.Tree(bg))(t)
+		if tree := s.IO().Sub(opened); tree.Get == 0 {
+			t.Errorf("the page has read the tree: %s, and then nothing", cost(seen[turns]))
+		}
+		ok(t, s.Close())
+	}
+	same(t, "requests of 7,200 entries", cost(seen[12]), cost(seen[2]))
+	if seen[12].BytesRead > seen[2].BytesRead*11/10 {
+		t.Errorf("%d bytes of 7,200 entries, %d of 1,200", seen[12].BytesRead, seen[2].BytesRead)
 	}
 }

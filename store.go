@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/snapshot"
 	"github.com/coppice-go/coppice/transcript"
 )
@@ -118,6 +119,7 @@ type ListOptions struct {
 // Report is what Verify, Repair and GC did and found.
 type Report struct {
 	Sessions, Objects, Removed int
-	Bytes                      int64    // read by Verify, written by Repair, freed by GC
-	Problems                   []*Error // each with Object and Offset
+	Bytes                      int64      // read by Verify, written by Repair, freed by GC
+	Problems                   []*Error   // each with Object and Offset
+	IO                         backend.IO // requests to the backend
 }

@@ -52,7 +52,8 @@ type Turn struct {
 	// Base is the id of the commit that the turn was made on. If head or document moved since, or other entries
 	// are pending that move the head, Commit returns ErrConflict and withdraws the turn, or with KeepBoth stores
 	// it as a sibling branch (Receipt.Kept). Commits that moved neither, labels say, do not count. An id that is
-	// no commit's is fs.ErrNotExist. "" = where the handle is when Commit is called, pending entries included.
+	// no commit's is fs.ErrNotExist, unless Key is known. "" = where the handle is when Commit is called, pending
+	// entries included.
 	Base string
 
 	// KeepBoth keeps this turn as a branch, at once, where it meets a conflict (Receipt.Kept), as

@@ -118,6 +118,11 @@ type Summary struct {
 	Snapshot  string // id of this snapshot; "" = this is checkpoint_latest
 	Tag       string // of a snapshot
 	Reason    string // of the commit: why it was made
+
+	// LogName names the segment that was active, on a store that appends, and LogBytes is where its last commit ended:
+	// what is beyond was committed since. Only a checkpoint as it is stored has them; "" = not known.
+	LogName  string
+	LogBytes int64
 }
 
 // Name returns what a person knows the session by: its title, else what was asked first, else the end of its

@@ -209,6 +209,7 @@ func (o *Object) check() error {
 		{"snapshot id", s.Snapshot},
 		{"commit id", s.Commit},
 		{"reason", s.Reason},
+		{"segment name", s.LogName},
 	} {
 		if err := canon.AtMost(f.what, len(f.value), MaxName); err != nil {
 			return err

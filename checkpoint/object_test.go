@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coppice-go/coppice/checkpoint/internal/body"
 	"github.com/coppice-go/coppice/codec"
@@ -58,6 +59,14 @@ func indexedObject() *Object {
 	return o
 }
 
+// loggedObject is a checkpoint of a store that appends, whose summary says where the log ended.
+func loggedObject() *Object {
+	o := testObject()
+	o.Plain = o.Plain[:1]
+	o.Summary.LogName, o.Summary.LogBytes = o.Plain[0].Name, o.Plain[0].Bytes
+	return o
+}
+
 // amendedObject is a checkpoint whose window shows an entry with the text of an amendment, and hides another.
 func amendedObject() *Object {
 	o := testObject()
@@ -86,7 +95,7 @@ func TestObjectRoundTrip(t *testing.T) {
 		"meta":       described,
 		"checkpoint": testObject(), "snapshot": testSnapshot(), "empty": empty, "tombstone": gone, "internal": internal,
 		"keys": keyedObject(), "meta-changed": changedObject(),
-		"ids": indexedObject(), "amended": amendedObject(),
+		"ids": indexedObject(), "amended": amendedObject(), "logged": loggedObject(),
 	} {
 		p := mustEncode(t, o)
 		if !bytes.Equal(p, mustEncode(t, o)) {
@@ -360,6 +369,24 @@ func TestSummaryCuts(t *testing.T) {
 	}
 	if got := body.Cut("\x80\x80\x80\x80\x80\x80\x80\x80", 6); len(got) > 6 || !strings.HasSuffix(got, "…") {
 		t.Errorf("no UTF-8 at all: %q", got)
+	}
+}
+
+// The longest texts that a session can have fit into the summary's 4 KiB, beside where the log ended.
+func TestLongestSummary(t *testing.T) {
+	o := loggedObject()
+	long := func(n int) string { return strings.Repeat("x", n) }
+	o.Summary = Summary{
+		Head: Head{Seq: 1 << 62, Epoch: 1 << 62, Commit: long(36), Entry: long(5000), Branch: long(MaxName)},
+		ID:   long(128), Title: long(300), Cwd: long(2000), Parent: long(MaxName), Preview: long(300), First: long(300),
+		Created: time.UnixMilli(1 << 45), Updated: time.UnixMilli(1 << 45), Entries: 1 << 62, Bytes: 1 << 62, Status: "answered",
+		Relation: long(32), Meta: map[string]string{"k": long(1<<10 - len(`{"k":""}`))}, Internal: true, Reason: long(32),
+		LogName: fmt.Sprintf("%020d-%020d-%016x", 1, 1, 1), LogBytes: 1 << 62,
+	}
+	p := mustEncode(t, o)
+	s, err := DecodeSummary(p[:4096])
+	if err != nil || s.LogName != o.Summary.LogName || len(s.Meta["k"]) != len(o.Summary.Meta["k"]) {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 

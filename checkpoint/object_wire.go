@@ -42,6 +42,8 @@ type wireSummary struct {
 	Snapshot  string `msgpack:"snapshot,omitempty"`
 	Tag       string `msgpack:"tag,omitempty"`
 	Reason    string `msgpack:"reason,omitempty"`
+	LogName   string `msgpack:"log,omitempty"`
+	LogBytes  int64  `msgpack:"logBytes,omitempty"`
 }
 
 // summaryMeta bounds the metadata in a summary, in bytes of JSON: a summary has 4 KiB with all its other texts.
@@ -62,7 +64,7 @@ func (s Summary) wire() wireSummary {
 		Title: body.Cut(s.Title, 256), Cwd: body.Cut(s.Cwd, 1024), Parent: s.Parent, Preview: body.Cut(s.Preview, 200),
 		Created: millis(s.Created), Updated: millis(s.Updated), Entries: s.Entries, Bytes: s.Bytes,
 		First: body.Cut(s.First, 200), Status: s.Status, Internal: s.Internal, Tombstone: s.Tombstone,
-		Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason,
+		Snapshot: s.Snapshot, Tag: s.Tag, Reason: s.Reason, LogName: s.LogName, LogBytes: s.LogBytes,
 	}
 }
 
@@ -86,7 +88,7 @@ func summaryFrom(p []byte, kind codec.Kind) (Summary, error) {
 		ID:   w.ID, Title: w.Title, Cwd: w.Cwd, Parent: w.Parent, Preview: w.Preview,
 		Created: fromMillis(w.Created), Updated: fromMillis(w.Updated), Entries: w.Entries, Bytes: w.Bytes,
 		First: w.First, Status: w.Status, Internal: w.Internal, Tombstone: w.Tombstone, Snapshot: w.Snapshot,
-		Tag: w.Tag, Reason: w.Reason,
+		Tag: w.Tag, Reason: w.Reason, LogName: w.LogName, LogBytes: w.LogBytes,
 	}, nil
 }
 

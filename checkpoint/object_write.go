@@ -77,6 +77,8 @@ func (s *wireSummary) write(w *body.Writer) {
 	w.OptText("snapshot", s.Snapshot)
 	w.OptText("tag", s.Tag)
 	w.OptText("reason", s.Reason)
+	w.OptText("log", s.LogName)
+	w.OptInt("logBytes", s.LogBytes)
 }
 
 // appendRefs returns the references of one level, each an array as codec.Ref encodes itself.

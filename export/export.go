@@ -27,6 +27,9 @@ const batch = 64
 // Options of an export. The zero value, or nil, shows what is said, with tools.
 type Options struct {
 	Filter transcript.Filter // "" = transcript.FilterDefault
+
+	// Line is an entry, or a unique prefix of its id: only the path to it is written. "" = the whole tree, every branch.
+	Line string
 }
 
 // step is one thing to write: a message, or the beginning or end of a version that is not on the current line.
@@ -53,23 +56,40 @@ const (
 type forest struct {
 	children map[string][]transcript.Node // by parent; "" = the roots
 	names    names
+	line     map[uint64]bool // ordinals of the only path that is written; nil = all are
 }
 
-func plant(t *transcript.Tree, o *Options) *forest {
+func plant(t *transcript.Tree, o *Options) (*forest, error) {
 	filter := transcript.FilterDefault
 	if o != nil && o.Filter != "" {
 		filter = o.Filter
 	}
 	f := &forest{children: map[string][]transcript.Node{}}
+	if o != nil && o.Line != "" {
+		end, err := t.Ordinal(o.Line)
+		if err != nil {
+			return nil, fmt.Errorf("export the line to %s: %w", o.Line, err)
+		}
+		f.line = map[uint64]bool{end: true}
+		for at, more := t.Parent(end); more && !f.line[at]; at, more = t.Parent(at) {
+			f.line[at] = true
+		}
+	}
 	for n := range t.Nodes(filter) {
+		if !f.has(n) {
+			continue
+		}
 		f.children[n.ParentID] = append(f.children[n.ParentID], n)
 	}
 	for _, versions := range f.children {
 		transcript.SortByTime(versions)
 	}
 	f.names = f.name(t)
-	return f
+	return f, nil
 }
+
+// has reports whether a node is written: all are, or those on the line.
+func (f *forest) has(n transcript.Node) bool { return f.line == nil || f.line[n.Ordinal] }
 
 // chosen is the place of the version that the conversation goes on with: the head's, or else the newest.
 func chosen(versions []transcript.Node) int {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -183,6 +185,29 @@ func TestEveryBranchIsThere(t *testing.T) {
 		}
 		if open, shut := strings.Count(page, "<details"), strings.Count(page, "</details>"); open != shut {
 			t.Errorf("seed %d: %d folds open, %d close", seed, open, shut)
+		}
+	}
+}
+
+// Of one line, every message on it is there once, and no other, whichever line is the current one.
+func TestOneLine(t *testing.T) {
+	s := session(t, "")
+	say(t, s, line("a", "", user("<first.>")), line("b", "a", user("<left.>")), line("c", "b", user("<left too.>")),
+		line("d", "a", user("<head.>")))
+	for _, format := range []func(context.Context, *coppice.Session, io.Writer, *Options) error{HTML, Markdown} {
+		for end, want := range map[string][]bool{"c": {true, true, true, false}, "d": {true, false, false, true}, "": {true, true, true, true}} {
+			var out bytes.Buffer
+			if err := format(t.Context(), s, &out, &Options{Line: end}); err != nil {
+				t.Fatal(err)
+			}
+			for i, said := range []string{"first.", "left.", "left too.", "head."} {
+				if got := strings.Contains(out.String(), said); got != want[i] {
+					t.Errorf("line to %q: %q is written: %v, want %v", end, said, got, want[i])
+				}
+			}
+		}
+		if err := format(t.Context(), s, io.Discard, &Options{Line: "nowhere"}); !errors.Is(err, transcript.ErrNotFound) {
+			t.Errorf("a line that is not there: %v", err)
 		}
 	}
 }

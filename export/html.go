@@ -34,9 +34,12 @@ func HTML(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) erro
 		return err
 	}
 	b := bufio.NewWriter(w)
-	f := plant(t, o)
+	f, err := plant(t, o)
+	if err != nil {
+		return err
+	}
 	p := &page{k: sink{w: b}, ends: f.names.ends, models: map[string]manager.Usage{}}
-	p.contents, p.more = contentsOf(t)
+	p.contents, p.more = f.contents(t)
 	if err := write(ctx, s, f.nested, p); err != nil {
 		return err
 	}
@@ -79,11 +82,12 @@ func (r outcome) head() part { return r.parts[0] }
 // maxContents bounds the table of contents, in lines.
 const maxContents = 500
 
-// contentsOf returns what users said on the current line, the first maxContents of it, and how many more there are.
-func contentsOf(t *transcript.Tree) (list []transcript.Node, more int) {
+// contents returns what users said on the line that is written, else the current one: the first maxContents of it, and
+// how many more there are.
+func (f *forest) contents(t *transcript.Tree) (list []transcript.Node, more int) {
 	for n := range t.Nodes(transcript.FilterUserOnly) {
 		switch {
-		case !n.OnPath:
+		case f.line == nil && !n.OnPath, !f.has(n):
 		case len(list) == maxContents:
 			more++
 		default:

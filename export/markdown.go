@@ -20,8 +20,12 @@ func Markdown(ctx context.Context, s *coppice.Session, w io.Writer, o *Options) 
 	if err != nil {
 		return err
 	}
+	f, err := plant(t, o)
+	if err != nil {
+		return err
+	}
 	b := bufio.NewWriter(w)
-	if err := write(ctx, s, plant(t, o).lines, &markdown{k: sink{w: b}}); err != nil {
+	if err := write(ctx, s, f.lines, &markdown{k: sink{w: b}}); err != nil {
 		return err
 	}
 	return b.Flush()

@@ -2,9 +2,12 @@ package server
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"iter"
+	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/coppice-go/coppice/internal/api"
@@ -74,7 +77,8 @@ func (a answer) write(w http.ResponseWriter, r *http.Request) error {
 type list struct {
 	name   string
 	items  iter.Seq2[any, error]
-	more   func() (next, prev string) // asked after the last item; "" = absent
+	more   func() (next, prev string)             // asked after the last item; "" = absent
+	also   func() (name string, v any, err error) // a member that is asked for after the last item; nil = none
 	ndjson bool
 
 	pull    func() (any, error, bool)
@@ -151,6 +155,15 @@ func (l *list) close(out *bufio.Writer, err error) {
 		return
 	}
 	_ = out.WriteByte(']')
+	if l.also != nil {
+		name, v, err := l.also()
+		raw, merr := api.Marshal(v)
+		if err = errors.Join(err, merr); err != nil {
+			name = "error"
+			raw, _ = api.Marshal(problemOf(err).Problem)
+		}
+		_, _ = fmt.Fprintf(out, ",%q:%s", name, raw)
+	}
 	for _, c := range []struct{ name, value string }{{"next", next}, {"prev", prev}} {
 		if c.value != "" {
 			_, _ = fmt.Fprintf(out, ",%q:%q", c.name, c.value)
@@ -167,5 +180,15 @@ type pages struct {
 
 // wantsNDJSON reports whether a client asks for one item a line.
 func wantsNDJSON(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept"), "application/x-ndjson")
+	for _, line := range r.Header.Values("Accept") {
+		for part := range strings.SplitSeq(line, ",") {
+			kind, params, err := mime.ParseMediaType(part)
+			if err != nil || kind != "application/x-ndjson" {
+				continue
+			}
+			q, err := strconv.ParseFloat(params["q"], 64)
+			return params["q"] == "" || err == nil && q > 0 // 0 = not this one
+		}
+	}
+	return false
 }

@@ -227,6 +227,8 @@ func (s *Server) describe() {
 	s.describeImport()
 	s.describeMetrics()
 	s.describeBlame()
+	s.describeAccess()
+	s.serveViewer()
 	s.mux.HandleFunc(elsewhere, s.nowhere)
 	plain(s.api.OpenAPI())
 }
@@ -234,6 +236,7 @@ func (s *Server) describe() {
 const apiText = `Sessions of AI agents: conversations as trees, with the agent's state at every commit.
 Errors are problem details (RFC 9457) with a code. Lists that have the type application/x-ndjson too are lines if Accept
 asks for them: one for each item, and if there are other pages, a last one with nothing but next and prev.
+An error after the first item of a list is its last member, or its last line, error.
 Within v1 fields may be added, and none is removed or changes its meaning.`
 
 // Description returns the description of the API, OpenAPI 3.1 in JSON.

@@ -217,8 +217,13 @@ func followSome(t *testing.T, s *site, last, n int) int {
 		t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
+	begun := false
 	for sc := bufio.NewScanner(resp.Body); n > 0 && sc.Scan(); {
 		if id, ok := strings.CutPrefix(sc.Text(), "id: "); ok {
+			if !begun && id == fmt.Sprint(last) { // where the stream begins
+				begun = true
+				continue
+			}
 			if id != fmt.Sprint(last+1) {
 				t.Fatalf("event %s after %d", id, last)
 			}
@@ -267,6 +272,7 @@ func TestEventsOfPartials(t *testing.T) {
 	}
 	is("retry: 1000")
 	is("event: reset\ndata: null")
+	is("id: 0")
 	const half = `{"role":"assistant","content":"so f"}`
 	s.do("POST", "/v1/sessions/s/partial", `{"partial":`+half+`}`).want(t, 204)
 	is("event: partial\ndata: " + half)
@@ -342,6 +348,7 @@ func costOfFollowers(t *testing.T, followers int) backend.IO {
 			}
 		}
 	}
+	each("0") // where the stream begins
 	each("1")
 	s.do("POST", commits, hello("y"), "If-Match: *").want(t, 200)
 	each("2")
@@ -349,4 +356,51 @@ func costOfFollowers(t *testing.T, followers int) backend.IO {
 	s.do("POST", commits, hello("z"), "If-Match: *").want(t, 200)
 	each("3")
 	return b.IO().Sub(before)
+}
+
+// A long poll after a commit that the session has not says so at once, as a stream does; one after the newest waits.
+func TestPollIsReset(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		s.create("s")
+		s.do("POST", commits, hello("one"), "If-Match: *").want(t, 200)
+		const poll = "/v1/sessions/s/events?wait=60&after="
+		doc := s.do("GET", poll+"7", "").want(t, 200)
+		if doc["reset"] != true || doc["next"] != "1" || len(doc["commits"].([]any)) != 0 {
+			t.Errorf("%v", doc)
+		}
+		if doc := s.do("GET", poll+"0", "").want(t, 200); doc["reset"] != nil || doc["next"] != "1" {
+			t.Errorf("%v", doc)
+		}
+	})
+}
+
+// A list of sessions has what was committed before it: in its order, in what it chooses by, and in what it shows, while
+// the writer goes on, and on another server too.
+func TestListIsNow(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		other := newSite(t, url)
+		for _, id := range []string{"a", "b"} {
+			s.create(id)
+		}
+		s.do("POST", "/v1/sessions/a/commits", hello("hello"), "If-Match: *").want(t, 200)
+		s.do("PATCH", "/v1/sessions/a", `{"title":"renamed","meta":{"k":"v"}}`, "If-Match: *").want(t, 200)
+		for name, on := range map[string]*site{"the same": s, "another": other} {
+			for query, want := range map[string]string{"": "a b", "?q=renamed": "a", "?q=hello": "a", "?meta.k=v": "a", "?limit=1": "a"} {
+				var ids []string
+				doc := on.do("GET", "/v1/sessions"+query, "").want(t, 200)
+				for _, item := range doc["sessions"].([]any) {
+					m := item.(map[string]any)
+					ids = append(ids, m["id"].(string))
+					if m["id"] == "a" && (m["title"] != "renamed" || m["seq"] != 2.0 || m["entries"] == 0.0) {
+						t.Errorf("%s server, %q: %v", name, query, m)
+					}
+				}
+				if got := strings.Join(ids, " "); got != want {
+					t.Errorf("%s server, %q: %s, want %s", name, query, got, want)
+				}
+			}
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type blameQuery struct {
 	request
 	ID    string `path:"id" maxLength:"128" doc:"the session's id"`
 	Path  string `query:"path" doc:"a JSON pointer into the state (RFC 6901); empty = the whole state"`
+	At    string `query:"at" doc:"a target: only changes up to the commit in force there; default head"`
 	After string `query:"after" doc:"next of the page before"`
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"of changes"`
 }
@@ -49,24 +51,35 @@ func (s *Server) describeBlame() {
 	}, s.blame)
 }
 
+// from returns the target at which a page begins.
+func (q *blameQuery) from() (t coppice.Target, err error) {
+	switch {
+	case q.At != "" && q.After != "":
+		return t, badInput("at", errors.New("use only one of at and after"))
+	case q.At != "":
+		return target("at", q.At)
+	case q.After == "":
+		return t, nil
+	}
+	text, err := place("after", q.After)
+	if err != nil {
+		return t, err
+	}
+	seq, err := seqOf("after", text)
+	if err != nil {
+		return t, err
+	}
+	return targetSeq(seq)
+}
+
 func (s *Server) blame(ctx context.Context, q *blameQuery) (answer, error) {
 	path, err := pointer(q.Path)
 	if err != nil {
 		return answer{}, err
 	}
-	var from coppice.Target
-	if q.After != "" {
-		text, err := place("after", q.After)
-		if err != nil {
-			return answer{}, err
-		}
-		seq, err := seqOf("after", text)
-		if err != nil {
-			return answer{}, err
-		}
-		if from, err = targetSeq(seq); err != nil {
-			return answer{}, err
-		}
+	from, err := q.from()
+	if err != nil {
+		return answer{}, err
 	}
 	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		b := blamed{path: path, limit: q.Limit, most: s.blamed, doc: blameList{Changes: []change{}}}

@@ -52,6 +52,34 @@ func TestBlamePages(t *testing.T) {
 	})
 }
 
+// The history up to a commit begins with the change that is in force there.
+func TestBlameAtTarget(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		s.create("s")
+		for i := range 9 { // v changes with every third commit: 1, 4 and 7
+			s.do("POST", commits, fmt.Sprintf(`{"state":{"v":%d,"i":%d}}`, i/3, i), "If-Match: *").want(t, 200)
+		}
+		s.do("POST", "/v1/sessions/s/snapshot", `{"tag":"end"}`, "If-Match: *").want(t, 200)
+		for target, want := range map[string]string{
+			"seq:4": "[4 1]", "seq:6": "[4 1]", "seq:3": "[1]", "seq:0": "[]", "tag:end": "[7 4 1]", "head": "[7 4 1]",
+		} {
+			r := s.do("GET", "/v1/sessions/s/blame?path=/v&at="+target, "")
+			if got := r.ids(t, "changes", "seq"); fmt.Sprint(got) != want {
+				t.Errorf("at=%s: %v, want %s", target, got, want)
+			}
+		}
+		page := s.do("GET", "/v1/sessions/s/blame?path=/v&limit=1&at=seq:6", "").want(t, 200)
+		next := page["next"].(string)
+		older := s.do("GET", "/v1/sessions/s/blame?path=/v&after="+next, "").ids(t, "changes", "seq")
+		if fmt.Sprint(older) != "[1]" {
+			t.Errorf("older: %v", older)
+		}
+		s.do("GET", "/v1/sessions/s/blame?path=/v&at=seq:99", "").want(t, 404)
+		s.do("GET", "/v1/sessions/s/blame?path=/v&at=seq:6&after="+next, "").want(t, 400)
+	})
+}
+
 // A losing turn that was kept on a branch changed no value of the session.
 func TestBlameOfKept(t *testing.T) {
 	s := newSite(t, "mem:")

@@ -131,8 +131,14 @@ func (f *inFlight) leave(k inFlightKey) {
 	delete(f.keys, k)
 }
 
+// noCommit is the base of a commit without If-Match: no commit has this id, and no tag of a header has a comma.
+const noCommit = ","
+
 func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 	made, err := base(q.r)
+	if errors.Is(err, errNoCondition) && q.Key != "" { // a repeat gets its receipt all the same
+		made, err = noCommit, nil
+	}
 	if err != nil {
 		return answer{}, err
 	}
@@ -162,6 +168,9 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 			return false, err
 		}
 		r, err = commitOn(ctx, h, t, made)
+		if errors.Is(err, coppice.ErrConflict) && made == noCommit {
+			return false, errNoCondition
+		}
 		if errors.Is(err, coppice.ErrConflict) {
 			hint := "nothing was stored: make it anew on the winner, or send it with onConflict keep-both"
 			if t.KeepBoth { // no branch can begin at a commit that is not there
@@ -184,7 +193,7 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 // so only this tells the one that claimed the session from the others. Epochs do not: they change with every handle
 // that commits. A repeat of a commit that is stored is not fenced.
 func fenced(ctx context.Context, h *coppice.Session, made, key string) error {
-	if made == "*" || made == h.Head().Commit {
+	if made == "*" || made == noCommit || made == h.Head().Commit {
 		return nil
 	}
 	claimed := false
@@ -403,7 +412,7 @@ func (s *Server) diff(ctx context.Context, q *diffQuery) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		va, err := h.At(ctx, a)
 		if err != nil {
 			return answer{}, err

@@ -16,7 +16,9 @@ func compressed(next http.Handler) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.EnableZstd(true), gzhttp.PreferZstd(true),
 		gzhttp.ContentTypeFilter(func(kind string) bool {
 			return strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "application/problem+json") ||
-				strings.HasPrefix(kind, "application/x-ndjson") || strings.HasPrefix(kind, "text/plain")
+				strings.HasPrefix(kind, "application/x-ndjson") || strings.HasPrefix(kind, "text/plain") ||
+				strings.HasPrefix(kind, "text/html") || strings.HasPrefix(kind, "text/css") ||
+				strings.HasPrefix(kind, "text/javascript")
 		}))
 	if err != nil {
 		return nil, err

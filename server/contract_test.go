@@ -244,7 +244,7 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 	case http.StatusUnauthorized:
 		c.token = ""
 	case http.StatusForbidden:
-		if c.token = "reader"; op.method == http.MethodGet {
+		if c.token = "reader"; op.method == http.MethodGet || op.OperationID == "verify" {
 			c.token = "acme's"
 		}
 	case http.StatusNotFound:
@@ -256,9 +256,19 @@ func (w *world) provoke(op *described, status int, s subject) (r reply, ok bool)
 	case http.StatusConflict:
 		return w.conflict(op, c, s)
 	case http.StatusGone:
-		if c.query = "view=none"; op.OperationID == "createSession" { // the id of a deleted session
-			c.query, c.id = "", w.subject().id
-			w.send(w.d.operation(w.t, "deleteSession"), call{id: c.id, token: "writer", headers: []string{"If-Match: *"}})
+		if op.method == http.MethodGet {
+			c.query = "view=none"
+			break
+		}
+		gone := w.subject().id // the id of a deleted session
+		w.send(w.d.operation(w.t, "deleteSession"), call{id: gone, token: "writer", headers: []string{"If-Match: *"}})
+		switch op.OperationID {
+		case "createSession":
+			c.id = gone
+		case "fork":
+			c.body = `{"id":"` + gone + `"}`
+		case "import":
+			c.query = "session=" + gone
 		}
 	case http.StatusPreconditionFailed:
 		if c.headers = []string{"If-Match: " + s.first}; op.OperationID == "createSession" {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"slices"
 	"strings"
@@ -25,14 +26,21 @@ type entriesQuery struct {
 	After  string `query:"after" doc:"next of another page"`
 	Before string `query:"before" doc:"prev of another page"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	From   string `query:"from" doc:"the entry to begin with, in this order; 404 if it is not on the path"`
+	Below  bool   `query:"below" doc:"the path goes on to the newest leaf below its entry, as switch does"`
 	IDs    string `query:"ids" doc:"only these entries, in this order, separated by commas"`
 	Images string `query:"images" enum:"inline,ref" default:"inline" doc:"ref: images over 24 KiB as references"`
+	Marks  bool   `query:"marks" doc:"beside the entries, which versions and continuations each has; not as NDJSON"`
+
+	shown []uint64 // ordinals of the entries that were written, for their marks
 }
 
 type entryList struct {
-	Entries []any  `json:"entries" doc:"the lines of the entries"`
-	Next    string `json:"next,omitempty" doc:"after of the page that follows; absent at the end"`
-	Prev    string `json:"prev,omitempty" doc:"before of the page before"`
+	Entries []any      `json:"entries" doc:"the lines of the entries"`
+	Marks   []api.Mark `json:"marks,omitempty" doc:"with marks: one for each entry, in their order"`
+	Next    string     `json:"next,omitempty" doc:"after of the page that follows; absent at the end"`
+	Prev    string     `json:"prev,omitempty" doc:"before of the page before"`
+	Error   *Problem   `json:"error,omitempty" doc:"why the list is cut short after its first item"`
 }
 
 // entryPath names an entry of a session.
@@ -98,9 +106,15 @@ func (q *entriesQuery) page() (p coppice.Page, back bool, err error) {
 	if after != "" && before != "" {
 		return p, false, badInput("before", errors.New("use only one of after and before"))
 	}
-	p = coppice.Page{All: q.Path == "all", Limit: q.Limit + 1, Reverse: q.Order == "desc"}
+	if q.From != "" && q.After+q.Before != "" {
+		return p, false, badInput("from", errors.New("use only one of from, after and before"))
+	}
+	p = coppice.Page{All: q.Path == "all", Limit: q.Limit + 1, Reverse: q.Order == "desc", From: q.From}
 	if q.Path != "all" && q.Path != "head" {
 		p.To = q.Path
+	}
+	if q.Below && p.To == "" {
+		return p, false, badInput("below", errors.New("it needs path=ENTRY"))
 	}
 	switch {
 	case before != "":
@@ -116,9 +130,15 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		l := &list{name: "entries", ndjson: wantsNDJSON(q.r)}
 		etag := h.Head().Commit
+		if q.Marks {
+			if l.ndjson {
+				return answer{}, badInput("marks", errors.New("a line of NDJSON has no place for them"))
+			}
+			q.mark(ctx, h, l)
+		}
 		if q.IDs != "" {
 			ids := strings.Split(q.IDs, ",")
 			if len(ids) > maxPage {
@@ -127,11 +147,16 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 			l.items = q.lines(h.Entries(ctx, ids...))
 			return answer{list: l, etag: etag}, nil
 		}
+		if q.Below {
+			if p.To, err = newestBelow(ctx, h, p.To); err != nil {
+				return answer{}, err
+			}
+		}
 		if p.Reverse && p.To != "" && p.After != "" && !p.All && back {
 			p.To = "" // what comes before a place on a path does not depend on where the path ends
 		}
 		if back {
-			return q.pageBack(ctx, h, p, l)
+			return q.pageBack(ctx, h, p, l, etag)
 		}
 		first, last, n, more := "", "", 0, false
 		l.items = func(yield func(any, error) bool) {
@@ -144,7 +169,7 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 					first = e.ID
 				}
 				last = e.ID
-				if !yield(lineOf(e, q.Images), err) {
+				if !yield(q.line(e), err) {
 					return
 				}
 			}
@@ -153,7 +178,7 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 			if more {
 				next = cursor(last)
 			}
-			if first != "" && q.After != "" {
+			if first != "" && q.After+q.From != "" {
 				prev = cursor(first)
 			}
 			return next, prev
@@ -162,9 +187,26 @@ func (s *Server) entries(ctx context.Context, q *entriesQuery) (answer, error) {
 	})
 }
 
+// newestBelow returns the id of the newest leaf below an entry.
+func newestBelow(ctx context.Context, h *coppice.Session, entry string) (string, error) {
+	t, err := h.Tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	ord, err := t.Ordinal(entry)
+	if err != nil {
+		return "", err
+	}
+	leaf, ok := t.Newest(t.ID(ord))
+	if !ok {
+		return "", fmt.Errorf("below entry %s: %w", entry, fs.ErrNotExist)
+	}
+	return leaf.ID, nil
+}
+
 // pageBack answers with the page before a place: it is read backwards, so at most Limit+1 entries are in memory.
 func (q *entriesQuery) pageBack(
-	ctx context.Context, h *coppice.Session, p coppice.Page, l *list,
+	ctx context.Context, h *coppice.Session, p coppice.Page, l *list, etag string,
 ) (answer, error) {
 	var found []transcript.Entry
 	for e, err := range h.Page(ctx, p) {
@@ -178,7 +220,7 @@ func (q *entriesQuery) pageBack(
 	slices.Reverse(found)
 	l.items = func(yield func(any, error) bool) {
 		for _, e := range found {
-			if !yield(lineOf(e, q.Images), nil) {
+			if !yield(q.line(e), nil) {
 				return
 			}
 		}
@@ -192,7 +234,26 @@ func (q *entriesQuery) pageBack(
 		}
 		return next, prev
 	}
-	return answer{list: l, etag: h.Head().Commit}, nil
+	return answer{list: l, etag: etag}, nil
+}
+
+// mark makes a list have marks.
+func (q *entriesQuery) mark(ctx context.Context, h *coppice.Session, l *list) {
+	l.also = func() (string, any, error) {
+		t, err := h.Tree(ctx)
+		if err != nil {
+			return "", nil, err
+		}
+		return "marks", api.Marks(t, q.shown), nil
+	}
+}
+
+// line returns the line of an entry of a page.
+func (q *entriesQuery) line(e transcript.Entry) json.RawMessage {
+	if q.Marks {
+		q.shown = append(q.shown, e.Ordinal)
+	}
+	return lineOf(e, q.Images)
 }
 
 // lineOf returns the line of an entry, with its images or with references to them.
@@ -208,7 +269,7 @@ func lineOf(e transcript.Entry, images string) json.RawMessage {
 func (q *entriesQuery) lines(entries iter.Seq2[transcript.Entry, error]) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		for e, err := range entries {
-			if !yield(lineOf(e, q.Images), err) {
+			if !yield(q.line(e), err) {
 				return
 			}
 		}
@@ -216,14 +277,16 @@ func (q *entriesQuery) lines(entries iter.Seq2[transcript.Entry, error]) iter.Se
 }
 
 func (s *Server) entry(ctx context.Context, q *entryQuery) (answer, error) {
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		etag := h.Head().Commit
 		e, err := h.Entry(ctx, q.Entry)
-		return answer{etag: h.Head().Commit, doc: lineOf(e, q.Images)}, err
+		return answer{etag: etag, doc: lineOf(e, q.Images)}, err
 	})
 }
 
 func (s *Server) versions(ctx context.Context, q *entryPath) (answer, error) {
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		etag := h.Head().Commit
 		t, err := h.Tree(ctx)
 		if err != nil {
 			return answer{}, err
@@ -237,6 +300,6 @@ func (s *Server) versions(ctx context.Context, q *entryPath) (answer, error) {
 		for _, n := range nodes {
 			doc.Versions = append(doc.Versions, api.NodeOf(n))
 		}
-		return answer{etag: h.Head().Commit, doc: doc}, nil
+		return answer{etag: etag, doc: doc}, nil
 	})
 }

@@ -240,6 +240,7 @@ type eventsQuery struct {
 type events struct {
 	Commits []json.RawMessage `json:"commits" doc:"as the data of the events commit; empty = none came"`
 	Next    string            `json:"next" doc:"after of the next request"`
+	Reset   bool              `json:"reset,omitempty" doc:"after is of no commit: read the session again, then go on"`
 }
 
 func (s *Server) describeEvents() {
@@ -247,8 +248,8 @@ func (s *Server) describeEvents() {
 		method: "GET", path: "/v1/sessions/{id}/events", id: "events", needs: rightRead,
 		summary: "Commits as they come, as server-sent events or by a long poll",
 		text: "Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset " +
-			"(what was asked for is gone: read the session again). Only commits have an id, and the beginning of " +
-			"the stream, which is no event. Last-Event-ID resumes.",
+			"(what was asked for is gone: read the session again). Only commits have an id, and so has the " +
+			"beginning, without an event. Last-Event-ID resumes.",
 		types: []string{"text/event-stream"},
 	}, s.events)
 }
@@ -282,7 +283,7 @@ func (s *Server) events(ctx context.Context, q *eventsQuery) (answer, error) {
 		defer s.streams.leave(f)
 		c := &client{s: s, f: f, after: after, w: w}
 		if q.Wait > 0 {
-			return c.poll(r.Context(), time.Duration(q.Wait)*time.Second)
+			return c.poll(r.Context(), time.Duration(q.Wait)*time.Second, reset)
 		}
 		c.stream(r.Context(), reset)
 		return nil
@@ -331,8 +332,11 @@ func (c *client) stream(ctx context.Context, reset bool) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
-	begin := fmt.Sprintf("retry: 1000\nid: %d\n\n", c.after) // from here on a client that is cut off knows where it was
-	if !c.send(begin) || reset && !c.send("event: reset\ndata: null\n\n") {
+	begin := "retry: 1000\n"
+	if reset {
+		begin += "\nevent: reset\ndata: null\n\n" // before the id: who has that does not ask for a reset again
+	}
+	if !c.send(begin + fmt.Sprintf("id: %d\n\n", c.after)) { // from here on a client that is cut off knows where it was
 		return
 	}
 	beat := time.NewTicker(c.s.o.Heartbeat)
@@ -390,12 +394,12 @@ func (c *client) send(text string) bool {
 	return http.NewResponseController(c.w).Flush() == nil
 }
 
-// poll answers with the commits that there are, or with the first that comes within a time.
-func (c *client) poll(ctx context.Context, wait time.Duration) error {
+// poll answers with the commits that there are, or with the first that comes within a time; with a reset at once.
+func (c *client) poll(ctx context.Context, wait time.Duration, reset bool) error {
 	late := time.NewTimer(wait)
 	defer late.Stop()
-	doc := events{Commits: []json.RawMessage{}}
-	for len(doc.Commits) == 0 {
+	doc := events{Commits: []json.RawMessage{}, Reset: reset}
+	for len(doc.Commits) == 0 && !reset {
 		n, err := c.next(ctx)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 type commitsQuery struct {
 	request
 	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
+	At     string `query:"at" doc:"a target: the page begins at the commit in force there; default head"`
 	After  string `query:"after" doc:"next of another page"`
 	Before string `query:"before" doc:"prev of another page"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
@@ -25,6 +27,7 @@ type commitList struct {
 	Commits []api.Commit `json:"commits" doc:"newest first"`
 	Next    string       `json:"next,omitempty" doc:"after of the older ones; absent at the end"`
 	Prev    string       `json:"prev,omitempty" doc:"before of the newer ones"`
+	Error   *Problem     `json:"error,omitempty" doc:"why the list is cut short after its first item"`
 }
 
 // commitPath names a commit of a session.
@@ -58,6 +61,8 @@ func (s *Server) describeHistory() {
 	handle[commitsQuery, commitList](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/commits", id: "listCommits", needs: rightRead, statuses: []int{304},
 		summary: "Commits, newest first", types: []string{"application/x-ndjson"},
+		text: "With at, the first one is the commit in force at a target: that of an entry is the one with the state " +
+			"that the agent had there. after and before lead on from there in both directions.",
 	}, s.commits)
 	handle[commitPath, api.Commit](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/commits/{seq}", id: "getCommit", needs: rightRead, statuses: []int{304},
@@ -99,9 +104,30 @@ func targetSeq(seq uint64) (t coppice.Target, err error) {
 	return t, err
 }
 
-// window returns the seqs of a page of commits, from the newest down to the oldest; none = the page is empty.
-func (q *commitsQuery) window(head uint64) (newest, oldest uint64, none bool, err error) {
-	newest = head
+// begin returns the seq of the commit at which a page without a cursor begins: that of the head, unless At names
+// another.
+func (q *commitsQuery) begin(ctx context.Context, h *coppice.Session) (uint64, error) {
+	if q.At == "" {
+		return h.Head().Seq, nil
+	}
+	if q.After != "" || q.Before != "" {
+		return 0, badInput("at", errors.New("use only one of at, after and before"))
+	}
+	at, err := target("at", q.At)
+	if err != nil {
+		return 0, err
+	}
+	v, err := h.At(ctx, at)
+	if err != nil {
+		return 0, err
+	}
+	return v.Commit().Seq, nil
+}
+
+// window returns the seqs of a page of commits, from the newest down to the oldest; none = the page is empty. begin is
+// where a page without a cursor begins.
+func (q *commitsQuery) window(begin, head uint64) (newest, oldest uint64, none bool, err error) {
+	newest = begin
 	limit := uint64(q.Limit)
 	switch {
 	case q.Before != "": // the newer ones, next to the place
@@ -138,9 +164,17 @@ func (q *commitsQuery) window(head uint64) (newest, oldest uint64, none bool, er
 }
 
 func (s *Server) commits(ctx context.Context, q *commitsQuery) (answer, error) {
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	reading := read
+	if q.At != "" {
+		reading = s.readTree // an entry is looked up in the tree
+	}
+	return reading(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		head := h.Head()
-		newest, oldest, none, err := q.window(head.Seq)
+		begin, err := q.begin(ctx, h)
+		if err != nil {
+			return answer{}, err
+		}
+		newest, oldest, none, err := q.window(begin, head.Seq)
 		if err != nil {
 			return answer{}, err
 		}
@@ -186,11 +220,11 @@ func (s *Server) oneCommit(ctx context.Context, q *commitPath) (answer, error) {
 	}, true)
 }
 
-// view answers with something of a session at a target.
+// view answers with something of a session at a target. Entries and contexts need the tree.
 func (s *Server) view(
 	ctx context.Context, q *request, at coppice.Target, f func(*coppice.View) (any, error), lasting bool,
 ) (answer, error) {
-	return read(ctx, q, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, q, func(h *coppice.Session) (answer, error) {
 		v, err := h.At(ctx, at)
 		if err != nil {
 			return answer{}, err
@@ -226,13 +260,14 @@ func (s *Server) context(ctx context.Context, q *contextQuery) (answer, error) {
 }
 
 func (s *Server) branches(ctx context.Context, q *sessionPath) (answer, error) {
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		etag := h.Head().Commit
 		t, err := h.Tree(ctx)
 		if err != nil {
 			return answer{}, err
 		}
 		doc := branchList{Branches: api.TreeHeadOf(t, func(uint64) bool { return true }).Branches}
-		return answer{etag: h.Head().Commit, doc: doc}, nil
+		return answer{etag: etag, doc: doc}, nil
 	})
 }
 
@@ -250,7 +285,8 @@ func (s *Server) snapshots(ctx context.Context, q *sessionPath) (answer, error) 
 }
 
 func (s *Server) labels(ctx context.Context, q *sessionPath) (answer, error) {
-	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+	return s.readTree(ctx, &q.request, func(h *coppice.Session) (answer, error) {
+		etag := h.Head().Commit
 		all, err := manager.Labels(ctx, h)
 		if err != nil {
 			return answer{}, err
@@ -259,6 +295,6 @@ func (s *Server) labels(ctx context.Context, q *sessionPath) (answer, error) {
 		if list == nil {
 			list = []api.Label{}
 		}
-		return answer{etag: h.Head().Commit, doc: labelList{Labels: list}}, nil
+		return answer{etag: etag, doc: labelList{Labels: list}}, nil
 	})
 }

@@ -32,7 +32,7 @@ func (s *Server) describeImport() {
 		summary: "Import a session file of another program, which is the body",
 		text: "As `coppice import`: a file that was imported before and has not changed is left alone, and what was " +
 			"added to it is appended to its session. Damaged lines are skipped and reported.",
-		errors: []int{408, 409, 413, 415, 507},
+		errors: []int{408, 409, 410, 413, 415, 507},
 	}, s.importFile)
 }
 
@@ -66,7 +66,7 @@ func (s *Server) importFile(ctx context.Context, q *importQuery) (a answer, err 
 		Now: s.o.Now(), Rand: s.o.Rand,
 	})
 	if err != nil {
-		return answer{}, err
+		return answer{}, orDeleted(ctx, q.on.Store, q.Session, err)
 	}
 	doc := api.Import{Imported: []api.Imported{api.ImportedOf(name, r)}}
 	doc.Total.Add(r)

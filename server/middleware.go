@@ -77,24 +77,35 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 
 // access returns what a request may do; an error if it may not do what it asks for.
 func (s *Server) access(r *http.Request) (Access, error) {
-	if r.URL.Path == "/v1/health" || r.URL.Path == "/v1/openapi.json" {
+	if r.URL.Path == "/v1/health" || r.URL.Path == "/v1/openapi.json" || s.isViewer(r) {
 		return Access{Store: s.o.Store}, nil
 	}
 	on, err := s.o.Authorize(r)
 	if err != nil {
 		return on, err
 	}
-	write := r.Method != http.MethodGet && r.Method != http.MethodHead
+	write := writes(r)
 	switch {
 	case write && s.o.ReadOnly:
 		return on, newProblem(http.StatusForbidden, "read-only", "", errors.New("the server is read-only"))
 	case write && !on.Write, !write && !on.Read:
 		return on, ErrForbidden
 	}
-	if on.Store == nil && r.URL.Path != "/metrics" {
+	if on.Store == nil && r.URL.Path != "/metrics" && r.URL.Path != "/v1/access" {
 		on.Store, err = s.storeOf(r)
 	}
 	return on, err
+}
+
+// writes reports whether a request needs the right to write: all do that are not a GET, but for a verification, which
+// changes nothing.
+func writes(r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return false
+	}
+	path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/v1/sessions/")
+	_, name, _ := strings.Cut(path, "/")
+	return !ok || r.Method != http.MethodPost || name != "verify"
 }
 
 // countsCookie reports whether cookies of a request count: not those that a page sends which is allowed only because

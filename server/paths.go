@@ -47,6 +47,11 @@ var errNoPath = fmt.Errorf("nothing is served at this path: %w", fs.ErrNotExist)
 // the client to another one, without the base path or the tenant before it.
 func (s *Server) routed(w http.ResponseWriter, r *http.Request) {
 	at := r.URL.EscapedPath()
+	if at == "" && s.isViewer(r) {
+		w.Header().Set("Location", r.PathValue("prefix")+"/")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+		return
+	}
 	if clean := path.Clean(at); at != clean && at != clean+"/" {
 		s.fail(w, r, errNoPath)
 		return

@@ -17,7 +17,10 @@ func TestNoSuchOperation(t *testing.T) {
 		status       int
 		code, allow  string
 	}{
-		{"GET", "/", 404, "not-found", ""},
+		{"GET", "/other", 404, "not-found", ""},
+		{"POST", "/", 405, "method", "GET, HEAD"},
+		{"PUT", "/s/x", 405, "method", "GET, HEAD"},
+		{"DELETE", "/assets/app.js", 405, "method", "GET, HEAD"},
 		{"GET", "/v1", 404, "not-found", ""},
 		{"GET", "/v1/nothing", 404, "not-found", ""},
 		{"GET", "/v1/sessions/", 404, "not-found", ""},

@@ -66,11 +66,13 @@ func (s *Server) place(r *http.Request) (*http.Request, bool) {
 	}
 	name := ""
 	if rest, is := strings.CutPrefix(path, "/t/"); is && s.o.Tenant != nil {
-		if name, path, ok = strings.Cut(rest, "/"); !ok || !validTenant(name) {
+		if name, path, ok = strings.Cut(rest, "/"); !validTenant(name) {
 			return r, false
 		}
 		prefix += "/t/" + name
-		path = "/" + path
+		if ok {
+			path = "/" + path
+		}
 	}
 	if prefix == "" {
 		return r, true

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,6 +87,47 @@ func TestPagesOfEntries(t *testing.T) {
 		if len(v["versions"].([]any)) != 2 || v["at"] != float64(0) {
 			t.Errorf("%v", v)
 		}
+	})
+}
+
+// A page can begin at any entry of its path, in either direction, and a path can go on to the newest leaf below its entry.
+func TestPagesFromAnEntry(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		old := longer(s, 8)
+		r := s.do("POST", "/v1/sessions/s/edit", `{"entry":"`+old[3]+`","message":{"role":"user","content":"x"}}`,
+			"If-Match: *").want(t, 200)
+		edited := r["head"].(string)
+		page := func(query string) string {
+			return strings.Join(s.do("GET", "/v1/sessions/s/entries?"+query, "").ids(t, "entries", "id"), " ")
+		}
+		list := func(ids ...string) string { return strings.Join(ids, " ") }
+		for query, want := range map[string]string{
+			"from=" + old[1]:                                list(old[1], old[2], edited),
+			"order=desc&limit=2&from=" + old[1]:             list(old[1], old[0]),
+			"path=" + old[6] + "&from=" + old[5]:            list(old[5], old[6]),
+			"path=all&limit=2&from=" + old[6]:               list(old[6], old[7]),
+			"below=true&path=" + old[3] + "&from=" + old[6]: list(old[6], old[7]),
+			"below=true&path=" + old[2] + "&from=" + old[2]: list(old[2], edited),
+			"below=true&order=desc&limit=1&path=" + old[3]:  old[7],
+		} {
+			if got := page(query); got != want {
+				t.Errorf("%s: %s, want %s", query, got, want)
+			}
+		}
+		from := s.do("GET", "/v1/sessions/s/entries?limit=2&path="+old[7]+"&from="+old[3], "").want(t, 200)
+		next, prev := fmt.Sprint(from["next"]), fmt.Sprint(from["prev"])
+		if got := page("limit=2&path=" + old[7] + "&after=" + next); got != list(old[5], old[6]) {
+			t.Errorf("next: %s", got)
+		}
+		if got := page("limit=2&path=" + old[7] + "&before=" + prev); got != list(old[1], old[2]) {
+			t.Errorf("prev: %s", got)
+		}
+		s.do("GET", "/v1/sessions/s/entries?from="+old[7], "").want(t, 404) // on another branch
+		s.do("GET", "/v1/sessions/s/entries?below=true&path=nowhere", "").want(t, 404)
+		s.do("GET", "/v1/sessions/s/entries?below=true", "").want(t, 400)
+		s.do("GET", "/v1/sessions/s/entries?below=true&path=all", "").want(t, 400)
+		s.do("GET", "/v1/sessions/s/entries?from="+old[1]+"&after="+next, "").want(t, 400)
 	})
 }
 
@@ -180,6 +222,39 @@ func TestPagesOfCommits(t *testing.T) {
 		if con["provider"] != "anthropic" || len(con["messages"].([]any)) == 0 {
 			t.Errorf("%v", con)
 		}
+	})
+}
+
+// A page of commits begins at the commit that is in force at a target, and leads on in both directions.
+func TestCommitsAtTarget(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		ids := longer(s, 12)
+		s.do("POST", "/v1/sessions/s/snapshot", `{"tag":"late"}`, "If-Match: *").want(t, 200)
+		snap := s.do("GET", "/v1/sessions/s/snapshots", "").ids(t, "snapshots", "id")[0]
+		time := s.do("GET", "/v1/sessions/s/commits/5", "").want(t, 200)["time"].(string)
+		at := func(target string) string { return "/v1/sessions/s/commits?limit=3&at=" + target }
+		for target, want := range map[string]string{
+			"entry:" + ids[4]: "[5 4 3]", "seq:7": "[7 6 5]", "seq:0": "[0]", "head": "[12 11 10]", "tag:late": "[12 11 10]",
+			"snap:" + snap: "[12 11 10]", "main": "[12 11 10]",
+		} {
+			if got := s.do("GET", at(target), "").ids(t, "commits", "seq"); fmt.Sprint(got) != want {
+				t.Errorf("at=%s: %v, want %s", target, got, want)
+			}
+		}
+		if got := s.do("GET", at(time), "").ids(t, "commits", "time")[0]; got != time {
+			t.Errorf("at=%s: a commit of %s", time, got)
+		}
+		page := s.do("GET", at("entry:"+ids[4]), "").want(t, 200)
+		older := s.do("GET", fmt.Sprint("/v1/sessions/s/commits?limit=3&after=", page["next"]), "")
+		newer := s.do("GET", fmt.Sprint("/v1/sessions/s/commits?limit=3&before=", page["prev"]), "")
+		if a, b := older.ids(t, "commits", "seq"), newer.ids(t, "commits", "seq"); fmt.Sprint(a, b) != "[2 1 0] [8 7 6]" {
+			t.Errorf("older %v, newer %v", a, b)
+		}
+		s.do("GET", at("entry:none"), "").want(t, 404)
+		s.do("GET", at("seq:99"), "").want(t, 404)
+		s.do("GET", at("seq:x"), "").want(t, 400)
+		s.do("GET", at("seq:7&after="+page["next"].(string)), "").want(t, 400)
 	})
 }
 
@@ -377,5 +452,65 @@ func TestFilesOverHTTP(t *testing.T) {
 	}
 	if got := s.do("GET", "/v1/sessions/f/entries", "").ids(t, "entries", "id"); len(got) != 2 {
 		t.Errorf("%v", got)
+	}
+}
+
+// A list that meets damage after its first item ends with the error, as the description says.
+func TestListEndsWithAnError(t *testing.T) {
+	dir := t.TempDir()
+	s := newSite(t, "file://"+dir)
+	s.create("s")
+	for i := range 70 { // of which the checkpoint has 64
+		s.do("POST", commits, hello(fmt.Sprint(i)), "If-Match: *").want(t, 200)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "sessions", "s", "transcript", "*.jsonl"))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	raw, err := os.ReadFile(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[bytes.Index(raw, []byte(`"content":"2"`))+len(`"content":"`)] = 'x'
+	if err := os.WriteFile(logs[0], raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := readDescription(t)
+	r := s.do("GET", commits+"?limit=100", "")
+	doc := r.want(t, 200)
+	if problem, ok := doc["error"].(map[string]any); !ok || problem["code"] != "corrupt" || len(doc["commits"].([]any)) < 60 {
+		t.Fatalf("%.300s", r.body)
+	}
+	if err := d.faults(d.operation(t, "listCommits"), r); err != nil {
+		t.Error(err)
+	}
+	for _, op := range d.operations { // of all lists
+		content := op.Responses["200"].Content
+		if _, list := content["application/x-ndjson"]; !list || op.OperationID == "export" {
+			continue
+		}
+		of := d.schemas[strings.TrimPrefix(content["application/json"].Schema.Ref, "#/components/schemas/")]
+		if p := of.Properties["error"]; p == nil || p.Ref != "#/components/schemas/Problem" {
+			t.Errorf("%s: error is %+v", op.OperationID, p)
+		}
+	}
+}
+
+// application/x-ndjson is what a client has to ask for by name, and does not refuse with q=0.
+func TestAcceptOfLines(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("s")
+	for accept, lines := range map[string]bool{
+		"": false, "*/*": false, "application/json": false, "application/x-ndjson": true, "text/html, Application/X-NDJSON ;q=0.5": true,
+		"application/x-ndjson;q=0": false, "application/json, application/x-ndjson; q=0.000": false, "application/x-ndjson2": false,
+		"application/x-ndjson;charset=utf-8;q=1": true, "application/json, application/x-ndjson;q=0.5": true,
+	} {
+		want := "application/json"
+		if lines {
+			want = "application/x-ndjson"
+		}
+		if got := s.do("GET", "/v1/sessions", "", "Accept: "+accept).Header.Get("Content-Type"); got != want {
+			t.Errorf("%q: %s, want %s", accept, got, want)
+		}
 	}
 }

@@ -5,24 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
+	"sort"
 	"strings"
-	"sync"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/rows"
 	"github.com/coppice-go/coppice/transcript"
 )
-
-// Bounds of the drawn trees that are kept, those that are being drawn not counted. The last one may be larger.
-const (
-	maxViews     = 16
-	maxViewBytes = 256 << 20 // estimated by their entries
-)
-
-// viewEntryBytes is what a view keeps for each entry and commit: 21 bytes for the tree, 16 for its rows.
-const viewEntryBytes = 21 + 16
 
 // rowsQuery is the parameters of a stretch of a drawn tree.
 type rowsQuery struct {
@@ -33,6 +23,7 @@ type rowsQuery struct {
 	Search string `query:"search" doc:"only entries that contain all these words"`
 	Fold   string `query:"fold" doc:"ids of entries below which nothing is shown, separated by commas"`
 	From   int    `query:"from" minimum:"0" doc:"the first row"`
+	Around string `query:"around" doc:"instead of from: an entry, or a unique prefix of its id, to be in the middle"`
 	Count  int    `query:"count" minimum:"1" maximum:"500" default:"100"`
 }
 
@@ -45,6 +36,7 @@ type mapQuery struct {
 	Search  string `query:"search"`
 	Fold    string `query:"fold"`
 	Buckets int    `query:"buckets" minimum:"1" maximum:"2048" default:"512"`
+	Mark    string `query:"mark" maxLength:"512" doc:"words: hits counts the rows whose entries contain all of them"`
 }
 
 // rowList is a stretch of a drawn tree.
@@ -53,6 +45,7 @@ type rowList struct {
 	View  string    `json:"view" doc:"names these rows in further requests; 410 once it is gone"`
 	Total int       `json:"total" doc:"the number of rows"`
 	From  int       `json:"from"`
+	At    *int      `json:"at,omitempty" doc:"of around: the row of the entry, or of its nearest ancestor that has one"`
 	Rows  []api.Row `json:"rows"`
 }
 
@@ -64,149 +57,99 @@ type treeMap struct {
 }
 
 type bucket struct {
-	From   int `json:"from"`
-	Count  int `json:"count"`
-	Forks  int `json:"forks"`
-	OnPath int `json:"onPath"`
-	Indent int `json:"indent"`
-}
-
-// drawn is a drawn tree. It never changes.
-type drawn struct {
-	of   writerKey
-	name string // its view
-	tree *transcript.Tree
-	rows *rows.Rows
-	head api.TreeHead
-	size int64 // in memory, estimated
-}
-
-// views are the drawn trees that were asked for last.
-type views struct {
-	most int64 // bytes
-
-	mu      sync.Mutex
-	list    []*drawn // the one used last is last
-	bytes   int64    // of list
-	drawing map[viewKey]*drawing
-}
-
-// viewKey names a view.
-type viewKey struct {
-	of   writerKey
-	name string
-}
-
-// drawing is a view that someone draws for all that want it.
-type drawing struct {
-	ready chan struct{} // closed when d or err is set
-	d     *drawn
-	err   error
-}
-
-func (v *views) find(of writerKey, name string) *drawn {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for i, d := range v.list {
-		if d.of == of && d.name == name {
-			v.list = append(slices.Delete(v.list, i, i+1), d)
-			return d
-		}
-	}
-	return nil
-}
-
-// add keeps a view, and drops those that were used the longest time ago. v.mu is held.
-func (v *views) add(d *drawn) {
-	v.list = append(v.list, d)
-	v.bytes += d.size
-	for len(v.list) > 1 && (len(v.list) > maxViews || v.bytes > v.most) {
-		v.bytes -= v.list[0].size
-		v.list = slices.Delete(v.list, 0, 1)
-	}
-}
-
-// get returns a view, which one caller draws if it is not there; the others wait. The end of ctx ends only the waiting:
-// draw must not end with it.
-func (v *views) get(ctx context.Context, of writerKey, name string, draw func() (*drawn, error)) (*drawn, error) {
-	if d := v.find(of, name); d != nil {
-		return d, nil
-	}
-	w, first := v.enter(viewKey{of, name})
-	if first {
-		func() {
-			defer v.leave(viewKey{of, name}, w) // also if draw panics
-			w.d, w.err = draw()
-		}()
-	}
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-w.ready:
-		return w.d, w.err
-	}
-}
-
-// enter returns the drawing of a view; first = the caller has to draw it, and to leave.
-func (v *views) enter(key viewKey) (w *drawing, first bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if w = v.drawing[key]; w != nil {
-		return w, false
-	}
-	w = &drawing{ready: make(chan struct{})}
-	if v.drawing == nil {
-		v.drawing = map[viewKey]*drawing{}
-	}
-	for _, d := range v.list { // drawn since it was looked for
-		if d.of == key.of && d.name == key.name {
-			w.d = d
-			close(w.ready)
-			return w, false
-		}
-	}
-	v.drawing[key] = w
-	return w, true
-}
-
-func (v *views) leave(key viewKey, w *drawing) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.drawing, key)
-	switch {
-	case w.err != nil:
-	case w.d == nil:
-		w.err = errors.New("the tree was not drawn")
-	default:
-		v.add(w.d)
-	}
-	close(w.ready)
+	From   int  `json:"from"`
+	Count  int  `json:"count"`
+	Forks  int  `json:"forks"`
+	OnPath int  `json:"onPath"`
+	Indent int  `json:"indent"`
+	Labels int  `json:"labels" doc:"rows with a label"`
+	Hits   int  `json:"hits,omitempty" doc:"with mark: rows whose entries contain its words"`
+	Head   bool `json:"head,omitempty" doc:"the row of the head, or of its nearest ancestor that has one, is in it"`
 }
 
 func (s *Server) describeRows() {
 	handle[rowsQuery, rowList](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/rows", id: "rows", needs: rightRead, errors: []int{410},
 		statuses: []int{304}, summary: "The tree as it is drawn, a stretch of rows at a time",
-	}, func(ctx context.Context, q *rowsQuery) (answer, error) {
-		return s.draw(ctx, &q.request, q.View, treeQuery{q.Filter, q.Search, q.Fold}, func(d *drawn) any {
-			doc := rowList{TreeHead: d.head, View: d.name, Total: d.rows.Len(), From: q.From, Rows: []api.Row{}}
-			for r := range api.Rows(d.tree, d.rows, min(q.From, d.rows.Len()), q.Count) {
-				doc.Rows = append(doc.Rows, r)
-			}
-			return doc
-		})
-	})
+	}, s.rows)
 	handle[mapQuery, treeMap](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/map", id: "map", needs: rightRead, errors: []int{410},
 		statuses: []int{304}, summary: "The drawn tree in at most 2,048 buckets",
-	}, func(ctx context.Context, q *mapQuery) (answer, error) {
-		return s.draw(ctx, &q.request, q.View, treeQuery{q.Filter, q.Search, q.Fold}, func(d *drawn) any {
-			doc := treeMap{View: d.name, Total: d.rows.Len(), Buckets: []bucket{}}
-			for _, b := range d.rows.Buckets(q.Buckets) {
-				doc.Buckets = append(doc.Buckets, bucket(b))
+		text: "The first request with a mark reads the session once. The view keeps the hits of the last 8 marks.",
+	}, s.treeMap)
+}
+
+func (s *Server) rows(ctx context.Context, q *rowsQuery) (answer, error) {
+	if q.Around != "" && q.r.URL.Query().Has("from") {
+		return answer{}, badInput("around", errors.New("use only one of from and around"))
+	}
+	return s.draw(ctx, &q.request, q.View, treeQuery{q.Filter, q.Search, q.Fold}, func(d *drawn) (any, error) {
+		total := d.rows.Len()
+		doc := rowList{TreeHead: d.head, View: d.name, Total: total, From: q.From, Rows: []api.Row{}}
+		if q.Around != "" {
+			ord, err := d.tree.Ordinal(q.Around)
+			if err != nil {
+				return nil, err
 			}
-			return doc
+			if at, ok := api.RowNear(d.tree, d.rows, ord); ok {
+				doc.At, doc.From = &at, max(0, min(at-q.Count/2, total-q.Count))
+			}
+		}
+		for r := range api.Rows(d.tree, d.rows, min(doc.From, total), q.Count) {
+			doc.Rows = append(doc.Rows, r)
+		}
+		return doc, nil
+	})
+}
+
+func (s *Server) treeMap(ctx context.Context, q *mapQuery) (answer, error) {
+	return s.draw(ctx, &q.request, q.View, treeQuery{q.Filter, q.Search, q.Fold}, func(d *drawn) (any, error) {
+		doc := treeMap{View: d.name, Total: d.rows.Len(), Buckets: []bucket{}}
+		for _, b := range d.rows.Buckets(q.Buckets) {
+			doc.Buckets = append(doc.Buckets, bucket{
+				From: b.From, Count: b.Count, Forks: b.Forks, OnPath: b.OnPath, Indent: b.Indent,
+			})
+		}
+		for ord := range d.tree.Labelled {
+			if row, ok := d.rows.IndexOf(ord); ok {
+				doc.bucket(row).Labels++
+			}
+		}
+		if head, ok := d.tree.HeadOrdinal(); ok {
+			if row, ok := api.RowNear(d.tree, d.rows, head); ok {
+				doc.bucket(row).Head = true
+			}
+		}
+		if strings.TrimSpace(q.Mark) == "" {
+			return doc, nil
+		}
+		found, err := s.find(ctx, &q.request, d, q.Mark)
+		if err != nil {
+			return nil, err
+		}
+		for i := range doc.Buckets {
+			b := &doc.Buckets[i]
+			for row := b.From; row < b.From+b.Count; row++ {
+				b.Hits += int(found[row/64] >> (row % 64) & 1)
+			}
+		}
+		return doc, nil
+	})
+}
+
+// bucket returns the bucket of a row.
+func (m *treeMap) bucket(row int) *bucket {
+	return &m.Buckets[sort.Search(len(m.Buckets), func(i int) bool { return m.Buckets[i].From > row })-1]
+}
+
+// find returns a bit for each row of a view whose entry contains all words of a text.
+func (s *Server) find(ctx context.Context, q *request, d *drawn, text string) ([]uint64, error) {
+	return d.found.get(ctx, text, func() (found []uint64, err error) {
+		_, err = s.readTree(ctx, q, func(h *coppice.Session) (answer, error) {
+			found, err = api.RowsFound(ctx, h, d.tree, d.rows, text)
+			return answer{}, err
 		})
+		return found, err
 	})
 }
 
@@ -223,7 +166,7 @@ func (t treeQuery) query() api.TreeQuery {
 
 // draw answers with something of a drawn tree: of the view that was asked for, else of the newest.
 func (s *Server) draw(
-	ctx context.Context, q *request, view string, what treeQuery, f func(*drawn) any,
+	ctx context.Context, q *request, view string, what treeQuery, f func(*drawn) (any, error),
 ) (answer, error) {
 	of := writerKey{q.on.Store, q.id}
 	if view != "" {
@@ -232,10 +175,12 @@ func (s *Server) draw(
 			return answer{}, newProblem(http.StatusGone, "gone",
 				"ask without view, and go on from the entry you were at", errors.New("this view is gone"))
 		}
-		return answer{doc: f(d)}, nil
+		doc, err := f(d)
+		return answer{doc: doc}, err
 	}
-	return read(ctx, q, func(h *coppice.Session) (answer, error) {
-		name := cursor(strings.Join([]string{h.Head().Commit, what.filter, what.search, what.fold}, "\x00"))
+	return s.readTree(ctx, q, func(h *coppice.Session) (answer, error) {
+		etag := h.Head().Commit
+		name := cursor(strings.Join([]string{etag, what.filter, what.search, what.fold}, "\x00"))
 		d, err := s.views.get(ctx, of, name, func() (*drawn, error) {
 			own, cancel := s.detached(ctx) // others wait for it
 			defer cancel()
@@ -244,7 +189,8 @@ func (s *Server) draw(
 		if err != nil {
 			return answer{}, err
 		}
-		return answer{etag: h.Head().Commit, doc: f(d)}, nil
+		doc, err := f(d)
+		return answer{etag: etag, doc: doc}, err
 	})
 }
 
@@ -264,5 +210,7 @@ func newDrawn(ctx context.Context, h *coppice.Session, of writerKey, name string
 	}
 	head, err := api.RowsHead(t, r, ro, "")
 	size := int64(t.Len()) * viewEntryBytes
-	return &drawn{of: of, name: name, tree: t, rows: r, head: head, size: size}, err
+	return &drawn{
+		of: of, name: name, tree: t, rows: r, head: head, size: size, found: newFounds(),
+	}, err
 }

@@ -155,6 +155,9 @@ func TestReadOnlyServer(t *testing.T) {
 		if op.method == http.MethodGet {
 			continue
 		}
+		if op.OperationID == "verify" { // which only reads: TestVerifyReads
+			continue
+		}
 		r := only.direct(op.method, strings.ReplaceAll(op.path, "{id}", "s"), "If-Match: *", "If-None-Match: *")
 		if doc := r.want(t, 403); doc["code"] != "read-only" {
 			t.Errorf("%s: %s", op.OperationID, r.body)
@@ -164,6 +167,39 @@ func TestReadOnlyServer(t *testing.T) {
 		t.Errorf("something was written: %s, was %s", now, before)
 	}
 	only.direct("GET", "/v1/sessions/s").want(t, 200)
+}
+
+// A verification changes nothing: a token that may only read can ask for it, and a server that is read-only answers it.
+// It says what it asked of the store.
+func TestVerifyReads(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := newSite(t, url)
+		s.create("s")
+		s.do("POST", commits, hello("one"), "If-Match: *").want(t, 200)
+		const verify = "/v1/sessions/s/verify"
+		doc := s.do("POST", verify, `{"deep":true}`).want(t, 200)
+		if io := doc["io"].(map[string]any); io["get"] == 0.0 || io["put"] != 0.0 || io["append"] != 0.0 || io["bytesRead"] == 0.0 {
+			t.Errorf("%v", doc)
+		}
+		for name, change := range map[string]func(*server.Options){
+			"read-only": func(o *server.Options) { o.ReadOnly = true },
+			"reader": func(o *server.Options) {
+				o.Authorize = func(*http.Request) (server.Access, error) { return server.Access{Read: true}, nil }
+			},
+		} {
+			only := siteOn(t, s.st, change)
+			only.do("POST", verify, `{}`).want(t, 200)
+			for _, other := range []string{"/v1/sessions/s/claim", "/v1/sessions/s/verify/", "/v1/sessions/verify", "/v1/import"} {
+				if r := only.do("POST", other, `{}`, "If-Match: *"); r.StatusCode != http.StatusForbidden {
+					t.Errorf("%s: %s: %d %s", name, other, r.StatusCode, r.body)
+				}
+			}
+		}
+		writer := siteOn(t, s.st, func(o *server.Options) {
+			o.Authorize = func(*http.Request) (server.Access, error) { return server.Access{Write: true}, nil }
+		})
+		writer.do("POST", verify, `{}`).want(t, 403)
+	})
 }
 
 // A client that closes its half of a connection, in a stream or in the middle of a body, keeps nothing in use.

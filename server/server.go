@@ -9,6 +9,8 @@
 //   - A GET is never older than the store was when the request arrived, and changes no byte of it.
 //   - The server holds nothing that the store does not have: two servers on one store are two writers.
 //   - A client that disconnects affects no other request. A commit that has begun is finished.
+//   - The pages of the viewer, at / and /s/ID, hold nothing of a store and need no token: what they show they ask the
+//     API for. They run no code but the server's own (Content-Security-Policy with Trusted Types).
 //   - Messages and states pass through byte for byte, without insignificant white space.
 package server
 
@@ -54,6 +56,7 @@ type Options struct {
 	BasePath string
 
 	ReadOnly bool // refuses every write with 403
+	NoViewer bool // leaves out the pages: only /v1, /metrics and /login are served
 
 	// Hosts are the names by which the server may be called beside localhost and addresses of the loopback interface
 	// (the Host header, without its port): what keeps a page of another site from reaching it by a name of its own.
@@ -166,6 +169,7 @@ type Server struct {
 	writers  *writers
 	inFlight inFlight
 	views    views
+	readers  readers
 	streams  *streams
 	tenants  tenants
 	indexes  indexes
@@ -224,7 +228,7 @@ func (s *Server) Close() error {
 		s.streams.end()
 		s.streams.wait()
 		s.writers.close()
-		s.closed = s.indexes.close()
+		s.closed = errors.Join(s.readers.close(), s.indexes.close())
 	})
 	return s.closed
 }

@@ -82,6 +82,7 @@ type listQuery struct {
 	request
 	Cwd    string `query:"cwd" doc:"only sessions of this working directory"`
 	Parent string `query:"parent" doc:"only sessions that this one started"`
+	Top    bool   `query:"top" doc:"only sessions that no other one started: those without a parent, and forks"`
 	Q      string `query:"q" doc:"only sessions whose title, first prompt or preview contains all these words"`
 	After  string `query:"after" doc:"next of the page before"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
@@ -90,6 +91,7 @@ type listQuery struct {
 type sessionList struct {
 	Sessions []api.Session `json:"sessions"`
 	Next     string        `json:"next,omitempty" doc:"after of the next page; absent at the end"`
+	Error    *Problem      `json:"error,omitempty" doc:"why the list is cut short after its first item"`
 }
 
 func (s *Server) list(ctx context.Context, q *listQuery) (answer, error) {
@@ -108,7 +110,7 @@ func sessions(
 		}
 	}
 	limit, last, more := q.Limit, "", false
-	if q.Q == "" {
+	if q.Q == "" && !q.Top {
 		o.Limit = limit + 1
 	}
 	items := func(yield func(any, error) bool) {
@@ -118,7 +120,7 @@ func sessions(
 			case err != nil:
 				yield(nil, err)
 				return
-			case !contains(sum, q.Q):
+			case !contains(sum, q.Q), q.Top && sum.Parent != "" && sum.Relation != "fork":
 				continue
 			case n == limit:
 				more = true
@@ -275,10 +277,31 @@ func (s *Server) createdBefore(ctx context.Context, q *createQuery, key string) 
 		return answer{}, taken
 	})
 	if errors.Is(err, coppice.ErrDeleted) {
-		return answer{}, newProblem(http.StatusGone, "deleted", "choose another id: this one is never used again",
-			fmt.Errorf("session %s was deleted; nothing was stored", q.id))
+		return answer{}, usedUp(q.id)
 	}
 	return a, err
+}
+
+// usedUp is the error of a new session under the id of a deleted one.
+func usedUp(id string) error {
+	return newProblem(http.StatusGone, "deleted", "choose another id: this one is never used again",
+		fmt.Errorf("session %s was deleted; nothing was stored", id))
+}
+
+// orDeleted returns the error of a session that was not created under an id: usedUp if a deleted session had the id,
+// which to the store is as taken as that of another one.
+func orDeleted(ctx context.Context, st *coppice.Store, id string, err error) error {
+	if id == "" || !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	h, oerr := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if errors.Is(oerr, coppice.ErrDeleted) {
+		return usedUp(id)
+	}
+	if oerr == nil {
+		_ = h.Close() // it wrote nothing
+	}
+	return err
 }
 
 // deleteQuery is the parameters of a deletion.

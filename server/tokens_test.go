@@ -232,7 +232,7 @@ func TestTenants(t *testing.T) {
 		t.Errorf("opened %v", opened)
 	}
 	for _, path := range []string{
-		"/v1/sessions", "/t/Acme/v1/sessions", "/t/acme", "/t//v1/sessions",
+		"/v1/sessions", "/t/Acme/v1/sessions", "/t/Acme", "/t/acme/other", "/t//v1/sessions",
 		"/t/%2e%2e/v1/sessions", "/t/acme%2f..%2fother/v1/sessions",
 	} {
 		s.do("GET", path, "", "Authorization: Bearer reader").want(t, 404)

@@ -20,6 +20,7 @@ type exportQuery struct {
 	request
 	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
 	Format string `query:"format" enum:"pi,original,omp,atomic,operator,claude-code,codex,markdown,html" default:"pi"`
+	Line   string `query:"line" doc:"markdown and html: only the path to this entry; default every branch"`
 }
 
 // forkBody says what is forked.
@@ -50,13 +51,14 @@ func (s *Server) describeTransfer() {
 		types:   []string{"application/x-ndjson", "text/markdown", "text/html"},
 	}, s.export)
 	handle[sessionPath, api.Verify](s, operation{
-		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify", needs: rightWrite,
-		summary: "Read the session and report damage; changes nothing", body: reflect.TypeFor[verifyBody](),
+		method: "POST", path: "/v1/sessions/{id}/verify", id: "verify", needs: rightRead,
+		summary: "Read the session and report damage; changes nothing, so the right to read is enough",
+		body:    reflect.TypeFor[verifyBody](),
 	}, s.verify)
 	handle[write, api.Fork](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/fork", id: "fork", needs: rightWrite,
 		summary: "A new session of the path to a target", body: reflect.TypeFor[forkBody](),
-		errors: []int{409, 412, 428, 507}, statuses: []int{201},
+		errors: []int{409, 410, 412, 428, 507}, statuses: []int{201},
 	}, s.fork)
 }
 
@@ -94,6 +96,9 @@ func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {
 	if !slices.Contains(exporter.Formats(), q.Format) {
 		return answer{}, badInput("format", fmt.Errorf("%.40q is not known", q.Format))
 	}
+	if q.Line != "" && !exporter.HasLines(q.Format) {
+		return answer{}, badInput("line", fmt.Errorf("%s has every branch: use markdown or html", q.Format))
+	}
 	kind, ext := "application/x-ndjson", ".jsonl"
 	switch q.Format {
 	case "markdown":
@@ -101,7 +106,7 @@ func (s *Server) export(ctx context.Context, q *exportQuery) (answer, error) {
 	case "html":
 		kind, ext = "text/html; charset=utf-8", ".html"
 	}
-	x := exporter.Exporter{Store: q.on.Store, Now: s.o.Now(), Rand: s.o.Rand}
+	x := exporter.Exporter{Store: q.on.Store, Now: s.o.Now(), Rand: s.o.Rand, Line: q.Line}
 	h := q.w.Header()
 	h.Set("Trailer", lossesTrailer)
 	return file(kind, q.id+ext, func(w io.Writer) error {
@@ -122,7 +127,9 @@ func (s *Server) verify(ctx context.Context, q *sessionPath) (answer, error) {
 		return answer{}, err
 	}
 	r, err := q.on.Store.Verify(ctx, q.id, b.Deep)
-	return answer{doc: api.VerifyOf(r, b.Deep)}, err
+	doc := api.VerifyOf(r, b.Deep)
+	doc.IO = r.IO
+	return answer{doc: doc}, err
 }
 
 func (s *Server) fork(ctx context.Context, q *write) (answer, error) {
@@ -142,7 +149,7 @@ func (s *Server) fork(ctx context.Context, q *write) (answer, error) {
 		}
 		f, err := h.Fork(ctx, to, b.ID, o)
 		if err != nil {
-			return coppice.Receipt{}, nil, err
+			return coppice.Receipt{}, nil, orDeleted(ctx, q.on.Store, b.ID, err)
 		}
 		id = f.ID()
 		return coppice.Receipt{Head: f.Head()}, api.Fork{Session: id}, f.Close()

@@ -27,6 +27,7 @@ type sessionUsage struct {
 type usageList struct {
 	Sessions []sessionUsage `json:"sessions" doc:"in the order of the list of sessions"`
 	Next     string         `json:"next,omitempty" doc:"after of the next page; absent at the end"`
+	Error    *Problem       `json:"error,omitempty" doc:"why the list is cut short after its first item"`
 }
 
 func (s *Server) describeUsage() {

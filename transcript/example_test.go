@@ -127,6 +127,9 @@ func ExampleTree() {
 	for n := range tree.Search("WATER low") {
 		fmt.Println("found", n.ID)
 	}
+	for ordinal := range tree.Labelled {
+		fmt.Println("labelled:", tree.ID(ordinal))
+	}
 	// Output:
 	// a2 is version 2 of 2
 	// below m1: a1
@@ -134,6 +137,7 @@ func ExampleTree() {
 	// Switch to a2 goes to q2
 	// its parent a2 is labelled "good" since 10:00:00
 	// found q2
+	// labelled: a2
 }
 
 // Previews have 80 bytes: whole entries are searched where Session.Entries yields them.
@@ -418,4 +422,25 @@ func ExampleTree_Shows() {
 	// q1 When is high water?
 	// q2 And low water?
 	// head: 4 true - parents first: true
+}
+
+// A page of a conversation shows of each message which version it is.
+func ExampleTree_VersionsAt() {
+	file := lines()
+	parents, _ := transcript.ResolveParents(file)
+	b := transcript.NewTreeBuilder()
+	for i, l := range file {
+		b.AddRow(transcript.RowOf(l, parents[i]))
+	}
+	tree := b.Tree("q2", nil, nil)
+	page := []uint64{0, 3, 4}
+	i := 0
+	for v := range tree.VersionsAt(slices.Values(page)) {
+		fmt.Printf("%s: %d/%d, %d go on from it\n", tree.ID(page[i]), v.At+1, len(v.Ordinals), v.Children)
+		i++
+	}
+	// Output:
+	// q1: 1/1, 2 go on from it
+	// a2: 2/2, 1 go on from it
+	// q2: 1/1, 0 go on from it
 }

@@ -135,6 +135,7 @@ func TestTreeAgainstModel(t *testing.T) {
 				rt.Fatalf("%s on the path: %v, want %v", n.ID, got, want)
 			}
 		}
+		checkVersions(rt, tree, m)
 		for i := range m {
 			if c, ok := tree.CommitOn(uint64(i)); !m.commit(i) && (ok != (m.commitOn(i) >= 0) || ok && int(c) != m.commitOn(i)) {
 				rt.Fatalf("commit on %d: %d %v, want %d", i, c, ok, m.commitOn(i))
@@ -164,6 +165,39 @@ func TestTreeAgainstModel(t *testing.T) {
 			rt.Fatalf("%d of %d rows seen", count, len(m))
 		}
 	})
+}
+
+// checkVersions compares the versions of all entries at once with those of each.
+func checkVersions(t *rapid.T, tree *Tree, m model) {
+	at := 0
+	for v := range tree.VersionsAt(func(yield func(uint64) bool) {
+		for i := 0; i <= len(m) && yield(uint64(i)); i++ { // one more than there are
+		}
+	}) {
+		if i := at; i == len(m) || m.hidden(i) {
+			if v.Ordinals != nil || v.At != -1 || v.Children != 0 {
+				t.Fatalf("%d has versions %v", i, v)
+			}
+		} else {
+			next := 0
+			for j := range m {
+				if !m.hidden(j) && m.visibleParent(j) == i {
+					next++
+				}
+			}
+			var got []int
+			for _, ord := range v.Ordinals {
+				got = append(got, int(ord))
+			}
+			if !slices.Equal(got, m.siblings(i)) || got[v.At] != i || v.Children != next {
+				t.Fatalf("versions of %d: %v at %d with %d below, want %v with %d", i, got, v.At, v.Children, m.siblings(i), next)
+			}
+		}
+		at++
+	}
+	if at != len(m)+1 {
+		t.Fatalf("%d of %d were yielded", at, len(m)+1)
+	}
 }
 
 // Whatever the parents are, everything ends and every entry is there once.

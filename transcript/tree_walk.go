@@ -15,20 +15,9 @@ func (t *Tree) Siblings(id string) (versions []Node, at int) {
 		return nil, -1
 	}
 	t.ready()
-	top := t.parent(i)
-	for top != noRow && t.unsaid(top) {
-		top = t.parent(top)
+	for _, ord := range t.saidBelow(t.saidAbove(i), map[uint32][]uint64{}) {
+		versions = append(versions, t.node(uint32(ord)))
 	}
-	var list []uint32
-	t.below(top, func(j uint32) (bool, bool) {
-		hidden := t.unsaid(j)
-		if !hidden {
-			list = append(list, j)
-		}
-		return hidden, true
-	})
-	versions = t.nodes(list)
-	SortByTime(versions)
 	return versions, slices.IndexFunc(versions, func(n Node) bool { return n.Ordinal == uint64(i) })
 }
 
@@ -155,6 +144,16 @@ func (t *Tree) readLabels() {
 	for k, c := range t.pendingClasses {
 		if c&classLabel != 0 {
 			set(t.committed + uint32(k))
+		}
+	}
+}
+
+// Labelled yields the ordinals of the entries that have a label, in no order.
+func (t *Tree) Labelled(yield func(ordinal uint64) bool) {
+	t.labelsOnce.Do(t.readLabels)
+	for i := range t.labelOf {
+		if t.label(i) != "" && !yield(uint64(i)) {
+			return
 		}
 	}
 }

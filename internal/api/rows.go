@@ -107,13 +107,42 @@ func startOf(t *transcript.Tree, o rows.Options, selected string) (start uint64,
 // nearestRow returns the entry itself if it has a row, else its nearest ancestor that has one, else that of the last
 // row. false: there is none.
 func nearestRow(t *transcript.Tree, r *rows.Rows, ord uint64, some bool) (uint64, bool) {
-	for ok := some; ok; ord, ok = t.Parent(ord) {
-		if _, shown := r.IndexOf(ord); shown {
-			return ord, true
+	if some {
+		if row, ok := RowNear(t, r, ord); ok {
+			for at := range r.At(row, 1) {
+				return at.Ordinal, true
+			}
 		}
 	}
 	for last := range r.At(r.Len()-1, 1) {
 		return last.Ordinal, true
 	}
 	return 0, false
+}
+
+// RowNear returns the row of an entry, or of its nearest ancestor that has one. false: none has.
+func RowNear(t *transcript.Tree, r *rows.Rows, ord uint64) (row int, ok bool) {
+	for some := true; some; ord, some = t.Parent(ord) {
+		if row, ok = r.IndexOf(ord); ok {
+			return row, true
+		}
+	}
+	return 0, false
+}
+
+// RowsFound returns a bit for each row whose entry contains all words of a text, as the search of a TreeQuery finds it.
+// It reads the session once.
+func RowsFound(
+	ctx context.Context, s *coppice.Session, t *transcript.Tree, r *rows.Rows, text string,
+) (found []uint64, err error) {
+	found = make([]uint64, r.Len()/64+1)
+	for n, err := range t.SearchIn(text, s.Entries(ctx)) {
+		if err != nil {
+			return nil, err
+		}
+		if row, ok := r.IndexOf(n.Ordinal); ok {
+			found[row/64] |= 1 << (row % 64)
+		}
+	}
+	return found, nil
 }

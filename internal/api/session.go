@@ -27,7 +27,7 @@ type Session struct {
 	Parent   string    `json:"parent,omitempty" doc:"the session that started this one"`
 	Preview  string    `json:"preview" doc:"one line of the newest message"`
 	Internal bool      `json:"internal,omitempty" doc:"an agent started it for its own purposes"`
-	Damaged  bool      `json:"damaged,omitempty" doc:"the checkpoint cannot be read: only id and updated are known"`
+	Damaged  bool      `json:"damaged,omitempty" doc:"it cannot be read: only id and updated are known"`
 	Relation string    `json:"relation,omitempty" doc:"what it is to its parent: fork, agent, or a word of its creator"`
 
 	Meta map[string]string `json:"meta,omitempty" doc:"metadata, as it was set"`

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"github.com/coppice-go/coppice/internal/rows"
@@ -70,6 +71,39 @@ func TreeHeadOf(t *transcript.Tree, shown func(ordinal uint64) bool) TreeHead {
 		head.Branches = append(head.Branches, Branch{b.Name, null(b.Head), at[b.Name]})
 	}
 	return head
+}
+
+// Mark says where an entry is among its versions, and what grows on it.
+type Mark struct {
+	ID        string   `json:"id" doc:"of the entry"`
+	Version   int      `json:"version" doc:"place among its versions, from 1; 0: structure, or hidden"`
+	Of        int      `json:"of" doc:"number of its versions, itself included"`
+	Versions  []string `json:"versions" doc:"their ids in the order of versions/{entry}; of over 64 those around it"`
+	Children  int      `json:"children" doc:"number of entries that are said next, whatever structure is between"`
+	Label     string   `json:"label" doc:"cut at 80 bytes; empty: there is none"`
+	AmendedBy string   `json:"amendedBy,omitempty" doc:"the amendment that the line of the entry shows"`
+}
+
+// maxMarked bounds the ids in a Mark.
+const maxMarked = 64
+
+// Marks returns the marks of the entries with these ordinals, in their order.
+func Marks(t *transcript.Tree, ordinals []uint64) []Mark {
+	out := make([]Mark, 0, len(ordinals))
+	for n := range t.NodesAt(slices.Values(ordinals)) {
+		out = append(out, Mark{ID: n.ID, Label: n.Label, AmendedBy: n.AmendedBy, Versions: []string{}})
+	}
+	i := 0
+	for v := range t.VersionsAt(slices.Values(ordinals)) {
+		m := &out[i]
+		i++
+		m.Version, m.Of, m.Children = v.At+1, len(v.Ordinals), v.Children
+		from := max(0, min(v.At-maxMarked/2, len(v.Ordinals)-maxMarked))
+		for _, ord := range v.Ordinals[from:min(from+maxMarked, len(v.Ordinals))] {
+			m.Versions = append(m.Versions, t.ID(ord))
+		}
+	}
+	return out
 }
 
 // NodeOf returns the document of a node.

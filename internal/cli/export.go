@@ -23,6 +23,7 @@ import (
 )
 
 type exportOptions struct {
+	line         string
 	format, file string
 	force        bool
 }
@@ -57,6 +58,7 @@ document. Without -o the file is written to standard output, also with --json.`,
 	cmd.Flags().StringVar(&o.format, "format", "pi",
 		"format: "+strings.Join(exporter.Formats(), ", ")+
 			"; default: by the file name, html for *.html, markdown for *.md")
+	cmd.Flags().StringVar(&o.line, "line", "", "entry: only the path to it, as markdown or html; default every branch")
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "file to write; an existing file is not replaced")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file, atomically")
 	cmd.Flags().Bool("no-clobber", true, "fail if the file exists")
@@ -70,14 +72,19 @@ func (c *cli) export(ctx context.Context, id string, o exportOptions) error {
 	if !slices.Contains(exporter.Formats(), o.format) {
 		return usageError("unknown format %q: want one of %s", o.format, strings.Join(exporter.Formats(), ", "))
 	}
+	if o.line != "" && !exporter.HasLines(o.format) {
+		return usageError("format %s has every branch: --line goes with markdown and html", o.format)
+	}
 	return c.withStore(ctx, func(st *countedStore) error {
 		full, err := st.resolve(ctx, id)
 		if err != nil {
 			return err
 		}
 		var losses interop.Losses
+		x := c.exporter(st)
+		x.Line = o.line
 		write := func(w io.Writer) (err error) {
-			losses, err = c.exporter(st).Write(ctx, full, o.format, w)
+			losses, err = x.Write(ctx, full, o.format, w)
 			return err
 		}
 		if o.file == "" || o.file == "-" {

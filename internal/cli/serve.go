@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +19,6 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
-	"github.com/coppice-go/coppice/examples/session"
 	"github.com/coppice-go/coppice/internal/cli/importer"
 	"github.com/coppice-go/coppice/interop/formats"
 	"github.com/coppice-go/coppice/server"
@@ -33,6 +31,7 @@ type serveOptions struct {
 	addr, tokenFile, tlsCert, tlsKey, basePath, publicURL string
 	origins, follow                                       []string
 	readOnly, tenants, demo, open                         bool
+	demoTurns                                             int
 }
 
 func (c *cli) serveCommand() *cobra.Command {
@@ -69,7 +68,9 @@ so that the sessions of programs on this machine appear while they run.`,
 		"address by which clients reach the server, such as https://coppice.example")
 	f.BoolVar(&o.tenants, "tenants", false, "serve a store for each tenant, at /t/NAME/v1")
 	f.StringArrayVar(&o.follow, "follow", nil, "import what is added to the session files in this folder")
-	f.BoolVar(&o.demo, "demo", false, "serve a bundled session from memory, instead of a store")
+	f.BoolVar(&o.demo, "demo", false, "serve sessions made for show from memory, instead of a store")
+	f.IntVar(&o.demoTurns, "demo-turns", 200,
+		"turns that an agent of the demo commits, one every 5 s, unless --read-only; 0 = none")
 	f.BoolVar(&o.open, "open", false, "open the address in the browser")
 	return cmd
 }
@@ -110,6 +111,7 @@ type service struct {
 	log     *slog.Logger
 	handler *server.Server
 	http    *http.Server
+	gauge   string // of the demo: the session of the agent that works while it is served
 
 	mu      sync.Mutex
 	tenants []*coppice.Store
@@ -143,14 +145,12 @@ func (s *service) prepare(ctx context.Context) error {
 			return usageError("--token-file %s: %w", s.o.tokenFile, err)
 		}
 	}
+	var err error
 	if s.o.demo {
-		src := importer.FromBytes("the bundled session", session.JSONL)
-		how := importer.Options{Now: s.c.now(), Rand: rand.Reader}
-		if _, err := importer.Import(ctx, s.st.Store, src, how); err != nil {
+		if s.gauge, err = s.buildDemo(ctx); err != nil {
 			return err
 		}
 	}
-	var err error
 	o := server.Options{
 		Store: s.st.Store, Tokens: s.tokens, ReadOnly: s.o.readOnly, Origins: s.o.origins, BasePath: s.o.basePath,
 		Logger: s.log, Now: s.c.now,
@@ -240,7 +240,7 @@ func (s *service) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
-	failed := make(chan error, 2)
+	failed := make(chan error, 3) // one of each that runs
 	running.Go(func() {
 		if err := s.listen(l); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err
@@ -250,6 +250,13 @@ func (s *service) run(ctx context.Context) error {
 		running.Go(func() {
 			if err := s.follow(ctx); err != nil {
 				failed <- fmt.Errorf("follow: %w", err)
+			}
+		})
+	}
+	if s.o.demo && !s.o.readOnly {
+		running.Go(func() {
+			if err := s.liveDemo(ctx); err != nil {
+				failed <- err
 			}
 		})
 	}

@@ -25,6 +25,7 @@ import (
 type served struct {
 	t         *testing.T
 	url, link string
+	clock     *watchClock
 	cancel    context.CancelFunc
 	done      chan int
 }
@@ -33,9 +34,9 @@ func serving(t *testing.T, store string, args ...string) *served {
 	t.Helper()
 	out, stdout := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &served{t: t, cancel: cancel, done: make(chan int, 1)}
-	env := map[string]string{"COPPICE_STORE": store, "HOME": t.TempDir(), "COPPICE_HISTORY": "off"}
 	clock := &watchClock{now: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}
+	s := &served{t: t, clock: clock, cancel: cancel, done: make(chan int, 1)}
+	env := map[string]string{"COPPICE_STORE": store, "HOME": t.TempDir(), "COPPICE_HISTORY": "off"}
 	go func() {
 		code := Run(ctx, Env{
 			Stdin: strings.NewReader(""), Stdout: stdout, Stderr: io.Discard, Now: clock.Now, After: clock.After,
@@ -125,12 +126,43 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// A read-only demo is the same whenever it is looked at: no agent works in it.
 func TestServeDemo(t *testing.T) {
 	t.Parallel()
 	s := serving(t, t.TempDir(), "--demo", "--read-only", "--base-path", "/coppice")
+	const id = "/v1/sessions/019cadab-3a54-7c1e-9d42-6f0e8b7a51c3"
 	s.wants(200, `"sessions":[{`, "GET", "/v1/sessions", "")
+	s.wants(200, `"title":"tideline 0.2`, "GET", id, "")
+	s.wants(200, `"goal":"tideline 0.2`, "GET", id+"/state", "")
+	s.wants(200, `"matches":[{`, "GET", "/v1/search?q=phasor", "")
 	s.wants(403, `"read-only"`, "PUT", "/v1/sessions/s", `{}`, "If-None-Match: *")
 	s.end()
+}
+
+// An agent commits to a session of the demo as often as it is told to, and a stream shows its turns.
+func TestServeDemoAgent(t *testing.T) {
+	t.Parallel()
+	s := serving(t, t.TempDir(), "--demo", "--demo-turns", "2")
+	s.clock.silence(true) // from here on no wait is one
+	_, list := s.ask("GET", "/v1/sessions?q=gauge", "")
+	_, id, _ := strings.Cut(list, `"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/sessions/"+id+"/events?after=0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Body.Close() }()
+	for lines := bufio.NewScanner(stream.Body); lines.Scan(); {
+		if strings.Contains(lines.Text(), "Reading 2.") {
+			s.end()
+			return
+		}
+	}
+	t.Error("the stream ended without the second turn")
 }
 
 // tokenFile writes a token file.

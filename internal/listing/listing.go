@@ -1,12 +1,17 @@
 // Package listing guarantees that sessions come newest activity first, by the time that their summaries show, in an
-// order that pages agree on, at the cost of two listings, of checkpoints and of session folders, and of one short
-// read for each session that is looked at. A session that lost its checkpoint is there as long as one of its segments
-// is: it costs one listing more.
+// order that pages agree on, and as they were no earlier than when the listing began. It costs two listings, of
+// checkpoints and of session folders, and one short read for each session that is looked at. A session that lost its
+// checkpoint is there as long as one of its segments is: it costs one listing more.
 //
-// Checkpoints are read in the order of their times of writing. A session is yielded once none that is unread can have
-// been active later: a checkpoint is not written before its last commit. So the newest of a store in use cost no more
-// reads than there are results, and an import of old sessions, which were written today, has to be read to be passed
-// over. A writer with a clock ahead of the store's has its sessions listed no earlier than the store's clock allows.
+// On a store that appends, checkpoint_latest lags after the log. So there the segments of every session are listed too,
+// and a session whose log ends elsewhere than its checkpoint says is read as a resume reads it: the whole
+// checkpoint, and what the log has after it. Those are the ones written since their last checkpoint, which are few.
+//
+// Sessions are read in the order in which checkpoint or log were written last. A session is yielded once none that is
+// unread can have been active later: neither is written before its last commit. So the newest of a store in use cost
+// no more reads than there are results, and an import of old sessions, which were written today, has to be read to be
+// passed over. A writer with a clock ahead of the store's has its sessions listed no earlier than the store's clock
+// allows.
 package listing
 
 import (
@@ -122,7 +127,8 @@ func Sessions(
 type lister struct {
 	b       backend.Backend
 	rebuild Rebuild
-	lost    map[string]bool // the keys of checkpoints that are not there
+	lost    map[string]bool   // the keys of checkpoints that are not there
+	logs    map[string]logEnd // by the key of the checkpoint, on a store that appends
 
 	o     Options
 	p     progress
@@ -242,7 +248,9 @@ func sameCwd(have, want string) bool {
 	return have == want
 }
 
-// sessions lists checkpoint_latest, newest first, and in the same order the segments of sessions that have none.
+// sessions lists checkpoint_latest, newest first by when checkpoint or log were written last, and in the same order the
+// sessions that have none. On a store that appends the log may be ahead of the checkpoint, so the segments of each
+// session are listed; elsewhere those of sessions without a checkpoint alone.
 func (l *lister) sessions(ctx context.Context) ([]backend.Info, error) {
 	var all []backend.Info
 	var folders []string
@@ -257,29 +265,33 @@ func (l *lister) sessions(ctx context.Context) ([]backend.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	have := make(map[string]bool, len(all))
-	for _, info := range all {
-		have[info.Key] = true
+	have := make(map[string]int, len(all)) // places in all
+	for i, info := range all {
+		have[info.Key] = i
 	}
-	var lost []backend.Info
-	for _, id := range folders {
-		if key := layout.CheckpointKey(id); !have[key] {
-			lost = append(lost, backend.Info{Key: key})
-		}
+	_, appends := l.b.(backend.Appender)
+	if !appends {
+		folders = slices.DeleteFunc(folders, func(id string) bool {
+			_, there := have[layout.CheckpointKey(id)]
+			return there
+		})
 	}
-	err = parallel.Each(ctx, len(lost), func(i int) (err error) {
-		id, _ := layout.Unescape(lost[i].Key[len(layout.Checkpoints):])
-		lost[i].ModTime, err = written(ctx, l.b, id)
-		return err
-	})
+	ends, err := logsOf(ctx, l.b, folders)
 	if err != nil {
 		return nil, err
 	}
-	l.lost = make(map[string]bool, len(lost))
-	for _, info := range lost {
-		if !info.ModTime.IsZero() {
-			l.lost[info.Key] = true
-			all = append(all, info)
+	l.lost, l.logs = map[string]bool{}, make(map[string]logEnd, len(ends))
+	for n, end := range ends {
+		key := layout.CheckpointKey(folders[n])
+		switch i, there := have[key]; {
+		case there:
+			l.logs[key] = end
+			if end.written.After(all[i].ModTime) {
+				all[i].ModTime = end.written
+			}
+		case end.name != "":
+			l.lost[key] = true
+			all = append(all, backend.Info{Key: key, ModTime: end.written})
 		}
 	}
 	slices.SortFunc(all, byWriting)
@@ -332,39 +344,11 @@ func IDs(ctx context.Context, b backend.Backend) ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// written returns when a segment of a session was written last; the zero time: it has none, and is no session.
-func written(ctx context.Context, b backend.Backend, id string) (last time.Time, err error) {
-	prefix := layout.SessionPrefix(id) + layout.Transcript
-	for info, err := range b.List(ctx, backend.ListOptions{Prefix: prefix}) {
-		if err != nil {
-			return last, err
-		}
-		if _, _, ours := layout.ParseSegmentKey(info.Key); ours && info.ModTime.After(last) {
-			last = info.ModTime
-		}
-	}
-	return last, nil
-}
-
-// summary reads one summary. That of a session which was deleted meanwhile is empty.
-func (l *lister) summary(ctx context.Context, info backend.Info) (checkpoint.Summary, error) {
-	id, _ := layout.Unescape(info.Key[len(layout.Checkpoints):])
-	only := checkpoint.Summary{ID: id, Updated: info.ModTime} // opening it says what is wrong
-	if l.lost[info.Key] {
-		if l.rebuild == nil {
-			return only, nil
-		}
-		sum, err := l.rebuild(ctx, id)
-		switch {
-		case ctx.Err() != nil:
-			return sum, ctx.Err()
-		case errors.Is(err, fs.ErrNotExist):
-			return checkpoint.Summary{}, nil
-		case err != nil:
-			return only, nil
-		}
-		return sum, nil
-	}
+// stored reads the summary of a checkpoint. That of one which is gone is empty, and of one that cannot be decoded it is
+// only.
+func (l *lister) stored(
+	ctx context.Context, info backend.Info, only checkpoint.Summary,
+) (checkpoint.Summary, error) {
 	if len(l.o.Docs) > 0 && !l.o.chooses() {
 		return l.whole(ctx, info, only, only)
 	}
@@ -379,7 +363,7 @@ func (l *lister) summary(ctx context.Context, info backend.Info) (checkpoint.Sum
 		return checkpoint.Summary{}, err
 	}
 	sum, err := checkpoint.DecodeSummary(prefix)
-	if err != nil || sum.ID != id || sum.Snapshot != "" {
+	if err != nil || sum.ID != only.ID || sum.Snapshot != "" {
 		return only, nil
 	}
 	switch {

@@ -141,7 +141,7 @@ type own struct {
 	drafts []transcript.Draft
 	known  places
 	base   *journal.Anchor // nil = where the handle is
-	refuse error           // ids that are taken: by the same turn, if its key is known
+	refuse error           // why it is refused, unless its key is known: its ids are taken, its base is no commit
 }
 
 // own looks at what a turn names: its drafts, their parents, and the commit that it was made on.
@@ -150,7 +150,11 @@ func (h *Handle) own(ctx context.Context, o *Commit) (w own, err error) {
 		return w, err
 	}
 	if o.Base != "" {
-		if w.base, err = h.baseOf(ctx, o.Base); err != nil {
+		w.base, err = h.baseOf(ctx, o.Base)
+		if err != nil && o.Key != "" && errors.Is(err, fs.ErrNotExist) {
+			return own{refuse: err}, nil
+		}
+		if err != nil {
 			return w, err
 		}
 	}
@@ -310,6 +314,9 @@ func (h *Handle) baseOf(ctx context.Context, id string) (*journal.Anchor, error)
 
 // commitByID finds a commit of st by its whole id.
 func (h *Handle) commitByID(ctx context.Context, st *state.State, id string) (*View, error) {
+	if len(id) != 36 { // no UUID, and so no commit's: nothing is read
+		return nil, Missing("commit", id)
+	}
 	for c, err := range h.j.Log(ctx, st, st.Summary.Seq) {
 		if err != nil {
 			return nil, err

@@ -37,6 +37,13 @@ func (h *Handle) ReadPage(ctx context.Context, p Page, yield func(transcript.Ent
 	if err := p.valid(); err != nil {
 		return err
 	}
+	if p.Reverse && !p.All && p.To == "" && p.From == "" && p.After == "" {
+		last, n, done, err := h.readNewest(ctx, p.Limit, yield)
+		if done || err != nil {
+			return err
+		}
+		p.After, p.Limit = last, p.Limit-n
+	}
 	m, err := h.Moment(ctx)
 	if err != nil {
 		return err

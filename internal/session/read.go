@@ -73,6 +73,11 @@ func (h *Handle) Moment(ctx context.Context) (*Moment, error) {
 	if last := h.trees.last; last != nil && last.version == m.version {
 		return last, nil
 	}
+	if last := h.trees.last; last != nil && last.same(m) {
+		m.Tree = last.Tree
+		h.trees.last = m
+		return m, nil
+	}
 	if err := h.readTree(ctx, m.State); err != nil {
 		return nil, err
 	}
@@ -84,6 +89,13 @@ func (h *Handle) Moment(ctx context.Context) (*Moment, error) {
 	m.Tree = b.Tree(m.Head.ID, branches, m.rows(int64(b.Len())))
 	h.trees.last = m
 	return m, nil
+}
+
+// same reports whether a later moment has the same entries and heads, as after a Reload that found nothing new: then
+// the tree, and what it has worked out, is kept. Where its entries are stored may have changed.
+func (m *Moment) same(later *Moment) bool {
+	return len(m.open) == 0 && len(later.open) == 0 && m.Head.ID == later.Head.ID &&
+		m.State.Summary.Commit == later.State.Summary.Commit && m.State.Next == later.State.Next
 }
 
 // readTree reads the skeletons of a state that are missing; h.trees.mu is held.

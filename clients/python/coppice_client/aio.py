@@ -14,8 +14,8 @@ from .operations import Resumed
 from .rawjson import UNSET
 from .requests import Limits
 from .schema import (
-    BranchList, Change, Commit, Committed, Context, Deleted, Diff, Fork, Health, Import, LabelList, Match, Moved,
-    Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions,
+    AccessDoc, BranchList, Change, Commit, Committed, Context, Deleted, Diff, Fork, Health, Import, LabelList, Match,
+    Moved, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions,
 )
 from .schema import Session as SessionInfo
 from .session import Session
@@ -163,9 +163,10 @@ class AsyncSession(_Threads):
         """Change title, working directory and metadata."""
         return await self._run(self._sync.set_info, cwd=cwd, meta=meta, title=title)
 
-    def blame(self, path: str | None = None, *, limit: int | None = None) -> AsyncIterator[Change]:
+    def blame(self, path: str | None = None, at: str | None = None, *,
+        limit: int | None = None) -> AsyncIterator[Change]:
         """Which commits changed a value of the state."""
-        return self._items(self._sync.blame(path, limit=limit))
+        return self._items(self._sync.blame(path, at, limit=limit))
 
     async def blob(self, sha256: str) -> bytes:
         """The bytes of an image, or a range of them."""
@@ -183,9 +184,9 @@ class AsyncSession(_Threads):
         """Take over the session from writers of before."""
         return await self._run(self._sync.claim)
 
-    def commits(self, *, limit: int | None = None) -> AsyncIterator[Commit]:
+    def commits(self, at: str | None = None, *, limit: int | None = None) -> AsyncIterator[Commit]:
         """Commits, newest first."""
-        return self._items(self._sync.commits(limit=limit))
+        return self._items(self._sync.commits(at, limit=limit))
 
     async def commit(
         self, entries: Iterable[Any] = (), *, docs: dict[str, Any] | None = None, manager: Any = UNSET,
@@ -222,10 +223,12 @@ class AsyncSession(_Threads):
 
     def entries(
         self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: int | None = None,
-        ids: str | None = None, images: Literal["inline", "ref"] | None = None,
+        from_: str | None = None, below: bool | None = None, ids: str | None = None,
+        images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
     ) -> AsyncIterator[Any]:
         """Entries of a path or of all branches, in either direction."""
-        return self._items(self._sync.entries(path, order=order, limit=limit, ids=ids, images=images))
+        return self._items(self._sync.entries(path, order=order, limit=limit, from_=from_, below=below, ids=ids,
+            images=images, marks=marks))
 
     async def entry(self, entry: str, *, images: Literal["inline", "ref"] | None = None) -> dict[str, Any]:
         """One entry, as amendments have it."""
@@ -235,9 +238,10 @@ class AsyncSession(_Threads):
         self,
         format: Literal["pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown",
             "html"] | None = None,
+        *, line: str | None = None,
     ) -> bytes:
         """The session as a file."""
-        return await self._run(self._sync.export, format)
+        return await self._run(self._sync.export, format, line=line)
 
     async def fork(self, to: str | None = None, *, id: str = "", title: str | None = None) -> Fork:
         """A new session of the path to a target."""
@@ -254,10 +258,11 @@ class AsyncSession(_Threads):
     async def map(
         self, *, view: str | None = None,
         filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
-        search: str | None = None, fold: str | None = None, buckets: int | None = None,
+        search: str | None = None, fold: str | None = None, buckets: int | None = None, mark: str | None = None,
     ) -> TreeMap:
         """The drawn tree in at most 2,048 buckets."""
-        return await self._run(self._sync.map, view=view, filter=filter, search=search, fold=fold, buckets=buckets)
+        return await self._run(self._sync.map, view=view, filter=filter, search=search, fold=fold, buckets=buckets,
+            mark=mark)
 
     async def original(self) -> bytes:
         """The session as it was imported, byte for byte."""
@@ -274,11 +279,12 @@ class AsyncSession(_Threads):
     async def rows(
         self, *, view: str | None = None,
         filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
-        search: str | None = None, fold: str | None = None, from_: int | None = None, count: int | None = None,
+        search: str | None = None, fold: str | None = None, from_: int | None = None, around: str | None = None,
+        count: int | None = None,
     ) -> RowList:
         """The tree as it is drawn, a stretch of rows at a time."""
         return await self._run(self._sync.rows, view=view, filter=filter, search=search, fold=fold, from_=from_,
-            count=count)
+            around=around, count=count)
 
     async def snapshot(self, tag: str | None = None) -> Snapshot:
         """Store the state of the newest commit as a snapshot."""
@@ -301,7 +307,7 @@ class AsyncSession(_Threads):
         return await self._run(self._sync.usage)
 
     async def verify(self, *, deep: bool | None = None) -> Verify:
-        """Read the session and report damage; changes nothing."""
+        """Read the session and report damage; changes nothing, so the right to read is enough."""
         return await self._run(self._sync.verify, deep=deep)
 
     async def versions(self, entry: str) -> Versions:
@@ -337,6 +343,10 @@ class AsyncStore(_Threads):
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
+    async def access(self) -> AccessDoc:
+        """What the client may do, so that it does not offer what would be refused."""
+        return await self._run(self._sync.access)
+
     async def health(self) -> Health:
         """Whether the server answers."""
         return await self._run(self._sync.health)
@@ -362,11 +372,11 @@ class AsyncStore(_Threads):
         return self._items(self._sync.search(q, cwd=cwd, session=session, limit=limit))
 
     def sessions(
-        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
-        meta: dict[str, str] | None = None,
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
+        limit: int | None = None, meta: dict[str, str] | None = None,
     ) -> AsyncIterator[SessionInfo]:
         """Sessions, newest activity first."""
-        return self._items(self._sync.sessions(q, cwd=cwd, parent=parent, limit=limit, meta=meta))
+        return self._items(self._sync.sessions(q, cwd=cwd, parent=parent, top=top, limit=limit, meta=meta))
 
     async def create(
         self, id: str = "", *, cwd: str | None = None, meta: dict[str, str] | None = None, parent: str | None = None,
@@ -377,7 +387,8 @@ class AsyncStore(_Threads):
             relation=relation, title=title))
 
     def usages(
-        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
+        limit: int | None = None,
     ) -> AsyncIterator[SessionUsage]:
         """Tokens and cost of sessions, each with all branches."""
-        return self._items(self._sync.usages(q, cwd=cwd, parent=parent, limit=limit))
+        return self._items(self._sync.usages(q, cwd=cwd, parent=parent, top=top, limit=limit))

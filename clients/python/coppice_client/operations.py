@@ -10,9 +10,9 @@ from .errors import OutcomeUnknown, Unavailable
 from .rawjson import UNSET, Raw, split
 from .requests import Resource, new_id
 from .schema import (
-    BranchList, Change, Commit, Committed, Context, Deleted, Diff, Event, Fork, Health, IO, Import, LabelList, Match,
-    Moved, OpenCall, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions,
-    Window,
+    AccessDoc, BranchList, Change, Commit, Committed, Context, Deleted, Diff, Event, Fork, Health, IO, Import,
+    LabelList, Match, Moved, OpenCall, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage,
+    Verify, Versions, Window,
 )
 from .schema import Session as SessionInfo
 
@@ -57,6 +57,11 @@ class Resumed:
 
 class StoreOperations(Resource):
     """The operations on a store."""
+
+    def access(self) -> AccessDoc:
+        """What the client may do, so that it does not offer what would be refused."""
+        found: AccessDoc = self._json("access")
+        return found
 
     def health(self) -> Health:
         """Whether the server answers."""
@@ -107,19 +112,20 @@ class StoreOperations(Resource):
         return self._pages("matches", "search", q=q, cwd=cwd, session=session, limit=limit)
 
     def sessions(
-        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
-        meta: dict[str, str] | None = None,
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
+        limit: int | None = None, meta: dict[str, str] | None = None,
     ) -> Iterator[SessionInfo]:
         """Sessions, newest activity first. meta.KEY=VALUE, for any key and more than once: only sessions with this
         metadata.
 
         cwd: only sessions of this working directory
         parent: only sessions that this one started
+        top: only sessions that no other one started: those without a parent, and forks
         q: only sessions whose title, first prompt or preview contains all these words
         """
         return self._pages(
-            "sessions", "sessions", cwd=cwd, parent=parent, q=q, limit=limit, **{f"meta.{key}": value for key,
-            value in (meta or {}).items()},
+            "sessions", "sessions", cwd=cwd, parent=parent, top=top, q=q, limit=limit,
+            **{f"meta.{key}": value for key, value in (meta or {}).items()},
         )
 
     def create(
@@ -132,16 +138,18 @@ class StoreOperations(Resource):
         return made
 
     def usages(
-        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, limit: int | None = None,
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
+        limit: int | None = None,
     ) -> Iterator[SessionUsage]:
         """Tokens and cost of sessions, each with all branches. Reads every entry of a session that was changed since
         it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
 
         cwd: only sessions of this working directory
         parent: only sessions that this one started
+        top: only sessions that no other one started: those without a parent, and forks
         q: only sessions whose title, first prompt or preview contains all these words
         """
-        return self._pages("sessions", "usage", cwd=cwd, parent=parent, q=q, limit=limit)
+        return self._pages("sessions", "usage", cwd=cwd, parent=parent, top=top, q=q, limit=limit)
 
     def session(self, id: str) -> Session:
         raise NotImplementedError
@@ -177,14 +185,15 @@ class SessionOperations(Resource):
         )
         return found
 
-    def blame(self, path: str | None = None, *, limit: int | None = None) -> Iterator[Change]:
+    def blame(self, path: str | None = None, at: str | None = None, *, limit: int | None = None) -> Iterator[Change]:
         """Which commits changed a value of the state. Newest first. A request looks at no more than 10,000 commits and
         256 MiB of states, so a page may be empty and have next. Losing turns that were kept on a branch do not count.
 
         path: a JSON pointer into the state (RFC 6901); empty = the whole state
+        at: a target: only changes up to the commit in force there; default head
         limit: of changes
         """
-        return self._pages("changes", "blame", path=path, limit=limit)
+        return self._pages("changes", "blame", path=path, at=at, limit=limit)
 
     def blob(self, sha256: str) -> bytes:
         """The bytes of an image, or a range of them. An image of an entry that has more than 24 KiB is stored apart,
@@ -218,9 +227,13 @@ class SessionOperations(Resource):
         found: Moved = self._move("claim", {}, reason="claim", made=made)
         return found
 
-    def commits(self, *, limit: int | None = None) -> Iterator[Commit]:
-        """Commits, newest first."""
-        return self._pages("commits", "commits", limit=limit)
+    def commits(self, at: str | None = None, *, limit: int | None = None) -> Iterator[Commit]:
+        """Commits, newest first. With at, the first one is the commit in force at a target: that of an entry is the
+        one with the state that the agent had there. after and before lead on from there in both directions.
+
+        at: a target: the page begins at the commit in force there; default head
+        """
+        return self._pages("commits", "commits", at=at, limit=limit)
 
     def commit(
         self, entries: Iterable[Any] = (), *, docs: dict[str, Any] | None = None, manager: Any = UNSET,
@@ -290,7 +303,8 @@ class SessionOperations(Resource):
 
     def entries(
         self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: int | None = None,
-        ids: str | None = None, images: Literal["inline", "ref"] | None = None,
+        from_: str | None = None, below: bool | None = None, ids: str | None = None,
+        images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
     ) -> Iterator[Any]:
         """Entries of a path or of all branches, in either direction. With images=ref the base64 text of an image of
         more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of which blobs/HEX has the bytes; other text that begins so
@@ -298,10 +312,16 @@ class SessionOperations(Resource):
 
         path: head (the default), all = every entry as appended, or the entry at the path's end
         order: asc: root first, or as appended
+        from_: the entry to begin with, in this order; 404 if it is not on the path
+        below: the path goes on to the newest leaf below its entry, as switch does
         ids: only these entries, in this order, separated by commas
         images: ref: images over 24 KiB as references
+        marks: beside the entries, which versions and continuations each has; not as NDJSON
         """
-        return self._pages("entries", "entries", path=path, order=order, limit=limit, ids=ids, images=images)
+        return self._pages(
+            "entries", "entries", path=path, order=order, limit=limit, **{"from": from_}, below=below, ids=ids,
+            images=images, marks=marks,
+        )
 
     def entry(self, entry: str, *, images: Literal["inline", "ref"] | None = None) -> dict[str, Any]:
         """One entry, as amendments have it.
@@ -314,10 +334,14 @@ class SessionOperations(Resource):
     def export(
         self,
         format: Literal["pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown", "html"] | None = None,
+        *, line: str | None = None,
     ) -> bytes:
         """The session as a file. What the format cannot express is in the trailer Coppice-Losses: a JSON object of
-        counts."""
-        return self._bytes("export", format=format)
+        counts.
+
+        line: markdown and html: only the path to this entry; default every branch
+        """
+        return self._bytes("export", format=format, line=line)
 
     def fork(self, to: str | None = None, *, id: str = "", title: str | None = None) -> Fork:
         """A new session of the path to a target. The base of the handle stays."""
@@ -341,13 +365,17 @@ class SessionOperations(Resource):
     def map(
         self, *, view: str | None = None,
         filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
-        search: str | None = None, fold: str | None = None, buckets: int | None = None,
+        search: str | None = None, fold: str | None = None, buckets: int | None = None, mark: str | None = None,
     ) -> TreeMap:
-        """The drawn tree in at most 2,048 buckets.
+        """The drawn tree in at most 2,048 buckets. The first request with a mark reads the session once. The view
+        keeps the hits of the last 8 marks.
 
         view: as of rows
+        mark: words: hits counts the rows whose entries contain all of them
         """
-        found: TreeMap = self._json("map", view=view, filter=filter, search=search, fold=fold, buckets=buckets)
+        found: TreeMap = self._json(
+            "map", view=view, filter=filter, search=search, fold=fold, buckets=buckets, mark=mark,
+        )
         return found
 
     def original(self) -> bytes:
@@ -376,7 +404,8 @@ class SessionOperations(Resource):
     def rows(
         self, *, view: str | None = None,
         filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
-        search: str | None = None, fold: str | None = None, from_: int | None = None, count: int | None = None,
+        search: str | None = None, fold: str | None = None, from_: int | None = None, around: str | None = None,
+        count: int | None = None,
     ) -> RowList:
         """The tree as it is drawn, a stretch of rows at a time.
 
@@ -384,9 +413,10 @@ class SessionOperations(Resource):
         search: only entries that contain all these words
         fold: ids of entries below which nothing is shown, separated by commas
         from_: the first row
+        around: instead of from: an entry, or a unique prefix of its id, to be in the middle
         """
         found: RowList = self._json(
-            "rows", view=view, filter=filter, search=search, fold=fold, **{"from": from_}, count=count,
+            "rows", view=view, filter=filter, search=search, fold=fold, **{"from": from_}, around=around, count=count,
         )
         return found
 
@@ -422,7 +452,7 @@ class SessionOperations(Resource):
         return found
 
     def verify(self, *, deep: bool | None = None) -> Verify:
-        """Read the session and report damage; changes nothing."""
+        """Read the session and report damage; changes nothing, so the right to read is enough."""
         found: Verify = json.loads(self._send("POST", self._path("verify"), {"deep": deep})[0])
         return found
 

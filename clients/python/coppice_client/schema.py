@@ -5,6 +5,17 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 
+class AccessDoc(TypedDict):
+    """AccessDoc of the API."""
+
+    readOnly: bool
+    """the server refuses every write, whoever sends it"""
+    rights: list[str]
+    """read; and write, unless the token or the server forbids it"""
+    tenant: str
+    """the tenant of the path; empty: none"""
+
+
 class _BlameList(TypedDict):
     """What each BlameList has."""
 
@@ -56,7 +67,16 @@ class BranchList(TypedDict):
     branches: list[Branch]
 
 
-Bucket = TypedDict("Bucket", {"count": "int", "forks": "int", "from": "int", "indent": "int", "onPath": "int"})
+_Bucket = TypedDict("_Bucket", {"count": "int", "forks": "int", "from": "int", "indent": "int", "labels": "int", "onPath": "int"})
+
+
+class Bucket(_Bucket, total=False):
+    """Bucket of the API."""
+
+    head: bool
+    """the row of the head, or of its nearest ancestor that has one, is in it"""
+    hits: int
+    """with mark: rows whose entries contain its words"""
 
 
 class _Change(TypedDict):
@@ -129,6 +149,8 @@ class _CommitList(TypedDict):
 class CommitList(_CommitList, total=False):
     """CommitList of the API."""
 
+    error: Problem
+    """why the list is cut short after its first item"""
     next: str
     """after of the older ones; absent at the end"""
     prev: str
@@ -327,19 +349,30 @@ class _EntryList(TypedDict):
 class EntryList(_EntryList, total=False):
     """EntryList of the API."""
 
+    error: Problem
+    """why the list is cut short after its first item"""
+    marks: list[Mark]
+    """with marks: one for each entry, in their order"""
     next: str
     """after of the page that follows; absent at the end"""
     prev: str
     """before of the page before"""
 
 
-class Events(TypedDict):
-    """Events of the API."""
+class _Events(TypedDict):
+    """What each Events has."""
 
     commits: list[Any]
     """as the data of the events commit; empty = none came"""
     next: str
     """after of the next request"""
+
+
+class Events(_Events, total=False):
+    """Events of the API."""
+
+    reset: bool
+    """after is of no commit: read the session again, then go on"""
 
 
 class _Fork(TypedDict):
@@ -506,6 +539,30 @@ class Loss(_Loss, total=False):
     detail: str
     """one line for people"""
     entry: str
+
+
+class _Mark(TypedDict):
+    """What each Mark has."""
+
+    children: int
+    """number of entries that are said next, whatever structure is between"""
+    id: str
+    """of the entry"""
+    label: str
+    """cut at 80 bytes; empty: there is none"""
+    of: int
+    """number of its versions, itself included"""
+    version: int
+    """place among its versions, from 1; 0: structure, or hidden"""
+    versions: list[str]
+    """their ids in the order of versions/{entry}; of over 64 those around it"""
+
+
+class Mark(_Mark, total=False):
+    """Mark of the API."""
+
+    amendedBy: str
+    """the amendment that the line of the entry shows"""
 
 
 class Match(TypedDict):
@@ -823,6 +880,8 @@ _RowList = TypedDict("_RowList", {"branches": "list[Branch]", "from": "int", "he
 class RowList(_RowList, total=False):
     """RowList of the API."""
 
+    at: int
+    """of around: the row of the entry, or of its nearest ancestor that has one"""
     headAt: str
     """the nearest ancestor of the head that is in the list, if it is not"""
     selected: str
@@ -854,7 +913,7 @@ class Session(_Session, total=False):
     """Session of the API."""
 
     damaged: bool
-    """the checkpoint cannot be read: only id and updated are known"""
+    """it cannot be read: only id and updated are known"""
     first: str
     """one line of the first prompt"""
     internal: bool
@@ -887,6 +946,8 @@ class _SessionList(TypedDict):
 class SessionList(_SessionList, total=False):
     """SessionList of the API."""
 
+    error: Problem
+    """why the list is cut short after its first item"""
     next: str
     """after of the next page; absent at the end"""
 
@@ -1013,6 +1074,8 @@ class _UsageList(TypedDict):
 class UsageList(_UsageList, total=False):
     """UsageList of the API."""
 
+    error: Problem
+    """why the list is cut short after its first item"""
     next: str
     """after of the next page; absent at the end"""
 

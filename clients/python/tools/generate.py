@@ -184,7 +184,7 @@ def method(path: str, verb: str, op: dict[str, Any], schemas: dict[str, Any]) ->
     body = op.get("requestBody", {}).get("content", {})
     work, setup = "", ""
     if verb == "get" and paged:
-        (item, schema), = [(k, v) for k, v in listed.items() if v.get("type") == "array" and k != "problems"]
+        (item, schema), = [(k, v) for k, v in listed.items() if v.get("type") == "array" and k not in ("problems", "marks")]
         returns = f"Iterator[{python_type(schema['items'])}]"
         if op["operationId"] == "listSessions":
             options.append("meta: dict[str, str] | None = None")

@@ -23,11 +23,17 @@ import (
 	"github.com/coppice-go/coppice/transcript"
 )
 
+// HasLines reports whether a format can be written of one line alone.
+func HasLines(format string) bool { return format == "markdown" || format == "html" }
+
 // Exporter writes the sessions of a store. Safe for concurrent use if Rand is.
 type Exporter struct {
 	Store *coppice.Store
 	Now   time.Time // of what has no time of its own
 	Rand  io.Reader // of ids that a format needs
+
+	// Line is an entry: of markdown and html only the path to it is written. "" = every branch.
+	Line string
 }
 
 // Formats returns the names of the formats in which sessions are written.
@@ -38,6 +44,9 @@ func Formats() []string {
 // Write writes a session in a format, and returns what the format cannot express. It needs room for the session in the
 // folder for temporary files, except for original, markdown and html.
 func (x Exporter) Write(ctx context.Context, id, format string, w io.Writer) (interop.Losses, error) {
+	if x.Line != "" && !HasLines(format) {
+		return nil, fmt.Errorf("export to %s writes every branch: a line can be written as markdown or html", format)
+	}
 	switch format {
 	case "original":
 		return x.original(ctx, id, w)
@@ -56,9 +65,9 @@ func (x Exporter) document(ctx context.Context, id, format string, w io.Writer) 
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if format == "html" {
-		return export.HTML(ctx, s, w, nil)
+		return export.HTML(ctx, s, w, &export.Options{Line: x.Line})
 	}
-	return export.Markdown(ctx, s, w, nil)
+	return export.Markdown(ctx, s, w, &export.Options{Line: x.Line})
 }
 
 // foreign writes a session in another program's format, and returns what that format cannot

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -293,5 +294,46 @@ func TestLongParent(t *testing.T) {
 	var out bytes.Buffer
 	if err := st.Export(t.Context(), r.Session, &out); err != nil || out.String() != text {
 		t.Errorf("%s, %v", &out, err)
+	}
+}
+
+// The result of the call that started an agent has the agent's id in its details, and the agent's session has that id
+// after "agent-", and is an agent's: by these a program finds the call of an agent.
+func TestCallOfAnAgent(t *testing.T) {
+	st := newStore(t)
+	got, err := Import(t.Context(), st, FromFile(agents(t, said(1), "")), options())
+	if err != nil || len(got.Children) != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	s, err := st.Open(t.Context(), got.Session, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	var calls []string
+	for e, err := range s.Entries(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var says struct {
+			Message struct {
+				Role, ToolCallID string
+				Details          struct{ AgentID string }
+			}
+		}
+		if err := json.Unmarshal(e.Raw, &says); err != nil {
+			t.Fatal(err)
+		}
+		if m := says.Message; m.Role == "toolResult" && "agent-"+m.Details.AgentID == got.Children[0] {
+			calls = append(calls, m.ToolCallID)
+		}
+	}
+	if len(calls) != 1 || calls[0] != "t1" {
+		t.Errorf("calls %v of agent %s", calls, got.Children[0])
+	}
+	for sum, err := range st.List(t.Context(), coppice.ListOptions{Parent: got.Session}) {
+		if err != nil || sum.ID != got.Children[0] || sum.Relation != "agent" {
+			t.Errorf("%+v, %v", sum, err)
+		}
 	}
 }

@@ -24,6 +24,9 @@ func (st *State) Object(withTail bool) *checkpoint.Object {
 		CAS: st.CAS, Original: st.Original, Claimed: st.Claimed, SinceKey: st.SinceKey, Opening: st.Opening,
 		LastLine: st.LastLine, Keys: st.Keys, Meta: st.Meta, IDs: st.IDs,
 	}
+	if a := st.Active(); a != nil {
+		o.Summary.LogName, o.Summary.LogBytes = a.Name, a.Bytes
+	}
 	if w := st.Window; w != nil {
 		o.Window = checkpoint.WindowState{
 			Profile: string(w.Profile()), MaxBytes: w.MaxBytes(), Base: w.Base(), Omitted: w.Omitted(), Known: true,
@@ -101,6 +104,7 @@ func Restore(o *checkpoint.Object, info backend.Info) (*State, error) {
 		Meta: o.Meta, IDs: o.IDs,
 		Saved: Saved{Exists: true, Seq: o.Summary.Seq, Bytes: o.Summary.Bytes, IDs: o.IDs},
 	}
+	st.Summary.LogName, st.Summary.LogBytes = "", 0 // Plain has them
 	st.rules = Rules{transcript.Profile(o.Window.Profile), o.Window.MaxBytes}
 	st.keysOfLineage()
 	if last := st.Newest(); last.Kept != "" && last.Kept == last.Branch {

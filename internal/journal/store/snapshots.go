@@ -28,6 +28,7 @@ func (s *Store) Snapshot(ctx context.Context, st *state.State, id, tag string) (
 	}
 	o := st.Object(false)
 	o.Segments, o.IDs, o.Plain, o.Tail = checkpoint.SegmentMap{}, nil, nil, checkpoint.TailState{}
+	o.Summary.LogName, o.Summary.LogBytes = "", 0
 	o.Summary.Snapshot, o.Summary.Tag = snapshot.Name(st.Summary.Seq, id), tag
 	body, err := o.Encode()
 	if err != nil {

@@ -492,8 +492,13 @@ var mutants = []mutant{
 	},
 	{
 		name: "list-without-the-lost", broken: "a listing shows only the sessions that have a checkpoint",
-		edits: []edit{{"internal/listing/listing.go", "\t\tif !info.ModTime.IsZero() {\n", "\t\tif info.ModTime.IsZero() {\n"}},
+		edits: []edit{{"internal/listing/listing.go", "\t\tcase end.name != \"\":\n", "\t\tcase end.name == \"\":\n"}},
 		suite: "proof repair", pkg: "internal/proof/damage", run1: "TestProofRepair", want: "repair: not listed",
+	},
+	{
+		name: "list-without-the-log", broken: "a listing shows sessions as their checkpoints have them, whatever was committed since",
+		edits: []edit{{"internal/listing/logs.go", "return e.name != sum.LogName || e.bytes != sum.LogBytes\n", "return false\n"}},
+		suite: "list_test.go", pkg: ".", run1: "TestListShowsTheLog", want: "newest first: got ",
 	},
 	{
 		name: "repair-without-the-imported-file", broken: "a repair does not read the imported file again",

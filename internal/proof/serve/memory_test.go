@@ -227,7 +227,7 @@ func (l *listeners) cost(p *process, commit func()) backend.IO {
 				l.r.Violation("follower %d of %d has had no event: %v", i, len(l.in), err)
 				return backend.IO{}
 			}
-			seen = strings.HasPrefix(line, "id: ")
+			seen = line == "event: commit\n"
 		}
 	}
 	return p.holds(l.t).IO.Sub(before)

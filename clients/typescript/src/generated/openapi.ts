@@ -18,6 +18,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the client may do, so that it does not offer what would be refused */
+        get: operations["access"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/health": {
         parameters: {
             query?: never;
@@ -253,7 +270,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Commits, newest first */
+        /**
+         * Commits, newest first
+         * @description With at, the first one is the commit in force at a target: that of an entry is the one with the state that the agent had there. after and before lead on from there in both directions.
+         */
         get: operations["listCommits"];
         put?: never;
         /**
@@ -398,7 +418,7 @@ export interface paths {
         };
         /**
          * Commits as they come, as server-sent events or by a long poll
-         * @description Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset (what was asked for is gone: read the session again). Only commits have an id, and the beginning of the stream, which is no event. Last-Event-ID resumes.
+         * @description Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset (what was asked for is gone: read the session again). Only commits have an id, and so has the beginning, without an event. Last-Event-ID resumes.
          */
         get: operations["events"];
         put?: never;
@@ -487,7 +507,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The drawn tree in at most 2,048 buckets */
+        /**
+         * The drawn tree in at most 2,048 buckets
+         * @description The first request with a mark reads the session once. The view keeps the hits of the last 8 marks.
+         */
         get: operations["map"];
         put?: never;
         post?: never;
@@ -679,7 +702,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Read the session and report damage; changes nothing */
+        /** Read the session and report damage; changes nothing, so the right to read is enough */
         post: operations["verify"];
         delete?: never;
         options?: never;
@@ -728,6 +751,14 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AccessDoc: {
+            /** @description the server refuses every write, whoever sends it */
+            readOnly: boolean;
+            /** @description read; and write, unless the token or the server forbids it */
+            rights: string[];
+            /** @description the tenant of the path; empty: none */
+            tenant: string;
+        };
         BlameList: {
             /** @description newest first */
             changes: components["schemas"]["Change"][];
@@ -759,8 +790,20 @@ export interface components {
             forks: number;
             /** Format: int64 */
             from: number;
+            /** @description the row of the head, or of its nearest ancestor that has one, is in it */
+            head?: boolean;
+            /**
+             * Format: int64
+             * @description with mark: rows whose entries contain its words
+             */
+            hits?: number;
             /** Format: int64 */
             indent: number;
+            /**
+             * Format: int64
+             * @description rows with a label
+             */
+            labels: number;
             /** Format: int64 */
             onPath: number;
         };
@@ -827,6 +870,8 @@ export interface components {
         CommitList: {
             /** @description newest first */
             commits: components["schemas"]["Commit"][];
+            /** @description why the list is cut short after its first item */
+            error?: components["schemas"]["Problem"];
             /** @description after of the older ones; absent at the end */
             next?: string;
             /** @description before of the newer ones */
@@ -980,6 +1025,10 @@ export interface components {
         EntryList: {
             /** @description the lines of the entries */
             entries: unknown[];
+            /** @description why the list is cut short after its first item */
+            error?: components["schemas"]["Problem"];
+            /** @description with marks: one for each entry, in their order */
+            marks?: components["schemas"]["Mark"][];
             /** @description after of the page that follows; absent at the end */
             next?: string;
             /** @description before of the page before */
@@ -990,6 +1039,8 @@ export interface components {
             commits: unknown[];
             /** @description after of the next request */
             next: string;
+            /** @description after is of no commit: read the session again, then go on */
+            reset?: boolean;
         };
         Fork: {
             /** @description id of the new session */
@@ -1131,6 +1182,31 @@ export interface components {
              * @description index of the message in the context, from 0; -1: none
              */
             message: number;
+        };
+        Mark: {
+            /** @description the amendment that the line of the entry shows */
+            amendedBy?: string;
+            /**
+             * Format: int64
+             * @description number of entries that are said next, whatever structure is between
+             */
+            children: number;
+            /** @description of the entry */
+            id: string;
+            /** @description cut at 80 bytes; empty: there is none */
+            label: string;
+            /**
+             * Format: int64
+             * @description number of its versions, itself included
+             */
+            of: number;
+            /**
+             * Format: int64
+             * @description place among its versions, from 1; 0: structure, or hidden
+             */
+            version: number;
+            /** @description their ids in the order of versions/{entry}; of over 64 those around it */
+            versions: string[];
         };
         Match: {
             /** @description branches that contain the entry, at most 16 */
@@ -1408,6 +1484,11 @@ export interface components {
             withdrawn?: boolean;
         };
         RowList: {
+            /**
+             * Format: int64
+             * @description of around: the row of the entry, or of its nearest ancestor that has one
+             */
+            at?: number;
             branches: components["schemas"]["Branch"][];
             /** Format: int64 */
             from: number;
@@ -1437,7 +1518,7 @@ export interface components {
             created: string;
             /** @description the working directory */
             cwd: string;
-            /** @description the checkpoint cannot be read: only id and updated are known */
+            /** @description it cannot be read: only id and updated are known */
             damaged?: boolean;
             /**
              * Format: int64
@@ -1482,6 +1563,8 @@ export interface components {
             title?: string;
         };
         SessionList: {
+            /** @description why the list is cut short after its first item */
+            error?: components["schemas"]["Problem"];
             /** @description after of the next page; absent at the end */
             next?: string;
             sessions: components["schemas"]["Session"][];
@@ -1596,6 +1679,8 @@ export interface components {
             usage: components["schemas"]["Tokens"];
         };
         UsageList: {
+            /** @description why the list is cut short after its first item */
+            error?: components["schemas"]["Problem"];
             /** @description after of the next page; absent at the end */
             next?: string;
             /** @description in the order of the list of sessions */
@@ -1665,6 +1750,53 @@ export interface operations {
                 };
                 content: {
                     "text/plain": unknown;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    access: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessDoc"];
                 };
             };
             /** @description Unauthorized */
@@ -1805,6 +1937,15 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Gone */
+            410: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2094,6 +2235,8 @@ export interface operations {
                 cwd?: string;
                 /** @description only sessions that this one started */
                 parent?: string;
+                /** @description only sessions that no other one started: those without a parent, and forks */
+                top?: boolean;
                 /** @description only sessions whose title, first prompt or preview contains all these words */
                 q?: string;
                 /** @description next of the page before */
@@ -2729,6 +2872,8 @@ export interface operations {
             query?: {
                 /** @description a JSON pointer into the state (RFC 6901); empty = the whole state */
                 path?: string;
+                /** @description a target: only changes up to the commit in force there; default head */
+                at?: string;
                 /** @description next of the page before */
                 after?: string;
                 /** @description of changes */
@@ -3356,6 +3501,8 @@ export interface operations {
     listCommits: {
         parameters: {
             query?: {
+                /** @description a target: the page begins at the commit in force there; default head */
+                at?: string;
                 /** @description next of another page */
                 after?: string;
                 /** @description prev of another page */
@@ -4239,10 +4386,16 @@ export interface operations {
                 /** @description prev of another page */
                 before?: string;
                 limit?: number;
+                /** @description the entry to begin with, in this order; 404 if it is not on the path */
+                from?: string;
+                /** @description the path goes on to the newest leaf below its entry, as switch does */
+                below?: boolean;
                 /** @description only these entries, in this order, separated by commas */
                 ids?: string;
                 /** @description ref: images over 24 KiB as references */
                 images?: "inline" | "ref";
+                /** @description beside the entries, which versions and continuations each has; not as NDJSON */
+                marks?: boolean;
             };
             header?: never;
             path: {
@@ -4534,6 +4687,8 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "pi" | "original" | "omp" | "atomic" | "operator" | "claude-code" | "codex" | "markdown" | "html";
+                /** @description markdown and html: only the path to this entry; default every branch */
+                line?: string;
             };
             header?: never;
             path: {
@@ -4695,6 +4850,15 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Gone */
+            410: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5034,6 +5198,8 @@ export interface operations {
                 search?: string;
                 fold?: string;
                 buckets?: number;
+                /** @description words: hits counts the rows whose entries contain all of them */
+                mark?: string;
             };
             header?: never;
             path: {
@@ -5596,6 +5762,8 @@ export interface operations {
                 fold?: string;
                 /** @description the first row */
                 from?: number;
+                /** @description instead of from: an entry, or a unique prefix of its id, to be in the middle */
+                around?: string;
                 count?: number;
             };
             header?: never;
@@ -6503,6 +6671,8 @@ export interface operations {
                 cwd?: string;
                 /** @description only sessions that this one started */
                 parent?: string;
+                /** @description only sessions that no other one started: those without a parent, and forks */
+                top?: boolean;
                 /** @description only sessions whose title, first prompt or preview contains all these words */
                 q?: string;
                 /** @description next of the page before */

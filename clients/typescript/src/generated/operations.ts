@@ -79,6 +79,8 @@ export abstract class SessionOperations extends Requests {
 
 /** The operations on a store that are one request. */
 export abstract class StoreOperations extends Requests {
+  /** What the client may do, so that it does not offer what would be refused. */
+  access(): Promise<Schemas["AccessDoc"]> { return this.get("/access"); }
   /** Whether the server answers. */
   health(): Promise<Schemas["Health"]> { return this.get("/health"); }
   /** What users typed in all sessions and branches, newest first. */

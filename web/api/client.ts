@@ -1,0 +1,93 @@
+// The API, typed by docs/openapi.json. An answer that is no success is thrown as a Failure.
+import createClient from "openapi-fetch";
+import { signal } from "@preact/signals";
+import type { components, paths } from "./schema.d.ts";
+import { base } from "../model/nav.ts";
+
+export type Schemas = components["schemas"];
+export type Session = Schemas["Session"];
+export type Commit = Schemas["Commit"];
+export type Row = Schemas["Row"];
+export type Problem = Schemas["Problem"];
+
+/** An Entry is a line of the transcript, as it was stored. */
+export interface Entry {
+  type: string;
+  id: string;
+  parentId: string | null;
+  timestamp?: string;
+  [field: string]: unknown;
+}
+
+/** Failure is an answer of the API that is no success, or none (status 0). Nothing was stored unless it says so. */
+export class Failure extends Error {
+  constructor(readonly status: number, readonly problem: Partial<Problem>) {
+    super(problem.detail ?? problem.title ?? "the server does not answer");
+  }
+}
+
+/** locked reports whether the server refused the page for want of a token. */
+export const locked = signal(false);
+
+const tokenKey = "coppice-token";
+
+/** setToken keeps the token that requests carry until the tab is closed. A cookie of a one-time link needs none. */
+export function setToken(token: string): void {
+  sessionStorage.setItem(tokenKey, token);
+}
+
+/** withToken returns the headers of a request. */
+export function withToken(headers: Record<string, string> = {}): Record<string, string> {
+  const token = sessionStorage.getItem(tokenKey);
+  return token ? { ...headers, Authorization: "Bearer " + token } : headers;
+}
+
+/** call sends a request to a path below base, and throws what is no success. */
+export async function call(path: string, init: RequestInit = {}): Promise<Response> {
+  return send(new Request(base + path, { ...init, headers: withToken(init.headers as Record<string, string>) }));
+}
+
+/** textOf returns the text of what is below a path; null if it is longer than so many UTF-16 code units. */
+export async function textOf(path: string, most: number, signal: AbortSignal): Promise<string | null> {
+  const reader = (await call(path, { signal })).body!.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    text += decoder.decode(value, { stream: true });
+    if (text.length > most) {
+      await reader.cancel();
+      return null;
+    }
+  }
+}
+
+async function send(request: Request): Promise<Response> {
+  let answer: Response;
+  try {
+    answer = await fetch(request);
+  } catch (err) {
+    if (request.signal.aborted) throw err;
+    throw new Failure(0, { detail: "the server does not answer" });
+  }
+  if (answer.ok || answer.status === 304) return answer;
+  const text = await answer.text();
+  let problem: Partial<Problem> = { title: answer.statusText };
+  try {
+    problem = JSON.parse(text) as Partial<Problem>;
+  } catch {
+    // a proxy's page
+  }
+  if (answer.status === 401) locked.value = true;
+  throw new Failure(answer.status, problem);
+}
+
+/** api has a method for each verb, with the paths and documents of docs/openapi.json. Its data is never undefined. */
+export const api = createClient<paths>({
+  baseUrl: base,
+  fetch: (request) => {
+    for (const [name, value] of Object.entries(withToken())) request.headers.set(name, value);
+    return send(request);
+  },
+});

@@ -1,0 +1,41 @@
+// Pages of entries and commits. openapi-fetch types an answer that can be JSON or NDJSON as neither; these are JSON.
+import { api, type Commit, type Entry, type Schemas } from "./client.ts";
+import type { operations } from "./schema.d.ts";
+
+export type Mark = Schemas["Mark"];
+
+export interface EntryPage {
+  entries: Entry[];
+  marks?: Mark[]; // with marks: one for each entry, in their order
+  next?: string;
+  prev?: string;
+}
+
+type EntryQuery = NonNullable<operations["listEntries"]["parameters"]["query"]>;
+type SessionQuery = NonNullable<operations["listSessions"]["parameters"]["query"]>;
+type CommitQuery = NonNullable<operations["listCommits"]["parameters"]["query"]>;
+
+/** entryPage returns at most 500 entries, with references in place of large images. */
+export async function entryPage(id: string, query: EntryQuery, signal?: AbortSignal): Promise<EntryPage> {
+  const { data } = await api.GET("/v1/sessions/{id}/entries", {
+    params: { path: { id }, query: { images: "ref", ...query } }, signal,
+  });
+  return data as EntryPage;
+}
+
+/** commitPage returns at most 500 commits, newest first. */
+export async function commitPage(id: string, query: CommitQuery, signal?: AbortSignal): Promise<Schemas["CommitList"]> {
+  const { data } = await api.GET("/v1/sessions/{id}/commits", { params: { path: { id }, query }, signal });
+  return data as Schemas["CommitList"];
+}
+
+/** newestCommit returns the newest commit. Every session has one. */
+export async function newestCommit(id: string, signal?: AbortSignal): Promise<Commit> {
+  return (await commitPage(id, { limit: 1 }, signal)).commits[0]!;
+}
+
+/** sessionPage returns at most 500 sessions, newest activity first. */
+export async function sessionPage(query: SessionQuery, signal?: AbortSignal): Promise<Schemas["SessionList"]> {
+  const { data } = await api.GET("/v1/sessions", { params: { query }, signal });
+  return data as Schemas["SessionList"];
+}

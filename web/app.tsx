@@ -1,0 +1,64 @@
+// The page: which panes are shown. What they show is in model/, how in panes/.
+import { effect, signal } from "@preact/signals";
+import { render, type JSX } from "preact";
+import { listen } from "./model/actions.ts";
+import { locked } from "./api/client.ts";
+import { failure, start } from "./model/session.ts";
+import { start as startList } from "./model/sessions.ts";
+import { session, view } from "./model/nav.ts";
+import { Export } from "./panes/export.tsx";
+import { Help } from "./panes/help.tsx";
+import { Home } from "./panes/home.tsx";
+import { Login } from "./panes/login.tsx";
+import { Palette } from "./panes/palette.tsx";
+import { Sessions } from "./panes/sessions.tsx";
+import { Side } from "./panes/side.tsx";
+import { Talk } from "./panes/talk.tsx";
+import { Timeline } from "./panes/timeline.tsx";
+import { Top } from "./panes/top.tsx";
+import { Toast } from "./parts/toast.tsx";
+
+/** Which pane fills a phone's screen. The others stay in the page, with what they have loaded. */
+const phone = signal<"sessions" | "talk" | "side">(session.peek() === null ? "sessions" : "talk");
+const bar = [["sessions", "Sessions"], ["talk", "Conversation"], ["side", "Map and state"]] as const;
+
+/** PhoneBar chooses the pane. */
+function PhoneBar(): JSX.Element {
+  return (
+    <nav class="phone-bar" aria-label="Pane">
+      {bar.map(([name, label]) => (
+        <button key={name} aria-pressed={phone.value === name} onClick={() => (phone.value = name)}>{label}</button>
+      ))}
+    </nav>
+  );
+}
+
+// What a person chose in one pane is shown in the conversation.
+effect(() => {
+  phone.value = session.value === null ? "sessions" : "talk";
+});
+
+function App(): JSX.Element {
+  const id = session.value;
+  if (locked.value) return <Login />;
+  return (
+    <div class={`app pane-${view.value.pane} ${id === null ? "no-session" : "one-session"} show-${phone.value}`}>
+      <Top />
+      <Sessions />
+      {id === null ? <Home /> : <Talk key={id} />}
+      {id !== null && <Side />}
+      {id !== null && <Timeline key={id} />}
+      {failure.value && <p role="alert" class="failed">{failure.value}</p>}
+      <PhoneBar />
+      <Palette />
+      <Help />
+      <Export />
+      <Toast />
+    </div>
+  );
+}
+
+start();
+startList();
+listen(document);
+render(<App />, document.getElementById("app")!);

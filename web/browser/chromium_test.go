@@ -1,0 +1,70 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	chromium.stop()
+	os.Exit(code)
+}
+
+// chromium is the browser of all tests. It is started by the first one.
+var chromium browser
+
+type browser struct {
+	once sync.Once
+	ctx  context.Context //nolint:containedctx // chromedp keeps its browser in it
+	end  context.CancelFunc
+	err  error
+}
+
+// start returns the context of the browser. Without a browser the test is skipped.
+func (b *browser) start(t testing.TB) context.Context {
+	t.Helper()
+	path := os.Getenv("CHROMIUM")
+	if path == "" {
+		path = "chromium"
+	}
+	path, err := exec.LookPath(path)
+	if err != nil {
+		if os.Getenv("REQUIRE_CHROMIUM") == "1" {
+			t.Fatalf("there is no browser: %v", err)
+		}
+		t.Skipf("there is no browser: %v; install chromium, or name one in CHROMIUM", err)
+	}
+	b.once.Do(func() {
+		options := append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
+			chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-extensions", true),
+			chromedp.Flag("js-flags", "--expose-gc"), chromedp.Flag("hide-scrollbars", false),
+			chromedp.Flag("enable-precise-memory-info", true))
+		allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+		ctx, endBrowser := chromedp.NewContext(allocator)
+		b.ctx, b.end = ctx, func() { endBrowser(); endAllocator() }
+		if err := chromedp.Do(ctx); err != nil {
+			b.err = fmt.Errorf("start %s: %w", path, err)
+		}
+	})
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	return b.ctx
+}
+
+// stop ends the browser, and waits until it is gone.
+func (b *browser) stop() {
+	if b.ctx == nil {
+		return
+	}
+	_ = chromedp.Cancel(b.ctx)
+	b.end()
+}

@@ -1,0 +1,201 @@
+package browser
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/chromedp/cdproto/input"
+)
+
+// find is the element that a selector names: CSS, then "|" and a text that the element contains, if any; ">>" goes on
+// below what was found so far. Of several it is the first one that has a box.
+const find = `((selector) => {
+  let found = [document];
+  for (const step of selector.split(" >> ")) {
+    const at = step.lastIndexOf("|"), css = at < 0 ? step : step.slice(0, at), text = at < 0 ? "" : step.slice(at + 1);
+    found = found.flatMap((e) => [...e.querySelectorAll(css)]).filter((e) => !text || e.textContent.includes(text));
+  }
+  return found.find((e) => e.getClientRects().length > 0) ?? null;
+})(%s)`
+
+// box is where an element is, in CSS pixels.
+type box struct{ X, Y, Width, Height float64 }
+
+// box waits until an element is there, at rest, and nothing is over its middle. Where it is out of sight it is scrolled
+// into sight.
+func (p *tab) box(selector string) (b box) {
+	p.t.Helper()
+	type place struct {
+		box
+		Over string // what is over it, "" = nothing
+	}
+	p.until(selector+" in sight", func() (bool, error) {
+		is, err := try[place](p, filled(`(async () => {
+			const frame = () => new Promise(requestAnimationFrame);
+			let e = `+find+`;
+			if (!e) return { Over: "nothing is found" };
+			const at = () => { const r = e.getBoundingClientRect(); return { X: r.x, Y: r.y, Width: r.width, Height: r.height }; };
+			const was = JSON.stringify(at());
+			await frame();
+			await frame();
+			const now = at();
+			if (!e.isConnected || JSON.stringify(now) !== was) return { Over: "it moves" };
+			const hit = document.elementFromPoint(now.X + now.Width / 2, now.Y + now.Height / 2);
+			if (hit && (e.contains(hit) || hit.contains(e))) return { ...now, Over: "" };
+			e.scrollIntoView({ block: "center" });
+			return { Over: "over it is " + (hit?.outerHTML ?? "nothing").slice(0, 200) };
+		})()`, []any{selector}))
+		if err == nil && is.Over != "" {
+			err = errors.New(is.Over)
+		}
+		b = is.box
+		return true, err
+	})
+	return b
+}
+
+// click clicks in the middle of an element.
+func (p *tab) click(selector string) {
+	p.t.Helper()
+	b := p.box(selector)
+	x, y := b.X+b.Width/2, b.Y+b.Height/2
+	p.mouse(input.DispatchMouseEventTypeMouseMoved, x, y, 0)
+	p.mouse(input.DispatchMouseEventTypeMousePressed, x, y, 1)
+	p.mouse(input.DispatchMouseEventTypeMouseReleased, x, y, 0)
+}
+
+// hover moves the pointer over an element.
+func (p *tab) hover(selector string) {
+	p.t.Helper()
+	b := p.box(selector)
+	p.mouse(input.DispatchMouseEventTypeMouseMoved, b.X+b.Width/2, b.Y+b.Height/2, 0)
+}
+
+func (p *tab) mouse(kind input.DispatchMouseEventType, x, y float64, buttons int64, modifiers ...int64) {
+	p.t.Helper()
+	e := input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Buttons: buttons}
+	for _, m := range modifiers {
+		e.Modifiers |= m
+	}
+	if kind != input.DispatchMouseEventTypeMouseMoved || buttons > 0 {
+		e.Button, e.ClickCount = input.MouseButtonLeft, 1
+	}
+	call(p, input.DispatchMouseEvent, e)
+}
+
+// wheel turns the wheel over an element.
+func (p *tab) wheel(selector string, down float64) {
+	p.t.Helper()
+	b := p.box(selector)
+	call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{
+		Type: input.DispatchMouseEventTypeMouseWheel, X: b.X + b.Width/2, Y: b.Y + b.Height/2, DeltaY: down,
+	})
+}
+
+// drag presses in an element and moves over it through places, each a part of its width and height, and releases.
+func (p *tab) drag(selector string, modifiers int64, places ...[2]float64) {
+	p.t.Helper()
+	b := p.box(selector)
+	for i, at := range places {
+		x, y := b.X+b.Width*at[0], b.Y+b.Height*at[1]
+		if i == 0 {
+			p.mouse(input.DispatchMouseEventTypeMouseMoved, x, y, 0, modifiers)
+			p.mouse(input.DispatchMouseEventTypeMousePressed, x, y, 1, modifiers)
+		}
+		p.mouse(input.DispatchMouseEventTypeMouseMoved, x, y, 1, modifiers)
+		if i == len(places)-1 {
+			p.mouse(input.DispatchMouseEventTypeMouseReleased, x, y, 0, modifiers)
+		}
+	}
+}
+
+// shift is the modifier of a key or a pointer.
+const (
+	control = 2
+	shift   = 8
+)
+
+// codes are the virtual codes of keys without a character.
+var codes = map[string]int64{
+	"Enter": 13, "Escape": 27, "Tab": 9, "ArrowUp": 38, "ArrowDown": 40, "ArrowLeft": 37, "ArrowRight": 39, "Home": 36,
+	"End": 35, "PageUp": 33, "PageDown": 34, "Backspace": 8,
+}
+
+// press presses keys one after the other, as web/model/keys.ts names them: "g g", "Mod+k", "R", "Escape".
+func (p *tab) press(keys string) {
+	p.t.Helper()
+	for _, name := range strings.Split(keys, " ") {
+		e := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown}
+		if rest, found := strings.CutPrefix(name, "Mod+"); found {
+			e.Modifiers, name = control, rest
+		}
+		e.Key = name
+		switch code, special := codes[name]; {
+		case special:
+			e.WindowsVirtualKeyCode = code
+			if name == "Enter" {
+				e.Text = "\r"
+			}
+		case len([]rune(name)) != 1:
+			p.t.Fatalf("unknown key %q", name)
+		default:
+			if e.Modifiers == 0 {
+				e.Text = name
+			}
+			if strings.ToUpper(name) == name && strings.ToLower(name) != name {
+				e.Modifiers |= shift
+			}
+			e.WindowsVirtualKeyCode = int64(strings.ToUpper(name)[0])
+		}
+		call(p, input.DispatchKeyEvent, e)
+		call(p, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+			Type: input.DispatchKeyEventTypeKeyUp, Key: e.Key, Modifiers: e.Modifiers,
+			WindowsVirtualKeyCode: e.WindowsVirtualKeyCode,
+		})
+	}
+}
+
+// write puts text into a field, in place of what is in it.
+func (p *tab) write(selector, text string) {
+	p.t.Helper()
+	p.click(selector)
+	eval[bool](p, find+`.select() ?? true`, selector)
+	if text == "" {
+		p.press("Backspace")
+		return
+	}
+	call(p, input.InsertText, input.InsertTextParams{Text: text})
+	p.wait(find+`.value === %s`, selector, text)
+}
+
+// text returns the text of an element that is there.
+func (p *tab) text(selector string) string {
+	p.t.Helper()
+	p.see(selector)
+	return eval[string](p, find+`.innerText`, selector)
+}
+
+// see waits until an element is in the page, and miss until none is.
+func (p *tab) see(selector string)  { p.t.Helper(); p.found(selector, true) }
+func (p *tab) miss(selector string) { p.t.Helper(); p.found(selector, false) }
+
+func (p *tab) found(selector string, want bool) {
+	p.t.Helper()
+	what := selector
+	if !want {
+		what = "the end of " + selector
+	}
+	p.until(what, func() (bool, error) {
+		is, err := try[bool](p, filled(find+" !== null", []any{selector}))
+		return is == want, err
+	})
+}
+
+// count returns how many elements a CSS selector finds.
+func (p *tab) count(css string) int {
+	p.t.Helper()
+	return eval[int](p, `document.querySelectorAll(%s).length`, css)
+}
+
+// at is a place in an element, as parts of its width and height.
+func at(x, y float64) [2]float64 { return [2]float64{x, y} }

@@ -1,0 +1,28 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+)
+
+// A session opens at its newest message, for which the page needs four answers: itself, its style, its code and a page
+// of entries. Everything else may come later, or never.
+func TestFirstPaint(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	release := s.hold(func(r string) bool { return strings.Contains(r, "/v1/") && !strings.Contains(r, "/entries?") })
+	p := visit(t, s, "/s/"+bundled)
+	p.see(".talk article|" + newest)
+	release()
+	p.see(".map .row")
+	p.wait(`document.querySelector(".rail-at strong").innerText === "seq 2"`)
+
+	const most = 20 // of the whole page; it had 16 when this was written
+	p.settled()
+	if n := len(s.requests()); n > most {
+		t.Errorf("%d requests, want at most %d: %v", n, most, s.requests())
+	}
+	if n := p.count("*"); n >= 3_000 {
+		t.Errorf("%d elements, want fewer than 3,000", n)
+	}
+}

@@ -1,0 +1,350 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a tab waits for what does not come. Only a test that fails waits so long.
+const patience = 20 * time.Second
+
+// watch runs in each page before its own scripts. It keeps what the page would not tell.
+const watch = `(() => {
+  const seen = (window.__seen = { violations: [], tasks: [], painted: 0, input: [] });
+  addEventListener("securitypolicyviolation", (e) =>
+    seen.violations.push(e.violatedDirective + " " + e.blockedURI + " " + e.sample + " " + e.sourceFile));
+  new PerformanceObserver((list) => {
+    for (const e of list.getEntries()) seen.tasks.push(Math.round(e.duration));
+  }).observe({ type: "longtask", buffered: true });
+  const look = () => {
+    if (document.querySelector(".talk article.entry")) seen.painted ||= performance.now();
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+  for (const kind of ["pointermove", "pointerdown", "pointerup", "click", "keydown"]) {
+    addEventListener(kind, (e) => {
+      seen.input.push(kind + " " + (e.key ?? e.clientX + "," + e.clientY) + " " + e.target.outerHTML?.slice(0, 60));
+      seen.input = seen.input.slice(-6);
+    }, { capture: true, passive: true });
+  }
+})();`
+
+// tab is a page of the viewer.
+type tab struct {
+	t    testing.TB
+	site *site
+	ctx  context.Context //nolint:containedctx // chromedp keeps its tab in it
+
+	mu      sync.Mutex
+	faults  []string
+	allowed []*regexp.Regexp
+	foreign []string
+}
+
+// look is how a page is looked at.
+type look struct {
+	width, height int
+	dark, phone   bool
+}
+
+// The looks of the tests.
+var (
+	wide  = look{width: 1440, height: 900}
+	dark  = look{width: 1440, height: 900, dark: true}
+	phone = look{width: 390, height: 844, phone: true}
+	night = look{width: 390, height: 844, phone: true, dark: true}
+)
+
+// visit opens a path of a site in a new tab, in a profile of its own.
+func visit(t testing.TB, s *site, path string) *tab { t.Helper(); return visitAs(t, s, path, wide) }
+
+func visitAs(t testing.TB, s *site, path string, as look) *tab {
+	t.Helper()
+	p := newTab(t, s, as)
+	p.navigate(path)
+	return p
+}
+
+// arrive opens a path in a new tab, and waits until an element is there and the page is at rest.
+func arrive(t testing.TB, s *site, path, selector string) *tab {
+	t.Helper()
+	p := visit(t, s, path)
+	p.see(selector)
+	p.settled()
+	return p
+}
+
+// newTab returns an empty tab. When the test ends it checks what the page did.
+func newTab(t testing.TB, s *site, as look) *tab {
+	t.Helper()
+	ctx, end := chromedp.NewContext(chromium.start(t), chromedp.WithNewBrowserContext())
+	return prepared(t, s, as, ctx, end)
+}
+
+// prepared returns the tab of a context.
+func prepared(t testing.TB, s *site, as look, ctx context.Context, end context.CancelFunc) *tab {
+	t.Helper()
+	p := &tab{t: t, site: s, ctx: ctx}
+	t.Cleanup(func() {
+		p.check()
+		_ = chromedp.Cancel(ctx)
+		end()
+	})
+	ok(t, chromedp.Do(ctx))
+	ok(t, chromedp.Listen(ctx, p.note))
+	call(p, log.Enable, cdp.Empty{})
+	call(p, network.Enable, network.EnableParams{})
+	call(p, audits.Enable, cdp.Empty{})
+	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
+	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: int64(as.width), Height: int64(as.height), DeviceScaleFactor: 1, Mobile: as.phone,
+	})
+	scheme := "light"
+	if as.dark {
+		scheme = "dark"
+	}
+	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}})
+	return p
+}
+
+// call does a command of the protocol.
+func call[P, R any](p *tab, c cdp.Command[P, R], params P) R {
+	p.t.Helper()
+	ctx, end := within(p.ctx, patience)
+	defer end()
+	r, err := chromedp.Call(ctx, c, params)
+	if err != nil {
+		p.t.Fatalf("%s: %v", c.Method, err)
+	}
+	return r
+}
+
+func (p *tab) navigate(path string) {
+	p.t.Helper()
+	ctx, end := within(p.ctx, patience)
+	defer end()
+	ok(p.t, chromedp.Do(ctx, chromedp.Navigate(p.site.url+path)))
+}
+
+// reload loads the page of the URL again.
+func (p *tab) reload() {
+	p.t.Helper()
+	p.flush()
+	p.navigate(p.location())
+}
+
+// note keeps what the page did wrong.
+func (p *tab) note(event any) {
+	fault := func(format string, args ...any) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.faults = append(p.faults, fmt.Sprintf(format, args...))
+	}
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		text := e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			text += " " + e.ExceptionDetails.Exception.Description
+		}
+		fault("exception: %s", text)
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+			words := make([]string, len(e.Args))
+			for i, a := range e.Args {
+				words[i] = string(a.Value) + a.Description
+			}
+			fault("console.%s: %s", e.Type, strings.Join(words, " "))
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
+			fault("log: %s %s", e.Entry.Text, e.Entry.URL)
+		}
+	case *audits.EventIssueAdded:
+		if e.Issue.Code == audits.InspectorIssueCodeContentSecurityPolicyIssue {
+			text, _ := json.Marshal(e.Issue.Details)
+			fault("policy: %s", text)
+		}
+	case *page.EventJavascriptDialogOpening:
+		fault("dialog: %s", e.Message)
+	case *page.EventWindowOpen:
+		fault("window: %s", e.URL)
+	case *network.EventRequestWillBeSent:
+		if u, err := url.Parse(e.Request.URL); err != nil || u.Scheme != "blob" && "http://"+u.Host != p.site.url {
+			fault("request to another origin: %.300s", e.Request.URL)
+		}
+	}
+}
+
+// allow lets the page log or report what matches, because the test causes it.
+func (p *tab) allow(pattern string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.allowed = append(p.allowed, regexp.MustCompile(pattern))
+}
+
+// check reports what the page did wrong.
+func (p *tab) check() {
+	p.t.Helper()
+	p.flush()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+next:
+	for _, f := range p.faults {
+		for _, a := range p.allowed {
+			if a.MatchString(f) {
+				continue next
+			}
+		}
+		p.t.Errorf("%.600s", f)
+	}
+	p.faults = nil
+}
+
+// flush takes what the page itself kept, before it is left.
+func (p *tab) flush() {
+	ctx, end := within(p.ctx, patience)
+	defer end()
+	seen, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](`window.__seen?.violations.splice(0) ?? []`))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.faults = append(p.faults, "the page does not answer: "+err.Error())
+	}
+	for _, v := range seen {
+		p.faults = append(p.faults, "violation: "+v)
+	}
+}
+
+// eval returns the value of an expression, which may be a promise.
+func eval[T any](p *tab, expression string, args ...any) T {
+	p.t.Helper()
+	v, err := try[T](p, filled(expression, args))
+	if err != nil {
+		p.t.Fatalf("%.300s: %v", expression, err)
+	}
+	return v
+}
+
+func try[T any](p *tab, expression string) (T, error) {
+	ctx, end := within(p.ctx, patience)
+	defer end()
+	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// filled puts arguments into an expression, as literals, in place of %s.
+func filled(expression string, args []any) string {
+	if len(args) == 0 {
+		return expression
+	}
+	literals := make([]any, len(args))
+	for i, a := range args {
+		text, err := json.Marshal(a)
+		if err != nil {
+			panic(err) // only texts and numbers are
+		}
+		literals[i] = string(text)
+	}
+	return fmt.Sprintf(expression, literals...)
+}
+
+// wait waits until an expression is true.
+func (p *tab) wait(expression string, args ...any) {
+	p.t.Helper()
+	p.until(filled(expression, args), func() (bool, error) {
+		return try[bool](p, "Boolean("+filled(expression, args)+")")
+	})
+}
+
+// until waits until a condition holds. An error is one more time that it does not.
+func (p *tab) until(what string, holds func() (bool, error)) {
+	p.t.Helper()
+	ctx, end := within(p.ctx, patience)
+	defer end()
+	pause := time.NewTicker(15 * time.Millisecond)
+	defer pause.Stop()
+	for {
+		yes, err := holds()
+		if yes && err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			at, _ := try[string](p, `location.href + "\n" + __seen.input.join("\n") + "\n" + document.body.innerText.slice(0, 600)`)
+			p.picture("failed.png")
+			_, under, streams := p.site.traffic()
+			p.t.Fatalf("waited in vain for %.400s: %.600v\nunanswered: %q, streams: %d\nat %s", what, err, under, streams, at)
+		case <-pause.C:
+		}
+	}
+}
+
+// picture keeps how the page looks: go test -artifacts.
+func (p *tab) picture(name string) {
+	p.t.Helper()
+	data := call(p, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng}).Data
+	if err := os.WriteFile(filepath.Join(p.t.ArtifactDir(), name), data, 0o600); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// quiet is how often in a row a page has to be seen at rest: effects run a frame later, and ask for more.
+const quiet = 6
+
+// settled waits until the page asks for nothing and draws nothing any more.
+func (p *tab) settled() {
+	p.t.Helper()
+	was, rests := -1, 0
+	p.until("the page to come to rest", func() (bool, error) {
+		idle, err := try[bool](p, `new Promise((done) => {
+			let changed = false;
+			const seen = new MutationObserver(() => (changed = true));
+			seen.observe(document, { childList: true, subtree: true, attributes: true, characterData: true });
+			requestAnimationFrame(() => requestIdleCallback(() => { seen.disconnect(); done(!changed); }, { timeout: 1000 }));
+		})`)
+		all, under, _ := p.site.traffic()
+		if rests++; !idle || len(under) > 0 || all != was {
+			rests = 0
+		}
+		was = all
+		return rests >= quiet, err
+	})
+}
+
+// location returns the path and query of the page.
+func (p *tab) location() string {
+	p.t.Helper()
+	return eval[string](p, `location.pathname + location.search`)
+}
+
+// query returns a parameter of the URL; "" = it is not there.
+func (p *tab) query(name string) string {
+	p.t.Helper()
+	return eval[string](p, `new URLSearchParams(location.search).get(%s) ?? ""`, name)
+}
+
+// waitQuery waits until a parameter of the URL has a value.
+func (p *tab) waitQuery(name, value string) {
+	p.t.Helper()
+	p.wait(`(new URLSearchParams(location.search).get(%s) ?? "") === %s`, name, value)
+}

@@ -1,0 +1,195 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+)
+
+// Entries of the demo's main session.
+const (
+	rephrased = "Before I log off: does it build for Windows" // a prompt of two versions; this is the second
+	firstOne  = "Before I log off: what would it take"
+	leftLine  = "036ea533" // the end of the line that was left by a rollback
+)
+
+// readsHead reports that what a person does is looking: the head is where it was.
+func (s *site) keepsHead(t *testing.T, id string) func() {
+	t.Helper()
+	was := s.head(id)
+	return func() {
+		t.Helper()
+		if now := s.head(id); now != was {
+			t.Errorf("the head moved from %v to %v", was, now)
+		}
+		if writes := append(s.requests("POST "), s.requests("PUT ")...); len(writes) > 0 {
+			t.Errorf("looking wrote: %v", writes)
+		}
+	}
+}
+
+// ‹1/2› changes what is read, and the URL, and never the head.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	kept := d.keepsHead(t, d.Main)
+	second := ".talk article|" + rephrased
+	p.see(second)
+	p.click(second + " >> [aria-label='previous version']")
+	p.see(".talk article|" + firstOne)
+	p.miss(second)
+	p.wait(`new URLSearchParams(location.search).get("line")`)
+	p.see(".talk .edge|end of this line")
+	was := p.location()
+	p.reload()
+	p.see(".talk article|" + firstOne)
+	if now := p.location(); now != was {
+		t.Errorf("%s became %s", was, now)
+	}
+	p.click(".talk article|" + firstOne + " >> [aria-label='next version']")
+	p.see(second)
+	p.waitQuery("line", "")
+	p.hover(second + " >> .picker")
+	p.see(".peek button|" + firstOne)
+	kept()
+}
+
+// What a tool answered, and what the model thought, are one line each until they are opened.
+func TestFolds(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?at=a397b379", ".talk article")
+	article := "#e-3206c58d"
+	p.see(article)
+	if p.count(article+" .folded") != 0 {
+		t.Error("something is open")
+	}
+	p.click(article + " .fold.tool button|README.md")
+	p.see(article + " .folded|tideline")
+	p.click(article + " .fold.thinking button")
+	p.see(article + " .fold.thinking .folded")
+	p.click(article + " .fold.thinking button")
+	p.miss(article + " .fold.thinking .folded")
+}
+
+// Agents are shown where they were started, inline at any depth, and as pages of their own with the way back.
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p.click(".agent-card button|fundy")
+	p.see(".agent-card .inline|What do we have?")
+	p.click(".inline .agent-card button|ranges")
+	p.see(".inline .inline|The tables of 2026 are in docs.")
+	p.click(".inline .agent-card > a|as a page")
+	p.see(".talk article|overloaded_error")
+	p.click("nav.breadcrumb a|fundy")
+	p.see(".talk article|First")
+}
+
+// An image is loaded by its own request, as bytes, and is shown in full when it is clicked.
+func TestImages(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p.click(".fold.tool button|1 image")
+	p.wait(`document.querySelector(".picture img")?.naturalWidth > 0`)
+	if src := eval[string](p, `document.querySelector(".picture img").src`); !strings.HasPrefix(src, "blob:") {
+		t.Errorf("the source of the image is %.60s", src)
+	}
+	p.click(".picture button")
+	p.see("dialog.full-picture img")
+	p.press("Escape")
+	p.miss("dialog")
+}
+
+// Editing a prompt grows a version beside it. The first one stays.
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	before := d.head(d.Main)
+	p.hover(".talk article|Good enough for today")
+	p.click(".talk article|Good enough for today >> button|edit")
+	p.write("form.ask textarea", "Draw me Saturday instead.")
+	p.click("form.ask button|Add this version")
+	p.see(".talk article|Draw me Saturday instead. >> .picker|2/2")
+	p.see(".toast|The first one stays")
+	after := d.head(d.Main)
+	if after.Seq != before.Seq+1 || after.Entry == before.Entry {
+		t.Errorf("the head is %v after %v", after, before)
+	}
+	h := d.open(d.Main)
+	e, err := h.Entry(t.Context(), after.Entry)
+	ok(t, err)
+	if m, _ := e.Message(); !strings.Contains(string(m.Raw), "Draw me Saturday instead.") {
+		t.Errorf("the head is %s", e.Raw)
+	}
+	if _, err := h.Entry(t.Context(), before.Entry); err != nil {
+		t.Errorf("the first version: %v", err)
+	}
+	ok(t, h.Close())
+	p.click(".talk article|Draw me Saturday >> [aria-label='previous version']")
+	p.see(".talk article|friday.png")
+}
+
+// A label is set in place, and removed.
+func TestLabel(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p.hover(".talk article|Good enough for today")
+	p.click(".talk article|Good enough for today >> button|label")
+	p.write("form.ask input", "the picture")
+	p.press("Enter")
+	p.see(".talk article|Good enough for today >> .label|the picture")
+	p.see(".map .row .label|the picture")
+	p.hover(".talk article|Good enough for today")
+	p.click(".talk article|Good enough for today >> button|label")
+	p.write("form.ask input", "")
+	p.click("form.ask button|Remove the label")
+	p.miss(".talk .label|the picture")
+}
+
+// "Continue from here" moves the head, once it is confirmed.
+func TestContinue(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?line="+leftLine, ".talk article")
+	before := d.head(d.Main)
+	article := "#e-" + leftLine
+	p.hover(article)
+	p.click(article + " >> button|continue from here")
+	p.see("dialog|The head moves to this message")
+	p.press("Escape")
+	p.miss("dialog")
+	if now := d.head(d.Main); now != before {
+		t.Errorf("the head moved without a confirmation")
+	}
+	p.hover(article)
+	p.click(article + " >> button|continue from here")
+	p.click("dialog button|Move the head here")
+	p.see(".toast|The head is here now")
+	p.waitQuery("line", "")
+	if now := d.head(d.Main); now.Entry != leftLine || now.Seq != before.Seq+1 {
+		t.Errorf("the head is %v", now)
+	}
+}
+
+// says commits a message of an agent to a session, from another writer.
+func (s *site) says(id string, texts ...string) coppice.Receipt {
+	s.t.Helper()
+	h, err := s.store.Open(s.t.Context(), id, nil)
+	ok(s.t, err)
+	t := coppice.Turn{Reason: "answer"}
+	for _, text := range texts {
+		t.Entries = append(t.Entries, entry.Assistant(text))
+	}
+	r, err := h.Commit(s.t.Context(), t)
+	ok(s.t, err)
+	ok(s.t, h.Close())
+	return r
+}

@@ -1,0 +1,111 @@
+package browser
+
+import (
+	"fmt"
+	"testing"
+)
+
+// shown is what a person sees of a view: which entry is selected, which commit, which pane and what is set in it.
+type shown struct {
+	Title, Selected, Seq, Pane, Branch, Filter, Mark, Value, A string
+}
+
+const fingerprint = `({
+  Title: document.querySelector(".top h1")?.innerText ?? "",
+  Selected: document.querySelector(".talk [aria-current=true]")?.id ?? "",
+  Seq: document.querySelector(".rail-at strong")?.innerText ?? "",
+  Pane: document.querySelector(".side .tabs [aria-current]")?.innerText ?? "",
+  Branch: document.querySelector("select.branch")?.selectedOptions[0]?.innerText ?? "",
+  Filter: document.querySelector("select[aria-label=Filter]")?.value ?? "",
+  Mark: document.querySelector(".map-search")?.value ?? "",
+  Value: document.querySelector(".past-list")?.ariaLabel ?? "",
+  A: document.querySelector(".compare-choose select")?.value ?? "",
+})`
+
+// The URL of a view shows another person the same.
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	const title = "tideline 0.2: exact, fast, and a calendar"
+	tests := []struct {
+		query string
+		want  shown
+	}{
+		{"", shown{Seq: "seq 213", Pane: "Map", Filter: "default", Branch: "rollback-61 (head)"}},
+		{"?at=905a9ab2&pane=state", shown{Selected: "e-a58b0db3", Seq: "seq 100", Pane: "State", Branch: "rollback-61 (head)"}},
+		{"?seq=40&pane=state&path=%2Fplan", shown{Seq: "seq 40", Pane: "State", Value: "History of /plan", Branch: "rollback-61 (head)"}},
+		{"?line=036ea533&at=07963d71", shown{Selected: "e-07963d71", Seq: "seq 62", Pane: "Map", Filter: "default",
+			Branch: "a line without a name"}},
+		{"?line=5e2d90b7", shown{Seq: "seq 68", Pane: "Map", Filter: "default", Branch: "main"}},
+		{"?at=9f36cd82&pane=compare&with=seq%3A40", shown{Selected: "e-9f36cd82", Seq: "seq 1", Pane: "Compare",
+			Branch: "rollback-61 (head)", A: "seq:40"}},
+		{"?filter=user-only&q=harbour", shown{Seq: "seq 213", Pane: "Map", Filter: "user-only", Mark: "harbour",
+			Branch: "rollback-61 (head)"}},
+		{"?pane=context&at=96478b11", shown{Selected: "e-96478b11", Seq: "seq 116", Pane: "Model saw", Branch: "rollback-61 (head)"}},
+	}
+	head := d.head(d.Main)
+	p := newTab(t, d.site, wide)
+	for _, test := range tests {
+		test.want.Title = title
+		url := ""
+		for _, again := range []bool{false, true} {
+			if again {
+				p.reload()
+			} else {
+				p.navigate("/s/" + d.Main + test.query)
+			}
+			p.until(test.query+" to be shown", func() (bool, error) {
+				is, err := try[shown](p, fingerprint)
+				if err == nil && is != test.want {
+					err = fmt.Errorf("%+v, want %+v", is, test.want)
+				}
+				return true, err
+			})
+			p.settled()
+			switch now := p.location(); {
+			case !again:
+				url = now // of a commit alone it names the place too
+			case now != url:
+				t.Errorf("%s became %s", url, now)
+			}
+		}
+	}
+	if now := d.head(d.Main); now != head {
+		t.Errorf("looking moved the head from %v to %v", head, now)
+	}
+}
+
+// Back and forward go through what was chosen.
+func TestHistoryOfTheBrowser(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := visit(t, d.site, "/")
+	p.click(".sessions a|" + "tideline 0.2")
+	p.see(".talk article")
+	p.click(".tabs a|State")
+	p.see(".state-changed")
+	p.click(".tabs a|Usage")
+	p.see(".usage table")
+	eval[bool](p, `history.back() ?? true`)
+	p.see(".state-changed")
+	eval[bool](p, `history.go(-2) ?? true`)
+	p.wait(`location.pathname === "/"`)
+	p.see(".home-page")
+	eval[bool](p, `history.go(3) ?? true`)
+	p.see(".usage table")
+}
+
+// A link to what is not there says so, and the rest of the page stays of use.
+func TestLinksToNothing(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	p := visit(t, s, "/s/none")
+	p.allow("status of 404")
+	p.see("[role=alert]")
+	p.click(".sessions a")
+	p.see(".talk article|" + newest)
+	p.navigate("/s/" + bundled + "?at=ffffffff&seq=999999999&pane=state")
+	p.see("[role=alert]")
+	p.click("button.live")
+	p.see(".talk article|" + newest)
+}

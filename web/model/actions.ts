@@ -1,0 +1,48 @@
+// What keys and buttons do: panes register actions by the names of keys.ts, and the one that registered last acts.
+import { useEffect } from "preact/hooks";
+import { nameOf, press } from "./keys.ts";
+
+const registered = new Map<string, (() => void)[]>();
+
+/** register makes f what an action does, until the function that it returns is called. */
+export function register(action: string, f: () => void): () => void {
+  const list = registered.get(action) ?? [];
+  list.push(f);
+  registered.set(action, list);
+  return () => {
+    list.splice(list.lastIndexOf(f), 1);
+  };
+}
+
+/** useActions registers actions while a component is shown. They see the props of its newest rendering. */
+export function useActions(actions: Record<string, () => void>): void {
+  useEffect(() => {
+    const ends = Object.entries(actions).map(([name, f]) => register(name, f));
+    return () => ends.forEach((end) => end());
+  });
+}
+
+/** act does an action, and reports whether there was one. */
+export function act(action: string): boolean {
+  const f = registered.get(action)?.at(-1);
+  f?.();
+  return f !== undefined;
+}
+
+let pending = "";
+
+/** listen acts on the keys of the page, except in fields that take text. */
+export function listen(target: EventTarget): void {
+  target.addEventListener("keydown", (event) => {
+    const e = event as KeyboardEvent;
+    const inField = e.composedPath().some((x) => x instanceof HTMLElement &&
+      (x.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(x.tagName)));
+    const name = nameOf(e);
+    if (inField && name !== "Escape" && !name.startsWith("Mod+")) return;
+    if (name === "Enter" && e.composedPath().some((x) => x instanceof HTMLElement &&
+      ["BUTTON", "A", "SUMMARY"].includes(x.tagName))) return; // Enter is theirs
+    const next = press(pending, name);
+    pending = next.pending;
+    if (next.action && act(next.action)) e.preventDefault();
+  });
+}

@@ -1,0 +1,113 @@
+// The sessions that this one started: agents, each shown where it was started.
+import { computed, effect, signal } from "@preact/signals";
+import { api, type Schemas, type Session } from "../api/client.ts";
+import { sessionPage } from "../api/pages.ts";
+import { said, type Item } from "./line.ts";
+import { change } from "./session.ts";
+import { items, line } from "./talk.ts";
+
+/** most bounds the agents of a session that are shown in its conversation. */
+const most = 500;
+
+export const agents = signal<readonly Session[]>([]);
+/** costs are the costs of agents, of all their branches, without the agents that they started. */
+export const costs = signal<ReadonlyMap<string, number>>(new Map());
+
+/** An Agent is a session at the call that started it; call "" = none is known. */
+export interface Agent {
+  session: Session;
+  call: string;
+}
+
+/** startedAt has the agents by the id of the article at which they are shown. */
+export const startedAt = computed(() => place(items.value, agents.value, line.value.older, line.value.newer));
+
+/** starts reports whether a tool of this name starts agents. */
+export function starts(name: string): boolean {
+  return /agent|^task$|delegate|spawn/i.test(name);
+}
+
+/**
+ * place returns where agents are shown. The call that has an agent's id in its arguments or result started it; else
+ * the first call that starts agents, and is not known to have started another one, of the last message before it that has
+ * such a call; else the last answer before it.
+ */
+export function place(
+  list: readonly Item[], sessions: readonly Session[], older: boolean, newer: boolean,
+): Map<string, Agent[]> {
+  const found = new Map<string, Agent[]>();
+  const taken = new Set<string>();
+  const add = (item: Item, session: Session, call: string) => {
+    found.set(item.entry.id, [...(found.get(item.entry.id) ?? []), { session, call }]);
+    taken.add(call);
+  };
+  const answers = list.filter((item) => item.message !== null && item.entry.timestamp);
+  const rest: Session[] = [];
+  for (const s of sessions.toSorted((a, b) => Date.parse(a.created) - Date.parse(b.created))) {
+    if (s.relation === "fork") continue;
+    const named = naming(answers, s.id);
+    if (named) add(named.item, s, named.call);
+    else rest.push(s);
+  }
+  for (const s of rest) {
+    const before = answers.filter((item) => Date.parse(item.entry.timestamp!) <= Date.parse(s.created));
+    const last = before.at(-1);
+    if (!last && older || newer && before.length === answers.length) continue; // started where nothing is loaded
+    const free = (item: Item) => callsOf(item).find((c) => starts(c.name) && !taken.has(c.id));
+    const item = before.findLast(free) ?? last ?? answers[0];
+    if (item) add(item, s, free(item)?.id ?? "");
+  }
+  return found;
+}
+
+function callsOf(item: Item): { id: string; name: string; args: unknown }[] {
+  return item.parts.filter((p) => p.kind === "call");
+}
+
+function naming(list: readonly Item[], id: string): { item: Item; call: string } | null {
+  for (const item of list) {
+    for (const c of callsOf(item)) {
+      if (!starts(c.name)) continue;
+      if (item.results.get(c.id)?.part.text.includes(id) || JSON.stringify(c.args).includes(id)) {
+        return { item, call: c.id };
+      }
+    }
+  }
+  return null;
+}
+
+/** loadAgents reads the agents of a session, and again when one was started or ended, until the function it returns is called. */
+export function loadAgents(id: string): () => void {
+  const abort = new AbortController();
+  void read(id, abort.signal);
+  const end = effect(() => {
+    const c = change.value;
+    const parts = c?.entries.flatMap((e) => said(e)?.parts ?? []) ?? [];
+    if (parts.some((p) => (p.kind === "call" || p.kind === "result") && starts(p.name))) void read(id, abort.signal);
+  });
+  return () => {
+    end();
+    abort.abort();
+    agents.value = [];
+    costs.value = new Map();
+  };
+}
+
+async function read(id: string, signal: AbortSignal): Promise<void> {
+  try {
+    agents.value = await agentsOf(id, signal);
+    if (agents.peek().length > 0) costs.value = await costsOf(id, signal);
+  } catch {
+    // the conversation does not depend on it; the next commit with an agent reads again
+  }
+}
+
+/** agentsOf returns the sessions that a session started, at most 500, the newest activity first. */
+export async function agentsOf(id: string, signal?: AbortSignal): Promise<readonly Session[]> {
+  return (await sessionPage({ parent: id, limit: most }, signal)).sessions;
+}
+
+async function costsOf(id: string, signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
+  const { data } = await api.GET("/v1/usage", { params: { query: { parent: id, limit: most } }, signal });
+  return new Map((data as Schemas["UsageList"]).sessions.map((u) => [u.session, u.usage.cost]));
+}

@@ -1,0 +1,54 @@
+// Search across everything, for the palette: what the page can do, sessions, prompts and messages.
+import { api } from "../api/client.ts";
+import { sessionPage } from "../api/pages.ts";
+import { act } from "./actions.ts";
+import { keys } from "./keys.ts";
+import { open, session } from "./nav.ts";
+
+/** A Found is a line of the palette. */
+export interface Found {
+  group: "Do" | "Sessions" | "Prompts" | "Messages";
+  title: string;
+  detail: string;
+  go: () => void;
+}
+
+/** maxFound bounds the lines of a group. */
+const maxFound = 8;
+
+/** commands returns what the page can do whose help contains all words. */
+export function commands(text: string): Found[] {
+  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return keys.filter((k) => wanted.every((w) => k.help.includes(w)) && !["palette", "out"].includes(k.action))
+    .slice(0, text ? maxFound : 4)
+    .map((k) => ({ group: "Do", title: k.help, detail: k.keys[0]!, go: () => void act(k.action) }));
+}
+
+/** at opens a session at an entry, on a line that contains it. */
+function at(id: string, entry: string, onHead: boolean): () => void {
+  return () => open(id, { line: onHead ? null : entry, at: entry });
+}
+
+/** find returns sessions, prompts and messages that contain the words, here first. */
+export async function find(text: string, signal: AbortSignal): Promise<Found[]> {
+  const q = text.trim();
+  const [sessions, prompts, matches] = await Promise.all([
+    sessionPage({ limit: maxFound, ...(q ? { q } : {}) }, signal),
+    q ? api.GET("/v1/prompts", { params: { query: { q, limit: maxFound } }, signal }) : null,
+    q ? api.GET("/v1/search", { params: { query: { q, limit: 3 * maxFound } }, signal }) : null,
+  ]);
+  const here = session.peek();
+  const found = (matches?.data?.matches ?? []).toSorted((a, b) => Number(b.session === here) - Number(a.session === here));
+  return [
+    ...sessions.sessions.map((s): Found => ({
+      group: "Sessions", title: s.title || s.first || s.id, detail: s.cwd, go: () => open(s.id),
+    })),
+    ...(prompts?.data?.prompts ?? []).map((p): Found => ({
+      group: "Prompts", title: p.text.slice(0, 200), detail: p.title, go: at(p.session, p.entry, false),
+    })),
+    ...found.slice(0, 2 * maxFound).map((m): Found => ({
+      group: "Messages", title: m.snippet, detail: (m.onHead ? "" : "on " + (m.branches[0] ?? "another branch") + " · ") + m.title,
+      go: at(m.session, m.entry, m.onHead),
+    })),
+  ];
+}

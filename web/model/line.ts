@@ -1,0 +1,140 @@
+// The part of a line that is loaded: entries from somewhere on the path to somewhere further down. Pure.
+import type { Entry } from "../api/client.ts";
+import type { Mark } from "../api/pages.ts";
+import { messageOf, type Message, type Part } from "./message.ts";
+
+/** mostLoaded bounds the entries of a Line. */
+export const mostLoaded = 1000;
+
+/** A Line is a stretch of a path, in its order. */
+export interface Line {
+  entries: readonly Entry[];
+  marks: ReadonlyMap<string, Mark>; // of its entries, where they were read
+  older: boolean; // there are entries before it
+  newer: boolean; // there are entries after it
+}
+
+export const nothing: Line = { entries: [], marks: new Map(), older: false, newer: false };
+
+/** lineOf returns a line of a page. */
+export function lineOf(entries: readonly Entry[], marks: readonly Mark[], older: boolean, newer: boolean): Line {
+  return { entries, marks: new Map(marks.map((m) => [m.id, m])), older, newer };
+}
+
+/** withOlder returns a line with entries before it. Entries at its end are dropped where it is too long. */
+export function withOlder(line: Line, page: Line): Line {
+  const known = new Set(line.entries.map((e) => e.id));
+  const entries = [...page.entries.filter((e) => !known.has(e.id)), ...line.entries];
+  return marked(entries.slice(0, mostLoaded), line, page, page.older, line.newer || entries.length > mostLoaded);
+}
+
+/** withNewer returns a line with entries after it. Entries at its start are dropped where it is too long. */
+export function withNewer(line: Line, page: Line): Line {
+  const known = new Set(line.entries.map((e) => e.id));
+  const entries = [...line.entries, ...page.entries.filter((e) => !known.has(e.id))];
+  return marked(entries.slice(-mostLoaded), line, page, line.older || entries.length > mostLoaded, page.newer);
+}
+
+/** turnedTo returns another line around the same place: what both share above the page stays loaded. */
+export function turnedTo(line: Line, page: Line): Line {
+  const first = page.entries[0]?.id;
+  const at = line.entries.findIndex((e) => e.id === first);
+  if (at < 0) return page;
+  const entries = [...line.entries.slice(0, at), ...page.entries];
+  const older = entries.length > mostLoaded || (at > 0 ? line.older : page.older);
+  return marked(entries.slice(-mostLoaded), line, page, older, page.newer);
+}
+
+function marked(entries: readonly Entry[], a: Line, b: Line, older: boolean, newer: boolean): Line {
+  const marks = new Map<string, Mark>();
+  for (const { id } of entries) {
+    const m = b.marks.get(id) ?? a.marks.get(id);
+    if (m) marks.set(id, m);
+  }
+  return { entries, marks, older, newer };
+}
+
+/** isAside reports whether an entry says something about others: the head does not move to it, and nothing grows on it. */
+export function isAside(e: Entry): boolean {
+  return e.type === "label" || (e.type === "custom" && String(e.customType ?? "").startsWith("coppice."));
+}
+
+/**
+ * continuing returns those entries of a commit that continue a path after its last entry, in order. null: the commit
+ * does not continue this path, or not without entries that it does not have.
+ */
+export function continuing(
+  commit: { entries: readonly Entry[]; head: string | null }, last: string | null,
+): Entry[] | null {
+  const of = new Map(commit.entries.map((e) => [e.id, e]));
+  for (const end of [commit.head, commit.entries.findLast((e) => !isAside(e))?.id ?? null]) {
+    const chain: Entry[] = [];
+    let id = end;
+    while (id !== null && id !== last && chain.length <= commit.entries.length) {
+      const e = of.get(id);
+      if (!e) break;
+      chain.push(e);
+      id = e.parentId;
+    }
+    if (id === last && chain.length > 0) return chain.reverse();
+  }
+  return null;
+}
+
+/** A Result is what came back of a call, and the entry that says it. */
+export interface Result {
+  part: Extract<Part, { kind: "result" }>;
+  entry: Entry;
+}
+
+/** An Item is what is shown as one article: an entry, with the results of its calls, which are entries of their own. */
+export interface Item {
+  entry: Entry;
+  message: Message | null;
+  parts: Part[]; // without the results that are shown at their call
+  results: Map<string, Result>; // by the id of the call
+  ids: string[]; // of all entries that it shows
+}
+
+const messages = new WeakMap<Entry, Message | null>();
+
+/** said returns the message of an entry, read once. */
+export function said(e: Entry): Message | null {
+  let m = messages.get(e);
+  if (m === undefined) messages.set(e, (m = messageOf(e)));
+  return m;
+}
+
+/** itemsOf returns the articles of a stretch of entries. A result whose call is not among them is an article of its own. */
+export function itemsOf(entries: readonly Entry[]): Item[] {
+  const items: Item[] = [];
+  const calls = new Map<string, Item>();
+  for (const entry of entries) {
+    const message = said(entry);
+    const item: Item = { entry, message, parts: [], results: new Map(), ids: [entry.id] };
+    const owners = new Set<Item>();
+    for (const part of message?.parts ?? []) {
+      if (part.kind === "call") calls.set(part.id, item);
+      const owner = part.kind === "result" ? calls.get(part.id) : undefined;
+      if (owner && part.kind === "result" && !owner.results.has(part.id)) {
+        owner.results.set(part.id, { part, entry });
+        owners.add(owner);
+      } else item.parts.push(part);
+    }
+    calls.delete(""); // without an id only a result of the same message belongs to a call
+    if (owners.size > 0 && item.parts.length === 0) owners.forEach((o) => o.ids.push(entry.id));
+    else items.push(item);
+  }
+  return items;
+}
+
+/** isPrompt reports whether a person said it. */
+export function isPrompt(e: Entry): boolean {
+  const m = said(e);
+  return m?.role === "user" && m.parts.some((p) => p.kind !== "result");
+}
+
+/** isFork reports whether an entry has other versions: a line parts from this one before it. */
+export function isFork(m: Mark | undefined): boolean {
+  return m !== undefined && m.of > 1;
+}

@@ -1,0 +1,77 @@
+// The one cursor: every pane reads `view` and moves it with `go`. Moving it changes the URL, never the head.
+import { computed, signal } from "@preact/signals";
+import { format, home, parse, type View } from "./url.ts";
+
+function meta(name: string): string {
+  return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? "";
+}
+
+/** base is the path that the service is below: "" or such as "/coppice/t/acme". */
+export const base = meta("coppice-base");
+
+/** readOnly reports whether the server refuses every write. */
+export const readOnly = meta("coppice-mode") === "read-only";
+
+/** view is what the page shows. */
+export const view = signal<View>(parse(base, location.pathname, location.search));
+
+/** session is the id of the session that is shown; null = the list. */
+export const session = computed(() => view.value.session);
+
+/** target is the commit or entry that the cursor is at, as the API's `at` takes it. */
+export const target = computed(() => targetOf(view.value));
+
+/** targetOf returns the target of a view's cursor. */
+export function targetOf(v: View): string {
+  if (v.seq !== null) return "seq:" + v.seq;
+  const entry = v.at ?? v.line;
+  return entry === null ? "head" : "entry:" + entry;
+}
+
+/** writeEvery is the shortest time between two steps that replace the address, in ms: browsers refuse 100 in 30 s. */
+const writeEvery = 320;
+
+let written = -Infinity; // when, as performance.now
+let writing: ReturnType<typeof setTimeout> | undefined;
+
+/** write brings the address of the page up to the view. */
+function write(): void {
+  clearTimeout(writing);
+  writing = undefined;
+  written = performance.now();
+  const url = format(base, view.peek());
+  if (url !== location.pathname + location.search) history.replaceState(null, "", url);
+}
+
+/**
+ * go changes some of the view. A step that a person would want to undo with "back" makes an entry of the browser's
+ * history; scrolling and scrubbing replace it, and the address follows a moment later.
+ */
+export function go(change: Partial<View>, how: "push" | "replace" = "push"): void {
+  const next = { ...view.peek(), ...change };
+  const url = format(base, next);
+  if (url === format(base, view.peek())) return;
+  if (how === "push") {
+    if (writing) write();
+    history.pushState(null, "", url);
+  }
+  view.value = next;
+  if (how === "push" || writing) return;
+  writing = setTimeout(write, Math.max(0, written + writeEvery - performance.now()));
+}
+
+/** open shows a session, or the list with null. */
+export function open(id: string | null, change: Partial<View> = {}): void {
+  go({ ...home(id), pane: view.peek().pane, ...change });
+}
+
+/** href returns the link to a changed view, for anchors that can be copied and opened in a new tab. */
+export function href(change: Partial<View>): string {
+  return format(base, { ...view.value, ...change });
+}
+
+addEventListener("popstate", () => {
+  clearTimeout(writing);
+  writing = undefined;
+  view.value = parse(base, location.pathname, location.search);
+});

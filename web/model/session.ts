@@ -1,0 +1,94 @@
+// The session that is open: its summary, its newest commit, and who else writes. Panes read these signals.
+import { computed, effect, signal } from "@preact/signals";
+import { api, Failure, type Commit, type Session } from "../api/client.ts";
+import { newestCommit } from "../api/pages.ts";
+import { follow, type Change, type Status } from "../api/events.ts";
+import { session } from "./nav.ts";
+
+/** Head is the newest commit of the session that is open. */
+export interface Head {
+  seq: number;
+  commit: string;
+  entry: string | null;
+  branch: string;
+}
+
+export const summary = signal<Session | null>(null);
+export const head = signal<Head | null>(null);
+/** change is the newest commit that arrived while the session is open. Panes react to it. */
+export const change = signal<Change | null>(null);
+/** partial is the message that is being streamed; null = none. */
+export const partial = signal<unknown>(null);
+export const connection = signal<Status>("live");
+export const failure = signal<string>("");
+/** generation grows when everything that was read has to be read again. */
+export const generation = signal(0);
+
+/** writers are those that committed while the session is open, the newest first, with the time. At most 16. */
+export const writers = signal<{ writer: string; time: string }[]>([]);
+
+/** recentWriter is the other writer of the newest commit, if that was less than a minute ago. */
+export const recentWriter = computed(() => writers.value[0] ?? null);
+
+const maxWriters = 16;
+
+let current: AbortController | null = null;
+
+/** refresh reads the summary and the newest commit again. */
+export async function refresh(id: string, signal?: AbortSignal): Promise<void> {
+  const [s, c] = await Promise.all([
+    api.GET("/v1/sessions/{id}", { params: { path: { id } }, signal }),
+    newestCommit(id, signal),
+  ]);
+  if (session.peek() !== id) return;
+  summary.value = s.data!;
+  if (c.seq >= (head.peek()?.seq ?? 0)) head.value = headOf(c);
+}
+
+function headOf(c: Pick<Commit, "seq" | "commit" | "head" | "branch">): Head {
+  return { seq: c.seq, commit: c.commit, entry: c.head, branch: c.branch };
+}
+
+/** start opens the session of the URL, and whichever the URL names later. It is called once. */
+export function start(): void {
+  effect(() => {
+    const id = session.value;
+    current?.abort();
+    summary.value = head.value = change.value = null;
+    partial.value = null;
+    failure.value = "";
+    writers.value = [];
+    if (id === null) return;
+    const abort = (current = new AbortController());
+    void run(id, abort.signal);
+  });
+}
+
+async function run(id: string, signal: AbortSignal): Promise<void> {
+  try {
+    await refresh(id, signal);
+    await follow(id, head.peek()?.seq ?? 0, {
+      commit(c) {
+        head.value = headOf(c);
+        writers.value = [{ writer: c.writer, time: c.time }, ...writers.peek()].slice(0, maxWriters);
+        change.value = c;
+      },
+      partial(message) {
+        partial.value = message;
+      },
+      reset() {
+        void refresh(id, signal).then(() => generation.value++);
+      },
+      status(s) {
+        connection.value = s;
+      },
+    }, signal);
+  } catch (err) {
+    if (!signal.aborted) failure.value = err instanceof Failure ? err.message : String(err);
+  }
+}
+
+/** ifMatch returns the condition of a write: the newest commit that this page has shown. */
+export function ifMatch(): string {
+  return `"${head.peek()?.commit ?? ""}"`;
+}

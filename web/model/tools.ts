@@ -1,0 +1,77 @@
+// What calls of tools are about. Pure.
+import type { Entry } from "../api/client.ts";
+
+type Json = Record<string, unknown>;
+
+function fields(args: unknown): Json {
+  return typeof args === "object" && args !== null && !Array.isArray(args) ? (args as Json) : {};
+}
+
+/** telling are the arguments that say what a call is about, the most telling first. */
+const telling = ["command", "file_path", "path", "filePath", "pattern", "query", "url", "description", "task", "prompt"];
+
+/** mainArgument returns one line that says what a call is about; "" = it has no text for arguments. */
+export function mainArgument(args: unknown): string {
+  if (typeof args === "string") return oneLine(args);
+  const f = fields(args);
+  const name = telling.find((key) => typeof f[key] === "string" && f[key] !== "");
+  const value = name ? f[name] : Object.values(f).find((v) => typeof v === "string" || typeof v === "number");
+  return value === undefined ? "" : oneLine(String(value));
+}
+
+function oneLine(text: string): string {
+  return text.slice(0, 400).replace(/\s+/g, " ").trim();
+}
+
+/** An Edit is a text that a tool puts in place of another one. patch = it is a difference already. */
+export type Edit = { path: string } & ({ before: string; after: string } | { patch: string });
+
+/** mostEdits bounds the edits of one call. */
+const mostEdits = 100;
+
+/** editsOf returns what a call changes in files; none = it is no edit in a form that is known. */
+export function editsOf(args: unknown): Edit[] {
+  if (typeof args === "string") return /^\*\*\* Begin Patch|^(---|diff --git) /.test(args) ? [{ path: "", patch: args }] : [];
+  const f = fields(args);
+  const path = text(f.file_path) || text(f.path) || text(f.filePath);
+  const patch = text(f.patch) || text(f.diff) || text(f.input);
+  if (/^\*\*\* Begin Patch|^(---|diff --git|@@) /m.test(patch)) return [{ path, patch }];
+  if (Array.isArray(f.edits)) {
+    return f.edits.slice(0, mostEdits).flatMap((e) => editOf(fields(e), path));
+  }
+  return editOf(f, path);
+}
+
+function editOf(f: Json, path: string): Edit[] {
+  const before = f.old_string ?? f.oldText ?? f.old_str ?? f.oldString;
+  const after = f.new_string ?? f.newText ?? f.new_str ?? f.newString;
+  return typeof before === "string" && typeof after === "string" ? [{ path, before, after }] : [];
+}
+
+function text(x: unknown): string {
+  return typeof x === "string" ? x : "";
+}
+
+/** languages are the names of languages by the ends of file names. */
+const languages: Record<string, string> = {
+  go: "go", ts: "typescript", tsx: "typescript", js: "javascript", mjs: "javascript", jsx: "javascript", py: "python",
+  rs: "rust", java: "java", c: "c", h: "c", css: "css", json: "json", yaml: "yaml", yml: "yaml", html: "xml", xml: "xml",
+  sql: "sql", sh: "bash",
+};
+
+/** languageOf returns the language of a result, by the file that was read; "" = none is known. */
+export function languageOf(args: unknown, result: string): string {
+  if (/^(diff --git |--- \S)/.test(result)) return "diff";
+  const f = fields(args);
+  const path = text(f.file_path) || text(f.path) || text(f.filePath);
+  return languages[/\.(\w+)$/.exec(path)?.[1] ?? ""] ?? "";
+}
+
+/** took returns how long a call took by the times of its entries; "" = they do not say, or no time. */
+export function took(call: Entry, result: Entry | undefined): string {
+  if (!result || result === call || !call.timestamp || !result.timestamp) return "";
+  const s = (Date.parse(result.timestamp) - Date.parse(call.timestamp)) / 1000;
+  if (!(s >= 0.05)) return "";
+  if (s < 60) return s.toFixed(1) + " s";
+  return s < 3600 ? `${Math.floor(s / 60)} min ${Math.round(s % 60)} s` : `${Math.floor(s / 3600)} h ${Math.floor(s / 60) % 60} min`;
+}

@@ -1,0 +1,40 @@
+// One line that says how two points differ. Pure.
+import type { Entry } from "../api/client.ts";
+import { messageOf } from "./message.ts";
+
+/** Side is what only one of two points has. */
+export interface Side {
+  messages: number;
+  tokens: number;
+  cost: number;
+}
+
+/** sideOf sums the entries that only one side has. */
+export function sideOf(entries: Entry[]): Side {
+  const s = { messages: 0, tokens: 0, cost: 0 };
+  for (const e of entries) {
+    const m = messageOf(e);
+    if (!m) continue;
+    s.messages++;
+    s.tokens += m.tokens;
+    s.cost += m.cost;
+  }
+  return s;
+}
+
+/** verdict returns the line: "B: 12 messages more, $0.40 dearer, 3 values differ". values < 0 = unknown. */
+export function verdict(a: Side, b: Side, values: number): string {
+  const said: string[] = [];
+  const n = b.messages - a.messages;
+  if (a.messages === 0 && b.messages === 0) said.push("the same messages");
+  else if (n === 0) said.push(`${plural(b.messages, "other message")}`);
+  else said.push(`${plural(Math.abs(n), "message")} ${n > 0 ? "more" : "fewer"}`);
+  const c = b.cost - a.cost;
+  if (Math.abs(c) >= 0.00005) said.push(`$${Math.abs(c).toFixed(Math.abs(c) < 0.01 ? 4 : 2)} ${c > 0 ? "dearer" : "cheaper"}`);
+  if (values >= 0) said.push(values === 0 ? "the same state" : values === 1 ? "1 value differs" : `${values} values differ`);
+  return "B: " + said.join(", ");
+}
+
+function plural(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,133 @@
+// Two points side by side: A is marked, B is the cursor.
+import { useSignal, useSignalEffect } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { api, type Entry, type Schemas } from "../api/client.ts";
+import { compare, maxEntries, pointOf, type Difference } from "../model/compare.ts";
+import { cost, count } from "../model/format.ts";
+import { editor } from "../model/lazy.ts";
+import { go, target, view } from "../model/nav.ts";
+import { sessions } from "../model/sessions.ts";
+import { pretty } from "../model/pretty.ts";
+import { sideOf, verdict } from "../model/verdict.ts";
+import { EntryView } from "../parts/message.tsx";
+
+/** ComparePane shows how the cursor differs from the point that is marked. */
+export function ComparePane(): JSX.Element {
+  const found = useSignal<Difference | null>(null);
+  const failed = useSignal("");
+  useSignalEffect(() => {
+    const { session, compare: a } = view.value;
+    const b = target.value;
+    found.value = null;
+    failed.value = "";
+    if (a === null || session === null) return;
+    const abort = new AbortController();
+    compare(pointOf(session, a), { session, target: b }, abort.signal).then((d) => (found.value = d)).catch((err: unknown) => {
+      if (!abort.signal.aborted) failed.value = err instanceof Error ? err.message : String(err);
+    });
+    return () => abort.abort();
+  });
+  const d = found.value;
+  return (
+    <section class="compare" aria-label="Compare">
+      <Choose />
+      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      {view.value.compare !== null && !d && !failed.value && <p class="quiet">Comparing…</p>}
+      {d && <Result d={d} />}
+    </section>
+  );
+}
+
+/** Choose names A, and offers what it can be. */
+function Choose(): JSX.Element {
+  const branches = useSignal<Schemas["Branch"][]>([]);
+  const snapshots = useSignal<Schemas["Snapshot"][]>([]);
+  const id = view.value.session!;
+  useEffect(() => {
+    const abort = new AbortController();
+    const params = { path: { id } };
+    void Promise.all([
+      api.GET("/v1/sessions/{id}/branches", { params, signal: abort.signal }),
+      api.GET("/v1/sessions/{id}/snapshots", { params, signal: abort.signal }),
+    ]).then(([b, s]) => {
+      branches.value = b.data!.branches;
+      snapshots.value = s.data!.snapshots.slice(0, 50);
+    }).catch(() => {});
+    return () => abort.abort();
+  }, [id]);
+  const a = view.value.compare;
+  const known = new Set<string>();
+  const option = (value: string, label: string) => (known.add(value), <option key={value} value={value}>{label}</option>);
+  const groups = (
+    <>
+      <optgroup label="Branches">{branches.value.filter((b) => b.head).map((b) => option("entry:" + b.head, b.name))}</optgroup>
+      <optgroup label="Snapshots">
+        {snapshots.value.map((s) => option("snap:" + s.id, `${s.tag || "snapshot"} · seq ${s.seq}`))}
+      </optgroup>
+      <optgroup label="Sessions">
+        {sessions.value.filter((s) => s.id !== id).slice(0, 50).map((s) => option(s.id + "/head", s.title || s.first || s.id))}
+      </optgroup>
+    </>
+  );
+  return (
+    <div class="compare-choose">
+      <label>A <select value={a ?? ""} onChange={(e) => go({ compare: e.currentTarget.value || null })}>
+        <option value="">choose a point</option>
+        {groups}
+        {a !== null && !known.has(a) && <option value={a}>{a}</option>}
+      </select></label>
+      <button onClick={() => go({ compare: target.peek() })}>Mark the cursor as A</button>
+      <p>B is the cursor: <code>{target.value}</code></p>
+    </div>
+  );
+}
+
+function Result({ d }: { d: Difference }): JSX.Element {
+  const [a, b] = [sideOf(d.onlyA), sideOf(d.onlyB)];
+  const said = d.values < 0 && !d.more && d.stateA === d.stateB ? 0 : d.values < 0 && !d.more ? -1 : d.values;
+  return (
+    <>
+      <p class="verdict">{d.more ? "They differ by more than can be shown here." : verdict(a, b, said)}</p>
+      {d.stateA !== d.stateB && <Merge a={d.stateA} b={d.stateB} />}
+      <div class="compare-sides">
+        <Only name="A" entries={d.onlyA} figures={`${count(a.tokens)} tok ${cost(a.cost)}`} />
+        <Only name="B" entries={d.onlyB} figures={`${count(b.tokens)} tok ${cost(b.cost)}`} />
+      </div>
+    </>
+  );
+}
+
+function Only({ name, entries, figures }: { name: string; entries: Entry[]; figures: string }): JSX.Element {
+  const shown = useSignal(20);
+  const now = new Date();
+  const most = Math.min(shown.value, maxEntries);
+  return (
+    <div>
+      <h3>Only {name} <span class="figures">{entries.length} entries · {figures}</span></h3>
+      {entries.slice(0, most).map((e) => (
+        <article key={e.id} class="entry small"><EntryView entry={e} now={now} /></article>
+      ))}
+      {entries.length > most && (most < maxEntries
+        ? <button onClick={() => (shown.value += 20)}>{entries.length - most} more</button>
+        : <p class="quiet">{entries.length - most} more are not shown.</p>)}
+    </div>
+  );
+}
+
+/** Merge shows two states side by side, in an editor that is loaded for it. */
+function Merge({ a, b }: { a: string; b: string }): JSX.Element {
+  const host = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    let end = () => {};
+    let gone = false;
+    void editor().then((m) => {
+      if (!gone) end = m.showMerge(host.current!, pretty(a), pretty(b));
+    });
+    return () => {
+      gone = true;
+      end();
+    };
+  }, [a, b]);
+  return <div ref={host} class="merge" role="group" aria-label="States side by side: A left, B right" />;
+}

@@ -1,0 +1,234 @@
+// What the model saw at the cursor: its messages in order, compaction applied, with what is odd about them.
+import { signal, useComputed, useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { api, Failure, textOf, type Entry } from "../api/client.ts";
+import { scrubbed, settled } from "../model/cursor.ts";
+import { bytes, count } from "../model/format.ts";
+import { itemsOf } from "../model/line.ts";
+import { view } from "../model/nav.ts";
+import { Newest } from "../model/newest.ts";
+import { pretty } from "../model/pretty.ts";
+import { lineOf, sawOf, type Saw } from "../model/saw.ts";
+import { head } from "../model/session.ts";
+import { Body } from "../parts/message.tsx";
+
+/** The forms of a context: as stored, and the requests of APIs. */
+const forms = ["", "anthropic", "openai-chat", "openai-responses", "gemini"] as const;
+type Form = (typeof forms)[number];
+const names: Record<Form, string> = {
+  "": "As stored", anthropic: "Anthropic request", "openai-chat": "OpenAI chat request",
+  "openai-responses": "OpenAI responses request", gemini: "Gemini request",
+};
+
+/** form is kept while the page is open. */
+const form = signal<Form>("");
+
+/** Bounds: of a context, in characters; of messages on a page; of those that are open; of one as text, in characters. */
+const maxContext = 32 << 20;
+const pageSize = 50;
+const maxOpen = 10;
+const maxText = 50_000;
+
+/** patience is the number of places that the cursor passes before a read that is under way is given up. */
+const patience = 12;
+
+/** Place is a point and the form in which it is read. */
+interface Place {
+  target: string;
+  form: Form;
+}
+
+/** Read is a context; saw null = it is too long. */
+interface Read extends Place {
+  saw: Saw | null;
+  path: number | null; // entries on the path to there; null = not known yet
+}
+
+/** ContextPane shows what the model saw at the cursor. */
+export function ContextPane(): JSX.Element {
+  const read = useSignal<Read | null>(null);
+  const failed = useSignal("");
+  useContextAt(view.value.session!, read, failed);
+  const r = read.value;
+  return (
+    <section class="saw" aria-label="What the model saw">
+      <header>
+        <label>Form <select value={form.value} onChange={(e) => (form.value = e.currentTarget.value as Form)}>
+          {forms.map((f) => <option key={f} value={f}>{names[f]}</option>)}
+        </select></label>
+      </header>
+      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      {!r && !failed.value && <p class="quiet">Reading…</p>}
+      {r && !r.saw && <p class="quiet">This context is longer than {bytes(maxContext)}: too long to show here.</p>}
+      {r?.saw && <Figures r={r} saw={r.saw} />}
+      {r?.saw && <Messages key={r.target + r.form} saw={r.saw} raw={r.form !== ""} />}
+    </section>
+  );
+}
+
+/** useContextAt reads the context at the cursor: the newest place that it rests at, or passes while it is dragged. */
+function useContextAt(id: string, read: Signal<Read | null>, failed: Signal<string>): void {
+  const place = useComputed(() => {
+    const { seq, at, line } = view.value;
+    const entry = at ?? line;
+    if (scrubbed.value !== null) return "seq:" + scrubbed.value;
+    if (seq === null && entry !== null) return "entry:" + entry; // within a turn a message has a context of its own
+    return settled.value === null ? null : "seq:" + settled.value;
+  });
+  useSignalEffect(() => {
+    const base = `/v1/sessions/${encodeURIComponent(id)}/context`;
+    const reader = new Newest(async (p: Place, abort) => {
+      const query = new URLSearchParams({ at: p.target, ...(p.form ? { provider: p.form } : {}) });
+      const text = await textOf(`${base}?${query}`, maxContext, abort);
+      return text === null ? null : sawOf(text);
+    }, (p, saw) => {
+      failed.value = "";
+      read.value = { ...p, saw, path: null };
+      void measure(id, p.target).then((path) => {
+        if (read.peek()?.target === p.target) read.value = { ...read.peek()!, path };
+      }).catch(() => {});
+    }, (_, err) => (failed.value = err instanceof Failure ? err.message : String(err)), patience);
+    const end = place.subscribe((target) => target !== null && reader.ask({ target, form: form.peek() }));
+    const endForm = form.subscribe((f) => place.peek() !== null && reader.ask({ target: place.peek()!, form: f }));
+    return () => {
+      end();
+      endForm();
+      reader.end();
+    };
+  });
+}
+
+/** measure returns the number of entries on the path to a target. While the cursor is dragged it is not asked for. */
+async function measure(id: string, target: string): Promise<number | null> {
+  if (scrubbed.peek() !== null || head.peek() === null) return null;
+  const { data } = await api.GET("/v1/sessions/{id}/diff", {
+    params: { path: { id }, query: { a: "seq:0", b: target, limit: 1 } },
+  });
+  const m = data!.messages;
+  return m.onlyA && m.onlyA.length > 0 ? null : (m.onlyB?.length ?? 0) + (m.moreB ?? 0);
+}
+
+function Figures({ r, saw }: { r: Read; saw: Saw }): JSX.Element {
+  const { model, thinkingLevel, openCalls, diagnostics, lost, moreLost } = saw.rest;
+  const n = saw.messages.length;
+  return (
+    <div class="saw-figures">
+      <p>
+        <strong>{n === 1 ? "1 message" : count(n) + " messages"}</strong> · {bytes(saw.chars)}
+        {model && <> · {model}</>}{thinkingLevel && thinkingLevel !== "off" && <> · thinking {thinkingLevel}</>}
+      </p>
+      {r.path !== null && <p>The path to here has {r.path === 1 ? "1 entry" : count(r.path) + " entries"}.
+        {saw.summary ? " A compaction replaced the older ones by the summary, message 1."
+          : r.path > n ? " Entries that are no messages, such as labels and settings, are not part of the context." : ""}</p>}
+      {openCalls && openCalls.length > 0 && (
+        <p class="open-calls">! {openCalls.length === 1 ? "1 tool call has no result" : `${openCalls.length} tool calls have no result`}:{" "}
+          {openCalls.slice(0, 8).map((c) => `${c.name} (${c.id})`).join(", ")}</p>
+      )}
+      <Oddities title="Left out, or odd" list={diagnostics ?? []} more={0} />
+      <Oddities title={`Not in the request, or not as it was`} list={lost ?? []} more={moreLost ?? 0} />
+    </div>
+  );
+}
+
+/** maxResults bounds the messages among which the results of a message's calls are looked for. */
+const maxResults = 24;
+
+/** maxOdd bounds the oddities that are listed. */
+const maxOdd = 50;
+
+interface Oddity {
+  kind: string;
+  detail?: string;
+  entry?: string;
+}
+
+function Oddities({ title, list, more }: { title: string; list: Oddity[]; more: number }): JSX.Element | null {
+  const open = useSignal(false);
+  if (list.length === 0) return null;
+  const kinds = new Map<string, number>();
+  for (const d of list) kinds.set(d.kind, (kinds.get(d.kind) ?? 0) + 1);
+  return (
+    <div class="oddities">
+      <button aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
+        {open.value ? "▾" : "▸"} {title}: {[...kinds].map(([kind, k]) => `${k} × ${kind}`).join(", ")}
+        {more > 0 && `, and ${count(more)} more`}
+      </button>
+      {open.value && (
+        <ul>
+          {list.slice(0, maxOdd).map((d, i) => (
+            <li key={i}>{d.kind}{d.detail && ": " + d.detail}{d.entry && <> <code>{d.entry.slice(-8)}</code></>}</li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** Messages shows a page of the messages, at first the newest ones. Each is a line until it is opened. */
+function Messages({ saw, raw }: { saw: Saw; raw: boolean }): JSX.Element {
+  const n = saw.messages.length;
+  const from = useSignal(Math.max(0, n - pageSize));
+  const open = useSignal<number[]>([]);
+  const toggle = (i: number) => {
+    const list = open.peek();
+    open.value = list.includes(i) ? list.filter((x) => x !== i) : [...list, i].slice(-maxOpen);
+  };
+  const to = Math.min(n, from.value + pageSize);
+  const system = saw.rest.system === undefined ? null : JSON.stringify(saw.rest.system);
+  return (
+    <>
+      {system && from.value === 0 && <details class="system"><summary>system</summary><pre>{system.slice(0, maxText)}</pre></details>}
+      {from.value > 0 && (
+        <p class="pages">
+          <button onClick={() => (from.value = Math.max(0, from.value - pageSize))}>{Math.min(pageSize, from.value)} before</button>
+          <button onClick={() => (from.value = 0)}>first</button>
+        </p>
+      )}
+      <ol start={from.value + 1}>
+        {saw.messages.slice(from.value, to).map((_, k) => from.value + k).map((i) => (
+          <MessageLine key={i} saw={saw} i={i} asText={raw} open={open.value.includes(i)} onToggle={() => toggle(i)} />
+        ))}
+      </ol>
+      {to < n && (
+        <p class="pages"><button onClick={() => (from.value = to)}>{Math.min(pageSize, n - to)} after</button></p>
+      )}
+      {n === 0 && <p class="quiet">Nothing: the model was not asked anything yet.</p>}
+    </>
+  );
+}
+
+function MessageLine({ saw, i, asText, open, onToggle }: {
+  saw: Saw; i: number; asText: boolean; open: boolean; onToggle: () => void;
+}): JSX.Element {
+  const n = i + 1;
+  const raw = saw.messages[i]!;
+  const line = useMemo(() => lineOf(raw), [raw]);
+  return (
+    <li>
+      <button class="message-line" aria-expanded={open} onClick={onToggle}>
+        <span class="n">{n}</span><span class="role">{line.role}</span><span class="words">{line.words}</span>
+        <small>{bytes(raw.length)}</small>
+      </button>
+      {open && (asText ? <AsText raw={raw} /> : <AsMessage n={n} after={saw.messages.slice(i, i + maxResults)} />)}
+    </li>
+  );
+}
+
+function AsText({ raw }: { raw: string }): JSX.Element {
+  const cut = raw.length > maxText;
+  return <pre tabIndex={0} aria-label="Message">{pretty(raw.slice(0, maxText))}{cut && ` … ${bytes(raw.length)}`}</pre>;
+}
+
+/** AsMessage shows a message with the results of what it calls, which are among the messages after it. */
+function AsMessage({ n, after }: { n: number; after: string[] }): JSX.Element {
+  const item = useMemo(() => itemsOf(after.map((raw, i) => entryOf(raw, n + i)))[0]!, [after[0]]);
+  return <div class="saw-message"><Body item={item} agents={[]} /></div>;
+}
+
+/** entryOf returns an entry that holds a message of a context. A summary is its text. */
+function entryOf(raw: string, n: number): Entry {
+  const message = JSON.parse(raw) as Record<string, unknown>;
+  const summary = typeof message.summary === "string" ? { content: message.summary } : {};
+  return { type: "message", id: "saw-" + n, parentId: null, message: { ...summary, ...message } };
+}

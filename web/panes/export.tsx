@@ -1,0 +1,85 @@
+// Export: the whole tree or the line, in the formats of the service.
+import { signal, useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { call } from "../api/client.ts";
+import { useActions } from "../model/actions.ts";
+import { session, view } from "../model/nav.ts";
+import { head } from "../model/session.ts";
+import { Dialog } from "../parts/dialog.tsx";
+
+const shown = signal(false);
+
+/** openExport shows the dialog. */
+export function openExport(): void {
+  shown.value = session.peek() !== null;
+}
+
+interface Format {
+  format: string;
+  file: string;
+  line: boolean; // one line, the one that is read
+  text: string;
+}
+
+const formats: Format[] = [
+  { format: "html", file: "html", line: true, text: "A page to read or to share: one file, no script" },
+  { format: "markdown", file: "md", line: true, text: "Markdown" },
+  { format: "html", file: "html", line: false, text: "The same with every branch, folded" },
+  { format: "pi", file: "jsonl", line: false, text: "The whole tree, every branch, as pi reads it" },
+  { format: "original", file: "jsonl", line: false, text: "The file that was imported, byte for byte" },
+  { format: "claude-code", file: "jsonl", line: false, text: "For Claude Code" },
+  { format: "codex", file: "jsonl", line: false, text: "For Codex" },
+  { format: "omp", file: "jsonl", line: false, text: "For omp" },
+];
+
+/** Export shows the dialog while it is open. */
+export function Export(): JSX.Element | null {
+  useActions({ export: openExport });
+  return shown.value ? <Choose /> : null;
+}
+
+function Choose(): JSX.Element {
+  const failed = useSignal("");
+  const busy = useSignal("");
+  const save = async (f: Format) => {
+    const id = session.peek()!;
+    busy.value = f.format;
+    failed.value = "";
+    try {
+      const line = view.peek().line ?? head.peek()?.entry ?? null;
+      const at = f.line && line !== null ? "&line=" + encodeURIComponent(line) : "";
+      const answer = await call(`/v1/sessions/${encodeURIComponent(id)}/export?format=${f.format}${at}`);
+      download(await answer.blob(), `${id}.${f.file}`);
+      shown.value = false;
+    } catch (err) {
+      failed.value = err instanceof Error ? err.message : String(err);
+    }
+    busy.value = "";
+  };
+  return (
+    <Dialog title="Export" onClose={() => (shown.value = false)}>
+      <p>An export contains what the session contains, also secrets that its messages or tool results show. Read it before you
+        share it.</p>
+      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      <ul class="export-formats">
+        {formats.map((f) => (
+          <li key={f.text}>
+            <button disabled={busy.value !== ""} onClick={() => void save(f)}>
+              {f.text}<small>{f.format}{f.line ? " · the line that is shown" : ""}{busy.value === f.format ? " · writing…" : ""}</small>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}
+
+/** download hands a file to the browser. */
+function download(data: Blob, name: string): void {
+  const url = URL.createObjectURL(data);
+  const a = document.createElement("a");
+  a.href = url;
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000); // after the browser has read it
+}

@@ -1,0 +1,91 @@
+// The list of sessions, newest activity first, each with the agents that it started.
+import { effect, useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import type { Session } from "../api/client.ts";
+import { ago, cost } from "../model/format.ts";
+import { base, open, session, view } from "../model/nav.ts";
+import { loading, more, nest, read, readSpent, sessions, sums, unread, wanted, type Nested } from "../model/sessions.ts";
+
+/** Sessions shows the list. */
+export function Sessions(): JSX.Element {
+  const failed = useSignal("");
+  useEffect(() => {
+    let abort = new AbortController();
+    let first = true;
+    const stop = effect(() => {
+      void wanted.value;
+      abort.abort();
+      const mine = (abort = new AbortController());
+      void read(false, mine.signal).then(() => {
+        if (first) return (first = false, readSpent(mine.signal));
+      }).catch((err: unknown) => {
+        if (!mine.signal.aborted) failed.value = err instanceof Error ? err.message : String(err);
+      });
+    });
+    return () => {
+      stop();
+      abort.abort();
+    };
+  }, []);
+  return (
+    <nav class="sessions" aria-label="Sessions">
+      <input type="search" class="sessions-search" placeholder="Find a session" aria-label="Find a session"
+        value={wanted.value} onInput={(e) => (wanted.value = e.currentTarget.value)} autoFocus={session.value === null} />
+      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      <ul>{nest(sessions.value).map((n) => <Item key={n.session.id} n={n} depth={0} />)}</ul>
+      {sessions.value.length === 0 && !loading.value && <p class="quiet">{wanted.value
+        ? "No session contains these words." : "No sessions yet. Commit one over HTTP, or import a file: coppice import FILE."}</p>}
+      {more.value && <button class="more" onClick={() => void read(true)}>More</button>}
+    </nav>
+  );
+}
+
+/** deepest is the depth from which sessions are no longer indented further. */
+const deepest = 6;
+
+function Item({ n, depth }: { n: Nested; depth: number }): JSX.Element {
+  const s = n.session;
+  const current = view.value.session === s.id;
+  const inside = contains(n, view.value.session);
+  const opened = useSignal(false);
+  const show = opened.value || inside;
+  return (
+    <li style={{ paddingLeft: depth > 0 && depth < deepest ? "12px" : "0" }}>
+      <Link s={s} current={current} />
+      {n.children.length > 0 && (
+        <button class="agents" aria-expanded={show} onClick={() => (opened.value = !opened.value)}>
+          {show ? "▾" : "▸"} {n.children.length} {n.children.length === 1 ? "agent or fork" : "agents and forks"}
+        </button>
+      )}
+      {show && n.children.length > 0 && <ul>{n.children.map((c) => <Item key={c.session.id} n={c} depth={depth + 1} />)}</ul>}
+    </li>
+  );
+}
+
+function contains(n: Nested, id: string | null): boolean {
+  return id !== null && n.children.some((c) => c.session.id === id || contains(c, id));
+}
+
+function Link({ s, current }: { s: Session; current: boolean }): JSX.Element {
+  const sum = sums.value.get(s.id);
+  const agents = sum && sum.agents > 0 && sum.all > sum.own ? ` (${cost(sum.all)} with agents)` : "";
+  const name = s.title || s.first || s.id;
+  return (
+    <a href={base + "/s/" + encodeURIComponent(s.id)} aria-current={current ? "page" : undefined} title={s.cwd || undefined}
+      onClick={(e) => {
+        if (e.metaKey || e.ctrlKey || e.shiftKey) return;
+        e.preventDefault();
+        open(s.id);
+      }}>
+      <strong>{unread(s) && <span class="unread" role="img" aria-label="new since you looked">●</span>}{name}</strong>
+      <span class="line">{s.preview}</span>
+      <span class="facts">
+        {s.damaged ? "damaged" : s.status && <em class={"status " + s.status}>{s.status}</em>}
+        <time dateTime={s.updated}>{ago(s.updated, new Date())}</time>
+        {sum && sum.own > 0 && <span>{cost(sum.own)}{agents}</span>}
+        {s.relation && <span>{s.relation}</span>}
+      </span>
+    </a>
+  );
+}

@@ -1,0 +1,39 @@
+// The column beside the conversation: one of its panes at a time, by tabs.
+import type { JSX } from "preact";
+import { useActions } from "../model/actions.ts";
+import { go, href, view } from "../model/nav.ts";
+import type { Pane } from "../model/url.ts";
+import { later } from "../parts/later.tsx";
+import { MapPane } from "./map.tsx";
+import { StatePane } from "./state.tsx";
+
+const tabs: { pane: Pane; label: string; show: () => JSX.Element }[] = [
+  { pane: "map", label: "Map", show: MapPane },
+  { pane: "state", label: "State", show: StatePane },
+  { pane: "context", label: "Model saw", show: later("ContextPane") },
+  { pane: "compare", label: "Compare", show: later("ComparePane") },
+  { pane: "usage", label: "Usage", show: later("UsagePane") },
+];
+
+/** Side shows the pane that the view names. A pane that is not shown costs nothing. */
+export function Side(): JSX.Element | null {
+  const show = (pane: Pane) => () => go({ pane: view.peek().pane === pane ? "none" : pane });
+  useActions({
+    "pane-map": show("map"), "pane-state": show("state"), "pane-context": show("context"), "pane-usage": show("usage"),
+  });
+  const tab = tabs.find((t) => t.pane === view.value.pane);
+  return (
+    <aside class="side">
+      <nav class="tabs" aria-label="Panes">
+        {tabs.map((t) => (
+          <a key={t.pane} href={href({ pane: t.pane })} aria-current={t === tab ? "true" : undefined}
+            onClick={(e) => {
+              e.preventDefault();
+              go({ pane: t.pane });
+            }}>{t.label}</a>
+        ))}
+      </nav>
+      {tab && <tab.show key={view.value.session} />}
+    </aside>
+  );
+}

@@ -1,0 +1,154 @@
+// The state at the cursor, and what its commit changed. Values are shown as they are stored, digit by digit.
+import { signal, useSignal, useSignalEffect, type ReadonlySignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { call, Failure } from "../api/client.ts";
+import { changes, type Changes } from "../model/changes.ts";
+import { arrived, earlier, log, shown, shownCommit } from "../model/cursor.ts";
+import { bytes, clock } from "../model/format.ts";
+import { pretty } from "../model/pretty.ts";
+import { editor } from "../model/lazy.ts";
+import { go, view } from "../model/nav.ts";
+import { Newest } from "../model/newest.ts";
+import { head } from "../model/session.ts";
+import { States } from "../model/states.ts";
+import { losing } from "../model/ticks.ts";
+import { Editor } from "../parts/editor.tsx";
+import { ChangeList } from "../parts/changelist.tsx";
+import { JSONTree } from "../parts/jsontree.tsx";
+import { Moves } from "../parts/moves.tsx";
+import { ValueHistory } from "../parts/history.tsx";
+import { say } from "../parts/toast.tsx";
+
+/** Bounds: of changes that are marked, of those that are listed, of a text that is compared, of one that is shown whole. */
+const maxMarked = 500;
+const maxListed = 6;
+const maxCompared = 8 << 20;
+const maxRaw = 4 << 20;
+
+/** patience is the number of commits that the cursor passes before a read that is under way is given up. */
+const patience = 12;
+
+/** Read is the state of a commit, and what it changed. */
+interface Read {
+  seq: number;
+  text: string;
+  changed: Changes;
+}
+
+/** raw says which of the two forms is shown. It is kept while the page is open. */
+const raw = signal(false);
+
+/** StatePane shows the state at the cursor, and what its commit changed. */
+export function StatePane(): JSX.Element {
+  const failed = useSignal("");
+  const read = useRead(view.value.session!, failed);
+  const r = read.value;
+  const behind = r !== null && shown.value !== null && r.seq !== shown.value;
+  return (
+    <section class={behind ? "state behind" : "state"} aria-label="State" aria-busy={behind}>
+      <Header />
+      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      {r && r.text === "null" && r.changed.list.length === 0 && (
+        <p class="quiet">No state here. A state is what an agent keeps beside its messages, such as a plan or a list of files: any
+          JSON that it commits with a turn. This session has none at this commit.</p>
+      )}
+      {r && (r.text !== "null" || r.changed.list.length > 0) && <Shown read={r} behind={behind} />}
+    </section>
+  );
+}
+
+/** useRead reads the state of the commit that is shown, whatever the cursor passes meanwhile. */
+function useRead(id: string, failed: { value: string }): ReadonlySignal<Read | null> {
+  const read = useSignal<Read | null>(null);
+  const states = useMemo(() => new States(async (seq, signal) => {
+    const path = `/v1/sessions/${encodeURIComponent(id)}/state?at=seq:${seq}`;
+    return (await (await call(path, { signal })).text()).trim();
+  }), [id]);
+  useSignalEffect(() => {
+    const reader = new Newest(async (seq: number, signal) => {
+      const [text, before] = await Promise.all([
+        states.load(seq, signal), states.load(earlier(log.peek()!, seq), signal),
+      ]);
+      return { seq, text, changed: compared(before, text) };
+    }, (seq, value) => {
+      read.value = value;
+      failed.value = "";
+      void states.prefetch(seq, head.peek()?.seq ?? seq);
+    }, (_, err) => (failed.value = err instanceof Failure ? err.message : String(err)), patience);
+    const end = shown.subscribe((seq) => {
+      if (seq === null || !log.peek()) return;
+      const text = states.get(seq);
+      const before = states.get(earlier(log.peek()!, seq));
+      if (text === undefined || before === undefined) reader.ask(seq);
+      else {
+        reader.end();
+        read.value = { seq, text, changed: compared(before, text) };
+        void states.prefetch(seq, head.peek()?.seq ?? seq);
+      }
+    });
+    return () => {
+      end();
+      reader.end();
+      states.end();
+    };
+  });
+  return read;
+}
+
+function compared(before: string, text: string): Changes {
+  if (before.length + text.length > maxCompared) return { list: [], more: before !== text };
+  return changes(before, text, maxMarked);
+}
+
+/** Header says which commit this is. */
+function Header(): JSX.Element {
+  void arrived.value;
+  const c = shownCommit.value;
+  return (
+    <header class="state-head">
+      <p><strong>seq {shown.value ?? "…"}</strong>
+        {c && <> · {c.reason} · <time dateTime={c.time}>{clock(c.time, new Date())}</time></>}
+        {c && <> · {c.branch} · <span title="writer">{c.writer}</span></>}
+      </p>
+      {c && losing(c) && <p class="note">A losing turn, kept on this branch: this never was the session's state.</p>}
+      <Moves seq={shown.value} />
+    </header>
+  );
+}
+
+function amountOf({ list, more }: Changes): string {
+  const n = list.length;
+  if (more) return n === 0 ? "a large state, which is not compared" : `more than ${n} values`;
+  return n === 0 ? "no value" : n === 1 ? "1 value" : `${n} values`;
+}
+
+/** Shown shows a state: what changed, then all of it, as a tree or as text. */
+function Shown({ read, behind }: { read: Read; behind: boolean }): JSX.Element {
+  const { text, changed } = read;
+  const what = behind ? `Still the state of seq ${read.seq}: reading` : "This commit changed " + amountOf(changed);
+  return (
+    <>
+      <p class="state-changed">{what}</p>
+      <ChangeList changed={changed} most={maxListed} onSelect={(path) => go({ path }, "replace")} />
+      <div class="state-tabs" role="group" aria-label="Form">
+        <button aria-pressed={!raw.value} onClick={() => (raw.value = false)}>Tree</button>
+        <button aria-pressed={raw.value} onClick={() => (raw.value = true)}>Text</button>
+        <span class="quiet">{bytes(text.length)}</span>
+        <button onClick={() => void navigator.clipboard.writeText(text).then(() => say("The state was copied, as it is stored."))}>
+          Copy
+        </button>
+      </div>
+      {raw.value ? <Text text={text} />
+        : <JSONTree text={text} changed={changed} selected={view.value.path} onSelect={(path) => go({ path }, "replace")} />}
+      {view.value.path !== null && <ValueHistory key={view.value.path} path={view.value.path} text={text} />}
+    </>
+  );
+}
+
+/** Text shows a state as text, with line breaks for reading. */
+function Text({ text }: { text: string }): JSX.Element {
+  const shownText = useMemo(() => (text.length > maxRaw ? "" : pretty(text)), [text]);
+  if (text.length > maxRaw) return <p class="quiet">Too long to show ({bytes(text.length)}). Copy has all of it.</p>;
+  return <Editor text={shownText} load={editor} />;
+}

@@ -1,0 +1,93 @@
+// The keys of the conversation.
+import { useActions } from "../model/actions.ts";
+import { turnAll } from "../model/folds.ts";
+import { isFork, isPrompt } from "../model/line.ts";
+import { go, readOnly, view } from "../model/nav.ts";
+import { asking } from "../model/asking.ts";
+import * as talk from "../model/talk.ts";
+import { choose } from "../model/versions.ts";
+import { say } from "../parts/toast.tsx";
+import { turnItem } from "../parts/article.tsx";
+
+/** here returns the index of the article that keys start from: that of the cursor, else the first in sight. */
+function here(): number {
+  const list = talk.items.peek();
+  const { at } = view.peek();
+  const i = at === null ? -1 : list.findIndex((item) => item.ids.includes(at));
+  if (i >= 0) return i;
+  if (talk.atEnd.peek()) return list.length; // below the last one: k goes to it
+  const key = talk.place()?.key;
+  return list.findIndex((item) => item.entry.id === key);
+}
+
+/** step moves the cursor by an article. */
+function step(by: 1 | -1): void {
+  const list = talk.items.peek();
+  const i = Math.max(0, Math.min(list.length - 1, here() + by));
+  if (list[i]) reach(list[i]!.entry.id);
+}
+
+/** margin is what is between an article that keys went to and the edge of the view, in pixels. */
+const margin = 16;
+
+/** reach moves the cursor to an article that is loaded, brings it in sight and focuses it. */
+function reach(id: string): void {
+  talk.focus(id);
+  talk.moveTo(id);
+  const view = document.querySelector(".scroller")?.getBoundingClientRect();
+  const shown = document.getElementById("e-" + id)?.getBoundingClientRect();
+  if (!view || !shown) talk.wanted.value = { key: id, offset: talk.lookAt };
+  else if (shown.top < view.top + margin) talk.wanted.value = { key: id, offset: margin };
+  else if (shown.bottom > view.bottom - margin) {
+    talk.wanted.value = { key: id, offset: Math.max(margin, view.height - shown.height - margin) };
+  }
+}
+
+/** seek moves the cursor to the next article that is something, reading on where it has to. */
+function seek(by: 1 | -1, is: Parameters<typeof talk.nextThat>[2], what: string): void {
+  void talk.nextThat(here(), by, is).then((id) => {
+    if (id === null) say(`No ${what} ${by > 0 ? "below" : "above"} on this line.`);
+    else if (talk.items.peek().some((item) => item.entry.id === id)) reach(id);
+    else {
+      talk.focus(id);
+      go({ at: id, seq: null });
+    }
+  });
+}
+
+function turn(by: 1 | -1): void {
+  const item = talk.items.peek()[here()];
+  const mark = item && talk.line.peek().marks.get(item.entry.id);
+  if (!mark || mark.of < 2) return;
+  const top = document.getElementById("e-" + mark.id)?.getBoundingClientRect().top ?? 0;
+  void choose(mark, by, top - (document.querySelector(".scroller")?.getBoundingClientRect().top ?? 0));
+}
+
+/** useTalkKeys registers what the keys of the conversation do. */
+export function useTalkKeys(): void {
+  const item = () => talk.items.peek()[here()];
+  const ask = (what: "label" | "edit") => () => {
+    const i = item();
+    if (i && (what === "label" || isPrompt(i.entry))) asking.value = { what, entry: i.entry.id };
+  };
+  useActions({
+    "next": () => step(1),
+    "previous": () => step(-1),
+    "next-prompt": () => seek(1, isPrompt, "prompt"),
+    "previous-prompt": () => seek(-1, isPrompt, "prompt"),
+    "next-fork": () => seek(1, (e, line) => isFork(line.marks.get(e.id)), "fork"),
+    "previous-fork": () => seek(-1, (e, line) => isFork(line.marks.get(e.id)), "fork"),
+    "root": () => void talk.toRoot(),
+    "end": () => void talk.toEnd(),
+    "follow": () => talk.toHead(),
+    "toggle": () => {
+      const i = item();
+      if (i) turnItem(i);
+    },
+    "toggle-tools": () => turnAll("tool"),
+    "toggle-thinking": () => turnAll("thinking"),
+    "older-version": () => turn(-1),
+    "newer-version": () => turn(1),
+    ...(readOnly ? {} : { "label": ask("label"), "edit": ask("edit") }),
+  });
+}

@@ -1,0 +1,140 @@
+// The conversation: the entries of the line that is read, from the root to its end.
+import { effect, untracked, useSignalEffect } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { loadAgents } from "../model/agents.ts";
+import { isPrompt, type Item } from "../model/line.ts";
+import { readOnly, view } from "../model/nav.ts";
+import { change, generation, head, partial, summary } from "../model/session.ts";
+import * as talk from "../model/talk.ts";
+import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
+import { Breadcrumb } from "../parts/breadcrumb.tsx";
+import { Scroller } from "../parts/scroller.tsx";
+import { useTalkKeys } from "./talk-keys.ts";
+
+/** Talk shows the conversation. */
+export function Talk(): JSX.Element {
+  const id = view.value.session!;
+  useSignalEffect(() => {
+    void view.value; // whatever the cursor changes, follow says whether it matters here
+    talk.follow(id, generation.value, talk.place());
+  });
+  useEffect(() => {
+    // Not useSignalEffect, which runs later: of two commits that arrive together it would see the second alone.
+    const end = effect(() => {
+      const c = change.value;
+      if (c) untracked(() => talk.arrive(c));
+    });
+    return () => {
+      end();
+      talk.leave();
+    };
+  }, []);
+  const { entries } = talk.line.value;
+  const painted = entries.length > 0;
+  useEffect(() => {
+    if (painted) return loadAgents(id);
+  }, [painted]);
+  useTalkKeys();
+  return (
+    <main class="talk" aria-label="Conversation">
+      <Breadcrumb />
+      {talk.trouble.value && <p class="failed" role="alert">{talk.trouble.value}</p>}
+      <List />
+      <Below />
+    </main>
+  );
+}
+
+/** prefetch is how many articles before the end of what is loaded more is read. */
+const prefetch = 25;
+
+function List(): JSX.Element {
+  const items = talk.items.value;
+  const { older, newer } = talk.line.value;
+  const at = current(items);
+  const drawn = useDrawn();
+  return (
+    <Scroller keys={items.map((item) => item.entry.id)} estimate={(i) => estimate(items[i]!)} label="Messages"
+      render={(i) => drawn({
+        item: items[i]!, at: i === at, place: i + 1, of: older || newer ? -1 : items.length,
+      })}
+      wanted={talk.wanted.value} obeyed={() => (talk.wanted.value = null)} place={talk.placeFrom}
+      last={!newer}
+      onPlace={(from, to, end) => {
+        talk.atEnd.value = end;
+        if (end && talk.below.peek() !== 0) talk.below.value = 0;
+        if (from < prefetch) void talk.readOlder();
+        if (to > items.length - prefetch) void talk.readNewer();
+      }}
+      before={older ? <p class="edge">{talk.loading.value === "older" ? "reading older messages…" : ""}</p> : <Start />}
+      after={!newer && <End />} />
+  );
+}
+
+/**
+ * useDrawn returns a function that draws articles. One that is drawn with the same properties as before is the same
+ * element, at which Preact has nothing to do.
+ */
+function useDrawn(): (p: ArticleProps) => JSX.Element {
+  const before = useRef(new Map<string, [ArticleProps, JSX.Element]>());
+  const next = new Map<string, [ArticleProps, JSX.Element]>();
+  const last = before.current;
+  before.current = next;
+  return (p) => {
+    const key = p.item.entry.id;
+    const old = last.get(key) ?? next.get(key);
+    const same = old && (Object.keys(p) as (keyof ArticleProps)[]).every((name) => p[name] === old[0][name]);
+    const drawn: [ArticleProps, JSX.Element] = same ? old : [p, <Article key={key} {...p} />];
+    next.set(key, drawn);
+    return drawn[1];
+  };
+}
+
+/** current returns the index of the article that the cursor is at; -1 = none that is loaded. */
+export function current(items: readonly Item[]): number {
+  const { at } = view.value;
+  return at === null ? -1 : items.findIndex((item) => item.ids.includes(at));
+}
+
+/** estimate returns how high an article will be, in pixels, by how much it says. */
+function estimate(item: Item): number {
+  if (!item.message) return 34;
+  let height = isPrompt(item.entry) ? 64 : 48;
+  for (const p of item.parts) {
+    height += p.kind === "text" ? 24 * Math.min(400, Math.ceil(p.text.length / 95)) : p.kind === "image" ? 190 : 34;
+  }
+  return height;
+}
+
+function Start(): JSX.Element {
+  const loading = talk.loading.value === "line";
+  if (talk.line.value.entries.length > 0) return <p class="edge">start of the session</p>;
+  return <p class="edge" role="status">{loading ? "reading…" : "There is no message yet."}</p>;
+}
+
+/** End shows what comes after the last message: what is being written, and where the line ends. */
+function End(): JSX.Element | null {
+  const p = partial.value;
+  const live = view.value.line === null;
+  if (live && p !== null) return <Streaming message={p} />;
+  const leaf = talk.line.value.entries.at(-1)?.id;
+  if (live || !leaf || leaf === head.value?.entry) return null;
+  return (
+    <p class="edge">end of this line. {readOnly ? "" : "The head of the session is on another one: "}
+      <button type="button" class="link" onClick={() => talk.toHead()}>go to the head</button>
+      {summary.value?.branch ? <> of {summary.value.branch}</> : null}
+    </p>
+  );
+}
+
+function Below(): JSX.Element {
+  const n = talk.below.value;
+  return (
+    <div class="below" role="status">
+      {n > 0
+        ? <button type="button" onClick={() => void talk.toEnd()}>{n} new below</button>
+        : !talk.atEnd.value && <button type="button" aria-label="To the end" onClick={() => void talk.toEnd()}>↓</button>}
+    </div>
+  );
+}

@@ -1,0 +1,77 @@
+// The bar over everything: which session, which branch, whether it is live, and what can be done with it.
+import { useSignal, useSignalEffect } from "@preact/signals";
+import type { JSX } from "preact";
+import { api, type Schemas } from "../api/client.ts";
+import { useActions } from "../model/actions.ts";
+import { base, go, open, readOnly, session, view } from "../model/nav.ts";
+import { change, connection, head, summary } from "../model/session.ts";
+import { say } from "../parts/toast.tsx";
+import { openExport } from "./export.tsx";
+import { openHelp } from "./help.tsx";
+import { openPalette } from "./palette.tsx";
+
+/** Top shows the bar. */
+export function Top(): JSX.Element {
+  const s = summary.value;
+  useActions({ "copy-link": copyLink });
+  return (
+    <header class="top">
+      <a class="home" href={base + "/"} onClick={(e) => {
+        e.preventDefault();
+        open(null);
+      }}>coppice</a>
+      {s && <h1 title={s.cwd}>{s.title || s.first || s.id}</h1>}
+      {session.value !== null && <BranchChoice />}
+      {session.value !== null && <Live />}
+      {readOnly && <span class="badge">read-only</span>}
+      <span class="grow" />
+      <button onClick={openPalette} title="Ctrl+K">Search</button>
+      {session.value !== null && <button onClick={openExport} title="x">Export</button>}
+      {session.value !== null && <button onClick={copyLink} title="y">Copy link</button>}
+      <button onClick={openHelp} title="?" aria-label="Help">?</button>
+    </header>
+  );
+}
+
+function copyLink(): void {
+  navigator.clipboard?.writeText(location.href).then(() => say("The link to this view was copied."),
+    () => say("The browser does not allow copying; the link is in the address bar."));
+}
+
+/** Live says whether new commits arrive, and how many there are. */
+function Live(): JSX.Element {
+  const lost = connection.value === "lost";
+  return (
+    <span class={lost ? "badge lost" : "badge live"} role="status">
+      {lost ? "reconnecting…" : "live"} · seq {head.value?.seq ?? "…"}
+    </span>
+  );
+}
+
+/** BranchChoice shows another branch, without moving the head. */
+function BranchChoice(): JSX.Element | null {
+  const branches = useSignal<Schemas["Branch"][]>([]);
+  useSignalEffect(() => {
+    void change.value;
+    const id = session.value;
+    if (id === null) return;
+    const abort = new AbortController();
+    api.GET("/v1/sessions/{id}/branches", { params: { path: { id } }, signal: abort.signal })
+      .then(({ data }) => (branches.value = data!.branches)).catch(() => {});
+    return () => abort.abort();
+  });
+  const list = branches.value.filter((b) => b.head !== null).slice(0, 200);
+  const line = view.value.line;
+  const chosen = line === null ? "" : list.find((b) => b.head === line)?.name ?? "?";
+  if (list.length < 2 && line === null) return null;
+  return (
+    <select class="branch" aria-label="Branch that is shown" value={chosen} onChange={(e) => {
+      const name = e.currentTarget.value;
+      go({ line: name === "" ? null : list.find((b) => b.name === name)?.head ?? null, at: null, seq: null });
+    }}>
+      <option value="">{head.value?.branch ?? "head"} (head)</option>
+      {list.filter((b) => b.head !== head.value?.entry).map((b) => <option key={b.name} value={b.name}>{b.name}</option>)}
+      {chosen === "?" && <option value="?">a line without a name</option>}
+    </select>
+  );
+}

@@ -1,0 +1,81 @@
+// Tokens and cost of the session: by model, and with its agents; and of all sessions over time.
+import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { api, type Schemas } from "../api/client.ts";
+import { cost, count } from "../model/format.ts";
+import { chart } from "../model/lazy.ts";
+import { view } from "../model/nav.ts";
+import { overTime, sums } from "../model/sessions.ts";
+
+/** UsagePane shows the figures. Reading them takes the server a pass over the session, so that it is asked once. */
+export function UsagePane(): JSX.Element {
+  const usage = useSignal<Schemas["Usage"] | null>(null);
+  const failed = useSignal("");
+  const id = view.value.session!;
+  useEffect(() => {
+    const abort = new AbortController();
+    api.GET("/v1/sessions/{id}/usage", { params: { path: { id } }, signal: abort.signal })
+      .then(({ data }) => (usage.value = data!)).catch((err: unknown) => {
+        if (!abort.signal.aborted) failed.value = err instanceof Error ? err.message : String(err);
+      });
+    return () => abort.abort();
+  }, [id]);
+  const u = usage.value;
+  const sum = sums.value.get(id);
+  return (
+    <section class="usage" aria-label="Usage">
+      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      {u && <Table u={u} />}
+      {sum && sum.agents > 0 && (
+        <p>With its {sum.agents} agents: {cost(sum.all)}, {count(sum.allTokens)} tokens.</p>
+      )}
+      <p class="quiet">All branches count: a branch that was left cost money, too.</p>
+      <OverTime />
+    </section>
+  );
+}
+
+function Table({ u }: { u: Schemas["Usage"] }): JSX.Element {
+  const rows = [...u.models.map((m) => ({ name: m.model ?? "no model", t: m.usage })), { name: "all", t: u.usage }];
+  return (
+    <table>
+      <thead><tr><th scope="col">model</th><th scope="col">answers</th><th scope="col">input</th><th scope="col">cached</th>
+        <th scope="col">output</th><th scope="col">cost</th></tr></thead>
+      <tbody>
+        {rows.map(({ name, t }) => (
+          <tr key={name}><td>{name}</td><td>{count(t.answers)}</td><td>{count(t.input + t.cacheWrite)}</td>
+            <td>{count(t.cacheRead)}</td><td>{count(t.output)}</td><td>{cost(t.cost)}</td></tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** OverTime shows what the sessions of the list cost, by the day of their newest activity. */
+export function OverTime(): JSX.Element | null {
+  const host = useRef<HTMLDivElement>(null);
+  const days = overTime.value;
+  useEffect(() => {
+    if (days.length < 2) return;
+    let end = () => {};
+    let gone = false;
+    void chart().then((m) => {
+      if (gone) return;
+      const stroke = getComputedStyle(host.current!).getPropertyValue("--accent");
+      end = m.bars(host.current!, days.map((d) => d.time), [{ label: "cost", stroke, values: days.map((d) => d.cost) }], 140);
+    });
+    return () => {
+      gone = true;
+      end();
+    };
+  }, [days]);
+  if (days.length < 2) return null;
+  return (
+    <>
+      <h3>Cost by day, all sessions that were read</h3>
+      <div ref={host} class="chart" role="img"
+        aria-label={days.map((d) => `${new Date(d.time * 1000).toDateString()}: ${cost(d.cost) || "$0"}`).join(", ")} />
+    </>
+  );
+}

@@ -1,0 +1,27 @@
+// What can be done about a message. In read-only mode: nothing but links.
+import type { JSX } from "preact";
+import { asking, type Question } from "../model/asking.ts";
+import { isPrompt, type Item } from "../model/line.ts";
+import { href, readOnly } from "../model/nav.ts";
+import { say } from "./toast.tsx";
+
+/** Actions shows the buttons of an article. */
+export function Actions({ item }: { item: Item }): JSX.Element {
+  const id = item.entry.id;
+  const ask = (what: Question["what"], text: string) => (
+    <button type="button" onClick={() => (asking.value = { what, entry: id })}>{text}</button>
+  );
+  return (
+    <div class="actions">
+      <button type="button" onClick={() => copyLink(id)}>copy link</button>
+      {!readOnly && isPrompt(item.entry) && ask("edit", "edit")}
+      {!readOnly && ask("label", "label")}
+      {!readOnly && item.message && ask("continue", "continue from here")}
+    </div>
+  );
+}
+
+function copyLink(entry: string): void {
+  const link = location.origin + href({ at: entry, seq: null });
+  navigator.clipboard.writeText(link).then(() => say("The link is in the clipboard."), () => say(link));
+}

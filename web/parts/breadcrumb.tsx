@@ -1,0 +1,56 @@
+// The sessions above an agent's: who started it, and who started that one.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { api, type Session } from "../api/client.ts";
+import { shorten } from "../model/format.ts";
+import { base, open } from "../model/nav.ts";
+import { summary } from "../model/session.ts";
+
+/** maxDepth bounds the sessions that are read upwards; shownLast those that are shown. */
+const maxDepth = 100;
+const shownLast = 4;
+
+/** Breadcrumb shows the way from the session that nobody started to this one; nothing where that is this one. */
+export function Breadcrumb(): JSX.Element | null {
+  const now = summary.value;
+  const parent = now?.parent ?? "";
+  const [chain, setChain] = useState<Session[]>([]);
+  useEffect(() => {
+    setChain([]);
+    if (!parent) return;
+    const abort = new AbortController();
+    ancestors(parent, abort.signal).then((list) => !abort.signal.aborted && setChain(list));
+    return () => abort.abort();
+  }, [parent]);
+  if (!parent || chain.length === 0) return null;
+  return (
+    <nav class="breadcrumb" aria-label="Started by">
+      {chain.length > shownLast && <span class="quiet">{chain.length - shownLast} more ›</span>}
+      {chain.slice(-shownLast).map((s) => (
+        <span key={s.id}>
+          <a href={base + "/s/" + encodeURIComponent(s.id)} onClick={(e) => {
+            if (e.metaKey || e.ctrlKey || e.shiftKey || e.button !== 0) return;
+            e.preventDefault();
+            open(s.id);
+          }}>{shorten(s.title || s.first || s.id, 40)}</a> ›
+        </span>
+      ))}
+      <span aria-current="page">{shorten(now!.title || now!.first || now!.id, 40)}</span>
+    </nav>
+  );
+}
+
+/** ancestors returns the sessions from the first one down to this one. One that cannot be read ends the way up. */
+async function ancestors(id: string, signal: AbortSignal): Promise<Session[]> {
+  const chain: Session[] = [];
+  for (let next: string | undefined = id; next && chain.length < maxDepth && !chain.some((s) => s.id === next); ) {
+    try {
+      const { data }: { data?: Session } = await api.GET("/v1/sessions/{id}", { params: { path: { id: next } }, signal });
+      chain.unshift(data!);
+      next = data!.parent;
+    } catch {
+      break;
+    }
+  }
+  return chain;
+}

@@ -1,0 +1,24 @@
+// What is folded until somebody opens it. Folded, it is not in the page.
+import type { ComponentChildren, JSX } from "preact";
+import { isOpen, turn, type Kind } from "../model/folds.ts";
+
+export interface FoldProps {
+  kind: Kind;
+  id: string;
+  head: ComponentChildren;
+  body: () => JSX.Element | null;
+  class?: string;
+}
+
+/** Fold shows its head, and its body while it is open. */
+export function Fold({ kind, id, head, body, class: name }: FoldProps): JSX.Element {
+  const open = isOpen(kind, id);
+  return (
+    <div class={`fold ${kind} ${name ?? ""}`}>
+      <button type="button" aria-expanded={open} onClick={() => turn(kind, id)}>
+        <span class="tick" aria-hidden="true">{open ? "▾" : "▸"}</span>{head}
+      </button>
+      {open && <div class="folded">{body()}</div>}
+    </div>
+  );
+}

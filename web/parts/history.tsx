@@ -1,0 +1,110 @@
+// The history of one value of the state: every commit that changed it, with the value before and after.
+import { useSignal, useSignalEffect } from "@preact/signals";
+import type { JSX } from "preact";
+import { call, Failure } from "../api/client.ts";
+import { pageOf, type Page, type Past } from "../model/blame.ts";
+import { isLive, moveTo, noted, shown } from "../model/cursor.ts";
+import { bytes, clock, shorten } from "../model/format.ts";
+import { at } from "../model/json.ts";
+import { go, view } from "../model/nav.ts";
+import { head } from "../model/session.ts";
+import { say } from "./toast.tsx";
+
+const pageSize = 50;
+
+/** maxValue is how much of the value at the cursor is shown, in characters. */
+const maxValue = 20_000;
+
+/** Step is a page and the cursors that led to it: the way back to newer ones. */
+interface Step {
+  page: Page;
+  cursors: string[];
+  newest: number; // the newest commit when it was read
+}
+
+/** ValueHistory lists the commits that changed the value to which a pointer leads. text is the state at the cursor. */
+export function ValueHistory({ path, text }: { path: string; text: string }): JSX.Element {
+  const step = useSignal<Step | null>(null);
+  const failed = useSignal("");
+  const cursors = useSignal<string[]>([]);
+  const from = useSignal(isLive.peek() ? null : shown.peek()); // the newest commit of interest; null = the head
+  const again = useSignal(0);
+  useSignalEffect(() => {
+    void again.value;
+    const abort = new AbortController();
+    const id = view.peek().session!;
+    const way = cursors.value;
+    read(id, path, way.at(-1) ?? null, from.value, abort.signal).then((page) => {
+      step.value = { page, cursors: way, newest: from.peek() ?? head.peek()?.seq ?? 0 };
+      noted.value = page.list.map((p) => p.commit.seq);
+      failed.value = "";
+    }).catch((err: unknown) => {
+      if (!abort.signal.aborted) failed.value = err instanceof Failure ? err.message : String(err);
+    });
+    return () => {
+      abort.abort();
+      noted.value = [];
+    };
+  });
+  const s = step.value;
+  const here = s?.page.list.find((p) => p.commit.seq <= (shown.value ?? 0))?.commit.seq;
+  return (
+    <section class="past-list" aria-label={"History of " + (path || "the whole state")}>
+      <header>
+        <h3>History of <code>{path || "the whole state"}</code></h3>
+        <button onClick={() => void navigator.clipboard.writeText(path).then(() => say("The path was copied."))}>Copy path</button>
+        <button aria-label="Close the history" onClick={() => go({ path: null }, "replace")}>×</button>
+      </header>
+      <Now text={text} path={path} />
+      {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+      {!s && !failed.value && <p class="quiet">Reading the commits…</p>}
+      {s && s.page.list.length === 0 && <p class="quiet">{s.page.next ? "No change in the newest commits." : "No commit set this value."}</p>}
+      {s && (
+        <ol>
+          {s.page.list.map((p) => <Line key={p.commit.seq} past={p} here={p.commit.seq === here} />)}
+        </ol>
+      )}
+      <p class="pages">
+        {s && (head.value?.seq ?? 0) > s.newest && s.cursors.length === 0 &&
+          <button onClick={() => { from.value = null; again.value++; }}>Later commits too</button>}
+        {s && s.cursors.length > 0 && <button onClick={() => (cursors.value = s.cursors.slice(0, -1))}>Newer</button>}
+        {s?.page.next && <button onClick={() => (cursors.value = [...s.cursors, s.page.next!])}>Older</button>}
+      </p>
+    </section>
+  );
+}
+
+async function read(id: string, path: string, after: string | null, from: number | null, signal: AbortSignal): Promise<Page> {
+  const query = new URLSearchParams({ path, limit: String(pageSize) });
+  if (after !== null) query.set("after", after);
+  else if (from !== null) query.set("at", "seq:" + from);
+  return pageOf(await (await call(`/v1/sessions/${encodeURIComponent(id)}/blame?${query}`, { signal })).text());
+}
+
+/** Now shows the value at the cursor, longer than its row does. */
+function Now({ text, path }: { text: string; path: string }): JSX.Element {
+  const v = at(text, path);
+  if (!v) return <p class="quiet">No such value at this commit.</p>;
+  const value = text.slice(v.start, Math.min(v.end, v.start + maxValue));
+  const size = v.end - v.start;
+  return (
+    <pre class="now" tabIndex={0} aria-label="Value at this commit">{value}{size > maxValue && ` … ${bytes(size)}`}</pre>
+  );
+}
+
+function Line({ past, here }: { past: Past; here: boolean }): JSX.Element {
+  const { commit: c, value, before } = past;
+  return (
+    <li>
+      <button aria-current={here ? "true" : undefined} title={here ? "In force at the cursor" : "Go to this commit"}
+        onClick={() => void moveTo(c.seq)}>
+        <span>seq {c.seq} · {c.reason} · {clock(c.time, new Date())} · {c.branch}</span>
+        <code>
+          {before === undefined ? "…" : before === null ? <i>none</i> : <del>{shorten(before, 200)}</del>}
+          {" → "}
+          {value === null ? <i>none</i> : <ins>{shorten(value, 200)}</ins>}
+        </code>
+      </button>
+    </li>
+  );
+}

@@ -1,0 +1,11 @@
+// Icons that fonts lack.
+import type { JSX } from "preact";
+
+/** ForkIcon is a line that goes on as two. */
+export function ForkIcon(): JSX.Element {
+  return (
+    <svg class="icon" viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
+      <path d="M6 11V7M6 7L2.5 4V1M6 7l3.5-3V1" fill="none" stroke="currentColor" stroke-width="1.5" />
+    </svg>
+  );
+}

@@ -1,0 +1,187 @@
+// What changes the session as a whole: roll back, and snapshot. Where the server refuses writes it is not there.
+import { signal, useSignal, useSignalEffect } from "@preact/signals";
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { api, call, Failure, type Commit } from "../api/client.ts";
+import { changes, type Changes } from "../model/changes.ts";
+import { live, log, readSnapshots } from "../model/cursor.ts";
+import { clock, count, shorten } from "../model/format.ts";
+import { readOnly, session } from "../model/nav.ts";
+import { head, ifMatch, writers, type Head } from "../model/session.ts";
+import { Buttons, reason, useWrite } from "./ask.tsx";
+import { ChangeList } from "./changelist.tsx";
+import { Dialog } from "./dialog.tsx";
+import { say } from "./toast.tsx";
+
+/** asked is what a person wants to do: roll back to a commit, or a snapshot; null = no dialog is open. */
+const asked = signal<{ to: number } | "snapshot" | null>(null);
+
+/** rollBackTo opens the dialog. */
+export function rollBackTo(seq: number): void {
+  if (!readOnly) asked.value = { to: seq };
+}
+
+/** Moves shows the buttons for a commit. */
+export function Moves({ seq }: { seq: number | null }): JSX.Element | null {
+  if (readOnly) return null;
+  return (
+    <span class="moves">
+      <button onClick={() => (asked.value = "snapshot")}>Snapshot…</button>
+      <button disabled={seq === null || seq === head.value?.seq} onClick={() => seq !== null && rollBackTo(seq)}>Roll back…</button>
+    </span>
+  );
+}
+
+/** MoveDialogs shows the dialog that is open. */
+export function MoveDialogs(): JSX.Element | null {
+  const what = asked.value;
+  const close = () => (asked.value = null);
+  if (what === null) return null;
+  return what === "snapshot" ? <Snapshot close={close} /> : <RollBack to={what.to} close={close} />;
+}
+
+/** Effect is what a rollback would do, on a head. */
+interface Effect {
+  on: Head;
+  commit: Commit;
+  changed: Changes; // of the state
+  leave: number; // entries that leave the line
+  join: number; // entries of other lines that come to it
+}
+
+/** Bounds: of a state that is compared, in characters, and of changes that are counted. */
+const maxCompared = 8 << 20;
+const maxChanges = 200;
+
+async function effectOf(id: string, to: number, on: Head, signal: AbortSignal): Promise<Effect> {
+  const base = "/v1/sessions/" + encodeURIComponent(id);
+  const state = async (target: string) => (await (await call(`${base}/state?at=${target}`, { signal })).text()).trim();
+  const query = { a: "seq:" + on.seq, b: "seq:" + to, limit: 1 };
+  const [now, then, diff, commit] = await Promise.all([
+    state("seq:" + on.seq), state("seq:" + to),
+    api.GET("/v1/sessions/{id}/diff", { params: { path: { id }, query }, signal }),
+    api.GET("/v1/sessions/{id}/commits/{seq}", { params: { path: { id, seq: String(to) } }, signal }),
+  ]);
+  const m = diff.data!.messages;
+  return {
+    on, commit: commit.data!, leave: (m.onlyA?.length ?? 0) + (m.moreA ?? 0), join: (m.onlyB?.length ?? 0) + (m.moreB ?? 0),
+    changed: now.length + then.length > maxCompared ? { list: [], more: now !== then } : changes(now, then, maxChanges),
+  };
+}
+
+async function rollBack(id: string, to: number, match: string): Promise<string> {
+  const { response } = await api.POST("/v1/sessions/{id}/rollback", {
+    params: { path: { id }, header: { "If-Match": match } }, body: { to: "seq:" + to },
+  });
+  return response.headers.get("ETag") ?? ifMatch();
+}
+
+/** RollBack says what a rollback does, and does it when it is confirmed. */
+function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element {
+  const id = session.value!;
+  const effect = useSignal<Effect | null>(null);
+  const failed = useSignal("");
+  const { write, trouble, busy } = useWrite(close);
+  useSignalEffect(() => {
+    const on = head.value;
+    if (!on) return;
+    const abort = new AbortController();
+    effectOf(id, to, on, abort.signal).then((e) => (effect.value = e)).catch((err: unknown) => {
+      if (!abort.signal.aborted) failed.value = err instanceof Failure ? err.message : String(err);
+    });
+    return () => abort.abort();
+  });
+  const e = effect.value;
+  const ready = e !== null && e.on.commit === head.value?.commit; // the figures are those of the newest commit
+  const send = async () => {
+    const made = await rollBack(id, to, `"${e!.on.commit}"`);
+    live();
+    say(`Rolled back to seq ${to}. What was after it stays on the branch ${e!.on.branch}.`, {
+      label: "Undo",
+      run: () => void rollBack(id, e!.on.seq, made).then(() => say(`Undone: the session is as it was at seq ${e!.on.seq}.`))
+        .catch(async (err: unknown) => say("Not undone. " + (await reason(err)).replace(" Try again?", ""))),
+    });
+  };
+  return (
+    <Dialog title={`Roll back to seq ${to}`} class="roll-back" onClose={close}>
+      <form class="ask" onSubmit={(ev) => { ev.preventDefault(); if (ready) write(send); }}>
+        {failed.value && <p role="alert" class="failed">{failed.value}</p>}
+        {!e && !failed.value && <p class="quiet">Comparing it with the newest commit…</p>}
+        {e && <Consequences e={e} to={to} />}
+        <Others />
+        <p>Files on disk do not change.</p>
+        <Buttons act={`Roll back to seq ${to}`} busy={busy || !ready} trouble={trouble} close={close} />
+      </form>
+    </Dialog>
+  );
+}
+
+function Consequences({ e, to }: { e: Effect; to: number }): JSX.Element {
+  const n = e.changed.list.length;
+  const values = e.changed.more ? (n > 0 ? `more than ${n} values change` : "it changes; it is too large to be compared here")
+    : n === 0 ? "no value changes" : n === 1 ? "1 value changes" : `${n} values change`;
+  return (
+    <>
+      <p>State, context and head become what they were at seq {to} ({e.commit.reason}, {clock(e.commit.time, new Date())},{" "}
+        {e.commit.branch}). This is a new commit on a new branch: nothing is deleted, and it can be undone.</p>
+      <h3>State: {values}</h3>
+      <ChangeList changed={e.changed} most={12} />
+      <h3>Messages: {e.leave === 0 ? "none leaves the line" : entries(e.leave) + " on the branch " + e.on.branch}</h3>
+      {e.join > 0 && <p>{count(e.join)} of another line {e.join === 1 ? "comes" : "come"} to it.</p>}
+    </>
+  );
+}
+
+function entries(n: number): string {
+  return n === 1 ? "1 entry leaves the line and stays" : `${count(n)} entries leave the line and stay`;
+}
+
+/** maxOthers bounds the writers that are named, and recent how long ago they committed, in s. */
+const maxOthers = 3;
+const recent = 600;
+
+/** Others names who else is writing. */
+function Others(): JSX.Element | null {
+  const now = Date.now();
+  const newest = log.value?.get(head.value?.seq ?? -1);
+  const seen = new Map<string, string>();
+  for (const w of [...writers.value, ...(newest ? [newest] : [])]) if (!seen.has(w.writer)) seen.set(w.writer, w.time);
+  const list = [...seen].map(([writer, time]) => ({ writer, s: Math.max(0, Math.round((now - Date.parse(time)) / 1000)) }))
+    .filter((w) => w.s < recent).slice(0, maxOthers);
+  if (list.length === 0) return null;
+  return (
+    <ul class="others">
+      {list.map((w) => (
+        <li key={w.writer}><code>{shorten(w.writer, 80)}</code> committed {w.s < 120 ? `${w.s} s` : `${Math.round(w.s / 60)} min`} ago:
+          it will be told. Its next commit on the old head is a conflict.</li>
+      ))}
+    </ul>
+  );
+}
+
+/** maxTag is the longest tag, in characters. */
+const maxTag = 128;
+
+function Snapshot({ close }: { close: () => void }): JSX.Element {
+  const [tag, setTag] = useState("");
+  const { write, trouble, busy } = useWrite(close);
+  const send = async () => {
+    const { data } = await api.POST("/v1/sessions/{id}/snapshot", {
+      params: { path: { id: session.peek()! }, header: { "If-Match": ifMatch() } }, body: tag.trim() ? { tag: tag.trim() } : {},
+    });
+    readSnapshots();
+    say(`Snapshot of seq ${data!.seq}${data!.tag ? `, tag ${data!.tag}` : ""}.`);
+  };
+  return (
+    <Dialog title="Snapshot" onClose={close}>
+      <form class="ask" onSubmit={(ev) => { ev.preventDefault(); write(send); }}>
+        <p>Stores the state of the newest commit, seq {head.value?.seq}, as a snapshot. A snapshot can be rolled back to, compared and
+          named by its tag. It is no commit: nothing moves.</p>
+        <label>Tag
+          <input value={tag} maxLength={maxTag} placeholder="may be empty" onInput={(ev) => setTag(ev.currentTarget.value)} />
+        </label>
+        <Buttons act="Take a snapshot" busy={busy} trouble={trouble} close={close} />
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,61 @@
+// The versions of a message: which one is read, and the way to the others. Choosing one never moves the head.
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import type { Entry } from "../api/client.ts";
+import type { Mark } from "../api/pages.ts";
+import { said } from "../model/line.ts";
+import { firstWords } from "../model/message.ts";
+import { choose, chooseVersion, peek } from "../model/versions.ts";
+
+/** Picker shows ‹2/3›, and the first words of the versions while it is pointed at or has the focus. */
+export function Picker({ mark }: { mark: Mark }): JSX.Element {
+  const [near, setNear] = useState(false);
+  const box = useRef<HTMLSpanElement>(null);
+  const at = mark.versions.indexOf(mark.id);
+  const step = (by: number, name: string, sign: string) => (
+    <button type="button" aria-label={name} disabled={mark.versions[at + by] === undefined}
+      onClick={() => void choose(mark, by, offset(box.current!))}>{sign}</button>
+  );
+  return (
+    <span class="picker" ref={box} role="group" aria-label={`version ${mark.version} of ${mark.of}`}
+      onPointerEnter={(e) => e.pointerType === "mouse" && setNear(true)} onPointerLeave={() => setNear(false)}
+      onFocusIn={() => setNear(true)}
+      onFocusOut={(e) => !box.current?.contains(e.relatedTarget as Node | null) && setNear(false)}
+      onKeyDown={(e) => e.key === "Escape" && setNear(false)}>
+      {step(-1, "previous version", "‹")}
+      <span>{mark.version}/{mark.of}</span>
+      {step(1, "next version", "›")}
+      {near && <Peek mark={mark} choose={(id) => void chooseVersion(mark, id, offset(box.current!))} />}
+    </span>
+  );
+}
+
+/** offset returns how far the article of an element is below the upper edge of the conversation, in pixels. */
+function offset(e: Element): number {
+  const article = e.closest("[data-key]")?.getBoundingClientRect().top ?? 0;
+  return article - (e.closest(".scroller")?.getBoundingClientRect().top ?? 0);
+}
+
+function Peek({ mark, choose: pick }: { mark: Mark; choose: (id: string) => void }): JSX.Element | null {
+  const [list, setList] = useState<readonly Entry[]>([]);
+  useEffect(() => {
+    const abort = new AbortController();
+    peek(mark, abort.signal).then(setList).catch(() => {});
+    return () => abort.abort();
+  }, [mark.id]);
+  if (list.length === 0) return null;
+  const first = mark.version - mark.versions.indexOf(mark.id);
+  return (
+    <span class="peek">
+      {list.map((e) => {
+        const m = said(e);
+        return (
+          <button type="button" key={e.id} aria-current={e.id === mark.id ? "true" : undefined} onClick={() => pick(e.id)}>
+            <b>{first + mark.versions.indexOf(e.id)}</b> {m ? firstWords(m, 70) : e.type.replaceAll("_", " ")}
+          </button>
+        );
+      })}
+      {mark.of > list.length && <span class="quiet">{mark.of - list.length} more</span>}
+    </span>
+  );
+}

@@ -1,0 +1,84 @@
+import "./page.ts";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Session } from "../api/client.ts";
+import { commonStart, pointOf } from "../model/compare.ts";
+import { pretty } from "../model/pretty.ts";
+import { split } from "../model/search.ts";
+import { isNew, markSeen } from "../model/seen.ts";
+import { byDay, rollUp, type Spent } from "../model/spend.ts";
+import { verdict } from "../model/verdict.ts";
+
+Object.assign(globalThis, { localStorage: { getItem: () => null } });
+const { nest } = await import("../model/sessions.ts");
+
+function spent(session: string, cost: number, parent?: string, relation?: string): Spent {
+  return { session, parent, relation, usage: { total: cost * 10, cost, output: 0 } };
+}
+
+test("agents count for all that are above them, forks for none, and a cycle ends", () => {
+  const sums = rollUp([spent("a", 1), spent("b", 2, "a", "agent"), spent("c", 4, "b", "agent"), spent("d", 8, "a", "fork"),
+    spent("x", 1, "y"), spent("y", 1, "x"), spent("z", 1, "gone")]);
+  assert.deepEqual(sums.get("a"), { own: 1, all: 7, tokens: 10, allTokens: 70, agents: 2 });
+  assert.equal(sums.get("b")!.all, 6);
+  assert.equal(sums.get("d")!.all, 8);
+  assert.equal(sums.get("x")!.all, 2);
+});
+
+test("sessions are below their parents, also when parents lead in a circle", () => {
+  const s = (id: string, parent?: string) => ({ id, parent }) as Session;
+  const top = nest([s("c", "b"), s("a"), s("b", "a"), s("lost", "gone"), s("x", "y"), s("y", "x")]);
+  assert.deepEqual(top.map((n) => n.session.id), ["a", "lost", "x", "y"]);
+  assert.deepEqual(top[0]!.children.map((n) => [n.session.id, n.children.map((m) => m.session.id)]), [["b", ["c"]]]);
+});
+
+test("days are summed and in order", () => {
+  const at = (updated: string, cost: number) => ({ ...spent("s", cost), updated });
+  assert.deepEqual(byDay([at("2026-03-02T23:59:59Z", 1), at("2026-03-01T00:00:00Z", 2), at("2026-03-02T00:00:00Z", 3), at("?", 9)]),
+    [{ time: 1772323200, cost: 2 }, { time: 1772409600, cost: 4 }]);
+});
+
+test("a session is new once it has more commits than were shown, and what was shown first is forgotten first", () => {
+  let table = markSeen([], "a", 4);
+  assert.equal(isNew(table, "a", 4), false);
+  assert.equal(isNew(table, "a", 5), true);
+  assert.equal(isNew(table, "never", 5), false);
+  assert.deepEqual(markSeen(table, "a", 2), [["a", 4]]);
+  for (let i = 0; i < 500; i++) table = markSeen(table, "s" + i, 1);
+  assert.equal(table.length, 500);
+  assert.equal(isNew(table, "a", 5), false);
+});
+
+test("JSON is broken into lines, and no token changes", () => {
+  const raw = '{"a":12345678901234567890,"b":[1.10,1e400,{}],"c":"x{\\"}:,","d":[ ]}';
+  assert.equal(pretty(raw), `{
+  "a": 12345678901234567890,
+  "b": [
+    1.10,
+    1e400,
+    {}
+  ],
+  "c": "x{\\"}:,",
+  "d": []
+}`);
+  assert.equal(pretty(pretty(raw)), pretty(raw));
+});
+
+test("hits are where the words are", () => {
+  assert.deepEqual(split("Tide and time", "TI  an").filter((s) => s.hit).map((s) => s.text), ["Ti", "an", "ti"]);
+  assert.equal(split("anything", "").map((s) => s.text).join(""), "anything");
+  for (const text of ["İstanbul ti", "ti ti", "x"]) assert.equal(split(text, "ti").map((s) => s.text).join(""), text);
+});
+
+test("the verdict says what differs", () => {
+  const none = { messages: 0, tokens: 0, cost: 0 };
+  assert.equal(verdict(none, none, 0), "B: the same messages, the same state");
+  assert.equal(verdict({ messages: 13, tokens: 1, cost: 0.5 }, { messages: 1, tokens: 1, cost: 0.1 }, 3),
+    "B: 12 messages fewer, $0.40 cheaper, 3 values differ");
+});
+
+test("a point is in this session or in another one", () => {
+  assert.deepEqual(pointOf("s", "seq:4"), { session: "s", target: "seq:4" });
+  assert.deepEqual(pointOf("s", "other/head"), { session: "other", target: "head" });
+  assert.equal(commonStart([{ a: 1 }, 2, 3], [{ a: 1 }, 2, 4]), 2);
+});

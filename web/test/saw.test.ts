@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { lineOf, sawOf } from "../model/saw.ts";
+
+test("a context has its messages as they are stored", () => {
+  const summary = '{"role":"compactionSummary","summary":"so far","tokensBefore":335000}';
+  const message = '{"role":"user","content":"price 1.10, id 12345678901234567890","n":1.10}';
+  const saw = sawOf(`{"messages":[${summary}, ${message}],"thinkingLevel":"high","model":"m","openCalls":[{"entry":"e","id":"c","name":"bash","arguments":null}],"diagnostics":[]}`);
+  assert.deepEqual(saw.messages, [summary, message]);
+  assert.equal(saw.chars, summary.length + message.length);
+  assert.equal(saw.summary, true);
+  assert.equal(saw.rest.openCalls?.[0]?.name, "bash");
+  assert.equal(sawOf('{"messages":[],"diagnostics":[]}').summary, false);
+});
+
+test("one line says what a message of any provider does", () => {
+  const line = (raw: string) => Object.values(lineOf(raw)).join(": ");
+  assert.equal(line('{"role":"user","content":"a  b\\nc"}'), "user: a b c");
+  assert.equal(line('{"role":"assistant","content":[{"type":"text","text":"I look"},{"type":"toolCall","id":"c","name":"bash","arguments":{}}]}'),
+    "assistant: I look · calls bash");
+  assert.equal(line('{"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"ls","arguments":"{}"}}]}'), "assistant: calls ls");
+  assert.equal(line('{"role":"model","parts":[{"functionCall":{"name":"ls"}}]}'), "model: calls ls");
+  assert.equal(line('{"type":"function_call_output","call_id":"c","output":"done"}'), "function_call_output: done");
+  assert.equal(line('{"role":"user","content":[{"type":"image","data":"AAAA"}]}'), "user: [image]");
+  assert.equal(line('{"role":"compactionSummary","summary":"so far"}'), "compactionSummary: so far");
+  assert.equal(line("{}"), "message: ");
+});
