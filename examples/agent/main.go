@@ -78,7 +78,7 @@ func (a agent) turn(ctx context.Context, store *coppice.Store, id string, prompt
 		}
 		calls, err := a.ask(ctx, s, st.next(prompts))
 		for err == nil && len(calls) > 0 {
-			r, failed := s.Commit(ctx, coppice.Turn{State: st, Reason: "intent"}) // durable before the first side effect
+			r, failed := s.Commit(ctx, coppice.Turn{State: st, Reason: "intent"}) // durable before side effects
 			if failed != nil {
 				return failed
 			}
@@ -101,7 +101,9 @@ func (st *State) next(prompts []string) []transcript.Draft {
 }
 
 // ask appends messages and the model's reply to them, in memory, and returns the tool calls of the reply.
-func (a agent) ask(ctx context.Context, s *coppice.Session, messages []transcript.Draft) ([]transcript.ToolCall, error) {
+func (a agent) ask(
+	ctx context.Context, s *coppice.Session, messages []transcript.Draft,
+) ([]transcript.ToolCall, error) {
 	if _, err := s.Append(ctx, messages...); err != nil {
 		return nil, err
 	}
