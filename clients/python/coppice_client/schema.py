@@ -553,7 +553,7 @@ class _Mark(TypedDict):
     of: int
     """number of its versions, itself included"""
     version: int
-    """place among its versions, from 1; 0: it is structure or hidden: it has none"""
+    """place among its versions, from 1; 0: structure, or hidden"""
     versions: list[str]
     """their ids in the order of versions/{entry}; of over 64 those around it"""
 

@@ -171,9 +171,11 @@ test("a turn creates its session, and one that loses is kept as a branch", async
 
 test("of partials the newest is sent, one at a time, and a commit comes after them", async () => {
   const sent: string[] = [];
-  const recording: typeof fetch = (url, init) => {
+  const recording: typeof fetch = async (url, init) => {
     sent.push(`${new URL(String(url)).pathname.split("/").at(-1)} ${String(init?.body).replace(/\W+/g, " ").trim()}`);
-    return fetch(url, init);
+    const response = await fetch(url, init);
+    sent.push("answered");
+    return response;
   };
   const s = await new Store(plain.url, { ...quick, fetch: recording }).create("partials");
   sent.length = 0;
@@ -182,9 +184,10 @@ test("of partials the newest is sent, one at a time, and a commit comes after th
   void s.partial("Wher");
   void s.partial("Where");
   await s.commit([user("Where")]);
-  assert.deepEqual(sent.slice(0, 3), ["partial partial W", "partial partial Whe", "partial partial Wher"]);
-  assert.match(sent[3]!, /^commits /);
-  assert.equal(sent.length, 4);
+  const partials = ["W", "Whe", "Wher"].flatMap((text) => [`partial partial ${text}`, "answered"]);
+  assert.deepEqual(sent.slice(0, 6), partials);
+  assert.match(sent[6]!, /^commits /);
+  assert.equal(sent.length, 8);
   assert.equal(await store.session("none").partial("x"), false);
 });
 

@@ -1202,7 +1202,7 @@ export interface components {
             of: number;
             /**
              * Format: int64
-             * @description place among its versions, from 1; 0: it is structure or hidden: it has none
+             * @description place among its versions, from 1; 0: structure, or hidden
              */
             version: number;
             /** @description their ids in the order of versions/{entry}; of over 64 those around it */
@@ -4388,7 +4388,7 @@ export interface operations {
                 limit?: number;
                 /** @description the entry to begin with, in this order; 404 if it is not on the path */
                 from?: string;
-                /** @description the path goes on to the newest leaf below its entry, where switch moves the head to */
+                /** @description the path goes on to the newest leaf below its entry, as switch does */
                 below?: boolean;
                 /** @description only these entries, in this order, separated by commas */
                 ids?: string;
