@@ -87,14 +87,14 @@ export function MapPane(): JSX.Element {
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
       <div class="map-body">
         <div class="map-rows" ref={box} onScroll={onScroll} tabIndex={0} role="tree" aria-label="Entries"
-          onKeyDown={(e) => move(e, d, at, (row) => scrollTo(box.current, drawn.peek(), row - shown.peek() / 2))}>
+          onKeyDown={(e) => move(e, d, at, (row) => scrollTo(box.current, drawn.peek(), Math.max(0, row - shown.peek() / 2)))}>
           <div class="map-sizer" style={{ height: heightOf(total, height) + "px" }}>
             {d && <Window d={d} first={first.value} shown={shown.value} height={height} cursor={cursor}
               top={box.current?.scrollTop ?? 0} />}
           </div>
         </div>
         {d && <Minimap buckets={d.buckets} total={total} first={first.value} shown={shown.value} cursor={at}
-          onSeek={(row) => scrollTo(box.current, drawn.peek(), row - shown.peek() / 2)} />}
+          onSeek={(row) => scrollTo(box.current, drawn.peek(), Math.max(0, row - shown.peek() / 2))} />}
       </div>
     </section>
   );

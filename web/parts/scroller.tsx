@@ -180,6 +180,10 @@ function isAtEnd(box: HTMLElement, h: Held, p: ScrollerProps): boolean {
 
 /** scrolled takes the place that a person scrolled to. */
 function scrolled(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps, again: (x: void) => void): void {
+  if (Math.abs(box.scrollTop - h.scrollTop) < 1) { // the event of what settle did, and the list may be longer by now
+    redraw(box, h, p, again);
+    return;
+  }
   h.scrollTop = box.scrollTop;
   setRoom(box, h, Math.min(h.room, box.scrollTop + box.clientHeight - (box.scrollHeight - h.room)));
   if (h.room === 0 && isAtEnd(box, h, p)) h.anchor = "end";
