@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -210,9 +211,10 @@ func (c *clients) write(programs map[string][]string, sessions []string, disturb
 		c.t.Fatal(err)
 	}
 	for name, program := range programs {
-		args := append(program[1:len(program):len(program)], c.proxy.URL, name, strconv.Itoa(clientWriters),
-			strconv.FormatUint(c.seed%1_000_000, 10))
-		cmd := exec.CommandContext(ctx, program[0], append(args, sessions...)...)
+		args := slices.Concat(program[1:], []string{
+			c.proxy.URL, name, strconv.Itoa(clientWriters), strconv.FormatUint(c.seed%1_000_000, 10),
+		}, sessions)
+		cmd := exec.CommandContext(ctx, program[0], args...)
 		cmd.Env = append(os.Environ(), "PYTHONPATH="+python)
 		var said strings.Builder
 		cmd.Stderr = &said
