@@ -42,7 +42,7 @@ MODULES  := integration integration/s3server web/browser
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SYSTEMS   := ./internal/vfs ./backend/local
 
-.PHONY: all build web web-bundle web-check web-test release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server image clean
+.PHONY: all build web web-bundle web-check web-test release test test-short lint size fmt fuzz bench bench-compare demo cover proof prove mutants mutants-sample suites soak integration integration-minio s3server browser image clients-python clients-typescript node-client clean
 
 all: lint test
 
@@ -73,7 +73,7 @@ image: ## a container image FROM scratch, as IMAGE; needs Docker, and asks no re
 test-short: ## the quick ones of all tests, without the race detector: for while you write
 	$(GO) test -short -skip '^TestProof' $(PKG)
 
-test: ## every test, in random order, with the race detector where there are goroutines; then, without it, those that skip it; the viewer, if there is a browser
+test: ## every test, in random order, with the race detector where there are goroutines; then, without it, those that skip it; the viewer, if there is a browser; then those of clients/
 	@set -u; status=0; \
 	raced="$(RACED)"; plain="$(PLAIN)"; sized="$(SIZED)"; \
 	[ -z "$$raced" ] || $(TESTS) -race $$raced || status=1; \
@@ -82,6 +82,9 @@ test: ## every test, in random order, with the race detector where there are gor
 		$(GO) test -run "^($$(cat "$$dir"/*_test.go | $(SIZES) | paste -sd '|' -))\$$" "$$dir" || status=1; \
 	done; \
 	[ "$(PKG)" != ./... ] || (cd web/browser && $(GO) test ./...) || status=1; \
+	if [ "$(PKG)" = ./... ]; then \
+		for client in clients-typescript clients-python; do $(MAKE) --no-print-directory $$client || status=1; done; \
+	fi; \
 	exit $$status
 
 lint: size ## golangci-lint with .golangci.yml, and the modules of the integration tests too
@@ -121,13 +124,17 @@ fuzz: ## each fuzz target for FUZZTIME
 		$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null; \
 	done
 
+# What the proof of the clients runs in Node: it skips if there is none.
+node-client:
+	@! $(NODE20) || (cd clients/typescript && $(NODE_CLIENT)) || [ -z "$${REQUIRE_NODE:-}" ]
+
 # Each suite prints one line. The packages run one after the other: each uses all cores.
 PROOFS = $(GO) test -p 1 -count 1 -v -run '^TestProof'
 
-proof: s3server ## every suite that tries to break a promise, at the size that each change has to pass
+proof: s3server node-client ## every suite that tries to break a promise, at the size that each change has to pass
 	@COPPICE_PROOF=ci $(MAKE) --no-print-directory suites
 
-prove: s3server ## the same suites at their nightly size: hours
+prove: s3server node-client ## the same suites at their nightly size: hours
 	@COPPICE_PROOF=nightly PROOFTIME=$(PROVETIME) $(MAKE) --no-print-directory suites
 	@$(MAKE) --no-print-directory mutants
 
@@ -175,12 +182,12 @@ s3server: ## the S3 server of the integration tests, as bin/s3server
 	cd integration/s3server && CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags='-s -w' -o $(S3SERVER) .
 
 # Without a package as its argument `go test` says what it has to say as it comes: that there is no Docker.
-integration: s3server build ## real S3 servers, as a process, behind TLS, and in a container if there is Docker
+integration: s3server build node-client ## real S3 servers, as a process, behind TLS, and in a container if there is Docker
 	cd integration && S3TEST_BIN=$(S3SERVER) S3TEST_COPPICE=$(CURDIR)/bin/coppice \
 		$(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m
 	cd integration && S3TEST_BIN=$(S3SERVER) $(GO) test -race -shuffle=on -count=$(COUNT) ./faultproxy/... ./s3test/...
 
-integration-minio: ## the same on MinIO, which is built first, once: minutes
+integration-minio: node-client ## the same on MinIO, which is built first, once: minutes
 	cd integration && $(GO) run ./minio $(GO) test -race -count=$(COUNT) -timeout=30m
 
 
@@ -228,8 +235,38 @@ web/node_modules: web/package-lock.json
 	cd web && npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+# Python 3.10 or newer. Nothing is downloaded: the client and its build need the standard library alone.
+PYTHON ?= python3
+CLIENT := $(CURDIR)/clients/python
+
+clients-python: build ## the Python client: its wheel in dist/, and its tests against bin/coppice; REQUIRE_PYTHON=1 fails without Python
+	@set -eu; \
+	if ! $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then \
+		echo 'clients-python: skipped, as there is no $(PYTHON) of 3.10 or newer with venv'; \
+		[ -z "$${REQUIRE_PYTHON:-}" ]; exit; \
+	fi; \
+	command -v mypy >/dev/null || echo 'clients-python: types are not checked, as there is no mypy'; \
+	rm -rf dist/python && mkdir -p dist/python && cd $(CLIENT) && \
+	$(PYTHON) -c 'import sys; sys.path[:0] = ["tools"]; import build_backend as b; \
+		print("dist/python/" + b.build_wheel(sys.argv[1]))' $(CURDIR)/dist/python && \
+	COPPICE_WHEELS=$(CURDIR)/dist/python COPPICE_BIN=$(CURDIR)/bin/coppice $(PYTHON) -W error -m unittest discover -t . -s tests
+
+# Whether Node and npm are there; and the client, which is built if a source is newer than what was built.
+NODE20 = { node -e 'process.exitCode = +(parseInt(process.versions.node) < 20)' && npm --version; } >/dev/null 2>&1
+NODE_CLIENT = { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund; } && \
+	{ [ -f dist/index.js ] && [ -z "$$(find src package.json tsconfig.json -newer dist/index.js)" ] || npm run build; }
+
+clients-typescript: ## the TypeScript client: generated files, tests, package (in PACK, if set); skipped without Node 20, which REQUIRE_NODE=1 forbids
+	@set -eu; \
+	if ! $(NODE20); then \
+		echo 'clients-typescript: skipped, as there is no Node 20 or newer with npm'; [ -z "$${REQUIRE_NODE:-}" ]; exit; \
+	fi; \
+	if [ -z "$${COPPICE_BIN:-}" ]; then $(MAKE) --no-print-directory build; export COPPICE_BIN="$(CURDIR)/bin/coppice"; fi; \
+	dir=$${PACK:-}; if [ -z "$$dir" ]; then dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; fi; \
+	cd clients/typescript && $(NODE_CLIENT) && npm test && npm pack --silent --ignore-scripts --pack-destination "$$dir"
+
 clean: ## what the targets above leave behind
-	rm -rf bin dist
+	rm -rf bin dist clients/typescript/dist clients/typescript/build clients/typescript/node_modules
 	@if command -v docker >/dev/null 2>&1 && docker version >/dev/null 2>&1; then \
 		docker ps -aq --filter label=coppice.s3test | xargs -r docker rm -f; \
 		docker images -q --filter label=coppice.s3test | sort -u | xargs -r docker rmi -f; \

@@ -160,6 +160,7 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 		defer s.inFlight.leave(k)
 	}
 	var r coppice.Receipt
+	var newest string // commit of the session
 	err = s.writers.use(ctx, key, func(h *coppice.Session) (bool, error) {
 		ctx, cancel := s.detached(ctx)
 		defer cancel()
@@ -177,12 +178,15 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 			}
 			err = lost(ctx, h, made, hint, err)
 		}
+		if newest = r.Commit; r.Kept != "" { // the head stays where the winner left it, and no write begins at r.Commit
+			newest = h.Head().Commit
+		}
 		return spent(err), err
 	})
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{etag: r.Commit, doc: committed(r)}, nil
+	return answer{etag: newest, doc: committed(r)}, nil
 }
 
 // fenced returns the error of a commit that was made on one of before the newest claim: all clients share the handle,

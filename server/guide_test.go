@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -77,6 +78,39 @@ func TestGuideNamesTests(t *testing.T) {
 	for _, name := range named {
 		if !there[name] {
 			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+// The page shows the marked lines of the agents in examples as they are, and says how many there are: at most 15, without
+// those that are blank or only a comment.
+func TestGuideShowsTheExamples(t *testing.T) {
+	page := guide(t)
+	for _, c := range []struct{ language, name, file string }{
+		{"go", "Go", "agent/main.go"}, {"ts", "TypeScript", "typescript/agent.ts"}, {"python", "Python", "python/agent.py"},
+	} {
+		source, err := os.ReadFile("../examples/" + c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		marked := regexp.MustCompile(`(?s)\n([ \t]*)(?://|#) persistence: begin\n(.*?)\n[ \t]*(?://|#) persistence: end\n`).FindAllSubmatch(source, -1)
+		if len(marked) != 1 {
+			t.Errorf("%s has %d marked parts, want 1", c.file, len(marked))
+			continue
+		}
+		indent := string(marked[0][1])
+		part := strings.TrimPrefix(strings.ReplaceAll("\n"+string(marked[0][2]), "\n"+indent, "\n"), "\n")
+		if !strings.Contains(page, "```"+c.language+"\n"+part+"\n```\n") {
+			t.Errorf("the page does not show the lines of %s:\n%s", c.file, part)
+		}
+		n := 0
+		for line := range strings.Lines(part) {
+			if !regexp.MustCompile(`^\s*(//.*|/\*\*.*\*/|#.*)?\s*$`).MatchString(line) {
+				n++
+			}
+		}
+		if said := fmt.Sprintf(`\b%d\s+(lines )?of %s\b`, n, c.name); n == 0 || n > 15 || !regexp.MustCompile(said).MatchString(page) {
+			t.Errorf("%s has %d marked lines, want at most 15, and the page to say so", c.file, n)
 		}
 	}
 }

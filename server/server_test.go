@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -166,6 +167,13 @@ func TestTurnOverHTTP(t *testing.T) {
 		if k := kept.want(t, 200); k["kept"] == nil {
 			t.Errorf("keep-both: %s", kept.body)
 		}
+		now := s.do("GET", "/v1/sessions/s", "")
+		now.want(t, 200)
+		if kept.etag() != now.etag() { // a write on it is not refused
+			t.Errorf("keep-both: ETag %s, the session's is %s", kept.etag(), now.etag())
+		}
+		label := fmt.Sprintf(`{"entry":%q,"label":"x"}`, back.want(t, 200)["head"])
+		s.do("POST", "/v1/sessions/s/label", label, "If-Match: "+kept.etag()).want(t, 200)
 		s.do("POST", commits, hello("d"), "If-Match: *").want(t, 200)
 		if got := s.do("GET", "/v1/sessions/s/state", "").body; string(got) != "{\"said\":\"d\"}\n" {
 			t.Errorf("state %s", got)

@@ -71,51 +71,62 @@ func (a agent) work(ctx context.Context, store *coppice.Store, id string, prompt
 
 // turn is one turn on any host: 1 GET to resume, 1 PUT that fences an older host, 1 PUT at the end.
 func (a agent) turn(ctx context.Context, store *coppice.Store, id string, prompts []string) (st State, err error) {
+	// persistence: begin
 	_, err = store.Run(ctx, id, &st, func(ctx context.Context, s *coppice.Session) error {
 		if st.Turns == len(prompts) {
 			return errDone
 		}
-		if st.Asked == st.Turns { // else a host stopped after it had asked
-			if _, err := s.Append(ctx, entry.User(prompts[st.Asked])); err != nil { // memory only
-				return err
+		calls, err := a.ask(ctx, s, st.next(prompts))
+		for err == nil && len(calls) > 0 {
+			r, failed := s.Commit(ctx, coppice.Turn{State: st, Reason: "intent"}) // durable before side effects
+			if failed != nil {
+				return failed
 			}
-			st.Asked++
+			calls, err = a.ask(ctx, s, a.run(&st, r.Commit, calls))
 		}
-		err := a.loop(ctx, s, &st)
 		st.Turns++
 		return err
 	}, &coppice.RunOptions{Claim: true})
+	// persistence: end
 	return st, err
 }
 
-func (a agent) loop(ctx context.Context, s *coppice.Session, st *State) error {
-	for {
-		c, err := s.Context(ctx)
-		if err != nil {
-			return err
-		}
-		if !c.Window.Complete { // compact before the model misses what was left out
-			log.Printf("%d entries are not in the context", c.Window.OmittedEntries)
-		}
-		reply, calls := a.model(c.Messages)
-		if _, err := s.Append(ctx, entry.Message(reply)); err != nil { // the provider's own JSON
-			return err
-		}
-		if len(calls) == 0 {
-			return nil
-		}
-		r, err := s.Commit(ctx, coppice.Turn{State: st, Reason: "intent"}) // durable before the first side effect
-		if err != nil {
-			return err
-		}
-		for _, call := range calls {
-			out, failed := a.tool(r.Commit+"/"+call.ID, call) // an idempotency key for free
-			if _, err := s.Append(ctx, entry.ToolResult(call.ID, call.Name, out, failed)); err != nil {
-				return err
-			}
-			st.Tools++
-		}
+// next returns the next prompt; none if a host stopped after it had asked.
+func (st *State) next(prompts []string) []transcript.Draft {
+	if st.Asked > st.Turns {
+		return nil
 	}
+	st.Asked++
+	return []transcript.Draft{entry.User(prompts[st.Turns])}
+}
+
+// ask appends messages and the model's reply to them, in memory, and returns the tool calls of the reply.
+func (a agent) ask(
+	ctx context.Context, s *coppice.Session, messages []transcript.Draft,
+) ([]transcript.ToolCall, error) {
+	if _, err := s.Append(ctx, messages...); err != nil {
+		return nil, err
+	}
+	c, err := s.Context(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !c.Window.Complete { // compact before the model misses what was left out
+		log.Printf("%d entries are not in the context", c.Window.OmittedEntries)
+	}
+	reply, calls := a.model(c.Messages)
+	_, err = s.Append(ctx, entry.Message(reply)) // the provider's own JSON
+	return calls, err
+}
+
+// run runs tools, and returns their results.
+func (a agent) run(st *State, commit string, calls []transcript.ToolCall) (results []transcript.Draft) {
+	for _, call := range calls {
+		out, failed := a.tool(commit+"/"+call.ID, call) // an idempotency key for free
+		results = append(results, entry.ToolResult(call.ID, call.Name, out, failed))
+		st.Tools++
+	}
+	return results
 }
 
 // model replaces a provider: a user's message makes it call a tool, a result makes it answer.

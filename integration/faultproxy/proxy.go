@@ -1,5 +1,5 @@
-// Package faultproxy is between an S3 client and its server, and breaks exactly the requests that it
-// is set to: it can apply a request and lose, cut, hold back or replace its answer, refuse a request
+// Package faultproxy is between an HTTP client and its server, of S3 or of `coppice serve`, and breaks exactly the
+// requests that it is set to: it can apply a request and lose, cut, hold back or replace its answer, refuse a request
 // with an answer of its own, or keep it and deliver it later, when its sender has long given up.
 //
 // It passes the Host header on, which is part of what a client signs. Whatever it did is in its log.
@@ -91,15 +91,15 @@ func (e Event) String() string {
 type Proxy struct {
 	URL string
 
-	server   *httptest.Server
-	upstream *url.URL
-	client   *http.Client
+	server *httptest.Server
+	client *http.Client
 
-	mu     sync.Mutex
-	script []Fault
-	decide func(r *http.Request) Fault
-	held   []*request
-	events []Event
+	mu       sync.Mutex
+	upstream *url.URL
+	script   []Fault
+	decide   func(r *http.Request) Fault
+	held     []*request
+	events   []Event
 }
 
 // request is a request that was read as a whole.
@@ -114,14 +114,13 @@ const maxBody = 65 << 20
 
 // New starts a proxy in front of upstream, the URL of a server.
 func New(upstream string) (*Proxy, error) {
-	u, err := url.Parse(upstream)
-	if err != nil {
-		return nil, err
-	}
-	p := &Proxy{upstream: u, client: &http.Client{
+	p := &Proxy{client: &http.Client{
 		Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	if err := p.Redirect(upstream); err != nil {
+		return nil, err
+	}
 	p.server = httptest.NewServer(http.HandlerFunc(p.serve))
 	p.URL = p.server.URL
 	return p, nil
@@ -132,6 +131,18 @@ func (p *Proxy) Close() {
 	p.server.CloseClientConnections()
 	p.server.Close()
 	p.client.CloseIdleConnections()
+}
+
+// Redirect has the proxy send what comes from now on, and what is held, to upstream: the server was started again.
+func (p *Proxy) Redirect(upstream string) error {
+	u, err := url.Parse(upstream)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.upstream = u
+	return nil
 }
 
 // Script adds faults that wait for their requests, in order: a request takes the first one that it
@@ -282,8 +293,10 @@ func (p *Proxy) choose(r *http.Request) Fault {
 
 // forward sends a request to the server and reads the whole answer.
 func (p *Proxy) forward(ctx context.Context, r *request) (*answer, error) {
-	req, err := http.NewRequestWithContext(ctx, r.method, p.upstream.Scheme+"://"+p.upstream.Host+r.path,
-		bytes.NewReader(r.body))
+	p.mu.Lock()
+	upstream := p.upstream.Scheme + "://" + p.upstream.Host
+	p.mu.Unlock()
+	req, err := http.NewRequestWithContext(ctx, r.method, upstream+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}

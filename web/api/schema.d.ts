@@ -421,7 +421,7 @@ export interface paths {
         };
         /**
          * Commits as they come, as server-sent events or by a long poll
-         * @description Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset (what was asked for is gone: read the session again). Only commits have an id. Last-Event-ID resumes.
+         * @description Events: commit (data is an Event, id its seq), partial (what is streamed now, null = nothing), reset (what was asked for is gone: read the session again). Only commits have an id, and so has the beginning, without an event. Last-Event-ID resumes.
          */
         get: operations["events"];
         put?: never;
@@ -705,7 +705,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Read the session and report damage; changes nothing */
+        /** Read the session and report damage; changes nothing, so the right to read is enough */
         post: operations["verify"];
         delete?: never;
         options?: never;
@@ -873,6 +873,8 @@ export interface components {
         CommitList: {
             /** @description newest first */
             commits: components["schemas"]["Commit"][];
+            /** @description why the list is cut short after its first item */
+            error?: components["schemas"]["Problem"];
             /** @description after of the older ones; absent at the end */
             next?: string;
             /** @description before of the newer ones */
@@ -1026,6 +1028,8 @@ export interface components {
         EntryList: {
             /** @description the lines of the entries */
             entries: unknown[];
+            /** @description why the list is cut short after its first item */
+            error?: components["schemas"]["Problem"];
             /** @description with marks: one for each entry, in their order */
             marks?: components["schemas"]["Mark"][];
             /** @description after of the page that follows; absent at the end */
@@ -1038,6 +1042,8 @@ export interface components {
             commits: unknown[];
             /** @description after of the next request */
             next: string;
+            /** @description after is of no commit: read the session again, then go on */
+            reset?: boolean;
         };
         Fork: {
             /** @description id of the new session */
@@ -1515,7 +1521,7 @@ export interface components {
             created: string;
             /** @description the working directory */
             cwd: string;
-            /** @description the checkpoint cannot be read: only id and updated are known */
+            /** @description it cannot be read: only id and updated are known */
             damaged?: boolean;
             /**
              * Format: int64
@@ -1560,6 +1566,8 @@ export interface components {
             title?: string;
         };
         SessionList: {
+            /** @description why the list is cut short after its first item */
+            error?: components["schemas"]["Problem"];
             /** @description after of the next page; absent at the end */
             next?: string;
             sessions: components["schemas"]["Session"][];
@@ -1674,6 +1682,8 @@ export interface components {
             usage: components["schemas"]["Tokens"];
         };
         UsageList: {
+            /** @description why the list is cut short after its first item */
+            error?: components["schemas"]["Problem"];
             /** @description after of the next page; absent at the end */
             next?: string;
             /** @description in the order of the list of sessions */
@@ -1930,6 +1940,15 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Gone */
+            410: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4834,6 +4853,15 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Gone */
+            410: {
                 headers: {
                     [name: string]: unknown;
                 };

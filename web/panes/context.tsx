@@ -137,7 +137,13 @@ const maxResults = 24;
 /** maxOdd bounds the oddities that are listed. */
 const maxOdd = 50;
 
-function Oddities({ title, list, more }: { title: string; list: { kind: string; detail?: string; entry?: string }[]; more: number }): JSX.Element | null {
+interface Oddity {
+  kind: string;
+  detail?: string;
+  entry?: string;
+}
+
+function Oddities({ title, list, more }: { title: string; list: Oddity[]; more: number }): JSX.Element | null {
   const open = useSignal(false);
   if (list.length === 0) return null;
   const kinds = new Map<string, number>();
@@ -145,10 +151,15 @@ function Oddities({ title, list, more }: { title: string; list: { kind: string; 
   return (
     <div class="oddities">
       <button aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
-        {open.value ? "▾" : "▸"} {title}: {[...kinds].map(([kind, k]) => `${k} × ${kind}`).join(", ")}{more > 0 && `, and ${count(more)} more`}
+        {open.value ? "▾" : "▸"} {title}: {[...kinds].map(([kind, k]) => `${k} × ${kind}`).join(", ")}
+        {more > 0 && `, and ${count(more)} more`}
       </button>
       {open.value && (
-        <ul>{list.slice(0, maxOdd).map((d, i) => <li key={i}>{d.kind}{d.detail && ": " + d.detail}{d.entry && <> <code>{d.entry.slice(-8)}</code></>}</li>)}</ul>
+        <ul>
+          {list.slice(0, maxOdd).map((d, i) => (
+            <li key={i}>{d.kind}{d.detail && ": " + d.detail}{d.entry && <> <code>{d.entry.slice(-8)}</code></>}</li>
+          ))}
+        </ul>
       )}
     </div>
   );
@@ -179,7 +190,9 @@ function Messages({ saw, raw }: { saw: Saw; raw: boolean }): JSX.Element {
           <MessageLine key={i} saw={saw} i={i} asText={raw} open={open.value.includes(i)} onToggle={() => toggle(i)} />
         ))}
       </ol>
-      {to < n && <p class="pages"><button onClick={() => (from.value = Math.min(n - 1, from.value + pageSize))}>{Math.min(pageSize, n - to)} after</button></p>}
+      {to < n && (
+        <p class="pages"><button onClick={() => (from.value = to)}>{Math.min(pageSize, n - to)} after</button></p>
+      )}
       {n === 0 && <p class="quiet">Nothing: the model was not asked anything yet.</p>}
     </>
   );
@@ -194,7 +207,8 @@ function MessageLine({ saw, i, asText, open, onToggle }: {
   return (
     <li>
       <button class="message-line" aria-expanded={open} onClick={onToggle}>
-        <span class="n">{n}</span><span class="role">{line.role}</span><span class="words">{line.words}</span><small>{bytes(raw.length)}</small>
+        <span class="n">{n}</span><span class="role">{line.role}</span><span class="words">{line.words}</span>
+        <small>{bytes(raw.length)}</small>
       </button>
       {open && (asText ? <AsText raw={raw} /> : <AsMessage n={n} after={saw.messages.slice(i, i + maxResults)} />)}
     </li>
@@ -202,7 +216,8 @@ function MessageLine({ saw, i, asText, open, onToggle }: {
 }
 
 function AsText({ raw }: { raw: string }): JSX.Element {
-  return <pre tabIndex={0} aria-label="Message">{pretty(raw.slice(0, maxText))}{raw.length > maxText && ` … ${bytes(raw.length)}`}</pre>;
+  const cut = raw.length > maxText;
+  return <pre tabIndex={0} aria-label="Message">{pretty(raw.slice(0, maxText))}{cut && ` … ${bytes(raw.length)}`}</pre>;
 }
 
 /** AsMessage shows a message with the results of what it calls, which are among the messages after it. */

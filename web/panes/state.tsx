@@ -108,7 +108,8 @@ function Header(): JSX.Element {
   return (
     <header class="state-head">
       <p><strong>seq {shown.value ?? "…"}</strong>
-        {c && <> · {c.reason} · <time dateTime={c.time}>{clock(c.time, new Date())}</time> · {c.branch} · <span title="writer">{c.writer}</span></>}
+        {c && <> · {c.reason} · <time dateTime={c.time}>{clock(c.time, new Date())}</time></>}
+        {c && <> · {c.branch} · <span title="writer">{c.writer}</span></>}
       </p>
       {c && losing(c) && <p class="note">A losing turn, kept on this branch: this never was the session's state.</p>}
       <Moves seq={shown.value} />
@@ -116,12 +117,16 @@ function Header(): JSX.Element {
   );
 }
 
+function amountOf({ list, more }: Changes): string {
+  const n = list.length;
+  if (more) return n === 0 ? "a large state, which is not compared" : `more than ${n} values`;
+  return n === 0 ? "no value" : n === 1 ? "1 value" : `${n} values`;
+}
+
 /** Shown shows a state: what changed, then all of it, as a tree or as text. */
 function Shown({ read, behind }: { read: Read; behind: boolean }): JSX.Element {
   const { text, changed } = read;
-  const n = changed.list.length;
-  const what = behind ? `Still the state of seq ${read.seq}: reading` : changed.more ? (n === 0 ? "This commit changed a large state: not compared" : `More than ${n} values changed`)
-    : n === 0 ? "This commit changed no value" : n === 1 ? "This commit changed 1 value" : `This commit changed ${n} values`;
+  const what = behind ? `Still the state of seq ${read.seq}: reading` : "This commit changed " + amountOf(changed);
   return (
     <>
       <p class="state-changed">{what}</p>

@@ -86,7 +86,10 @@ function Now({ text, path }: { text: string; path: string }): JSX.Element {
   const v = at(text, path);
   if (!v) return <p class="quiet">No such value at this commit.</p>;
   const value = text.slice(v.start, Math.min(v.end, v.start + maxValue));
-  return <pre class="now" tabIndex={0} aria-label="Value at this commit">{value}{v.end - v.start > maxValue && ` … ${bytes(v.end - v.start)}`}</pre>;
+  const size = v.end - v.start;
+  return (
+    <pre class="now" tabIndex={0} aria-label="Value at this commit">{value}{size > maxValue && ` … ${bytes(size)}`}</pre>
+  );
 }
 
 function Line({ past, here }: { past: Past; here: boolean }): JSX.Element {

@@ -126,14 +126,14 @@ function Consequences({ e, to }: { e: Effect; to: number }): JSX.Element {
         {e.commit.branch}). This is a new commit on a new branch: nothing is deleted, and it can be undone.</p>
       <h3>State: {values}</h3>
       <ChangeList changed={e.changed} most={12} />
-      <h3>Messages: {e.leave === 0 ? "none leaves the line" : `${entries(e.leave)} the line and ${e.leave === 1 ? "stays" : "stay"} on the branch ${e.on.branch}`}</h3>
+      <h3>Messages: {e.leave === 0 ? "none leaves the line" : entries(e.leave) + " on the branch " + e.on.branch}</h3>
       {e.join > 0 && <p>{count(e.join)} of another line {e.join === 1 ? "comes" : "come"} to it.</p>}
     </>
   );
 }
 
 function entries(n: number): string {
-  return n === 1 ? "1 entry leaves" : `${count(n)} entries leave`;
+  return n === 1 ? "1 entry leaves the line and stays" : `${count(n)} entries leave the line and stay`;
 }
 
 /** maxOthers bounds the writers that are named, and recent how long ago they committed, in s. */

@@ -1,0 +1,394 @@
+"""The same client for asyncio: each call runs in a thread of the store, which aclose joins."""
+# Written by tools/generate.py from the synchronous classes. Do not edit.
+from __future__ import annotations
+
+import asyncio
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Literal, Mapping, TypeVar
+
+from .errors import Conflict
+from .follow import Follow, Followed
+from .operations import Resumed
+from .rawjson import UNSET
+from .requests import Limits
+from .schema import (
+    AccessDoc, BranchList, Change, Commit, Committed, Context, Deleted, Diff, Fork, Health, Import, LabelList, Match,
+    Moved, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage, Verify, Versions,
+)
+from .schema import Session as SessionInfo
+from .session import Session
+from .store import Store
+from .transport import HTTP
+from .turn import INTERRUPTED, Turn
+
+T = TypeVar("T")
+END: Any = object()
+
+
+class _Threads:
+    """What runs synchronous calls: threads that the store owns.
+
+    A call whose task is cancelled goes on in its thread until it ends: the outcome of a write is then unknown.
+    """
+
+    def __init__(self, threads: ThreadPoolExecutor) -> None:
+        self._threads = threads
+
+    async def _run(self, call: Callable[..., T], *args: Any, **named: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: call(*args, **named))
+
+    async def _items(self, items: Iterator[T]) -> AsyncIterator[T]:
+        while some := await self._run(lambda: list(islice(items, 50))):
+            for item in some:
+                yield item
+
+
+class AsyncFollow(AsyncIterator[Followed]):
+    """Follow for asyncio, in a thread of its own, which aclose joins. A task that is cancelled loses no event."""
+
+    def __init__(self, follow: Follow) -> None:
+        self._follow, self._thread = follow, ThreadPoolExecutor(1, "coppice-follow")
+        self._next: asyncio.Future[Followed] | None = None
+
+    async def __anext__(self) -> Followed:
+        if self._next is None:
+            self._next = asyncio.get_running_loop().run_in_executor(self._thread, next, self._follow, END)
+        waiting = self._next
+        try:
+            event = await asyncio.shield(waiting)
+        finally:
+            if waiting.done():
+                self._next = None
+        if event is END:
+            raise StopAsyncIteration
+        return event
+
+    async def aclose(self) -> None:
+        """End the iteration, and join the thread."""
+        self._follow.close()
+        if self._next is not None:
+            await asyncio.gather(self._next, return_exceptions=True)
+        self._thread.shutdown()
+
+    async def __aenter__(self) -> AsyncFollow:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class AsyncTurn(_Threads):
+    """Turn for asyncio."""
+
+    def __init__(self, threads: ThreadPoolExecutor, turn: Turn) -> None:
+        super().__init__(threads)
+        self._turn, self.resumed, self.messages, self.append = turn, turn.resumed, turn.messages, turn.append
+
+    @property
+    def state(self) -> Any:
+        """The state, which may be changed or replaced."""
+        return self._turn.state
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self._turn.state = state
+
+    async def commit(self, *, reason: str | None = None) -> Committed:
+        """Turn.commit."""
+        return await self._run(self._turn.commit, reason=reason)
+
+
+class AsyncSession(_Threads):
+    """Session for asyncio."""
+
+    def __init__(self, threads: ThreadPoolExecutor, session: Session) -> None:
+        super().__init__(threads)
+        self._sync = session
+
+    @property
+    def id(self) -> str:
+        """The id of the session."""
+        return self._sync.id
+
+    @property
+    def base(self) -> str:
+        """The commit on which the next write is made; "" before the first resume."""
+        return self._sync.base
+
+    @property
+    def seq(self) -> int:
+        """The number of the base, -1 before the first resume."""
+        return self._sync.seq
+
+    async def follow(self, after: int | None = None, *, partial: bool = False) -> AsyncFollow:
+        """Session.follow; the iterator is to be closed, by aclose or async with."""
+        return AsyncFollow(await self._run(self._sync.follow, after, partial=partial))
+
+    async def keep_both(self, conflict: Conflict) -> Committed:
+        """Conflict.keep_both of a commit of this session."""
+        return await self._run(conflict.keep_both)
+
+    async def turn(
+        self, run: Callable[[AsyncTurn], Awaitable[Mapping[str, Any] | None]], *, create: bool = False,
+        claim: bool = False, interrupted: str = INTERRUPTED,
+    ) -> Committed:
+        """Session.turn."""
+        t = Turn(self._sync, await self.resume(create=create), interrupted)
+        if claim:
+            await self.claim()
+        try:
+            return await self._run(t.end, await run(AsyncTurn(self._threads, t)))
+        except Conflict as e:
+            if e.session is self._sync:
+                await self._run(e.keep_both)
+            raise
+
+    async def resume(self, *, create: bool = False) -> Resumed:
+        """Read what an agent needs to continue, with one request, and make it the base."""
+        return await self._run(self._sync.resume, create=create)
+
+    async def delete(self, *, trash: bool | None = None) -> Deleted:
+        """Delete a session for good, or into the trash."""
+        return await self._run(self._sync.delete, trash=trash)
+
+    async def info(self) -> SessionInfo:
+        """The summary of a session; its ETag is the newest commit."""
+        return await self._run(self._sync.info)
+
+    async def set_info(
+        self, *, cwd: str | None = None, meta: dict[str, str | None] | None = None, title: str | None = None,
+    ) -> Moved:
+        """Change title, working directory and metadata."""
+        return await self._run(self._sync.set_info, cwd=cwd, meta=meta, title=title)
+
+    def blame(self, path: str | None = None, at: str | None = None, *,
+        limit: int | None = None) -> AsyncIterator[Change]:
+        """Which commits changed a value of the state."""
+        return self._items(self._sync.blame(path, at, limit=limit))
+
+    async def blob(self, sha256: str) -> bytes:
+        """The bytes of an image, or a range of them."""
+        return await self._run(self._sync.blob, sha256)
+
+    async def branch(self, entry: str, *, name: str | None = None, summary: str | None = None) -> Moved:
+        """Move the head to an entry, so that the next one begins a branch."""
+        return await self._run(self._sync.branch, entry, name=name, summary=summary)
+
+    async def branches(self) -> BranchList:
+        """Branches and their heads."""
+        return await self._run(self._sync.branches)
+
+    async def claim(self) -> Moved:
+        """Take over the session from writers of before."""
+        return await self._run(self._sync.claim)
+
+    def commits(self, at: str | None = None, *, limit: int | None = None) -> AsyncIterator[Commit]:
+        """Commits, newest first."""
+        return self._items(self._sync.commits(at, limit=limit))
+
+    async def commit(
+        self, entries: Iterable[Any] = (), *, docs: dict[str, Any] | None = None, manager: Any = UNSET,
+        on_conflict: Literal["fail", "keep-both"] | None = None,
+        on_known_id: Literal["error", "ignore", "amend"] | None = None, reason: str | None = None, state: Any = UNSET,
+        key: str = "", base: str = "",
+    ) -> Committed:
+        """Commit entries and state, all or nothing."""
+        return await self._run(self._sync.commit, entries, docs=docs, manager=manager, on_conflict=on_conflict,
+            on_known_id=on_known_id, reason=reason, state=state, key=key, base=base)
+
+    async def commit_at(self, seq: int) -> Commit:
+        """One commit, which never changes."""
+        return await self._run(self._sync.commit_at, seq)
+
+    async def compact(self, summary: str, *, from_: str | None = None, keep: int | None = None) -> Moved:
+        """Replace the older part of the context with a summary."""
+        return await self._run(self._sync.compact, summary, from_=from_, keep=keep)
+
+    async def context_at(
+        self, at: str | None = None, *,
+        provider: Literal["anthropic", "openai-chat", "openai-responses", "gemini"] | None = None,
+    ) -> Context:
+        """What the model saw, now or at any time, complete."""
+        return await self._run(self._sync.context_at, at, provider=provider)
+
+    async def diff(self, a: str, b: str | None = None, *, limit: int | None = None) -> Diff:
+        """What differs in messages and state between two times."""
+        return await self._run(self._sync.diff, a, b, limit=limit)
+
+    async def edit(self, entry: str, message: Any) -> Moved:
+        """Append another version of an entry, and move the head to it."""
+        return await self._run(self._sync.edit, entry, message)
+
+    def entries(
+        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: int | None = None,
+        from_: str | None = None, below: bool | None = None, ids: str | None = None,
+        images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
+    ) -> AsyncIterator[Any]:
+        """Entries of a path or of all branches, in either direction."""
+        return self._items(self._sync.entries(path, order=order, limit=limit, from_=from_, below=below, ids=ids,
+            images=images, marks=marks))
+
+    async def entry(self, entry: str, *, images: Literal["inline", "ref"] | None = None) -> dict[str, Any]:
+        """One entry, as amendments have it."""
+        return await self._run(self._sync.entry, entry, images=images)
+
+    async def export(
+        self,
+        format: Literal["pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown",
+            "html"] | None = None,
+        *, line: str | None = None,
+    ) -> bytes:
+        """The session as a file."""
+        return await self._run(self._sync.export, format, line=line)
+
+    async def fork(self, to: str | None = None, *, id: str = "", title: str | None = None) -> Fork:
+        """A new session of the path to a target."""
+        return await self._run(self._sync.fork, to, id=id, title=title)
+
+    async def label(self, entry: str, label: str) -> Moved:
+        """Name an entry for people; the head stays."""
+        return await self._run(self._sync.label, entry, label)
+
+    async def labels(self) -> LabelList:
+        """Labels of entries."""
+        return await self._run(self._sync.labels)
+
+    async def map(
+        self, *, view: str | None = None,
+        filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
+        search: str | None = None, fold: str | None = None, buckets: int | None = None, mark: str | None = None,
+    ) -> TreeMap:
+        """The drawn tree in at most 2,048 buckets."""
+        return await self._run(self._sync.map, view=view, filter=filter, search=search, fold=fold, buckets=buckets,
+            mark=mark)
+
+    async def original(self) -> bytes:
+        """The session as it was imported, byte for byte."""
+        return await self._run(self._sync.original)
+
+    async def partial(self, message: Any) -> bool:
+        """Say what the assistant has streamed so far, to those who follow the session."""
+        return await self._run(self._sync.partial, message)
+
+    async def rollback(self, to: str) -> Moved:
+        """Restore state, context and head as they were."""
+        return await self._run(self._sync.rollback, to)
+
+    async def rows(
+        self, *, view: str | None = None,
+        filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
+        search: str | None = None, fold: str | None = None, from_: int | None = None, around: str | None = None,
+        count: int | None = None,
+    ) -> RowList:
+        """The tree as it is drawn, a stretch of rows at a time."""
+        return await self._run(self._sync.rows, view=view, filter=filter, search=search, fold=fold, from_=from_,
+            around=around, count=count)
+
+    async def snapshot(self, tag: str | None = None) -> Snapshot:
+        """Store the state of the newest commit as a snapshot."""
+        return await self._run(self._sync.snapshot, tag)
+
+    async def snapshots(self) -> SnapshotList:
+        """Snapshots."""
+        return await self._run(self._sync.snapshots)
+
+    async def state_at(self, at: str | None = None) -> Any:
+        """The agent's state, now or at any time."""
+        return await self._run(self._sync.state_at, at)
+
+    async def switch(self, to: str) -> Moved:
+        """Move the head to a branch, with the state in force there."""
+        return await self._run(self._sync.switch, to)
+
+    async def usage(self) -> Usage:
+        """Tokens and cost of all branches."""
+        return await self._run(self._sync.usage)
+
+    async def verify(self, *, deep: bool | None = None) -> Verify:
+        """Read the session and report damage; changes nothing, so the right to read is enough."""
+        return await self._run(self._sync.verify, deep=deep)
+
+    async def versions(self, entry: str) -> Versions:
+        """The versions of an entry: what grows from the same parent."""
+        return await self._run(self._sync.versions, entry)
+
+
+class AsyncStore(_Threads):
+    """Store for asyncio, with so many threads as requests at a time. async with closes it."""
+
+    def __init__(
+        self, base_url: str = "", *, token: str = "", tenant: str = "", tls: ssl.SSLContext | None = None,
+        timeout: float = 40.0, limits: Limits = Limits(), transport: HTTP | None = None,
+        threads: int = 16,
+    ) -> None:
+        super().__init__(ThreadPoolExecutor(threads, "coppice"))
+        self._sync = Store(
+            base_url, token=token, tenant=tenant, tls=tls, timeout=timeout, limits=limits, transport=transport,
+        )
+
+    def session(self, id: str) -> AsyncSession:
+        """Store.session."""
+        return AsyncSession(self._threads, self._sync.session(id))
+
+    async def aclose(self) -> None:
+        """Store.close; then wait for the threads: for no longer than an attempt of a request takes."""
+        self._sync.close()
+        await asyncio.get_running_loop().run_in_executor(None, self._threads.shutdown)
+
+    async def __aenter__(self) -> AsyncStore:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def access(self) -> AccessDoc:
+        """What the client may do, so that it does not offer what would be refused."""
+        return await self._run(self._sync.access)
+
+    async def health(self) -> Health:
+        """Whether the server answers."""
+        return await self._run(self._sync.health)
+
+    async def import_file(
+        self, data: bytes, format: Literal["pi", "omp", "atomic", "operator", "claude-code", "codex"] | None = None,
+        *, session: str | None = None, name: str | None = None, again: bool | None = None, grow: bool | None = None,
+    ) -> Import:
+        """Import a session file of another program, which is the body."""
+        return await self._run(self._sync.import_file, data, format, session=session, name=name, again=again, grow=grow)
+
+    def prompts(
+        self, q: str | None = None, *, prefix: bool | None = None, cwd: str | None = None, session: str | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Prompt]:
+        """What users typed in all sessions and branches, newest first."""
+        return self._items(self._sync.prompts(q, prefix=prefix, cwd=cwd, session=session, limit=limit))
+
+    def search(
+        self, q: str | None = None, *, cwd: str | None = None, session: str | None = None, limit: int | None = None,
+    ) -> AsyncIterator[Match]:
+        """Entries of all sessions and branches that contain words."""
+        return self._items(self._sync.search(q, cwd=cwd, session=session, limit=limit))
+
+    def sessions(
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
+        limit: int | None = None, meta: dict[str, str] | None = None,
+    ) -> AsyncIterator[SessionInfo]:
+        """Sessions, newest activity first."""
+        return self._items(self._sync.sessions(q, cwd=cwd, parent=parent, top=top, limit=limit, meta=meta))
+
+    async def create(
+        self, id: str = "", *, cwd: str | None = None, meta: dict[str, str] | None = None, parent: str | None = None,
+        relation: str | None = None, title: str | None = None,
+    ) -> AsyncSession:
+        """Create a session."""
+        return AsyncSession(self._threads, await self._run(self._sync.create, id, cwd=cwd, meta=meta, parent=parent,
+            relation=relation, title=title))
+
+    def usages(
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[SessionUsage]:
+        """Tokens and cost of sessions, each with all branches."""
+        return self._items(self._sync.usages(q, cwd=cwd, parent=parent, top=top, limit=limit))

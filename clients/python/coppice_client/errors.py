@@ -1,0 +1,103 @@
+"""What can go wrong, what that means for the data, and what to do next."""
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from .schema import Commit, Committed
+
+
+class CoppiceError(Exception):
+    """A request that failed: code, detail and hint are those of docs/http.md, problem is the whole answer.
+
+    status 0 = no answer came. outcome says what happened to the data. passing: it may succeed in pause seconds.
+    """
+
+    session: Any = None  # whose commit it was: with this body and key, made on this base
+    body: dict[str, Any]
+    key = base = ""
+    outcome: Literal["applied", "not-applied", "unknown"] = "not-applied"
+
+    def __init__(self, detail: str, code: str = "connection", status: int = 0, problem: Any = None, pause: float = 0):
+        self.detail, self.code, self.status, self.problem, self.pause = detail, code, status, problem or {}, pause
+        self.hint = str(self.problem.get("hint", ""))
+        self.passing = status in (0, 408, 429, 502, 503, 504) or code in ("in-flight", "proxy")
+        super().__init__(f"{code}: {detail}" + (f" ({self.hint})" if self.hint else ""))
+
+    def as_kind(self, kind: type[CoppiceError]) -> CoppiceError:
+        """Return the same error of a class that says what it means for the request."""
+        return kind(self.detail, self.code, self.status, self.problem, self.pause)
+
+
+class Unauthorized(CoppiceError):
+    """The token is missing or not known."""
+
+
+class Forbidden(CoppiceError):
+    """The token, the tenant or the server does not allow it: code is "permission" or "read-only"."""
+
+
+class NotFound(CoppiceError):
+    """There is no such session, entry or commit, or the session was deleted."""
+
+
+class Exists(CoppiceError):
+    """The id of a new session is taken, or was once (code "deleted")."""
+
+
+class Fenced(CoppiceError):
+    """Another client claimed the session. Nothing was stored, and this process should stop writing to it."""
+
+
+class KeyReused(CoppiceError):
+    """The idempotency key is that of a commit with other content. Nothing was stored."""
+
+
+class Unavailable(CoppiceError):
+    """The server could not be reached within the limits. Nothing was stored."""
+
+
+class OutcomeUnknown(CoppiceError):
+    """A write was sent, and its outcome could not be learned within the limits. After a move: resume, and look."""
+
+    outcome = "unknown"
+
+    def again(self) -> Committed:
+        """Send the commit once more, as commit(..., key=key, base=base) does in another process: it is stored once."""
+        made: Committed = self.session._commit(self.body, self.key, self.base)
+        return made
+
+
+class Conflict(CoppiceError):
+    """Another writer was first, and nothing was stored. winner is the newest commit, problem["entries"] what is new."""
+
+    kept: Committed | None = None  # the receipt of keep_both
+
+    @property
+    def winner(self) -> Commit | None:
+        return self.problem.get("winner")
+
+    def keep_both(self) -> Committed:
+        """Store the commit as a branch: once, however often this is called, under a key that is made from its own."""
+        kept: Committed = self.session._commit({**self.body, "onConflict": "keep-both"}, self.key + ".kept", self.base)
+        self.kept = kept
+        return kept
+
+
+_KINDS: dict[str | int, type[CoppiceError]] = {
+    "conflict": Conflict, "exists": Exists, "deleted": Exists, "fenced": Fenced, "key-reused": KeyReused,
+    401: Unauthorized, 403: Forbidden, 404: NotFound, 412: Conflict,
+}
+
+
+def error_of(status: int, text: bytes, pause: str) -> CoppiceError:
+    """Return the error that an answer reports: one of the server, or of a proxy before it."""
+    try:
+        problem = json.loads(text)
+        code, detail = str(problem["code"]), str(problem["detail"])
+    except (ValueError, KeyError, TypeError):
+        problem, code, detail = {}, "proxy" if status >= 500 else "failed", f"HTTP status {status}"
+    kind = _KINDS.get(code) or _KINDS.get(status) or CoppiceError
+    failed = kind(detail, code, status, problem, float(pause) if pause.isdecimal() else 0.0)
+    failed.outcome = "not-applied" if status < 500 or code in ("busy", "in-doubt", "no-space") else "unknown"
+    return failed

@@ -1,0 +1,472 @@
+"""The operations of the API that only have to be sent."""
+# Written by tools/generate.py from docs/openapi.json. Do not edit.
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal
+
+from .errors import OutcomeUnknown, Unavailable
+from .rawjson import UNSET, Raw, split
+from .requests import Resource, new_id
+from .schema import (
+    AccessDoc, BranchList, Change, Commit, Committed, Context, Deleted, Diff, Event, Fork, Health, IO, Import,
+    LabelList, Match, Moved, OpenCall, Prompt, RowList, SessionUsage, Snapshot, SnapshotList, Tokens, TreeMap, Usage,
+    Verify, Versions, Window,
+)
+from .schema import Session as SessionInfo
+
+if TYPE_CHECKING:
+    from .session import Session
+
+
+class Resumed:
+    """What an agent needs to continue. raw has each member as JSON text: raw["state"] has all digits."""
+
+    def __init__(self, text: str) -> None:
+        members = split(text)
+        found = {name: value for name, value, _ in members}
+        self.raw = {name: raw for name, _, raw in members}
+        self.branch: str = found["branch"]
+        self.commit: str = found["commit"]
+        """id of the newest commit"""
+        self.context: list[Any] = found["context"]
+        """the messages of the bounded working context"""
+        self.head: str | None = found["head"]
+        """the entry from which the next one grows; null: the next one is a root"""
+        self.io: IO = found["io"]
+        """requests to the backend"""
+        self.open_calls: list[OpenCall] = found["openCalls"]
+        """tool calls of the context without a result"""
+        self.seq: int = found["seq"]
+        """number of the newest commit"""
+        self.session: str = found["session"]
+        self.state: Any = found["state"]
+        """the agent's state; null if it was never set"""
+        self.window: Window = found["window"]
+        self.interrupted: Any = found.get("interrupted")
+        """what was streamed of an answer that no turn holds"""
+        self.manager: Any = found.get("manager")
+        """what the context manager keeps"""
+
+    @property
+    def raw_context(self) -> list[Raw]:
+        """Each message of the context as text."""
+        return [raw for _, _, raw in split(self.raw["context"])]
+
+
+class StoreOperations(Resource):
+    """The operations on a store."""
+
+    def access(self) -> AccessDoc:
+        """What the client may do, so that it does not offer what would be refused."""
+        found: AccessDoc = self._json("access")
+        return found
+
+    def health(self) -> Health:
+        """Whether the server answers."""
+        found: Health = self._json("health")
+        return found
+
+    def import_file(
+        self, data: bytes, format: Literal["pi", "omp", "atomic", "operator", "claude-code", "codex"] | None = None,
+        *, session: str | None = None, name: str | None = None, again: bool | None = None, grow: bool | None = None,
+    ) -> Import:
+        """Import a session file of another program, which is the body. As `coppice import`: a file that was imported
+        before and has not changed is left alone, and what was added to it is appended to its session. Damaged lines
+        are skipped and reported.
+
+        session: id of the new session; default that of the file if it is free
+        format: default: by the content
+        name: name of the file, which some formats need
+        again: import what the store has already once more, under a new id
+        grow: append what was added to a file to its session
+        """
+        path = self._path("import", session=session, format=format, name=name, again=again, grow=grow)
+        found: Import = json.loads(self._send("POST", path, data)[0])
+        return found
+
+    def prompts(
+        self, q: str | None = None, *, prefix: bool | None = None, cwd: str | None = None, session: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Prompt]:
+        """What users typed in all sessions and branches, newest first.
+
+        q: as of search; empty = all prompts
+        prefix: q is the beginning of the prompt
+        cwd: only sessions of this working directory
+        session: only this session
+        """
+        return self._pages("prompts", "prompts", q=q, prefix=prefix, cwd=cwd, session=session, limit=limit)
+
+    def search(
+        self, q: str | None = None, *, cwd: str | None = None, session: str | None = None, limit: int | None = None,
+    ) -> Iterator[Match]:
+        """Entries of all sessions and branches that contain words. Finds what was committed before. Of one entry the
+        first 256 KiB of text are searched.
+
+        q: words, all of them; in quotes adjacent; re: = a regular expression
+        cwd: only sessions of this working directory
+        session: only this session
+        """
+        return self._pages("matches", "search", q=q, cwd=cwd, session=session, limit=limit)
+
+    def sessions(
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
+        limit: int | None = None, meta: dict[str, str] | None = None,
+    ) -> Iterator[SessionInfo]:
+        """Sessions, newest activity first. meta.KEY=VALUE, for any key and more than once: only sessions with this
+        metadata.
+
+        cwd: only sessions of this working directory
+        parent: only sessions that this one started
+        top: only sessions that no other one started: those without a parent, and forks
+        q: only sessions whose title, first prompt or preview contains all these words
+        """
+        return self._pages(
+            "sessions", "sessions", cwd=cwd, parent=parent, top=top, q=q, limit=limit,
+            **{f"meta.{key}": value for key, value in (meta or {}).items()},
+        )
+
+    def create(
+        self, id: str = "", *, cwd: str | None = None, meta: dict[str, str] | None = None, parent: str | None = None,
+        relation: str | None = None, title: str | None = None,
+    ) -> Session:
+        """Create a session. Commits seq 0. With an Idempotency-Key a repeat gets the first answer."""
+        made = self.session(id or new_id())
+        made._create({"cwd": cwd, "meta": meta, "parent": parent, "relation": relation, "title": title})
+        return made
+
+    def usages(
+        self, q: str | None = None, *, cwd: str | None = None, parent: str | None = None, top: bool | None = None,
+        limit: int | None = None,
+    ) -> Iterator[SessionUsage]:
+        """Tokens and cost of sessions, each with all branches. Reads every entry of a session that was changed since
+        it was asked for last. meta.KEY=VALUE, for any key and more than once: only sessions with this metadata.
+
+        cwd: only sessions of this working directory
+        parent: only sessions that this one started
+        top: only sessions that no other one started: those without a parent, and forks
+        q: only sessions whose title, first prompt or preview contains all these words
+        """
+        return self._pages("sessions", "usage", cwd=cwd, parent=parent, top=top, q=q, limit=limit)
+
+    def session(self, id: str) -> Session:
+        raise NotImplementedError
+
+
+class SessionOperations(Resource):
+    """The operations on a session."""
+
+    def delete(self, *, trash: bool | None = None) -> Deleted:
+        """Delete a session for good, or into the trash. `coppice trash` lists what is in the trash, and restores it.
+
+        trash: keep a copy in the trash of the server
+        """
+        found: Deleted = self._move("delete", None, "DELETE", trash=trash)
+        return found
+
+    def info(self) -> SessionInfo:
+        """The summary of a session; its ETag is the newest commit."""
+        found: SessionInfo = self._json()
+        return found
+
+    def set_info(
+        self, *, cwd: str | None = None, meta: dict[str, str | None] | None = None, title: str | None = None,
+    ) -> Moved:
+        """Change title, working directory and metadata."""
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return (n := self.info()) and title in (None, n["title"]) and cwd in (None,
+                n["cwd"]) and all(n.get("meta", {}).get(k) == v for k, v in (meta or {}).items())
+
+        found: Moved = self._move(
+            "set_info", {"cwd": cwd, "meta": meta, "title": title}, "PATCH", reason="info", made=made,
+        )
+        return found
+
+    def blame(self, path: str | None = None, at: str | None = None, *, limit: int | None = None) -> Iterator[Change]:
+        """Which commits changed a value of the state. Newest first. A request looks at no more than 10,000 commits and
+        256 MiB of states, so a page may be empty and have next. Losing turns that were kept on a branch do not count.
+
+        path: a JSON pointer into the state (RFC 6901); empty = the whole state
+        at: a target: only changes up to the commit in force there; default head
+        limit: of changes
+        """
+        return self._pages("changes", "blame", path=path, at=at, limit=limit)
+
+    def blob(self, sha256: str) -> bytes:
+        """The bytes of an image, or a range of them. An image of an entry that has more than 24 KiB is stored apart,
+        once. What is no picture is a download."""
+        return self._bytes("blobs", sha256)
+
+    def branch(self, entry: str, *, name: str | None = None, summary: str | None = None) -> Moved:
+        """Move the head to an entry, so that the next one begins a branch."""
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return name in (None,
+                e["branch"]) and (f.get("summary") == summary if summary else not f and e["head"] == (entry or None))
+
+        found: Moved = self._move(
+            "branch", {"entry": entry, "name": name, "summary": summary}, reason="branch", made=made,
+        )
+        return found
+
+    def branches(self) -> BranchList:
+        """Branches and their heads."""
+        found: BranchList = self._json("branches")
+        return found
+
+    def claim(self) -> Moved:
+        """Take over the session from writers of before. After a lost answer nobody can say whose claim the log has:
+        OutcomeUnknown; resume, and claim again."""
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return False
+
+        found: Moved = self._move("claim", {}, reason="claim", made=made)
+        return found
+
+    def commits(self, at: str | None = None, *, limit: int | None = None) -> Iterator[Commit]:
+        """Commits, newest first. With at, the first one is the commit in force at a target: that of an entry is the
+        one with the state that the agent had there. after and before lead on from there in both directions.
+
+        at: a target: the page begins at the commit in force there; default head
+        """
+        return self._pages("commits", "commits", at=at, limit=limit)
+
+    def commit(
+        self, entries: Iterable[Any] = (), *, docs: dict[str, Any] | None = None, manager: Any = UNSET,
+        on_conflict: Literal["fail", "keep-both"] | None = None,
+        on_known_id: Literal["error", "ignore", "amend"] | None = None, reason: str | None = None, state: Any = UNSET,
+        key: str = "", base: str = "",
+    ) -> Committed:
+        """Commit entries and state, all or nothing. Entries without a parent grow from the head of the commit in
+        If-Match. A conflict is 412 with the winner and the entries since; with onConflict keep-both the commit is
+        stored on a branch, kept. Once, or not at all: it is repeated with its key until its outcome is known. What is
+        absent is unchanged; None clears state and manager. base is the handle's, and the key, of at most 250
+        characters, is made here, unless they are given; base="*" commits on whatever is newest."""
+        return self._commit(
+            {"docs": docs, "entries": list(entries), "manager": Raw("null") if manager is None else manager,
+            "onConflict": on_conflict, "onKnownId": on_known_id, "reason": reason,
+            "state": Raw("null") if state is None else state}, key, base,
+        )
+
+    def commit_at(self, seq: int) -> Commit:
+        """One commit, which never changes."""
+        found: Commit = self._json("commits", str(seq))
+        return found
+
+    def compact(self, summary: str, *, from_: str | None = None, keep: int | None = None) -> Moved:
+        """Replace the older part of the context with a summary."""
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return f.get("summary") == summary
+
+        found: Moved = self._move(
+            "compact", {"summary": summary, "from": from_, "keep": keep}, reason="compaction", made=made,
+        )
+        return found
+
+    def context_at(
+        self, at: str | None = None, *,
+        provider: Literal["anthropic", "openai-chat", "openai-responses", "gemini"] | None = None,
+    ) -> Context:
+        """What the model saw, now or at any time, complete.
+
+        at: a target; default head
+        provider: of the request
+        """
+        found: Context = self._json("context", at=at, provider=provider)
+        return found
+
+    def diff(self, a: str, b: str | None = None, *, limit: int | None = None) -> Diff:
+        """What differs in messages and state between two times.
+
+        a: a target, as at of state
+        b: a target; default head
+        limit: entries of each path, the first ones
+        """
+        found: Diff = self._json("diff", a=a, b=b, limit=limit)
+        return found
+
+    def edit(self, entry: str, message: Any) -> Moved:
+        """Append another version of an entry, and move the head to it. The entry has an id from here, by which it is
+        found again after a lost answer."""
+        message = self._version(message)
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return isinstance(message, dict) and f.get("id") == message["id"]
+
+        found: Moved = self._move("edit", {"entry": entry, "message": message}, reason="branch", made=made)
+        return found
+
+    def entries(
+        self, path: str | None = None, *, order: Literal["asc", "desc"] | None = None, limit: int | None = None,
+        from_: str | None = None, below: bool | None = None, ids: str | None = None,
+        images: Literal["inline", "ref"] | None = None, marks: bool | None = None,
+    ) -> Iterator[Any]:
+        """Entries of a path or of all branches, in either direction. With images=ref the base64 text of an image of
+        more than 24 KiB is coppice-blob:sha256:HEX:BYTES, of which blobs/HEX has the bytes; other text that begins so
+        has =: after the colon.
+
+        path: head (the default), all = every entry as appended, or the entry at the path's end
+        order: asc: root first, or as appended
+        from_: the entry to begin with, in this order; 404 if it is not on the path
+        below: the path goes on to the newest leaf below its entry, as switch does
+        ids: only these entries, in this order, separated by commas
+        images: ref: images over 24 KiB as references
+        marks: beside the entries, which versions and continuations each has; not as NDJSON
+        """
+        return self._pages(
+            "entries", "entries", path=path, order=order, limit=limit, **{"from": from_}, below=below, ids=ids,
+            images=images, marks=marks,
+        )
+
+    def entry(self, entry: str, *, images: Literal["inline", "ref"] | None = None) -> dict[str, Any]:
+        """One entry, as amendments have it.
+
+        images: ref: images over 24 KiB as references
+        """
+        found: dict[str, Any] = self._json("entries", entry, images=images)
+        return found
+
+    def export(
+        self,
+        format: Literal["pi", "original", "omp", "atomic", "operator", "claude-code", "codex", "markdown", "html"] | None = None,
+        *, line: str | None = None,
+    ) -> bytes:
+        """The session as a file. What the format cannot express is in the trailer Coppice-Losses: a JSON object of
+        counts.
+
+        line: markdown and html: only the path to this entry; default every branch
+        """
+        return self._bytes("export", format=format, line=line)
+
+    def fork(self, to: str | None = None, *, id: str = "", title: str | None = None) -> Fork:
+        """A new session of the path to a target. The base of the handle stays."""
+        found: Fork = self._move("fork", {"id": id or new_id(), "title": title, "to": to})
+        return found
+
+    def label(self, entry: str, label: str) -> Moved:
+        """Name an entry for people; the head stays."""
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return f.get("targetId") == entry and f.get("label", "") == label
+
+        found: Moved = self._move("label", {"entry": entry, "label": label}, reason="label", made=made)
+        return found
+
+    def labels(self) -> LabelList:
+        """Labels of entries."""
+        found: LabelList = self._json("labels")
+        return found
+
+    def map(
+        self, *, view: str | None = None,
+        filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
+        search: str | None = None, fold: str | None = None, buckets: int | None = None, mark: str | None = None,
+    ) -> TreeMap:
+        """The drawn tree in at most 2,048 buckets. The first request with a mark reads the session once. The view
+        keeps the hits of the last 8 marks.
+
+        view: as of rows
+        mark: words: hits counts the rows whose entries contain all of them
+        """
+        found: TreeMap = self._json(
+            "map", view=view, filter=filter, search=search, fold=fold, buckets=buckets, mark=mark,
+        )
+        return found
+
+    def original(self) -> bytes:
+        """The session as it was imported, byte for byte."""
+        return self._bytes("original")
+
+    def partial(self, message: Any) -> bool:
+        """Say what the assistant has streamed so far, to those who follow the session. No commit: the next one ends
+        it. None: nothing any more. It is sent once: False says that it failed."""
+        with contextlib.suppress(OutcomeUnknown, Unavailable):
+            sent = Raw("null") if message is None else message
+            self._send("POST", self._path("partial"), {"partial": sent}, once=True)
+            return True
+        return False
+
+    def rollback(self, to: str) -> Moved:
+        """Restore state, context and head as they were."""
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return self.context_at(to)["leaf"] == e["head"] and self.text("state", at=to) == self.text("state",
+                at="commit:" + e["commit"])
+
+        found: Moved = self._move("rollback", {"to": to}, reason="rollback", made=made)
+        return found
+
+    def rows(
+        self, *, view: str | None = None,
+        filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
+        search: str | None = None, fold: str | None = None, from_: int | None = None, around: str | None = None,
+        count: int | None = None,
+    ) -> RowList:
+        """The tree as it is drawn, a stretch of rows at a time.
+
+        view: the view of another answer: the same rows, whatever was committed since
+        search: only entries that contain all these words
+        fold: ids of entries below which nothing is shown, separated by commas
+        from_: the first row
+        around: instead of from: an entry, or a unique prefix of its id, to be in the middle
+        """
+        found: RowList = self._json(
+            "rows", view=view, filter=filter, search=search, fold=fold, **{"from": from_}, around=around, count=count,
+        )
+        return found
+
+    def snapshot(self, tag: str | None = None) -> Snapshot:
+        """Store the state of the newest commit as a snapshot. The base of the handle stays."""
+        found: Snapshot = self._move("snapshot", {"tag": tag})
+        return found
+
+    def snapshots(self) -> SnapshotList:
+        """Snapshots."""
+        found: SnapshotList = self._json("snapshots")
+        return found
+
+    def state_at(self, at: str | None = None) -> Any:
+        """The agent's state, now or at any time.
+
+        at: a target: seq:N, commit:ID, entry:ID, snap:ID, tag:NAME, a branch, a time; default head
+        """
+        return self._json("state", at=at)
+
+    def switch(self, to: str) -> Moved:
+        """Move the head to a branch, with the state in force there."""
+
+        def made(e: Event, f: dict[str, Any]) -> Any:
+            return not f and to in (e["branch"], e["head"])
+
+        found: Moved = self._move("switch", {"to": to}, reason="branch", made=made)
+        return found
+
+    def usage(self) -> Usage:
+        """Tokens and cost of all branches. Reads every entry."""
+        found: Usage = self._json("usage")
+        return found
+
+    def verify(self, *, deep: bool | None = None) -> Verify:
+        """Read the session and report damage; changes nothing, so the right to read is enough."""
+        found: Verify = json.loads(self._send("POST", self._path("verify"), {"deep": deep})[0])
+        return found
+
+    def versions(self, entry: str) -> Versions:
+        """The versions of an entry: what grows from the same parent."""
+        found: Versions = self._json("versions", entry)
+        return found
+
+    def _move(self, op: str, body: Any, method: str = "POST", reason: str = "",
+              made: Callable[..., Any] | None = None, **query: Any) -> Any:
+        raise NotImplementedError
+
+    def _version(self, message: Any) -> Any:
+        raise NotImplementedError
+
+    def _commit(self, body: dict[str, Any], key: str, base: str) -> Committed:
+        raise NotImplementedError

@@ -1,0 +1,1129 @@
+"""The documents of the API. Members that may be absent are in the second class of two."""
+# Written by tools/generate.py from docs/openapi.json. Do not edit.
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+
+class AccessDoc(TypedDict):
+    """AccessDoc of the API."""
+
+    readOnly: bool
+    """the server refuses every write, whoever sends it"""
+    rights: list[str]
+    """read; and write, unless the token or the server forbids it"""
+    tenant: str
+    """the tenant of the path; empty: none"""
+
+
+class _BlameList(TypedDict):
+    """What each BlameList has."""
+
+    changes: list[Change]
+    """newest first"""
+
+
+class BlameList(_BlameList, total=False):
+    """BlameList of the API."""
+
+    next: str
+    """after of the older ones, also of an empty page; absent at the end"""
+
+
+class _Branch(TypedDict):
+    """What each Branch has."""
+
+    head: str | None
+    """null: the next entry becomes a root"""
+    name: str
+
+
+class Branch(_Branch, total=False):
+    """Branch of the API."""
+
+    at: str
+    """the nearest ancestor of the head that is in the list, if the head is not"""
+
+
+class _BranchBody(TypedDict):
+    """What each BranchBody has."""
+
+    entry: str
+    """the entry after which to go on; empty = before the first"""
+
+
+class BranchBody(_BranchBody, total=False):
+    """BranchBody of the API."""
+
+    name: str
+    """of the new branch"""
+    summary: str
+    """of the path that is left"""
+
+
+class BranchList(TypedDict):
+    """BranchList of the API."""
+
+    branches: list[Branch]
+
+
+_Bucket = TypedDict("_Bucket", {"count": "int", "forks": "int", "from": "int", "indent": "int", "labels": "int", "onPath": "int"})
+
+
+class Bucket(_Bucket, total=False):
+    """Bucket of the API."""
+
+    head: bool
+    """the row of the head, or of its nearest ancestor that has one, is in it"""
+    hits: int
+    """with mark: rows whose entries contain its words"""
+
+
+class _Change(TypedDict):
+    """What each Change has."""
+
+    branch: str
+    commit: str
+    """its id"""
+    entries: int
+    """number of entries that it made durable"""
+    epoch: int
+    head: str | None
+    """the entry from which the next one grew"""
+    reason: str
+    seq: int
+    """number of the commit; 0 is the creation"""
+    snapshot: str | None
+    """snapshot that was taken of the state before the commit"""
+    time: str
+    value: Any
+    """from this commit on; absent = there was none"""
+    writer: str
+
+
+class Change(_Change, total=False):
+    """Change of the API."""
+
+    kept: str
+    """the branch that was kept"""
+    key: str
+    """idempotency key"""
+
+
+class _Commit(TypedDict):
+    """What each Commit has."""
+
+    branch: str
+    commit: str
+    """its id"""
+    entries: int
+    """number of entries that it made durable"""
+    epoch: int
+    head: str | None
+    """the entry from which the next one grew"""
+    reason: str
+    seq: int
+    """number of the commit; 0 is the creation"""
+    snapshot: str | None
+    """snapshot that was taken of the state before the commit"""
+    time: str
+    writer: str
+
+
+class Commit(_Commit, total=False):
+    """Commit of the API."""
+
+    kept: str
+    """the branch that was kept"""
+    key: str
+    """idempotency key"""
+
+
+class _CommitList(TypedDict):
+    """What each CommitList has."""
+
+    commits: list[Commit]
+    """newest first"""
+
+
+class CommitList(_CommitList, total=False):
+    """CommitList of the API."""
+
+    error: Problem
+    """why the list is cut short after its first item"""
+    next: str
+    """after of the older ones; absent at the end"""
+    prev: str
+    """before of the newer ones"""
+
+
+class _Committed(TypedDict):
+    """What each Committed has."""
+
+    commit: str
+    """id of that commit"""
+    entries: list[str]
+    """ids of the entries that were stored, in their order"""
+    io: IO
+    """requests to the backend"""
+    seq: int
+    """number of the commit that contains them"""
+
+
+class Committed(_Committed, total=False):
+    """Committed of the API."""
+
+    kept: str
+    """the branch on which it was stored, as another writer was first"""
+    repeated: bool
+    """a commit with this key existed, and nothing was stored"""
+    warnings: list[str]
+    """soft limits that were passed"""
+
+
+class _CompactBody(TypedDict):
+    """What each CompactBody has."""
+
+    summary: str
+    """text of the summary"""
+
+
+CompactBody = TypedDict("CompactBody", {"from": "str", "keep": "int"}, total=False)
+
+
+class _Compacted(TypedDict):
+    """What each Compacted has."""
+
+    branch: str
+    entry: str
+    """id of the compaction entry"""
+    firstKept: str | None
+    """the first entry that is kept; null: none is"""
+    head: str | None
+    """the entry from which the next one grows; null: the next one is a root"""
+    replaced: int
+    """number of entries that the summary replaces"""
+    seq: int
+    """number of the commit; of the newest one if nothing was committed"""
+    tokensBefore: int
+    """tokens of the context before, an estimate if no usage reports them"""
+
+
+class Compacted(_Compacted, total=False):
+    """Compacted of the API."""
+
+    kept: str
+    """the branch that names the line that was left, where none did"""
+
+
+class _Context(TypedDict):
+    """What each Context has."""
+
+    diagnostics: list[Diagnostic]
+    io: IO
+    """requests to the backend"""
+    leaf: str | None
+    """the entry at which the context ends"""
+    messages: list[Any]
+    """as they were stored, or those of the request to the provider"""
+    model: str | None
+    openCalls: list[OpenCall]
+    """tool calls without a result"""
+    thinkingLevel: str
+
+
+class Context(_Context, total=False):
+    """Context of the API."""
+
+    lost: list[Loss]
+    """what the request does not have, or not as it was"""
+    moreLost: int
+    """number of losses past 1,000"""
+    provider: str
+    """the API in whose form the messages are"""
+    system: Any
+    """value of the request's field for instructions"""
+
+
+class Created(TypedDict):
+    """Created of the API."""
+
+    session: str
+    """its id"""
+
+
+class _Damage(TypedDict):
+    """What each Damage has."""
+
+    damage: bool
+    """data is lost or cannot be trusted; false: a note"""
+    detail: str
+    kind: str
+    object: str
+    """key of the object"""
+    offset: int
+    """byte offset in the object"""
+
+
+class Damage(_Damage, total=False):
+    """Damage of the API."""
+
+    hint: str
+    session: str
+
+
+class _Deleted(TypedDict):
+    """What each Deleted has."""
+
+    deleted: bool
+    session: str
+
+
+class Deleted(_Deleted, total=False):
+    """Deleted of the API."""
+
+    trash: str
+    """the item that was created in the trash"""
+
+
+class _Diagnostic(TypedDict):
+    """What each Diagnostic has."""
+
+    kind: str
+
+
+class Diagnostic(_Diagnostic, total=False):
+    """Diagnostic of the API."""
+
+    detail: str
+    """one line for people"""
+    entry: str
+    ordinal: int
+    """number of the entry in the session"""
+
+
+class Diff(TypedDict):
+    """Diff of the API."""
+
+    base: str | None
+    """the last entry on both paths; null: none"""
+    messages: DiffEntries
+    state: Any
+    """RFC 6902 patch from the state of A to that of B"""
+
+
+class _DiffEntries(TypedDict):
+    """What each DiffEntries has."""
+
+    onlyA: list[Any]
+    """complete entries, root first"""
+    onlyB: list[Any]
+    """complete entries, root first"""
+
+
+class DiffEntries(_DiffEntries, total=False):
+    """DiffEntries of the API."""
+
+    moreA: int
+    """entries after those of onlyA; only over HTTP, with a limit"""
+    moreB: int
+    """entries after those of onlyB; only over HTTP, with a limit"""
+
+
+class EditBody(TypedDict):
+    """EditBody of the API."""
+
+    entry: str
+    """the entry of which it is another version"""
+    message: Any
+    """a message, or an entry"""
+
+
+class _EntryList(TypedDict):
+    """What each EntryList has."""
+
+    entries: list[Any]
+    """the lines of the entries"""
+
+
+class EntryList(_EntryList, total=False):
+    """EntryList of the API."""
+
+    error: Problem
+    """why the list is cut short after its first item"""
+    marks: list[Mark]
+    """with marks: one for each entry, in their order"""
+    next: str
+    """after of the page that follows; absent at the end"""
+    prev: str
+    """before of the page before"""
+
+
+class _Events(TypedDict):
+    """What each Events has."""
+
+    commits: list[Any]
+    """as the data of the events commit; empty = none came"""
+    next: str
+    """after of the next request"""
+
+
+class Events(_Events, total=False):
+    """Events of the API."""
+
+    reset: bool
+    """after is of no commit: read the session again, then go on"""
+
+
+class _Fork(TypedDict):
+    """What each Fork has."""
+
+    session: str
+    """id of the new session"""
+
+
+class Fork(_Fork, total=False):
+    """Fork of the API."""
+
+    text: str
+    """text of the message before which the new session ends"""
+
+
+class ForkBody(TypedDict, total=False):
+    """ForkBody of the API."""
+
+    id: str
+    """of the new session; default a new id"""
+    title: str
+    to: str
+    """a target; default head"""
+
+
+class FoundProgram(TypedDict):
+    """FoundProgram of the API."""
+
+    bytes: int
+    files: int
+    folder: str
+    program: str
+
+
+class Health(TypedDict):
+    """Health of the API."""
+
+    status: str
+
+
+class IO(TypedDict):
+    """IO of the API."""
+
+    append: int
+    bytesRead: int
+    bytesWritten: int
+    delete: int
+    get: int
+    list: int
+    put: int
+    stat: int
+
+
+class _Import(TypedDict):
+    """What each Import has."""
+
+    imported: list[Imported]
+    """one element for each file"""
+    total: ImportTotal
+
+
+class Import(_Import, total=False):
+    """Import of the API."""
+
+    found: list[FoundProgram]
+    """what there is of each program, where no file was named"""
+
+
+class _ImportDiagnostic(TypedDict):
+    """What each ImportDiagnostic has."""
+
+    kind: str
+
+
+class ImportDiagnostic(_ImportDiagnostic, total=False):
+    """ImportDiagnostic of the API."""
+
+    detail: str
+    entry: str
+    line: int
+    """number of the line in the file, from 1"""
+    ordinal: int
+    """number of the entry in the session"""
+
+
+class ImportTotal(TypedDict):
+    """ImportTotal of the API."""
+
+    entries: int
+    """number of entries that were added"""
+    failed: int
+    files: int
+    grown: int
+    new: int
+    unchanged: int
+
+
+class _Imported(TypedDict):
+    """What each Imported has."""
+
+    file: str
+
+
+class Imported(_Imported, total=False):
+    """Imported of the API."""
+
+    added: int
+    """number of entries that were added"""
+    badLines: int
+    """number of lines that were skipped"""
+    children: list[str]
+    """other sessions that were in the file"""
+    diagnostics: list[ImportDiagnostic]
+    entries: int
+    """number of entries of the session"""
+    error: Problem
+    format: str
+    grew: bool
+    """entries were added to the session of an earlier import"""
+    replaced: list[str]
+    """sessions that were deleted for this one"""
+    session: str
+    unchanged: bool
+    """imported before: nothing was written"""
+
+
+class Label(TypedDict):
+    """Label of the API."""
+
+    entry: str
+    label: str
+    """the complete text"""
+    time: str
+    """when it was set"""
+
+
+class LabelBody(TypedDict):
+    """LabelBody of the API."""
+
+    entry: str
+    label: str
+    """empty removes it"""
+
+
+class LabelList(TypedDict):
+    """LabelList of the API."""
+
+    labels: list[Label]
+    """in the order in which they were set"""
+
+
+class _Loss(TypedDict):
+    """What each Loss has."""
+
+    kind: str
+    message: int
+    """index of the message in the context, from 0; -1: none"""
+
+
+class Loss(_Loss, total=False):
+    """Loss of the API."""
+
+    detail: str
+    """one line for people"""
+    entry: str
+
+
+class _Mark(TypedDict):
+    """What each Mark has."""
+
+    children: int
+    """number of entries that are said next, whatever structure is between"""
+    id: str
+    """of the entry"""
+    label: str
+    """cut at 80 bytes; empty: there is none"""
+    of: int
+    """number of its versions, itself included"""
+    version: int
+    """place among its versions, from 1; 0: structure, or hidden"""
+    versions: list[str]
+    """their ids in the order of versions/{entry}; of over 64 those around it"""
+
+
+class Mark(_Mark, total=False):
+    """Mark of the API."""
+
+    amendedBy: str
+    """the amendment that the line of the entry shows"""
+
+
+class Match(TypedDict):
+    """Match of the API."""
+
+    branches: list[str]
+    """branches that contain the entry, at most 16"""
+    entry: str
+    mark: list[int]
+    """range of the match in the snippet, in bytes of UTF-8"""
+    onHead: bool
+    """the path to the head contains the entry"""
+    ordinal: int
+    """number of the entry in the session"""
+    role: str
+    session: str
+    snippet: str
+    """one line around the match"""
+    time: str
+    title: str
+    """name of the session"""
+    type: str
+
+
+class _MatchList(TypedDict):
+    """What each MatchList has."""
+
+    matches: list[Match]
+    """best first"""
+
+
+class MatchList(_MatchList, total=False):
+    """MatchList of the API."""
+
+    next: str
+    """after of the next page; absent at the end"""
+    problems: list[ReportedProblem]
+    """sessions that could not be read, or not to their end"""
+
+
+class ModelUsage(TypedDict):
+    """ModelUsage of the API."""
+
+    model: str | None
+    """provider/id; null: answers without a model"""
+    usage: Tokens
+
+
+class _Moved(TypedDict):
+    """What each Moved has."""
+
+    branch: str
+    head: str | None
+    """the entry from which the next one grows; null: the next one is a root"""
+    seq: int
+    """number of the commit; of the newest one if nothing was committed"""
+
+
+class Moved(_Moved, total=False):
+    """Moved of the API."""
+
+    kept: str
+    """the branch that names the line that was left, where none did"""
+
+
+class NewCommit(TypedDict, total=False):
+    """NewCommit of the API."""
+
+    docs: dict[str, Any]
+    """documents by name; null removes"""
+    entries: list[Any]
+    """messages of any provider, or entries"""
+    manager: Any
+    """as state, of the conversation manager"""
+    onConflict: Literal["fail", "keep-both"]
+    onKnownId: Literal["error", "ignore", "amend"]
+    reason: str
+    state: Any
+    """absent = unchanged, null clears"""
+
+
+class NewSession(TypedDict, total=False):
+    """NewSession of the API."""
+
+    cwd: str
+    meta: dict[str, str]
+    parent: str
+    """the session that starts this one"""
+    relation: str
+    """what it is to its parent"""
+    title: str
+
+
+class NoBody(TypedDict, total=False):
+    """NoBody of the API."""
+
+
+class _Node(TypedDict):
+    """What each Node has."""
+
+    id: str
+    label: str
+    onPath: bool
+    """on the path to the head"""
+    ordinal: int
+    """number of the entry in the session"""
+    parentId: str | None
+    """the nearest ancestor that passes the filter; null: none"""
+    preview: str
+    """one line of at most 80 bytes"""
+    role: str
+    size: int
+    """length of the entry's line as it was appended"""
+    time: str
+    type: str
+
+
+class Node(_Node, total=False):
+    """Node of the API."""
+
+    amendedBy: str
+    """the amendment whose text preview and role are of"""
+    withdrawn: bool
+    """the amendment hides the entry"""
+
+
+class OpenCall(TypedDict):
+    """OpenCall of the API."""
+
+    arguments: Any
+    """null where the message has none"""
+    entry: str
+    id: str
+    name: str
+
+
+class PartialBody(TypedDict):
+    """PartialBody of the API."""
+
+    partial: Any
+    """what was streamed so far; null = nothing any more"""
+
+
+class _Problem(TypedDict):
+    """What each Problem has."""
+
+    code: str
+    """what went wrong, for programs"""
+    detail: str
+    """what went wrong, one line for people"""
+    status: int
+    title: str
+    """the status in words"""
+    type: str
+    """always about:blank: code says what went wrong"""
+
+
+class Problem(_Problem, total=False):
+    """Problem of the API."""
+
+    entries: list[Any]
+    """of conflict: the entries since the commit of If-Match"""
+    hint: str
+    """what to do"""
+    more: bool
+    """of conflict: entries are not all"""
+    winner: Commit
+    """of conflict: the commit at the head"""
+
+
+class Prompt(TypedDict):
+    """Prompt of the API."""
+
+    cwd: str
+    entry: str
+    ordinal: int
+    """number of the entry in the session"""
+    session: str
+    text: str
+    time: str
+    title: str
+    uses: int
+    """how often it was typed, in all sessions"""
+
+
+class _PromptList(TypedDict):
+    """What each PromptList has."""
+
+    prompts: list[Prompt]
+    """newest first; one that was repeated directly is listed once"""
+
+
+class PromptList(_PromptList, total=False):
+    """PromptList of the API."""
+
+    next: str
+    """after of the next page; absent at the end"""
+    problems: list[ReportedProblem]
+    """sessions that could not be read, or not to their end"""
+
+
+class _ReportedProblem(TypedDict):
+    """What each ReportedProblem has."""
+
+    code: str
+    """what went wrong, for programs"""
+    message: str
+    """what went wrong, one line for people"""
+
+
+class ReportedProblem(_ReportedProblem, total=False):
+    """ReportedProblem of the API."""
+
+    hint: str
+    """what to do"""
+
+
+class _Resume(TypedDict):
+    """What each Resume has."""
+
+    branch: str
+    commit: str
+    """id of the newest commit"""
+    context: list[Any]
+    """the messages of the bounded working context"""
+    head: str | None
+    """the entry from which the next one grows; null: the next one is a root"""
+    io: IO
+    """requests to the backend"""
+    openCalls: list[OpenCall]
+    """tool calls of the context without a result"""
+    seq: int
+    """number of the newest commit"""
+    session: str
+    state: Any
+    """the agent's state; null if it was never set"""
+    window: Window
+
+
+class Resume(_Resume, total=False):
+    """Resume of the API."""
+
+    interrupted: Any
+    """what was streamed of an answer that no turn holds"""
+    manager: Any
+    """what the context manager keeps"""
+
+
+class _Rollback(TypedDict):
+    """What each Rollback has."""
+
+    branch: str
+    head: str | None
+    """the entry from which the next one grows; null: the next one is a root"""
+    seq: int
+    """number of the commit; of the newest one if nothing was committed"""
+    state: Any
+    """the state that was restored; null if it was never set"""
+
+
+class Rollback(_Rollback, total=False):
+    """Rollback of the API."""
+
+    kept: str
+    """the branch that names the line that was left, where none did"""
+
+
+class _Row(TypedDict):
+    """What each Row has."""
+
+    children: int
+    """number of rows directly below"""
+    depth: int
+    """number of ancestors in the list"""
+    folded: bool
+    hidden: int
+    """of a folded row: number of entries below it"""
+    id: str
+    indent: int
+    """number of forks on the path"""
+    label: str
+    labelTime: str | None
+    """when the label was set; null: there is none"""
+    onPath: bool
+    """on the path to the head"""
+    ordinal: int
+    """number of the entry in the session"""
+    parentId: str | None
+    """the nearest ancestor that passes the filter; null: none"""
+    preview: str
+    """one line of at most 80 bytes"""
+    role: str
+    size: int
+    """length of the entry's line as it was appended"""
+    time: str
+    type: str
+    version: int
+    """place among the rows with the same parent, from 1"""
+    versions: int
+    """number of rows with the same parent"""
+
+
+class Row(_Row, total=False):
+    """Row of the API."""
+
+    amendedBy: str
+    """the amendment whose text preview and role are of"""
+    withdrawn: bool
+    """the amendment hides the entry"""
+
+
+_RowList = TypedDict("_RowList", {"branches": "list[Branch]", "from": "int", "head": "str | None", "rows": "list[Row]", "total": "int", "view": "str"})
+
+
+class RowList(_RowList, total=False):
+    """RowList of the API."""
+
+    at: int
+    """of around: the row of the entry, or of its nearest ancestor that has one"""
+    headAt: str
+    """the nearest ancestor of the head that is in the list, if it is not"""
+    selected: str
+    """the selected entry, or its nearest ancestor that is shown"""
+
+
+class _Session(TypedDict):
+    """What each Session has."""
+
+    branch: str
+    bytes: int
+    """size of the raw transcript"""
+    created: str
+    cwd: str
+    """the working directory"""
+    entries: int
+    """number of entries, commits not counted"""
+    id: str
+    preview: str
+    """one line of the newest message"""
+    seq: int
+    """number of the newest commit, from 0"""
+    title: str
+    updated: str
+    """the time of the newest activity"""
+
+
+class Session(_Session, total=False):
+    """Session of the API."""
+
+    damaged: bool
+    """it cannot be read: only id and updated are known"""
+    first: str
+    """one line of the first prompt"""
+    internal: bool
+    """an agent started it for its own purposes"""
+    meta: dict[str, str]
+    """metadata, as it was set"""
+    parent: str
+    """the session that started this one"""
+    relation: str
+    """what it is to its parent: fork, agent, or a word of its creator"""
+    status: str
+    """asked, calling, working, answered, failed or aborted"""
+
+
+class SessionChange(TypedDict, total=False):
+    """SessionChange of the API."""
+
+    cwd: str
+    meta: dict[str, str | None]
+    """by key; null removes it, and keys that are absent stay"""
+    title: str
+
+
+class _SessionList(TypedDict):
+    """What each SessionList has."""
+
+    sessions: list[Session]
+
+
+class SessionList(_SessionList, total=False):
+    """SessionList of the API."""
+
+    error: Problem
+    """why the list is cut short after its first item"""
+    next: str
+    """after of the next page; absent at the end"""
+
+
+class _SessionUsage(TypedDict):
+    """What each SessionUsage has."""
+
+    created: str
+    cwd: str
+    entries: int
+    """number of entries that were read"""
+    models: list[ModelUsage]
+    """by model, in the order of their names"""
+    scope: Literal["session", "path"]
+    """session: all branches; path: one path"""
+    session: str
+    title: str
+    updated: str
+    usage: Tokens
+
+
+class SessionUsage(_SessionUsage, total=False):
+    """SessionUsage of the API."""
+
+    parent: str
+    """the session that started this one"""
+    relation: str
+    """what it is to its parent, such as agent or fork"""
+
+
+class _Snapshot(TypedDict):
+    """What each Snapshot has."""
+
+    bytes: int
+    commit: str
+    id: str
+    reason: str
+    """that of the commit"""
+    seq: int
+    tag: str
+    time: str
+
+
+class Snapshot(_Snapshot, total=False):
+    """Snapshot of the API."""
+
+    only: bool
+    """because of damage, no other copy of the state exists"""
+
+
+class SnapshotBody(TypedDict, total=False):
+    """SnapshotBody of the API."""
+
+    tag: str
+
+
+class SnapshotList(TypedDict):
+    """SnapshotList of the API."""
+
+    snapshots: list[Snapshot]
+    """newest first"""
+
+
+class SwitchBody(TypedDict):
+    """SwitchBody of the API."""
+
+    to: str
+    """a branch, or an entry: then the newest leaf below it"""
+
+
+class TargetBody(TypedDict):
+    """TargetBody of the API."""
+
+    to: str
+    """a target, as at of state"""
+
+
+class Tokens(TypedDict):
+    """Tokens of the API."""
+
+    answers: int
+    """number of answers"""
+    cacheRead: int
+    cacheWrite: int
+    cost: float
+    """in the currency of the program that wrote it; 0: none did"""
+    input: int
+    """without tokens read from or written to a cache"""
+    output: int
+    """including reasoning"""
+    reasoning: int
+    total: int
+
+
+class TreeMap(TypedDict):
+    """TreeMap of the API."""
+
+    buckets: list[Bucket]
+    """stretches of rows, in their order"""
+    total: int
+    view: str
+
+
+class Usage(TypedDict):
+    """Usage of the API."""
+
+    entries: int
+    """number of entries that were read"""
+    models: list[ModelUsage]
+    """by model, in the order of their names"""
+    scope: Literal["session", "path"]
+    """session: all branches; path: one path"""
+    session: str
+    usage: Tokens
+
+
+class _UsageList(TypedDict):
+    """What each UsageList has."""
+
+    sessions: list[SessionUsage]
+    """in the order of the list of sessions"""
+
+
+class UsageList(_UsageList, total=False):
+    """UsageList of the API."""
+
+    error: Problem
+    """why the list is cut short after its first item"""
+    next: str
+    """after of the next page; absent at the end"""
+
+
+class Verify(TypedDict):
+    """Verify of the API."""
+
+    bytes: int
+    """number of bytes that were read"""
+    deep: bool
+    """every byte was read"""
+    io: IO
+    """requests to the backend"""
+    objects: int
+    problems: list[Damage]
+    """damage, and notes on what is intact"""
+    sessions: int
+    """number of sessions that were checked"""
+
+
+class VerifyBody(TypedDict, total=False):
+    """VerifyBody of the API."""
+
+    deep: bool
+    """read every byte"""
+
+
+class Versions(TypedDict):
+    """Versions of the API."""
+
+    at: int
+    """the place of the entry that was asked for, from 0"""
+    versions: list[Node]
+    """oldest first"""
+
+
+class Window(TypedDict):
+    """Window of the API."""
+
+    complete: bool
+    """false: older entries were omitted"""
+    omittedEntries: int
+
+
+class Event(Commit):
+    """A commit as those who follow a session get it."""
+
+    entries: list[Any]  # type: ignore[misc]
+    """the entries that the commit made durable, as they were appended"""
+    state: list[dict[str, Any]]
+    """RFC 6902 patch from the state before the commit to the one after it"""

@@ -1,0 +1,44 @@
+"""One turn of an agent."""
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Mapping
+
+from .operations import Resumed
+from .rawjson import UNSET, Raw
+from .schema import Committed
+
+if TYPE_CHECKING:
+    from .session import Session
+
+INTERRUPTED = "interrupted: it is unknown whether this ran; check before repeating it"
+
+
+class Turn:
+    """A turn: what was resumed, the messages with those appended since, and the state, sent only if it was changed."""
+
+    def __init__(self, session: Session, resumed: Resumed, interrupted: str) -> None:
+        self.session, self.resumed, self.state, self.messages = session, resumed, resumed.state, [*resumed.context]
+        self._before, self._pending = json.dumps(self.state), list[Any]()
+        for call in resumed.open_calls:  # so that no provider refuses the context
+            self.append({"role": "toolResult", "toolCallId": call["id"], "toolName": call["name"], "isError": True,
+                         "content": [{"type": "text", "text": interrupted}]})
+
+    def append(self, *messages: Any) -> None:
+        """Add messages of any provider to the turn: in memory, until a commit."""
+        self._pending += messages
+        self.messages += [json.loads(m) if isinstance(m, Raw) else m for m in messages]
+
+    def commit(self, *, reason: str | None = None, keep: bool = False) -> Committed:
+        """Store what was appended, with the state: before a tool runs, say, so that its call is known."""
+        after = json.dumps(self.state)
+        receipt = self.session.commit(self._pending, state=UNSET if after == self._before else self.state,
+                                      reason=reason, on_conflict="keep-both" if keep else None)
+        self._before, self._pending = after, []
+        return receipt
+
+    def end(self, result: Mapping[str, Any] | None) -> Committed:
+        """Take entries and state from what the turn returned, and commit: beside the winner, if the race was lost."""
+        self.append(*(result or {}).get("entries", ()))
+        self.state = (result or {}).get("state", self.state)
+        return self.commit(keep=True)
