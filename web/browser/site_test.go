@@ -135,6 +135,9 @@ next:
 	return list
 }
 
+// readOnly refuses writes.
+func readOnly(o *server.Options) { o.ReadOnly = true }
+
 // forget drops what was asked for.
 func (s *site) forget() {
 	s.mu.Lock()

@@ -4,7 +4,6 @@ import { signal, useSignal, useSignalEffect, type Signal } from "@preact/signals
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
-import { useActions } from "../model/actions.ts";
 import { clock, bytes } from "../model/format.ts";
 import { go, href, view } from "../model/nav.ts";
 import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from "../model/rows.ts";
@@ -78,9 +77,6 @@ export function MapPane(): JSX.Element {
     want(drawn, Math.max(0, Math.floor(first.value) - beyond), Math.ceil(shown.value) + 2 * beyond);
   };
   useEffect(onScroll, [height, total]);
-  useActions({
-    find: () => document.querySelector<HTMLInputElement>(".map-search")?.focus(),
-  });
   return (
     <section class="map" aria-label="Map">
       <Controls total={total} />
