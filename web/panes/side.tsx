@@ -1,7 +1,7 @@
 // The column beside the conversation: one of its panes at a time, by tabs.
 import type { JSX } from "preact";
 import { useActions } from "../model/actions.ts";
-import { go, href, view } from "../model/nav.ts";
+import { go, href, target, view } from "../model/nav.ts";
 import type { Pane } from "../model/url.ts";
 import { later } from "../parts/later.tsx";
 import { MapPane } from "./map.tsx";
@@ -20,6 +20,7 @@ export function Side(): JSX.Element | null {
   const show = (pane: Pane) => () => go({ pane: view.peek().pane === pane ? "none" : pane });
   useActions({
     "pane-map": show("map"), "pane-state": show("state"), "pane-context": show("context"), "pane-usage": show("usage"),
+    "compare": () => go({ pane: "compare", compare: view.peek().compare ?? target.peek() }),
   });
   const tab = tabs.find((t) => t.pane === view.value.pane);
   return (
