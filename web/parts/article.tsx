@@ -42,7 +42,6 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
       aria-current={at ? "true" : undefined} aria-label={nameOf(item, now, mark?.version ?? 0, mark?.of ?? 0)}
       class={"entry " + (message ? "role-" + roleClass(message.role) : "note") + (at ? " at" : "")}
       onClick={(e) => clicked(e, entry.id)} onFocusIn={() => point(true)}
-      onFocusOut={(e) => !box.current!.contains(e.relatedTarget as Node | null) && point(false)}
       onPointerEnter={() => point(true)} onPointerLeave={() => point(false)}>
       {message
         ? (
