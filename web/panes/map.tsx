@@ -77,6 +77,9 @@ export function MapPane(): JSX.Element {
     want(drawn, Math.max(0, Math.floor(first.value) - beyond), Math.ceil(shown.value) + 2 * beyond);
   };
   useEffect(onScroll, [height, total]);
+  useCursor(drawn, (row) => {
+    if (row < first.peek() || row > first.peek() + shown.peek() - 1) scrollTo(box.current, drawn.peek(), Math.max(0, row - shown.peek() / 2));
+  });
   return (
     <section class="map" aria-label="Map">
       <Controls total={total} />
@@ -122,6 +125,21 @@ function useDrawn(drawn: Signal<Drawn | null>, failed: Signal<string>, seek: (ro
       if (!abort.signal.aborted) failed.value = String(err instanceof Failure ? err.message : err);
     });
     return () => abort.abort();
+  });
+}
+
+/** useCursor calls f with the row of the cursor when the cursor moved, also if the row has to be loaded for that. */
+function useCursor(drawn: Signal<Drawn | null>, f: (row: number) => void): void {
+  const before = useRef(view.peek().at);
+  useSignalEffect(() => {
+    const { at } = view.value;
+    const rows = drawn.peek()?.rows;
+    if (at === before.current || !rows) return;
+    before.current = at;
+    if (at === null) return;
+    void rows.find(at).then((row) => {
+      if (row !== null && view.peek().at === at && drawn.peek()?.rows === rows) f(row);
+    }).catch(() => {}); // the map stays where it is; it is drawn anew with the next commit
   });
 }
 
