@@ -28,7 +28,7 @@ const batch = 64
 type Options struct {
 	Filter transcript.Filter // "" = transcript.FilterDefault
 
-	// Line is an entry, or a unique prefix of its id: only the path to it is written. "" = the whole tree, every branch.
+	// Line is an entry, or a unique prefix of its id: only the path to it is written. "" = every branch.
 	Line string
 }
 

@@ -19,7 +19,7 @@ import { Top } from "./panes/top.tsx";
 import { Toast } from "./parts/toast.tsx";
 
 /** Which pane fills a phone's screen. The others stay in the page, with what they have loaded. */
-const phone = signal<"sessions" | "talk" | "side">(session.peek() === null ? "sessions" : "talk");
+const phone = signal<"sessions" | "talk" | "side">("sessions");
 const bar = [["sessions", "Sessions"], ["talk", "Conversation"], ["side", "Map and state"]] as const;
 
 /** PhoneBar chooses the pane. */
@@ -33,10 +33,11 @@ function PhoneBar(): JSX.Element {
   );
 }
 
-// What a person chose in one pane is shown in the conversation.
+// A session that is chosen is shown as its conversation; a link to the page may name another pane.
 effect(() => {
   phone.value = session.value === null ? "sessions" : "talk";
 });
+if (session.peek() !== null && !["map", "none"].includes(view.peek().pane)) phone.value = "side";
 
 function App(): JSX.Element {
   const id = session.value;

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/manager"
 	"github.com/coppice-go/coppice/searchindex"
 	"github.com/coppice-go/coppice/transcript"
@@ -39,13 +40,29 @@ func Resumed(ctx context.Context, s *coppice.Session) (Resume, transcript.Contex
 				return Resume{}, transcript.Context{}, err
 			}
 		}
-		doc := v.Document()
-		return Resume{
-			Session: s.ID(), Seq: h.Seq, Commit: h.Commit, Head: null(h.Entry), Branch: h.Branch,
-			State: nullJSON(doc.State), Manager: doc.Manager, Context: Messages(con), Interrupted: s.Interrupted(),
-			Window:    Window{con.Window.Complete, con.Window.OmittedEntries},
-			OpenCalls: convert(con.OpenCalls, func(c transcript.ToolCall) OpenCall { return OpenCall(c) }),
-		}, con, nil
+		out := resumed(s.ID(), h, v.Document(), con)
+		out.Interrupted = s.Interrupted()
+		return out, con, nil
+	}
+}
+
+// ResumedAt returns what Resumed would have returned at a view, but for the bound of the context: it is complete.
+func ResumedAt(ctx context.Context, s *coppice.Session, v *coppice.View) (Resume, transcript.Context, error) {
+	con, err := v.Context(ctx)
+	if err != nil {
+		return Resume{}, transcript.Context{}, err
+	}
+	out := resumed(s.ID(), v.Commit().Head, v.Document(), con)
+	out.Interrupted = v.Interrupted()
+	return out, con, nil
+}
+
+func resumed(id string, h checkpoint.Head, doc checkpoint.Document, con transcript.Context) Resume {
+	return Resume{
+		Session: id, Seq: h.Seq, Commit: h.Commit, Head: null(h.Entry), Branch: h.Branch,
+		State: nullJSON(doc.State), Manager: doc.Manager, Context: Messages(con),
+		Window:    Window{con.Window.Complete, con.Window.OmittedEntries},
+		OpenCalls: convert(con.OpenCalls, func(c transcript.ToolCall) OpenCall { return OpenCall(c) }),
 	}
 }
 

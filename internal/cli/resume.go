@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/internal/api"
 	"github.com/coppice-go/coppice/internal/cli/term"
 	"github.com/coppice-go/coppice/internal/shortid"
@@ -14,16 +15,21 @@ import (
 )
 
 func (c *cli) resumeCommand() *cobra.Command {
-	var terminal string
+	var terminal, at string
 	cmd := &cobra.Command{
 		Use:   "resume SESSION",
 		Short: "Print what an agent needs to continue: state, context, head",
 		Long: `Print what an agent needs to continue: its state, the bounded working context and the head. It takes
 one read whatever the length of the history (on disk also a bounded read of the end of the log), and
 writes nothing to the store. If the terminal has an id, ` + "`coppice continue`" + ` prints this session in
-that terminal from now on; to remember it takes a second read.`,
+that terminal from now on; to remember it takes a second read.
+
+With --at it prints what was there at an earlier TARGET, with the complete context; it moves nothing. Rollback does.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("at") {
+				return c.resumeAt(cmd.Context(), args[0], at)
+			}
 			if err := c.resume(cmd.Context(), args[0]); err != nil {
 				return err
 			}
@@ -31,6 +37,7 @@ that terminal from now on; to remember it takes a second read.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&at, "at", "head", "TARGET whose state, context and head are printed")
 	cmd.Flags().StringVar(&terminal, "terminal", "", "id of the terminal; none = do not remember the session")
 	return cmd
 }
@@ -41,16 +48,41 @@ func (c *cli) resume(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		out.IO = st.io()
-		if c.json {
-			return c.writeJSON(out)
-		}
-		return c.resumeText(s, con, out)
+		return c.resumed(st, con, out, s.Info())
 	})
 }
 
-func (c *cli) resumeText(s *coppice.Session, con transcript.Context, out api.Resume) error {
-	info := s.Info()
+func (c *cli) resumeAt(ctx context.Context, id, at string) error {
+	t, err := parseTarget(at)
+	if err != nil {
+		return err
+	}
+	return c.withSession(ctx, id, readOnly(), func(st *countedStore, s *coppice.Session) error {
+		v, err := s.At(ctx, t)
+		if err != nil {
+			return err
+		}
+		out, con, err := api.ResumedAt(ctx, s, v)
+		if err != nil {
+			return err
+		}
+		info := s.Info()
+		info.Reason, info.Updated, info.Preview = v.Commit().Reason, v.Commit().Time, ""
+		return c.resumed(st, con, out, info)
+	})
+}
+
+func (c *cli) resumed(
+	st *countedStore, con transcript.Context, out api.Resume, info checkpoint.Summary,
+) error {
+	out.IO = st.io()
+	if c.json {
+		return c.writeJSON(out)
+	}
+	return c.resumeText(con, out, info)
+}
+
+func (c *cli) resumeText(con transcript.Context, out api.Resume, info checkpoint.Summary) error {
 	head := "none: the next entry becomes a root"
 	if out.Head != nil {
 		head = "entry " + term.Line(shortid.One(*out.Head))

@@ -38,9 +38,10 @@ func (c *cli) serveCommand() *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the store over HTTP",
-		Long: `Serve the store over HTTP until interrupted or terminated: sessions, commits, moves and events, for
-programs in any language. The description of the API is at /v1/openapi.json; docs/http.md is its guide.
+		Short: "Show the store in a browser, and serve it over HTTP",
+		Long: `Serve the store over HTTP until interrupted or terminated. A browser finds the viewer at /: every branch
+of a session, the state at every commit, what the model saw, and the way back. Programs in any language
+find sessions, commits, moves and events at /v1; /v1/openapi.json describes them, docs/http.md is the guide.
 
 On this machine alone (the default) no token is needed. Any other address needs --token-file: a line is
 the SHA-256 of a token in hex, a tenant (- = all) and the rights, read or read,write. With tokens, a

@@ -19,10 +19,16 @@ export interface Entry {
   [field: string]: unknown;
 }
 
+/** advice is what a person can do about a problem, by its code; the hints of the API are for programs. */
+const advice: Record<string, string> = {
+  corrupt: "This session is damaged. `coppice verify --deep` shows what is affected, `coppice repair` recovers what it can. ",
+  "not-found": "Not found: ",
+};
+
 /** Failure is an answer of the API that is no success, or none (status 0). Nothing was stored unless it says so. */
 export class Failure extends Error {
   constructor(readonly status: number, readonly problem: Partial<Problem>) {
-    super(problem.detail ?? problem.title ?? "the server does not answer");
+    super((advice[problem.code ?? ""] ?? "") + (problem.detail ?? problem.title ?? "the server does not answer"));
   }
 }
 

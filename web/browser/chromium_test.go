@@ -18,9 +18,9 @@ func TestMain(m *testing.M) {
 }
 
 // chromium is the browser of all tests. It is started by the first one.
-var chromium browser
+var chromium process
 
-type browser struct {
+type process struct {
 	once sync.Once
 	ctx  context.Context //nolint:containedctx // chromedp keeps its browser in it
 	end  context.CancelFunc
@@ -28,7 +28,7 @@ type browser struct {
 }
 
 // start returns the context of the browser. Without a browser the test is skipped.
-func (b *browser) start(t testing.TB) context.Context {
+func (b *process) start(t testing.TB) context.Context {
 	t.Helper()
 	path := os.Getenv("CHROMIUM")
 	if path == "" {
@@ -61,7 +61,7 @@ func (b *browser) start(t testing.TB) context.Context {
 }
 
 // stop ends the browser, and waits until it is gone.
-func (b *browser) stop() {
+func (b *process) stop() {
 	if b.ctx == nil {
 		return
 	}

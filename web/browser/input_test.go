@@ -88,7 +88,7 @@ func (p *tab) wheel(selector string, down float64) {
 	p.t.Helper()
 	b := p.box(selector)
 	call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{
-		Type: input.DispatchMouseEventTypeMouseWheel, X: b.X + b.Width/2, Y: b.Y + b.Height/2, DeltaY: down,
+		Type: input.DispatchMouseEventTypeMouseWheel, X: b.X + b.Width/2, Y: b.Y + b.Height/2, DeltaX: 0.001, DeltaY: down, // no delta of zero is sent
 	})
 }
 

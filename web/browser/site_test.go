@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -133,6 +134,9 @@ next:
 	}
 	return list
 }
+
+// readOnly refuses writes.
+func readOnly(o *server.Options) { o.ReadOnly = true }
 
 // forget drops what was asked for.
 func (s *site) forget() {
@@ -277,3 +281,8 @@ func ok(t testing.TB, err error) {
 func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d)
 }
+
+func drafts(d ...transcript.Draft) []transcript.Draft { return d }
+
+// jsonText is a state that is stored as it is written.
+func jsonText(text string) json.RawMessage { return json.RawMessage(text) }

@@ -319,6 +319,7 @@ func (p *tab) settled() {
 		idle, err := try[bool](p, `new Promise((done) => {
 			let changed = false;
 			const seen = new MutationObserver(() => (changed = true));
+			addEventListener("scroll", () => (changed = true), { capture: true, once: true });
 			seen.observe(document, { childList: true, subtree: true, attributes: true, characterData: true });
 			requestAnimationFrame(() => requestIdleCallback(() => { seen.disconnect(); done(!changed); }, { timeout: 1000 }));
 		})`)

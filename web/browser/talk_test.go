@@ -87,7 +87,7 @@ func TestAgents(t *testing.T) {
 	p.click(".inline .agent-card > a|as a page")
 	p.see(".talk article|overloaded_error")
 	p.click("nav.breadcrumb a|fundy")
-	p.see(".talk article|First")
+	p.see(".talk article|Saint John and Digby are right")
 }
 
 // An image is loaded by its own request, as bytes, and is shown in full when it is clicked.

@@ -28,9 +28,11 @@ export function starts(name: string): boolean {
 }
 
 /**
- * place returns where agents are shown. The call that has an agent's id in its arguments or result started it; else
- * the first call that starts agents, and is not known to have started another one, of the last message before it that has
- * such a call; else the last answer before it.
+ * place returns where agents are shown: at the call that the agent's metadata names, and nowhere if that call is not
+ * loaded; else at the call whose result has the agent's id in its details; else at the call that starts agents and has
+ * the id in its arguments or its text. Where nothing says it, time is the hint: the first call that starts agents, and
+ * is not known to have started another one, of the last message before the agent that has such a call; else the last
+ * answer before it.
  */
 export function place(
   list: readonly Item[], sessions: readonly Session[], older: boolean, newer: boolean,
@@ -42,10 +44,17 @@ export function place(
     taken.add(call);
   };
   const answers = list.filter((item) => item.message !== null && item.entry.timestamp);
+  const calls = new Map(list.flatMap((item) => callsOf(item).filter((c) => c.id).map((c) => [c.id, item] as const)));
+  const told = toldBy(list);
   const rest: Session[] = [];
   for (const s of sessions.toSorted((a, b) => Date.parse(a.created) - Date.parse(b.created))) {
     if (s.relation === "fork") continue;
-    const named = naming(answers, s.id);
+    if (s.meta?.call) {
+      const item = calls.get(s.meta.call);
+      if (item) add(item, s, s.meta.call);
+      continue; // else it was started on another line, or where nothing is loaded
+    }
+    const named = told.get(s.id) ?? naming(answers, s.id);
     if (named) add(named.item, s, named.call);
     else rest.push(s);
   }
@@ -60,11 +69,25 @@ export function place(
   return found;
 }
 
+interface Place {
+  item: Item;
+  call: string;
+}
+
+/** toldBy returns the calls whose results have the id of a session in their details, by that id. */
+function toldBy(list: readonly Item[]): Map<string, Place> {
+  const found = new Map<string, Place>();
+  for (const item of list) {
+    for (const [call, result] of item.results) if (result.part.agent) found.set(result.part.agent, { item, call });
+  }
+  return found;
+}
+
 function callsOf(item: Item): { id: string; name: string; args: unknown }[] {
   return item.parts.filter((p) => p.kind === "call");
 }
 
-function naming(list: readonly Item[], id: string): { item: Item; call: string } | null {
+function naming(list: readonly Item[], id: string): Place | null {
   for (const item of list) {
     for (const c of callsOf(item)) {
       if (!starts(c.name)) continue;

@@ -1,9 +1,11 @@
 // Search across everything, for the palette: what the page can do, sessions, prompts and messages.
 import { api } from "../api/client.ts";
 import { sessionPage } from "../api/pages.ts";
+import { leafBelow } from "../api/lines.ts";
 import { act } from "./actions.ts";
 import { keys } from "./keys.ts";
 import { open, session } from "./nav.ts";
+import { head } from "./session.ts";
 
 /** A Found is a line of the palette. */
 export interface Found {
@@ -24,9 +26,16 @@ export function commands(text: string): Found[] {
     .map((k) => ({ group: "Do", title: k.help, detail: k.keys[0]!, go: () => void act(k.action) }));
 }
 
-/** at opens a session at an entry, on a line that contains it. */
+/** at opens a session at an entry, on the newest line that goes through it. */
 function at(id: string, entry: string, onHead: boolean): () => void {
-  return () => open(id, { line: onHead ? null : entry, at: entry });
+  return () => {
+    if (onHead) open(id, { at: entry });
+    else {
+      void leafBelow(id, entry).catch(() => entry).then((leaf) => {
+        open(id, { line: id === session.peek() && leaf === head.peek()?.entry ? null : leaf, at: entry });
+      });
+    }
+  };
 }
 
 /** find returns sessions, prompts and messages that contain the words, here first. */

@@ -1,11 +1,23 @@
 // What a message says, in the shapes of pi, Anthropic, OpenAI and Gemini. What is not known stays JSON. Pure.
 import type { Entry } from "../api/client.ts";
 
+/** A Result is what came back of a call. agent is the session that the call started; "" = it does not say so. */
+interface Result {
+  kind: "result";
+  id: string;
+  name: string;
+  text: string;
+  failed: boolean;
+  exit: number | null;
+  agent: string;
+  parts: Part[];
+}
+
 export type Part =
   | { kind: "text"; text: string }
   | { kind: "thinking"; text: string }
   | { kind: "call"; id: string; name: string; args: unknown }
-  | { kind: "result"; id: string; name: string; text: string; failed: boolean; exit: number | null; parts: Part[] }
+  | Result
   | { kind: "image"; type: string; data: string }
   | { kind: "other"; value: unknown };
 
@@ -48,13 +60,14 @@ export function read(m: Json): Message {
   if (role === "toolResult" || role === "tool") {
     parts = [{
       kind: "result", id: str(m.toolCallId) || str(m.tool_call_id), name: str(m.toolName) || str(m.name),
-      text: textOf(parts), failed: m.isError === true, exit: exitOf(m.details), parts: parts.filter((p) => p.kind === "image"),
+      text: textOf(parts), failed: m.isError === true, exit: exitOf(m.details),
+      agent: agentOf(m.details), parts: parts.filter((p) => p.kind === "image"),
     }];
   }
   if (role === "bashExecution") {
     const failed = typeof m.exitCode === "number" && m.exitCode !== 0;
     parts = [{ kind: "call", id: "", name: "bash", args: { command: m.command } },
-      { kind: "result", id: "", name: "bash", text: str(m.output), failed, exit: exitOf(m), parts: [] }];
+      { kind: "result", id: "", name: "bash", text: str(m.output), failed, exit: exitOf(m), agent: "", parts: [] }];
   }
   return {
     role, parts, model: str(m.model), tokens: num(usage.totalTokens) || num(usage.output) || num(usage.output_tokens),
@@ -66,6 +79,12 @@ export function read(m: Json): Message {
 function exitOf(details: unknown): number | null {
   const code = isObject(details) ? details.exitCode ?? details.exit_code : null;
   return typeof code === "number" ? code : null;
+}
+
+/** agentOf returns the id of the session that a call started: as details have it, or as Claude Code's agents are imported. */
+function agentOf(details: unknown): string {
+  if (!isObject(details)) return "";
+  return str(details.session) || (str(details.agentId) && "agent-" + str(details.agentId));
 }
 
 function num(x: unknown): number {
@@ -122,7 +141,7 @@ function result(x: Json): Part {
   return {
     kind: "result", id: str(x.tool_use_id) || str(x.call_id) || str(x.id), name: str(x.name),
     text: textOf(inner) || inner.filter((p) => p.kind === "other").map((p) => JSON.stringify(p.value)).join("\n"),
-    failed: x.is_error === true, exit: null, parts: inner.filter((p) => p.kind === "image"),
+    failed: x.is_error === true, exit: null, agent: "", parts: inner.filter((p) => p.kind === "image"),
   };
 }
 

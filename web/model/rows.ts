@@ -63,6 +63,16 @@ export class Rows<R extends { id: string }> {
     return -1;
   }
 
+  /** find returns the position of an entry, or of its nearest visible ancestor, and loads the rows around it if it must. */
+  async find(id: string): Promise<number | null> {
+    const at = this.indexOf(id);
+    if (at >= 0) return at;
+    const turn = this.restarted;
+    const s = await this.load({ view: this.view, around: id, count: chunk }, this.signal);
+    if (turn === this.restarted) this.keep(s);
+    return turn === this.restarted ? s.at ?? null : null;
+  }
+
   /** ensure loads the rows of a range of positions, and reports whether something had to be loaded. */
   async ensure(from: number, count: number): Promise<boolean> {
     const waits: Promise<void>[] = [];

@@ -85,6 +85,15 @@ function begin(what: "line" | "older" | "newer"): AbortSignal {
   return abort.signal;
 }
 
+/** pause is how long nothing older or newer is read after a read failed, in ms: what is drawn again would ask at once. */
+const pause = 3000;
+let failedAt = -pause;
+
+/** busy reports whether now is no time to read what is older or newer. */
+function busy(): boolean {
+  return loading.peek() !== null || performance.now() - failedAt < pause;
+}
+
 /** run does a read, and says what went wrong. false = it failed, or another one took its place. */
 async function run(what: "line" | "older" | "newer", read: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
   const signal = begin(what);
@@ -92,7 +101,9 @@ async function run(what: "line" | "older" | "newer", read: (signal: AbortSignal)
     await read(signal);
     return !signal.aborted;
   } catch (err) {
-    if (!signal.aborted) trouble.value = err instanceof Error ? err.message : String(err);
+    if (signal.aborted) return false;
+    failedAt = performance.now();
+    trouble.value = err instanceof Error ? err.message : String(err);
     return false;
   } finally {
     if (!signal.aborted) loading.value = null;
@@ -148,6 +159,7 @@ async function elsewhere(at: string, signal: AbortSignal): Promise<void> {
     leaf = await leafBelow(id, at, signal);
   } catch (err) {
     if (!isMissing(err)) throw err;
+    shown = { ...shown, path: "head" };
     await showEnd("head", signal);
     throw new Error("The link names a message that this session does not have. This is its newest one.");
   }
@@ -179,11 +191,17 @@ export async function reread(place: Anchor | null): Promise<void> {
   if (!ok && trouble.peek()) await open(path, null); // what was in sight is not on the line any more
 }
 
+/** retry reads again what could not be read. */
+export async function retry(): Promise<void> {
+  failedAt = -pause;
+  if (trouble.peek() !== "") await reread(place());
+}
+
 /** readOlder and readNewer load what is before and after what is loaded. */
 export async function readOlder(): Promise<void> {
   const now = line.peek();
   const first = now.entries[0];
-  if (!now.older || !first || loading.peek() !== null) return;
+  if (!now.older || !first || busy()) return;
   await run("older", async (signal) => {
     const page = await olderThan(shown.id, shown.path, first.id, signal);
     if (!signal.aborted) line.value = withOlder(line.peek(), page);
@@ -193,7 +211,7 @@ export async function readOlder(): Promise<void> {
 export async function readNewer(): Promise<void> {
   const now = line.peek();
   const last = now.entries.at(-1);
-  if (!now.newer || !last || loading.peek() !== null) return;
+  if (!now.newer || !last || busy()) return;
   await run("newer", async (signal) => {
     const page = await newerThan(shown.id, shown.path, last.id, signal);
     if (!signal.aborted) line.value = withNewer(line.peek(), page);

@@ -4,7 +4,6 @@ import { signal, useSignal, useSignalEffect, type Signal } from "@preact/signals
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
-import { useActions } from "../model/actions.ts";
 import { clock, bytes } from "../model/format.ts";
 import { go, href, view } from "../model/nav.ts";
 import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from "../model/rows.ts";
@@ -78,8 +77,8 @@ export function MapPane(): JSX.Element {
     want(drawn, Math.max(0, Math.floor(first.value) - beyond), Math.ceil(shown.value) + 2 * beyond);
   };
   useEffect(onScroll, [height, total]);
-  useActions({
-    find: () => document.querySelector<HTMLInputElement>(".map-search")?.focus(),
+  useCursor(drawn, (row) => {
+    if (row < first.peek() || row > first.peek() + shown.peek() - 1) scrollTo(box.current, drawn.peek(), Math.max(0, row - shown.peek() / 2));
   });
   return (
     <section class="map" aria-label="Map">
@@ -87,14 +86,14 @@ export function MapPane(): JSX.Element {
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
       <div class="map-body">
         <div class="map-rows" ref={box} onScroll={onScroll} tabIndex={0} role="tree" aria-label="Entries"
-          onKeyDown={(e) => move(e, d, at, (row) => scrollTo(box.current, drawn.peek(), row - shown.peek() / 2))}>
+          onKeyDown={(e) => move(e, d, at, (row) => scrollTo(box.current, drawn.peek(), Math.max(0, row - shown.peek() / 2)))}>
           <div class="map-sizer" style={{ height: heightOf(total, height) + "px" }}>
             {d && <Window d={d} first={first.value} shown={shown.value} height={height} cursor={cursor}
               top={box.current?.scrollTop ?? 0} />}
           </div>
         </div>
         {d && <Minimap buckets={d.buckets} total={total} first={first.value} shown={shown.value} cursor={at}
-          onSeek={(row) => scrollTo(box.current, drawn.peek(), row - shown.peek() / 2)} />}
+          onSeek={(row) => scrollTo(box.current, drawn.peek(), Math.max(0, row - shown.peek() / 2))} />}
       </div>
     </section>
   );
@@ -126,6 +125,21 @@ function useDrawn(drawn: Signal<Drawn | null>, failed: Signal<string>, seek: (ro
       if (!abort.signal.aborted) failed.value = String(err instanceof Failure ? err.message : err);
     });
     return () => abort.abort();
+  });
+}
+
+/** useCursor calls f with the row of the cursor when the cursor moved, also if the row has to be loaded for that. */
+function useCursor(drawn: Signal<Drawn | null>, f: (row: number) => void): void {
+  const before = useRef(view.peek().at);
+  useSignalEffect(() => {
+    const { at } = view.value;
+    const rows = drawn.peek()?.rows;
+    if (at === before.current || !rows) return;
+    before.current = at;
+    if (at === null) return;
+    void rows.find(at).then((row) => {
+      if (row !== null && view.peek().at === at && drawn.peek()?.rows === rows) f(row);
+    }).catch(() => {}); // the map stays where it is; it is drawn anew with the next commit
   });
 }
 

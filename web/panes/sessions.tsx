@@ -34,7 +34,7 @@ export function Sessions(): JSX.Element {
         value={wanted.value} onInput={(e) => (wanted.value = e.currentTarget.value)} autoFocus={session.value === null} />
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
       <ul>{nest(sessions.value).map((n) => <Item key={n.session.id} n={n} depth={0} />)}</ul>
-      {sessions.value.length === 0 && !loading.value && <p class="quiet">{wanted.value
+      {sessions.value.length === 0 && !loading.value && !failed.value && <p class="quiet">{wanted.value
         ? "No session contains these words." : "No sessions yet. Commit one over HTTP, or import a file: coppice import FILE."}</p>}
       {more.value && <button class="more" onClick={() => void read(true)}>More</button>}
     </nav>

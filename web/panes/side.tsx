@@ -1,9 +1,10 @@
 // The column beside the conversation: one of its panes at a time, by tabs.
 import type { JSX } from "preact";
 import { useActions } from "../model/actions.ts";
-import { go, href, view } from "../model/nav.ts";
+import { go, href, target, view } from "../model/nav.ts";
 import type { Pane } from "../model/url.ts";
 import { later } from "../parts/later.tsx";
+import { say } from "../parts/toast.tsx";
 import { MapPane } from "./map.tsx";
 import { StatePane } from "./state.tsx";
 
@@ -15,11 +16,35 @@ const tabs: { pane: Pane; label: string; show: () => JSX.Element }[] = [
   { pane: "usage", label: "Usage", show: later("UsagePane") },
 ];
 
+/** compare marks the cursor, or compares it with what is marked. */
+function compare(): void {
+  if (view.peek().compare !== null) {
+    go({ pane: "compare" });
+    return;
+  }
+  go({ compare: target.peek() });
+  say("This point is marked. Go to another one and press c to compare them.");
+}
+
+/** out leaves what is open, one thing at a time: a field, the history of a value, a comparison, the marks of a search. */
+function out(): void {
+  const { path, compare: marked, search } = view.peek();
+  const field = document.activeElement;
+  if (field instanceof HTMLElement && field.matches("input, textarea, select")) field.blur();
+  else if (path !== null) go({ path: null }, "replace");
+  else if (marked !== null) go({ compare: null }, "replace");
+  else if (search !== "") go({ search: "" }, "replace");
+}
+
 /** Side shows the pane that the view names. A pane that is not shown costs nothing. */
 export function Side(): JSX.Element | null {
   const show = (pane: Pane) => () => go({ pane: view.peek().pane === pane ? "none" : pane });
   useActions({
     "pane-map": show("map"), "pane-state": show("state"), "pane-context": show("context"), "pane-usage": show("usage"),
+    compare, out, find: () => {
+      go({ pane: "map" }, "replace");
+      requestAnimationFrame(() => document.querySelector<HTMLInputElement>(".map-search")?.focus()); // it is drawn by then
+    },
   });
   const tab = tabs.find((t) => t.pane === view.value.pane);
   return (

@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { loadAgents } from "../model/agents.ts";
 import { isPrompt, type Item } from "../model/line.ts";
 import { readOnly, view } from "../model/nav.ts";
-import { change, generation, head, partial, summary } from "../model/session.ts";
+import { change, connection, generation, head, partial, summary } from "../model/session.ts";
 import * as talk from "../model/talk.ts";
 import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
 import { Breadcrumb } from "../parts/breadcrumb.tsx";
@@ -18,6 +18,9 @@ export function Talk(): JSX.Element {
   useSignalEffect(() => {
     void view.value; // whatever the cursor changes, follow says whether it matters here
     talk.follow(id, generation.value, talk.place());
+  });
+  useSignalEffect(() => {
+    if (connection.value === "live") untracked(() => void talk.retry()); // the server answers again
   });
   useEffect(() => {
     // Not useSignalEffect, which runs later: of two commits that arrive together it would see the second alone.
@@ -110,6 +113,7 @@ function estimate(item: Item): number {
 function Start(): JSX.Element {
   const loading = talk.loading.value === "line";
   if (talk.line.value.entries.length > 0) return <p class="edge">start of the session</p>;
+  if (talk.trouble.value) return <p class="edge" />;
   return <p class="edge" role="status">{loading ? "reading…" : "There is no message yet."}</p>;
 }
 

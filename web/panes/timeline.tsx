@@ -1,5 +1,5 @@
 // The commits of the session as a line in time, with the cursor. Dragging it moves state, context and conversation.
-import { computed, useComputed, useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { computed, useComputed, useSignal, useSignalEffect, untracked, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useActions } from "../model/actions.ts";
@@ -74,7 +74,8 @@ function useCursor(id: string): void {
     cursor.current?.follow(seq, at ?? line, headSeq.value);
   });
   useSignalEffect(() => {
-    if (change.value) cursor.current?.add(change.value);
+    const c = change.value;
+    if (c) untracked(() => cursor.current?.add(c));
   });
 }
 

@@ -56,6 +56,7 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
           </Header>
         )
         : <Note entry={entry} now={now} />}
+      {!message && mark && mark.of > 1 && <div class="at-note"><Picker mark={mark} /></div>}
       {message && question !== "edit" && <Body item={item} agents={agents} />}
       <AgentCards of={message ? agents.filter((a) => !item.parts.some((p) => p.kind === "call" && p.id === a.call)) : agents} />
       {question && <Asked what={question} item={item} label={label} />}

@@ -12,6 +12,7 @@ export interface DialogProps {
 /** Dialog shows its children until onClose takes it out of the page. */
 export function Dialog({ title, onClose, children, class: name }: DialogProps): JSX.Element {
   const box = useRef<HTMLDialogElement>(null);
+  const began = useRef(false); // the press that is under way began beside it; one that selects text may end there
   useEffect(() => {
     const back = document.activeElement;
     box.current!.showModal();
@@ -21,11 +22,18 @@ export function Dialog({ title, onClose, children, class: name }: DialogProps): 
   }, []);
   return (
     <dialog ref={box} class={name} aria-label={title} onClose={onClose}
+      onPointerDown={(e) => (began.current = isBeside(e))}
       onClick={(e) => {
-        if (e.target === e.currentTarget) e.currentTarget.close();
+        if (began.current && isBeside(e)) e.currentTarget.close();
       }}>
       <header><h2>{title}</h2><button type="button" aria-label="Close" onClick={() => box.current!.close()}>×</button></header>
       {children}
     </dialog>
   );
+}
+
+/** isBeside reports whether a pointer is on what is behind a dialog. */
+function isBeside(e: MouseEvent & { currentTarget: HTMLDialogElement }): boolean {
+  const r = e.currentTarget.getBoundingClientRect();
+  return e.target === e.currentTarget && (e.clientX < r.left || e.clientX > r.right || e.clientY < r.top || e.clientY > r.bottom);
 }

@@ -20,7 +20,7 @@ export function Note({ entry, now }: { entry: Entry; now: Date }): JSX.Element {
     return <Cut name="compacted" entry={entry} summary={summary} figures={figures} time={time} />;
   }
   if (entry.type === "branch_summary") {
-    return <Cut name="what was left behind" entry={entry} summary={summary} figures="" time={time} />;
+    return <Cut name="what the line that was left did" entry={entry} summary={summary} figures="" time={time} />;
   }
   const { text, detail } = noteOf(entry);
   return (

@@ -178,8 +178,15 @@ function isAtEnd(box: HTMLElement, h: Held, p: ScrollerProps): boolean {
   return p.last && box.scrollHeight - h.room - box.scrollTop - box.clientHeight < endSlack;
 }
 
-/** scrolled takes the place that a person scrolled to. */
+/**
+ * scrolled takes the place that a person scrolled to. The event of what settle scrolled arrives later, when the list may
+ * have grown already: that is no reason to leave its end.
+ */
 function scrolled(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps, again: (x: void) => void): void {
+  if (Math.abs(box.scrollTop - h.scrollTop) < 1) { // the event of what settle did, and the list may be longer by now
+    redraw(box, h, p, again);
+    return;
+  }
   h.scrollTop = box.scrollTop;
   setRoom(box, h, Math.min(h.room, box.scrollTop + box.clientHeight - (box.scrollHeight - h.room)));
   if (h.room === 0 && isAtEnd(box, h, p)) h.anchor = "end";

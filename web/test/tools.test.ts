@@ -73,3 +73,19 @@ test("agents are shown at the call that started them", () => {
   assert.deepEqual(shown.get("b")!.map((x) => [x.session.id, x.call]), [["late", ""]]);
   assert.equal(place(items, [session("early", 0)], true, false).size, 0, "it was started where nothing is loaded");
 });
+
+test("what says which call started an agent counts before its time", () => {
+  const at = (s: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, s)).toISOString();
+  const entry = (id: string, message: object): Entry => ({ type: "message", id, parentId: null, timestamp: at(1), message });
+  const items = itemsOf([
+    entry("a", { role: "assistant", content: ["t1", "t2", "t3"].map((id) => ({ type: "toolCall", id, name: "look", arguments: {} })) }),
+    entry("r1", { role: "toolResult", toolCallId: "t1", content: "", details: { session: "mine" } }),
+    entry("r2", { role: "toolResult", toolCallId: "t2", content: "", details: { agentId: "7" } }),
+    entry("b", { role: "assistant", content: [{ type: "toolCall", id: "x", name: "agent", arguments: {} }] }),
+  ]);
+  const session = (id: string, call?: string) =>
+    ({ id, created: at(9), relation: "agent", ...(call ? { meta: { call } } : {}) }) as Session;
+  const shown = place(items, [session("mine"), session("agent-7"), session("s3", "t3"), session("away", "on another line")], false, false);
+  assert.deepEqual(shown.get("a")!.map((x) => [x.session.id, x.call]).toSorted(), [["agent-7", "t2"], ["mine", "t1"], ["s3", "t3"]]);
+  assert.equal(shown.size, 1, "an agent that another line started is not shown on this one");
+});

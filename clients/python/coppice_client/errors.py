@@ -78,8 +78,8 @@ class Conflict(CoppiceError):
         return self.problem.get("winner")
 
     def keep_both(self) -> Committed:
-        """Store the commit as a branch: once, however often this is called, under a key that is made from its own."""
-        kept: Committed = self.session._commit({**self.body, "onConflict": "keep-both"}, self.key + ".kept", self.base)
+        """Store the commit as a branch: once, however often this is called, because its key stays the same."""
+        kept: Committed = self.session._commit({**self.body, "onConflict": "keep-both"}, self.key, self.base)
         self.kept = kept
         return kept
 

@@ -1,0 +1,176 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/entry"
+)
+
+// What an agent commits appears at the tail; who reads elsewhere is told how much is new.
+func TestAppends(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	p := arrive(t, s, "/s/"+bundled, ".talk article|"+newest)
+	s.says(bundled, "The first message that came.")
+	p.see(".talk article|The first message that came.")
+	p.wait(`(() => {
+		const r = [...document.querySelectorAll(".talk article")].at(-1).getBoundingClientRect();
+		return r.bottom <= document.querySelector(".scroller").getBoundingClientRect().bottom + 1;
+	})()`)
+	p.see(".map .row|The first message that came.")
+
+	p.wheel(".scroller", -2_000)
+	p.see("[aria-label='To the end']")
+	p.mouse(input.DispatchMouseEventTypeMouseMoved, 10, 10, 0) // what the pointer is over shows more
+	p.settled()
+	reading := eval[string](p, `[...document.querySelectorAll(".talk article")].find((e) => e.getBoundingClientRect().top > 200).id`)
+	top := func() float64 { return eval[float64](p, `document.getElementById(%s).getBoundingClientRect().top`, reading) }
+	was := top()
+	s.says(bundled, "The second.", "The third.")
+	p.see(".below button|2 new below")
+	p.settled()
+	if now := top(); now != was {
+		t.Errorf("what is read moved by %v px", now-was)
+	}
+	p.click(".below button|2 new below")
+	p.see(".talk article|The third.")
+	p.miss(".below button|new below")
+}
+
+// What is being written is shown as it comes, and is replaced by what was committed.
+func TestPartialOutput(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	p := arrive(t, s, "/s/"+bundled, ".talk article|"+newest)
+	h, err := s.store.Open(t.Context(), bundled, nil)
+	ok(t, err)
+	ok(t, h.Partial(t.Context(), jsonText(`{"role":"assistant","content":[{"type":"text","text":"I am at it"}]}`)))
+	p.see(".streaming|I am at it")
+	_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(entry.Assistant("I was at it, and am done."))})
+	ok(t, err)
+	ok(t, h.Close())
+	p.see(".talk article|and am done")
+	p.miss(".streaming")
+}
+
+// A turn that lost is not lost: it appears as a branch, while the head stays with the winner.
+func TestConflictAppears(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	p := arrive(t, s, "/s/"+bundled, ".talk article|"+newest)
+	loser, err := s.store.Open(t.Context(), bundled, nil)
+	ok(t, err)
+	base := loser.Head().Commit
+	s.says(bundled, "I won.")
+	r, err := loser.Commit(t.Context(), coppice.Turn{
+		Base: base, KeepBoth: true, Entries: drafts(entry.Assistant("I lost, and stay.")),
+	})
+	ok(t, err)
+	ok(t, loser.Close())
+	p.see(".talk article|I won.")
+	p.see(".map .row|I lost, and stay.")
+	p.miss(".talk article|I lost, and stay.")
+	p.see(".talk article|I won. >> .picker|/2")
+	p.wait(`[...(document.querySelector("select.branch")?.options ?? [])].some((o) => o.text.startsWith("conflict"))`)
+	p.click(".map .row|I lost, and stay.")
+	p.see(".talk article|I lost, and stay.")
+	if now := s.head(bundled); now.Seq < r.Seq || s.path(bundled, "")[0] == r.Entry {
+		t.Errorf("the head is %v", now)
+	}
+}
+
+// A connection that was cut is opened again after the newest commit that came: nothing is missed, nothing comes twice.
+func TestReconnects(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	p := arrive(t, s, "/s/"+bundled, ".talk article|"+newest)
+	p.allow("ERR_")
+	for i := range 3 {
+		release := s.hold(func(r string) bool { return strings.Contains(r, "/events?") })
+		s.cut()
+		p.see(".badge.lost")
+		s.says(bundled, fmt.Sprintf("Said while it was cut, %d.", i))
+		release()
+		p.see(fmt.Sprintf(".talk article|Said while it was cut, %d.", i))
+		p.see(".badge.live")
+	}
+	p.samePath(bundled)
+}
+
+// samePath waits until the loaded end of the conversation is that of the head's line, in order and without repeats.
+func (p *tab) samePath(id string) {
+	p.t.Helper()
+	p.until("the path of the head", func() (bool, error) {
+		shown, err := try[[]string](p, `[...document.querySelectorAll(".talk article")].map((e) => e.dataset.key)`)
+		if err != nil {
+			return false, err
+		}
+		path := p.site.path(id, "") // the head first
+		for i, j := len(shown)-1, 0; i >= 0; i-- {
+			for j < len(path) && path[j] != shown[i] {
+				if j++; i == len(shown)-1 && j > 12 {
+					return false, fmt.Errorf("%d newer entries are not shown", j)
+				}
+			}
+			if j == len(path) {
+				return false, fmt.Errorf("%s is shown twice, or out of order: %v", shown[i], shown)
+			}
+			j++
+		}
+		return true, nil
+	})
+}
+
+// A server that refuses writes is shown without what it would refuse.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t, readOnly)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p.see(".badge|read-only")
+	p.hover(".talk article|Good enough for today")
+	p.see(".talk article .actions button|copy link")
+	p.press("R e L")
+	for _, name := range []string{"edit", "label", "continue from here", "Roll back…", "Snapshot…"} {
+		if eval[bool](p, find+` !== null`, ".actions button, .rail button|"+name) {
+			t.Errorf("there is a button %q", name)
+		}
+	}
+	if p.count("dialog, form.ask") > 0 {
+		t.Error("a key opened what cannot be done")
+	}
+}
+
+// An export is saved as a file, of the line or of the tree.
+func TestExport(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	p := arrive(t, s, "/s/"+bundled, ".talk article")
+	dir := t.TempDir()
+	yes := true
+	_, err := chromedp.CallBrowser(p.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir, EventsEnabled: &yes,
+		BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
+	})
+	ok(t, err)
+	for _, test := range []struct{ button, file, want string }{
+		{"Markdown", bundled + ".md", newest},
+		{"as pi reads it", bundled + ".jsonl", `"id":"78c04532"`},
+	} {
+		p.press("x")
+		p.click("dialog button|" + test.button)
+		p.until(test.file, func() (bool, error) {
+			text, err := os.ReadFile(filepath.Join(dir, test.file))
+			return strings.Contains(string(text), test.want), err
+		})
+		p.miss("dialog")
+	}
+}

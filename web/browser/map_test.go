@@ -1,0 +1,113 @@
+package browser
+
+import (
+	"testing"
+)
+
+// The map shows every branch; a row is a link to its place, and never moves the head.
+func TestMap(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	kept := d.keepsHead(t, d.Main)
+	p.click(".map .row|I have to stop myself here")
+	p.wait(`new URLSearchParams(location.search).get("at") === "036ea533"`)
+	p.see(".talk article#e-036ea533")
+	p.see(".map .row[aria-selected=true]|I have to stop myself here")
+	p.see(".rail-at|seq 67")
+
+	rows := func() string { return p.text(".map output") }
+	all := rows()
+	eval[bool](p, `(() => {
+		const s = document.querySelector("select[aria-label=Filter]");
+		s.value = "user-only";
+		return s.dispatchEvent(new Event("change", { bubbles: true }));
+	})()`)
+	p.waitQuery("filter", "user-only")
+	p.until("fewer rows than "+all, func() (bool, error) { return rows() != all, nil })
+
+	heights := map[int]bool{}
+	for _, zoom := range []string{"outline", "lines", "details"} {
+		p.click(".zoom button|" + zoom)
+		p.see(".zoom button[aria-pressed=true]|" + zoom)
+		heights[eval[int](p, `Math.round(document.querySelector(".map .row").getBoundingClientRect().height)`)] = true
+	}
+	if len(heights) != 3 {
+		t.Errorf("three levels of zoom have rows of heights %v", heights)
+	}
+
+	p.write(".map-search", "harbour")
+	p.press("Enter")
+	p.waitQuery("q", "harbour")
+	p.see(".map mark|harbour")
+	kept()
+}
+
+// Dragging the minimap scrolls the map from its first row to its last.
+func TestMinimap(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	kept := d.keepsHead(t, d.Main)
+	first := func() int { return eval[int](p, `+document.querySelector(".minimap").ariaValueNow`) }
+	p.drag(".minimap", 0, at(0.5, 0.5), at(0.5, 0.2), at(0.5, 0.001))
+	p.wait(`document.querySelector(".map .row")?.ariaPosInSet === "1"`)
+	if n := first(); n != 0 {
+		t.Errorf("at the top the first row is %d", n)
+	}
+	p.drag(".minimap", 0, at(0.5, 0.1), at(0.5, 0.6), at(0.5, 0.999))
+	p.wait(`[...document.querySelectorAll(".map .row")].at(-1)?.ariaPosInSet === document.querySelector(".map .row").ariaSetSize`)
+	p.wheel(".map-rows", -100_000)
+	p.wait(`document.querySelector(".map .row")?.ariaPosInSet === "1"`)
+	p.click(".map-rows")
+	p.press("ArrowDown ArrowDown")
+	p.see(".map .row[aria-selected=true]")
+	kept()
+}
+
+// A hit of the search on another branch switches the view to it.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	kept := d.keepsHead(t, d.Main)
+	p.press("Mod+k")
+	p.see("dialog.palette")
+	p.write("dialog.palette input", "raise the limit")
+	p.see("dialog.palette [role=option]|Bay of Fundy")
+	p.click("dialog.palette [role=option]|Bay of Fundy")
+	p.miss("dialog")
+	p.see(".talk article[aria-current=true]|Fiona here, on my laptop")
+	p.wait(`new URLSearchParams(location.search).get("line")`)
+	p.see(".talk article|Done: the four stations pass")
+
+	p.click("header.top button|Search")
+	p.write("dialog.palette input", "gauge at")
+	p.see("dialog.palette [role=option]|watch the gauge")
+	p.press("Enter")
+	p.miss("dialog")
+	p.see("h1|watch the gauge at Saint-Malo")
+
+	p.press("Mod+k")
+	p.write("dialog.palette input", "what the model saw")
+	p.see("dialog.palette [role=option][aria-selected=true]|what the model saw")
+	p.press("Enter")
+	p.waitQuery("pane", "context")
+	kept()
+}
+
+// The list of sessions is searched, and shows agents below what started them.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/", ".sessions a")
+	p.see(".sessions a|tideline 0.2 >> .status|answered")
+	p.see(".sessions a|watch the gauge >> .status|asked")
+	p.see(".sessions a|with agents)")
+	p.click(".sessions button|agents and forks")
+	p.see(".sessions ul ul a|windows")
+	p.write(".sessions-search", "gauge")
+	p.miss(".sessions a|tideline 0.2")
+	p.click(".sessions a|watch the gauge")
+	p.see(".talk article|Watch the gauge at Saint-Malo")
+}

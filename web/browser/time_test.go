@@ -1,0 +1,250 @@
+package browser
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/memory"
+	"github.com/coppice-go/coppice/entry"
+)
+
+// stateAt returns the state of a commit as the store has it, as `coppice resume --at` prints it.
+func (s *site) stateAt(id string, seq int) string {
+	s.t.Helper()
+	h := s.open(id)
+	v, err := h.At(s.t.Context(), coppice.Target{Seq: uint64(seq)})
+	ok(s.t, err)
+	text := string(v.Document().State)
+	ok(s.t, h.Close())
+	if text == "" {
+		text = "null"
+	}
+	return text
+}
+
+// copied returns what "Copy" puts into the clipboard, which is put in the clipboard's place.
+func (p *tab) copied(button string) string {
+	p.t.Helper()
+	eval[bool](p, `(() => {
+		window.__copied = null;
+		Object.defineProperty(navigator, "clipboard", { configurable: true, value: {
+			writeText: (text) => { window.__copied = text; return Promise.resolve(); } } });
+		return true;
+	})()`)
+	p.click(button)
+	p.wait(`window.__copied !== null`)
+	return eval[string](p, `window.__copied`)
+}
+
+// Scrubbing the timeline moves state, conversation and context; the states are those of the store, byte for byte.
+func TestScrub(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?pane=state", ".state .json")
+	kept := d.keepsHead(t, d.Main)
+	newest := int(d.head(d.Main).Seq)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 12 {
+		from, to := r.Float64(), 0.03+0.9*r.Float64()
+		p.drag(".axis", 0, at(from, 0.5), at((from+to)/2, 0.5), at(to, 0.5))
+		p.wait(`document.querySelector(".rail-at strong").innerText === "seq " + new URLSearchParams(location.search).get("seq")`)
+		var seq int
+		if _, err := fmt.Sscan(p.query("seq"), &seq); err != nil || seq < 0 || seq >= newest {
+			t.Fatalf("seq=%s: %v", p.query("seq"), err)
+		}
+		p.see(fmt.Sprintf(".state-head strong|seq %d", seq))
+		p.settled()
+		want := d.stateAt(d.Main, seq)
+		if want == "null" {
+			continue // nothing to copy
+		}
+		if got := p.copied(".state-tabs button|Copy"); got != want {
+			t.Errorf("seq %d is shown as %.200q, stored as %.200q", seq, got, want)
+		}
+		if at := p.query("at"); at != "" && p.count(`.talk [id="e-`+at+`"], .talk [aria-current=true]`) == 0 {
+			t.Errorf("seq %d: the conversation does not show %s", seq, at)
+		}
+	}
+	p.click("button.live")
+	p.waitQuery("seq", "")
+	p.see(fmt.Sprintf(".rail-at strong|seq %d", newest))
+	kept()
+}
+
+// Numbers are shown digit by digit: what JavaScript would round, and what it would write differently.
+func TestDigits(t *testing.T) {
+	t.Parallel()
+	st := stored(t, memory.New())
+	s := newSite(t, st)
+	h, err := st.Create("digits", nil)
+	ok(t, err)
+	for _, state := range []string{
+		`{"big":9007199254740993,"price":1.10,"tiny":1e-400,"__proto__":{"a":1},"text":"a\u2028b","n":0}`,
+		`{"big":9007199254740992,"price":1.1,"tiny":1e-400,"__proto__":{"a":1},"text":"a\u2028b","n":0}`,
+	} {
+		_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(entry.User("count")), State: jsonText(state)})
+		ok(t, err)
+	}
+	ok(t, h.Close())
+	p := arrive(t, s, "/s/digits?pane=state", ".state .json")
+	for _, want := range []string{"/big|9007199254740993", "/big|9007199254740992", "/price|1.10", "/price|1.1"} {
+		path, value, _ := strings.Cut(want, "|")
+		p.see(".changes li|" + path + " >> button|" + value)
+	}
+	p.see(".state .line|1e-400")
+	p.see(".state .line|__proto__")
+	if got, want := p.copied(".state-tabs button|Copy"), s.stateAt("digits", 2); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What a commit changed is marked, and every value has a history that leads to the commits that set it.
+func TestBlame(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?pane=state", ".changes li")
+	kept := d.keepsHead(t, d.Main)
+	if text := p.text(".state-changed"); text != "This commit changed 6 values" {
+		t.Errorf("%q", text)
+	}
+	p.wheel(".state .json", 10_000)
+	p.see(".state .line.replace|cost")
+	p.click(".changes button|/cost")
+	p.waitQuery("path", "/cost")
+	p.see(".past-list li [aria-current=true]|seq 213")
+	before := p.text(".past-list li:nth-child(3) button span")
+	p.click(".past-list li:nth-child(3) button")
+	seq := strings.TrimPrefix(strings.Split(before, " ·")[0], "seq ")
+	p.waitQuery("seq", seq)
+	p.see(".state-head strong|seq " + seq)
+	p.see(".talk article[aria-current=true]")
+	p.click(".state-tabs button|Text")
+	p.see(".state .editor")
+	kept()
+}
+
+// What the model saw is what the store says it saw.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?pane=context&seq=150", ".saw ol li")
+	kept := d.keepsHead(t, d.Main)
+	h := d.open(d.Main)
+	v, err := h.At(t.Context(), coppice.Target{Seq: 150})
+	ok(t, err)
+	c, err := v.Context(t.Context())
+	ok(t, err)
+	ok(t, h.Close())
+	p.see(fmt.Sprintf(".saw-figures strong|%d messages", len(c.Messages)))
+	p.see(".saw-figures|A compaction replaced the older ones")
+	p.click(".saw li:last-child button.message-line")
+	p.see(".saw li:last-child button[aria-expanded=true]")
+	kept()
+}
+
+// Any two points are compared, with a verdict.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?pane=compare", ".compare-choose select")
+	kept := d.keepsHead(t, d.Main)
+	choose := func(label string) {
+		eval[bool](p, `(() => {
+			const s = document.querySelector(".compare-choose select");
+			s.value = [...s.options].find((o) => o.text.includes(%s)).value;
+			return s.dispatchEvent(new Event("change", { bubbles: true }));
+		})()`, label)
+	}
+	for _, point := range []string{"main", "tests-green", "web form for stations"} {
+		choose(point)
+		p.see(".compare .verdict")
+		p.wait(`new URLSearchParams(location.search).get("with")`)
+		if text := p.text(".compare .verdict"); len(text) < 20 {
+			t.Errorf("%s: the verdict is %q", point, text)
+		}
+		p.see(".compare .merge")
+		p.see(".compare-sides h3|Only B")
+	}
+	p.click(".compare button|Mark the cursor as A")
+	p.see(".compare .verdict")
+	p.drag(".axis", shift, at(0.2, 0.5), at(0.4, 0.5))
+	p.wait(`/^seq:\d+$/.test(new URLSearchParams(location.search).get("with"))`)
+	p.see(".compare .verdict")
+	kept()
+}
+
+// A rollback says what it does before it does it, and can be undone.
+func TestRollBack(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?seq=199&pane=state", ".state .json")
+	before := d.head(d.Main)
+	state := func() string { return d.stateAt(d.Main, int(d.head(d.Main).Seq)) }
+	was := state()
+	p.click(".rail button|Roll back…")
+	p.see("dialog h3|values change")
+	p.see("dialog h3|entries leave the line and stay on the branch")
+	p.see("dialog|Files on disk do not change")
+	p.see("dialog .changes li")
+	p.press("Escape")
+	p.miss("dialog")
+	if now := d.head(d.Main); now != before {
+		t.Fatalf("a dialog that was closed moved the head to %v", now)
+	}
+	p.click(".rail button|Roll back…")
+	p.see("dialog h3|values change")
+	p.click("dialog button|Roll back to seq 199")
+	p.see(".toast|Rolled back to seq 199")
+	p.wait(`document.querySelector(".top .badge").innerText.includes("214")`)
+	if now := state(); now != d.stateAt(d.Main, 199) {
+		t.Errorf("the state is %.200s", now)
+	}
+	p.click(".toast button|Undo")
+	p.see(".toast|Undone")
+	if now := d.head(d.Main); now.Seq != 215 || now.Entry != before.Entry || state() != was {
+		t.Errorf("undone, the head is %v, was %v", now, before)
+	}
+}
+
+// A rollback that meets a newer commit says so, with the figures of the new head, and does nothing unasked.
+func TestRollBackLosesARace(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?seq=199&pane=state", ".state .json")
+	p.click(".rail button|Roll back…")
+	p.see("dialog h3|values change")
+	release := d.hold(func(r string) bool { return strings.Contains(r, "/rollback") || strings.Contains(r, "/events") })
+	p.click("dialog button|Roll back to seq 199")
+	r := d.says(d.Main, "I was faster.")
+	release()
+	p.allow("status of 412")
+	p.see("dialog [role=alert]|was first")
+	if now := d.head(d.Main); now.Commit != r.Commit {
+		t.Errorf("the head is %v, want %s", now, r.Commit)
+	}
+	p.click("dialog button|Try again")
+	p.see(".toast|Rolled back to seq 199")
+}
+
+// A snapshot is taken with a tag, and shown on the timeline.
+func TestSnapshot(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p.click(".rail button|Snapshot…")
+	p.write("dialog input", "before lunch")
+	p.click("dialog button|Take a snapshot")
+	p.see(".toast|Snapshot of seq 213")
+	h := d.open(d.Main)
+	defer func() { ok(t, h.Close()) }()
+	for s, err := range h.Snapshots(t.Context()) {
+		ok(t, err)
+		if s.Tag == "before lunch" && s.Seq == 213 {
+			return
+		}
+	}
+	t.Error("there is no such snapshot")
+}
