@@ -17,6 +17,8 @@ const theme = EditorView.theme({
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
   ".cm-activeLineGutter, .cm-activeLine": { backgroundColor: "transparent" },
   ".cm-cursor": { borderLeftColor: "var(--text)" },
+  ".cm-collapsedLines": { background: "var(--bg-sunken)", color: "var(--text-soft)" },
+  ".cm-collapsedLines::before, .cm-collapsedLines::after": { content: "none" }, // a sign that few fonts have
 });
 
 function extensions(): Extension[] {
