@@ -1,5 +1,5 @@
 // Stretches of a line, from any of its entries on.
-import { lineOf, turnedTo, type Line } from "../model/line.ts";
+import { lineOf, nothing, turnedTo, type Line } from "../model/line.ts";
 import { entryPage } from "./pages.ts";
 
 /** firstPage is how many entries are read before anything is shown, nextPage how many at a time after that. */
@@ -43,7 +43,9 @@ export async function newerThan(
 
 /** some returns entries by their ids, with their marks. At most 500. */
 export async function some(id: string, ids: string[], signal?: AbortSignal): Promise<Line> {
-  const page = await entryPage(id, { ids: ids.join(","), limit: 500, marks: true }, signal);
+  const named = ids.filter((one) => !one.includes(",")); // the list has no way to write the others
+  if (named.length === 0) return nothing;
+  const page = await entryPage(id, { ids: named.join(","), limit: 500, marks: true }, signal);
   return lineOf(page.entries, page.marks ?? [], true, true);
 }
 

@@ -14,6 +14,9 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	chromium.stop()
+	for _, f := range []*written{&hostile} {
+		_ = os.RemoveAll(f.dir)
+	}
 	os.Exit(code)
 }
 

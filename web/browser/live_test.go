@@ -33,7 +33,9 @@ func TestAppends(t *testing.T) {
 	p.mouse(input.DispatchMouseEventTypeMouseMoved, 10, 10, 0) // what the pointer is over shows more
 	p.settled()
 	reading := eval[string](p, `[...document.querySelectorAll(".talk article")].find((e) => e.getBoundingClientRect().top > 200).id`)
-	top := func() float64 { return eval[float64](p, `document.getElementById(%s).getBoundingClientRect().top`, reading) }
+	top := func() float64 {
+		return eval[float64](p, `document.getElementById(%s).getBoundingClientRect().top`, reading)
+	}
 	was := top()
 	s.says(bundled, "The second.", "The third.")
 	p.see(".below button|2 new below")

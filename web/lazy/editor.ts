@@ -18,6 +18,8 @@ const theme = EditorView.theme({
   ".cm-activeLineGutter, .cm-activeLine": { backgroundColor: "transparent" },
   ".cm-collapsedLines::before, .cm-collapsedLines::after": { content: "none" }, // a sign that few fonts have
   ".cm-cursor": { borderLeftColor: "var(--text)" },
+  ".cm-collapsedLines": { background: "var(--bg-sunken)", color: "var(--text-soft)" },
+  ".cm-collapsedLines::before, .cm-collapsedLines::after": { content: "none" }, // a sign that few fonts have
 });
 
 function extensions(): Extension[] {

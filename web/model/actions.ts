@@ -41,6 +41,7 @@ export function listen(target: EventTarget): void {
     if (inField && name !== "Escape" && !name.startsWith("Mod+")) return;
     if (name === "Enter" && e.composedPath().some((x) => x instanceof HTMLElement &&
       ["BUTTON", "A", "SUMMARY"].includes(x.tagName))) return; // Enter is theirs
+    if (name === "Escape" && document.querySelector("dialog[open]")) return; // the browser closes it
     const next = press(pending, name);
     pending = next.pending;
     if (next.action && act(next.action)) e.preventDefault();

@@ -66,7 +66,7 @@ function Search(): JSX.Element {
       <div id="found" role="listbox" aria-label="Found">
         {list.map((f, i) => (
           <div key={i} role="presentation">
-            {f.group !== list[i - 1]?.group && <h3>{f.group}</h3>}
+            {f.group !== list[i - 1]?.group && <h3 role="presentation">{f.group}</h3>}
             <div id={"found-" + i} role="option" aria-selected={i === at.value} onClick={() => choose(f)}
               onPointerMove={() => (at.value = i)}>
               <span class="found-title"><Hits text={f.title} search={text.value} /></span>

@@ -29,7 +29,7 @@ export function Coloured({ text, language }: { text: string; language: string })
 }
 
 /** spans counts the elements of a tree. */
-export function spans(node: { children?: readonly unknown[] }): number {
+function spans(node: { children?: readonly unknown[] }): number {
   let n = 0;
   const rest: { children?: readonly unknown[] }[] = [node];
   for (let one = rest.pop(); one; one = rest.pop()) {

@@ -13,7 +13,7 @@ import { defaultSchema, sanitize } from "hast-util-sanitize";
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { bytes } from "../model/format.ts";
-import { Coloured, spans } from "./code.tsx";
+import { Coloured } from "./code.tsx";
 import { elements } from "./hast.tsx";
 import { cut } from "./plain.tsx";
 
@@ -22,6 +22,9 @@ const longest = 40_000;
 
 /** mostElements bounds the elements of one text. What has more is cut, and shown as plain text if somebody wants it all. */
 const mostElements = 300;
+
+/** deepest bounds how deep elements are nested. */
+const deepest = 40;
 
 // Of GitHub's Markdown: tables, strikethrough and bare links. Footnotes are 3 KB, and models write none.
 const extensions = [gfmTable(), gfmStrikethrough(), gfmAutolinkLiteral()];
@@ -96,20 +99,21 @@ function parse(text: string): { root: Root | null; whole: boolean } {
   }
 }
 
-/** shorten takes from a tree what is over mostElements, and reports whether that was nothing. */
-function shorten(node: Root | Element, left = { n: mostElements }): boolean {
-  for (const [i, child] of node.children.entries()) {
-    if (child.type !== "element") continue;
-    const has = spans(child) + 1;
-    if (has <= left.n) {
-      left.n -= has;
-      continue;
-    }
-    left.n--;
-    if (left.n > 0) shorten(child, left);
-    node.children.length = i + (left.n >= 0 ? 1 : 0);
-    left.n = 0;
+/** shorten takes from a tree what is over mostElements or deepest, and reports whether that was nothing. */
+function shorten(node: Root | Element, left = { n: mostElements }, depth = 0): boolean {
+  if (depth === deepest && node.children.length > 0) {
+    node.children = [];
     return false;
   }
-  return true;
+  let whole = true;
+  for (const [i, child] of node.children.entries()) {
+    if (child.type !== "element") continue;
+    if (left.n <= 0) {
+      node.children.length = i;
+      return false;
+    }
+    left.n--;
+    whole = shorten(child, left, depth + 1) && whole;
+  }
+  return whole;
 }
