@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	chromium.stop()
-	for _, f := range []*written{&hostile} {
+	for _, f := range []*written{&hostile, &million, &broad} {
 		_ = os.RemoveAll(f.dir)
 	}
 	os.Exit(code)

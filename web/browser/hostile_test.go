@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/chromedp/cdproto/page"
-
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/web/browser/fixture"
 )
@@ -46,7 +44,7 @@ const canary = `window.` + fixture.Executed + ` = () => window.__seen.violations
 func hostileTab(t *testing.T, s *site, as look, path, selector string) *tab {
 	t.Helper()
 	p := newTab(t, s, as)
-	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: canary})
+	before(p, canary)
 	p.navigate(path)
 	p.see(selector)
 	p.settled()

@@ -44,7 +44,7 @@ func TestConnectionsOfPages(t *testing.T) {
 	}
 	s.streams(p, 1)
 	eval[bool](p, `history.back() ?? true`)
-	p.wait(`location.search.includes("seq=0")`)
+	p.wait(`location.search.includes("seq=2")`)
 	s.streams(p, 1)
 
 	for range 6 {

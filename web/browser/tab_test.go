@@ -113,7 +113,7 @@ func prepared(t testing.TB, s *site, as look, ctx context.Context, end context.C
 	call(p, log.Enable, cdp.Empty{})
 	call(p, network.Enable, network.EnableParams{})
 	call(p, audits.Enable, cdp.Empty{})
-	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
+	before(p, watch)
 	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: int64(as.width), Height: int64(as.height), DeviceScaleFactor: 1, Mobile: as.phone,
@@ -126,6 +126,12 @@ func prepared(t testing.TB, s *site, as look, ctx context.Context, end context.C
 		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
 	}})
 	return p
+}
+
+// before runs a script in each page before its own.
+func before(p *tab, script string) {
+	p.t.Helper()
+	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
 // call does a command of the protocol.

@@ -1,0 +1,103 @@
+package browser
+
+import (
+	"bytes"
+	"cmp"
+	"flag"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/cdproto/page"
+)
+
+var update = flag.Bool("update", false, "write docs/images anew")
+
+// maxPicture is the largest picture in docs/images, in bytes.
+const maxPicture = 200_000
+
+// The pictures of the documentation are of the viewer as it is: with -update they are written, else they only have to
+// be there, in the size in which they are taken.
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	pictures := []struct {
+		file, query, ready, press string
+		as                        look
+	}{
+		{"viewer.png", "?pane=map", ".map .row", "", wide},
+		{"state.png", "?seq=199&pane=state&path=%2Fcost", ".past-list li", "", wide},
+		{"context.png", "?seq=150&pane=context", ".saw ol li", "", dark},
+		{"compare.png", "?seq=150&pane=compare&with=seq%3A100", ".compare .merge", "", wide},
+		{"rollback.png", "?seq=199&pane=state", ".state .json", "R", dark},
+		{"phone.png", "", ".talk article", "", phone},
+	}
+	for _, pic := range pictures {
+		path := filepath.Join("../../docs/images", pic.file)
+		if *update {
+			p := visitAs(t, d.site, "/s/"+d.Main+pic.query, pic.as)
+			p.wait(`document.querySelector(%s) !== null`, pic.ready)
+			p.settled()
+			if pic.press != "" {
+				p.press(pic.press)
+				p.see("dialog[open] h3")
+				p.settled()
+			}
+			data := call(p, page.CaptureScreenshot, page.CaptureScreenshotParams{
+				Format: page.CaptureScreenshotFormatPng,
+			}).Data
+			ok(t, os.WriteFile(path, reduced(t, data), 0o644)) //nolint:gosec // a file of the repository
+		}
+		data, err := os.ReadFile(path)
+		ok(t, err)
+		is, _, err := image.DecodeConfig(bytes.NewReader(data))
+		ok(t, err)
+		if is.Width != pic.as.width || is.Height != pic.as.height || len(data) > maxPicture {
+			t.Errorf("%s: %d x %d, %d bytes; want %d x %d, at most %d", path, is.Width, is.Height, len(data),
+				pic.as.width, pic.as.height, maxPicture)
+		}
+	}
+}
+
+// reduced returns a picture with at most 256 of its colours: half as many bytes.
+func reduced(t *testing.T, data []byte) []byte {
+	t.Helper()
+	full, err := png.Decode(bytes.NewReader(data))
+	ok(t, err)
+	seen := map[color.RGBA]int{}
+	bounds := full.Bounds()
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(full.At(x, y)).(color.RGBA) }
+	for y := range bounds.Dy() {
+		for x := range bounds.Dx() {
+			seen[at(x, y)]++
+		}
+	}
+	all := slices.SortedFunc(maps.Keys(seen), func(a, b color.RGBA) int {
+		return cmp.Or(seen[b]-seen[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
+	})
+	few := image.NewPaletted(bounds, nil)
+	near := map[color.RGBA]bool{} // of colours that hardly differ the most frequent one is kept
+	for _, c := range all {
+		if of := (color.RGBA{c.R >> 4, c.G >> 4, c.B >> 4, 0}); !near[of] && len(few.Palette) < 256 {
+			near[of] = true
+			few.Palette = append(few.Palette, c)
+		}
+	}
+	index := map[color.RGBA]uint8{}
+	for _, c := range all {
+		index[c] = uint8(few.Palette.Index(c)) //nolint:gosec // of 256
+	}
+	for y := range bounds.Dy() {
+		for x := range bounds.Dx() {
+			few.SetColorIndex(x, y, index[at(x, y)])
+		}
+	}
+	var b bytes.Buffer
+	ok(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, few))
+	return b.Bytes()
+}
