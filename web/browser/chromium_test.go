@@ -25,7 +25,7 @@ var chromium process
 
 type process struct {
 	once sync.Once
-	ctx  context.Context //nolint:containedctx // chromedp keeps its browser in it
+	ctx  context.Context // in which chromedp keeps it
 	end  context.CancelFunc
 	err  error
 }

@@ -124,7 +124,7 @@ var codes = map[string]int64{
 // press presses keys one after the other, as web/model/keys.ts names them: "g g", "Mod+k", "R", "Escape".
 func (p *tab) press(keys string) {
 	p.t.Helper()
-	for _, name := range strings.Split(keys, " ") {
+	for name := range strings.SplitSeq(keys, " ") {
 		e := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown}
 		if rest, found := strings.CutPrefix(name, "Mod+"); found {
 			e.Modifiers, name = control, rest

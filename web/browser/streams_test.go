@@ -59,7 +59,7 @@ func TestConnectionsOfPages(t *testing.T) {
 func (p *tab) another(path string) *tab {
 	p.t.Helper()
 	ctx, end := chromedp.NewContext(p.ctx)
-	n := prepared(p.t, p.site, wide, ctx, end)
+	n := prepared(ctx, end, p.t, p.site, wide)
 	n.navigate(path)
 	return n
 }

@@ -51,12 +51,11 @@ const watch = `(() => {
 type tab struct {
 	t    testing.TB
 	site *site
-	ctx  context.Context //nolint:containedctx // chromedp keeps its tab in it
+	ctx  context.Context // in which chromedp keeps it
 
 	mu      sync.Mutex
 	faults  []string
 	allowed []*regexp.Regexp
-	foreign []string
 }
 
 // look is how a page is looked at.
@@ -96,11 +95,11 @@ func arrive(t testing.TB, s *site, path, selector string) *tab {
 func newTab(t testing.TB, s *site, as look) *tab {
 	t.Helper()
 	ctx, end := chromedp.NewContext(chromium.start(t), chromedp.WithNewBrowserContext())
-	return prepared(t, s, as, ctx, end)
+	return prepared(ctx, end, t, s, as)
 }
 
 // prepared returns the tab of a context.
-func prepared(t testing.TB, s *site, as look, ctx context.Context, end context.CancelFunc) *tab {
+func prepared(ctx context.Context, end context.CancelFunc, t testing.TB, s *site, as look) *tab {
 	t.Helper()
 	p := &tab{t: t, site: s, ctx: ctx}
 	t.Cleanup(func() {

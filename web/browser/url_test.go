@@ -33,15 +33,23 @@ func TestURLs(t *testing.T) {
 	}{
 		{"", shown{Seq: "seq 213", Pane: "Map", Filter: "default", Branch: "rollback-61 (head)"}},
 		{"?at=905a9ab2&pane=state", shown{Selected: "e-a58b0db3", Seq: "seq 100", Pane: "State", Branch: "rollback-61 (head)"}},
-		{"?seq=40&pane=state&path=%2Fplan", shown{Selected: "e-36b845af", Seq: "seq 40", Pane: "State", Value: "History of /plan",
-			Branch: "a line without a name"}}, // the conversation is at the commit too
-		{"?line=036ea533&at=07963d71", shown{Selected: "e-07963d71", Seq: "seq 62", Pane: "Map", Filter: "default",
-			Branch: "a line without a name"}},
+		{"?seq=40&pane=state&path=%2Fplan", shown{
+			Selected: "e-36b845af", Seq: "seq 40", Pane: "State", Value: "History of /plan",
+			Branch: "a line without a name",
+		}}, // the conversation is at the commit too
+		{"?line=036ea533&at=07963d71", shown{
+			Selected: "e-07963d71", Seq: "seq 62", Pane: "Map", Filter: "default",
+			Branch: "a line without a name",
+		}},
 		{"?line=5e2d90b7", shown{Seq: "seq 68", Pane: "Map", Filter: "default", Branch: "main"}},
-		{"?at=9f36cd82&pane=compare&with=seq%3A40", shown{Selected: "e-9f36cd82", Seq: "seq 1", Pane: "Compare",
-			Branch: "rollback-61 (head)", A: "seq:40"}},
-		{"?filter=user-only&q=harbour", shown{Seq: "seq 213", Pane: "Map", Filter: "user-only", Mark: "harbour",
-			Branch: "rollback-61 (head)"}},
+		{"?at=9f36cd82&pane=compare&with=seq%3A40", shown{
+			Selected: "e-9f36cd82", Seq: "seq 1", Pane: "Compare",
+			Branch: "rollback-61 (head)", A: "seq:40",
+		}},
+		{"?filter=user-only&q=harbour", shown{
+			Seq: "seq 213", Pane: "Map", Filter: "user-only", Mark: "harbour",
+			Branch: "rollback-61 (head)",
+		}},
 		{"?pane=context&at=96478b11", shown{Selected: "e-96478b11", Seq: "seq 116", Pane: "Model saw", Branch: "rollback-61 (head)"}},
 	}
 	head := d.head(d.Main)
