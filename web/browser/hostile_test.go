@@ -93,6 +93,9 @@ func TestHostileConversation(t *testing.T) {
 		})()`)
 		texts += w.Text
 		all.Articles, all.Most = w.Articles, max(all.Most, w.Most)
+		if soak == 0 && all.Steps >= 100 && all.Steps%200 == 100 { // the short form looks at the start, and at later places
+			eval[bool](p, `(document.querySelector(".scroller").scrollTop += 12_000) > 0`)
+		}
 		if eval[bool](p, `(() => { const b = document.querySelector(".scroller");
 			return b.scrollTop + b.clientHeight >= b.scrollHeight - 2 && document.querySelector("[aria-label='To the end']") === null; })()`) {
 			p.settled()
@@ -199,7 +202,7 @@ func TestHostileLists(t *testing.T) {
 		p.press("Escape")
 		p.wait(`document.querySelector("dialog") === null`)
 	}
-	for _, id := range []string{"__proto__", "constructor", "toString", "javascript-x", "a..b", strings.Repeat("W", 128)} {
+	for _, id := range []string{"__proto__", "constructor", "a..b", strings.Repeat("W", 128)} {
 		p.navigate("/s/" + id)
 		p.see(".talk article")
 		p.see("h1")

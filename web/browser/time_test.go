@@ -50,13 +50,13 @@ func TestScrub(t *testing.T) {
 	for range 12 {
 		from, to := r.Float64(), 0.03+0.9*r.Float64()
 		p.drag(".axis", 0, at(from, 0.5), at((from+to)/2, 0.5), at(to, 0.5))
-		p.wait(`document.querySelector(".rail-at strong").innerText === "seq " + new URLSearchParams(location.search).get("seq")`)
+		p.settled() // the address follows a moment later
+		p.wait(`new Set([document.querySelector(".rail-at strong").innerText, document.querySelector(".state-head strong").innerText,
+			"seq " + new URLSearchParams(location.search).get("seq")]).size === 1`)
 		var seq int
 		if _, err := fmt.Sscan(p.query("seq"), &seq); err != nil || seq < 0 || seq >= newest {
 			t.Fatalf("seq=%s: %v", p.query("seq"), err)
 		}
-		p.see(fmt.Sprintf(".state-head strong|seq %d", seq))
-		p.settled()
 		want := d.stateAt(d.Main, seq)
 		if want == "null" {
 			continue // nothing to copy
