@@ -7,7 +7,7 @@ type accessQuery struct{ request }
 // accessDoc is what a client may do.
 type accessDoc struct {
 	Rights   []string `json:"rights" doc:"read; and write, unless the token or the server forbids it"`
-	ReadOnly bool     `json:"readOnly" doc:"the server refuses every write, whoever sends it"`
+	ReadOnly bool     `json:"readOnly" doc:"the server refuses every write, with any token"`
 	Tenant   string   `json:"tenant" doc:"the tenant of the path; empty: none"`
 }
 

@@ -288,7 +288,7 @@ func TestEventsOfPartials(t *testing.T) {
 	}
 }
 
-// A stream ends when its time is over, in a way that clients take for its end, and goes on where it was.
+// A stream ends when its time is over, in a way that clients take for its end, and resumes after the last event.
 func TestStreamsEnd(t *testing.T) {
 	s := newSite(t, "mem:")
 	s.create("s")

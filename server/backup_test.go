@@ -133,7 +133,7 @@ func mirror(t *testing.T, from, to string, chosen func(name string) bool) {
 }
 
 // A copy of the folder of a server, made while clients commit, has every commit that was acknowledged before, opens, is
-// free of damage, and goes on.
+// free of damage, and takes commits.
 func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	w := commitsUntilStopped(newSite(t, "file://"+dir))

@@ -27,7 +27,7 @@ type entriesQuery struct {
 	Before string `query:"before" doc:"prev of another page"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
 	From   string `query:"from" doc:"the entry to begin with, in this order; 404 if it is not on the path"`
-	Below  bool   `query:"below" doc:"the path goes on to the newest leaf below its entry, as switch does"`
+	Below  bool   `query:"below" doc:"the path continues to the newest leaf below its entry, as switch does"`
 	IDs    string `query:"ids" doc:"only these entries, in this order, separated by commas"`
 	Images string `query:"images" enum:"inline,ref" default:"inline" doc:"ref: images over 24 KiB as references"`
 	Marks  bool   `query:"marks" doc:"beside the entries, which versions and continuations each has; not as NDJSON"`

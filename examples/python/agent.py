@@ -1,4 +1,4 @@
-"""An agent that calls tools, and may lose its host at any moment: another process goes on after one request.
+"""An agent that calls tools, and may lose its host at any moment: another process continues after one request.
 
     coppice serve --store /tmp/store &
     PYTHONPATH=clients/python python3 examples/python/agent.py http://127.0.0.1:7070 SESSION
@@ -75,7 +75,7 @@ def model(messages: list[Any]) -> Iterator[dict[str, Any]]:
 
 
 def list_files(key: str, call: dict[str, Any]) -> str:
-    """Run a tool. The key is the same for one call, whoever runs it."""
+    """Run a tool. The key is the same for one call, in every process that runs it."""
     return "go.mod\nmain.go"
 
 

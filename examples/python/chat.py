@@ -49,7 +49,7 @@ class Chats:
         return [v["id"] for v in self.store.session(id).versions(message)["versions"]]
 
     def edit(self, id: str, message: str, text: str) -> dict[str, Any]:
-        """Make another version of a user's message, from which the chat goes on."""
+        """Make another version of a user's message, from which the chat continues."""
         session = self.store.session(id)
         session.resume()
         session.edit(message, {"role": "user", "content": text})

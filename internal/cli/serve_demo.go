@@ -12,7 +12,7 @@ import (
 const demoPace = 5 * time.Second
 
 // buildDemo fills the store with the demo, the same in each run: a link into it, or a picture of it, stays right. It
-// returns the session that liveDemo goes on with.
+// returns the session that liveDemo continues.
 func (s *service) buildDemo(ctx context.Context) (gauge string, err error) {
 	content, err := demostore.Build(ctx, s.st.b, rand.NewChaCha8([32]byte{}))
 	return content.Gauge, err

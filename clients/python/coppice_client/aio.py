@@ -30,7 +30,7 @@ END: Any = object()
 class _Threads:
     """What runs synchronous calls: threads that the store owns.
 
-    A call whose task is cancelled goes on in its thread until it ends: the outcome of a write is then unknown.
+    A call whose task is cancelled continues in its thread until it ends: the outcome of a write is then unknown.
     """
 
     def __init__(self, threads: ThreadPoolExecutor) -> None:

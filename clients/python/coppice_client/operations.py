@@ -313,7 +313,7 @@ class SessionOperations(Resource):
         path: head (the default), all = every entry as appended, or the entry at the path's end
         order: asc: root first, or as appended
         from_: the entry to begin with, in this order; 404 if it is not on the path
-        below: the path goes on to the newest leaf below its entry, as switch does
+        below: the path continues to the newest leaf below its entry, as switch does
         ids: only these entries, in this order, separated by commas
         images: ref: images over 24 KiB as references
         marks: beside the entries, which versions and continuations each has; not as NDJSON

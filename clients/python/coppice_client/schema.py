@@ -9,7 +9,7 @@ class AccessDoc(TypedDict):
     """AccessDoc of the API."""
 
     readOnly: bool
-    """the server refuses every write, whoever sends it"""
+    """the server refuses every write, with any token"""
     rights: list[str]
     """read; and write, unless the token or the server forbids it"""
     tenant: str

@@ -42,8 +42,8 @@ NOTES = {
     "snapshot": "The base of the handle stays.",
 }
 
-# The reason of the commit that a move makes, and whether a commit e with the first entry f has its effect: after a lost
-# answer that is what was asked for, whoever made it. What is not here has no commit.
+# The reason of the commit that a move makes, and whether a commit e with the first entry f has its effect. After a
+# lost answer such a commit means that the move was made, by this client or another one. Moves that are not here make none.
 EFFECTS = {
     "switch": ("branch", 'not f and to in (e["branch"], e["head"])'),
     "branch": ("branch", 'name in (None, e["branch"]) and (f.get("summary") == summary if summary '

@@ -1,4 +1,4 @@
-// The example's agent is killed at each of its contacts with the world, and another process goes on.
+// The example's agent is killed at each of its contacts with the world, and another process continues.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -22,7 +22,7 @@ async function agent(url: string, id: string, n: number, effects: string): Promi
 
 interface Message { role: string; content: string | { type: string; id?: string }[]; toolCallId?: string }
 
-test("killed anywhere, an agent goes on with one request: nothing is lost, nothing is doubled", async (t) => {
+test("killed anywhere, an agent continues with one request: nothing is lost, nothing is doubled", async (t) => {
   const service = await Service.start(t), store = new Store(service.url), dir = temporary();
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   let at = 1;

@@ -50,7 +50,7 @@ test("moves whose answers are lost are applied once, or unknown", async (t) => {
     const f = await s.fork();
     await f.resume();
     assert.equal((await s.resume()).seq, seq + 3);
-    await s.commit([user("on")]); // the handle goes on from there
+    await s.commit([user("on")]); // the handle continues from there
     await s.switch({ to: "main" });
   }
   fault = { answerBytes: 0 };

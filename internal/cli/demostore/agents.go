@@ -40,7 +40,7 @@ func (d *demo) delegate(ctx context.Context) error {
 	return w.err
 }
 
-// rephrase replaces the newest prompt by another version of it, and goes on there.
+// rephrase replaces the newest prompt by another version of it, and continues there.
 func (d *demo) rephrase(ctx context.Context, text string) error {
 	w := d.main
 	answer, err := w.h.Entry(ctx, w.last)

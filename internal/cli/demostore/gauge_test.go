@@ -25,7 +25,7 @@ func atOnce(time.Duration) <-chan time.Time {
 	return c
 }
 
-// The agent goes on from the head and the state that someone else has put the session to.
+// The agent continues from the head and the state that someone else has put the session to.
 func TestLiveFollowsARollback(t *testing.T) {
 	b, content := build(t)
 	st := openStore(t, b)

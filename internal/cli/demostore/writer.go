@@ -99,7 +99,7 @@ func (w *writer) went(r coppice.Receipt) {
 	w.at[r.Entry] = point{r.Commit, w.p.clone()}
 }
 
-// back goes on with the state of an entry that was the head.
+// back continues with the state of an entry that was the head.
 func (w *writer) back(entry string) error {
 	was, ok := w.at[entry]
 	if !ok {

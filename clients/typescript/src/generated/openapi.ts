@@ -752,7 +752,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         AccessDoc: {
-            /** @description the server refuses every write, whoever sends it */
+            /** @description the server refuses every write, with any token */
             readOnly: boolean;
             /** @description read; and write, unless the token or the server forbids it */
             rights: string[];
@@ -4388,7 +4388,7 @@ export interface operations {
                 limit?: number;
                 /** @description the entry to begin with, in this order; 404 if it is not on the path */
                 from?: string;
-                /** @description the path goes on to the newest leaf below its entry, as switch does */
+                /** @description the path continues to the newest leaf below its entry, as switch does */
                 below?: boolean;
                 /** @description only these entries, in this order, separated by commas */
                 ids?: string;
