@@ -1,7 +1,8 @@
-// The API, typed by docs/openapi.json. An answer that is no success is thrown as a Failure.
+// The API, with the types that the TypeScript client generates from docs/openapi.json. An answer that is no success is
+// thrown as a Failure.
 import createClient from "openapi-fetch";
 import { signal } from "@preact/signals";
-import type { components, paths } from "./schema.d.ts";
+import type { components, paths } from "../../clients/typescript/src/generated/openapi.ts";
 import { base } from "../model/nav.ts";
 
 export type Schemas = components["schemas"];
