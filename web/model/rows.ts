@@ -126,14 +126,9 @@ export class Rows<R extends { id: string }> {
 }
 
 /**
- * A Scroll turns a scroll offset into a row. Browsers clamp tall elements (Firefox at 17.9 million px), so that a list
- * over tallest px is scaled: a pixel of the scroll bar is then more than a pixel of rows.
+ * tallest is the height of the list at most, in px: browsers clamp tall elements (Firefox at 17.9 million). A longer list
+ * is scaled: a pixel of the scroll bar is then more than a pixel of rows.
  */
-export interface Scroll {
-  height: number; // of the element that is scrolled, px
-  first: number; // the row at its upper edge; not a whole number
-}
-
 export const tallest = 8_000_000;
 
 /** heightOf returns the height of the element for so many rows, in px. */

@@ -1,5 +1,5 @@
 // The session that is open: its summary, its newest commit, and who else writes. Panes read these signals.
-import { computed, effect, signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { api, Failure, type Commit, type Session } from "../api/client.ts";
 import { newestCommit } from "../api/pages.ts";
 import { follow, type Change, type Status } from "../api/events.ts";
@@ -26,9 +26,6 @@ export const generation = signal(0);
 
 /** writers are those that committed while the session is open, the newest first, with the time. At most 16. */
 export const writers = signal<{ writer: string; time: string }[]>([]);
-
-/** recentWriter is the other writer of the newest commit, if that was less than a minute ago. */
-export const recentWriter = computed(() => writers.value[0] ?? null);
 
 const maxWriters = 16;
 
