@@ -68,7 +68,7 @@ type Live struct {
 	After   func(time.Duration) <-chan time.Time
 }
 
-// Run commits its turns, one at a time, until there were enough or the context is done. Each continues from the head and
+// Run commits its turns, one at a time, until there were enough or the context is done. Each builds on the head and
 // the state that the session has then, so that a viewer may move them. A turn that meets a conflict is dropped.
 func (l Live) Run(ctx context.Context) error {
 	for range l.Turns {
