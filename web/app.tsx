@@ -1,6 +1,7 @@
 // The page: which panes are shown. What they show is in model/, how in panes/.
 import { effect, signal } from "@preact/signals";
 import { render, type JSX } from "preact";
+import { start as startAccess } from "./model/access.ts";
 import { listen } from "./model/actions.ts";
 import { locked } from "./api/client.ts";
 import { failure, start } from "./model/session.ts";
@@ -60,6 +61,7 @@ function App(): JSX.Element {
 }
 
 start();
+startAccess();
 startList();
 listen(document);
 render(<App />, document.getElementById("app")!);

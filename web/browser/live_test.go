@@ -13,6 +13,7 @@ import (
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/server"
 )
 
 // What an agent commits appears at the tail; who reads elsewhere is told how much is new.
@@ -135,19 +136,24 @@ func (p *tab) samePath(id string) {
 // A server that refuses writes is shown without what it would refuse.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
-	d := withDemo(t, readOnly)
-	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
-	p.see(".badge|read-only")
-	p.hover(".talk article|Good enough for today")
-	p.see(".talk article .actions button|copy link")
-	p.press("R e L")
-	for _, name := range []string{"edit", "label", "continue from here", "Roll back…", "Snapshot…"} {
-		if eval[bool](p, find+` !== null`, ".actions button, .rail button|"+name) {
-			t.Errorf("there is a button %q", name)
-		}
-	}
-	if p.count("dialog, form.ask") > 0 {
-		t.Error("a key opened what cannot be done")
+	for name, set := range map[string]func(*server.Options){"the server": readOnly, "the client": readers} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := withDemo(t, set)
+			p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+			p.see(".badge|read-only")
+			p.hover(".talk article|Good enough for today")
+			p.see(".talk article .actions button|copy link")
+			p.press("R e L")
+			for _, name := range []string{"edit", "label", "continue from here", "Roll back…", "Snapshot…"} {
+				if eval[bool](p, find+` !== null`, ".actions button, .rail button|"+name) {
+					t.Errorf("there is a button %q", name)
+				}
+			}
+			if p.count("dialog, form.ask") > 0 {
+				t.Error("a key opened what cannot be done")
+			}
+		})
 	}
 }
 

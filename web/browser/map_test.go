@@ -10,6 +10,8 @@ func TestMap(t *testing.T) {
 	d := withDemo(t)
 	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
 	kept := d.keepsHead(t, d.Main)
+	p.see(".map .row|Low at 01:57 and 14:17") // the head is in sight
+	eval[bool](p, `document.querySelector(".map-rows").scrollTo(0, 1e9) === undefined || true`)
 	p.click(".map .row|I have to stop myself here")
 	p.wait(`new URLSearchParams(location.search).get("at") === "036ea533"`)
 	p.see(".talk article#e-036ea533")
@@ -41,6 +43,25 @@ func TestMap(t *testing.T) {
 	p.waitQuery("q", "harbour")
 	p.see(".map mark|harbour")
 	kept()
+}
+
+// The tree is drawn once, however the cursor moves: only another filter, other words, or a commit draw it anew.
+func TestMapIsDrawnOnce(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	p.settled()
+	drawn := func() int { return len(d.requests("/map?")) }
+	before := drawn()
+	for range 4 {
+		at := eval[string](p, `location.search`)
+		p.press("k")
+		p.wait(`location.search !== %s`, at)
+	}
+	p.settled()
+	if n := drawn(); before != 1 || n != before {
+		t.Errorf("the tree was drawn %d times when the page was opened, want once, and %d times since", before, n-before)
+	}
 }
 
 // Dragging the minimap scrolls the map from its first row to its last.

@@ -138,6 +138,11 @@ next:
 // readOnly refuses writes.
 func readOnly(o *server.Options) { o.ReadOnly = true }
 
+// readers allows everyone to read, and nobody to write.
+func readers(o *server.Options) {
+	o.Authorize = func(*http.Request) (server.Access, error) { return server.Access{Read: true}, nil }
+}
+
 // forget drops what was asked for.
 func (s *site) forget() {
 	s.mu.Lock()

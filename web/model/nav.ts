@@ -2,15 +2,13 @@
 import { computed, signal } from "@preact/signals";
 import { format, home, parse, type View } from "./url.ts";
 
-function meta(name: string): string {
+/** meta returns what the server wrote into the page under a name; "" = nothing. */
+export function meta(name: string): string {
   return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? "";
 }
 
 /** base is the path that the service is below: "" or such as "/coppice/t/acme". */
 export const base = meta("coppice-base");
-
-/** readOnly reports whether the server refuses every write. */
-export const readOnly = meta("coppice-mode") === "read-only";
 
 /** view is what the page shows. */
 export const view = signal<View>(parse(base, location.pathname, location.search));

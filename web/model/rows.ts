@@ -29,22 +29,24 @@ export class Gone extends Error {}
 export class Rows<R extends { id: string }> {
   view = "";
   total = 0;
-  /** restarted counts how often the rows were drawn anew: positions of before mean nothing after. */
-  restarted = 0;
   private chunks = new Map<number, R[]>(); // by number; the one used last is last
   private loading = new Map<number, Promise<void>>();
 
   constructor(private readonly load: (ask: Ask, signal: AbortSignal) => Promise<Stretch<R>>,
     private readonly signal: AbortSignal) {}
 
-  /** start draws the tree anew, and returns the position of an entry in it (of its nearest visible ancestor), or null. */
+  /**
+   * start asks for the newest rows, around an entry if one is given, and returns the position of that entry (of its nearest
+   * visible ancestor), or null. Positions of another view mean nothing: if the view is another one, what was loaded goes.
+   */
   async start(around: string | null): Promise<number | null> {
     const s = await this.load({ count: chunk, ...(around === null ? { from: 0 } : { around }) }, this.signal);
-    this.view = s.view;
-    this.total = s.total;
-    this.restarted++;
-    this.chunks.clear();
-    this.loading.clear();
+    if (s.view !== this.view) {
+      this.view = s.view;
+      this.total = s.total;
+      this.chunks.clear();
+      this.loading.clear();
+    }
     this.keep(s);
     return s.at ?? null;
   }
@@ -63,14 +65,13 @@ export class Rows<R extends { id: string }> {
     return -1;
   }
 
-  /** find returns the position of an entry, or of its nearest visible ancestor, and loads the rows around it if it must. */
+  /**
+   * find returns the position of an entry, and loads the rows around it if it must: the newest ones, for the entry may be
+   * newer than the view.
+   */
   async find(id: string): Promise<number | null> {
     const at = this.indexOf(id);
-    if (at >= 0) return at;
-    const turn = this.restarted;
-    const s = await this.load({ view: this.view, around: id, count: chunk }, this.signal);
-    if (turn === this.restarted) this.keep(s);
-    return turn === this.restarted ? s.at ?? null : null;
+    return at >= 0 ? at : this.start(id);
   }
 
   /** ensure loads the rows of a range of positions, and reports whether something had to be loaded. */
@@ -99,11 +100,10 @@ export class Rows<R extends { id: string }> {
   }
 
   private fetch(n: number): Promise<void> {
-    const turn = this.restarted;
     const p = this.load({ view: this.view, from: n * chunk, count: chunk }, this.signal).then((s) => {
-      if (turn === this.restarted) this.keep(s);
+      if (s.view === this.view) this.keep(s);
     }).finally(() => {
-      if (turn === this.restarted) this.loading.delete(n);
+      if (this.loading.get(n) === p) this.loading.delete(n);
     });
     this.loading.set(n, p);
     return p;

@@ -1,11 +1,11 @@
 // The tree of the session as rows, in the order of `coppice tree`, with a minimap of all entries. Only the rows on
 // screen are in the page.
-import { signal, useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { computed, signal, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
 import { clock, bytes } from "../model/format.ts";
-import { go, href, view } from "../model/nav.ts";
+import { go, href, session, view } from "../model/nav.ts";
 import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from "../model/rows.ts";
 import { change, generation, head } from "../model/session.ts";
 import { filters, type Filter } from "../model/url.ts";
@@ -99,22 +99,30 @@ export function MapPane(): JSX.Element {
   );
 }
 
+// What a drawing of the tree depends on, so that the cursor of the view does not draw it anew.
+const filter = computed(() => view.value.filter);
+const search = computed(() => view.value.search);
+const known = computed(() => head.value !== null); // where the map begins, unless the view says where
+
 /** useDrawn draws the tree when the session, the filter or the head changes, and keeps the place. */
 function useDrawn(drawn: Signal<Drawn | null>, failed: Signal<string>, seek: (row: number) => void): void {
   useSignalEffect(() => {
     void generation.value;
     void change.value;
-    const { session: id, filter, search } = view.value;
+    const id = session.value;
+    const words = search.value;
+    const read = id === null || !known.value ? null : load(id, filter.value);
+    if (read === null) return;
     const abort = new AbortController();
     const before = drawn.peek();
     void (async () => {
-      const rows = new Rows<Row>(load(id!, filter), abort.signal);
+      const rows = new Rows<Row>(read, abort.signal);
       const cursor = view.peek().at ?? view.peek().line ?? head.peek()?.entry ?? null;
       const at = await rows.start(before ? null : cursor).catch((err: unknown) => {
         if (cursor === null || !(err instanceof Failure) || err.status !== 404) throw err;
         return rows.start(null);
       });
-      const list = await buckets(id!, rows.view, search, abort.signal);
+      const list = await buckets(id!, rows.view, words, abort.signal);
       drawn.value = { rows, buckets: list, turn: 0 };
       failed.value = "";
       if (!before) {

@@ -1,8 +1,9 @@
 // The keys of the conversation.
+import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
 import { turnAll } from "../model/folds.ts";
 import { isFork, isPrompt } from "../model/line.ts";
-import { go, readOnly, view } from "../model/nav.ts";
+import { go, view } from "../model/nav.ts";
 import { asking } from "../model/asking.ts";
 import * as talk from "../model/talk.ts";
 import { choose } from "../model/versions.ts";
@@ -88,6 +89,6 @@ export function useTalkKeys(): void {
     "toggle-thinking": () => turnAll("thinking"),
     "older-version": () => turn(-1),
     "newer-version": () => turn(1),
-    ...(readOnly ? {} : { "label": ask("label"), "edit": ask("edit") }),
+    ...(readOnly.value ? {} : { "label": ask("label"), "edit": ask("edit") }),
   });
 }

@@ -2,9 +2,10 @@
 import { effect, untracked, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { readOnly } from "../model/access.ts";
 import { loadAgents } from "../model/agents.ts";
 import { isPrompt, type Item } from "../model/line.ts";
-import { readOnly, view } from "../model/nav.ts";
+import { view } from "../model/nav.ts";
 import { change, connection, generation, head, partial, summary } from "../model/session.ts";
 import * as talk from "../model/talk.ts";
 import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
@@ -125,7 +126,7 @@ function End(): JSX.Element | null {
   const leaf = talk.line.value.entries.at(-1)?.id;
   if (live || !leaf || leaf === head.value?.entry) return null;
   return (
-    <p class="edge">end of this line. {readOnly ? "" : "The head of the session is on another one: "}
+    <p class="edge">end of this line. {readOnly.value ? "" : "The head of the session is on another one: "}
       <button type="button" class="link" onClick={() => talk.toHead()}>go to the head</button>
       {summary.value?.branch ? <> of {summary.value.branch}</> : null}
     </p>

@@ -2,8 +2,9 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { api, type Schemas } from "../api/client.ts";
+import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
-import { base, go, open, readOnly, session, view } from "../model/nav.ts";
+import { base, go, open, session, view } from "../model/nav.ts";
 import { change, connection, head, summary } from "../model/session.ts";
 import { say } from "../parts/toast.tsx";
 import { openExport } from "./export.tsx";
@@ -23,7 +24,7 @@ export function Top(): JSX.Element {
       {s && <h1 title={s.cwd}>{s.title || s.first || s.id}</h1>}
       {session.value !== null && <BranchChoice />}
       {session.value !== null && <Live />}
-      {readOnly && <span class="badge">read-only</span>}
+      {readOnly.value && <span class="badge">read-only</span>}
       <span class="grow" />
       <button onClick={openPalette} title="Ctrl+K">Search</button>
       {session.value !== null && <button onClick={openExport} title="x">Export</button>}

@@ -1,8 +1,9 @@
 // What can be done about a message. In read-only mode: nothing but links.
 import type { JSX } from "preact";
+import { readOnly } from "../model/access.ts";
 import { asking, type Question } from "../model/asking.ts";
 import { isPrompt, type Item } from "../model/line.ts";
-import { href, readOnly } from "../model/nav.ts";
+import { href } from "../model/nav.ts";
 import { say } from "./toast.tsx";
 
 /** Actions shows the buttons of an article. */
@@ -14,9 +15,9 @@ export function Actions({ item }: { item: Item }): JSX.Element {
   return (
     <div class="actions">
       <button type="button" onClick={() => copyLink(id)}>copy link</button>
-      {!readOnly && isPrompt(item.entry) && ask("edit", "edit")}
-      {!readOnly && ask("label", "label")}
-      {!readOnly && item.message && ask("continue", "continue from here")}
+      {!readOnly.value && isPrompt(item.entry) && ask("edit", "edit")}
+      {!readOnly.value && ask("label", "label")}
+      {!readOnly.value && item.message && ask("continue", "continue from here")}
     </div>
   );
 }

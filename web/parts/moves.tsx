@@ -3,10 +3,11 @@ import { signal, useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { api, call, Failure, type Commit } from "../api/client.ts";
+import { readOnly } from "../model/access.ts";
 import { changes, type Changes } from "../model/changes.ts";
 import { live, log, readSnapshots } from "../model/cursor.ts";
 import { clock, count, shorten } from "../model/format.ts";
-import { readOnly, session } from "../model/nav.ts";
+import { session } from "../model/nav.ts";
 import { head, ifMatch, writers, type Head } from "../model/session.ts";
 import { Buttons, reason, useWrite } from "./ask.tsx";
 import { ChangeList } from "./changelist.tsx";
@@ -18,12 +19,12 @@ const asked = signal<{ to: number } | "snapshot" | null>(null);
 
 /** rollBackTo opens the dialog. */
 export function rollBackTo(seq: number): void {
-  if (!readOnly) asked.value = { to: seq };
+  if (!readOnly.value) asked.value = { to: seq };
 }
 
 /** Moves shows the buttons for a commit. */
 export function Moves({ seq }: { seq: number | null }): JSX.Element | null {
-  if (readOnly) return null;
+  if (readOnly.value) return null;
   return (
     <span class="moves">
       <button onClick={() => (asked.value = "snapshot")}>Snapshot…</button>
