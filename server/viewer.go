@@ -30,31 +30,39 @@ var artefactKinds = map[string]string{
 // artefact is a file of the viewer.
 type artefact struct {
 	body   []byte
-	digest string // of body: its ETag, and v of the URLs by which the page asks for it
+	digest string // of body: its ETag
 }
 
-// artefacts returns the files of the viewer, by name, and the page before it is filled in. They are read once.
-var artefacts = sync.OnceValues(func() (files map[string]artefact, page string) {
+// viewerFiles are the files of the viewer, as they are in the program.
+type viewerFiles struct {
+	byName  map[string]artefact
+	page    string // before it is filled in
+	version string // of all files: a part of the URLs by which the page, and the code that it loads, ask for them
+}
+
+// artefacts returns the files of the viewer. They are read once.
+var artefacts = sync.OnceValue(func() viewerFiles {
+	v := viewerFiles{byName: map[string]artefact{}}
+	all := sha256.New()
 	list, err := dist.ReadDir("dist")
 	if err != nil {
 		panic(err) // it is in the program
 	}
-	files = map[string]artefact{}
 	for _, f := range list {
 		body, err := dist.ReadFile("dist/" + f.Name())
 		if err != nil {
 			panic(err)
 		}
+		fmt.Fprintf(all, "%s\x00%d\x00%s", f.Name(), len(body), body)
 		if f.Name() == "index.html" {
-			page = string(body)
+			v.page = string(body)
 			continue
 		}
-		files[f.Name()] = artefact{body, digestOf(body)}
+		v.byName[f.Name()] = artefact{body, digestOf(body)}
 	}
-	for name, f := range files {
-		page = strings.ReplaceAll(page, `"assets/`+name+`"`, `"`+baseMark+`/assets/`+name+`?v=`+f.digest+`"`)
-	}
-	return files, page
+	v.version = hex.EncodeToString(all.Sum(nil)[:12])
+	v.page = strings.ReplaceAll(v.page, `"assets/`, `"`+baseMark+`/assets/`+v.version+`/`)
+	return v
 })
 
 // baseMark is in the page where the path belongs below which the server is.
@@ -72,7 +80,7 @@ func (s *Server) page(base string) []byte {
 		mode = "read-only"
 	}
 	base = html.EscapeString(base)
-	_, page := artefacts()
+	page := artefacts().page
 	return []byte(strings.NewReplacer(
 		`<meta name="coppice-base" content="">`, `<meta name="coppice-base" content="`+base+`">`,
 		`<meta name="coppice-mode" content="">`, `<meta name="coppice-mode" content="`+mode+`">`,
@@ -91,16 +99,17 @@ func (s *Server) serveViewer() {
 	}
 	s.mux.HandleFunc("GET /{$}", page)
 	s.mux.HandleFunc("GET /s/{id}", page)
-	s.mux.HandleFunc("GET /assets/{file}", func(w http.ResponseWriter, r *http.Request) {
-		files, _ := artefacts()
+	file := func(w http.ResponseWriter, r *http.Request) {
+		files := artefacts()
 		name := r.PathValue("file")
-		f, ok := files[name]
+		f, ok := files.byName[name]
 		if !ok {
 			s.fail(w, r, errNoPath)
 			return
 		}
+		// A page of another version than this gets the file too: it was open while the server was replaced.
 		cache := "no-cache"
-		if r.URL.Query().Get("v") == f.digest {
+		if r.PathValue("version") == files.version {
 			cache = "public, max-age=31536000, immutable"
 		}
 		kind := artefactKinds[path.Ext(name)]
@@ -108,7 +117,9 @@ func (s *Server) serveViewer() {
 			kind = "application/octet-stream"
 		}
 		s.sendViewer(w, r, kind, cache, f)
-	})
+	}
+	s.mux.HandleFunc("GET /assets/{file}", file)
+	s.mux.HandleFunc("GET /assets/{version}/{file}", file)
 }
 
 // isViewer reports whether a path is the page or an artefact of the viewer: what anyone may read, without a token.

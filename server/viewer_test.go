@@ -63,7 +63,7 @@ func TestViewer(t *testing.T) {
 				t.Fatalf("%s", page)
 			}
 			for _, link := range found {
-				if !strings.HasPrefix(link[1], base+"/assets/") || !strings.Contains(link[1], "?v=") {
+				if !strings.HasPrefix(link[1], base+"/assets/") {
 					t.Fatalf("%s%s: %s", base, path, link[1])
 				}
 				if r := s.do("GET", link[1], ""); r.StatusCode != http.StatusOK ||
@@ -76,8 +76,8 @@ func TestViewer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, query := range []string{"", "?v=", "?v=old"} {
-			r := s.do("GET", base+"/assets/app.js"+query, "")
+		for _, old := range []string{"", "old/", strings.Repeat("0", 24) + "/"} {
+			r := s.do("GET", base+"/assets/"+old+"app.js", "")
 			r.viewerHeaders(t, "text/javascript; charset=utf-8", "no-cache")
 			if r.want(t, 200); !bytes.Equal(r.body, js) {
 				t.Errorf("%d bytes, the file has %d", len(r.body), len(js))
@@ -138,7 +138,7 @@ func TestViewerTraversal(t *testing.T) {
 	s := newSite(t, "mem:")
 	for _, path := range []string{
 		"/assets/", "/assets/index.html", "/assets/none.js", "/assets/../viewer.go", "/assets/..%2fviewer.go",
-		"/assets/%2e%2e/viewer.go", "/assets/..%5cviewer.go", "/assets/app.js/", "/assets/x/app.js", "/assets//app.js",
+		"/assets/%2e%2e/viewer.go", "/assets/..%5cviewer.go", "/assets/app.js/", "/assets/x/y/app.js", "/assets/x/none.js", "/assets//app.js",
 		"/assets/app.js%00", "/assets/%2fetc%2fpasswd", "/assets/./app.js", "/s/", "/s/x/y", "/s//x", "/index.html", "/dist/app.js",
 	} {
 		if r := s.raw(t, "GET", path); r.StatusCode != http.StatusNotFound {

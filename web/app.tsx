@@ -3,10 +3,12 @@ import { effect, signal } from "@preact/signals";
 import { render, type JSX } from "preact";
 import { start as startAccess } from "./model/access.ts";
 import { listen } from "./model/actions.ts";
+import { begun, start as startPanes } from "./model/begun.ts";
 import { locked } from "./api/client.ts";
 import { failure, start } from "./model/session.ts";
 import { start as startList } from "./model/sessions.ts";
 import { session, view } from "./model/nav.ts";
+import { start as startTalk } from "./model/talk.ts";
 import { Export } from "./panes/export.tsx";
 import { Help } from "./panes/help.tsx";
 import { Home } from "./panes/home.tsx";
@@ -46,10 +48,10 @@ function App(): JSX.Element {
   return (
     <div class={`app pane-${view.value.pane} ${id === null ? "no-session" : "one-session"} show-${phone.value}`}>
       <Top />
-      <Sessions />
+      {begun.value ? <Sessions /> : <nav class="sessions" aria-busy="true" />}
       {id === null ? <Home /> : <Talk key={id} />}
-      {id !== null && <Side />}
-      {id !== null && <Timeline key={id} />}
+      {id !== null && (begun.value ? <Side /> : <aside class="side" aria-busy="true" />)}
+      {id !== null && (begun.value ? <Timeline key={id} /> : <footer class="rail" aria-busy="true" />)}
       {failure.value && <p role="alert" class="failed">{failure.value}</p>}
       <PhoneBar />
       <Palette />
@@ -60,6 +62,8 @@ function App(): JSX.Element {
   );
 }
 
+startTalk();
+startPanes();
 start();
 startAccess();
 startList();

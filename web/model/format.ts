@@ -11,6 +11,11 @@ function trim(n: number): string {
   return n.toFixed(n < 100 ? 1 : 0).replace(/\.0$/, "");
 }
 
+/** grouped returns a whole number with its thousands apart: 1,000,000. */
+export function grouped(n: number): string {
+  return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
 /** bytes returns a size: 812 B, 4.1 KB, 2.3 MB. */
 export function bytes(n: number): string {
   if (n < 1000) return n + " B";
@@ -24,18 +29,25 @@ export function cost(n: number): string {
   return "$" + (n < 0.01 ? n.toFixed(4) : n.toFixed(2));
 }
 
-// Made once: toLocaleTimeString makes a formatter for each call, which was most of the time of drawing a conversation.
-const hourOf = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const dayOf = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });
+// Without Intl: the first formatter that a page makes takes 25 to 75 ms, a third of the time to the first message.
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** hour returns the time of day where the reader is: 09:13. */
+function hour(t: Date): string {
+  return String(t.getHours()).padStart(2, "0") + ":" + String(t.getMinutes()).padStart(2, "0");
+}
+
+/** day returns the date where the reader is: 2 Mar 2026. */
+function day(t: Date): string {
+  return `${t.getDate()} ${months[t.getMonth()]} ${t.getFullYear()}`;
+}
 
 /** clock returns the time of day, with the date if it is another day than now. */
 export function clock(time: string | undefined, now: Date): string {
   if (!time) return "";
   const t = new Date(time);
   if (Number.isNaN(t.getTime())) return "";
-  const hour = hourOf.format(t);
-  if (t.toDateString() === now.toDateString()) return hour;
-  return dayOf.format(t) + " " + hour;
+  return t.toDateString() === now.toDateString() ? hour(t) : day(t) + " " + hour(t);
 }
 
 /** ago returns how long ago a time was: now, 4 min, 2 h, 3 d, else the date. */
@@ -46,7 +58,7 @@ export function ago(time: string, now: Date): string {
   if (s < 3600) return Math.floor(s / 60) + " min";
   if (s < 86400) return Math.floor(s / 3600) + " h";
   if (s < 30 * 86400) return Math.floor(s / 86400) + " d";
-  return dayOf.format(new Date(time));
+  return day(new Date(time));
 }
 
 /** shorten cuts a text at a length, with a mark. */

@@ -1,12 +1,12 @@
 // What the conversation shows: which stretch of which line is loaded, and how that follows the cursor and what arrives.
-import { batch, computed, signal } from "@preact/signals";
+import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { Failure, type Entry } from "../api/client.ts";
 import { around, leafBelow, newerThan, newest, olderThan, oldest, some } from "../api/lines.ts";
 import type { Change } from "../api/events.ts";
 import { continuing, isAside, itemsOf, mostLoaded, nothing, said, turnedTo, withNewer, withOlder } from "./line.ts";
 import type { Line } from "./line.ts";
-import { go, view } from "./nav.ts";
-import { head } from "./session.ts";
+import { go, session, view } from "./nav.ts";
+import { change, connection, generation, head } from "./session.ts";
 import type { Anchor } from "./slice.ts";
 
 export const line = signal<Line>(nothing);
@@ -28,12 +28,36 @@ let abort = new AbortController();
 let life = new AbortController(); // ends when the session is no longer shown
 let shown = { id: "", path: "", at: "", generation: -1 };
 
+/**
+ * start makes the conversation be that of the session and the cursor of the URL, whichever they are, and follow what is
+ * committed. It is called once, before anything is drawn: the first page is under way while the panes are built.
+ */
+export function start(): void {
+  effect(() => {
+    void view.value; // whatever the cursor changes, follow says whether it matters here
+    const id = session.value;
+    const read = generation.value;
+    untracked(() => {
+      if (id !== shown.id) leave();
+      if (id !== null) follow(id, read, place());
+    });
+  });
+  effect(() => {
+    if (connection.value === "live") untracked(() => void retry()); // the server answers again
+  });
+  effect(() => {
+    const c = change.value;
+    if (c) untracked(() => arrive(c));
+  });
+}
+
 /** leave forgets everything, for the session is no longer shown. */
-export function leave(): void {
+function leave(): void {
   abort.abort();
   life.abort();
   life = new AbortController();
   shown = { id: "", path: "", at: "", generation: -1 };
+  place = nowhere;
   batch(() => {
     line.value = nothing;
     loading.value = null;
@@ -45,7 +69,7 @@ export function leave(): void {
 }
 
 /** follow shows what the cursor names. place is what to keep in sight if everything is read again. */
-export function follow(id: string, generation: number, place: Anchor | null): void {
+function follow(id: string, generation: number, place: Anchor | null): void {
   const v = view.peek();
   const path = v.line ?? "head";
   const before = shown;
@@ -289,7 +313,7 @@ function replaceEntries(page: Line): void {
 }
 
 /** arrive shows what a commit adds to the line. What it does on other lines changes at most marks. */
-export function arrive(c: Change): void {
+function arrive(c: Change): void {
   const now = line.peek();
   const last = now.entries.at(-1);
   const stale = staleAfter(c.entries);
@@ -339,8 +363,12 @@ function headMoved(c: Change): void {
   } else void reread(atEnd.peek() ? null : place());
 }
 
-/** place is what is in sight; the list keeps it. */
-export let place: () => Anchor | null = () => null;
+/** place is what is in sight; the list says it while it is in the page. */
+export let place: () => Anchor | null = nowhere;
+
+function nowhere(): null {
+  return null;
+}
 
 /** placeFrom makes f say what is in sight. */
 export function placeFrom(f: () => Anchor | null): void {

@@ -4,7 +4,7 @@ import { computed, signal, useSignal, useSignalEffect, type Signal } from "@prea
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
-import { clock, bytes } from "../model/format.ts";
+import { bytes, clock, grouped } from "../model/format.ts";
 import { go, href, session, view } from "../model/nav.ts";
 import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from "../model/rows.ts";
 import { change, generation, head } from "../model/session.ts";
@@ -193,7 +193,7 @@ function Controls({ total }: { total: number }): JSX.Element {
           </button>
         ))}
       </span>
-      <output>{total.toLocaleString()} rows</output>
+      <output>{grouped(total)} rows</output>
     </div>
   );
 }

@@ -1,12 +1,11 @@
 // The conversation: the entries of the line that is read, from the root to its end.
-import { effect, untracked, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { readOnly } from "../model/access.ts";
 import { loadAgents } from "../model/agents.ts";
 import { isPrompt, type Item } from "../model/line.ts";
 import { view } from "../model/nav.ts";
-import { change, connection, generation, head, partial, summary } from "../model/session.ts";
+import { head, partial, summary } from "../model/session.ts";
 import * as talk from "../model/talk.ts";
 import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
 import { Breadcrumb } from "../parts/breadcrumb.tsx";
@@ -16,24 +15,6 @@ import { useTalkKeys } from "./talk-keys.ts";
 /** Talk shows the conversation. */
 export function Talk(): JSX.Element {
   const id = view.value.session!;
-  useSignalEffect(() => {
-    void view.value; // whatever the cursor changes, follow says whether it matters here
-    talk.follow(id, generation.value, talk.place());
-  });
-  useSignalEffect(() => {
-    if (connection.value === "live") untracked(() => void talk.retry()); // the server answers again
-  });
-  useEffect(() => {
-    // Not useSignalEffect, which runs later: of two commits that arrive together it would see the second alone.
-    const end = effect(() => {
-      const c = change.value;
-      if (c) untracked(() => talk.arrive(c));
-    });
-    return () => {
-      end();
-      talk.leave();
-    };
-  }, []);
   const { entries } = talk.line.value;
   const painted = entries.length > 0;
   useEffect(() => {
@@ -65,9 +46,10 @@ function List(): JSX.Element {
       })}
       wanted={talk.wanted.value} obeyed={() => (talk.wanted.value = null)} place={talk.placeFrom}
       last={!newer}
-      onPlace={(from, to, end) => {
+      onPlace={(from, to, end, calm) => {
         talk.atEnd.value = end;
         if (end && talk.below.peek() !== 0) talk.below.value = 0;
+        if (!calm) return;
         if (from < prefetch) void talk.readOlder();
         if (to > items.length - prefetch) void talk.readNewer();
       }}

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { api, type Schemas } from "../api/client.ts";
 import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
+import { begun } from "../model/begun.ts";
 import { base, go, open, session, view } from "../model/nav.ts";
 import { change, connection, head, summary } from "../model/session.ts";
 import { say } from "../parts/toast.tsx";
@@ -55,7 +56,7 @@ function BranchChoice(): JSX.Element | null {
   useSignalEffect(() => {
     void change.value;
     const id = session.value;
-    if (id === null) return;
+    if (id === null || !begun.value) return;
     const abort = new AbortController();
     api.GET("/v1/sessions/{id}/branches", { params: { path: { id } }, signal: abort.signal })
       .then(({ data }) => (branches.value = data!.branches)).catch(() => {});

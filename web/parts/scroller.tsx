@@ -2,6 +2,7 @@
 // whatever is put before it, and however heights turn out; at the end, the end stays in sight.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import { painted } from "../model/painted.ts";
 import { anchorAt, covers, sliceAt, topOf, type Anchor, type Slice } from "../model/slice.ts";
 import { useResized } from "./resized.ts";
 
@@ -13,8 +14,11 @@ export interface ScrollerProps {
   /** wanted is where an article has to be; obeyed is called when it is there. */
   wanted: Anchor | "end" | null;
   obeyed: () => void;
-  /** onPlace says what is in sight: the first and last article in the page, and whether the end is. */
-  onPlace: (from: number, to: number, atEnd: boolean) => void;
+  /**
+   * onPlace says what is in sight: the first and last article in the page, and whether the end is. calm = what is in sight
+   * was painted, so that there is time to read ahead.
+   */
+  onPlace: (from: number, to: number, atEnd: boolean, calm: boolean) => void;
   /** last reports whether the last article is the end of the list: then the view follows it. */
   last: boolean;
   place: (f: () => Anchor | null) => void;
@@ -23,9 +27,12 @@ export interface ScrollerProps {
   label: string;
 }
 
-/** around is what is drawn above and below the view, in pixels; with over mostNodes elements in the page only near. */
+/**
+ * around is what is drawn above and below the view, in pixels; with over mostNodes elements in the page only little. Of a
+ * place of which nothing is drawn yet, what is in sight comes first, and the rest when that was painted.
+ */
 const around = 700;
-const near = 60;
+const little = 60;
 const mostNodes = 1200;
 /** endSlack is how far from its end the list may be to count as at its end, in pixels. */
 const endSlack = 32;
@@ -36,6 +43,7 @@ interface Held {
   anchor: Anchor | "end";
   slice: Slice;
   over: number;
+  calm: boolean; // what is in sight was painted: now what is around it is drawn too
   rounds: number;
   scrollTop: number; // when it was looked at last
   room: number; // below the end, so that an article can be where it has to be though little is below it
@@ -47,7 +55,8 @@ export function Scroller(p: ScrollerProps): JSX.Element {
   const list = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const held = useRef<Held>({
-    heights: new Map(), anchor: "end", slice: { from: 0, to: 0, above: 0, below: 0 }, over: around, rounds: 0, room: 0, scrollTop: 0,
+    heights: new Map(), anchor: "end", slice: { from: 0, to: 0, above: 0, below: 0 }, over: around, calm: false, rounds: 0, room: 0,
+    scrollTop: 0,
   });
   const [, again] = useReducer((n: number) => n + 1, 0);
   const h = held.current;
@@ -59,7 +68,8 @@ export function Scroller(p: ScrollerProps): JSX.Element {
   }
   const view = box.current?.clientHeight ?? 800;
   const top = topFor(h, p.keys, heights, view);
-  h.slice = sliceAt(heights, top, view, h.over);
+  if (p.wanted !== null && !near(h.slice, heights, top, view)) h.calm = false;
+  h.slice = sliceAt(heights, top, view, overOf(h));
   const { from, to, above, below } = h.slice;
   const now = useRef(p);
   now.current = p;
@@ -67,6 +77,9 @@ export function Scroller(p: ScrollerProps): JSX.Element {
   useLayoutEffect(() => {
     if (p.wanted !== null) p.obeyed();
     settle(box.current!, list.current!, h, p, again);
+  });
+  useEffect(() => {
+    if (!h.calm && p.keys.length > 0) return painted(() => calmDown(box.current!, h, now.current, again));
   });
   useEffect(() => {
     p.place(() => (h.anchor === "end" ? anchorIn(box.current!, list.current!) : h.anchor));
@@ -91,6 +104,24 @@ export function Scroller(p: ScrollerProps): JSX.Element {
       </div>
     </div>
   );
+}
+
+/** overOf returns what is drawn above and below the view, in pixels. */
+function overOf(h: Held): number {
+  return h.calm ? h.over : 0;
+}
+
+/** near reports whether some of what a view shows is drawn. */
+function near(s: Slice, heights: readonly number[], top: number, view: number): boolean {
+  let bottom = s.above;
+  for (let i = s.from; i < s.to; i++) bottom += heights[i] ?? 0;
+  return s.above < top + view && bottom > top;
+}
+
+/** calmDown draws what is around the view. */
+function calmDown(box: HTMLElement, h: Held, p: ScrollerProps, again: (x: void) => void): void {
+  h.calm = true;
+  redraw(box, h, p, again);
 }
 
 /** topFor returns the height of the list's part above the view, for the anchor to hold. */
@@ -133,7 +164,7 @@ function settle(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps, 
   }
   h.scrollTop = box.scrollTop;
   const nodes = list.getElementsByTagName("*").length;
-  h.over = nodes > mostNodes ? near : nodes < mostNodes / 3 ? around : h.over;
+  h.over = nodes > mostNodes ? little : nodes < mostNodes / 3 ? around : h.over;
   redraw(box, h, p, again);
 }
 
@@ -165,13 +196,13 @@ const mostRounds = 6;
 function redraw(box: HTMLElement, h: Held, p: ScrollerProps, again: (x: void) => void): void {
   const heights = p.keys.map((key, i) => h.heights.get(key) ?? p.estimate(i));
   const view = box.clientHeight;
-  if (!covers(h.slice, heights, topFor(h, p.keys, heights, view), view, h.over) && h.rounds < mostRounds) {
+  if (!covers(h.slice, heights, topFor(h, p.keys, heights, view), view, overOf(h)) && h.rounds < mostRounds) {
     h.rounds++;
     again();
     return;
   }
   h.rounds = 0;
-  p.onPlace(h.slice.from, h.slice.to, isAtEnd(box, h, p));
+  p.onPlace(h.slice.from, h.slice.to, isAtEnd(box, h, p), h.calm);
 }
 
 function isAtEnd(box: HTMLElement, h: Held, p: ScrollerProps): boolean {
@@ -194,6 +225,7 @@ function scrolled(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps
     const seen = anchorIn(box, list);
     const edge = box.getBoundingClientRect();
     const drawn = seen && list.getBoundingClientRect().top < edge.bottom;
+    if (!drawn) h.calm = false;
     const heights = p.keys.map((key, i) => h.heights.get(key) ?? p.estimate(i));
     const start = list.getBoundingClientRect().top - edge.top + box.scrollTop - h.slice.above;
     h.anchor = (drawn ? seen : anchorAt(p.keys, heights, box.scrollTop - start)) ?? "end";
