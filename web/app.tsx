@@ -17,13 +17,15 @@ import { Palette } from "./panes/palette.tsx";
 import { Sessions } from "./panes/sessions.tsx";
 import { Side } from "./panes/side.tsx";
 import { Talk } from "./panes/talk.tsx";
-import { Timeline } from "./panes/timeline.tsx";
 import { Top } from "./panes/top.tsx";
+import { later } from "./parts/later.tsx";
 import { Toast } from "./parts/toast.tsx";
 
 /** Which pane fills a phone's screen. The others stay in the page, with what they have loaded. */
 const phone = signal<"sessions" | "talk" | "side">("sessions");
 const bar = [["sessions", "Sessions"], ["talk", "Conversation"], ["side", "Map and state"]] as const;
+
+const Timeline = later("Timeline", "footer", "rail");
 
 /** PhoneBar chooses the pane. */
 function PhoneBar(): JSX.Element {

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -192,4 +193,29 @@ func (s *site) says(id string, texts ...string) coppice.Receipt {
 	ok(s.t, err)
 	ok(s.t, h.Close())
 	return r
+}
+
+// A long text is read piece by piece, and is whole in the end: its headings, and a block of code that is longer than a piece.
+func TestLongText(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	p := arrive(t, s, "/s/"+bundled, ".talk article|"+newest)
+	var text strings.Builder
+	for n := range 20 {
+		fmt.Fprintf(&text, "## Part %d\n\n%s\n\n", n, strings.Repeat("some words of it ", 65)+"*last*")
+	}
+	fmt.Fprintf(&text, "```go\n%s```\n\nThe **end** of it.", strings.Repeat("x := f()\n\n", 900))
+	s.says(bundled, text.String())
+	p.see(".talk article strong|end")
+	p.wait(`document.querySelectorAll(".talk .unread").length === 0`)
+	last := `[...document.querySelectorAll(".talk article")].at(-1)`
+	if n := eval[int](p, last+`.querySelectorAll("h2").length`); n != 20 {
+		t.Errorf("%d of 20 headings", n)
+	}
+	if n := eval[int](p, last+`.querySelector("pre").innerText.split("f()").length`); n != 901 {
+		t.Errorf("the block of code has %d of 901 parts", n)
+	}
+	if n := eval[int](p, last+`.querySelectorAll("button.link").length`); n != 0 {
+		t.Error("the text counts as cut")
+	}
 }

@@ -1,4 +1,7 @@
-// Panes that a page does not show at first: they are loaded when somebody opens one.
+// Panes that a page does not show at first: they are loaded when the first messages were painted, or somebody opens one.
 export { ComparePane } from "./compare.tsx";
 export { ContextPane } from "./context.tsx";
+export { MapPane } from "./map.tsx";
+export { StatePane } from "./state.tsx";
+export { Timeline } from "./timeline.tsx";
 export { OverTime, UsagePane } from "./usage.tsx";

@@ -5,12 +5,10 @@ import { go, href, target, view } from "../model/nav.ts";
 import type { Pane } from "../model/url.ts";
 import { later } from "../parts/later.tsx";
 import { say } from "../parts/toast.tsx";
-import { MapPane } from "./map.tsx";
-import { StatePane } from "./state.tsx";
 
 const tabs: { pane: Pane; label: string; show: () => JSX.Element }[] = [
-  { pane: "map", label: "Map", show: MapPane },
-  { pane: "state", label: "State", show: StatePane },
+  { pane: "map", label: "Map", show: later("MapPane") },
+  { pane: "state", label: "State", show: later("StatePane") },
   { pane: "context", label: "Model saw", show: later("ContextPane") },
   { pane: "compare", label: "Compare", show: later("ComparePane") },
   { pane: "usage", label: "Usage", show: later("UsagePane") },

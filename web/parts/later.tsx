@@ -7,8 +7,8 @@ import type * as Panes from "../panes/later.tsx";
 const panes = signal<typeof Panes | null>(null);
 const failed = signal(false);
 
-/** later returns a component that shows another one as soon as it is loaded. */
-export function later(name: keyof typeof Panes): () => JSX.Element {
+/** later returns a component that shows another one as soon as it is loaded, and until then an element in its place. */
+export function later(name: keyof typeof Panes, Place: "section" | "footer" = "section", of = ""): () => JSX.Element {
   return function Later(): JSX.Element {
     useEffect(() => {
       if (panes.peek()) return;
@@ -17,6 +17,10 @@ export function later(name: keyof typeof Panes): () => JSX.Element {
     }, []);
     const Pane = panes.value?.[name] as (() => JSX.Element) | undefined;
     if (Pane) return <Pane />;
-    return <section aria-busy={!failed.value}>{failed.value && <p role="alert">This part of the page could not be loaded.</p>}</section>;
+    return (
+      <Place class={of} aria-busy={!failed.value}>
+        {failed.value && <p role="alert">This part of the page could not be loaded.</p>}
+      </Place>
+    );
   };
 }

@@ -11,10 +11,11 @@ import { gfmStrikethrough } from "micromark-extension-gfm-strikethrough";
 import { gfmTable } from "micromark-extension-gfm-table";
 import { defaultSchema, sanitize } from "hast-util-sanitize";
 import type { ComponentChildren, JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
 import { bytes } from "../model/format.ts";
 import { Coloured } from "./code.tsx";
 import { elements } from "./hast.tsx";
+import { pieces } from "./pieces.ts";
 import { cut } from "./plain.tsx";
 
 /** longest is the longest text that is read as Markdown, in characters; of a longer one the start is. */
@@ -61,46 +62,114 @@ function textOf(node: Element): string {
 /** Markdown shows a text that may contain anything. */
 export function Markdown({ text }: { text: string }): JSX.Element {
   const [all, showAll] = useState(false);
-  const { body, whole } = useMemo(() => known(text), [text]);
-  if (all || body === null) return <pre class="plain" tabIndex={0}>{text}</pre>;
+  const [, again] = useReducer((n: number) => n + 1, 0);
+  const { list, whole: uncut } = useMemo(() => {
+    const start = cut(text, longest, Infinity);
+    return { list: pieces(start), whole: start.length === text.length };
+  }, [text]);
+  const { shown, next, whole } = readSoFar(list);
+  useEffect(() => (next === null ? undefined : readLater(next, () => again(undefined))), [next]);
+  if (all || shown === null) return <pre class="plain" tabIndex={0}>{text}</pre>;
   return (
     <div class="md">
-      {body}
-      {!whole && (
+      {shown.map((root, i) => <Piece key={i} root={root} />)}
+      {next !== null && <p class="unread">{next}</p>}
+      {!(whole && uncut) && next === null && (
         <button type="button" class="link" onClick={() => showAll(true)}>show all {bytes(text.length)} as plain text</button>
       )}
     </div>
   );
 }
 
-/** parsed are the texts that were shown last, for they are shown again when one scrolls back. At most maxParsed. */
-const parsed = new Map<string, ReturnType<typeof parse>>();
-const maxParsed = 100;
-
-/** known returns the elements of a text; null: it is nested deeper than the stack. whole = nothing was cut. */
-function known(text: string): { body: ComponentChildren | null; whole: boolean } {
-  let p = parsed.get(text);
-  if (!p) {
-    p = parse(text);
-    parsed.set(text, p);
-    if (parsed.size > maxParsed) parsed.delete(parsed.keys().next().value!);
-  }
-  return { body: p.root && elements(p.root, components), whole: p.whole };
+function Piece({ root }: { root: Root }): JSX.Element {
+  return useMemo(() => <>{elements(root, components)}</>, [root]);
 }
 
-function parse(text: string): { root: Root | null; whole: boolean } {
-  const start = cut(text, longest, Infinity);
+/** A Read is a piece of a text as elements; null: it is nested deeper than the stack. whole = nothing was cut. */
+interface Read {
+  root: Root | null;
+  elements: number;
+  whole: boolean;
+}
+
+/**
+ * readSoFar returns the pieces of a text that were read, up to mostElements, and the first that was not: it is shown as it is
+ * until its turn comes. shown null: the text can be shown only as it is.
+ */
+function readSoFar(list: readonly string[]): { shown: Root[] | null; next: string | null; whole: boolean } {
+  const shown: Root[] = [];
+  let left = mostElements;
+  for (const piece of list) {
+    const r = known.get(piece) ?? (piece.length <= budget ? read(piece) : null);
+    if (r === null) return { shown, next: piece, whole: true };
+    if (r.root === null) return { shown: null, next: null, whole: true };
+    if (r.elements > left && shown.length > 0) return { shown, next: null, whole: false };
+    left -= r.elements;
+    shown.push(r.root);
+    if (!r.whole) return { shown, next: null, whole: false };
+  }
+  return { shown, next: null, whole: true };
+}
+
+/** known are the pieces that were read last, for they are shown again when one scrolls back. At most maxKnown. */
+const known = new Map<string, Read>();
+const maxKnown = 400;
+
+/**
+ * perTask is how much is read at once, in characters; what is over it is read a piece at a time, in between of which the
+ * page answers. Where it is slow, reading takes 6 to 8 ms for 1,000 characters.
+ */
+const perTask = 6_000;
+let budget = perTask;
+
+/** read reads a piece now. */
+function read(piece: string): Read {
+  if (budget === perTask) setTimeout(() => (budget = perTask), 0); // when this task has ended
+  budget -= piece.length;
+  const r = parse(piece);
+  known.set(piece, r);
+  if (known.size > maxKnown) known.delete(known.keys().next().value!);
+  return r;
+}
+
+/** waiting are those who wait for a piece, which are read in this order, one in a task. */
+const waiting = new Map<string, Set<() => void>>();
+
+/** readLater reads a piece when its turn comes, and calls f; not if the function that it returns is called before. */
+function readLater(piece: string, f: () => void): () => void {
+  if (waiting.size === 0) setTimeout(readNext, 0);
+  const all = waiting.get(piece) ?? new Set();
+  waiting.set(piece, all.add(f));
+  return () => {
+    all.delete(f);
+    if (all.size === 0 && waiting.get(piece) === all) waiting.delete(piece);
+  };
+}
+
+function readNext(): void {
+  const next = waiting.entries().next().value;
+  if (!next) return;
+  const [piece, all] = next;
+  waiting.delete(piece);
+  if (!known.has(piece)) read(piece);
+  for (const f of all) f();
+  if (waiting.size > 0) setTimeout(readNext, 0);
+}
+
+function parse(text: string): Read {
   try {
-    const tree = fromMarkdown(start, { extensions, mdastExtensions });
+    const tree = fromMarkdown(text, { extensions, mdastExtensions });
     const root = sanitize(toHast(tree), schema) as Root;
-    return { root, whole: shorten(root) && start.length === text.length };
+    const left = { n: mostElements };
+    const whole = shorten(root, left);
+    return { root, elements: mostElements - left.n, whole };
   } catch {
-    return { root: null, whole: true };
+    return { root: null, elements: 0, whole: true };
   }
 }
 
 /** shorten takes from a tree what is over mostElements or deepest, and reports whether that was nothing. */
-function shorten(node: Root | Element, left = { n: mostElements }, depth = 0): boolean {
+function shorten(node: Root | Element, left: { n: number }, depth = 0): boolean {
   if (depth === deepest && node.children.length > 0) {
     node.children = [];
     return false;
