@@ -1,17 +1,24 @@
 package browser
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	coppice "github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/web/browser/fixture"
 )
 
-// stateAt returns the state of a commit as the store has it, as `coppice resume --at` prints it.
+// stateAt returns the state of a commit as the store has it.
 func (s *site) stateAt(id string, seq int) string {
 	s.t.Helper()
 	h := s.open(id)
@@ -39,6 +46,21 @@ func (p *tab) copied(button string) string {
 	return eval[string](p, `window.__copied`)
 }
 
+// scrub drags the cursor along the timeline, waits until every pane is where it stands, and returns the number of that
+// commit.
+func (p *tab) scrub(r *rand.Rand) (seq int) {
+	p.t.Helper()
+	from, to := r.Float64(), 0.03+0.9*r.Float64()
+	p.drag(".axis", 0, at(from, 0.5), at((from+to)/2, 0.5), at(to, 0.5))
+	p.settled() // the address follows a moment later
+	p.wait(`new Set([document.querySelector(".rail-at strong").innerText, document.querySelector(".state-head strong").innerText,
+		"seq " + new URLSearchParams(location.search).get("seq")]).size === 1`)
+	if _, err := fmt.Sscan(p.query("seq"), &seq); err != nil {
+		p.t.Fatalf("seq=%s: %v", p.query("seq"), err)
+	}
+	return seq
+}
+
 // Scrubbing the timeline moves state, conversation and context; the states are those of the store, byte for byte.
 func TestScrub(t *testing.T) {
 	t.Parallel()
@@ -48,14 +70,9 @@ func TestScrub(t *testing.T) {
 	newest := int(d.head(d.Main).Seq)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 12 {
-		from, to := r.Float64(), 0.03+0.9*r.Float64()
-		p.drag(".axis", 0, at(from, 0.5), at((from+to)/2, 0.5), at(to, 0.5))
-		p.settled() // the address follows a moment later
-		p.wait(`new Set([document.querySelector(".rail-at strong").innerText, document.querySelector(".state-head strong").innerText,
-			"seq " + new URLSearchParams(location.search).get("seq")]).size === 1`)
-		var seq int
-		if _, err := fmt.Sscan(p.query("seq"), &seq); err != nil || seq < 0 || seq >= newest {
-			t.Fatalf("seq=%s: %v", p.query("seq"), err)
+		seq := p.scrub(r)
+		if seq < 0 || seq >= newest {
+			t.Fatalf("seq %d", seq)
 		}
 		want := d.stateAt(d.Main, seq)
 		if want == "null" {
@@ -72,6 +89,58 @@ func TestScrub(t *testing.T) {
 	p.waitQuery("seq", "")
 	p.see(fmt.Sprintf(".rail-at strong|seq %d", newest))
 	kept()
+}
+
+// What scrubbing over many commits shows is what the command prints, byte for byte.
+func TestScrubAsResume(t *testing.T) {
+	t.Parallel()
+	commits, samples := 400, 6
+	if soak > 0 {
+		commits, samples = 10_000, 100
+	}
+	f := &written{write: func(ctx context.Context, dir string) error { return fixture.Commits(ctx, dir, commits) }}
+	s := made(t, f)
+	t.Cleanup(func() { ok(t, os.RemoveAll(f.dir)) })
+	program := command(t)
+	p := arrive(t, s, "/s/"+fixture.CommitsID+"?pane=state", ".state .json")
+	r := rand.New(rand.NewPCG(3, 4))
+	seen := map[int]bool{}
+	for range samples {
+		seq := p.scrub(r)
+		seen[seq] = true
+		if got, want := p.copied(".state-tabs button|Copy"), resumed(t, program, f.dir, seq); got != want {
+			t.Errorf("seq %d is shown as %.200q, printed as %.200q", seq, got, want)
+		}
+	}
+	if len(seen) < samples*3/4 {
+		t.Errorf("only %d commits were looked at", len(seen))
+	}
+	t.Logf("%d commits: %d of %d states equal `coppice resume --at`", commits, len(seen), samples)
+}
+
+// resumed returns the state that `coppice resume --at` prints.
+func resumed(t *testing.T, command, dir string, seq int) string {
+	t.Helper()
+	args := []string{"resume", "--store", dir, "--json", fixture.CommitsID, "--at", fmt.Sprint("seq:", seq)}
+	out, err := exec.CommandContext(t.Context(), command, args...).Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		t.Fatalf("resume: %v: %s", err, failed.Stderr)
+	}
+	ok(t, err)
+	var document struct{ State json.RawMessage }
+	ok(t, json.Unmarshal(out, &document))
+	return string(document.State)
+}
+
+// command builds the command, and returns its path.
+func command(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "coppice")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", path, "./cmd/coppice")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the command: %v: %s", err, out)
+	}
+	return path
 }
 
 // Numbers are shown digit by digit: what JavaScript would round, and what it would write differently.
