@@ -158,12 +158,25 @@ suites:
 	if [ $$status -ne 0 ]; then grep -vE '^(=== |proof |ok |\? |PASS|--- PASS)' "$$out"; fi; \
 	exit $$status
 
-soak: ## many sessions, kills and faults for DURATION, verified all the while; then the HTTP service under load as long
+soak: ## many sessions, kills and faults for DURATION, verified all the while; then the HTTP service under load as long; then the viewer
 	COPPICE_SOAK=$(DURATION) $(GO) test -p 1 -count 1 -v -timeout 0 -run '^TestProof(Soak|Serve)' \
 		./internal/proof/soak ./internal/proof/serve
+	@$(SELF) --no-print-directory soak-viewer
+
+soak-viewer: ## the long form of the viewer's tests, and its benchmarks with 1,000,000 entries and a page that is idle for DURATION
+	cd web/browser && COPPICE_SOAK=$(DURATION) $(GO) test -count 1 -v -timeout 0 .
+	cd web/browser && COPPICE_BENCH_MESSAGES=1000000 $(VIEWERBENCH) -bench . -skip Idle -benchtime 9x -timeout 0 .
+	cd web/browser && COPPICE_BENCH_IDLE=$(DURATION) $(VIEWERBENCH) -bench Idle -benchtime 1x -timeout 0 .
+
+# The viewer's benchmarks skip where there is no browser.
+VIEWERBENCH = $(GO) test -run '^$$' -count $(COUNT)
 
 bench: ## benchmarks; those of the promises print a ratio to the bare floor measured in the same run
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
+	@[ "$(PKG)" != ./... ] || (cd web/browser && $(VIEWERBENCH) -bench '$(BENCH)' .)
+
+bench-viewer: ## the short form of the viewer's benchmarks: a quarter of a minute
+	cd web/browser && $(VIEWERBENCH) -benchtime 1x -bench '^Benchmark(FirstPaint|Append)$$/^entries=305$$|^BenchmarkIdle$$' .
 
 bench-compare: ## the same benchmarks at REF and here, side by side (COUNT=6 or more tells noise from change)
 	@set -eu; old=$$(mktemp -d); trap 'git worktree remove --force "$$old/tree" 2>/dev/null || true; rm -rf "$$old"' EXIT; \
