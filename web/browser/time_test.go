@@ -118,6 +118,18 @@ func TestScrubAsResume(t *testing.T) {
 	t.Logf("%d commits: %d of %d states equal `coppice resume --at`", commits, len(seen), samples)
 }
 
+// Before the first message the conversation is at its start, and live again at its end.
+func TestSeqZero(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?seq=0&pane=state", ".state-head")
+	p.see(".talk .edge|start of the session")
+	p.see(".talk article|I inherited this repository yesterday")
+	p.click("button.live")
+	p.see(".talk article|Low at 01:57")
+	p.miss(".talk .edge|start of the session")
+}
+
 // resumed returns the state that `coppice resume --at` prints.
 func resumed(t *testing.T, command, dir string, seq int) string {
 	t.Helper()

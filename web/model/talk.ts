@@ -26,7 +26,7 @@ export const lookAt = 120;
 
 let abort = new AbortController();
 let life = new AbortController(); // ends when the session is no longer shown
-let shown = { id: "", path: "", at: "", generation: -1 };
+let shown = { id: "", path: "", at: "", start: false, generation: -1 };
 
 /**
  * start makes the conversation be that of the session and the cursor of the URL, whichever they are, and follow what is
@@ -56,7 +56,7 @@ function leave(): void {
   abort.abort();
   life.abort();
   life = new AbortController();
-  shown = { id: "", path: "", at: "", generation: -1 };
+  shown = { id: "", path: "", at: "", start: false, generation: -1 };
   place = nowhere;
   batch(() => {
     line.value = nothing;
@@ -73,9 +73,10 @@ function follow(id: string, generation: number, place: Anchor | null): void {
   const v = view.peek();
   const path = v.line ?? "head";
   const before = shown;
-  shown = { id, path, at: v.at ?? "", generation };
+  const start = v.seq === 0 && v.at === null; // the session was made: there is no message yet
+  shown = { id, path, at: v.at ?? "", start, generation };
   const failed = trouble.peek() !== "" && before.at !== shown.at; // what is looked at now may be there
-  if (before.id !== id || before.path !== path || failed) void open(path, v.at);
+  if (before.id !== id || before.path !== path || before.start !== start || failed) void (start ? openStart() : open(path, v.at));
   else if (before.generation !== generation) void reread(place);
   else if (before.at !== shown.at && v.at) void lookTo(v.at);
 }
@@ -242,6 +243,14 @@ export async function readNewer(): Promise<void> {
   });
 }
 
+/** openStart shows the start of the line. */
+function openStart(): Promise<boolean> {
+  return run("line", async (signal) => {
+    const page = await oldest(shown.id, shown.path, signal);
+    show(page, { key: page.entries[0]?.id ?? "", offset: 0 }, signal);
+  });
+}
+
 /** toEnd shows the end of the line, toRoot its start. */
 export async function toEnd(): Promise<void> {
   shown.at = "";
@@ -251,12 +260,7 @@ export async function toEnd(): Promise<void> {
 }
 
 export async function toRoot(): Promise<void> {
-  if (line.peek().older) {
-    await run("line", async (signal) => {
-      const page = await oldest(shown.id, shown.path, signal);
-      show(page, { key: page.entries[0]?.id ?? "", offset: 0 }, signal);
-    });
-  }
+  if (line.peek().older) await openStart();
   const first = line.peek().entries[0];
   if (first) {
     focus(first.id);
