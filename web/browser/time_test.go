@@ -94,7 +94,7 @@ func TestScrub(t *testing.T) {
 // What scrubbing over many commits shows is what the command prints, byte for byte.
 func TestScrubAsResume(t *testing.T) {
 	t.Parallel()
-	commits, samples := 400, 6
+	commits, samples := 150, 4
 	if soak > 0 {
 		commits, samples = 10_000, 100
 	}

@@ -27,7 +27,7 @@ export function Top(): JSX.Element {
       {session.value !== null && <Live />}
       {readOnly.value && <span class="badge">read-only</span>}
       <span class="grow" />
-      <button onClick={openPalette} title="Ctrl+K">Search</button>
+      <button class="phone" onClick={openPalette} title="Ctrl+K">Search</button>
       {session.value !== null && <button onClick={openExport} title="x">Export</button>}
       {session.value !== null && <button onClick={copyLink} title="y">Copy link</button>}
       <button onClick={openHelp} title="?" aria-label="Help">?</button>
