@@ -83,7 +83,7 @@ func (s *Server) describeHistory() {
 		method: "GET", path: "/v1/sessions/{id}/labels", id: "labels", needs: rightRead, statuses: []int{304},
 		summary: "Labels of entries",
 	}, s.labels)
-	handle[sessionPath, api.Usage](s, operation{
+	handle[usageQuery, api.Usage](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/usage", id: "usage", needs: rightRead, statuses: []int{304},
 		summary: "Tokens and cost of all branches. Reads every entry",
 	}, s.usage)

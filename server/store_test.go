@@ -202,6 +202,46 @@ func TestUsageOfAll(t *testing.T) {
 	s.do("GET", "/v1/usage?limit=0", "").want(t, 400)
 }
 
+// How the cost of a session grew: a point at each commit that cost something, with all branches, as long as they are few.
+func TestCostOverTime(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("a")
+	spend := func(entries ...string) {
+		s.do("POST", "/v1/sessions/a/commits", `{"entries":[`+strings.Join(entries, ",")+`]}`, "If-Match: *").want(t, 200)
+	}
+	const free, dear = `{"role":"user","content":"more"}`, `{"role":"assistant","content":[],"model":"m","provider":"p",` +
+		`"usage":{"input":1,"output":1,"totalTokens":2,"cost":{"total":0.5}}}`
+	points := func() string {
+		text, err := json.Marshal(s.do("GET", "/v1/sessions/a/usage?points=true", "").want(t, 200)["points"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	spend(free)
+	if got := points(); got != "null" {
+		t.Errorf("nothing was spent: %s", got)
+	}
+	spend(free, dear)
+	spend(free)
+	spend(dear, dear)
+	for range 2 { // the second is remembered
+		if got := points(); got != `[{"cost":0.5,"seq":2},{"cost":1.5,"seq":4}]` {
+			t.Errorf("points %s", got)
+		}
+	}
+	if is := s.do("GET", "/v1/sessions/a/usage", "").want(t, 200); is["points"] != nil || is["usage"].(map[string]any)["cost"] != 1.5 {
+		t.Errorf("unasked: %v", is)
+	}
+	for range 600 {
+		spend(dear)
+	}
+	all := s.do("GET", "/v1/sessions/a/usage?points=true", "").want(t, 200)["points"].([]any)
+	if last := all[len(all)-1].(map[string]any); len(all) > 512 || last["cost"] != 301.5 || last["seq"] != 604.0 {
+		t.Errorf("%d points, the last is %v", len(all), last)
+	}
+}
+
 const piFile = `{"type":"session","version":3,"id":"from-pi","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/w"}
 {"type":"message","id":"u1","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"hi"}}
 `

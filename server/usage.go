@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-go/coppice/internal/api"
 )
 
-// maxUsages bounds the sessions whose usage is remembered, each about 1 KiB.
+// maxUsages bounds the sessions whose usage is remembered, each about 1 KiB; 9 KiB with its points.
 const maxUsages = 4096
 
 // sessionUsage is what the answers of models in a session report.
@@ -84,10 +84,28 @@ func (s *Server) usageOf(ctx context.Context, st *coppice.Store, h *coppice.Sess
 	return is, err
 }
 
-func (s *Server) usage(ctx context.Context, q *sessionPath) (answer, error) {
+// usageQuery is the parameters of a session's usage.
+type usageQuery struct {
+	request
+	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
+	Points bool `query:"points" doc:"also how the cost grew from commit to commit"`
+}
+
+func (s *Server) usage(ctx context.Context, q *usageQuery) (answer, error) {
 	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		doc, err := s.usageOf(ctx, q.on.Store, h)
-		return answer{etag: h.Head().Commit, doc: doc}, err
+		switch {
+		case err != nil:
+			return answer{}, err
+		case !q.Points:
+			doc.Points = nil
+		case doc.Points == nil:
+			if doc.Points, err = api.CostOverTime(ctx, h); err != nil {
+				return answer{}, err
+			}
+			s.usages.put(writerKey{q.on.Store, h.ID()}, h.Head().Commit, doc)
+		}
+		return answer{etag: h.Head().Commit, doc: doc}, nil
 	})
 }
 
@@ -102,6 +120,7 @@ func (s *Server) allUsage(ctx context.Context, q *listQuery) (answer, error) {
 		if err != nil {
 			return nil, err
 		}
+		is.Points = nil
 		i := h.Info()
 		return sessionUsage{is, i.Title, i.Cwd, i.Parent, i.Relation, i.Created, i.Updated}, nil
 	})

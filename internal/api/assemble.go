@@ -90,6 +90,48 @@ func UsageOfSession(ctx context.Context, s *coppice.Session) (Usage, error) {
 	return usageOf(s.ID(), "session", s.Originals(ctx))
 }
 
+// maxPoints bounds the points of CostOverTime.
+const maxPoints = 512
+
+// CostOverTime returns what a session had cost at those of its commits that cost something, oldest first. Of more than
+// maxPoints stretches of commits of one length, each has the last one. It reads every entry and every commit.
+func CostOverTime(ctx context.Context, s *coppice.Session) ([]CostAt, error) {
+	head := s.Head().Seq
+	made := make([]int, head+1) // entries, by commit: they are stored in this order
+	for c, err := range s.Log(ctx, coppice.Target{}) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Seq <= head {
+			made[c.Seq] = c.Entries
+		}
+	}
+	stretch := (head + maxPoints) / maxPoints
+	points := []CostAt{}
+	var sum float64
+	var seq uint64
+	for e, err := range s.Originals(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		for seq < head && made[seq] == 0 {
+			seq++
+		}
+		made[seq]--
+		u, _ := manager.UsageOf(e)
+		if u.Cost == 0 {
+			continue
+		}
+		sum += u.Cost
+		if n := len(points); n > 0 && points[n-1].Seq/stretch == seq/stretch {
+			points[n-1] = CostAt{seq, sum}
+		} else {
+			points = append(points, CostAt{seq, sum})
+		}
+	}
+	return points, nil
+}
+
 // UsageOfPath returns the usage of the path that ends at a leaf; "" = of none. It reads the entries of the path.
 func UsageOfPath(ctx context.Context, s *coppice.Session, leaf string) (Usage, error) {
 	if leaf == "" {

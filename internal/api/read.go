@@ -165,6 +165,13 @@ type Usage struct {
 	Entries int          `json:"entries" doc:"number of entries that were read"`
 	Usage   Tokens       `json:"usage"`
 	Models  []ModelUsage `json:"models" doc:"by model, in the order of their names"`
+	Points  []CostAt     `json:"points,omitempty" doc:"how the cost grew, oldest first, at most 512; absent unless asked for"`
+}
+
+// CostAt is what a session had cost at a commit.
+type CostAt struct {
+	Seq  uint64  `json:"seq" doc:"number of the commit"`
+	Cost float64 `json:"cost" doc:"sum up to and with that commit, all branches"`
 }
 
 // ModelUsage is the usage of one model.

@@ -132,3 +132,33 @@ func TestSessions(t *testing.T) {
 	p.click(".sessions a|watch the gauge")
 	p.see(".talk article|Watch the gauge at Saint-Malo")
 }
+
+// A link to a commit alone shows its row too, though the cursor comes to it when the map is being read.
+func TestMapShowsTheCommitOfALink(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?seq=60", ".map .row.at")
+	p.wait(`(() => {
+		const row = document.querySelector(".map .row.at").getBoundingClientRect();
+		const box = document.querySelector(".map-rows").getBoundingClientRect();
+		return row.top >= box.top && row.bottom <= box.bottom;
+	})()`)
+}
+
+// A row of another branch shows the line through it, to its newest end; what comes after the row is there.
+func TestRowOfAnotherBranch(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	kept := d.keepsHead(t, d.Main)
+	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	p.click(".map .row|Quick aside before we go on")
+	p.see(".talk article.at|Quick aside before we go on")
+	p.see(".talk article|And if they abolish them?")
+	p.see(".talk article|They will, by 2035")
+	p.see(".talk .edge|end of this line")
+	p.see(".map .row.at|Quick aside before we go on")
+	p.click(".map .row|Good enough for today")
+	p.see(".talk article.at|Good enough for today")
+	p.waitQuery("line", "")
+	kept()
+}

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,6 +129,35 @@ func TestSeqZero(t *testing.T) {
 	p.click("button.live")
 	p.see(".talk article|Low at 01:57")
 	p.miss(".talk .edge|start of the session")
+}
+
+// The timeline says what the session had cost at a commit, and what a commit that arrives adds.
+func TestCostOnTimeline(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?seq=100&pane=state", ".rail-at .spent")
+	spent := func() (sum float64) {
+		_, err := fmt.Sscanf(p.text(".rail-at .spent"), "$%f", &sum)
+		ok(t, err)
+		return sum
+	}
+	before := spent()
+	p.click("button.live")
+	p.see(".rail-at strong|seq 213")
+	now := spent()
+	if before <= 0 || now <= before {
+		t.Errorf("$%v at seq 100, $%v at the head", before, now)
+	}
+	h, err := d.store.Open(t.Context(), d.Main, nil)
+	ok(t, err)
+	answer := entry.Assistant("That was dear.")
+	answer.Body = bytes.Replace(answer.Body, []byte(`"total":0}`), []byte(`"total":2}`), 1)
+	_, err = h.Commit(t.Context(), coppice.Turn{Entries: drafts(answer)})
+	ok(t, errors.Join(err, h.Close()))
+	p.see(".rail-at strong|seq 214")
+	if got := spent(); got < now+1.99 || got > now+2.01 {
+		t.Errorf("$%v after an answer of $2, $%v before", got, now)
+	}
 }
 
 // resumed returns the state that `coppice resume --at` prints.

@@ -4,6 +4,8 @@ import { computed, signal } from "@preact/signals";
 import { api, type Commit, type Schemas } from "../api/client.ts";
 import { commitPage } from "../api/pages.ts";
 import { Commits } from "./commits.ts";
+import { grown, type CostAt } from "./costs.ts";
+import { said } from "./line.ts";
 import { go, view } from "./nav.ts";
 import { Newest } from "./newest.ts";
 import { head, type Head } from "./session.ts";
@@ -18,6 +20,8 @@ export const log = signal<Commits | null>(null);
 export const arrived = signal(0);
 /** snapshots are those of the session, oldest first. */
 export const snapshots = signal<Snapshot[]>([]);
+/** costs is how the cost of the session grew; empty = it is not known, or nothing cost anything. */
+export const costs = signal<readonly CostAt[]>([]);
 /** scrubbed is the commit under the pointer while the timeline is dragged; the view follows. null = it is not dragged. */
 export const scrubbed = signal<number | null>(null);
 /** settled is the commit of the view's cursor; null = it is not known yet. */
@@ -66,6 +70,7 @@ export class Cursor {
     settled.value = scrubbed.value = null;
     snapshots.value = [];
     noted.value = [];
+    costs.value = [];
     this.resolve = new Newest((p, s) => this.commitOf(p, s), (p, seq) => {
       if (p.entry !== null && p.seq === null) this.remember(p.entry, seq);
       settled.value = seq;
@@ -76,6 +81,7 @@ export class Cursor {
       if (current === this) current = null;
     });
     void this.readSnapshots();
+    void this.readCosts();
   }
 
   /** follow brings the cursor to the place of the view. */
@@ -96,6 +102,7 @@ export class Cursor {
     log.peek()!.add({ ...rest, entries: entries.length });
     if (c.head !== null && entries.length === 0) this.places.delete(c.head); // another state is in force there
     if (c.snapshot) void this.readSnapshots();
+    costs.value = grown(costs.peek(), c.seq, entries.reduce((sum, e) => sum + (said(e)?.cost ?? 0), 0));
     arrived.value++;
   }
 
@@ -104,6 +111,20 @@ export class Cursor {
     try {
       const { data } = await api.GET("/v1/sessions/{id}/snapshots", { params: { path: { id: this.id } }, signal: this.signal });
       snapshots.value = data!.snapshots.toReversed().sort((a, b) => a.seq - b.seq);
+    } catch {
+      // the timeline is there without them
+    }
+  }
+
+  /** readCosts reads how the cost grew. What arrives meanwhile is in the answer, or comes after it. */
+  private async readCosts(): Promise<void> {
+    try {
+      const { data } = await api.GET("/v1/sessions/{id}/usage", {
+        params: { path: { id: this.id }, query: { points: true } }, signal: this.signal,
+      });
+      const points: CostAt[] = data!.points ?? [];
+      const since = costs.peek().at(-1);
+      if (!since || since.seq <= (points.at(-1)?.seq ?? 0)) costs.value = points;
     } catch {
       // the timeline is there without them
     }

@@ -4,7 +4,7 @@ import { sessionPage } from "../api/pages.ts";
 import { leafBelow } from "../api/lines.ts";
 import { act } from "./actions.ts";
 import { keys } from "./keys.ts";
-import { open, session } from "./nav.ts";
+import { go, open, session, view } from "./nav.ts";
 import { head } from "./session.ts";
 
 /** A Found is a line of the palette. */
@@ -28,14 +28,17 @@ export function commands(text: string): Found[] {
 
 /** at opens a session at an entry, on the newest line that goes through it. */
 function at(id: string, entry: string, onHead: boolean): () => void {
-  return () => {
-    if (onHead) open(id, { at: entry });
-    else {
-      void leafBelow(id, entry).catch(() => entry).then((leaf) => {
-        open(id, { line: id === session.peek() && leaf === head.peek()?.entry ? null : leaf, at: entry });
-      });
-    }
-  };
+  return () => (onHead ? open(id, { at: entry }) : void through(id, entry));
+}
+
+/** through shows an entry of a session on the newest line that goes through it. */
+export async function through(id: string, entry: string, how: "push" | "replace" = "push"): Promise<void> {
+  const before = view.peek();
+  const leaf = await leafBelow(id, entry).catch(() => entry);
+  if (view.peek() !== before) return; // the person is elsewhere by now
+  const line = id === session.peek() && leaf === head.peek()?.entry ? null : leaf;
+  if (id === session.peek()) go({ line, at: entry, seq: null }, how);
+  else open(id, { line, at: entry });
 }
 
 /** find returns sessions, prompts and messages that contain the words, here first. */

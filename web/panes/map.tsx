@@ -4,10 +4,12 @@ import { computed, signal, useSignal, useSignalEffect, type Signal } from "@prea
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
+import { through } from "../model/find.ts";
 import { bytes, clock, grouped } from "../model/format.ts";
 import { go, href, session, view } from "../model/nav.ts";
 import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from "../model/rows.ts";
 import { change, generation, head } from "../model/session.ts";
+import { line } from "../model/talk.ts";
 import { filters, type Filter } from "../model/url.ts";
 import { Hits } from "../parts/hits.tsx";
 import { ForkIcon } from "../parts/icon.tsx";
@@ -136,17 +138,23 @@ function useDrawn(drawn: Signal<Drawn | null>, failed: Signal<string>, seek: (ro
   });
 }
 
-/** useCursor calls f with the row of the cursor when the cursor moved, also if the row has to be loaded for that. */
+/**
+ * useCursor calls f with the row of the cursor when the cursor moved, also if the row has to be loaded for that, or the cursor
+ * moved before there were rows.
+ */
 function useCursor(drawn: Signal<Drawn | null>, f: (row: number) => void): void {
   const before = useRef(view.peek().at);
   useSignalEffect(() => {
     const { at } = view.value;
-    const rows = drawn.peek()?.rows;
+    const rows = drawn.value?.rows;
     if (at === before.current || !rows) return;
     before.current = at;
     if (at === null) return;
     void rows.find(at).then((row) => {
-      if (row !== null && view.peek().at === at && drawn.peek()?.rows === rows) f(row);
+      if (row === null) return;
+      requestAnimationFrame(() => { // after the first drawing has sought its place
+        if (view.peek().at === at && drawn.peek()?.rows === rows) f(row);
+      });
     }).catch(() => {}); // the map stays where it is; it is drawn anew with the next commit
   });
 }
@@ -233,16 +241,15 @@ interface RowProps {
 
 function RowView({ row, position, total, y, height, at }: RowProps): JSX.Element {
   const level = zoom.value;
-  const change = { line: row.onPath && view.peek().line === null ? null : row.id, at: row.id, seq: null };
   const name = [row.onPath && "on-path", at && "at", row.role && "role-" + row.role].filter(Boolean).join(" ");
   return (
-    <a class={"row " + name} href={href(change)} role="treeitem" tabIndex={-1} aria-level={row.indent + 1}
+    <a class={"row " + name} href={href({ at: row.id, seq: null })} role="treeitem" tabIndex={-1} aria-level={row.indent + 1}
       aria-posinset={position + 1} aria-setsize={total} aria-selected={at} data-id={row.id}
       style={{ top: y + "px", height: height + "px", paddingLeft: 6 + Math.min(row.indent, 12) * 12 + "px" }}
       onClick={(e) => {
         if (e.metaKey || e.ctrlKey || e.shiftKey) return;
         e.preventDefault();
-        go(change);
+        showRow(row);
       }}>
       <span class="dot" aria-hidden="true">{row.children > 1 && <ForkIcon />}</span>
       {level > 0 && (
@@ -261,6 +268,13 @@ function RowView({ row, position, total, y, height, at }: RowProps): JSX.Element
   );
 }
 
+/** showRow moves the cursor to a row: on the line that is shown if the row is known to be on it, else on the newest one. */
+function showRow(row: Row, how: "push" | "replace" = "push"): void {
+  const here = view.peek().line === null ? row.onPath : line.peek().entries.some((e) => e.id === row.id);
+  if (here) go({ at: row.id, seq: null }, how);
+  else void through(session.peek()!, row.id, how);
+}
+
 /** move moves the cursor among the rows by the arrow keys. */
 function move(e: KeyboardEvent, d: Drawn | null, at: number, seek: (row: number) => void): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
@@ -268,6 +282,6 @@ function move(e: KeyboardEvent, d: Drawn | null, at: number, seek: (row: number)
   e.preventDefault();
   const row = d.rows.at(at + step);
   if (!row) return;
-  go({ line: row.onPath && view.peek().line === null ? null : row.id, at: row.id, seq: null }, "replace");
+  showRow(row, "replace");
   seek(at + step);
 }

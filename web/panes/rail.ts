@@ -1,5 +1,6 @@
 // Drawing the timeline: a tick per commit, as tall as it has entries, and marks that differ by letter and shape.
 import type { Commit } from "../api/client.ts";
+import { costAt, type CostAt } from "../model/costs.ts";
 import { columns, flags, xOf, type Flag, type Mark, type Span } from "../model/ticks.ts";
 
 export interface Rail {
@@ -8,6 +9,7 @@ export interface Rail {
   newest: number;
   get: (seq: number) => Commit | undefined;
   marks: { seq: number; mark: Mark }[];
+  costs: readonly CostAt[];
   /** noted are commits that a pane points at: short ticks below the line. */
   noted: number[];
   /** marked is the stretch that is being selected. */
@@ -33,6 +35,7 @@ export function drawRail(c: HTMLCanvasElement, r: Rail): void {
   const base = height - (height > 40 ? 8 : 4); // the line on which ticks are
   const tall = base - (height > 40 ? 18 : 13); // room for ticks, below the letters
   stretch(g, r, height, colour);
+  spent(g, r, base, tall, colour("--line"));
   g.fillStyle = colour("--line");
   g.fillRect(0, base, xOf(r.newest, r.span, r.width) + 4, 1);
   const ticks = columns(r.span, r.width, r.newest, r.get);
@@ -48,6 +51,22 @@ export function drawRail(c: HTMLCanvasElement, r: Rail): void {
   g.textAlign = "center";
   g.textBaseline = "middle";
   for (const f of flags(r.span, r.width, r.marks)) flag(g, f, base, colour);
+}
+
+/** spent shows what the session had cost at each commit, as an area that grows to the height of the tallest tick. */
+function spent(g: CanvasRenderingContext2D, r: Rail, base: number, tall: number, fill: string): void {
+  const total = r.costs.at(-1)?.cost ?? 0;
+  if (total === 0) return;
+  g.fillStyle = fill;
+  g.beginPath();
+  g.moveTo(0, base);
+  const end = Math.min(r.width, xOf(r.newest, r.span, r.width));
+  for (let x = 0; x <= end; x++) {
+    const seq = Math.floor(r.span.from + (x / r.width) * (r.span.to - r.span.from));
+    g.lineTo(x, base - (costAt(r.costs, seq) / total) * tall);
+  }
+  g.lineTo(end, base);
+  g.fill();
 }
 
 /** stretch shows what is being selected, or what the cursor is compared with. */

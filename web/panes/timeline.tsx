@@ -3,8 +3,9 @@ import { computed, useComputed, useSignal, useSignalEffect, untracked, type Sign
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useActions } from "../model/actions.ts";
-import { arrived, Cursor, isLive, live, log, moveTo, noted, scrubbed, shown, shownCommit, snapshots } from "../model/cursor.ts";
-import { clock } from "../model/format.ts";
+import { arrived, costs, Cursor, isLive, live, log, moveTo, noted, scrubbed, shown, shownCommit, snapshots } from "../model/cursor.ts";
+import { costAt } from "../model/costs.ts";
+import { clock, cost } from "../model/format.ts";
 import { go, view } from "../model/nav.ts";
 import { change, generation, head } from "../model/session.ts";
 import { meanings, moved, seqAt, whole, xOf, zoom, type Mark, type Span } from "../model/ticks.ts";
@@ -40,6 +41,7 @@ export function Timeline(): JSX.Element {
     <footer class="rail" aria-label="Timeline">
       <div class="rail-at">
         <strong>seq {shown.value ?? "…"}</strong> of {Math.max(0, headSeq.value)}
+        {spentAt(shown.value)}
         <span>{c && [c.reason, clock(c.time, new Date()), c.branch].join(" · ")}</span>
       </div>
       <Axis span={span} zoomed={zoomed} />
@@ -86,6 +88,12 @@ function toSnapshot(by: 1 | -1): void {
   const next = by > 0 ? all.find((s) => s.seq > at) : all.findLast((s) => s.seq < at);
   if (next) void moveTo(next.seq);
   else say(by > 0 ? "There is no later snapshot." : "There is no earlier snapshot.");
+}
+
+/** spentAt says what the session had cost at a commit. */
+function spentAt(seq: number | null): JSX.Element | null {
+  const sum = seq === null ? 0 : costAt(costs.value, seq);
+  return sum > 0 ? <span class="spent" title="what the session had cost here, all branches">{cost(sum)}</span> : null;
 }
 
 /** textOf says where the cursor is, for people who hear it. */
@@ -191,7 +199,7 @@ function useDrawing(
     if (width.value > 0 && headSeq.value >= 0) {
       drawRail(canvas.current!, {
         span: span.value, width: width.value, newest: headSeq.value, get: (seq) => log.value?.get(seq), marks: all,
-        noted: noted.value, marked: marked.value, compare: seqOf(view.value.compare),
+        costs: costs.value, noted: noted.value, marked: marked.value, compare: seqOf(view.value.compare),
       });
     }
   });

@@ -446,9 +446,12 @@ class SessionOperations(Resource):
         found: Moved = self._move("switch", {"to": to}, reason="branch", made=made)
         return found
 
-    def usage(self) -> Usage:
-        """Tokens and cost of all branches. Reads every entry."""
-        found: Usage = self._json("usage")
+    def usage(self, *, points: bool | None = None) -> Usage:
+        """Tokens and cost of all branches. Reads every entry.
+
+        points: also how the cost grew from commit to commit
+        """
+        found: Usage = self._json("usage", points=points)
         return found
 
     def verify(self, *, deep: bool | None = None) -> Verify:

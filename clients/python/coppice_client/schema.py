@@ -245,6 +245,15 @@ class Context(_Context, total=False):
     """value of the request's field for instructions"""
 
 
+class CostAt(TypedDict):
+    """CostAt of the API."""
+
+    cost: float
+    """sum up to and with that commit, all branches"""
+    seq: int
+    """number of the commit"""
+
+
 class Created(TypedDict):
     """Created of the API."""
 
@@ -974,6 +983,8 @@ class SessionUsage(_SessionUsage, total=False):
 
     parent: str
     """the session that started this one"""
+    points: list[CostAt]
+    """how the cost grew, oldest first, at most 512; absent unless asked for"""
     relation: str
     """what it is to its parent, such as agent or fork"""
 
@@ -1051,8 +1062,8 @@ class TreeMap(TypedDict):
     view: str
 
 
-class Usage(TypedDict):
-    """Usage of the API."""
+class _Usage(TypedDict):
+    """What each Usage has."""
 
     entries: int
     """number of entries that were read"""
@@ -1062,6 +1073,13 @@ class Usage(TypedDict):
     """session: all branches; path: one path"""
     session: str
     usage: Tokens
+
+
+class Usage(_Usage, total=False):
+    """Usage of the API."""
+
+    points: list[CostAt]
+    """how the cost grew, oldest first, at most 512; absent unless asked for"""
 
 
 class _UsageList(TypedDict):

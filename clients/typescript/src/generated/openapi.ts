@@ -957,6 +957,18 @@ export interface components {
             system?: unknown;
             thinkingLevel: string;
         };
+        CostAt: {
+            /**
+             * Format: double
+             * @description sum up to and with that commit, all branches
+             */
+            cost: number;
+            /**
+             * Format: int64
+             * @description number of the commit
+             */
+            seq: number;
+        };
         Created: {
             /** @description its id */
             session: string;
@@ -1582,6 +1594,8 @@ export interface components {
             models: components["schemas"]["ModelUsage"][];
             /** @description the session that started this one */
             parent?: string;
+            /** @description how the cost grew, oldest first, at most 512; absent unless asked for */
+            points?: components["schemas"]["CostAt"][];
             /** @description what it is to its parent, such as agent or fork */
             relation?: string;
             /**
@@ -1670,6 +1684,8 @@ export interface components {
             entries: number;
             /** @description by model, in the order of their names */
             models: components["schemas"]["ModelUsage"][];
+            /** @description how the cost grew, oldest first, at most 512; absent unless asked for */
+            points?: components["schemas"]["CostAt"][];
             /**
              * @description session: all branches; path: one path
              * @enum {string}
@@ -6361,7 +6377,10 @@ export interface operations {
     };
     usage: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description also how the cost grew from commit to commit */
+                points?: boolean;
+            };
             header?: never;
             path: {
                 /** @description the session's id */

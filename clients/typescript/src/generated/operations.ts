@@ -72,7 +72,7 @@ export abstract class SessionOperations extends Requests {
   /** Move the head to a branch, with the state in force there. */
   switch(body: Schemas["SwitchBody"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move("POST", "/switch", body, o); }
   /** Tokens and cost of all branches. Reads every entry. */
-  usage(): Promise<Schemas["Usage"]> { return this.get("/usage"); }
+  usage(query: Query<"usage"> = {}): Promise<Schemas["Usage"]> { return this.get("/usage", query); }
   /** The versions of an entry: what grows from the same parent. */
   versions(entry: string): Promise<Schemas["Versions"]> { return this.get(`/versions/${encodeURIComponent(entry)}`); }
 }
