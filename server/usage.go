@@ -88,7 +88,7 @@ func (s *Server) usageOf(ctx context.Context, st *coppice.Store, h *coppice.Sess
 type usageQuery struct {
 	request
 	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
-	Points bool `query:"points" doc:"also how the cost grew from commit to commit"`
+	Points bool   `query:"points" doc:"also how the cost grew from commit to commit"`
 }
 
 func (s *Server) usage(ctx context.Context, q *usageQuery) (answer, error) {

@@ -5,13 +5,13 @@ import { start as startAccess } from "./model/access.ts";
 import { listen } from "./model/actions.ts";
 import { begun, start as startPanes } from "./model/begun.ts";
 import { locked } from "./api/client.ts";
-import { failure, start } from "./model/session.ts";
+import { failure, missing, start } from "./model/session.ts";
 import { start as startList } from "./model/sessions.ts";
 import { session, view } from "./model/nav.ts";
 import { start as startTalk } from "./model/talk.ts";
 import { Export } from "./panes/export.tsx";
 import { Help } from "./panes/help.tsx";
-import { Home } from "./panes/home.tsx";
+import { Home, Missing } from "./panes/home.tsx";
 import { Login } from "./panes/login.tsx";
 import { Palette } from "./panes/palette.tsx";
 import { Sessions } from "./panes/sessions.tsx";
@@ -45,13 +45,13 @@ effect(() => {
 if (session.peek() !== null && !["map", "none"].includes(view.peek().pane)) phone.value = "side";
 
 function App(): JSX.Element {
-  const id = session.value;
+  const id = missing.value ? null : session.value;
   if (locked.value) return <Login />;
   return (
     <div class={`app pane-${view.value.pane} ${id === null ? "no-session" : "one-session"} show-${phone.value}`}>
       <Top />
       {begun.value ? <Sessions /> : <nav class="sessions" aria-busy="true" />}
-      {id === null ? <Home /> : <Talk key={id} />}
+      {id !== null ? <Talk key={id} /> : missing.value ? <Missing /> : <Home />}
       {id !== null && (begun.value ? <Side /> : <aside class="side" aria-busy="true" />)}
       {id !== null && (begun.value ? <Timeline key={id} /> : <footer class="rail" aria-busy="true" />)}
       {failure.value && <p role="alert" class="failed">{failure.value}</p>}

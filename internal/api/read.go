@@ -165,7 +165,7 @@ type Usage struct {
 	Entries int          `json:"entries" doc:"number of entries that were read"`
 	Usage   Tokens       `json:"usage"`
 	Models  []ModelUsage `json:"models" doc:"by model, in the order of their names"`
-	Points  []CostAt     `json:"points,omitempty" doc:"how the cost grew, oldest first, at most 512; absent unless asked for"`
+	Points  []CostAt     `json:"points,omitempty" doc:"how the cost grew, oldest first, at most 512; only if asked for"`
 }
 
 // CostAt is what a session had cost at a commit.

@@ -182,3 +182,26 @@ func TestExport(t *testing.T) {
 		p.miss("dialog")
 	}
 }
+
+// A map and a timeline that could not be read are read when the server answers again, without a commit that would cause it.
+func TestReadAgain(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	s.refuse(func(r string) bool {
+		return strings.Contains(r, "/rows?") || strings.Contains(r, "/commits?at=") || strings.Contains(r, "/events?")
+	})
+	p := newTab(t, s, wide)
+	p.allow("status of 503")
+	p.navigate("/s/" + bundled)
+	p.see(".talk article|" + newest)
+	p.see(".map [role=alert]")
+	p.until("the commits", func() (bool, error) { return len(s.requests("/commits?at=")) > 0, nil })
+	s.refuse(nil)
+	p.see(".map .row")
+	p.miss(".map [role=alert]")
+	p.wait(`document.querySelector(".rail-at").innerText.includes("main")`)
+	p.settled()
+	if list := s.requests("/rows?"); len(list) > 6 {
+		t.Errorf("%d reads of the rows: %v", len(list), list)
+	}
+}

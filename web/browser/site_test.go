@@ -33,6 +33,7 @@ type site struct {
 	asked []string       // method, path and query of each request, in order
 	under map[string]int // requests whose answer has not ended
 	held  func(request string) bool
+	away  func(request string) bool
 	gone  chan struct{} // closed when requests are no longer held
 }
 
@@ -52,7 +53,11 @@ func newSite(t testing.TB, st *coppice.Store, set ...func(*server.Options)) *sit
 	web := &httptest.Server{Listener: s.conns, Config: &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			end := s.note(r)
-			srv.ServeHTTP(w, r)
+			if s.isAway(r) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			} else {
+				srv.ServeHTTP(w, r)
+			}
 			end()
 		}),
 		ReadHeaderTimeout: time.Minute,
@@ -103,6 +108,20 @@ func (s *site) hold(choose func(request string) bool) (release func()) {
 	release = sync.OnceFunc(func() { close(gone) })
 	s.t.Cleanup(release)
 	return release
+}
+
+// isAway reports whether a request is answered as by a proxy whose server is away.
+func (s *site) isAway(r *http.Request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.away != nil && s.away(r.Method+" "+r.URL.RequestURI())
+}
+
+// refuse makes requests that a function chooses fail. nil = none.
+func (s *site) refuse(choose func(request string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = choose
 }
 
 // traffic returns how many requests there were, those whose answer has not ended, and how many streams of events there are.

@@ -118,3 +118,27 @@ func TestLinksToNothing(t *testing.T) {
 	p.click("button.live")
 	p.see(".talk article|" + newest)
 }
+
+// A link to a session that is not there says so once, and offers nothing that acts on a session.
+func TestNoSuchSession(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := newTab(t, d.site, wide)
+	p.allow("status of 404")
+	p.navigate("/s/none")
+	p.see("h1|No such session")
+	p.see(".sessions a|tideline 0.2")
+	p.settled()
+	if n := p.count("[role=alert]"); n != 1 {
+		t.Errorf("%d alerts", n)
+	}
+	for _, selector := range []string{".badge.live", ".rail button", ".top button|Export", ".side a"} {
+		p.miss(selector)
+	}
+	if list := d.requests("/v1/sessions/none"); len(list) == 0 || len(list) > 5 {
+		t.Errorf("%d requests: %v", len(list), list)
+	}
+	p.click("main a|All sessions")
+	p.see("h1|Sessions of agents")
+	p.waitQuery("at", "")
+}

@@ -21,6 +21,8 @@ export const change = signal<Change | null>(null);
 export const partial = signal<unknown>(null);
 export const connection = signal<Status>("live");
 export const failure = signal<string>("");
+/** missing reports that there is no session of the URL's id, or none any more. */
+export const missing = signal(false);
 /** generation grows when everything that was read has to be read again. */
 export const generation = signal(0);
 
@@ -54,6 +56,7 @@ export function start(): void {
     summary.value = head.value = change.value = null;
     partial.value = null;
     failure.value = "";
+    missing.value = false;
     writers.value = [];
     if (id === null) return;
     const abort = (current = new AbortController());
@@ -81,7 +84,9 @@ async function run(id: string, signal: AbortSignal): Promise<void> {
       },
     }, signal);
   } catch (err) {
-    if (!signal.aborted) failure.value = err instanceof Failure ? err.message : String(err);
+    if (signal.aborted) return;
+    if (err instanceof Failure && (err.status === 404 || err.status === 410)) missing.value = true;
+    else failure.value = err instanceof Failure ? err.message : String(err);
   }
 }
 

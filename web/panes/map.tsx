@@ -8,7 +8,7 @@ import { through } from "../model/find.ts";
 import { bytes, clock, grouped } from "../model/format.ts";
 import { go, href, session, view } from "../model/nav.ts";
 import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from "../model/rows.ts";
-import { change, generation, head } from "../model/session.ts";
+import { change, connection, generation, head } from "../model/session.ts";
 import { line } from "../model/talk.ts";
 import { filters, type Filter } from "../model/url.ts";
 import { Hits } from "../parts/hits.tsx";
@@ -66,6 +66,9 @@ export function MapPane(): JSX.Element {
   const shown = useSignal(20);
   const box = useRef<HTMLDivElement>(null);
   useDrawn(drawn, failed, (row) => scrollTo(box.current, drawn.peek(), row));
+  useSignalEffect(() => {
+    if (connection.value === "live" && failed.peek() !== "") again.value = again.peek() + 1; // the server answers again
+  });
   useSize(box, shown);
 
   const d = drawn.value;
@@ -106,11 +109,14 @@ const filter = computed(() => view.value.filter);
 const search = computed(() => view.value.search);
 const known = computed(() => head.value !== null); // where the map begins, unless the view says where
 
+const again = signal(0); // grows when what could not be read is read again
+
 /** useDrawn draws the tree when the session, the filter or the head changes, and keeps the place. */
 function useDrawn(drawn: Signal<Drawn | null>, failed: Signal<string>, seek: (row: number) => void): void {
   useSignalEffect(() => {
     void generation.value;
     void change.value;
+    void again.value;
     const id = session.value;
     const words = search.value;
     const read = id === null || !known.value ? null : load(id, filter.value);

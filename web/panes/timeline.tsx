@@ -7,7 +7,7 @@ import { arrived, costs, Cursor, isLive, live, log, moveTo, noted, scrubbed, sho
 import { costAt } from "../model/costs.ts";
 import { clock, cost } from "../model/format.ts";
 import { go, view } from "../model/nav.ts";
-import { change, generation, head } from "../model/session.ts";
+import { change, connection, generation, head } from "../model/session.ts";
 import { meanings, moved, seqAt, whole, xOf, zoom, type Mark, type Span } from "../model/ticks.ts";
 import { MoveDialogs, Moves, rollBackTo } from "../parts/moves.tsx";
 import { say } from "../parts/toast.tsx";
@@ -73,6 +73,7 @@ function useCursor(id: string): void {
   useSignalEffect(() => {
     const { seq, at, line } = view.value;
     void log.value;
+    void connection.value; // what could not be read is read when the server answers again
     cursor.current?.follow(seq, at ?? line, headSeq.value);
   });
   useSignalEffect(() => {
@@ -189,6 +190,7 @@ function useDrawing(
     const commits = log.value;
     const { from, to } = span.value;
     void headSeq.value;
+    void connection.value;
     commits?.want(from, to, scrubbed.peek() ?? shown.peek() ?? to);
   });
   useSignalEffect(() => {

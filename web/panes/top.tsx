@@ -6,7 +6,7 @@ import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
 import { begun } from "../model/begun.ts";
 import { base, go, open, session, view } from "../model/nav.ts";
-import { change, connection, head, summary } from "../model/session.ts";
+import { change, connection, head, missing, summary } from "../model/session.ts";
 import { say } from "../parts/toast.tsx";
 import { openExport } from "./export.tsx";
 import { openHelp } from "./help.tsx";
@@ -15,6 +15,7 @@ import { openPalette } from "./palette.tsx";
 /** Top shows the bar. */
 export function Top(): JSX.Element {
   const s = summary.value;
+  const one = session.value !== null && !missing.value;
   useActions({ "copy-link": copyLink });
   return (
     <header class="top">
@@ -23,13 +24,13 @@ export function Top(): JSX.Element {
         open(null);
       }}>coppice</a>
       {s && <h1 title={s.cwd}>{s.title || s.first || s.id}</h1>}
-      {session.value !== null && <BranchChoice />}
-      {session.value !== null && <Live />}
+      {one && <BranchChoice />}
+      {one && <Live />}
       {readOnly.value && <span class="badge">read-only</span>}
       <span class="grow" />
       <button class="phone" onClick={openPalette} title="Ctrl+K">Search</button>
-      {session.value !== null && <button onClick={openExport} title="x">Export</button>}
-      {session.value !== null && <button onClick={copyLink} title="y">Copy link</button>}
+      {one && <button onClick={openExport} title="x">Export</button>}
+      {one && <button onClick={copyLink} title="y">Copy link</button>}
       <button onClick={openHelp} title="?" aria-label="Help">?</button>
     </header>
   );

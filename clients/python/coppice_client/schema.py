@@ -984,7 +984,7 @@ class SessionUsage(_SessionUsage, total=False):
     parent: str
     """the session that started this one"""
     points: list[CostAt]
-    """how the cost grew, oldest first, at most 512; absent unless asked for"""
+    """how the cost grew, oldest first, at most 512; only if asked for"""
     relation: str
     """what it is to its parent, such as agent or fork"""
 
@@ -1079,7 +1079,7 @@ class Usage(_Usage, total=False):
     """Usage of the API."""
 
     points: list[CostAt]
-    """how the cost grew, oldest first, at most 512; absent unless asked for"""
+    """how the cost grew, oldest first, at most 512; only if asked for"""
 
 
 class _UsageList(TypedDict):

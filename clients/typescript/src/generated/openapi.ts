@@ -1594,7 +1594,7 @@ export interface components {
             models: components["schemas"]["ModelUsage"][];
             /** @description the session that started this one */
             parent?: string;
-            /** @description how the cost grew, oldest first, at most 512; absent unless asked for */
+            /** @description how the cost grew, oldest first, at most 512; only if asked for */
             points?: components["schemas"]["CostAt"][];
             /** @description what it is to its parent, such as agent or fork */
             relation?: string;
@@ -1684,7 +1684,7 @@ export interface components {
             entries: number;
             /** @description by model, in the order of their names */
             models: components["schemas"]["ModelUsage"][];
-            /** @description how the cost grew, oldest first, at most 512; absent unless asked for */
+            /** @description how the cost grew, oldest first, at most 512; only if asked for */
             points?: components["schemas"]["CostAt"][];
             /**
              * @description session: all branches; path: one path
