@@ -10,6 +10,9 @@ const longest = 500;
 /** begun reports whether the panes around the conversation are built. Once they are, they stay. */
 export const begun = signal(false);
 
+/** mapped reports whether the map was read once. What needs all entries of the session waits for it, if the map is shown. */
+export const mapped = signal(false);
+
 /** start waits for the conversation. It is called once. */
 export function start(): void {
   const begin = () => (begun.value = true);

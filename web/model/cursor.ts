@@ -62,6 +62,7 @@ const maxPlaces = 1000;
 export class Cursor {
   private readonly places = new Map<string, number>(); // the commit in force at an entry
   private readonly resolve: Newest<Place, number>;
+  private asked = false; // how the cost grew
 
   constructor(private readonly id: string, newest: Head, private readonly signal: AbortSignal) {
     const read = async (seq: number, limit: number, s: AbortSignal) =>
@@ -81,7 +82,6 @@ export class Cursor {
       if (current === this) current = null;
     });
     void this.readSnapshots();
-    void this.readCosts();
   }
 
   /** follow brings the cursor to the place of the view. */
@@ -116,8 +116,13 @@ export class Cursor {
     }
   }
 
-  /** readCosts reads how the cost grew. What arrives meanwhile is in the answer, or comes after it. */
-  private async readCosts(): Promise<void> {
+  /**
+   * readCosts reads how the cost grew, once. What arrives meanwhile is in the answer, or comes after it. The server reads every
+   * entry for that, unless it remembers.
+   */
+  async readCosts(): Promise<void> {
+    if (this.asked) return;
+    this.asked = true;
     try {
       const { data } = await api.GET("/v1/sessions/{id}/usage", {
         params: { path: { id: this.id }, query: { points: true } }, signal: this.signal,

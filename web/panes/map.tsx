@@ -4,6 +4,7 @@ import { computed, signal, useSignal, useSignalEffect, type Signal } from "@prea
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
+import { mapped } from "../model/begun.ts";
 import { through } from "../model/find.ts";
 import { bytes, clock, grouped } from "../model/format.ts";
 import { go, href, session, view } from "../model/nav.ts";
@@ -139,7 +140,7 @@ function useDrawn(drawn: Signal<Drawn | null>, failed: Signal<string>, seek: (ro
       } else seek(-1);
     })().catch((err: unknown) => {
       if (!abort.signal.aborted) failed.value = String(err instanceof Failure ? err.message : err);
-    });
+    }).finally(() => (mapped.value = true));
     return () => abort.abort();
   });
 }

@@ -3,6 +3,7 @@ import { computed, useComputed, useSignal, useSignalEffect, untracked, type Sign
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useActions } from "../model/actions.ts";
+import { mapped } from "../model/begun.ts";
 import { arrived, costs, Cursor, isLive, live, log, moveTo, noted, scrubbed, shown, shownCommit, snapshots } from "../model/cursor.ts";
 import { costAt } from "../model/costs.ts";
 import { clock, cost } from "../model/format.ts";
@@ -75,6 +76,9 @@ function useCursor(id: string): void {
     void log.value;
     void connection.value; // what could not be read is read when the server answers again
     cursor.current?.follow(seq, at ?? line, headSeq.value);
+  });
+  useSignalEffect(() => {
+    if (log.value && (mapped.value || view.value.pane !== "map")) void cursor.current?.readCosts();
   });
   useSignalEffect(() => {
     const c = change.value;

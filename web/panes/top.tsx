@@ -74,7 +74,7 @@ function BranchChoice(): JSX.Element | null {
     }}>
       <option value="">{head.value?.branch ?? "head"} (head)</option>
       {list.filter((b) => b.head !== head.value?.entry).map((b) => <option key={b.name} value={b.name}>{b.name}</option>)}
-      {chosen === "?" && <option value="?">a line without a name</option>}
+      {chosen === "?" && <option value="?">another line</option>}
     </select>
   );
 }
