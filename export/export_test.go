@@ -313,6 +313,29 @@ func TestBranchNames(t *testing.T) {
 	}
 }
 
+// A branch that goes on beyond the end of the line that is written does not end there; one that ends there does.
+func TestBranchNamesOfALine(t *testing.T) {
+	s := session(t, "")
+	say(t, s, line("a", "", user("one")), line("b", "a", user("two")), line("c", "b", user("three")), line("d", "c", user("four")))
+	if _, err := s.Branch(t.Context(), "b", &coppice.BranchOptions{Name: "kept"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Switch(t.Context(), "d"); err != nil {
+		t.Fatal(err)
+	}
+	for end, want := range map[string]string{"c": "", "b": "branch `kept` ends here", "d": "branch `main` ends here"} {
+		var b bytes.Buffer
+		if err := Markdown(t.Context(), s, &b, &Options{Line: end}); err != nil {
+			t.Fatal(err)
+		}
+		_, last, _ := strings.Cut(b.String(), "`"+end+"`")
+		first, _, _ := strings.Cut(strings.TrimPrefix(last, " · "), "\n")
+		if first != want {
+			t.Errorf("the line to %s ends with %q, want %q", end, first, want)
+		}
+	}
+}
+
 // What a filter hides has no names; they stand at what is shown above it.
 func TestBranchNamesFiltered(t *testing.T) {
 	var b bytes.Buffer

@@ -24,7 +24,7 @@ type end struct{ Name, ID string }
 const namesMost = 5
 
 // name finds where the named branches end. A head that the filter does not let through counts for the nearest
-// entry above it that it does.
+// entry above it that it does; one beyond the end of the only line that is written counts for none.
 func (f *forest) name(t *transcript.Tree) names {
 	out := names{heads: map[string][]string{}, along: map[string][]string{}, within: map[string][]string{}}
 	branches := t.Branches()
@@ -34,6 +34,9 @@ func (f *forest) name(t *transcript.Tree) names {
 	up := f.climb()
 	for _, b := range branches {
 		head := b.Head
+		if ord, err := t.Ordinal(head); f.line != nil && (err != nil || !f.line[ord]) {
+			continue
+		}
 		if _, ok := up.parent[head]; !ok {
 			head = up.nearest(t.Up(b.Head))
 		}
