@@ -38,6 +38,37 @@ func openSession(t *testing.T, st *coppice.Store, id string) *coppice.Session {
 	return testutil.Must(st.Open(t.Context(), id, &coppice.SessionOptions{ReadOnly: true}))(t)
 }
 
+// No call of a tool has the id of another one, whoever made it: results and agents are found by it.
+func TestCallsOfTools(t *testing.T) {
+	b, content := build(t)
+	h := openSession(t, openStore(t, b), content.Main)
+	calls := map[string]string{}
+	for e, err := range h.Entries(t.Context()) {
+		testutil.OK(t, err)
+		var m struct {
+			Message struct {
+				Role    string
+				Content []struct{ Type, ID string }
+			}
+		}
+		if json.Unmarshal(e.Raw, &m) != nil || m.Message.Role != "assistant" {
+			continue
+		}
+		for _, c := range m.Message.Content {
+			if c.Type != "toolCall" {
+				continue
+			}
+			if other := calls[c.ID]; other != "" {
+				t.Errorf("%s is a call of %s and of %s", c.ID, other, e.ID)
+			}
+			calls[c.ID] = e.ID
+		}
+	}
+	if len(calls) < 60 {
+		t.Errorf("%d calls", len(calls))
+	}
+}
+
 // What a viewer shows of the main session: every kind of commit, and the state after each.
 func TestMainSession(t *testing.T) {
 	b, content := build(t)

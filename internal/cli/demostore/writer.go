@@ -32,8 +32,14 @@ type point struct {
 	p      progress
 }
 
+// maxCalls is more than the calls of tools between two commits, so that no two writers of a session use an id twice.
+const maxCalls = 1000
+
 func writerOn(h *coppice.Session, c *clock, ids io.Reader) *writer {
-	return &writer{h: h, ids: ids, clock: c, p: newProgress(), at: map[string]point{}, used: 2_000}
+	return &writer{
+		h: h, ids: ids, clock: c, p: newProgress(), at: map[string]point{}, used: 2_000,
+		called: int(h.Head().Seq) * maxCalls,
+	}
 }
 
 // begin returns a writer of a new session. id "" = a new one.
