@@ -108,6 +108,16 @@ func TestMapMarks(t *testing.T) {
 				}
 			}
 		}
+		for query, want := range map[string]string{ // labels are no rows: m0 is row 0
+			"mark=m2&near=0": "2 29", "mark=m2&near=2": "20 29", "mark=m2&near=29": "2 28", "mark=m2&near=39": "2 29",
+			"mark=m7&near=3": "7 7", "mark=m7&near=7": "7 7", "mark=nothing&near=3": "- -", "near=3": "- -",
+		} {
+			var doc struct{ Next, Previous *int }
+			decodeInto(t, s.do("GET", "/v1/sessions/s/map?buckets=1&"+query, "").body, &doc)
+			if got := rowOf(doc.Next) + " " + rowOf(doc.Previous); got != want {
+				t.Errorf("%s: next and previous are %s, want %s", query, got, want)
+			}
+		}
 		for i := range 12 { // more than are remembered
 			if _, hits, _ := buckets(fmt.Sprintf("mark=m%d", 20+i%9)); hits == "0 0 0 0 " {
 				t.Errorf("m%d: none", 20+i%9)
@@ -117,4 +127,12 @@ func TestMapMarks(t *testing.T) {
 			t.Errorf("%d rows, the marks have 11 hits", n)
 		}
 	})
+}
+
+// rowOf returns the number of a row; "-" = none.
+func rowOf(row *int) string {
+	if row == nil {
+		return "-"
+	}
+	return fmt.Sprint(*row)
 }

@@ -47,7 +47,7 @@ func (s *Server) describeBlame() {
 		method: "GET", path: "/v1/sessions/{id}/blame", id: "blame", needs: rightRead, statuses: []int{304},
 		summary: "Which commits changed a value of the state",
 		text: "Newest first. A request looks at no more than 10,000 commits and 256 MiB of states, so a page may be " +
-			"empty and have next. Losing turns that were kept on a branch do not count.",
+			"empty and have next. Losing turns that were kept on a branch do not count, but for one that at names.",
 	}, s.blame)
 }
 
@@ -82,7 +82,7 @@ func (s *Server) blame(ctx context.Context, q *blameQuery) (answer, error) {
 		return answer{}, err
 	}
 	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
-		b := blamed{path: path, limit: q.Limit, most: s.blamed, doc: blameList{Changes: []change{}}}
+		b := blamed{path: path, limit: q.Limit, most: s.blamed, named: q.At != "", doc: blameList{Changes: []change{}}}
 		for at, err := range h.States(ctx, from) {
 			if err != nil {
 				return answer{}, err
@@ -98,8 +98,9 @@ func (s *Server) blame(ctx context.Context, q *blameQuery) (answer, error) {
 // blamed is a page of the history of a value, on its way from new to old.
 type blamed struct {
 	path  []string
-	limit int // of changes
-	most  int // of commits
+	limit int  // of changes
+	most  int  // of commits
+	named bool // the first commit is the one that was asked for
 	doc   blameList
 
 	last    *change         // the oldest commit so far; nil = none, or it is for the next page
@@ -111,7 +112,7 @@ type blamed struct {
 
 // look compares a commit with the one after it; false = the page ends.
 func (b *blamed) look(at coppice.StateAt) bool {
-	if at.Commit.Kept != "" && at.Commit.Kept == at.Commit.Branch {
+	if at.Commit.Kept != "" && at.Commit.Kept == at.Commit.Branch && !(b.named && b.commits == 0) {
 		return true // it never was the session's state
 	}
 	now := &change{Commit: api.CommitOf(at.Commit)}

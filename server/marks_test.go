@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,6 +15,7 @@ type mark struct {
 	Version, Of, Children int
 	Versions              []string
 	Label, AmendedBy      string
+	OnHead                bool
 }
 
 // marked returns the ids and the marks of a page.
@@ -59,6 +61,9 @@ func TestMarks(t *testing.T) {
 				if m.ID != page[i] || m.Of != len(want) || fmt.Sprint(m.Versions) != fmt.Sprint(want) ||
 					m.Version != int(v["at"].(float64))+1 {
 					t.Errorf("%s: %+v of entry %s, versions %v at %v", query, m, page[i], want, v["at"])
+				}
+				if m.OnHead != slices.Contains(ids, m.ID) {
+					t.Errorf("%s: %+v, the path to the head is %v", query, m, ids)
 				}
 			}
 		}

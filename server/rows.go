@@ -37,6 +37,7 @@ type mapQuery struct {
 	Fold    string `query:"fold"`
 	Buckets int    `query:"buckets" minimum:"1" maximum:"2048" default:"512"`
 	Mark    string `query:"mark" maxLength:"512" doc:"words: hits counts the rows whose entries contain all of them"`
+	Near    int    `query:"near" minimum:"0" doc:"a row: with mark, next and previous are the rows with a hit after and before it"`
 }
 
 // rowList is a stretch of a drawn tree.
@@ -54,6 +55,9 @@ type treeMap struct {
 	View    string   `json:"view"`
 	Total   int      `json:"total"`
 	Buckets []bucket `json:"buckets" doc:"stretches of rows, in their order"`
+
+	Next     *int `json:"next,omitempty" doc:"of near; after the last hit comes the first; absent: there is none"`
+	Previous *int `json:"previous,omitempty" doc:"of near; before the first hit comes the last"`
 }
 
 type bucket struct {
@@ -133,8 +137,20 @@ func (s *Server) treeMap(ctx context.Context, q *mapQuery) (answer, error) {
 				b.Hits += int(found[row/64] >> (row % 64) & 1)
 			}
 		}
+		doc.Next, doc.Previous = nextHit(found, doc.Total, q.Near, 1), nextHit(found, doc.Total, q.Near, -1)
 		return doc, nil
 	})
+}
+
+// nextHit returns the first row with a hit that comes after another row in steps, around the end; nil = there is none.
+func nextHit(found []uint64, total, near, step int) *int {
+	for i := 1; i <= total; i++ {
+		row := ((near+i*step)%total + total) % total
+		if found[row/64]>>(row%64)&1 == 1 {
+			return &row
+		}
+	}
+	return nil
 }
 
 // bucket returns the bucket of a row.

@@ -82,6 +82,7 @@ type Mark struct {
 	Children  int      `json:"children" doc:"number of entries that are said next, whatever structure is between"`
 	Label     string   `json:"label" doc:"cut at 80 bytes; empty: there is none"`
 	AmendedBy string   `json:"amendedBy,omitempty" doc:"the amendment that the line of the entry shows"`
+	OnHead    bool     `json:"onHead" doc:"the path to the head contains the entry"`
 }
 
 // maxMarked bounds the ids in a Mark.
@@ -91,7 +92,7 @@ const maxMarked = 64
 func Marks(t *transcript.Tree, ordinals []uint64) []Mark {
 	out := make([]Mark, 0, len(ordinals))
 	for n := range t.NodesAt(slices.Values(ordinals)) {
-		out = append(out, Mark{ID: n.ID, Label: n.Label, AmendedBy: n.AmendedBy, Versions: []string{}})
+		out = append(out, Mark{ID: n.ID, Label: n.Label, AmendedBy: n.AmendedBy, OnHead: n.OnPath, Versions: []string{}})
 	}
 	i := 0
 	for v := range t.VersionsAt(slices.Values(ordinals)) {

@@ -259,10 +259,11 @@ class AsyncSession(_Threads):
         self, *, view: str | None = None,
         filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
         search: str | None = None, fold: str | None = None, buckets: int | None = None, mark: str | None = None,
+        near: int | None = None,
     ) -> TreeMap:
         """The drawn tree in at most 2,048 buckets."""
         return await self._run(self._sync.map, view=view, filter=filter, search=search, fold=fold, buckets=buckets,
-            mark=mark)
+            mark=mark, near=near)
 
     async def original(self) -> bytes:
         """The session as it was imported, byte for byte."""

@@ -187,7 +187,8 @@ class SessionOperations(Resource):
 
     def blame(self, path: str | None = None, at: str | None = None, *, limit: int | None = None) -> Iterator[Change]:
         """Which commits changed a value of the state. Newest first. A request looks at no more than 10,000 commits and
-        256 MiB of states, so a page may be empty and have next. Losing turns that were kept on a branch do not count.
+        256 MiB of states, so a page may be empty and have next. Losing turns that were kept on a branch do not count,
+        but for one that at names.
 
         path: a JSON pointer into the state (RFC 6901); empty = the whole state
         at: a target: only changes up to the commit in force there; default head
@@ -366,15 +367,17 @@ class SessionOperations(Resource):
         self, *, view: str | None = None,
         filter: Literal["default", "no-tools", "user-only", "labeled-only", "all"] | None = None,
         search: str | None = None, fold: str | None = None, buckets: int | None = None, mark: str | None = None,
+        near: int | None = None,
     ) -> TreeMap:
         """The drawn tree in at most 2,048 buckets. The first request with a mark reads the session once. The view
         keeps the hits of the last 8 marks.
 
         view: as of rows
         mark: words: hits counts the rows whose entries contain all of them
+        near: a row: with mark, next and previous are the rows with a hit after and before it
         """
         found: TreeMap = self._json(
-            "map", view=view, filter=filter, search=search, fold=fold, buckets=buckets, mark=mark,
+            "map", view=view, filter=filter, search=search, fold=fold, buckets=buckets, mark=mark, near=near,
         )
         return found
 

@@ -561,6 +561,8 @@ class _Mark(TypedDict):
     """cut at 80 bytes; empty: there is none"""
     of: int
     """number of its versions, itself included"""
+    onHead: bool
+    """the path to the head contains the entry"""
     version: int
     """place among its versions, from 1; 0: structure, or hidden"""
     versions: list[str]
@@ -1053,13 +1055,22 @@ class Tokens(TypedDict):
     total: int
 
 
-class TreeMap(TypedDict):
-    """TreeMap of the API."""
+class _TreeMap(TypedDict):
+    """What each TreeMap has."""
 
     buckets: list[Bucket]
     """stretches of rows, in their order"""
     total: int
     view: str
+
+
+class TreeMap(_TreeMap, total=False):
+    """TreeMap of the API."""
+
+    next: int
+    """of near; after the last hit comes the first; absent: there is none"""
+    previous: int
+    """of near; before the first hit comes the last"""
 
 
 class _Usage(TypedDict):

@@ -181,7 +181,7 @@ export interface paths {
         };
         /**
          * Which commits changed a value of the state
-         * @description Newest first. A request looks at no more than 10,000 commits and 256 MiB of states, so a page may be empty and have next. Losing turns that were kept on a branch do not count.
+         * @description Newest first. A request looks at no more than 10,000 commits and 256 MiB of states, so a page may be empty and have next. Losing turns that were kept on a branch do not count, but for one that at names.
          */
         get: operations["blame"];
         put?: never;
@@ -1212,6 +1212,8 @@ export interface components {
              * @description number of its versions, itself included
              */
             of: number;
+            /** @description the path to the head contains the entry */
+            onHead: boolean;
             /**
              * Format: int64
              * @description place among its versions, from 1; 0: structure, or hidden
@@ -1672,6 +1674,16 @@ export interface components {
         TreeMap: {
             /** @description stretches of rows, in their order */
             buckets: components["schemas"]["Bucket"][];
+            /**
+             * Format: int64
+             * @description of near; after the last hit comes the first; absent: there is none
+             */
+            next?: number;
+            /**
+             * Format: int64
+             * @description of near; before the first hit comes the last
+             */
+            previous?: number;
             /** Format: int64 */
             total: number;
             view: string;
@@ -5216,6 +5228,8 @@ export interface operations {
                 buckets?: number;
                 /** @description words: hits counts the rows whose entries contain all of them */
                 mark?: string;
+                /** @description a row: with mark, next and previous are the rows with a hit after and before it */
+                near?: number;
             };
             header?: never;
             path: {
