@@ -1,5 +1,4 @@
 // The page: which panes are shown. What they show is in model/, how in panes/.
-import { effect, signal } from "@preact/signals";
 import { render, type JSX } from "preact";
 import { start as startAccess } from "./model/access.ts";
 import { listen } from "./model/actions.ts";
@@ -7,8 +6,9 @@ import { begun, start as startPanes } from "./model/begun.ts";
 import { locked } from "./api/client.ts";
 import { failure, missing, start } from "./model/session.ts";
 import { start as startList } from "./model/sessions.ts";
-import { session, view } from "./model/nav.ts";
+import { go, session, view } from "./model/nav.ts";
 import { start as startTalk } from "./model/talk.ts";
+import { tabOf, type Tab } from "./model/url.ts";
 import { Export } from "./panes/export.tsx";
 import { Help } from "./panes/help.tsx";
 import { Home, Missing } from "./panes/home.tsx";
@@ -21,9 +21,8 @@ import { Top } from "./panes/top.tsx";
 import { later } from "./parts/later.tsx";
 import { Toast } from "./parts/toast.tsx";
 
-/** Which pane fills a phone's screen. The others stay in the page, with what they have loaded. */
-const phone = signal<"sessions" | "talk" | "side">("sessions");
-const bar = [["sessions", "Sessions"], ["talk", "Conversation"], ["side", "Map and state"]] as const;
+/** What can fill a phone's screen. The others stay in the page, with what they have loaded. */
+const bar: [Tab, string][] = [["sessions", "Sessions"], ["talk", "Conversation"], ["side", "Map and state"]];
 
 const Timeline = later("Timeline", "footer", "rail");
 
@@ -32,23 +31,21 @@ function PhoneBar(): JSX.Element {
   return (
     <nav class="phone-bar" aria-label="Pane">
       {bar.map(([name, label]) => (
-        <button key={name} aria-pressed={phone.value === name} onClick={() => (phone.value = name)}>{label}</button>
+        <button key={name} aria-pressed={tabOf(view.value) === name} onClick={() => show(name)}>{label}</button>
       ))}
     </nav>
   );
 }
 
-// A session that is chosen is shown as its conversation; a link to the page may name another pane.
-effect(() => {
-  phone.value = session.value === null ? "sessions" : "talk";
-});
-if (session.peek() !== null && !["map", "none"].includes(view.peek().pane)) phone.value = "side";
+function show(tab: Tab): void {
+  go({ tab: tab === tabOf({ ...view.peek(), tab: null }) ? null : tab });
+}
 
 function App(): JSX.Element {
   const id = missing.value ? null : session.value;
   if (locked.value) return <Login />;
   return (
-    <div class={`app pane-${view.value.pane} ${id === null ? "no-session" : "one-session"} show-${phone.value}`}>
+    <div class={`app pane-${view.value.pane} ${id === null ? "no-session" : "one-session"} show-${tabOf(view.value)}`}>
       <Top />
       {begun.value ? <Sessions /> : <nav class="sessions" aria-busy="true" />}
       {id !== null ? <Talk key={id} /> : missing.value ? <Missing /> : <Home />}

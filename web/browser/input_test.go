@@ -168,6 +168,16 @@ func (p *tab) write(selector, text string) {
 	p.wait(find+`.value === %s`, selector, text)
 }
 
+// choose chooses an option of a list by its value.
+func (p *tab) choose(selector, value string) {
+	p.t.Helper()
+	p.see(selector)
+	eval[bool](p, `((e) => {
+		e.value = %s;
+		return e.dispatchEvent(new Event("change", { bubbles: true }));
+	})(document.querySelector(%s))`, value, selector)
+}
+
 // text returns the text of an element that is there.
 func (p *tab) text(selector string) string {
 	p.t.Helper()

@@ -170,8 +170,8 @@ func TestExport(t *testing.T) {
 	})
 	ok(t, err)
 	for _, test := range []struct{ button, file, want string }{
-		{"Markdown", bundled + ".md", newest},
-		{"as pi reads it", bundled + ".jsonl", `"id":"78c04532"`},
+		{"Markdown", bundled + "-line.md", newest},
+		{"as pi reads it", bundled + "-pi.jsonl", `"id":"78c04532"`},
 	} {
 		p.press("x")
 		p.click("dialog button|" + test.button)

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -20,11 +21,7 @@ func TestMap(t *testing.T) {
 
 	rows := func() string { return p.text(".map output") }
 	all := rows()
-	eval[bool](p, `(() => {
-		const s = document.querySelector("select[aria-label=Filter]");
-		s.value = "user-only";
-		return s.dispatchEvent(new Event("change", { bubbles: true }));
-	})()`)
+	p.choose("select[aria-label=Filter]", "user-only")
 	p.waitQuery("filter", "user-only")
 	p.until("fewer rows than "+all, func() (bool, error) { return rows() != all, nil })
 
@@ -117,6 +114,35 @@ func TestSearch(t *testing.T) {
 	kept()
 }
 
+// Words that are marked in the map are counted, and Enter goes from hit to hit, on whichever branch it is.
+func TestHitsOfTheMap(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	p.press("/")
+	p.see(".map-search:focus")
+	p.write(".map-search", "fundy")
+	var hits, rows int
+	found := []string{}
+	for range 40 {
+		p.press("Enter")
+		p.settled()
+		at := eval[string](p, `document.querySelector(".map .row.at")?.dataset.id ?? ""`)
+		if len(found) > 0 && at == found[0] {
+			break
+		}
+		found = append(found, at)
+		if !eval[bool](p, inSight, ".map .row.at", ".map-rows") {
+			t.Errorf("hit %d is out of sight", len(found))
+		}
+	}
+	_, err := fmt.Sscanf(p.text(".map output"), "%d of %d rows", &hits, &rows)
+	ok(t, err)
+	if hits != len(found) || hits < 3 {
+		t.Errorf("%d hits of %d rows, Enter went to %d: %q", hits, rows, len(found), found)
+	}
+}
+
 // The list of sessions is searched, and shows agents below what started them.
 func TestSessions(t *testing.T) {
 	t.Parallel()
@@ -125,7 +151,7 @@ func TestSessions(t *testing.T) {
 	p.see(".sessions a|tideline 0.2 >> .status|answered")
 	p.see(".sessions a|watch the gauge >> .status|asked")
 	p.see(".sessions a|with agents)")
-	p.click(".sessions button|agents and forks")
+	p.click(".sessions button|2 agents, 1 fork")
 	p.see(".sessions ul ul a|windows")
 	p.write(".sessions-search", "gauge")
 	p.miss(".sessions a|tideline 0.2")
@@ -161,4 +187,47 @@ func TestRowOfAnotherBranch(t *testing.T) {
 	p.see(".talk article.at|Good enough for today")
 	p.waitQuery("line", "")
 	kept()
+}
+
+// Another filter and another size of rows keep in sight what was, and the map follows the head at its tail.
+func TestMapKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	p.wheel(".map-rows", -1200)
+	p.settled()
+	prompt := eval[string](p, `(() => {
+		const box = document.querySelector(".map-rows").getBoundingClientRect();
+		return [...document.querySelectorAll(".map .row.role-user.on-path")].find((e) => e.getBoundingClientRect().top > box.top + 200).dataset.id;
+	})()`)
+	row := `.map .row[data-id="` + prompt + `"]`
+	p.click(row)
+	p.see(row + ".at")
+	for _, act := range []string{"details", "outline", "lines"} {
+		p.click(".zoom button|" + act)
+		p.settled()
+		if !eval[bool](p, inSight, row, ".map-rows") {
+			t.Errorf("%s: the row of the cursor is out of sight", act)
+		}
+	}
+	for _, filter := range []string{"user-only", "all", "no-tools", "default"} {
+		p.choose("select[aria-label=Filter]", filter)
+		p.settled()
+		if !eval[bool](p, inSight, row, ".map-rows") {
+			t.Errorf("%s: the row of the cursor is out of sight", filter)
+		}
+	}
+
+	p.click("button.live")
+	p.settled()
+	p.drag(".minimap", 0, at(0.5, 0.98), at(0.5, 1))
+	p.settled()
+	for i := range 12 {
+		d.says(d.Main, fmt.Sprintf("A new message, %d.", i))
+		p.see(fmt.Sprintf(".map .row|A new message, %d.", i))
+	}
+	p.settled()
+	if !eval[bool](p, inSight, `.map .row[data-id="`+d.head(d.Main).Entry+`"]`, ".map-rows") {
+		t.Error("the map does not follow the head")
+	}
 }

@@ -89,6 +89,11 @@ func TestAgents(t *testing.T) {
 	p.see(".talk article|overloaded_error")
 	p.click("nav.breadcrumb a|fundy")
 	p.see(".talk article|Saint John and Digby are right")
+
+	p.navigate("/s/" + d.Main + "?seq=177") // a turn that lost, on a line that no agent was started on
+	p.see(".talk article|edit")
+	p.settled()
+	p.miss(".agent-card|windows")
 }
 
 // An image is loaded by its own request, as bytes, and is shown in full when it is clicked.
@@ -153,6 +158,17 @@ func TestLabel(t *testing.T) {
 	p.write("form.ask input", "")
 	p.click("form.ask button|Remove the label")
 	p.miss(".talk .label|the picture")
+
+	p.press("G")
+	p.press("k")
+	p.press("j") // the cursor is at the last message, and nothing is below it
+	p.settled()
+	p.press("L")
+	p.see("form.ask input")
+	p.settled()
+	if !eval[bool](p, inSight, "form.ask button", ".scroller") {
+		t.Error("the form at the last message is out of sight")
+	}
 }
 
 // "Continue from here" moves the head, once it is confirmed.

@@ -131,6 +131,43 @@ func TestSeqZero(t *testing.T) {
 	p.miss(".talk .edge|start of the session")
 }
 
+// An earlier commit of the head's own line is told from one of another line.
+func TestEarlierCommit(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?seq=200", ".talk article")
+	branch := func() string {
+		return eval[string](p, `document.querySelector("select.branch").selectedOptions[0].text`)
+	}
+	p.see(".talk .edge|the end at seq 200. The session goes on from here: go to the head of rollback-61")
+	p.wait(`document.querySelector("select.branch").selectedOptions[0].text === "rollback-61, up to here"`)
+
+	p.navigate("/s/" + d.Main + "?seq=177") // a turn that lost
+	p.see(".talk .edge|The head of the session is on another line")
+	if got := branch(); !strings.HasPrefix(got, "conflict-") {
+		t.Errorf("the branch of a turn that lost is called %q", got)
+	}
+	p.click(".talk .edge button|go to the head")
+	p.see(".talk article|Low at 01:57")
+	if got := branch(); got != "rollback-61 (head)" {
+		t.Errorf("the branch of the head is called %q", got)
+	}
+}
+
+// After an undo two branches end at the head, and the list names both.
+func TestTwoBranchesAtTheHead(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?seq=199", ".talk article")
+	p.click(".rail button|Roll back…")
+	p.see("dialog h3|values change")
+	p.click("dialog button|Roll back to seq 199")
+	p.see(".toast|Rolled back")
+	p.click(".toast button|Undo")
+	p.see(".toast|Undone")
+	p.wait(`document.querySelector("select.branch").options[0].text === "rollback-213 (head), rollback-61"`)
+}
+
 // The timeline says what the session had cost at a commit, and what a commit that arrives adds.
 func TestCostOnTimeline(t *testing.T) {
 	t.Parallel()
@@ -158,6 +195,8 @@ func TestCostOnTimeline(t *testing.T) {
 	if got := spent(); got < now+1.99 || got > now+2.01 {
 		t.Errorf("$%v after an answer of $2, $%v before", got, now)
 	}
+	p.see(".sessions a[aria-current] .line|That was dear.")
+	p.see(fmt.Sprintf(".sessions a[aria-current]|$%.2f", now+2))
 }
 
 // resumed returns the state that `coppice resume --at` prints.
@@ -263,6 +302,7 @@ func TestCompare(t *testing.T) {
 	p := arrive(t, d.site, "/s/"+d.Main+"?pane=compare", ".compare-choose select")
 	kept := d.keepsHead(t, d.Main)
 	choose := func(label string) {
+		p.wait(`[...document.querySelector(".compare-choose select").options].some((o) => o.text.includes(%s))`, label)
 		eval[bool](p, `(() => {
 			const s = document.querySelector(".compare-choose select");
 			s.value = [...s.options].find((o) => o.text.includes(%s)).value;
@@ -278,6 +318,9 @@ func TestCompare(t *testing.T) {
 		}
 		p.see(".compare .merge")
 		p.see(".compare-sides h3|Only B")
+		if text := eval[string](p, `document.querySelector(".compare-sides").innerText`); strings.Contains(text, "no result") {
+			t.Errorf("%s: a call is shown without its result: %s", point, text)
+		}
 	}
 	p.click(".compare button|Mark the cursor as A")
 	p.see(".compare .verdict")
@@ -338,6 +381,33 @@ func TestRollBackLosesARace(t *testing.T) {
 	}
 	p.click("dialog button|Try again")
 	p.see(".toast|Rolled back to seq 199")
+}
+
+// An undo that meets a newer commit does nothing, and leaves a way back that says what it would do now.
+func TestUndoLosesARace(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main+"?seq=199&pane=state", ".state .json")
+	before := d.head(d.Main)
+	p.click(".rail button|Roll back…")
+	p.see("dialog h3|values change")
+	p.click("dialog button|Roll back to seq 199")
+	p.see(".toast|Rolled back to seq 199")
+	r := d.says(d.Main, "I go on from there.")
+	p.see(".top .badge|seq 215")
+	p.allow("status of 412")
+	p.click(".toast button|Undo")
+	p.see(".toast|was first")
+	if now := d.head(d.Main); now.Commit != r.Commit {
+		t.Errorf("the head is %v, want %s", now, r.Commit)
+	}
+	p.click(".toast button|Roll back to seq 213…")
+	p.see("dialog h3|1 entry leaves the line and stays on the branch")
+	p.click("dialog button|Roll back to seq 213")
+	p.see(".toast|Rolled back to seq 213")
+	if now := d.head(d.Main); now.Entry != before.Entry {
+		t.Errorf("undone, the head is %v, was %v", now, before)
+	}
 }
 
 // A snapshot is taken with a tag, and shown on the timeline.

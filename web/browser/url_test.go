@@ -35,11 +35,10 @@ func TestURLs(t *testing.T) {
 		{"?at=905a9ab2&pane=state", shown{Selected: "e-a58b0db3", Seq: "seq 100", Pane: "State", Branch: "rollback-61 (head)"}},
 		// the conversation is at the commit too
 		{"?seq=40&pane=state&path=%2Fplan", shown{
-			Selected: "e-36b845af", Seq: "seq 40", Pane: "State", Value: "History of /plan", Branch: "another line",
+			Selected: "e-36b845af", Seq: "seq 40", Pane: "State", Value: "History of /plan", Branch: "rollback-61, up to here",
 		}},
 		{"?line=036ea533&at=07963d71", shown{
-			Selected: "e-07963d71", Seq: "seq 62", Pane: "Map", Filter: "default",
-			Branch: "another line",
+			Selected: "e-07963d71", Seq: "seq 62", Pane: "Map", Filter: "default", Branch: "another line",
 		}},
 		{"?line=5e2d90b7", shown{Seq: "seq 68", Pane: "Map", Filter: "default", Branch: "main"}},
 		{"?at=9f36cd82&pane=compare&with=seq%3A40", shown{
@@ -102,6 +101,63 @@ func TestHistoryOfTheBrowser(t *testing.T) {
 	p.see(".home-page")
 	eval[bool](p, `history.go(3) ?? true`)
 	p.see(".usage table")
+}
+
+// One pull of the timeline's cursor is a step of the browser's history, and so is the way to the head.
+func TestHistoryOfTheTimeline(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	p.drag(".axis", 0, at(0.2, 0.5), at(0.3, 0.5), at(0.4, 0.5))
+	p.settled()
+	first := p.query("seq")
+	p.drag(".axis", 0, at(0.7, 0.5), at(0.8, 0.5))
+	p.settled()
+	second := p.query("seq")
+	p.click("button.live")
+	p.waitQuery("seq", "")
+	for _, want := range []string{second, first, ""} {
+		eval[bool](p, `history.back() ?? true`)
+		p.waitQuery("seq", want)
+		p.settled()
+	}
+	if first == "" || second == "" || first == second {
+		t.Errorf("the cursor was at %q and %q", first, second)
+	}
+}
+
+// The size of rows, the form of a context and of a state, and a phone's pane are in the URL.
+func TestFormsInURLs(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	form := `document.querySelector(".saw select").value`
+	p := arrive(t, d.site, "/s/"+d.Main, ".map .row")
+	p.click(".zoom button|details")
+	p.waitQuery("rows", "details")
+	p.click(".tabs a|State")
+	p.click(".state-tabs button|Text")
+	p.waitQuery("as", "text")
+	p.click(".tabs a|Model saw")
+	p.choose(".saw select", "anthropic")
+	p.waitQuery("form", "anthropic")
+	p.reload()
+	p.see(".saw ol li")
+	if got := eval[string](p, form); got != "anthropic" {
+		t.Errorf("the form is %q", got)
+	}
+	p.click(".tabs a|State")
+	p.see(".state .editor")
+	p.click(".tabs a|Map")
+	p.see(".zoom button[aria-pressed=true]|details")
+
+	q := visitAs(t, d.site, "/s/"+d.Main, phone)
+	q.see(".talk article")
+	q.click(".phone-bar button|Map and state")
+	q.waitQuery("tab", "side")
+	q.reload()
+	q.see(".map .row")
+	eval[bool](q, `history.back() ?? true`)
+	q.see(".talk article")
 }
 
 // A link to what is not there says so, and the rest of the page stays of use.

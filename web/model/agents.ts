@@ -3,6 +3,7 @@ import { computed, effect, signal } from "@preact/signals";
 import { api, type Schemas, type Session } from "../api/client.ts";
 import { sessionPage } from "../api/pages.ts";
 import { said, type Item } from "./line.ts";
+import { view } from "./nav.ts";
 import { change } from "./session.ts";
 import { items, line } from "./talk.ts";
 
@@ -20,7 +21,8 @@ export interface Agent {
 }
 
 /** startedAt has the agents by the id of the article at which they are shown. */
-export const startedAt = computed(() => place(items.value, agents.value, line.value.older, line.value.newer));
+export const startedAt = computed(() =>
+  place(items.value, agents.value, line.value.older, line.value.newer, view.value.line !== null));
 
 /** starts reports whether a tool of this name starts agents. */
 export function starts(name: string): boolean {
@@ -32,10 +34,11 @@ export function starts(name: string): boolean {
  * loaded; else at the call whose result has the agent's id in its details; else at the call that starts agents and has
  * the id in its arguments or its text. Where nothing says it, time is the hint: the first call that starts agents, and
  * is not known to have started another one, of the last message before the agent that has such a call; else the last
- * answer before it.
+ * answer before it. ended = the line is not that of the head: an agent of another line would be at its last answer, so only
+ * calls count.
  */
 export function place(
-  list: readonly Item[], sessions: readonly Session[], older: boolean, newer: boolean,
+  list: readonly Item[], sessions: readonly Session[], older: boolean, newer: boolean, ended = false,
 ): Map<string, Agent[]> {
   const found = new Map<string, Agent[]>();
   const taken = new Set<string>();
@@ -63,7 +66,7 @@ export function place(
     const last = before.at(-1);
     if (!last && older || newer && before.length === answers.length) continue; // started where nothing is loaded
     const free = (item: Item) => callsOf(item).find((c) => starts(c.name) && !taken.has(c.id));
-    const item = before.findLast(free) ?? last ?? answers[0];
+    const item = before.findLast(free) ?? (ended ? undefined : last ?? answers[0]);
     if (item) add(item, s, free(item)?.id ?? "");
   }
   return found;

@@ -86,7 +86,7 @@ export class Cursor {
 
   /** follow brings the cursor to the place of the view. */
   follow(seq: number | null, entry: string | null, newest: number): void {
-    if (seq !== null && entry === null && seq < newest) void moveTo(seq, this.signal); // a link that names a commit alone
+    if (seq !== null && entry === null && seq < newest) void moveTo(seq, "replace", this.signal); // a link that names a commit alone
     const known = seq ?? (entry === null ? newest : this.places.get(entry));
     if (known === undefined) {
       this.resolve.ask({ session: this.id, seq, entry });
@@ -147,22 +147,22 @@ export class Cursor {
 }
 
 /** live returns the view to the head, which it then follows. */
-export function live(): void {
-  go({ seq: null, line: null, at: null }, "replace");
+export function live(how: "push" | "replace" = "push"): void {
+  go({ seq: null, line: null, at: null }, how);
 }
 
 /** moveTo shows a commit: its state, and the conversation that ended at its head. The newest one is shown live. */
-export async function moveTo(seq: number, signal?: AbortSignal): Promise<void> {
+export async function moveTo(seq: number, how: "push" | "replace" = "replace", signal?: AbortSignal): Promise<void> {
   const commits = log.peek();
   if (!commits || !head.peek()) return;
   if (seq >= head.peek()!.seq) {
-    live();
+    live(how);
     return;
   }
   const known = commits.get(seq);
-  if (!known) go({ seq }, "replace");
+  if (!known) go({ seq }, how);
   const c = known ?? await commits.one(seq, signal ?? new AbortController().signal).catch(() => undefined);
-  if (c && (known || view.peek().seq === seq)) go({ seq, line: c.head, at: c.head }, "replace");
+  if (c && (known || view.peek().seq === seq)) go({ seq, line: c.head, at: c.head }, known ? how : "replace");
 }
 
 /** earlier returns the seq of the commit whose state was in force before a commit; -1 = none was. */

@@ -60,7 +60,8 @@ export function go(change: Partial<View>, how: "push" | "replace" = "push"): voi
 
 /** open shows a session, or the list with null. */
 export function open(id: string | null, change: Partial<View> = {}): void {
-  go({ ...home(id), pane: view.peek().pane, ...change });
+  const { pane, rows, form, text } = view.peek();
+  go({ ...home(id), pane, rows, form, text, ...change });
 }
 
 /** href returns the link to a changed view, for anchors that can be copied and opened in a new tab. */

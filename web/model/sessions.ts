@@ -3,6 +3,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import { api, type Session } from "../api/client.ts";
 import { sessionPage } from "../api/pages.ts";
+import { said } from "./line.ts";
 import { session } from "./nav.ts";
 import { change, head } from "./session.ts";
 import { isNew, markSeen, readSeen, writeSeen } from "./seen.ts";
@@ -24,6 +25,9 @@ export const overTime = computed(() => byDay(spent.value));
 /** maxSpent bounds the sessions whose cost is read for the list. */
 const maxSpent = 500;
 const pageSize = 50;
+
+/** maxPreview bounds the text of a message that came and is shown in the list, in characters. */
+const maxPreview = 120;
 
 /** A Nested is a session of the list, with those that it started. */
 export interface Nested {
@@ -101,7 +105,13 @@ export function start(): void {
     const c = change.value;
     const id = session.peek();
     if (!c || id === null) return;
-    sessions.value = sessions.peek().map((s) => (s.id === id ? { ...s, seq: c.seq, updated: c.time } : s));
+    const words = c.entries.flatMap((e) => said(e)?.parts ?? []).filter((p) => p.kind === "text").map((p) => p.text);
+    const preview = words.at(-1)?.trim().slice(0, maxPreview);
+    sessions.value = sessions.peek().map((s) => (s.id === id ? { ...s, seq: c.seq, updated: c.time, ...(preview ? { preview } : {}) } : s));
+    const more = c.entries.reduce((sum, e) => sum + (said(e)?.cost ?? 0), 0);
+    if (more > 0) {
+      spent.value = spent.peek().map((s) => (s.session === id ? { ...s, usage: { ...s.usage, cost: s.usage.cost + more } } : s));
+    }
   });
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible") void read(false).catch(() => {});

@@ -11,6 +11,8 @@ import type { Anchor } from "./slice.ts";
 
 export const line = signal<Line>(nothing);
 export const items = computed(() => itemsOf(line.value.entries));
+/** endMark is the mark of the last entry that is loaded, where it was read. */
+export const endMark = computed(() => line.value.marks.get(line.value.entries.at(-1)?.id ?? ""));
 /** loading is null when nothing is under way, else what is read. */
 export const loading = signal<"line" | "older" | "newer" | null>(null);
 export const trouble = signal("");
@@ -323,6 +325,7 @@ function arrive(c: Change): void {
   const stale = staleAfter(c.entries);
   const aside = c.kept !== undefined && c.kept === c.branch; // a turn that lost: the next commit moves the head back
   const following = shown.path === "head" && !aside;
+  if (last && shown.path !== "head") stale.push(last.id); // whether the head is still on its line
   if (last && !now.newer && c.head === last.id) {
     if (stale.length > 0) void refreshMarks(stale);
     return;

@@ -118,18 +118,21 @@ export function columns(
 /** room is the width of a mark, in px. */
 export const room = 11;
 
-/** flags returns the marks of a span; those closer than `room` are one. all are the commits that have one. */
+/** flags returns the marks of a span; those closer than `room` are one, at the place of the most telling. all are the commits that have one. */
 export function flags(span: Span, width: number, all: Iterable<{ seq: number; mark: Mark }>): Flag[] {
   const rank = (m: Mark) => meanings.findIndex((x) => x.mark === m);
   const list: Flag[] = [];
+  let from = 0; // of the commits that share the last one
   for (const { seq, mark } of [...all].sort((a, b) => a.seq - b.seq)) {
     const x = xOf(seq, span, width);
     if (x < 0 || x > width) continue;
     const last = list.at(-1);
-    if (!last || x - last.x >= room) list.push({ x, mark, count: 1 });
-    else {
+    if (!last || x - from >= room) {
+      list.push({ x, mark, count: 1 });
+      from = x;
+    } else {
       last.count++;
-      if (rank(mark) < rank(last.mark)) last.mark = mark;
+      if (rank(mark) < rank(last.mark)) Object.assign(last, { x, mark });
     }
   }
   return list;

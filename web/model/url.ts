@@ -8,6 +8,15 @@ export type Pane = (typeof panes)[number];
 export const filters = ["default", "no-tools", "user-only", "labeled-only", "all"] as const;
 export type Filter = (typeof filters)[number];
 
+/** The sizes of the map's rows, by what they show, and the forms of a context: as stored, and the requests of APIs. */
+export const zooms = ["outline", "lines", "details"] as const;
+export const forms = ["", "anthropic", "openai-chat", "openai-responses", "gemini"] as const;
+export type Form = (typeof forms)[number];
+
+/** What fills a phone's screen. */
+export const tabs = ["talk", "sessions", "side"] as const;
+export type Tab = (typeof tabs)[number];
+
 /**
  * A View is what a URL shows. line is the entry at the end of the path that is read; null = the head, which it follows.
  * at is the entry that is looked at; null = the end of the line. seq is the commit whose state and context are shown;
@@ -24,13 +33,23 @@ export interface View {
   path: string | null; // JSON pointer of the value whose history is shown
   filter: Filter;
   search: string;
+  rows: (typeof zooms)[number];
+  form: Form; // of what the model saw
+  text: boolean; // the state is shown as text
+  tab: Tab | null; // on a phone; null = what tabOf says
 }
 
 /** home returns the view of the list of sessions, or of a session at its head. */
 export function home(session: string | null = null): View {
   return {
     session, line: null, at: null, seq: null, pane: "map", compare: null, path: null, filter: "default", search: "",
+    rows: "lines", form: "", text: false, tab: null,
   };
+}
+
+/** tabOf returns what fills a phone's screen: the conversation, unless the view says or needs another one. */
+export function tabOf(v: View): Tab {
+  return v.tab ?? (v.session === null ? "sessions" : v.pane === "map" || v.pane === "none" ? "talk" : "side");
 }
 
 /** parse returns the view that a URL names, below a base path such as "/coppice". What it does not know is left out. */
@@ -48,6 +67,10 @@ export function parse(base: string, pathname: string, query: string): View {
   v.path = q.get("path");
   v.filter = oneOf(filters, q.get("filter")) ?? "default";
   v.search = q.get("q") ?? "";
+  v.rows = oneOf(zooms, q.get("rows")) ?? v.rows;
+  v.form = oneOf(forms, q.get("form")) ?? v.form;
+  v.text = q.get("as") === "text";
+  v.tab = oneOf(tabs, q.get("tab")) ?? null;
   return v;
 }
 
@@ -62,9 +85,13 @@ export function format(base: string, v: View): string {
   set("seq", v.seq === null ? null : String(v.seq));
   set("pane", v.pane === "map" ? null : v.pane);
   set("with", v.compare);
-  if (v.path !== null) q.set("path", v.path); // "" is the whole document
+  if (v.path !== null && v.pane === "state") q.set("path", v.path); // "" is the whole document
   set("filter", v.filter === "default" ? null : v.filter);
   set("q", v.search);
+  set("rows", v.rows === "lines" ? null : v.rows);
+  set("form", v.form);
+  set("as", v.text ? "text" : null);
+  set("tab", v.tab);
   const text = q.toString();
   return base + (v.session === null ? "/" : "/s/" + encodeURIComponent(v.session)) + (text ? "?" + text : "");
 }

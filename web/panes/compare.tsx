@@ -1,16 +1,18 @@
 // Two points side by side: A is marked, B is the cursor.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { api, type Entry, type Schemas } from "../api/client.ts";
 import { compare, maxEntries, pointOf, type Difference } from "../model/compare.ts";
-import { cost, count } from "../model/format.ts";
+import { shownCommit } from "../model/cursor.ts";
+import { clock, cost, count } from "../model/format.ts";
 import { editor } from "../model/lazy.ts";
 import { go, target, view } from "../model/nav.ts";
 import { sessions } from "../model/sessions.ts";
 import { pretty } from "../model/pretty.ts";
 import { sideOf, verdict } from "../model/verdict.ts";
-import { EntryView } from "../parts/message.tsx";
+import { itemsOf } from "../model/line.ts";
+import { ItemView } from "../parts/message.tsx";
 
 /** ComparePane shows how the cursor differs from the point that is marked. */
 export function ComparePane(): JSX.Element {
@@ -57,6 +59,7 @@ function Choose(): JSX.Element {
     return () => abort.abort();
   }, [id]);
   const a = view.value.compare;
+  const c = shownCommit.value;
   const known = new Set<string>();
   const option = (value: string, label: string) => (known.add(value), <option key={value} value={value}>{label}</option>);
   const groups = (
@@ -78,7 +81,7 @@ function Choose(): JSX.Element {
         {a !== null && !known.has(a) && <option value={a}>{a}</option>}
       </select></label>
       <button onClick={() => go({ compare: target.peek() })}>Mark the cursor as A</button>
-      <p>B is the cursor: <code>{target.value}</code></p>
+      <p title={target.value}>B is the cursor{c && `: seq ${c.seq} · ${c.reason} · ${clock(c.time, new Date())} · ${c.branch}`}</p>
     </div>
   );
 }
@@ -101,16 +104,16 @@ function Result({ d }: { d: Difference }): JSX.Element {
 function Only({ name, entries, figures }: { name: string; entries: Entry[]; figures: string }): JSX.Element {
   const shown = useSignal(20);
   const now = new Date();
-  const most = Math.min(shown.value, maxEntries);
+  const items = useMemo(() => itemsOf(entries.slice(0, maxEntries)), [entries]);
+  const more = items.length - shown.value;
   return (
     <div>
       <h3>Only {name} <span class="figures">{entries.length} entries · {figures}</span></h3>
-      {entries.slice(0, most).map((e) => (
-        <article key={e.id} class="entry small"><EntryView entry={e} now={now} /></article>
+      {items.slice(0, shown.value).map((item) => (
+        <article key={item.entry.id} class="entry small"><ItemView item={item} now={now} /></article>
       ))}
-      {entries.length > most && (most < maxEntries
-        ? <button onClick={() => (shown.value += 20)}>{entries.length - most} more</button>
-        : <p class="quiet">{entries.length - most} more are not shown.</p>)}
+      {more > 0 ? <button onClick={() => (shown.value += 20)}>{more} more</button>
+        : entries.length > maxEntries && <p class="quiet">{entries.length - maxEntries} more entries are not shown.</p>}
     </div>
   );
 }
@@ -122,7 +125,7 @@ function Merge({ a, b }: { a: string; b: string }): JSX.Element {
     let end = () => {};
     let gone = false;
     void editor().then((m) => {
-      if (!gone) end = m.showMerge(host.current!, pretty(a), pretty(b));
+      if (!gone && host.current) end = m.showMerge(host.current, pretty(a), pretty(b));
     });
     return () => {
       gone = true;

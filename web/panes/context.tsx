@@ -1,28 +1,25 @@
 // What the model saw at the cursor: its messages in order, compaction applied, with what is odd about them.
-import { signal, useComputed, useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { computed, useComputed, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { api, Failure, textOf, type Entry } from "../api/client.ts";
 import { scrubbed, settled } from "../model/cursor.ts";
 import { bytes, count } from "../model/format.ts";
 import { itemsOf } from "../model/line.ts";
-import { view } from "../model/nav.ts";
+import { go, view } from "../model/nav.ts";
 import { Newest } from "../model/newest.ts";
 import { pretty } from "../model/pretty.ts";
 import { lineOf, sawOf, type Saw } from "../model/saw.ts";
 import { head } from "../model/session.ts";
+import { forms, type Form } from "../model/url.ts";
 import { Body } from "../parts/message.tsx";
 
-/** The forms of a context: as stored, and the requests of APIs. */
-const forms = ["", "anthropic", "openai-chat", "openai-responses", "gemini"] as const;
-type Form = (typeof forms)[number];
 const names: Record<Form, string> = {
   "": "As stored", anthropic: "Anthropic request", "openai-chat": "OpenAI chat request",
   "openai-responses": "OpenAI responses request", gemini: "Gemini request",
 };
 
-/** form is kept while the page is open. */
-const form = signal<Form>("");
+const form = computed(() => view.value.form);
 
 /** Bounds: of a context, in characters; of messages on a page; of those that are open; of one as text, in characters. */
 const maxContext = 32 << 20;
@@ -54,7 +51,7 @@ export function ContextPane(): JSX.Element {
   return (
     <section class="saw" aria-label="What the model saw">
       <header>
-        <label>Form <select value={form.value} onChange={(e) => (form.value = e.currentTarget.value as Form)}>
+        <label>Form <select value={form.value} onChange={(e) => go({ form: e.currentTarget.value as Form })}>
           {forms.map((f) => <option key={f} value={f}>{names[f]}</option>)}
         </select></label>
       </header>

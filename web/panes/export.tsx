@@ -49,7 +49,7 @@ function Choose(): JSX.Element {
       const line = view.peek().line ?? head.peek()?.entry ?? null;
       const at = f.line && line !== null ? "&line=" + encodeURIComponent(line) : "";
       const answer = await call(`/v1/sessions/${encodeURIComponent(id)}/export?format=${f.format}${at}`);
-      download(await answer.blob(), `${id}.${f.file}`);
+      download(await answer.blob(), `${id}-${f.line ? "line" : f.format === "html" ? "tree" : f.format}.${f.file}`);
       shown.value = false;
     } catch (err) {
       failed.value = err instanceof Error ? err.message : String(err);

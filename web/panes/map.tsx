@@ -2,7 +2,7 @@
 // screen are in the page.
 import { computed, signal, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
 import { mapped } from "../model/begun.ts";
 import { through } from "../model/find.ts";
@@ -11,21 +11,21 @@ import { go, href, session, view } from "../model/nav.ts";
 import { firstRow, Gone, heightOf, offsetOf, Rows, type Ask, type Stretch } from "../model/rows.ts";
 import { change, connection, generation, head } from "../model/session.ts";
 import { line } from "../model/talk.ts";
-import { filters, type Filter } from "../model/url.ts";
+import { filters, zooms, type Filter, type View } from "../model/url.ts";
 import { Hits } from "../parts/hits.tsx";
 import { ForkIcon } from "../parts/icon.tsx";
 import { useResized } from "../parts/resized.ts";
+import { say } from "../parts/toast.tsx";
 import { Minimap, type Bucket } from "./minimap.tsx";
 
-/** Zoom levels: what a row shows, by its height in px. */
-const zooms = [
-  { name: "outline", height: 12 },
-  { name: "lines", height: 24 },
-  { name: "details", height: 44 },
-] as const;
+/** heights are those of the rows, in px, by what they show. */
+const heights = { outline: 12, lines: 24, details: 44 };
+const signs = { outline: "·", lines: "≡", details: "☰" };
 
-/** zoom is kept while the page is open. */
-const zoom = signal(1);
+/** rowHeight is that of the rows that are shown. */
+function rowHeight(): number {
+  return heights[view.peek().rows];
+}
 
 /** beyond is the number of rows that are drawn above and below what is on screen. */
 const beyond = 6;
@@ -36,6 +36,8 @@ const maxBuckets = 1024;
 interface Drawn {
   rows: Rows<Row>;
   buckets: Bucket[];
+  filter: Filter;
+  head: string | null; // when it was drawn
   turn: number; // grows when rows arrived
 }
 
@@ -59,6 +61,16 @@ async function buckets(id: string, viewName: string, mark: string, signal: Abort
   return data!.buckets;
 }
 
+/** hit returns the row with words of a search that is next to another one; undefined = none has them. */
+async function hit(id: string, rows: Rows<Row>, words: string, near: number, step: 1 | -1): Promise<Row | undefined> {
+  const query = { view: rows.view, mark: words, near: Math.min(near, rows.total), buckets: 1 };
+  const { data } = await api.GET("/v1/sessions/{id}/map", { params: { path: { id }, query } });
+  const to = step > 0 ? data!.next : data!.previous;
+  if (to === undefined) return undefined;
+  await rows.ensure(to, 1);
+  return rows.at(to);
+}
+
 /** MapPane shows the tree of the session. */
 export function MapPane(): JSX.Element {
   const drawn = useSignal<Drawn | null>(null);
@@ -66,40 +78,44 @@ export function MapPane(): JSX.Element {
   const first = useSignal(0);
   const shown = useSignal(20);
   const box = useRef<HTMLDivElement>(null);
-  useDrawn(drawn, failed, (row) => scrollTo(box.current, drawn.peek(), row));
+  const place = usePlace(box, drawn, first, shown);
+  useDrawn(drawn, failed, place);
   useSignalEffect(() => {
     if (connection.value === "live" && failed.peek() !== "") again.value = again.peek() + 1; // the server answers again
   });
-  useSize(box, shown);
 
   const d = drawn.value;
   const total = d?.rows.total ?? 0;
-  const height = zooms[zoom.value]!.height;
+  const height = heights[view.value.rows];
   const cursor = view.value.at ?? view.value.line;
   const at = d && cursor ? d.rows.indexOf(cursor) : -1;
   const onScroll = () => {
-    const el = box.current!;
+    const el = box.current;
+    if (!el) return; // an event of what was scrolled before the pane was left
     first.value = firstRow(el.scrollTop, el.clientHeight, total, height);
     want(drawn, Math.max(0, Math.floor(first.value) - beyond), Math.ceil(shown.value) + 2 * beyond);
   };
   useEffect(onScroll, [height, total]);
-  useCursor(drawn, (row) => {
-    if (row < first.peek() || row > first.peek() + shown.peek() - 1) scrollTo(box.current, drawn.peek(), Math.max(0, row - shown.peek() / 2));
-  });
+  useCursor(drawn, place.show);
+  const toHit = (words: string, step: 1 | -1) => {
+    const near = at >= 0 ? at : Math.max(0, Math.floor(first.peek()) - step);
+    if (d && words) void hit(session.peek()!, d.rows, words, near, step).then((row) => (row ? showRow(row, "replace") : say("No entry has these words.")))
+      .catch((err: unknown) => (failed.value = err instanceof Failure ? err.message : String(err)));
+  };
   return (
     <section class="map" aria-label="Map">
-      <Controls total={total} />
+      <Controls d={d} onZoom={place.zoomTo} onHit={toHit} />
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
       <div class="map-body">
         <div class="map-rows" ref={box} onScroll={onScroll} tabIndex={0} role="tree" aria-label="Entries"
-          onKeyDown={(e) => move(e, d, at, (row) => scrollTo(box.current, drawn.peek(), Math.max(0, row - shown.peek() / 2)))}>
+          onKeyDown={(e) => move(e, d, at, place.centre)}>
           <div class="map-sizer" style={{ height: heightOf(total, height) + "px" }}>
             {d && <Window d={d} first={first.value} shown={shown.value} height={height} cursor={cursor}
               top={box.current?.scrollTop ?? 0} />}
           </div>
         </div>
         {d && <Minimap buckets={d.buckets} total={total} first={first.value} shown={shown.value} cursor={at}
-          onSeek={(row) => scrollTo(box.current, drawn.peek(), Math.max(0, row - shown.peek() / 2))} />}
+          onSeek={place.centre} />}
       </div>
     </section>
   );
@@ -113,31 +129,32 @@ const known = computed(() => head.value !== null); // where the map begins, unle
 const again = signal(0); // grows when what could not be read is read again
 
 /** useDrawn draws the tree when the session, the filter or the head changes, and keeps the place. */
-function useDrawn(drawn: Signal<Drawn | null>, failed: Signal<string>, seek: (row: number) => void): void {
+function useDrawn(drawn: Signal<Drawn | null>, failed: Signal<string>, place: Place): void {
   useSignalEffect(() => {
     void generation.value;
     void change.value;
     void again.value;
     const id = session.value;
     const words = search.value;
-    const read = id === null || !known.value ? null : load(id, filter.value);
+    const filtered = filter.value;
+    const read = id === null || !known.value ? null : load(id, filtered);
     if (read === null) return;
     const abort = new AbortController();
-    const before = drawn.peek();
     void (async () => {
       const rows = new Rows<Row>(read, abort.signal);
-      const cursor = view.peek().at ?? view.peek().line ?? head.peek()?.entry ?? null;
-      const at = await rows.start(before ? null : cursor).catch((err: unknown) => {
-        if (cursor === null || !(err instanceof Failure) || err.status !== 404) throw err;
+      const before = drawn.peek();
+      const to = before ? place.wish(before, filtered) : view.peek().at ?? view.peek().line ?? head.peek()?.entry ?? null;
+      const at = await rows.start(to).catch((err: unknown) => {
+        if (to === null || !(err instanceof Failure) || err.status !== 404) throw err;
         return rows.start(null);
       });
       const list = await buckets(id!, rows.view, words, abort.signal);
-      drawn.value = { rows, buckets: list, turn: 0 };
+      drawn.value = { rows, buckets: list, filter: filtered, head: head.peek()?.entry ?? null, turn: 0 };
       failed.value = "";
-      if (!before) {
-        // the sizer has its height after the next frame
-        requestAnimationFrame(() => seek(at === null ? rows.total : at - 8));
-      } else seek(-1);
+      // the sizer has its height after the next frame
+      if (!before || before.filter !== filtered) requestAnimationFrame(() => place.centre(at ?? rows.total));
+      else if (at !== null) requestAnimationFrame(() => place.show(at));
+      else place.stay();
     })().catch((err: unknown) => {
       if (!abort.signal.aborted) failed.value = String(err instanceof Failure ? err.message : err);
     }).finally(() => (mapped.value = true));
@@ -177,38 +194,89 @@ function want(drawn: Signal<Drawn | null>, from: number, count: number): void {
   });
 }
 
-/** scrollTo brings a row to the upper edge; -1 leaves the place, and reads what is there. */
-function scrollTo(el: HTMLElement | null, d: Drawn | null, row: number): void {
-  if (!el || !d) return;
-  if (row >= 0) el.scrollTop = offsetOf(row, el.clientHeight, d.rows.total, zooms[zoom.peek()]!.height);
-  el.dispatchEvent(new Event("scroll"));
+/** Place is what of the tree is in sight. */
+interface Place {
+  centre: (row: number) => void; // brings a row to the middle
+  show: (row: number) => void; // brings a row in sight that is not, a row below by no more than it has to
+  stay: () => void; // reads what is in sight
+  zoomTo: (rows: View["rows"]) => void; // keeps what is in sight
+  wish: (before: Drawn, filter: Filter) => string | null; // the entry that has to be in sight when the tree is drawn anew
 }
 
-function useSize(box: { current: HTMLElement | null }, shown: Signal<number>): void {
-  const measure = () => {
-    shown.value = box.current!.clientHeight / zooms[zoom.peek()]!.height;
+/** usePlace scrolls the rows. While another pane fills the screen nothing can be scrolled: the wish waits. */
+function usePlace(
+  box: { current: HTMLElement | null }, drawn: Signal<Drawn | null>, first: Signal<number>, shown: Signal<number>,
+): Place {
+  const waiting = useRef<number | null>(null);
+  const within = (row: number) => row >= 0 && row >= first.peek() && row <= first.peek() + shown.peek() - 1;
+  const rowOf = (d: Drawn, entry: string | null) => (entry === null ? -1 : d.rows.indexOf(entry));
+  const cursorRow = (d: Drawn) => rowOf(d, view.peek().at ?? view.peek().line ?? d.head);
+  const pivot = (d: Drawn) => {
+    const at = cursorRow(d);
+    return within(at) ? at : Math.min(d.rows.total, Math.floor(first.peek() + shown.peek() / 2));
   };
-  useResized([box], measure);
-  useLayoutEffect(() => zoom.subscribe(measure), []);
+  const scroll = (top: number) => {
+    const el = box.current;
+    const d = drawn.peek();
+    if (!el || !d) return;
+    el.scrollTop = offsetOf(Math.max(0, top), el.clientHeight, d.rows.total, rowHeight());
+    el.dispatchEvent(new Event("scroll"));
+  };
+  const centre = (row: number) => {
+    if (!box.current?.clientHeight) waiting.current = row;
+    else scroll(row - shown.peek() / 2);
+  };
+  useResized([box], () => {
+    shown.value = box.current!.clientHeight / rowHeight();
+    if (shown.peek() === 0 || waiting.current === null) return;
+    const row = waiting.current;
+    waiting.current = null;
+    centre(row);
+  });
+  return {
+    centre,
+    show(row) {
+      const below = row - (first.peek() + shown.peek() - 1);
+      if (shown.peek() > 0 && within(row)) return;
+      if (below > 0 && below < shown.peek() / 2) scroll(first.peek() + below);
+      else centre(row);
+    },
+    stay: () => box.current?.dispatchEvent(new Event("scroll")),
+    zoomTo(rows) {
+      const row = drawn.peek() && pivot(drawn.peek()!);
+      go({ rows }, "replace");
+      shown.value = (box.current?.clientHeight ?? 0) / heights[rows];
+      if (row !== null) requestAnimationFrame(() => centre(row)); // the sizer has its height then
+    },
+    wish(before, filtered) {
+      const follows = view.peek().at === null && view.peek().line === null && within(rowOf(before, before.head));
+      if (follows) return head.peek()?.entry ?? null;
+      return before.filter === filtered ? null : before.rows.at(pivot(before))?.id ?? null;
+    },
+  };
 }
 
-function Controls({ total }: { total: number }): JSX.Element {
+function Controls({ d, onZoom, onHit }: {
+  d: Drawn | null; onZoom: Place["zoomTo"]; onHit: (words: string, step: 1 | -1) => void;
+}): JSX.Element {
   const v = view.value;
+  const hits = v.search ? d?.buckets.reduce((n, b) => n + (b.hits ?? 0), 0) ?? 0 : -1;
   return (
     <div class="map-controls">
       <input class="map-search" type="search" placeholder="mark words" aria-label="Mark words in the map" value={v.search}
-        onChange={(e) => go({ search: e.currentTarget.value }, "replace")} />
+        title="Enter: next, Shift+Enter: previous" onChange={(e) => go({ search: e.currentTarget.value }, "replace")}
+        onKeyDown={(e) => e.key === "Enter" && onHit(e.currentTarget.value, e.shiftKey ? -1 : 1)} />
       <select aria-label="Filter" value={v.filter} onChange={(e) => go({ filter: e.currentTarget.value as Filter })}>
         {filters.map((f) => <option key={f} value={f}>{f}</option>)}
       </select>
       <span class="zoom" role="group" aria-label="Zoom">
-        {zooms.map((z, i) => (
-          <button key={z.name} aria-pressed={zoom.value === i} title={z.name} onClick={() => (zoom.value = i)}>
-            {["·", "≡", "☰"][i]}<span class="hidden-text">{z.name}</span>
+        {zooms.map((z) => (
+          <button key={z} aria-pressed={v.rows === z} title={z} onClick={() => onZoom(z)}>
+            {signs[z]}<span class="hidden-text">{z}</span>
           </button>
         ))}
       </span>
-      <output>{grouped(total)} rows</output>
+      <output>{hits >= 0 && `${grouped(hits)} of `}{grouped(d?.rows.total ?? 0)} rows</output>
     </div>
   );
 }
@@ -247,7 +315,7 @@ interface RowProps {
 }
 
 function RowView({ row, position, total, y, height, at }: RowProps): JSX.Element {
-  const level = zoom.value;
+  const level = zooms.indexOf(view.value.rows);
   const name = [row.onPath && "on-path", at && "at", row.role && "role-" + row.role].filter(Boolean).join(" ");
   return (
     <a class={"row " + name} href={href({ at: row.id, seq: null })} role="treeitem" tabIndex={-1} aria-level={row.indent + 1}

@@ -1,11 +1,13 @@
 // The list of sessions, newest activity first, each with the agents that it started.
-import { effect, useSignal } from "@preact/signals";
+import { effect, signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Session } from "../api/client.ts";
 import { ago, cost } from "../model/format.ts";
 import { base, open, session, view } from "../model/nav.ts";
 import { loading, more, nest, read, readSpent, sessions, sums, unread, wanted, type Nested } from "../model/sessions.ts";
+
+const minute = signal(0); // grows with each, for what says how long ago something was
 
 /** Sessions shows the list. */
 export function Sessions(): JSX.Element {
@@ -27,6 +29,10 @@ export function Sessions(): JSX.Element {
       stop();
       abort.abort();
     };
+  }, []);
+  useEffect(() => {
+    const timer = setInterval(() => minute.value++, 60_000);
+    return () => clearInterval(timer);
   }, []);
   return (
     <nav class="sessions" aria-label="Sessions">
@@ -55,7 +61,7 @@ function Item({ n, depth }: { n: Nested; depth: number }): JSX.Element {
       <Link s={s} current={current} />
       {n.children.length > 0 && (
         <button class="agents" aria-expanded={show} onClick={() => (opened.value = !opened.value)}>
-          {show ? "▾" : "▸"} {n.children.length} {n.children.length === 1 ? "agent or fork" : "agents and forks"}
+          {show ? "▾" : "▸"} {startedOf(n)}
         </button>
       )}
       {show && n.children.length > 0 && <ul>{n.children.map((c) => <Item key={c.session.id} n={c} depth={depth + 1} />)}</ul>}
@@ -63,11 +69,19 @@ function Item({ n, depth }: { n: Nested; depth: number }): JSX.Element {
   );
 }
 
+/** startedOf says how many agents and forks a session has. */
+function startedOf(n: Nested): string {
+  const forks = n.children.filter((c) => c.session.relation === "fork").length;
+  const of = (k: number, what: string) => (k === 0 ? "" : k === 1 ? "1 " + what : `${k} ${what}s`);
+  return [of(n.children.length - forks, "agent"), of(forks, "fork")].filter(Boolean).join(", ");
+}
+
 function contains(n: Nested, id: string | null): boolean {
   return id !== null && n.children.some((c) => c.session.id === id || contains(c, id));
 }
 
 function Link({ s, current }: { s: Session; current: boolean }): JSX.Element {
+  void minute.value;
   const sum = sums.value.get(s.id);
   const agents = sum && sum.agents > 0 && sum.all > sum.own ? ` (${cost(sum.all)} with agents)` : "";
   const name = s.title || s.first || s.id;

@@ -1,5 +1,5 @@
 // The state at the cursor, and what its commit changed. Values are shown as they are stored, digit by digit.
-import { signal, useSignal, useSignalEffect, type ReadonlySignal } from "@preact/signals";
+import { useSignal, useSignalEffect, type ReadonlySignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { call, Failure } from "../api/client.ts";
@@ -35,9 +35,6 @@ interface Read {
   text: string;
   changed: Changes;
 }
-
-/** raw says which of the two forms is shown. It is kept while the page is open. */
-const raw = signal(false);
 
 /** StatePane shows the state at the cursor, and what its commit changed. */
 export function StatePane(): JSX.Element {
@@ -126,20 +123,21 @@ function amountOf({ list, more }: Changes): string {
 /** Shown shows a state: what changed, then all of it, as a tree or as text. */
 function Shown({ read, behind }: { read: Read; behind: boolean }): JSX.Element {
   const { text, changed } = read;
+  const raw = view.value.text;
   const what = behind ? `Still the state of seq ${read.seq}: reading` : "This commit changed " + amountOf(changed);
   return (
     <>
       <p class="state-changed">{what}</p>
       <ChangeList changed={changed} most={maxListed} onSelect={(path) => go({ path }, "replace")} />
       <div class="state-tabs" role="group" aria-label="Form">
-        <button aria-pressed={!raw.value} onClick={() => (raw.value = false)}>Tree</button>
-        <button aria-pressed={raw.value} onClick={() => (raw.value = true)}>Text</button>
+        <button aria-pressed={!raw} onClick={() => go({ text: false })}>Tree</button>
+        <button aria-pressed={raw} onClick={() => go({ text: true })}>Text</button>
         <span class="quiet">{bytes(text.length)}</span>
         <button onClick={() => void navigator.clipboard.writeText(text).then(() => say("The state was copied, as it is stored."))}>
           Copy
         </button>
       </div>
-      {raw.value ? <Text text={text} />
+      {raw ? <Text text={text} />
         : <JSONTree text={text} changed={changed} selected={view.value.path} onSelect={(path) => go({ path }, "replace")} />}
       {view.value.path !== null && <ValueHistory key={view.value.path} path={view.value.path} text={text} />}
     </>

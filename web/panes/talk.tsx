@@ -1,11 +1,10 @@
 // The conversation: the entries of the line that is read, from the root to its end.
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { readOnly } from "../model/access.ts";
 import { loadAgents } from "../model/agents.ts";
 import { isPrompt, type Item } from "../model/line.ts";
 import { view } from "../model/nav.ts";
-import { head, partial, summary } from "../model/session.ts";
+import { head, partial } from "../model/session.ts";
 import * as talk from "../model/talk.ts";
 import { Article, Streaming, type ArticleProps } from "../parts/article.tsx";
 import { Breadcrumb } from "../parts/breadcrumb.tsx";
@@ -103,14 +102,17 @@ function Start(): JSX.Element {
 /** End shows what comes after the last message: what is being written, and where the line ends. */
 function End(): JSX.Element | null {
   const p = partial.value;
-  const live = view.value.line === null;
-  if (live && p !== null) return <Streaming message={p} />;
+  const { line, seq } = view.value;
+  if (line === null && p !== null) return <Streaming message={p} />;
   const leaf = talk.line.value.entries.at(-1)?.id;
-  if (live || !leaf || leaf === head.value?.entry) return null;
+  if (line === null || !leaf || leaf === head.value?.entry) return null;
+  const onHead = talk.endMark.value?.onHead;
   return (
-    <p class="edge">end of this line. {readOnly.value ? "" : "The head of the session is on another one: "}
+    <p class="edge">
+      {seq === null ? "end of this line. " : `the end at seq ${seq}. `}
+      {onHead === undefined ? "" : onHead ? "The session goes on from here: " : "The head of the session is on another line: "}
       <button type="button" class="link" onClick={() => talk.toHead()}>go to the head</button>
-      {summary.value?.branch ? <> of {summary.value.branch}</> : null}
+      {head.value?.branch ? <> of {head.value.branch}</> : null}
     </p>
   );
 }

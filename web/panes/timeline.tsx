@@ -48,7 +48,7 @@ export function Timeline(): JSX.Element {
       <Axis span={span} zoomed={zoomed} />
       <div class="rail-moves">
         <Moves seq={shown.value} />
-        <button class="live" aria-pressed={isLive.value} title="Go to the newest commit, and follow what comes" onClick={live}>
+        <button class="live" aria-pressed={isLive.value} title="Go to the newest commit, and follow what comes" onClick={() => live()}>
           live
         </button>
       </div>
@@ -260,22 +260,33 @@ function compareStretch(a: number, b: number): void {
   void moveTo(b).then(() => go({ compare: "seq:" + a, pane: "compare" }));
 }
 
-/** Follow moves the view after a cursor that is dragged: not more often than the conversation can follow. */
+/**
+ * Follow moves the view after a cursor that is dragged: not more often than the conversation can follow. One pull of the cursor
+ * is one step of the browser's history.
+ */
 class Follow {
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private begun = false; // this pull has moved the view
 
   to(seq: number): void {
     scrubbed.value = seq;
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
-      if (scrubbed.peek() !== null) void moveTo(scrubbed.peek()!);
+      if (scrubbed.peek() !== null) void this.move(scrubbed.peek()!);
     }, follows);
+  }
+
+  private move(seq: number): Promise<void> {
+    const moved = moveTo(seq, this.begun ? "replace" : "push");
+    this.begun = true;
+    return moved;
   }
 
   /** last moves the view to where the cursor was left. */
   last(seq: number): void {
     this.end();
-    void moveTo(seq).finally(() => (scrubbed.value = null));
+    void this.move(seq).finally(() => (scrubbed.value = null));
+    this.begun = false;
   }
 
   end(): void {

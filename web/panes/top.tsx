@@ -7,6 +7,7 @@ import { useActions } from "../model/actions.ts";
 import { begun } from "../model/begun.ts";
 import { base, go, open, session, view } from "../model/nav.ts";
 import { change, connection, head, missing, summary } from "../model/session.ts";
+import { endMark } from "../model/talk.ts";
 import { say } from "../parts/toast.tsx";
 import { openExport } from "./export.tsx";
 import { openHelp } from "./help.tsx";
@@ -64,17 +65,20 @@ function BranchChoice(): JSX.Element | null {
     return () => abort.abort();
   });
   const list = branches.value.filter((b) => b.head !== null).slice(0, 200);
+  const names = (of: string | null) => list.filter((b) => b.head === of && b.name !== head.value?.branch).map((b) => b.name);
   const line = view.value.line;
-  const chosen = line === null ? "" : list.find((b) => b.head === line)?.name ?? "?";
+  const ends = [...new Set(list.map((b) => b.head))].filter((end) => end !== head.value?.entry);
+  const chosen = line === null ? "" : ends.includes(line) ? line : "?";
   if (list.length < 2 && line === null) return null;
+  const here = head.value?.branch ?? "head";
   return (
-    <select class="branch" aria-label="Branch that is shown" value={chosen} onChange={(e) => {
-      const name = e.currentTarget.value;
-      go({ line: name === "" ? null : list.find((b) => b.name === name)?.head ?? null, at: null, seq: null });
-    }}>
-      <option value="">{head.value?.branch ?? "head"} (head)</option>
-      {list.filter((b) => b.head !== head.value?.entry).map((b) => <option key={b.name} value={b.name}>{b.name}</option>)}
-      {chosen === "?" && <option value="?">another line</option>}
+    <select class="branch" aria-label="Branch that is shown" value={chosen}
+      onChange={(e) => go({ line: e.currentTarget.value || null, at: null, seq: null })}>
+      <option value="">{[here + " (head)", ...names(head.value?.entry ?? null)].join(", ")}</option>
+      {ends.map((end) => <option key={end} value={end!}>{names(end).join(", ")}</option>)}
+      {chosen === "?" && (
+        <option value="?">{line === head.value?.entry || endMark.value?.onHead ? here + ", up to here" : "another line"}</option>
+      )}
     </select>
   );
 }

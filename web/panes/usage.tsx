@@ -28,7 +28,7 @@ export function UsagePane(): JSX.Element {
       {failed.value && <p role="alert" class="failed">{failed.value}</p>}
       {u && <Table u={u} />}
       {sum && sum.agents > 0 && (
-        <p>With its {sum.agents} agents: {cost(sum.all)}, {count(sum.allTokens)} tokens.</p>
+        <p>With its {sum.agents === 1 ? "agent" : sum.agents + " agents, those of agents included"}: {cost(sum.all)}, {count(sum.allTokens)} tokens.</p>
       )}
       <p class="quiet">All branches count: a branch that was left cost money, too.</p>
       <OverTime />
@@ -61,9 +61,9 @@ export function OverTime(): JSX.Element | null {
     let end = () => {};
     let gone = false;
     void chart().then((m) => {
-      if (gone) return;
-      const stroke = getComputedStyle(host.current!).getPropertyValue("--accent");
-      end = m.bars(host.current!, days.map((d) => d.time), [{ label: "cost", stroke, values: days.map((d) => d.cost) }], 140);
+      if (gone || !host.current) return;
+      const stroke = getComputedStyle(host.current).getPropertyValue("--accent");
+      end = m.bars(host.current, days.map((d) => d.time), [{ label: "cost", stroke, values: days.map((d) => d.cost) }], 140);
     });
     return () => {
       gone = true;

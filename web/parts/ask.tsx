@@ -45,6 +45,15 @@ export async function reason(err: unknown): Promise<string> {
   return who + " Nothing was stored. Try again?";
 }
 
+/** useField puts the focus into the field of a form, and the whole form in sight. */
+function useField(field: { current: HTMLInputElement | HTMLTextAreaElement | null }): void {
+  useEffect(() => {
+    field.current!.focus();
+    if (field.current instanceof HTMLInputElement) field.current.select();
+    field.current!.form!.scrollIntoView({ block: "nearest" });
+  }, []);
+}
+
 function path(): { path: { id: string }; header: { "If-Match": string } } {
   return { path: { id: session.peek()! }, header: { "If-Match": ifMatch() } };
 }
@@ -78,7 +87,7 @@ function Edit({ item, close }: { item: Item; close: () => void }): JSX.Element {
   const [text, setText] = useState(said);
   const field = useRef<HTMLTextAreaElement>(null);
   const { write, trouble, busy } = useWrite(close);
-  useEffect(() => field.current!.focus(), []);
+  useField(field);
   const send = async () => {
     const content = [{ type: "text", text }, ...(images > 0 ? await imagesOf(item.entry.id) : [])];
     const { data } = await api.POST("/v1/sessions/{id}/edit", {
@@ -117,7 +126,7 @@ function Label({ entry, now, close }: { entry: string; now: string; close: () =>
   const [text, setText] = useState(now);
   const field = useRef<HTMLInputElement>(null);
   const { write, trouble, busy } = useWrite(close);
-  useEffect(() => field.current!.select(), []);
+  useField(field);
   const send = async () => {
     await api.POST("/v1/sessions/{id}/label", { params: path(), body: { entry, label: text.trim() } });
   };

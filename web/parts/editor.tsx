@@ -10,7 +10,7 @@ export function Editor({ text, load }: { text: string; load: typeof editor }): J
     let end: (() => void) | undefined;
     let over = false;
     void load().then((e) => {
-      if (!over) end = e.showJSON(host.current!, text);
+      if (!over && host.current) end = e.showJSON(host.current, text);
     }).catch(() => {
       if (!over && host.current) host.current.textContent = text;
     });

@@ -1,13 +1,16 @@
 // The history of one value of the state: every commit that changed it, with the value before and after.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import { call, Failure } from "../api/client.ts";
 import { pageOf, type Page, type Past } from "../model/blame.ts";
 import { isLive, moveTo, noted, shown } from "../model/cursor.ts";
+import { changes, type Changes } from "../model/changes.ts";
 import { bytes, clock, shorten } from "../model/format.ts";
 import { at } from "../model/json.ts";
 import { go, view } from "../model/nav.ts";
 import { head } from "../model/session.ts";
+import { ChangeList } from "./changelist.tsx";
 import { say } from "./toast.tsx";
 
 const pageSize = 50;
@@ -92,19 +95,31 @@ function Now({ text, path }: { text: string; path: string }): JSX.Element {
   );
 }
 
+/** maxParts bounds the values within one that are listed for a commit, maxCompared the texts in which they are looked for. */
+const maxParts = 4;
+const maxCompared = 1 << 20;
+
+/** partsOf returns what changed within an object or a list; null = the value is no such thing, or was replaced as a whole. */
+function partsOf(before: string | null | undefined, value: string | null): Changes | null {
+  if (!before || !value || before[0] !== value[0] || !"{[".includes(value[0]!) || before.length + value.length > maxCompared) return null;
+  return changes(before, value, 50);
+}
+
 function Line({ past, here }: { past: Past; here: boolean }): JSX.Element {
   const { commit: c, value, before } = past;
+  const parts = useMemo(() => partsOf(before, value), [before, value]);
   return (
     <li>
       <button aria-current={here ? "true" : undefined} title={here ? "In force at the cursor" : "Go to this commit"}
-        onClick={() => void moveTo(c.seq)}>
+        onClick={() => void moveTo(c.seq, "push")}>
         <span>seq {c.seq} · {c.reason} · {clock(c.time, new Date())} · {c.branch}</span>
-        <code>
+        {parts ? null : <code>
           {before === undefined ? "…" : before === null ? <i>none</i> : <del>{shorten(before, 200)}</del>}
           {" → "}
           {value === null ? <i>none</i> : <ins>{shorten(value, 200)}</ins>}
-        </code>
+        </code>}
       </button>
+      {parts && <ChangeList changed={parts} most={maxParts} />}
     </li>
   );
 }

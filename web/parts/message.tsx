@@ -1,9 +1,8 @@
 // What a message says: text, thinking, calls with their results, images.
 import type { JSX } from "preact";
-import type { Entry } from "../api/client.ts";
 import type { Agent } from "../model/agents.ts";
 import { clock, count } from "../model/format.ts";
-import { itemsOf, type Item } from "../model/line.ts";
+import type { Item } from "../model/line.ts";
 import type { Part } from "../model/message.ts";
 import { noteOf } from "../model/notes.ts";
 import { Markdown } from "../text/markdown.tsx";
@@ -63,9 +62,9 @@ function PartView({ part, item, id, agents }: PartProps): JSX.Element | null {
   }
 }
 
-/** EntryView shows an entry by itself, without what can be done about it. */
-export function EntryView({ entry, now }: { entry: Entry; now: Date }): JSX.Element {
-  const item = itemsOf([entry])[0]!;
+/** ItemView shows an entry with its results, without what can be done about it. */
+export function ItemView({ item, now }: { item: Item; now: Date }): JSX.Element {
+  const { entry } = item;
   return (
     <>
       <header>

@@ -77,6 +77,21 @@ async function rollBack(id: string, to: number, match: string): Promise<string> 
   return response.headers.get("ETag") ?? ifMatch();
 }
 
+/**
+ * done says what was done, and offers the way back. Where another commit came meanwhile, that is a rollback like any other: the
+ * dialog says what it would do now.
+ */
+function done(id: string, text: string, back: number, made: string): void {
+  const undo = { label: "Undo", run: () => void rollBack(id, back, made).then(
+    () => say(`Undone: the session is as it was at seq ${back}.`),
+    async (err: unknown) => {
+      const lost = err instanceof Failure && err.status === 412;
+      const why = "Not undone. " + (await reason(err)).replace(" Try again?", "");
+      say(why, lost ? { label: `Roll back to seq ${back}…`, run: () => rollBackTo(back) } : undo);
+    }) };
+  say(text, undo);
+}
+
 /** RollBack says what a rollback does, and does it when it is confirmed. */
 function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element {
   const id = session.value!;
@@ -97,11 +112,7 @@ function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element
   const send = async () => {
     const made = await rollBack(id, to, `"${e!.on.commit}"`);
     live();
-    say(`Rolled back to seq ${to}. What was after it stays on the branch ${e!.on.branch}.`, {
-      label: "Undo",
-      run: () => void rollBack(id, e!.on.seq, made).then(() => say(`Undone: the session is as it was at seq ${e!.on.seq}.`))
-        .catch(async (err: unknown) => say("Not undone. " + (await reason(err)).replace(" Try again?", ""))),
-    });
+    done(id, `Rolled back to seq ${to}. What was after it stays on the branch ${e!.on.branch}.`, e!.on.seq, made);
   };
   return (
     <Dialog title={`Roll back to seq ${to}`} class="roll-back" onClose={close}>

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import type { Entry } from "../api/client.ts";
 import { bytes, clock, count } from "../model/format.ts";
+import { go } from "../model/nav.ts";
 import { line } from "../model/talk.ts";
 import { contextAfter, noteOf } from "../model/notes.ts";
 import { Markdown } from "../text/markdown.tsx";
@@ -17,7 +18,12 @@ export function Note({ entry, now }: { entry: Entry; now: Date }): JSX.Element {
     const next = contextAfter(line.value.entries, entry);
     const after = next > 0 ? count(next) : "";
     const figures = before && after ? `${before} → ${after} tokens` : before ? before + " tokens before" : "";
-    return <Cut name="compacted" entry={entry} summary={summary} figures={figures} time={time} />;
+    return (
+      <>
+        <Cut name="compacted" entry={entry} summary={summary} figures={figures} time={time} />
+        <Kept first={entry.firstKeptEntryId} />
+      </>
+    );
   }
   if (entry.type === "branch_summary") {
     return <Cut name="what the line that was left did" entry={entry} summary={summary} figures="" time={time} />;
@@ -28,6 +34,16 @@ export function Note({ entry, now }: { entry: Entry; now: Date }): JSX.Element {
       <span>{text}</span> {time}
       {detail !== "" && <Fold kind="summary" id={entry.id} head="details" body={() => <Plain text={detail} language="json" />} />}
     </p>
+  );
+}
+
+/** Kept says from where on the model still got the messages. */
+function Kept({ first }: { first: unknown }): JSX.Element | null {
+  if (typeof first !== "string" || first === "") return null;
+  return (
+    <p class="quiet">From here on the model got the summary, and the messages from{" "}
+      <button type="button" class="link" onClick={() => go({ at: first, seq: null })}>this one</button> on. Those before it are no longer
+      in its context.</p>
   );
 }
 

@@ -47,6 +47,7 @@ interface Held {
   rounds: number;
   scrollTop: number; // when it was looked at last
   room: number; // below the end, so that an article can be where it has to be though little is below it
+  hidden: boolean; // another pane fills the screen: the list has no size, and waits
 }
 
 /** Scroller shows the list. */
@@ -56,7 +57,7 @@ export function Scroller(p: ScrollerProps): JSX.Element {
   const content = useRef<HTMLDivElement>(null);
   const held = useRef<Held>({
     heights: new Map(), anchor: "end", slice: { from: 0, to: 0, above: 0, below: 0 }, over: around, calm: false, rounds: 0, room: 0,
-    scrollTop: 0,
+    scrollTop: 0, hidden: false,
   });
   const [, again] = useReducer((n: number) => n + 1, 0);
   const h = held.current;
@@ -66,7 +67,7 @@ export function Scroller(p: ScrollerProps): JSX.Element {
     h.anchor = p.wanted;
     h.room = 0;
   }
-  const view = box.current?.clientHeight ?? 800;
+  const view = box.current?.clientHeight || 800;
   const top = topFor(h, p.keys, heights, view);
   if (p.wanted !== null && !near(h.slice, heights, top, view)) h.calm = false;
   h.slice = sliceAt(heights, top, view, overOf(h));
@@ -76,22 +77,28 @@ export function Scroller(p: ScrollerProps): JSX.Element {
 
   useLayoutEffect(() => {
     if (p.wanted !== null) p.obeyed();
-    settle(box.current!, list.current!, h, p, again);
+    if (!isHidden(box.current!, h)) settle(box.current!, list.current!, h, p, again);
   });
   useEffect(() => {
-    if (!h.calm && p.keys.length > 0) return painted(() => calmDown(box.current!, h, now.current, again));
+    if (!h.calm && !h.hidden && p.keys.length > 0) return painted(() => calmDown(box.current!, h, now.current, again));
   });
   useEffect(() => {
     p.place(() => (h.anchor === "end" ? anchorIn(box.current!, list.current!) : h.anchor));
   }, []);
   useResized([content, box], () => {
+    const was = h.hidden;
+    if (isHidden(box.current!, h)) return;
+    if (was) {
+      again(undefined); // the articles of the place first
+      return;
+    }
     catchUp(box.current!, list.current!, h);
     settle(box.current!, list.current!, h, now.current, again);
   });
 
   return (
     <div class="scroller" ref={box} tabIndex={-1}
-      onScroll={() => scrolled(box.current!, list.current!, h, now.current, again)}>
+      onScroll={() => box.current && scrolled(box.current, list.current!, h, now.current, again)}>
       <div ref={content}>
         {p.before}
         <div style={{ height: above + "px" }} />
@@ -142,6 +149,15 @@ function anchorIn(box: HTMLElement, list: HTMLElement): Anchor | null {
   return null;
 }
 
+/**
+ * isHidden reports whether the list has no size now. What had to be in sight meanwhile is drawn when it has one again: what
+ * was scrolled is then no wish of a person.
+ */
+function isHidden(box: HTMLElement, h: Held): boolean {
+  if (box.clientHeight > 0 && h.hidden) h.scrollTop = box.scrollTop;
+  return (h.hidden = box.clientHeight === 0);
+}
+
 /** measure keeps the heights of what is drawn. */
 function measure(list: HTMLElement, h: Held): void {
   for (const e of list.children) {
@@ -170,6 +186,7 @@ function settle(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps, 
 
 /** catchUp takes into account what was scrolled, and not yet told by an event, before what is in the page changes. */
 function catchUp(box: HTMLElement, list: HTMLElement, h: Held): void {
+  if (h.hidden || box.clientHeight === 0) return;
   const by = box.scrollTop - h.scrollTop;
   const cutOff = box.scrollTop >= box.scrollHeight - box.clientHeight - 1; // by what became shorter, not by a person
   if (Math.abs(by) < 1 || cutOff) return;
@@ -214,6 +231,7 @@ function isAtEnd(box: HTMLElement, h: Held, p: ScrollerProps): boolean {
  * have grown already: that is no reason to leave its end.
  */
 function scrolled(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps, again: (x: void) => void): void {
+  if (h.hidden) return;
   if (Math.abs(box.scrollTop - h.scrollTop) < 1) { // the event of what settle did, and the list may be longer by now
     redraw(box, h, p, again);
     return;

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import type { Entry } from "../api/client.ts";
 import { bytes, shorten } from "../model/format.ts";
-import type { Result } from "../model/line.ts";
+import { said, type Result } from "../model/line.ts";
 import type { Part } from "../model/message.ts";
 import { line } from "../model/talk.ts";
 import { editsOf, languageOf, mainArgument, took } from "../model/tools.ts";
@@ -33,7 +33,7 @@ export function Tool({ id, call, result, entry }: ToolProps): JSX.Element {
           <>
             <b>{call?.name || part?.name || "result"}</b>
             <span class="argument">{call && shorten(mainArgument(call.args), 160)}</span>
-            <span class="outcome">{outcome(result, call !== null)}</span>
+            <span class="outcome">{outcome(result, call !== null, entry)}</span>
             <span class="quiet">{[part ? bytes(part.text.length) : "", took(entry, result?.entry)].filter(Boolean).join(" · ")}</span>
           </>
         }
@@ -49,12 +49,19 @@ export function Tool({ id, call, result, entry }: ToolProps): JSX.Element {
   );
 }
 
-function outcome(result: Result | null, called: boolean): string {
+function outcome(result: Result | null, called: boolean, entry: Entry): string {
   const part = result?.part;
-  if (!part) return called ? "no result" : "";
+  if (!part) return !called ? "" : isPending(entry) ? "no result yet" : "no result";
   const images = part.parts.length > 0 ? part.parts.length + (part.parts.length > 1 ? " images" : " image") : "";
   if (part.exit) return "exit " + part.exit;
   return part.failed ? "failed" : images;
+}
+
+/** isPending reports whether nothing but results follows an entry on its line up to here. */
+function isPending(entry: Entry): boolean {
+  const { entries, newer } = line.value;
+  const at = entries.indexOf(entry);
+  return at >= 0 && !newer && entries.slice(at + 1).every((e) => said(e)?.parts.every((p) => p.kind === "result") ?? true);
 }
 
 function Arguments({ call }: { call: Call }): JSX.Element | null {

@@ -67,6 +67,11 @@ test("marks that share a place are one, the weightiest, with their number", () =
   assert.deepEqual(flags({ from: 495, to: 505 }, 500, all).map((f) => [f.mark, f.count]), [["S", 1], ["x", 1], ["C", 1]]);
 });
 
+test("marks that share a place are where the most telling of them is", () => {
+  assert.deepEqual(flags(whole(213), 642, [{ seq: 105, mark: "S" }, { seq: 106, mark: "C" }, { seq: 107, mark: "S" }]),
+    [{ x: xOf(106, whole(213), 642), mark: "C", count: 3 }]);
+});
+
 test("commits have the marks of what they did", () => {
   const of = (more: Partial<Commit>) => markOf(commit(5, more));
   assert.equal(of({}), null);

@@ -71,6 +71,8 @@ test("agents are shown at the call that started them", () => {
   const shown = place(items, [session("named", 8), session("one", 3), session("fork", 4, "fork"), session("late", 30)], false, false);
   assert.deepEqual(shown.get("a")!.map((x) => [x.session.id, x.call]), [["named", "t2"], ["one", "t1"]]);
   assert.deepEqual(shown.get("b")!.map((x) => [x.session.id, x.call]), [["late", ""]]);
+  const ended = place(items, [session("named", 8), session("one", 3), session("late", 30)], false, false, true);
+  assert.deepEqual([...ended.keys()], ["a"], "of a line that ended only calls count");
   assert.equal(place(items, [session("early", 0)], true, false).size, 0, "it was started where nothing is loaded");
 });
 

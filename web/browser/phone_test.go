@@ -1,0 +1,39 @@
+package browser
+
+import "testing"
+
+// within reports whether an element is in sight in another one.
+const inSight = `((css, box) => {
+	const e = document.querySelector(css)?.getBoundingClientRect(), b = document.querySelector(box).getBoundingClientRect();
+	return e !== undefined && e.height > 0 && e.bottom > b.top && e.top < b.bottom;
+})(%s, %s)`
+
+// On a phone one pane fills the screen. What moved the cursor meanwhile is where it has to be when another one is shown.
+func TestPhonePanes(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := visitAs(t, d.site, "/s/"+d.Main, phone)
+	p.see(".talk article|Low at 01:57")
+	p.settled()
+
+	p.click(".phone-bar button|Map and state")
+	p.see(".map .row")
+	p.settled()
+	if head := d.head(d.Main).Entry; !eval[bool](p, inSight, `.map .row[data-id="`+head+`"]`, ".map-rows") {
+		t.Errorf("the map does not show the head: %s", eval[string](p, `document.querySelector(".map-rows").innerText`))
+	}
+	for _, x := range []float64{0.84, 0.3, 0.85, 0.6} {
+		p.drag(".axis", 0, at(x-0.1, 0.5), at(x, 0.5))
+		p.settled()
+		p.click(".phone-bar button|Conversation")
+		p.settled()
+		if !eval[bool](p, inSight, ".talk article[aria-current=true]", ".scroller") {
+			t.Errorf("seq %s: the conversation does not show the cursor", p.query("seq"))
+		}
+		p.click(".phone-bar button|Map and state")
+		p.settled()
+		if !eval[bool](p, inSight, ".map .row.at", ".map-rows") {
+			t.Errorf("seq %s: the map does not show the cursor", p.query("seq"))
+		}
+	}
+}
