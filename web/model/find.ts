@@ -18,11 +18,14 @@ export interface Found {
 /** maxFound bounds the lines of a group. */
 const maxFound = 8;
 
+/** offered are the commands that are offered before anything is entered: those that a phone has no button for. */
+const offered = ["copy-link", "export", "roll-back", "help"];
+
 /** commands returns what the page can do whose help contains all words. */
 export function commands(text: string): Found[] {
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
   return keys.filter((k) => wanted.every((w) => k.help.includes(w)) && !["palette", "out"].includes(k.action))
-    .slice(0, text ? maxFound : 4)
+    .filter((k) => wanted.length > 0 || offered.includes(k.action)).slice(0, maxFound)
     .map((k) => ({ group: "Do", title: k.help, detail: k.keys[0]!, go: () => void act(k.action) }));
 }
 

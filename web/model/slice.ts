@@ -12,6 +12,7 @@ export interface Slice {
 export interface Anchor {
   key: string;
   offset: number;
+  loose?: boolean; // where little is below it, it may be lower: no room is made below the end
 }
 
 /** sliceAt returns what is drawn for a view of a height whose upper edge is at top, and over pixels around it. */

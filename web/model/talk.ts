@@ -142,7 +142,7 @@ function show(next: Line, where: Anchor | "end", signal: AbortSignal): void {
   if (signal.aborted) return;
   batch(() => {
     line.value = next;
-    wanted.value = where === "end" ? where : { key: articleOf(where.key), offset: where.offset };
+    wanted.value = where === "end" ? where : { ...where, key: articleOf(where.key) };
     if (!next.newer) below.value = 0;
   });
 }
@@ -157,7 +157,7 @@ function open(path: string, at: string | null): Promise<boolean> {
   return run("line", async (signal) => {
     if (at !== null && at !== path) {
       try {
-        show(turnedTo(line.peek(), await around(id, path, at, signal)), { key: at, offset: lookAt }, signal);
+        show(turnedTo(line.peek(), await around(id, path, at, signal)), { key: at, offset: lookAt, loose: true }, signal);
       } catch (err) {
         if (!isMissing(err)) throw err;
         await elsewhere(at, signal);
@@ -194,14 +194,14 @@ async function elsewhere(at: string, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const path = leaf === head.peek()?.entry ? null : leaf;
   shown = { ...shown, path: path ?? "head", at };
-  show(turnedTo(line.peek(), page), { key: at, offset: lookAt }, signal);
+  show(turnedTo(line.peek(), page), { key: at, offset: lookAt, loose: true }, signal);
   go({ line: path, at }, "replace");
 }
 
 /** lookTo brings an entry in sight, wherever it is. */
 async function lookTo(at: string): Promise<void> {
   const item = items.peek().find((one) => one.ids.includes(at));
-  if (item) wanted.value = { key: item.entry.id, offset: lookAt };
+  if (item) wanted.value = { key: item.entry.id, offset: lookAt, loose: true };
   else await open(shown.path, at);
 }
 

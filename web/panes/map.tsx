@@ -263,7 +263,7 @@ function Controls({ d, onZoom, onHit }: {
   const hits = v.search ? d?.buckets.reduce((n, b) => n + (b.hits ?? 0), 0) ?? 0 : -1;
   return (
     <div class="map-controls">
-      <input class="map-search" type="search" placeholder="mark words" aria-label="Mark words in the map" value={v.search}
+      <input class="map-search" type="search" placeholder="find" aria-label="Find words in the map" value={v.search}
         title="Enter: next, Shift+Enter: previous" onChange={(e) => go({ search: e.currentTarget.value }, "replace")}
         onKeyDown={(e) => e.key === "Enter" && onHit(e.currentTarget.value, e.shiftKey ? -1 : 1)} />
       <select aria-label="Filter" value={v.filter} onChange={(e) => go({ filter: e.currentTarget.value as Filter })}>

@@ -1,6 +1,6 @@
 // Tokens and cost of the session: by model, and with its agents; and of all sessions over time.
 import { useSignal } from "@preact/signals";
-import type { JSX } from "preact";
+import { Fragment, type JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { api, type Schemas } from "../api/client.ts";
 import { cost, count } from "../model/format.ts";
@@ -40,12 +40,15 @@ function Table({ u }: { u: Schemas["Usage"] }): JSX.Element {
   const rows = [...u.models.map((m) => ({ name: m.model ?? "no model", t: m.usage })), { name: "all", t: u.usage }];
   return (
     <table>
-      <thead><tr><th scope="col">model</th><th scope="col">answers</th><th scope="col">input</th><th scope="col">cached</th>
+      <thead><tr><th scope="col">answers</th><th scope="col">input</th><th scope="col">cached</th>
         <th scope="col">output</th><th scope="col">cost</th></tr></thead>
       <tbody>
         {rows.map(({ name, t }) => (
-          <tr key={name}><td>{name}</td><td>{count(t.answers)}</td><td>{count(t.input + t.cacheWrite)}</td>
-            <td>{count(t.cacheRead)}</td><td>{count(t.output)}</td><td>{cost(t.cost)}</td></tr>
+          <Fragment key={name}>
+            <tr class="model"><th scope="rowgroup" colSpan={5}>{name}</th></tr>
+            <tr><td>{count(t.answers)}</td><td>{count(t.input + t.cacheWrite)}</td><td>{count(t.cacheRead)}</td>
+              <td>{count(t.output)}</td><td>{cost(t.cost)}</td></tr>
+          </Fragment>
         ))}
       </tbody>
     </table>
@@ -63,7 +66,7 @@ export function OverTime(): JSX.Element | null {
     void chart().then((m) => {
       if (gone || !host.current) return;
       const stroke = getComputedStyle(host.current).getPropertyValue("--accent");
-      end = m.bars(host.current, days.map((d) => d.time), [{ label: "cost", stroke, values: days.map((d) => d.cost) }], 140);
+      end = m.bars(host.current, days.map((d) => d.time), [{ label: "cost", stroke, values: days.map((d) => d.cost) }], 140, "$");
     });
     return () => {
       gone = true;

@@ -37,6 +37,7 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
   const label = mark?.label ?? "";
   const agents = startedAt.value.get(entry.id) ?? [];
   const question = asking.value?.entry === entry.id ? asking.value.what : null;
+  const actions = (at || pointed) && !question && <Actions item={item} />;
   return (
     <article ref={box} id={"e-" + entry.id} data-key={entry.id} tabIndex={at ? 0 : -1} aria-posinset={place} aria-setsize={of}
       aria-current={at ? "true" : undefined} aria-label={nameOf(item, now, mark?.version ?? 0, mark?.of ?? 0)}
@@ -46,6 +47,7 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
       {message
         ? (
           <Header message={message} entry={entry} now={now}>
+            {actions}
             {mark?.amendedBy && <span class="quiet" title={"by entry " + mark.amendedBy}>amended</span>}
             {label && <span class="label">{label}</span>}
             {mark && mark.children > 1 && (
@@ -60,7 +62,7 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
       {message && question !== "edit" && <Body item={item} agents={agents} />}
       <AgentCards of={message ? agents.filter((a) => !item.parts.some((p) => p.kind === "call" && p.id === a.call)) : agents} />
       {question && <Asked what={question} item={item} label={label} />}
-      {(at || pointed) && !question && <Actions item={item} />}
+      {!message && actions}
     </article>
   );
 }

@@ -74,7 +74,7 @@ interface LineProps {
 function Line({ row, i, height, focused, selected, onAct }: LineProps): JSX.Element {
   const nested = row.kind === "object" || row.kind === "array";
   const mark = row.mark;
-  const style = { top: i * height + "px", height: height + "px", paddingLeft: 20 + Math.min(row.depth, 20) * 14 + "px" };
+  const style = { top: i * height + "px", height: height + "px", paddingLeft: 36 + Math.min(row.depth, 20) * 14 + "px" };
   if (row.more > 0) {
     return (
       <div class="line more" id={"json-" + i} role="treeitem" aria-level={row.depth + 1} style={style} onClick={() => onAct(row, i, false)}>

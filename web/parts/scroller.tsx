@@ -175,7 +175,7 @@ function settle(box: HTMLElement, list: HTMLElement, h: Held, p: ScrollerProps, 
     const e = [...list.children].find((x) => (x as HTMLElement).dataset.key === key);
     if (e) {
       const off = e.getBoundingClientRect().top - box.getBoundingClientRect().top - offset;
-      if (Math.abs(off) > 0.5) scrollBy(box, h, off);
+      if (Math.abs(off) > 0.5) scrollBy(box, h, off, p.last);
     } else h.anchor = anchorIn(box, list) ?? "end";
   }
   h.scrollTop = box.scrollTop;
@@ -194,10 +194,11 @@ function catchUp(box: HTMLElement, list: HTMLElement, h: Held): void {
   h.anchor = h.anchor === "end" ? anchorIn(box, list) ?? "end" : { ...h.anchor, offset: h.anchor.offset - by };
 }
 
-/** scrollBy scrolls, and makes room below the end if there is not enough. */
-function scrollBy(box: HTMLElement, h: Held, by: number): void {
+/** scrollBy scrolls, and makes room below the end if there is not enough. A loose anchor is at the end then. */
+function scrollBy(box: HTMLElement, h: Held, by: number, last: boolean): void {
   const missing = box.scrollTop + by - (box.scrollHeight - box.clientHeight);
-  if (missing > 0.5) setRoom(box, h, h.room + missing);
+  if (missing > 0.5 && h.anchor !== "end" && h.anchor.loose && last) h.anchor = "end";
+  else if (missing > 0.5) setRoom(box, h, h.room + missing);
   box.scrollTop += by;
 }
 
