@@ -2,7 +2,7 @@ package browser
 
 import "testing"
 
-// within reports whether an element is in sight in another one.
+// inSight reports whether an element is in sight in another one.
 const inSight = `((css, box) => {
 	const e = document.querySelector(css)?.getBoundingClientRect(), b = document.querySelector(box).getBoundingClientRect();
 	return e !== undefined && e.height > 0 && e.bottom > b.top && e.top < b.bottom;
@@ -15,6 +15,10 @@ func TestPhonePanes(t *testing.T) {
 	p := visitAs(t, d.site, "/s/"+d.Main, phone)
 	p.see(".talk article|Low at 01:57")
 	p.settled()
+	if !eval[bool](p, `[...document.querySelectorAll(".talk article")].at(-1).getBoundingClientRect().bottom <=
+		document.querySelector(".scroller").getBoundingClientRect().bottom + 1`) {
+		t.Error("a phone does not begin at the newest message")
+	}
 
 	p.click(".phone-bar button|Map and state")
 	p.see(".map .row")

@@ -376,6 +376,7 @@ func TestRollBackLosesARace(t *testing.T) {
 	release()
 	p.allow("status of 412")
 	p.see("dialog [role=alert]|was first")
+	p.see("dialog .others code|tester:1") // who else writes
 	if now := d.head(d.Main); now.Commit != r.Commit {
 		t.Errorf("the head is %v, want %s", now, r.Commit)
 	}
