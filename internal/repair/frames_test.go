@@ -26,17 +26,22 @@ func TestLinesOfADamagedSegment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		frames := make([][]byte, 0, 8)
+		for i := range idx.Frames() {
+			off, n := idx.FrameRange(i)
+			want, _, err := idx.DecodeFrame(i, p[off:off+n])
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames = append(frames, want)
+		}
 		for at := 0; at < len(p); at += 1 + len(p)/2000 {
 			for _, bit := range []byte{1, 1 << (at % 8)} {
 				q := bytes.Clone(p)
 				q[at] ^= bit
 				got := lines(q)
-				for i := range idx.Frames() {
+				for i, want := range frames {
 					off, n := idx.FrameRange(i)
-					want, _, err := idx.DecodeFrame(i, p[off:off+n])
-					if err != nil {
-						t.Fatal(err)
-					}
 					if (int64(at) < off || int64(at) >= off+n) && !bytes.Contains(got, want) {
 						t.Fatalf("lines of %d bytes, bit %d of byte %d of %d: frame %d is lost", size, bit, at, len(p), i)
 					}

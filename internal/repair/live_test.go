@@ -12,11 +12,13 @@ import (
 	"github.com/coppice-go/coppice/internal/journal"
 	"github.com/coppice-go/coppice/internal/proof"
 	"github.com/coppice-go/coppice/internal/repair"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // A writer that is alive commits just before any one call of a repair. What it is told was stored is there afterwards:
 // the repair finds it, or stops and is run again, or the writer is refused.
 func TestRepairBesideALiveWriter(t *testing.T) {
+	testutil.SkipSizes(t)
 	step := 1
 	if testing.Short() {
 		step = 5
