@@ -463,18 +463,7 @@ func TestListEndsWithAnError(t *testing.T) {
 	for i := range 70 { // of which the checkpoint has 64
 		s.do("POST", commits, hello(fmt.Sprint(i)), "If-Match: *").want(t, 200)
 	}
-	logs, err := filepath.Glob(filepath.Join(dir, "sessions", "s", "transcript", "*.jsonl"))
-	if err != nil || len(logs) != 1 {
-		t.Fatal(logs, err)
-	}
-	raw, err := os.ReadFile(logs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw[bytes.Index(raw, []byte(`"content":"2"`))+len(`"content":"`)] = 'x'
-	if err := os.WriteFile(logs[0], raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	hurt(t, dir, "s", `"content":"2"`)
 	d := readDescription(t)
 	r := s.do("GET", commits+"?limit=100", "")
 	doc := r.want(t, 200)
@@ -494,6 +483,58 @@ func TestListEndsWithAnError(t *testing.T) {
 			t.Errorf("%s: error is %+v", op.OperationID, p)
 		}
 	}
+}
+
+// hurt changes a byte of a text in the log of a session below a folder.
+func hurt(t *testing.T, dir, id, text string) {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(dir, "sessions", id, "transcript", "*.jsonl"))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	raw, err := os.ReadFile(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[bytes.Index(raw, []byte(text))+len(text)-2] ^= 1
+	if err := os.WriteFile(logs[0], raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A session that cannot be read whole says so in the usage of all, and hides no other one.
+func TestUsageOfDamaged(t *testing.T) {
+	dir := t.TempDir()
+	s := newSite(t, "file://"+dir)
+	for _, id := range []string{"a", "hurt", "z"} {
+		s.create(id)
+		for i := range 70 {
+			s.do("POST", "/v1/sessions/"+id+"/commits", hello(fmt.Sprint(i)), "If-Match: *").want(t, 200)
+		}
+	}
+	hurt(t, dir, "hurt", `"content":"2"`)
+	r := s.do("GET", "/v1/usage", "")
+	r.want(t, 200)
+	var doc struct {
+		Sessions []struct {
+			Session string
+			Damaged bool
+			Entries int
+		}
+	}
+	decodeInto(t, r.body, &doc)
+	if len(doc.Sessions) != 3 {
+		t.Fatalf("%s", r.body)
+	}
+	for _, u := range doc.Sessions {
+		if bad := u.Session == "hurt"; u.Damaged != bad || bad == (u.Entries == 70) {
+			t.Errorf("%+v", u)
+		}
+	}
+	if err := readDescription(t).faults(readDescription(t).operation(t, "allUsage"), r); err != nil {
+		t.Error(err)
+	}
+	s.do("GET", "/v1/sessions/hurt/usage", "").want(t, 500)
 }
 
 // application/x-ndjson is what a client has to ask for by name, and does not refuse with q=0.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type sessionUsage struct {
 	Relation string    `json:"relation,omitempty" doc:"what it is to its parent, such as agent or fork"`
 	Created  time.Time `json:"created"`
 	Updated  time.Time `json:"updated"`
+	Damaged  bool      `json:"damaged,omitempty" doc:"not all of it can be read, so what it used is not known"`
 }
 
 type usageList struct {
@@ -111,17 +113,25 @@ func (s *Server) usage(ctx context.Context, q *usageQuery) (answer, error) {
 
 func (s *Server) allUsage(ctx context.Context, q *listQuery) (answer, error) {
 	return sessions(ctx, q, func(sum checkpoint.Summary) (any, error) {
-		h, err := q.on.Store.Open(ctx, sum.ID, &coppice.SessionOptions{ReadOnly: true})
-		if err != nil {
-			return nil, err
+		is, err := s.usageOfListed(ctx, q.on.Store, sum.ID)
+		damaged := errors.Is(err, coppice.ErrCorrupt) // one session does not hide the others
+		if damaged {
+			is, err = api.Usage{Session: sum.ID, Scope: "session", Models: []api.ModelUsage{}}, nil
 		}
-		defer func() { _ = h.Close() }() // it wrote nothing
-		is, err := s.usageOf(ctx, q.on.Store, h)
 		if err != nil {
 			return nil, err
 		}
 		is.Points = nil
-		i := h.Info()
-		return sessionUsage{is, i.Title, i.Cwd, i.Parent, i.Relation, i.Created, i.Updated}, nil
+		return sessionUsage{is, sum.Title, sum.Cwd, sum.Parent, sum.Relation, sum.Created, sum.Updated, damaged}, nil
 	})
+}
+
+// usageOfListed returns the usage of a session of the list.
+func (s *Server) usageOfListed(ctx context.Context, st *coppice.Store, id string) (api.Usage, error) {
+	h, err := st.Open(ctx, id, &coppice.SessionOptions{ReadOnly: true})
+	if err != nil {
+		return api.Usage{}, err
+	}
+	defer func() { _ = h.Close() }() // it wrote nothing
+	return s.usageOf(ctx, st, h)
 }

@@ -7,6 +7,7 @@ export interface Spent {
   relation?: string;
   updated?: string;
   usage: { total: number; cost: number; output: number };
+  damaged?: boolean; // what it used is not known
 }
 
 export interface Sum {
@@ -15,6 +16,7 @@ export interface Sum {
   tokens: number;
   allTokens: number;
   agents: number;
+  damaged: boolean;
 }
 
 /**
@@ -25,7 +27,8 @@ export function rollUp(list: Spent[]): Map<string, Sum> {
   const sums = new Map<string, Sum>();
   const byID = new Map(list.map((s) => [s.session, s]));
   for (const s of list) {
-    sums.set(s.session, { own: s.usage.cost, all: s.usage.cost, tokens: s.usage.total, allTokens: s.usage.total, agents: 0 });
+    sums.set(s.session, { own: s.usage.cost, all: s.usage.cost, tokens: s.usage.total, allTokens: s.usage.total, agents: 0,
+      damaged: s.damaged === true });
   }
   for (const s of list) {
     const seen = new Set([s.session]);

@@ -20,7 +20,8 @@ export function Sessions(): JSX.Element {
       abort.abort();
       const mine = (abort = new AbortController());
       void read(false, mine.signal).then(() => {
-        if (first) return (first = false, readSpent(mine.signal));
+        if (first) void readSpent(mine.signal).catch(() => {}); // the list is there without the costs
+        first = false;
       }).catch((err: unknown) => {
         if (!mine.signal.aborted) failed.value = err instanceof Error ? err.message : String(err);
       });
@@ -95,7 +96,7 @@ function Link({ s, current }: { s: Session; current: boolean }): JSX.Element {
       <strong>{unread(s) && <span class="unread" role="img" aria-label="new since you looked">●</span>}{name}</strong>
       <span class="line">{s.preview}</span>
       <span class="facts">
-        {s.damaged ? "damaged" : s.status && <em class={"status " + s.status}>{s.status}</em>}
+        {s.damaged || sum?.damaged ? "damaged" : s.status && <em class={"status " + s.status}>{s.status}</em>}
         <time dateTime={s.updated}>{ago(s.updated, new Date())}</time>
         {sum && sum.own > 0 && <span>{cost(sum.own)}{agents}</span>}
         {s.relation && <span>{s.relation}</span>}

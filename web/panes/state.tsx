@@ -34,6 +34,7 @@ interface Read {
   seq: number;
   text: string;
   changed: Changes;
+  unknown: boolean; // what it changed: the state before cannot be read
 }
 
 /** StatePane shows the state at the cursor, and what its commit changed. */
@@ -65,9 +66,9 @@ function useRead(id: string, failed: { value: string }): ReadonlySignal<Read | n
   useSignalEffect(() => {
     const reader = new Newest(async (seq: number, signal) => {
       const [text, before] = await Promise.all([
-        states.load(seq, signal), states.load(earlier(log.peek()!, seq), signal),
+        states.load(seq, signal), states.load(earlier(log.peek()!, seq), signal).catch(() => null),
       ]);
-      return { seq, text, changed: compared(before, text) };
+      return readOf(seq, before, text);
     }, (seq, value) => {
       read.value = value;
       failed.value = "";
@@ -80,7 +81,7 @@ function useRead(id: string, failed: { value: string }): ReadonlySignal<Read | n
       if (text === undefined || before === undefined) reader.ask(seq);
       else {
         reader.end();
-        read.value = { seq, text, changed: compared(before, text) };
+        read.value = readOf(seq, before, text);
         void states.prefetch(seq, head.peek()?.seq ?? seq);
       }
     });
@@ -91,6 +92,10 @@ function useRead(id: string, failed: { value: string }): ReadonlySignal<Read | n
     };
   });
   return read;
+}
+
+function readOf(seq: number, before: string | null, text: string): Read {
+  return { seq, text, changed: before === null ? { list: [], more: false } : compared(before, text), unknown: before === null };
 }
 
 function compared(before: string, text: string): Changes {
@@ -124,7 +129,8 @@ function amountOf({ list, more }: Changes): string {
 function Shown({ read, behind }: { read: Read; behind: boolean }): JSX.Element {
   const { text, changed } = read;
   const raw = view.value.text;
-  const what = behind ? `Still the state of seq ${read.seq}: reading` : "This commit changed " + amountOf(changed);
+  const what = behind ? `Still the state of seq ${read.seq}: reading`
+    : read.unknown ? "The state before this commit cannot be read." : "This commit changed " + amountOf(changed);
   return (
     <>
       <p class="state-changed">{what}</p>

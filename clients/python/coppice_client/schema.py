@@ -983,6 +983,8 @@ class _SessionUsage(TypedDict):
 class SessionUsage(_SessionUsage, total=False):
     """SessionUsage of the API."""
 
+    damaged: bool
+    """not all of it can be read, so what it used is not known"""
     parent: str
     """the session that started this one"""
     points: list[CostAt]

@@ -1587,6 +1587,8 @@ export interface components {
             /** Format: date-time */
             created: string;
             cwd: string;
+            /** @description not all of it can be read, so what it used is not known */
+            damaged?: boolean;
             /**
              * Format: int64
              * @description number of entries that were read

@@ -1,0 +1,54 @@
+package browser
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	coppice "github.com/coppice-go/coppice"
+	"github.com/coppice-go/coppice/backend/local"
+	"github.com/coppice-go/coppice/entry"
+)
+
+// A session of which a part cannot be read shows the rest, says what is damaged and what to do, and hides no other one.
+func TestDamagedSession(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := local.Open(dir, nil)
+	ok(t, err)
+	st := stored(t, b)
+	for _, id := range []string{"whole", "hurt"} {
+		h, err := st.Create(id, &coppice.SessionOptions{Title: "The session " + id})
+		ok(t, err)
+		for i := range 150 {
+			_, err = h.Commit(t.Context(), coppice.Turn{
+				Entries: drafts(entry.User(fmt.Sprintf("message %d of the session", i))), State: jsonText(fmt.Sprintf(`{"n":%d}`, i)),
+			})
+			ok(t, err)
+		}
+		ok(t, h.Close())
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "sessions", "hurt", "transcript", "*.jsonl"))
+	ok(t, err)
+	raw, err := os.ReadFile(logs[0])
+	ok(t, err)
+	at := bytes.Index(raw, []byte("message 9 of the session"))
+	raw[at] ^= 1
+	ok(t, os.WriteFile(logs[0], raw, 0o600))
+
+	s := newSite(t, st)
+	p := newTab(t, s, wide)
+	p.allow("status of 500")
+	p.navigate("/s/hurt?pane=state")
+	p.see(".talk .failed|coppice repair")
+	p.see(".state .line|149")
+	p.see(".state-changed|The state before this commit cannot be read.")
+	p.see(".sessions a|The session hurt >> .facts|damaged")
+	p.click(".tabs a|Model saw")
+	p.see(".saw li:last-child|message 149 of the session")
+	p.click(".sessions a|The session whole")
+	p.see(".talk article|message 149 of the session")
+	p.miss(".sessions a|The session whole >> .facts|damaged")
+}
