@@ -37,7 +37,7 @@ type mapQuery struct {
 	Fold    string `query:"fold"`
 	Buckets int    `query:"buckets" minimum:"1" maximum:"2048" default:"512"`
 	Mark    string `query:"mark" maxLength:"512" doc:"words: hits counts the rows whose entries contain all of them"`
-	Near    int    `query:"near" minimum:"0" doc:"a row: with mark, next and previous are the rows with a hit after and before it"`
+	Near    int    `query:"near" minimum:"0" doc:"a row: next and previous are the rows with hits around it"`
 }
 
 // rowList is a stretch of a drawn tree.

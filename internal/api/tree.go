@@ -92,7 +92,9 @@ const maxMarked = 64
 func Marks(t *transcript.Tree, ordinals []uint64) []Mark {
 	out := make([]Mark, 0, len(ordinals))
 	for n := range t.NodesAt(slices.Values(ordinals)) {
-		out = append(out, Mark{ID: n.ID, Label: n.Label, AmendedBy: n.AmendedBy, OnHead: n.OnPath, Versions: []string{}})
+		out = append(out, Mark{
+			ID: n.ID, Label: n.Label, AmendedBy: n.AmendedBy, OnHead: n.OnPath, Versions: []string{},
+		})
 	}
 	i := 0
 	for v := range t.VersionsAt(slices.Values(ordinals)) {

@@ -374,7 +374,7 @@ class SessionOperations(Resource):
 
         view: as of rows
         mark: words: hits counts the rows whose entries contain all of them
-        near: a row: with mark, next and previous are the rows with a hit after and before it
+        near: a row: next and previous are the rows with hits around it
         """
         found: TreeMap = self._json(
             "map", view=view, filter=filter, search=search, fold=fold, buckets=buckets, mark=mark, near=near,

@@ -5230,7 +5230,7 @@ export interface operations {
                 buckets?: number;
                 /** @description words: hits counts the rows whose entries contain all of them */
                 mark?: string;
-                /** @description a row: with mark, next and previous are the rows with a hit after and before it */
+                /** @description a row: next and previous are the rows with hits around it */
                 near?: number;
             };
             header?: never;
