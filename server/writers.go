@@ -96,7 +96,7 @@ func (ws *writers) acquire(ctx context.Context, key writerKey) (*writer, error) 
 		return nil, err
 	}
 	if first { // for all that wait, so the end of this request is not the end of the opening
-		w.s, w.err = key.store.Open(context.WithoutCancel(ctx), key.id, nil)
+		w.s, w.err = key.store.Open(context.WithoutCancel(ctx), key.id, &coppice.SessionOptions{NameLeft: true})
 		if w.err != nil {
 			ws.replace(w)
 		}
