@@ -31,7 +31,7 @@ function PhoneBar(): JSX.Element {
   return (
     <nav class="phone-bar" aria-label="Pane">
       {bar.map(([name, label]) => (
-        <button key={name} aria-pressed={tabOf(view.value) === name} onClick={() => show(name)}>{label}</button>
+        <button key={name} aria-pressed={tabOf(view.value) === name} disabled={session.value === null && name !== "sessions"} onClick={() => show(name)}>{label}</button>
       ))}
     </nav>
   );

@@ -17,7 +17,7 @@ var effects = map[string]struct {
 	"next prompt":                            {"?at=ec2c5948", selected("9d6a5f6f")},
 	"previous prompt":                        {"?at=ec2c5948", selected("6e900cc7")},
 	"first message":                          {"", `document.querySelector(".talk .edge")?.innerText.includes("start of the session")`},
-	"newest message":                         {"?at=ec2c5948", `[...document.querySelectorAll(".talk article")].at(-1).innerText.includes("friday.png")`},
+	"last message of this line":              {"?at=ec2c5948", `[...document.querySelectorAll(".talk article")].at(-1).innerText.includes("friday.png")`},
 	"open or fold what the message contains": {"?at=b76a171b", `document.querySelector("#e-b76a171b .folded")`},
 	"open or fold all tools":                 {"?at=b76a171b", `document.querySelectorAll(".fold.tool .folded").length > 1`},
 	"open or fold all thinking":              {"?at=3206c58d", `document.querySelector(".fold.thinking .folded")`},

@@ -143,9 +143,9 @@ func TestReadOnly(t *testing.T) {
 			p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
 			p.see(".badge|read-only")
 			p.hover(".talk article|Good enough for today")
-			p.see(".talk article .actions button|copy link")
+			p.see(".talk article .actions button|link")
 			p.press("R e L")
-			for _, name := range []string{"edit", "label", "continue from here", "Roll back…", "Snapshot…"} {
+			for _, name := range []string{"edit", "label", "continue", "Roll back…", "Snapshot…"} {
 				if eval[bool](p, find+` !== null`, ".actions button, .rail button|"+name) {
 					t.Errorf("there is a button %q", name)
 				}

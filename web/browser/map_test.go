@@ -210,10 +210,10 @@ func TestMapKeepsItsPlace(t *testing.T) {
 			t.Errorf("%s: the row of the cursor is out of sight", act)
 		}
 	}
-	for _, filter := range []string{"user-only", "all", "no-tools", "default"} {
+	for _, filter := range []string{"user-only", "all", "labeled-only", "no-tools", "default"} {
 		p.choose("select[aria-label=Filter]", filter)
 		p.settled()
-		if !eval[bool](p, inSight, row, ".map-rows") {
+		if filter != "labeled-only" && !eval[bool](p, inSight, row, ".map-rows") {
 			t.Errorf("%s: the row of the cursor is out of sight", filter)
 		}
 	}

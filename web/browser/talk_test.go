@@ -123,7 +123,7 @@ func TestEdit(t *testing.T) {
 	p.write("form.ask textarea", "Draw me Saturday instead.")
 	p.click("form.ask button|Add this version")
 	p.see(".talk article|Draw me Saturday instead. >> .picker|2/2")
-	p.see(".toast|The first one stays")
+	p.see(".toast|The other one stays")
 	after := d.head(d.Main)
 	if after.Seq != before.Seq+1 || after.Entry == before.Entry {
 		t.Errorf("the head is %v after %v", after, before)
@@ -138,8 +138,22 @@ func TestEdit(t *testing.T) {
 		t.Errorf("the first version: %v", err)
 	}
 	ok(t, h.Close())
+
+	// The line that was left has a name, the map shows the new head, and another note takes no way back away.
+	p.see(".toast|The line that was left stays as the branch rollback-")
+	p.wait(`[...document.querySelector("select.branch").options].some((o) => o.value === %s)`, before.Entry)
+	p.wait(inSight, `.map .row[data-id="`+after.Entry+`"]`, ".map-rows")
 	p.click(".talk article|Draw me Saturday >> [aria-label='previous version']")
 	p.see(".talk article|friday.png")
+
+	p.press("Escape")
+	p.press("y")
+	p.see(".toast p|link")
+	p.click(".toast button|Undo")
+	p.see(".toast|Undone")
+	if now := d.head(d.Main); now.Entry != before.Entry {
+		t.Errorf("undone, the head is %v, was %v", now, before)
+	}
 }
 
 // A label is set in place, and removed.
@@ -179,7 +193,7 @@ func TestContinue(t *testing.T) {
 	before := d.head(d.Main)
 	article := "#e-" + leftLine
 	p.hover(article)
-	p.click(article + " >> button|continue from here")
+	p.click(article + " >> button|continue")
 	p.see("dialog|The head moves to this message")
 	p.press("Escape")
 	p.miss("dialog")
@@ -187,9 +201,11 @@ func TestContinue(t *testing.T) {
 		t.Errorf("the head moved without a confirmation")
 	}
 	p.hover(article)
-	p.click(article + " >> button|continue from here")
+	p.click(article + " >> button|continue")
 	p.click("dialog button|Move the head here")
 	p.see(".toast|The head is here now")
+	p.see(".toast button|Undo")
+	p.wait(`[...document.querySelector("select.branch").options].some((o) => o.text === "rollback-61")`)
 	p.waitQuery("line", "")
 	if now := d.head(d.Main); now.Entry != leftLine || now.Seq != before.Seq+1 {
 		t.Errorf("the head is %v", now)

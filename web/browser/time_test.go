@@ -147,6 +147,9 @@ func TestEarlierCommit(t *testing.T) {
 	if got := branch(); !strings.HasPrefix(got, "conflict-") {
 		t.Errorf("the branch of a turn that lost is called %q", got)
 	}
+	p.navigate("/s/" + d.Main + "?seq=178&pane=state") // the line goes on after it, from the state before
+	p.see(".state-changed|This commit changed no value")
+	p.navigate("/s/" + d.Main + "?seq=177")
 	p.click(".talk .edge button|go to the head")
 	p.see(".talk article|Low at 01:57")
 	if got := branch(); got != "rollback-61 (head)" {
@@ -323,7 +326,9 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	p.click(".compare button|Mark the cursor as A")
+	p.waitQuery("with", "seq:213") // not whatever the head is later
 	p.see(".compare .verdict")
+	p.wait(`document.querySelector(".compare-choose select").selectedOptions[0].text.startsWith("seq 213 · answer")`)
 	p.drag(".axis", shift, at(0.2, 0.5), at(0.4, 0.5))
 	p.wait(`/^seq:\d+$/.test(new URLSearchParams(location.search).get("with"))`)
 	p.see(".compare .verdict")

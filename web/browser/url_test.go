@@ -35,10 +35,10 @@ func TestURLs(t *testing.T) {
 		{"?at=905a9ab2&pane=state", shown{Selected: "e-a58b0db3", Seq: "seq 100", Pane: "State", Branch: "rollback-61 (head)"}},
 		// the conversation is at the commit too
 		{"?seq=40&pane=state&path=%2Fplan", shown{
-			Selected: "e-36b845af", Seq: "seq 40", Pane: "State", Value: "History of /plan", Branch: "rollback-61, up to here",
+			Selected: "e-36b845af", Seq: "seq 40", Pane: "State", Value: "History of /plan", Branch: "main, up to here",
 		}},
 		{"?line=036ea533&at=07963d71", shown{
-			Selected: "e-07963d71", Seq: "seq 62", Pane: "Map", Filter: "default", Branch: "another line",
+			Selected: "e-07963d71", Seq: "seq 62", Pane: "Map", Filter: "default", Branch: "main, up to here",
 		}},
 		{"?line=5e2d90b7", shown{Seq: "seq 68", Pane: "Map", Filter: "default", Branch: "main"}},
 		{"?at=9f36cd82&pane=compare&with=seq%3A40", shown{

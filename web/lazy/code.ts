@@ -1,7 +1,6 @@
 // The colours of program text: classes on spans, as a tree of elements.
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
-import css from "highlight.js/lib/languages/css";
 import diff from "highlight.js/lib/languages/diff";
 import go from "highlight.js/lib/languages/go";
 import java from "highlight.js/lib/languages/java";
@@ -17,7 +16,7 @@ import { createLowlight } from "lowlight";
 import type { Root } from "hast";
 
 const lowlight = createLowlight({
-  bash, c, css, diff, go, java, javascript, json, python, rust, sql, typescript, xml, yaml,
+  bash, c, diff, go, java, javascript, json, python, rust, sql, typescript, xml, yaml,
 });
 
 /** longest is the longest text that is coloured, in characters. */

@@ -6,7 +6,7 @@ import { commitPage } from "../api/pages.ts";
 import { Commits } from "./commits.ts";
 import { grown, type CostAt } from "./costs.ts";
 import { said } from "./line.ts";
-import { go, view } from "./nav.ts";
+import { go, target, view } from "./nav.ts";
 import { Newest } from "./newest.ts";
 import { head, type Head } from "./session.ts";
 import { losing } from "./ticks.ts";
@@ -165,9 +165,26 @@ export async function moveTo(seq: number, how: "push" | "replace" = "replace", s
   if (c && (known || view.peek().seq === seq)) go({ seq, line: c.head, at: c.head }, known ? how : "replace");
 }
 
-/** earlier returns the seq of the commit whose state was in force before a commit; -1 = none was. */
-export function earlier(commits: Commits, seq: number): number {
-  let before = seq - 1;
-  for (let c = commits.get(before); c && losing(c) && before >= 0; c = commits.get(before)) before--;
-  return before;
+/** marked returns the target of the cursor as a comparison names it: of the head, the commit that it is now. */
+export function marked(): string {
+  return target.peek() === "head" && head.peek() ? "seq:" + head.peek()!.seq : target.peek();
+}
+
+/** earlier returns the seq of the commit whose state was in force before a commit; -1 = none was. null = it is not known yet. */
+export function earlier(commits: Commits, seq: number): number | null {
+  for (let before = seq - 1; before >= 0; before--) {
+    const c = commits.get(before);
+    if (!c) return null;
+    if (!losing(c)) return before;
+  }
+  return -1;
+}
+
+/** readEarlier returns the same, and reads what it has to. */
+export async function readEarlier(commits: Commits, seq: number, signal: AbortSignal): Promise<number> {
+  for (let before = seq - 1; before >= 0; before--) {
+    const c = await commits.one(before, signal);
+    if (!c || !losing(c)) return before;
+  }
+  return -1;
 }

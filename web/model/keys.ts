@@ -14,7 +14,7 @@ export const keys: Key[] = [
   { keys: ["n", "J"], action: "next-prompt", help: "next prompt", group: "Conversation" },
   { keys: ["p", "K"], action: "previous-prompt", help: "previous prompt", group: "Conversation" },
   { keys: ["g g"], action: "root", help: "first message", group: "Conversation" },
-  { keys: ["G"], action: "end", help: "newest message", group: "Conversation" },
+  { keys: ["G"], action: "end", help: "last message of this line", group: "Conversation" },
   { keys: ["Enter"], action: "toggle", help: "open or fold what the message contains", group: "Conversation" },
   { keys: ["o"], action: "toggle-tools", help: "open or fold all tools", group: "Conversation" },
   { keys: ["t"], action: "toggle-thinking", help: "open or fold all thinking", group: "Conversation" },

@@ -27,7 +27,7 @@ export const missing = signal(false);
 export const generation = signal(0);
 
 /** writers are those that committed while the session is open, the newest first, with the time. At most 16. */
-export const writers = signal<{ writer: string; time: string }[]>([]);
+export const writers = signal<{ writer: string; time: string; commit: string }[]>([]);
 
 const maxWriters = 16;
 
@@ -70,7 +70,7 @@ async function run(id: string, signal: AbortSignal): Promise<void> {
     await follow(id, head.peek()?.seq ?? 0, {
       commit(c) {
         head.value = headOf(c);
-        writers.value = [{ writer: c.writer, time: c.time }, ...writers.peek()].slice(0, maxWriters);
+        writers.value = [{ writer: c.writer, time: c.time, commit: c.commit }, ...writers.peek()].slice(0, maxWriters);
         change.value = c;
       },
       partial(message) {
@@ -88,6 +88,23 @@ async function run(id: string, signal: AbortSignal): Promise<void> {
     if (err instanceof Failure && (err.status === 404 || err.status === 410)) missing.value = true;
     else failure.value = err instanceof Failure ? err.message : String(err);
   }
+}
+
+/** The commits that this page made, the newest last: they are nobody else's. At most maxOwn. */
+const owned: string[] = [];
+const maxOwn = 64;
+
+/** own remembers the commit of an answer to a write, and returns what names it in a condition. */
+export function own(answer: Response): string {
+  const etag = answer.headers.get("ETag") ?? ifMatch();
+  owned.push(etag.replaceAll('"', ""));
+  if (owned.length > maxOwn) owned.shift();
+  return etag;
+}
+
+/** isOwn reports whether this page made a commit. */
+export function isOwn(commit: string): boolean {
+  return owned.includes(commit);
 }
 
 /** ifMatch returns the condition of a write: the newest commit that this page has shown. */

@@ -26,8 +26,12 @@ export const overTime = computed(() => byDay(spent.value));
 const maxSpent = 500;
 const pageSize = 50;
 
-/** maxPreview bounds the text of a message that came and is shown in the list, in characters. */
-const maxPreview = 120;
+/** settles is how long after a commit its session is read again for the list, and fresh how long a list is not read again, in ms. */
+const settles = 1500;
+const fresh = 10_000;
+
+let pending: ReturnType<typeof setTimeout> | undefined;
+let readAt = 0; // when the list was read, as performance.now
 
 /** A Nested is a session of the list, with those that it started. */
 export interface Nested {
@@ -68,6 +72,7 @@ export async function read(next: boolean, signal?: AbortSignal): Promise<void> {
   const after = next ? more.peek() : null;
   const query = { limit: pageSize, ...(wanted.peek() ? { q: wanted.peek() } : {}), ...(after ? { after } : {}) };
   loading.value = true;
+  readAt = performance.now();
   try {
     const page = await sessionPage(query, signal);
     sessions.value = next ? [...sessions.peek(), ...page.sessions] : page.sessions;
@@ -90,6 +95,17 @@ export async function readSpent(signal?: AbortSignal): Promise<void> {
   }
 }
 
+/** readAgain reads what the list says of one session. */
+async function readAgain(id: string): Promise<void> {
+  const { data } = await api.GET("/v1/sessions/{id}", { params: { path: { id } } }).catch(() => ({ data: undefined }));
+  if (data) sessions.value = sessions.peek().map((s) => (s.id === id ? data : s));
+}
+
+/** touched reads the list anew when somebody does something and it is no longer fresh, unless more than a page is shown. */
+function touched(): void {
+  if (performance.now() - readAt > fresh && sessions.peek().length <= pageSize && !loading.peek()) void read(false).catch(() => {});
+}
+
 /** start keeps the list up to date, and remembers what was shown. It is called once. */
 export function start(): void {
   effect(() => {
@@ -105,14 +121,18 @@ export function start(): void {
     const c = change.value;
     const id = session.peek();
     if (!c || id === null) return;
-    const words = c.entries.flatMap((e) => said(e)?.parts ?? []).filter((p) => p.kind === "text").map((p) => p.text);
-    const preview = words.at(-1)?.trim().slice(0, maxPreview);
-    sessions.value = sessions.peek().map((s) => (s.id === id ? { ...s, seq: c.seq, updated: c.time, ...(preview ? { preview } : {}) } : s));
+    sessions.value = sessions.peek().map((s) => (s.id === id ? { ...s, seq: c.seq, updated: c.time } : s));
+    pending ??= setTimeout(() => {
+      pending = undefined;
+      void readAgain(id);
+    }, settles);
     const more = c.entries.reduce((sum, e) => sum + (said(e)?.cost ?? 0), 0);
     if (more > 0) {
       spent.value = spent.peek().map((s) => (s.session === id ? { ...s, usage: { ...s.usage, cost: s.usage.cost + more } } : s));
     }
   });
+  document.addEventListener("pointerdown", touched, { passive: true });
+  document.addEventListener("keydown", touched, { passive: true });
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible") void read(false).catch(() => {});
   });

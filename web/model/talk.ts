@@ -335,12 +335,17 @@ function arrive(c: Change): void {
     if ((now.marks.get(last!.id)?.children ?? 0) > 0) stale.push(last!.id, more[0]!.id); // another version was there
     append(more);
   }
-  else if (following && now.newer && !onLine(c)) below.value += c.entries.filter((e) => said(e)).length;
+  else if (following && now.newer && !onLine(c)) below.value += c.entries.filter(isNews).length;
   else if (following && c.head !== last?.id) {
     headMoved(c);
     return;
   }
   if (stale.length > 0) void refreshMarks(stale);
+}
+
+/** isNews reports whether an entry is shown as a message of its own: results are shown at their calls. */
+function isNews(e: Entry): boolean {
+  return said(e)?.parts.some((p) => p.kind !== "result") ?? false;
 }
 
 /** onLine reports whether a commit is known to leave the line: its head is an entry that is loaded. */
@@ -352,7 +357,7 @@ function append(more: Entry[]): void {
   const end = more.at(-1)!.id;
   const now = line.peek();
   batch(() => {
-    if (!atEnd.peek()) below.value += more.filter((e) => said(e)).length;
+    if (!atEnd.peek()) below.value += more.filter(isNews).length;
     if (!atEnd.peek() && now.entries.length + more.length > mostLoaded) line.value = { ...now, newer: true };
     else line.value = withNewer(now, { entries: more, marks: new Map(), older: true, newer: false });
     if (shown.path === "head") return;

@@ -55,7 +55,7 @@ function text(x: unknown): string {
 /** languages are the names of languages by the ends of file names. */
 const languages: Record<string, string> = {
   go: "go", ts: "typescript", tsx: "typescript", js: "javascript", mjs: "javascript", jsx: "javascript", py: "python",
-  rs: "rust", java: "java", c: "c", h: "c", css: "css", json: "json", yaml: "yaml", yml: "yaml", html: "xml", xml: "xml",
+  rs: "rust", java: "java", c: "c", h: "c", json: "json", yaml: "yaml", yml: "yaml", html: "xml", xml: "xml",
   sql: "sql", sh: "bash",
 };
 

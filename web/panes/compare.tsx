@@ -2,9 +2,10 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { api, type Entry, type Schemas } from "../api/client.ts";
+import { api, type Commit, type Entry, type Schemas } from "../api/client.ts";
+import { commitPage } from "../api/pages.ts";
 import { compare, maxEntries, pointOf, type Difference } from "../model/compare.ts";
-import { shownCommit } from "../model/cursor.ts";
+import { marked, shownCommit } from "../model/cursor.ts";
 import { clock, cost, count } from "../model/format.ts";
 import { editor } from "../model/lazy.ts";
 import { go, target, view } from "../model/nav.ts";
@@ -41,6 +42,11 @@ export function ComparePane(): JSX.Element {
   );
 }
 
+/** textOf says which commit it is. */
+function textOf(c: Commit): string {
+  return `seq ${c.seq} · ${c.reason} · ${clock(c.time, new Date())} · ${c.branch}`;
+}
+
 /** Choose names A, and offers what it can be. */
 function Choose(): JSX.Element {
   const branches = useSignal<Schemas["Branch"][]>([]);
@@ -60,6 +66,15 @@ function Choose(): JSX.Element {
   }, [id]);
   const a = view.value.compare;
   const c = shownCommit.value;
+  const named = useSignal<{ of: string; text: string } | null>(null); // what a point that is no branch and no snapshot is
+  useEffect(() => {
+    if (a === null || a.includes("/")) return;
+    const abort = new AbortController();
+    commitPage(id, { at: a, limit: 1 }, abort.signal).then(({ commits: [one] }) => {
+      if (one) named.value = { of: a, text: textOf(one) };
+    }).catch(() => {});
+    return () => abort.abort();
+  }, [a]);
   const known = new Set<string>();
   const option = (value: string, label: string) => (known.add(value), <option key={value} value={value}>{label}</option>);
   const groups = (
@@ -78,10 +93,10 @@ function Choose(): JSX.Element {
       <label>A <select value={a ?? ""} onChange={(e) => go({ compare: e.currentTarget.value || null })}>
         <option value="">choose a point</option>
         {groups}
-        {a !== null && !known.has(a) && <option value={a}>{a}</option>}
+        {a !== null && !known.has(a) && <option value={a} title={a}>{named.value?.of === a ? named.value.text : a}</option>}
       </select></label>
-      <button onClick={() => go({ compare: target.peek() })}>Mark the cursor as A</button>
-      <p title={target.value}>B is the cursor{c && `: seq ${c.seq} · ${c.reason} · ${clock(c.time, new Date())} · ${c.branch}`}</p>
+      <button onClick={() => go({ compare: marked() })}>Mark the cursor as A</button>
+      <p title={target.value}>B is the cursor{c && ": " + textOf(c)}</p>
     </div>
   );
 }

@@ -152,7 +152,7 @@ function useDrawn(drawn: Signal<Drawn | null>, failed: Signal<string>, place: Pl
       drawn.value = { rows, buckets: list, filter: filtered, head: head.peek()?.entry ?? null, turn: 0 };
       failed.value = "";
       // the sizer has its height after the next frame
-      if (!before || before.filter !== filtered) requestAnimationFrame(() => place.centre(at ?? rows.total));
+      if (!before || before.filter !== filtered) requestAnimationFrame(() => place.centre(at ?? rows.total, to));
       else if (at !== null) requestAnimationFrame(() => place.show(at));
       else place.stay();
     })().catch((err: unknown) => {
@@ -172,12 +172,16 @@ function useCursor(drawn: Signal<Drawn | null>, f: (row: number) => void): void 
     const { at } = view.value;
     const rows = drawn.value?.rows;
     if (at === before.current || !rows) return;
-    before.current = at;
-    if (at === null) return;
+    if (at === null) {
+      before.current = at;
+      return;
+    }
     void rows.find(at).then((row) => {
       if (row === null) return;
       requestAnimationFrame(() => { // after the first drawing has sought its place
-        if (view.peek().at === at && drawn.peek()?.rows === rows) f(row);
+        if (view.peek().at !== at || drawn.peek()?.rows !== rows) return; // a tree that is drawn anew is asked again
+        before.current = at;
+        f(row);
       });
     }).catch(() => {}); // the map stays where it is; it is drawn anew with the next commit
   });
@@ -196,7 +200,7 @@ function want(drawn: Signal<Drawn | null>, from: number, count: number): void {
 
 /** Place is what of the tree is in sight. */
 interface Place {
-  centre: (row: number) => void; // brings a row to the middle
+  centre: (row: number, of?: string | null) => void; // brings the row of an entry, or of its nearest ancestor, to the middle
   show: (row: number) => void; // brings a row in sight that is not, a row below by no more than it has to
   stay: () => void; // reads what is in sight
   zoomTo: (rows: View["rows"]) => void; // keeps what is in sight
@@ -208,6 +212,7 @@ function usePlace(
   box: { current: HTMLElement | null }, drawn: Signal<Drawn | null>, first: Signal<number>, shown: Signal<number>,
 ): Place {
   const waiting = useRef<number | null>(null);
+  const pinned = useRef<{ id: string; first: number } | null>(null); // the entry that another filter was drawn around
   const within = (row: number) => row >= 0 && row >= first.peek() && row <= first.peek() + shown.peek() - 1;
   const rowOf = (d: Drawn, entry: string | null) => (entry === null ? -1 : d.rows.indexOf(entry));
   const cursorRow = (d: Drawn) => rowOf(d, view.peek().at ?? view.peek().line ?? d.head);
@@ -222,9 +227,10 @@ function usePlace(
     el.scrollTop = offsetOf(Math.max(0, top), el.clientHeight, d.rows.total, rowHeight());
     el.dispatchEvent(new Event("scroll"));
   };
-  const centre = (row: number) => {
+  const centre = (row: number, of: string | null = null) => {
     if (!box.current?.clientHeight) waiting.current = row;
     else scroll(row - shown.peek() / 2);
+    pinned.current = of === null ? null : { id: of, first: first.peek() };
   };
   useResized([box], () => {
     shown.value = box.current!.clientHeight / rowHeight();
@@ -251,7 +257,9 @@ function usePlace(
     wish(before, filtered) {
       const follows = view.peek().at === null && view.peek().line === null && within(rowOf(before, before.head));
       if (follows) return head.peek()?.entry ?? null;
-      return before.filter === filtered ? null : before.rows.at(pivot(before))?.id ?? null;
+      if (before.filter === filtered) return null;
+      const pin = pinned.current && Math.abs(pinned.current.first - first.peek()) < 1 ? pinned.current.id : null; // nobody scrolled
+      return pin ?? before.rows.at(pivot(before))?.id ?? null;
     },
   };
 }

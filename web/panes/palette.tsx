@@ -44,7 +44,7 @@ function Search(): JSX.Element {
       abort.abort();
     };
   });
-  const list = [...found.value, ...commands(text.value)];
+  const list = text.value ? [...found.value, ...commands(text.value)] : [...commands(""), ...found.value];
   const choose = (f: Found | undefined) => {
     if (!f) return;
     shown.value = false;

@@ -1,7 +1,8 @@
 // The column beside the conversation: one of its panes at a time, by tabs.
 import type { JSX } from "preact";
 import { useActions } from "../model/actions.ts";
-import { go, href, target, view } from "../model/nav.ts";
+import { marked } from "../model/cursor.ts";
+import { go, href, view } from "../model/nav.ts";
 import type { Pane } from "../model/url.ts";
 import { later } from "../parts/later.tsx";
 import { say } from "../parts/toast.tsx";
@@ -20,17 +21,17 @@ function compare(): void {
     go({ pane: "compare" });
     return;
   }
-  go({ compare: target.peek() });
+  go({ compare: marked() });
   say("This point is marked. Go to another one and press c to compare them.");
 }
 
 /** out leaves what is open, one thing at a time: a field, the history of a value, a comparison, the marks of a search. */
 function out(): void {
-  const { path, compare: marked, search } = view.peek();
+  const { path, compare: point, search } = view.peek();
   const field = document.activeElement;
   if (field instanceof HTMLElement && field.matches("input, textarea, select")) field.blur();
   else if (path !== null) go({ path: null }, "replace");
-  else if (marked !== null) go({ compare: null }, "replace");
+  else if (point !== null) go({ compare: null }, "replace");
   else if (search !== "") go({ search: "" }, "replace");
 }
 

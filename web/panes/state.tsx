@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { call, Failure } from "../api/client.ts";
 import { changes, type Changes } from "../model/changes.ts";
-import { arrived, earlier, log, shown, shownCommit } from "../model/cursor.ts";
+import { arrived, earlier, log, readEarlier, shown, shownCommit } from "../model/cursor.ts";
 import { bytes, clock } from "../model/format.ts";
 import { pretty } from "../model/pretty.ts";
 import { editor } from "../model/lazy.ts";
@@ -65,9 +65,8 @@ function useRead(id: string, failed: { value: string }): ReadonlySignal<Read | n
   }), [id]);
   useSignalEffect(() => {
     const reader = new Newest(async (seq: number, signal) => {
-      const [text, before] = await Promise.all([
-        states.load(seq, signal), states.load(earlier(log.peek()!, seq), signal).catch(() => null),
-      ]);
+      const was = readEarlier(log.peek()!, seq, signal).then((at) => states.load(at, signal)).catch(() => null);
+      const [text, before] = await Promise.all([states.load(seq, signal), was]);
       return readOf(seq, before, text);
     }, (seq, value) => {
       read.value = value;
@@ -77,7 +76,8 @@ function useRead(id: string, failed: { value: string }): ReadonlySignal<Read | n
     const end = shown.subscribe((seq) => {
       if (seq === null || !log.peek()) return;
       const text = states.get(seq);
-      const before = states.get(earlier(log.peek()!, seq));
+      const at = earlier(log.peek()!, seq);
+      const before = at === null ? undefined : states.get(at);
       if (text === undefined || before === undefined) reader.ask(seq);
       else {
         reader.end();

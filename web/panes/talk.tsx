@@ -47,7 +47,7 @@ function List(): JSX.Element {
       last={!newer}
       onPlace={(from, to, end, calm) => {
         talk.atEnd.value = end;
-        if (end && talk.below.peek() !== 0) talk.below.value = 0;
+        if (talk.below.peek() > 0) talk.below.value = end ? 0 : Math.min(talk.below.peek(), items.length - 1 - lastSeen(items));
         if (!calm) return;
         if (from < prefetch) void talk.readOlder();
         if (to > items.length - prefetch) void talk.readNewer();
@@ -55,6 +55,13 @@ function List(): JSX.Element {
       before={older ? <p class="edge">{talk.loading.value === "older" ? "reading older messages…" : ""}</p> : <Start />}
       after={!newer && <End />} />
   );
+}
+
+/** lastSeen returns the index of the last article of which something is in sight. */
+function lastSeen(items: readonly Item[]): number {
+  const edge = document.querySelector(".talk .scroller")!.getBoundingClientRect().bottom;
+  const seen = [...document.querySelectorAll<HTMLElement>(".talk article[data-key]")].findLast((e) => e.getBoundingClientRect().top < edge);
+  return items.findIndex((item) => item.entry.id === seen?.dataset.key);
 }
 
 /**

@@ -5,9 +5,9 @@ import { api, type Schemas } from "../api/client.ts";
 import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
 import { begun } from "../model/begun.ts";
+import { shownCommit } from "../model/cursor.ts";
 import { base, go, open, session, view } from "../model/nav.ts";
 import { change, connection, head, missing, summary } from "../model/session.ts";
-import { endMark } from "../model/talk.ts";
 import { say } from "../parts/toast.tsx";
 import { openExport } from "./export.tsx";
 import { openHelp } from "./help.tsx";
@@ -29,7 +29,7 @@ export function Top(): JSX.Element {
       {one && <Live />}
       {readOnly.value && <span class="badge">read-only</span>}
       <span class="grow" />
-      <button class="phone" onClick={openPalette} title="Ctrl+K">Search</button>
+      <button class="phone" onClick={openPalette} title="Ctrl+K">Search<span>, more</span></button>
       {one && <button onClick={openExport} title="x">Export</button>}
       {one && <button onClick={copyLink} title="y">Copy link</button>}
       <button onClick={openHelp} title="?" aria-label="Help">?</button>
@@ -77,7 +77,7 @@ function BranchChoice(): JSX.Element | null {
       <option value="">{[here + " (head)", ...names(head.value?.entry ?? null)].join(", ")}</option>
       {ends.map((end) => <option key={end} value={end!}>{names(end).join(", ")}</option>)}
       {chosen === "?" && (
-        <option value="?">{line === head.value?.entry || endMark.value?.onHead ? here + ", up to here" : "another line"}</option>
+        <option value="?">{shownCommit.value ? shownCommit.value.branch + ", up to here" : "another line"}</option>
       )}
     </select>
   );

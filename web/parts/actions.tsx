@@ -9,15 +9,15 @@ import { say } from "./toast.tsx";
 /** Actions shows the buttons of an article. */
 export function Actions({ item }: { item: Item }): JSX.Element {
   const id = item.entry.id;
-  const ask = (what: Question["what"], text: string) => (
-    <button type="button" onClick={() => (asking.value = { what, entry: id })}>{text}</button>
+  const ask = (what: Question["what"], title: string, text = title) => (
+    <button type="button" title={title} onClick={() => (asking.value = { what, entry: id })}>{text}</button>
   );
   return (
     <div class="actions">
-      <button type="button" onClick={() => copyLink(id)}>copy link</button>
-      {!readOnly.value && isPrompt(item.entry) && ask("edit", "edit")}
+      <button type="button" title="copy the link to this message" onClick={() => copyLink(id)}>link</button>
+      {!readOnly.value && isPrompt(item.entry) && ask("edit", "edit: a new version, this one stays", "edit")}
       {!readOnly.value && ask("label", "label")}
-      {!readOnly.value && item.message && ask("continue", "continue from here")}
+      {!readOnly.value && item.message && ask("continue", "continue from here", "continue")}
     </div>
   );
 }

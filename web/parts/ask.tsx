@@ -6,9 +6,9 @@ import { api, Failure } from "../api/client.ts";
 import { asking, type Question } from "../model/asking.ts";
 import type { Item } from "../model/line.ts";
 import { go, session } from "../model/nav.ts";
-import { ifMatch, refresh } from "../model/session.ts";
+import { head, ifMatch, own, refresh } from "../model/session.ts";
 import { Dialog } from "./dialog.tsx";
-import { say } from "./toast.tsx";
+import { done } from "./undo.ts";
 
 /** Asked shows the question that is open about an entry. */
 export function Asked({ what, item, label }: { what: Question["what"]; item: Item; label: string }): JSX.Element {
@@ -54,6 +54,11 @@ function useField(field: { current: HTMLInputElement | HTMLTextAreaElement | nul
   }, []);
 }
 
+/** left says which name the line that was left got, if it had none. */
+function left(kept: string | undefined): string {
+  return kept ? ` The line that was left stays as the branch ${kept}.` : "";
+}
+
 function path(): { path: { id: string }; header: { "If-Match": string } } {
   return { path: { id: session.peek()! }, header: { "If-Match": ifMatch() } };
 }
@@ -90,11 +95,12 @@ function Edit({ item, close }: { item: Item; close: () => void }): JSX.Element {
   useField(field);
   const send = async () => {
     const content = [{ type: "text", text }, ...(images > 0 ? await imagesOf(item.entry.id) : [])];
-    const { data } = await api.POST("/v1/sessions/{id}/edit", {
+    const back = head.peek()!.seq;
+    const { data, response } = await api.POST("/v1/sessions/{id}/edit", {
       params: path(), body: { entry: item.entry.id, message: { role: "user", content } },
     });
     go({ line: null, at: data!.head ?? null, seq: null });
-    say("The new version is the head. The first one stays: ‹ › goes to it.");
+    done("The new version is the head. The other one stays: ‹ › goes to it." + left(data!.kept), back, own(response));
   };
   return (
     <form class="ask" onKeyDown={onKey(close)} onSubmit={(e) => { e.preventDefault(); write(send); }}>
@@ -102,8 +108,8 @@ function Edit({ item, close }: { item: Item; close: () => void }): JSX.Element {
         <textarea ref={field} rows={Math.min(14, text.split("\n").length + 2)} value={text}
           onInput={(e) => setText(e.currentTarget.value)} />
       </label>
-      <p class="quiet">The first version stays, with all that follows it. The head moves to the new version, so an agent
-        goes on from there.{images > 0 && ` ${images > 1 ? "The images are" : "The image is"} kept.`}</p>
+      <p class="quiet">This version stays, with all that follows it. The head moves to the new one, with the state in force before
+        it, so an agent goes on from there. Files on disk do not change.{images > 0 && ` ${images > 1 ? "The images are" : "The image is"} kept.`}</p>
       <Buttons act="Add this version" busy={busy} trouble={trouble} close={close} />
     </form>
   );
@@ -128,7 +134,7 @@ function Label({ entry, now, close }: { entry: string; now: string; close: () =>
   const { write, trouble, busy } = useWrite(close);
   useField(field);
   const send = async () => {
-    await api.POST("/v1/sessions/{id}/label", { params: path(), body: { entry, label: text.trim() } });
+    own((await api.POST("/v1/sessions/{id}/label", { params: path(), body: { entry, label: text.trim() } })).response);
   };
   return (
     <form class="ask" onKeyDown={onKey(close)} onSubmit={(e) => { e.preventDefault(); write(send); }}>
@@ -144,9 +150,10 @@ function Label({ entry, now, close }: { entry: string; now: string; close: () =>
 function Continue({ entry, close }: { entry: string; close: () => void }): JSX.Element {
   const { write, trouble, busy } = useWrite(close);
   const send = async () => {
-    await api.POST("/v1/sessions/{id}/branch", { params: path(), body: { entry } });
+    const back = head.peek()!.seq;
+    const { data, response } = await api.POST("/v1/sessions/{id}/branch", { params: path(), body: { entry } });
     go({ line: null, at: entry, seq: null });
-    say("The head is here now. What was after it stays, as a branch.");
+    done("The head is here now." + left(data!.kept), back, own(response));
   };
   return (
     <Dialog title="Continue from here" onClose={close}>

@@ -1,5 +1,5 @@
 // What changes the session as a whole: roll back, and snapshot. Where the server refuses writes it is not there.
-import { signal, useSignal, useSignalEffect } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { api, call, Failure, type Commit } from "../api/client.ts";
@@ -8,19 +8,12 @@ import { changes, type Changes } from "../model/changes.ts";
 import { live, log, readSnapshots } from "../model/cursor.ts";
 import { clock, count, shorten } from "../model/format.ts";
 import { session } from "../model/nav.ts";
-import { head, ifMatch, writers, type Head } from "../model/session.ts";
-import { Buttons, reason, useWrite } from "./ask.tsx";
+import { head, ifMatch, isOwn, writers, type Head } from "../model/session.ts";
+import { Buttons, useWrite } from "./ask.tsx";
 import { ChangeList } from "./changelist.tsx";
 import { Dialog } from "./dialog.tsx";
 import { say } from "./toast.tsx";
-
-/** asked is what a person wants to do: roll back to a commit, or a snapshot; null = no dialog is open. */
-const asked = signal<{ to: number } | "snapshot" | null>(null);
-
-/** rollBackTo opens the dialog. */
-export function rollBackTo(seq: number): void {
-  if (!readOnly.value) asked.value = { to: seq };
-}
+import { asked, done, rollBack, rollBackTo } from "./undo.ts";
 
 /** Moves shows the buttons for a commit. */
 export function Moves({ seq }: { seq: number | null }): JSX.Element | null {
@@ -70,28 +63,6 @@ async function effectOf(id: string, to: number, on: Head, signal: AbortSignal): 
   };
 }
 
-async function rollBack(id: string, to: number, match: string): Promise<string> {
-  const { response } = await api.POST("/v1/sessions/{id}/rollback", {
-    params: { path: { id }, header: { "If-Match": match } }, body: { to: "seq:" + to },
-  });
-  return response.headers.get("ETag") ?? ifMatch();
-}
-
-/**
- * done says what was done, and offers the way back. Where another commit came meanwhile, that is a rollback like any other: the
- * dialog says what it would do now.
- */
-function done(id: string, text: string, back: number, made: string): void {
-  const undo = { label: "Undo", run: () => void rollBack(id, back, made).then(
-    () => say(`Undone: the session is as it was at seq ${back}.`),
-    async (err: unknown) => {
-      const lost = err instanceof Failure && err.status === 412;
-      const why = "Not undone. " + (await reason(err)).replace(" Try again?", "");
-      say(why, lost ? { label: `Roll back to seq ${back}…`, run: () => rollBackTo(back) } : undo);
-    }) };
-  say(text, undo);
-}
-
 /** RollBack says what a rollback does, and does it when it is confirmed. */
 function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element {
   const id = session.value!;
@@ -112,7 +83,7 @@ function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element
   const send = async () => {
     const made = await rollBack(id, to, `"${e!.on.commit}"`);
     live();
-    done(id, `Rolled back to seq ${to}. What was after it stays on the branch ${e!.on.branch}.`, e!.on.seq, made);
+    done(`Rolled back to seq ${to}. The line that was left stays as the branch ${e!.on.branch}.`, e!.on.seq, made);
   };
   return (
     <Dialog title={`Roll back to seq ${to}`} class="roll-back" onClose={close}>
@@ -157,14 +128,14 @@ function Others(): JSX.Element | null {
   const now = Date.now();
   const newest = log.value?.get(head.value?.seq ?? -1);
   const seen = new Map<string, string>();
-  for (const w of [...writers.value, ...(newest ? [newest] : [])]) if (!seen.has(w.writer)) seen.set(w.writer, w.time);
+  for (const w of [...writers.value, ...(newest ? [newest] : [])]) if (!seen.has(w.writer) && !isOwn(w.commit)) seen.set(w.writer, w.time);
   const list = [...seen].map(([writer, time]) => ({ writer, s: Math.max(0, Math.round((now - Date.parse(time)) / 1000)) }))
     .filter((w) => w.s < recent).slice(0, maxOthers);
   if (list.length === 0) return null;
   return (
     <ul class="others">
       {list.map((w) => (
-        <li key={w.writer}><code>{shorten(w.writer, 80)}</code> committed {w.s < 120 ? `${w.s} s` : `${Math.round(w.s / 60)} min`} ago:
+        <li key={w.writer}><code>{shorten(w.writer, 80)}</code> committed {w.s < 10 ? "just now" : w.s < 120 ? `${w.s} s ago` : `${Math.round(w.s / 60)} min ago`}:
           it will be told. Its next commit on the old head is a conflict.</li>
       ))}
     </ul>

@@ -5,6 +5,7 @@ import type { Entry } from "../api/client.ts";
 import type { Mark } from "../api/pages.ts";
 import { said } from "../model/line.ts";
 import { firstWords } from "../model/message.ts";
+import { focus } from "../model/talk.ts";
 import { choose, chooseVersion, peek } from "../model/versions.ts";
 
 /** Picker shows ‹2/3›, and the first words of the versions while it is pointed at or has the focus. */
@@ -14,7 +15,10 @@ export function Picker({ mark }: { mark: Mark }): JSX.Element {
   const at = mark.versions.indexOf(mark.id);
   const step = (by: number, name: string, sign: string) => (
     <button type="button" aria-label={name} disabled={mark.versions[at + by] === undefined}
-      onClick={() => void choose(mark, by, offset(box.current!))}>{sign}</button>
+      onClick={() => {
+        focus(mark.versions[at + by]!); // whoever goes by keys is still there
+        void choose(mark, by, offset(box.current!));
+      }}>{sign}</button>
   );
   return (
     <span class="picker" ref={box} role="group" aria-label={`version ${mark.version} of ${mark.of}`}

@@ -7,28 +7,36 @@ interface Note {
   action?: { label: string; run: () => void };
 }
 
+/** What was done, and what can be undone: the one does not take the place of the other. */
 const note = signal<Note | null>(null);
+const offer = signal<Note | null>(null);
 
 /** shownFor is how long a note without an action is shown, in ms. One with an action waits for a click. */
 const shownFor = 6_000;
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** say shows a note in place of the one before. */
+/** say shows a note in place of the one before; of those with an action the newest one is shown. */
 export function say(text: string, action?: Note["action"]): void {
   clearTimeout(timer);
-  note.value = { text, action };
-  if (!action) timer = setTimeout(() => (note.value = null), shownFor);
+  note.value = null;
+  if (action) {
+    offer.value = { text, action };
+    return;
+  }
+  note.value = { text };
+  timer = setTimeout(() => (note.value = null), shownFor);
 }
 
 /** Toast is where notes are shown. */
 export function Toast(): JSX.Element {
-  const n = note.value;
+  const n = offer.value;
   return (
     <div class="toast" role="status">
+      {note.value && <p>{note.value.text}</p>}
       {n && <p>{n.text}{" "}
-        {n.action && <button onClick={() => { note.value = null; n.action!.run(); }}>{n.action.label}</button>}
-        {n.action && <button aria-label="Dismiss" onClick={() => (note.value = null)}>×</button>}
+        <button onClick={() => { offer.value = null; n.action!.run(); }}>{n.action!.label}</button>
+        <button aria-label="Dismiss" onClick={() => (offer.value = null)}>×</button>
       </p>}
     </div>
   );
