@@ -112,9 +112,9 @@ func TestMapMarks(t *testing.T) {
 			"mark=m2&near=0": "2 29", "mark=m2&near=2": "20 29", "mark=m2&near=29": "2 28", "mark=m2&near=39": "2 29",
 			"mark=m7&near=3": "7 7", "mark=m7&near=7": "7 7", "mark=nothing&near=3": "- -", "near=3": "- -",
 		} {
-			var doc struct{ Next, Previous *int }
+			var doc struct{ NextHit, PreviousHit *int }
 			decodeInto(t, s.do("GET", "/v1/sessions/s/map?buckets=1&"+query, "").body, &doc)
-			if got := rowOf(doc.Next) + " " + rowOf(doc.Previous); got != want {
+			if got := rowOf(doc.NextHit) + " " + rowOf(doc.PreviousHit); got != want {
 				t.Errorf("%s: next and previous are %s, want %s", query, got, want)
 			}
 		}

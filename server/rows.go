@@ -37,7 +37,7 @@ type mapQuery struct {
 	Fold    string `query:"fold"`
 	Buckets int    `query:"buckets" minimum:"1" maximum:"2048" default:"512"`
 	Mark    string `query:"mark" maxLength:"512" doc:"words: hits counts the rows whose entries contain all of them"`
-	Near    int    `query:"near" minimum:"0" doc:"a row: next and previous are the rows with hits around it"`
+	Near    int    `query:"near" minimum:"0" doc:"a row: nextHit and previousHit are those around it"`
 }
 
 // rowList is a stretch of a drawn tree.
@@ -56,8 +56,8 @@ type treeMap struct {
 	Total   int      `json:"total"`
 	Buckets []bucket `json:"buckets" doc:"stretches of rows, in their order"`
 
-	Next     *int `json:"next,omitempty" doc:"of near; after the last hit comes the first; absent: there is none"`
-	Previous *int `json:"previous,omitempty" doc:"of near; before the first hit comes the last"`
+	NextHit     *int `json:"nextHit,omitempty" doc:"after near; after the last hit comes the first; absent: there is none"`
+	PreviousHit *int `json:"previousHit,omitempty" doc:"before near; before the first hit comes the last"`
 }
 
 type bucket struct {
@@ -137,7 +137,7 @@ func (s *Server) treeMap(ctx context.Context, q *mapQuery) (answer, error) {
 				b.Hits += int(found[row/64] >> (row % 64) & 1)
 			}
 		}
-		doc.Next, doc.Previous = nextHit(found, doc.Total, q.Near, 1), nextHit(found, doc.Total, q.Near, -1)
+		doc.NextHit, doc.PreviousHit = nextHit(found, doc.Total, q.Near, 1), nextHit(found, doc.Total, q.Near, -1)
 		return doc, nil
 	})
 }

@@ -65,7 +65,7 @@ async function buckets(id: string, viewName: string, mark: string, signal: Abort
 async function hit(id: string, rows: Rows<Row>, words: string, near: number, step: 1 | -1): Promise<Row | undefined> {
   const query = { view: rows.view, mark: words, near: Math.min(near, rows.total), buckets: 1 };
   const { data } = await api.GET("/v1/sessions/{id}/map", { params: { path: { id }, query } });
-  const to = step > 0 ? data!.next : data!.previous;
+  const to = step > 0 ? data!.nextHit : data!.previousHit;
   if (to === undefined) return undefined;
   await rows.ensure(to, 1);
   return rows.at(to);

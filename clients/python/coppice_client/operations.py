@@ -374,7 +374,7 @@ class SessionOperations(Resource):
 
         view: as of rows
         mark: words: hits counts the rows whose entries contain all of them
-        near: a row: next and previous are the rows with hits around it
+        near: a row: nextHit and previousHit are those around it
         """
         found: TreeMap = self._json(
             "map", view=view, filter=filter, search=search, fold=fold, buckets=buckets, mark=mark, near=near,

@@ -1069,10 +1069,10 @@ class _TreeMap(TypedDict):
 class TreeMap(_TreeMap, total=False):
     """TreeMap of the API."""
 
-    next: int
-    """of near; after the last hit comes the first; absent: there is none"""
-    previous: int
-    """of near; before the first hit comes the last"""
+    nextHit: int
+    """after near; after the last hit comes the first; absent: there is none"""
+    previousHit: int
+    """before near; before the first hit comes the last"""
 
 
 class _Usage(TypedDict):

@@ -1678,14 +1678,14 @@ export interface components {
             buckets: components["schemas"]["Bucket"][];
             /**
              * Format: int64
-             * @description of near; after the last hit comes the first; absent: there is none
+             * @description after near; after the last hit comes the first; absent: there is none
              */
-            next?: number;
+            nextHit?: number;
             /**
              * Format: int64
-             * @description of near; before the first hit comes the last
+             * @description before near; before the first hit comes the last
              */
-            previous?: number;
+            previousHit?: number;
             /** Format: int64 */
             total: number;
             view: string;
@@ -5230,7 +5230,7 @@ export interface operations {
                 buckets?: number;
                 /** @description words: hits counts the rows whose entries contain all of them */
                 mark?: string;
-                /** @description a row: next and previous are the rows with hits around it */
+                /** @description a row: nextHit and previousHit are those around it */
                 near?: number;
             };
             header?: never;

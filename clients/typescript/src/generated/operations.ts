@@ -56,7 +56,7 @@ export abstract class SessionOperations extends Requests {
   /** Labels of entries. */
   labels(): Promise<Schemas["LabelList"]> { return this.get("/labels"); }
   /** The drawn tree in at most 2,048 buckets. */
-  map(query: Query<"map"> = {}): AsyncGenerator<Schemas["TreeMap"]["buckets"][number]> { return this.pages("buckets", "/map", query); }
+  map(query: Query<"map"> = {}): Promise<Schemas["TreeMap"]> { return this.get("/map", query); }
   /** The session as it was imported, byte for byte. */
   original(): Promise<Response> { return this.stream("/original"); }
   /** Restore state, context and head as they were. */
