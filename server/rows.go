@@ -56,8 +56,8 @@ type treeMap struct {
 	Total   int      `json:"total"`
 	Buckets []bucket `json:"buckets" doc:"stretches of rows, in their order"`
 
-	NextHit     *int `json:"nextHit,omitempty" doc:"after near; after the last hit comes the first; absent: there is none"`
-	PreviousHit *int `json:"previousHit,omitempty" doc:"before near; before the first hit comes the last"`
+	NextHit     *int `json:"nextHit,omitempty" doc:"the one after near, around the end; absent: none"`
+	PreviousHit *int `json:"previousHit,omitempty" doc:"the one before near"`
 }
 
 type bucket struct {

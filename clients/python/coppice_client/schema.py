@@ -1070,9 +1070,9 @@ class TreeMap(_TreeMap, total=False):
     """TreeMap of the API."""
 
     nextHit: int
-    """after near; after the last hit comes the first; absent: there is none"""
+    """the one after near, around the end; absent: none"""
     previousHit: int
-    """before near; before the first hit comes the last"""
+    """the one before near"""
 
 
 class _Usage(TypedDict):

@@ -1678,12 +1678,12 @@ export interface components {
             buckets: components["schemas"]["Bucket"][];
             /**
              * Format: int64
-             * @description after near; after the last hit comes the first; absent: there is none
+             * @description the one after near, around the end; absent: none
              */
             nextHit?: number;
             /**
              * Format: int64
-             * @description before near; before the first hit comes the last
+             * @description the one before near
              */
             previousHit?: number;
             /** Format: int64 */
