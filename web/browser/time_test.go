@@ -150,6 +150,7 @@ func TestEarlierCommit(t *testing.T) {
 	p.navigate("/s/" + d.Main + "?seq=178&pane=state") // the line goes on after it, from the state before
 	p.see(".state-changed|This commit changed no value")
 	p.navigate("/s/" + d.Main + "?seq=177")
+	p.see(".talk .edge|on another line") // then it stays where it is
 	p.click(".talk .edge button|go to the head")
 	p.see(".talk article|Low at 01:57")
 	if got := branch(); got != "rollback-61 (head)" {

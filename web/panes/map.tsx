@@ -95,7 +95,10 @@ export function MapPane(): JSX.Element {
     first.value = firstRow(el.scrollTop, el.clientHeight, total, height);
     want(drawn, Math.max(0, Math.floor(first.value) - beyond), Math.ceil(shown.value) + 2 * beyond);
   };
-  useEffect(onScroll, [height, total]);
+  useEffect(() => {
+    shown.value = (box.current?.clientHeight ?? 0) / height;
+    onScroll();
+  }, [height, total]);
   useCursor(drawn, place.show);
   const toHit = (words: string, step: 1 | -1) => {
     const near = at >= 0 ? at : Math.max(0, Math.floor(first.peek()) - step);
@@ -251,7 +254,6 @@ function usePlace(
     zoomTo(rows) {
       const row = drawn.peek() && pivot(drawn.peek()!);
       go({ rows }, "replace");
-      shown.value = (box.current?.clientHeight ?? 0) / heights[rows];
       if (row !== null) requestAnimationFrame(() => centre(row)); // the sizer has its height then
     },
     wish(before, filtered) {
