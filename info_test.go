@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -81,6 +82,7 @@ func TestSetInfoOfTwoWriters(t *testing.T) {
 
 // Metadata that changed is recovered from a log alone, also where it is long, and where the log has many segments.
 func TestInfoWithoutACheckpoint(t *testing.T) {
+	testutil.SkipSizes(t)
 	for _, name := range []string{"append", "local"} {
 		t.Run(name, func(t *testing.T) {
 			b := backends[name](t)

@@ -356,6 +356,7 @@ func TestKnownIDsTogether(t *testing.T) {
 
 // A session of an earlier release has no index, and is searched all the same. It gains one when it seals the next time.
 func TestKnownIDsOfAnEarlierRelease(t *testing.T) {
+	testutil.SkipSizes(t)
 	for kind, openStore := range compatKinds {
 		t.Run(kind, func(t *testing.T) {
 			b := openStore(t)

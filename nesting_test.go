@@ -11,6 +11,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/checkpoint"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -68,6 +69,7 @@ func nestings() []nesting {
 // What a commit acknowledged can be read, however deep the JSON in it is; what is too deep is refused before anything
 // is stored, and the handle works on. The bound is that of a line, less the levels around the value.
 func TestNesting(t *testing.T) {
+	testutil.SkipSizes(t)
 	for _, n := range nestings() {
 		t.Run(n.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, store *coppice.Store) {

@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -160,6 +161,7 @@ func (m *pageModel) drawPage(t *rapid.T) coppice.Page {
 // Every page of every session is that of an obvious model: all orders, starts, ends and limits, on a session with an
 // import, branches, hidden and pending entries, and as another handle reads it.
 func TestPageAgainstModel(t *testing.T) {
+	testutil.SkipSizes(t)
 	for _, name := range []string{"append", "replace"} {
 		t.Run(name, func(t *testing.T) {
 			open := backends[name]

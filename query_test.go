@@ -15,6 +15,7 @@ import (
 	"github.com/coppice-go/coppice/backend"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/entry"
+	"github.com/coppice-go/coppice/internal/testutil"
 	"github.com/coppice-go/coppice/transcript"
 )
 
@@ -105,6 +106,7 @@ func TestQuery(t *testing.T) {
 
 // Pages join to what one query yields, whatever is appended between them, and no entry comes twice.
 func TestQueryPages(t *testing.T) {
+	testutil.SkipSizes(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b := backend.Backend(memory.New())
 		if rapid.Bool().Draw(rt, "append") {
@@ -199,6 +201,7 @@ func TestQueryOverADamagedSession(t *testing.T) {
 // Entries of other types are skipped by their columns: their segments are not read. A page does not open more sessions
 // than it needs and twice as many again.
 func TestQueryReadsWhatMayMatch(t *testing.T) {
+	testutil.SkipSizes(t)
 	b := memory.NewAppender()
 	counted := &counting{Backend: b}
 	st := newStore(t, b, nil)

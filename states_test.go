@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-go/coppice"
 	"github.com/coppice-go/coppice/backend/memory"
 	"github.com/coppice-go/coppice/checkpoint"
+	"github.com/coppice-go/coppice/internal/testutil"
 )
 
 // wide is a state that is too long to be stored whole with each commit, so commits store patches of it.
@@ -87,6 +88,7 @@ func TestStatesCost(t *testing.T) {
 
 // The patches of consecutive changes lead from each state to the next; those of a Watch cost no read of their own.
 func TestStatePatch(t *testing.T) {
+	testutil.SkipSizes(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		store := newStore(t, memory.New(), nil)
 		s := create(t, store, rapid.StringMatching(`s[a-z]{12}`).Draw(rt, "id"), nil)

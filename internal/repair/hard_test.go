@@ -87,6 +87,7 @@ func TestRepairMany(t *testing.T) {
 
 // The same with so many segments that references fold: index objects are damaged too.
 func TestRepairFolded(t *testing.T) {
+	testutil.SkipSizes(t)
 	turns, cases := 140, 4 // two index objects
 	if testutil.RaceEnabled {
 		turns = 80 // one: every check of a session reads each of its segments
@@ -123,6 +124,7 @@ func TestRepairFolded(t *testing.T) {
 
 // A repair that fails at any of its requests can be run again; a session that it did not get to is no worse.
 func TestRepairInterrupted(t *testing.T) {
+	testutil.SkipSizes(t)
 	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {
 			w := proof.NewWorld(t, proof.StoreOf(kind))
@@ -388,6 +390,7 @@ func TestRepairPrefersWhatVerifies(t *testing.T) {
 // Any one bit of what was committed to a plain segment is flipped: the checksum of the commit says which, so that every
 // entry comes back byte for byte, the one that was hit too.
 func TestRepairFlipsBack(t *testing.T) {
+	testutil.SkipSizes(t)
 	w := proof.NewWorld(t, memory.NewAppender())
 	w.Lim.RollEntries = 1000 // one segment, and plain
 	w.Session("s1", 5)

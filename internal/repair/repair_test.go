@@ -107,6 +107,7 @@ var ways = []struct {
 
 // Every segment and the checkpoint, each damaged in every way: repaired, all else is there.
 func TestRepairEach(t *testing.T) {
+	testutil.SkipSizes(t)
 	for _, kind := range proof.StoreKinds {
 		t.Run(kind, func(t *testing.T) {
 			w := proof.NewWorld(t, proof.StoreOf(kind))
