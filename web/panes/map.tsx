@@ -2,7 +2,7 @@
 // screen are in the page.
 import { computed, signal, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { api, Failure, type Row } from "../api/client.ts";
 import { mapped } from "../model/begun.ts";
 import { through } from "../model/find.ts";
@@ -95,7 +95,7 @@ export function MapPane(): JSX.Element {
     first.value = firstRow(el.scrollTop, el.clientHeight, total, height);
     want(drawn, Math.max(0, Math.floor(first.value) - beyond), Math.ceil(shown.value) + 2 * beyond);
   };
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next frame, in which the place is sought
     shown.value = (box.current?.clientHeight ?? 0) / height;
     onScroll();
   }, [height, total]);
