@@ -79,7 +79,7 @@ test-short: ## the quick ones of all tests, without the race detector: for while
 test: ## every test, in random order, with the race detector where there are goroutines; then, without it, those that skip it; the viewer, if there is a browser; then those of clients/
 	@set -u; status=0; \
 	raced="$(RACED)"; plain="$(PLAIN)"; sized="$(SIZED)"; \
-	[ -z "$$raced" ] || $(TESTS) -race $$raced || status=1; \
+	[ -z "$$raced" ] || CGO_ENABLED=1 $(TESTS) -race $$raced || status=1; \
 	[ -z "$$plain" ] || $(TESTS) $$plain || status=1; \
 	for dir in $$sized; do \
 		$(GO) test -run "^($$(cat "$$dir"/*_test.go | $(SIZES) | paste -sd '|' -))\$$" "$$dir" || status=1; \
@@ -200,11 +200,11 @@ s3server: ## the S3 server of the integration tests, as bin/s3server
 # Without a package as its argument `go test` says what it has to say as it comes: that there is no Docker.
 integration: s3server build node-client ## real S3 servers, as a process, behind TLS, and in a container if there is Docker
 	cd integration && S3TEST_BIN=$(S3SERVER) S3TEST_COPPICE=$(CURDIR)/bin/coppice \
-		$(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m
-	cd integration && S3TEST_BIN=$(S3SERVER) $(GO) test -race -shuffle=on -count=$(COUNT) ./faultproxy/... ./s3test/...
+		CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m
+	cd integration && S3TEST_BIN=$(S3SERVER) CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=$(COUNT) ./faultproxy/... ./s3test/...
 
 integration-minio: node-client ## the same on MinIO, which is built first, once: minutes
-	cd integration && $(GO) run ./minio $(GO) test -race -count=$(COUNT) -timeout=30m
+	cd integration && $(GO) run ./minio env CGO_ENABLED=1 $(GO) test -race -count=$(COUNT) -timeout=30m
 
 
 # The viewer. Its sources are in web/, what browsers get is in server/dist, committed under names that never change.
