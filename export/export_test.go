@@ -313,10 +313,11 @@ func TestBranchNames(t *testing.T) {
 	}
 }
 
-// A branch that goes on beyond the end of the line that is written does not end there; one that ends there does.
+// The export of a line names the branches whose head is on it, and not those that continue after its end.
 func TestBranchNamesOfALine(t *testing.T) {
 	s := session(t, "")
-	say(t, s, line("a", "", user("one")), line("b", "a", user("two")), line("c", "b", user("three")), line("d", "c", user("four")))
+	say(t, s, line("a", "", user("one")), line("b", "a", user("two")), line("c", "b", user("three")),
+		line("d", "c", user("four")))
 	if _, err := s.Branch(t.Context(), "b", &coppice.BranchOptions{Name: "kept"}); err != nil {
 		t.Fatal(err)
 	}

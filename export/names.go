@@ -24,7 +24,7 @@ type end struct{ Name, ID string }
 const namesMost = 5
 
 // name finds where the named branches end. A head that the filter does not let through counts for the nearest
-// entry above it that it does; one beyond the end of the only line that is written counts for none.
+// entry above it that it does; a head that is not on Options.Line is left out.
 func (f *forest) name(t *transcript.Tree) names {
 	out := names{heads: map[string][]string{}, along: map[string][]string{}, within: map[string][]string{}}
 	branches := t.Branches()

@@ -80,7 +80,7 @@ func TestBlameAtTarget(t *testing.T) {
 	})
 }
 
-// A losing turn that was kept on a branch changed no value of the session; who asks for the history up to it gets it first.
+// A losing turn that was kept on a branch changed no value of the session; the history up to that turn begins with it.
 func TestBlameOfKept(t *testing.T) {
 	s := newSite(t, "mem:")
 	first := s.create("s")
@@ -91,7 +91,8 @@ func TestBlameOfKept(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	for at, want := range map[string]string{"seq:2": "[7 1]", "seq:3": "[1]"} {
-		if got := s.do("GET", "/v1/sessions/s/blame?path=/v&at="+at, "").ids(t, "changes", "value"); fmt.Sprint(got) != want {
+		got := s.do("GET", "/v1/sessions/s/blame?path=/v&at="+at, "").ids(t, "changes", "value")
+		if fmt.Sprint(got) != want {
 			t.Errorf("at=%s: %v, want %s", at, got, want)
 		}
 	}

@@ -12,10 +12,10 @@ func TestMovesNameWhatTheyLeave(t *testing.T) {
 		s := newSite(t, url)
 		ids := longer(s, 6)
 		branches := func() string {
-			names := s.do("GET", "/v1/sessions/s/branches", "").ids(t, "branches", "name")
-			heads := s.do("GET", "/v1/sessions/s/branches", "").ids(t, "branches", "head")
+			r := s.do("GET", "/v1/sessions/s/branches", "")
+			heads := r.ids(t, "branches", "head")
 			of := map[string]string{}
-			for i, name := range names {
+			for i, name := range r.ids(t, "branches", "name") {
 				of[name] = heads[i]
 			}
 			return fmt.Sprint(of)

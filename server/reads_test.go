@@ -531,7 +531,8 @@ func TestUsageOfDamaged(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 	}
-	if err := readDescription(t).faults(readDescription(t).operation(t, "allUsage"), r); err != nil {
+	d := readDescription(t)
+	if err := d.faults(d.operation(t, "allUsage"), r); err != nil {
 		t.Error(err)
 	}
 	s.do("GET", "/v1/sessions/hurt/usage", "").want(t, 500)

@@ -24,7 +24,8 @@ func TestDamagedSession(t *testing.T) {
 		ok(t, err)
 		for i := range 150 {
 			_, err = h.Commit(t.Context(), coppice.Turn{
-				Entries: drafts(entry.User(fmt.Sprintf("message %d of the session", i))), State: jsonText(fmt.Sprintf(`{"n":%d}`, i)),
+				Entries: drafts(entry.User(fmt.Sprintf("message %d of the session", i))),
+				State:   jsonText(fmt.Sprintf(`{"n":%d}`, i)),
 			})
 			ok(t, err)
 		}

@@ -198,7 +198,8 @@ func TestMapKeepsItsPlace(t *testing.T) {
 	p.settled()
 	prompt := eval[string](p, `(() => {
 		const box = document.querySelector(".map-rows").getBoundingClientRect();
-		return [...document.querySelectorAll(".map .row.role-user.on-path")].find((e) => e.getBoundingClientRect().top > box.top + 200).dataset.id;
+		const rows = [...document.querySelectorAll(".map .row.role-user.on-path")];
+		return rows.find((e) => e.getBoundingClientRect().top > box.top + 200).dataset.id;
 	})()`)
 	row := `.map .row[data-id="` + prompt + `"]`
 	p.click(row)

@@ -8,7 +8,7 @@ const inSight = `((css, box) => {
 	return e !== undefined && e.height > 0 && e.bottom > b.top && e.top < b.bottom;
 })(%s, %s)`
 
-// On a phone one pane fills the screen. What moved the cursor meanwhile is where it has to be when another one is shown.
+// On a phone one pane fills the screen. If the cursor moved while a pane was hidden, the pane shows it when it is opened.
 func TestPhonePanes(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)

@@ -131,7 +131,7 @@ func TestSeqZero(t *testing.T) {
 	p.miss(".talk .edge|start of the session")
 }
 
-// An earlier commit of the head's own line is told from one of another line.
+// The page says whether the head is on the line of an earlier commit.
 func TestEarlierCommit(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
@@ -147,7 +147,7 @@ func TestEarlierCommit(t *testing.T) {
 	if got := branch(); !strings.HasPrefix(got, "conflict-") {
 		t.Errorf("the branch of a turn that lost is called %q", got)
 	}
-	p.navigate("/s/" + d.Main + "?seq=178&pane=state") // the line goes on after it, from the state before
+	p.navigate("/s/" + d.Main + "?seq=178&pane=state") // the commit after the losing turn keeps the state of before
 	p.see(".state-changed|This commit changed no value")
 	p.navigate("/s/" + d.Main + "?seq=177")
 	p.see(".talk .edge|on another line") // then it stays where it is
@@ -163,10 +163,7 @@ func TestTwoBranchesAtTheHead(t *testing.T) {
 	t.Parallel()
 	d := withDemo(t)
 	p := arrive(t, d.site, "/s/"+d.Main+"?seq=199", ".talk article")
-	p.click(".rail button|Roll back…")
-	p.see("dialog h3|values change")
-	p.click("dialog button|Roll back to seq 199")
-	p.see(".toast|Rolled back")
+	p.rollBack(199)
 	p.click(".toast button|Undo")
 	p.see(".toast|Undone")
 	p.wait(`document.querySelector("select.branch").options[0].text === "rollback-213 (head), rollback-61"`)
@@ -322,7 +319,8 @@ func TestCompare(t *testing.T) {
 		}
 		p.see(".compare .merge")
 		p.see(".compare-sides h3|Only B")
-		if text := eval[string](p, `document.querySelector(".compare-sides").innerText`); strings.Contains(text, "no result") {
+		text := eval[string](p, `document.querySelector(".compare-sides").innerText`)
+		if strings.Contains(text, "no result") {
 			t.Errorf("%s: a call is shown without its result: %s", point, text)
 		}
 	}
@@ -334,6 +332,15 @@ func TestCompare(t *testing.T) {
 	p.wait(`/^seq:\d+$/.test(new URLSearchParams(location.search).get("with"))`)
 	p.see(".compare .verdict")
 	kept()
+}
+
+// rollBack rolls back to the commit that is shown, and waits until that is done.
+func (p *tab) rollBack(seq int) {
+	p.t.Helper()
+	p.click(".rail button|Roll back…")
+	p.see("dialog h3|values change")
+	p.click(fmt.Sprintf("dialog button|Roll back to seq %d", seq))
+	p.see(fmt.Sprintf(".toast|Rolled back to seq %d", seq))
 }
 
 // A rollback says what it does before it does it, and can be undone.
@@ -354,10 +361,7 @@ func TestRollBack(t *testing.T) {
 	if now := d.head(d.Main); now != before {
 		t.Fatalf("a dialog that was closed moved the head to %v", now)
 	}
-	p.click(".rail button|Roll back…")
-	p.see("dialog h3|values change")
-	p.click("dialog button|Roll back to seq 199")
-	p.see(".toast|Rolled back to seq 199")
+	p.rollBack(199)
 	p.wait(`document.querySelector(".top .badge").innerText.includes("214")`)
 	if now := state(); now != d.stateAt(d.Main, 199) {
 		t.Errorf("the state is %.200s", now)
@@ -396,10 +400,7 @@ func TestUndoLosesARace(t *testing.T) {
 	d := withDemo(t)
 	p := arrive(t, d.site, "/s/"+d.Main+"?seq=199&pane=state", ".state .json")
 	before := d.head(d.Main)
-	p.click(".rail button|Roll back…")
-	p.see("dialog h3|values change")
-	p.click("dialog button|Roll back to seq 199")
-	p.see(".toast|Rolled back to seq 199")
+	p.rollBack(199)
 	r := d.says(d.Main, "I go on from there.")
 	p.see(".top .badge|seq 215")
 	p.allow("status of 412")

@@ -1,6 +1,7 @@
 // The headers of a session's commits, read in pages where they are wanted. The axis needs none of them: the newest
 // commit's seq says how many there are. Pure.
 import type { Commit } from "../api/client.ts";
+import { clock } from "./format.ts";
 import { markOf, type Mark } from "./ticks.ts";
 
 /** pageSize is the number of commits that are read at once, as many as the API returns. */
@@ -8,6 +9,11 @@ export const pageSize = 500;
 
 /** maxPages bounds the pages that are kept, and those that one call of want reads. */
 const maxPages = 40;
+
+/** commitText returns one line about a commit: reason, time, branch. */
+export function commitText(c: Pick<Commit, "reason" | "time" | "branch">): string {
+  return [c.reason, clock(c.time, new Date()), c.branch].join(" · ");
+}
 
 /** Read returns at most so many commits, newest first, from a seq on. */
 export type Read = (seq: number, limit: number, signal: AbortSignal) => Promise<Commit[]>;

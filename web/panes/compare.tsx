@@ -4,9 +4,10 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { api, type Commit, type Entry, type Schemas } from "../api/client.ts";
 import { commitPage } from "../api/pages.ts";
+import { commitText } from "../model/commits.ts";
 import { compare, maxEntries, pointOf, type Difference } from "../model/compare.ts";
 import { marked, shownCommit } from "../model/cursor.ts";
-import { clock, cost, count } from "../model/format.ts";
+import { cost, count } from "../model/format.ts";
 import { editor } from "../model/lazy.ts";
 import { go, target, view } from "../model/nav.ts";
 import { sessions } from "../model/sessions.ts";
@@ -42,9 +43,8 @@ export function ComparePane(): JSX.Element {
   );
 }
 
-/** textOf says which commit it is. */
 function textOf(c: Commit): string {
-  return `seq ${c.seq} · ${c.reason} · ${clock(c.time, new Date())} · ${c.branch}`;
+  return `seq ${c.seq} · ${commitText(c)}`;
 }
 
 /** Choose names A, and offers what it can be. */

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useActions } from "../model/actions.ts";
 import { mapped } from "../model/begun.ts";
+import { commitText } from "../model/commits.ts";
 import { arrived, costs, Cursor, isLive, live, log, moveTo, noted, scrubbed, shown, shownCommit, snapshots } from "../model/cursor.ts";
 import { costAt } from "../model/costs.ts";
 import { clock, cost } from "../model/format.ts";
@@ -44,7 +45,7 @@ export function Timeline(): JSX.Element {
       <div class="rail-at">
         <strong>seq {shown.value ?? "…"}</strong> of {Math.max(0, headSeq.value)}
         {spentAt(shown.value)}
-        <span>{c && [c.reason, clock(c.time, new Date()), c.branch].join(" · ")}</span>
+        <span>{c && commitText(c)}</span>
       </div>
       <Axis span={span} zoomed={zoomed} />
       <div class="rail-moves">
@@ -159,7 +160,7 @@ function Hover({ seq, x, width }: { seq: number; x: number; width: number }): JS
   const entries = c && (c.entries === 1 ? "1 entry" : c.entries + " entries");
   return (
     <span class="hover" style={{ left: Math.min(Math.max(x, 90), Math.max(90, width - 90)) + "px" }}>
-      <strong>seq {seq}</strong> {c ? [c.reason, clock(c.time, new Date()), c.branch, entries].join(" · ") : "…"}
+      <strong>seq {seq}</strong> {c ? commitText(c) + " · " + entries : "…"}
       {marks.length > 0 && <em> {marks.join(", ")}</em>}
     </span>
   );

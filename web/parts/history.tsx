@@ -6,7 +6,8 @@ import { call, Failure } from "../api/client.ts";
 import { pageOf, type Page, type Past } from "../model/blame.ts";
 import { isLive, moveTo, noted, shown } from "../model/cursor.ts";
 import { changes, type Changes } from "../model/changes.ts";
-import { bytes, clock, shorten } from "../model/format.ts";
+import { commitText } from "../model/commits.ts";
+import { bytes, shorten } from "../model/format.ts";
 import { at } from "../model/json.ts";
 import { go, view } from "../model/nav.ts";
 import { head } from "../model/session.ts";
@@ -112,7 +113,7 @@ function Line({ past, here }: { past: Past; here: boolean }): JSX.Element {
     <li>
       <button aria-current={here ? "true" : undefined} title={here ? "In force at the cursor" : "Go to this commit"}
         onClick={() => void moveTo(c.seq, "push")}>
-        <span>seq {c.seq} · {c.reason} · {clock(c.time, new Date())} · {c.branch}</span>
+        <span>seq {c.seq} · {commitText(c)}</span>
         {parts ? null : <code>
           {before === undefined ? "…" : before === null ? <i>none</i> : <del>{shorten(before, 200)}</del>}
           {" → "}

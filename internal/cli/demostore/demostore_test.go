@@ -38,7 +38,7 @@ func openSession(t *testing.T, st *coppice.Store, id string) *coppice.Session {
 	return testutil.Must(st.Open(t.Context(), id, &coppice.SessionOptions{ReadOnly: true}))(t)
 }
 
-// No call of a tool has the id of another one, whoever made it: results and agents are found by it.
+// Ids of tool calls are unique in the session, across its writers: results and agents are found by them.
 func TestCallsOfTools(t *testing.T) {
 	b, content := build(t)
 	h := openSession(t, openStore(t, b), content.Main)
