@@ -200,6 +200,27 @@ func (s *site) path(id, entry string) (ids []string) {
 	return ids
 }
 
+// prompts returns the ids of a line's entries that are a message with one text of the user, by that text.
+func (s *site) prompts(id string) map[string]string {
+	s.t.Helper()
+	h := s.open(id)
+	defer func() { ok(s.t, h.Close()) }()
+	ids := map[string]string{}
+	for e, err := range h.Path(s.t.Context(), "") {
+		ok(s.t, err)
+		var m struct {
+			Message struct {
+				Role    string
+				Content []struct{ Text string }
+			}
+		}
+		if json.Unmarshal(e.Raw, &m) == nil && m.Message.Role == "user" && len(m.Message.Content) == 1 {
+			ids[m.Message.Content[0].Text] = e.ID
+		}
+	}
+	return ids
+}
+
 // conns are the connections of a server, so that they can be cut.
 type conns struct {
 	net.Listener

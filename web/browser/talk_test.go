@@ -212,15 +212,21 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// says commits a message of an agent to a session, from another writer.
+// says commits messages of an agent to a session, from another writer.
 func (s *site) says(id string, texts ...string) coppice.Receipt {
 	s.t.Helper()
-	h, err := s.store.Open(s.t.Context(), id, nil)
-	ok(s.t, err)
 	t := coppice.Turn{Reason: "answer"}
 	for _, text := range texts {
 		t.Entries = append(t.Entries, entry.Assistant(text))
 	}
+	return s.commits(id, t)
+}
+
+// commits commits a turn to a session, from another writer.
+func (s *site) commits(id string, t coppice.Turn) coppice.Receipt {
+	s.t.Helper()
+	h, err := s.store.Open(s.t.Context(), id, nil)
+	ok(s.t, err)
 	r, err := h.Commit(s.t.Context(), t)
 	ok(s.t, err)
 	ok(s.t, h.Close())
@@ -250,4 +256,14 @@ func TestLongText(t *testing.T) {
 	if n := eval[int](p, last+`.querySelectorAll("button.link").length`); n != 0 {
 		t.Error("the text counts as cut")
 	}
+}
+
+// What a person wrote has its lines, and the tags of it are words.
+func TestLinesOfAPrompt(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	const text = "It says:\npanic: nil map  at 3\n\n<log level=\"warn\">\n  goroutine 1\n</log>"
+	s.commits(bundled, coppice.Turn{Entries: drafts(entry.User(text))})
+	p := arrive(t, s, "/s/"+bundled, ".talk article|panic")
+	p.wait(`[...document.querySelectorAll(".talk article")].at(-1).querySelector(".md").innerText === %s`, text)
 }

@@ -6,7 +6,7 @@ import { h, type ComponentChildren, type ComponentType } from "preact";
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Components = Record<string, ComponentType<any>>;
 
-/** elements returns the children of a node. What is neither text nor an element is left out: comments, raw HTML. */
+/** elements returns the children of a node. What is neither text nor an element is left out: a sanitizer leaves no other. */
 export function elements(node: Root | Element, components: Components = {}): ComponentChildren[] {
   return node.children.map((child, i) => {
     if (child.type === "text") return child.value;

@@ -1,42 +1,17 @@
-// Markdown as elements. There is no HTML string anywhere: raw HTML of a message is dropped, and links lead only to
-// http, https and mailto. Images of other sites are shown as links, because the policy of the page loads none.
+// Markdown as elements. Links lead only to http, https and mailto. Images of other sites are shown as links, because the
+// policy of the page loads none.
 import type { Element, Root } from "hast";
-import { fromMarkdown } from "mdast-util-from-markdown";
-import { gfmAutolinkLiteralFromMarkdown } from "mdast-util-gfm-autolink-literal";
-import { gfmStrikethroughFromMarkdown } from "mdast-util-gfm-strikethrough";
-import { gfmTableFromMarkdown } from "mdast-util-gfm-table";
-import { toHast } from "mdast-util-to-hast";
-import { gfmAutolinkLiteral } from "micromark-extension-gfm-autolink-literal";
-import { gfmStrikethrough } from "micromark-extension-gfm-strikethrough";
-import { gfmTable } from "micromark-extension-gfm-table";
-import { defaultSchema, sanitize } from "hast-util-sanitize";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useReducer, useState } from "preact/hooks";
 import { bytes } from "../model/format.ts";
 import { Coloured } from "./code.tsx";
 import { elements } from "./hast.tsx";
+import { mostElements, parse, type Read } from "./parse.ts";
 import { pieces } from "./pieces.ts";
 import { cut } from "./plain.tsx";
 
 /** longest is the longest text that is read as Markdown, in characters; of a longer one the start is. */
 const longest = 40_000;
-
-/** mostElements bounds the elements of one text. What has more is cut, and shown as plain text if somebody wants it all. */
-const mostElements = 300;
-
-/** deepest bounds how deep elements are nested. */
-const deepest = 40;
-
-// Of GitHub's Markdown: tables, strikethrough and bare links. Footnotes are 3 KB, and models write none.
-const extensions = [gfmTable(), gfmStrikethrough(), gfmAutolinkLiteral()];
-const mdastExtensions = [gfmTableFromMarkdown(), gfmStrikethroughFromMarkdown(), gfmAutolinkLiteralFromMarkdown()];
-
-const schema = {
-  ...defaultSchema,
-  clobberPrefix: "md-",
-  protocols: { href: ["http", "https", "mailto"] },
-  tagNames: defaultSchema.tagNames!.filter((name) => name !== "input"),
-};
 
 const components = {
   a: ({ href, children }: { href?: string; children?: ComponentChildren }) => <Link to={href}>{children}</Link>,
@@ -83,13 +58,6 @@ export function Markdown({ text }: { text: string }): JSX.Element {
 
 function Piece({ root }: { root: Root }): JSX.Element {
   return useMemo(() => <>{elements(root, components)}</>, [root]);
-}
-
-/** A Read is a piece of a text as elements; null: it is nested deeper than the stack. whole = nothing was cut. */
-interface Read {
-  root: Root | null;
-  elements: number;
-  whole: boolean;
 }
 
 /**
@@ -154,35 +122,4 @@ function readNext(): void {
   if (!known.has(piece)) read(piece);
   for (const f of all) f();
   if (waiting.size > 0) setTimeout(readNext, 0);
-}
-
-function parse(text: string): Read {
-  try {
-    const tree = fromMarkdown(text, { extensions, mdastExtensions });
-    const root = sanitize(toHast(tree), schema) as Root;
-    const left = { n: mostElements };
-    const whole = shorten(root, left);
-    return { root, elements: mostElements - left.n, whole };
-  } catch {
-    return { root: null, elements: 0, whole: true };
-  }
-}
-
-/** shorten takes from a tree what is over mostElements or deepest, and reports whether that was nothing. */
-function shorten(node: Root | Element, left: { n: number }, depth = 0): boolean {
-  if (depth === deepest && node.children.length > 0) {
-    node.children = [];
-    return false;
-  }
-  let whole = true;
-  for (const [i, child] of node.children.entries()) {
-    if (child.type !== "element") continue;
-    if (left.n <= 0) {
-      node.children.length = i;
-      return false;
-    }
-    left.n--;
-    whole = shorten(child, left, depth + 1) && whole;
-  }
-  return whole;
 }
