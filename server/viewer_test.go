@@ -243,6 +243,7 @@ func TestViewerSize(t *testing.T) {
 			all += packed.Len()
 		}
 	}
+	t.Logf("%d bytes before the first paint, %d in all", first, all)
 	if first > maxFirstPaint || all > maxViewer {
 		t.Errorf("%d bytes before the first paint, at most %d; %d in all, at most %d", first, maxFirstPaint, all, maxViewer)
 	}

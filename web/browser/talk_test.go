@@ -55,6 +55,12 @@ func TestVersions(t *testing.T) {
 	p.waitQuery("line", "")
 	p.hover(second + " >> .picker")
 	p.see(".peek button|" + firstOne)
+	p.click(".peek [aria-label='compare with version 1']")
+	p.see("dialog.versions|Version 1 and version 2")
+	p.wait(`document.querySelector(".words del").innerText === "what" && document.querySelector(".words ins").innerText === "does"`)
+	p.press("Escape")
+	p.miss("dialog")
+	p.see(second)
 	kept()
 }
 

@@ -91,7 +91,8 @@ function num(x: unknown): number {
   return typeof x === "number" && Number.isFinite(x) ? x : 0;
 }
 
-function textOf(parts: Part[]): string {
+/** textOf returns what parts say and think, without calls and results. */
+export function textOf(parts: readonly Part[]): string {
   return parts.map((p) => (p.kind === "text" || p.kind === "thinking" ? p.text : "")).filter(Boolean).join("\n");
 }
 

@@ -4,13 +4,15 @@ import type { JSX } from "preact";
 import type { Entry } from "../api/client.ts";
 import type { Mark } from "../api/pages.ts";
 import { said } from "../model/line.ts";
-import { firstWords } from "../model/message.ts";
+import { firstWords, textOf } from "../model/message.ts";
 import { focus } from "../model/talk.ts";
 import { choose, chooseVersion, peek } from "../model/versions.ts";
+import { VersionDiff, type Version } from "./version-diff.tsx";
 
 /** Picker shows ‹2/3›, and the first words of the versions while it is pointed at or has the focus. */
 export function Picker({ mark }: { mark: Mark }): JSX.Element {
   const [near, setNear] = useState(false);
+  const [compared, compare] = useState<[Version, Version] | null>(null);
   const box = useRef<HTMLSpanElement>(null);
   const at = mark.versions.indexOf(mark.id);
   const step = (by: number, name: string, sign: string) => (
@@ -29,7 +31,10 @@ export function Picker({ mark }: { mark: Mark }): JSX.Element {
       {step(-1, "previous version", "‹")}
       <span>{mark.version}/{mark.of}</span>
       {step(1, "next version", "›")}
-      {near && <Peek mark={mark} choose={(id) => void chooseVersion(mark, id, offset(box.current!))} />}
+      {near && (
+        <Peek mark={mark} choose={(id) => void chooseVersion(mark, id, offset(box.current!))} compare={(a, b) => compare([a, b])} />
+      )}
+      {compared && <VersionDiff a={compared[0]} b={compared[1]} onClose={() => compare(null)} />}
     </span>
   );
 }
@@ -40,7 +45,13 @@ function offset(e: Element): number {
   return article - (e.closest(".scroller")?.getBoundingClientRect().top ?? 0);
 }
 
-function Peek({ mark, choose: pick }: { mark: Mark; choose: (id: string) => void }): JSX.Element | null {
+interface PeekProps {
+  mark: Mark;
+  choose: (id: string) => void;
+  compare: (a: Version, b: Version) => void;
+}
+
+function Peek({ mark, choose: pick, compare }: PeekProps): JSX.Element | null {
   const [list, setList] = useState<readonly Entry[]>([]);
   useEffect(() => {
     const abort = new AbortController();
@@ -48,15 +59,27 @@ function Peek({ mark, choose: pick }: { mark: Mark; choose: (id: string) => void
     return () => abort.abort();
   }, [mark.id]);
   if (list.length === 0) return null;
-  const first = mark.version - mark.versions.indexOf(mark.id);
+  const version = (e: Entry): Version => (
+    { number: mark.version - mark.versions.indexOf(mark.id) + mark.versions.indexOf(e.id), text: textOf(said(e)?.parts ?? []) }
+  );
+  const shown = list.find((e) => e.id === mark.id);
   return (
     <span class="peek">
       {list.map((e) => {
         const m = said(e);
+        const { number } = version(e);
         return (
-          <button type="button" key={e.id} aria-current={e.id === mark.id ? "true" : undefined} onClick={() => pick(e.id)}>
-            <b>{first + mark.versions.indexOf(e.id)}</b> {m ? firstWords(m, 70) : e.type.replaceAll("_", " ")}
-          </button>
+          <span key={e.id}>
+            <button type="button" aria-current={e === shown ? "true" : undefined} onClick={() => pick(e.id)}>
+              <b>{number}</b> {m ? firstWords(m, 70) : e.type.replaceAll("_", " ")}
+            </button>
+            {m && shown && e !== shown && (
+              <button type="button" aria-label={`compare with version ${number}`}
+                onClick={() => (number < mark.version ? compare(version(e), version(shown)) : compare(version(shown), version(e)))}>
+                compare
+              </button>
+            )}
+          </span>
         );
       })}
       {mark.of > list.length && <span class="quiet">{mark.of - list.length} more</span>}
