@@ -26,7 +26,9 @@ type Prompt struct {
 	Entry               string
 	Ordinal             uint64
 	Time                time.Time
-	Uses                int // how often the same was typed, in all sessions; a fork's copy is the same prompt
+	Uses                int      // how often the same was typed, in all sessions; a fork's copy is the same prompt
+	Branches            []string // as of a Hit
+	OnHead              bool
 }
 
 // Recall returns prompts, newest first; those that are the same as the one before are left out, and what agents said
@@ -79,10 +81,11 @@ func prompts(
 		and("s.cwd = ?", o.Cwd)
 	}
 	skip, last, some := o.Offset, "", false
+	var sessions []int64 // of the prompts in list
 	err = eachRow(ctx, db, func(scan func(...any) error) error {
 		var p Prompt
-		var at, ordinal int64
-		if err := scan(&p.Session, &p.Title, &p.Cwd, &p.Entry, &ordinal, &at, &p.Text, &p.Uses); err != nil {
+		var at, ordinal, session int64
+		if err := scan(&session, &p.Session, &p.Title, &p.Cwd, &p.Entry, &ordinal, &at, &p.Text, &p.Uses); err != nil {
 			return err
 		}
 		if some && p.Text == last || !fits(p.Text) {
@@ -98,14 +101,22 @@ func prompts(
 			return errEnough
 		}
 		p.Ordinal, p.Time = uint64(ordinal), fromMilli(at)
+		sessions = append(sessions, session)
 		list = append(list, p)
 		return nil
-	}, `SELECT s.id, s.title, s.cwd, e.id, e.ordinal, e.time, e.text, 
+	}, `SELECT s.n, s.id, s.title, s.cwd, e.id, e.ordinal, e.time, e.text,
 		(SELECT count(DISTINCT twin.id) FROM prompt same JOIN entry twin ON twin.n = same.n WHERE same.hash = p.hash)
 		FROM prompt p JOIN entry e ON e.n = p.n JOIN session s ON s.n = p.session
 		WHERE `+where+` ORDER BY p.time DESC, p.n DESC`, args...)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, false, fmt.Errorf("read prompts: %w", err)
+	}
+	lines := linesOf{}
+	for i := range list {
+		p := &list[i]
+		if p.Branches, p.OnHead, err = lines.reach(ctx, db, sessions[i], p.Ordinal); err != nil {
+			return nil, false, err
+		}
 	}
 	return list, more, nil
 }

@@ -57,10 +57,11 @@ func (x *Index) Search(ctx context.Context, q Query, o *SearchOptions) (hits []H
 			return err
 		}
 		more = over || full
-		if err := reachOf(ctx, db, some); err != nil {
-			return err
-		}
+		lines := linesOf{}
 		for _, f := range some {
+			if f.Branches, f.OnHead, err = lines.reach(ctx, db, f.session, f.Ordinal); err != nil {
+				return err
+			}
 			hits = append(hits, f.Hit)
 		}
 		return nil
@@ -189,22 +190,21 @@ func read(ctx context.Context, db *sql.DB, list []int64) ([]candidate, error) {
 	return out, nil
 }
 
-// reachOf says of each hit which branches have it.
-func reachOf(ctx context.Context, db *sql.DB, hits []found) error {
-	known := map[int64]*Lines{}
-	for i := range hits {
-		h := &hits[i]
-		l, ok := known[h.session]
-		if !ok {
-			var err error
-			if l, err = readLines(ctx, db, h.session); err != nil {
-				return err
-			}
-			known[h.session] = l
+// linesOf are the lines of sessions, by their number in the index, as far as they were asked for.
+type linesOf map[int64]*Lines
+
+// reach returns which branches have an entry, and whether the head does.
+func (r linesOf) reach(ctx context.Context, db *sql.DB, session int64, ordinal uint64) ([]string, bool, error) {
+	l, ok := r[session]
+	if !ok {
+		var err error
+		if l, err = readLines(ctx, db, session); err != nil {
+			return nil, false, err
 		}
-		h.Branches, h.OnHead = l.Reach(h.Ordinal)
+		r[session] = l
 	}
-	return nil
+	branches, onHead := l.Reach(ordinal)
+	return branches, onHead, nil
 }
 
 // milli is a time as the index keeps it; 0 = none.

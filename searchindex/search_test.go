@@ -1,6 +1,7 @@
 package searchindex
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -172,6 +173,13 @@ func TestBranches(t *testing.T) {
 	fresh := index(t)
 	update(t, fresh, st)
 	same(t, "at once", reach(fresh), want)
+	prompts, _, err := x.Recall(t.Context(), "", nil)
+	same(t, "err", err, nil)
+	out := ""
+	for _, p := range prompts {
+		out += fmt.Sprintf("%s: %s %v; ", p.Text, strings.Join(p.Branches, "+"), p.OnHead)
+	}
+	same(t, "prompts", out, "right turn: right true; left further: main false; left turn: main false; common root: main+right true; ")
 	tree := testutil.Must(s.Tree(t.Context()))(t)
 	lines := NewLines(tree)
 	for n := range tree.Nodes(transcript.FilterAll) {

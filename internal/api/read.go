@@ -151,11 +151,16 @@ type Prompt struct {
 	Ordinal uint64    `json:"ordinal" doc:"number of the entry in the session"`
 	Time    time.Time `json:"time"`
 	Uses    int       `json:"uses" doc:"how often it was typed, in all sessions"`
+
+	Branches []string `json:"branches" doc:"branches that contain the entry, at most 16"`
+	OnHead   bool     `json:"onHead" doc:"the path to the head contains the entry"`
 }
 
 // PromptOf returns the document of a prompt.
 func PromptOf(p searchindex.Prompt) Prompt {
-	return Prompt{p.Text, p.Session, p.Title, p.Cwd, p.Entry, p.Ordinal, p.Time, p.Uses}
+	return Prompt{
+		p.Text, p.Session, p.Title, p.Cwd, p.Entry, p.Ordinal, p.Time, p.Uses, list(p.Branches), p.OnHead,
+	}
 }
 
 // Usage is what the answers of models in a session report.

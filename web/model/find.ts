@@ -44,6 +44,11 @@ export async function through(id: string, entry: string, how: "push" | "replace"
   else open(id, { line, at: entry });
 }
 
+/** where says on which line of which session a hit is. */
+function where(m: { onHead: boolean; branches: string[]; title: string }): string {
+  return (m.onHead ? "" : "on " + (m.branches[0] ?? "another branch") + " · ") + m.title;
+}
+
 /** find returns sessions, prompts and messages that contain the words, here first. */
 export async function find(text: string, signal: AbortSignal): Promise<Found[]> {
   const q = text.trim();
@@ -59,11 +64,10 @@ export async function find(text: string, signal: AbortSignal): Promise<Found[]> 
       group: "Sessions", title: s.title || s.first || s.id, detail: s.cwd, go: () => open(s.id),
     })),
     ...(prompts?.data?.prompts ?? []).map((p): Found => ({
-      group: "Prompts", title: p.text.slice(0, 200), detail: p.title, go: at(p.session, p.entry, false),
+      group: "Prompts", title: p.text.slice(0, 200), detail: where(p), go: at(p.session, p.entry, p.onHead),
     })),
     ...found.slice(0, 2 * maxFound).map((m): Found => ({
-      group: "Messages", title: m.snippet, detail: (m.onHead ? "" : "on " + (m.branches[0] ?? "another branch") + " · ") + m.title,
-      go: at(m.session, m.entry, m.onHead),
+      group: "Messages", title: m.snippet, detail: where(m), go: at(m.session, m.entry, m.onHead),
     })),
   ];
 }

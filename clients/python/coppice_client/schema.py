@@ -747,8 +747,12 @@ class Problem(_Problem, total=False):
 class Prompt(TypedDict):
     """Prompt of the API."""
 
+    branches: list[str]
+    """branches that contain the entry, at most 16"""
     cwd: str
     entry: str
+    onHead: bool
+    """the path to the head contains the entry"""
     ordinal: int
     """number of the entry in the session"""
     session: str

@@ -1359,8 +1359,12 @@ export interface components {
             winner?: components["schemas"]["Commit"];
         };
         Prompt: {
+            /** @description branches that contain the entry, at most 16 */
+            branches: string[];
             cwd: string;
             entry: string;
+            /** @description the path to the head contains the entry */
+            onHead: boolean;
             /**
              * Format: int64
              * @description number of the entry in the session
