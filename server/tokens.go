@@ -190,9 +190,16 @@ func add(list []hash, h hash, limit int) []hash {
 	return append(list, h)
 }
 
-// login answers GET /login: it makes a cookie out of a code.
+// login answers GET /login: it makes a cookie out of a code. A person whose code is not valid gets to the viewer, which
+// opens if the browser has a cookie already, and else asks for a token and says why.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	value, ok := s.o.Tokens.redeem(r.URL.Query().Get("code"))
+	w.Header().Set("Cache-Control", "no-store")
+	if !ok && !s.o.NoViewer && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		w.Header().Set("Location", s.o.BasePath+"/?link=used")
+		w.WriteHeader(http.StatusSeeOther)
+		return
+	}
 	if !ok {
 		s.fail(w, r, newProblem(http.StatusUnauthorized, "unauthorized", "the server prints a new link when it starts",
 			errors.New("the link is not valid, or was used")))
@@ -204,7 +211,6 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		Name: cookieName, Value: value, Path: s.o.BasePath + "/", HttpOnly: true, Secure: secure,
 		SameSite: http.SameSiteStrictMode,
 	})
-	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Location", s.o.BasePath+"/")
 	w.WriteHeader(http.StatusSeeOther)
 }

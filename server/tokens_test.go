@@ -119,7 +119,12 @@ func TestOneTimeLink(t *testing.T) {
 	link := "/login?code=" + tokens.Link()
 	s.direct("GET", "/login?code=wrong").want(t, 401)
 	s.direct("GET", "/login").want(t, 401)
-	r := s.direct("GET", link)
+	r := s.direct("GET", "/login?code=wrong", "Accept: text/html,*/*")
+	r.want(t, 303)
+	if r.Header.Get("Location") != "/?link=used" || r.Header.Get("Set-Cookie") != "" {
+		t.Errorf("a person gets %v", r.Header)
+	}
+	r = s.direct("GET", link)
 	r.want(t, 303)
 	if got := r.Header.Get("Location"); got != "/" {
 		t.Errorf("leads to %q", got)

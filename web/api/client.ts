@@ -43,6 +43,13 @@ export function setToken(token: string): void {
   sessionStorage.setItem(tokenKey, token);
 }
 
+/** dropToken forgets the token, which a server refused, and reports whether there was one. */
+export function dropToken(): boolean {
+  const had = sessionStorage.getItem(tokenKey) !== null;
+  sessionStorage.removeItem(tokenKey);
+  return had;
+}
+
 /** withToken returns the headers of a request. */
 export function withToken(headers: Record<string, string> = {}): Record<string, string> {
   const token = sessionStorage.getItem(tokenKey);

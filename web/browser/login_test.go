@@ -1,0 +1,38 @@
+package browser
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/coppice-go/coppice/server"
+)
+
+// Who has no right to read is asked for a token, and told why: also with a link that was used, and after a wrong token.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	tokens, err := server.ParseTokens(strings.NewReader(fmt.Sprintf("%x - read\n", sha256.Sum256([]byte("sesame")))))
+	ok(t, err)
+	s := withBundled(t, func(o *server.Options) { o.Tokens = tokens; o.Authorize = tokens.Authorize })
+	p := newTab(t, s, wide)
+	p.allow("status of 401")
+	p.navigate("/login?code=used")
+	p.see(".login [role=alert]|was used before")
+	p.write(".login input", "open")
+	p.press("Enter")
+	p.see(".login [role=alert]|did not take the token")
+	p.navigate("/login?code=" + tokens.Link())
+	p.see(".sessions a|tideline")
+	p.navigate("/login?code=used")
+	p.see(".sessions a|tideline") // the cookie is there already
+
+	q := newTab(t, s, wide)
+	q.allow("status of 401")
+	q.navigate("/s/" + bundled)
+	q.see(".login")
+	q.write(".login input", "sesame")
+	q.press("Enter")
+	q.see(".talk article|" + newest)
+	q.see("header|live")
+}
