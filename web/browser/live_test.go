@@ -150,8 +150,18 @@ func TestReadOnly(t *testing.T) {
 					t.Errorf("there is a button %q", name)
 				}
 			}
-			if p.count("dialog, form.ask") > 0 {
+			p.press(",") // the head has nothing to roll back
+			p.see(".rail-at|seq 212")
+			p.press("R")
+			p.settled()
+			if p.count("dialog, form.ask, .toast p") > 0 {
 				t.Error("a key opened what cannot be done")
+			}
+			p.press("Mod+k")
+			p.write("dialog.palette input", "this point")
+			p.see("dialog.palette [role=option]|compare")
+			if eval[bool](p, find+` !== null`, "dialog.palette [role=option]|roll back") {
+				t.Error("the palette offers what cannot be done")
 			}
 		})
 	}

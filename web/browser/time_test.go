@@ -363,6 +363,8 @@ func TestRollBack(t *testing.T) {
 	}
 	p.rollBack(199)
 	p.wait(`document.querySelector(".top .badge").innerText.includes("214")`)
+	p.press("R")
+	p.see(".toast|This is the head")
 	if now := state(); now != d.stateAt(d.Main, 199) {
 		t.Errorf("the state is %.200s", now)
 	}

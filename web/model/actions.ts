@@ -22,6 +22,11 @@ export function useActions(actions: Record<string, () => void>): void {
   });
 }
 
+/** can reports whether there is an action: it depends on what is shown, and on what the page may do. */
+export function can(action: string): boolean {
+  return (registered.get(action)?.length ?? 0) > 0;
+}
+
 /** act does an action, and reports whether there was one. */
 export function act(action: string): boolean {
   const f = registered.get(action)?.at(-1);

@@ -2,7 +2,7 @@
 import { api } from "../api/client.ts";
 import { sessionPage } from "../api/pages.ts";
 import { leafBelow } from "../api/lines.ts";
-import { act } from "./actions.ts";
+import { act, can } from "./actions.ts";
 import { keys } from "./keys.ts";
 import { go, open, session, view } from "./nav.ts";
 import { head } from "./session.ts";
@@ -21,10 +21,10 @@ const maxFound = 8;
 /** offered are the commands that are offered before anything is entered: those that a phone has no button for. */
 const offered = ["copy-link", "export", "roll-back", "help"];
 
-/** commands returns what the page can do whose help contains all words. */
+/** commands returns what the page can do now, whose help contains all words. */
 export function commands(text: string): Found[] {
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return keys.filter((k) => wanted.every((w) => k.help.includes(w)) && !["palette", "out"].includes(k.action))
+  return keys.filter((k) => wanted.every((w) => k.help.includes(w)) && !["palette", "out"].includes(k.action) && can(k.action))
     .filter((k) => wanted.length > 0 || offered.includes(k.action)).slice(0, maxFound)
     .map((k) => ({ group: "Do", title: k.help, detail: k.keys[0]!, go: () => void act(k.action) }));
 }

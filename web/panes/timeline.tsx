@@ -2,6 +2,7 @@
 import { computed, useComputed, useSignal, useSignalEffect, untracked, type Signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { readOnly } from "../model/access.ts";
 import { useActions } from "../model/actions.ts";
 import { mapped } from "../model/begun.ts";
 import { commitText } from "../model/commits.ts";
@@ -24,6 +25,12 @@ const follows = 200;
 /** headSeq is the seq of the newest commit; -1 = not known yet. */
 const headSeq = computed(() => head.value?.seq ?? -1);
 
+/** rollBackFrom asks whether to roll back to the commit that is shown; null = none is yet. */
+function rollBackFrom(seq: number | null): void {
+  if (seq === headSeq.peek()) say("This is the head: go to an earlier commit first, by , or on the timeline.");
+  else if (seq !== null) rollBackTo(seq);
+}
+
 /** Timeline shows the commits, and moves the cursor. */
 export function Timeline(): JSX.Element {
   const id = view.value.session!;
@@ -37,7 +44,7 @@ export function Timeline(): JSX.Element {
   useActions({
     "previous-commit": step(-1), "next-commit": step(1),
     "previous-snapshot": () => toSnapshot(-1), "next-snapshot": () => toSnapshot(1),
-    "roll-back": () => shown.peek() !== null && shown.peek() !== headSeq.peek() && rollBackTo(shown.peek()!),
+    ...(readOnly.value ? {} : { "roll-back": () => rollBackFrom(shown.peek()) }),
   });
   const c = shownCommit.value;
   return (
