@@ -109,6 +109,25 @@ func (p *tab) drag(selector string, modifiers int64, places ...[2]float64) {
 	}
 }
 
+// swipe moves a finger sideways over an element, by a number of pixels.
+func (p *tab) swipe(selector string, by float64) {
+	p.t.Helper()
+	b := p.box(selector)
+	x, y := b.X+b.Width/2-by/2, b.Y+b.Height/2
+	touch := func(kind input.DispatchTouchEventType, x float64) {
+		points := []*input.TouchPoint{{X: x, Y: y}}
+		if kind == input.DispatchTouchEventTypeTouchEnd {
+			points = []*input.TouchPoint{}
+		}
+		call(p, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: points})
+	}
+	touch(input.DispatchTouchEventTypeTouchStart, x)
+	for i := 1.0; i <= 4; i++ {
+		touch(input.DispatchTouchEventTypeTouchMove, x+by*i/4)
+	}
+	touch(input.DispatchTouchEventTypeTouchEnd, 0)
+}
+
 // shift is the modifier of a key or a pointer.
 const (
 	control = 2

@@ -41,3 +41,23 @@ func TestPhonePanes(t *testing.T) {
 		}
 	}
 }
+
+// A finger that swipes a message sideways goes to its other versions, as ‹ and › do; the head stays.
+func TestSwipe(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := visitAs(t, d.site, "/s/"+d.Main, phone)
+	second := ".talk article|" + rephrased
+	p.see(second)
+	kept := d.keepsHead(t, d.Main)
+	p.swipe(second+" >> .md", -120) // there is no third one
+	p.settled()
+	p.see(second)
+	p.swipe(second+" >> .md", 120)
+	p.see(".talk article|" + firstOne)
+	p.miss(second)
+	p.swipe(".talk article|"+firstOne+" >> .md", -120)
+	p.see(second)
+	p.waitQuery("line", "")
+	kept()
+}

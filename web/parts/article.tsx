@@ -9,13 +9,15 @@ import { isOpen, turn, type Kind } from "../model/folds.ts";
 import { itemsOf, type Item } from "../model/line.ts";
 import { read, type Message } from "../model/message.ts";
 import { line, moveTo, takeFocus } from "../model/talk.ts";
+import { choose } from "../model/versions.ts";
 import { Actions } from "./actions.tsx";
 import { AgentCards } from "./agent.tsx";
 import { Asked } from "./ask.tsx";
 import { ForkIcon } from "./icon.tsx";
 import { Body } from "./message.tsx";
 import { Note } from "./note.tsx";
-import { Picker } from "./picker.tsx";
+import { offset, Picker } from "./picker.tsx";
+import { onSwipe } from "./swipe.ts";
 
 export interface ArticleProps {
   item: Item;
@@ -43,7 +45,8 @@ export function Article({ item, at, place, of }: ArticleProps): JSX.Element {
       aria-current={at ? "true" : undefined} aria-label={nameOf(item, now, mark?.version ?? 0, mark?.of ?? 0)}
       class={"entry " + (message ? "role-" + roleClass(message.role) : "note") + (at ? " at" : "")}
       onClick={(e) => clicked(e, entry.id)} onFocusIn={() => point(true)}
-      onPointerEnter={() => point(true)} onPointerLeave={() => point(false)}>
+      onPointerEnter={() => point(true)} onPointerLeave={() => point(false)}
+      {...(mark && mark.of > 1 ? onSwipe((by, e) => void choose(mark, by, offset(e))) : {})}>
       {message
         ? (
           <Header message={message} entry={entry} now={now}>

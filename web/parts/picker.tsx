@@ -40,7 +40,7 @@ export function Picker({ mark }: { mark: Mark }): JSX.Element {
 }
 
 /** offset returns how far the article of an element is below the upper edge of the conversation, in pixels. */
-function offset(e: Element): number {
+export function offset(e: Element): number {
   const article = e.closest("[data-key]")?.getBoundingClientRect().top ?? 0;
   return article - (e.closest(".scroller")?.getBoundingClientRect().top ?? 0);
 }
