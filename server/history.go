@@ -85,7 +85,7 @@ func (s *Server) describeHistory() {
 	}, s.labels)
 	handle[usageQuery, api.Usage](s, operation{
 		method: "GET", path: "/v1/sessions/{id}/usage", id: "usage", needs: rightRead, statuses: []int{304},
-		summary: "Tokens and cost of all branches. Reads every entry",
+		summary: "Tokens and cost of all branches, or of one path. Reads every entry of them",
 	}, s.usage)
 }
 

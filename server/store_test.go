@@ -202,6 +202,27 @@ func TestUsageOfAll(t *testing.T) {
 	s.do("GET", "/v1/usage?limit=0", "").want(t, 400)
 }
 
+// Of one path only what it has is summed: not what was spent on a branch that was left, nor what came after.
+func TestUsageOfPath(t *testing.T) {
+	s := newSite(t, "mem:")
+	s.create("a")
+	spend := func(cost float64) string {
+		return s.do("POST", "/v1/sessions/a/commits", fmt.Sprintf(`{"entries":[{"role":"assistant","content":[],"model":"m","provider":"p",`+
+			`"usage":{"input":1,"output":1,"totalTokens":2,"cost":{"total":%g}}}]}`, cost), "If-Match: *").want(t, 200)["entries"].([]any)[0].(string)
+	}
+	first, second := spend(1), spend(2)
+	s.do("POST", "/v1/sessions/a/branch", `{"entry":"`+first+`"}`, "If-Match: *").want(t, 200)
+	spend(4)
+	for at, want := range map[string]float64{"": 7, "head": 5, "seq:0": 0, "seq:1": 1, "entry:" + first: 1, "entry:" + second: 3} {
+		doc := s.do("GET", "/v1/sessions/a/usage?at="+url.QueryEscape(at), "").want(t, 200)
+		if got := doc["usage"].(map[string]any)["cost"].(float64); got != want {
+			t.Errorf("at %q %g was spent, want %g", at, got, want)
+		}
+	}
+	s.do("GET", "/v1/sessions/a/usage?at=head&points=true", "").want(t, 400)
+	s.do("GET", "/v1/sessions/a/usage?at=seq:99", "").want(t, 404)
+}
+
 // How the cost of a session grew: a point at each commit that cost something, with all branches, as long as they are few.
 func TestCostOverTime(t *testing.T) {
 	s := newSite(t, "mem:")

@@ -90,10 +90,14 @@ func (s *Server) usageOf(ctx context.Context, st *coppice.Store, h *coppice.Sess
 type usageQuery struct {
 	request
 	ID     string `path:"id" maxLength:"128" doc:"the session's id"`
+	At     string `query:"at" doc:"a target: only the path that ends there, without other branches; not with points"`
 	Points bool   `query:"points" doc:"also how the cost grew from commit to commit"`
 }
 
 func (s *Server) usage(ctx context.Context, q *usageQuery) (answer, error) {
+	if q.At != "" {
+		return s.usageOfPath(ctx, q)
+	}
 	return read(ctx, &q.request, func(h *coppice.Session) (answer, error) {
 		doc, err := s.usageOf(ctx, q.on.Store, h)
 		switch {
@@ -109,6 +113,20 @@ func (s *Server) usage(ctx context.Context, q *usageQuery) (answer, error) {
 		}
 		return answer{etag: h.Head().Commit, doc: doc}, nil
 	})
+}
+
+// usageOfPath answers with the usage of the path to a target.
+func (s *Server) usageOfPath(ctx context.Context, q *usageQuery) (answer, error) {
+	at, err := target("at", q.At)
+	if err == nil && q.Points {
+		err = badInput("points", errors.New("use only one of at and points"))
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return s.view(ctx, &q.request, at, func(v *coppice.View) (any, error) {
+		return api.UsageOfView(ctx, q.ID, v)
+	}, fixed(at))
 }
 
 func (s *Server) allUsage(ctx context.Context, q *listQuery) (answer, error) {

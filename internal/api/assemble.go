@@ -140,6 +140,11 @@ func UsageOfPath(ctx context.Context, s *coppice.Session, leaf string) (Usage, e
 	return usageOf(s.ID(), "path", s.Path(ctx, leaf))
 }
 
+// UsageOfView returns the usage of the path of a view. It reads the entries of the path.
+func UsageOfView(ctx context.Context, session string, v *coppice.View) (Usage, error) {
+	return usageOf(session, "path", v.Path(ctx))
+}
+
 func usageOf(session, scope string, entries iter.Seq2[transcript.Entry, error]) (Usage, error) {
 	t, err := manager.SumUsage(entries)
 	if err != nil {

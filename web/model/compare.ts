@@ -1,5 +1,6 @@
 // Two points side by side: of one session, or of two. Each read is bounded.
-import { textOf, type Entry } from "../api/client.ts";
+import { api, textOf, type Entry } from "../api/client.ts";
+import { sideOf, type Side } from "./verdict.ts";
 
 /** A Point is a target in a session. */
 export interface Point {
@@ -13,11 +14,16 @@ export function pointOf(session: string, text: string): Point {
   return cut < 0 ? { session, target: text } : { session: text.slice(0, cut), target: text.slice(cut + 1) || "head" };
 }
 
-/** Difference is what two points do not share. more = there is more than was read. */
+/**
+ * Difference is what two points do not share. more = there is more than was read. a and b are the figures of what only one of
+ * them has; of points of two sessions those of the whole lines, which are compared by what the models saw.
+ */
 export interface Difference {
-  base: string | null;
   onlyA: Entry[];
   onlyB: Entry[];
+  a: Side;
+  b: Side;
+  lines: boolean; // a and b are of whole lines
   values: number; // of the state that differ; -1 = unknown
   stateA: string; // JSON text, digits as they were stored
   stateB: string;
@@ -48,26 +54,34 @@ export async function compare(a: Point, b: Point, signal: AbortSignal): Promise<
   if (a.session !== b.session) return { ...(await across(a, b, signal)), stateA, stateB };
   const path = `${sessionPath(a.session)}/diff?a=${encodeURIComponent(a.target)}&b=${encodeURIComponent(b.target)}`;
   const raw = await text(path, signal);
-  if (raw === null) return { base: null, onlyA: [], onlyB: [], values: -1, stateA, stateB, more: true };
-  const d = JSON.parse(raw) as { base: string | null; messages: { onlyA: Entry[]; onlyB: Entry[] }; state: unknown };
-  return {
-    base: d.base, onlyA: d.messages.onlyA, onlyB: d.messages.onlyB,
-    values: Array.isArray(d.state) ? d.state.length : stateA === stateB ? 0 : 1, stateA, stateB, more: false,
-  };
+  const nothing = { onlyA: [], onlyB: [] };
+  const d = raw === null ? null : JSON.parse(raw) as { messages: typeof nothing; state: unknown };
+  const { onlyA, onlyB } = d?.messages ?? nothing;
+  const values = d === null ? -1 : Array.isArray(d.state) ? d.state.length : stateA === stateB ? 0 : 1;
+  return { onlyA, onlyB, a: sideOf(onlyA), b: sideOf(onlyB), lines: false, values, stateA, stateB, more: d === null };
 }
 
-/** across compares what the model saw at points of two sessions: messages that are equal at the start are shared. */
+/** across compares points of two sessions: messages that are equal at the start of what the models saw are shared. */
 async function across(a: Point, b: Point, signal: AbortSignal): Promise<Omit<Difference, "stateA" | "stateB">> {
   const read = async (p: Point): Promise<{ message: unknown }[] | null> => {
     const raw = await text(`${sessionPath(p.session)}/context?at=${encodeURIComponent(p.target)}`, signal);
     return raw === null ? null : (JSON.parse(raw) as { messages: unknown[] }).messages.map((message) => ({ message }));
   };
-  const [x, y] = await Promise.all([read(a), read(b)]);
-  if (!x || !y) return { base: null, onlyA: [], onlyB: [], values: -1, more: true };
+  const [x, y, lineA, lineB] = await Promise.all([read(a), read(b), lineOf(a, signal), lineOf(b, signal)]);
+  const figures = { a: lineA, b: lineB, lines: true, values: -1 };
+  if (!x || !y) return { onlyA: [], onlyB: [], ...figures, more: true };
   const shared = commonStart(x, y);
   const entries = (list: { message: unknown }[], side: string) => list.slice(shared).map((m, i): Entry => (
     { type: "message", id: side + i, parentId: null, ...m }));
-  return { base: shared > 0 ? "" : null, onlyA: entries(x, "a"), onlyB: entries(y, "b"), values: -1, more: false };
+  return { onlyA: entries(x, "a"), onlyB: entries(y, "b"), ...figures, more: false };
+}
+
+/** lineOf returns the figures of the line that ends at a point, with what was compacted away. */
+async function lineOf(p: Point, signal: AbortSignal): Promise<Side> {
+  const { data } = await api.GET("/v1/sessions/{id}/usage", {
+    params: { path: { id: p.session }, query: { at: p.target } }, signal,
+  });
+  return { messages: data!.entries, tokens: data!.usage.total, cost: data!.usage.cost };
 }
 
 /** commonStart returns how many elements at the start of two lists are equal as JSON. Pure. */

@@ -25,7 +25,7 @@ export interface Message {
   role: string;
   parts: Part[];
   model: string;
-  tokens: number; // that the answer cost, 0 = not said
+  tokens: number; // that the answer took, with what the model read and caches, 0 = not said
   cost: number;
   failed: string; // the error that the message reports, "" = none
 }
@@ -70,9 +70,17 @@ export function read(m: Json): Message {
       { kind: "result", id: "", name: "bash", text: str(m.output), failed, exit: exitOf(m), agent: "", parts: [] }];
   }
   return {
-    role, parts, model: str(m.model), tokens: num(usage.totalTokens) || num(usage.output) || num(usage.output_tokens),
+    role, parts, model: str(m.model), tokens: tokensOf(usage),
     cost: num(price.total), failed: m.stopReason === "error" ? str(m.errorMessage) || "failed" : "",
   };
+}
+
+/** parts of a usage that make its total where it says none, in the names of pi and Anthropic, and of OpenAI. */
+const partsOfTotal = ["input", "output", "cacheRead", "cacheWrite", "input_tokens", "output_tokens",
+  "cache_read_input_tokens", "cache_creation_input_tokens", "prompt_tokens", "completion_tokens"];
+
+function tokensOf(usage: Json): number {
+  return num(usage.totalTokens) || num(usage.total_tokens) || partsOfTotal.reduce((sum, name) => sum + num(usage[name]), 0);
 }
 
 /** exitOf returns the exit code that a tool reports beside its text; null = none. */

@@ -22,19 +22,22 @@ export function sideOf(entries: Entry[]): Side {
   return s;
 }
 
-/** verdict returns the line: "B: 12 messages more, $0.40 dearer, 3 values differ". values < 0 = unknown. */
-export function verdict(a: Side, b: Side, values: number): string {
+/**
+ * verdict returns the line: "B: 12 messages more, $0.40 dearer, 3 values differ". values < 0 = unknown. lines: a and b are of
+ * whole lines, and messages are their entries.
+ */
+export function verdict(a: Side, b: Side, values: number, lines = false): string {
   const said: string[] = [];
   const n = b.messages - a.messages;
-  if (a.messages === 0 && b.messages === 0) said.push("the same messages");
-  else if (n === 0) said.push(`${plural(b.messages, "other message")}`);
-  else said.push(`${plural(Math.abs(n), "message")} ${n > 0 ? "more" : "fewer"}`);
+  if (n !== 0) said.push(`${count(Math.abs(n), lines ? ["entry", "entries"] : ["message", "messages"])} ${n > 0 ? "more" : "fewer"}`);
+  else if (lines) said.push("as many entries");
+  else said.push(a.messages === 0 ? "the same messages" : count(b.messages, ["other message", "other messages"]));
   const c = b.cost - a.cost;
   if (Math.abs(c) >= 0.00005) said.push(`$${Math.abs(c).toFixed(Math.abs(c) < 0.01 ? 4 : 2)} ${c > 0 ? "dearer" : "cheaper"}`);
   if (values >= 0) said.push(values === 0 ? "the same state" : values === 1 ? "1 value differs" : `${values} values differ`);
   return "B: " + said.join(", ");
 }
 
-function plural(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? "" : "s"}`;
+function count(n: number, [one, many]: [string, string]): string {
+  return `${n} ${n === 1 ? one : many}`;
 }

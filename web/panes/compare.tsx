@@ -12,7 +12,7 @@ import { editor } from "../model/lazy.ts";
 import { go, target, view } from "../model/nav.ts";
 import { sessions } from "../model/sessions.ts";
 import { pretty } from "../model/pretty.ts";
-import { sideOf, verdict } from "../model/verdict.ts";
+import { verdict, type Side } from "../model/verdict.ts";
 import { itemsOf } from "../model/line.ts";
 import { ItemView } from "../parts/message.tsx";
 
@@ -102,28 +102,31 @@ function Choose(): JSX.Element {
 }
 
 function Result({ d }: { d: Difference }): JSX.Element {
-  const [a, b] = [sideOf(d.onlyA), sideOf(d.onlyB)];
-  const said = d.values < 0 && !d.more && d.stateA === d.stateB ? 0 : d.values < 0 && !d.more ? -1 : d.values;
+  const same = d.stateA === d.stateB;
+  const values = same && d.stateA === "null" ? -1 : d.values >= 0 || d.more ? d.values : same ? 0 : -1;
   return (
     <>
-      <p class="verdict">{d.more ? "They differ by more than can be shown here." : verdict(a, b, said)}</p>
-      {d.stateA !== d.stateB && <Merge a={d.stateA} b={d.stateB} />}
+      <p class="verdict">{d.more ? "They differ by more than can be shown here." : verdict(d.a, d.b, values, d.lines)}</p>
+      {!same && <Merge a={d.stateA} b={d.stateB} />}
       <div class="compare-sides">
-        <Only name="A" entries={d.onlyA} figures={`${count(a.tokens)} tok ${cost(a.cost)}`} />
-        <Only name="B" entries={d.onlyB} figures={`${count(b.tokens)} tok ${cost(b.cost)}`} />
+        <Only name="A" entries={d.onlyA} side={d.a} lines={d.lines} />
+        <Only name="B" entries={d.onlyB} side={d.b} lines={d.lines} />
       </div>
     </>
   );
 }
 
-function Only({ name, entries, figures }: { name: string; entries: Entry[]; figures: string }): JSX.Element {
+function Only({ name, entries, side, lines }: { name: string; entries: Entry[]; side: Side; lines: boolean }): JSX.Element {
   const shown = useSignal(20);
   const now = new Date();
   const items = useMemo(() => itemsOf(entries.slice(0, maxEntries)), [entries]);
   const more = items.length - shown.value;
   return (
     <div>
-      <h3>Only {name} <span class="figures">{entries.length} entries · {figures}</span></h3>
+      <h3>{lines ? `What the model saw only in ${name}` : `Only ${name}`}
+        <span class="figures"> {lines
+          ? `${entries.length} messages · the whole line: ${count(side.messages)} entries`
+          : `${entries.length} entries`} · {count(side.tokens)} tok {cost(side.cost)}</span></h3>
       {items.slice(0, shown.value).map((item) => (
         <article key={item.entry.id} class="entry small"><ItemView item={item} now={now} /></article>
       ))}

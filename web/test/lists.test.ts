@@ -73,6 +73,9 @@ test("hits are where the words are", () => {
 test("the verdict says what differs", () => {
   const none = { messages: 0, tokens: 0, cost: 0 };
   assert.equal(verdict(none, none, 0), "B: the same messages, the same state");
+  const line = { messages: 446, tokens: 1, cost: 42.6 };
+  assert.equal(verdict({ messages: 914, tokens: 1, cost: 30.33 }, line, -1, true), "B: 468 entries fewer, $12.27 dearer");
+  assert.equal(verdict(line, line, -1, true), "B: as many entries");
   assert.equal(verdict({ messages: 13, tokens: 1, cost: 0.5 }, { messages: 1, tokens: 1, cost: 0.1 }, 3),
     "B: 12 messages fewer, $0.40 cheaper, 3 values differ");
 });

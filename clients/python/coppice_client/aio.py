@@ -303,9 +303,9 @@ class AsyncSession(_Threads):
         """Move the head to a branch, with the state in force there."""
         return await self._run(self._sync.switch, to)
 
-    async def usage(self, *, points: bool | None = None) -> Usage:
-        """Tokens and cost of all branches."""
-        return await self._run(self._sync.usage, points=points)
+    async def usage(self, at: str | None = None, *, points: bool | None = None) -> Usage:
+        """Tokens and cost of all branches, or of one path."""
+        return await self._run(self._sync.usage, at, points=points)
 
     async def verify(self, *, deep: bool | None = None) -> Verify:
         """Read the session and report damage; changes nothing, so the right to read is enough."""

@@ -449,12 +449,13 @@ class SessionOperations(Resource):
         found: Moved = self._move("switch", {"to": to}, reason="branch", made=made)
         return found
 
-    def usage(self, *, points: bool | None = None) -> Usage:
-        """Tokens and cost of all branches. Reads every entry.
+    def usage(self, at: str | None = None, *, points: bool | None = None) -> Usage:
+        """Tokens and cost of all branches, or of one path. Reads every entry of them.
 
+        at: a target: only the path that ends there, without other branches; not with points
         points: also how the cost grew from commit to commit
         """
-        found: Usage = self._json("usage", points=points)
+        found: Usage = self._json("usage", at=at, points=points)
         return found
 
     def verify(self, *, deep: bool | None = None) -> Verify:

@@ -683,7 +683,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Tokens and cost of all branches. Reads every entry */
+        /** Tokens and cost of all branches, or of one path. Reads every entry of them */
         get: operations["usage"];
         put?: never;
         post?: never;
@@ -6398,6 +6398,8 @@ export interface operations {
     usage: {
         parameters: {
             query?: {
+                /** @description a target: only the path that ends there, without other branches; not with points */
+                at?: string;
                 /** @description also how the cost grew from commit to commit */
                 points?: boolean;
             };

@@ -71,7 +71,7 @@ export abstract class SessionOperations extends Requests {
   stateAt(query: Query<"state"> = {}): Promise<RawJSON> { return this.raw("/state", query); }
   /** Move the head to a branch, with the state in force there. */
   switch(body: Schemas["SwitchBody"], o: WriteOptions = {}): Promise<Schemas["Moved"]> { return this.move("POST", "/switch", body, o); }
-  /** Tokens and cost of all branches. Reads every entry. */
+  /** Tokens and cost of all branches, or of one path. Reads every entry of them. */
   usage(query: Query<"usage"> = {}): Promise<Schemas["Usage"]> { return this.get("/usage", query); }
   /** The versions of an entry: what grows from the same parent. */
   versions(entry: string): Promise<Schemas["Versions"]> { return this.get(`/versions/${encodeURIComponent(entry)}`); }
