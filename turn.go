@@ -332,29 +332,51 @@ func (s *Session) Rebase(ctx context.Context) (Receipt, error) {
 // called back.
 func (s *Session) Reload(ctx context.Context) error { return s.fail("reload", s.h.Reload(ctx)) }
 
+// MoveOption is an option of a Branch, Switch, Edit or Rollback.
+type MoveOption struct{ key string }
+
+// WithKey makes a move one, however often and through whichever handle it is made, as Turn.Key does for a turn: the
+// session remembers the key, at most 256 bytes, and a repeat does nothing and returns the receipt of the first time,
+// with Repeated. Through a handle that has not seen the first one it is ErrConflict, until Reload. The same key for another
+// move, or for a turn, is ErrKeyReused.
+func WithKey(key string) MoveOption { return MoveOption{key} }
+
+// keyOf returns the key that options give.
+func keyOf(opts []MoveOption) (k session.MoveKey) {
+	for _, o := range opts {
+		k.Key = o.key
+	}
+	return k
+}
+
 // Branch moves the head to an entry (its id or a unique prefix; "" = before the first entry, so that the
 // next one becomes a root), and restores the state in force there. Without a name the head is on the branch
 // that the entry is on. It returns fs.ErrExist if another branch has the name.
-func (s *Session) Branch(ctx context.Context, entry string, o *BranchOptions) (Receipt, error) {
+func (s *Session) Branch(
+	ctx context.Context, entry string, o *BranchOptions, opts ...MoveOption,
+) (Receipt, error) {
 	if o == nil {
 		o = &BranchOptions{}
 	}
-	r, err := s.h.Branch(ctx, entry, o.Name, session.Summary{Text: o.Summary, Details: o.Details, FromHook: o.FromHook})
+	summary := session.Summary{Text: o.Summary, Details: o.Details, FromHook: o.FromHook}
+	r, err := s.h.Branch(ctx, keyOf(opts), entry, o.Name, summary)
 	return s.receipt("branch", r, err)
 }
 
 // Switch moves the head to a branch by name, or to the newest leaf below an entry (its id or a unique
 // prefix), and restores the state in force there. If the head is there already nothing is committed, and the receipt
 // names the newest commit of the handle.
-func (s *Session) Switch(ctx context.Context, entryOrBranch string) (Receipt, error) {
-	r, err := s.h.Switch(ctx, entryOrBranch)
+func (s *Session) Switch(ctx context.Context, entryOrBranch string, opts ...MoveOption) (Receipt, error) {
+	r, err := s.h.Switch(ctx, keyOf(opts), entryOrBranch)
 	return s.receipt("switch", r, err)
 }
 
 // Edit appends d as a sibling of an entry and moves the head to it, with the state in force before that
 // entry. Draft.Parent is ignored.
-func (s *Session) Edit(ctx context.Context, entry string, d transcript.Draft) (Receipt, error) {
-	r, err := s.h.Edit(ctx, entry, d)
+func (s *Session) Edit(
+	ctx context.Context, entry string, d transcript.Draft, opts ...MoveOption,
+) (Receipt, error) {
+	r, err := s.h.Edit(ctx, keyOf(opts), entry, d)
 	return s.receipt("edit", r, err)
 }
 

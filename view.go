@@ -171,12 +171,12 @@ func (s *Session) States(ctx context.Context, from Target) iter.Seq2[StateAt, er
 
 // Rollback restores state, context and head exactly as they were at a target, in a new commit on a new
 // branch. The path that is left is kept as branch Receipt.Kept.
-func (s *Session) Rollback(ctx context.Context, t Target) (Receipt, error) {
+func (s *Session) Rollback(ctx context.Context, t Target, opts ...MoveOption) (Receipt, error) {
 	v, err := s.at(ctx, t)
 	if err != nil {
 		return Receipt{}, s.fail("rollback", err)
 	}
-	r, err := s.h.Rollback(ctx, v.v)
+	r, err := s.h.Rollback(ctx, keyOf(opts), v.v, t.String())
 	return s.receipt("rollback", r, err)
 }
 

@@ -29,16 +29,8 @@ type newCommit struct {
 	OnConflict string                     `json:"onConflict,omitempty" enum:"fail,keep-both"`
 }
 
-// commitQuery is the parameters of a commit.
-type commitQuery struct {
-	request
-	ID      string `path:"id" maxLength:"128" doc:"the session's id"`
-	IfMatch string `header:"If-Match" doc:"the commit that this was made on, or * = the newest; without it 428"`
-	Key     string `header:"Idempotency-Key" maxLength:"256" doc:"makes the commit one, however often it is sent"`
-}
-
 func (s *Server) describeCommits() {
-	handle[commitQuery, api.Committed](s, operation{
+	handle[keyedWrite, api.Committed](s, operation{
 		method: "POST", path: "/v1/sessions/{id}/commits", id: "commit", needs: rightWrite,
 		summary: "Commit entries and state, all or nothing",
 		text: "Entries without a parent grow from the head of the commit in If-Match. A conflict is 412 with the " +
@@ -125,6 +117,19 @@ func (f *inFlight) enter(k inFlightKey) bool {
 	return true
 }
 
+// enter refuses a request with a key with which another one is on its way; leave is to be called at its end.
+func (s *Server) enter(q *request, key string) (leave func(), err error) {
+	if key == "" {
+		return func() {}, nil
+	}
+	k := inFlightKey{writerKey{q.on.Store, q.id}, key}
+	if !s.inFlight.enter(k) {
+		return nil, retry(newProblem(http.StatusConflict, "in-flight", "send it again: its answer is near",
+			errors.New("a request with this Idempotency-Key is on its way")))
+	}
+	return func() { s.inFlight.leave(k) }, nil
+}
+
 func (f *inFlight) leave(k inFlightKey) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,7 +139,7 @@ func (f *inFlight) leave(k inFlightKey) {
 // noCommit is the base of a commit without If-Match: no commit has this id, and no tag of a header has a comma.
 const noCommit = ","
 
-func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
+func (s *Server) commit(ctx context.Context, q *keyedWrite) (answer, error) {
 	made, err := base(q.r)
 	if errors.Is(err, errNoCondition) && q.Key != "" { // a repeat gets its receipt all the same
 		made, err = noCommit, nil
@@ -151,14 +156,12 @@ func (s *Server) commit(ctx context.Context, q *commitQuery) (answer, error) {
 		return answer{}, err
 	}
 	key := writerKey{q.on.Store, q.id}
-	if t.Key = q.Key; t.Key != "" {
-		k := inFlightKey{key, t.Key}
-		if !s.inFlight.enter(k) {
-			return answer{}, retry(newProblem(http.StatusConflict, "in-flight", "send it again: its answer is near",
-				errors.New("a commit with this Idempotency-Key is on its way")))
-		}
-		defer s.inFlight.leave(k)
+	t.Key = q.Key
+	leave, err := s.enter(&q.request, t.Key)
+	if err != nil {
+		return answer{}, err
 	}
+	defer leave()
 	var r coppice.Receipt
 	var newest string // commit of the session
 	err = s.writers.use(ctx, key, func(h *coppice.Session) (bool, error) {
@@ -311,12 +314,18 @@ func since(ctx context.Context, h *coppice.Session, after, until uint64) (entrie
 
 // move makes a write that is not a turn: on the newest head, which has to be what If-Match says.
 func (s *Server) move(
-	ctx context.Context, q *request, f func(context.Context, *coppice.Session) (coppice.Receipt, any, error),
+	ctx context.Context, q *request, key string,
+	f func(context.Context, *coppice.Session) (coppice.Receipt, any, error),
 ) (a answer, err error) {
 	made, err := base(q.r)
 	if err != nil {
 		return answer{}, err
 	}
+	leave, err := s.enter(q, key)
+	if err != nil {
+		return answer{}, err
+	}
+	defer leave()
 	err = s.writers.use(ctx, writerKey{q.on.Store, q.id}, func(h *coppice.Session) (bool, error) {
 		ctx, cancel := s.detached(ctx)
 		defer cancel()
@@ -324,7 +333,7 @@ func (s *Server) move(
 			if err := h.Reload(ctx); err != nil {
 				return true, err
 			}
-			if err := newest(ctx, h, made); errors.Is(err, coppice.ErrConflict) {
+			if err := newest(ctx, h, made, key); errors.Is(err, coppice.ErrConflict) {
 				return false, lost(ctx, h, made, "nothing was stored: make it anew on the winner", err)
 			} else if err != nil {
 				return spent(err), err

@@ -418,7 +418,7 @@ func (w *world) conflict(op *described, c call, s subject) (reply, bool) {
 func (w *world) unprocessable(op *described, c call, s subject) (r reply, ok bool) {
 	w.t.Helper()
 	switch op.OperationID {
-	case "commit":
+	case "commit", "switch", "branch", "edit", "rollback":
 		c.headers = append(c.headers, "Idempotency-Key: turn-0")
 	case "createSession":
 		c.id = s.id

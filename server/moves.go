@@ -68,55 +68,94 @@ func moveOf[B, O any](
 	s *Server, name, summary string, f func(context.Context, *coppice.Session, B) (coppice.Receipt, any, error),
 	errors ...int,
 ) {
-	handle[write, O](s, operation{
+	handle[write, O](s, moveOperation[B](name, summary, errors), func(ctx context.Context, q *write) (answer, error) {
+		return decodedMove(ctx, s, &q.request, "", f)
+	})
+}
+
+// keyedMoveOf registers one that is made once, however often it is sent with the same Idempotency-Key.
+func keyedMoveOf[B, O any](
+	s *Server, name, summary string,
+	f func(context.Context, *coppice.Session, B, coppice.MoveOption) (coppice.Receipt, any, error),
+) {
+	handle[keyedWrite, O](s, moveOperation[B](name, summary, []int{http.StatusUnprocessableEntity}),
+		func(ctx context.Context, q *keyedWrite) (answer, error) {
+			return decodedMove(ctx, s, &q.request, q.Key,
+				func(ctx context.Context, h *coppice.Session, b B) (coppice.Receipt, any, error) {
+					return f(ctx, h, b, coppice.WithKey(q.Key))
+				})
+		})
+}
+
+func moveOperation[B any](name, summary string, errors []int) operation {
+	return operation{
 		method: "POST", path: "/v1/sessions/{id}/" + name, id: name, needs: rightWrite, summary: summary,
 		body: reflect.TypeFor[B](), errors: append([]int{409, 412, 428, 507}, errors...),
-	}, func(ctx context.Context, q *write) (answer, error) {
-		var b B
-		if err := decode(q.r, &b); err != nil {
-			return answer{}, err
-		}
-		return s.move(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
-			return f(ctx, h, b)
-		})
+	}
+}
+
+func decodedMove[B any](
+	ctx context.Context, s *Server, q *request, key string,
+	f func(context.Context, *coppice.Session, B) (coppice.Receipt, any, error),
+) (answer, error) {
+	var b B
+	if err := decode(q.r, &b); err != nil {
+		return answer{}, err
+	}
+	return s.move(ctx, q, key, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
+		return f(ctx, h, b)
 	})
 }
 
 func moved(r coppice.Receipt, err error) (coppice.Receipt, any, error) { return r, api.MovedOf(r), err }
 
 func (s *Server) describeMoves() {
-	moveOf[switchBody, api.Moved](s, "switch", "Move the head to a branch, with the state in force there",
-		func(ctx context.Context, h *coppice.Session, b switchBody) (coppice.Receipt, any, error) {
-			return moved(h.Switch(ctx, b.To))
+	keyedMoveOf[switchBody, api.Moved](s, "switch", "Move the head to a branch, with the state in force there",
+		func(
+			ctx context.Context, h *coppice.Session, b switchBody, o coppice.MoveOption,
+		) (coppice.Receipt, any, error) {
+			return moved(h.Switch(ctx, b.To, o))
 		})
-	moveOf[branchBody, api.Moved](s, "branch", "Move the head to an entry, so that the next one begins a branch",
-		func(ctx context.Context, h *coppice.Session, b branchBody) (coppice.Receipt, any, error) {
-			return moved(h.Branch(ctx, b.Entry, &coppice.BranchOptions{Name: b.Name, Summary: b.Summary}))
+	keyedMoveOf[branchBody, api.Moved](s, "branch", "Move the head to an entry, so that the next one begins a branch",
+		func(
+			ctx context.Context, h *coppice.Session, b branchBody, o coppice.MoveOption,
+		) (coppice.Receipt, any, error) {
+			return moved(h.Branch(ctx, b.Entry, &coppice.BranchOptions{Name: b.Name, Summary: b.Summary}, o))
 		})
-	moveOf[editBody, api.Moved](s, "edit", "Append another version of an entry, and move the head to it",
-		func(ctx context.Context, h *coppice.Session, b editBody) (coppice.Receipt, any, error) {
+	keyedMoveOf[editBody, api.Moved](s, "edit", "Append another version of an entry, and move the head to it",
+		func(
+			ctx context.Context, h *coppice.Session, b editBody, o coppice.MoveOption,
+		) (coppice.Receipt, any, error) {
 			d, err := api.Draft(b.Message)
 			if err != nil {
 				return coppice.Receipt{}, nil, badInput("message", err)
 			}
-			return moved(h.Edit(ctx, b.Entry, d))
+			return moved(h.Edit(ctx, b.Entry, d, o))
 		})
-	moveOf[targetBody, api.Rollback](s, "rollback", "Restore state, context and head as they were",
-		func(ctx context.Context, h *coppice.Session, b targetBody) (coppice.Receipt, any, error) {
-			t, err := target("to", b.To)
-			if err != nil {
-				return coppice.Receipt{}, nil, err
-			}
-			r, err := h.Rollback(ctx, t)
-			if err != nil {
-				return r, nil, err
-			}
-			v, err := h.At(ctx, coppice.Target{})
-			if err != nil {
-				return r, nil, err
-			}
-			return r, api.RollbackOf(r, v.Document().State), nil
-		})
+	keyedMoveOf[targetBody, api.Rollback](s, "rollback", "Restore state, context and head as they were", rollback)
+	s.describeNotes()
+}
+
+func rollback(
+	ctx context.Context, h *coppice.Session, b targetBody, o coppice.MoveOption,
+) (coppice.Receipt, any, error) {
+	t, err := target("to", b.To)
+	if err != nil {
+		return coppice.Receipt{}, nil, err
+	}
+	r, err := h.Rollback(ctx, t, o)
+	if err != nil {
+		return r, nil, err
+	}
+	v, err := h.At(ctx, coppice.Target{Commit: r.Commit})
+	if err != nil {
+		return r, nil, err
+	}
+	return r, api.RollbackOf(r, v.Document().State), nil
+}
+
+// describeNotes registers the commits that leave the head where it is.
+func (s *Server) describeNotes() {
 	moveOf[labelBody, api.Moved](s, "label", "Name an entry for people; the head stays",
 		func(ctx context.Context, h *coppice.Session, b labelBody) (coppice.Receipt, any, error) {
 			return moved(h.Label(ctx, b.Entry, b.Label))

@@ -32,6 +32,14 @@ type write struct {
 	IfMatch string `header:"If-Match" doc:"the commit that this was made on, or * = the newest; without it 428"`
 }
 
+// keyedWrite is the parameters of a write that can be sent again.
+type keyedWrite struct {
+	request
+	ID      string `path:"id" maxLength:"128" doc:"the session's id"`
+	IfMatch string `header:"If-Match" doc:"the commit that this was made on, or * = the newest; without it 428"`
+	Key     string `header:"Idempotency-Key" maxLength:"256" doc:"makes the commit one, however often it is sent"`
+}
+
 func (s *Server) describeSessions() {
 	handle[healthQuery, health](s, operation{
 		method: "GET", path: "/v1/health", id: "health", summary: "Whether the server answers", needs: rightNone,
@@ -324,7 +332,7 @@ func (s *Server) patch(ctx context.Context, q *write) (answer, error) {
 	if err := decode(q.r, &body); err != nil {
 		return answer{}, err
 	}
-	return s.move(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
+	return s.move(ctx, &q.request, "", func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
 		r, err := h.SetInfo(ctx, coppice.InfoChange{Title: body.Title, Cwd: body.Cwd, Meta: body.Meta})
 		return r, api.MovedOf(r), err
 	})
@@ -339,7 +347,7 @@ func (s *Server) remove(ctx context.Context, q *deleteQuery) (answer, error) {
 	if q.Trash && s.o.Trash == "" {
 		return answer{}, badInput("trash", errors.New("the server has no trash"))
 	}
-	return s.move(ctx, &q.request, func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
+	return s.move(ctx, &q.request, "", func(ctx context.Context, h *coppice.Session) (coppice.Receipt, any, error) {
 		doc := api.Deleted{Session: q.id, Deleted: true}
 		if !q.Trash {
 			return coppice.Receipt{}, doc, q.on.Store.DeleteAt(ctx, q.id, h.Head().Commit)

@@ -81,11 +81,13 @@ type Moved struct {
 	Branch string  `json:"branch"`
 	Seq    uint64  `json:"seq" doc:"number of the commit; of the newest one if nothing was committed"`
 	Kept   string  `json:"kept,omitempty" doc:"the branch that names the line that was left, where none did"`
+
+	Repeated bool `json:"repeated,omitempty" doc:"the key was known: this is the first answer, and nothing was done"`
 }
 
 // MovedOf returns the answer of a receipt.
 func MovedOf(r coppice.Receipt) Moved {
-	return Moved{Head: null(r.Entry), Branch: r.Branch, Seq: r.Seq, Kept: r.Kept}
+	return Moved{Head: null(r.Entry), Branch: r.Branch, Seq: r.Seq, Kept: r.Kept, Repeated: r.Repeated}
 }
 
 // Stayed returns the answer of a receipt without the branch that was kept, for documents that do not have the field.

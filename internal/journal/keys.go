@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/coppice-go/coppice/checkpoint"
@@ -13,7 +14,7 @@ import (
 type keyed struct {
 	commit checkpoint.Commit
 	line   uint64 // its ordinal
-	kept   string
+	kept   string // the branch that has a turn that lost, or the line that a move left
 }
 
 func (k *keyed) result(st *state.State, pending int) Result {
@@ -36,13 +37,22 @@ func (j *Journal) lookUp(ctx context.Context, st *state.State, t *turn) error {
 			t.lost = j.notApplied("commit", ErrKeyReused)
 			return nil
 		}
-		t.known = &keyed{commit: rec.Commit(), line: ref.Ord}
-		if state.Kept(&rec) {
-			t.known.kept = rec.Kept
-		}
+		t.known = &keyed{commit: rec.Commit(), line: ref.Ord, kept: rec.Kept}
 		return nil
 	}
 	return nil
+}
+
+// Keyed returns the result of the commit that an idempotency key was applied with, in what the handle knows of the
+// session; false: of none. It is for moves, which read the session before they make a step.
+func (j *Journal) Keyed(ctx context.Context, key, digest string) (r Result, known bool, err error) {
+	st, t := j.State(), newTurn(ctx, &Step{Key: key, Digest: digest})
+	if err := j.lookUp(ctx, st, t); err != nil || t.lost != nil || t.known == nil {
+		return Result{}, false, errors.Join(err, t.lost)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return t.known.result(st, len(j.waitingEntries())), true, nil
 }
 
 func (j *Journal) keyedCommit(ctx context.Context, st *state.State, ref checkpoint.KeyRef) (checkpoint.Record, error) {

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -35,12 +37,40 @@ type move struct {
 	setting transcript.Settings
 }
 
+// MoveKey makes a move one, however often it is made. The zero value makes it one each time.
+type MoveKey struct {
+	Key    string // idempotency key, at most checkpoint.MaxName bytes
+	digest string // of what the move does
+}
+
+// of returns the key for a move that does what the parts say: with another one the key is ErrKeyReused.
+func (k MoveKey) of(parts ...string) MoveKey {
+	if k.Key == "" {
+		return MoveKey{}
+	}
+	h := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	k.digest = hex.EncodeToString(h.Sum(nil)[:8])
+	return k
+}
+
+// known returns the result of the first time; false if the session has no commit with the key.
+func (h *Handle) known(ctx context.Context, k MoveKey) (r journal.Result, ok bool, err error) {
+	if k.Key == "" {
+		return r, false, nil
+	}
+	return h.j.Keyed(ctx, k.Key, k.digest)
+}
+
 // step is the move's.
-func (mv *move) step(keepBoth bool) *journal.Step {
+func (mv *move) step(k MoveKey, keepBoth bool) *journal.Step {
 	doc := *mv.doc
 	doc.Settings, doc.Partial = mv.setting, nil
 	step := &journal.Step{
-		Reason: mv.reason, Branch: mv.branch, Kept: mv.kept, Window: mv.window, Seen: mv.seen,
+		Reason: mv.reason, Key: k.Key, Digest: k.digest, Branch: mv.branch, Kept: mv.kept,
+		Window: mv.window, Seen: mv.seen,
 		Keyframe: mv.reason == "rollback",
 		Head:     &mv.at, Entries: mv.added, Outline: &mv.outline, KeepBoth: keepBoth,
 		Edit: func(checkpoint.Document) checkpoint.Document { return doc },
@@ -53,13 +83,23 @@ func (mv *move) step(keepBoth bool) *journal.Step {
 }
 
 // travel makes a move: one request, which commits what is pending on the line that is left, and then the move. find
-// says where to go; it is asked twice, since the hook between may change the session.
-func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)) (journal.Result, error) {
+// says where to go; it is asked twice, since the hook between may change the session. A move whose key is known is not
+// made.
+func (h *Handle) travel(
+	ctx context.Context, k MoveKey, find func(m *Moment) (*move, error),
+) (journal.Result, error) {
+	if len(k.Key) > checkpoint.MaxName {
+		return journal.Result{}, LimitError("idempotency key", checkpoint.MaxName, len(k.Key))
+	}
 	if err := h.Writable(ctx); err != nil {
 		return journal.Result{}, err
 	}
+	first, repeated, err := h.known(ctx, k)
+	if err != nil {
+		return journal.Result{}, err
+	}
 	var given Summary
-	if hook := h.o.BeforeMove; hook != nil {
+	if hook := h.o.BeforeMove; hook != nil && !repeated {
 		m, mv, err := h.plan(ctx, find)
 		if err != nil {
 			return journal.Result{}, err
@@ -72,9 +112,12 @@ func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)
 	before, mark := h.IO(), h.beginTurn(false)
 	var mv *move
 	var res journal.Result
-	err := h.with(ctx, func(extra *journal.Step) (committed bool, err error) {
+	err = h.with(ctx, func(extra *journal.Step) (committed bool, err error) {
 		res, err = h.j.Move(ctx, extra, func(ctx context.Context) (step *journal.Step, err error) {
-			mv, step, err = h.prepared(ctx, find, given)
+			if first, repeated, err = h.known(ctx, k); repeated || err != nil {
+				return nil, err
+			}
+			mv, step, err = h.prepared(ctx, k, find, given)
 			return step, err
 		})
 		return res.State != nil, err
@@ -82,7 +125,10 @@ func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)
 	if err != nil {
 		return journal.Result{}, err
 	}
-	if res.State == nil { // the head is there
+	if repeated {
+		res = first
+	}
+	if res.State == nil || res.Repeated { // the head is there, or another handle of the store was faster
 		res.IO = h.IO().Sub(before)
 		return res, nil
 	}
@@ -97,7 +143,7 @@ func (h *Handle) travel(ctx context.Context, find func(m *Moment) (*move, error)
 
 // prepared says where a move goes, and makes its step; nil where the head is there.
 func (h *Handle) prepared(
-	ctx context.Context, find func(m *Moment) (*move, error), given Summary,
+	ctx context.Context, k MoveKey, find func(m *Moment) (*move, error), given Summary,
 ) (*move, *journal.Step, error) {
 	m, mv, err := h.plan(ctx, find)
 	if err != nil {
@@ -112,7 +158,7 @@ func (h *Handle) prepared(
 	if err := h.prepare(ctx, m, mv); err != nil {
 		return nil, nil, err
 	}
-	return mv, mv.step(h.o.KeepBoth), nil
+	return mv, mv.step(k, h.o.KeepBoth), nil
 }
 
 func (h *Handle) plan(ctx context.Context, find func(m *Moment) (*move, error)) (*Moment, *move, error) {
@@ -275,11 +321,14 @@ func branchAt(m *Moment, at journal.Place) string {
 }
 
 // Branch makes the head grow at an entry next; "" = a new root. A summary without text is none.
-func (h *Handle) Branch(ctx context.Context, entry, name string, summary Summary) (journal.Result, error) {
+func (h *Handle) Branch(
+	ctx context.Context, k MoveKey, entry, name string, summary Summary,
+) (journal.Result, error) {
 	if len(name) > checkpoint.MaxName {
 		return journal.Result{}, LimitError("branch name", checkpoint.MaxName, len(name))
 	}
-	return h.travel(ctx, func(m *Moment) (*move, error) {
+	k = k.of("branch", entry, name, summary.Text, string(summary.Details))
+	return h.travel(ctx, k, func(m *Moment) (*move, error) {
 		mv := &move{at: journal.Place{Ord: -1}, reason: "branch", branch: name, named: name != ""}
 		if entry != "" {
 			ord, err := m.Find(entry)
@@ -326,8 +375,8 @@ func (s Summary) draft(from string) transcript.Draft {
 }
 
 // Switch goes to a branch by name, or to the newest leaf below an entry.
-func (h *Handle) Switch(ctx context.Context, entryOrBranch string) (journal.Result, error) {
-	return h.travel(ctx, func(m *Moment) (*move, error) {
+func (h *Handle) Switch(ctx context.Context, k MoveKey, entryOrBranch string) (journal.Result, error) {
+	return h.travel(ctx, k.of("switch", entryOrBranch), func(m *Moment) (*move, error) {
 		if b, ok := m.State.Branch(entryOrBranch); ok {
 			return &move{
 				at: journal.Place{ID: b.Head, Ord: b.Ord}, reason: "branch", branch: b.Name, named: true,
@@ -348,12 +397,12 @@ func (h *Handle) Switch(ctx context.Context, entryOrBranch string) (journal.Resu
 }
 
 // Edit makes d a sibling of an entry, and the head.
-func (h *Handle) Edit(ctx context.Context, entry string, d transcript.Draft) (journal.Result, error) {
+func (h *Handle) Edit(ctx context.Context, k MoveKey, entry string, d transcript.Draft) (journal.Result, error) {
 	if d.Raw != nil {
 		return journal.Result{}, layout.BadInput("a complete line has its own parent: use Append")
 	}
 	d.Parent = ""
-	return h.travel(ctx, func(m *Moment) (*move, error) {
+	return h.travel(ctx, k.of("edit", entry, d.Type, d.ID, string(d.Body)), func(m *Moment) (*move, error) {
 		ord, err := m.Find(entry)
 		if err != nil {
 			return nil, err

@@ -317,9 +317,9 @@ func (v *View) Diff(ctx context.Context, to *View, most int) (d checkpoint.Diff,
 }
 
 // Rollback goes back to a view: its state, context and head, as a new commit on a new branch. The line
-// that is left keeps its name, which is in the receipt.
-func (h *Handle) Rollback(ctx context.Context, v *View) (journal.Result, error) {
-	return h.travel(ctx, func(m *Moment) (*move, error) {
+// that is left keeps its name, which is in the receipt. to is what the caller called the view.
+func (h *Handle) Rollback(ctx context.Context, k MoveKey, v *View, to string) (journal.Result, error) {
+	return h.travel(ctx, k.of("rollback", to), func(m *Moment) (*move, error) {
 		name := fmt.Sprintf("rollback-%d", v.Commit.Seq)
 		for n := 2; ; n++ {
 			if _, taken := m.State.Branch(name); !taken {

@@ -214,6 +214,8 @@ class Compacted(_Compacted, total=False):
 
     kept: str
     """the branch that names the line that was left, where none did"""
+    repeated: bool
+    """the key was known: this is the first answer, and nothing was done"""
 
 
 class _Context(TypedDict):
@@ -637,6 +639,8 @@ class Moved(_Moved, total=False):
 
     kept: str
     """the branch that names the line that was left, where none did"""
+    repeated: bool
+    """the key was known: this is the first answer, and nothing was done"""
 
 
 class NewCommit(TypedDict, total=False):
@@ -843,6 +847,8 @@ class Rollback(_Rollback, total=False):
 
     kept: str
     """the branch that names the line that was left, where none did"""
+    repeated: bool
+    """the key was known: this is the first answer, and nothing was done"""
 
 
 class _Row(TypedDict):

@@ -42,15 +42,15 @@ var alphabet = []struct {
 	}},
 	{"branch", func(ctx context.Context, u *user) error {
 		u.made++
-		return u.Receipt(u.h.Branch(ctx, u.root, fmt.Sprintf("b%d", u.made), session.Summary{}))
+		return u.Receipt(u.h.Branch(ctx, session.MoveKey{}, u.root, fmt.Sprintf("b%d", u.made), session.Summary{}))
 	}},
-	{"switch", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Switch(ctx, "main")) }},
+	{"switch", func(ctx context.Context, u *user) error { return u.Receipt(u.h.Switch(ctx, session.MoveKey{}, "main")) }},
 	{"rollback", func(ctx context.Context, u *user) error {
 		v, err := u.h.AtSeq(ctx, 0)
 		if err != nil {
 			return err
 		}
-		return u.Receipt(u.h.Rollback(ctx, v))
+		return u.Receipt(u.h.Rollback(ctx, session.MoveKey{}, v, "seq:0"))
 	}},
 	{"snapshot", func(ctx context.Context, u *user) error {
 		info, err := u.h.Journal().Snapshot(ctx, u.h.State(), "")

@@ -917,6 +917,8 @@ export interface components {
             head: string | null;
             /** @description the branch that names the line that was left, where none did */
             kept?: string;
+            /** @description the key was known: this is the first answer, and nothing was done */
+            repeated?: boolean;
             /**
              * Format: int64
              * @description number of entries that the summary replaces
@@ -1264,6 +1266,8 @@ export interface components {
             head: string | null;
             /** @description the branch that names the line that was left, where none did */
             kept?: string;
+            /** @description the key was known: this is the first answer, and nothing was done */
+            repeated?: boolean;
             /**
              * Format: int64
              * @description number of the commit; of the newest one if nothing was committed
@@ -1429,6 +1433,8 @@ export interface components {
             head: string | null;
             /** @description the branch that names the line that was left, where none did */
             kept?: string;
+            /** @description the key was known: this is the first answer, and nothing was done */
+            repeated?: boolean;
             /**
              * Format: int64
              * @description number of the commit; of the newest one if nothing was committed
@@ -3133,6 +3139,8 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
+                /** @description makes the commit one, however often it is sent */
+                "Idempotency-Key"?: string;
             };
             path: {
                 /** @description the session's id */
@@ -3238,6 +3246,15 @@ export interface operations {
             };
             /** @description Misdirected Request */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4258,6 +4275,8 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
+                /** @description makes the commit one, however often it is sent */
+                "Idempotency-Key"?: string;
             };
             path: {
                 /** @description the session's id */
@@ -4363,6 +4382,15 @@ export interface operations {
             };
             /** @description Misdirected Request */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5636,6 +5664,8 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
+                /** @description makes the commit one, however often it is sent */
+                "Idempotency-Key"?: string;
             };
             path: {
                 /** @description the session's id */
@@ -5741,6 +5771,15 @@ export interface operations {
             };
             /** @description Misdirected Request */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6245,6 +6284,8 @@ export interface operations {
             header?: {
                 /** @description the commit that this was made on, or * = the newest; without it 428 */
                 "If-Match"?: string;
+                /** @description makes the commit one, however often it is sent */
+                "Idempotency-Key"?: string;
             };
             path: {
                 /** @description the session's id */
@@ -6350,6 +6391,15 @@ export interface operations {
             };
             /** @description Misdirected Request */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
