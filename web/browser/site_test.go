@@ -34,6 +34,7 @@ type site struct {
 	under map[string]int // requests whose answer has not ended
 	held  func(request string) bool
 	away  func(request string) bool
+	lost  func(request string) bool
 	gone  chan struct{} // closed when requests are no longer held
 }
 
@@ -53,12 +54,16 @@ func newSite(t testing.TB, st *coppice.Store, set ...func(*server.Options)) *sit
 	web := &httptest.Server{Listener: s.conns, Config: &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			end := s.note(r)
-			if s.isAway(r) {
+			defer end()
+			switch {
+			case s.isAway(r):
 				w.WriteHeader(http.StatusServiceUnavailable)
-			} else {
+			case s.loses(r):
+				srv.ServeHTTP(httptest.NewRecorder(), r)
+				panic(http.ErrAbortHandler)
+			default:
 				srv.ServeHTTP(w, r)
 			}
-			end()
 		}),
 		ReadHeaderTimeout: time.Minute,
 	}}
@@ -122,6 +127,19 @@ func (s *site) refuse(choose func(request string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = choose
+}
+
+// lose makes requests that a function chooses take effect, and cuts the connection in place of the answer. nil = none.
+func (s *site) lose(choose func(request string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = choose
+}
+
+func (s *site) loses(r *http.Request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost != nil && s.lost(r.Method+" "+r.URL.RequestURI())
 }
 
 // traffic returns how many requests there were, those whose answer has not ended, and how many streams of events there are.

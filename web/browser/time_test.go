@@ -397,8 +397,7 @@ func TestRollBackLosesARace(t *testing.T) {
 	if now := d.head(d.Main); now.Commit != r.Commit {
 		t.Errorf("the head is %v, want %s", now, r.Commit)
 	}
-	p.click("dialog button|Try again")
-	p.see(".toast|Rolled back to seq 199")
+	p.confirm("dialog button.primary", "Rolled back to seq 199")
 }
 
 // An undo that meets a newer commit does nothing, and leaves a way back that says what it would do now.

@@ -3,6 +3,7 @@ import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { Failure, type Entry } from "../api/client.ts";
 import { around, leafBelow, newerThan, newest, olderThan, oldest, some } from "../api/lines.ts";
 import type { Change } from "../api/events.ts";
+import { asking } from "./asking.ts";
 import { continuing, isAside, itemsOf, mostLoaded, nothing, said, turnedTo, withNewer, withOlder } from "./line.ts";
 import type { Line } from "./line.ts";
 import { go, session, view } from "./nav.ts";
@@ -366,13 +367,30 @@ function append(more: Entry[]): void {
   });
 }
 
-/** headMoved shows the line of a head that went elsewhere: back, or to another branch. The place stays if it is on it. */
+/**
+ * headMoved shows the line of a head that went elsewhere: back, or to another branch. The place stays if it is on it. Where the
+ * cursor is at an entry that is not, or a form is open about one, the view stays with it on the line that was left.
+ */
 function headMoved(c: Change): void {
-  const at = line.peek().entries.findIndex((e) => e.id === c.head);
-  if (at >= 0) {
-    line.value = { ...line.peek(), entries: line.peek().entries.slice(0, at + 1), newer: false };
+  const { entries, newer } = line.peek();
+  const indexOf = (id: string | null | undefined) => entries.findIndex((e) => e.id === id);
+  const kept = indexOf(asking.peek()?.entry ?? view.peek().at);
+  const at = indexOf(c.head);
+  if (kept > (at >= 0 ? at : indexOf(c.entries[0]?.parentId))) void stayOn(entries[kept]!.id, newer ? null : entries.at(-1)!.id);
+  else if (at >= 0) {
+    line.value = { ...line.peek(), entries: entries.slice(0, at + 1), newer: false };
     void refreshMarks([c.head!]);
   } else void reread(atEnd.peek() ? null : place());
+}
+
+/** stayOn makes the line that is loaded one that does not follow the head. leaf is its end; null = it is not loaded. */
+async function stayOn(entry: string, leaf: string | null): Promise<void> {
+  const { id, path } = shown;
+  const end = leaf ?? await leafBelow(id, entry).catch(() => entry);
+  if (shown.id !== id || shown.path !== path) return; // the person is elsewhere by now
+  shown = { ...shown, path: end };
+  go({ line: end }, "replace");
+  void refreshMarks(line.peek().entries.slice(-500).map((e) => e.id));
 }
 
 /** place is what is in sight; the list says it while it is in the page. */

@@ -1,12 +1,13 @@
 // Edit, label and continue: what a person is asked before something is written. Every write says on which commit it was
 // made; if another writer was first, nothing was stored, and the page says who it was.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, Failure } from "../api/client.ts";
-import { asking, type Question } from "../model/asking.ts";
+import { asking, drafts, keepDraft, type Question } from "../model/asking.ts";
+import { shorten } from "../model/format.ts";
 import type { Item } from "../model/line.ts";
-import { go, session } from "../model/nav.ts";
-import { head, ifMatch, own, refresh } from "../model/session.ts";
+import { go, session, view } from "../model/nav.ts";
+import { head, ifMatch, own, refresh, writers } from "../model/session.ts";
 import { Dialog } from "./dialog.tsx";
 import { done } from "./undo.ts";
 
@@ -20,29 +21,81 @@ export function Asked({ what, item, label }: { what: Question["what"]; item: Ite
   }
 }
 
-/** useWrite returns a function that writes, and what went wrong the last time; "" = nothing did. */
-export function useWrite(close: () => void): { write: (f: () => Promise<void>) => void; trouble: string; busy: boolean } {
+/**
+ * An Attempt is a write until its outcome is known: it is sent again with the same key and on the same commit, and is stored once,
+ * whether it is a person who tries again or a browser whose connection ended.
+ */
+export interface Attempt {
+  header: { "If-Match": string; "Idempotency-Key": string };
+  back: number; // the seq of the commit that it was made on
+}
+
+/** attempt returns one that is made on a commit, or on the newest one that this page has shown. */
+export function attempt(match = ifMatch()): Attempt {
+  const key = [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("");
+  return { header: { "If-Match": match, "Idempotency-Key": key }, back: head.peek()!.seq };
+}
+
+export interface Write {
+  /** write writes, unless that is under way. match: the commit on which it is made, by default the newest one. */
+  write: (f: (a: Attempt) => Promise<void>, match?: string) => void;
+  trouble: string; // what went wrong the last time; "" = nothing did
+  busy: boolean;
+  unknown: boolean; // the last one may be stored
+}
+
+/** useWrite returns how a form writes, and what became of that. once: a write that is sent again is stored once. */
+export function useWrite(close: () => void, once = true): Write {
   const [trouble, setTrouble] = useState("");
   const [busy, setBusy] = useState(false);
-  const write = (f: () => Promise<void>) => {
+  const sending = useRef(false); // busy comes with the next drawing, and a key that is held does not wait for that
+  const made = useRef<Attempt | null>(null); // its outcome is not known
+  const write: Write["write"] = (f, match) => {
+    if (sending.current) return;
+    sending.current = true;
     setBusy(true);
     setTrouble("");
-    f().then(close).catch(async (err: unknown) => {
-      setTrouble(await reason(err));
+    made.current ??= attempt(match);
+    f(made.current).then(close).catch(async (err: unknown) => {
+      if (!isUnknown(err)) made.current = null;
+      setTrouble(await reason(err, once));
       setBusy(false);
-    });
+    }).finally(() => (sending.current = false));
   };
-  return { write, trouble, busy };
+  return { write, trouble, busy, unknown: made.current !== null };
+}
+
+/** isUnknown reports whether what failed may be stored all the same: there was no answer, or one that says so. */
+function isUnknown(err: unknown): boolean {
+  return err instanceof Failure && (err.status === 0 || err.status >= 500 || err.problem.code === "in-flight");
 }
 
 /** reason returns why a write failed. After a lost race the newest commit is read, so that trying again can work. */
-export async function reason(err: unknown): Promise<string> {
+export async function reason(err: unknown, once = true): Promise<string> {
   if (!(err instanceof Failure)) return String(err);
+  if (err.problem.code === "key-reused") return "It was stored as it was before your last change. Close this, and look.";
+  if (isUnknown(err)) return `${sentence(err.message)} It may be stored all the same.${once ? " Trying again does not store it twice." : ""}`;
   if (err.status !== 412) return err.message;
   const w = err.problem.winner;
   await refresh(session.peek()!).catch(() => {});
   const who = w ? `${w.writer} was first: commit ${w.seq} on ${w.branch || "another branch"}.` : "Another writer was first.";
   return who + " Nothing was stored. Try again?";
+}
+
+function sentence(text: string): string {
+  return text[0]!.toUpperCase() + text.slice(1).replace(/\.?$/, ".");
+}
+
+/** Since says what was committed since a form was opened: it is on the line that the write leaves. */
+export function Since({ seq }: { seq: number }): JSX.Element | null {
+  const now = head.value;
+  if (now === null || now.seq <= seq) return null;
+  const n = now.seq - seq;
+  const who = writers.value[0]?.writer;
+  return (
+    <p class="warn" role="status">{n === 1 ? "A commit came" : `${n} commits came`} since you opened this{who && `, the newest by ${shorten(who, 80)}`}.
+      What it added stays on the line that is left.</p>
+  );
 }
 
 /** useField puts the focus into the field of a form, and the whole form in sight. */
@@ -59,17 +112,26 @@ function left(kept: string | undefined): string {
   return kept ? ` The line that was left stays as the branch ${kept}.` : "";
 }
 
-function path(): { path: { id: string }; header: { "If-Match": string } } {
-  return { path: { id: session.peek()! }, header: { "If-Match": ifMatch() } };
+function path(): { path: { id: string } } {
+  return { path: { id: session.peek()! } };
 }
 
-export function Buttons({ act, busy, trouble, close }: { act: string; busy: boolean; trouble: string; close: () => void }): JSX.Element {
+interface ButtonsProps {
+  act: string;
+  busy: boolean;
+  trouble: string;
+  close: () => void;
+  children?: ComponentChildren; // beside them
+}
+
+export function Buttons({ act, busy, trouble, close, children }: ButtonsProps): JSX.Element {
   return (
     <>
       {trouble && <p class="failed" role="alert">{trouble}</p>}
       <p class="buttons">
         <button type="submit" class="primary" disabled={busy}>{trouble ? "Try again" : act}</button>
         <button type="button" onClick={close}>Cancel</button>
+        {children}
       </p>
     </>
   );
@@ -89,28 +151,37 @@ function onKey(close: () => void) {
 function Edit({ item, close }: { item: Item; close: () => void }): JSX.Element {
   const said = item.parts.filter((p) => p.kind === "text").map((p) => p.text).join("\n\n");
   const images = item.parts.filter((p) => p.kind === "image").length;
-  const [text, setText] = useState(said);
+  const [text, setText] = useState(drafts.get(item.entry.id) ?? said);
+  const [opened] = useState(head.peek()!.seq);
   const field = useRef<HTMLTextAreaElement>(null);
   const { write, trouble, busy } = useWrite(close);
-  useField(field);
-  const send = async () => {
-    const content = [{ type: "text", text }, ...(images > 0 ? await imagesOf(item.entry.id) : [])];
-    const back = head.peek()!.seq;
-    const { data, response } = await api.POST("/v1/sessions/{id}/edit", {
-      params: path(), body: { entry: item.entry.id, message: { role: "user", content } },
-    });
-    go({ line: null, at: data!.head ?? null, seq: null });
-    done("The new version is the head. The other one stays: ‹ › goes to it." + left(data!.kept), back, own(response));
+  const change = (value: string) => {
+    keepDraft(item.entry.id, value === said ? null : value);
+    setText(value);
   };
+  useField(field);
+  const send = async ({ header, back }: Attempt) => {
+    const content = [{ type: "text", text }, ...(images > 0 ? await imagesOf(item.entry.id) : [])];
+    const { data, response } = await api.POST("/v1/sessions/{id}/edit", {
+      params: { ...path(), header }, body: { entry: item.entry.id, message: { role: "user", content } },
+    });
+    const { line, at, seq } = view.peek();
+    keepDraft(item.entry.id, null);
+    go({ line: null, at: data!.head ?? null, seq: null });
+    done("The new version is the head. The other one stays: ‹ › goes to it." + left(data!.kept), back, own(response), { line, at, seq });
+  };
+  const empty = text.trim() === "" && images === 0;
   return (
-    <form class="ask" onKeyDown={onKey(close)} onSubmit={(e) => { e.preventDefault(); write(send); }}>
+    <form class="ask" onKeyDown={onKey(close)} onSubmit={(e) => { e.preventDefault(); if (!empty) write(send); }}>
       <label>New version
-        <textarea ref={field} rows={Math.min(14, text.split("\n").length + 2)} value={text}
-          onInput={(e) => setText(e.currentTarget.value)} />
+        <textarea ref={field} rows={Math.min(14, text.split("\n").length + 2)} value={text} onInput={(e) => change(e.currentTarget.value)} />
       </label>
       <p class="quiet">This version stays, with all that follows it. The head moves to the new one, with the state in force before
         it, so an agent goes on from there. Files on disk do not change.{images > 0 && ` ${images > 1 ? "The images are" : "The image is"} kept.`}</p>
-      <Buttons act="Add this version" busy={busy} trouble={trouble} close={close} />
+      <Since seq={opened} />
+      <Buttons act="Add this version" busy={busy || empty} trouble={trouble} close={close}>
+        {text !== said && <button type="button" class="link" onClick={() => change(said)}>start from the text as it is</button>}
+      </Buttons>
     </form>
   );
 }
@@ -131,10 +202,10 @@ const maxLabel = 200;
 function Label({ entry, now, close }: { entry: string; now: string; close: () => void }): JSX.Element {
   const [text, setText] = useState(now);
   const field = useRef<HTMLInputElement>(null);
-  const { write, trouble, busy } = useWrite(close);
+  const { write, trouble, busy } = useWrite(close, false);
   useField(field);
-  const send = async () => {
-    own((await api.POST("/v1/sessions/{id}/label", { params: path(), body: { entry, label: text.trim() } })).response);
+  const send = async ({ header }: Attempt) => {
+    own((await api.POST("/v1/sessions/{id}/label", { params: { ...path(), header }, body: { entry, label: text.trim() } })).response);
   };
   return (
     <form class="ask" onKeyDown={onKey(close)} onSubmit={(e) => { e.preventDefault(); write(send); }}>
@@ -149,9 +220,9 @@ function Label({ entry, now, close }: { entry: string; now: string; close: () =>
 
 function Continue({ entry, close }: { entry: string; close: () => void }): JSX.Element {
   const { write, trouble, busy } = useWrite(close);
-  const send = async () => {
-    const back = head.peek()!.seq;
-    const { data, response } = await api.POST("/v1/sessions/{id}/branch", { params: path(), body: { entry } });
+  const [opened] = useState(head.peek()!.seq);
+  const send = async ({ header, back }: Attempt) => {
+    const { data, response } = await api.POST("/v1/sessions/{id}/branch", { params: { ...path(), header }, body: { entry } });
     go({ line: null, at: entry, seq: null });
     done("The head is here now." + left(data!.kept), back, own(response));
   };
@@ -160,6 +231,7 @@ function Continue({ entry, close }: { entry: string; close: () => void }): JSX.E
       <form class="ask" onSubmit={(e) => { e.preventDefault(); write(send); }}>
         <p>The head moves to this message, with the state in force there: what is said next begins a branch. What follows
           it now stays. An agent at work is told that the head moved. Files on disk do not change.</p>
+        <Since seq={opened} />
         <Buttons act="Move the head here" busy={busy} trouble={trouble} close={close} />
       </form>
     </Dialog>

@@ -1,15 +1,15 @@
 // What changes the session as a whole: roll back, and snapshot. Where the server refuses writes it is not there.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { api, call, Failure, type Commit } from "../api/client.ts";
 import { readOnly } from "../model/access.ts";
 import { changes, type Changes } from "../model/changes.ts";
 import { live, log, readSnapshots } from "../model/cursor.ts";
 import { clock, count, shorten } from "../model/format.ts";
 import { session } from "../model/nav.ts";
-import { head, ifMatch, isOwn, writers, type Head } from "../model/session.ts";
-import { Buttons, useWrite } from "./ask.tsx";
+import { head, isOwn, writers, type Head } from "../model/session.ts";
+import { Buttons, Since, useWrite, type Attempt } from "./ask.tsx";
 import { ChangeList } from "./changelist.tsx";
 import { Dialog } from "./dialog.tsx";
 import { say } from "./toast.tsx";
@@ -63,35 +63,54 @@ async function effectOf(id: string, to: number, on: Head, signal: AbortSignal): 
   };
 }
 
+/** reading is how long figures that changed are shown before they can be confirmed, in ms: what was read were the others. */
+const reading = 1_000;
+
 /** RollBack says what a rollback does, and does it when it is confirmed. */
 function RollBack({ to, close }: { to: number; close: () => void }): JSX.Element {
   const id = session.value!;
   const effect = useSignal<Effect | null>(null);
   const failed = useSignal("");
-  const { write, trouble, busy } = useWrite(close);
+  const [opened] = useState(head.peek()?.seq ?? 0);
+  const changed = useRef(-Infinity); // when the figures changed under the eyes of a person
+  const [again, setAgain] = useState(false);
+  const { write, trouble, busy, unknown } = useWrite(close);
+  const sent = useSignal(false);
+  useEffect(() => void (sent.value = busy || unknown), [busy, unknown]);
   useSignalEffect(() => {
     const on = head.value;
-    if (!on) return;
+    if (!on || sent.value) return; // what is on its way has the figures that were confirmed
     const abort = new AbortController();
-    effectOf(id, to, on, abort.signal).then((e) => (effect.value = e)).catch((err: unknown) => {
+    effectOf(id, to, on, abort.signal).then((e) => {
+      if (effect.peek()) changed.current = performance.now();
+      effect.value = e;
+    }).catch((err: unknown) => {
       if (!abort.signal.aborted) failed.value = err instanceof Failure ? err.message : String(err);
     });
     return () => abort.abort();
   });
   const e = effect.value;
-  const ready = e !== null && e.on.commit === head.value?.commit; // the figures are those of the newest commit
-  const send = async () => {
-    const made = await rollBack(id, to, `"${e!.on.commit}"`);
+  const ready = e !== null && (unknown || e.on.commit === head.value?.commit); // the figures are those of the newest commit
+  const confirm = () => {
+    if (!ready) return;
+    const late = performance.now() - changed.current < reading;
+    setAgain(late);
+    if (!late) write(send, `"${e.on.commit}"`);
+  };
+  const send = async (a: Attempt) => {
+    const made = await rollBack(id, to, a);
     live();
     done(`Rolled back to seq ${to}. The line that was left stays as the branch ${e!.on.branch}.`, e!.on.seq, made);
   };
   return (
     <Dialog title={`Roll back to seq ${to}`} class="roll-back" onClose={close}>
-      <form class="ask" onSubmit={(ev) => { ev.preventDefault(); if (ready) write(send); }}>
+      <form class="ask" onSubmit={(ev) => { ev.preventDefault(); confirm(); }}>
         {failed.value && <p role="alert" class="failed">{failed.value}</p>}
         {!e && !failed.value && <p class="quiet">Comparing it with the newest commit…</p>}
         {e && <Consequences e={e} to={to} />}
-        <Others />
+        {!unknown && <Since seq={opened} />}
+        {again && <p class="failed" role="alert">The figures changed just before you confirmed. Look at them, and confirm again.</p>}
+        {!unknown && <Others />}
         <p>Files on disk do not change.</p>
         <Buttons act={`Roll back to seq ${to}`} busy={busy || !ready} trouble={trouble} close={close} />
       </form>
@@ -136,7 +155,7 @@ function Others(): JSX.Element | null {
     <ul class="others">
       {list.map((w) => (
         <li key={w.writer}><code>{shorten(w.writer, 80)}</code> committed {w.s < 10 ? "just now" : w.s < 120 ? `${w.s} s ago` : `${Math.round(w.s / 60)} min ago`}:
-          it will be told. Its next commit on the old head is a conflict.</li>
+          if it is at work, it is told. Its next commit on the old head is a conflict.</li>
       ))}
     </ul>
   );
@@ -147,10 +166,10 @@ const maxTag = 128;
 
 function Snapshot({ close }: { close: () => void }): JSX.Element {
   const [tag, setTag] = useState("");
-  const { write, trouble, busy } = useWrite(close);
-  const send = async () => {
+  const { write, trouble, busy } = useWrite(close, false);
+  const send = async ({ header }: Attempt) => {
     const { data } = await api.POST("/v1/sessions/{id}/snapshot", {
-      params: { path: { id: session.peek()! }, header: { "If-Match": ifMatch() } }, body: tag.trim() ? { tag: tag.trim() } : {},
+      params: { path: { id: session.peek()! }, header }, body: tag.trim() ? { tag: tag.trim() } : {},
     });
     readSnapshots();
     say(`Snapshot of seq ${data!.seq}${data!.tag ? `, tag ${data!.tag}` : ""}.`);

@@ -1,0 +1,184 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+)
+
+// writes chooses the requests that write.
+func writes(request string) bool { return strings.HasPrefix(request, "POST ") }
+
+// A write whose answer is lost is made once, and the page says what is known: also where the browser sends it again by
+// itself, and where a person does. It never says that another writer was first.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	const prompt = ".talk article|Good enough for today"
+	edit := func(p *tab) {
+		p.hover(prompt)
+		p.click(prompt + " >> button|edit")
+		p.write("form.ask textarea", "Draw me Sunday.")
+	}
+	for name, write := range map[string]struct {
+		url       string
+		ask       func(p *tab)
+		act, said string
+	}{
+		"roll back": {"?seq=199", func(p *tab) {
+			p.click(".rail button|Roll back…")
+			p.see("dialog h3|values change")
+		}, "dialog button|Roll back to seq 199", "Rolled back to seq 199"},
+		"edit": {"", edit, "form.ask button|Add this version", "The new version is the head"},
+		"continue": {"", func(p *tab) {
+			p.hover(prompt)
+			p.click(prompt + " >> button|continue")
+		}, "dialog button|Move the head here", "The head is here now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := withDemo(t)
+			p := arrive(t, d.site, "/s/"+d.Main+write.url, ".talk article")
+			p.allow("ERR_")
+			before := d.head(d.Main)
+			write.ask(p)
+			d.lose(writes)
+			p.click(write.act)
+			p.see("[role=alert]|It may be stored all the same. Trying again does not store it twice.")
+			p.see(".top .badge|seq 214") // it was stored, and the page knows of the commit
+			p.settled()
+			d.lose(nil)
+			p.click(".ask button|Try again")
+			p.see(".toast|" + write.said)
+			if now := d.head(d.Main); now.Seq != before.Seq+1 {
+				t.Errorf("%d commits were made", now.Seq-before.Seq)
+			}
+			p.miss("[role=alert]")
+
+			lost := false
+			d.lose(func(request string) bool {
+				first := writes(request) && !lost
+				lost = lost || first
+				return first
+			})
+			p.click(".toast button|Undo")
+			p.see(".toast") // the browser may have sent it again, or not
+			p.wait(`/Undone|may be stored/.test(document.querySelector(".toast").innerText)`)
+			if strings.Contains(p.text(".toast"), "may be stored") {
+				p.click(".toast button|Undo")
+				p.see(".toast|Undone")
+			}
+			if now := d.head(d.Main); now.Seq != before.Seq+2 || now.Entry != before.Entry {
+				t.Errorf("undone, the head is %v, was %v", now, before)
+			}
+		})
+	}
+}
+
+// A key that is held, and an impatient finger, write once.
+func TestHeldKeyWritesOnce(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	before := d.head(d.Main)
+	p.hover(".talk article|Good enough for today")
+	p.click(".talk article|Good enough for today >> button|edit")
+	p.write("form.ask textarea", "  ")
+	p.press("Mod+Enter") // nothing is no message
+	p.write("form.ask textarea", "Draw me Sunday.")
+	release := d.hold(writes)
+	for range 5 {
+		p.press("Mod+Enter")
+	}
+	p.wait(`document.querySelector("form.ask button.primary").disabled`)
+	p.press("Mod+Enter")
+	release()
+	p.see(".toast|The new version is the head")
+	p.settled()
+	if now := d.head(d.Main); now.Seq != before.Seq+1 {
+		t.Errorf("%d commits were made", now.Seq-before.Seq)
+	}
+	if n := len(d.requests("POST ")); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// Who has a form open is told what is committed meanwhile; what was read and has changed cannot be confirmed by chance.
+func TestCommitsWhileAFormIsOpen(t *testing.T) {
+	t.Parallel()
+	d := withDemo(t)
+	p := arrive(t, d.site, "/s/"+d.Main, ".talk article")
+	p.hover(".talk article|Good enough for today")
+	p.click(".talk article|Good enough for today >> button|edit")
+	p.see("form.ask textarea")
+	p.miss("form.ask .warn")
+	d.says(d.Main, "I went on.")
+	p.see("form.ask .warn|A commit came since you opened this")
+	p.press("Escape")
+
+	p.press(",")
+	p.see(".rail-at|seq 213")
+	p.press("R")
+	p.see("dialog h3|1 entry leaves the line")
+	// A click in the moment in which the figures change was meant for the figures of before.
+	eval[bool](p, `(() => {
+		const dialog = document.querySelector("dialog");
+		new MutationObserver((_, o) => {
+			const button = dialog.querySelector("button.primary");
+			if (!dialog.innerText.includes("2 entries") || button.disabled) return;
+			o.disconnect();
+			button.click();
+		}).observe(dialog, { subtree: true, childList: true, characterData: true, attributes: true });
+		return true;
+	})()`)
+	d.says(d.Main, "And on.")
+	p.see("dialog [role=alert]|The figures changed just before you confirmed")
+	p.see("dialog .warn|A commit came")
+	if n := len(d.requests("POST ")); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+	p.confirm("dialog button.primary", "Rolled back to seq 213")
+}
+
+// confirm clicks a button until its dialog is closed, and a note says what was done: a click that comes right after the
+// figures changed does nothing.
+func (p *tab) confirm(button, note string) {
+	p.t.Helper()
+	p.until(note, func() (bool, error) {
+		return try[bool](p, filled(`(() => {
+			document.querySelector(%s)?.click();
+			return document.querySelector("dialog") === null && document.querySelector(".toast").innerText.includes(%s);
+		})()`, []any{button, note}))
+	})
+}
+
+// The text of an edit that was not sent is there when the form is opened again, also after the page was loaded anew.
+func TestDrafts(t *testing.T) {
+	t.Parallel()
+	s := withBundled(t)
+	p := arrive(t, s, "/s/"+bundled, ".talk article|"+newest)
+	const prompt = ".talk article|Thank you. My sister says"
+	open := func() {
+		p.see(prompt)
+		p.hover(prompt)
+		p.click(prompt + " >> button|edit")
+		p.see("form.ask textarea")
+	}
+	value := func(text string) {
+		t.Helper()
+		p.wait(`document.querySelector("form.ask textarea").value.includes(%s)`, text)
+	}
+	open()
+	p.write("form.ask textarea", "Half a thought")
+	p.press("Escape")
+	p.miss("form.ask")
+	open()
+	value("Half a thought")
+	p.reload()
+	open()
+	value("Half a thought")
+	p.click("form.ask button|start from the text as it is")
+	value("Thank you. My sister says")
+	p.press("Escape")
+	p.reload()
+	open()
+	value("Thank you. My sister says")
+}
